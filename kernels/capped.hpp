@@ -5,7 +5,7 @@
 //   partials[leaf, d]  = sum of curvature_i
 //
 // Logistic: weighted_score of the derivative p - t (engine/clip.hpp). Other losses: the score is
-// clamp(f', -cap_i, cap_i), the curvature f'' [|f'| < cap_i].
+// held_weight clamp(f', -cap_i, cap_i), the curvature held_weight f'' [|f'| < cap_i].
 //
 // The indicator jumps, so f', f'' and the comparison have to be the same bits wherever the row is:
 // a logit's sum is ordered by d alone, and the file is compiled without contraction (-fmad=false),
@@ -59,8 +59,9 @@ struct CappedSlope {
         return weighted.score;
       }
     }
-    if (counts && std::fabs(slope) < cap) curvature += loss.second(logit, label);
-    return slope > cap ? cap : slope < -cap ? -cap : slope;
+    const double weight = held_weight(cap, limit);
+    if (counts && std::fabs(slope) < cap) curvature += loss.second(logit, label) * weight;
+    return (slope > cap ? cap : slope < -cap ? -cap : slope) * weight;
   }
 };
 

@@ -209,6 +209,15 @@ json to_json_of(const auto& c, const Analysis& found, const std::string& assumpt
           {"software", {{"version", c.version}, {"backend", c.backend}}}};
 }
 
+// What a program calls itself, and no place for anything else: "1.2.3", "1.2.3.dev4+g5678".
+bool is_version(std::string_view text) {
+  constexpr std::size_t longest = 40;
+  constexpr std::string_view signs =
+      "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.+-";
+  return !text.empty() && text.size() <= longest && text[0] >= '0' && text[0] <= '9' &&
+         text.find_first_not_of(signs) == text.npos;
+}
+
 Claims claims_from_json(const json& object) {
   const std::string source = "certificate";
   const json& guarantee = field(object, "guarantee", source);
@@ -223,6 +232,10 @@ Claims claims_from_json(const json& object) {
   c.noise = noise == to_string(NoiseKind::philox) ? NoiseKind::philox : NoiseKind::chacha20;
   c.backend = text_field(software, "backend", "software");
   c.version = text_field(software, "version", "software");
+  if (!is_version(c.version)) {
+    throw BadInput(
+        "software.version: must be a version such as 1.2.3; use the file as it was written");
+  }
   c.claimed.who.adjacency = adjacency_from_string(text_field(guarantee, "adjacency", "guarantee"));
   c.claimed.who.rows_per_person = count_field(guarantee, "rows_per_person", "guarantee");
   c.draws = count_field(mechanism, "draws", "mechanism");

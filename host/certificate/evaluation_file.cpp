@@ -29,15 +29,6 @@ json shares_json(const auto& shares) {
   return out;
 }
 
-// As file_digest writes one.
-bool is_digest(std::string_view text) {
-  constexpr std::string_view name = "blake2b-256:";
-  constexpr std::size_t digits = 64;
-  if (!text.starts_with(name)) return false;
-  text.remove_prefix(name.size());
-  return text.size() == digits && text.find_first_not_of("0123456789abcdef") == text.npos;
-}
-
 json figures_json(const EvaluationModel& model) {
   const EvaluationFigures f = figures(model);
   json calibration = json::array();
@@ -90,7 +81,7 @@ EvaluationModel evaluation_model_from_json(const json& model, const std::string&
                       .bins = {},
                       .rows = {},
                       .counts = {}};
-  if (!is_digest(out.of)) {
+  if (!is_file_digest(out.of)) {
     throw BadInput(source + ": of: must be the digest of a model's file; use the file as written");
   }
   if (model.contains("of_void")) out.of_void = flag_field(model, "of_void", source);
@@ -134,7 +125,7 @@ json to_json(const EvaluationRelease& release) {
 
 void write_evaluation(const std::string& path, const EvaluationRelease& release,
                       Existing existing) {
-  write_file_atomically(path, to_json(release).dump(1) + "\n", 0644, existing);
+  write_file_atomically(path, to_json(release).dump(1) + "\n", public_file, existing);
 }
 
 EvaluationRelease read_evaluation(const std::string& path) {

@@ -59,7 +59,7 @@ json to_json(const FamilyRelease& release) {
 }
 
 void write_family(const std::string& path, const FamilyRelease& release, Existing existing) {
-  write_file_atomically(path, to_json(release).dump(2) + "\n", 0644, existing);
+  write_file_atomically(path, to_json(release).dump(2) + "\n", public_file, existing);
 }
 
 FamilyRelease read_family(const std::string& path) { return parse_family(text_of(path), path); }

@@ -27,15 +27,20 @@ using nlohmann::json;
 // square of an array's length.)
 class Watch final : public nlohmann::json_sax<json> {
  public:
-  std::string repeated;  ///< a name that an object gives twice
-  bool deep = false;     ///< more than 32 levels
-  std::string broken;    ///< why it is not JSON
+  std::string repeated;      ///< a name that an object gives twice
+  bool deep = false;         ///< more than 32 levels
+  bool long_number = false;  ///< a number of more digits than a double takes
+  std::string broken;        ///< why it is not JSON
 
   bool null() override { return true; }
   bool boolean(bool /*value*/) override { return true; }
   bool number_integer(number_integer_t /*value*/) override { return true; }
   bool number_unsigned(number_unsigned_t /*value*/) override { return true; }
-  bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return true; }
+  bool number_float(number_float_t /*value*/, const string_t& text) override {
+    constexpr std::size_t longest = 64;
+    long_number = long_number || text.size() > longest;
+    return true;
+  }
   bool string(string_t& /*value*/) override { return true; }
   bool binary(binary_t& /*value*/) override { return true; }
   bool start_object(std::size_t /*size*/) override {
@@ -70,8 +75,15 @@ class Watch final : public nlohmann::json_sax<json> {
 constexpr const char* no_model_of_rows =
     ": holds the evaluation of a model, not a model of rows; give the model's file";
 
-// A name given twice would show a reader one value and a program the other.
+// A name given twice would show a reader one value and a program the other. The parser takes a NUL
+// byte for the end of the text: what is behind it would travel with the file, unread.
 json parse_strict(const std::string& text, const std::string& source) {
+  if (const std::size_t at = text.find('\0'); at != std::string::npos) {
+    throw BadInput(fmt::format(
+        "{}: has a NUL byte at byte {}, and no JSON holds one: what follows would go unread; use "
+        "the file as it was written",
+        source, at));
+  }
   Watch watch;
   const bool whole = json::sax_parse(text, &watch);
   if (watch.deep)
@@ -79,6 +91,12 @@ json parse_strict(const std::string& text, const std::string& source) {
   if (!whole) {
     throw BadInput(
         fmt::format("{}: is not JSON: {}; give a model.json that fit wrote", source, watch.broken));
+  }
+  // Digits that change no value are in no digest.
+  if (watch.long_number) {
+    throw BadInput(source +
+                   ": has a number of more than 64 characters, which no program writes; "
+                   "use the file as it was written");
   }
   if (!watch.repeated.empty()) {
     throw BadInput(fmt::format("{}: gives the name '{}' twice; use the file as it was written",
@@ -189,7 +207,7 @@ Release release_from_json(const json& object, const std::string& source) {
 }
 
 void write_release(const std::string& path, const Release& release, Existing existing) {
-  write_file_atomically(path, to_json(release).dump(2) + "\n", 0644, existing);
+  write_file_atomically(path, to_json(release).dump(2) + "\n", public_file, existing);
 }
 
 std::string text_of(const std::string& path) {

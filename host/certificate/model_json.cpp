@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "certificate/canonical_json.hpp"
 #include "certificate/estimates_json.hpp"
 #include "core/digest.hpp"
 #include "gibbsite/model/contrasts.hpp"
@@ -512,16 +513,19 @@ std::vector<NoisyAnswer> answers_from_json(const json& list, const Schema& schem
   // Files from before contrasts have answers in d coordinates.
   const json first = list[0].is_object() ? list[0].value("at", json()) : json();
   const std::size_t k = first.size() == d * d ? d : contrast_basis(schema).coordinates;
+  // The information has a block for each pair of classes.
+  const std::size_t pairs = outputs > 1 ? outputs * (outputs - 1) / 2 : 1;
   std::vector<NoisyAnswer> out;
   for (const json& object : list) {
     only_fields(object, {"question", "clip", "deviation", "at", "values"}, source + ": answers");
     NoisyAnswer answer;
     answer.question = text_field(object, "question", source);
     const bool moments = answer.question == "moments", gradient = answer.question == "gradient",
-               block = answer.question == "block", information = answer.question == "information";
+               block = answer.question == "block",
+               information = answer.question == "information" || answer.question == "scores";
     if (!moments && !gradient && !block && !information && answer.question != "curvature") {
       reject(source, "answers.question",
-             "must be moments, gradient, curvature, block or information");
+             "must be moments, gradient, curvature, block, information or scores");
     }
     answer.clip = number_field(object, "clip", source);
     answer.deviation = number_field(object, "deviation", source);
@@ -529,9 +533,10 @@ std::vector<NoisyAnswer> answers_from_json(const json& list, const Schema& schem
     require_finite_positive(answer.deviation, source + ": answers.deviation");
     answer.at = numbers_field(object, "at", moments ? d * k : outputs * k, source);
     answer.values = numbers_field(object, "values",
-                                  moments || information ? k * (k + 1) / 2
-                                  : gradient || block    ? outputs * k
-                                                         : 1,
+                                  moments             ? k * (k + 1) / 2
+                                  : information       ? pairs * (k * (k + 1) / 2)
+                                  : gradient || block ? outputs * k
+                                                      : 1,
                                   source);
     out.push_back(std::move(answer));
   }
@@ -539,6 +544,12 @@ std::vector<NoisyAnswer> answers_from_json(const json& list, const Schema& schem
 }
 
 std::string file_digest(json file) {
+  constexpr std::size_t last_of_spelling = 2;
+  const std::size_t format = format_of(file);
+  const json::json_pointer at("/certificate/digest");
+  const bool of_spelling = (format > 0 && format <= last_of_spelling) ||
+                           (file.contains(at) && file[at].is_string() &&
+                            file[at].get_ref<const std::string&>().starts_with(digest_of_spelling));
   json& certificate = file["certificate"];
   if (certificate.is_object()) {
     certificate.erase("digest");
@@ -550,7 +561,18 @@ std::string file_digest(json file) {
     Guarantee any;
     Guarantee::fields(any, [&](const char* claim, double) { leave_out(claim); });
   }
-  return "blake2b-256:" + digest_of(file.dump());
+  return of_spelling ? digest_of_spelling + digest_of(file.dump())
+                     : digest_of_values + digest_of(canonical_text(file));
+}
+
+bool is_file_digest(std::string_view text) {
+  constexpr std::size_t digits = 64;
+  for (const std::string& name : {digest_of_values, digest_of_spelling}) {
+    if (!text.starts_with(name)) continue;
+    text.remove_prefix(name.size());
+    return text.size() == digits && text.find_first_not_of("0123456789abcdef") == text.npos;
+  }
+  return false;
 }
 
 }  // namespace gibbsite

@@ -46,11 +46,17 @@ bool is_of_network(const nlohmann::json& certificate);
 bool is_of_evaluation(const nlohmann::json& certificate);
 /// Whether its format is one that is read.
 bool is_release(const nlohmann::json& object);
-/// "blake2b-256:" and the digest of the compact dump (names sorted) of the whole file but for
-/// itself and guarantee's numbers, which may be claimed weaker than they are.
+/// Names of the two kinds of digests. That of values is over the canonical JSON of RFC 8785: it
+/// holds when another program wrote 1.0 as 1. That of spelling is over nlohmann's compact dump: files
+/// of formats 1 and 2 have it, and the first ones of format 3.
+inline const std::string digest_of_values = "blake2b-256-jcs:", digest_of_spelling = "blake2b-256:";
+/// The digest of the whole file but for itself and guarantee's numbers, which may be claimed weaker
+/// than they are. It is of the kind that the file's own has, else of values.
 /// Ties the certificate to its model and shows careless edits; it is no signature, anybody can
 /// compute it.
 std::string file_digest(nlohmann::json file);
+/// Whether it has the form of a digest of either kind.
+bool is_file_digest(std::string_view text);
 
 /// parse_release_json, and that its digest is that of its contents. Throws BadInput when it is not.
 nlohmann::json untouched_json(const std::string& text, const std::string& source);

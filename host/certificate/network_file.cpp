@@ -151,7 +151,7 @@ json to_json(const NetworkRelease& release) {
 
 // Thousands of cells: a line for each would be most of the file.
 void write_network(const std::string& path, const NetworkRelease& release, Existing existing) {
-  write_file_atomically(path, to_json(release).dump(1) + "\n", 0644, existing);
+  write_file_atomically(path, to_json(release).dump(1) + "\n", public_file, existing);
 }
 
 NetworkRelease read_network(const std::string& path) { return parse_network(text_of(path), path); }

@@ -17,6 +17,7 @@
 #include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/model.hpp"
@@ -148,9 +149,9 @@ void verify_certificate(Verifier& v, Verification& out, const json& file) {
 
 // Released answers: as many questions as the settings have, each with the noise of its share at
 // least, clipped where the settings and the link of format 2 say; without a link at one clip, of
-// what kappa allows; with intervals one block at that clip and one information at its limit. (What
-// rounding added to the noise cannot be seen here, nor the clip between first moments and
-// gradients.)
+// what kappa allows; with intervals one block at that clip, one information at its limit and of
+// amounts one matrix of scores at the clip. (What rounding added to the noise cannot be seen here,
+// nor the clip between first moments and gradients.)
 void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
                     const LinearModel& model) {
   const std::optional<LegacyCappedLink>& link = model.legacy_link;
@@ -161,7 +162,8 @@ void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
   const Neighbors& who = c.claimed.who;
   const auto T = static_cast<std::uint64_t>(s.iterations);
   const double longest = std::sqrt(information_limit(s)) * clip;  // of a row in the information
-  std::uint64_t moments = 0, gradients = 0, curvatures = 0, blocks = 0, informations = 0;
+  std::uint64_t moments = 0, gradients = 0, curvatures = 0, blocks = 0, informations = 0,
+                scores = 0;
   bool noisy = true, clipped = true;
   for (const NoisyAnswer& a : answers) {
     double least = 0;
@@ -180,6 +182,9 @@ void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
     } else if (a.question == "information") {
       ++informations;
       least = s.information_share > 0 ? information_deviation_up(s, who, a.clip, 0) : 0;
+    } else if (a.question == "scores") {
+      ++scores;
+      least = s.score_share > 0 ? score_deviation_up(s, who, a.clip, 0) : 0;
     } else {
       ++curvatures;
       least = curvature_deviation_up(s, who, largest_trace(c.problem), 0);
@@ -201,6 +206,8 @@ void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
   const std::uint64_t of_intervals = s.information_share > 0 ? 1 : 0;
   v.check(blocks == of_intervals && informations == of_intervals,
           fmt::format("model.answers: {} block and {} information", blocks, informations));
+  v.check(scores == (s.score_share > 0 ? 1U : 0U),
+          fmt::format("model.answers: {} second moments of scores", scores));
   v.check(moments == (s.second_moment_share > 0 ? 2U : 1U) && gradients == T && curvatures == T,
           fmt::format("model.answers: {} of moments, {} gradients, {} curvatures", moments,
                       gradients, curvatures));
@@ -228,8 +235,15 @@ void verify_answers(Verifier& v, const auto& /*settings*/, const Certificate& /*
 void verify_digest(Verifier& v, const json& file) {
   const json& certificate = file.at("certificate");
   const std::string digest = file_digest(file);
-  v.check(certificate.contains("digest") && certificate["digest"] == digest,
-          "digest of the file = " + digest);
+  if (certificate.contains("digest") && certificate["digest"] == digest)
+    return v.check(true, "digest of the file = " + digest);
+  v.check(false,
+          std::string("certificate.digest: the file was changed after it was written: this is not "
+                      "the digest of its contents") +
+              (digest.starts_with(digest_of_spelling)
+                   ? " (this older kind is of how numbers are spelled: a program that wrote the "
+                     "file anew, 1.0 as 1, breaks it without another change)"
+                   : ""));
 }
 
 // The certificate's problem is that of the model, which holds what is the certificate's alone too.
@@ -492,6 +506,7 @@ void verify_evaluation_model(Verifier& v, const json& file) {
 }  // namespace
 
 Verification verify(const json& model) {
+  const StandardArithmetic arithmetic;
   Verification out;
   Verifier v(out);
   v.check(is_release(model),

@@ -23,6 +23,8 @@
 #include "options.hpp"
 #include "progress.hpp"
 #include "ranks.hpp"
+#include "reading.hpp"
+#include "standard_output.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -104,7 +106,8 @@ struct AuditCommand {
       write_new(
           plot, force,
           [&](Existing existing) {
-            write_file_atomically(plot, picture(found.front()), 0644, existing);
+            write_file_atomically(plot, picture(found.front()),
+                                  of_table ? private_file : public_file, existing);
           },
           "--plot");
     }
@@ -177,7 +180,9 @@ struct AuditCommand {
       bar.update(done, total);
       return !stop_flag().load();
     };
-    return table.read(read_schema(schema), options);
+    Dataset out = table.read(read_schema(schema), options);
+    if (is_first_rank()) tell_reading(out);
+    return out;
   }
 
   [[nodiscard]] PlanArguments arguments_of(const std::string& name) const {
@@ -372,8 +377,7 @@ void define_audit(CLI::App& app) {
              "that a lower bound is below the truth; default 0.95");
   add_count(app, "--seed", command->seed, "of the noise; default 1", 0);
   app.add_flag("--json", command->json, "print JSON");
-  app.add_option("--plot", command->plot, "draw the two samples of one --mechanism (SVG)")
-      ->type_name("FILE");
+  add_output(app, "--plot", command->plot, "draw the two samples of one --mechanism (SVG)");
   app.add_flag("--force", command->force, "replace the file of --plot if there is one");
   app.add_option("--backend", command->backend, "auto, reference, cpu or cuda")->type_name("NAME");
   add_progress(app, command->quiet, command->progress, "show no progress");

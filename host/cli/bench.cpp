@@ -19,6 +19,7 @@
 #include "interrupt.hpp"
 #include "options.hpp"
 #include "progress.hpp"
+#include "reading.hpp"
 #include "stopwatch.hpp"
 #include "text.hpp"
 
@@ -246,6 +247,7 @@ struct BenchCommand {
     const Stopwatch clock;
     Dataset data = shape.table.read(domain, options);
     reading.seconds = clock.seconds();
+    tell_reading(data);
     std::error_code of_a_pipe;
     const auto bytes = std::filesystem::file_size(shape.table.data, of_a_pipe);
     reading.bytes = of_a_pipe ? 0 : static_cast<double>(bytes);

@@ -1,6 +1,7 @@
 #include "coefficients.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,29 +46,33 @@ std::string signed_text(double value) { return fmt::format("{:+.3g}", value); }
 // "×1.9 (1.5 to 2.4)", or of what is no power "+12 (8 to 16)". A unit may move a ratio little, so
 // it has more digits.
 std::string with_interval(const EffectEstimate& effect, bool multiplies, int digits = 3) {
+  if (effect.hidden) return "hidden";
   if (!multiplies)
     return fmt::format("{:+.3g} ({:.3g} to {:.3g})", effect.estimate, effect.lower, effect.upper);
   return fmt::format("×{:.{}g} ({:.{}g} to {:.{}g})", std::exp(effect.estimate), digits,
                      std::exp(effect.lower), digits, std::exp(effect.upper), digits);
 }
 
-// What a number does per unit, or a level beside the reference level.
-std::string beside(const EffectTable& table, const Effect& effect) {
+// What a number does per unit, or a level beside the reference level; with its interval.
+std::string estimated_beside(const EffectTable& table, const Effect& effect) {
   const bool multiplies = !table.ratio.empty();
   if (effect.is_reference()) return "reference level";
-  if (effect.per_unit) {
-    if (table.has_intervals) return with_interval(*effect.per_unit, multiplies, 5) + " a unit";
-    return (multiplies ? fmt::format("×{:.4g}", std::exp(effect.per_unit->estimate))
-                       : signed_text(effect.per_unit->estimate)) +
-           " a unit";
-  }
+  if (effect.per_unit) return with_interval(*effect.per_unit, multiplies, 5);
+  if (effect.against_reference) return with_interval(*effect.against_reference, multiplies);
+  return "";
+}
+
+// The same without intervals.
+std::string beside(const EffectTable& table, const Effect& effect) {
+  const bool multiplies = !table.ratio.empty();
+  const auto text = [&](const EffectEstimate& of, int digits) {
+    return multiplies ? fmt::format("×{:.{}g}", std::exp(of.estimate), digits)
+                      : signed_text(of.estimate);
+  };
+  if (effect.is_reference()) return "reference level";
+  if (effect.per_unit) return text(*effect.per_unit, 4) + " a unit";
   if (!effect.against_reference) return "";
-  const EffectEstimate& other = *effect.against_reference;
-  return fmt::format("{} against {}{}",
-                     table.has_intervals ? with_interval(other, multiplies)
-                     : multiplies        ? fmt::format("×{:.3g}", std::exp(other.estimate))
-                                         : signed_text(other.estimate),
-                     effect.reference, other.hidden ? ", hidden by noise" : "");
+  return fmt::format("{} against {}", text(*effect.against_reference, 3), effect.reference);
 }
 
 std::string what_effects_are(const LinearModel& model, const EffectTable& table) {
@@ -87,82 +92,95 @@ std::string what_effects_are(const LinearModel& model, const EffectTable& table)
                      table.ratio.empty() ? "score" : "log-odds, and odds ratios");
 }
 
-// The table of a model that has estimates.
+// "sex=Male, race=White": what the levels that are shown are compared with.
+std::string reference_levels(const EffectTable& effects, const std::vector<std::size_t>& shown) {
+  std::vector<std::string> levels;
+  for (const std::size_t i : shown) {
+    const Effect& effect = effects.effects[i];
+    if (effect.reference.empty()) continue;
+    const std::string level = effect.column + "=" + effect.reference;
+    if (!std::ranges::count(levels, level)) levels.push_back(level);
+  }
+  return fmt::format("{}", fmt::join(levels, ", "));
+}
+
+// A line of the table of effects, `narrow` without the log-odds. What noise hides has no numbers:
+// they would be the prior's.
+std::vector<std::string> effect_line(const EffectTable& effects, const Effect& effect,
+                                     bool narrow) {
+  const EffectEstimate& of = effect.effect;
+  std::vector<std::string> line;
+  if (effects.has_classes) line.push_back(effect.of_class);
+  line.push_back(effect.name);
+  line.push_back(with_interval(of, !effects.ratio.empty()));
+  line.push_back(of.hidden ? "" : p_value_text(of.p_value));
+  if (!narrow) {
+    line.push_back(of.hidden ? ""
+                   : effects.ratio.empty()
+                       ? fmt::format("{:.2g}", of.standard_error)
+                       : fmt::format("{} ± {:.2g}", signed_text(of.estimate), of.standard_error));
+  }
+  line.push_back(estimated_beside(effects, effect));
+  return line;
+}
+
+std::string effect_lines(const EffectTable& effects, const std::vector<std::size_t>& order,
+                         bool narrow) {
+  const bool multiplies = !effects.ratio.empty();
+  std::vector<std::vector<std::string>> cells(1);
+  if (effects.has_classes) cells[0].emplace_back("class");
+  cells[0].emplace_back("effect");
+  cells[0].push_back((multiplies ? effects.ratio : "estimate") + " (95 % interval)");
+  cells[0].emplace_back("p-value");
+  if (!narrow) cells[0].push_back(multiplies ? effects.unit + " ± error" : "std. error");
+  cells[0].emplace_back("per unit, or to reference");
+  for (const std::size_t i : order)
+    cells.push_back(effect_line(effects, effects.effects[i], narrow));
+  return table(cells);
+}
+
+// The table of a model that has estimates. Where it would be wider than a terminal, the log-odds
+// beside the ratios are left out.
 std::string effects_report(const LinearModel& model, const CoefficientView& view) {
   const EffectTable effects = effect_table(model, view.references);
   std::vector<std::size_t> order = effects.by_certainty();
   const auto constants = static_cast<std::size_t>(
       std::ranges::count_if(effects.effects, [](const Effect& e) { return e.is_constant(); }));
   const std::size_t count = effects.effects.size() - constants, hidden = effects.hidden();
-  const std::size_t known = count - hidden;
-  if (!view.all && order.size() > most) order.resize(std::min(known, most));
-  const bool multiplies = !effects.ratio.empty();
-  std::vector<std::vector<std::string>> cells(1);
-  if (effects.has_classes) cells[0].emplace_back("class");
-  for (const char* name : {"effect", "estimate", "std. error", "95 % interval", "p-value"})
-    cells[0].emplace_back(name);
-  if (multiplies) cells[0].push_back(effects.ratio);
-  cells[0].emplace_back("per unit, or against the reference level");
-  for (const std::size_t i : order) {
-    const Effect& effect = effects.effects[i];
-    const EffectEstimate& of = effect.effect;
-    std::vector<std::string>& line = cells.emplace_back();
-    if (effects.has_classes) line.push_back(effect.of_class);
-    line.insert(line.end(),
-                {effect.name, signed_text(of.estimate), fmt::format("{:.2g}", of.standard_error),
-                 fmt::format("{:+.3g} to {:+.3g}", of.lower, of.upper), p_value_text(of.p_value)});
-    if (multiplies) line.push_back(with_interval(of, true));
-    line.push_back(beside(effects, effect));
-    if (of.hidden && !effect.is_constant()) line.back() += "  hidden by noise";
-  }
+  if (!view.all && order.size() > most) order.resize(std::min(count - hidden, most));
   std::string out = what_effects_are(model, effects);
   if (order.size() < effects.effects.size())
     out += fmt::format(" (the {} surest of {})", order.size(), count);
   out += '\n';
   if (!order.empty()) {
-    std::istringstream rows(table(cells));
+    std::string text = effect_lines(effects, order, false);
+    if (widest_line(text) > terminal_columns) text = effect_lines(effects, order, true);
+    std::istringstream rows(text);
     std::string line;
     for (std::size_t i = 0; std::getline(rows, line); ++i) {
       const bool soft = i > 0 && effects.effects[order[i - 1]].effect.hidden;
       out += (soft ? gray(line) : line) + '\n';
     }
   }
+  std::string notes =
+      "A number: from the low end of its range to the high end. A level: against the mean of its "
+      "column's levels";
+  const std::string references = reference_levels(effects, order);
+  notes += references.empty() ? ". " : fmt::format("; reference {}. ", references);
   if (hidden > 0) {
-    out += fmt::format(
-        "{} of {} effects are hidden by noise: the table may hold them, the release "
-        "cannot tell.\n",
+    notes += fmt::format(
+        "{} of {} effects are hidden by noise: the table may hold them, the release cannot tell. ",
         hidden, count);
   }
-  out += fmt::format(
-      "A number: from the low end of its range to the high end. A level: against the mean of its "
-      "column's levels.\n{}\n",
-      interval_meaning);
+  out += wrapped(notes + std::string(interval_meaning));
   if (order.size() < effects.effects.size() && !view.file.empty())
     out += fmt::format("All {}: gibbsite coefficients {} --all\n", count, view.file);
   return out;
 }
 
-// Lines of at most 99 columns, broken at blanks.
-std::string wrapped(const std::string& text) {
-  constexpr std::size_t width = 99;
-  std::string out;
-  std::size_t column = 0;
-  std::istringstream words(text);
-  for (std::string word; words >> word; column += word.size()) {
-    if (column > 0) {
-      const bool fits = column + 1 + word.size() <= width;
-      out += fits ? ' ' : '\n';
-      column = fits ? column + 1 : 0;
-    }
-    out += word;
-  }
-  return out + '\n';
-}
-
 std::string no_bound(const LinearModel& model, const Certificate& certificate) {
-  const bool estimable = taken_by(certificate.mechanism).intervals &&
-                         model.schema.label_kind == LabelKind::two_classes &&
-                         model.schema.class_weights.empty();
+  const bool estimable =
+      taken_by(certificate.mechanism).intervals && model.schema.class_weights.empty();
   return std::string("No bound on how far noise moved them holds for every table: none is given.") +
          (estimable ? " --intervals estimates it.\n" : "\n");
 }

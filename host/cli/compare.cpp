@@ -22,6 +22,9 @@
 #include "interrupt.hpp"
 #include "options.hpp"
 #include "progress.hpp"
+#include "ranks.hpp"
+#include "reading.hpp"
+#include "standard_output.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -203,7 +206,9 @@ struct CompareCommand {
       bar.update(done, total);
       return !stop_flag().load();
     };
-    return from.read(domain, options);
+    Dataset out = from.read(domain, options);
+    if (is_first_rank()) tell_reading(out);
+    return out;
   }
 
   static void leave_out(std::vector<LeftOut>& all, const Plan& plan, const std::string& why) {
@@ -397,7 +402,8 @@ struct CompareCommand {
     if (path.empty()) return;
     write_new(
         path, force,
-        [&](Existing existing) { write_file_atomically(path, text(), 0644, existing); }, option);
+        [&](Existing existing) { write_file_atomically(path, text(), private_file, existing); },
+        option);
   }
 
  public:
@@ -430,9 +436,8 @@ void define_compare(CLI::App& app) {
   add_count(app, "--most-passes", command->most_passes,
             fmt::format("leave out what plans more gradient passes over the rows; default {}",
                         CompareCommand::usual_most_passes));
-  app.add_option("--json", command->json, "write everything, each seed's figures included")
-      ->type_name("FILE");
-  app.add_option("--svg", command->svg, "draw accuracy against ε")->type_name("FILE");
+  add_output(app, "--json", command->json, "write everything, each seed's figures included");
+  add_output(app, "--svg", command->svg, "draw accuracy against ε");
   app.add_flag("--force", command->force, "replace the files of --json and --svg if there are any");
   app.add_option("--backend", command->backend, "auto, reference, cpu or cuda")->type_name("NAME");
   add_progress(app, command->quiet, command->progress, "show no progress");

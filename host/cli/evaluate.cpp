@@ -23,6 +23,8 @@
 #include "network_quality.hpp"
 #include "options.hpp"
 #include "ranks.hpp"
+#include "reading.hpp"
+#include "standard_output.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -193,14 +195,14 @@ struct EvaluateCommand {
       require_reportable(text);
     }
     if (ranks().size() > 1) catch_interrupts();  // one process ends by them at once
-    const Dataset data =
-        data_table
-            .read_share(linear.schema, {.labels = ReadOptions::Labels::required,
-                                        .unreadable = advice_of_model(linear.schema),
-                                        .ignore_extra_columns = true,
-                                        .label_path = {},
-                                        .progress = {}})
-            .data;
+    const TableArguments::Share share =
+        data_table.read_share(linear.schema, {.labels = ReadOptions::Labels::required,
+                                              .unreadable = advice_of_model(linear.schema),
+                                              .ignore_extra_columns = true,
+                                              .label_path = {},
+                                              .progress = {}});
+    const Dataset& data = share.data;
+    tell_reading_of_ranks(data, share.rows);
     fmt::print(stderr,
                "private: these figures read the labels of this table and the certificate does not "
                "cover them; publish them only if the table is public\n");
@@ -254,7 +256,7 @@ struct EvaluateCommand {
                        {.threshold = threshold.value_or(0.5), .table = data_table.data});
     write_new(
         report, network.force,
-        [&](Existing existing) { write_file_atomically(report, page, 0600, existing); },
+        [&](Existing existing) { write_file_atomically(report, page, private_file, existing); },
         "--report");
   }
 
@@ -371,10 +373,9 @@ void define_evaluate(CLI::App& app) {
   app.add_flag("--beside-non-private", command->beside,
                "fit the same rows without privacy, for comparison; nothing of it is kept")
       ->excludes(json);
-  app.add_option("--report", command->report,
-                 "page (HTML) to write for the curator: PRIVATE; curves, calibration and what the "
-                 "reader changed, beside such a fit")
-      ->type_name("FILE");
+  add_output(app, "--report", command->report,
+             "page (HTML) to write for the curator: PRIVATE; curves, calibration and what the "
+             "reader changed, beside such a fit");
   command->network.add_to(app);
   command->released.add_to(app);
   app.callback([command] { command->run(); });

@@ -21,6 +21,8 @@
 #include "interrupt.hpp"
 #include "ledger.hpp"
 #include "ranks.hpp"
+#include "reading.hpp"
+#include "standard_output.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -84,8 +86,8 @@ void ReleasedEvaluation::add_to(CLI::App& app) {
              "class, certified, written to --out");
   add_number(app, "--delta", delta,
              fmt::format("--epsilon: privacy budget δ; default {}", default_delta));
-  app.add_option("--out", out, "--epsilon: the evaluation's file; written whole or not at all")
-      ->type_name("FILE");
+  add_output(app, "--out", out,
+             "--epsilon: the evaluation's file; written whole or not at all; - is standard output");
   add_count(app, "--bins", bins,
             "--epsilon: of probabilities, 10 to 100; default: from the budget and the public "
             "number of rows",
@@ -211,17 +213,19 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
                     "(private: how many rows there are is not public)",
                     *rows_cap));
   }
+  tell_reading_of_ranks(share.data, share.rows);
   // From here on public numbers decide.
   const std::uint64_t rows = rows_cap.value_or(share.rows);
   const HistogramPlan plan = planned(rows, budget);
   if (ledger) {
-    require_room(*ledger, budget, [&](const Budget& smaller) -> std::optional<Guarantee> {
-      try {
-        return ledger_guarantee(planned(rows, smaller));
-      } catch (const Infeasible&) {
-        return std::nullopt;
-      }
-    });
+    require_room(*ledger, budget, own_guarantee(plan),
+                 [&](const Budget& smaller) -> std::optional<Guarantee> {
+                   try {
+                     return ledger_guarantee(planned(rows, smaller));
+                   } catch (const Infeasible&) {
+                     return std::nullopt;
+                   }
+                 });
   }
   warn_of_large_delta(budget, rows);
   const EvaluationModel shape{.schema = linear.schema,

@@ -9,6 +9,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
 #include "options.hpp"
+#include "standard_output.hpp"
 
 namespace gibbsite::cli {
 namespace {
@@ -39,7 +40,8 @@ struct ExportCommand {
     }
     const std::string graph = onnx_writer()(text);
     write_new(
-        onnx, force, [&](Existing existing) { write_file_atomically(onnx, graph, 0644, existing); },
+        onnx, force,
+        [&](Existing existing) { write_file_atomically(onnx, graph, public_file, existing); },
         "--onnx");
   }
 };
@@ -49,9 +51,8 @@ void define_export(CLI::App& app) {
   app.add_option("--model", command->model, "model file that fit wrote")
       ->type_name("FILE")
       ->required();
-  app.add_option("--onnx", command->onnx,
-                 "the ONNX graph to write: encoding, clipping and link in one (docs/onnx.md)")
-      ->type_name("FILE")
+  add_output(app, "--onnx", command->onnx,
+             "the ONNX graph to write: encoding, clipping and link in one (docs/onnx.md)")
       ->required();
   add_force(app, command->force);
   app.callback([command] { command->run(); });

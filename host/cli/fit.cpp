@@ -19,7 +19,6 @@
 #include "fit_command.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
-#include "gibbsite/data/reshape.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/data/shares.hpp"
 #include "gibbsite/ledger/ledger.hpp"
@@ -34,71 +33,13 @@
 #include "options.hpp"
 #include "progress.hpp"
 #include "ranks.hpp"
+#include "reading.hpp"
+#include "standard_output.hpp"
 #include "stopwatch.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
 namespace {
-
-std::string count_line(const CellCounts& c) {
-  std::string out;
-  const auto add = [&out](std::uint64_t count, const char* what) {
-    if (count > 0) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count, what);
-  };
-  add(c.clamped, "clamped to the range");
-  add(c.missing, "missing");
-  add(c.other, "of another level");
-  add(c.invalid, "unreadable");
-  return out;
-}
-
-// Of the rows of all ranks.
-IngestCounts counts_of_all(const Dataset& data) {
-  if (ranks().size() == 1) return data.counts;
-  IngestCounts out = data.counts;
-  const std::vector<std::uint64_t*> numbers = out.numbers();
-  std::vector<std::uint64_t> mine;
-  for (const std::uint64_t* const n : numbers) mine.push_back(*n);
-  const std::vector<std::uint64_t> all = ranks().gather(std::span<const std::uint64_t>(mine));
-  for (std::uint64_t* const n : numbers) *n = 0;
-  for (std::size_t k = 0; k < all.size(); ++k) *numbers[k % numbers.size()] += all[k];
-  return out;
-}
-
-// Which of the classes, of two [-1, +1], a label of any rank is of.
-std::vector<bool> classes_there(const Dataset& data) {
-  const std::vector<bool> present = classes_present(data);
-  const std::vector<std::uint64_t> mine(present.begin(), present.end());
-  const std::vector<std::uint64_t> all = ranks().gather(std::span<const std::uint64_t>(mine));
-  std::vector<bool> there(mine.size());
-  for (std::size_t k = 0; k < all.size(); ++k)
-    if (all[k] != 0) there[k % mine.size()] = true;
-  return there;
-}
-
-// A slip in the schema's classes goes unpunished: the table is fitted all the same.
-void warn_of_missing_class(const Dataset& data) {
-  const LabelKind kind = data.schema.label_kind;
-  if (kind != LabelKind::classes && kind != LabelKind::two_classes) return;
-  const std::vector<bool> there = classes_there(data);
-  if (kind == LabelKind::classes) {
-    const std::vector<std::string>& classes = data.schema.classes;
-    const auto absent = std::ranges::find(there, false);
-    if (absent == there.end()) return;
-    fmt::print(stderr,
-               "gibbsite: warning: private: no label is of the class '{}' ({} of {} have none); is "
-               "`classes` what the schema should say?\n",
-               shown(classes[static_cast<std::size_t>(absent - there.begin())]),
-               std::ranges::count(there, false), classes.size());
-    return;
-  }
-  const bool positive = there[1];
-  if (there[0] && positive) return;
-  fmt::print(stderr,
-             "gibbsite: warning: private: {} label is of the positive class '{}'; is `positive` "
-             "what the schema should say?\n",
-             positive ? "every" : "no", shown(data.schema.positive));
-}
 
 // At the time, because the time is what tells.
 void warn_of_run_time(const Mechanism& mechanism) {
@@ -135,46 +76,6 @@ class CacheRemoval {
 
 }  // namespace
 
-std::string ingest_report(const Dataset& data, const IngestCounts& counts, bool verbose) {
-  constexpr std::size_t most = 10;
-  // How rows lie, of the first rank that has some.
-  std::vector<double> layout{data.rows() > 0 ? data.bytes_per_row() : 0,
-                             data.mapped != nullptr ? 1.0 : 0.0,
-                             data.view().is_sparse() ? 1.0 : 0.0};
-  const std::vector<double> all = ranks().gather(std::span<const double>(layout));
-  for (std::size_t at = 0; at < all.size(); at += layout.size()) {
-    if (all[at] == 0) continue;
-    std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(at), layout.size(), layout.begin());
-    break;
-  }
-  std::string out = fmt::format(
-      "private, for the curator only, do not publish: {} cells clamped to their range, {} missing, "
-      "{} of another level, {} unreadable; {} labels {}; {} rows scaled down; {:.0f} bytes a row "
-      "{} ({})\n",
-      counts.clamped_cells, counts.missing_cells, counts.other_cells, counts.invalid_cells,
-      counts.invalid_labels,
-      data.schema.label_kind == LabelKind::two_classes
-          ? fmt::format("unreadable, {} of neither class", counts.unlisted_labels)
-      : data.schema.label_kind == LabelKind::classes
-          ? fmt::format("unreadable, {} of no listed class", counts.unlisted_labels)
-          : fmt::format("unreadable, {} clamped to their range", counts.clamped_labels),
-      counts.clipped_rows, layout[0], layout[1] != 0 ? "on disk" : "in memory",
-      layout[2] != 0 ? "entries that are not zero" : "dense");
-  if (!verbose) return out;
-  std::vector<std::size_t> changed;
-  for (std::size_t j = 0; j < counts.columns.size(); ++j)
-    if (counts.columns[j].sum() > 0) changed.push_back(j);
-  std::ranges::stable_sort(changed, std::greater{},
-                           [&](std::size_t j) { return counts.columns[j].sum(); });
-  for (std::size_t i = 0; i < std::min(most, changed.size()); ++i) {
-    out += fmt::format("private:   {}: {}\n", shown(data.schema.columns[changed[i]].name),
-                       count_line(counts.columns[changed[i]]));
-  }
-  if (changed.size() > most)
-    out += fmt::format("private:   and {} columns with fewer\n", changed.size() - most);
-  return out;
-}
-
 ReadOptions::Cache cache_from_string(const std::string& name) {
   using Cache = ReadOptions::Cache;
   static const std::map<std::string, Cache> known{
@@ -188,12 +89,31 @@ ReadOptions::Cache cache_from_string(const std::string& name) {
 
 void FitCommand::say(const std::string& text) const {
   if (quiet) return;
-  fmt::print("{}", text);
+  fmt::print("{}", StandardOutput::named(text, "MODEL.json"));
   std::fflush(stdout);
+}
+
+void FitCommand::say_checked(const std::string& plan_text, std::size_t warnings) const {
+  if (is_first_rank()) fmt::print("{}{}", plan_text, checked_words(warnings));
+}
+
+std::size_t FitCommand::tell_counts(const Dataset& data, std::uint64_t rows,
+                                    const std::string& before) const {
+  const IngestCounts counts = counts_of(data, Readers::all_ranks);
+  const std::string report =
+      before + ingest_report(data, counts, verbose || check, Readers::all_ranks);
+  if (check && is_first_rank()) {
+    fmt::print("{}", report);
+    std::fflush(stdout);
+  } else {
+    say(report);
+  }
+  return warn_of_reading(data, counts, rows, Readers::all_ranks);
 }
 
 void FitCommand::run() const {
   require_of_ranks();
+  if (!check && !removes_cache && out.empty()) throw CLI::RequiredError("--out");
   if (!removes_cache) return fit();
   if (schema.empty() && out.empty() && !plan.epsilon && !plan.delta) {
     say(remove_all() ? fmt::format("Removed: the cache of {}\n", table.data)
@@ -245,22 +165,24 @@ void FitCommand::fit() const {
   const Dataset& data = share.data;
   const std::uint64_t rows = share.rows;
   remove_early();
-  const IngestCounts counts = counts_of_all(data);
-  say(describe(plan.constants(domain, rows), budget) + "\n" + ingest_report(data, counts, verbose));
+  const std::size_t warnings =
+      tell_counts(data, rows, describe(plan.constants(domain, rows), budget) + "\n");
 
   // The clock is for the screen: what is planned follows from public numbers alone.
   const Plan made = plan.make(domain, rows, budget, wishes);
   const Offer& offer = require_feasible(made);
   if (ledger) {
-    require_room(*ledger, budget, [&](const Budget& smaller) {
+    require_room(*ledger, budget, own_guarantee(made), [&](const Budget& smaller) {
       const Plan other = plan.make(domain, rows, smaller, wishes);
       return other.offer().feasible ? std::optional(ledger_guarantee(other)) : std::nullopt;
     });
   }
   warn_of_large_delta(budget, made.problem.rows);
   warn_of_few_rows(made);
-  warn_of_missing_class(data);
   warn_of_run_time(offer.mechanism);
+  if (check) {
+    return say_checked(plan_line(made, std::numeric_limits<double>::quiet_NaN()) + "\n", warnings);
+  }
   settle(*engine_maker, loss_named(made.problem.loss), !data.offset.empty());
   double seconds = std::numeric_limits<double>::quiet_NaN();
   if (!quiet && ranks().size() == 1) {
@@ -304,7 +226,8 @@ void FitCommand::require_of_ranks() const {
 }
 
 void FitCommand::prepare() const {
-  if (is_first_rank()) require_places();
+  if (is_first_rank() && !check) require_places();
+  if (check) return catch_interrupts();
   if (seed) {
     fmt::print(stderr,
                "gibbsite: warning: --seed {}: the noise is reproducible, so this model carries no "
@@ -381,7 +304,8 @@ TableArguments::Share FitCommand::read(const Schema& domain, bool one_column) co
     bar.update(done, total);
     return !stop_flag().load();
   };
-  options.cache = cache_from_string(cache);
+  // A check writes nothing, unless it is told to.
+  options.cache = check && cache == "auto" ? ReadOptions::Cache::never : cache_from_string(cache);
   options.ignore_extra_columns = one_column;
   if (one_column) options.labels = ReadOptions::Labels::optional;
   // That private rows are put on disk is said in any case.
@@ -416,7 +340,7 @@ std::string FitCommand::report(const Release& model) const {
       in_words(model.certificate()),
       coefficient_report(model.model(), model.certificate(),
                          {.all = all_effects, .references = {}, .file = out}),
-      out, out,
+      StandardOutput::named(out), out,
       model.model().estimates                                          ? " --intervals"
       : label == LabelKind::two_classes || label == LabelKind::classes ? " --probabilities"
                                                                        : "",
@@ -431,9 +355,12 @@ void define_fit(CLI::App& app) {
   app.add_option("--schema", command->schema, "public schema of the table (TOML)")
       ->type_name("FILE")
       ->required();
-  app.add_option("--out", command->out, "the model file; written whole or not at all")
-      ->type_name("FILE")
-      ->required();
+  add_output(app, "--out", command->out,
+             "the model file; written whole or not at all; - is standard output; needed but for "
+             "--check");
+  app.add_flag("--check", command->check,
+               "read the table, show what would not count as it is written, and the plan; PRIVATE; "
+               "nothing is fitted, spent or written");
   add_force(app, command->force);
   command->plan.add_to(app);
   command->family.add_to(app, false);
@@ -460,7 +387,7 @@ void define_fit(CLI::App& app) {
       "--remove-cache",
       [command, &app](std::int64_t) {
         command->removes_cache = true;
-        for (const char* name : {"--schema", "--out", "--epsilon", "--delta"}) {
+        for (const char* name : {"--schema", "--epsilon", "--delta"}) {
           app.get_option(name)->required(false);
         }
       },

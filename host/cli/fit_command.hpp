@@ -15,8 +15,6 @@
 
 namespace gibbsite::cli {
 
-/// Every line is private; column by column where `verbose`.
-std::string ingest_report(const Dataset& data, const IngestCounts& counts, bool verbose);
 /// Throws BadInput.
 ReadOptions::Cache cache_from_string(const std::string& name);
 
@@ -27,14 +25,19 @@ struct FitCommand {
                            ledger_path;
   std::optional<std::uint64_t> seed;
   bool quiet = false, progress = false, verbose = false, removes_cache = false, force = false;
-  bool release_moments = false, all_effects = false;
+  bool release_moments = false, all_effects = false, check = false;
   FamilyArguments family;
   NetworkArguments network;
 
   void say(const std::string& text) const;
+  // What --check ends with, said even with --quiet.
+  void say_checked(const std::string& plan, std::size_t warnings) const;
   void run() const;
   // Whether there was a cache, at any rank: one after the other, as some may share a disk.
   [[nodiscard]] bool remove_all() const;
+  // The counts of what reading changed, and warnings; how many.
+  [[nodiscard]] std::size_t tell_counts(const Dataset& data, std::uint64_t rows,
+                                        const std::string& before = "") const;
   // What ranks have mapped stays readable, and a rank that is ended from outside removes nothing
   // more. Where the file system does not let it go yet, CacheRemoval tries again.
   void remove_early() const;

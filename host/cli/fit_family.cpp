@@ -16,6 +16,7 @@
 #include "interrupt.hpp"
 #include "ledger.hpp"
 #include "progress.hpp"
+#include "standard_output.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -44,15 +45,16 @@ void FitCommand::fit_family_model(Family kind) const {
   // Throws on what no table could mend.
   static_cast<void>(family.complete(family_problem(domain, kind, 1)));
   const Dataset data = read(domain, true).data;
-  say(ingest_report(data, data.counts, verbose));
+  const std::size_t warnings = tell_counts(data, data.rows());
   const FamilyPlan made =
       plan_family(family.complete(family_problem(domain, kind, data.rows())), budget, wishes);
   if (ledger) {
-    require_room(*ledger, budget, [&](const Budget& smaller) {
+    require_room(*ledger, budget, own_guarantee(made), [&](const Budget& smaller) {
       return std::optional(ledger_guarantee(plan_family(made.problem, smaller, wishes)));
     });
   }
   warn_of_large_delta(budget, made.problem.rows);
+  if (check) return say_checked(family_line(made) + "\n", warnings);
   say(family_line(made) + "\n");
   Progress bar("drawing", quiet, interval());
   FitOptions watched;
@@ -61,11 +63,12 @@ void FitCommand::fit_family_model(Family kind) const {
   watched.ledger = ledger ? &*ledger : nullptr;
   const FamilyRelease drawn = fit_family(data, made, key(), watched);
   write_entered(ledger, [&](Existing existing) { write_family(out, drawn, existing); });
-  say(fmt::format(
-      "\n{}\n{}Written: {}; next:\n"
-      "  gibbsite query --model {} --probability '{} > 0.5'\n"
-      "  gibbsite verify {}\n",
-      in_words(drawn.certificate()), family_report(drawn), out, out, shown(asked_of(drawn)), out));
+  say(
+      fmt::format("\n{}\n{}Written: {}; next:\n"
+                  "  gibbsite query --model {} --probability '{} > 0.5'\n"
+                  "  gibbsite verify {}\n",
+                  in_words(drawn.certificate()), family_report(drawn), StandardOutput::named(out),
+                  out, shown(asked_of(drawn)), out));
 }
 
 }  // namespace gibbsite::cli

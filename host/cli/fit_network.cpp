@@ -15,6 +15,8 @@
 #include "ledger.hpp"
 #include "network.hpp"
 #include "progress.hpp"
+#include "reading.hpp"
+#include "standard_output.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -45,19 +47,21 @@ void FitCommand::fit_network_model() const {
   // Throws on what no table could mend.
   static_cast<void>(network.problem(domain, 1, plan, family));
   const Dataset data = read(domain, true).data;
-  say(ingest_report(data, data.counts, verbose));
+  const std::size_t warnings = tell_counts(data, data.rows()) + warn_of_network_reading(data);
   const NetworkPlan made =
       plan_network(network.problem(domain, data.rows(), plan, family), budget, wishes);
   if (ledger) {
-    require_room(*ledger, budget, [&](const Budget& smaller) -> std::optional<Guarantee> {
-      try {
-        return ledger_guarantee(plan_network(made.problem, smaller, wishes));
-      } catch (const Infeasible&) {
-        return std::nullopt;
-      }
-    });
+    require_room(*ledger, budget, own_guarantee(made),
+                 [&](const Budget& smaller) -> std::optional<Guarantee> {
+                   try {
+                     return ledger_guarantee(plan_network(made.problem, smaller, wishes));
+                   } catch (const Infeasible&) {
+                     return std::nullopt;
+                   }
+                 });
   }
   warn_of_large_delta(budget, made.problem.rows);
+  if (check) return say_checked(network_line(made) + "\n", warnings);
   say(network_line(made) + "\n");
   Progress bar("counting", quiet, interval());
   FitOptions watched;
@@ -71,8 +75,8 @@ void FitCommand::fit_network_model() const {
                   "  gibbsite query --model {} '{}'\n"
                   "  gibbsite synthesize --model {} --rows 1000 --out synthetic.csv\n"
                   "  gibbsite verify {}\n",
-                  in_words(release.certificate()), network_report(release.model()), out, out,
-                  shown(asked_of(release.model())), out, out));
+                  in_words(release.certificate()), network_report(release.model()),
+                  StandardOutput::named(out), out, shown(asked_of(release.model())), out, out));
 }
 
 }  // namespace gibbsite::cli

@@ -16,6 +16,7 @@
 #include "gibbsite/privacy/gdp.hpp"
 #include "gibbsite/version.hpp"
 #include "options.hpp"
+#include "standard_output.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -94,6 +95,10 @@ nlohmann::json json_of(const LedgerState& state) {
                         {"spent", json_of(state.spent())},
                         {"releases", nlohmann::json::array()},
                         {"software", {{"name", "gibbsite"}, {"version", GIBBSITE_VERSION}}}};
+  if (state.is_whole()) {  // the caps are not what that release was held to
+    for (const char* name : {"mu", "reveal", "tv"}) out["guarantee"].erase(name);
+    out["whole"] = true;
+  }
   for (const LedgerEntry& e : state.entries) {
     nlohmann::json entry = json_of(e.charge);
     entry.update({{"number", e.number},
@@ -134,8 +139,14 @@ std::string shown_state(const std::string& path, const LedgerState& state) {
       fmt::format("{}: {} release{} since {}\n\n{}\n{}", shown(path), state.entries.size(),
                   state.entries.size() == 1 ? "" : "s", shown(state.terms.created), table(amounts),
                   guarantee_words(state.terms));
+  if (state.is_whole()) {
+    out +=
+        "One release took all of it: it keeps to that epsilon and delta by its own certificate, "
+        "which says what holds at other ones.\n";
+  }
   const Guarantee so_far = guarantee_of(spent, state.terms.who);
-  if (const double delta = delta_up(so_far, state.terms.epsilon); !state.entries.empty()) {
+  if (const double delta = delta_up(so_far, state.terms.epsilon);
+      !state.entries.empty() && !state.is_whole()) {
     out += fmt::format(
         "What is spent so far (delta {:.2g} at that epsilon) is information and no guarantee: "
         "releases were chosen in the light of earlier ones.\n",
@@ -184,8 +195,8 @@ struct LedgerCommand {
     require_new(out, force);
     const std::string text = json_of(Ledger(path).read()).dump(2) + "\n";
     write_new(out, force,
-              [&](Existing existing) { write_file_atomically(out, text, 0644, existing); });
-    fmt::print("Written: {}\n", out);
+              [&](Existing existing) { write_file_atomically(out, text, public_file, existing); });
+    fmt::print("Written: {}\n", StandardOutput::named(out));
   }
 
   static void warn_without_memory(const Ledger& ledger) {
@@ -226,7 +237,7 @@ void define_ledger(CLI::App& app) {
   show->callback([command] { command->show(); });
 
   CLI::App* write = add("export", "Write it as JSON, to be shown to others");
-  write->add_option("--out", command->out, "the JSON file")->type_name("FILE")->required();
+  add_output(*write, "--out", command->out, "the JSON file; - is standard output")->required();
   add_force(*write, command->force);
   write->callback([command] { command->export_to(); });
 }
@@ -237,11 +248,12 @@ const Register ledger_command{{7, "ledger", "Keep account of all releases about 
 
 }  // namespace
 
-void require_room(const Ledger& ledger, const Budget& budget, const PriceOf& price_of) {
+void require_room(const Ledger& ledger, const Budget& budget, const Guarantee& own,
+                  const PriceOf& price_of) {
   const std::optional<Guarantee> price = price_of(budget);
   if (!price) return;  // refused for a reason of its own
   try {
-    ledger.require_room(*price);
+    ledger.require_room(*price, own);
   } catch (const BudgetSpent& spent) {
     const LedgerState state = ledger.read();
     // Of a fitted profile a part of --delta, which no epsilon makes smaller.

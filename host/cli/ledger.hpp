@@ -16,7 +16,9 @@ using PriceOf = std::function<std::optional<Guarantee>(const Budget&)>;
 /// Throws BudgetSpent, with the largest epsilon that would fit at this delta, or the largest delta
 /// where the release's reveal is too large, where the release at `budget` does not fit; BadInput as
 /// Ledger::require_room.
-void require_room(const Ledger& ledger, const Budget& budget, const PriceOf& price_of);
+/// `own`: what the certificate of the release at `budget` will claim.
+void require_room(const Ledger& ledger, const Budget& budget, const Guarantee& own,
+                  const PriceOf& price_of);
 
 /// "Entered: in FILE, 41 % of its mu^2 is left", with its end; without the share where the ledger
 /// cannot be read now.

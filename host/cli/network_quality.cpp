@@ -11,6 +11,8 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "interrupt.hpp"
+#include "reading.hpp"
+#include "standard_output.hpp"
 #include "svg.hpp"
 #include "text.hpp"
 
@@ -162,8 +164,7 @@ void NetworkEvaluation::add_to(CLI::App& app) {
                  "of a network: also train a classifier of this category on synthetic rows, and "
                  "judge it on the table's")
       ->type_name("NAME");
-  app.add_option("--plot", plot, "of a network: SVG to write, distances of all pairs of columns")
-      ->type_name("FILE");
+  add_output(app, "--plot", plot, "of a network: SVG to write, distances of all pairs of columns");
   add_force(app, force);
 }
 
@@ -189,6 +190,8 @@ void NetworkEvaluation::run(const NetworkModel& network, const std::string& mode
                                                    .ignore_extra_columns = true,
                                                    .label_path = {},
                                                    .progress = {}});
+  tell_reading(data);
+  static_cast<void>(warn_of_network_reading(data));
   fmt::print(stderr,
              "private: these figures read this table and the certificate does not cover them; they "
              "are for whoever may see it, publish them only if the table is public\n");
@@ -217,7 +220,8 @@ void NetworkEvaluation::run(const NetworkModel& network, const std::string& mode
   if (plot.empty()) return;
   const std::string picture = heat_map(network, quality);
   write_new(
-      plot, force, [&](Existing existing) { write_file_atomically(plot, picture, 0644, existing); },
+      plot, force,
+      [&](Existing existing) { write_file_atomically(plot, picture, private_file, existing); },
       "--plot");
 }
 

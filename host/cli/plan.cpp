@@ -13,6 +13,7 @@
 #include "gibbsite/speed/speed.hpp"
 #include "network.hpp"
 #include "options.hpp"
+#include "reading.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -45,8 +46,7 @@ struct PlanCommand {
     std::optional<Schema> domain;
     if (shape.of_table(plan)) domain = read_schema(shape.schema);
     const FeatureSpace space = domain ? FeatureSpace(*domain) : shape.space(plan.model);
-    const std::uint64_t rows =
-        domain ? shape.table.read(*domain, {}).rows() : shape.rows.value_or(0);
+    const std::uint64_t rows = domain ? rows_of_table(*domain, {}) : shape.rows.value_or(0);
     std::vector<Plan> plans;
     for (const Budget& budget : budgets) plans.push_back(plan.make(space, rows, budget, wishes));
     const std::uint64_t planned = plans.front().problem.rows;
@@ -63,6 +63,14 @@ struct PlanCommand {
   }
 
  private:
+  // What looks wrong with it is said before anything is spent on it.
+  [[nodiscard]] std::uint64_t rows_of_table(const Schema& domain,
+                                            const ReadOptions& options) const {
+    const Dataset data = shape.table.read(domain, options);
+    tell_reading(data);
+    return data.rows();
+  }
+
   void plan_of_network(const std::vector<Budget>& budgets) const {
     if (shape.features || shape.row_norm || shape.intercept || shape.classes || all) {
       throw BadInput(fmt::format("{}: has no meaning with --model {}; leave it out",
@@ -87,7 +95,7 @@ struct PlanCommand {
     const ReadOptions options{.labels = ReadOptions::Labels::optional,
                               .ignore_extra_columns = true};
     const std::uint64_t rows = !shape.table.data.empty()
-                                   ? shape.table.read(domain, options).rows()
+                                   ? rows_of_table(domain, options)
                                    : shape.rows.value_or(plan.rows_cap.value_or(0));
     const NetworkProblem problem = network.problem(domain, rows, plan, family);
     std::vector<NetworkPlan> plans;
@@ -125,8 +133,8 @@ struct PlanCommand {
       const Schema domain = read_column_schema(shape.schema, family.column);
       const ReadOptions one_column{.labels = ReadOptions::Labels::optional,
                                    .ignore_extra_columns = true};
-      problem = family_problem(
-          domain, kind, shape.rows ? *shape.rows : shape.table.read(domain, one_column).rows());
+      problem = family_problem(domain, kind,
+                               shape.rows ? *shape.rows : rows_of_table(domain, one_column));
     }
     problem = family.complete(problem);
     std::vector<FamilyPlan> plans;

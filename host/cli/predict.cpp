@@ -15,6 +15,8 @@
 #include "gibbsite/data/csv_columns.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "options.hpp"
+#include "reading.hpp"
+#include "standard_output.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -44,10 +46,8 @@ struct PredictCommand {
     }
     const bool of_classes = linear.schema.label_kind == LabelKind::classes;
     const bool of_amounts = !of_classes && linear.schema.label_kind != LabelKind::two_classes;
-    if ((of_classes && threshold) || (of_amounts && (probabilities || threshold || intervals))) {
-      throw BadInput(not_of_label(of_amounts && probabilities ? "--probabilities"
-                                  : threshold                 ? "--threshold"
-                                                              : "--intervals",
+    if ((of_classes && threshold) || (of_amounts && (probabilities || threshold))) {
+      throw BadInput(not_of_label(of_amounts && probabilities ? "--probabilities" : "--threshold",
                                   model, linear.schema.label_kind));
     }
     if (threshold) require_between(*threshold, 0, 1, "--threshold");
@@ -60,22 +60,26 @@ struct PredictCommand {
          .ignore_extra_columns = true,
          .label_path = {},
          .progress = {}});
+    tell_reading(data);
     warn_of_unreadable(data);
     // A file keeps the bytes of a name, a terminal does not obey them.
     const bool on_screen = out.empty() && isatty(STDOUT_FILENO) == 1;
     const auto name = [&](const std::string& text) {
       return csv_cell(on_screen ? shown(text) : text);
     };
+    if (of_classes) return write(class_lines(linear, data, name));
+    std::vector<PredictionInterval> around;
+    if (intervals) around = predict_intervals(linear, data.view());
     if (of_amounts) {
       const std::vector<double> amounts = predict_amounts(linear, data.view());
-      return write(lines(data, {"prediction"}, name, [&](auto end, std::size_t i) {
+      std::vector<std::string> head{"prediction"};
+      if (intervals) head.insert(head.end(), {"low", "high"});
+      return write(lines(data, head, name, [&](auto end, std::size_t i) {
         fmt::format_to(end, "{:.8g}", amounts[i]);
+        if (intervals) fmt::format_to(end, ",{:.8g},{:.8g}", around[i].low, around[i].high);
       }));
     }
-    if (of_classes) return write(class_lines(linear, data, name));
     const std::vector<double> positive = predict_probabilities(linear, data.view());
-    std::vector<ProbabilityInterval> around;
-    if (intervals) around = predict_intervals(linear, data.view());
     const std::string names[] = {name(linear.schema.negative_name()), name(linear.schema.positive)};
     const bool with_probability = probabilities || intervals;
     std::vector<std::string> head{"prediction"};
@@ -88,22 +92,31 @@ struct PredictCommand {
     }));
   }
 
-  /// The likeliest class, and with --probabilities that of each, a column "probability=CLASS".
+  /// The likeliest class, and with --probabilities that of each, a column "probability=CLASS"; with
+  /// --intervals its ends too, "low=CLASS" and "high=CLASS".
   template <class Name>
   [[nodiscard]] fmt::memory_buffer class_lines(const LinearModel& linear, const Dataset& data,
                                                const Name& name) const {
     const std::vector<double> all = predict_classes(linear, data.view());
+    std::vector<PredictionInterval> around;
+    if (intervals) around = predict_class_intervals(linear, data.view());
     std::vector<std::string> names;
     std::vector<std::string> head{"prediction"};
     for (const std::string& one : linear.schema.classes) {
       names.push_back(name(one));
-      if (probabilities) head.push_back(name("probability=" + one));
+      if (probabilities || intervals) head.push_back(name("probability=" + one));
+      if (intervals) head.insert(head.end(), {name("low=" + one), name("high=" + one)});
     }
     return lines(data, head, name, [&](auto end, std::size_t i) {
       const std::span<const double> row(all.data() + i * names.size(), names.size());
       fmt::format_to(end, "{}", names[likeliest(row)]);
-      if (!probabilities) return;
-      for (const double p : row) fmt::format_to(end, ",{:.6g}", p);
+      if (!probabilities && !intervals) return;
+      for (std::size_t k = 0; k < row.size(); ++k) {
+        fmt::format_to(end, ",{:.6g}", row[k]);
+        if (!intervals) continue;
+        const PredictionInterval& of = around[i * row.size() + k];
+        fmt::format_to(end, ",{:.6g},{:.6g}", of.low, of.high);
+      }
     });
   }
 
@@ -181,7 +194,7 @@ struct PredictCommand {
       std::fwrite(text.data(), 1, text.size(), stdout);
     } else {
       write_new(out, force, [&](Existing existing) {
-        write_file_atomically(out, {text.data(), text.size()}, 0644, existing);
+        write_file_atomically(out, {text.data(), text.size()}, private_file, existing);
       });
     }
   }
@@ -193,8 +206,7 @@ void define_predict(CLI::App& app) {
       ->type_name("FILE")
       ->required();
   command->table.add_to(app, true);
-  app.add_option("--out", command->out, "CSV to write; standard output when absent")
-      ->type_name("FILE");
+  add_output(app, "--out", command->out, "CSV to write; standard output when absent or -");
   app.add_option("--keep", command->keep,
                  "columns of a CSV table to write before the prediction, with commas between")
       ->delimiter(',')
@@ -221,9 +233,9 @@ void define_predict(CLI::App& app) {
              "least probability for which the positive class is predicted; default 0.5");
   app.add_flag("--probabilities", command->probabilities,
                "add the probability of the positive class, or of each of several");
-  app.add_flag(
-      "--intervals", command->intervals,
-      "add it and its 95 % interval, of a model fitted with --intervals (docs/intervals.md)");
+  app.add_flag("--intervals", command->intervals,
+               "add it and its 95 % interval, of amounts that of the mean; of a model fitted with "
+               "--intervals (docs/intervals.md)");
   app.callback([command] { command->run(); });
 }
 

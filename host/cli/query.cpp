@@ -99,18 +99,37 @@ struct QueryCommand {
     if (json)
       fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     else
-      fmt::print("{}\n", interval_meaning);
+      fmt::print("{}", wrapped(std::string(interval_meaning)));
   }
 
   // Over draws.
   struct Asked {
     double mean = 0, low = 0, high = 0;
   };
-  static Asked over_draws(const NetworkModel& of, const std::string& question) {
-    const std::vector<double> all = answer(of, parse_question(of, question));
+  static Asked over_draws(const NetworkModel& of, const NetworkQuestion& question) {
+    const std::vector<double> all = answer(of, question);
     const auto [low, high] = std::ranges::minmax(all);
     return {std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size()), low,
             high};
+  }
+  // No error: the columns may be independent. Nobody can tell it from the number alone.
+  static void warn_of_unjoined(const NetworkModel& of, const NetworkQuestion& question) {
+    const std::vector<std::string> names = of.names();
+    for (const std::uint32_t column : unjoined_columns(of.network, question)) {
+      fmt::print(
+          stderr,
+          "gibbsite: warning: {}: no edges join {} to the other columns of the question: the "
+          "network takes it for independent of them, whatever the table says\n",
+          shown(question.text), gibbsite::quoted(names[column]));
+    }
+  }
+  // What the noise alone may have made; "" where the answer stands out of it.
+  static std::string noise_words(const NetworkModel& of, const NetworkQuestion& question,
+                                 double probability) {
+    const std::optional<double> noise = question_noise(of, question);
+    if (!noise || probability > 2 * *noise) return "";
+    return fmt::format(" (small for privacy's noise, whose standard deviation is about {:.2g})",
+                       *noise);
   }
   static void print(const NetworkModel& of, const std::vector<std::string>& asked) {
     if (asked.empty()) {
@@ -118,8 +137,10 @@ struct QueryCommand {
       return;
     }
     for (const std::string& question : asked) {
-      const Asked one = over_draws(of, question);
-      fmt::print("{} = {:.4g}{}\n", shown(question), one.mean,
+      const NetworkQuestion parsed = parse_question(of, question);
+      warn_of_unjoined(of, parsed);
+      const Asked one = over_draws(of, parsed);
+      fmt::print("{} = {:.4g}{}{}\n", shown(question), one.mean, noise_words(of, parsed, one.mean),
                  of.tables.size() == 1 ? ""
                                        : fmt::format(" (from {:.4g} to {:.4g} over {} draws)",
                                                      one.low, one.high, of.tables.size()));
@@ -129,11 +150,13 @@ struct QueryCommand {
     nlohmann::json out = nlohmann::json::array();
     for (const std::string& question : asked) {
       const NetworkQuestion parsed = parse_question(of, question);
+      warn_of_unjoined(of, parsed);
       const std::vector<double> all = answer(of, parsed);
       out.push_back({{"question", question},
                      {"probability", std::accumulate(all.begin(), all.end(), 0.0) /
                                          static_cast<double>(all.size())},
                      {"draws", all}});
+      if (const auto noise = question_noise(of, parsed)) out.back()["noise_deviation"] = *noise;
     }
     if (asked.empty()) {
       const std::vector<std::string> names = of.names();

@@ -7,6 +7,7 @@
 #include "command.hpp"
 #include "gibbsite/core/file.hpp"
 #include "options.hpp"
+#include "standard_output.hpp"
 
 namespace gibbsite::cli {
 namespace {
@@ -20,7 +21,7 @@ struct ReportCommand {
     require_new(out, force);
     const std::string page = read_html_report(model);
     write_new(out, force,
-              [&](Existing existing) { write_file_atomically(out, page, 0644, existing); });
+              [&](Existing existing) { write_file_atomically(out, page, public_file, existing); });
   }
 };
 
@@ -29,8 +30,8 @@ void define_report(CLI::App& app) {
   app.add_option("model", command->model, "model file that fit wrote")
       ->type_name("FILE")
       ->required();
-  app.add_option("--out", command->out, "the page (HTML); written whole or not at all")
-      ->type_name("FILE")
+  add_output(app, "--out", command->out,
+             "the page (HTML); written whole or not at all; - is standard output")
       ->required();
   add_force(app, command->force);
   app.callback([command] { command->run(); });

@@ -21,11 +21,13 @@
 
 #include "command.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/engine/machine.hpp"
 #include "gibbsite/version.hpp"
 #include "interrupt.hpp"
 #include "ranks.hpp"
+#include "standard_output.hpp"
 #include "streams.hpp"
 #include "text.hpp"
 
@@ -184,7 +186,7 @@ void run(int argc, char** argv) {
 int fail(std::vector<std::string> lines, Status status) {
   for (std::string& line : lines) {
     std::replace(line.begin(), line.end(), '\n', ' ');
-    line = in_options(line);
+    line = in_options(StandardOutput::named(line));
   }
   end_ranks(lines, status);
   for (const std::string& line : lines) fmt::print(stderr, "gibbsite: {}\n", shown(line));
@@ -198,6 +200,8 @@ int run_command(int argc, char** argv) {
   const LastWords last_words;
   std::signal(SIGXFSZ, SIG_IGN);  // a full quota is an error of write(), not a death
   stop_flag() = false;
+  set_standard_arithmetic();
+  const StandardOutput of_files;
   const RanksOfCommand of_command;
   try {
     instruction_set();  // obeys GIBBSITE_INSTRUCTIONS, or refuses it, before any kernel runs

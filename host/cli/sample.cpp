@@ -27,6 +27,7 @@
 #include "plots.hpp"
 #include "progress.hpp"
 #include "ranks.hpp"
+#include "reading.hpp"
 #include "sample_report.hpp"
 #include "text.hpp"
 
@@ -109,6 +110,7 @@ struct SampleCommand {
     catch_interrupts();
 
     const auto [data, rows] = read(domain);
+    tell_reading_of_ranks(data, rows);
     settle(*engine_maker, loss_named(loss), !data.offset.empty());
     // With the figures, wherever those go; beside them where a program or nobody reads them.
     fmt::print(silent() ? stderr : stdout, "{}\n", warning);
@@ -254,7 +256,7 @@ struct SampleCommand {
     }
     const auto add = [&](const char* name, const std::string& text) {
       files.emplace_back(name);
-      write_file_atomically(folder.file(name), text, 0600);
+      write_file_atomically(folder.file(name), text, private_file);
     };
     add("summary.csv", report.csv());
     if (npy) {

@@ -2,14 +2,30 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "command.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
 
 namespace gibbsite::cli {
 namespace {
+
+// What is about to be published as names, so that a person sees it; "" of a file with names of its
+// own.
+std::string taken_for_names(const std::string& path) {
+  constexpr std::size_t most = 12, longest = 60;
+  const std::vector<std::string> names = first_line_names(path);
+  if (names.empty()) return "";
+  std::string list;
+  for (std::size_t j = 0; j < std::min(most, names.size()); ++j)
+    list += (j > 0 ? ", " : "") + gibbsite::quoted(names[j].substr(0, longest));
+  if (names.size() > most) list += fmt::format(", and {} more", names.size() - most);
+  return fmt::format("{}: the first line is taken for the names of the columns: {}", shown(path),
+                     list);
+}
 
 void define_schema(CLI::App& app) {
   const auto path = std::make_shared<std::string>();
@@ -20,13 +36,17 @@ void define_schema(CLI::App& app) {
   const auto header = std::make_shared<std::string>("auto");
   app.add_option("--header", *header,
                  "yes: the first line names the columns whatever it looks like; auto: refuse one "
-                 "with a number in it")
+                 "with a number in it, or of words above a line of words")
       ->type_name("NAME");
   app.callback([path, header] {
     if (*header != "auto" && *header != "yes") {
       throw BadInput(fmt::format("--header: '{}' is neither auto nor yes; give one", *header));
     }
-    fmt::print("{}", schema_template(*path, *header == "yes" ? Header::given : Header::unknown));
+    const std::string out =
+        schema_template(*path, *header == "yes" ? Header::given : Header::unknown);
+    const std::string taken = taken_for_names(*path);
+    if (!taken.empty()) fmt::print(stderr, "gibbsite: note: {}\n", taken);
+    fmt::print("{}", out);
   });
 }
 

@@ -14,6 +14,7 @@
 #include "interrupt.hpp"
 #include "options.hpp"
 #include "progress.hpp"
+#include "standard_output.hpp"
 #include "streams.hpp"
 #include "text.hpp"
 
@@ -26,7 +27,7 @@ struct SynthesizeCommand {
   bool force = false, quiet = false, progress = false;
 
   void run() const {
-    const bool to_file = !out.empty() && out != "-";
+    const bool to_file = !out.empty();
     if (to_file) {
       require_other_file(out, model, "--model");
       require_new(out, force);
@@ -54,7 +55,7 @@ struct SynthesizeCommand {
       return;
     }
     write_new(out, force, [&](Existing existing) {
-      StreamedFile file(out);
+      StreamedFile file(out, public_file);
       synthesize(
           release.model(), count, stream, [&](std::string_view text) { file.append(text); },
           options);
@@ -85,8 +86,7 @@ void define_synthesize(CLI::App& app) {
       ->required();
   add_count(app, "--rows", command->rows,
             "how many people; default: as many as the certificate counts");
-  app.add_option("--out", command->out, "CSV to write; standard output when absent or -")
-      ->type_name("FILE");
+  add_output(app, "--out", command->out, "CSV to write; standard output when absent or -");
   add_force(app, command->force);
   add_count(app, "--seed", command->seed, "of the draws: the same table for the same one", 0);
   add_count(app, "--threads", command->threads,

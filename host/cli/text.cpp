@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <sstream>
 #include <type_traits>
 
 #include "gibbsite/core/text.hpp"
@@ -149,6 +150,28 @@ std::string table(const std::vector<std::vector<std::string>>& texts) {
     out += text;
   }
   return out;
+}
+
+std::size_t widest_line(const std::string& text) {
+  std::size_t widest = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) widest = std::max(widest, columns_of(line));
+  return widest;
+}
+
+std::string wrapped(const std::string& text) {
+  std::string out;
+  std::size_t column = 0;
+  std::istringstream words(text);
+  for (std::string word; words >> word; column += columns_of(word)) {
+    if (column > 0) {
+      const bool fits = column + 1 + columns_of(word) <= terminal_columns;
+      out += fits ? ' ' : '\n';
+      column = fits ? column + 1 : 0;
+    }
+    out += word;
+  }
+  return out + '\n';
 }
 
 std::string not_of_label(std::string_view option, std::string_view model, LabelKind label) {
@@ -362,8 +385,8 @@ std::string plan_line(const Plan& plan, double seconds) {
                        setting(m, "prior_precision").value_or(0));
   }
   if (is_gaussian(offer)) out += fmt::format(", μ = {:.4g}", offer.guarantee.mu);
-  return out + fmt::format(", (ε, δ) = ({:.4g}, {:.4g}), {}", plan.budget.epsilon,
-                           plan.budget.delta, about(seconds));
+  out += fmt::format(", (ε, δ) = ({:.4g}, {:.4g})", plan.budget.epsilon, plan.budget.delta);
+  return std::isnan(seconds) ? out : out + ", " + about(seconds);
 }
 
 }  // namespace gibbsite::cli

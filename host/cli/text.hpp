@@ -28,6 +28,13 @@ std::size_t columns_of(const std::string& text);
 /// Cells are shown as core/text.hpp has it.
 std::string table(const std::vector<std::vector<std::string>>& lines);
 
+/// What a terminal shows of a line.
+inline constexpr std::size_t terminal_columns = 99;
+/// Columns of the longest line.
+std::size_t widest_line(const std::string& text);
+/// Lines that fit a terminal, broken at blanks; ends with a line end.
+std::string wrapped(const std::string& text);
+
 /// The error of an option that has no meaning with such a label.
 std::string not_of_label(std::string_view option, std::string_view model, LabelKind label);
 
@@ -41,7 +48,7 @@ std::string kept_words(double share);
 std::string plan_summary(std::span<const Plan> plans, std::span<const double> seconds);
 /// The offers side by side, and below which was chosen and why. `seconds` [offers]; NaN: unknown.
 std::string plan_table(const Plan& plan, std::span<const double> seconds);
-/// One line on the offer that will be run.
+/// One line on the offer that will be run; without the time if `seconds` is NaN.
 std::string plan_line(const Plan& plan, double seconds);
 
 }  // namespace gibbsite::cli

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
@@ -79,6 +80,19 @@ bool names_a_descriptor(const std::string& path) {
   return path == "/dev/stdout" || path == "/dev/stderr" || path.starts_with("/dev/fd/") ||
          path.starts_with("/proc/");
 }
+// Its number; -1 for other paths.
+int descriptor_of(std::string_view path) {
+  if (path == "/dev/stdout") return STDOUT_FILENO;
+  if (path == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!path.starts_with(folder)) continue;
+    int number = -1;
+    const char* const end = path.data() + path.size();
+    const auto [stop, error] = std::from_chars(path.data() + folder.size(), end, number);
+    if (error == std::errc{} && stop == end) return number;
+  }
+  return -1;
+}
 
 // Absolute, links resolved, no slash at the end.
 std::string whole_path(const std::string& path) {
@@ -140,7 +154,10 @@ bool is_special(const std::string& path) {
   return names_a_descriptor(path) || (fs::exists(status) && !fs::is_regular_file(status));
 }
 int open_directly(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  // A socket, or a terminal of another user, can be written to but not opened anew.
+  const int named = descriptor_of(path);
+  const int fd = named >= 0 ? ::fcntl(named, F_DUPFD_CLOEXEC, 0)
+                            : ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (fd < 0) fail(path, errno);
   return fd;
 }

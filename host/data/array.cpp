@@ -11,6 +11,7 @@
 #include "data/arrow_column.hpp"
 #include "data/number_blocks.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
 
 namespace gibbsite {
 
@@ -211,6 +212,7 @@ class Staged {
 template <class T, class Source>
 Dataset read_rows(const ArrayView& x, Source source, std::span<const double> labels,
                   const Schema& schema, const ReadOptions& options) {
+  const StandardArithmetic arithmetic;
   std::uint64_t row = 0;
   ReadOptions in_memory = options;
   in_memory.cache = ReadOptions::Cache::never;

@@ -16,6 +16,7 @@
 #include "data/columns.hpp"
 #include "data/input.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
 
 namespace gibbsite {
 namespace arrow_rows {
@@ -174,6 +175,7 @@ void ArrowReader::report(std::uint64_t bytes, bool now) {
 
 Dataset read_arrow(ArrowArrayStream& stream, const Schema& schema, const ReadOptions& options,
                    std::span<const double> labels, const std::string& source) {
+  const StandardArithmetic arithmetic;
   if (options.unreadable != ReadOptions::Unreadable::by_schema &&
       schema.invalid != Invalid::refuse) {
     Schema strict = schema;  // as in read_table

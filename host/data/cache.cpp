@@ -308,7 +308,10 @@ std::optional<Dataset> opened(const std::string& cache, const Schema& schema,
     if (::lstat(cache.c_str(), &info) == 0 && (info.st_mode & (S_IRWXG | S_IRWXO)) != 0)
       throw Unusable{"others than its owner may open it"};
     const MappedFile file(fmt::format("{}/{}", cache, description));
-    const json d = json::parse(file.numbers<char>(), file.numbers<char>() + file.size());
+    const std::string_view text(file.numbers<char>(), file.size());
+    // The parser would stop at a NUL byte and not read what follows.
+    if (text.find('\0') != text.npos) throw Unusable{"cache.json is damaged"};
+    const json d = json::parse(text);
     if (d.at("format") != format || d.at("software") != GIBBSITE_VERSION)
       throw Unusable{"another version of gibbsite made it"};
     if (d.at("digest") != seal_of(d)) throw Unusable{"cache.json is damaged"};
@@ -446,7 +449,8 @@ std::shared_ptr<const Rows> CacheWriter::finish(const Dataset& data, bool sparse
     bytes += part.bytes;
   }
   d["digest"] = seal_of(d);
-  write_file_atomically(fmt::format("{}/{}", folder_->name(), description), d.dump(2) + "\n", 0600);
+  write_file_atomically(fmt::format("{}/{}", folder_->name(), description), d.dump(2) + "\n",
+                        private_file);
   sync_folder(folder_->name());
   if (const int error = folder_->rename(); error != 0)
     throw BadInput(

@@ -425,6 +425,26 @@ std::vector<std::string> read_csv_header(const std::string& path) {
   return std::move(header.names);
 }
 
+std::vector<std::string> read_csv_first_row(const std::string& path) {
+  struct Handler {
+    std::vector<std::string> cells;
+    bool in_header = true;
+    void cell(std::string_view text) {
+      if (!in_header) cells.emplace_back(text);
+    }
+    bool row() { return std::exchange(in_header, false); }
+  };
+  Handler handler;
+  try {
+    Input input(path, {});
+    CsvReader reader(input, handler);
+    reader.read();
+  } catch (const BadInput&) {
+    return {};  // who reads the table says so
+  }
+  return std::move(handler.cells);
+}
+
 TextRules csv_rules(const std::string& path) {
   Input input(path, {});
   TextRules rules{true, separator_of(input.peek()), input.text_begin()};

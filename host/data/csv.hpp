@@ -13,6 +13,10 @@ TableKind table_kind(const std::string& path);
 /// empty file, malformed quotes, a line above the header or a name that is given twice.
 std::vector<std::string> read_csv_header(const std::string& path);
 
+/// The cells of the first line behind the header; empty if there is none, or it cannot be read. The
+/// cells are private.
+std::vector<std::string> read_csv_first_row(const std::string& path);
+
 /// A record of a small public table, as text; the header is the first.
 struct CsvRecord {
   std::string where;  ///< "FILE:LINE"

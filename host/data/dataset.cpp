@@ -9,6 +9,7 @@
 #include "data/csv.hpp"
 #include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/data/shares.hpp"
 
 namespace gibbsite {
@@ -73,6 +74,7 @@ Dataset read_input(const std::string& path, const Schema& schema, const ReadOpti
 }  // namespace
 
 Dataset read_table(const std::string& path, const Schema& schema, const ReadOptions& options) {
+  const StandardArithmetic arithmetic;
   if (options.unreadable != ReadOptions::Unreadable::by_schema &&
       schema.invalid != Invalid::refuse) {
     Schema strict = schema;  // where rows go in many at a time they end before one to be marked

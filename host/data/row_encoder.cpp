@@ -10,6 +10,7 @@
 
 #include "data/encoder.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
 
 namespace gibbsite {
 
@@ -43,6 +44,7 @@ struct RowEncoder::Table {
   template <class Cell>
   void add(std::span<const Cell> cells, const std::optional<Cell>& label) {
     require_open();
+    const StandardArithmetic arithmetic;  // which rows are scaled and clipped in
     open = false;
     begin(std::is_same_v<Cell, double>, label.has_value());
     if (cells.size() != order.size()) {
@@ -111,6 +113,7 @@ void RowEncoder::add(std::span<const double> values, double label) {
 void RowEncoder::add(std::span<const double> values) { table_->add<double>(values, {}); }
 
 Dataset RowEncoder::finish() {
+  const StandardArithmetic arithmetic;
   table_->require_open();
   table_->open = false;
   return table_->rows.finish();

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include <algorithm>
+
 #include "data/arrow.hpp"
 #include "data/csv.hpp"
 #include "data/schema_writer.hpp"
@@ -28,13 +30,35 @@ void require_names(const std::vector<std::string>& header, const std::string& pa
   }
 }
 
+// A line of words above another line of words may be a person's.
+void require_unlike_rows(const std::vector<std::string>& header, const std::string& path) {
+  const std::vector<std::string> row = read_csv_first_row(path);
+  const auto is_word = [](const std::string& cell) {
+    double value = 0;
+    return !cell.empty() && !parse_number(cell, value);
+  };
+  if (row.size() != header.size() || !std::ranges::all_of(row, is_word)) return;
+  throw BadInput(fmt::format(
+      "{}:1: the second line looks like the first one, all words, so the first may be a row, whose "
+      "cells would be published as names; put a line of names above it, or give `header` yes if "
+      "these are the names",
+      path));
+}
+
 }  // namespace
+
+std::vector<std::string> first_line_names(const std::string& path) {
+  return is_arrow_file(path) ? std::vector<std::string>() : read_csv_header(path);
+}
 
 std::string schema_template(const std::string& path, Header header_is) {
   const bool has_names = is_arrow_file(path);
   const std::vector<std::string> header =
       has_names ? read_arrow_file_names(path) : read_csv_header(path);
-  if (header_is == Header::unknown && !has_names) require_names(header, path);
+  if (header_is == Header::unknown && !has_names) {
+    require_names(header, path);
+    require_unlike_rows(header, path);
+  }
   std::string out =
       R"(# A schema, to be filled in by a person. It becomes part of the released model.
 #

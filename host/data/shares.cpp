@@ -27,6 +27,7 @@
 #include "data/text.hpp"
 #include "data/text_index.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/machine/memory.hpp"
 #include "machine/crew.hpp"
 #include "machine/processors.hpp"
@@ -660,6 +661,7 @@ std::uint64_t SharedTable::rows() const { return files_->rows; }
 const std::string& SharedTable::digest() const { return files_->digest; }
 
 Dataset SharedTable::read(RowRange range) const {
+  const StandardArithmetic arithmetic;
   Files& files = *files_;
   Dataset data = files.no_rows();
   files.ranks.together([&] {

@@ -16,6 +16,7 @@
 namespace gibbsite {
 
 class Loss;
+struct ClassPair;
 struct ScoreLimits;
 
 /// sup of the trace of grad_z^2 f: phi of one output.
@@ -30,10 +31,27 @@ void require_metric(MatrixView<const double> P, std::size_t d, const ScoreLimits
 bool is_logistic(const Loss& loss);
 /// Throws BadInput unless rows of that loss have an information that is limited.
 void require_information(const Loss& loss, const ScoreLimits& limits);
+/// Throws BadInput on a loss of several outputs, whose scores have no second moments here.
+void require_one_output(const Loss& loss);
+/// Throws BadInput unless it is of several classes, the pair among them, and information is limited.
+void require_information(const Loss& loss, const ScoreLimits& limits, const ClassPair& pair);
 /// sqrt(information) clip, rounded down: the norm of a row's v in CappedLoss::information.
 double information_clip(const ScoreLimits& limits);
 /// Square roots of rows' curvatures, as floats.
 std::vector<float> information_factors(std::span<const double> curvatures);
+/// Sizes of rows' scores, as floats.
+std::vector<float> score_factors(std::span<const double> scores);
+
+/// What a row of several classes is multiplied by for its v in CappedLoss::information_between. v is
+/// u = P^T x times min(factor, share s), s the `shrinking` of u to `information_clip`.
+struct PairFactor {
+  float factor = 0;  ///< sqrt(w p_a p_b)
+  /// sqrt(p_a p_b / pair_norm), rounded down: over all pairs its fourth powers add up to at most 1,
+  /// so that ||v||^4 do to at most the clip's.
+  float share = 0;
+};
+/// That of a row with probabilities p [K] and that cap. Both are 0 where p is not finite.
+PairFactor pair_factor(std::span<const double> p, double cap, double limit, const ClassPair& pair);
 
 /// Largest float <= v, for v >= 0; the largest finite one where v is more.
 GIBBSITE_HD inline float float_below(double v) {
@@ -43,6 +61,11 @@ GIBBSITE_HD inline float float_below(double v) {
   // One bit pattern less where it was rounded up: no branch, half of all are.
   const std::uint32_t up = static_cast<double>(near) > v ? 1 : 0;
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(near) - up);
+}
+
+/// min(factor, share s), rounded down.
+GIBBSITE_HD inline float shared(float factor, float share, float s) {
+  return std::min(factor, float_below(static_cast<double>(share) * static_cast<double>(s)));
 }
 
 /// v, or 0 where it is too small for its rounding to be relative.
@@ -87,6 +110,30 @@ GIBBSITE_HD inline WeightedScore weighted_score(double r, double cap, double lim
   const double w = above < below ? above / below : 1;
   const double score = r * w;
   return {std::fabs(score) <= cap ? score : std::copysign(cap, r), size <= 1 ? curvature * w : 0};
+}
+
+/// The square root of the sum of (p_a p_b)^2 over the pairs of K classes: the norm of a row's
+/// curvatures p_a p_b.
+GIBBSITE_HD inline double pair_norm(const double* p, std::size_t K) {
+  double before = 0, sum = 0;
+  for (std::size_t k = 0; k < K; ++k) {
+    const double square = p[k] * p[k];
+    sum += before * square;
+    before += square;
+  }
+  return std::sqrt(sum);
+}
+/// min(1, limit cap^2 / norm); 1 where limit is infinite.
+GIBBSITE_HD inline double limited_weight(double norm, double cap, double limit) {
+  const double most = limit * cap * cap;  // no comparison is true of infinity * 0
+  return most < norm ? most / norm : 1;
+}
+/// The weight of a row whose slope is held at its cap: min(1, limit cap^2), so that ||z||^2 times it
+/// is at most limit clip^2, since ||z|| <= clip / cap. It does not look at the label. 1 where limit
+/// is infinite.
+GIBBSITE_HD inline double held_weight(double cap, double limit) {
+  const double most = limit * cap * cap;  // no number where the cap is 0, and so is the score
+  return most < 1 ? most : 1;
 }
 
 /// ||r|| from above, of K numbers whose squares were rounded and added in any order.

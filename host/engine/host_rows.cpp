@@ -75,10 +75,10 @@ class NormsAbove {
   NormBound bound_;
 };
 
-// P^T x times `factor` <= 1, and scaled down to norm <= clip in exact arithmetic where that is
-// shorter: floats. A row that leaves the floats is 0.
+// P^T x times a factor <= 1, and scaled down to norm <= clip times a share <= 1 in exact arithmetic
+// where that is shorter: floats. A row that leaves the floats is 0.
 void clipped_row(const Rows& x, std::size_t i, MatrixView<const double> P, double clip, VectorXd& v,
-                 float factor = 1) {
+                 const PairFactor& of = {1, 1}) {
   v.setZero();
   x.for_each(i, [&](std::size_t j, float value) {
     for (std::size_t a = 0; a < P.cols; ++a) v[index(a)] += static_cast<double>(value) * P(j, a);
@@ -89,11 +89,11 @@ void clipped_row(const Rows& x, std::size_t i, MatrixView<const double> P, doubl
     v.setZero();
     return;
   }
-  const auto s = static_cast<double>(std::min(factor, shrinking(squares, P.cols, clip)));
+  const auto s = static_cast<double>(shared(of.factor, of.share, shrinking(squares, P.cols, clip)));
   for (double& a : v) a = normal_or_zero(static_cast<float>(a * s));
 }
 
-// out [k x k] = sum of v v^T of rows in the metric, times their factors and clipped.
+// out [k x k] = sum of v v^T of rows in the metric, times their factors and clipped to their share.
 template <class Factor>
 void add_up_moments(const Rows& x, MatrixView<const double> P, double clip, const Factor& factor,
                     MatrixView<double> out) {
@@ -129,26 +129,27 @@ class PlainCappedLoss final : public CappedLoss {
     for (std::size_t i = 0; i < x.rows; ++i) caps_[i] = cap_below(limits.clip, norm(x, i), largest);
   }
 
+  void information_between(std::span<const double> theta, ClassPair pair,
+                           MatrixView<double> out) override {
+    require_information(loss_, limits_, pair);
+    class_information(theta, pair, out);
+  }
   void information(std::span<const double> theta, MatrixView<double> out) override {
     require_information(loss_, limits_);
     std::vector<double> curvatures(x_.rows);
-    for (std::size_t i = 0; i < x_.rows; ++i) {
-      const double z = x_.dot(i, theta) + x_.offset_of(i);
-      double r = 0;
-      loss_.unweighted().residuals({&z, 1}, y_.subspan(i, 1), {&r, 1});
-      curvatures[i] = scored(r, i).curvature;
-    }
-    const std::vector<float> factors = information_factors(curvatures);
-    add_up_moments(
-        x_, {metric_.data(), x_.cols, columns_}, information_clip(limits_),
-        [&](std::size_t i) { return factors[i]; }, out);
+    for (std::size_t i = 0; i < x_.rows; ++i) curvatures[i] = scored_at(theta, i).curvature;
+    add_up(information_factors(curvatures), information_clip(limits_), out);
+  }
+  void score_moments(std::span<const double> theta, MatrixView<double> out) override {
+    require_one_output(loss_);
+    std::vector<double> scores(x_.rows);
+    for (std::size_t i = 0; i < x_.rows; ++i) scores[i] = scored_at(theta, i).score;
+    add_up(score_factors(scores), limits_.clip, out);
   }
 
   double gradient(std::span<const double> theta, std::span<double> out) override {
     if (loss_.outputs() > 1) return outputs_gradient(theta, out);
     const std::size_t d = x_.cols;
-    const double most = loss_.curvature();  // as rounding may be above it
-    const bool logistic = is_logistic(loss_);
     const VectorXd sum = sum_blocks(x_.rows, [&](std::size_t first, std::size_t last) {
       std::vector<double> z(last - first), r(last - first), w(last - first);
       for (std::size_t i = 0; i < z.size(); ++i) {
@@ -158,17 +159,11 @@ class PlainCappedLoss final : public CappedLoss {
       loss_.curvatures(z, y_.subspan(first, z.size()), w);
       VectorXd g = VectorXd::Zero(index(d + 1));
       for (std::size_t i = 0; i < z.size(); ++i) {
-        const auto cap = static_cast<double>(caps_[first + i]);
-        double held = std::clamp(r[i], -cap, cap) * factor_of(first + i);
-        if (logistic) {
-          const WeightedScore row = scored(r[i], first + i);
-          held = row.score;
-          g[index(d)] += row.curvature;
-        } else if (std::fabs(r[i]) < cap) {
-          g[index(d)] += std::min(w[i], most);
-        }
-        x_.for_each(first + i,
-                    [&](std::size_t j, float v) { g[index(j)] += held * static_cast<double>(v); });
+        const WeightedScore row = scored(r[i], w[i], first + i);
+        g[index(d)] += row.curvature;
+        x_.for_each(first + i, [&](std::size_t j, float v) {
+          g[index(j)] += row.score * static_cast<double>(v);
+        });
       }
       return g;
     });
@@ -180,12 +175,49 @@ class PlainCappedLoss final : public CappedLoss {
   [[nodiscard]] double factor_of(std::size_t i) const {
     return static_cast<double>(class_weight(loss_.class_weights(), y_[i]));
   }
-  // Of row i with that derivative, its class's weight in both.
-  [[nodiscard]] WeightedScore scored(double r, std::size_t i) const {
-    WeightedScore out = weighted_score(r, static_cast<double>(caps_[i]), limits_.information);
+  // Of row i with that derivative and second derivative, its class's weight in both.
+  [[nodiscard]] WeightedScore scored(double r, double second, std::size_t i) const {
+    const auto cap = static_cast<double>(caps_[i]);
+    WeightedScore out;
+    if (logistic_) {
+      out = weighted_score(r, cap, limits_.information);
+      out.curvature *= factor_of(i);
+    } else {
+      const double w = held_weight(cap, limits_.information);
+      out.score = std::clamp(r, -cap, cap) * w;
+      if (std::fabs(r) < cap) out.curvature = std::min(second, most_) * w;
+    }
     out.score *= factor_of(i);
-    out.curvature *= factor_of(i);
     return out;
+  }
+  [[nodiscard]] WeightedScore scored_at(std::span<const double> theta, std::size_t i) const {
+    const double z = x_.dot(i, theta) + x_.offset_of(i);
+    double r = 0, second = 0;
+    loss_.unweighted().residuals({&z, 1}, y_.subspan(i, 1), {&r, 1});
+    loss_.curvatures({&z, 1}, y_.subspan(i, 1), {&second, 1});
+    return scored(r, second, i);
+  }
+  void add_up(const std::vector<float>& factors, double clip, MatrixView<double> out) const {
+    add_up_moments(
+        x_, {metric_.data(), x_.cols, columns_}, clip,
+        [&](std::size_t i) {
+          return PairFactor{factors[i], 1};
+        },
+        out);
+  }
+
+  void class_information(std::span<const double> theta, const ClassPair& pair,
+                         MatrixView<double> out) const {
+    const std::size_t d = x_.cols, K = loss_.outputs();
+    std::vector<double> z(K), p(K);
+    add_up_moments(
+        x_, {metric_.data(), d, columns_}, information_clip(limits_),
+        [&](std::size_t i) {
+          for (std::size_t k = 0; k < K; ++k) z[k] = x_.dot(i, theta.subspan(k * d, d));
+          losses::softmax(z, p);
+          return pair_factor(p, static_cast<double>(caps_[i]), limits_.information, pair);
+        },
+        out);
   }
 
   double outputs_gradient(std::span<const double> theta, std::span<double> out) const {
@@ -205,7 +237,10 @@ class PlainCappedLoss final : public CappedLoss {
         v = r;
         v[index(losses::class_of(y[0], K))] += 1;
         const double of_any = 1 + v.squaredNorm() - 2 * v.minCoeff();
-        const double held = holding(length_above(std::max(r.squaredNorm(), of_any), K), caps_[i]);
+        const double held =
+            std::min(holding(length_above(std::max(r.squaredNorm(), of_any), K), caps_[i]),
+                     limited_weight(pair_norm(v.data(), K), static_cast<double>(caps_[i]),
+                                    limits_.information));
         double trace = 0;
         for (std::size_t k = 0; k < K; ++k) {
           v = VectorXd::Unit(index(K), index(k));
@@ -232,17 +267,61 @@ class PlainCappedLoss final : public CappedLoss {
   ScoreLimits limits_;
   std::vector<double> metric_;  // P [d x columns]
   std::size_t columns_;
-  std::vector<float> caps_;  // [n]
+  std::vector<float> caps_;             // [n]
+  bool logistic_ = is_logistic(loss_);  // weighted; other slopes are held
+  double most_ = loss_.curvature();     // as rounding may be above it
 };
 
 }  // namespace
 
 bool is_logistic(const Loss& loss) { return loss.unweighted().name() == losses::logistic::name; }
+void require_information(const Loss& loss, const ScoreLimits& limits, const ClassPair& pair) {
+  const bool softmax = dynamic_cast<const losses::Softmax*>(&loss.unweighted()) != nullptr;
+  if (!softmax || !(limits.information < std::numeric_limits<double>::infinity())) {
+    throw BadInput(
+        fmt::format("information: rows of `model` {} have none of pairs of classes that is "
+                    "limited; ask it of softmax, with a limit",
+                    loss.name()));
+  }
+  const std::size_t classes = loss.outputs();
+  if (pair.first < pair.second && pair.second < classes) return;
+  throw BadInput(
+      fmt::format("information: classes {} and {} are no pair of `model` {}; give first < second "
+                  "below {}",
+                  pair.first, pair.second, loss.name(), classes));
+}
+std::vector<ClassPair> class_pairs(std::size_t classes) {
+  std::vector<ClassPair> out;
+  for (std::size_t second = 1; second < classes; ++second)
+    for (std::size_t first = 0; first < second; ++first) out.push_back({first, second});
+  return out;
+}
+PairFactor pair_factor(std::span<const double> p, double cap, double limit, const ClassPair& pair) {
+  const std::size_t K = p.size();
+  const double norm = pair_norm(p.data(), K);
+  // Squares of smaller ones would leave the normal doubles.
+  if (!(norm > 1e-140 && std::isfinite(norm))) return {};
+  double squares = 0;
+  for (const double v : p) squares += v * v;
+  const double any = length_above(1 + squares - 2 * *std::ranges::min_element(p), K);
+  const double w =
+      std::min(holding(any, static_cast<float>(cap)), limited_weight(norm, cap, limit));
+  const double of_pair = p[pair.first] * p[pair.second];
+  // Of K^2 roundings in norm, K at most 1000.
+  return {static_cast<float>(std::sqrt(w * of_pair)),
+          float_below(std::sqrt(of_pair / norm) * (1 - 0x1p-30))};
+}
 void require_information(const Loss& loss, const ScoreLimits& limits) {
-  if (is_logistic(loss) && limits.information < std::numeric_limits<double>::infinity()) return;
+  if (loss.outputs() == 1 && limits.information < std::numeric_limits<double>::infinity()) return;
   throw BadInput(fmt::format(
-      "information: rows of `model` {} have none that is limited; ask it of logistic alone",
+      "information: rows of `model` {} have none that is limited; ask it of a model of one output "
+      "and with a limit",
       loss.name()));
+}
+void require_one_output(const Loss& loss) {
+  if (loss.outputs() == 1) return;
+  throw BadInput(fmt::format(
+      "score_moments: `model` {} has several outputs; ask it of a model of one", loss.name()));
 }
 double information_clip(const ScoreLimits& limits) {
   return std::sqrt(limits.information) * limits.clip * (1 - 0x1p-50);
@@ -251,6 +330,12 @@ std::vector<float> information_factors(std::span<const double> curvatures) {
   std::vector<float> out(curvatures.size());
   std::ranges::transform(curvatures, out.begin(),
                          [](double v) { return static_cast<float>(std::sqrt(v)); });
+  return out;
+}
+std::vector<float> score_factors(std::span<const double> scores) {
+  std::vector<float> out(scores.size());
+  std::ranges::transform(scores, out.begin(),
+                         [](double v) { return static_cast<float>(std::fabs(v)); });
   return out;
 }
 
@@ -384,7 +469,11 @@ double HostRows::largest_logit(std::span<const double> theta) const {
 void HostRows::second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) {
   require_metric(P, columns(), clip);
   add_up_moments(
-      table_, P, clip, [](std::size_t) { return 1.0F; }, out);
+      table_, P, clip,
+      [](std::size_t) {
+        return PairFactor{1, 1};
+      },
+      out);
 }
 
 void HostRows::clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) {

@@ -1,18 +1,23 @@
 #include "gibbsite/ledger/ledger.hpp"
 
+#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sodium.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <thread>
 #include <utility>
 
 #include "core/digest.hpp"
@@ -116,12 +121,21 @@ Charge charge_of(const std::string& path, const Statement& row, int column) {
   }
 }
 
+// A text of a row; this program writes none that is longer.
+std::string short_text(const std::string& path, const Statement& row, int column) {
+  constexpr std::size_t longest = 128;
+  std::string text = row.text(column);
+  if (text.size() > longest) refuse_edited(path, "a text (it is too long)");
+  return text;
+}
+
 LedgerTerms terms_of(Database& file) {
   const std::string& path = file.path();
   Statement row(file,
                 "SELECT id, created, epsilon, delta, adjacency, rows_per_person, mu_squared, "
-                "reveal, tv FROM terms");
+                "reveal, tv, software FROM terms");
   if (!row.step()) refuse_edited(path, "its table of terms");
+  for (int column = 0; column < 10; ++column) static_cast<void>(short_text(path, row, column));
   LedgerTerms out;
   out.id = row.text(0);
   out.created = row.text(1);
@@ -139,6 +153,18 @@ LedgerTerms terms_of(Database& file) {
     refuse_edited(path, "its table of terms");
   }
   return out;
+}
+
+// SQLite reads as many pages as the header counts: what is behind them would travel unread.
+void require_no_tail(Database& file) {
+  std::error_code error;
+  const auto bytes = fs::file_size(file.path(), error);
+  const auto number = [&](const char* pragma) {
+    return static_cast<std::uint64_t>(number_of(file.path(), file.text(pragma)));
+  };
+  if (!error && bytes > number("PRAGMA page_count") * number("PRAGMA page_size")) {
+    refuse_edited(file.path(), "its end");
+  }
 }
 
 // All of it, within a transaction.
@@ -164,6 +190,7 @@ LedgerState state_of(Database& file) {
   }
   if (schema.step()) refuse_edited(path, "the form of its tables");
   if (pragma("quick_check(1)") != "ok") refuse_edited(path, "a page");
+  require_no_tail(file);
 
   LedgerState out{terms_of(file), {}};
   Statement row(file,
@@ -172,12 +199,12 @@ LedgerState state_of(Database& file) {
   std::string chain = chain_of(out.terms);
   while (row.step()) {
     LedgerEntry e{static_cast<std::uint64_t>(row.integer(0)),
-                  row.text(1),
-                  row.text(2),
+                  short_text(path, row, 1),
+                  short_text(path, row, 2),
                   charge_of(path, row, 6),
-                  row.text(3),
-                  row.text(4),
-                  row.text(5)};
+                  short_text(path, row, 3),
+                  short_text(path, row, 4),
+                  short_text(path, row, 5)};
     chain = chain_of(chain, e);
     if (e.number != out.entries.size() + 1 || e.chain != chain) {
       refuse_edited(path, fmt::format("entry {}", out.entries.size() + 1));
@@ -200,10 +227,47 @@ void require_plain_file(const std::string& path) {
   }
 }
 
-// How far this machine's user last saw each ledger: "ENTRIES CHAIN" in a file of its id.
+// A lock that the system takes away when its holder ends. SQLite's locks are of one file each: two
+// copies of a ledger do not see each other's.
+class FileLock {
+ public:
+  // Waits for that long; throws BadInput "LEDGER: ..." if another program keeps it.
+  FileLock(const std::string& file, const std::string& ledger, std::chrono::milliseconds patience) {
+    using Steady = std::chrono::steady_clock;
+    fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd_ < 0) return;
+    for (const auto until = Steady::now() + patience;;) {
+      held_ = ::flock(fd_, LOCK_EX | LOCK_NB) == 0;
+      if (held_ || (errno != EWOULDBLOCK && errno != EINTR)) return;
+      if (Steady::now() >= until) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    ::close(fd_);
+    throw BadInput(fmt::format(
+        "{}: is locked by another program, which may use a copy of it; try again when it is done",
+        ledger));
+  }
+  ~FileLock() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+  // False if the file cannot be opened, or its file system has no locks.
+  [[nodiscard]] bool held() const { return held_; }
+
+ private:
+  int fd_ = -1;
+  bool held_ = false;
+};
+
+// How far this machine's user last saw each ledger: "ENTRIES CHAIN" in a file of its id. It is
+// locked as long as this object lives, from before it is read until after it is written: a second
+// copy of the ledger waits, and then finds that it is the older one.
 class Memory {
  public:
-  Memory(const LedgerOptions& options, const std::string& id) : folder_(options.memory) {
+  Memory(const std::string& path, const LedgerOptions& options, const std::string& id)
+      : folder_(options.memory) {
     const auto variable = [](const char* name) {
       const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): none sets it
       return std::string(value == nullptr ? "" : value);
@@ -215,8 +279,15 @@ class Memory {
       folder_ = variable("HOME") + "/.local/state/gibbsite/ledgers";
     }
     const bool legal = id.size() == 32 && id.find_first_not_of("0123456789abcdef") == id.npos;
-    if (!folder_.empty() && legal) file_ = folder_ + "/" + id;
+    if (folder_.empty() || !legal) return;
+    file_ = folder_ + "/" + id;
+    std::error_code ignored;
+    fs::create_directories(folder_, ignored);
+    lock_.emplace(file_ + ".lock", path, options.patience);
   }
+
+  // Whether two copies of a ledger that are used at the same time wait for each other.
+  [[nodiscard]] bool locked() const { return lock_ && lock_->held(); }
 
   void require_no_rollback(const std::string& path, const LedgerState& state) const {
     const auto seen = remembered(path);
@@ -243,7 +314,7 @@ class Memory {
     try {
       fs::create_directories(folder_);
       write_file_atomically(file_, fmt::format("{} {}\n", state.entries.size(), chain_of(state)),
-                            0600);
+                            private_file);
       return true;
     } catch (const std::exception&) {
       return false;
@@ -266,8 +337,8 @@ class Memory {
       std::ifstream file(file_);
       if (!file) return std::nullopt;  // another user's
       std::uint64_t entries = 0;
-      std::string chain;
-      if (file >> entries >> chain) return std::pair(entries, chain);
+      std::string chain, more;
+      if (file >> entries >> chain && !(file >> more)) return std::pair(entries, chain);
     }
     throw BadInput(
         fmt::format("{}: what this machine saw of it last, {}, is damaged; make sure that this is "
@@ -276,6 +347,7 @@ class Memory {
   }
 
   std::string folder_, file_;
+  std::optional<FileLock> lock_;
 };
 
 // What a release does not fit into, the first amount that is short.
@@ -298,8 +370,17 @@ std::string shortage(const Charge& charge, const LedgerState& state) {
   return line("tv", charge.tv, left.tv, state.terms.caps.tv);
 }
 
-void require_room_in(const std::string& path, const LedgerState& state,
-                     const Guarantee& guarantee) {
+// Behind the command of a release that took all of a ledger.
+constexpr std::string_view of_all = " (whole ledger)";
+
+struct Entering {
+  Charge charge;
+  bool whole = false;
+};
+
+// What the release is charged, if there is room for it.
+Entering require_room_in(const std::string& path, const LedgerState& state,
+                         const Guarantee& guarantee, const std::optional<Guarantee>& own) {
   const Neighbors &ours = state.terms.who, &theirs = guarantee.who;
   if (ours != theirs) {
     throw BadInput(fmt::format(
@@ -310,9 +391,15 @@ void require_room_in(const std::string& path, const LedgerState& state,
   }
   const Charge charge = charge_up(guarantee);
   // Caps, not left_of: nothing is subtracted where it decides.
-  if (!within(state.spent() + charge, state.terms.caps)) {
-    throw BudgetSpent(fmt::format("{}: {}", path, shortage(charge, state)));
+  if (within(state.spent() + charge, state.terms.caps)) return {charge};
+  // Nothing was released before and nothing will be after: no release is chosen by another one, and
+  // this one keeps to the ledger's epsilon and delta on its own.
+  const LedgerTerms& terms = state.terms;
+  if (state.entries.empty() && own && own->who == terms.who &&
+      delta_up(*own, terms.epsilon) <= terms.delta) {
+    return {terms.caps, true};
   }
+  throw BudgetSpent(fmt::format("{}: {}", path, shortage(charge, state)));
 }
 
 // A journal of its own file, deleted at the commit; synced as far as disks go.
@@ -325,20 +412,34 @@ Database& with_journal(Database& file) {
   return file;
 }
 
-// A ledger locked for an entry, as it is and no older than what was seen here.
+// The id of a ledger, which never changes. The transaction ends here: a program that waits for the
+// memory with a transaction open would keep the memory's holder from its commit.
+std::string id_of(Database& file) {
+  const Transaction transaction(file, "BEGIN");
+  return state_of(file).terms.id;
+}
+
+void require_id(const std::string& path, const LedgerState& state, const std::string& id) {
+  if (state.terms.id != id) throw BadInput(path + ": was replaced meanwhile; try again");
+}
+
+// A ledger and its memory locked for an entry, as it is and no older than what was seen here.
 struct Locked {
   Locked(const std::string& path, const LedgerOptions& options)
       : file(path, Database::Mode::write, options.patience),
-        transaction(with_journal(file), "BEGIN IMMEDIATE"),
-        state(state_of(file)),
-        memory(options, state.terms.id) {
+        id(id_of(with_journal(file))),
+        memory(path, options, id),
+        transaction(file, "BEGIN IMMEDIATE"),
+        state(state_of(file)) {
+    require_id(path, state, id);
     memory.require_no_rollback(path, state);
   }
 
   Database file;
+  const std::string id;
+  const Memory memory;
   Transaction transaction;
   const LedgerState state;
-  const Memory memory;
 };
 
 // Never before the last entry's.
@@ -365,6 +466,10 @@ void note_what_is_there(Database& file, const Memory& memory) {
 }
 
 }  // namespace
+
+bool LedgerState::is_whole() const {
+  return entries.size() == 1 && entries[0].command.ends_with(of_all);
+}
 
 Charge LedgerState::spent() const {
   Charge out;
@@ -419,7 +524,7 @@ Ledger Ledger::create(const std::string& path, double epsilon, double delta, con
                                     : "cannot write: " + std::generic_category().message(error)),
         error);
   }
-  Memory(options, terms.id).note({terms, {}});
+  Memory(path, options, terms.id).note({terms, {}});
   return Ledger(path, std::move(options));
 }
 
@@ -428,18 +533,20 @@ LedgerState Ledger::read() const {
   // One that can be written to, where it may: what a killed writer left is rolled back by it.
   const bool writable = ::access(path_.c_str(), W_OK) == 0;
   Database file(path_, writable ? Database::Mode::write : Database::Mode::read, options_.patience);
+  const std::string id = id_of(file);
+  const Memory memory(path_, options_, id);
   Transaction transaction(file, "BEGIN");
   LedgerState state = state_of(file);
-  const Memory memory(options_, state.terms.id);
+  require_id(path_, state, id);
   memory.require_no_rollback(path_, state);
   memory.catch_up(path_, state);
   return state;
 }
 
-void Ledger::require_room(const Guarantee& guarantee) const {
+void Ledger::require_room(const Guarantee& guarantee, const std::optional<Guarantee>& own) const {
   require_plain_file(path_);
   Locked now(path_, options_);
-  require_room_in(path_, now.state, guarantee);
+  static_cast<void>(require_room_in(path_, now.state, guarantee, own));
   static_cast<void>(time_of_entry(path_, now.state, options_.clock()));
   // Into the journal and back: what cannot be written is found before the work.
   now.file.execute(fmt::format("PRAGMA user_version={}", form));
@@ -449,7 +556,7 @@ std::uint64_t Ledger::enter(const Release& release) const {
   require_plain_file(path_);
   Locked now(path_, options_);
   const LedgerState& state = now.state;
-  require_room_in(path_, state, release.guarantee);
+  const Entering entering = require_room_in(path_, state, release.guarantee, release.own);
   for (const LedgerEntry& entry : state.entries) {
     const bool same_file = entry.digest == release.digest;
     if (!same_file && entry.key_hash != release.key_hash) continue;
@@ -461,8 +568,8 @@ std::uint64_t Ledger::enter(const Release& release) const {
   }
   LedgerEntry entry{state.entries.size() + 1,
                     time_of_entry(path_, state, options_.clock()),
-                    release.command,
-                    charge_up(release.guarantee),
+                    release.command + std::string(entering.whole ? of_all : ""),
+                    entering.charge,
                     release.key_hash,
                     release.digest,
                     {}};
@@ -478,10 +585,14 @@ std::uint64_t Ledger::enter(const Release& release) const {
 }
 
 bool Ledger::has_memory() const {
-  const Memory memory(options_, read().terms.id);
+  const std::string id = read().terms.id;
+  const Memory memory(path_, options_, id);
   Database file(path_, Database::Mode::read, options_.patience);
   Transaction transaction(file, "BEGIN");
-  return memory.note(state_of(file));
+  const LedgerState state = state_of(file);
+  require_id(path_, state, id);
+  memory.require_no_rollback(path_, state);
+  return memory.locked() && memory.note(state);
 }
 
 }  // namespace gibbsite

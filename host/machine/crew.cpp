@@ -5,6 +5,8 @@
 #include <cmath>
 #include <system_error>
 
+#include "gibbsite/core/floating_point.hpp"
+
 namespace gibbsite {
 namespace {
 
@@ -222,6 +224,7 @@ std::uint64_t Crew::next_work() {
 }
 
 void Crew::help(std::size_t member) {
+  set_standard_arithmetic();  // a thread begins with what its maker has
   std::atomic<std::size_t>& pinned = pinned_[member].place;
   while (std::uint64_t seen = next_work()) {
     // Pinned before it is taken: a caller that goes on sees the pin, or the ticket is stale.

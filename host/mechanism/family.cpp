@@ -9,6 +9,7 @@
 
 #include "core/special.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/conjugate.hpp"
 #include "gibbsite/privacy/gdp.hpp"
@@ -456,6 +457,7 @@ FamilyPlan plan_by(const FamilyProblem& problem, const Budget& budget, Calibrati
 
 FamilyPlan plan_family(const FamilyProblem& problem, const Budget& budget,
                        const FamilyWishes& wishes) {
+  const StandardArithmetic arithmetic;
   problem.validate();
   budget.validate();
   require_who(problem, budget.neighbors());

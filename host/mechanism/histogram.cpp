@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/mechanism/network.hpp"
 
 namespace gibbsite {
@@ -44,6 +45,7 @@ void HistogramProblem::validate() const {
 }
 
 HistogramPlan plan_histogram(const HistogramProblem& problem, const Budget& budget) {
+  const StandardArithmetic arithmetic;
   problem.validate();
   if (budget.draws != 1) {
     throw BadInput(

@@ -177,4 +177,22 @@ Guarantee ledger_guarantee(const HistogramPlan& plan) {
       analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws).guarantee);
 }
 
+Guarantee own_guarantee(const Plan& plan) {
+  const Offer& offer = plan.offer();
+  return analyze(offer.mechanism, plan.problem, offer.guarantee.who, plan.budget.draws).guarantee;
+}
+
+Guarantee own_guarantee(const FamilyPlan& plan) {
+  return analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws).guarantee;
+}
+
+Guarantee own_guarantee(const NetworkPlan& plan) {
+  const NetworkOffer& offer = plan.offer();
+  return analyze(offer.mechanism, plan.problem, offer.guarantee.who, plan.budget.draws).guarantee;
+}
+
+Guarantee own_guarantee(const HistogramPlan& plan) {
+  return analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws).guarantee;
+}
+
 }  // namespace gibbsite

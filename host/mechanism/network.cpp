@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/mechanism/kinds.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
@@ -362,6 +363,7 @@ std::string basis_of(const NetworkMechanism& mechanism, const NetworkProblem& pr
 
 NetworkPlan plan_network(const NetworkProblem& problem, const Budget& budget,
                          const NetworkWishes& wishes) {
+  const StandardArithmetic arithmetic;
   problem.validate();
   budget.validate();
   require_who_of_network(problem, budget.neighbors());

@@ -9,6 +9,7 @@
 
 #include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/core/human_count.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/mechanism/learning.hpp"
@@ -287,13 +288,12 @@ Plan plan(const Problem& problem, const Budget& budget, const Wishes& wishes) {
 
 Plan plan(const Problem& problem, const Problem& chains, const Budget& budget,
           const Wishes& wishes) {
+  const StandardArithmetic arithmetic;
   validate(problem, budget, wishes);
   validate(chains, budget, wishes);
-  if (wishes.intervals && !takes_information(problem)) {
-    throw BadInput(fmt::format(
-        "`intervals`: they are of two classes that count the same (docs/intervals.md), and this "
-        "model is {}; leave them out",
-        problem.loss));
+  if (wishes.intervals) {
+    if (const std::string why = information_obstacle(problem); !why.empty())
+      throw BadInput("`intervals`: " + why);
   }
   Plan out{problem, budget,
            all_offers(std::type_identity<Mechanism>{}, problem, chains, budget, wishes), 0};

@@ -22,9 +22,17 @@ double of_both(const Neighbors& who, double replaced) {
 Wide rows_of(const Neighbors& who) { return who.rows_per_person; }
 
 bool asks_information(const Whitened& s) { return s.information_share > 0; }
+bool asks_scores(const Whitened& s) { return s.score_share > 0; }
+
+// Numbers of the block and of the information, in d coordinates of each of K outputs.
+double numbers_of_intervals(const Problem& problem) {
+  const std::uint64_t d = problem.row_features();
+  return static_cast<double>(problem.features) + information_blocks(problem) * moment_numbers(d);
+}
 
 Wide left_by_moments(const Whitened& s) {
-  return 1 - Wide(s.first_moment_share) - Wide(s.second_moment_share) - Wide(s.information_share);
+  return 1 - Wide(s.first_moment_share) - Wide(s.second_moment_share) - Wide(s.information_share) -
+         Wide(s.score_share);
 }
 
 // Shares are of one whole, noise is within double, and its grids resolve the sums.
@@ -32,11 +40,12 @@ bool is_sound(const Whitened& s, const Problem& problem) {
   // A share below 0 would give the others more than there is. Numbers that are none fail too.
   const bool shares = s.first_moment_share > 0 && s.second_moment_share >= 0 &&
                       s.curvature_share > 0 && s.information_share >= 0 && s.block_share >= 0 &&
-                      s.iterations >= 1;
-  // The block and the information go together, of two classes alone: what a row's information is
-  // limited by is derived for them.
+                      s.score_share >= 0 && s.iterations >= 1;
+  // The block and the information go together, of classes that count the same, amounts and counts:
+  // what a row's information is limited by is derived for them. Scores' moments go with held slopes.
   const bool together = asks_information(s) == (s.block_share > 0) && s.block_share < 1 &&
-                        (!asks_information(s) || takes_information(problem));
+                        (!asks_information(s) || takes_information(problem)) &&
+                        asks_scores(s) == (asks_information(s) && has_held_slopes(problem));
   return in_moment_range(s.query_mu) && in_moment_range(s.first_clip) &&
          in_moment_range(s.clip_factor) && shares && left_by_moments(s) > 0 &&
          s.curvature_share < 1 && together &&
@@ -49,8 +58,14 @@ Whitened rule(const Problem& problem, const Neighbors& who, double mu,
               const std::optional<double>& iterations, bool intervals) {
   const auto d = static_cast<double>(problem.row_features());
   const auto K = static_cast<double>(problem.outputs);
-  // Of all but the information: .1 of mu^2 and .4 of the gradients were tried (docs/intervals.md).
-  const double information = intervals ? 0.1 : 0.0, rest = 1 - information;
+  // What intervals take: .1 of mu^2 for the information, and of the gradients .2 for the block of two
+  // classes, where other shares cost more log-loss or hold no more often, .4 elsewhere
+  // (docs/intervals.md). With held slopes the scores' moments have .03 more: their noise is small
+  // beside what they are.
+  const double information = intervals ? 0.1 : 0.0;
+  const double scores = intervals && has_held_slopes(problem) ? 0.03 : 0.0;
+  const double rest = 1 - information - scores;
+  const double block = problem.loss == "logistic" ? 0.2 : 0.4;
   const double signal = signal_of(problem, who, mu * std::sqrt(rest));
   // A direction of K classes curves by 1/K where one of two curves by 1/2: so much more noise.
   const double of_slopes = K > 1 ? 2 * signal / K : signal;
@@ -66,14 +81,16 @@ Whitened rule(const Problem& problem, const Neighbors& who, double mu,
       .clip_factor = K > 1 ? std::numbers::sqrt2 * clip_factor : clip_factor,  // of sup |f'|
       .iterations = iterations.value_or(std::clamp(std::round(8 * std::sqrt(rounds)), 12.0, 40.0)),
       .information_share = information,
-      .block_share = intervals ? 0.4 : 0.0};
+      .block_share = intervals ? block : 0.0,
+      .score_share = scores};
 }
 
 Offer whitened_offer(const Problem& problem, const Budget& budget, const Budget& left,
                      const std::optional<double>& iterations, bool intervals) {
   const double mu = gdp_mu_down(left.epsilon, left.delta);
   const Whitened s = rule(problem, budget.neighbors(), mu, iterations, intervals);
-  const double questions = (s.second_moment_share > 0 ? 2 : 1) + (intervals ? 1 : 0);
+  const double questions = (s.second_moment_share > 0 ? 2 : 1) +
+                           (intervals ? information_blocks(problem) : 0) + (asks_scores(s) ? 1 : 0);
   Offer out;
   out.mechanism = s;
   out.guarantee.mu = mu;
@@ -84,10 +101,8 @@ Offer whitened_offer(const Problem& problem, const Budget& budget, const Budget&
         "what {} predicts where gradients are capped is not known; use another `mechanism`, or "
         "`model` logistic, softmax, huber, pseudo-huber or poisson",
         problem.loss);
-  } else if (intervals && !takes_information(problem)) {
-    out.why =
-        "its intervals are of two classes that count the same (docs/intervals.md); leave out "
-        "`intervals`, or use `model` logistic without class weights";
+  } else if (intervals && !information_obstacle(problem).empty()) {
+    out.why = "`intervals`: " + information_obstacle(problem);
   } else if (problem.center_norm != 0 || problem.prior_precision) {
     out.why = "chooses its own prior; leave out `prior_precision` and the center";
   } else if (budget.draws != 1) {
@@ -104,6 +119,28 @@ Offer whitened_offer(const Problem& problem, const Budget& budget, const Budget&
 }
 
 }  // namespace
+
+std::string information_obstacle(const Problem& problem) {
+  if (!takes_information(problem)) {
+    return fmt::format(
+        "they are of two or more classes that count the same, of amounts and of counts "
+        "(docs/intervals.md), and this model is {}; leave them out",
+        problem.loss);
+  }
+  if (problem.outputs > most_interval_classes) {
+    return fmt::format("they are of at most {} classes, and this model has {}; leave them out",
+                       most_interval_classes, problem.outputs);
+  }
+  const double contrasts =
+      static_cast<double>(problem.row_features()) * static_cast<double>(problem.outputs - 1);
+  if (problem.outputs > 1 && contrasts > most_contrasts) {
+    return fmt::format(
+        "of {} classes and {} columns they would be of {} coefficients, and at most {} are taken; "
+        "leave them out, or take fewer columns or classes",
+        problem.outputs, problem.row_features(), contrasts, most_contrasts);
+  }
+  return "";
+}
 
 double gradient_clip(const Whitened& s, double effective_features) {
   return s.clip_factor * std::sqrt(effective_features);
@@ -138,13 +175,24 @@ double information_deviation_up(const Whitened& s, const Neighbors& who, double 
   return moment_deviation_up(Wide(s.query_mu) * sqrt(Wide(s.information_share)), who, clip, error);
 }
 
-double information_limit(const Whitened& s) { return 1 / (2 * s.clip_factor * s.clip_factor); }
+double score_deviation_up(const Whitened& s, const Neighbors& who, double clip, double error) {
+  return moment_deviation_up(Wide(s.query_mu) * sqrt(Wide(s.score_share)), who, clip, error);
+}
+
+double information_limit(const Whitened& s) {
+  const double kappa = s.clip_factor, typical = 1 / (kappa * kappa);
+  // With held slopes rows up to twice the typical length keep all of their weight where kappa, and
+  // so the budget, is large: rare levels are such rows.
+  if (asks_scores(s)) return typical * std::max(1.0, 4 * kappa * kappa * kappa);
+  // At kappa = sqrt(2), which rounding puts above it, 1/4 and no less.
+  return std::max(typical / 2, 0.25);
+}
 
 double answered_numbers(const Whitened& s, std::uint64_t features) {
   const auto d = static_cast<double>(features);
   const double questions = s.second_moment_share > 0 ? 2 : 1;
-  const double information = asks_information(s) ? d + moment_numbers(features) : 0;
-  return s.iterations * (d + 1) + questions * moment_numbers(features) + information;
+  const double scores = asks_scores(s) ? moment_numbers(features) : 0;
+  return s.iterations * (d + 1) + questions * moment_numbers(features) + scores;
 }
 
 Offer offer(std::type_identity<Whitened> /*kind*/, const Problem& problem, const Budget& budget,
@@ -159,8 +207,9 @@ Analysis analyze(const Whitened& s, const Problem& problem, const Neighbors& who
                  std::uint64_t draws) {
   Analysis out;
   const std::uint64_t d = problem.row_features();  // a gradient has them for each output
-  const double numbers =
-      answered_numbers(s, d) + s.iterations * static_cast<double>(problem.features - d);
+  const double numbers = answered_numbers(s, d) +
+                         s.iterations * static_cast<double>(problem.features - d) +
+                         (asks_information(s) ? numbers_of_intervals(problem) : 0);
   out.constants = {{"answered_numbers", numbers}};
   out.release_grid = answered_coefficient_grid;
   out.noise = noise_cost_up(AnsweredNoise{numbers}, draws);
@@ -180,8 +229,8 @@ std::string basis_of(const Whitened& m) {
   if (asks_information(m)) {
     return fmt::format(
         "It rests on the noise in {} of second moments, {:.10g} of gradients and one information "
-        "matrix, which it covers too",
-        sums, m.iterations + 1);
+        "matrix{}, which it covers too",
+        sums, m.iterations + 1, asks_scores(m) ? " and one of scores" : "");
   }
   return fmt::format(
       "It rests on the noise in {} of second moments and {:.10g} of gradients, which it covers too",
@@ -191,8 +240,8 @@ std::string procedure_of(const Whitened& m, const Cost& cost) {
   const char* const sums = m.second_moment_share > 0 ? "two" : "one";
   if (asks_information(m)) {
     return fmt::format(
-        "{} of second moments, {:.0f} capped gradients and one information matrix, {:.0f} passes",
-        sums, m.iterations + 1, cost.passes);
+        "{} of second moments, {:.0f} capped gradients and one information matrix{}, {:.0f} passes",
+        sums, m.iterations + 1, asks_scores(m) ? " and one of scores" : "", cost.passes);
   }
   return fmt::format("{} of second moments and {:.0f} capped gradients, {:.0f} passes", sums,
                      m.iterations, cost.passes);

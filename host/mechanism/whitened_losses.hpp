@@ -1,5 +1,7 @@
 #pragma once
 // Losses that `whitened` asks gradients of (docs/whitened.md, "Amounts and counts").
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "gibbsite/core/problem.hpp"
@@ -18,9 +20,34 @@ inline bool whitened_takes(const Problem& problem) {
          loss == "pseudo-huber" || loss == "poisson";
 }
 
-/// Whether an information matrix can be asked of its rows, and so intervals: two classes that count
-/// the same.
-inline bool takes_information(const Problem& problem) { return problem.loss == "logistic"; }
+/// Whether it is of amounts or counts, whose slopes are held at their caps and not weighted.
+inline bool has_held_slopes(const Problem& problem) {
+  return problem.loss == "huber" || problem.loss == "pseudo-huber" || problem.loss == "poisson";
+}
+
+/// Whether an information matrix can be asked of its rows, and so intervals: two or several classes
+/// that count the same, amounts and counts.
+inline bool takes_information(const Problem& problem) {
+  return problem.loss == unweighted_name(problem.loss) &&
+         (problem.loss == "logistic" || problem.loss.starts_with("softmax-") ||
+          has_held_slopes(problem));
+}
+
+/// Pairs of classes, each of which has one block of the information: 1 of two classes.
+inline double information_blocks(const Problem& problem) {
+  const auto K = static_cast<double>(problem.outputs);
+  return K > 1 ? K * (K - 1) / 2 : 1;
+}
+
+/// Columns times one less than the number of classes above which no intervals are offered: their
+/// estimates take memory and time of the square and the cube of it. Of two classes the number of
+/// columns is bounded elsewhere.
+inline constexpr double most_contrasts = 600;
+/// The number of classes above which no intervals are offered.
+inline constexpr std::uint64_t most_interval_classes = 20;
+
+/// Why no intervals can be had of it, for people; empty where they can.
+std::string information_obstacle(const Problem& problem);
 
 /// sup of the trace of a row's grad_z^2 f, from which its curvature is asked: phi of one output.
 inline double largest_trace(const Problem& problem) {

@@ -147,11 +147,12 @@ EffectEstimate Estimates::combination(std::span<const double> c) const {
   double up = normal ? half : mixture.quantile(1 - tail) - out.estimate;
   double down = normal ? half : out.estimate - mixture.quantile(tail);
   const double of_prior = quantile_95 * std::sqrt(prior_variance);
-  const auto widen = [&](double& side, double further) {
-    side = std::max(side, std::min(std::sqrt(std::max(side, 0.0) * side + further), of_prior));
+  // No further than to the end of the prior's interval, whose middle is 0.
+  const auto widen = [&](double& side, double further, double most) {
+    side = std::max(side, std::min(std::sqrt(std::max(side, 0.0) * side + further), most));
   };
-  if (above > 0) widen(up, above);
-  if (below > 0) widen(down, below);
+  if (above > 0) widen(up, above, of_prior - out.estimate);
+  if (below > 0) widen(down, below, of_prior + out.estimate);
   out.lower = out.estimate - down;
   out.upper = out.estimate + up;
   // What the mixture says of 0, and what the interval's half towards 0 says where it is wider.

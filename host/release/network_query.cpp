@@ -554,4 +554,55 @@ std::vector<double> joint(const NetworkModel& model, std::span<const std::uint32
   return out;
 }
 
+std::vector<std::uint32_t> unjoined_columns(const Network& network,
+                                            const NetworkQuestion& question) {
+  std::vector<std::uint32_t> asked;
+  for (const auto* const events : {&question.target, &question.evidence})
+    for (const LevelEvent& event : *events) asked.push_back(event.column);
+  std::ranges::sort(asked);
+  asked.erase(std::unique(asked.begin(), asked.end()), asked.end());
+  if (asked.size() < 2) return {};
+  // Each column's part of the graph: the least column that a path leads to.
+  std::vector<std::uint32_t> part(network.size());
+  std::iota(part.begin(), part.end(), 0U);
+  const auto root = [&](std::uint32_t k) {
+    while (part[k] != k) k = part[k] = part[part[k]];
+    return k;
+  };
+  // What none of them depends on joins nothing: two columns that a third one depends on are
+  // independent as long as nobody asks about that one.
+  std::vector<bool> seen(network.size());
+  std::vector<std::uint32_t> open = asked;
+  while (!open.empty()) {
+    const std::uint32_t k = open.back();
+    open.pop_back();
+    if (seen[k]) continue;
+    seen[k] = true;
+    for (const std::uint32_t parent : network.parents[k]) {
+      const std::uint32_t a = root(k), b = root(parent);
+      part[std::max(a, b)] = std::min(a, b);
+      open.push_back(parent);
+    }
+  }
+  std::vector<std::uint32_t> out;
+  for (const std::uint32_t k : asked) {
+    const auto joined = [&](std::uint32_t other) { return other != k && root(other) == root(k); };
+    if (std::ranges::none_of(asked, joined)) out.push_back(k);
+  }
+  return out;
+}
+
+std::optional<double> question_noise(const NetworkModel& model, const NetworkQuestion& question) {
+  if (model.counts.empty() || question.target.size() != 1 || !question.evidence.empty()) return {};
+  const LevelEvent& event = question.target.front();
+  const std::vector<double>& counts = model.counts[event.column];
+  const double rows = std::accumulate(counts.begin(), counts.end(), 0.0);
+  if (!(rows > 0)) return {};
+  // A level's count is a sum over what its parents are.
+  const double cells = static_cast<double>(event.levels.size()) *
+                       static_cast<double>(counts.size()) /
+                       static_cast<double>(model.network.levels[event.column]);
+  return model.noise[event.column] * std::sqrt(cells) / rows;
+}
+
 }  // namespace gibbsite

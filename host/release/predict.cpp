@@ -106,10 +106,17 @@ void for_each_row(const LinearModel& model, const Rows& x, const F& f) {
   }
 }
 
+// What is predicted at a score, in the label's unit.
+double amount_at(const LinearModel& model, double score) {
+  const Schema& schema = model.schema;
+  const double y = loss_named(model.loss).predicted(score);
+  return std::clamp(schema.label_middle() + schema.label_unit() * y, schema.label_lo,
+                    schema.label_hi);
+}
+
 }  // namespace
 
 std::vector<double> predict_amounts(const LinearModel& model, const Rows& x) {
-  const Schema& schema = model.schema;
   const Loss& loss = loss_named(model.loss);
   if (loss.label() == LabelKind::two_classes || loss.label() == LabelKind::classes) {
     throw BadInput("model: predicts classes and no amount; ask for probabilities");
@@ -117,11 +124,8 @@ std::vector<double> predict_amounts(const LinearModel& model, const Rows& x) {
   require_fitting(model, x);
   std::vector<double> out(x.rows, 0.0);
   for (std::size_t i = 0; i < x.rows; ++i) {
-    for (const auto& theta : model.draws) {
-      const double y = loss.predicted(x.dot(i, theta) + x.offset_of(i));
-      out[i] += std::clamp(schema.label_middle() + schema.label_unit() * y, schema.label_lo,
-                           schema.label_hi);
-    }
+    for (const auto& theta : model.draws)
+      out[i] += amount_at(model, x.dot(i, theta) + x.offset_of(i));
     out[i] /= static_cast<double>(model.draws.size());
   }
   return out;
@@ -198,21 +202,78 @@ std::size_t likeliest(std::span<const double> probabilities) {
   return static_cast<std::size_t>(std::ranges::max_element(probabilities) - probabilities.begin());
 }
 
-std::vector<ProbabilityInterval> predict_intervals(const LinearModel& model, const Rows& x) {
-  if (!model.estimates) {
-    throw BadInput(model.intervals
-                       ? "model: its intervals were made in an older way that held less often than "
-                         "it said; fit it again with `intervals`"
-                       : "model: holds no intervals; fit it with `intervals`");
-  }
-  std::vector<ProbabilityInterval> out(x.rows);
+namespace {
+const Estimates& require_estimates(const LinearModel& model) {
+  if (model.estimates) return *model.estimates;
+  throw BadInput(model.intervals
+                     ? "model: its intervals were made in an older way that held less often than "
+                       "it said; fit it again with `intervals`"
+                     : "model: holds no intervals; fit it with `intervals`");
+}
+}  // namespace
+
+std::vector<PredictionInterval> predict_intervals(const LinearModel& model, const Rows& x) {
+  static_cast<void>(require_estimates(model));
+  std::vector<PredictionInterval> out(x.rows);
   std::vector<double> row(model.schema.features());
-  for_each_row(model, x, [&](std::size_t i, const auto& probability) {
+  const auto score_of = [&](std::size_t i) {
     std::ranges::fill(row, 0.0);
     x.for_each(i, [&](std::size_t j, float v) { row[j] = static_cast<double>(v); });
-    const EffectEstimate score = model.estimates->combination(row);
+    return model.estimates->combination(row);
+  };
+  const LabelKind label = model.schema.label_kind;
+  if (label == LabelKind::amount || label == LabelKind::count) {
+    require_fitting(model, x);
+    for (std::size_t i = 0; i < x.rows; ++i) {
+      const EffectEstimate score = score_of(i);
+      out[i] = {amount_at(model, score.lower + x.offset_of(i)),
+                amount_at(model, score.upper + x.offset_of(i))};
+    }
+    return out;
+  }
+  for_each_row(model, x, [&](std::size_t i, const auto& probability) {
+    const EffectEstimate score = score_of(i);
     out[i] = {probability(score.lower), probability(score.upper)};
   });
+  return out;
+}
+
+std::vector<PredictionInterval> predict_class_intervals(const LinearModel& model, const Rows& x) {
+  const Estimates& estimates = require_estimates(model);
+  if (loss_named(model.loss).label() != LabelKind::classes)
+    throw BadInput("model: is not of several classes; ask for the interval of its probability");
+  require_fitting(model, x);
+  const std::size_t K = loss_named(model.loss).outputs(), d = x.cols;
+  const auto log_odds = [](double p) { return std::log(p) - std::log1p(-p); };
+  constexpr double least = 1e-12;
+  std::vector<PredictionInterval> out(x.rows * K);
+  std::vector<double> z(K), p(K), c(K * d);
+  for (std::size_t i = 0; i < x.rows; ++i) {
+    std::ranges::fill(z, 0.0);
+    for (std::size_t m = 0; m < estimates.means.size(); ++m) {
+      x.for_each(i, [&](std::size_t j, float v) {
+        for (std::size_t k = 0; k < K; ++k)
+          z[k] += estimates.weights[m] * estimates.means[m][k * d + j] * static_cast<double>(v);
+      });
+    }
+    losses::softmax(z, p);
+    for (std::size_t k = 0; k < K; ++k) {
+      // The log-odds of class k against the others move by 1 with its score and by -p_l/(1 - p_k)
+      // with that of class l.
+      const double others = std::max(1 - p[k], least);
+      std::ranges::fill(c, 0.0);
+      for (std::size_t l = 0; l < K; ++l) {
+        const double moves = l == k ? 1 : -p[l] / others;
+        x.for_each(i,
+                   [&](std::size_t j, float v) { c[l * d + j] = moves * static_cast<double>(v); });
+      }
+      const EffectEstimate score = estimates.combination(c);
+      const double center = log_odds(std::clamp(p[k], least, 1 - least));
+      const auto probability = [](double at) { return 1 / (1 + std::exp(-at)); };
+      out[i * K + k] = {probability(center + score.lower - score.estimate),
+                        probability(center + score.upper - score.estimate)};
+    }
+  }
   return out;
 }
 

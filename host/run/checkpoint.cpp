@@ -112,7 +112,7 @@ SecretBytes bytes_of(const Checkpoint& checkpoint) {
 
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   const SecretBytes bytes = bytes_of(checkpoint);
-  write_file_atomically(path, {bytes.data(), bytes.size()}, 0600);
+  write_file_atomically(path, {bytes.data(), bytes.size()}, private_file);
 }
 
 void discard_checkpoint(const std::string& path) {

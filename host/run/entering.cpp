@@ -18,26 +18,26 @@ std::string key_hash(const StreamKey& key) {
   return digest.hex();
 }
 
-void require_room(const FitOptions& options, NoiseKind noise, const Guarantee& guarantee) {
+void require_room(const FitOptions& options, NoiseKind noise, const LedgerPrice& price) {
   if (options.ledger == nullptr) return;
   if (noise != NoiseKind::chacha20) {
     throw BadInput(
         "`ledger`: a run from a `seed` has no guarantee to enter; leave one of them out");
   }
-  options.ledger->require_room(guarantee);
+  options.ledger->require_room(price.added, price.own);
 }
 
-void enter(const FitOptions& options, std::string_view mechanism, const Guarantee& guarantee,
+void enter(const FitOptions& options, std::string_view mechanism, const LedgerPrice& price,
            const std::string& key_hash, const nlohmann::json& file) {
-  enter(options, "fit", mechanism, guarantee, key_hash, file);
+  enter(options, "fit", mechanism, price, key_hash, file);
 }
 
 void enter(const FitOptions& options, std::string_view command, std::string_view mechanism,
-           const Guarantee& guarantee, const std::string& key_hash, const nlohmann::json& file) {
+           const LedgerPrice& price, const std::string& key_hash, const nlohmann::json& file) {
   if (options.ledger == nullptr) return;
   static_cast<void>(
-      options.ledger->enter({fmt::format("{} {}", command, mechanism), guarantee, key_hash,
-                             file.at("certificate").at("digest").get<std::string>()}));
+      options.ledger->enter({fmt::format("{} {}", command, mechanism), price.added, key_hash,
+                             file.at("certificate").at("digest").get<std::string>(), price.own}));
 }
 
 }  // namespace gibbsite

@@ -12,6 +12,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/contrasts.hpp"
+#include "run/estimates_parts.hpp"
 
 namespace gibbsite {
 namespace {
@@ -28,8 +29,10 @@ constexpr double constant_precision = 1e-4;  // of the prior of the constant
 constexpr double effect_correction = 0.5;    // delta of a number or a level
 constexpr double axis_correction = 0.5;      // delta of an axis of the metric, times its lambda
 constexpr double least_curvature = 0.02;     // of the derivative, as a part of the public model's
+constexpr double information_error = 0.5;    // part of the error of A_2 that counts
 constexpr double least_alpha = 0.1;          // of the number of rows
 constexpr double long_deviation = 2;         // sd of the predictor from which it counts as long
+constexpr double maybe_long = 3;             // or that sd and its own deviation together
 constexpr double rarest_share = 1e-4;        // of a level
 constexpr double normal_95 = 1.959963984540054;
 constexpr int newton_steps = 8;
@@ -330,9 +333,11 @@ class Information {
   double curvature_ = 0, diagonal_kept_ = 0, beside_kept_ = 0;
 };
 
-// How the probability of a level's rows bends as their score moves away from where A_2 was asked:
-// amplitude v (p(v . omega) - p_0 - q_0 v . (omega - omega_0)), 0 to first order at omega_0. Without
-// it a rare level whose score was far off there keeps the information that it had there.
+// How the probability of a level's rows bends as the level's own effect moves away from where A_2
+// was asked: with t = r u . (omega - omega_0), amplitude r u (p(s_0 + t) - p_0 - q_0 t), 0 to first
+// order at omega_0. Without it a rare level whose score was far off there keeps the information
+// that it had there. A row has a level of every category, so what moves all rows alike must not
+// bend here: the public model has that once.
 class LevelCurves {
  public:
   LevelCurves(const AnsweredScores& answers, const Features& features, const NormalRows& rows,
@@ -348,16 +353,18 @@ class LevelCurves {
       const VectorXd weighted = levels.transpose() * shares;
       for (Index l = 0; l < group.size; ++l, ++j) {
         const VectorXd u = information.directions().row(j);
+        const VectorXd row = rows.mean() + levels.row(l).transpose() - weighted;
+        const double across = row.dot(u);
         Curve curve;
-        curve.direction = rows.mean() + levels.row(l).transpose() - weighted;
+        curve.direction = across * u;
         const double along = u.dot(at);
         curve.deviation = std::sqrt(std::max(rows.variance(at) - along * along, 1e-8));
-        curve.score = curve.direction.dot(at);
+        curve.score = row.dot(at);
+        curve.before = curve.direction.dot(at);
         const auto a = rows.averages(curve.score, curve.deviation);
         curve.probability = a[0];
         curve.curvature = a[1];
         // The information of these rows, answered; their weights are at most 1.
-        const double across = curve.direction.dot(u);
         const double of_level = std::max(u.dot(A * u), 0.0);
         curve.amplitude =
             std::min(of_level / std::max(a[1] * across * across, 1e-12), answers.rows * shares[l]);
@@ -380,15 +387,15 @@ class LevelCurves {
 
   void add_score(const VectorXd& omega, VectorXd& sum) const {
     for (const Curve& curve : curves_) {
-      const double score = curve.direction.dot(omega);
-      const double p = rows_.averages(score, curve.deviation)[0];
-      sum += curve.amplitude * (p - curve.probability - curve.curvature * (score - curve.score)) *
-             curve.direction;
+      const double moved = curve.direction.dot(omega) - curve.before;
+      const double p = rows_.averages(curve.score + moved, curve.deviation)[0];
+      sum += curve.amplitude * (p - curve.probability - curve.curvature * moved) * curve.direction;
     }
   }
   void add_derivative(const VectorXd& omega, MatrixXd& sum) const {
     for (const Curve& curve : curves_) {
-      const double q = rows_.averages(curve.direction.dot(omega), curve.deviation)[1];
+      const double moved = curve.direction.dot(omega) - curve.before;
+      const double q = rows_.averages(curve.score + moved, curve.deviation)[1];
       sum +=
           curve.amplitude * (q - curve.curvature) * curve.direction * curve.direction.transpose();
     }
@@ -411,9 +418,10 @@ class LevelCurves {
     double path = 1, block = 1;
   };
   struct Curve {
-    VectorXd direction;    // v: of the score of the level's rows, average ones but for the level
+    VectorXd direction;    // r u: how the score of average rows of the level moves by its effect
     double deviation = 0;  // of their scores
-    double score = 0, probability = 0, curvature = 0;  // v . omega_0, p_0, q_0
+    double score = 0, probability = 0, curvature = 0;  // at omega_0: s_0, p_0, q_0
+    double before = 0;                                 // direction . omega_0
     double amplitude = 0;
   };
 
@@ -490,16 +498,17 @@ class Equation {
   // `posterior`: how far omega may be from where it is thought; null: A_2 counts as exact.
   [[nodiscard]] MatrixXd precision(const VectorXd& omega, const MatrixXd& derivative,
                                    const MatrixXd* posterior) const {
-    // Cauchy-Schwarz: the score's variance sum p(1-p) w^2 z z^T is at least this, and at most
-    // the derivative sum p(1-p) w z z^T. Rows of a rare level have a small w, so the bound is near.
-    MatrixXd full = held(n_ * rows_.information(omega), n_ * rows_.curvature(omega));
+    // The sample's part J = sum p(1-p) w^2 z z^T is at most H = sum p(1-p) w z z^T, and at least
+    // H I^-1 H with I = sum p(1-p) z z^T (Cauchy-Schwarz). Weights are alpha/n on average. They
+    // differ between rows, so J is taken half way up to H; along a level at its lower end.
+    MatrixXd full = derivative * std::max(std::sqrt(n_ / information_.alpha), 1.0);
     curves_.add_unweighted(derivative, path_share_, full);
     MatrixXd covariance = derivative * full.llt().solve(derivative);
     covariance.diagonal().array() += variance_;
     if (posterior != nullptr) {
       const VectorXd away = omega - center_;
       const MatrixXd narrow = inverse_of(inverse_of(*posterior) - prior_ + path_prior_);
-      covariance += information_.error(away * away.transpose() + narrow);
+      covariance += information_error * information_.error(away * away.transpose() + narrow);
     }
     return inverse_of(symmetric(covariance));
   }
@@ -578,6 +587,14 @@ class OverLength {
     double log_weight = 0;
     Normal law;
   };
+
+  // Whether the length is hardly known: the predictor is long, or may be.
+  static bool is_long(const NormalRows& rows, const Normal& mode) {
+    const double length = std::sqrt(std::max(rows.variance(mode.mean), 0.0));
+    const VectorXd along = rows.covariance() * mode.mean / std::max(length, 1e-9);
+    const double uncertain = std::sqrt(std::max(along.dot(mode.covariance * along), 0.0));
+    return length >= long_deviation || length + uncertain >= maybe_long;
+  }
 
   // Components and their weights, normalized.
   [[nodiscard]] std::vector<Point> components() const {
@@ -724,12 +741,13 @@ class OverLength {
 // that is bunched at one end of its range (as two points of its mean and deviation).
 struct Together {
   std::size_t feature = 0;
-  double side = 1;     // of the rows, from the mean
-  double reach = 1;    // how far out they are, of the range
-  double factor = 1;   // of the interval
-  double score = 0;    // of such a row
-  double most = 0;     // half of the prior's interval
-  double per_one = 1;  // of the effect, for 1 of its coefficient
+  double side = 1;      // of the rows, from the mean
+  double reach = 1;     // how far out they are, of the range
+  double factor = 1;    // of the interval
+  double score = 0;     // of such a row
+  double estimate = 0;  // of the effect
+  double most = 0;      // half of the prior's interval, whose middle is 0
+  double per_one = 1;   // of the effect, for 1 of its coefficient
 };
 
 // Half an interval that is symmetric in the probability of these rows, not in its log-odds.
@@ -737,8 +755,9 @@ double saturated(const Together& rows, double half, double sign) {
   const double p = logistic(rows.score)[0];
   const double q = std::max(p * (1 - p), 1e-9);
   const double end = p + rows.side * sign * rows.factor * half * rows.reach * q;
-  if (!(end > 1e-6 && end < 1 - 1e-6)) return rows.most;
-  return std::min(std::fabs(std::log(end / (1 - end)) - rows.score) / rows.reach, rows.most);
+  const double most = rows.most - sign * rows.estimate;  // to the prior's end
+  if (!(end > 1e-6 && end < 1 - 1e-6)) return most;
+  return std::min(std::fabs(std::log(end / (1 - end)) - rows.score) / rows.reach, most);
 }
 
 std::vector<Together> together(const Features& features, const Estimates& estimates,
@@ -755,9 +774,9 @@ std::vector<Together> together(const Features& features, const Estimates& estima
     Together rows{.feature = j};
     rows.side = mean + features.middle[number] < 0.5 ? 1 : -1;
     rows.reach = std::clamp(deviation * deviation / near + near, 0.1, 1.0);
-    rows.factor = near < deviation / 3 ? 1.5 : 1.0;
-    const double estimate = feature_effect(estimates, schema, j).estimate;
-    rows.score = mean_score + rows.side * estimate * (rows.reach - near);
+    rows.factor = near < deviation / 4 ? 1.5 : 1.0;
+    rows.estimate = feature_effect(estimates, schema, j).estimate;
+    rows.score = mean_score + rows.side * rows.estimate * (rows.reach - near);
     rows.most = normal_95 / std::sqrt(features.precision[number]);
     out.push_back(rows);
   }
@@ -765,7 +784,8 @@ std::vector<Together> together(const Features& features, const Estimates& estima
     for (Index l = group.first; l < group.first + group.size; ++l) {
       const auto j = static_cast<std::size_t>(l);
       Together rows{.feature = j};
-      rows.score = mean_score + feature_effect(estimates, schema, j).estimate;
+      rows.estimate = feature_effect(estimates, schema, j).estimate;
+      rows.score = mean_score + rows.estimate;
       rows.most = normal_95 * prior_scale;
       rows.per_one = 1 - features.mean[l];
       out.push_back(rows);
@@ -884,7 +904,7 @@ std::optional<Estimates> estimate(const AnsweredScores& answers, const Schema& s
   Estimates out;
   const MatrixXd& P = answers.metric;
   MatrixXd covariance = mode.covariance;
-  if (rows.variance(mode.mean) >= long_deviation * long_deviation) {
+  if (OverLength::is_long(rows, mode)) {
     covariance.setZero();
     for (const OverLength::Point& point : OverLength(equation, rows, mode).components()) {
       out.weights.push_back(std::exp(point.log_weight));
@@ -917,5 +937,34 @@ std::optional<Estimates> estimate(const AnsweredScores& answers, const Schema& s
   if (!finite(out.further_above) || !finite(out.further_below)) return {};
   return out;
 }
+
+FeatureParts feature_parts(const AnsweredScores& answers, const Schema& schema) {
+  check(answers, schema);
+  if (!is_usable(answers)) return {};
+  const Features features(answers, schema);
+  if (!features.inverse.allFinite()) return {};
+  FeatureParts out{features.metric,
+                   unit_directions(features, answers.lambda),
+                   normal_rows(features, answers.lambda).mean(),
+                   features.mean + features.middle,
+                   features.deviation,
+                   features.precision,
+                   {},
+                   true};
+  auto j = static_cast<Index>(features.numbers.size());
+  for (const Levels& group : features.categories) {
+    const auto levels = features.metric.middleRows(group.first, group.size);
+    const auto shares = features.mean.segment(group.first, group.size);
+    const VectorXd others = out.row_mean - levels.transpose() * shares;
+    for (Index l = 0; l < group.size; ++l, ++j) {
+      const VectorXd row = others + levels.row(l).transpose();
+      out.levels.push_back({j, shares[l], row.dot(out.directions.row(j))});
+    }
+  }
+  return out;
+}
+
+double rounded_estimate(double value) { return rounded(value); }
+MatrixXd inverse_of_symmetric(const MatrixXd& matrix) { return inverse_of(matrix); }
 
 }  // namespace gibbsite

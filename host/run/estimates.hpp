@@ -11,7 +11,8 @@
 
 namespace gibbsite {
 
-/// What was answered of rows z = P^T x of two classes, and the public numbers that go with it.
+/// What was answered of rows z = P^T x of two classes, and the public numbers that go with it. Of
+/// several classes see run/estimates_classes.hpp.
 struct AnsweredScores {
   Eigen::MatrixXd metric;  ///< P [d x k]; k < d where the schema rules directions out
   Eigen::VectorXd lambda;  ///< answered eigenvalues of E z z^T, which is diagonal [k]

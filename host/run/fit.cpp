@@ -10,6 +10,7 @@
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/machine/communicator.hpp"
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "gibbsite/mechanism/mechanism.hpp"
@@ -54,6 +55,7 @@ Release release(const Run& run) {
 
 Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Backend& backend,
             Key&& key, const FitOptions& options) {
+  const StandardArithmetic arithmetic;
   // Copies: a callback may change what the caller holds.
   const Model model = asked_model;  // NOLINT(performance-unnecessary-copy-initialization)
   const Plan plan = asked;          // NOLINT(performance-unnecessary-copy-initialization)
@@ -61,13 +63,14 @@ Release fit(const Model& asked_model, const Dataset& data, const Plan& asked, Ba
   const std::unique_ptr<Communicator> alone = one_process();
   Communicator& ranks = options.ranks != nullptr ? *options.ranks : *alone;
   const bool first_rank = ranks.rank() == 0;
-  Guarantee paid;  // found only where it is: a profile's fit takes up to seconds
+  LedgerPrice paid;
   ranks.together([&] {
     if (!first_rank) return;
-    if (options.ledger != nullptr) paid = ledger_guarantee(plan);
+    paid = price_of(options, plan);
     require_room(options, key.kind(), paid);
   });
   Run run = run_plan(model, data, plan, backend, std::move(key), options);
+  StandardArithmetic::require();  // a callback may have changed it meanwhile
   Release out = release(run);
   if (!certified) return out;
   ranks.together([&] {

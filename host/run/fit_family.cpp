@@ -10,6 +10,7 @@
 #include "engine/integer_sums.hpp"
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "run/entering.hpp"
 #include "run/family_draws.hpp"
@@ -52,13 +53,13 @@ void require_planned(const Dataset& data, const FamilyProblem& plan) {
 
 FamilyRelease fit_family(const Dataset& data, const FamilyPlan& asked, Key&& key,
                          const FitOptions& options) {
+  const StandardArithmetic arithmetic;
   const FamilyPlan plan = asked;  // NOLINT(performance-unnecessary-copy-initialization)
   const StreamKey stream = KeyAccess::take(std::move(key));
   require_planned(data, plan.problem);
   // Throws on settings that no plan has, before anything is drawn with them.
   static_cast<void>(analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws));
-  Guarantee paid;  // as in `fit`
-  if (options.ledger != nullptr) paid = ledger_guarantee(plan);
+  const LedgerPrice paid = price_of(options, plan);
   require_room(options, stream.kind, paid);
   const FamilyStatistic statistic = statistic_of(data, plan.problem);
   FamilyModel model{plan.problem.family, data.schema, {}};

@@ -10,6 +10,7 @@
 #include "engine/contingency.hpp"
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "run/answers.hpp"
 #include "run/entering.hpp"
@@ -116,6 +117,7 @@ class NetworkRun {
 
 NetworkRelease fit_network(const Dataset& data, const NetworkPlan& asked, Key&& key,
                            const FitOptions& options) {
+  const StandardArithmetic arithmetic;
   const NetworkPlan plan = asked;  // NOLINT(performance-unnecessary-copy-initialization)
   const StreamKey stream = KeyAccess::take(std::move(key));
   require_planned_network(data, plan);
@@ -123,8 +125,7 @@ NetworkRelease fit_network(const Dataset& data, const NetworkPlan& asked, Key&& 
   // Throws on settings that no plan has, before anything is drawn with them.
   static_cast<void>(
       analyze(mechanism, plan.problem, plan.offer().guarantee.who, plan.budget.draws));
-  Guarantee paid;  // as in `fit`
-  if (options.ledger != nullptr) paid = ledger_guarantee(plan);
+  const LedgerPrice paid = price_of(options, plan);
   require_room(options, stream.kind, paid);
   NetworkRelease out = ReleaseAccess::make(
       NetworkRun(data, plan, stream, options).run(),

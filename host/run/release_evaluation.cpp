@@ -8,6 +8,7 @@
 #include "core/key_access.hpp"
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "run/answers.hpp"
 #include "run/entering.hpp"
@@ -48,14 +49,14 @@ EvaluationRelease release_evaluation(const EvaluationModel& shape,
                                      std::span<const std::uint32_t> cells,
                                      const HistogramPlan& asked, Key&& key,
                                      const FitOptions& options) {
+  const StandardArithmetic arithmetic;
   const HistogramPlan plan = asked;  // NOLINT(performance-unnecessary-copy-initialization)
   const StreamKey stream = KeyAccess::take(std::move(key));
   shape.bins.validate();
   require_planned_cells(cells, shape, plan);
   // Throws on settings that no plan has, before anything is drawn with them.
   static_cast<void>(analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws));
-  Guarantee paid;  // as in `fit`
-  if (options.ledger != nullptr) paid = ledger_guarantee(plan);
+  const LedgerPrice paid = price_of(options, plan);
   require_room(options, stream.kind, paid);
   EvaluationModel model = shape;
   if (plan.budget.adjacency == Adjacency::replace_one) {

@@ -105,7 +105,8 @@ WhitenedRule::Constants WhitenedRule::constants_for(const Problem& problem) {
 }
 
 std::uint64_t WhitenedRule::questions() const {
-  return moment_questions() + iterations() + (settings_.information_share > 0 ? 2 : 0);
+  return moment_questions() + iterations() + (settings_.information_share > 0 ? 2 : 0) +
+         (settings_.score_share > 0 ? 1 : 0);
 }
 
 void WhitenedRule::answer_moments(const MatrixXd& noisy, double deviation) {
@@ -166,10 +167,10 @@ void WhitenedRule::answer_gradient(const VectorXd& answer, double deviation,
   ++gradients_;
 }
 
-void WhitenedRule::answer_block(const VectorXd& noisy, double deviation) {
+void WhitenedRule::answer_block(const VectorXd& answer, double deviation) {
   block_omega_ = omega_;
   block_variance_ = variance_;
-  add(noisy, deviation, 1);
+  add(centered(answer), deviation, 1);
   ++of_intervals_;
 }
 

@@ -28,8 +28,8 @@ class WhitenedRule {
   WhitenedRule(const Whitened& settings, const Problem& problem, const Neighbors& who,
                Metric start);
 
-  /// Questions answered, of `questions()`: moments first, then gradients; with intervals the block
-  /// and the information.
+  /// Questions answered, of `questions()`: moments first, then gradients; with intervals the block,
+  /// the information and of amounts and counts the scores' second moments.
   [[nodiscard]] std::uint64_t answered() const { return moments_ + gradients_ + of_intervals_; }
   [[nodiscard]] std::uint64_t questions() const;
   [[nodiscard]] bool asks_moments() const { return moments_ < moment_questions(); }
@@ -40,6 +40,8 @@ class WhitenedRule {
   }
   /// Whether the next question is for the information, at block_omega().
   [[nodiscard]] bool asks_information() const { return of_intervals_ == 1; }
+  /// Whether the next question is for the second moments of scores, at block_omega().
+  [[nodiscard]] bool asks_scores() const { return settings_.score_share > 0 && of_intervals_ == 2; }
   /// Whether the moments asked for are the second ones.
   [[nodiscard]] bool second() const { return moments_ == 1; }
   /// k: coordinates of z, at most the d features of a row.
@@ -50,7 +52,7 @@ class WhitenedRule {
   [[nodiscard]] double clip() const { return clip_; }
   /// Where the next gradient is asked, in coordinates of z: [K x k] of the loss's K outputs.
   [[nodiscard]] const Eigen::VectorXd& omega() const { return omega_; }
-  /// Where the block was asked [k], and the scale of the prior that was found before it.
+  /// Where the block was asked [K x k], and the scale of the prior that was found before it.
   [[nodiscard]] const Eigen::VectorXd& block_omega() const { return block_omega_; }
   [[nodiscard]] double block_variance() const { return block_variance_; }
   /// Rows that sums are over: n, or what the first answer says of it.
@@ -66,10 +68,11 @@ class WhitenedRule {
   void answer_moments(const Eigen::MatrixXd& noisy, double deviation);
   /// Sum of capped gradients in coordinates of z [K x k] and of curvatures, of K outputs of traces.
   void answer_gradient(const Eigen::VectorXd& noisy, double deviation, double noisy_curvature);
-  /// One more gradient [k], without a curvature.
+  /// One more gradient [K x k], without a curvature.
   void answer_block(const Eigen::VectorXd& noisy, double deviation);
   /// That the information was answered: nothing that is asked or released here depends on it.
   void answer_information() { ++of_intervals_; }
+  void answer_scores() { ++of_intervals_; }
 
  private:
   [[nodiscard]] std::uint64_t iterations() const {

@@ -14,6 +14,8 @@
 #include "mechanism/whitened_losses.hpp"
 #include "run/answers.hpp"
 #include "run/estimates.hpp"
+#include "run/estimates_amounts.hpp"
+#include "run/estimates_classes.hpp"
 #include "run/sampler.hpp"
 #include "run/whitened_rule.hpp"
 
@@ -84,7 +86,11 @@ class WhitenedSampler final : public Sampler {
     if (settings_.information_share > 0) {
       AnsweredScores answered_scores = scores();
       answered_scores.means = model.feature_means;
-      model.estimates = estimate(answered_scores, task_.schema);
+      const bool of_classes = task_.outputs() > 1, of_amounts = settings_.score_share > 0;
+      model.estimates =
+          of_classes   ? estimate_classes(answered_scores, task_.outputs(), task_.schema)
+          : of_amounts ? estimate_amounts(answered_scores, score_moments(), task_.schema)
+                       : estimate(answered_scores, task_.schema);
     }
   }
 
@@ -130,7 +136,7 @@ class WhitenedSampler final : public Sampler {
   }
   // What the estimates follow from: answers, where they were asked, and the rule's public numbers.
   [[nodiscard]] AnsweredScores scores() const {
-    const auto k = static_cast<Eigen::Index>(rule_.coordinates());
+    const auto numbers = static_cast<Eigen::Index>(rule_.coordinates() * task_.outputs());
     AnsweredScores out;
     out.metric = centered_metric();
     out.lambda = rule_.lambda();
@@ -141,29 +147,49 @@ class WhitenedSampler final : public Sampler {
     out.information_bound = information_limit(settings_) * rule_.clip() * rule_.clip();
     for (const NoisyAnswer& answer : answers_) {
       if (answer.question == "information") {
-        out.information = whole_matrix(answer.values, rule_.coordinates());
+        out.information = information_blocks(answer.values);
         out.information_deviation = answer.deviation;
       } else if (answer.question == "gradient" || answer.question == "block") {
-        out.points.emplace_back(Eigen::Map<const VectorXd>(answer.at.data(), k));
-        out.gradients.emplace_back(Eigen::Map<const VectorXd>(answer.values.data(), k));
+        out.points.emplace_back(Eigen::Map<const VectorXd>(answer.at.data(), numbers));
+        out.gradients.emplace_back(Eigen::Map<const VectorXd>(answer.values.data(), numbers));
         out.variances.push_back(answer.deviation * answer.deviation);
       }
     }
     return out;
   }
+  /// Two classes, or those of the loss.
+  [[nodiscard]] std::vector<ClassPair> pairs() const {
+    return class_pairs(std::max<std::size_t>(task_.outputs(), 2));
+  }
+  // The blocks of an answered information, one under another [pairs k x k].
+  [[nodiscard]] MatrixXd information_blocks(std::span<const double> values) const {
+    const std::size_t k = rule_.coordinates(), numbers = k * (k + 1) / 2, count = pairs().size();
+    MatrixXd out(static_cast<Eigen::Index>(count * k), static_cast<Eigen::Index>(k));
+    for (std::size_t pair = 0; pair < count; ++pair) {
+      out.middleRows(static_cast<Eigen::Index>(pair * k), static_cast<Eigen::Index>(k)) =
+          whole_matrix(values.subspan(pair * numbers, numbers), k);
+    }
+    return out;
+  }
+  // Of amounts: the second moments of scores where the block was asked, the last answer.
+  [[nodiscard]] AnsweredMoments score_moments() const {
+    return {whole_matrix(answers_.back().values, rule_.coordinates()), answers_.back().deviation};
+  }
   [[nodiscard]] WhitenedRule new_rule() const {
     return {settings_, task_.problem, task_.who, starting_metric(task_.schema)};
   }
-  enum class Asked { moments, gradient, block, information };
+  enum class Asked { moments, gradient, block, information, scores };
   [[nodiscard]] Asked asked() const {
     return rule_.asks_moments()       ? Asked::moments
            : rule_.asks_block()       ? Asked::block
            : rule_.asks_information() ? Asked::information
+           : rule_.asks_scores()      ? Asked::scores
                                       : Asked::gradient;
   }
   [[nodiscard]] std::size_t numbers_of(Asked what) const {
     const std::size_t k = rule_.coordinates();
-    if (what == Asked::block) return k;
+    if (what == Asked::block) return k * task_.outputs();
+    if (what == Asked::information) return pairs().size() * (k * (k + 1) / 2);
     return what == Asked::gradient ? k * task_.outputs() + 1 : k * (k + 1) / 2;
   }
   [[nodiscard]] std::size_t numbers_until(std::uint64_t questions) const {
@@ -174,14 +200,16 @@ class WhitenedSampler final : public Sampler {
     const std::uint64_t others = questions - moments - gradients;
     return moments * numbers_of(Asked::moments) + gradients * numbers_of(Asked::gradient) +
            (others > 0 ? numbers_of(Asked::block) : 0) +
-           (others > 1 ? numbers_of(Asked::information) : 0);
+           (others > 1 ? numbers_of(Asked::information) : 0) +
+           (others > 2 ? numbers_of(Asked::scores) : 0);
   }
 
   /// C, and B over C^2 for the block and the information.
   [[nodiscard]] ScoreLimits limits_of_block() const {
     return {.clip = rule_.clip(), .information = information_limit(settings_)};
   }
-  /// At least the norm of a row's v in the information: sqrt(B), which engines round down.
+  /// sqrt(B), which engines round down: at least the norm of a row's v in the information, of
+  /// several classes the fourth root of the sum of ||v||^4 over pairs of classes.
   [[nodiscard]] double information_clip() const {
     const ScoreLimits limits = limits_of_block();
     return std::sqrt(limits.information) * limits.clip;
@@ -204,6 +232,10 @@ class WhitenedSampler final : public Sampler {
                                        moments_error_up(longest, task_.problem)),
               0};
     }
+    if (rule_.asks_scores()) {
+      return {score_deviation_up(settings_, task_.who, clip, moments_error_up(clip, task_.problem)),
+              0};
+    }
     if (!gradient_error_) {  // one metric for all of them
       gradient_error_ = gradient_error_up(rule_.metric(), clip, task_.problem);
     }
@@ -215,6 +247,13 @@ class WhitenedSampler final : public Sampler {
     return done() - (settings_.second_moment_share > 0 ? 2 : 1) + 1;
   }
 
+  // The path's scores.
+  CappedLoss& path() {
+    if (!capped_) capped_ = task_.engine->capped_loss(view(rule_.metric()), {.clip = rule_.clip()});
+    return *capped_;
+  }
+  // Those of the block: of two classes where the rows' information is limited too.
+  CappedLoss& block_scores() { return settings_.score_share > 0 ? path() : block(); }
   // Where the rows' information is limited too.
   CappedLoss& block() {
     if (!block_) block_ = task_.engine->capped_loss(view(rule_.metric()), limits_of_block());
@@ -231,11 +270,11 @@ class WhitenedSampler final : public Sampler {
       answer_moments(*task_.engine, view(rule_.metric()), rule_.clip(), noise.sum, values);
     } else if (what == Asked::information) {
       answer_information(noise.sum, values);
+    } else if (what == Asked::scores) {
+      answer_score_moments(noise.sum, values);
     } else {
-      if (what == Asked::gradient && !capped_)
-        capped_ = task_.engine->capped_loss(view(rule_.metric()), {.clip = rule_.clip()});
       const double curvature =
-          answer_scores(what == Asked::block ? block() : *capped_, noise.sum, values);
+          answer_scores(what == Asked::block ? block_scores() : path(), noise.sum, values);
       if (what == Asked::gradient) {
         values.back() = answered(curvature, noise.curvature * values.back(), noise.curvature);
       }
@@ -258,14 +297,38 @@ class WhitenedSampler final : public Sampler {
     }
     return curvature;
   }
-  // values [k (k + 1)/2]: normals, which become the noisy information where the block was asked.
+  // values [pairs][k (k + 1)/2]: normals, which become the noisy information where the block was
+  // asked.
   void answer_information(double deviation, std::vector<double>& values) {
+    const std::size_t k = rule_.coordinates(), numbers = k * (k + 1) / 2;
+    const auto d = rule_.metric().rows(), K = static_cast<Eigen::Index>(task_.outputs());
+    VectorXd theta(K * d);
+    for (Eigen::Index output = 0; output < K; ++output) {
+      theta.segment(output * d, d) =
+          rule_.metric() *
+          rule_.block_omega().segment(output * rule_.metric().cols(), rule_.metric().cols());
+    }
+    std::vector<double> sum(k * k);
+    if (task_.outputs() == 1) {
+      block().information({theta.data(), task_.features()}, {sum.data(), k, k});
+      answer_symmetric({sum.data(), k, k}, deviation, values);
+    } else {
+      std::span<double> left = values;
+      for (const ClassPair& pair : pairs()) {
+        block().information_between({theta.data(), task_.features()}, pair, {sum.data(), k, k});
+        answer_symmetric({sum.data(), k, k}, deviation, left.first(numbers));
+        left = left.subspan(numbers);
+      }
+    }
+    block_.reset();
+  }
+  // Likewise the noisy second moments of the scores.
+  void answer_score_moments(double deviation, std::vector<double>& values) {
     const VectorXd theta = rule_.metric() * rule_.block_omega();
     const std::size_t k = rule_.coordinates();
     std::vector<double> sum(k * k);
-    block().information({theta.data(), task_.features()}, {sum.data(), k, k});
+    path().score_moments({theta.data(), task_.features()}, {sum.data(), k, k});
     answer_symmetric({sum.data(), k, k}, deviation, values);
-    block_.reset();
   }
 
   // The same from a checkpoint as from the rows.
@@ -288,6 +351,13 @@ class WhitenedSampler final : public Sampler {
                           {omega.begin(), omega.end()},
                           std::move(values)});
       rule_.answer_information();
+      return;
+    }
+    if (rule_.asks_scores()) {
+      const VectorXd& omega = rule_.block_omega();
+      answers_.push_back(
+          {"scores", clip, noise.sum, {omega.begin(), omega.end()}, std::move(values)});
+      rule_.answer_scores();
       return;
     }
     const VectorXd omega = rule_.omega();

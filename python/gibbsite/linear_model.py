@@ -365,6 +365,13 @@ class _Private:
 
     # Effects.
 
+    def _set_intervals(self, release):
+        if release.intervals is not None:
+            ends = np.asarray(release.intervals)  # [features, 2] of each class
+            places = [list(self.schema_.feature_names).index(name) for name in self.coef_names_]
+            units = np.array([_unit(self._facts, name) for name in self.coef_names_], dtype=np.float64)
+            self.coef_interval_ = ends[..., places, :] * units[:, np.newaxis]
+
     def summary(self, reference: dict | None = None):
         """The table of effects: a pandas DataFrame where pandas is installed, else a list of
         dicts with the same columns. The surest effects come first, those that noise hides last
@@ -597,7 +604,8 @@ class PrivateLogisticRegression(_Private):
         a label that is none of them the first).
     intervals : bool
         Whether a share of the budget is spent on how sure the coefficients are: the model then holds
-        estimates with 95 % intervals (docs/intervals.md). Two classes without class weights.
+        estimates with 95 % intervals (docs/intervals.md). Two or several classes without class
+        weights.
     prior_precision : float or None
         Of the chain's Gaussian prior, on the encoder's scale (docs/path.md).
     adjacency : "replace-one" or "add-remove"
@@ -636,7 +644,7 @@ class PrivateLogisticRegression(_Private):
     coef_scale_ : float
         The least factor by which a row is scaled down, 1 where coef_exact_: a row's encoded
         columns, and with them all of its score but the constant, count at least so much.
-    coef_interval_ : ndarray [slopes, 2]
+    coef_interval_ : ndarray [slopes, 2], of several classes [classes, slopes, 2]
         With intervals=True: ends of the 95 % interval of each effect, in the order and the units of
         coef_names_; levels against the mean of their column's. The estimates inside are in summary();
         coef_ is shrunk, predicts better, and may lie outside.
@@ -748,9 +756,7 @@ class PrivateLogisticRegression(_Private):
 
     def _set_release(self, release):
         super()._set_release(release)
-        if release.intervals is not None:
-            ends = dict(zip(self.schema_.feature_names, np.asarray(release.intervals)))
-            self.coef_interval_ = np.array([ends[name] * _unit(self._facts, name) for name in self.coef_names_])
+        self._set_intervals(release)
 
     @classmethod
     def _from_release(cls, release):
@@ -806,7 +812,8 @@ class PrivateLogisticRegression(_Private):
         return self.classes_[positive.astype(np.intp)]
 
     def predict_intervals(self, X) -> np.ndarray:
-        """With intervals=True: between which P(positive) lies at 95 % [rows, 2]."""
+        """With intervals=True: between which P(positive) lies at 95 % [rows, 2]; of several classes
+        the probability of each of classes_ [rows, classes, 2]."""
         rows = self._rows(X)
         return np.asarray(self.release_.predict_intervals(rows), dtype=np.float64)
 
@@ -823,6 +830,7 @@ class _Regressor(_Private):
         super()._set_release(release)
         self.coef_ = self.coef_[0]
         self.intercept_ = float(self.intercept_[0])
+        self._set_intervals(release)
 
     def __sklearn_tags__(self):
         from sklearn.utils import RegressorTags, TargetTags
@@ -846,6 +854,12 @@ class _Regressor(_Private):
 
     def _labels_of_schema(self, labels, facts):
         return self._engine_labels(labels, None, facts), None
+
+    def predict_intervals(self, X) -> np.ndarray:
+        """With intervals=True: between which the mean of rows like each one lies at 95 %, in the
+        label's own unit [rows, 2]. One row's own label is spread wider."""
+        rows = self._rows(X)
+        return np.asarray(self.release_.predict_intervals(rows), dtype=np.float64)
 
     def predict(self, X) -> np.ndarray:
         """What is predicted for each row, in the label's own unit and held in its public range
@@ -891,6 +905,9 @@ class PrivateLinearRegression(_Regressor):
         With mechanism="path", or the squared loss: no iterate and no model is further from 0 than
         this, in coefficients of the encoded columns over the tolerance. Public: chosen without the
         data (docs/ball.md).
+    intervals : bool
+        Asks three more questions, with a part of the same budget, so that the model also has
+        estimates with 95 % intervals (docs/intervals.md). huber and pseudo-huber alone.
     mechanism, ledger, random_state, fit_intercept, row_norm, prior_precision, adjacency, rows_cap,
     rows_per_person, n_jobs, backend, progress
         As of PrivateLogisticRegression.
@@ -901,6 +918,9 @@ class PrivateLinearRegression(_Regressor):
         Change of what is predicted per unit of a column, or where a category has that level.
     intercept_ : float
         What is predicted where every column is 0.
+    coef_interval_ : ndarray [slopes, 2]
+        With intervals=True: ends of the 95 % interval of each effect, in the order and the units of
+        coef_; a level's is against the mean of its column.
     coef_names_, coef_exact_, coef_scale_, certificate_, release_, schema_, n_features_in_, feature_names_in_
         As of PrivateLogisticRegression.
     """
@@ -927,6 +947,7 @@ class PrivateLinearRegression(_Regressor):
         adjacency: str = "replace-one",
         loss: str = "huber",
         ball: float | None = None,
+        intervals: bool = False,
         rows_cap: int | None = None,
         rows_per_person: int = 1,
         n_jobs: int | None = None,
@@ -986,6 +1007,9 @@ class PrivatePoissonRegressor(_Regressor):
     invalid : "refuse" or "middle"
         With `ranges`: what a cell or label that cannot be read becomes: an error, or the middle of
         its range.
+    intervals : bool
+        Asks three more questions, with a part of the same budget, so that the model also has
+        estimates with 95 % intervals (docs/intervals.md).
     mechanism, ledger, random_state, fit_intercept, row_norm, prior_precision, adjacency, rows_cap,
     rows_per_person, n_jobs, backend, progress
         As of PrivateLogisticRegression.
@@ -996,6 +1020,9 @@ class PrivatePoissonRegressor(_Regressor):
         Change of the log of the mean per unit of a column, or where a category has that level.
     intercept_ : float
         Log of the mean where every column is 0.
+    coef_interval_ : ndarray [slopes, 2]
+        With intervals=True: ends of the 95 % interval of each effect, in the order and the units of
+        coef_; a level's is against the mean of its column.
     coef_names_, coef_exact_, coef_scale_, certificate_, release_, schema_, n_features_in_, feature_names_in_
         As of PrivateLogisticRegression.
     """
@@ -1019,6 +1046,7 @@ class PrivatePoissonRegressor(_Regressor):
         invalid: str = "refuse",
         prior_precision: float | None = None,
         adjacency: str = "replace-one",
+        intervals: bool = False,
         rows_cap: int | None = None,
         rows_per_person: int = 1,
         n_jobs: int | None = None,

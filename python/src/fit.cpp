@@ -146,16 +146,22 @@ Numbers draws_of(const LinearModel& model) {
                            : to_numpy(std::move(all), {draws, d});
 }
 
-// [d x 2] ends of the interval of each feature's effect, or none.
+// [d x 2] ends of the interval of each feature's effect, of several classes [K x d x 2], or none.
 nb::object interval_ends(const LinearModel& model) {
   if (!model.estimates) return nb::none();
   const std::size_t d = model.schema.features();
+  const std::size_t classes = of_classes(model) ? model.schema.classes.size() : 1;
+  const bool of_amounts = model.schema.label_kind == LabelKind::amount;
+  const double unit = of_amounts ? model.schema.label_unit() : 1;
   std::vector<double> ends;
-  for (std::size_t j = 0; j < d; ++j) {
-    const EffectEstimate effect = feature_effect(*model.estimates, model.schema, j);
-    ends.push_back(effect.lower);
-    ends.push_back(effect.upper);
+  for (std::size_t k = 0; k < classes; ++k) {
+    for (std::size_t j = 0; j < d; ++j) {
+      const EffectEstimate effect = feature_effect(*model.estimates, model.schema, j, k);
+      ends.push_back(unit * effect.lower);
+      ends.push_back(unit * effect.upper);
+    }
   }
+  if (of_classes(model)) return nb::cast(to_numpy(std::move(ends), {classes, d, 2}));
   return nb::cast(to_numpy(std::move(ends), {d, 2}));
 }
 
@@ -408,7 +414,7 @@ void bind_release(nb::module_& m) {
       .def_prop_ro(
           "intervals", [](const Release& r) { return interval_ends(r.model()); },
           "Ends of the 95 % interval of each feature's effect [features, 2], or None: numbers over "
-          "their range, levels against the mean of their column's.")
+          "their range, levels against the mean of their column's; of amounts in the label's unit.")
       .def_prop_ro(
           "certificate", [](const Release& r) { return to_python(to_json(r.certificate())); },
           "The certificate of model.json, as a dict.")
@@ -459,12 +465,21 @@ void bind_release(nb::module_& m) {
           [](const Release& r, const Dataset& data) {
             require_same_space(r.model(), data);
             std::vector<double> flat;
-            for (const auto& [low, high] : predict_intervals(r.model(), data.view()))
+            const bool several = of_classes(r.model());
+            for (const auto& [low, high] : several ? predict_class_intervals(r.model(), data.view())
+                                                   : predict_intervals(r.model(), data.view()))
               flat.insert(flat.end(), {low, high});
+            if (several) {
+              const std::size_t classes = r.model().schema.classes.size();
+              const std::size_t rows = flat.size() / (2 * classes);
+              return nb::cast(to_numpy(std::move(flat), {rows, classes, 2}));
+            }
             const std::size_t n = flat.size() / 2;
-            return to_numpy(std::move(flat), {n, 2});
+            return nb::cast(to_numpy(std::move(flat), {n, 2}));
           },
-          "data"_a, "Between which it lies, 95 % [n, 2]; of a model with intervals.")
+          "data"_a,
+          "Between which P(positive class), or the mean of an amount, lies at 95 % [n, 2], of several "
+          "classes [n, K, 2]; of a model with intervals.")
       .def(
           "evaluate",
           [](const Release& r, const Dataset& data) {

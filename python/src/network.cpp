@@ -230,7 +230,7 @@ void bind_network_release(nb::module_& m) {
           [](const NetworkRelease& r, const Path& path, Count rows, Count seed, bool replace,
              std::optional<std::int64_t> n_jobs, const nb::object& progress) {
             watched(progress, [&](Watch& watch) {
-              StreamedFile file(path.string());
+              StreamedFile file(path.string(), public_file);
               synthesize(
                   r.model(), rows.value_or(r.certificate().problem.rows), stream_of(seed),
                   [&](std::string_view text) { file.append(text); },

@@ -60,6 +60,21 @@ def test_three_classes(model):
         model.predict_intervals(X)
 
 
+def test_intervals():
+    X, y = three()
+    fit = fitted(X, np.array(NAMES)[y], classes=NAMES, epsilon=4.0, intervals=True)
+    assert fit.coef_interval_.shape == (3, 2, 2)
+    assert (fit.coef_interval_[..., 0] < fit.coef_interval_[..., 1]).all()
+    table = fit.summary()
+    rows = table.to_dict("records") if hasattr(table, "to_dict") else table
+    assert len(rows) == 9 and all(row["lower"] < row["estimate"] < row["upper"] for row in rows)
+    # Coefficients of a feature add up to 0 over the classes.
+    assert abs(sum(row["estimate"] for row in rows)) < 1e-6
+    ends = fit.predict_intervals(X[:50])
+    assert ends.shape == (50, 3, 2) and (ends[..., 0] < ends[..., 1]).all()
+    assert (ends >= 0).all() and (ends <= 1).all()
+
+
 def test_other_types_of_labels():
     X, y = three(600)
     for classes in ([5, 3, 4], [0.5, 1.5, 2.5], ["a", 1, None]):
@@ -82,7 +97,11 @@ def test_what_is_refused(model):
         (bad, {"classes": [0, 1, 2]}, "row 8: label 3.0 is none of the 3 classes"),
         (np.where(bad == 3, np.nan, bad), {"classes": [0, 1, 2]}, "row 8: the label is missing"),
         (y, {"classes": [0, 1, 1]}, "1 is listed twice"),
-        (y, {"classes": [0, 1, 2], "intervals": True}, "intervals"),
+        (
+            y,
+            {"classes": [0, 1, 2], "intervals": True, "class_weight": {0: 1.0, 1: 0.5, 2: 1.0}},
+            "intervals",
+        ),
         (y, {"classes": [0, 1], "schema": SCHEMA, "ranges": None}, "lists 2, and the schema names 3"),
         (y, {"schema": SCHEMA, "ranges": None}, "say which numbers"),
     ]:

@@ -93,6 +93,28 @@ def test_counts():
     assert figures["r2"] == pytest.approx(model.score(X, y), rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("make", "data", "truth"), [(linear, amounts, [900, -400, 0]), (poisson, counts, [0.4, -0.2, 0])]
+)
+def test_intervals(make, data, truth):
+    X, y = data()
+    model = make(X, y, intervals=True)
+    low, high = model.coef_interval_.T
+    assert model.coef_interval_.shape == (3, 2)
+    assert (low < high).all()
+    # In the label's unit and each column's own; seeded, so nothing here is by chance.
+    middle, half = (low + high) / 2, (high - low) / 2
+    assert (np.abs(middle - truth) < 2 * half).all()
+    assert (half < 0.3 * np.abs(truth[0])).all()
+    effect = model.effect("x0*2")
+    assert effect["lower"] == pytest.approx(2 * low[0])
+    assert effect["upper"] == pytest.approx(2 * high[0])
+    between = model.predict_intervals(X)
+    predicted = model.predict(X)
+    assert between.shape == (4000, 2)
+    assert np.mean((between[:, 0] <= predicted) & (predicted <= between[:, 1])) > 0.9
+
+
 def test_a_certificate_that_holds_verifies():
     X, y = amounts(1000)
     model = PrivateLinearRegression(1.0, 1e-6, ranges=RANGES, target_range=(0, 10000)).fit(X, y)

@@ -1,5 +1,6 @@
 // A model of three classes from the schema to its evaluation: names of classes wherever people
 // look.
+#include <algorithm>
 #include <cmath>
 
 #include "cli.hpp"
@@ -124,6 +125,64 @@ TEST_F(ClassesCli, AreFittedPredictedAndJudgedByName) {
   for (const char* part : {"predicted long, thin", "is \"flat\"", "precision", "AUC against",
                            "AUC, mean of the classes", "NOT PRIVATE fit"})
     EXPECT_THAT(shown.out, HasSubstr(part));
+}
+
+TEST_F(ClassesCli, HaveIntervalsOnEveryFace) {
+  const Outcome fitted = gibbsite(fit({"--out", "model.json", "--backend", "reference",
+                                       "--intervals", "--release-moments", "--seed", "1"}));
+  ASSERT_EQ(fitted.status, 0) << fitted.err;
+  for (const char* part : {"95 % interval", "class", "height, 0 to 100", "p-value"})
+    EXPECT_THAT(fitted.out, HasSubstr(part));
+  const Outcome verified = gibbsite({"verify", "model.json"});
+  EXPECT_EQ(verified.status, 0) << verified.out << verified.err;
+
+  const nlohmann::json model = json("model.json")["model"];
+  EXPECT_EQ(model["estimates"]["means"][0].size(), 9U);
+  for (int j = 0; j < 3; ++j) {
+    double sum = 0;
+    for (int k = 0; k < 3; ++k) sum += model["estimates"]["means"][0][3 * k + j].get<double>();
+    EXPECT_NEAR(sum, 0, 1e-9);
+  }
+  // Three coordinates of three classes: a block of 9 numbers, and 6 for each pair of classes.
+  const auto& answers = model["answers"];
+  EXPECT_EQ(answers[answers.size() - 2]["values"].size(), 9U);
+  EXPECT_EQ(answers[answers.size() - 1]["values"].size(), 18U);
+
+  // Tall ones are "long, thin".
+  const Outcome effect = gibbsite({"query", "--model", "model.json", "--effect", "height*10",
+                                   "--class", "long, thin", "--against", "round", "--json"});
+  ASSERT_EQ(effect.status, 0) << effect.err;
+  const auto is = nlohmann::json::parse(effect.out)[0];
+  EXPECT_GT(is["lower"].get<double>(), 0);
+  EXPECT_LT(is["lower"].get<double>(), is["estimate"].get<double>());
+
+  const Outcome table = gibbsite({"coefficients", "model.json", "--csv"});
+  ASSERT_EQ(table.status, 0) << table.err;
+  EXPECT_EQ(std::ranges::count(table.out, '\n'), 10);
+
+  const Outcome predict = ask("predict", {"--intervals"});
+  ASSERT_EQ(predict.status, 0) << predict.err;
+  EXPECT_THAT(predict.out, StartsWith("prediction,probability=round,low=round,high=round,"));
+  EXPECT_EQ(std::ranges::count(predict.out, '\n'), count + 1);
+  std::istringstream lines(predict.out);
+  std::string line;
+  std::getline(lines, line);
+  for (int i = 0; i < 20; ++i) {
+    std::getline(lines, line);
+    // A name may hold a comma; the nine numbers are the last ones.
+    std::vector<double> numbers;
+    for (int n = 0; n < 9; ++n) {
+      const std::size_t comma = line.rfind(',');
+      ASSERT_NE(comma, std::string::npos);
+      numbers.insert(numbers.begin(), std::stod(line.substr(comma + 1)));
+      line.resize(comma);
+    }
+    for (std::size_t k = 0; k < 9; k += 3) {
+      EXPECT_LE(0, numbers[k + 1]);
+      EXPECT_LT(numbers[k + 1], numbers[k + 2]);
+      EXPECT_LE(numbers[k + 2], 1);
+    }
+  }
 }
 
 TEST_F(ClassesCli, WithoutRowsAreUndefined) {

@@ -15,7 +15,6 @@ using support::all_of;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using ::testing::StartsWith;
 
 class CuratorReportCli : public Cli {
  protected:
@@ -36,7 +35,7 @@ class CuratorReportCli : public Cli {
     options.insert(options.end(), more.begin(), more.end());
     const Outcome out = evaluate(options);
     EXPECT_EQ(out.status, 0) << out.err;
-    EXPECT_THAT(out.err, StartsWith("private: "));
+    EXPECT_THAT(out.err, HasSubstr("private: these figures read"));
     return folder.read("r.html");
   }
   // Of the classes named, four to a page and more.

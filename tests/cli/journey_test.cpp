@@ -149,10 +149,11 @@ TEST_F(Journey, OfAmountsAndCounts) {
       const double amount = std::stod(line.substr(line.rfind(',') + 1));
       ASSERT_TRUE(amount >= 0 && amount <= (what == "wage" ? 6000 : 12)) << line;
     }
-    for (const char* of_classes : {"--probabilities", "--intervals"}) {
-      EXPECT_EQ(gibbsite({"predict", "--model", model, "--data", "people.csv", of_classes}).status,
-                2);
-    }
+    EXPECT_EQ(
+        gibbsite({"predict", "--model", model, "--data", "people.csv", "--probabilities"}).status,
+        2);
+    expect_error(gibbsite({"predict", "--model", model, "--data", "people.csv", "--intervals"}), 2,
+                 "holds no intervals; fit with --intervals");
     expect_error(gibbsite({"predict", "--model", model, "--data", "people.csv", "--keep", "nope"}),
                  2, "no column 'nope'");
     expect_error(
@@ -162,6 +163,65 @@ TEST_F(Journey, OfAmountsAndCounts) {
   expect_error(gibbsite({"fit", "--data", "people.csv", "--schema", "wage.toml", "--model",
                          "logistic", "--epsilon", "1", "--delta", "1e-6", "--out", "m.json"}),
                2, "logistic predicts two classes, and the schema's label is an amount");
+}
+
+// With --intervals: effects in the label's unit or as rate ratios, combinations of them, and the
+// interval of a mean.
+TEST_F(Journey, OfIntervalsOfAmountsAndCounts) {
+  std::string people = "x,wage,visits\n";
+  for (int i = 0; i < 6000; ++i) {
+    const double x = i % 101 / 100.0;
+    people +=
+        fmt::format("{},{},{}\n", x, 1000 + 4000 * x + 700 * (i % 7 - 3), i % 3 + (i % 101) / 25);
+  }
+  folder.write("people.csv", people);
+  const char* const column = "[columns]\nx = {type = 'number', range = [0, 1]}\n";
+  folder.write("wage.toml", fmt::format("label = 'wage'\nrange = [-2000, 8000]\ninvalid = "
+                                        "'middle'\n{}visits = {{type = 'ignore'}}\n",
+                                        column));
+  folder.write("visits.toml", fmt::format("label = 'visits'\nrange = [0, 12]\ncounts = true\n"
+                                          "invalid = 'middle'\n{}wage = {{type = 'ignore'}}\n",
+                                          column));
+  for (const std::string what : {"wage", "visits"}) {
+    SCOPED_TRACE(what);
+    const bool counts = what == "visits";
+    const std::string model = what + ".json";
+    const Outcome fit =
+        gibbsite({"fit", "--data", "people.csv", "--schema", what + ".toml", "--epsilon", "4",
+                  "--delta", "1e-6", "--intervals", "--out", model});
+    ASSERT_EQ(fit.status, 0) << fit.err;
+    EXPECT_THAT(fit.out, HasSubstr("docs/intervals.md"));
+    EXPECT_THAT(fit.out, HasSubstr("predict --model " + model + " --data NEW.csv --intervals"));
+    EXPECT_EQ(gibbsite({"verify", model}).status, 0);
+    const Outcome table = gibbsite({"coefficients", model, "--csv"});
+    ASSERT_EQ(table.status, 0) << table.err;
+    EXPECT_THAT(table.out, HasSubstr(counts ? "log of the mean" : ",wage,"));
+    EXPECT_EQ(table.out.find("rate_ratio") != std::string::npos, counts);
+    const Outcome query = gibbsite({"query", "--model", model, "--effect", "x*0.5", "--json"});
+    ASSERT_EQ(query.status, 0) << query.err;
+    const auto effect = nlohmann::json::parse(query.out)[0];
+    if (!counts) {  // in the label's unit
+      EXPECT_EQ(effect["unit"], "wage");
+      EXPECT_NEAR(effect["estimate"].get<double>(), 2000, 300);
+      EXPECT_LT(effect["upper"].get<double>() - effect["lower"].get<double>(), 1000);
+    } else {
+      EXPECT_TRUE(effect.contains("rate_ratio"));
+    }
+    EXPECT_GT(effect["lower"].get<double>(), 0);
+    const Outcome predict =
+        gibbsite({"predict", "--model", model, "--data", "people.csv", "--intervals"});
+    ASSERT_EQ(predict.status, 0) << predict.err;
+    EXPECT_THAT(predict.out, ::testing::StartsWith("prediction,low,high\n"));
+    std::istringstream lines(predict.out);
+    std::string line;
+    std::getline(lines, line);
+    while (std::getline(lines, line)) {
+      const std::size_t first = line.find(','), last = line.rfind(',');
+      const double low = std::stod(line.substr(first + 1)), high = std::stod(line.substr(last + 1));
+      ASSERT_LT(low, high) << line;
+      ASSERT_TRUE(low >= (counts ? 0 : -2000) && high <= (counts ? 12 : 8000)) << line;
+    }
+  }
 }
 
 // Least squares in a public ball, and nowhere else.
@@ -288,7 +348,7 @@ TEST_F(Journey, IntervalsGoFromFitToPredict) {
         "gibbsite predict --model model.json --data NEW.csv --intervals"}) {
     EXPECT_THAT(fit.out, HasSubstr(word));
   }
-  EXPECT_LE(std::ranges::count(fit.out, '\n'), 30);
+  EXPECT_LE(std::ranges::count(fit.out, '\n'), 35);
   EXPECT_EQ(gibbsite({"verify", "model.json"}).status, 0);
   const Outcome predict =
       gibbsite({"predict", "--model", "model.json", "--data", data, "--intervals"});
@@ -552,6 +612,9 @@ TEST_F(Journey, SchemaComesFromTheHeaderAlone) {
   for (const char* name : {"age", "work", "income"}) EXPECT_THAT(out.out, HasSubstr(name));
   EXPECT_THAT(out.out, Not(HasSubstr("Private")));
   EXPECT_THAT(out.out, Not(HasSubstr("50K")));
+  EXPECT_EQ(out.err,
+            "gibbsite: note: table.csv: the first line is taken for the names of the columns: "
+            "'age', 'work', 'income'\n");
 }
 
 TEST_F(Journey, AHeaderlessTableIsNotPublishedAsNames) {
@@ -561,6 +624,12 @@ TEST_F(Journey, AHeaderlessTableIsNotPublishedAsNames) {
   EXPECT_EQ(refused.out, "");
   EXPECT_THAT(refused.err, Not(HasSubstr("State-gov")));
   EXPECT_EQ(gibbsite({"schema", "bare.csv", "--header", "yes"}).status, 0);
+  folder.write("words.csv", "Smith,nurse\nJones,clerk\n");
+  const Outcome words = gibbsite({"schema", "words.csv"});
+  expect_error(words, 2, "words.csv:1: the second line looks like the first one");
+  EXPECT_THAT(words.err, HasSubstr("--header yes"));
+  EXPECT_EQ(words.out, "");
+  EXPECT_THAT(gibbsite({"schema", "words.csv", "--header", "yes"}).err, HasSubstr("'Smith'"));
   expect_error(gibbsite({"schema", "table.csv", "--header", "no"}), 2, "--header: 'no'");
 }
 

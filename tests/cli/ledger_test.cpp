@@ -72,6 +72,26 @@ TEST_F(LedgerCli, CountsReleasesUntilTheBudgetIsSpent) {
   expect_error(gibbsite({"ledger", "export", "l", "--out", "l", "--force"}), 2, "--out");
 }
 
+// Every mechanism keeps to its budget by its own certificate, whatever covers it in a sum.
+TEST_F(LedgerCli, OneOfOneReleasesBudgetHoldsIt) {
+  for (const char* mechanism : {"whitened", "path", "output", "objective"}) {
+    std::filesystem::remove(folder.path("l"));
+    make("1");
+    const std::vector<std::string> by{"--mechanism", mechanism, "--quiet", "--force"};
+    const Outcome first = fit_to("1.json", by);
+    EXPECT_EQ(first.status, 0) << mechanism << ": " << first.err;
+    EXPECT_EQ(gibbsite({"verify", "1.json"}).status, 0) << mechanism;
+    EXPECT_EQ(fit_to("2.json", by).status, 5) << mechanism;
+    EXPECT_EQ(shown()["releases"].size(), 1U) << mechanism;
+  }
+  std::filesystem::remove(folder.path("l"));
+  make("1");
+  ASSERT_EQ(fit_to("1.json", {"--quiet", "--force"}).status, 0);
+  EXPECT_EQ(shown()["whole"], true);
+  EXPECT_EQ(shown()["guarantee"].count("mu"), 0U);
+  EXPECT_THAT(gibbsite({"ledger", "show", "l"}).out, HasSubstr("One release took all of it"));
+}
+
 // The certificate of a mechanism with a delta of its own is dearer than its profile.
 TEST_F(LedgerCli, ProfilesEnterByTheGaussianThatCoversThem) {
   make();

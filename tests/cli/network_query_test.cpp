@@ -61,6 +61,33 @@ TEST_F(NetworkQueryCli, AnswersQuestions) {
   EXPECT_EQ(shape[2]["parents"].size(), 2U);
 }
 
+TEST_F(NetworkQueryCli, SaysWhatTheStructureAndTheNoiseDecide) {
+  const auto shape = nlohmann::json::parse(query({"--json"}).out);
+  const std::string young = "age = " + shape[0]["levels"][0].get<std::string>();
+  const Outcome out =
+      query({"P(work = Private | " + young + ")", "P(income = >50K | " + young + ")"});
+  EXPECT_EQ(out.status, 0) << out.err;
+  EXPECT_THAT(out.err,
+              HasSubstr("warning: P(work = Private | " + young + "): no edges join 'age' to "));
+  EXPECT_THAT(out.err, Not(HasSubstr("P(income")));
+  const auto json = nlohmann::json::parse(query({"--json", "P(work = Private)"}).out);
+  EXPECT_GT(json[0]["noise_deviation"].get<double>(), 0);
+}
+
+// A missing number has no bin of its own.
+TEST_F(NetworkQueryCli, MissingNumbersAreSaidBeforeTheyFillTheMiddleBin) {
+  std::string table = csv();
+  for (int i = 0; i < 9; ++i) table += "?,Private,>50K\n";
+  folder.write("missing.csv", table);
+  const Outcome check = gibbsite({"fit", "--check", "--model", "network", "--data", "missing.csv",
+                                  "--schema", "network.toml", "--epsilon", "5", "--delta", "1e-6"});
+  EXPECT_EQ(check.status, 0) << check.err;
+  EXPECT_THAT(check.err, HasSubstr("warning: private: column 'age': 9 of 129 cells are missing"));
+  EXPECT_THAT(check.err, HasSubstr("the middle of the range, 53.5"));
+  const Outcome near = gibbsite({"evaluate", "--model", "network.json", "--data", "missing.csv"});
+  EXPECT_THAT(near.err, HasSubstr("column 'age': 9 of 129 cells are missing"));
+}
+
 TEST_F(NetworkQueryCli, DrawsPeople) {
   const Outcome out = synthesize({"--rows", "3000", "--seed", "4", "--out", "people.csv"});
   EXPECT_EQ(out.status, 0) << out.err;

@@ -8,6 +8,7 @@
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -82,10 +83,19 @@ TEST_F(File, ModeIsThatOfANewFile) {
   write_file_atomically(folder / "public", "x");
   write_file_atomically(folder / "secret", "x", 0600);
   write_file_atomically(folder / "public", "x", 0600);
+  write_file_atomically(folder / "usual", "x");  // who publishes says so
+  write_file_atomically(folder / "published", "x", public_file);
+  StreamedFile(folder / "stream").commit();
   ::umask(old);
   struct stat status {};
   ASSERT_EQ(::stat((folder / "secret").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
+  for (const char* name : {"usual", "stream"}) {
+    ASSERT_EQ(::stat((folder / name).c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0600u) << name;
+  }
+  ASSERT_EQ(::stat((folder / "published").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0644u);
   ASSERT_EQ(::stat((folder / "public").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
 }
@@ -174,6 +184,21 @@ TEST_F(File, DeviceIsWrittenNotReplaced) {
   char text[64] = {};
   EXPECT_EQ(::read(ends[0], text, sizeof text), 14);
   EXPECT_STREQ(text, "through a pipe");
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+// What standard output may be, and cannot be opened by its name.
+TEST_F(File, ASocketIsWrittenByItsDescriptor) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  for (const char* folder_of : {"/dev/fd/", "/proc/self/fd/"}) {
+    write_file_atomically(folder_of + std::to_string(ends[1]), "to a socket");
+    char text[64] = {};
+    EXPECT_EQ(::read(ends[0], text, sizeof text), 11);
+    EXPECT_STREQ(text, "to a socket");
+  }
+  EXPECT_THAT(error_of("/dev/fd/999", "x"), ::testing::HasSubstr("cannot write"));
   ::close(ends[0]);
   ::close(ends[1]);
 }

@@ -441,6 +441,24 @@ TEST_F(SchemaFile, TemplateRefusesAPersonForAHeader) {
   EXPECT_NO_THROW(schema_template(write("n.csv", "x1,2nd,age in years\n1,2,3\n")));
 }
 
+// Words above words: nothing but a person can say which they are.
+TEST_F(SchemaFile, TemplateAsksWhereTheSecondLineLooksLikeTheFirst) {
+  const std::string file = write("w.csv", "Smith,nurse,north\nJones,clerk,south\n");
+  expect_bad_input([&] { (void)schema_template(file); },
+                   {"w.csv:1: the second line looks like the first", "`header` yes"});
+  try {
+    (void)schema_template(file);
+  } catch (const BadInput& error) {
+    for (const char* cell : {"Smith", "nurse", "Jones", "clerk"})
+      EXPECT_EQ(std::string_view(error.what()).find(cell), std::string_view::npos);
+  }
+  EXPECT_THAT(schema_template(file, Header::given), ::testing::HasSubstr("Smith = "));
+  for (const char* other : {"name,job\nSmith,3\n", "name,job\nSmith,\n", "name,job\n",
+                            "name,job\nSmith\n", "name,job\nSmith,\"nurse\n"})
+    EXPECT_NO_THROW((void)schema_template(write("o.csv", other))) << other;
+  EXPECT_THAT(first_line_names(file), ElementsAre("Smith", "nurse", "north"));
+}
+
 TEST_F(SchemaFile, TemplateRefusesBadHeaders) {
   expect_bad_input([&] { (void)schema_template(path("none.csv")); }, {"none.csv", "No such file"});
   expect_bad_input([&] { (void)schema_template(write("e.csv", "")); }, {"e.csv", "empty"});

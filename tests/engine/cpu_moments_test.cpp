@@ -65,7 +65,7 @@ TEST(CpuMoments, AreARowsOwnOnEveryInstructionSet) {
           ASSERT_EQ(caps[0], caps[1]) << set;
           std::vector<double> v(n * metric.stride);
           const double scaled = std::ldexp(clip, -metric.exponent);
-          clip_rows(metric, n, u.data(), scaled, nullptr, v.data());
+          clip_rows(metric, n, u.data(), scaled, {}, v.data());
           for (std::size_t i = 0; i < n; ++i) {
             Wide norm = 0, clipped = 0;
             for (std::size_t a = 0; a < k; ++a) {

@@ -484,6 +484,72 @@ TEST_F(Whitened, InformationOfARowIsExactlyBelow) {
   EXPECT_GT(held, support::repeats(emulated ? 10U : 100U, 5U));
 }
 
+// Of amounts and counts v v^T of one row is exactly below the limit and s s^T of its score exactly below the
+// clip, whatever the row, its label and the metric; both are those of the score that the gradient
+// has, whose weight does not look at the label.
+TEST_F(Whitened, MatricesOfARowWithAHeldSlopeAreExactlyBelow) {
+  std::size_t held = 0, weighted = 0, seen = 0;
+  support::Thinned sweep(7, emulated ? 7 : 1);
+  for (const char* name : {"huber", "pseudo-huber", "poisson"}) {
+    const Loss& loss = loss_named(name);
+    for (const auto& [d, k] : {Shape{1, 1}, Shape{3, 2}, Shape{8, 17}, Shape{40, 5}}) {
+      const Metric m = make_metric(d, k, Kind::full);
+      for (const auto& x : odd_rows(d)) {
+        const auto at = static_cast<std::size_t>(
+            std::ranges::max_element(x, {}, [](float v) { return std::fabs(v); }) - x.begin());
+        const auto norm = static_cast<double>(length(m, x));
+        for (const double clip : {0.0, 1e-40, 0.3, 5.0, 1e30}) {
+          for (const double limit : {0.25, 1.0, 8.0}) {
+            for (const float label : {-1e6F, 0.2F, 5.0F}) {
+              const float y =
+                  loss.label() == LabelKind::count ? std::clamp(label, 0.0F, 1.0F) : label;
+              if (sweep.skips()) continue;
+              const std::vector<double> theta(d);
+              const auto engine = load(Rows(x.data(), 1, d), {&y, 1}, 1, loss);
+              const auto capped = engine->capped_loss(m.view(), {clip, limit});
+              std::vector<double> information(k * k, NAN), scores(k * k, NAN), sum(d);
+              capped->information(theta, {information.data(), k, k});
+              capped->score_moments(theta, {scores.data(), k, k});
+              const double curvature = capped->gradient(theta, sum);
+              const auto where = [&, d = d] {
+                return fmt::format("{}, d {}, row of {}, label {}, clip {}, limit {}", name, d,
+                                   x[at], y, clip, limit);
+              };
+              Wide of_information = 0, of_scores = 0;
+              for (std::size_t a = 0; a < k; ++a) {
+                of_information += Wide(information[a * k + a]);
+                of_scores += Wide(scores[a * k + a]);
+              }
+              ++seen;
+              ASSERT_TRUE(of_information <= Wide(limit) * Wide(clip) * Wide(clip)) << where();
+              ASSERT_TRUE(of_scores <= Wide(clip) * Wide(clip)) << where();
+              if (x[at] == 0 || std::fabs(x[at]) < 1e-20F || norm > 1e15 || clip < 1e-18) continue;
+              const double score = sum[at] / static_cast<double>(x[at]);
+              const double off = 3e-6 * (1 + sizes(m, x) / norm * static_cast<double>(d + 8));
+              ASSERT_NEAR(static_cast<double>(of_scores) / (norm * norm), score * score,
+                          off * score * score + 1e-60)
+                  << where();
+              ASSERT_NEAR(static_cast<double>(of_information) / (norm * norm), curvature,
+                          off * curvature + 1e-60)
+                  << where();
+              const double cap = std::min(1.0, clip / norm), w = std::min(1.0, limit * cap * cap);
+              double r = 0, z = 0;
+              loss.residuals({&z, 1}, {&y, 1}, {&r, 1});
+              const double rough = 1e-5 + 2 * off;
+              ASSERT_NEAR(score, w * std::clamp(r, -cap, cap), rough * w * cap) << where();
+              held += std::fabs(r) > cap ? 1U : 0U;
+              weighted += w < 0.99 ? 1U : 0U;
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(held, emulated ? 5U : 100U);
+  EXPECT_GT(weighted, emulated ? 5U : 100U);
+  EXPECT_GT(seen, held);
+}
+
 // The limit is one more weight of the score: the information is the derivative of the scores' mean.
 TEST_F(Whitened, InformationIsTheDerivativeOfTheScoresMean) {
   const std::size_t n = emulated ? 40 : 500, d = 4;
@@ -626,6 +692,162 @@ TEST_F(Whitened, SlopesOfClassesAreExactlyBelowTheirCaps) {
   }
   EXPECT_GT(held, 1000U);
   EXPECT_GT(free, 1000U);
+}
+
+std::vector<long double> probabilities(std::span<const long double> z) {
+  const long double most = *std::ranges::max_element(z);
+  std::vector<long double> p;
+  long double sum = 0;
+  for (const long double v : z) sum += p.emplace_back(std::exp(v - most));
+  for (long double& v : p) v /= sum;
+  return p;
+}
+long double norm_of_pairs(std::span<const long double> p) {
+  long double sum = 0;
+  for (const ClassPair& pair : class_pairs(p.size()))
+    sum += p[pair.first] * p[pair.first] * p[pair.second] * p[pair.second];
+  return std::sqrt(sum);
+}
+
+// The blocks v v^T of one row, of all pairs of classes: sum ||v||^4 is exactly at most the limit's
+// square, and ||v||^2 is w p_a p_b ||z||^2 with the weight that the score has.
+TEST_F(Whitened, InformationOfClassesIsExactlyBelow) {
+  if (!any_loss_) GTEST_SKIP() << "the card caps losses of one output";
+  std::size_t held = 0, seen = 0;
+  support::Thinned sweep(13, 1);
+  for (const std::size_t K : {2u, 3u, 6u}) {
+    const Loss& loss = softmax_of(K);
+    for (const auto& [d, k] : {Shape{1, 1}, Shape{3, 2}, Shape{8, 17}, Shape{33, 33}}) {
+      for (const double scale : {1.0, 1e-9, 1e60, 1e300, 1e-300}) {
+        const Metric m = make_metric(d, k, seen % 2 == 0 ? Kind::full : Kind::shifted, scale);
+        for (const auto& x : odd_rows(d)) {
+          const auto at = static_cast<std::size_t>(
+              std::ranges::max_element(x, {}, [](float v) { return std::fabs(v); }) - x.begin());
+          const Wide norm = sqrt(norm_squared(product(m, x)));
+          for (const double clip : {0.0, 1e-40, 0.3, 5.0, 1e30}) {
+            for (const double limit : {0.25, 0.5, 8.0}) {
+              if (sweep.skips()) continue;
+              std::vector<double> theta(K * d);
+              std::vector<long double> z(K);
+              for (std::size_t c = 0; c < K; ++c) {
+                const double far = seen % 3 == 0 ? 0 : seen % 3 == 1 ? 1.5 : -40;
+                if (x[at] == 0) continue;
+                theta[c * d + at] =
+                    far * (c == 0 ? 1 : 0.1 * static_cast<double>(c)) / static_cast<double>(x[at]);
+                z[c] =
+                    static_cast<long double>(theta[c * d + at]) * static_cast<long double>(x[at]);
+              }
+              const float y = static_cast<float>(seen % K);
+              const auto engine = load(Rows(x.data(), 1, d), {&y, 1}, 1, loss);
+              const auto capped = engine->capped_loss(m.view(), {clip, limit});
+              const std::vector<long double> p = probabilities(z);
+              Wide squares = 0;
+              std::vector<Wide> traces;
+              for (const ClassPair& pair : class_pairs(K)) {
+                std::vector<double> out(k * k, NAN);
+                capped->information_between(theta, pair, {out.data(), k, k});
+                Wide& trace = traces.emplace_back(0);
+                for (std::size_t a = 0; a < k; ++a) trace += Wide(out[a * k + a]);
+                for (const double v : out) ASSERT_TRUE(std::isfinite(v));
+                squares += trace * trace;
+              }
+              const auto where = [&, d = d, k = k] {
+                return fmt::format("K {}, {} x {}, scale {}, row of {}, clip {}, limit {}", K, d, k,
+                                   scale, x[at], clip, limit);
+              };
+              const Wide most = Wide(limit) * Wide(clip) * Wide(clip);
+              ++seen;
+              ASSERT_TRUE(squares <= most * most) << where();
+              const double size = sizes(m, x);
+              if (scale != 1 || std::fabs(x[at]) < 1e-20F || !(size < 1e15) || clip < 1e-18)
+                continue;
+              std::vector<double> sum(K * d);
+              const double curvature = capped->gradient(theta, sum);
+              long double products = 0;
+              for (const ClassPair& pair : class_pairs(K))
+                products += p[pair.first] * p[pair.second];
+              if (products < 1e-12) continue;
+              const auto w = static_cast<double>(curvature / (2 * products));
+              held += w < 0.99 ? 1U : 0U;
+              for (std::size_t i = 0; i < traces.size(); ++i) {
+                const ClassPair pair = class_pairs(K)[i];
+                const Wide expected =
+                    Wide(w * static_cast<double>(p[pair.first] * p[pair.second])) * norm * norm;
+                const Wide off =
+                    expected * Wide(1e-5) + Wide(size * static_cast<double>(d + 8) * 3e-7) * norm;
+                ASSERT_TRUE(abs(traces[i] - expected) <= off + Wide(1e-60))
+                    << where() << ": " << static_cast<double>(traces[i]) << " for "
+                    << static_cast<double>(expected);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(held, 50U);
+}
+
+// With the limit as one more weight sum_ab (e_a - e_b)(e_a - e_b)^T (x) block_ab is the derivative of
+// the scores' mean.
+TEST_F(Whitened, InformationOfClassesIsTheDerivativeOfTheScoresMean) {
+  if (!any_loss_) GTEST_SKIP() << "the card caps losses of one output";
+  const std::size_t n = 500, d = 4, K = 3;
+  const OddRows rows = support::make_odd_rows(n, d, 6);
+  std::vector<float> y(n);
+  for (std::size_t i = 0; i < n; ++i) y[i] = static_cast<float>(i % K);
+  const Metric m = make_metric(d, d, Kind::full);
+  const std::vector<double> theta{0.3, -0.5, 0.2, 0.4, -0.1, 0.7, -0.3, 0.2, 0, 0.1, 0.1, -0.9};
+  const double clip = 0.8, limit = 0.3;
+  const auto pairs = class_pairs(K);
+  std::vector<std::vector<long double>> exact(pairs.size(), std::vector<long double>(d * d));
+  std::size_t limited = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::span<const float> x(&rows.x[i * d], d);
+    std::vector<long double> u(d), z(K);
+    for (std::size_t j = 0; j < d; ++j) {
+      for (std::size_t c = 0; c < K; ++c) z[c] += static_cast<long double>(x[j]) * theta[c * d + j];
+      for (std::size_t a = 0; a < d; ++a) u[a] += static_cast<long double>(x[j]) * m.p[j * d + a];
+    }
+    const std::vector<long double> p = probabilities(z);
+    const long double norm = length(m, x), cap = std::min(std::sqrt(2.0L), clip / norm);
+    if (norm == 0) continue;
+    const long double of_cap = cap / held_slope(z, 0, 0).length,
+                      of_limit = limit * cap * cap / norm_of_pairs(p);
+    limited += of_limit < std::min(1.0L, of_cap) ? 1U : 0U;
+    const long double w = std::min({1.0L, of_cap, of_limit});
+    for (std::size_t at = 0; at < pairs.size(); ++at) {
+      for (std::size_t a = 0; a < d; ++a)
+        for (std::size_t b = 0; b < d; ++b)
+          exact[at][a * d + b] += w * p[pairs[at].first] * p[pairs[at].second] * u[a] * u[b];
+    }
+  }
+  const auto engine = load(rows.view(), y, 2, softmax_of(K));
+  const auto capped = engine->capped_loss(m.view(), {clip, limit});
+  for (std::size_t at = 0; at < pairs.size(); ++at) {
+    std::vector<double> out(d * d);
+    capped->information_between(theta, pairs[at], {out.data(), d, d});
+    long double trace = 0;
+    for (std::size_t a = 0; a < d; ++a) trace += exact[at][a * d + a];
+    for (std::size_t a = 0; a < d * d; ++a)
+      ASSERT_NEAR(out[a], static_cast<double>(exact[at][a]), 1e-4 * static_cast<double>(trace))
+          << a;
+  }
+  EXPECT_GT(limited, n / 20) << "no row met the limit";
+  // And of the gradient: its curvature is the blocks' weight, whatever the labels are.
+  std::vector<double> sum(K * d);
+  const double curvature = capped->gradient(theta, sum);
+  std::ranges::fill(y, 2.0F);
+  const auto other = load(rows.view(), y, 2, softmax_of(K));
+  EXPECT_NEAR(other->capped_loss(m.view(), {clip, limit})->gradient(theta, sum), curvature,
+              1e-11 * curvature);
+  for (const ClassPair& none : {ClassPair{1, 1}, ClassPair{2, 1}, ClassPair{0, 3}}) {
+    std::vector<double> out(d * d);
+    EXPECT_THROW(capped->information_between(theta, none, {out.data(), d, d}), BadInput);
+  }
+  EXPECT_THROW(engine->capped_loss(m.view(), {.clip = clip})
+                   ->information_between(theta, {}, {sum.data(), 1, 1}),
+               BadInput);
 }
 
 // At the largest cap, the float below sqrt(2), which is known: a slope all but sqrt(2) long is held
@@ -1297,7 +1519,7 @@ TEST_F(Whitened, RefuseWhatHasNoMeaning) {
       [&] {
         amounts->capped_loss(m.view(), {1, 0.5})->information(theta, {out.data(), 3, 3});
       },
-      testing::ThrowsMessage<BadInput>(testing::HasSubstr("logistic alone")));
+      testing::ThrowsMessage<BadInput>(testing::HasSubstr("ask it of logistic or softmax")));
   m.p[4] = infinity;
   refuses(m, 1, "P: a number is not finite");
 }

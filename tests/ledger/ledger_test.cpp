@@ -1,8 +1,10 @@
 #include "gibbsite/ledger/ledger.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +17,7 @@
 #include "core/digest.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
+#include "gibbsite/privacy/gdp.hpp"
 #include "support/repeats.hpp"
 #include "support/temp_dir.hpp"
 
@@ -174,6 +177,13 @@ TEST_F(LedgerFile, WhatIsNoLedgerIsRefused) {
   refused("people.ledger", "several names");
   std::filesystem::remove(folder.path("second"));
   EXPECT_NO_THROW(static_cast<void>(ledger.read()));
+  // SQLite does not read behind its last page.
+  const std::string whole = folder.read("people.ledger");
+  for (const std::string& tail : {std::string("x"), std::string(4096, '\0'), whole}) {
+    folder.write("people.ledger", whole + tail);
+    refused("people.ledger", "its end was edited or damaged");
+  }
+  folder.write("people.ledger", whole);
   sql("people.ledger", "PRAGMA user_version=2");
   refused("people.ledger", "is a ledger of form 2, this program reads 1");
 }
@@ -356,7 +366,7 @@ TEST_F(LedgerFile, AMemoryThatLagsCatchesUpWhenTheLedgerIsRead) {
 TEST_F(LedgerFile, ADamagedMemoryIsNotTakenForNone) {
   const Ledger ledger = made();
   const std::string note = "memory/" + ledger.read().terms.id;
-  for (const char* text : {"", "\n", "garbage", "99999999999999999999 x", "3"}) {
+  for (const char* text : {"", "\n", "garbage", "99999999999999999999 x", "3", "0 x 1"}) {
     folder.write(note, text);
     expect_refused([&] { static_cast<void>(ledger.read()); }, ledger.path(), "is damaged");
   }
@@ -495,6 +505,105 @@ TEST_F(LedgerFile, EightProcessesDoNotBothTakeTheLastOfIt) {
   }
   EXPECT_EQ(taken, 10);
   EXPECT_EQ(ledger.read().entries.size(), 10U);
+}
+
+// Caps have a part of delta each. One release at the ledger's own epsilon and delta is beyond the
+// cap of mu, and fits all the same, alone.
+TEST_F(LedgerFile, HoldsOneReleaseOfAllThatItPromises) {
+  const Ledger ledger = made();
+  const LedgerTerms terms = ledger.read().terms;
+  const double mu = gdp_mu_down(terms.epsilon, 0.999 * terms.delta);
+  Ledger::Release whole = release(mu * (1 + 1e-9), "1");
+  EXPECT_GT(mu, terms.guarantee().mu);
+  EXPECT_THROW(static_cast<void>(ledger.enter(whole)), BudgetSpent);  // its own is not known
+  const auto with_own = [&](const Guarantee& own) {
+    whole.own = own;
+    return whole;
+  };
+  EXPECT_THROW(static_cast<void>(ledger.enter(
+                   with_own({.mu = gdp_mu_down(terms.epsilon, terms.delta) * (1 + 1e-6)}))),
+               BudgetSpent);
+  EXPECT_THROW(static_cast<void>(ledger.enter(with_own({.mu = mu, .reveal = terms.delta}))),
+               BudgetSpent);
+  EXPECT_THROW(
+      static_cast<void>(ledger.enter(with_own({.mu = mu, .who = {Adjacency::add_remove, 1}}))),
+      BudgetSpent);
+  // After another release, however small, the choice may follow from it: caps alone count.
+  {
+    const Ledger other = made("other");
+    static_cast<void>(other.enter(release(1e-3, "2")));
+    EXPECT_THROW(static_cast<void>(other.enter(with_own({.mu = mu}))), BudgetSpent);
+    EXPECT_THROW(other.require_room(whole.guarantee, whole.own), BudgetSpent);
+  }
+  EXPECT_NO_THROW(ledger.require_room(whole.guarantee, Guarantee{.mu = mu}));
+  EXPECT_EQ(ledger.enter(with_own({.mu = mu})), 1U);
+  const LedgerState state = ledger.read();
+  EXPECT_TRUE(state.is_whole());
+  EXPECT_EQ(state.spent(), terms.caps);
+  EXPECT_EQ(state.left(), Charge{});
+  EXPECT_THROW(static_cast<void>(ledger.enter(release(1e-9, "3"))), BudgetSpent);
+  Ledger::Release second = release(1e-9, "4");
+  second.own = second.guarantee;
+  EXPECT_THROW(static_cast<void>(ledger.enter(second)), BudgetSpent);
+}
+
+// SQLite locks one file: what keeps two copies apart is the memory's own lock.
+TEST_F(LedgerFile, TwoCopiesAtTheSameTimeDoNotBothTakeTheLastOfIt) {
+  for (int round = 0; round < 20; ++round) {
+    const std::string name = "a" + std::to_string(round);
+    const Ledger ledger = made(name.c_str());
+    const std::string copy = folder.path("b" + std::to_string(round));
+    std::filesystem::copy_file(ledger.path(), copy);
+    const double each = 0.8 * ledger.read().terms.guarantee().mu;  // one fits, two do not
+    int start[2];
+    ASSERT_EQ(pipe(start), 0);
+    std::vector<pid_t> children;
+    for (const std::string& path : {ledger.path(), copy}) {
+      const pid_t pid = fork();
+      ASSERT_GE(pid, 0);
+      if (pid == 0) {
+        char go = 0;
+        close(start[1]);
+        static_cast<void>(::read(start[0], &go, 1));  // until all are there
+        try {
+          const Ledger mine(path, options());
+          mine.require_room({.mu = each, .tv = 1e-15});
+          static_cast<void>(mine.enter(release(each, path)));
+          _exit(1);
+        } catch (const BadInput&) {
+          _exit(0);
+        }
+      }
+      children.push_back(pid);
+    }
+    close(start[0]);
+    close(start[1]);
+    int taken = 0;
+    for (const pid_t pid : children) {
+      int status = 0;
+      ASSERT_EQ(waitpid(pid, &status, 0), pid);
+      ASSERT_TRUE(WIFEXITED(status));
+      taken += WEXITSTATUS(status);
+    }
+    EXPECT_EQ(taken, 1) << round;
+  }
+}
+
+TEST_F(LedgerFile, AMemoryThatIsHeldIsWaitedForAndThenNamed) {
+  const Ledger ledger = made();
+  const std::string lock = folder.path("memory/" + ledger.read().terms.id + ".lock");
+  const int held = open(lock.c_str(), O_RDWR);
+  ASSERT_GE(held, 0);
+  ASSERT_EQ(flock(held, LOCK_EX), 0);
+  const Ledger hasty(ledger.path(), options(50ms));
+  for (const auto& act : std::vector<std::function<void()>>{
+           [&] { static_cast<void>(hasty.read()); },
+           [&] { static_cast<void>(hasty.enter(release(0.01, "1"))); },
+           [&] { hasty.require_room({.mu = 0.01, .tv = 1e-15}); },
+           [&] { static_cast<void>(hasty.has_memory()); }})
+    expect_refused(act, ledger.path(), "which may use a copy of it");
+  close(held);
+  EXPECT_EQ(hasty.enter(release(0.01, "1")), 1U);
 }
 
 }  // namespace ledger_test

@@ -50,6 +50,9 @@ Wide squared_mu(const Whitened& s, const Neighbors& who, double R1, double R2, d
     sum += part(k * moments * Wide(longest) * Wide(longest) + 2 * Wide(e),
                 information_deviation_up(s, who, longest, e));
   }
+  if (s.score_share > 0) {  // s s^T of scores s, ||s|| <= C
+    sum += part(k * moments * Wide(C) * Wide(C) + 2 * Wide(e), score_deviation_up(s, who, C, e));
+  }
   return sum;
 }
 
@@ -217,6 +220,52 @@ TEST(Whitened, AmountsAndCountsAreTaken) {
   }
 }
 
+// With intervals amounts are also asked for the second moments of their scores, with a share of its
+// own: all questions together cost what is claimed, whatever the shares are.
+TEST(Whitened, QuestionsOfAmountsTogetherCostWhatIsClaimed) {
+  int seen = 0;
+  for (const char* loss : {"huber", "pseudo-huber", "poisson"}) {
+    for (const auto adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
+      const Budget budget{.epsilon = 1, .delta = 1e-6, .adjacency = adjacency};
+      const Plan made = plan(with_loss(loss), budget, {.intervals = true});
+      ASSERT_EQ(name_of(made.offer().mechanism), "whitened");
+      for (const double scores : {0.03, 1e-3, 0.2}) {
+        Whitened s = settings_of(made.offer());
+        EXPECT_EQ(s.score_share, 0.03);
+        s.score_share = scores;
+        const Neighbors who = budget.neighbors();
+        const Analysis found = analyze(s, with_loss(loss), who, 1);
+        EXPECT_LT(found.guarantee.tv, 1);
+        const Wide claimed = Wide(found.guarantee.mu) * Wide(found.guarantee.mu);
+        const Wide spent = squared_mu(s, who, s.first_clip, 2.9, 1.3, 1.0);
+        EXPECT_TRUE(spent <= claimed && spent >= claimed * (1 - Wide(1e-14))) << scores;
+        // A limit that takes no part of a row of typical length.
+        for (const double kappa : {0.25, 0.6, 1.0}) {
+          s.clip_factor = kappa;
+          EXPECT_DOUBLE_EQ(information_limit(s) * kappa * kappa,
+                           std::max(1.0, 4 * std::pow(kappa, 3)));
+        }
+        ++seen;
+      }
+      const auto promises = [&](double share, double information, double block, const char* of) {
+        Whitened s = settings_of(made.offer());
+        s.score_share = share;
+        s.information_share = information;
+        s.block_share = block;
+        return analyze(s, with_loss(of), budget.neighbors(), 1).guarantee.tv < 1;
+      };
+      EXPECT_TRUE(promises(0.03, 0.1, 0.4, loss));
+      EXPECT_TRUE(promises(0, 0, 0, loss));
+      EXPECT_FALSE(promises(0, 0.1, 0.4, loss)) << "another limit than without scores";
+      EXPECT_FALSE(promises(0.03, 0, 0, loss)) << "scores without a block";
+      EXPECT_FALSE(promises(0.03, 0.1, 0.4, "logistic")) << "scores of classes are not asked";
+      for (const double share : {-0.01, 0.9, 1.0, static_cast<double>(NAN)})
+        EXPECT_FALSE(promises(share, 0.1, 0.4, loss)) << share;
+    }
+  }
+  EXPECT_EQ(seen, 18);
+}
+
 // A certificate may hold any settings: what they do not add up to is not promised.
 TEST(Whitened, SettingsThatAreNotSharesOfOneBudgetPromiseNothing) {
   const Whitened good =
@@ -286,12 +335,16 @@ TEST(Whitened, SettingsOfIntervalsThatAreNotSharesOfOneBudgetPromiseNothing) {
   Whitened most = good;
   most.clip_factor = 1.4;
   EXPECT_LE(delta(most, problem), 1e-6);
-  for (const char* loss : {"huber", "pseudo-huber", "poisson", "logistic(0.4,1)", "softmax-3"}) {
+  for (const char* loss :
+       {"huber", "pseudo-huber", "poisson", "logistic(0.4,1)", "softmax-3(0.4,1,1)"}) {
     Problem other = problem;
     other.loss = loss;
     if (other.loss.starts_with("softmax")) other.outputs = 3, other.features *= 3;
     EXPECT_EQ(delta(good, other), 1) << loss << " has no information that is limited";
   }
+  Problem classes = problem;
+  classes.loss = "softmax-3", classes.outputs = 3, classes.features *= 3;
+  EXPECT_LE(delta(good, classes), 1.01e-6);
 }
 
 TEST(Whitened, IntervalsAreRefusedWhereNothingAnswersThem) {
@@ -309,12 +362,35 @@ TEST(Whitened, IntervalsAreRefusedWhereNothingAnswersThem) {
   const Problem good = long_rows(1000, 5);
   EXPECT_EQ(refusal(good, {.mechanism = "whitened", .intervals = true}), "none");
   EXPECT_EQ(refusal(good, {.intervals = true}), "none");
+  for (const char* loss : {"huber", "pseudo-huber", "poisson"})
+    EXPECT_EQ(refusal(with_loss(loss), {.intervals = true}), "none") << loss;
   for (const char* mechanism : {"path", "metric-path", "output", "proximal", "objective"}) {
     EXPECT_THAT(refusal(good, {.mechanism = mechanism, .intervals = true}),
                 HasSubstr("`intervals`"))
         << mechanism;
   }
-  for (const char* loss : {"huber", "pseudo-huber", "poisson", "logistic(0.4,1)", "softmax-3"}) {
+  Problem classes = good;
+  classes.loss = "softmax-3", classes.outputs = 3, classes.features *= 3;
+  EXPECT_EQ(refusal(classes, {.intervals = true}), "none");
+  // A budget at which kappa is sqrt(2) and no more: engines take no limit below 1/4.
+  Problem large = long_rows(10'000, 7);
+  large.loss = "softmax-3", large.outputs = 3, large.features *= 3;
+  const Whitened most = settings_of(
+      plan(large, {.epsilon = 4, .delta = 1e-8}, {.mechanism = "whitened", .intervals = true})
+          .offer());
+  EXPECT_GE(most.clip_factor, 1.41);
+  EXPECT_GE(information_limit(most), 0.25);
+  // So many that estimates would take too long.
+  Problem wide = long_rows(100'000, 300);
+  wide.loss = "softmax-3", wide.outputs = 3, wide.features *= 3;
+  EXPECT_EQ(refusal(wide, {.intervals = true}), "none");
+  wide = long_rows(100'000, 301);
+  wide.loss = "softmax-3", wide.outputs = 3, wide.features *= 3;
+  EXPECT_THAT(refusal(wide, {.intervals = true}), HasSubstr("`intervals`: of 3 classes and 301"));
+  wide = long_rows(100'000, 3);
+  wide.loss = "softmax-21", wide.outputs = 21, wide.features *= 21;
+  EXPECT_THAT(refusal(wide, {.intervals = true}), HasSubstr("at most 20 classes"));
+  for (const char* loss : {"logistic(0.4,1)", "softmax-3(0.4,1,1)"}) {
     for (const char* mechanism : {"auto", "whitened"}) {
       Problem other = good;
       other.loss = loss;

@@ -170,6 +170,48 @@ TEST(NetworkQuestions, AreSumsOfTheJointLaw) {
 }
 
 // 1e-3^199 is no double.
+// Independence that the structure alone decides is not what a table said.
+TEST(NetworkQuestions, NameColumnsThatNoEdgesJoin) {
+  const auto two = [](const std::string& name) { return category(name, {"x", "y"}); };
+  // a -> c <- b, c -> d; e alone
+  const NetworkModel model =
+      network_of({two("a"), two("b"), two("c"), two("d"), two("e")}, {{}, {}, {0, 1}, {2}, {}}, 1,
+                 [](std::size_t k, std::size_t cell) { return 1.0 + double((k + cell) % 3); });
+  const auto of = [&](const std::string& text) {
+    return unjoined_columns(model.network, parse_question(model, text));
+  };
+  using ::testing::ElementsAre;
+  using ::testing::IsEmpty;
+  EXPECT_THAT(of("P(a = x)"), IsEmpty());
+  EXPECT_THAT(of("P(a = x | b = y)"), ElementsAre(0, 1));  // c, which both lead to, is not asked
+  EXPECT_THAT(of("P(a = x | b = y, c = x)"), IsEmpty());
+  EXPECT_THAT(of("P(a = x | b = y, d = x)"), IsEmpty());
+  EXPECT_THAT(of("P(a = x | d = y)"), IsEmpty());
+  EXPECT_THAT(of("P(e = x | d = y)"), ElementsAre(3, 4));
+  EXPECT_THAT(of("P(a = x, e = x | d = y)"), ElementsAre(4));
+  EXPECT_THAT(of("P(e = x, e = y)"), IsEmpty());
+  // Where it says so, the answer is that of the column alone.
+  const auto p = [&](const std::string& text) {
+    return answer(model, parse_question(model, text)).front();
+  };
+  EXPECT_NEAR(p("P(a = x | b = y)"), p("P(a = x)"), 1e-12);
+  EXPECT_GT(std::fabs(p("P(a = x | b = y, c = x)") - p("P(a = x)")), 1e-3);
+}
+
+TEST(NetworkQuestions, KnowTheNoiseOfACount) {
+  NetworkModel model = network_of({category("a", {"x", "y"}), category("b", {"x", "y", "z"})},
+                                  {{}, {0}}, 1, [](std::size_t, std::size_t) { return 1.0; });
+  const auto noise = [&](const std::string& text) {
+    return question_noise(model, parse_question(model, text));
+  };
+  EXPECT_FALSE(noise("P(a = x)").has_value());  // of drawn tables
+  model.counts = {{60, 40}, {10, 20, 30, 10, 20, 10}};
+  model.noise = {2, 3};
+  EXPECT_DOUBLE_EQ(noise("P(a = x)").value(), 0.02);
+  EXPECT_DOUBLE_EQ(noise("P(b in {x, z})").value(), 3 * std::sqrt(4.0) / 100);
+  EXPECT_FALSE(noise("P(b = x | a = y)").has_value());
+}
+
 TEST(NetworkQuestions, EvidenceOfVeryManyColumns) {
   std::vector<Column> columns;
   std::vector<std::vector<std::uint32_t>> parents(most_network_columns);

@@ -210,6 +210,81 @@ TEST(EstimatesOfAnswers, FindARareLevelsEffectThoughThePathOvershotIt) {
   EXPECT_GT(effect.upper, -0.6);
 }
 
+// Eight independent categories of two levels. The path ended where the constant is far off, so what
+// all rows have in common moved, and no level's effect did much. A row is in eight levels: if each
+// of them bent with the whole score, that bend would count eight times over (planted: effects were
+// off by half of their size).
+TEST(EstimatesOfAnswers, BendOnceWhereARowHasManyLevels) {
+  constexpr Index categories = 8, kinds = 1 << categories;
+  constexpr double share = 0.4;
+  MadeUp table;
+  table.kinds = MatrixXd::Zero(kinds, 2 * categories + 1);
+  table.kinds.rightCols(1).setOnes();
+  table.how_many = VectorXd::Constant(kinds, 30000);
+  table.basis = MatrixXd::Zero(2 * categories + 1, categories + 1);
+  table.basis(2 * categories, categories) = 1;
+  for (Index c = 0; c < categories; ++c) {
+    table.basis(2 * c, c) = M_SQRT1_2;
+    table.basis(2 * c + 1, c) = -M_SQRT1_2;
+    for (Index row = 0; row < kinds; ++row) {
+      const bool second = (row >> c) % 2 == 1;
+      table.kinds(row, 2 * c + (second ? 1 : 0)) = 1;
+      table.how_many[row] *= second ? share : 1 - share;
+    }
+  }
+  const auto theta = [&](double constant, double part) {
+    VectorXd out = VectorXd::Constant(2 * categories + 1, constant);
+    for (Index c = 0; c < categories; ++c) {
+      out[2 * c + 1] = part * (c % 2 == 0 ? 0.25 : -0.25);
+      out[2 * c] = -out[2 * c + 1];
+    }
+    return out;
+  };
+  const Schema schema = schema_of(0, std::vector<std::size_t>(categories, 2));
+  for (const auto& [constant, last] : {std::pair{-3.0, -1.0}, std::pair{-1.5, -3.0}}) {
+    SCOPED_TRACE(last);
+    AnsweredScores answers =
+        exact_answers(table, theta(constant, 1), theta(last, 0), theta(last, 0.5), 3, 3);
+    const auto found = estimate(answers, schema);
+    ASSERT_TRUE(found);
+    for (std::size_t c = 0; c < categories; ++c) {
+      const double effect = level_against(*found, schema, 2 * c + 1, 2 * c).estimate;
+      EXPECT_NEAR(effect, c % 2 == 0 ? 0.5 : -0.5, 0.06) << c;
+    }
+  }
+}
+
+// A tenth of each column is 1, so normal rows would have more information than these in one column
+// and less in others. The sample's part follows from the answered information all the same
+// (planted: with that of normal rows, errors are 0.74 to 1.32 times what they must be).
+TEST(EstimatesOfAnswers, HaveTheSamplesDeviationWhereRowsAreNotNormal) {
+  constexpr Index columns = 5, kinds = 1 << columns;
+  MadeUp table;
+  table.kinds = MatrixXd::Ones(kinds, columns + 1);
+  table.how_many = VectorXd::Constant(kinds, 20000);
+  table.basis = MatrixXd::Identity(columns + 1, columns + 1);
+  for (Index row = 0; row < kinds; ++row) {
+    for (Index c = 0; c < columns; ++c) {
+      table.kinds(row, c) = static_cast<double>((row >> c) % 2);
+      table.how_many[row] *= table.kinds(row, c) > 0 ? 0.1 : 0.9;
+    }
+  }
+  VectorXd truth(columns + 1);
+  truth << 2, -1, 2, 1, 2, -3;
+  const AnsweredScores answers =
+      exact_answers(table, truth, VectorXd::Zero(columns + 1), truth, 0.01, 0.01);
+  const auto found = estimate(answers, schema_of(columns, {}));
+  ASSERT_TRUE(found);
+  const VectorXd p = (table.kinds * truth).unaryExpr(&sigmoid);
+  const VectorXd weight = table.how_many.array() * p.array() * (1 - p.array());
+  const MatrixXd V = (table.kinds.transpose() * weight.asDiagonal() * table.kinds).inverse();
+  for (Index c = 0; c < columns; ++c) {
+    const double error =
+        feature_effect(*found, schema_of(columns, {}), static_cast<std::size_t>(c)).standard_error;
+    EXPECT_NEAR(error, std::sqrt(V(c, c)), 0.04 * std::sqrt(V(c, c))) << c;
+  }
+}
+
 // Numbers at the ends and the middle of their range: nearly no noise leaves the sample's part.
 TEST(EstimatesOfAnswers, WithoutNoiseHaveTheSamplesDeviation) {
   MadeUp table;

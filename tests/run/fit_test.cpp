@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cfenv>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <type_traits>
 
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/gibbsite.hpp"
 #include "gibbsite/ledger/ledger.hpp"
+#include "support/arithmetic.hpp"
 #include "support/forwarding_engine.hpp"
 #include "support/temp_dir.hpp"
 
@@ -93,6 +96,35 @@ TEST_F(Fit, CertifiesThePlanThatItRanAndTheKeyThatItUsedUp) {
   EXPECT_TRUE(verify(seeded).void_run);
   EXPECT_EQ(seeded.certificate().noise, NoiseKind::philox);
   EXPECT_NE(release.model().draws, seeded.model().draws);
+}
+
+// What a library or a caller did to this thread changes no bit of a plan or of a model, and stays
+// as it was.
+TEST_F(Fit, ComputesTheSameWhateverTheThreadRoundsTo) {
+  const auto bits = [&](Backend& engine) {
+    const Plan here = plan(model.constants(data.schema, data.rows()),
+                           {.epsilon = 1.0, .delta = 1e-6}, {.mechanism = "path"});
+    return to_json(fit(model, data, here, engine, Key::from_seed(7))).dump();
+  };
+  for (const char* name : {"reference", "cpu"}) {
+    const std::string expected = bits(*make_backend(name));
+    for (const int what : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO,
+                           test_arithmetic::ChangedArithmetic::flush_to_zero}) {
+      const test_arithmetic::ChangedArithmetic changed(what);
+      const int mode = std::fegetround();
+      EXPECT_EQ(bits(*make_backend(name)), expected) << name << ' ' << what;
+      EXPECT_EQ(std::fegetround(), mode);
+    }
+  }
+}
+
+// A callback of the caller's may change it in the middle.
+TEST_F(Fit, RefusesArithmeticThatChangedMeanwhile) {
+  const std::fenv_t* const usual = FE_DFL_ENV;
+  FitOptions options;
+  options.progress = [](std::uint64_t, std::uint64_t) { std::fesetround(FE_UPWARD); };
+  EXPECT_THROW(fit(model, data, made, *backend, Key::from_os(), options), BadInput);
+  std::fesetenv(usual);
 }
 
 // Engines that compute otherwise are refused, and the key is used up all the same.

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <random>
 
+#include "certificate/canonical_json.hpp"
 #include "certificate/model_json.hpp"
 #include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
@@ -23,6 +24,7 @@ namespace verify_test {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 void collect_leaves(const json& value, const json::json_pointer& at,
                     std::vector<json::json_pointer>& out) {
@@ -638,6 +640,69 @@ TEST(Verify, RejectsFieldsThatNobodyAskedFor) {
   EXPECT_FALSE(verify(resealed(more)).valid);
 }
 
+// A version is the one text of a certificate that nothing recomputes.
+TEST(Verify, RejectsAVersionThatIsNoneEvenResealed) {
+  const testing::TempDir folder;
+  const json file = to_json(testing::examples().front().release);
+  json changed = file;
+  const auto set = [&](const std::string& version) -> const json& {
+    changed["certificate"]["software"]["version"] = version;
+    return changed = resealed(changed);
+  };
+  for (const char* version : {"0.1.0", "1.2.3.dev4+g5678", "10.0.0-rc1"})
+    EXPECT_TRUE(verify(set(version)).valid) << version;
+  for (const std::string& version :
+       {std::string(), std::string("Smith, 39, nurse"), std::string("1.2.3\n39,nurse"),
+        std::string("v1"), std::string(41, '1'), std::string("1.2.3 audited"),
+        std::string("1.2.3\0x", 7)}) {
+    EXPECT_FALSE(verify(set(version)).valid) << version;
+    EXPECT_THROW(read_release(folder.write("model.json", changed.dump())), BadInput) << version;
+  }
+}
+
+// jq, JavaScript and R write 1.0 as 1, -0.0 as 0, and blanks where they like.
+TEST(Verify, HoldsWhateverProgramWroteTheNumbers) {
+  const testing::TempDir folder;
+  std::vector<json> files;
+  for (const auto& example : testing::examples()) files.push_back(to_json(example.release));
+  for (const auto& example : testing::loss_examples()) files.push_back(to_json(example.release));
+  for (const json& file : files) {
+    ASSERT_THAT(file["certificate"]["digest"].get<std::string>(),
+                ::testing::StartsWith("blake2b-256-jcs:"));
+    const std::string rewritten = canonical_text(file);  // as JSON.stringify has it
+    const std::string path = folder.write("model.json", rewritten);
+    const Verification result = verify(read_release_json(path));
+    EXPECT_EQ(result.valid, verify(file).valid) << ::testing::PrintToString(result.failures);
+    EXPECT_NO_THROW(untouched_json(rewritten, "model.json"));
+    // A value that changed is another matter.
+    json edited = json::parse(rewritten);
+    json& first = edited["model"].contains("coefficients") ? edited["model"]["coefficients"]
+                                                           : edited["model"]["draws"];
+    while (!first.is_number()) {
+      json inner = *first.begin();
+      first = inner;
+    }
+    EXPECT_THROW(untouched_json(edited.dump(), "model.json"), BadInput);
+  }
+}
+
+// Files from before digests of values.
+TEST(Verify, ReadsDigestsOfSpellingAndSaysWhatRewritingDoesToThem) {
+  const testing::TempDir folder;
+  json file = to_json(testing::examples().front().release);
+  file["certificate"]["digest"] = digest_of_spelling;
+  file = resealed(file);
+  ASSERT_TRUE(is_file_digest(file["certificate"]["digest"].get<std::string>()));
+  EXPECT_THAT(file["certificate"]["digest"].get<std::string>(), Not(HasSubstr("jcs")));
+  EXPECT_TRUE(verify(file).valid);
+  EXPECT_NO_THROW(read_release(folder.write("model.json", file.dump(2))));
+  const json rewritten = json::parse(canonical_text(file));
+  const Verification result = verify(rewritten);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_THAT(result.failures[0], HasSubstr("certificate.digest: "));
+  EXPECT_THAT(result.failures[0], HasSubstr("1.0 as 1"));
+}
+
 TEST(Verify, RejectsTheNamesOfVersion1InAFileOfThisOne) {
   json file = to_json(testing::examples().front().release);
   json& guarantee = file["certificate"]["guarantee"];
@@ -826,6 +891,60 @@ TEST(Verify, HoldsTheAnswersOfIntervalsToTheirShares) {
   }
 }
 
+// With held slopes: the second moments of the scores have a share, the clip and a noise too.
+TEST(Verify, HoldsTheScoresOfAmountsAndCountsToTheirShare) {
+  for (const char* loss : {"huber", "poisson"}) {
+    const bool counts = loss == std::string("poisson");
+    const Dataset data = counts ? support::counts(2000, 3, 5) : support::amounts(2000, 3, 5);
+    const Budget budget{.epsilon = 4, .delta = 1e-5, .rows_per_person = 2};
+    const Plan made = plan(glm(loss).constants(data.schema, 2000), budget,
+                           {.mechanism = "whitened", .intervals = true});
+    const auto backend = make_backend("reference");
+    const json file =
+        to_json(fit(glm(loss), data, made, *backend, Key::from_os(), {.release_answers = true}));
+    const Verification as_made = verify(file);
+    ASSERT_TRUE(as_made.valid) << ::testing::PrintToString(as_made.failures);
+    const json& answers = file["model"]["answers"];
+    const std::size_t at = answers.size() - 1;
+    ASSERT_EQ(answers[at]["question"], "scores");
+    EXPECT_EQ(answers[at]["clip"], answers[at - 2]["clip"]);
+    const auto fails = [&](const auto& edit) {
+      json changed = file;
+      edit(changed);
+      return !verify(resealed(changed)).valid;
+    };
+    const auto on_answer = [&](const auto& edit) {
+      return fails([&](json& changed) { edit(changed["model"]["answers"]); });
+    };
+    const auto scaled = [](json& number, double factor) { number = factor * number.get<double>(); };
+    EXPECT_FALSE(fails([](json&) {}));
+    EXPECT_TRUE(on_answer([&](json& all) { scaled(all[at]["deviation"], 0.99); }));
+    EXPECT_TRUE(on_answer([&](json& all) {
+      scaled(all[at]["clip"], 0.5);
+      scaled(all[at]["deviation"], 0.25);
+    }));
+    EXPECT_TRUE(on_answer([&](json& all) { all.erase(at); }));
+    EXPECT_TRUE(on_answer([&](json& all) { all.push_back(json(all[at])); }));
+    EXPECT_TRUE(on_answer([&](json& all) { all[at]["values"].erase(0); }));
+    EXPECT_TRUE(on_answer([&](json& all) { all[at]["question"] = "information"; }));
+    for (const double factor : {0.5, 1.01, 1.3}) {
+      EXPECT_TRUE(fails([&](json& changed) {
+        scaled(changed["certificate"]["mechanism"]["score_share"], factor);
+      })) << factor;
+    }
+    for (const json& value : {json(-0.1), json(0.0), json(1.0), json(nullptr)}) {
+      EXPECT_TRUE(fails([&](json& changed) {
+        changed["certificate"]["mechanism"]["score_share"] = value;
+        changed["model"].erase("answers");
+      })) << value;
+    }
+    EXPECT_TRUE(fails([](json& changed) {
+      changed["certificate"]["mechanism"].erase("score_share");
+      changed["model"].erase("answers");
+    }));
+  }
+}
+
 // An infeasible combination of kinds: a draw that started from the data passed off as a path.
 // At a large epsilon the Gaussian part of delta vanishes; what computed normals can never reach
 // does not.
@@ -970,6 +1089,18 @@ TEST(ReadReleaseJson, RejectsWhatIsNoModelFile) {
   rejected(std::string(100000, '['), "nested too deeply");  // before its end is missed
   rejected(std::string(100000, '[') + std::string(100000, ']'), "nested too deeply");
   rejected(good.substr(0, good.size() - 1) + ", \"format\": \"gibbsite-release/3\"}", "twice");
+  // The parser takes a NUL byte for the end of the text.
+  const std::string nul(1, '\0');
+  rejected(good + nul, "NUL byte at byte " + std::to_string(good.size()));
+  rejected(good + "\n" + nul + good, "NUL byte");
+  rejected(good + nul + "age,income\n39,>50K\n", "NUL byte");
+  rejected(nul + good, "NUL byte at byte 0");
+  rejected(good + good, "is not JSON");
+  // Digits that change no value, and no digest.
+  const std::size_t number = good.find("\"row_norm\":1.5");
+  ASSERT_NE(number, std::string::npos);
+  rejected(std::string(good).insert(number + 14, std::string(70, '0')),
+           "a number of more than 64 characters");
   EXPECT_THROW(read_release_json(folder.path()), BadInput);  // a folder
   EXPECT_THROW(read_release_json(folder.path("absent")), BadInput);
 }

@@ -243,6 +243,64 @@ TEST(WhitenedRun, TheBlockAndTheInformationCostTheirSharesForTheirWorstPair) {
   }
 }
 
+// Of three classes: p is 1/3 across all omegas. Opposite rows of one class are the block's worst
+// pair, orthogonal ones far away the information's, whose blocks of all pairs of classes count
+// together.
+TEST(WhitenedRun, TheBlockAndTheInformationOfClassesCostTheirShares) {
+  const Dataset data = support::class_people(200, 3, 3, 3);
+  const std::size_t d = data.features();
+  ASSERT_EQ(d, 4U);
+  for (const bool add_remove : {false, true}) {
+    for (const std::uint64_t rows : {1ULL, 3ULL}) {
+      Budget budget{.epsilon = 1, .delta = 1e-5, .rows_per_person = rows};
+      if (add_remove) budget.adjacency = Adjacency::add_remove;
+      const Plan made = plan_of(data, budget, 4, add_remove ? 300 : 0, "softmax-3", true);
+      const auto& s = std::get<Whitened>(made.offer().mechanism);
+      const auto asked = asked_in(fit_seeded(data, made, 5), made, data);
+      const double mu2 = s.query_mu * s.query_mu;
+      const double left = 1 - s.first_moment_share - s.second_moment_share - s.information_share;
+      ASSERT_EQ(asked.back().name, "information");
+      for (const Question& q : {asked[asked.size() - 2], asked.back()}) {
+        const bool information = q.name == "information";
+        const double share =
+            information ? s.information_share : left * (1 - s.curvature_share) * s.block_share;
+        const Eigen::MatrixXd inverse = Eigen::MatrixXd(q.metric).inverse().transpose();
+        const auto row_at = [&](const Eigen::VectorXd& z) {
+          const Eigen::VectorXd x = inverse * z;
+          std::vector<float> out;
+          for (const double v : x) out.push_back(static_cast<float>(v));
+          return out;
+        };
+        // The two directions across the differences of the classes' omegas.
+        Eigen::MatrixXd omegas = q.omega.reshaped(4, 3);
+        omegas = (omegas.colwise() - omegas.rowwise().mean()).eval();
+        const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> e(omegas * omegas.transpose());
+        const Eigen::VectorXd first = e.eigenvectors().col(0), second = e.eigenvectors().col(1);
+        ASSERT_GE(q.limit, 0.5) << "the limit would hold the row at twice the clip";
+        // So far that the cap decides, and not so far that floats tilt the row out of the plane.
+        const double at = information ? 30 * q.clip : 2 * q.clip;
+        Dataset here = data, there = data;
+        for (std::size_t i = 0; i < rows; ++i) {
+          set_row(here, 4 + i, row_at(at * first), 1);
+          if (!add_remove)
+            set_row(there, 4 + i, row_at(information ? at * second : -at * first), 1);
+        }
+        if (add_remove) {
+          const auto begin = static_cast<std::ptrdiff_t>(4 * d);
+          there.x.erase(there.x.begin() + begin,
+                        there.x.begin() + begin + static_cast<std::ptrdiff_t>(d * rows));
+          there.y.erase(there.y.begin() + 4,
+                        there.y.begin() + 4 + static_cast<std::ptrdiff_t>(rows));
+        }
+        const double apart = squared_mu_of(here, there, {&q, 1}, "softmax-3");
+        EXPECT_LE(apart, share * mu2 * (1 + 1e-9)) << q.name << rows << add_remove;
+        EXPECT_GE(apart, share * mu2 * (1 - 1e-3))
+            << q.name << rows << add_remove << ": the noise is more than is needed";
+      }
+    }
+  }
+}
+
 // The same in coordinates of contrasts: of rows that the schema can encode, and of such that it
 // cannot, whose levels are none or all. Answers have as many numbers as there are contrasts.
 TEST(WhitenedRun, NoNeighborIsFurtherAwayWithCategories) {
@@ -364,9 +422,10 @@ TEST(WhitenedRun, NoNeighborIsFurtherAwayWithAmountsAndCounts) {
       const Dataset& data = of.data;
       Budget budget{.epsilon = 1, .delta = 1e-5};
       if (add_remove) budget.adjacency = Adjacency::add_remove;
-      const Plan made = plan_of(data, budget, {}, add_remove ? 300 : 0, of.loss);
+      const Plan made = plan_of(data, budget, {}, add_remove ? 300 : 0, of.loss, true);
       const double mu = made.offer().guarantee.mu;
       const auto asked = asked_in(fit_seeded(data, made, 2), made, data);
+      EXPECT_EQ(asked.back().name, "scores");
       const std::size_t d = data.features();
       std::mt19937 random(3);
       std::uniform_real_distribution<float> uniform(0, 1);
@@ -540,6 +599,80 @@ TEST(WhitenedRun, CurvaturesOfAmountsCostTheirShare) {
   EXPECT_EQ(gradients, 3);
 }
 
+// The worst pairs of the block, the information and the scores of amounts come to their shares, for
+// both kinds of neighbors and for a person of three rows: labels far above and far below the
+// prediction, and rows of which one has all of its information and another, or another label, none.
+TEST(WhitenedRun, QuestionsOfIntervalsOfAmountsCostTheirShares) {
+  const Dataset data = support::amounts(200, 2, 3);
+  for (const bool add_remove : {false, true}) {
+    for (const std::uint64_t rows : {1ULL, 3ULL}) {
+      Budget budget{.epsilon = 1, .delta = 1e-5, .rows_per_person = rows};
+      if (add_remove) budget.adjacency = Adjacency::add_remove;
+      const Plan made = plan_of(data, budget, 4, add_remove ? 300 : 0, "huber", true);
+      const auto& s = std::get<Whitened>(made.offer().mechanism);
+      const auto asked = asked_in(fit_seeded(data, made, 5), made, data);
+      const double mu2 = s.query_mu * s.query_mu;
+      const double left =
+          1 - s.first_moment_share - s.second_moment_share - s.information_share - s.score_share;
+      ASSERT_GE(asked.size(), 8U);
+      const Question& of_block = asked[asked.size() - 3];
+      ASSERT_EQ(of_block.name, "block");
+      ASSERT_EQ(asked[asked.size() - 2].name, "information");
+      ASSERT_EQ(asked.back().name, "scores");
+      // All of one point.
+      EXPECT_EQ(asked.back().omega, of_block.omega);
+      EXPECT_EQ(asked[asked.size() - 2].omega, of_block.omega);
+      for (std::size_t from = 3; from > 0; --from) {
+        const Question& q = asked[asked.size() - from];
+        const double share = q.name == "information" ? s.information_share
+                             : q.name == "scores"    ? s.score_share
+                                                  : left * (1 - s.curvature_share) * s.block_share;
+        const Eigen::MatrixXd inverse = Eigen::MatrixXd(q.metric).inverse().transpose();
+        const auto row_at = [&](const Eigen::VectorXd& z) {
+          const Eigen::VectorXd x = inverse * z;
+          std::vector<float> out;
+          for (const double v : x) out.push_back(static_cast<float>(v));
+          return out;
+        };
+        // Two directions across omega, where the prediction is 0. At twice the clip a label of 5 is
+        // held; the information is at the largest length of which its limit takes nothing, where a
+        // label of 0 has all of it.
+        const Eigen::VectorXd along = q.omega.normalized();
+        Eigen::VectorXd first = Eigen::VectorXd::Unit(3, 1);
+        first = (first - first.dot(along) * along).normalized();
+        Eigen::VectorXd second = Eigen::VectorXd::Unit(3, 2);
+        second -= second.dot(along) * along + second.dot(first) * first;
+        second.normalize();
+        const bool information = q.name == "information", scores = q.name == "scores";
+        const double at = (information ? std::sqrt(q.limit) : 2) * q.clip;
+        ASSERT_GE(q.limit, 1) << "the limit would hold a row that the clip does not";
+        const float label = information ? 0 : 5;
+        Dataset here = data, there = data;
+        for (std::size_t i = 0; i < rows; ++i) {
+          set_row(here, 4 + i, row_at(at * first), label);
+          if (!add_remove)
+            set_row(there, 4 + i, row_at(at * (information || scores ? second : first)), -label);
+        }
+        if (add_remove) {
+          const auto d = static_cast<std::ptrdiff_t>(3 * rows);
+          there.x.erase(there.x.begin() + 12, there.x.begin() + 12 + d);
+          there.y.erase(there.y.begin() + 4,
+                        there.y.begin() + 4 + static_cast<std::ptrdiff_t>(rows));
+        }
+        const double apart = squared_mu_of(here, there, {&q, 1}, "huber");
+        EXPECT_LE(apart, share * mu2 * (1 + 1e-9)) << q.name << rows << add_remove;
+        EXPECT_GE(apart, share * mu2 * (1 - 1e-4))
+            << q.name << rows << add_remove << ": the noise is more than is needed";
+        // Beyond that length cap and weight hold all three where they are.
+        Dataset far = data, other = data;
+        set_row(far, 4, row_at(1e4 * at * first), label);
+        set_row(other, 4, row_at(1e4 * at * second), -label);
+        EXPECT_LE(squared_mu_of(far, other, {&q, 1}, "huber"), share * mu2 * (1 + 1e-9)) << q.name;
+      }
+    }
+  }
+}
+
 // Where no label is held and there is next to no noise, one gradient gives the least squares, from
 // second moments of rows that the clip makes shorter: a little too long.
 TEST(WhitenedRun, TheFirstStepIsARidgeSolution) {
@@ -593,21 +726,6 @@ TEST(WhitenedRun, ComesToTheMinimumOfAmountsAndCounts) {
       const double start = mean(Eigen::VectorXd::Zero(d));
       EXPECT_LE(mean(found) - mean(best), 0.03 * (start - mean(best))) << of.loss << at_one_end;
     }
-  }
-}
-
-TEST(WhitenedRun, AmountsAndCountsHaveNoIntervals) {
-  for (const OfLoss& of : other_losses(300, 2, 1)) {
-    const Problem problem = glm(of.loss).constants(of.data.schema, of.data.rows());
-    EXPECT_THAT(
-        [&] {
-          static_cast<void>(plan(problem, {.epsilon = 1, .delta = 1e-5}, {.intervals = true}));
-        },
-        ::testing::ThrowsMessage<BadInput>(::testing::HasSubstr("`intervals`: ")));
-    const Plan made = plan_of(of.data, {.epsilon = 1, .delta = 1e-5}, {}, 0, of.loss);
-    const auto backend = support::make_test_backend("cpu");
-    const Release certified = fit(glm(of.loss), of.data, made, *backend, Key::from_os());
-    EXPECT_TRUE(verify(certified).valid);
   }
 }
 
@@ -692,6 +810,37 @@ TEST(WhitenedRun, AnswersOfIntervalsAreSumsAtTheBlocksPoint) {
   }
   // Each has normals of its own.
   EXPECT_GT(std::hypot(noise[0][0] - noise[1][0], noise[0][2] - noise[1][2]), 0.6);
+}
+
+// Killed after every question in turn, a run of amounts with intervals goes on to the same bits,
+// estimates and all; the file verifies.
+TEST(WhitenedRun, AmountsAndCountsWithIntervalsGoOnFromACheckpoint) {
+  for (const OfLoss& of : other_losses(150, 2, 1)) {
+    const Dataset data = support::with_categories(of.data, {3}, 1);
+    const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-5}, {}, 0, of.loss, true);
+    const auto backend = support::make_test_backend("cpu");
+    const Release whole =
+        fit(glm(of.loss), data, made, *backend, Key::from_seed(3), {.release_answers = true});
+    ASSERT_TRUE(whole.model().estimates.has_value());
+    const TempDir folder;
+    const FitOptions kept{.checkpoint = folder.path("run.ckpt"), .release_answers = true};
+    for (int attempts = 0;; ++attempts) {
+      ASSERT_LT(attempts, 60);
+      std::atomic<bool> stop = false;
+      FitOptions options = kept;
+      options.stop = &stop;
+      options.progress = [&](std::uint64_t, std::uint64_t) { stop = true; };
+      try {
+        const Release resumed = fit(glm(of.loss), data, made, *backend, Key::from_seed(3), options);
+        EXPECT_GE(attempts, 15);
+        EXPECT_EQ(model_json(resumed.model()), model_json(whole.model()));
+        break;
+      } catch (const Interrupted&) {
+      }
+    }
+    const Release certified = fit(glm(of.loss), data, made, *backend, Key::from_os());
+    EXPECT_TRUE(verify(certified).valid);
+  }
 }
 
 class WhitenedBackend : public ::testing::TestWithParam<const char*> {};
@@ -968,11 +1117,15 @@ TEST(WhitenedRun, DegenerateAmountsEndInAModel) {
       for (std::size_t i = 0; i < data.y.size(); ++i) {
         data.y[i] = kind == 0 ? bound : i % 2 == 0 ? bound : -bound;
       }
-      const Plan made = plan_of(data, {.epsilon = odd.epsilon, .delta = 1e-5}, {}, 0, "huber");
-      const auto backend = support::make_test_backend("cpu");
-      const Release out = fit(glm("huber"), data, made, *backend, Key::from_os());
-      EXPECT_TRUE(verify(out).valid) << odd.name << kind;
-      for (const double v : out.model().draws[0]) EXPECT_TRUE(std::isfinite(v)) << odd.name << kind;
+      for (const bool intervals : {false, true}) {
+        const Plan made =
+            plan_of(data, {.epsilon = odd.epsilon, .delta = 1e-5}, {}, 0, "huber", intervals);
+        const auto backend = support::make_test_backend("cpu");
+        const Release out = fit(glm("huber"), data, made, *backend, Key::from_os());
+        EXPECT_TRUE(verify(out).valid) << odd.name << kind;
+        for (const double v : out.model().draws[0])
+          EXPECT_TRUE(std::isfinite(v)) << odd.name << kind;
+      }
     }
   }
 }

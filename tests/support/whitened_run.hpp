@@ -26,7 +26,7 @@ struct Question {
   double clip = 0;
   Eigen::VectorXd omega;                   ///< of a gradient
   double deviation = 0, of_curvature = 0;  ///< of the noise in its answer
-  std::string name = {};                   ///< moments, gradient, block or information
+  std::string name = {};                   ///< moments, gradient, block, information or scores
   double limit = std::numeric_limits<double>::infinity();  ///< ScoreLimits::information
 };
 
@@ -52,12 +52,16 @@ inline std::vector<Question> questions_of(const Whitened& settings, const Proble
     if (q.moments) {
       rule.answer_moments(whole_matrix(a.values, rule.coordinates()), a.deviation);
     } else if (q.name == "block") {
-      q.limit = information_limit(settings);
+      // With held slopes its scores are those of the path.
+      if (settings.score_share == 0) q.limit = information_limit(settings);
       rule.answer_block(values(), a.deviation);
     } else if (q.name == "information") {
       q.limit = information_limit(settings);
       q.omega = rule.block_omega();
       rule.answer_information();
+    } else if (q.name == "scores") {
+      q.omega = rule.block_omega();
+      rule.answer_scores();
     } else {
       const NoisyAnswer& curvature = answers[++i];
       q.of_curvature = curvature.deviation;
@@ -89,10 +93,20 @@ inline std::vector<double> exact_answer(Engine& engine, const Question& q) {
   Outputs sum(theta.rows(), theta.cols());
   const auto numbers = static_cast<std::size_t>(theta.size());  // [K x d]
   const auto capped = engine.capped_loss(P, {.clip = q.clip, .information = q.limit});
-  if (q.name == "information") {
+  if (q.name == "information" || q.name == "scores") {
     std::vector<double> sums(k * k);
-    capped->information({theta.data(), numbers}, {sums.data(), k, k});
-    for (const double v : sums) out.push_back(v / q.deviation);
+    const MatrixView<double> of_rows{sums.data(), k, k};
+    const std::size_t outputs = engine.loss().outputs();
+    for (const ClassPair& pair : class_pairs(std::max<std::size_t>(outputs, 2))) {
+      if (q.name == "scores") {
+        capped->score_moments({theta.data(), numbers}, of_rows);
+      } else if (outputs > 1) {
+        capped->information_between({theta.data(), numbers}, pair, of_rows);
+      } else {
+        capped->information({theta.data(), numbers}, of_rows);
+      }
+      for (const double v : sums) out.push_back(v / q.deviation);
+    }
     return out;
   }
   const double curvature = capped->gradient({theta.data(), numbers}, {sum.data(), numbers});

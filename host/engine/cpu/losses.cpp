@@ -237,13 +237,13 @@ void OutputValues(size_t outputs, const double* z, size_t stride, const RowTarge
 }
 
 // Scores of a vector of rows of several classes, in the place of their derivatives r = p - e_y:
-// w r with w = min(1, cap / largest), the largest ||p - e_k|| of any class k (engine/clip.hpp).
-// Gives the curvature w tr(diag p - p p^T). With o = 1 - p_y = -r_y, p_k = r_k, and the others' sum
-// of squares Q:
+// w r with w = min(1, cap / largest, limit cap^2 / pair_norm), the largest ||p - e_k|| of any class
+// k (engine/clip.hpp). Gives the curvature w tr(diag p - p p^T). With o = 1 - p_y = -r_y, p_k = r_k,
+// and the others' sum of squares Q:
 //   |r|^2 = o^2 + Q,   largest^2 = 1 + |p|^2 - 2 min p,   1 - |p|^2 = o (2 - o) - Q.
 template <class D, class Load, class Store>
 HWY_INLINE hn::Vec<D> HoldOutputs(D d, size_t outputs, hn::Vec<D> label, hn::Vec<D> cap,
-                                  double most, const Load& r, const Store& put) {
+                                  double limit, double most, const Load& r, const Store& put) {
   const auto zero = hn::Zero(d), one = hn::Set(d, 1.0), two = hn::Set(d, 2.0);
   auto own = zero, least = two;
   TreeSum<D> squares(d);
@@ -262,8 +262,19 @@ HWY_INLINE hn::Vec<D> HoldOutputs(D d, size_t outputs, hn::Vec<D> label, hn::Vec
   const auto all = hn::Max(of_label, of_any);
   const auto length = hn::Mul(hn::Sqrt(all), hn::Set(d, length_above(1, outputs)));  // the factor
   const auto free = hn::Le(length, cap);
-  const auto held =
+  auto held =
       hn::IfThenElseZero(hn::Gt(cap, zero), hn::IfThenElse(free, one, hn::Div(cap, length)));
+  if (limit < std::numeric_limits<double>::infinity()) {
+    auto before = zero, pairs = zero;
+    for (size_t k = 0; k < outputs; ++k) {
+      const auto is_label = hn::Eq(label, hn::Set(d, static_cast<double>(k)));
+      const auto p = hn::IfThenElse(is_label, rest, r(k)), square = hn::Mul(p, p);
+      pairs = hn::MulAdd(before, square, pairs);
+      before = hn::Add(before, square);
+    }
+    const auto norm = hn::Sqrt(pairs), bound = hn::Mul(hn::Mul(hn::Set(d, limit), cap), cap);
+    held = hn::Min(held, hn::IfThenElse(hn::Lt(bound, norm), hn::Div(bound, norm), one));
+  }
   const auto trace = hn::NegMulAdd(own, own, hn::Sub(hn::Add(own, own), others));
   for (size_t k = 0; k < outputs; ++k) put(k, hn::Mul(r(k), held));
   const auto found = hn::Mul(held, trace);
@@ -271,48 +282,57 @@ HWY_INLINE hn::Vec<D> HoldOutputs(D d, size_t outputs, hn::Vec<D> label, hn::Vec
 }
 
 double HeldOutputs(const LossChoice& loss, double* z, size_t stride, const RowTargets& y,
-                   const float* cap, size_t rows) {
+                   const float* cap, double limit, size_t rows) {
   const Full<double> d;
   const double most = largest_trace_of(*loss.other);
   double sum = 0;
-  ForEachRows<double>(z, stride, y.y, rows,
-                      [&](hn::Vec<Full<double>> label, const auto& load, const auto& store,
-                          size_t count, size_t first) HWY_ATTR {
-                        SoftmaxResiduals(d, loss.outputs, label, load, store);
-                        HWY_ALIGN float caps[most_lanes<double>] = {};
-                        HWY_ALIGN double traces[most_lanes<double>];
-                        std::copy_n(cap + first, count, caps);
-                        hn::Store(
-                            HoldOutputs(d, loss.outputs, label, LoadAs(d, caps), most, load, store),
-                            d, traces);
-                        MultiplyRows(y.from(first), count, traces);
-                        for (size_t i = 0; i < count; ++i) sum += traces[i];
-                      });
+  ForEachRows<double>(
+      z, stride, y.y, rows,
+      [&](hn::Vec<Full<double>> label, const auto& load, const auto& store, size_t count,
+          size_t first) HWY_ATTR {
+        SoftmaxResiduals(d, loss.outputs, label, load, store);
+        HWY_ALIGN float caps[most_lanes<double>] = {};
+        HWY_ALIGN double traces[most_lanes<double>];
+        std::copy_n(cap + first, count, caps);
+        hn::Store(HoldOutputs(d, loss.outputs, label, LoadAs(d, caps), limit, most, load, store), d,
+                  traces);
+        MultiplyRows(y.from(first), count, traces);
+        for (size_t i = 0; i < count; ++i) sum += traces[i];
+      });
   for (size_t k = 0; y.factor != nullptr && k < loss.outputs; ++k)
     MultiplyRows(y, rows, z + k * stride);
   return sum;
 }
 
-// r <- clamp(r, -cap, cap) of `count` residuals; the sum of curvature(i) where |r| < cap.
+// r <- held_weight clamp(r, -cap, cap) of `count` residuals, w the curvatures: held_weight
+// curvature(i) where |r| < cap. Gives the sum of these.
 template <class D, class F>
 HWY_INLINE hn::Vec<D> Hold(D d, size_t begin, size_t end, const float* HWY_RESTRICT cap,
-                           double* HWY_RESTRICT r, hn::Vec<D> sum, const F& curvature) {
+                           double limit, double* HWY_RESTRICT r, double* w, hn::Vec<D> sum,
+                           const F& curvature) {
+  const auto one = hn::Set(d, 1.0), of_all = hn::Set(d, limit);
   for (size_t i = begin; i < end; i += hn::Lanes(d)) {
     const auto slope = hn::LoadU(d, r + i), most = LoadAs(d, cap + i), size = hn::Abs(slope);
     const auto free = hn::Lt(size, most);
-    sum = hn::Add(sum, hn::IfThenElseZero(free, curvature(i, size)));
-    hn::StoreU(hn::IfThenElse(free, slope, hn::CopySign(most, slope)), d, r + i);
+    const auto of_limit = hn::Mul(hn::Mul(of_all, most), most);
+    const auto weight = hn::IfThenElse(hn::Lt(of_limit, one), of_limit, one);
+    const auto left = hn::IfThenElseZero(free, hn::Mul(curvature(i, size), weight));
+    sum = hn::Add(sum, left);
+    hn::StoreU(left, d, w + i);
+    const auto held = hn::IfThenElse(free, slope, hn::CopySign(most, slope));
+    hn::StoreU(hn::Mul(held, weight), d, r + i);
   }
   return sum;
 }
 template <class F>
-HWY_INLINE double HoldAll(size_t count, const float* cap, double* r, const F& curvature) {
+HWY_INLINE double HoldAll(size_t count, const float* cap, double limit, double* r, double* w,
+                          const F& curvature) {
   const Full<double> d;
   const Narrow<double> one;
   const size_t whole = count / hn::Lanes(d) * hn::Lanes(d);
-  const auto sum = Hold(d, 0, whole, cap, r, hn::Zero(d),
+  const auto sum = Hold(d, 0, whole, cap, limit, r, w, hn::Zero(d),
                         [&](size_t i, auto size) HWY_ATTR { return curvature(d, i, size); });
-  const auto rest = Hold(one, whole, count, cap, r, hn::Zero(one),
+  const auto rest = Hold(one, whole, count, cap, limit, r, w, hn::Zero(one),
                          [&](size_t i, auto size) HWY_ATTR { return curvature(one, i, size); });
   return hn::GetLane(hn::SumOfLanes(d, sum)) + hn::GetLane(rest);
 }
@@ -384,12 +404,12 @@ double HeldResiduals(const LossChoice& loss, const double* z, const RowTargets& 
     if constexpr (std::is_same_v<Of, losses::logistic>) {
       sum = WeighAll(count, cap, targets.factor, limit, r, w);
     } else if constexpr (has_free_curvature<Of>) {
-      sum = HoldAll(count, cap, r, [&](auto d, size_t i, auto size) HWY_ATTR {
+      sum = HoldAll(count, cap, limit, r, w, [&](auto d, size_t i, auto size) HWY_ATTR {
         return times_factor(d, i, FreeCurvature(d, of, size));
       });
     } else {
       loss.other->curvatures({z, count}, {y, count}, {w, count});
-      sum = HoldAll(count, cap, r, [&](auto d, size_t i, auto) HWY_ATTR {
+      sum = HoldAll(count, cap, limit, r, w, [&](auto d, size_t i, auto) HWY_ATTR {
         return times_factor(d, i, hn::LoadU(d, w + i));
       });
     }
@@ -475,8 +495,8 @@ void residuals(const LossChoice& loss, std::span<const float> z, std::span<const
 }
 
 double held_outputs(const LossChoice& loss, double* z, std::size_t stride, const RowTargets& y,
-                    const float* cap, std::size_t rows) {
-  return HWY_DYNAMIC_DISPATCH(HeldOutputs)(loss, z, stride, y, cap, rows);
+                    const float* cap, double limit, std::size_t rows) {
+  return HWY_DYNAMIC_DISPATCH(HeldOutputs)(loss, z, stride, y, cap, limit, rows);
 }
 double held_residuals(const LossChoice& loss, std::span<const double> z, const RowTargets& y,
                       const float* cap, double limit, double* r, double* w) {

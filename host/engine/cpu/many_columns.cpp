@@ -147,12 +147,24 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
     double gradient(std::span<const double> theta, std::span<double> out) override {
       return add(theta, out, {});
     }
+    void information_between(std::span<const double> theta, ClassPair pair,
+                             MatrixView<double> out) override {
+      require_information(engine_.loss(), limits_, pair);
+      std::vector<double> unused(found_ ? 0 : theta.size());
+      if (!found_) gradient(theta, unused);
+      class_information(engine_.table(), engine_.crew_, caps_, limits_, engine_.outputs(),
+                        theta.data(), engine_.columns(), pair, out);
+    }
     void information(std::span<const double> theta, MatrixView<double> out) override {
       require_information(engine_.loss(), limits_);
-      of_rows_.resize(engine_.rows());
-      std::vector<double> unused(theta.size());
-      gradient(theta, unused);
+      find_rows(theta, false);
       cpu::information(engine_.table(), engine_.crew_, caps_.metric(), limits_, of_rows_, out);
+      of_rows_.clear();
+    }
+    void score_moments(std::span<const double> theta, MatrixView<double> out) override {
+      require_one_output(engine_.loss());
+      find_rows(theta, true);
+      cpu::score_moments(engine_.table(), engine_.crew_, caps_.metric(), limits_, of_rows_, out);
       of_rows_.clear();
     }
     // state [(K d + 1) x 2] as OrderedSums has it, or none.
@@ -169,14 +181,15 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
               for (std::size_t k = 0; k < K; ++k) {
                 row_logits(rows, d, theta.data() + k * d, false, r.data() + k * n);
               }
-              curvature = held_outputs(engine_.choice_, r.data(), n, y, caps_.from(first), n);
+              curvature = held_outputs(engine_.choice_, r.data(), n, y, caps_.from(first),
+                                       limits_.information, n);
               return;
             }
             double z[sub_block], w[sub_block];
             row_logits(rows, d, theta.data(), false, z);
             curvature = held_residuals(engine_.choice_, {z, n}, y, caps_.from(first),
                                        limits_.information, r.data(), w);
-            if (!of_rows_.empty()) std::copy_n(w, n, &of_rows_[first]);
+            if (!of_rows_.empty()) std::copy_n(scores_ ? r.data() : w, n, &of_rows_[first]);
           },
           out, state.empty() ? state : state.first(2 * out.size()));
       found_ = true;
@@ -191,12 +204,21 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
     }
 
    private:
+    // Every row's score or curvature.
+    void find_rows(std::span<const double> theta, bool scores) {
+      scores_ = scores;
+      of_rows_.resize(engine_.rows());
+      std::vector<double> unused(theta.size());
+      gradient(theta, unused);
+    }
+
     ManyColumnsEngine& engine_;
     ScoreLimits limits_;
     Caps caps_;
     std::vector<Caps::Scratch> workers_;
     std::vector<double> curvatures_;  // of sub-blocks
-    std::vector<double> of_rows_;     // [n] curvatures while information is found
+    std::vector<double> of_rows_;     // [n] scores or curvatures while a matrix is found
+    bool scores_ = false;
     bool found_ = false;
   };
   [[nodiscard]] Table table() const {

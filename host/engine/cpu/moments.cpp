@@ -200,7 +200,7 @@ void FindCaps(const Metric& m, size_t rows, const float* u, const double* w, dou
   }
 }
 
-void ClipRows(const Metric& m, size_t rows, const float* u, double clip, const float* factor,
+void ClipRows(const Metric& m, size_t rows, const float* u, double clip, const RowFactors& of,
               double* v) {
   const Doubles d;
   const hn::Rebind<float, Doubles> half;
@@ -209,7 +209,8 @@ void ClipRows(const Metric& m, size_t rows, const float* u, double clip, const f
   for (size_t i = 0; i < rows; ++i) {
     const float* const from = u + i * m.stride;
     const float shorter = shrinking(Squares(m, from), m.columns, clip);
-    const auto s = hn::Set(half, factor == nullptr ? shorter : std::min(shorter, factor[i]));
+    const auto s = hn::Set(half, shared(of.factor == nullptr ? 1 : of.factor[i],
+                                        of.share == nullptr ? 1 : of.share[i], shorter));
     for (size_t a = 0; a < m.stride; a += lanes) {
       const auto scaled = hn::Mul(hn::LoadU(half, from + a), s);
       const auto kept = hn::IfThenElseZero(hn::Ge(hn::Abs(scaled), least), scaled);
@@ -370,8 +371,8 @@ void find_caps(const Metric& metric, std::size_t rows, const float* u, const dou
   HWY_DYNAMIC_DISPATCH(FindCaps)(metric, rows, u, w, clip, largest, cap);
 }
 void clip_rows(const Metric& metric, std::size_t rows, const float* u, double clip,
-               const float* factor, double* v) {
-  HWY_DYNAMIC_DISPATCH(ClipRows)(metric, rows, u, clip, factor, v);
+               const RowFactors& of, double* v) {
+  HWY_DYNAMIC_DISPATCH(ClipRows)(metric, rows, u, clip, of, v);
 }
 
 std::size_t moments_size(const Metric& metric) {

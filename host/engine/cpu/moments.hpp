@@ -52,10 +52,18 @@ void project(const Metric& metric, const RowsPart& rows, float* u);
 void find_caps(const Metric& metric, std::size_t rows, const float* u, const double* w, double clip,
                float largest, float* cap);
 
-/// v[i] = u[i] times factor[i] <= 1, and scaled down to norm <= clip in exact arithmetic where that
-/// is shorter; of floats, [rows x stride]. No factors: 1.
+/// What rows are multiplied by, floats from 0 to 1 [rows]; none: 1.
+struct RowFactors {
+  const float* factor = nullptr;
+  const float* share = nullptr;  ///< of the clip
+  [[nodiscard]] RowFactors from(std::size_t row) const {
+    return {factor == nullptr ? factor : factor + row, share == nullptr ? share : share + row};
+  }
+};
+/// v[i] = u[i] times its factor, and scaled down to norm <= its share of clip in exact arithmetic
+/// where that is shorter; of floats, [rows x stride].
 void clip_rows(const Metric& metric, std::size_t rows, const float* u, double clip,
-               const float* factor, double* v);
+               const RowFactors& of, double* v);
 
 /// Numbers of the sum of v v^T as `add_moments` lays it out: the lower half in panels of columns.
 std::size_t moments_size(const Metric& metric);

@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "engine/clip.hpp"
+#include "gibbsite/core/summation.hpp"
+#include "gibbsite/model/losses/softmax.hpp"
 
 namespace gibbsite::cpu {
 namespace {
@@ -74,9 +76,9 @@ class ClippedRows {
       : metric_(metric), u_(most * metric.stride), v_(most * metric.stride) {}
 
   // P^T x times its factor, of norm at most `clip`, in units of 2^exponent, [rows x stride].
-  const double* operator()(const RowsPart& rows, double clip, const float* factor = nullptr) {
+  const double* operator()(const RowsPart& rows, double clip, const RowFactors& of = {}) {
     project(metric_, rows, u_.data());
-    clip_rows(metric_, rows.size(), u_.data(), clip, factor, v_.data());
+    clip_rows(metric_, rows.size(), u_.data(), clip, of, v_.data());
     return v_.data();
   }
 
@@ -115,19 +117,32 @@ class Capped final : public CappedLoss {
     }
   }
 
+  void information_between(std::span<const double> theta, ClassPair pair,
+                           MatrixView<double> out) override {
+    require_information(*choice_.other, limits_, pair);
+    if (!found_) {
+      std::vector<double> unused(theta.size());
+      gradient(theta, unused);
+    } else {
+      pack_all(theta);
+    }
+    class_information(table_, crew_, caps_, limits_, outputs(), theta_.data(), packed_, pair, out);
+  }
   void information(std::span<const double> theta, MatrixView<double> out) override {
     require_information(*choice_.other, limits_);
-    curvatures_.resize(table_.rows.size());
-    std::vector<double> unused(theta.size());
-    gradient(theta, unused);
-    cpu::information(table_, crew_, caps_.metric(), limits_, curvatures_, out);
-    curvatures_.clear();
+    find_rows(theta, false);
+    cpu::information(table_, crew_, caps_.metric(), limits_, of_rows_, out);
+    of_rows_.clear();
+  }
+  void score_moments(std::span<const double> theta, MatrixView<double> out) override {
+    require_one_output(*choice_.other);
+    find_rows(theta, true);
+    cpu::score_moments(table_, crew_, caps_.metric(), limits_, of_rows_, out);
+    of_rows_.clear();
   }
   double gradient(std::span<const double> theta, std::span<double> out) override {
     const std::size_t d = table_.features, K = outputs();
-    for (std::size_t k = 0; k < K; ++k) {
-      pack_for(table_, theta.subspan(k * d, d), theta_.data() + k * packed_);
-    }
+    pack_all(theta);
     const double* const sums =
         sums_([&](std::size_t first, std::size_t last, std::size_t member, double* sum) {
           // Products want more rows at a time than gradients where rows are long.
@@ -159,6 +174,20 @@ class Capped final : public CappedLoss {
 
   [[nodiscard]] std::size_t outputs() const { return choice_.outputs; }
 
+  void pack_all(std::span<const double> theta) {
+    const std::size_t d = table_.features;
+    for (std::size_t k = 0; k < outputs(); ++k) {
+      pack_for(table_, theta.subspan(k * d, d), theta_.data() + k * packed_);
+    }
+  }
+  // Every row's score or curvature.
+  void find_rows(std::span<const double> theta, bool scores) {
+    scores_ = scores;
+    of_rows_.resize(table_.rows.size());
+    std::vector<double> unused(theta.size());
+    gradient(theta, unused);
+  }
+
   void add(std::size_t first, std::size_t last, Worker& worker, double* sum) {
     const RowsPart rows = table_.part(first, last);
     double* const z = worker.numbers.data();
@@ -167,7 +196,7 @@ class Capped final : public CappedLoss {
         row_logits(rows, table_.features, theta_.data() + k * packed_, false, z + k * sub_block_);
       }
       sum[K * packed_] += held_outputs(choice_, z, sub_block_, table_.targets(first),
-                                       caps_.from(first), last - first);
+                                       caps_.from(first), limits_.information, last - first);
       for (std::size_t k = 0; k < K; ++k) add_rows(rows, z + k * sub_block_, sum + k * packed_);
       return;
     }
@@ -175,7 +204,8 @@ class Capped final : public CappedLoss {
     row_logits(rows, table_.features, theta_.data(), false, z);
     sum[packed_] += held_residuals(choice_, {z, last - first}, table_.targets(first),
                                    caps_.from(first), limits_.information, r, r + sub_block_);
-    if (!curvatures_.empty()) std::copy_n(r + sub_block_, last - first, &curvatures_[first]);
+    if (!of_rows_.empty())
+      std::copy_n(scores_ ? r : r + sub_block_, last - first, &of_rows_[first]);
     add_rows(rows, r, sum);
   }
 
@@ -188,13 +218,14 @@ class Capped final : public CappedLoss {
   Aligned<double> theta_;
   BlockSums sums_;  // of gradients [K x packed], and the curvature behind
   std::vector<Worker> workers_;
-  std::vector<double> curvatures_;  // [n] while information is found
+  std::vector<double> of_rows_;  // [n] scores or curvatures while a matrix is found
+  bool scores_ = false;
   bool found_ = false;
 };
 
-// out [k x k] = sum of v v^T, rows times their factors [n] and clipped; no factors: 1.
+// out [k x k] = sum of v v^T, rows times their factors [n] and clipped.
 void add_up_moments(const Table& table, Crew& crew, const Metric& metric, double clip,
-                    const float* factor, MatrixView<double> out) {
+                    const RowFactors& of, MatrixView<double> out) {
   const double scaled = std::ldexp(std::min(clip, 0x1p480), -metric.exponent);
   const std::size_t chunk = metric.stride <= 256 ? 2 * tile_rows : tile_rows;
   BlockSums sums(crew, table.rows.size(), moments_size(metric),
@@ -204,8 +235,8 @@ void add_up_moments(const Table& table, Crew& crew, const Metric& metric, double
                  sums([&](std::size_t first, std::size_t last, std::size_t member, double* sum) {
                    for (; first < last; first += chunk) {
                      const RowsPart rows = table.part(first, std::min(first + chunk, last));
-                     const float* const own = factor == nullptr ? nullptr : factor + first;
-                     add_moments(metric, rows.size(), workers[member](rows, scaled, own), sum);
+                     const double* const v = workers[member](rows, scaled, of.from(first));
+                     add_moments(metric, rows.size(), v, sum);
                    }
                  }),
                  out);
@@ -237,13 +268,46 @@ void Caps::find(std::size_t first, std::size_t last, Scratch& scratch) {
 
 void second_moments(const Table& table, Crew& crew, MatrixView<const double> P, double clip,
                     MatrixView<double> out) {
-  add_up_moments(table, crew, Metric(P), clip, nullptr, out);
+  add_up_moments(table, crew, Metric(P), clip, {}, out);
 }
 
 void information(const Table& table, Crew& crew, const Metric& metric, const ScoreLimits& limits,
                  std::span<const double> curvatures, MatrixView<double> out) {
   const std::vector<float> factors = information_factors(curvatures);
-  add_up_moments(table, crew, metric, information_clip(limits), factors.data(), out);
+  add_up_moments(table, crew, metric, information_clip(limits), {factors.data(), nullptr}, out);
+}
+
+void class_information(const Table& table, Crew& crew, const Caps& caps, const ScoreLimits& limits,
+                       std::size_t classes, const double* theta, std::size_t stride,
+                       const ClassPair& pair, MatrixView<double> out) {
+  const std::size_t n = table.rows.size();
+  std::vector<float> factors(n), shares(n);
+  const std::size_t tasks = (n + row_block - 1) / row_block;
+  crew.each(tasks, [&](std::size_t task, std::size_t) {
+    const std::size_t begin = task * row_block, end = std::min<std::size_t>(begin + row_block, n);
+    std::vector<double> z(classes * tile_rows), logits(classes), p(classes);
+    for (std::size_t first = begin; first < end; first += tile_rows) {
+      const RowsPart rows = table.part(first, std::min(first + tile_rows, end));
+      for (std::size_t k = 0; k < classes; ++k)
+        row_logits(rows, table.features, theta + k * stride, false, z.data() + k * tile_rows);
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        for (std::size_t k = 0; k < classes; ++k) logits[k] = z[k * tile_rows + i];
+        losses::softmax(logits, p);
+        const PairFactor of =
+            pair_factor(p, static_cast<double>(*caps.from(first + i)), limits.information, pair);
+        factors[first + i] = of.factor;
+        shares[first + i] = of.share;
+      }
+    }
+  });
+  add_up_moments(table, crew, caps.metric(), information_clip(limits),
+                 {factors.data(), shares.data()}, out);
+}
+
+void score_moments(const Table& table, Crew& crew, const Metric& metric, const ScoreLimits& limits,
+                   std::span<const double> scores, MatrixView<double> out) {
+  const std::vector<float> factors = score_factors(scores);
+  add_up_moments(table, crew, metric, limits.clip, {factors.data(), nullptr}, out);
 }
 
 void clipped_rows(const Table& table, Crew& crew, MatrixView<const double> P, double clip,

@@ -41,8 +41,16 @@ void clipped_rows(const Table& table, Crew& crew, MatrixView<const double> P, do
                   MatrixView<float> out);
 std::unique_ptr<CappedLoss> capped_loss(const Table& table, Crew& crew, const Loss& loss,
                                         MatrixView<const double> P, const ScoreLimits& limits);
-/// As CappedLoss::information, of a row's curvatures [n]: each between 0 and 1.
+/// As CappedLoss::information, of rows' curvatures [n]: each between 0 and 1.
 void information(const Table& table, Crew& crew, const Metric& metric, const ScoreLimits& limits,
                  std::span<const double> curvatures, MatrixView<double> out);
+/// As CappedLoss::information_between, of `classes` classes with caps that were found. `theta`: of
+/// each class as row_logits takes it, one `stride` behind the other.
+void class_information(const Table& table, Crew& crew, const Caps& caps, const ScoreLimits& limits,
+                       std::size_t classes, const double* theta, std::size_t stride,
+                       const ClassPair& pair, MatrixView<double> out);
+/// As CappedLoss::score_moments, of rows' scores [n].
+void score_moments(const Table& table, Crew& crew, const Metric& metric, const ScoreLimits& limits,
+                   std::span<const double> scores, MatrixView<double> out);
 
 }  // namespace gibbsite::cpu

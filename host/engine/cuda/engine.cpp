@@ -210,9 +210,15 @@ class CudaEngine final : public HostRows, public CardShare {
            std::uint64_t id)
         : engine_(engine), of_{id, P.cols, {P.data, P.data + P.rows * P.cols}, limits} {}
     // The card has no kernel for it: the host answers from its own rows, once in a run.
+    void information_between(std::span<const double> theta, ClassPair pair,
+                             MatrixView<double> out) override {
+      on_host()->information_between(theta, pair, out);
+    }
     void information(std::span<const double> theta, MatrixView<double> out) override {
-      engine_.HostRows::capped_loss({of_.P.data(), engine_.columns(), of_.k}, of_.limits)
-          ->information(theta, out);
+      on_host()->information(theta, out);
+    }
+    void score_moments(std::span<const double> theta, MatrixView<double> out) override {
+      on_host()->score_moments(theta, out);
     }
     double gradient(std::span<const double> theta, std::span<double> out) override {
       engine_.forget_run();
@@ -222,6 +228,10 @@ class CudaEngine final : public HostRows, public CardShare {
     }
 
    private:
+    [[nodiscard]] std::unique_ptr<CappedLoss> on_host() {
+      return engine_.HostRows::capped_loss({of_.P.data(), engine_.columns(), of_.k}, of_.limits);
+    }
+
     CudaEngine& engine_;
     CapsOf of_;
   };

@@ -305,12 +305,23 @@ class RemoteEngine final : public HostRows {
           question_{What::capped_gradient, P.cols, limits.clip, {}, all_of(P)} {
       question_.second.push_back(limits.information);
     }
-    void information(std::span<const double> theta, MatrixView<double> out) override {
-      require_information(of_.loss(), limits_);
+    void information_between(std::span<const double> theta, ClassPair pair,
+                             MatrixView<double> out) override {
+      require_information(of_.loss(), limits_, pair);
       Question question = question_;
       question.what = What::information;
       question.first = all_of(theta);
+      question.first.push_back(static_cast<double>(pair.first));
+      question.first.push_back(static_cast<double>(pair.second));
       of_.ask_symmetric(question, out);
+    }
+    void information(std::span<const double> theta, MatrixView<double> out) override {
+      require_information(of_.loss(), limits_);
+      ask_matrix(What::information, theta, out);
+    }
+    void score_moments(std::span<const double> theta, MatrixView<double> out) override {
+      require_one_output(of_.loss());
+      ask_matrix(What::score_moments, theta, out);
     }
     double gradient(std::span<const double> theta, std::span<double> out) override {
       question_.first = all_of(theta);
@@ -327,6 +338,13 @@ class RemoteEngine final : public HostRows {
     }
 
    private:
+    void ask_matrix(What what, std::span<const double> theta, MatrixView<double> out) {
+      Question question = question_;
+      question.what = what;
+      question.first = all_of(theta);
+      of_.ask_symmetric(question, out);
+    }
+
     const RemoteEngine& of_;
     ScoreLimits limits_;
     Question question_;

@@ -17,6 +17,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/engine/remote.hpp"
+#include "gibbsite/model/losses/softmax.hpp"
 #include "gibbsite/version.hpp"
 
 namespace gibbsite {
@@ -107,10 +108,26 @@ class AskedRows final : private HostRows {
           nodes_[node]->second_moments({q.first.data(), columns(), k}, q.number, out);
         });
       }
-      case What::information:
+      case What::information: {
+        if (outputs() == 1) {
+          find_caps(q);
+          return symmetric_of_nodes(numbers, q.rows, [&](std::size_t node, MatrixView<double> out) {
+            capped_[node]->information(q.first, out);
+          });
+        }
+        require(q.first.size() == features() + 2);
+        Question of_caps = q;
+        of_caps.first.resize(features());
+        find_caps(of_caps);
+        const ClassPair pair = pair_of(q.first[features()], q.first[features() + 1]);
+        return symmetric_of_nodes(numbers, q.rows, [&](std::size_t node, MatrixView<double> out) {
+          capped_[node]->information_between(of_caps.first, pair, out);
+        });
+      }
+      case What::score_moments:
         find_caps(q);
         return symmetric_of_nodes(numbers, q.rows, [&](std::size_t node, MatrixView<double> out) {
-          capped_[node]->information(q.first, out);
+          capped_[node]->score_moments(q.first, out);
         });
       case What::capped_gradient: {
         find_caps(q);
@@ -209,6 +226,12 @@ class AskedRows final : private HostRows {
       find(node, MatrixView<double>{whole.data(), k, k});
       pack_triangle({whole.data(), k, k}, half);
     });
+  }
+  // Which classes two numbers are; an engine refuses those that are no pair of its loss.
+  static ClassPair pair_of(double first, double second) {
+    constexpr auto most = static_cast<double>(losses::Softmax::most_classes);
+    require(first >= 0 && first < second && second < most);  // not of numbers that are none
+    return {static_cast<std::size_t>(first), static_cast<std::size_t>(second)};
   }
   // Those of the last question, or new ones: P, the limit of information behind it, and the clip.
   void find_caps(const Question& q) {

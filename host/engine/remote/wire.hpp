@@ -19,7 +19,9 @@ enum class What : std::uint64_t {
   moments,          // first: P [columns x rows], number: clip; of each node [rows (rows + 1) / 2]
   capped_gradient,  // first: theta [d], second: P [columns x rows] and the limit of information,
                     // number: clip; of each node [d + 1], or in turn [2 (d + 1)]
-  information,      // the same; lower triangle [rows (rows + 1)/2] of each node
+  information,      // the same; of several classes two of them behind theta [d + 2]; lower triangle
+                    // [rows (rows + 1)/2] of each node
+  score_moments,    // as information of one output
   plain_value,      // first: theta [d]; in turn [1]
   plain_gradient,   // the same; in turn [d]
   dense,            // first: theta [d], number: scale; in turn [d x d]

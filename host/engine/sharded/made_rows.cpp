@@ -38,6 +38,7 @@ enum Question : std::uint64_t {  // marks of the other engine's begin at 0
   ask_caps,
   ask_capped_gradient,
   ask_information,
+  ask_score_moments,
   ask_fault,
 };
 
@@ -187,14 +188,26 @@ class MadeEngine final : public Engine {
    public:
     Capped(MadeEngine& of, MatrixView<const double> P, const ScoreLimits& limits)
         : of_(of), P_(P.data, P.data + P.rows * P.cols), k_(P.cols), limits_(limits) {}
-    void information(std::span<const double> theta, MatrixView<double> out) override {
-      require_information(of_.loss_, limits_);
-      const Mark mark = mark_of(ask_information, theta, 0);
+    void information_between(std::span<const double> theta, ClassPair pair,
+                             MatrixView<double> out) override {
+      require_information(of_.loss_, limits_, pair);
+      Mark mark = mark_of(ask_information, theta, 0);
+      mark.add(std::uint64_t{pair.first});
+      mark.add(std::uint64_t{pair.second});
       of_.require_equal(mark);
       const auto sum = of_.add(mark, k_ * k_, [&](Engine& engine, std::span<double> part) {
-        engine.capped_loss(metric(), limits_)->information(theta, {part.data(), k_, k_});
+        engine.capped_loss(metric(), limits_)
+            ->information_between(theta, pair, {part.data(), k_, k_});
       });
       std::ranges::copy(sum, out.data);
+    }
+    void information(std::span<const double> theta, MatrixView<double> out) override {
+      require_information(of_.loss_, limits_);
+      ask_matrix(&CappedLoss::information, ask_information, theta, out);
+    }
+    void score_moments(std::span<const double> theta, MatrixView<double> out) override {
+      require_one_output(of_.loss_);
+      ask_matrix(&CappedLoss::score_moments, ask_score_moments, theta, out);
     }
     double gradient(std::span<const double> theta, std::span<double> out) override {
       const std::size_t d = out.size();
@@ -210,6 +223,17 @@ class MadeEngine final : public Engine {
 
    private:
     [[nodiscard]] MatrixView<const double> metric() const { return {P_.data(), of_.columns(), k_}; }
+    template <class Matrix>
+    void ask_matrix(Matrix matrix, Question question, std::span<const double> theta,
+                    MatrixView<double> out) {
+      const Mark mark = mark_of(question, theta, 0);
+      of_.require_equal(mark);
+      const auto sum = of_.add(mark, k_ * k_, [&](Engine& engine, std::span<double> part) {
+        const auto capped = engine.capped_loss(metric(), limits_);
+        ((*capped).*matrix)(theta, {part.data(), k_, k_});
+      });
+      std::ranges::copy(sum, out.data);
+    }
 
     MadeEngine& of_;
     std::vector<double> P_;

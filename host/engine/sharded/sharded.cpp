@@ -45,6 +45,7 @@ enum Question : std::uint64_t {
   ask_caps,
   ask_capped_gradient,
   ask_information,
+  ask_score_moments,
   ask_weighted_gradients,
   ask_plain_value,
   ask_plain_gradient,
@@ -411,11 +412,28 @@ class ShardedEngine final : public HostRows {
         : of_(of), limits_(limits) {
       for (const Local& node : of.nodes_) nodes_.push_back(node.engine->capped_loss(P, limits));
     }
+    void information_between(std::span<const double> theta, ClassPair pair,
+                             MatrixView<double> out) override {
+      require_information(of_.loss(), limits_, pair);
+      Mark mark = mark_of(ask_information, theta);
+      mark.add(std::uint64_t{pair.first});
+      mark.add(std::uint64_t{pair.second});
+      of_.add_symmetric(mark, out, [&](std::size_t node, MatrixView<double> of_node) {
+        nodes_[node]->information_between(theta, pair, of_node);
+      });
+    }
     void information(std::span<const double> theta, MatrixView<double> out) override {
       require_information(of_.loss(), limits_);
       of_.add_symmetric(mark_of(ask_information, theta), out,
                         [&](std::size_t node, MatrixView<double> of_node) {
                           nodes_[node]->information(theta, of_node);
+                        });
+    }
+    void score_moments(std::span<const double> theta, MatrixView<double> out) override {
+      require_one_output(of_.loss());
+      of_.add_symmetric(mark_of(ask_score_moments, theta), out,
+                        [&](std::size_t node, MatrixView<double> of_node) {
+                          nodes_[node]->score_moments(theta, of_node);
                         });
     }
     double gradient(std::span<const double> theta, std::span<double> out) override {

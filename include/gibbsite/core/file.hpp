@@ -9,6 +9,9 @@
 
 namespace gibbsite {
 
+/// The permissions of a new file. What holds anything that rows say is private.
+inline constexpr unsigned public_file = 0644, private_file = 0600;
+
 struct CannotWrite : BadInput {
   CannotWrite(const std::string& message, int number) : BadInput(message), error(number) {}
   int error;  ///< errno
@@ -55,15 +58,15 @@ class Temporary {
 /// not a regular file (/dev/stdout, a pipe) is written directly. `mode` is the permission of a new
 /// file. Throws CannotWrite "PATH: cannot write: ...; ..." and leaves nothing behind; its error is
 /// EEXIST where a file is there that is to be kept.
-void write_file_atomically(const std::string& path, std::string_view text, unsigned mode = 0644,
-                           Existing existing = Existing::replaced);
+void write_file_atomically(const std::string& path, std::string_view text,
+                           unsigned mode = private_file, Existing existing = Existing::replaced);
 
 /// A file of any length that is written front to back and is there whole or not at all: what
 /// write_file_atomically does, piece by piece. What is not committed goes with this object.
 class StreamedFile {
  public:
   /// Throws CannotWrite as write_file_atomically.
-  explicit StreamedFile(std::string path, unsigned mode = 0644);
+  explicit StreamedFile(std::string path, unsigned mode = private_file);
   ~StreamedFile();
   StreamedFile(const StreamedFile&) = delete;
   StreamedFile& operator=(const StreamedFile&) = delete;

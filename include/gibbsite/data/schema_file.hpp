@@ -27,9 +27,14 @@ enum class Header { given, unknown };
 /// A schema to fill in, from the header line alone (of a Parquet or Arrow file: its columns'
 /// names): every column listed with the three choices in comments. The text says why the tool does
 /// not look at the rows; parse_schema refuses it until every column has its range, its levels or
-/// "ignore". Throws BadInput on a missing or empty file and, where the header is unknown, on a
+/// "ignore". Throws BadInput on a missing or empty file and, if the header is unknown, on a
 /// first line of which a cell is a number or empty: it would be a person's row, and its cells end
-/// in the released model as names.
+/// in the released model as names. If the first two lines are all words and of one length, the
+/// second line is all that tells a row from names: that is refused too.
 std::string schema_template(const std::string& path, Header header = Header::unknown);
+
+/// The cells of the first line of a text, which schema_template takes for names of columns; none of
+/// a Parquet or Arrow file, which names its columns itself.
+std::vector<std::string> first_line_names(const std::string& path);
 
 }  // namespace gibbsite

@@ -63,18 +63,28 @@ class LossHessian {
 struct ScoreLimits {
   double clip = 0;  ///< C: the norm of a row's score
   /// B / C^2, at least 1/4: the Frobenius norm of a row's information is at most B. Infinite: it is
-  /// not limited. Two classes only.
+  /// not limited.
   double information = std::numeric_limits<double>::infinity();
 };
+
+/// Two classes first < second of those of softmax-K, which has K (K - 1)/2 such pairs.
+struct ClassPair {
+  std::size_t first = 0;
+  std::size_t second = 1;
+};
+/// All pairs of `classes` >= 2 classes: {0, 1}, {0, 2}, {1, 2}, {0, 3}, ...
+std::vector<ClassPair> class_pairs(std::size_t classes);
 
 /// The sum of the rows' scores, each capped by the row's own length (docs/whitened.md): cap_i is
 /// min(sup |f'|, clip / ||P^T x_i||) rounded down to a float, so that cap_i ||P^T x_i|| <= clip in
 /// exact arithmetic; sup |f'| where the row is 0. With r_i = grad_z f of one row:
 ///
-///   logistic, softmax   score w_i r_i, w_i = min(1, cap_i / the largest ||r_i|| of any label)
-///   other losses        score clamp(r_i, -cap_i, cap_i)
+///   logistic, softmax   score w_i r_i, w_i = min(1, cap_i / the largest ||r_i|| of any label,
+///                                                limits.information cap_i^2 / s_i)
+///   other losses        score w_i clamp(r_i, -cap_i, cap_i), w_i = min(1, limits.information cap_i^2)
 ///
-/// Of weighted classes f is the loss before weights, and the score is multiplied by w(y_i) <= 1. A
+/// s_i = p (1 - p) of logistic; of softmax the square root of the sum of (p_a p_b)^2 over all pairs
+/// of classes. Of weighted classes f is the loss before weights, and the score is multiplied by w(y_i) <= 1. A
 /// score is a function of (row, P, limits, theta) alone: not of the row's place, of the other rows,
 /// of how they are stored, nor of threads. Not to outlive its engine.
 class CappedLoss {
@@ -82,13 +92,24 @@ class CappedLoss {
   virtual ~CappedLoss() = default;
   /// out[K x columns] = sum_i score_i x_i^T, ||score_i|| <= cap_i exactly; returns the sum of the
   /// curvatures, each in [0, sup tr grad_z^2 f]: w_i tr grad_z^2 f of logistic and softmax,
-  /// f'' [|f'| < cap_i] of the others. Sums keep to accumulation_depth. Reads X once.
+  /// w_i f'' [|f'| < cap_i] of the others. Sums keep to accumulation_depth. Reads X once.
   virtual double gradient(std::span<const double> theta, std::span<double> out) = 0;
-  /// out[k x k] = sum_i v_i v_i^T with v_i = P^T x_i sqrt(w_i f''_i) in floats and ||v_i||^2 <=
-  /// limits.information clip^2 in exact arithmetic: the derivative of the sum of scores' mean.
-  /// Everything else as of Engine::second_moments. Throws BadInput on another loss than logistic,
-  /// and where information is not limited.
+  /// out[k x k] = sum_i v_i v_i^T with v_i = P^T x_i sqrt(the row's curvature) in floats and
+  /// ||v_i||^2 <= limits.information clip^2 in exact arithmetic: the derivative of the sum of
+  /// scores, of logistic of its mean. Everything else as of Engine::second_moments. Throws BadInput
+  /// on a loss of several outputs, and where information is not limited.
   virtual void information(std::span<const double> theta, MatrixView<double> out) = 0;
+  /// out[k x k] = sum_i v_i v_i^T with v_i = P^T x_i score_i in floats and ||v_i|| <= limits.clip in
+  /// exact arithmetic: the second moments of the scores. Everything else as of
+  /// Engine::second_moments. Throws BadInput on a loss of several outputs.
+  virtual void score_moments(std::span<const double> theta, MatrixView<double> out) = 0;
+  /// The same of several classes, one pair a < b of them: v_i = P^T x_i sqrt(w_i p_a p_b) with the
+  /// probabilities p. With all pairs of classes the v_i of one row have sum ||v_i||^4 <=
+  /// (limits.information clip^2)^2 in exact arithmetic. sum_ab (e_a - e_b)(e_a - e_b)^T (x) out_ab is
+  /// the derivative of the sum of scores' mean. Throws BadInput on another loss than softmax, on a
+  /// pair that is none of its classes, and where information is not limited.
+  virtual void information_between(std::span<const double> theta, ClassPair pair,
+                                   MatrixView<double> out) = 0;
 };
 
 /// A data set and a loss, resident on a backend.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,9 @@ struct LedgerState {
   std::vector<LedgerEntry> entries;
 
   [[nodiscard]] Charge spent() const;
+  /// Whether one release took all of it, by its own certificate: that one's guarantee is then what
+  /// holds at every other epsilon.
+  [[nodiscard]] bool is_whole() const;
   [[nodiscard]] Charge left() const { return left_of(terms.caps, spent()); }
 };
 
@@ -70,13 +74,18 @@ class Ledger {
   /// Throws what `enter` would of a release of that guarantee, all but the entry: BudgetSpent where
   /// it would not fit, BadInput where it protects other neighbors, where the clock is behind and
   /// where the file cannot be written to. For a look before the work; what it finds may have
-  /// changed when `enter` is called.
-  void require_room(const Guarantee& guarantee) const;
+  /// changed when `enter` is called. `own`: as in Release.
+  void require_room(const Guarantee& guarantee, const std::optional<Guarantee>& own = {}) const;
 
   struct Release {
     std::string command;
     Guarantee guarantee;  ///< without a pure part
     std::string key_hash, digest;
+    /// What its certificate claims. Caps have a part of delta each, so one release at the ledger's
+    /// own epsilon and delta is beyond one of them. As the first release it is taken all the same
+    /// if its own delta at that epsilon is within the ledger's: it takes all of the caps, and
+    /// nothing is ever released after it.
+    std::optional<Guarantee> own = {};
   };
   /// Checks and enters it in one transaction, on disk when it returns: the output is to be written
   /// after. Returns the entry's number. Throws as require_room, and BadInput on a key or a digest

@@ -34,4 +34,11 @@ Guarantee ledger_guarantee(const FamilyPlan& plan);
 Guarantee ledger_guarantee(const NetworkPlan& plan);
 Guarantee ledger_guarantee(const HistogramPlan& plan);
 
+/// What the certificate of the plan's release will claim, computed anew: of all draws, with its
+/// pure part. A ledger with no release yet takes it if it keeps to all that the ledger promises.
+Guarantee own_guarantee(const Plan& plan);
+Guarantee own_guarantee(const FamilyPlan& plan);
+Guarantee own_guarantee(const NetworkPlan& plan);
+Guarantee own_guarantee(const HistogramPlan& plan);
+
 }  // namespace gibbsite

@@ -9,9 +9,9 @@
 namespace gibbsite {
 
 /// One or two clipped second moments and T capped gradients with their curvatures; with intervals
-/// also one more gradient and the information matrix at one point. Each is a Gaussian mechanism with
-/// a public share of mu^2 fixed beforehand; public settings. Whatever else a run does follows from
-/// their answers.
+/// also one more gradient and the information matrix at one point, and of amounts and counts the
+/// second moments of the scores there. Each is a Gaussian mechanism with a public share of mu^2 fixed beforehand;
+/// public settings. Whatever else a run does follows from their answers.
 struct Whitened {
   static constexpr std::string_view name = "whitened";
   static constexpr std::string_view theorem = "docs/whitened.md";
@@ -26,6 +26,7 @@ struct Whitened {
   double iterations = 0;           ///< T
   double information_share = 0;    ///< of mu^2, for the information matrix; 0: it is not asked
   double block_share = 0;          ///< of the gradients' budget, for the gradient beside it
+  double score_share = 0;          ///< of mu^2, for second moments of scores; 0: they are not asked
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -38,6 +39,7 @@ struct Whitened {
     visit("iterations", self.iterations, Legal::count);
     visit("information_share", self.information_share, Legal::positive_or_absent);
     visit("block_share", self.block_share, Legal::positive_or_absent);
+    visit("score_share", self.score_share, Legal::positive_or_absent);
   }
 };
 
@@ -55,18 +57,24 @@ double moment_deviation_up(const Whitened& settings, const Neighbors& who, bool 
 double gradient_deviation_up(const Whitened& settings, const Neighbors& who, std::uint64_t t,
                              double clip, double error);
 /// Of a diagonal entry of the information matrix, whose rows v v^T have ||v|| <= clip; one off it
-/// has this over sqrt(2).
+/// has this over sqrt(2). Of several classes of each block of it: a row's v of all pairs of classes
+/// have sum ||v||^4 <= clip^4.
 double information_deviation_up(const Whitened& settings, const Neighbors& who, double clip,
                                 double error);
-/// ScoreLimits::information of the block and the information: B = 2 R^2/4 for a typical norm R =
-/// clip / kappa, so B / clip^2 = 1 / (2 kappa^2).
+/// Of a diagonal entry of the second moments of scores s = (score) z, ||s|| <= clip; one off it has
+/// this over sqrt(2).
+double score_deviation_up(const Whitened& settings, const Neighbors& who, double clip,
+                          double error);
+/// ScoreLimits::information of the information matrix, and of classes of the block: B / clip^2 for a
+/// typical norm R = clip / kappa. B = 2 R^2/4 of two classes, whose curvatures are at most 1/4, and
+/// of several, at least clip^2/4; B = R^2 max(1, 4 kappa^3) of amounts and counts.
 double information_limit(const Whitened& settings);
 /// Of a sum of curvatures, each from 0 to `curvature`.
 double curvature_deviation_up(const Whitened& settings, const Neighbors& who, double curvature,
                               double error);
 
-/// Numbers that are answered in a run: T (d + 1), and d (d + 1)/2 for each question for moments;
-/// with intervals d + d (d + 1)/2 more.
+/// Numbers of moments and gradients that are answered in a run of one output: T (d + 1), and
+/// d (d + 1)/2 for each question for moments, those of scores among them.
 double answered_numbers(const Whitened& settings, std::uint64_t features);
 
 Offer offer(std::type_identity<Whitened>, const Problem& problem, const Budget& budget,

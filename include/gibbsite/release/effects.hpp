@@ -16,9 +16,8 @@ namespace gibbsite {
 
 /// What a reader may conclude from the intervals of a table of effects.
 inline constexpr std::string_view interval_meaning =
-    "95 % intervals for the coefficients of the fit without noise, privacy noise and sampling "
-    "included. Measured on simulated tables they held 92 to 100 % of the effects on average, but a "
-    "few effects of a wide table far less often (docs/intervals.md).";
+    "95 % intervals include privacy noise and sampling. On simulated tables they held 92 to 100 % of "
+    "the effects on average, a few effects of a wide table far less often (docs/intervals.md).";
 
 /// One row of the table. Estimates are log-odds (two classes), log of a mean (counts), the label's
 /// own unit (amounts) or scores (several classes). Without intervals only `estimate` is known.

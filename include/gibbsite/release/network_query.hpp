@@ -3,6 +3,7 @@
 // nothing (docs/network.md).
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +31,15 @@ struct NetworkQuestion {
 /// quotes. Throws BadInput on another form, a column that the network lacks, or a level that a
 /// column does not have, listing what there is; of numbers the ends of bins.
 NetworkQuestion parse_question(const NetworkModel& model, const std::string& text);
+
+/// Columns of the question that no edges join to another column of it, among those and what they
+/// depend on: the network takes them for independent of the others, whatever the table says. None
+/// of a question about one column.
+std::vector<std::uint32_t> unjoined_columns(const Network& network,
+                                            const NetworkQuestion& question);
+/// About the standard deviation that privacy's noise gives the answer to a question about one column
+/// and no evidence, of counted tables; none of other questions.
+std::optional<double> question_noise(const NetworkModel& model, const NetworkQuestion& question);
 
 /// Largest table that elimination may make on its way.
 inline constexpr std::uint64_t most_query_cells = 100'000'000;

@@ -33,13 +33,18 @@ std::vector<double> predict_classes(const LinearModel& model, const Rows& x);
 /// The place of the largest of `probabilities`, the first of equals.
 std::size_t likeliest(std::span<const double> probabilities);
 
-/// Between which P(y = +1) lies at Intervals::level: the probabilities of the two ends of the
-/// score's interval.
-struct ProbabilityInterval {
+/// Ends of an interval of level Estimates::level: what the two ends of the score's interval say.
+struct PredictionInterval {
   double low = 0, high = 1;
 };
-/// One a row. Throws BadInput where the model has no intervals.
-std::vector<ProbabilityInterval> predict_intervals(const LinearModel& model, const Rows& x);
+/// One a row: of two classes of P(y = +1), of amounts and counts of the mean of the rows that are
+/// like it, in the label's unit and held in its public range. Throws BadInput where the model has no
+/// intervals.
+std::vector<PredictionInterval> predict_intervals(const LinearModel& model, const Rows& x);
+/// [n x K] Between which the probability of each of several classes lies at Intervals::level: from
+/// the interval of its log-odds against all others, linear in the coefficients about the estimates.
+/// Throws BadInput where the model has no intervals or is of no several classes.
+std::vector<PredictionInterval> predict_class_intervals(const LinearModel& model, const Rows& x);
 
 /// Rows whose predicted probability lies in one tenth of [0, 1].
 struct CalibrationBin {

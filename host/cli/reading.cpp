@@ -1,0 +1,253 @@
+#include "reading.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "gibbsite/core/text.hpp"
+#include "gibbsite/data/reshape.hpp"
+#include "ranks.hpp"
+
+namespace gibbsite::cli {
+namespace {
+
+template <class T>
+std::vector<T> gathered(const std::vector<T>& mine, Readers readers) {
+  return readers == Readers::this_process ? mine : ranks().gather(std::span<const T>(mine));
+}
+
+std::string count_line(const CellCounts& c) {
+  std::string out;
+  const auto add = [&out](std::uint64_t count, const char* what) {
+    if (count > 0) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count, what);
+  };
+  add(c.clamped, "clamped to the range");
+  add(c.missing, "missing");
+  add(c.other, "of another level");
+  add(c.invalid, "unreadable");
+  return out;
+}
+
+// Which of the classes, of two [-1, +1], a label of any rank is of.
+std::vector<bool> classes_there(const Dataset& data, Readers readers) {
+  const std::vector<bool> present = classes_present(data);
+  const std::vector<std::uint64_t> mine(present.begin(), present.end());
+  const std::vector<std::uint64_t> all = gathered<std::uint64_t>(mine, readers);
+  std::vector<bool> there(mine.size());
+  for (std::size_t k = 0; k < all.size(); ++k)
+    if (all[k] != 0) there[k % mine.size()] = true;
+  return there;
+}
+
+// A slip in the schema's classes goes unpunished: the table is fitted all the same.
+std::size_t warn_of_missing_class(const Dataset& data, Readers readers) {
+  const LabelKind kind = data.schema.label_kind;
+  if (kind != LabelKind::classes && kind != LabelKind::two_classes) return 0;
+  const std::vector<bool> there = classes_there(data, readers);
+  if (kind == LabelKind::classes) {
+    const std::vector<std::string>& classes = data.schema.classes;
+    const auto absent = std::ranges::find(there, false);
+    if (absent == there.end()) return 0;
+    fmt::print(stderr,
+               "gibbsite: warning: private: no label is of the class '{}' ({} of {} have none); is "
+               "`classes` what the schema should say?\n",
+               shown(classes[static_cast<std::size_t>(absent - there.begin())]),
+               std::ranges::count(there, false), classes.size());
+    return 1;
+  }
+  const bool positive = there[1];
+  if (there[0] && positive) return 0;
+  fmt::print(stderr,
+             "gibbsite: warning: private: {} label is of the positive class '{}'; is `positive` "
+             "what the schema should say?\n",
+             positive ? "every" : "no", shown(data.schema.positive));
+  return 1;
+}
+
+// "600 of 600"
+std::string of_rows(std::uint64_t count, std::uint64_t rows) {
+  return fmt::format("{} of {}", count, rows);
+}
+
+void warn(const std::string& what) {
+  if (is_first_rank()) fmt::print(stderr, "gibbsite: warning: private: {}\n", what);
+}
+
+// More than half of it: a unit, a spelling or a word for missing that the schema does not have.
+std::size_t warn_of_columns(const Dataset& data, const IngestCounts& counts, std::uint64_t rows) {
+  constexpr std::size_t most = 10;
+  std::size_t warnings = 0;
+  for (std::size_t j = 0; j < counts.columns.size(); ++j) {
+    const Column& column = data.schema.columns[j];
+    const CellCounts& c = counts.columns[j];
+    const auto mostly = [&](std::uint64_t count) { return 2 * count > rows; };
+    std::string what;
+    if (mostly(c.clamped)) {
+      what = fmt::format(
+          "{} cells are beyond the range [{:.6g}, {:.6g}] and count as its ends; are "
+          "they in another unit?",
+          of_rows(c.clamped, rows), column.lo, column.hi);
+    } else if (mostly(c.other)) {
+      what = fmt::format(
+          "{} cells are none of the levels and count as (other); does the table "
+          "spell them otherwise?",
+          of_rows(c.other, rows));
+    } else if (mostly(c.invalid)) {
+      what = fmt::format("{} cells cannot be read as the schema says; is it another column?",
+                         of_rows(c.invalid, rows));
+    } else if (mostly(c.missing)) {
+      what = fmt::format("{} cells are missing; is `missing` how the table writes that?",
+                         of_rows(c.missing, rows));
+    } else if (mostly(c.sum())) {
+      what = fmt::format("{} cells do not count as they are written: {}", of_rows(c.sum(), rows),
+                         count_line(c));
+    }
+    if (what.empty()) continue;
+    if (++warnings <= most) warn(fmt::format("column {}: {}", gibbsite::quoted(column.name), what));
+  }
+  if (warnings > most) warn(fmt::format("and {} more columns like these", warnings - most));
+  return warnings;
+}
+
+// A network has no level for a number that is missing: the middle bin would be made of them.
+std::size_t warn_of_middle_bins(const Dataset& data, const IngestCounts& counts,
+                                std::uint64_t rows) {
+  std::size_t warnings = 0;
+  for (std::size_t j = 0; j < counts.columns.size(); ++j) {
+    const Column& column = data.schema.columns[j];
+    const std::uint64_t none = counts.columns[j].missing + counts.columns[j].invalid;
+    if (column.type != ColumnType::number || none == 0) continue;
+    ++warnings;
+    warn(fmt::format(
+        "column {}: {} cells are missing or unreadable, and a network counts them in the bin that "
+        "holds the middle of the range, {:.6g}; make the column a category with a level for them",
+        gibbsite::quoted(column.name), of_rows(none, rows), (column.lo + column.hi) / 2));
+  }
+  return warnings;
+}
+
+// No label of neither class is right, so the first one is said.
+std::size_t warn_of_labels(const Dataset& data, const IngestCounts& counts, std::uint64_t rows,
+                           Readers readers) {
+  const Schema& schema = data.schema;
+  if (!data.labeled()) return 0;
+  std::size_t warnings = 0;
+  if (counts.unlisted_labels > 0) {
+    ++warnings;
+    warn(schema.label_kind == LabelKind::two_classes
+             ? fmt::format("{} labels are neither {} nor {} and count as {}; does the table spell "
+                           "them otherwise?",
+                           of_rows(counts.unlisted_labels, rows), gibbsite::quoted(schema.positive),
+                           gibbsite::quoted(schema.negative_name()),
+                           gibbsite::quoted(schema.negative_name()))
+             : fmt::format("{} labels are none of `classes` and count as the first one, {}",
+                           of_rows(counts.unlisted_labels, rows),
+                           gibbsite::quoted(schema.classes.front())));
+  }
+  if (2 * counts.clamped_labels > rows) {
+    ++warnings;
+    warn(
+        fmt::format("{} labels are beyond the range [{:.6g}, {:.6g}] and count as its ends; are "
+                    "they in another unit?",
+                    of_rows(counts.clamped_labels, rows), schema.label_lo, schema.label_hi));
+  }
+  return warnings + warn_of_missing_class(data, readers);
+}
+
+}  // namespace
+
+IngestCounts counts_of(const Dataset& data, Readers readers) {
+  if (readers == Readers::this_process || ranks().size() == 1) return data.counts;
+  IngestCounts out = data.counts;
+  const std::vector<std::uint64_t*> numbers = out.numbers();
+  std::vector<std::uint64_t> mine;
+  for (const std::uint64_t* const n : numbers) mine.push_back(*n);
+  const std::vector<std::uint64_t> all = ranks().gather(std::span<const std::uint64_t>(mine));
+  for (std::uint64_t* const n : numbers) *n = 0;
+  for (std::size_t k = 0; k < all.size(); ++k) *numbers[k % numbers.size()] += all[k];
+  return out;
+}
+
+std::string ingest_report(const Dataset& data, const IngestCounts& counts, bool verbose,
+                          Readers readers) {
+  constexpr std::size_t most = 10;
+  // How rows lie, of the first rank that has some.
+  std::vector<double> layout{data.rows() > 0 ? data.bytes_per_row() : 0,
+                             data.mapped != nullptr ? 1.0 : 0.0,
+                             data.view().is_sparse() ? 1.0 : 0.0};
+  const std::vector<double> all = gathered<double>(layout, readers);
+  for (std::size_t at = 0; at < all.size(); at += layout.size()) {
+    if (all[at] == 0) continue;
+    std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(at), layout.size(), layout.begin());
+    break;
+  }
+  std::string out = fmt::format(
+      "private, for the curator only, do not publish: {} cells clamped to their range, {} missing, "
+      "{} of another level, {} unreadable; {} labels {}; {} rows scaled down; {:.0f} bytes a row "
+      "{} ({})\n",
+      counts.clamped_cells, counts.missing_cells, counts.other_cells, counts.invalid_cells,
+      counts.invalid_labels,
+      data.schema.label_kind == LabelKind::two_classes
+          ? fmt::format("unreadable, {} of neither class", counts.unlisted_labels)
+      : data.schema.label_kind == LabelKind::classes
+          ? fmt::format("unreadable, {} of no listed class", counts.unlisted_labels)
+          : fmt::format("unreadable, {} clamped to their range", counts.clamped_labels),
+      counts.clipped_rows, layout[0], layout[1] != 0 ? "on disk" : "in memory",
+      layout[2] != 0 ? "entries that are not zero" : "dense");
+  if (!verbose) return out;
+  std::vector<std::size_t> changed;
+  for (std::size_t j = 0; j < counts.columns.size(); ++j)
+    if (counts.columns[j].sum() > 0) changed.push_back(j);
+  std::ranges::stable_sort(changed, std::greater{},
+                           [&](std::size_t j) { return counts.columns[j].sum(); });
+  for (std::size_t i = 0; i < std::min(most, changed.size()); ++i) {
+    out += fmt::format("private:   {}: {}\n", shown(data.schema.columns[changed[i]].name),
+                       count_line(counts.columns[changed[i]]));
+  }
+  if (changed.size() > most)
+    out += fmt::format("private:   and {} columns with fewer\n", changed.size() - most);
+  return out;
+}
+
+std::size_t warn_of_reading(const Dataset& data, const IngestCounts& counts, std::uint64_t rows,
+                            Readers readers) {
+  if (rows == 0) return 0;
+  const std::size_t columns = warn_of_columns(data, counts, rows);
+  return columns + warn_of_labels(data, counts, rows, readers);
+}
+
+namespace {
+
+void tell(const Dataset& data, std::uint64_t rows, Readers readers) {
+  const IngestCounts counts = counts_of(data, readers);
+  static_cast<void>(warn_of_reading(data, counts, rows, readers));
+  const bool changed = counts.clamped_cells + counts.other_cells + counts.invalid_cells +
+                           counts.invalid_labels + counts.unlisted_labels + counts.clamped_labels >
+                       0;
+  const std::string report = ingest_report(data, counts, false, readers);
+  if (changed && is_first_rank()) fmt::print(stderr, "{}", report);
+}
+
+}  // namespace
+
+void tell_reading(const Dataset& data) { tell(data, data.rows(), Readers::this_process); }
+
+void tell_reading_of_ranks(const Dataset& data, std::uint64_t rows) {
+  tell(data, rows, Readers::all_ranks);
+}
+
+std::size_t warn_of_network_reading(const Dataset& data) {
+  return warn_of_middle_bins(data, data.counts, data.rows());
+}
+
+std::string checked_words(std::size_t warnings) {
+  return fmt::format(
+      "\nChecked: nothing was released, spent or written. {}\n",
+      warnings == 0 ? "The table reads as the schema says; leave out --check to fit."
+                    : "Look at the warnings first: what is spent on a table that reads otherwise "
+                      "than it should does not come back.");
+}
+
+}  // namespace gibbsite::cli

@@ -1,0 +1,39 @@
+#pragma once
+// What reading changed in a table, and what looks wrong with it: for the curator alone.
+#include <cstdint>
+#include <string>
+
+#include "gibbsite/data/dataset.hpp"
+
+namespace gibbsite::cli {
+
+/// Whose rows are meant: those of `all_ranks` need a call of every rank.
+enum class Readers { this_process, all_ranks };
+
+IngestCounts counts_of(const Dataset& data, Readers readers);
+
+/// The counts in a line, and column by column where `verbose`. Every line is private.
+std::string ingest_report(const Dataset& data, const IngestCounts& counts, bool verbose,
+                          Readers readers);
+
+/// Warnings on stderr, each private: a column most of whose cells were clamped, are of no listed
+/// level, missing or unreadable; labels of neither class, or beyond their range; a class that no
+/// label is of. Nothing is stopped: a refusal would tell about a row. `rows` of all readers.
+/// Returns how many there are.
+std::size_t warn_of_reading(const Dataset& data, const IngestCounts& counts, std::uint64_t rows,
+                            Readers readers);
+
+/// More of them about a table that a network is fitted to, or held against: numbers that are missing
+/// count in a middle bin. Returns how many there are.
+std::size_t warn_of_network_reading(const Dataset& data);
+
+/// For commands whose standard output is for something else: the warnings, and the counts' line if
+/// a cell or a label did not count as it is written.
+void tell_reading(const Dataset& data);
+/// The same of rows that all ranks hold, `rows` of them.
+void tell_reading_of_ranks(const Dataset& data, std::uint64_t rows);
+
+/// The last lines of a check (fit --check), which released, spent and wrote nothing.
+std::string checked_words(std::size_t warnings);
+
+}  // namespace gibbsite::cli

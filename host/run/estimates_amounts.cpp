@@ -1,0 +1,308 @@
+// Estimates of amounts and counts from noisy answers (docs/intervals.md, "Amounts and counts"): the
+// root of the block's held score in one step, and a sandwich covariance with the error of the
+// answered information.
+#include "run/estimates_amounts.hpp"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <utility>
+#include <vector>
+
+#include "gibbsite/core/error.hpp"
+#include "run/estimates_parts.hpp"
+
+namespace gibbsite {
+namespace amounts {  // names of its own in a room that is compiled as one
+namespace {
+
+using Eigen::ArrayXd;
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+// Public constants (docs/intervals.md). None has to do with privacy.
+constexpr double of_two_classes = 2.5;     // deviation of the prior that feature_parts has
+constexpr double effect_correction = 0.5;  // delta of a number or a level
+constexpr double axis_correction = 0.5;    // delta of an axis of the metric, times its lambda
+constexpr double rare_share = 0.1;         // of a level whose rows count as alike
+constexpr double least_part = 0.005;       // of a matrix, as a part of its public model
+constexpr double least_curvature = 1e-3;   // mean curvature of a row
+constexpr double bend = 0.15;              // relative error of the slope between center and root
+constexpr int steps = 6;
+
+MatrixXd symmetric(const MatrixXd& M) { return 0.5 * (M + M.transpose()); }
+double normal_density(double z) { return std::exp(-0.5 * z * z) / std::sqrt(2 * std::numbers::pi); }
+double normal_beyond(double z) { return 0.5 * std::erfc(z / std::numbers::sqrt2); }
+
+double kept(double mean_square, double noise) {
+  return mean_square > noise ? 1 - noise / mean_square : 0;
+}
+
+// Normal errors of that deviation, held at a cap: how many are free, and their mean square.
+struct NormalErrors {
+  double deviation = 1;
+  [[nodiscard]] double free(double cap) const { return 1 - 2 * normal_beyond(cap / deviation); }
+  [[nodiscard]] double mean_square(double cap) const {
+    const double t = cap / deviation, beyond = 2 * normal_beyond(t);
+    return deviation * deviation * (1 - beyond - 2 * t * normal_density(t)) + cap * cap * beyond;
+  }
+};
+// The errors whose mean square, held at that cap, is what it is.
+NormalErrors errors_of(double mean_square, double cap) {
+  double low = 1e-4, high = 100;
+  for (int halving = 0; halving < 60; ++halving) {
+    const double middle = std::sqrt(low * high);
+    (NormalErrors{middle}.mean_square(cap) < mean_square ? low : high) = middle;
+  }
+  return {low};
+}
+
+// What the schema, the metric and the limits say of the rows of a rare level, as if all were alike:
+// a row's weight in the information, and what the two matrices are along its direction, in units of
+// their scale.
+struct RareLevel {
+  VectorXd direction;
+  double share = 0, weight = 1, information = 1, scores = 1;
+};
+std::vector<RareLevel> rare_levels(const AnsweredScores& answers, const FeatureParts& features,
+                                   double mean_square, bool of_counts) {
+  std::vector<RareLevel> out;
+  const double squares = answers.lambda.sum();
+  const double cap = std::min(1.0, answers.clip / std::sqrt(squares));
+  const NormalErrors errors = errors_of(std::min(mean_square, 0.98 * cap * cap), cap);
+  for (const LevelPart& level : features.levels) {
+    if (!(level.share < rare_share)) continue;
+    RareLevel rare;
+    rare.direction = features.directions.row(level.direction);
+    rare.share = level.share;
+    const double across = level.across * level.across, s = level.share;
+    const double square = std::max(squares - 1, 0.0) + across;
+    const double own_cap = std::min(1.0, answers.clip / std::sqrt(square));
+    rare.weight = std::min(1.0, answers.information_bound / square);
+    // The mean count of the level over that of all.
+    const double ratio =
+        of_counts ? std::clamp(std::exp(level.across * rare.direction.dot(answers.points.back())),
+                               0.2, 5.0)
+                  : 1.0;
+    const NormalErrors own{errors.deviation * std::sqrt(ratio)};
+    const double others = across * s * s / (1 - s);
+    rare.information =
+        s * across * ratio * rare.weight * own.free(own_cap) / errors.free(cap) + others;
+    rare.scores = s * across * own.mean_square(own_cap) / errors.mean_square(cap) + others;
+    out.push_back(std::move(rare));
+  }
+  return out;
+}
+
+// An answered matrix, A = scale B + scale sum_j delta_j u_j u_j^T + rest with a public model B: the
+// scale by least squares, delta_j by their prior, the rest shrunk element by element by its own
+// size. Along a rare level B is what the level says, and delta half of that.
+class Smoothed {
+ public:
+  Smoothed(const AnsweredMoments& answer, MatrixXd model, const FeatureParts& features,
+           const VectorXd& lambda, const std::vector<RareLevel>& rare, double RareLevel::*along,
+           double least, double most)
+      : deviation_(answer.deviation), u_(features.directions) {
+    const Index k = lambda.size(), effects = u_.rows() - k;
+    VectorXd own(u_.rows());
+    own << VectorXd::Constant(effects, effect_correction), axis_correction * lambda;
+    MatrixXd spanned(k, static_cast<Index>(rare.size()));
+    std::size_t next = 0;
+    for (const LevelPart& level : features.levels) {
+      if (next == rare.size() || u_.row(level.direction).transpose() != rare[next].direction)
+        continue;
+      const VectorXd& u = rare[next].direction;
+      model += (rare[next].*along - u.dot(model * u)) * u * u.transpose();
+      own[level.direction] = effect_correction * rare[next].*along;
+      spanned.col(static_cast<Index>(next++)) = u;
+    }
+    if (!rare.empty()) {  // what axes say of these levels is said by the levels
+      const Eigen::ColPivHouseholderQR<MatrixXd> qr(spanned);
+      const MatrixXd Q = qr.householderQ() * MatrixXd::Identity(k, qr.rank());
+      u_.bottomRows(k) -= (u_.bottomRows(k) * Q * Q.transpose()).eval();
+    }
+    scale_ = std::clamp(answer.sum.cwiseProduct(model).sum() / model.squaredNorm(), least, most);
+    MatrixXd rest = answer.sum - scale_ * model;
+    const double s2 = deviation_ * deviation_;
+    spread_ =
+        inverse_of_symmetric(MatrixXd((u_ * u_.transpose()).cwiseAbs2() * (scale_ * scale_ / s2)) +
+                             MatrixXd(own.cwiseAbs2().cwiseInverse().asDiagonal()));
+    const VectorXd seen = (u_ * rest).cwiseProduct(u_).rowwise().sum() * (scale_ / s2);
+    const VectorXd delta = spread_ * seen;
+    const MatrixXd correction = scale_ * u_.transpose() * delta.asDiagonal() * u_;
+    matrix = scale_ * model + correction;
+    rest -= correction;
+    const VectorXd diagonal = rest.diagonal();
+    diagonal_kept_ = kept(diagonal.squaredNorm() / static_cast<double>(k), s2);
+    if (k > 1) {
+      const double beside = rest.squaredNorm() - diagonal.squaredNorm();
+      beside_kept_ = kept(beside / static_cast<double>(k * (k - 1)), 0.5 * s2);
+    }
+    matrix += beside_kept_ * rest;
+    matrix.diagonal() += (diagonal_kept_ - beside_kept_) * diagonal;
+    // No direction has less than a part of the scale.
+    const ArrayXd root = lambda.array().sqrt();
+    const Eigen::SelfAdjointEigenSolver<MatrixXd> e(symmetric(
+        root.inverse().matrix().asDiagonal() * matrix * root.inverse().matrix().asDiagonal()));
+    const MatrixXd V = root.matrix().asDiagonal() * e.eigenvectors();
+    matrix = V * e.eigenvalues().cwiseMax(least_part * scale_).asDiagonal() * V.transpose();
+  }
+
+  // Covariance of (error of the matrix) v, where E v v^T = `vv`.
+  [[nodiscard]] MatrixXd error(const MatrixXd& vv) const {
+    const double s2 = deviation_ * deviation_;
+    const VectorXd q = vv.diagonal();
+    MatrixXd out = vv;
+    out.diagonal() += VectorXd::Constant(q.size(), q.sum()) - 2 * q;
+    out *= 0.5 * beside_kept_ * s2;
+    out.diagonal() += diagonal_kept_ * s2 * q;
+    const MatrixXd between = spread_.cwiseProduct(u_ * vv * u_.transpose());
+    return out + scale_ * scale_ * (u_.transpose() * between * u_);
+  }
+
+  MatrixXd matrix;  // [k x k], positive definite
+
+ private:
+  double deviation_;
+  MatrixXd u_;       // [J x k]
+  MatrixXd spread_;  // posterior covariance of delta
+  double scale_ = 0, diagonal_kept_ = 0, beside_kept_ = 0;
+};
+
+// E e^(z . omega) z z^T of normal rows z over E e^(z . omega): that of rows moved by S omega.
+MatrixXd of_log_means(const VectorXd& lambda, const VectorXd& mean, const VectorXd& omega) {
+  const MatrixXd covariance = MatrixXd(lambda.asDiagonal()) - mean * mean.transpose();
+  const VectorXd moved = mean + covariance * omega;
+  return covariance + moved * moved.transpose();
+}
+
+struct Posterior {
+  VectorXd mean;
+  MatrixXd covariance;
+};
+
+// R of the slope of the scores, H = R A_2 R, whose rows have no weights: R^2 is, of all rows, a
+// normal row's squared norm over what the limit leaves of it, and along a rare level one over the
+// weight of its rows.
+MatrixXd without_weights(const AnsweredScores& answers, const std::vector<RareLevel>& rare) {
+  const double mean = answers.lambda.sum(), deviation = std::sqrt(2.0) * answers.lambda.norm();
+  const double t = (answers.information_bound - mean) / deviation;
+  const double left = mean - deviation * (normal_density(t) - t * normal_beyond(t));
+  const Index k = answers.lambda.size();
+  MatrixXd squared = std::clamp(mean / left, 1.0, 2.0) * MatrixXd::Identity(k, k);
+  for (const RareLevel& level : rare)
+    squared +=
+        (1 / level.weight - 1) * (1 - level.share) * level.direction * level.direction.transpose();
+  return Eigen::SelfAdjointEigenSolver<MatrixXd>(squared).operatorSqrt();
+}
+
+// sum of v_t (H omega_t - G_t) = H omega + noise, of covariance sigma^2 + J + (error of H)(center -
+// omega): the end of the path and the block, weighted by their precision.
+Posterior solve(const AnsweredScores& answers, const Smoothed& information,
+                const std::vector<RareLevel>& rare, const MatrixXd& J, const MatrixXd& prior,
+                bool of_counts) {
+  const Index k = answers.lambda.size();
+  const MatrixXd R = without_weights(answers, rare);
+  const MatrixXd H = symmetric(R * information.matrix * R);
+  const std::size_t last = answers.points.size() - 1;
+  VectorXd center = VectorXd::Zero(k), gradient = center;
+  double weight = 0;
+  for (std::size_t t = last - last / 4; t <= last; ++t) {
+    const double w = 1 / answers.variances[t];
+    center += w * answers.points[t];
+    gradient += w * answers.gradients[t];
+    weight += w;
+  }
+  center /= weight;
+  gradient /= weight;
+  const VectorXd U = H * center - gradient;
+  MatrixXd path_prior = prior;
+  path_prior.diagonal() += (answers.prior_scale * answers.prior).cwiseInverse();
+  MatrixXd known = J;
+  known.diagonal().array() += 1 / weight;
+  Posterior out{center, {}};
+  MatrixXd noise = known;
+  for (int step = 0; step < steps; ++step) {
+    const MatrixXd S = inverse_of_symmetric(symmetric(noise));
+    out.covariance = inverse_of_symmetric(symmetric(H * S * H) + prior);
+    out.mean = out.covariance * (H * (S * U));
+    const VectorXd away = center - out.mean;
+    const MatrixXd narrow =
+        inverse_of_symmetric(inverse_of_symmetric(out.covariance) - prior + path_prior);
+    const MatrixXd vv = away * away.transpose() + narrow;
+    // A count's curvature is its mean, which changes by half of the predictor's change on the way.
+    const double turn = vv.diagonal().dot(answers.lambda) / 4;
+    const double slope = of_counts ? std::max(bend * bend, turn) : bend * bend;
+    noise = known + R * information.error(R * vv * R) * R + slope * (H * vv * H);
+  }
+  return out;
+}
+
+bool all_finite(const std::vector<double>& values) {
+  return std::ranges::all_of(values, [](double value) { return std::isfinite(value); });
+}
+
+std::vector<double> values_of(const VectorXd& v) { return {v.begin(), v.end()}; }
+
+std::optional<Estimates> posterior_of(const AnsweredScores& answers, const AnsweredMoments& scores,
+                                      const Schema& schema) {
+  const FeatureParts features = feature_parts(answers, schema);
+  const Index k = answers.metric.cols();
+  if (scores.sum.rows() != k || scores.sum.cols() != k)
+    throw BadInput("answers: scores must be [k x k]; give all answers of one run with its schema");
+  if (!features.usable || !scores.sum.allFinite() || !(scores.deviation > 0)) return {};
+  if (!(answers.clip > 0 && answers.information_bound > 0)) return {};
+
+  const double n = answers.rows, clip2 = answers.clip * answers.clip;
+  const VectorXd& lambda = answers.lambda;
+  const bool of_counts = schema.label_kind == LabelKind::count;
+  const MatrixXd model = of_counts ? of_log_means(lambda, features.row_mean, answers.points.back())
+                                   : MatrixXd(lambda.asDiagonal());
+  const double most = n * clip2 / lambda.sum();
+  const double mean_square = std::clamp(scores.sum.trace() / lambda.sum(), 1e-6 * most, most) / n;
+  const std::vector<RareLevel> rare = rare_levels(answers, features, mean_square, of_counts);
+  const Smoothed information({answers.information, answers.information_deviation}, model, features,
+                             lambda, rare, &RareLevel::information, least_curvature * n, n);
+  const Smoothed variance(scores, model, features, lambda, rare, &RareLevel::scores, 1e-6 * most,
+                          most);
+  // A prior as wide as the range of amounts allows: its half is `range` tolerances.
+  const double range = (schema.label_hi - schema.label_lo) / (2 * schema.label_unit());
+  const double deviation = of_counts ? of_two_classes : std::max(of_two_classes, range / 2);
+  const VectorXd precision = features.precision * std::pow(of_two_classes / deviation, 2);
+  const MatrixXd prior = features.metric.transpose() * precision.asDiagonal() * features.metric;
+  const Posterior found = solve(answers, information, rare, variance.matrix, prior, of_counts);
+  if (!found.mean.allFinite() || !found.covariance.allFinite()) return {};
+
+  Estimates out;
+  const MatrixXd& P = answers.metric;
+  out.weights = {1};
+  out.means = {values_of(P * found.mean)};
+  const MatrixXd covariance = P * found.covariance * P.transpose();
+  for (Index a = 0; a < covariance.rows(); ++a) {
+    for (Index b = 0; b <= a; ++b) {
+      const double value = 0.5 * (covariance(a, b) + covariance(b, a));
+      out.covariance.push_back(rounded_estimate(a == b ? std::max(value, 0.0) : value));
+    }
+  }
+  out.prior_deviation = values_of(precision.cwiseSqrt().cwiseInverse());
+  if (schema.intercept) out.prior_deviation.back() = std::numeric_limits<double>::infinity();
+  out.feature_means = answers.means.empty() ? values_of(features.means) : answers.means;
+  if (schema.intercept) out.feature_means.back() = 1;
+  out.feature_deviations = values_of(features.deviations);
+  if (!all_finite(out.means[0]) || !all_finite(out.covariance) || !all_finite(out.feature_means))
+    return {};
+  return out;
+}
+
+}  // namespace
+}  // namespace amounts
+
+std::optional<Estimates> estimate_amounts(const AnsweredScores& answers,
+                                          const AnsweredMoments& scores, const Schema& schema) {
+  return amounts::posterior_of(answers, scores, schema);
+}
+
+}  // namespace gibbsite

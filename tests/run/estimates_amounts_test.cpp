@@ -1,0 +1,215 @@
+// Estimates of amounts and counts from answers: those of a table by their definition, of answers
+// that say little, and of such that are none.
+#include "run/estimates_amounts.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "gibbsite/core/error.hpp"
+
+namespace gibbsite {
+namespace estimates_amounts_test {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+Schema schema_of(std::size_t numbers, bool counts) {
+  Schema out;
+  out.label = "y";
+  out.label_kind = counts ? LabelKind::count : LabelKind::amount;
+  out.label_lo = 0;
+  out.label_hi = 10;
+  out.tolerance = 1;
+  out.intercept = true;
+  for (std::size_t j = 0; j < numbers; ++j)
+    out.columns.push_back({.name = "x" + std::to_string(j), .type = ColumnType::number});
+  return out;
+}
+
+// 20,000 rows of two numbers and the constant, and labels of a known model.
+struct Table {
+  MatrixXd x;  // [n x 3]
+  VectorXd y, truth{{1.5, -0.8, 0.2}};
+  Schema schema;
+
+  explicit Table(bool counts) : x(20000, 3), y(20000), schema(schema_of(2, counts)) {
+    std::mt19937_64 bits(5);
+    std::normal_distribution<double> normal;
+    if (counts) truth << 1, -0.7, 0.4;
+    for (Index i = 0; i < x.rows(); ++i) {
+      for (Index j = 0; j < 2; ++j) x(i, j) = std::clamp(0.5 + 0.15 * normal(bits), 0.0, 1.0);
+      x(i, 2) = 1;
+      const double z = x.row(i).dot(truth);
+      if (counts) {
+        std::poisson_distribution<int> poisson(std::exp(z));  // 10/10 e^z
+        y[i] = std::min(poisson(bits), 10) / 10.0;
+      } else {
+        y[i] = z + 0.7 * normal(bits);
+      }
+    }
+  }
+
+  // Score, curvature: held at `cap`.
+  [[nodiscard]] std::pair<double, double> slope(double z, double label, double cap) const {
+    const bool counts = schema.label_kind == LabelKind::count;
+    const double mean = counts ? std::exp(z) / 10 : z, r = mean - label;
+    return {std::clamp(r, -cap, cap), std::fabs(r) < cap ? counts ? mean : 1.0 : 0.0};
+  }
+
+  struct Answers {
+    AnsweredScores of_gradients;
+    AnsweredMoments scores;
+  };
+  // Exact sums where `omega` is, in a metric that makes second moments about one, with the noise
+  // that they are said to have.
+  [[nodiscard]] Answers answers(const VectorXd& at, double cap) const {
+    const auto n = static_cast<double>(x.rows());
+    Answers out;
+    AnsweredScores& a = out.of_gradients;
+    const MatrixXd second = x.transpose() * x / n;
+    const Eigen::SelfAdjointEigenSolver<MatrixXd> e(second);
+    a.metric = e.eigenvectors() * e.eigenvalues().cwiseSqrt().cwiseInverse().asDiagonal();
+    a.lambda = VectorXd::Ones(3);
+    a.rows = n;
+    a.clip = 2;
+    a.information_bound = 1e6;
+    a.prior = VectorXd::Ones(3);
+    a.prior_scale = 10;
+    const VectorXd omega = a.metric.inverse() * at;
+    VectorXd gradient = VectorXd::Zero(3);
+    a.information = out.scores.sum = MatrixXd::Zero(3, 3);
+    for (Index i = 0; i < x.rows(); ++i) {
+      const VectorXd z = a.metric.transpose() * x.row(i).transpose();
+      const auto [score, curvature] = slope(z.dot(omega), y[i], cap);
+      gradient += score * z;
+      a.information += curvature * z * z.transpose();
+      out.scores.sum += score * score * z * z.transpose();
+    }
+    a.points = {omega};
+    a.gradients = {gradient};
+    a.variances = {1e-6};
+    a.information_deviation = out.scores.deviation = 1e-3;
+    return out;
+  }
+};
+
+// Without noise an estimate is the root of the held score, and its deviation the sandwich's: of
+// amounts and of counts, whatever the cap is.
+TEST(EstimatesOfAmounts, WithoutNoiseHaveTheSamplesDeviation) {
+  for (const bool counts : {false, true}) {
+    const Table table(counts);
+    for (const double cap : {0.4, 5.0}) {
+      VectorXd root = table.truth;
+      MatrixXd sandwich;
+      for (int step = 0; step < 20; ++step) {
+        VectorXd g = VectorXd::Zero(3);
+        MatrixXd H = MatrixXd::Zero(3, 3), J = H;
+        for (Index i = 0; i < table.x.rows(); ++i) {
+          const VectorXd x = table.x.row(i);
+          const auto [score, curvature] = table.slope(x.dot(root), table.y[i], cap);
+          g += score * x;
+          H += curvature * x * x.transpose();
+          J += score * score * x * x.transpose();
+        }
+        root -= H.inverse() * g;
+        sandwich = H.inverse() * J * H.inverse();
+      }
+      const auto a = table.answers(root + VectorXd{{0.03, -0.02, 0.01}}, cap);
+      const auto found = estimate_amounts(a.of_gradients, a.scores, table.schema);
+      ASSERT_TRUE(found);
+      for (std::size_t j = 0; j < 2; ++j) {
+        const auto at = static_cast<Index>(j);
+        const EffectEstimate effect = feature_effect(*found, table.schema, j);
+        const double sd = std::sqrt(sandwich(at, at));
+        EXPECT_NEAR(effect.estimate, root[at], 0.15 * sd) << counts << cap;
+        EXPECT_NEAR(effect.standard_error, sd, 0.05 * sd) << counts << cap;
+        EXPECT_NEAR(effect.estimate, table.truth[at], 4 * sd) << counts << cap;
+        EXPECT_FALSE(effect.hidden);
+      }
+    }
+  }
+}
+
+// The scores' second moments are the sample's part: four times as much of them is twice the error.
+TEST(EstimatesOfAmounts, TheirErrorFollowsTheScores) {
+  const Table table(false);
+  auto a = table.answers(table.truth, 0.5);
+  const auto once = estimate_amounts(a.of_gradients, a.scores, table.schema);
+  a.scores.sum *= 4;
+  const auto twice = estimate_amounts(a.of_gradients, a.scores, table.schema);
+  ASSERT_TRUE(once && twice);
+  const double ratio = feature_effect(*twice, table.schema, 0).standard_error /
+                       feature_effect(*once, table.schema, 0).standard_error;
+  EXPECT_NEAR(ratio, 2, 0.02);
+}
+
+// The further the point is from the root, the more an error of the information tells.
+TEST(EstimatesOfAmounts, HoldTheErrorOfTheInformation) {
+  const Table table(false);
+  auto exact = table.answers(table.truth + VectorXd{{0.6, 0, 0}}, 5).of_gradients;
+  const auto scores = table.answers(table.truth, 5).scores;
+  auto noisy = exact;
+  noisy.information_deviation = 2000;  // a tenth of what it is
+  const auto sure = estimate_amounts(exact, scores, table.schema),
+             less = estimate_amounts(noisy, scores, table.schema);
+  ASSERT_TRUE(sure && less);
+  EXPECT_GT(feature_effect(*less, table.schema, 0).standard_error,
+            1.2 * feature_effect(*sure, table.schema, 0).standard_error);
+}
+
+// Answers that are all noise leave what the prior says, whatever they are.
+TEST(EstimatesOfAmounts, OfNoiseAreThePriors) {
+  for (const bool counts : {false, true}) {
+    const Table table(counts);
+    for (const double size : {0.0, 1.0, -1.0}) {
+      auto a = table.answers(table.truth, 1);
+      a.of_gradients.variances = {1e16};
+      for (auto [sum, deviation] :
+           {std::pair{&a.of_gradients.information, &a.of_gradients.information_deviation},
+            std::pair{&a.scores.sum, &a.scores.deviation}}) {
+        *deviation = 1e10;
+        *sum = size * *deviation * MatrixXd::Identity(3, 3);
+      }
+      const auto found = estimate_amounts(a.of_gradients, a.scores, table.schema);
+      ASSERT_TRUE(found);
+      for (std::size_t j = 0; j < 2; ++j) {
+        const EffectEstimate effect = feature_effect(*found, table.schema, j);
+        EXPECT_TRUE(effect.hidden) << counts << size;
+        EXPECT_TRUE(effect.lower <= effect.estimate && effect.estimate <= effect.upper);
+      }
+    }
+  }
+}
+
+TEST(EstimatesOfAmounts, AreNoneWhereAnAnswerIsNoNumber) {
+  const Table table(false);
+  const auto good = table.answers(table.truth, 1);
+  for (const double bad :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    auto a = good;
+    a.scores.sum(1, 0) = bad;
+    EXPECT_FALSE(estimate_amounts(a.of_gradients, a.scores, table.schema));
+    a = good;
+    a.of_gradients.gradients[0][1] = bad;
+    EXPECT_FALSE(estimate_amounts(a.of_gradients, a.scores, table.schema));
+    a = good;
+    a.scores.deviation = -bad;
+    EXPECT_FALSE(estimate_amounts(a.of_gradients, a.scores, table.schema));
+  }
+  auto a = good;
+  a.scores.sum.resize(2, 2);
+  EXPECT_THAT([&] { static_cast<void>(estimate_amounts(a.of_gradients, a.scores, table.schema)); },
+              ::testing::ThrowsMessage<BadInput>(::testing::HasSubstr("scores must be [k x k]")));
+}
+
+}  // namespace estimates_amounts_test
+}  // namespace gibbsite
