@@ -98,7 +98,7 @@ TEST(Estimates, HideWhatLeavesHalfOfThePriorsVariance) {
 TEST(Estimates, ReachFurtherWhereRowsSaturateAndNotBeyondThePrior) {
   Estimates e = estimates();
   e.further_above = {0, 0, 0, 0, 0};
-  e.further_below = {0.3, 0, 0, 5, 0};
+  e.further_below = {0.3, 0, 0, 6, 0};
   const EffectEstimate age = e.combination(std::vector<double>{1, 0, 0, 0, 0});
   const double half = quantile_95 * 0.4;
   EXPECT_NEAR(age.upper, 2 + half, 1e-14);
