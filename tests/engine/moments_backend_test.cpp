@@ -1358,12 +1358,21 @@ TEST_F(Whitened, RefuseWhatHasNoMeaning) {
         engine->capped_loss(m.view(), {.clip = 1})->information(theta, {out.data(), 3, 3});
       },
       testing::ThrowsMessage<BadInput>(testing::HasSubstr("limited")));
-  const auto amounts = load(p.view(), p.y, 2, loss_named("huber"));
-  EXPECT_THAT(
-      [&] {
-        amounts->capped_loss(m.view(), {1, 0.5})->information(theta, {out.data(), 3, 3});
-      },
-      testing::ThrowsMessage<BadInput>(testing::HasSubstr("logistic alone")));
+  if (any_loss_) {
+    const std::vector<float> labels(10, 0.0F);
+    const auto classes = load(p.view(), labels, 2, loss_named("softmax-3"));
+    const std::vector<double> of_classes(9);
+    EXPECT_THAT(
+        [&] {
+          classes->capped_loss(m.view(), {1, 0.5})->information(of_classes, {out.data(), 3, 3});
+        },
+        testing::ThrowsMessage<BadInput>(testing::HasSubstr("one output")));
+    EXPECT_THAT(
+        [&] {
+          classes->capped_loss(m.view(), {1, 0.5})->score_moments(of_classes, {out.data(), 3, 3});
+        },
+        testing::ThrowsMessage<BadInput>(testing::HasSubstr("several outputs")));
+  }
   m.p[4] = infinity;
   refuses(m, 1, "P: a number is not finite");
 }
