@@ -136,7 +136,7 @@ std::string effects_report(const LinearModel& model, const CoefficientView& view
   out += fmt::format(
       "A number: from the low end of its range to the high end. A level: against the mean of its "
       "column's levels.\n{}\n",
-      interval_meaning);
+      interval_meaning_of(model.schema.label_kind));
   if (order.size() < effects.effects.size() && !view.file.empty())
     out += fmt::format("All {}: gibbsite coefficients {} --all\n", count, view.file);
   return out;
