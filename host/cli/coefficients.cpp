@@ -172,7 +172,7 @@ std::string effects_report(const LinearModel& model, const CoefficientView& view
         "{} of {} effects are hidden by noise: the table may hold them, the release cannot tell. ",
         hidden, count);
   }
-  out += wrapped(notes + std::string(interval_meaning));
+  out += wrapped(notes + std::string(interval_meaning_of(model.schema.label_kind)));
   if (order.size() < effects.effects.size() && !view.file.empty())
     out += fmt::format("All {}: gibbsite coefficients {} --all\n", count, view.file);
   return out;

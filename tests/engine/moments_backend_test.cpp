@@ -1520,6 +1520,16 @@ TEST_F(Whitened, RefuseWhatHasNoMeaning) {
         amounts->capped_loss(m.view(), {1, 0.5})->information(theta, {out.data(), 3, 3});
       },
       testing::ThrowsMessage<BadInput>(testing::HasSubstr("ask it of logistic or softmax")));
+  if (any_loss_) {
+    const std::vector<float> labels(10, 0.0F);
+    const auto classes = load(p.view(), labels, 2, loss_named("softmax-3"));
+    const std::vector<double> of_classes(9);
+    EXPECT_THAT(
+        [&] {
+          classes->capped_loss(m.view(), {1, 0.5})->score_moments(of_classes, {out.data(), 3, 3});
+        },
+        testing::ThrowsMessage<BadInput>(testing::HasSubstr("several outputs")));
+  }
   m.p[4] = infinity;
   refuses(m, 1, "P: a number is not finite");
 }
