@@ -79,7 +79,9 @@ std::string what_effects_are(const LinearModel& model, const EffectTable& table)
   const Schema& schema = model.schema;
   switch (schema.label_kind) {
     case LabelKind::amount:
-      return fmt::format("Effects on {}, in its own unit", shown(schema.label));
+      return fmt::format(
+          "Effects on {}, in its own unit; a prediction is {:.6g} plus what they add",
+          shown(schema.label), schema.label_middle());
     case LabelKind::count:
       return fmt::format("Effects on the mean of {}: its log, and rate ratios",
                          shown(schema.label));
