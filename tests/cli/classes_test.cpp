@@ -140,7 +140,8 @@ TEST_F(ClassesCli, HaveIntervalsOnEveryFace) {
   EXPECT_EQ(model["estimates"]["means"][0].size(), 9U);
   for (std::size_t j = 0; j < 3; ++j) {
     double sum = 0;
-    for (std::size_t k = 0; k < 3; ++k) sum += model["estimates"]["means"][0][3 * k + j].get<double>();
+    for (std::size_t k = 0; k < 3; ++k)
+      sum += model["estimates"]["means"][0][3 * k + j].get<double>();
     EXPECT_NEAR(sum, 0, 1e-9);
   }
   // Three coordinates of three classes: a block of 9 numbers, and 6 for each pair of classes.

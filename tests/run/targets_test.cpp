@@ -339,7 +339,7 @@ TEST(Targets, IntervalsOfWeightedClassesAreRefused) {
   const Problem problem = glm("logistic(0.4,1)").constants(data.schema, data.rows());
   EXPECT_THAT(
       [&] { static_cast<void>(plan(problem, {.epsilon = 2, .delta = 1e-4}, {.intervals = true})); },
-      ::testing::ThrowsMessage<BadInput>(HasSubstr("two classes that count the same")));
+      ::testing::ThrowsMessage<BadInput>(HasSubstr("two or more classes that count the same")));
 }
 
 }  // namespace targets_test
