@@ -30,6 +30,13 @@ std::string count_line(const CellCounts& c) {
   return out;
 }
 
+// Whether a rank has labels: one without rows has none, and asks the others all the same.
+bool any_labeled(const Dataset& data, Readers readers) {
+  const std::vector<std::uint64_t> mine{data.labeled() ? 1U : 0U};
+  const std::vector<std::uint64_t> all = gathered<std::uint64_t>(mine, readers);
+  return std::ranges::any_of(all, [](std::uint64_t labeled) { return labeled > 0; });
+}
+
 // Which of the classes, of two [-1, +1], a label of any rank is of.
 std::vector<bool> classes_there(const Dataset& data, Readers readers) {
   const std::vector<bool> present = classes_present(data);
@@ -41,6 +48,10 @@ std::vector<bool> classes_there(const Dataset& data, Readers readers) {
   return there;
 }
 
+void warn(const std::string& what) {
+  if (is_first_rank()) fmt::print(stderr, "gibbsite: warning: private: {}\n", what);
+}
+
 // A slip in the schema's classes goes unpunished: the table is fitted all the same.
 std::size_t warn_of_missing_class(const Dataset& data, Readers readers) {
   const LabelKind kind = data.schema.label_kind;
@@ -50,29 +61,24 @@ std::size_t warn_of_missing_class(const Dataset& data, Readers readers) {
     const std::vector<std::string>& classes = data.schema.classes;
     const auto absent = std::ranges::find(there, false);
     if (absent == there.end()) return 0;
-    fmt::print(stderr,
-               "gibbsite: warning: private: no label is of the class '{}' ({} of {} have none); is "
-               "`classes` what the schema should say?\n",
-               shown(classes[static_cast<std::size_t>(absent - there.begin())]),
-               std::ranges::count(there, false), classes.size());
+    warn(fmt::format(
+        "no label is of the class '{}' ({} of {} have none); is `classes` what the schema should "
+        "say?",
+        shown(classes[static_cast<std::size_t>(absent - there.begin())]),
+        std::ranges::count(there, false), classes.size()));
     return 1;
   }
   const bool positive = there[1];
   if (there[0] && positive) return 0;
-  fmt::print(stderr,
-             "gibbsite: warning: private: {} label is of the positive class '{}'; is `positive` "
-             "what the schema should say?\n",
-             positive ? "every" : "no", shown(data.schema.positive));
+  warn(fmt::format(
+      "{} label is of the positive class '{}'; is `positive` what the schema should say?",
+      positive ? "every" : "no", shown(data.schema.positive)));
   return 1;
 }
 
 // "600 of 600"
 std::string of_rows(std::uint64_t count, std::uint64_t rows) {
   return fmt::format("{} of {}", count, rows);
-}
-
-void warn(const std::string& what) {
-  if (is_first_rank()) fmt::print(stderr, "gibbsite: warning: private: {}\n", what);
 }
 
 // More than half of it: a unit, a spelling or a word for missing that the schema does not have.
@@ -132,7 +138,7 @@ std::size_t warn_of_middle_bins(const Dataset& data, const IngestCounts& counts,
 std::size_t warn_of_labels(const Dataset& data, const IngestCounts& counts, std::uint64_t rows,
                            Readers readers) {
   const Schema& schema = data.schema;
-  if (!data.labeled()) return 0;
+  if (!any_labeled(data, readers)) return 0;
   std::size_t warnings = 0;
   if (counts.unlisted_labels > 0) {
     ++warnings;
