@@ -397,7 +397,7 @@ class ClassEquation {
     std::vector<MatrixXd> out;
     for (std::size_t i = 0; i < information_.size(); ++i) {
       const double ratio = here.products[i] / std::max(start_.products[i], 1e-12);
-      out.push_back(information_[i].correction * std::min(ratio, 10.0));
+      out.emplace_back(information_[i].correction * std::min(ratio, 10.0));
     }
     return out;
   }

@@ -31,7 +31,7 @@ TEST_F(ReportCli, SaysWhatTheModelHolds) {
   const std::string page = report({"--intervals"});
   EXPECT_THAT(page, AllOf(HasSubstr("learns "), HasSubstr("best guess right at most "),
                           HasSubstr("State, gov"), HasSubstr("17 to 90"), HasSubstr("odds ratio"),
-                          HasSubstr("p-value"), HasSubstr("Measured on simulated tables")));
+                          HasSubstr("p-value"), HasSubstr("On simulated tables")));
   const nlohmann::json model = json("m.json");
   for (const auto& one : model["certificate"]["assumptions"]) {
     std::string line = one.get<std::string>();
