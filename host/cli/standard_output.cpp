@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,7 +25,12 @@ std::string path_of_descriptor() { return fmt::format("/dev/fd/{}", descriptor);
 bool names_standard_output(std::string_view path) {
   constexpr std::array<std::string_view, 4> names{"-", "/dev/stdout", "/dev/fd/1",
                                                   "/proc/self/fd/1"};
-  return std::ranges::find(names, path) != names.end();
+  if (std::ranges::find(names, path) != names.end()) return true;
+  // Another spelling or a link; a file that the caller redirected to is written as a file.
+  struct stat of_path = {}, of_output = {};
+  return ::stat(std::string(path).c_str(), &of_path) == 0 &&
+         ::fstat(STDOUT_FILENO, &of_output) == 0 && !S_ISREG(of_path.st_mode) &&
+         of_path.st_dev == of_output.st_dev && of_path.st_ino == of_output.st_ino;
 }
 
 void flush() {

@@ -335,7 +335,11 @@ class Memory {
     if (file_.empty() || !fs::exists(status)) return std::nullopt;
     if (fs::is_regular_file(status)) {
       std::ifstream file(file_);
-      if (!file) return std::nullopt;  // another user's
+      if (!file) {  // another user's: to take it for nothing would let an older copy pass
+        throw BadInput(fmt::format(
+            "{}: what this machine saw of it last, {}, cannot be read; use it as the user who did",
+            path, file_));
+      }
       std::uint64_t entries = 0;
       std::string chain, more;
       if (file >> entries >> chain && !(file >> more)) return std::pair(entries, chain);

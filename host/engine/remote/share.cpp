@@ -15,6 +15,7 @@
 #include "engine/sharded/tree.hpp"
 #include "engine/symmetric.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/engine/remote.hpp"
 #include "gibbsite/model/losses/softmax.hpp"
@@ -309,6 +310,7 @@ std::string Share::digest() const {
 std::string Share::bytes() const { return state_->bytes(); }
 
 Share Share::parse(std::string_view bytes) {
+  const StandardArithmetic arithmetic;
   SharePlace place;
   std::string loss, rows;
   remote::Reader(bytes).get(place).get_all(loss).get_all(rows).end();
@@ -316,6 +318,7 @@ Share Share::parse(std::string_view bytes) {
 }
 
 std::string Share::answer(std::string_view question, std::string_view before) const {
+  const StandardArithmetic arithmetic;  // in whatever thread a worker calls from
   const bool in_turn = !before.empty();
   remote::Answer out = in_turn ? remote::answer_of(before) : remote::Answer{};
   out.stamps.push_back(state_->stamp);
