@@ -26,11 +26,11 @@ bool names_standard_output(std::string_view path) {
   constexpr std::array<std::string_view, 4> names{"-", "/dev/stdout", "/dev/fd/1",
                                                   "/proc/self/fd/1"};
   if (std::ranges::find(names, path) != names.end()) return true;
-  // Another spelling or a link; a file that the caller redirected to is written as a file.
+  // Another spelling or a link.
   struct stat of_path = {}, of_output = {};
   return ::stat(std::string(path).c_str(), &of_path) == 0 &&
-         ::fstat(STDOUT_FILENO, &of_output) == 0 && !S_ISREG(of_path.st_mode) &&
-         of_path.st_dev == of_output.st_dev && of_path.st_ino == of_output.st_ino;
+         ::fstat(STDOUT_FILENO, &of_output) == 0 && of_path.st_dev == of_output.st_dev &&
+         of_path.st_ino == of_output.st_ino;
 }
 
 void flush() {

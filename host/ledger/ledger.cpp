@@ -289,6 +289,16 @@ class Memory {
   // Whether two copies of a ledger that are used at the same time wait for each other.
   [[nodiscard]] bool locked() const { return lock_ && lock_->held(); }
 
+  // What another user saw of a ledger cannot be compared with, so nothing is entered beside it. To
+  // take it for nothing would let an older copy pass.
+  void require_readable(const std::string& path) const {
+    std::error_code ignored;
+    if (file_.empty() || !fs::exists(file_, ignored) || std::ifstream(file_)) return;
+    throw BadInput(fmt::format(
+        "{}: what this machine saw of it last, {}, cannot be read; enter as the user who did", path,
+        file_));
+  }
+
   void require_no_rollback(const std::string& path, const LedgerState& state) const {
     const auto seen = remembered(path);
     if (!seen) return;
@@ -335,11 +345,7 @@ class Memory {
     if (file_.empty() || !fs::exists(status)) return std::nullopt;
     if (fs::is_regular_file(status)) {
       std::ifstream file(file_);
-      if (!file) {  // another user's: to take it for nothing would let an older copy pass
-        throw BadInput(fmt::format(
-            "{}: what this machine saw of it last, {}, cannot be read; use it as the user who did",
-            path, file_));
-      }
+      if (!file) return std::nullopt;  // another user's; require_readable is for entries
       std::uint64_t entries = 0;
       std::string chain, more;
       if (file >> entries >> chain && !(file >> more)) return std::pair(entries, chain);
@@ -583,6 +589,7 @@ std::uint64_t Ledger::enter(const Release& release) const {
   insert.bind(entry.charge.mu_squared.text()).bind(entry.charge.reveal.text());
   insert.bind(entry.charge.tv.text()).bind(entry.key_hash).bind(entry.digest).bind(entry.chain);
   static_cast<void>(insert.step());
+  now.memory.require_readable(path_);
   now.transaction.commit();
   note_what_is_there(now.file, now.memory);
   return entry.number;

@@ -436,6 +436,29 @@ TEST_F(LedgerFile, IsNotMadeBesideAnothersJournal) {
   EXPECT_NO_THROW(static_cast<void>(made()));
 }
 
+// An older copy would pass if what another user saw of the ledger counted as nothing.
+TEST_F(LedgerFile, NothingIsEnteredBesideAMemoryThatCannotBeRead) {
+  const Ledger ledger = made();
+  static_cast<void>(ledger.enter(release(0.01, "1")));
+  const auto barred = [](const std::string& path, mode_t folder_mode, mode_t file_mode) {
+    ASSERT_EQ(chmod(path.c_str(), folder_mode), 0);
+    for (const auto& file : std::filesystem::directory_iterator(path)) {
+      if (file.is_directory()) continue;
+      ASSERT_EQ(chmod(file.path().c_str(), file_mode), 0);
+    }
+  };
+  barred(folder.path(), 0777, 0666);
+  barred(folder.path("memory"), 0777, 0000);
+  const bool is_root = geteuid() == 0;  // whom no right stops
+  ASSERT_TRUE(!is_root || seteuid(65534) == 0);
+  expect_refused([&] { static_cast<void>(ledger.enter(release(0.01, "2"))); }, ledger.path(),
+                 "cannot be read; enter as the user who did");
+  EXPECT_EQ(ledger.read().entries.size(), 1U);
+  ASSERT_TRUE(!is_root || seteuid(0) == 0);
+  barred(folder.path("memory"), 0700, 0600);
+  EXPECT_NO_THROW(static_cast<void>(ledger.enter(release(0.01, "2"))));
+}
+
 TEST_F(LedgerFile, ALockIsWaitedForAndThenNamed) {
   const Ledger ledger = made();
   sqlite3* file = nullptr;
