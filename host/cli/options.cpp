@@ -240,10 +240,9 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double
              "total variation gap γ to the Gibbs posterior: auto then takes the cheapest mechanism "
              "that keeps it; default for those that keep one: 1 % of δ's worth");
   app.add_flag("--padded", padded, "proximal: the same public number of passes over any data");
-  app.add_flag(
-      "--intervals", intervals,
-      "whitened, two classes: spend a share of the budget on how sure the coefficients are, "
-      "and put estimates with 95 % intervals into the model (docs/intervals.md)");
+  app.add_flag("--intervals", intervals,
+               "whitened: spend a share of the budget on how sure the coefficients are, "
+               "and put estimates with 95 % intervals into the model (docs/intervals.md)");
   add_number(app, "--step-size", step_size, "step size h");
   add_number(app, "--ball", ball,
              "path: keep every iterate and the model in a ball of this radius about 0; for the "

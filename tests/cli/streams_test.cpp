@@ -1,15 +1,13 @@
 // Closed and full standard streams, no threads and no memory: no command aborts, none is left half
 // done, and what ends it says so in a line of ours.
 #include "cli/cli.hpp"
+#include "support/repeats.hpp"
 
 namespace gibbsite::testing {
 namespace streams_test {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool takes_terabytes = true;  // of addresses, so limits on them stop everything
-#else
-constexpr bool takes_terabytes = false;
-#endif
+// A sanitizer takes terabytes of addresses, so limits on them stop everything.
+constexpr bool takes_terabytes = support::sanitized;
 
 class Streams : public Cli {
  protected:

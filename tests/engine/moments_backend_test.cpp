@@ -545,8 +545,9 @@ TEST_F(Whitened, MatricesOfARowWithAHeldSlopeAreExactlyBelow) {
       }
     }
   }
-  EXPECT_GT(held, emulated ? 5U : 100U);
-  EXPECT_GT(weighted, emulated ? 5U : 100U);
+  const bool few = support::sanitized || emulated;  // rows are tried there
+  EXPECT_GT(held, few ? 5U : 100U);
+  EXPECT_GT(weighted, few ? 5U : 100U);
   EXPECT_GT(seen, held);
 }
 
@@ -785,7 +786,7 @@ TEST_F(Whitened, InformationOfClassesIsExactlyBelow) {
       }
     }
   }
-  EXPECT_GT(held, 50U);
+  EXPECT_GT(held, support::sanitized ? 3U : 50U);
 }
 
 // With the limit as one more weight sum_ab (e_a - e_b)(e_a - e_b)^T (x) block_ab is the derivative of
