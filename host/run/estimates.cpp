@@ -26,8 +26,6 @@ using Eigen::VectorXd;
 constexpr double prior_scale = 2.5;          // tau: log-odds of a level, and of one sd of a number
 constexpr double least_deviation = 0.02;     // of a number, as a part of its range
 constexpr double constant_precision = 1e-4;  // of the prior of the constant
-constexpr double effect_correction = 0.5;    // delta of a number or a level
-constexpr double axis_correction = 0.5;      // delta of an axis of the metric, times its lambda
 constexpr double least_curvature = 0.02;     // of the derivative, as a part of the public model's
 constexpr double information_error = 0.5;    // part of the error of A_2 that counts
 constexpr double least_alpha = 0.1;          // of the number of rows
@@ -264,73 +262,39 @@ MatrixXd unit_directions(const Features& features, const VectorXd& lambda) {
   return out;
 }
 
-// A_2 = alpha H_g(omega_0) + a sum_j delta_j u_j u_j^T + rest, a = alpha a_1(omega_0): alpha by
-// least squares, delta_j by their prior, the rest shrunk element by element by its own size.
+// A_2 = alpha H_g(omega_0) + D with D as ShrunkInformation has it, in units of alpha a_1(omega_0);
+// alpha by least squares.
 class Information {
  public:
   Information(const AnsweredScores& answers, const Features& features, const NormalRows& rows)
-      : deviation_(answers.information_deviation),
-        directions_(unit_directions(features, answers.lambda)) {
-    const VectorXd& at = answers.points.back();
-    const MatrixXd H = rows.information(at);
-    const double mean_curvature = rows.curvature(at);
-    const double s2 = deviation_ * deviation_;
+      : Information(answers, unit_directions(features, answers.lambda),
+                    rows.information(answers.points.back()),
+                    rows.curvature(answers.points.back())) {}
+
+  [[nodiscard]] MatrixXd error(const MatrixXd& vv) const { return shrunk_.error(vv); }
+  // [J x k] Unit vectors: numbers, levels, axes.
+  [[nodiscard]] const MatrixXd& directions() const { return shrunk_.directions(); }
+  // D [k x k]: what is added to alpha H_g.
+  [[nodiscard]] const MatrixXd& correction() const { return shrunk_.correction(); }
+
+  double alpha = 0;
+
+ private:
+  Information(const AnsweredScores& answers, const MatrixXd& directions, const MatrixXd& H,
+              double mean_curvature)
+      : alpha(alpha_of(answers, H, mean_curvature)),
+        shrunk_(answers.information, answers.information_deviation, alpha * H,
+                alpha * mean_curvature, directions,
+                correction_deviations(directions.rows(), answers.lambda)) {}
+  static double alpha_of(const AnsweredScores& answers, const MatrixXd& H, double mean_curvature) {
     // Weights are at most 1 and p(1 - p) at most 1/4, so more than that is noise.
     const double most =
         std::max(least_alpha, 0.25 / std::max(mean_curvature, 1e-12)) * answers.rows;
-    alpha = std::clamp(answers.information.cwiseProduct(H).sum() / H.squaredNorm(),
-                       least_alpha * answers.rows, most);
-    curvature_ = alpha * mean_curvature;
-    MatrixXd rest = answers.information - alpha * H;
-    const MatrixXd& u = directions_;
-    const Index k = H.rows(), effects = u.rows() - k;
-    VectorXd own(u.rows());
-    own << VectorXd::Constant(effects, effect_correction), axis_correction * answers.lambda;
-    const double a2 = curvature_ * curvature_;
-    spread_ = inverse_of(MatrixXd((u * u.transpose()).cwiseAbs2() * (a2 / s2)) +
-                         MatrixXd(own.cwiseAbs2().cwiseInverse().asDiagonal()));
-    const VectorXd seen = (u * rest).cwiseProduct(u).rowwise().sum() * (curvature_ / s2);
-    const VectorXd delta = spread_ * seen;
-    correction = curvature_ * u.transpose() * delta.asDiagonal() * u;
-    rest -= correction;
-    const VectorXd diagonal = rest.diagonal();
-    diagonal_kept_ = kept(diagonal.squaredNorm() / static_cast<double>(k), s2);
-    if (k > 1) {
-      const double beside = rest.squaredNorm() - diagonal.squaredNorm();
-      beside_kept_ = kept(beside / static_cast<double>(k * (k - 1)), 0.5 * s2);
-    }
-    correction += beside_kept_ * rest;
-    correction.diagonal() += (diagonal_kept_ - beside_kept_) * diagonal;
+    return std::clamp(answers.information.cwiseProduct(H).sum() / H.squaredNorm(),
+                      least_alpha * answers.rows, most);
   }
 
-  // Covariance of (error of the estimate of A_2) v, where E v v^T = `vv`.
-  [[nodiscard]] MatrixXd error(const MatrixXd& vv) const {
-    const double s2 = deviation_ * deviation_;
-    const VectorXd q = vv.diagonal();
-    MatrixXd out = vv;
-    out.diagonal() += VectorXd::Constant(q.size(), q.sum()) - 2 * q;
-    out *= 0.5 * beside_kept_ * s2;
-    out.diagonal() += diagonal_kept_ * s2 * q;
-    const MatrixXd& u = directions_;
-    const MatrixXd between = spread_.cwiseProduct(u * vv * u.transpose());
-    return out + curvature_ * curvature_ * (u.transpose() * between * u);
-  }
-
-  // [J x k] Unit vectors: numbers, levels, axes.
-  [[nodiscard]] const MatrixXd& directions() const { return directions_; }
-
-  double alpha = 0;
-  MatrixXd correction;  // D: what is added to alpha H_g
-
- private:
-  static double kept(double mean_square, double noise) {
-    return mean_square > noise ? 1 - noise / mean_square : 0;
-  }
-
-  double deviation_;
-  MatrixXd directions_;
-  MatrixXd spread_;  // posterior covariance of delta
-  double curvature_ = 0, diagonal_kept_ = 0, beside_kept_ = 0;
+  ShrunkInformation shrunk_;
 };
 
 // How the probability of a level's rows bends as the level's own effect moves away from where A_2
@@ -345,7 +309,7 @@ class LevelCurves {
       : path_information(MatrixXd::Zero(answers.lambda.size(), answers.lambda.size())),
         rows_(rows) {
     const VectorXd& at = answers.points.back();
-    const MatrixXd A = information.alpha * rows.information(at) + information.correction;
+    const MatrixXd A = information.alpha * rows.information(at) + information.correction();
     Index j = static_cast<Index>(features.numbers.size());  // the row of information.directions
     for (const Levels& group : features.categories) {
       const auto levels = features.metric.middleRows(group.first, group.size);
@@ -479,7 +443,7 @@ class Equation {
   }
   [[nodiscard]] VectorXd block_score(const VectorXd& omega) const {
     VectorXd out = information_.alpha * rows_.score(omega) +
-                   information_.correction * omega * (rows_.curvature(omega) / curvature_at_);
+                   information_.correction() * omega * (rows_.curvature(omega) / curvature_at_);
     curves_.add_score(omega, out);
     return out;
   }
@@ -488,7 +452,7 @@ class Equation {
   [[nodiscard]] MatrixXd derivative(const VectorXd& omega) const {
     const double a1 = rows_.curvature(omega);
     MatrixXd out = information_.alpha * rows_.information(omega) +
-                   information_.correction * (a1 / curvature_at_);
+                   information_.correction() * (a1 / curvature_at_);
     curves_.add_derivative(omega, out);
     out += path_share_ * curves_.path_information;
     return held(out, information_.alpha * a1);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -24,22 +25,16 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 // Public constants (docs/intervals.md). None has to do with privacy.
-constexpr double of_two_classes = 2.5;     // deviation of the prior that feature_parts has
-constexpr double effect_correction = 0.5;  // delta of a number or a level
-constexpr double axis_correction = 0.5;    // delta of an axis of the metric, times its lambda
-constexpr double rare_share = 0.1;         // of a level whose rows count as alike
-constexpr double least_part = 0.005;       // of a matrix, as a part of its public model
-constexpr double least_curvature = 1e-3;   // mean curvature of a row
-constexpr double bend = 0.15;              // relative error of the slope between center and root
+constexpr double of_two_classes = 2.5;    // deviation of the prior that feature_parts has
+constexpr double rare_share = 0.1;        // of a level whose rows count as alike
+constexpr double least_part = 0.005;      // of a matrix, as a part of its public model
+constexpr double least_curvature = 1e-3;  // mean curvature of a row
+constexpr double bend = 0.15;             // relative error of the slope between center and root
 constexpr int steps = 6;
 
 MatrixXd symmetric(const MatrixXd& M) { return 0.5 * (M + M.transpose()); }
 double normal_density(double z) { return std::exp(-0.5 * z * z) / std::sqrt(2 * std::numbers::pi); }
 double normal_beyond(double z) { return 0.5 * std::erfc(z / std::numbers::sqrt2); }
-
-double kept(double mean_square, double noise) {
-  return mean_square > noise ? 1 - noise / mean_square : 0;
-}
 
 // Normal errors of that deviation, held at a cap: how many are free, and their mean square.
 struct NormalErrors {
@@ -104,72 +99,44 @@ class Smoothed {
  public:
   Smoothed(const AnsweredMoments& answer, MatrixXd model, const FeatureParts& features,
            const VectorXd& lambda, const std::vector<RareLevel>& rare, double RareLevel::*along,
-           double least, double most)
-      : deviation_(answer.deviation), u_(features.directions) {
-    const Index k = lambda.size(), effects = u_.rows() - k;
-    VectorXd own(u_.rows());
-    own << VectorXd::Constant(effects, effect_correction), axis_correction * lambda;
+           double least, double most) {
+    const Index k = lambda.size();
+    MatrixXd directions = features.directions;
+    VectorXd own = correction_deviations(directions.rows(), lambda);
     MatrixXd spanned(k, static_cast<Index>(rare.size()));
     std::size_t next = 0;
     for (const LevelPart& level : features.levels) {
-      if (next == rare.size() || u_.row(level.direction).transpose() != rare[next].direction)
+      if (next == rare.size() ||
+          directions.row(level.direction).transpose() != rare[next].direction)
         continue;
       const VectorXd& u = rare[next].direction;
       model += (rare[next].*along - u.dot(model * u)) * u * u.transpose();
-      own[level.direction] = effect_correction * rare[next].*along;
+      own[level.direction] *= rare[next].*along;
       spanned.col(static_cast<Index>(next++)) = u;
     }
     if (!rare.empty()) {  // what axes say of these levels is said by the levels
       const Eigen::ColPivHouseholderQR<MatrixXd> qr(spanned);
       const MatrixXd Q = qr.householderQ() * MatrixXd::Identity(k, qr.rank());
-      u_.bottomRows(k) -= (u_.bottomRows(k) * Q * Q.transpose()).eval();
+      directions.bottomRows(k) -= (directions.bottomRows(k) * Q * Q.transpose()).eval();
     }
-    scale_ = std::clamp(answer.sum.cwiseProduct(model).sum() / model.squaredNorm(), least, most);
-    MatrixXd rest = answer.sum - scale_ * model;
-    const double s2 = deviation_ * deviation_;
-    spread_ =
-        inverse_of_symmetric(MatrixXd((u_ * u_.transpose()).cwiseAbs2() * (scale_ * scale_ / s2)) +
-                             MatrixXd(own.cwiseAbs2().cwiseInverse().asDiagonal()));
-    const VectorXd seen = (u_ * rest).cwiseProduct(u_).rowwise().sum() * (scale_ / s2);
-    const VectorXd delta = spread_ * seen;
-    const MatrixXd correction = scale_ * u_.transpose() * delta.asDiagonal() * u_;
-    matrix = scale_ * model + correction;
-    rest -= correction;
-    const VectorXd diagonal = rest.diagonal();
-    diagonal_kept_ = kept(diagonal.squaredNorm() / static_cast<double>(k), s2);
-    if (k > 1) {
-      const double beside = rest.squaredNorm() - diagonal.squaredNorm();
-      beside_kept_ = kept(beside / static_cast<double>(k * (k - 1)), 0.5 * s2);
-    }
-    matrix += beside_kept_ * rest;
-    matrix.diagonal() += (diagonal_kept_ - beside_kept_) * diagonal;
+    const double scale =
+        std::clamp(answer.sum.cwiseProduct(model).sum() / model.squaredNorm(), least, most);
+    shrunk_.emplace(answer.sum, answer.deviation, scale * model, scale, std::move(directions), own);
+    matrix = scale * model + shrunk_->correction();
     // No direction has less than a part of the scale.
     const ArrayXd root = lambda.array().sqrt();
     const Eigen::SelfAdjointEigenSolver<MatrixXd> e(symmetric(
         root.inverse().matrix().asDiagonal() * matrix * root.inverse().matrix().asDiagonal()));
     const MatrixXd V = root.matrix().asDiagonal() * e.eigenvectors();
-    matrix = V * e.eigenvalues().cwiseMax(least_part * scale_).asDiagonal() * V.transpose();
+    matrix = V * e.eigenvalues().cwiseMax(least_part * scale).asDiagonal() * V.transpose();
   }
 
-  // Covariance of (error of the matrix) v, where E v v^T = `vv`.
-  [[nodiscard]] MatrixXd error(const MatrixXd& vv) const {
-    const double s2 = deviation_ * deviation_;
-    const VectorXd q = vv.diagonal();
-    MatrixXd out = vv;
-    out.diagonal() += VectorXd::Constant(q.size(), q.sum()) - 2 * q;
-    out *= 0.5 * beside_kept_ * s2;
-    out.diagonal() += diagonal_kept_ * s2 * q;
-    const MatrixXd between = spread_.cwiseProduct(u_ * vv * u_.transpose());
-    return out + scale_ * scale_ * (u_.transpose() * between * u_);
-  }
+  [[nodiscard]] MatrixXd error(const MatrixXd& vv) const { return shrunk_->error(vv); }
 
   MatrixXd matrix;  // [k x k], positive definite
 
  private:
-  double deviation_;
-  MatrixXd u_;       // [J x k]
-  MatrixXd spread_;  // posterior covariance of delta
-  double scale_ = 0, diagonal_kept_ = 0, beside_kept_ = 0;
+  std::optional<ShrunkInformation> shrunk_;
 };
 
 // E e^(z . omega) z z^T of normal rows z over E e^(z . omega): that of rows moved by S omega.

@@ -24,10 +24,9 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 // Public constants, chosen by simulation (docs/intervals.md). None has to do with privacy.
-constexpr double own_correction = 0.5;  // delta of a number, a level or an axis, as of two classes
-constexpr double least_part = 0.02;     // of the derivative, of the public model's
-constexpr double least_rows = 0.1;      // of alpha, of the number of rows
-constexpr double long_deviation = 3;    // sd of scores, a contrast, from which they count as long
+constexpr double least_part = 0.02;   // of the derivative, of the public model's
+constexpr double least_rows = 0.1;    // of alpha, of the number of rows
+constexpr double long_deviation = 3;  // sd of scores, a contrast, from which they count as long
 constexpr int newton_steps = 8;
 constexpr Index points_of_two_contrasts = 21;  // along each
 constexpr Index points_beyond = 2000;          // of more than two contrasts
@@ -225,62 +224,6 @@ class NormalRowsOfClasses {
   MatrixXd covariance_;
 };
 
-// The block of one pair of classes: alpha H + c sum_j delta_j u_j u_j^T + rest, c = alpha E p_a p_b.
-// delta_j by their prior, the rest shrunk element by element by its own size, as of two classes.
-class PairInformation {
- public:
-  PairInformation(const MatrixXd& answered, double deviation, const MatrixXd& expected,
-                  double curvature, const MatrixXd& directions, const VectorXd& lambda)
-      : deviation_(deviation), curvature_(curvature), directions_(directions) {
-    const double s2 = deviation * deviation;
-    const MatrixXd& u = directions_;
-    const Index k = lambda.size(), effects = u.rows() - k;
-    MatrixXd rest = answered - expected;
-    VectorXd own(u.rows());
-    own << VectorXd::Constant(effects, own_correction), own_correction * lambda;
-    spread_ = inverse_of_symmetric(
-        MatrixXd((u * u.transpose()).cwiseAbs2() * (curvature * curvature / s2)) +
-        MatrixXd(own.cwiseAbs2().cwiseInverse().asDiagonal()));
-    const VectorXd seen = (u * rest).cwiseProduct(u).rowwise().sum() * (curvature / s2);
-    const VectorXd delta = spread_ * seen;
-    correction = curvature * u.transpose() * delta.asDiagonal() * u;
-    rest -= correction;
-    const VectorXd diagonal = rest.diagonal();
-    diagonal_kept_ = kept(diagonal.squaredNorm() / static_cast<double>(k), s2);
-    if (k > 1) {
-      const double beside = rest.squaredNorm() - diagonal.squaredNorm();
-      beside_kept_ = kept(beside / static_cast<double>(k * (k - 1)), 0.5 * s2);
-    }
-    correction += beside_kept_ * rest;
-    correction.diagonal() += (diagonal_kept_ - beside_kept_) * diagonal;
-  }
-
-  // Covariance of (error of the block) v, where E v v^T = `vv`.
-  [[nodiscard]] MatrixXd error(const MatrixXd& vv) const {
-    const double s2 = deviation_ * deviation_;
-    const VectorXd q = vv.diagonal();
-    MatrixXd out = vv;
-    out.diagonal() += VectorXd::Constant(q.size(), q.sum()) - 2 * q;
-    out *= 0.5 * beside_kept_ * s2;
-    out.diagonal() += diagonal_kept_ * s2 * q;
-    const MatrixXd& u = directions_;
-    const MatrixXd between = spread_.cwiseProduct(u * vv * u.transpose());
-    return out + curvature_ * curvature_ * (u.transpose() * between * u);
-  }
-
-  MatrixXd correction;  // what is added to alpha H
-
- private:
-  static double kept(double mean_square, double noise) {
-    return mean_square > noise ? 1 - noise / mean_square : 0;
-  }
-
-  double deviation_, curvature_;
-  const MatrixXd& directions_;
-  MatrixXd spread_;  // posterior covariance of delta
-  double diagonal_kept_ = 0, beside_kept_ = 0;
-};
-
 struct Posterior {
   VectorXd mean;
   MatrixXd covariance;
@@ -313,7 +256,7 @@ class ClassEquation {
     for (std::size_t i = 0; i < pairs; ++i) {
       information_.emplace_back(answered[i], answers.information_deviation,
                                 alpha_ * start_.pairs[i], alpha_ * start_.products[i], directions_,
-                                answers.lambda);
+                                correction_deviations(directions_.rows(), answers.lambda));
     }
     scale_ = answers.lambda.array().rsqrt().matrix().replicate(D, 1);
     const MatrixXd prior =
@@ -397,7 +340,7 @@ class ClassEquation {
     std::vector<MatrixXd> out;
     for (std::size_t i = 0; i < information_.size(); ++i) {
       const double ratio = here.products[i] / std::max(start_.products[i], 1e-12);
-      out.emplace_back(information_[i].correction * std::min(ratio, 10.0));
+      out.emplace_back(information_[i].correction() * std::min(ratio, 10.0));
     }
     return out;
   }
@@ -461,7 +404,7 @@ class ClassEquation {
   VectorXd at_;     // omega_0
   Averages start_;  // there
   double alpha_ = 0;
-  std::vector<PairInformation> information_;
+  std::vector<ShrunkInformation> information_;  // of each pair of classes
   VectorXd scale_;
   MatrixXd prior_, path_prior_;  // Q; Q and the prior that the path used
   VectorXd sum_, center_;        // U; mean of the points, weighted as in U

@@ -1,6 +1,6 @@
 #pragma once
-// What the estimates of two classes and of amounts share: the features of a schema as the answered
-// moments describe them (docs/intervals.md). Sees no row.
+// What all estimates share: the features of a schema as the answered moments describe them, and an
+// answered information without what is noise in it (docs/intervals.md). Sees no row.
 #include <Eigen/Core>
 #include <vector>
 
@@ -29,6 +29,34 @@ struct FeatureParts {
 };
 /// Throws BadInput where the shapes do not fit each other or the schema.
 FeatureParts feature_parts(const AnsweredScores& answers, const Schema& schema);
+
+/// Prior deviations of the corrections delta_j [J] along `FeatureParts::directions`: a half for a
+/// number or a level, half of lambda for an axis. A public constant, found by simulation.
+Eigen::VectorXd correction_deviations(Eigen::Index directions, const Eigen::VectorXd& lambda);
+
+/// What an answered matrix, with noise of `deviation` on the diagonal and over sqrt(2) beside it,
+/// adds to what a public model of the rows expects: scale sum_j delta_j u_j u_j^T + rest. u_j are
+/// the rows of `directions` [J x k]; delta_j follow by their prior deviations [J], the rest is shrunk
+/// element by element by its own size (docs/intervals.md, step 2).
+class ShrunkInformation {
+ public:
+  ShrunkInformation(const Eigen::MatrixXd& answered, double deviation,
+                    const Eigen::MatrixXd& expected, double scale, Eigen::MatrixXd directions,
+                    const Eigen::VectorXd& deviations);
+  /// Covariance of (error of the matrix) v [k x k], where E v v^T = `vv`.
+  [[nodiscard]] Eigen::MatrixXd error(const Eigen::MatrixXd& vv) const;
+  /// [k x k]
+  [[nodiscard]] const Eigen::MatrixXd& correction() const { return correction_; }
+  /// [J x k]
+  [[nodiscard]] const Eigen::MatrixXd& directions() const { return directions_; }
+
+ private:
+  double deviation_, scale_;
+  Eigen::MatrixXd directions_;
+  Eigen::MatrixXd spread_;  // posterior covariance of delta
+  Eigen::MatrixXd correction_;
+  double diagonal_kept_ = 0, beside_kept_ = 0;
+};
 
 /// To ten significant digits, so that a file holds no more and means the same.
 double rounded_estimate(double value);
