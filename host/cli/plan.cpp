@@ -56,7 +56,7 @@ struct PlanCommand {
     // The clock is for the screen: what is planned follows from public numbers alone.
     const double pass = seconds_per_pass(*backend, table, loss_named(plans.front().problem.loss),
                                          budgets.front().draws, measured_seconds);
-    show(plans, pass);
+    show(plans, pass, domain ? domain->label_unit() : 0);
     if (std::ranges::none_of(plans, [](const Plan& p) { return p.offer().feasible; })) {
       static_cast<void>(require_feasible(plans.front()));
     }
@@ -151,7 +151,7 @@ struct PlanCommand {
     }
   }
 
-  void show(const std::vector<Plan>& plans, double pass) const {
+  void show(const std::vector<Plan>& plans, double pass, double label_unit) const {
     if (json) {
       nlohmann::json out = nlohmann::json::array();
       for (const Plan& made : plans) {
@@ -164,11 +164,11 @@ struct PlanCommand {
       fmt::print("{}\n", (plans.size() == 1 ? out[0] : out).dump(2));
     } else if (all) {
       for (const Plan& made : plans)
-        fmt::print("{}", plan_table(made, predicted_seconds(made, pass)));
+        fmt::print("{}", plan_table(made, predicted_seconds(made, pass), label_unit));
     } else {
       std::vector<double> seconds;
       for (const Plan& made : plans) seconds.push_back(predicted_seconds(made.offer(), pass));
-      fmt::print("{}", plan_summary(plans, seconds));
+      fmt::print("{}", plan_summary(plans, seconds, label_unit));
     }
   }
 };

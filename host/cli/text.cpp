@@ -8,6 +8,7 @@
 #include <cmath>
 #include <sstream>
 #include <type_traits>
+#include <utility>
 
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/mechanism/learning.hpp"
@@ -251,33 +252,47 @@ constexpr const char* noise_words =
     "it leans on\nno other, of a number over its range or of a level that a tenth of the rows "
     "has\n";
 
-// How wide intervals will be, of what is chosen at each budget; "" where none are made.
-std::string interval_words(std::span<const Plan> plans) {
+// What an interval's half-width is of, and where: of amounts and counts it takes a guess.
+std::string interval_guess(LabelKind label, bool known_unit) {
+  if (label == LabelKind::classes) return ",\non the score of one class against the mean of all";
+  if (label == LabelKind::count) {
+    return ",\non the log of the mean, where the mean is a tenth of the largest count";
+  }
+  if (label != LabelKind::amount) return "";
+  return fmt::format(",\nin {}, where errors are as large as the tolerance",
+                     known_unit ? "the label's unit" : "tolerances");
+}
+
+// How wide intervals will be, of what is chosen at each budget; "" where none are made, or of
+// counts of which the largest is not known. `label_unit`: of the schema, 0 without one.
+std::string interval_words(std::span<const Plan> plans, double label_unit) {
   std::string ordinary, rare;
+  const LabelKind label = loss_named(plans.front().problem.loss).label();
+  if (label == LabelKind::count && label_unit == 0) return "";
   for (const Plan& plan : plans) {
     const Offer& offer = plan.offer();
     const auto* const whitened = std::get_if<Whitened>(&offer.mechanism);
-    const LabelKind label = loss_named(plan.problem.loss).label();
-    if (!offer.feasible || whitened == nullptr || label != LabelKind::two_classes) continue;
-    const auto half = [&](double share) {
-      return fmt::format(", ±{:.2g}",
-                         expected_half_interval(*whitened, plan.problem, plan.budget.neighbors(),
-                                                std::sqrt(share * (1 - share))));
-    };
-    ordinary += half(0.1);
-    rare += half(0.01);
+    if (!offer.feasible || whitened == nullptr) continue;
+    for (const auto& [words, share] : {std::pair{&ordinary, 0.1}, {&rare, 0.01}}) {
+      const auto half = expected_half_interval(*whitened, plan.problem, plan.budget.neighbors(),
+                                               std::sqrt(share * (1 - share)), label_unit);
+      if (!half) continue;
+      *words += fmt::format(
+          ", ±{:.2g}", label == LabelKind::amount && label_unit > 0 ? label_unit * *half : *half);
+    }
   }
   if (ordinary.empty()) return "";
   return fmt::format(
       "interval ±: with fit --intervals, a 95 % interval, noise and sample together, is at least "
       "about {}\nof a number over its range or of a level that a tenth of the rows has, {} of a "
-      "level of 1 %\n",
-      ordinary.substr(2), rare.substr(2));
+      "level of 1 %{}\n",
+      ordinary.substr(2), rare.substr(2), interval_guess(label, label_unit > 0));
 }
 
 }  // namespace
 
-std::string plan_summary(std::span<const Plan> plans, std::span<const double> seconds) {
+std::string plan_summary(std::span<const Plan> plans, std::span<const double> seconds,
+                         double label_unit) {
   std::vector<std::vector<std::string>> lines{{"ε", "mechanism", "passes", "time", "best guess",
                                                "coefficient ±", "learns", "rows for 90 %",
                                                "rows for 99 %"}};
@@ -311,7 +326,7 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
                     "\n"
                     "best guess: how often whoever knows all other rows is right, at even odds, "
                     "about one person's\n" +
-                    noise_words + interval_words(plans) +
+                    noise_words + interval_words(plans, label_unit) +
                     fmt::format(
                         "learns: of what a fit without privacy gains over always {}; tables "
                         "differ\n\n",
@@ -336,7 +351,7 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
   return out + "--all shows every mechanism with its settings, and why.\n";
 }
 
-std::string plan_table(const Plan& plan, std::span<const double> seconds) {
+std::string plan_table(const Plan& plan, std::span<const double> seconds, double label_unit) {
   std::vector<std::vector<std::string>> lines{{"", "mechanism", "T", "step size h", "β", "prior m",
                                                "μ", "TV gap", "coefficient ±", "passes",
                                                "time on this machine"}};
@@ -361,7 +376,7 @@ std::string plan_table(const Plan& plan, std::span<const double> seconds) {
   std::string out =
       describe(plan.problem, plan.budget) +
       fmt::format("\n(ε, δ) = ({:.4g}, {:.4g})\n\n", plan.budget.epsilon, plan.budget.delta) +
-      table(lines) + "\n" + noise_words + interval_words({&plan, 1}) + "\n";
+      table(lines) + "\n" + noise_words + interval_words({&plan, 1}, label_unit) + "\n";
   for (std::size_t i = 0; i < plan.offers.size(); ++i) {
     const Offer& offer = plan.offers[i];
     out += fmt::format("{} {}: {}\n",

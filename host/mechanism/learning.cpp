@@ -26,8 +26,27 @@ constexpr std::array<Measured, 9> measured{{{1, 0.05},
                                             {160, 0.994},
                                             {320, 0.997}}};
 
-// q, of z between -1 and 1.
-double expected_curvature(const Problem& problem) { return 0.8 * largest_mean_curvature(problem); }
+// What a row's slope and curvature are on average, where nothing is known but public numbers.
+struct ExpectedRow {
+  double curvature;     // q
+  double slope_square;  // of the score along its label; q where the labels' law is the model's
+};
+
+// Classes: z between -1 and 1. Amounts: normal errors of a tolerance. Counts: a mean of a tenth of
+// the largest count N, where fits start, and Poisson's variance, which is mean/N^2 in units of N.
+ExpectedRow expected_row(const Problem& problem, double largest_count) {
+  if (problem.loss == "huber") return {0.683, 0.516};
+  if (problem.loss == "pseudo-huber") return {0.565, 0.344};
+  if (problem.loss == "poisson") return {0.1, 0.1 / largest_count};
+  const double q = 0.8 * largest_mean_curvature(problem);
+  return {q, q};
+}
+
+// The part of a class's effect that is against the mean of all K: of unit length less 1/K.
+double length_of_effect(const Problem& problem) {
+  const auto K = static_cast<double>(problem.outputs);
+  return K > 1 ? std::sqrt(1 - 1 / K) : 1;
+}
 
 }  // namespace
 
@@ -72,7 +91,7 @@ double rows_to_keep(double share, const Problem& problem, const Neighbors& who, 
 
 double expected_coefficient_noise(const Whitened& settings, const Problem& problem,
                                   const Neighbors& who, double spread) {
-  const double curvature = expected_curvature(problem);
+  const double curvature = expected_row(problem, 1).curvature;
   const double clip = gradient_clip(settings, static_cast<double>(problem.row_features()));
   double precision = 0;
   const double gradients = settings.iterations + (settings.block_share > 0 ? 1 : 0);
@@ -90,12 +109,15 @@ std::optional<double> expected_coefficient_noise(const Mechanism& mechanism, con
   return expected_coefficient_noise(*whitened, problem, who);
 }
 
-double expected_half_interval(const Whitened& settings, const Problem& problem,
-                              const Neighbors& who, double spread) {
+std::optional<double> expected_half_interval(const Whitened& settings, const Problem& problem,
+                                             const Neighbors& who, double spread,
+                                             double largest_count) {
+  if (!takes_information(problem)) return {};
   const double noise = expected_coefficient_noise(settings, problem, who, spread);
-  const double information =
-      static_cast<double>(problem.rows) * expected_curvature(problem) * spread * spread;
-  return two_sided_95 * std::sqrt(noise * noise + 1 / information);
+  const ExpectedRow row = expected_row(problem, largest_count);
+  const double sample = row.slope_square / (static_cast<double>(problem.rows) * row.curvature *
+                                            row.curvature * spread * spread);
+  return two_sided_95 * length_of_effect(problem) * std::sqrt(noise * noise + sample);
 }
 
 }  // namespace gibbsite

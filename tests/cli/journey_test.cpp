@@ -413,6 +413,35 @@ TEST_F(Journey, PlanJsonKeepsItsContract) {
   EXPECT_THAT(far["why"].get<std::string>(), HasSubstr("path"));
 }
 
+// Half of an interval is said for every kind of label that has intervals; of counts only where the
+// schema says how large they are.
+TEST_F(Journey, PlanSaysHowWideIntervalsWillBe) {
+  const auto plan = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{
+        "plan",      "--rows", "10000",   "--features", "10",          "--row-norm", "1",
+        "--epsilon", "1",      "--delta", "1e-8",       "--intervals", "--intercept"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome out = gibbsite(words);
+    EXPECT_EQ(out.status, 0) << out.err;
+    return out.out;
+  };
+  EXPECT_THAT(plan({"--model", "logistic"}), HasSubstr("level of 1 %\n"));
+  EXPECT_THAT(plan({"--model", "softmax", "--classes", "3"}), HasSubstr("against the mean of all"));
+  EXPECT_THAT(plan({"--model", "huber"}), HasSubstr("in tolerances"));
+  EXPECT_THAT(plan({"--model", "poisson"}), Not(HasSubstr("interval ±")));
+  folder.write("counts.toml",
+               "label = \"y\"\nrange = [0, 40]\ncounts = true\n[columns]\n"
+               "x = {type = \"number\", range = [0, 1]}\n");
+  std::string rows = "x,y\n";
+  for (int i = 0; i < 2000; ++i) rows += i % 2 == 0 ? "0.2,3\n" : "0.8,5\n";
+  folder.write("counts.csv", rows);
+  const Outcome out =
+      gibbsite({"plan", "--data", "counts.csv", "--schema", "counts.toml", "--model", "poisson",
+                "--epsilon", "1", "--delta", "1e-7", "--intervals"});
+  ASSERT_EQ(out.status, 0) << out.err;
+  EXPECT_THAT(out.out, HasSubstr("a tenth of the largest count"));
+}
+
 TEST_F(Journey, PlanShowsEveryMechanismWhereAsked) {
   const Outcome plan = gibbsite({"plan", "--rows", "4526", "--features", "8", "--row-norm", "1",
                                  "--epsilon", "1", "--delta", "1e-6", "--all"});

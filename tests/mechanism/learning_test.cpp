@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "gibbsite/model/loss.hpp"
+
 namespace gibbsite {
 namespace learning_test {
 
@@ -78,14 +80,46 @@ TEST(Learning, HalfIntervalsHoldNoiseAndSample) {
   settings.iterations = 10;
   const double noise = expected_coefficient_noise(settings, one, who, 0.3);
   const double sample = 1 / std::sqrt(100'000 * 0.2 * 0.3 * 0.3);
-  EXPECT_NEAR(expected_half_interval(settings, one, who, 0.3), 1.959964 * std::hypot(noise, sample),
-              1e-6);
+  EXPECT_NEAR(*expected_half_interval(settings, one, who, 0.3),
+              1.959964 * std::hypot(noise, sample), 1e-6);
   // A level of few has the wider one; in proportion to 1/spread.
-  EXPECT_NEAR(expected_half_interval(settings, one, who, 0.1) /
-                  expected_half_interval(settings, one, who, 0.3),
+  EXPECT_NEAR(*expected_half_interval(settings, one, who, 0.1) /
+                  *expected_half_interval(settings, one, who, 0.3),
               3, 1e-9);
   settings.query_mu = 1e6;  // no noise to speak of: what the sample leaves
-  EXPECT_NEAR(expected_half_interval(settings, one, who, 0.3), 1.959964 * sample, 1e-5);
+  EXPECT_NEAR(*expected_half_interval(settings, one, who, 0.3), 1.959964 * sample, 1e-5);
+}
+
+// The sample alone: of classes one against the mean of all, of amounts a sandwich of normal errors
+// as large as the tolerance, of counts Poisson's information at a mean of N/10; none with weights.
+TEST(Learning, HalfIntervalsOfOtherLabels) {
+  const Neighbors who{Adjacency::replace_one, 1};
+  Whitened settings;
+  settings.query_mu = 1e7;  // no noise to speak of
+  settings.first_clip = 3;
+  settings.first_moment_share = 0.1;
+  settings.curvature_share = 0.1;
+  settings.clip_factor = 0.5;
+  settings.iterations = 10;
+  Problem one = problem(10'000, 10);
+  const auto half = [&](const char* loss, double largest_count) {
+    const Loss& of = loss_named(loss);
+    one.loss = loss;
+    one.outputs = of.outputs();
+    one.features = 10 * one.outputs;
+    one.curvature = of.curvature();
+    one.traces = of.traces();
+    return *expected_half_interval(settings, one, who, 0.3, largest_count);
+  };
+  const double root = 0.3 * std::sqrt(10'000.0);
+  // Three classes alike: p(1 - p) + p p of a contrast is 1/3, eight tenths of it away from 0.
+  EXPECT_NEAR(half("softmax-3", 1), 1.959964 * std::sqrt(2 / 3. / (0.8 / 3)) / root, 1e-5);
+  EXPECT_NEAR(half("huber", 1), 1.959964 * std::sqrt(0.51606) / 0.68269 / root, 1e-4);
+  EXPECT_NEAR(half("pseudo-huber", 1), 1.959964 * std::sqrt(0.34432) / 0.56489 / root, 1e-4);
+  EXPECT_NEAR(half("poisson", 10), 1.959964 / root, 1e-5);  // a mean of 1
+  EXPECT_NEAR(half("poisson", 40), 1.959964 / std::sqrt(4.) / root, 1e-5);
+  one.loss = "logistic(0.4,1)";
+  EXPECT_FALSE(expected_half_interval(settings, one, who, 0.3));
 }
 
 }  // namespace learning_test

@@ -40,11 +40,14 @@ double expected_coefficient_noise(const Whitened& settings, const Problem& probl
 std::optional<double> expected_coefficient_noise(const Mechanism& mechanism, const Problem& problem,
                                                  const Neighbors& who);
 
-/// Half of the narrowest 95 % interval that can be expected of such a feature's effect in a model of
-/// two classes: privacy's noise and the sample together, n q spread^2 being the information that n
-/// rows hold. Features that lean on others, and levels of few rows at small budgets, have wider
-/// ones (docs/intervals.md, "What a plan can say beforehand").
-double expected_half_interval(const Whitened& settings, const Problem& problem,
-                              const Neighbors& who, double spread = ordinary_spread);
+/// Half of the narrowest 95 % interval that can be expected of such a feature's effect: privacy's
+/// noise and the sample together. Two classes: log-odds. Several: the score of one class against
+/// the mean of all. Amounts: in tolerances, where errors are normal and as large as the tolerance.
+/// Counts: a log of the mean, where the mean is a tenth of `largest_count`. Features that lean on
+/// others, and levels of few rows at small budgets, have wider ones (docs/intervals.md, "What a
+/// plan can say beforehand"). None of a problem that no intervals can be had of.
+std::optional<double> expected_half_interval(const Whitened& settings, const Problem& problem,
+                                             const Neighbors& who, double spread = ordinary_spread,
+                                             double largest_count = 1);
 
 }  // namespace gibbsite
