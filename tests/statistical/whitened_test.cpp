@@ -236,6 +236,152 @@ TEST(WhitenedLaw, RunsOnAmountsAndCountsStayBelowIt) {
   }
 }
 
+// The same of three classes: a score is a vector of three that adds up to 0, so the noise of a
+// gradient counts in two directions, and the information is a block for each pair of classes.
+class ThreeClasses {
+ public:
+  ThreeClasses(const Line& here, const Line& there, const Whitened& settings, Neighbors who,
+               std::uint64_t rows)
+      : settings_(settings), who_(who), here_(here), there_(there) {
+    problem_.rows = rows;
+    problem_.features = K;
+    problem_.row_norm = 3;
+    const Loss& loss = loss_named("softmax-3");
+    set_loss(problem_, loss);
+    const auto backend = make_backend("reference");
+    engines_[0] = backend->load({here_.x.data(), here_.x.size(), 1}, here_.y, loss);
+    engines_[1] = backend->load({there_.x.data(), there_.x.size(), 1}, there_.y, loss);
+  }
+
+  // sup over events of P(E) - e^epsilon P'(E), E of all answers: moments, one gradient with its
+  // curvature, and where intervals are asked for the block and the information.
+  double delta(double epsilon) {
+    const WhitenedRule start(settings_, problem_, who_, WhitenedRule::Metric::Identity(1, 1));
+    const double R = start.clip(), P = start.metric()(0, 0);
+    double moments[2];
+    for (int k = 0; k < 2; ++k) engines_[k]->second_moments({&P, 1, 1}, R, {&moments[k], 1, 1});
+    const double sigma = moment_deviation_up(settings_, who_, false, R, 0);
+    return over_normal(moments, sigma, 4, [&](double answer, double odds) {
+      WhitenedRule rule = start;
+      rule.answer_moments(Eigen::MatrixXd::Constant(1, 1, answer), sigma);
+      return after_gradient(rule, epsilon, odds);
+    });
+  }
+
+ private:
+  static constexpr int K = 3;
+  using Vector = Eigen::Vector3d;
+
+  [[nodiscard]] double curvature_deviation() const {
+    return curvature_deviation_up(settings_, who_, problem_.curvature * problem_.traces.most, 0);
+  }
+
+  double after_gradient(const WhitenedRule& rule, double epsilon, double odds) {
+    const double C = rule.clip(), P = rule.metric()(0, 0);
+    const Eigen::VectorXd theta = rule.theta();
+    Vector gradient[2];
+    double curvature[2];
+    for (int k = 0; k < 2; ++k) {
+      curvature[k] = engines_[k]
+                         ->capped_loss({&P, 1, 1}, {.clip = C})
+                         ->gradient({theta.data(), K}, {gradient[k].data(), K});
+      gradient[k] *= P;
+    }
+    const double sigma = gradient_deviation_up(settings_, who_, 1, C, 0);
+    if (!(settings_.information_share > 0)) {
+      return last_part(epsilon, odds,
+                       std::hypot((gradient[0] - gradient[1]).norm() / sigma,
+                                  (curvature[0] - curvature[1]) / curvature_deviation()));
+    }
+    // The direction of the difference, and one across it; the third moves all classes alike.
+    Vector along = gradient[0] - gradient[1];
+    if (along.norm() < 1e-12) along = {1, -1, 0};
+    along.normalize();
+    const Vector across = Vector::Ones().normalized().cross(along);
+    const double parts[2] = {gradient[0].dot(along), gradient[1].dot(along)};
+    const double beside[2] = {gradient[0].dot(across), gradient[0].dot(across)};
+    return over_normal(parts, sigma, 3, [&](double a, double more) {
+      return over_normal(beside, sigma, 2, [&](double b, double /*none*/) {
+        return over_normal(curvature, curvature_deviation(), 1, [&](double c, double still_more) {
+          WhitenedRule next = rule;
+          next.answer_gradient(a * along + b * across, sigma, c);
+          return after_block(next, epsilon, odds + more + still_more);
+        });
+      });
+    });
+  }
+
+  double after_block(const WhitenedRule& rule, double epsilon, double odds) {
+    const double C = rule.clip(), P = rule.metric()(0, 0);
+    const Eigen::VectorXd theta = rule.theta();
+    const ScoreLimits limits{.clip = C, .information = information_limit(settings_)};
+    Vector gradient[2], information[2];
+    for (int k = 0; k < 2; ++k) {
+      const auto limited = engines_[k]->capped_loss({&P, 1, 1}, limits);
+      limited->gradient({theta.data(), K}, {gradient[k].data(), K});
+      gradient[k] *= P;
+      int at = 0;
+      for (const ClassPair pair : class_pairs(K)) {
+        limited->information_between({theta.data(), K}, pair, {&information[k][at++], 1, 1});
+      }
+    }
+    const double longest = std::sqrt(limits.information) * C;
+    return last_part(epsilon, odds,
+                     std::hypot((gradient[0] - gradient[1]).norm() /
+                                    gradient_deviation_up(settings_, who_, 2, C, 0),
+                                (information[0] - information[1]).norm() /
+                                    information_deviation_up(settings_, who_, longest, 0)));
+  }
+
+  Whitened settings_;
+  Neighbors who_;
+  Problem problem_;
+  Line here_, there_;
+  std::unique_ptr<Engine> engines_[2];
+};
+
+// Rows of the line's pairs, of classes 0 and 2, or 0 and 1 where `turned`.
+Line of_classes(Line line, bool turned) {
+  for (float& y : line.y) y = y > 0 ? 0 : turned ? 1 : 2;
+  return line;
+}
+
+TEST(WhitenedLaw, RunsOfThreeClassesStayBelowIt) {
+  double nearest = 0;
+  for (const double mu : {0.3, 1.5}) {
+    for (const auto& pair : support::line_pairs()) {
+      for (const bool turned : {false, true}) {
+        ThreeClasses run(of_classes(turned ? pair.there : pair.here, turned),
+                         of_classes(turned ? pair.here : pair.there, turned), one_question(mu, 1),
+                         pair.who, pair.rows);
+        for (const double epsilon : {0.0, 0.5, 2.0}) {
+          const double allowed = gdp_delta_up(epsilon, mu), found = run.delta(epsilon);
+          EXPECT_LE(found, allowed + 1e-9) << pair.name << " " << mu << " " << epsilon;
+          if (allowed > 1e-6) nearest = std::max(nearest, found / allowed);
+        }
+      }
+    }
+  }
+  EXPECT_GT(nearest, 0.7) << "the noise is more than is needed";
+}
+
+TEST(WhitenedLaw, RunsOfThreeClassesWithIntervalsStayBelowIt) {
+  double nearest = 0;
+  for (const auto& [information, block] : {std::pair{0.1, 0.4}, std::pair{0.35, 0.9}}) {
+    Whitened settings = one_question(1, 1);
+    settings.information_share = information;
+    settings.block_share = block;
+    for (const auto& pair : support::line_pairs()) {
+      ThreeClasses run(of_classes(pair.here, block > 0.5), of_classes(pair.there, block > 0.5),
+                       settings, pair.who, pair.rows);
+      const double allowed = gdp_delta_up(1, 1), found = run.delta(1);
+      EXPECT_LE(found, allowed + 1e-9) << pair.name << " " << block;
+      nearest = std::max(nearest, found / allowed);
+    }
+  }
+  EXPECT_GT(nearest, 0.6) << "the noise is more than is needed";
+}
+
 // Rows of zeros answer moments with noise alone: deviations s on the diagonal and s/sqrt(2) off it,
 // of its own for every question; 800 runs. Each of the five checks fails by
 // chance with 1e-7 at most.
