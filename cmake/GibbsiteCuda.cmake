@@ -66,7 +66,9 @@ function(gibbsite_kernels)
   gibbsite_kernel_objects(gibbsite_statistics posterior UNREPORTED ARCHITECTURES ${CMAKE_CUDA_ARCHITECTURES}
                           SOURCES ${statistics})
   if(hopper)
-    gibbsite_kernel_objects(gibbsite_kernels_sm90a engine ARCHITECTURES 90a-real SOURCES ${hopper})
+    # With their PTX as text, for the test kernel_fences.
+    gibbsite_kernel_objects(gibbsite_kernels_sm90a engine ARCHITECTURES 90a SOURCES ${hopper})
+    target_compile_options(gibbsite_kernels_sm90a PRIVATE --no-compress)
   endif()
   target_sources(gibbsite_engine PRIVATE ${PROJECT_SOURCE_DIR}/kernels/cuda_device.cpp
                  ${PROJECT_SOURCE_DIR}/kernels/cuda_memory.cpp)

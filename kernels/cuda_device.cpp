@@ -13,6 +13,7 @@
 #include "engine/cuda/cuda.hpp"
 #include "engine/cuda/probe.hpp"
 #include "gibbsite/core/error.hpp"
+#include "kernels/chosen_card.hpp"
 #include "kernels/launch.hpp"
 
 namespace gibbsite::cuda {
@@ -64,9 +65,15 @@ using MatrixLayout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
 using Preference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
 using Generator = Owned<curandGenerator_t, curandDestroyGenerator>;
 
+// Every call chooses its card: another thread, or another device of this one, may have chosen one.
+struct OnCard : ChosenCard {
+  explicit OnCard(int index) : ChosenCard(index) { check(status(), "choosing the GPU"); }
+};
+
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int index) : index_(index) {
+    // It stays this thread's: what Thrust makes of draws is made there (ensemble_statistics.cu).
     check(cudaSetDevice(index_), "choosing the GPU");
     check(cudaGetDeviceProperties(&properties_, index_), "reading the GPU's properties");
     for (Stream& stream : streams_) {
@@ -79,6 +86,7 @@ class CudaDevice final : public Device {
   }
 
   [[nodiscard]] Card card() const override {
+    const OnCard here(index_);
     std::size_t free = 0, total = 0;
     check(cudaMemGetInfo(&free, &total), "asking for free memory");
     return {.name = properties_.name,
@@ -91,6 +99,7 @@ class CudaDevice final : public Device {
   }
 
   std::byte* allocate(std::size_t bytes) override {
+    const OnCard here(index_);
     void* memory = nullptr;
     const cudaError_t status = cudaMalloc(&memory, bytes);
     if (status == cudaErrorMemoryAllocation) {
@@ -104,6 +113,7 @@ class CudaDevice final : public Device {
     return static_cast<std::byte*>(memory);
   }
   std::byte* allocate_pinned(std::size_t bytes) override {
+    const OnCard here(index_);
     void* memory = nullptr;
     check(cudaMallocHost(&memory, bytes), "allocating pinned host memory");
     return static_cast<std::byte*>(memory);
@@ -112,28 +122,34 @@ class CudaDevice final : public Device {
   void release_pinned(std::byte* memory) noexcept override { cudaFreeHost(memory); }
 
   void copy_in(Queue queue, std::byte* to, const void* from, std::size_t bytes) override {
+    const OnCard here(index_);
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream(queue)),
           "copying to the GPU");
   }
   void copy_out(Queue queue, void* to, const std::byte* from, std::size_t bytes) override {
+    const OnCard here(index_);
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream(queue)),
           "copying from the GPU");
   }
   void fill_zero(Queue queue, std::byte* to, std::size_t bytes) override {
+    const OnCard here(index_);
     check(cudaMemsetAsync(to, 0, bytes, stream(queue)), "clearing GPU memory");
   }
 
   std::size_t blocks_at_once(const kernels::Cooperative& kernel) override {
+    const OnCard here(index_);
     const std::size_t each = kernels::blocks_at_once(kernel);
     check(cudaGetLastError(), "asking how many blocks are resident");
     return each * static_cast<std::size_t>(properties_.multiProcessorCount);
   }
   void launch(const Kernel& kernel) override {
+    const OnCard here(index_);
     std::visit([this](const auto& params) { run(params); }, kernel);
   }
 
   void gather(DeviceRanks& ranks, const std::byte* mine, std::byte* all,
               std::size_t bytes) override {
+    const OnCard here(index_);
     ranks.gather(mine, all, bytes, stream(Queue::compute));
   }
   void broadcast(DeviceRanks& ranks, std::byte* data, std::size_t bytes) override {
@@ -141,6 +157,7 @@ class CudaDevice final : public Device {
   }
 
   void fill_normals(kernels::View<double> out, std::uint64_t seed, std::uint64_t offset) override {
+    const OnCard here(index_);
     if (generator_.get() == nullptr) {
       check(curandCreateGenerator(generator_.address(), CURAND_RNG_PSEUDO_PHILOX4_32_10),
             "starting cuRAND");
@@ -153,21 +170,26 @@ class CudaDevice final : public Device {
   }
 
   Event record(Queue queue) override {
+    const OnCard here(index_);
     const Event event = events_++;
     check(cudaEventRecord(marker(event), stream(queue)), "recording an event");
     return event;
   }
   void wait(Queue queue, Event event) override {
+    const OnCard here(index_);
     check(cudaStreamWaitEvent(stream(queue), marker(event), 0), "waiting for an event");
   }
   void wait_host(Event event) override {
+    const OnCard here(index_);
     check(cudaEventSynchronize(marker(event)), "waiting for the GPU");
   }
   void synchronize() override {
+    const OnCard here(index_);
     for (const Stream& s : streams_) check(cudaStreamSynchronize(s.get()), "running on the GPU");
   }
 
   Graph capture(const std::function<void()>& enqueue) override {
+    const OnCard here(index_);
     const cudaStream_t s = stream(Queue::compute);
     // Relaxed: what the libraries do on the host beside is their own affair.
     check(cudaStreamBeginCapture(s, cudaStreamCaptureModeRelaxed), "capturing a step");
@@ -188,6 +210,7 @@ class CudaDevice final : public Device {
     return graph_count_;
   }
   void replay(Graph graph) override {
+    const OnCard here(index_);
     check(cudaGraphLaunch(graphs_.at(graph).get(), stream(Queue::compute)), "replaying a step");
   }
   void discard(Graph graph) noexcept override { graphs_.erase(graph); }

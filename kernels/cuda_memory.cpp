@@ -6,6 +6,7 @@
 
 #include "engine/cuda/memory.hpp"
 #include "gibbsite/core/error.hpp"
+#include "kernels/chosen_card.hpp"
 
 namespace gibbsite::cuda {
 namespace {
@@ -19,19 +20,8 @@ void require(cudaError_t status, const char* what) {
   if (status != cudaSuccess) fail(what, status);
 }
 
-/// A card for the calling thread, until this goes.
-class Chosen {
- public:
-  explicit Chosen(int device) {
-    require(cudaGetDevice(&before_), "asking for the GPU in use");
-    require(cudaSetDevice(device), "choosing its GPU");
-  }
-  Chosen(const Chosen&) = delete;
-  Chosen& operator=(const Chosen&) = delete;
-  ~Chosen() { cudaSetDevice(before_); }
-
- private:
-  int before_ = 0;
+struct Chosen : ChosenCard {
+  explicit Chosen(int device) : ChosenCard(device) { require(status(), "choosing its GPU"); }
 };
 
 constexpr std::size_t most_pitch = 0x7fffffff;  // of cudaMemcpy2D: cudaDeviceProp::memPitch

@@ -125,17 +125,14 @@ class DeviceMatrixUnit {
 
   // Loads of this thread come before the bulk copies that follow an arrival of its warp: copies are
   // of another proxy, which a barrier alone does not order (PTX ISA, "Async proxy").
-  __device__ void finish_loads() {
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-  }
+  __device__ void finish_loads() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
   __device__ void start_barrier(std::uint32_t barrier, unsigned arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals)
                  : "memory");
   }
   __device__ void expect(std::uint32_t barrier, std::uint32_t bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
-                 "r"(bytes)
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                  : "memory");
   }
   __device__ void arrive(std::uint32_t barrier) {
@@ -165,7 +162,12 @@ class DeviceMatrixUnit {
   template <int N, unsigned Registers>
   __device__ void wait(float (&d)[Registers]) {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
-    // The compiler must not move reads of d above the wait.
+    pin(d);  // no read of d above the wait
+  }
+  // The compiler moves neither reads nor writes of d over it. Writes that it sank below a fence
+  // would not be ordered before the product that adds to d.
+  template <unsigned Registers>
+  __device__ void pin(float (&d)[Registers]) {
     GIBBSITE_UNROLL
     for (unsigned r = 0; r < Registers; ++r) asm volatile("" : "+f"(d[r])::"memory");
   }

@@ -24,6 +24,7 @@
 //   fence(), commit(), wait<N>(d)       before the first instruction of a group and after registers
 //                                       were written; closes a group; at most N groups pending, and
 //                                       the registers d can be read
+//   pin(d)                              what was written to d stays before this place
 //   multiply_shared<N>(d, a, b, add)    d[64 x N] (+)= A B^T, both [. x 16] K-major in shared
 //   memory multiply_fragment<N>(d, a, b, add)  d[64 x N] (+)= A B, A in registers, B [16 x N]
 //   MN-major

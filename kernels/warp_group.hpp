@@ -450,6 +450,8 @@ struct WarpGroupBody {
       }
     };
 
+    unit.pin(z);
+    unit.pin(g);
     unit.await(at.full, 0);
     unit.fence();
     first_product(0);

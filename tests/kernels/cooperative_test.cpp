@@ -1,5 +1,6 @@
 // Design B step by step against a long-double oracle, and its bits.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -288,6 +289,23 @@ TEST_F(Cooperative, LongRunsAreLaunchesOfSomeSteps) {
   EXPECT_EQ(advanced({}, 100), whole);
   if (name_ == "emulated") {
     EXPECT_THROW(advanced({.fault_at_launch = 2}, 0), CudaError);
+  }
+}
+
+// A block that the card's shared memory cannot hold is said to be so before the card is asked.
+TEST_F(Cooperative, SaysThatTheCardHoldsNoBlock) {
+  if (name_ != "emulated") GTEST_SKIP() << "a card has the shared memory that it has";
+  const OddRows p = support::make_odd_rows(700, 21, 4);
+  const auto device = std::shared_ptr<cuda::Device>(
+      support::make_emulated_device(support::EmulatedCard{.shared_bytes = 1024}));
+  const auto engine = cuda::make_cuda_backend(device, {Arithmetic::float64, "cooperative"})
+                          ->load(p.view(), p.y, loss_named("logistic"));
+  Ensemble chains = support::make_odd_chains(7, p.d);
+  try {
+    engine->advance(chains, 1);
+    ADD_FAILURE() << "ran";
+  } catch (const CudaError& e) {
+    EXPECT_THAT(e.what(), ::testing::HasSubstr("holds no block of design cooperative"));
   }
 }
 

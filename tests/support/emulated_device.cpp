@@ -69,7 +69,11 @@ class EmulatedDevice final : public cuda::Device {
 
   std::size_t blocks_at_once(const kernels::Cooperative& kernel) override {
     std::size_t blocks = 0;
-    kernels::with_body(kernel, [&]<class Body>() { blocks = resident(Body::shape(kernel)); });
+    kernels::with_body(kernel, [&]<class Body>() {
+      const kernels::LaunchShape shape = Body::shape(kernel);
+      if (shape.shared_bytes > card_.shared_bytes) throw KernelFault("invalid argument");
+      blocks = resident(shape);
+    });
     return blocks;
   }
   void launch(const cuda::Kernel& kernel) override {

@@ -182,6 +182,8 @@ class EmulatedMatrixUnit {
     }
     fenced_ = false;
   }
+  template <unsigned Registers>
+  void pin(float (&)[Registers]) {}  // for compilers that move code; tests/kernels/fences.py
 
   template <unsigned N>
   void multiply_shared(float (&d)[N / 2], std::uint64_t a, std::uint64_t b, bool add) {

@@ -51,8 +51,11 @@ class CooperativeLoop final : public StepLoop {
   // As many blocks as the card holds at once: the barrier of the grid waits for all of them. Fewer
   // blocks have more coordinates each and may need more shared memory for them.
   static unsigned grid(Device& device, kernels::Cooperative kernel) {
+    const std::size_t shared = device.card().shared_bytes;
     for (;;) {
-      const std::size_t most = device.blocks_at_once(kernel);
+      // A card does not say how many blocks it holds that no block could be: it fails.
+      const bool fits = kernels::cooperative_shared_bytes(kernel) <= shared;
+      const std::size_t most = fits ? device.blocks_at_once(kernel) : 0;
       if (most == 0) {
         throw CudaError(
             "`backend` cuda: the card holds no block of design cooperative; use `design` "
