@@ -21,8 +21,9 @@ Note noted(bool quiet) {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_noted_backend(const std::string& name, bool quiet) {
-  return make_backend(name, BackendOptions{}, noted(quiet));
+std::unique_ptr<Backend> make_noted_backend(const std::string& name, bool quiet,
+                                            const BackendOptions& options) {
+  return make_backend(name, options, noted(quiet));
 }
 
 std::unique_ptr<Backend> make_backend_of_ranks(const std::string& name, bool quiet,

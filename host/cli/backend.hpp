@@ -10,7 +10,8 @@ namespace gibbsite::cli {
 
 /// make_backend, and where auto takes another than the fastest there is, a line on stderr, unless
 /// `quiet`.
-std::unique_ptr<Backend> make_noted_backend(const std::string& name, bool quiet);
+std::unique_ptr<Backend> make_noted_backend(const std::string& name, bool quiet,
+                                            const BackendOptions& options = {});
 
 /// That of the rows of all ranks where there are several, whose questions `stop` then ends
 /// (engine/sharded.hpp).

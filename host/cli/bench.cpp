@@ -74,9 +74,9 @@ struct Figure {
   double of_roof = 0, noise = 0;
 };
 
-// Seconds of d normals of certified noise for each chain on this machine's threads.
-double noise_seconds(std::uint64_t chains, std::uint64_t features) {
-  constexpr StreamKey key(NoiseKind::chacha20, {1});
+// Seconds of d normals of that noise for each chain on this machine's threads.
+double noise_seconds(std::uint64_t chains, std::uint64_t features, NoiseKind kind) {
+  const StreamKey key(kind, {1});
   std::vector<double> normals(features);
   const Stopwatch clock;
   std::uint64_t step = 0;
@@ -99,10 +99,43 @@ std::string bar(double share) {
   return out;
 }
 
+// In what a step is computed, and where its noise comes from: other than a fit's, for throughput.
+struct Throughput {
+  std::string arithmetic = "float64", noise = "chacha20";
+
+  [[nodiscard]] bool as_of_a_fit() const {
+    return arithmetic == Throughput().arithmetic && noise == Throughput().noise;
+  }
+  // Throws BadInput on a name that is none.
+  [[nodiscard]] BackendOptions backend_options() const {
+    static_cast<void>(kind());
+    BackendOptions out;
+    out.noise = noise == library_noise ? NoiseSource::curand : NoiseSource::streams;
+    if (arithmetic == "float32") {
+      out.arithmetic = Arithmetic::float32;
+    } else if (arithmetic == "bfloat16") {
+      out.arithmetic = Arithmetic::bfloat16;
+    } else if (arithmetic != "float64") {
+      throw BadInput("--arithmetic: must be float64, float32 or bfloat16");
+    }
+    return out;
+  }
+  // Of the streams; the library's own takes their key as its seed.
+  [[nodiscard]] NoiseKind kind() const {
+    if (noise == library_noise) return NoiseKind::philox;
+    for (const NoiseKind kind : {NoiseKind::chacha20, NoiseKind::philox}) {
+      if (noise == to_string(kind)) return kind;
+    }
+    throw BadInput("--noise: must be chacha20, philox or curand");
+  }
+  static constexpr const char* library_noise = "curand";
+};
+
 struct BenchCommand {
   ShapeArguments shape;
   PlanArguments plan;
   std::string backend = "auto";
+  Throughput throughput;
   bool json = false;
   RanksBench ranks;
 
@@ -111,11 +144,18 @@ struct BenchCommand {
     const bool budgeted = plan.epsilon || plan.delta;
     require_consistent(budgeted);
     ranks.require_wanted();
+    const BackendOptions options = throughput.backend_options();
+    if (!throughput.as_of_a_fit() && (budgeted || ranks.wanted)) {
+      throw BadInput(
+          fmt::format("{}: is for throughput, and no fit takes it; leave {} out",
+                      throughput.noise == Throughput().noise ? "--arithmetic" : "--noise",
+                      ranks.wanted ? "--ranks" : "--epsilon and --delta"));
+    }
     if (ranks.wanted) return ranks.run(shape, plan, backend, json);
     const Budget budget = budgeted ? plan.budget() : Budget{.draws = plan.draws.value_or(1)};
     const Wishes wishes = plan.wishes();
     const bool of_table = shape.of_table(plan);
-    const auto engines = make_noted_backend(backend, false);
+    const auto engines = make_noted_backend(backend, false, options);
     catch_interrupts();
 
     Dataset data;
@@ -152,8 +192,14 @@ struct BenchCommand {
       if (!made_up) work = {data.rows(), work.features, there, data.bytes_per_row(), work.outputs};
     }
     const Roofs roofs = measure_roofs(work);
-    say(fmt::format("machine   {}\nbackend   {}: {}\n", describe(roofs), engines->name(),
-                    engines->description()));
+    say(fmt::format(
+        "machine   {}\nbackend   {}: {}{}\n", describe(roofs), engines->name(),
+        engines->description(),
+        throughput.as_of_a_fit()
+            ? ""
+            : fmt::format("\nsteps     in {} with noise by {}: throughput alone, no fit "
+                          "takes them and no certificate covers them",
+                          throughput.arithmetic, throughput.noise)));
     say(describe(work, made_up));
     if (json && !made_up) {
       fmt::print(stderr, "gibbsite: {}\n", private_table);
@@ -165,8 +211,10 @@ struct BenchCommand {
 
     constexpr double unknown = std::numeric_limits<double>::infinity();
     const auto timer_of = [&](double seconds, double planned_steps) {
-      const TimingOptions timing{
-          .seconds = seconds, .planned_steps = planned_steps, .poll = stop_if_asked};
+      const TimingOptions timing{.seconds = seconds,
+                                 .planned_steps = planned_steps,
+                                 .noise = throughput.kind(),
+                                 .poll = stop_if_asked};
       return made_up ? StepTimer(*engines, rows, loss, timing)
                      : StepTimer(*engines, data.view(), data.y, loss, timing);
     };
@@ -174,6 +222,14 @@ struct BenchCommand {
     const StepTime of_fit = timer.time(budget.draws);
     const std::vector<Figure> figures = measure(timer, work, roofs, of_fit, budget.draws, on_host);
 
+    if (!throughput.as_of_a_fit()) {
+      if (json) {
+        fmt::print(
+            "{}\n",
+            to_json(*engines, roofs, work, made_up, figures, reading, nullptr, on_host).dump(2));
+      }
+      return;
+    }
     // Of a draw, in gradient passes: of a path its steps.
     const double steps = made ? made->offer().cost.work / static_cast<double>(budget.draws)
                               : static_cast<double>(plan.iterations.value_or(steps_without_budget));
@@ -291,10 +347,13 @@ struct BenchCommand {
       f.gradients = static_cast<double>(chains) / seconds;
       f.flops = work.flops(chains) / seconds;
       f.bytes = work.bytes() / seconds;
-      const double read = work.bytes() / roofs.table, fma = work.flops(chains) / roofs.double_fma;
+      const bool single = throughput.arithmetic != Throughput().arithmetic;
+      const double read = work.bytes() / roofs.table,
+                   fma = work.flops(chains) / (single ? roofs.float_fma : roofs.double_fma);
       f.read_binds = read > fma;
       f.of_roof = std::max(read, fma) / seconds;
-      f.noise = std::min(1.0, noise_seconds(chains, work.features * work.outputs) / seconds);
+      f.noise = std::min(
+          1.0, noise_seconds(chains, work.features * work.outputs, throughput.kind()) / seconds);
       say(fmt::format(
           "  {:>6} {:>12.4g} {:>14} {:>9.3g} {:>10.3g}", chains, 1e3 * seconds,
           f.gradients < 100 ? fmt::format("{:.3g}", f.gradients) : human_count(f.gradients),
@@ -334,10 +393,10 @@ struct BenchCommand {
                 : private_table);
   }
 
-  static nlohmann::json to_json(const Backend& engines, const Roofs& roofs, const Work& work,
-                                bool made_up, const std::vector<Figure>& figures,
-                                const std::optional<Reading>& reading, nlohmann::json fit,
-                                bool on_host) {
+  [[nodiscard]] nlohmann::json to_json(const Backend& engines, const Roofs& roofs, const Work& work,
+                                       bool made_up, const std::vector<Figure>& figures,
+                                       const std::optional<Reading>& reading, nlohmann::json fit,
+                                       bool on_host) const {
     nlohmann::json out;
     out["machine"] = {{"instruction_set", instruction_set()},
                       {"threads", thread_count()},
@@ -346,7 +405,10 @@ struct BenchCommand {
                       {"float_fma_flops_per_second", roofs.float_fma},
                       {"read_bytes_per_second", roofs.memory},
                       {"read_table_bytes_per_second", roofs.table}};
-    out["backend"] = {{"name", engines.name()}, {"description", engines.description()}};
+    out["backend"] = {{"name", engines.name()},
+                      {"description", engines.description()},
+                      {"arithmetic", throughput.arithmetic},
+                      {"noise", throughput.noise}};
     out["table"] = {{"rows", work.rows},
                     {"features", work.features},
                     {"entries_per_row", work.entries},
@@ -374,12 +436,12 @@ struct BenchCommand {
       out["steps"].push_back(std::move(line));
     }
     out["reading"] = nullptr;
-    fit["reading_seconds"] = nullptr;
+    if (!fit.is_null()) fit["reading_seconds"] = nullptr;
     if (reading) {
       out["reading"] = {{"bytes", reading->bytes},
                         {"seconds", reading->seconds},
                         {"bytes_per_second", reading->bytes / reading->seconds}};
-      fit["reading_seconds"] = reading->seconds;
+      if (!fit.is_null()) fit["reading_seconds"] = reading->seconds;
     }
     out["fit"] = std::move(fit);
     return out;
@@ -391,6 +453,12 @@ void define_bench(CLI::App& app) {
   command->shape.add_to(app);
   command->plan.add_to(app, false);
   app.add_option("--backend", command->backend, "auto, reference, cpu or cuda")->type_name("NAME");
+  app.add_option("--arithmetic", command->throughput.arithmetic,
+                 "float64, or for throughput alone float32 or bfloat16 (cuda)")
+      ->type_name("NAME");
+  app.add_option("--noise", command->throughput.noise,
+                 "chacha20, or for throughput alone philox or curand (cuda)")
+      ->type_name("NAME");
   app.add_flag("--json", command->json, "print JSON");
   command->ranks.add_to(app);
   app.callback([command] { command->run(); });

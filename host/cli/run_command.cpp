@@ -67,6 +67,12 @@ std::string unknown_word(const CLI::App& command, int argc, char** argv) {
     double value = 0;
     const char* const end = word.data() + word.size();
     if (std::from_chars(word.data(), end, value).ptr == end) continue;  // -1 is a value
+    if (name == "--arithmetic" || name == "--noise") {
+      return fmt::format(
+          "{}: is of bench, for throughput; certificates cover doubles and noise that the operating "
+          "system keys, so leave it out",
+          name);
+    }
     return fmt::format("{}: gibbsite {} has no such option{}", name, command.get_name(),
                        did_you_mean(name, names));
   }

@@ -33,9 +33,9 @@ std::uint64_t beyond_the_caches() {
   return std::max(least_bytes, 4 * static_cast<std::uint64_t>(std::max(last_cache, 0L)));
 }
 
-// Chains that stay where they are, with the certified noise.
-Ensemble chains_of(std::uint64_t chains, std::uint64_t features) {
-  std::vector<ChainSpec> specs(chains, {.key = {NoiseKind::chacha20, {1}}});
+// Chains that stay where they are.
+Ensemble chains_of(std::uint64_t chains, std::uint64_t features, NoiseKind noise) {
+  std::vector<ChainSpec> specs(chains, {.key = {noise, {1}}});
   for (std::size_t c = 0; c < chains; ++c) {
     specs[c].step_size = 1e-6;
     specs[c].iterations = std::numeric_limits<std::uint64_t>::max();
@@ -147,7 +147,7 @@ StepTime StepTimer::time(std::uint64_t chains) {
   const std::uint64_t most =
       std::clamp(most_theta / coordinates, std::uint64_t{1}, options_.most_chains);
   StepTime out{.rows = x_.rows, .chains = std::min(chains, most)};
-  Ensemble ensemble = chains_of(out.chains, coordinates);
+  Ensemble ensemble = chains_of(out.chains, coordinates, options_.noise);
   const auto seconds_of = [&](Engine& engine, std::uint64_t steps) {
     poll();
     const double begin = now();

@@ -17,6 +17,34 @@ std::vector<std::string> keys(const nlohmann::json& object) {
   return out;
 }
 
+// Arithmetic and noise that no fit takes have no prediction of one, and no budget.
+TEST_F(Bench, ThroughputIsMeasuredBesideFits) {
+  const std::vector<std::string> shape{"bench", "--rows", "2000", "--features", "20", "--json"};
+  const auto with = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = shape;
+    words.insert(words.end(), more.begin(), more.end());
+    return gibbsite(words);
+  };
+  const Outcome run = with({"--backend", "cpu", "--arithmetic", "float32", "--noise", "philox"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const auto out = nlohmann::json::parse(run.out);
+  EXPECT_EQ(out["backend"]["arithmetic"], "float32");
+  EXPECT_EQ(out["backend"]["noise"], "philox");
+  EXPECT_TRUE(out["fit"].is_null());
+  EXPECT_GT(out["steps"][0]["chain_gradients_per_second"].get<double>(), 0);
+  expect_error(with({"--arithmetic", "float16"}), 2, "--arithmetic: must be");
+  expect_error(with({"--noise", "dice"}), 2, "--noise: must be");
+  expect_error(with({"--noise", "philox", "--epsilon", "1", "--delta", "1e-6"}), 2,
+               "--noise: is for throughput");
+  expect_error(with({"--backend", "cpu", "--arithmetic", "bfloat16"}), 2, "bfloat16");
+  expect_error(with({"--backend", "cpu", "--noise", "curand"}), 2, "cuRAND");
+  for (const char* option : {"--arithmetic", "--noise"}) {
+    expect_error(gibbsite({"fit", "--data", "table.csv", "--schema", "table.toml", "--epsilon", "1",
+                           "--delta", "1e-6", option, "philox"}),
+                 2, std::string(option) + ": is of bench");
+  }
+}
+
 TEST_F(Bench, JsonKeepsItsContract) {
   std::vector<std::string> command{"bench",     "--data", "table.csv",   "--schema", "table.toml",
                                    "--epsilon", "1",      "--delta",     "1e-6",     "--draws",
@@ -33,7 +61,7 @@ TEST_F(Bench, JsonKeepsItsContract) {
   EXPECT_EQ(keys(out["machine"]),
             (Keys{"double_fma_flops_per_second", "float_fma_flops_per_second", "instruction_set",
                   "load", "read_bytes_per_second", "read_table_bytes_per_second", "threads"}));
-  EXPECT_EQ(keys(out["backend"]), (Keys{"description", "name"}));
+  EXPECT_EQ(keys(out["backend"]), (Keys{"arithmetic", "description", "name", "noise"}));
   EXPECT_EQ(keys(out["reading"]), (Keys{"bytes", "bytes_per_second", "seconds"}));
   EXPECT_EQ(keys(out["fit"]), (Keys{"draws", "planned", "planning_seconds", "reading_seconds",
                                     "sampling_seconds", "seconds", "steps"}));

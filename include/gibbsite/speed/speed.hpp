@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "gibbsite/core/random.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/engine/engine.hpp"
 #include "gibbsite/mechanism/plan.hpp"
@@ -55,6 +56,8 @@ struct TimingOptions {
   std::uint64_t most_bytes = 0;     ///< of the rows made up; 0: four times the last cache, at least
                                     ///< 128 MiB
   std::uint64_t most_chains = 256;  ///< more are counted in proportion; fewer where d is large
+  /// Of the chains' streams: philox is for throughput alone, no fit takes it.
+  NoiseKind noise = NoiseKind::chacha20;
   /// Seconds since some moment.
   std::function<double()> clock = {};
   /// Called between windows; may throw.
