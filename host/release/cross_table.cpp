@@ -230,14 +230,19 @@ Counts split_down(const std::vector<std::uint64_t>& levels, const Columns& order
   return out;
 }
 
-// A power of two far below the noise, on which sums of counts are exact in double.
-double exact_grid(const Chain& chain, const Counts& estimates) {
+// Powers of two on which sums of counts are exact in double: one far below the noise, and 1 or, of
+// numbers that no table has, the least that is.
+struct Grids {
+  double estimates = 1, wholes = 1;
+};
+Grids exact_grids(const Chain& chain, const Counts& estimates) {
   double largest = 1, least = chain.tables.front().variance;
   for (const double estimate : estimates) largest += std::abs(estimate);
   for (const Chain::Measured& table : chain.tables) least = std::min(least, table.variance);
   constexpr int below_noise = 10, exact_bits = 51;
-  return std::ldexp(1, std::max(std::ilogb(std::sqrt(least)) - below_noise,
-                                std::ilogb(largest) + 1 - exact_bits));
+  const int of_noise = std::min(std::ilogb(std::sqrt(least)) - below_noise, 0);
+  const int of_size = std::ilogb(largest) + 1 - exact_bits;
+  return {std::ldexp(1, std::max(of_noise, of_size)), std::ldexp(1, std::max(0, of_size))};
 }
 
 std::vector<std::string> names_of_levels(const NetworkModel& model, std::size_t column) {
@@ -338,14 +343,15 @@ CrossTable cross_table(const NetworkModel& model, std::optional<std::uint64_t> r
   for (const std::uint32_t column : chain.order)
     if (std::ranges::find(asked, column) != asked.end()) order.push_back(column);
   const Counts whole_table = estimates_of(model, chain, rows);
-  const double grid = exact_grid(chain, whole_table);
+  const Grids grids = exact_grids(chain, whole_table);
   const Counts along = summed(network.levels, chain.order, whole_table, order);
   const auto table_of = [&](double step, Split how) {
     const Counts cells = split_down(network.levels, order, along, step, how);
     return summed(network.levels, order, cells, asked);
   };
-  const Counts estimates = table_of(grid, Split::as_it_is), wholes = table_of(1, Split::as_it_is),
-               counts = table_of(1, Split::not_negative);
+  const Counts estimates = table_of(grids.estimates, Split::as_it_is),
+               wholes = table_of(grids.wholes, Split::as_it_is),
+               counts = table_of(grids.wholes, Split::not_negative);
   const auto margin = [&](const Columns& of) {
     const auto sum = [&](const Counts& cells) { return summed(network.levels, asked, cells, of); };
     return numbers_of(sum(estimates), sum(wholes), sum(counts), deviation_of(network, chain, of),

@@ -252,7 +252,7 @@ TEST(CrossTable, MarginsAgreeExactly) {
         expect_sums(table, &TableNumber::whole);
         expect_sums(table, &TableNumber::count);
         for (const TableNumber& cell : table.cells) {
-          EXPECT_LE(std::abs(cell.whole - cell.estimate), 1);
+          EXPECT_LE(std::abs(cell.whole - cell.estimate), 1.5);
           EXPECT_EQ(cell.whole, std::round(cell.whole));
           EXPECT_GE(cell.count, 0);
           EXPECT_EQ(cell.count, std::round(cell.count));
@@ -270,8 +270,8 @@ TEST(CrossTable, MarginsAgreeExactly) {
 }
 
 // 4,000 tables of seeded noise: an interval holds the true count 3,800 times, with a deviation of
-// 13.8; 75 off, 5.4 deviations, happens by chance with probability below 7e-8, of fourteen numbers
-// 1e-6. The deviation of the table that was measured in place of the least squares' one, and half
+// 13.8; 75 off, 5.4 deviations, happens by chance with probability below 7e-8, of all these
+// numbers below 1e-6. The deviation of the table that was measured in place of the least squares' one, and half
 // of the noise of the widest table, are seen.
 TEST(CrossTable, IntervalsCover) {
   constexpr int tables = 4'000, right = 3'800, off = 75;
@@ -301,7 +301,8 @@ TEST(CrossTable, IntervalsCover) {
       naive_first += covers_by(table.margins[0][1], model.noise[0], 315);
       small += covers_by(table.cells[4], model.noise[1] / 2, 300);
     }
-    for (const int covered : {cell, empty, first, last}) EXPECT_NEAR(covered, right, off);
+    for (const int covered : {cell, first, last}) EXPECT_NEAR(covered, right, off);
+    EXPECT_NEAR(empty, 3'900, 54);  // cut at 0, an interval below it holds 0
     if (is_public) {
       EXPECT_EQ(total, tables);
       EXPECT_GT(naive_cell, right + off);
@@ -340,6 +341,19 @@ TEST(CrossTable, OfOneCellAndOfNobody) {
     EXPECT_TRUE(cell.hidden());
   }
   EXPECT_EQ(below.total.count, 0);
+}
+
+// A file may hold any numbers: what is said of absurd ones ends all the same.
+TEST(CrossTable, EndsOfAnyNumbers) {
+  for (const double huge : {1e17, 1e100, 1.7e308}) {
+    NetworkModel model = model_of({2, 3}, {{}, {0}}, 3);
+    model.counts = {{huge, -huge}, {huge, 3, -7, huge, 1, huge}};
+    for (const auto& rows : {std::optional<std::uint64_t>(10), std::optional<std::uint64_t>()})
+      EXPECT_EQ(cross_table(model, rows).cells.size(), 6U);
+    model.counts = {{1, 2}, {1, 2, 3, 4, 5, 6}};
+    model.noise = {huge, 1 / huge};
+    EXPECT_EQ(cross_table(model, 10).cells.size(), 6U);
+  }
 }
 
 TEST(CrossTable, NamesItsLevels) {
