@@ -23,7 +23,9 @@ constexpr std::size_t most_listed_cells = 100;
 constexpr const char* meaning_of_table =
     "Each interval holds the table's own count with probability 95 %, one number at a time: it is "
     "what privacy's noise leaves open. It says nothing of a population that these rows are a sample "
-    "of. Numbers below 0 are noise, left as they are so that sums are not biased.";
+    "of.";
+constexpr const char* meaning_of_negative =
+    " Numbers below 0 are noise, left as they are so that sums are not biased.";
 
 std::string half_width(double deviation) {
   const double half = half_width_deviations * deviation;
@@ -41,8 +43,14 @@ std::string count_text(const TableNumber& number) {
   return fmt::format("{:.0f}{}", number.whole, number.hidden() ? " *" : "");
 }
 
+bool has(const CrossTable& of, bool (*what)(const TableNumber&)) {
+  bool out = what(of.total) || std::ranges::any_of(of.cells, what);
+  for (const auto& margin : of.margins) out = out || std::ranges::any_of(margin, what);
+  return out;
+}
+
 // What every screen ends with.
-std::string table_legend(const CrossTable& of, bool marked) {
+std::string table_legend(const CrossTable& of) {
   std::string out =
       fmt::format("95 % intervals: a cell {}", half_width(of.cells.front().deviation));
   for (std::size_t c = 0; of.columns.size() > 1 && c < of.columns.size(); ++c) {
@@ -52,8 +60,11 @@ std::string table_legend(const CrossTable& of, bool marked) {
   out += of.rows ? ", the total is public"
                  : fmt::format(", the total {}", half_width(of.total.deviation));
   out += ".\n";
-  if (marked) out += "* noise hides it: its interval holds 0.\n";
-  return wrapped(out) + wrapped(meaning_of_table);
+  out = wrapped(out);
+  if (has(of, [](const TableNumber& number) { return number.hidden(); }))
+    out += "* noise hides it: its interval holds 0.\n";
+  const bool negative = has(of, [](const TableNumber& number) { return number.whole < 0; });
+  return out + wrapped(std::string(meaning_of_table) + (negative ? meaning_of_negative : ""));
 }
 
 std::string table_square(const CrossTable& of) {
@@ -134,6 +145,7 @@ TableDeviations deviations_of(const NetworkPlan& plan) {
                                 plan.budget.adjacency == Adjacency::replace_one);
 }
 
+// "public", or how far it is off.
 std::string total_text(const NetworkPlan& plan, const TableDeviations& is) {
   return plan.budget.adjacency == Adjacency::replace_one ? "public" : half_width(is.total);
 }
@@ -167,15 +179,11 @@ std::vector<std::string> named_columns(const std::string& text) {
 }
 
 std::string cross_table_screen(const CrossTable& of) {
-  bool marked = of.total.hidden();
-  for (const auto& margin : of.margins)
-    marked = marked || std::ranges::any_of(margin, &TableNumber::hidden);
-  marked = marked || std::ranges::any_of(of.cells, &TableNumber::hidden);
   if (of.columns.size() == 2) {
     const std::string out = table_square(of);
-    if (widest_line(out) <= terminal_columns) return out + table_legend(of, marked);
+    if (widest_line(out) <= terminal_columns) return out + table_legend(of);
   }
-  return table_list(of) + table_legend(of, marked);
+  return table_list(of) + table_legend(of);
 }
 
 std::string cross_table_csv(const CrossTable& of) {
@@ -259,7 +267,7 @@ std::string cross_table_line(const NetworkPlan& plan, const Schema& columns) {
   for (std::size_t c = 0; is.margins.size() > 1 && c < is.margins.size(); ++c)
     out +=
         fmt::format(", {} for {} alone", half_width(is.margins[c]), shown(columns.columns[c].name));
-  return out + fmt::format(", the total {}, (ε, δ) = ({:.4g}, {:.4g})", total_text(plan, is),
+  return out + fmt::format(", total {}, (ε, δ) = ({:.4g}, {:.4g})", total_text(plan, is),
                            plan.budget.epsilon, plan.budget.delta);
 }
 
