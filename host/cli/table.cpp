@@ -139,7 +139,7 @@ void define_table(CLI::App& app) {
 }
 
 const Register table_command{
-    {2, "table", "Release a cross table: noisy counts with margins, intervals and a certificate",
+    {3, "table", "Release a cross table: noisy counts with margins, intervals and a certificate",
      "gibbsite table --data table.csv --schema table.toml --columns sex,age --epsilon 1 --delta "
      "1e-6 --out table.json",
      define_table}};
