@@ -71,7 +71,12 @@ TEST_F(TableCli, ReleasesATable) {
   ASSERT_EQ(nodes.size(), 2U);
   EXPECT_EQ(nodes[0]["column"], "sex");
   EXPECT_EQ(nodes[1]["parents"], nlohmann::json({"sex"}));
-  EXPECT_EQ(json("t.json")["certificate"]["mechanism"]["name"], "network-counts");
+  const auto certificate = json("t.json")["certificate"];
+  EXPECT_EQ(certificate["mechanism"]["name"], "network-counts");
+  // One row goes from one cell to another in each table: sqrt(2), in units of the noise.
+  EXPECT_NEAR(certificate["guarantee"]["mu"].get<double>() *
+                  certificate["mechanism"]["noise"].get<double>(),
+              std::sqrt(2.0), 1e-9);
   EXPECT_EQ(gibbsite({"query", "--model", "t.json", "P(sex = F)"}).status, 0);
   EXPECT_EQ(gibbsite({"synthesize", "--model", "t.json", "--rows", "10"}).status, 0);
   EXPECT_EQ(gibbsite({"report", "t.json", "--out", "r.html"}).status, 0);
