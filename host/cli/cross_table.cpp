@@ -145,6 +145,18 @@ TableDeviations deviations_of(const NetworkPlan& plan) {
                                 plan.budget.adjacency == Adjacency::replace_one);
 }
 
+// A line where noise hides the average cell, by public numbers; else "".
+std::string hidden_words(const NetworkPlan& plan, const TableDeviations& is) {
+  double cells = 1;
+  for (const std::uint64_t levels : plan.problem.levels) cells *= static_cast<double>(levels);
+  const double average = static_cast<double>(plan.problem.rows) / cells;
+  if (half_width_deviations * is.cell < average) return "";
+  return fmt::format(
+      "at ε = {:.4g} noise hides an average cell, of {:.3g} rows: give fewer columns, or columns "
+      "with fewer bins or levels\n",
+      plan.budget.epsilon, average);
+}
+
 // "public", or how far it is off.
 std::string total_text(const NetworkPlan& plan, const TableDeviations& is) {
   return plan.budget.adjacency == Adjacency::replace_one ? "public" : half_width(is.total);
@@ -254,8 +266,10 @@ std::string cross_table_summary(std::span<const NetworkPlan> plans, const Schema
     lines.back().push_back(total_text(plan, is));
     lines.back().push_back(fmt::format("{:.1f} %", best_guess_percent(plan.offer().guarantee)));
   }
-  return out + table(lines) +
-         "\nbest guess: how often whoever knows all other rows is right, at even odds, about one "
+  out += table(lines) + "\n";
+  for (const NetworkPlan& plan : plans) out += hidden_words(plan, deviations_of(plan));
+  return out +
+         "best guess: how often whoever knows all other rows is right, at even odds, about one "
          "person's\n";
 }
 
@@ -267,8 +281,10 @@ std::string cross_table_line(const NetworkPlan& plan, const Schema& columns) {
   for (std::size_t c = 0; is.margins.size() > 1 && c < is.margins.size(); ++c)
     out +=
         fmt::format(", {} for {} alone", half_width(is.margins[c]), shown(columns.columns[c].name));
-  return out + fmt::format(", total {}, (ε, δ) = ({:.4g}, {:.4g})", total_text(plan, is),
-                           plan.budget.epsilon, plan.budget.delta);
+  out += fmt::format(", total {}, (ε, δ) = ({:.4g}, {:.4g})", total_text(plan, is),
+                     plan.budget.epsilon, plan.budget.delta);
+  const std::string hidden = hidden_words(plan, is);
+  return hidden.empty() ? out : out + "\n" + wrapped(hidden).substr(0, wrapped(hidden).size() - 1);
 }
 
 nlohmann::json cross_table_plan_json(const NetworkPlan& plan, const Schema& columns) {

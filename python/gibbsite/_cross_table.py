@@ -86,7 +86,7 @@ def table(
     else:
         chain = _core.Schema.read_cross_table(schema, columns)
     rows = _read(data, chain)
-    counted = {"rows": rows.rows} if adjacency == "replace-one" else {}
+    counted = {"rows": rows.rows} if rows_cap is None else {}
     plan = _core.plan_network(
         epsilon=epsilon,
         delta=delta,

@@ -115,6 +115,10 @@ def test_refuses_in_one_line(folder):
         assert str(info.value).startswith(why), str(info.value)
     with pytest.raises(gibbsite.BadInput, match="columns: 'age' is no column"):
         gibbsite.CrossTable(counted(seed=1).release, ["age"])
+    with pytest.raises(gibbsite.BadInput, match="rows is private under add-remove; give a public"):
+        counted(adjacency="add-remove")
+    with pytest.raises(gibbsite.BadInput, match="rows_cap: has a meaning under"):
+        counted(rows_cap=5000)
     with pytest.warns(gibbsite.FitWarning, match="delta"):
         gibbsite.table("people.csv", "people.toml", "job", epsilon=1.0, delta=1e-3)
     assert np.isfinite(counted(seed=1).release.certificate["constants"]["rows"])

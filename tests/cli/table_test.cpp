@@ -184,6 +184,9 @@ TEST_F(TableCli, ChecksAndPlansForNothing) {
   ASSERT_EQ(planned.status, 0) << planned.err;
   for (const char* const words : {"sex (2) × age (3): 6 cells", "age alone", "public", "0.5"})
     EXPECT_THAT(planned.out, HasSubstr(words));
+  EXPECT_THAT(planned.out, Not(HasSubstr("noise hides")));
+  EXPECT_THAT(gibbsite(joined(plan, {"0.05"})).out, HasSubstr("at ε = 0.05 noise hides an average "
+                                                              "cell, of 66.7 rows"));
   // What was planned is what comes.
   const auto object = nlohmann::json::parse(gibbsite(joined(plan, {"1", "--json"})).out);
   const Outcome counted = table_of("sex,age", {"--out", "t.json", "--json"});
