@@ -394,7 +394,7 @@ std::string all_levels(const CrossTable& table) {
   const auto is_level = [&](const std::vector<std::string>& levels) {
     return std::ranges::find(levels, out) != levels.end();
   };
-  while (std::ranges::any_of(table.levels, is_level)) out = "(" + out + ")";
+  while (std::ranges::any_of(table.levels, is_level)) out = fmt::format("({})", out);
   return out;
 }
 
