@@ -347,21 +347,38 @@ std::string FitCommand::report(const Release& model) const {
       out);
 }
 
+void FitCommand::add_input(CLI::App& app, bool needed) {
+  table.add_to(app, needed);
+  app.add_option("--schema", schema, "public schema of the table (TOML)")
+      ->type_name("FILE")
+      ->required(needed);
+  add_output(app, "--out", out,
+             "the model file; written whole or not at all; - is standard output; needed but for "
+             "--check");
+  app.add_flag("--check", check,
+               "read the table, show what would not count as it is written, and the plan; PRIVATE; "
+               "nothing is fitted, spent or written");
+  add_force(app, force);
+}
+
+void FitCommand::add_run(CLI::App& app) {
+  app.add_option("--cache", cache,
+                 "rows in files beside the table instead of in memory: auto (where memory cannot "
+                 "hold them), always or never")
+      ->type_name("NAME");
+  add_count(app, "--seed", seed, "reproducible noise, no guarantee: the certificate is void", 0);
+  add_progress(app, quiet, progress, "print nothing but warnings and errors");
+  app.add_option("--ledger", ledger_path,
+                 "budget of all releases about these people (gibbsite ledger create): this one is "
+                 "entered, or refused with status 5")
+      ->type_name("FILE");
+}
+
 namespace {
 
 void define_fit(CLI::App& app) {
   const auto command = std::make_shared<FitCommand>();
-  command->table.add_to(app, true);
-  app.add_option("--schema", command->schema, "public schema of the table (TOML)")
-      ->type_name("FILE")
-      ->required();
-  add_output(app, "--out", command->out,
-             "the model file; written whole or not at all; - is standard output; needed but for "
-             "--check");
-  app.add_flag("--check", command->check,
-               "read the table, show what would not count as it is written, and the plan; PRIVATE; "
-               "nothing is fitted, spent or written");
-  add_force(app, command->force);
+  command->add_input(app, true);
   command->plan.add_to(app);
   command->family.add_to(app, false);
   command->network.add_to(app);
@@ -379,10 +396,7 @@ void define_fit(CLI::App& app) {
   app.add_option("--checkpoint", command->checkpoint,
                  "file to continue from and to save to (mode 0600: it holds the noise key)")
       ->type_name("FILE");
-  app.add_option("--cache", command->cache,
-                 "rows in files beside the table instead of in memory: auto (where memory cannot "
-                 "hold them), always or never")
-      ->type_name("NAME");
+  command->add_run(app);
   app.add_flag(
       "--remove-cache",
       [command, &app](std::int64_t) {
@@ -391,14 +405,7 @@ void define_fit(CLI::App& app) {
           app.get_option(name)->required(false);
         }
       },
-      "remove those files when the run ends, however it ends; alone with --data: now");
-  add_count(app, "--seed", command->seed,
-            "reproducible noise, no guarantee: the certificate is void", 0);
-  add_progress(app, command->quiet, command->progress, "print nothing but warnings and errors");
-  app.add_option("--ledger", command->ledger_path,
-                 "budget of all releases about these people (gibbsite ledger create): this one is "
-                 "entered, or refused with status 5")
-      ->type_name("FILE");
+      "remove the files of --cache when the run ends, however it ends; alone with --data: now");
   app.callback([command] { command->run(); });
 }
 

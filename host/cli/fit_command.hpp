@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "family.hpp"
 #include "gibbsite/ledger/ledger.hpp"
@@ -28,6 +29,14 @@ struct FitCommand {
   bool release_moments = false, all_effects = false, check = false;
   FamilyArguments family;
   NetworkArguments network;
+  // Of `table`: the columns of the cross table, which is released as a network. Else none.
+  std::vector<std::string> columns;
+  // Called with a network that was written, in place of words on it.
+  std::function<void(const NetworkRelease&)> told;
+
+  // Options that `fit` and `table` share, in the order of their help.
+  void add_input(CLI::App& app, bool needed);
+  void add_run(CLI::App& app);
 
   void say(const std::string& text) const;
   // What --check ends with, said even with --quiet.

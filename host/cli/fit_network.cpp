@@ -1,4 +1,4 @@
-// fit --model network.
+// fit --model network, and the cross tables of `table`.
 #include "gibbsite/run/fit_network.hpp"
 
 #include <fmt/format.h>
@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "cross_table.hpp"
 #include "fit_command.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
@@ -43,7 +44,8 @@ void FitCommand::fit_network_model() const {
   cache_from_string(cache);
   const auto ledger = opened_ledger();
   prepare();
-  const Schema domain = read_network_schema(schema);
+  const Schema domain =
+      columns.empty() ? read_network_schema(schema) : read_table_schema(schema, columns);
   // Throws on what no table could mend.
   static_cast<void>(network.problem(domain, 1, plan, family));
   const Dataset data = read(domain, true).data;
@@ -61,8 +63,10 @@ void FitCommand::fit_network_model() const {
                  });
   }
   warn_of_large_delta(budget, made.problem.rows);
-  if (check) return say_checked(network_line(made) + "\n", warnings);
-  say(network_line(made) + "\n");
+  const std::string planned =
+      (columns.empty() ? network_line(made) : cross_table_line(made, domain)) + "\n";
+  if (check) return say_checked(planned, warnings);
+  say(planned);
   Progress bar("counting", quiet, interval());
   FitOptions watched;
   watched.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
@@ -70,6 +74,7 @@ void FitCommand::fit_network_model() const {
   watched.ledger = ledger ? &*ledger : nullptr;
   const NetworkRelease release = fit_network(data, made, key(), watched);
   write_entered(ledger, [&](Existing existing) { write_network(out, release, existing); });
+  if (told) return told(release);
   say(
       fmt::format("\n{}\n{}Written: {}; next:\n"
                   "  gibbsite query --model {} '{}'\n"

@@ -212,14 +212,25 @@ void TableArguments::complete(ReadOptions& options) const {
   }
 }
 
-void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double>* epsilons) {
+void PlanArguments::add_budget_to(CLI::App& app, bool needed, std::vector<double>* epsilons) {
   auto* const budget = epsilons == nullptr
                            ? add_number(app, "--epsilon", epsilon, "privacy budget ε, above 0")
                            : add_numbers(app, "--epsilon", *epsilons,
                                          "privacy budget ε, above 0; 0.1,0.5,1: several");
-  budget->required(budget_needed);
+  budget->required(needed);
   add_number(app, "--delta", delta, "privacy budget δ, between 0 and 1; far below 1/rows")
-      ->required(budget_needed);
+      ->required(needed);
+}
+
+void PlanArguments::add_neighbors_to(CLI::App& app) {
+  app.add_option("--adjacency", adjacency, "replace-one, or add-remove with --rows-cap")
+      ->type_name("NAME");
+  add_count(app, "--rows-cap", rows_cap, "add-remove: public upper bound on the number of rows");
+  add_count(app, "--rows-per-person", rows_per_person, "most rows one person has; default 1");
+}
+
+void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double>* epsilons) {
+  add_budget_to(app, budget_needed, epsilons);
   add_number(app, "--prior-precision", prior_precision,
              "precision m of the prior; chosen from public numbers when absent");
   app.add_option("--model", model,
@@ -254,10 +265,7 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double
          "gdp, minami-cor8, minami-thm7 or geumlek-rdp; objective: exact or redberg; families: "
          "exact or geumlek-rdp")
       ->type_name("NAME");
-  app.add_option("--adjacency", adjacency, "replace-one, or add-remove with --rows-cap")
-      ->type_name("NAME");
-  add_count(app, "--rows-cap", rows_cap, "add-remove: public upper bound on the number of rows");
-  add_count(app, "--rows-per-person", rows_per_person, "most rows one person has; default 1");
+  add_neighbors_to(app);
   add_count(app, "--draws", draws, "draws to release; they share the budget; default 1");
 }
 

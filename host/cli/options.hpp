@@ -90,6 +90,9 @@ struct PlanArguments {
   /// `budget_needed`: whether a command makes sense without --epsilon and --delta. `epsilons`:
   /// where several may be given, with commas between; `epsilon` is not filled in then.
   void add_to(CLI::App& app, bool budget_needed = true, std::vector<double>* epsilons = nullptr);
+  /// The parts of it that every release has: --epsilon and --delta, and who is protected.
+  void add_budget_to(CLI::App& app, bool needed, std::vector<double>* epsilons = nullptr);
+  void add_neighbors_to(CLI::App& app);
   /// Both throw BadInput or Infeasible on values that no data could make right.
   [[nodiscard]] Budget budget() const;
   [[nodiscard]] Wishes wishes() const;

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "command.hpp"
+#include "cross_table.hpp"
 #include "family.hpp"
 #include "gibbsite/certificate/certificate.hpp"
+#include "gibbsite/core/error.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/speed/speed.hpp"
 #include "network.hpp"
@@ -29,6 +31,22 @@ struct PlanCommand {
   std::vector<double> epsilons;
   FamilyArguments family;
   NetworkArguments network;
+  std::string columns;  // of a cross table
+
+  // A cross table is a network of these columns that is counted.
+  void take_table() {
+    if (columns.empty()) return;
+    if (plan.model != "auto" || plan.mechanism != "auto" || !network.structure.empty()) {
+      throw BadInput(
+          fmt::format("{}: has no meaning with --columns, the cross table of which is "
+                      "counted; leave it out",
+                      plan.model != "auto"       ? "--model"
+                      : plan.mechanism != "auto" ? "--mechanism"
+                                                 : "--structure"));
+    }
+    plan.model = network_model;
+    plan.mechanism = NetworkCounts::name;
+  }
 
   void run() const {
     family.require_of_model(plan);
@@ -91,7 +109,8 @@ struct PlanCommand {
     if (!shape.table.data.empty() ? shape.rows.has_value() : !shape.rows && !capped) {
       throw BadInput("--rows: give the number of rows, or --data");
     }
-    const Schema domain = read_network_schema(shape.schema);
+    const Schema domain = columns.empty() ? read_network_schema(shape.schema)
+                                          : read_table_schema(shape.schema, named_columns(columns));
     const ReadOptions options{.labels = ReadOptions::Labels::optional,
                               .ignore_extra_columns = true};
     const std::uint64_t rows = !shape.table.data.empty()
@@ -105,10 +124,14 @@ struct PlanCommand {
     warn_of_large_delta(budgets.front(), problem.rows);
     if (json) {
       nlohmann::json out = nlohmann::json::array();
-      for (const NetworkPlan& made : plans) out.push_back(plan_json(made));
+      for (const NetworkPlan& made : plans) {
+        out.push_back(plan_json(made));
+        if (!columns.empty()) out.back()["cross_table"] = cross_table_plan_json(made, domain);
+      }
       fmt::print("{}\n", (plans.size() == 1 ? out[0] : out).dump(2));
     } else {
-      fmt::print("{}", network_summary(plans, domain));
+      fmt::print("{}", columns.empty() ? network_summary(plans, domain)
+                                       : cross_table_summary(plans, domain));
     }
   }
 
@@ -179,9 +202,17 @@ void define_plan(CLI::App& app) {
   command->plan.add_to(app, true, &command->epsilons);
   command->family.add_to(app, true);
   command->network.add_to(app);
+  app.add_option(
+         "--columns", command->columns,
+         "columns of a cross table, with commas between: how wide the intervals of `gibbsite "
+         "table` will be")
+      ->type_name("LIST");
   app.add_flag("--all", command->all, "every mechanism with its settings");
   app.add_flag("--json", command->json, "print JSON; of several ε a list");
-  app.callback([command] { command->run(); });
+  app.callback([command] {
+    command->take_table();
+    command->run();
+  });
 }
 
 const Register plan_command{{1, "plan", "Show what a budget buys, before it is spent",

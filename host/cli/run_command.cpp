@@ -94,9 +94,10 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int a
 }
 
 // What most people need of the options that a command has; the rest is listed behind.
-constexpr std::array<std::string_view, 14> everyday{
-    "--data",  "--labels", "--schema", "--model", "--out",      "--epsilon",  "--delta",
-    "--force", "--json",   "--all",    "--rows",  "--features", "--row-norm", "--probabilities"};
+constexpr std::array<std::string_view, 15> everyday{
+    "--data", "--labels",  "--schema",   "--model",    "--columns",
+    "--out",  "--epsilon", "--delta",    "--force",    "--json",
+    "--all",  "--rows",    "--features", "--row-norm", "--probabilities"};
 
 void group_options(CLI::App& command) {
   constexpr std::size_t few = 10;

@@ -70,6 +70,7 @@ std::string in_options(std::string_view message) {
                                                            "structure_share",
                                                            "parents",
                                                            "cells",
+                                                           "columns",
                                                            "bins",
                                                            "threshold",
                                                            "confidence",

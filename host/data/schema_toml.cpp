@@ -608,19 +608,39 @@ void require_tables(const Schema& columns, const SchemaLines& lines) {
 
 }  // namespace
 
-Schema parse_network_schema(const std::string& toml, const std::string& source) {
-  SchemaReader reader(source, "", true);
-  const Schema whole = reader.read(toml);
-  Schema out;
+namespace {
+
+// The schema that `make` returns. Its errors name the file, unless they are about an argument.
+template <class Make>
+Schema made_of(const std::string& source, const Make& make) {
   try {
-    out = network_schema(whole);
+    return make();
   } catch (const BadInput& error) {
     std::string_view what = error.what();
+    if (what.starts_with('`')) throw;
     if (what.starts_with("schema: ")) what.remove_prefix(8);
     throw BadInput(fmt::format("{}: {}", source, what));
   }
+}
+
+}  // namespace
+
+Schema parse_network_schema(const std::string& toml, const std::string& source) {
+  SchemaReader reader(source, "", true);
+  const Schema whole = reader.read(toml);
+  Schema out = made_of(source, [&] { return network_schema(whole); });
   require_tables(out, reader.lines());
   return out;
+}
+
+Schema parse_table_schema(const std::string& toml, const std::string& source,
+                          const std::vector<std::string>& columns) {
+  const Schema whole = SchemaReader(source, "", true).read(toml);
+  return made_of(source, [&] { return table_schema(whole, columns); });
+}
+
+Schema read_table_schema(const std::string& path, const std::vector<std::string>& columns) {
+  return parse_table_schema(text_of(path), path, columns);
 }
 
 Schema read_network_schema(const std::string& path) {

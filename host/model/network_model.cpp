@@ -121,6 +121,84 @@ Schema network_schema(const Schema& whole) {
   return out;
 }
 
+namespace {
+
+// Every value of the column has a bin of its own: default_edges of few whole numbers.
+bool bins_are_values(const Column& number) {
+  if (number.decimals != 0) return false;
+  return std::floor(number.hi) - std::ceil(number.lo) == static_cast<double>(number.edges.size());
+}
+
+// The columns of `whole` by these names, and the label if it is one of them.
+Schema named_columns(const Schema& whole, const std::vector<std::string>& names) {
+  Schema out = whole, unlabeled = whole;
+  drop_label(unlabeled);
+  std::set<std::string> seen;
+  std::vector<std::string> known;
+  for (const Column& column : whole.columns)
+    if (column.type != ColumnType::ignore) known.push_back(column.name);
+  const bool has_label = whole.label != unlabeled.label;
+  if (has_label) known.push_back(whole.label);
+  for (const std::string& name : names) {
+    if (!seen.insert(name).second)
+      throw BadInput(fmt::format("`columns`: {} is given twice; leave one out", quoted(name)));
+    if (std::ranges::find(known, name) != known.end()) continue;
+    const bool ignored =
+        std::ranges::find(whole.columns, name, &Column::name) != whole.columns.end();
+    throw BadInput(fmt::format("`columns`: {} is {} the schema{}; give columns of it", quoted(name),
+                               ignored ? "ignored by" : "not in",
+                               ignored ? "" : did_you_mean(name, known)));
+  }
+  out.network.reset();
+  if (!has_label || !seen.contains(whole.label)) drop_label(out);
+  std::erase_if(out.columns, [&](const Column& column) { return !seen.contains(column.name); });
+  return out;
+}
+
+}  // namespace
+
+Schema table_schema(const Schema& whole, const std::vector<std::string>& columns) {
+  if (columns.empty() || columns.size() > most_table_columns) {
+    throw BadInput(fmt::format("`columns`: a table has from 1 to {} of them, got {}",
+                               most_table_columns, columns.size()));
+  }
+  const Schema named = named_columns(whole, columns);
+  Schema out = network_schema(named);
+  for (const Column& column : out.columns) {
+    const auto of = std::ranges::find(named.columns, column.name, &Column::name);
+    const bool has_bins =
+        of == named.columns.end() ? !named.label_edges.empty() : !of->edges.empty();
+    if (column.type != ColumnType::number || has_bins || bins_are_values(column)) continue;
+    throw BadInput(
+        fmt::format("`columns`: {} has no bins in the schema; give it some, such as bins = 5 or "
+                    "where they meet, bins = [25, 40, 65]",
+                    quoted(column.name)));
+  }
+  const auto place = [&](const Column& column) {
+    return std::ranges::find(columns, column.name) - columns.begin();
+  };
+  std::ranges::sort(out.columns, {}, place);
+  const std::vector<std::uint64_t> levels = network_levels(out);
+  double cells = 1;
+  for (const std::uint64_t r : levels) cells *= static_cast<double>(r);
+  if (cells > static_cast<double>(most_network_cells)) {
+    throw BadInput(
+        fmt::format("`columns`: the table would have {:.0f} cells; at most {} are taken: give "
+                    "fewer columns, or columns with fewer levels or bins",
+                    cells, most_network_cells));
+  }
+  std::vector<std::size_t> chain(levels.size());
+  std::iota(chain.begin(), chain.end(), std::size_t{0});
+  std::ranges::stable_sort(chain, {}, [&](std::size_t c) { return levels[c]; });
+  out.network.emplace();
+  std::vector<std::string> parents;
+  for (const std::size_t c : chain) {
+    if (!parents.empty()) (*out.network)[out.columns[c].name] = parents;
+    parents.push_back(out.columns[c].name);
+  }
+  return out;
+}
+
 std::vector<std::uint64_t> network_levels(const Schema& columns) {
   std::vector<std::uint64_t> out;
   for (const LevelColumn& column : level_columns(columns)) out.push_back(column.levels);
@@ -266,8 +344,9 @@ void reconcile(const Network& network, std::span<Cells> tables,
     }
 }
 
-// The nearest counts that are not negative and have that sum, above 0.
-void project(std::vector<double>& counts, double total) {
+}  // namespace
+
+void project_counts(std::vector<double>& counts, double total) {
   std::vector<double> sorted = counts;
   std::ranges::sort(sorted, std::greater{});
   double sum = 0, shift = 0;
@@ -279,8 +358,6 @@ void project(std::vector<double>& counts, double total) {
   }
   for (double& count : counts) count = std::max(count - shift, 0.0);
 }
-
-}  // namespace
 
 std::vector<std::vector<double>> tables_of_counts(const Network& network,
                                                   std::span<const std::vector<double>> counts,
@@ -299,7 +376,8 @@ std::vector<std::vector<double>> tables_of_counts(const Network& network,
     const double rows = std::accumulate(cells.begin(), cells.end(), 0.0);
     // Counts that noise makes as often as people are none.
     for (double& count : cells) count = count < noise[i] ? 0 : count;
-    if (std::accumulate(cells.begin(), cells.end(), 0.0) > rows && rows > 0) project(cells, rows);
+    if (std::accumulate(cells.begin(), cells.end(), 0.0) > rows && rows > 0)
+      project_counts(cells, rows);
     std::vector<double> marginal(levels, 0.0);
     for (std::size_t cell = 0; cell < cells.size(); ++cell) marginal[cell % levels] += cells[cell];
     if (!(std::accumulate(marginal.begin(), marginal.end(), 0.0) > 0)) marginal.assign(levels, 1.0);

@@ -29,6 +29,7 @@
 #include "gibbsite/privacy/calibrate.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "gibbsite/release/coefficients.hpp"
+#include "gibbsite/release/cross_table.hpp"
 #include "gibbsite/release/effects.hpp"
 #include "gibbsite/release/evaluation_cells.hpp"
 #include "gibbsite/release/hypothesis.hpp"

@@ -37,6 +37,7 @@ from ._core import (
     set_onnx_writer,
     verify,
 )
+from ._cross_table import CrossTable, table
 from ._files import open_stream
 from ._onnx import export_onnx, write_onnx
 from ._tables import read_array, read_arrow
@@ -54,6 +55,7 @@ __all__ = [
     "BackendUnavailable",
     "BadInput",
     "BudgetSpent",
+    "CrossTable",
     "Dataset",
     "Error",
     "FamilyPlan",
@@ -89,6 +91,7 @@ __all__ = [
     "run_command",
     "sample_posterior",
     "schema_template",
+    "table",
     "verify",
 ]
 

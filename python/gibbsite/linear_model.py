@@ -28,15 +28,20 @@ class FitWarning(UserWarning):
     private rows it is private; it comes after the release, which does not depend on it."""
 
 
-def _warn_of_budget(plan):
-    """Of public numbers alone, before anything is spent."""
+def _warn_of_delta(plan, stacklevel=3):
+    """A plan of any kind."""
     if plan.delta * plan.rows >= 1:
         warnings.warn(
             f"delta: {plan.delta:g} is not below 1/rows, so the guarantee allows to publish a person's "
             "row; give one far below",
             FitWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
+
+
+def _warn_of_budget(plan):
+    """Of public numbers alone, before anything is spent."""
+    _warn_of_delta(plan, 4)
     kept = plan._kept_share
     if kept < 0.5:
         warnings.warn(

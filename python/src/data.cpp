@@ -12,6 +12,7 @@
 #include "gibbsite/data/arrow.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/model/network_model.hpp"
 
 namespace gibbsite::python {
 namespace {
@@ -207,6 +208,15 @@ void bind_schema(nb::module_& m) {
                   "The columns of a network, the label's one among them; needs no label.")
       .def_static("parse_network", &parse_network_schema, "toml"_a, "source"_a = "schema",
                   "The same from text.")
+      .def_static(
+          "read_cross_table",
+          [](const Path& path, const std::vector<std::string>& columns) {
+            return read_table_schema(path.string(), columns);
+          },
+          "path"_a, "columns"_a,
+          "The columns of a cross table, in that order, as a network that is a chain of them; needs "
+          "no label.")
+      .def("cross_table", &table_schema, "columns"_a, "The same of this schema's columns.")
       .def("to_toml", &to_toml, "Text that `parse` reads back to an equal schema.")
       .def_prop_ro("features", &Schema::features, "Features of a row, the intercept included.")
       .def_prop_ro("feature_names", &Schema::feature_names,

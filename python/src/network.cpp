@@ -16,6 +16,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/release/cross_table.hpp"
 #include "gibbsite/release/network_query.hpp"
 #include "gibbsite/run/fit_network.hpp"
 #include "gibbsite/run/model_request.hpp"
@@ -144,6 +145,55 @@ nb::dict quality_dict(const NetworkModel& model, const NetworkQuality& quality,
   return out;
 }
 
+// A list of each level and of each number: the cells, the margins (of one column there are none)
+// and the total.
+nb::dict cross_table_dict(const NetworkRelease& release, const std::vector<std::string>& columns) {
+  const CrossTable table = cross_table(release, columns);
+  const std::string all = all_levels(table);
+  const std::size_t d = table.columns.size();
+  std::vector<std::vector<std::string>> levels(d);
+  std::vector<double> estimate, deviation, lower, upper, count;
+  std::vector<bool> hidden;
+  const auto add = [&](const std::vector<std::string>& at, const TableNumber& number) {
+    for (std::size_t c = 0; c < d; ++c) levels[c].push_back(at[c]);
+    estimate.push_back(number.estimate);
+    deviation.push_back(number.deviation);
+    lower.push_back(number.lower);
+    upper.push_back(number.upper);
+    count.push_back(number.count);
+    hidden.push_back(number.hidden());
+  };
+  std::vector<std::string> at(d);
+  for (std::size_t cell = 0; cell < table.cells.size(); ++cell) {
+    const std::vector<std::uint32_t> places = table.levels_of(cell);
+    for (std::size_t c = 0; c < d; ++c) at[c] = table.levels[c][places[c]];
+    add(at, table.cells[cell]);
+  }
+  at.assign(d, all);
+  for (std::size_t c = 0; d > 1 && c < d; ++c) {
+    for (std::size_t l = 0; l < table.levels[c].size(); ++l) {
+      at[c] = table.levels[c][l];
+      add(at, table.margins[c][l]);
+    }
+    at[c] = all;
+  }
+  add(at, table.total);
+  const std::size_t n = estimate.size();
+  const auto numbers = [n](std::vector<double> values) { return to_numpy(std::move(values), {n}); };
+  nb::dict out;
+  out["columns"] = table.columns;
+  out["levels"] = levels;
+  out["all"] = all;
+  out["rows"] = table.rows;
+  out["estimate"] = numbers(std::move(estimate));
+  out["std_err"] = numbers(std::move(deviation));
+  out["lower"] = numbers(std::move(lower));
+  out["upper"] = numbers(std::move(upper));
+  out["count"] = numbers(std::move(count));
+  out["hidden"] = hidden;
+  return out;
+}
+
 void bind_network_release(nb::module_& m) {
   nb::class_<NetworkRelease>(m, "NetworkRelease",
                              "A network with its tables that may be published. Questions to it and "
@@ -185,6 +235,7 @@ void bind_network_release(nb::module_& m) {
           "column"_a,
           "Shares of its levels, given its parents' [draws, configurations, levels]; the last "
           "parent's levels go fastest.")
+      .def("_cross_table", &cross_table_dict, "columns"_a)
       .def_prop_ro("certificate",
                    [](const NetworkRelease& r) { return to_python(to_json(r.certificate())); })
       .def("in_words", [](const NetworkRelease& r) { return in_words(r.certificate()); })

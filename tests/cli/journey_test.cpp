@@ -275,7 +275,7 @@ TEST_F(Journey, OfLeastSquaresInABall) {
 TEST_F(Journey, EveryCommandHasHelpWithAnExample) {
   for (const char* command :
        {"plan", "fit", "predict", "evaluate", "verify", "schema", "devices", "bench", "sample",
-        "compare", "query", "ledger", "report", "export"}) {
+        "compare", "query", "ledger", "report", "export", "table"}) {
     const Outcome help = gibbsite({command, "--help"});
     EXPECT_EQ(help.status, 0) << command;
     EXPECT_EQ(help.err, "");
@@ -291,7 +291,7 @@ TEST_F(Journey, EveryCommandHasHelpWithAnExample) {
 
 // What everybody needs first, in lines that a terminal holds.
 TEST_F(Journey, HelpIsGroupedAndNoWiderThanATerminal) {
-  for (const char* command : {"plan", "fit", "sample", "bench"}) {
+  for (const char* command : {"plan", "fit", "table", "sample", "bench"}) {
     const std::string help = gibbsite({command, "--help"}).out;
     const std::size_t more = help.find("\nMore options:\n");
     ASSERT_NE(more, std::string::npos) << command;

@@ -61,7 +61,8 @@ TEST_F(Trust, NoReaderTakesAFileThatGoesOnBehindANulByte) {
           Arguments{"evaluate", "--model", "tail.json", "--data", "table.csv", "--epsilon", "1",
                     "--out", "e.json"},
           Arguments{"query", "--model", "tail.json", "--effect", "age"},
-          Arguments{"synthesize", "--model", "tail.json"}, Arguments{"coefficients", "tail.json"},
+          Arguments{"synthesize", "--model", "tail.json"},
+          Arguments{"table", "--model", "tail.json"}, Arguments{"coefficients", "tail.json"},
           Arguments{"export", "--model", "tail.json", "--onnx", "m.onnx"}}) {
       const Outcome outcome = gibbsite(command);
       if (outcome.err.find("gibbsite: gibbsite: ") == 0) continue;  // no such command

@@ -46,6 +46,64 @@ TEST(NetworkModel, NamesLevels) {
   EXPECT_THAT(columns[0].edges, ElementsAre(0.25F, 0.5F));
 }
 
+Schema people() {
+  Schema out = three_columns();
+  out.label = "y";
+  out.positive = "1";
+  out.negative = "0";
+  Column whole{.name = "kids", .type = ColumnType::number, .lo = 0, .hi = 4};
+  whole.decimals = 0;
+  out.columns.push_back(whole);
+  out.columns.push_back({.name = "height", .type = ColumnType::number, .lo = 0, .hi = 2});
+  return out;
+}
+
+TEST(NetworkModel, ATableIsAChainOfItsColumns) {
+  const Schema three = table_schema(people(), {"kids", "y", "c"});
+  ASSERT_EQ(three.columns.size(), 3U);
+  EXPECT_EQ(three.columns[0].name, "kids");  // in the order asked, the label's column too
+  EXPECT_EQ(three.columns[1].name, "y");
+  EXPECT_THAT(network_levels(three), ElementsAre(5, 2, 4));
+  // From the fewest levels to the most.
+  EXPECT_THAT(network_parents(three),
+              ElementsAre(ElementsAre(1, 2), ElementsAre(), ElementsAre(1)));
+  const Schema one = table_schema(people(), {"x"});
+  EXPECT_THAT(network_parents(one), ElementsAre(ElementsAre()));
+  EXPECT_NE(one.label, "y");
+  // Columns that are not asked have no say: of two without bins one is asked.
+  Schema other = people();
+  other.invalid = Invalid::middle;
+  other.columns.push_back({.name = "closed", .type = ColumnType::category, .levels = {"p"}});
+  EXPECT_NO_THROW(table_schema(other, {"c"}));
+  EXPECT_THROW(table_schema(other, {"closed"}), BadInput);
+}
+
+TEST(NetworkModel, RefusesColumnsThatMakeNoTable) {
+  const auto refused = [](const Schema& schema, const std::vector<std::string>& columns,
+                          const std::string& what) {
+    EXPECT_THAT([&] { static_cast<void>(table_schema(schema, columns)); },
+                Throws<BadInput>(::testing::Property(&BadInput::what, HasSubstr(what))));
+  };
+  refused(people(), {}, "from 1 to 11");
+  refused(people(), {"x", "c", "x"}, "'x' is given twice");
+  refused(people(), {"kid"}, "'kid' is not in the schema, did you mean kids?");
+  refused(people(), {"gone"}, "'gone' is ignored by the schema");
+  refused(people(), {"height"}, "'height' has no bins");
+  refused(three_columns(), {"(none)"}, "'(none)' is not in the schema");
+  Schema wide = people();
+  std::vector<std::string> names;
+  for (int k = 0; k < 12; ++k) {
+    Column column{.name = "w" + std::to_string(k), .type = ColumnType::category};
+    for (int l = 0; l < 4; ++l) column.levels.push_back(std::to_string(l));
+    column.other = true;
+    wide.columns.push_back(column);
+    names.push_back(column.name);
+  }
+  refused(wide, names, "from 1 to 11 of them, got 12");
+  names.pop_back();
+  refused(wide, names, "would have 48828125 cells");
+}
+
 TEST(NetworkModel, ParentsComeFromTheSchema) {
   Schema schema = network_schema(three_columns());
   EXPECT_THAT([&] { network_parents(schema); },

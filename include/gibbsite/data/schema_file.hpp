@@ -1,6 +1,7 @@
 #pragma once
 // Schemas as TOML files.
 #include <string>
+#include <vector>
 
 #include "gibbsite/model/schema.hpp"
 
@@ -20,6 +21,11 @@ Schema parse_column_schema(const std::string& toml, const std::string& source,
 /// what network_schema does.
 Schema read_network_schema(const std::string& path);
 Schema parse_network_schema(const std::string& toml, const std::string& source);
+/// The schema of a cross table of these columns, as table_schema: needs no label. Throws as
+/// read_schema, and what table_schema does.
+Schema read_table_schema(const std::string& path, const std::vector<std::string>& columns);
+Schema parse_table_schema(const std::string& toml, const std::string& source,
+                          const std::vector<std::string>& columns);
 /// TOML text that parse_schema reads back to an equal schema.
 std::string to_toml(const Schema& schema);
 /// Whether the first line of a table names its columns: said by somebody, or to be told from it.

@@ -29,6 +29,14 @@ struct NetworkModel {
 /// others (classes as levels, amounts and counts as numbers), row_norm such that nothing is
 /// clipped. Throws BadInput where a category has no level for some cell (as family_problem).
 Schema network_schema(const Schema& whole);
+/// The schema of a cross table: these columns of `whole`, or its label, in that order, as a network
+/// (network_schema) whose [network] is a chain. The column of the fewest levels has no parents, the
+/// next one that one, and so on: the tables measured are margins of each other, the last one the
+/// cross table (docs/table.md). Throws BadInput "`columns`: ..." on no column, one twice, one that
+/// the schema lacks or ignores, a number without bins (whole numbers of up to 16 values need none),
+/// more than most_table_columns, and more than most_network_cells cells.
+Schema table_schema(const Schema& whole, const std::vector<std::string>& columns);
+inline constexpr std::uint64_t most_table_columns = most_network_parents + 1;
 /// Where bins of a number meet whose schema says nothing of them: default_bins of equal width; of
 /// whole numbers (decimals = 0) between them, up to 16 each one a bin.
 std::vector<double> default_edges(const Column& number);
@@ -53,5 +61,9 @@ std::vector<LevelColumn> level_columns(const Schema& columns);
 std::vector<std::vector<double>> tables_of_counts(const Network& network,
                                                   std::span<const std::vector<double>> counts,
                                                   std::span<const double> noise);
+
+/// Replaces counts by the nearest ones (least squares) that are not negative and sum to `total`,
+/// which must be above 0.
+void project_counts(std::vector<double>& counts, double total);
 
 }  // namespace gibbsite

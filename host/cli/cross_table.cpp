@@ -1,0 +1,298 @@
+#include "cross_table.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
+#include "gibbsite/privacy/guarantee.hpp"
+#include "text.hpp"
+
+namespace gibbsite::cli {
+namespace {
+
+using Lines = std::vector<std::vector<std::string>>;
+
+constexpr std::size_t most_listed_cells = 100;
+
+constexpr const char* meaning_of_table =
+    "Each interval holds the table's own count with probability 95 %, one number at a time: it is "
+    "what privacy's noise leaves open. It says nothing of a population that these rows are a sample "
+    "of.";
+constexpr const char* meaning_of_negative =
+    " Numbers below 0 are noise, left as they are so that sums are not biased.";
+
+std::string half_width(double deviation) {
+  const double half = half_width_deviations * deviation;
+  return half == 0   ? "exact"
+         : half < 10 ? fmt::format("± {:.2g}", half)
+                     : fmt::format("± {:.0f}", half);
+}
+
+// "all", in parentheses where a level is called that.
+std::string head_of_all(const CrossTable& of, const std::string& with) {
+  return fmt::format("{} {}", all_levels(of), with);
+}
+
+std::string count_text(const TableNumber& number) {
+  return fmt::format("{:.0f}{}", number.whole, number.hidden() ? " *" : "");
+}
+
+bool has(const CrossTable& of, bool (*what)(const TableNumber&)) {
+  bool out = what(of.total) || std::ranges::any_of(of.cells, what);
+  for (const auto& margin : of.margins) out = out || std::ranges::any_of(margin, what);
+  return out;
+}
+
+// What every screen ends with.
+std::string table_legend(const CrossTable& of) {
+  std::string out =
+      fmt::format("95 % intervals: a cell {}", half_width(of.cells.front().deviation));
+  for (std::size_t c = 0; of.columns.size() > 1 && c < of.columns.size(); ++c) {
+    out += fmt::format(", {} alone {}", shown(of.columns[c]),
+                       half_width(of.margins[c].front().deviation));
+  }
+  out += of.rows ? ", the total is public"
+                 : fmt::format(", the total {}", half_width(of.total.deviation));
+  out += ".\n";
+  out = wrapped(out);
+  if (has(of, [](const TableNumber& number) { return number.hidden(); }))
+    out += "* noise hides it: its interval holds 0.\n";
+  const bool negative = has(of, [](const TableNumber& number) { return number.whole < 0; });
+  return out + wrapped(std::string(meaning_of_table) + (negative ? meaning_of_negative : ""));
+}
+
+std::string table_square(const CrossTable& of) {
+  const std::size_t columns = of.levels[1].size();
+  Lines lines{{fmt::format("{} \\ {}", of.columns[0], of.columns[1])}};
+  for (const std::string& level : of.levels[1]) lines[0].push_back(level);
+  lines[0].push_back(head_of_all(of, half_width(of.margins[0].front().deviation)));
+  for (std::size_t r = 0; r < of.levels[0].size(); ++r) {
+    lines.push_back({of.levels[0][r]});
+    for (std::size_t c = 0; c < columns; ++c)
+      lines.back().push_back(count_text(of.cells[r * columns + c]));
+    lines.back().push_back(count_text(of.margins[0][r]));
+  }
+  lines.push_back({head_of_all(of, half_width(of.margins[1].front().deviation))});
+  for (std::size_t c = 0; c < columns; ++c) lines.back().push_back(count_text(of.margins[1][c]));
+  lines.back().push_back(count_text(of.total));
+  return table(lines);
+}
+
+// Calls visit(levels in words, number) for the cells, the margins and the total. Of one column the
+// margins are its cells.
+void for_each_number(const CrossTable& of,
+                     const std::function<void(const std::vector<std::optional<std::size_t>>&,
+                                              const TableNumber&)>& visit,
+                     std::size_t most_cells) {
+  const std::size_t d = of.columns.size();
+  std::vector<std::optional<std::size_t>> at(d);
+  for (std::size_t cell = 0; cell < std::min(most_cells, of.cells.size()); ++cell) {
+    const std::vector<std::uint32_t> levels = of.levels_of(cell);
+    at.assign(levels.begin(), levels.end());
+    visit(at, of.cells[cell]);
+  }
+  at.assign(d, std::nullopt);
+  for (std::size_t c = 0; d > 1 && c < d; ++c) {
+    for (std::size_t l = 0; l < of.levels[c].size(); ++l) {
+      at[c] = l;
+      visit(at, of.margins[c][l]);
+    }
+    at[c].reset();
+  }
+  visit(at, of.total);
+}
+
+std::vector<std::string> level_words(const CrossTable& of,
+                                     const std::vector<std::optional<std::size_t>>& at) {
+  std::vector<std::string> out;
+  for (std::size_t c = 0; c < at.size(); ++c)
+    out.push_back(at[c] ? of.levels[c][*at[c]] : all_levels(of));
+  return out;
+}
+
+std::string table_list(const CrossTable& of) {
+  Lines lines{of.columns};
+  for (const char* const head : {"rows", "95 % interval", ""}) lines[0].emplace_back(head);
+  for_each_number(
+      of,
+      [&](const auto& at, const TableNumber& number) {
+        lines.push_back(level_words(of, at));
+        lines.back().push_back(fmt::format("{:.0f}", number.whole));
+        lines.back().push_back(number.deviation == 0
+                                   ? "exact"
+                                   : fmt::format("{:.0f} to {:.0f}", number.lower, number.upper));
+        lines.back().emplace_back(number.hidden() ? "*" : "");
+      },
+      most_listed_cells);
+  std::string out = table(lines);
+  if (of.cells.size() > most_listed_cells) {
+    out += fmt::format("  of {} cells the first {}; --csv FILE writes all of them\n",
+                       of.cells.size(), most_listed_cells);
+  }
+  return out;
+}
+
+// Standard errors of a plan's table.
+TableDeviations deviations_of(const NetworkPlan& plan) {
+  const Network network = plan.problem.network();
+  return cross_table_deviations(network, table_deviations(plan.offer(), network),
+                                plan.budget.adjacency == Adjacency::replace_one);
+}
+
+// A line where noise hides the average cell, by public numbers; else "".
+std::string hidden_words(const NetworkPlan& plan, const TableDeviations& is) {
+  double cells = 1;
+  for (const std::uint64_t levels : plan.problem.levels) cells *= static_cast<double>(levels);
+  const double average = static_cast<double>(plan.problem.rows) / cells;
+  if (half_width_deviations * is.cell < average) return "";
+  return fmt::format(
+      "at ε = {:.4g} noise hides an average cell, of {:.3g} rows: give fewer columns, or columns "
+      "with fewer bins or levels\n",
+      plan.budget.epsilon, average);
+}
+
+// "public", or how far it is off.
+std::string total_text(const NetworkPlan& plan, const TableDeviations& is) {
+  return plan.budget.adjacency == Adjacency::replace_one ? "public" : half_width(is.total);
+}
+
+}  // namespace
+
+std::vector<std::string> named_columns(const std::string& text) {
+  std::vector<std::string> out(1);
+  bool quoted_name = false, was_quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"' && quoted_name && i + 1 < text.size() && text[i + 1] == '"') {
+      out.back() += c, ++i;
+    } else if (c == '"' && (quoted_name || out.back().empty())) {
+      quoted_name = !quoted_name, was_quoted = true;
+    } else if (c == ',' && !quoted_name) {
+      out.emplace_back();
+    } else if (c == ' ' && !quoted_name && out.back().empty()) {
+      continue;  // behind a comma
+    } else {
+      out.back() += c;
+    }
+  }
+  if (quoted_name) throw BadInput("--columns: a quote is not closed; put one behind the name");
+  if (!was_quoted) {
+    for (std::string& name : out) name.erase(name.find_last_not_of(' ') + 1);
+  }
+  for (const std::string& name : out)
+    if (name.empty()) throw BadInput("--columns: a name is empty; give names with commas between");
+  return out;
+}
+
+std::string cross_table_screen(const CrossTable& of) {
+  if (of.columns.size() == 2) {
+    const std::string out = table_square(of);
+    if (widest_line(out) <= terminal_columns) return out + table_legend(of);
+  }
+  return table_list(of) + table_legend(of);
+}
+
+std::string cross_table_csv(const CrossTable& of) {
+  std::string out;
+  for (const std::string& column : of.columns) out += csv_cell(column) + ",";
+  std::vector<std::string> names{"estimate", "std_err", "lower", "upper", "count", "hidden"};
+  for (std::string& name : names)
+    while (std::ranges::find(of.columns, name) != of.columns.end()) name += "_";
+  out += fmt::format("{}\n", fmt::join(names, ","));
+  for_each_number(
+      of,
+      [&](const auto& at, const TableNumber& number) {
+        for (const std::string& level : level_words(of, at)) out += csv_cell(level) + ",";
+        out += fmt::format("{},{},{},{},{},{}\n", number.estimate, number.deviation, number.lower,
+                           number.upper, number.count, number.hidden());
+      },
+      of.cells.size());
+  return out;
+}
+
+nlohmann::json cross_table_json(const CrossTable& of) {
+  nlohmann::json numbers = nlohmann::json::array();
+  for_each_number(
+      of,
+      [&](const auto& at, const TableNumber& number) {
+        nlohmann::json levels = nlohmann::json::array();
+        for (std::size_t c = 0; c < at.size(); ++c)
+          levels.push_back(at[c] ? nlohmann::json(of.levels[c][*at[c]]) : nlohmann::json(nullptr));
+        numbers.push_back({{"levels", levels},
+                           {"estimate", number.estimate},
+                           {"std_err", number.deviation},
+                           {"lower", number.lower},
+                           {"upper", number.upper},
+                           {"count", number.count},
+                           {"hidden", number.hidden()}});
+      },
+      of.cells.size());
+  return {{"columns", of.columns},
+          {"rows", of.rows ? nlohmann::json(*of.rows) : nlohmann::json(nullptr)},
+          {"level", 0.95},
+          {"numbers", numbers}};
+}
+
+std::string cross_table_summary(std::span<const NetworkPlan> plans, const Schema& columns) {
+  const NetworkPlan& first = plans.front();
+  const NetworkProblem& p = first.problem;
+  double cells = 1;
+  std::vector<std::string> shape;
+  for (std::size_t c = 0; c < p.levels.size(); ++c) {
+    cells *= static_cast<double>(p.levels[c]);
+    shape.push_back(fmt::format("{} ({})", shown(columns.columns[c].name), p.levels[c]));
+  }
+  std::string out = fmt::format(
+      "{}: {:.0f} cells, {} rows, {:.3g} of them in a cell on average, δ = {:.4g}\n"
+      "95 % intervals, in rows:\n\n",
+      fmt::join(shape, " × "), cells, human_count(static_cast<double>(p.rows)),
+      static_cast<double>(p.rows) / cells, first.budget.delta);
+  Lines lines{{"ε", "a cell"}};
+  for (const Column& column : columns.columns) {
+    if (p.levels.size() > 1) lines[0].push_back(column.name + " alone");
+  }
+  lines[0].insert(lines[0].end(), {"the total", "best guess"});
+  for (const NetworkPlan& plan : plans) {
+    const TableDeviations is = deviations_of(plan);
+    lines.push_back({fmt::format("{:.4g}", plan.budget.epsilon), half_width(is.cell)});
+    for (const double margin : is.margins)
+      if (p.levels.size() > 1) lines.back().push_back(half_width(margin));
+    lines.back().push_back(total_text(plan, is));
+    lines.back().push_back(fmt::format("{:.1f} %", best_guess_percent(plan.offer().guarantee)));
+  }
+  out += table(lines) + "\n";
+  for (const NetworkPlan& plan : plans) out += hidden_words(plan, deviations_of(plan));
+  return out +
+         "best guess: how often whoever knows all other rows is right, at even odds, about one "
+         "person's\n";
+}
+
+std::string cross_table_line(const NetworkPlan& plan, const Schema& columns) {
+  const TableDeviations is = deviations_of(plan);
+  std::string out = fmt::format(
+      "mechanism {}: {} cells, 95 % intervals of {} rows a cell", name_of(plan.offer().mechanism),
+      plan.problem.network().cells(plan.problem.network().order().back()), half_width(is.cell));
+  for (std::size_t c = 0; is.margins.size() > 1 && c < is.margins.size(); ++c)
+    out +=
+        fmt::format(", {} for {} alone", half_width(is.margins[c]), shown(columns.columns[c].name));
+  out += fmt::format(", total {}, (ε, δ) = ({:.4g}, {:.4g})", total_text(plan, is),
+                     plan.budget.epsilon, plan.budget.delta);
+  const std::string hidden = hidden_words(plan, is);
+  return hidden.empty() ? out : out + "\n" + wrapped(hidden).substr(0, wrapped(hidden).size() - 1);
+}
+
+nlohmann::json cross_table_plan_json(const NetworkPlan& plan, const Schema& columns) {
+  const TableDeviations is = deviations_of(plan);
+  nlohmann::json margins = nlohmann::json::array();
+  for (std::size_t c = 0; c < is.margins.size(); ++c)
+    margins.push_back({{"column", columns.columns[c].name}, {"std_err", is.margins[c]}});
+  return {{"cell_std_err", is.cell}, {"margins", margins}, {"total_std_err", is.total}};
+}
+
+}  // namespace gibbsite::cli

@@ -1,0 +1,69 @@
+#pragma once
+// Cross tables from the noisy counts of a released network: every cell, every margin and the total
+// with its standard error. They are computed from what is released, so they cost no privacy
+// (docs/table.md).
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gibbsite/certificate/network_file.hpp"
+#include "gibbsite/model/network_model.hpp"
+
+namespace gibbsite {
+
+/// A count of a cross table, in rows. The interval is of the table's own count: it covers what
+/// privacy's noise leaves open, with probability 95 % for each number, and no sampling of the rows.
+struct TableNumber {
+  double estimate = 0;          ///< best linear unbiased estimate; may be below 0
+  double deviation = 0;         ///< standard error of the estimate
+  double lower = 0, upper = 0;  ///< 95 % interval, cut to [0, public number of rows]
+  double whole = 0;  ///< estimate as a whole number; may be below 0; wholes add up as estimates do
+  double count = 0;  ///< whole number of at least 0 near the estimate; counts add up too
+
+  /// Noise hides it: the interval holds 0.
+  [[nodiscard]] bool hidden() const { return lower <= 0; }
+};
+
+/// Cells add up to the margins, and margins to the total, exactly: of estimates, wholes and counts.
+struct CrossTable {
+  std::vector<std::string> columns;               ///< [d]
+  std::vector<std::vector<std::string>> levels;   ///< [d][r] in words
+  std::optional<std::uint64_t> rows;              ///< the total, where it is public (replace-one)
+  std::vector<TableNumber> cells;                 ///< [r_1 ... r_d], the last column fastest
+  std::vector<std::vector<TableNumber>> margins;  ///< [d][r]; of one column its cells again
+  TableNumber total;
+
+  /// Levels of a cell [d].
+  [[nodiscard]] std::vector<std::uint32_t> levels_of(std::size_t cell) const;
+};
+
+/// The table of these columns, in that order; of none, of all columns of the network. Takes the
+/// counted table that has them all and, of those that are margins of one another within it, all:
+/// generalized least squares over them, with the total fixed to `rows` if that is given. Throws
+/// BadInput "`columns`: ..." on a column twice or unknown, where no counted table has them all, and
+/// where the network's tables were drawn, not counted.
+CrossTable cross_table(const NetworkModel& model, std::optional<std::uint64_t> rows,
+                       const std::vector<std::string>& columns = {});
+/// The same; the total is public under replace-one.
+CrossTable cross_table(const NetworkRelease& release, const std::vector<std::string>& columns = {});
+
+/// Standard errors of the estimates above, known before any row is read.
+struct TableDeviations {
+  double cell = 0;
+  std::vector<double> margins;  ///< [d]
+  double total = 0;
+};
+/// Of all columns of a network whose tables have noise of these deviations [K].
+TableDeviations cross_table_deviations(const Network& network, std::span<const double> noise,
+                                       bool total_is_public);
+
+/// Half of a 95 % interval is so many deviations.
+inline constexpr double half_width_deviations = 1.959963984540054;
+
+/// What a margin has in place of the level of a column that it sums over: "(all)", in more
+/// parentheses where a level is called that.
+std::string all_levels(const CrossTable& table);
+
+}  // namespace gibbsite

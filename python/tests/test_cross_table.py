@@ -1,0 +1,124 @@
+"""Cross tables in the package: the program's numbers, as a frame."""
+
+import csv
+
+import gibbsite
+import numpy as np
+import pytest
+from conftest import TOML, people
+
+BINS = TOML.replace('age = {type = "number",', 'age = {type = "number", bins = 3,')
+
+
+def text_of(columns):
+    names = list(columns)
+    rows = zip(*columns.values())
+    return "\n".join([",".join(names), *(",".join(map(str, row)) for row in rows)]) + "\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.csv").write_text(text_of(people(2000)))
+    (tmp_path / "people.toml").write_text(BINS)
+    return tmp_path
+
+
+def counted(columns=("income", "job"), **more):
+    return gibbsite.table("people.csv", "people.toml", list(columns), epsilon=1.0, delta=1e-6, **more)
+
+
+def test_is_the_programs(folder):
+    pandas = pytest.importorskip("pandas")
+    command = ["table", "--data", "people.csv", "--schema", "people.toml", "--columns", "income,job", "--epsilon", "1"]
+    command += ["--delta", "1e-6", "--seed", "3", "--out", "program.json", "--csv", "program.csv", "--quiet"]
+    assert gibbsite.run_command(command) == 0
+    table = counted(seed=3)
+    table.write("package.json")
+    assert (folder / "package.json").read_bytes() == (folder / "program.json").read_bytes()
+    rows = list(csv.DictReader((folder / "program.csv").read_text().splitlines()))
+    assert list(rows[0]) == list(table.frame.columns)
+    for column in table.frame.columns:
+        cells = [row[column] for row in rows]
+        if column == "hidden":
+            cells = [cell == "true" for cell in cells]
+        elif column not in ("income", "job"):
+            cells = [float(cell) for cell in cells]
+        assert table.frame[column].tolist() == cells
+    again = gibbsite.CrossTable.read("program.json")
+    pandas.testing.assert_frame_equal(table.frame, again.frame)
+    assert repr(again).startswith("<gibbsite.CrossTable: income × job, <gibbsite.NetworkRelease: 2 columns")
+
+
+def is_level(values, level):
+    """Where the values are of a level, or in a bin, of that name."""
+    if not level.startswith("["):
+        return values == level
+    low, high = (float(end) for end in level.strip("[])").split(", "))
+    return (values >= low) & ((values <= high) if level.endswith("]") else (values < high))
+
+
+@pytest.mark.parametrize("columns", [["income", "job"], ["job", "income"], ["age", "job", "income"]])
+def test_margins_agree_and_hold_the_counts(folder, columns):
+    pytest.importorskip("pandas")
+    table = counted(columns)
+    assert table.release.verify().valid and table.rows == 2000 and table.columns == columns
+    frame = table.frame
+    cells = frame[(frame[columns] != "(all)").all(axis=1)]
+    assert len(cells) == np.prod([len(table.release.levels(column)) for column in columns])
+    for column in columns:
+        others = [other for other in columns if other != column]
+        margin = frame[(frame[others] == "(all)").all(axis=1) & (frame[column] != "(all)")]
+        margin = margin.set_index(column)
+        for what in ("estimate", "count"):
+            assert (cells.groupby(column, sort=False)[what].sum() == margin[what]).all()
+    assert frame.estimate.iloc[-1] == 2000 and frame["count"].min() >= 0
+    exact = people(2000)
+    for _, row in cells.iterrows():
+        is_there = np.logical_and.reduce([is_level(exact[column], row[column]) for column in columns])
+        # Nine deviations: by chance with a probability below 1e-17.
+        missing = row.job == "(missing)"
+        assert missing or abs(row.estimate - is_there.sum()) < 9 * row.std_err
+
+
+def test_takes_frames_schemas_and_one_column(folder):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    whole = gibbsite.Schema.parse(BINS)
+    of_frame = gibbsite.table(pandas.DataFrame(people(2000)), whole, "age", epsilon=1.0, delta=1e-6, seed=1)
+    of_file = counted(["age"], seed=1)
+    assert of_frame.release.to_json() == of_file.release.to_json()
+    assert of_frame.columns == ["age"] and len(of_frame.frame) == 4
+    assert of_frame.frame["std_err"].iloc[-1] == 0
+
+
+def test_add_remove_and_the_ledger(folder):
+    ledger = gibbsite.Ledger.create(
+        "people.ledger", epsilon=1.2, delta=1e-5, adjacency="add-remove", rows_per_person=1
+    )
+    wishes = {"adjacency": "add-remove", "rows_cap": 5000, "ledger": ledger}
+    table = counted(**wishes)
+    assert table.rows is None and '"rows": 2000' not in table.release.to_json()
+    with pytest.raises(gibbsite.BudgetSpent):
+        counted(**wishes)
+
+
+def test_refuses_in_one_line(folder):
+    for columns, why in [
+        (["height"], "columns: 'height' has no bins"),
+        (["job", "job"], "columns: 'job' is given twice"),
+        (["town"], "columns: 'town' is not in the schema"),
+        ([], "columns: a table has from 1 to 11"),
+    ]:
+        with pytest.raises(gibbsite.BadInput) as info:
+            counted(columns)
+        assert str(info.value).startswith(why), str(info.value)
+    with pytest.raises(gibbsite.BadInput, match="columns: 'age' is no column"):
+        gibbsite.CrossTable(counted(seed=1).release, ["age"])
+    with pytest.raises(gibbsite.BadInput, match="rows is private under add-remove; give a public"):
+        counted(adjacency="add-remove")
+    with pytest.raises(gibbsite.BadInput, match="rows_cap: has a meaning under"):
+        counted(rows_cap=5000)
+    with pytest.warns(gibbsite.FitWarning, match="delta"):
+        gibbsite.table("people.csv", "people.toml", "job", epsilon=1.0, delta=1e-3)
+    assert np.isfinite(counted(seed=1).release.certificate["constants"]["rows"])
