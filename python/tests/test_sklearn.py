@@ -122,8 +122,8 @@ def test_columns_that_were_scaled_outside_of_a_pipeline_warn(dtype):
 
 def test_a_search_that_chooses_by_private_scores_warns(tmp_path):
     X, y = numbers(1000)
-    ledger = gibbsite.Ledger.create(str(tmp_path / "people.ledger"), epsilon=100.0, delta=1e-3)
-    model = estimator(ledger=ledger, epsilon=5.0)
+    ledger = gibbsite.Ledger.create(str(tmp_path / "people.ledger"), epsilon=30.0, delta=1e-3)
+    model = estimator(ledger=ledger, epsilon=4.0)
     for what in (
         lambda: GridSearchCV(model, {"row_norm": ["auto", 3.0]}, cv=2).fit(X, y),
         lambda: RandomizedSearchCV(model, {"row_norm": ["auto", 3.0]}, n_iter=1, cv=2).fit(X, y),
