@@ -73,9 +73,9 @@ TEST(NetworkSchema, MissingNumbersHaveALevelWhereOneIsSaid) {
   EXPECT_FALSE(bins_of("missing = \"\"\n", ""));
   EXPECT_TRUE(bins_of("missing = \"\"\n", ", missing_level = true"));
   expect_bad_input([&] { parse_schema(with("bins = 4", "bins = 4, missing_level = true"), "s"); },
-                   "nothing says how a missing cell reads");
+                   {"nothing says how a missing cell reads"});
   expect_bad_input([&] { parse_schema(with("\"Male\"]", "\"Male\"], missing_level = true"), "s"); },
-                   "unknown key 'missing_level'");
+                   {"unknown key 'missing_level'"});
 }
 
 TEST(NetworkSchema, EqualBinsMeetWherePeopleCanReadIt) {
