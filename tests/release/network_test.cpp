@@ -514,9 +514,9 @@ TEST(Synthesis, MissingNumbersAreReadToTheirLevel) {
             return k == 0 ? 1.0 : i / 10 == i % 10 ? 1.0 : 0.0;
           });
       ASSERT_EQ(model.network.levels[1], 10U);
-      const std::string csv = csv_of(model, 20'000, 5);
+      const std::string csv = csv_of(model, 3'000, 5);
       const auto read = written_and_read(model, csv);
-      ASSERT_EQ(read.size(), 20'000U);
+      ASSERT_EQ(read.size(), 3'000U);
       for (const auto& person : read) ASSERT_EQ(person[0], person[1]) << column.hi << mark;
       if (*mark == 0) {
         EXPECT_THAT(csv, HasSubstr("\n9,\n"));
