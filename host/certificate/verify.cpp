@@ -147,30 +147,6 @@ void verify_certificate(Verifier& v, Verification& out, const json& file) {
   v.same("", expected, from_version_1(certificate));
 }
 
-// Every released number is rounded to the grid of its own noise; off a diagonal that has the
-// deviation over sqrt(2).
-void verify_grid_of_answers(Verifier& v, const std::vector<NoisyAnswer>& answers) {
-  std::size_t off = 0, k = 0;
-  for (const NoisyAnswer& a : answers) {
-    const bool matrix =
-        a.question == "moments" || a.question == "information" || a.question == "scores";
-    // Moments come first, and the matrices of information have as many rows.
-    if (a.question == "moments")
-      k = static_cast<std::size_t>((std::sqrt(8.0 * static_cast<double>(a.values.size()) + 1) - 1) /
-                                   2);
-    const double grid = answer_grid(a.deviation);
-    const double beside = answer_grid(round_up(Wide(a.deviation) / sqrt(Wide(2))));
-    std::size_t row = 0, column = 0;
-    for (const double value : a.values) {
-      off += std::remainder(value, matrix && row != column ? beside : grid) != 0;
-      if (!matrix || ++column <= row) continue;
-      column = 0;
-      row = row + 1 < k ? row + 1 : 0;
-    }
-  }
-  v.check(off == 0, fmt::format("model.answers: {} numbers off the grid of their noise", off));
-}
-
 // Released answers: as many questions as the settings have, each with the noise of its share at
 // least, clipped where the settings and the link of format 2 say; without a link at one clip, of
 // what kappa allows; with intervals one block at that clip, one information at its limit and of
@@ -316,7 +292,6 @@ void verify_model(Verifier& v, const json& file) {
           "model.estimates: only where the settings have an information_share");
   if (!linear.answers.empty()) {
     std::visit([&](const auto& m) { verify_answers(v, m, c, linear); }, c.mechanism);
-    verify_grid_of_answers(v, linear.answers);
   }
 
   const double grid =

@@ -761,27 +761,6 @@ TEST(Verify, RejectsAnswersWithLessNoiseThanTheirShares) {
   EXPECT_FALSE(fails([](json& model) { model.erase("answers"); })) << "they may be kept back";
 }
 
-// No run gives a number between two of its noise's grid.
-void rejects_numbers_off_the_grid(const json& file) {
-  ASSERT_TRUE(verify(file).valid);
-  const auto& answers = file["model"]["answers"];
-  for (const std::size_t i :
-       {std::size_t{0}, std::size_t{1}, std::size_t{2}, answers.size() - 2, answers.size() - 1}) {
-    // A grid is at least 2^-4 of the deviation, and beside a diagonal of that over sqrt(2).
-    const double step = answers[i]["deviation"].get<double>() / 64;
-    for (const std::size_t at : {std::size_t{0}, answers[i]["values"].size() - 1}) {
-      json changed = file;
-      json& value = changed["model"]["answers"][i]["values"][at];
-      value = value.get<double>() + step;
-      const Verification found = verify(resealed(changed));
-      EXPECT_FALSE(found.valid) << i << " " << at;
-      EXPECT_THAT(fmt::format("{}", fmt::join(found.failures, "\n")),
-                  HasSubstr("1 numbers off the grid of their noise"))
-          << i << " " << at;
-    }
-  }
-}
-
 // Gradients vouch for one another's clip.
 void rejects_less_noise(const Dataset& data, const char* loss) {
   const Plan made = plan(glm(loss).constants(data.schema, 200), {.epsilon = 1, .delta = 1e-5},
@@ -790,7 +769,6 @@ void rejects_less_noise(const Dataset& data, const char* loss) {
   const json file =
       to_json(fit(glm(loss), data, made, *backend, Key::from_os(), {.release_answers = true}));
   ASSERT_TRUE(verify(file).valid);
-  rejects_numbers_off_the_grid(file);
   const auto fails = [&](const auto& edit) {
     json changed = file;
     edit(changed["model"]);
@@ -848,7 +826,6 @@ TEST(Verify, HoldsTheAnswersOfIntervalsToTheirShares) {
     const std::size_t information = answers.size() - 1, block = information - 1;
     ASSERT_EQ(answers[block]["question"], "block");
     ASSERT_EQ(answers[information]["question"], "information");
-    rejects_numbers_off_the_grid(file);
     const auto fails = [&](const auto& edit) {
       json changed = file;
       edit(changed);
