@@ -62,17 +62,19 @@ TEST_F(FitNetworkCli, MissingNumbersAreALevelOfTheirOwn) {
     EXPECT_EQ(out.status, 0) << out.err;
     return nlohmann::json::parse(out.out).at("probability").get<double>();
   };
-  const Arguments big{"--force", "--epsilon", "20"};
+  const Arguments big{"fit",      "--model",    "network",   "--data", "table.csv",
+                      "--schema", "table.toml", "--epsilon", "20",     "--delta",
+                      "1e-6",     "--out",      "net.json",  "--force"};
   // Without a level they fill the middle bin, and that is said.
   folder.write("table.toml", schema("missing = \"\"\n", ""));
-  Outcome out = fit_of(big);
+  Outcome out = gibbsite(big);
   ASSERT_EQ(out.status, 0) << out.err;
   EXPECT_THAT(out.err, HasSubstr("give it missing_level = true"));
   EXPECT_GT(share("age = [50, 60)"), 0.4);
   for (const auto& [of_table, of_age] :
        {std::pair{"", ", missing = \"\""}, {"missing = \"\"\n", ", missing_level = true"}}) {
     folder.write("table.toml", schema(of_table, of_age));
-    out = fit_of(big);
+    out = gibbsite(big);
     ASSERT_EQ(out.status, 0) << out.err;
     EXPECT_THAT(out.err, Not(HasSubstr("middle of the range")));
     EXPECT_EQ(gibbsite({"verify", "net.json"}).status, 0);

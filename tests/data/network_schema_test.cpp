@@ -56,7 +56,10 @@ TEST(NetworkSchema, ReadsBinsDecimalsAndParents) {
 // A level for missing numbers: where the column has its own mark, or where the schema says so.
 TEST(NetworkSchema, MissingNumbersHaveALevelWhereOneIsSaid) {
   const auto bins_of = [](const std::string& head, const std::string& more) {
-    const Schema read = parse_schema(head + with("bins = 4", "bins = 4" + more), "s.toml");
+    std::string text = head + with("bins = 4", "bins = 4" + more);
+    const std::string sex = "\"Male\"]";
+    text.replace(text.find(sex), sex.size(), sex + ", other = true");
+    const Schema read = parse_schema(text, "s.toml");
     EXPECT_EQ(parse_schema(to_toml(read), "t.toml"), read) << to_toml(read);
     for (const Column& column : read.columns) EXPECT_FALSE(column.has_missing_bin);  // of rows none
     const Schema network = network_schema(read);
