@@ -51,6 +51,7 @@ json column_json(const Column& column) {
   if (has_range(column.type)) out["range"] = {column.lo, column.hi};
   if (!column.edges.empty()) out["edges"] = column.edges;
   if (column.decimals) out["decimals"] = *column.decimals;
+  if (column.has_missing_bin) out["missing_level"] = true;
   if (column.type == ColumnType::category) {
     out["levels"] = column.levels;
     out["other"] = column.other;
@@ -96,14 +97,21 @@ void read_bins(const json& object, std::vector<double>& edges, std::optional<int
   decimals = static_cast<int>(count);
 }
 
-Column column_from_json(const json& object, const std::string& source) {
+Column column_from_json(const json& object, const std::string& source, bool of_network) {
   Column column;
   column.name = text_field(object, "name", source);
   const auto type = column_type_named(text_field(object, "type", source));
   if (!type) reject(source, "type", "must be number, category, exposure or ignore");
   column.type = *type;
   if (has_range(column.type)) {
-    if (column.type == ColumnType::number) {
+    if (column.type == ColumnType::number && of_network) {
+      only_fields(object,
+                  {"name", "type", "range", "missing", "edges", "decimals", "missing_level"},
+                  source);
+      // Files of before it was there have none, whatever a column's own `missing` means today.
+      if (object.contains("missing_level"))
+        column.has_missing_bin = flag_field(object, "missing_level", source);
+    } else if (column.type == ColumnType::number) {
       only_fields(object, {"name", "type", "range", "missing", "edges", "decimals"}, source);
     } else {
       only_fields(object, {"name", "type", "range", "missing"}, source);
@@ -122,6 +130,7 @@ Column column_from_json(const json& object, const std::string& source) {
   }
   column.has_missing = object.contains("missing");
   if (column.has_missing) column.missing = text_field(object, "missing", source);
+  if (of_network && column.type == ColumnType::number) say_missing_level(column);
   return column;
 }
 
@@ -358,7 +367,7 @@ json schema_json(const Schema& schema) {
   return out;
 }
 
-Schema schema_from_json(const json& object, const std::string& source) {
+Schema schema_from_json(const json& object, const std::string& source, bool of_network) {
   if (!object.is_object()) throw BadInput(source + ": must be an object; use the file as written");
   only_fields(object,
               {"label", "positive", "negative", "unlisted_label", "invalid", "decimal", "row_norm",
@@ -398,7 +407,8 @@ Schema schema_from_json(const json& object, const std::string& source) {
   }
   const json& columns = field(object, "columns", source);
   if (!columns.is_array()) reject(source, "columns", "must be a list");
-  for (const json& column : columns) schema.columns.push_back(column_from_json(column, source));
+  for (const json& column : columns)
+    schema.columns.push_back(column_from_json(column, source, of_network));
   schema.validate(source);
   return schema;
 }

@@ -66,7 +66,8 @@ std::string text_of(const std::string& path);
 nlohmann::json schema_json(const Schema& schema);
 /// Throws BadInput "SOURCE: ..." on a missing, unknown or ill-typed field, and what
 /// Schema::validate throws.
-Schema schema_from_json(const nlohmann::json& json, const std::string& source);
+Schema schema_from_json(const nlohmann::json& json, const std::string& source,
+                        bool of_network = false);
 
 /// json[name] as that type. Throws BadInput "SOURCE: NAME: ...".
 const nlohmann::json& field(const nlohmann::json& json, const char* name,

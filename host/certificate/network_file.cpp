@@ -72,7 +72,7 @@ NetworkModel network_model_from_json(const json& model, const std::string& sourc
   if (text_field(model, "kind", source) != "network") {
     throw BadInput(source + ": kind: must be network; use the file as it was written");
   }
-  NetworkModel out{.schema = schema_from_json(field(model, "preprocessing", source), source),
+  NetworkModel out{.schema = schema_from_json(field(model, "preprocessing", source), source, true),
                    .network = {},
                    .tables = {}};
   const std::vector<std::string> names = out.names();

@@ -30,6 +30,7 @@
 namespace gibbsite::cli {
 namespace {
 
+constexpr const char* for_the_curator = "for the curator only, do not publish";
 constexpr const char* is_private = "private, for the curator only, do not publish";
 constexpr const char* what_it_says =
     "An audit can refute a claim, never prove it: it speaks of one pair of tables and one way to "
@@ -325,13 +326,12 @@ struct AuditCommand {
 
   [[nodiscard]] std::string picture(const Finding& one) const {
     const AuditResult& r = one.result;
-    const std::string mark = table.data.empty() ? "" : fmt::format("; {}", is_private);
-    return audit_plot(
-        fmt::format("Audit of {}: {}", one.mechanism(), verdict(r)),
-        fmt::format("claim {}, at least {} ({:.6g} %), {} pairs{}", in_measure(r, claimed(r)),
-                    in_measure(r, lower(r)), 100 * r.confidence,
-                    human_count(static_cast<double>(r.pairs)), mark),
-        r.of_table, r.of_neighbor, r.threshold);
+    const std::string mark = table.data.empty() ? "" : fmt::format("PRIVATE: {}", for_the_curator);
+    return audit_plot(fmt::format("Audit of {}: {}", one.mechanism(), verdict(r)),
+                      fmt::format("claim {}, at least {} ({:.6g} %), {} pairs",
+                                  in_measure(r, claimed(r)), in_measure(r, lower(r)),
+                                  100 * r.confidence, human_count(static_cast<double>(r.pairs))),
+                      mark, r.of_table, r.of_neighbor, r.threshold);
   }
 
   void refuse(const std::vector<Finding>& found) const {

@@ -37,8 +37,9 @@ class AuditPlot : Svg {
     }
   }
 
-  std::string svg(const std::string& title, const std::string& note) {
-    begin(width, height, left, title);
+  std::string svg(const std::string& title, const std::string& note, const std::string& mark) {
+    const std::vector<std::string> notes = lines_that_fit(note, width - left - 10);
+    begin(width, height + svg_line * static_cast<double>(notes.size() - 1), left, title, mark);
     for (const double tick : ticks(x_.low, x_.high, 6)) {
       put("<path class=\"axis\" d=\"M{:.1f} {}v4\"/>", across(tick), bottom);
       put("<text class=\"middle\" x=\"{:.1f}\" y=\"{}\">{:.4g}</text>\n", across(tick), bottom + 18,
@@ -53,14 +54,14 @@ class AuditPlot : Svg {
     put("<text class=\"middle\" x=\"{}\" y=\"{}\">what tells them apart; dashed: the "
         "threshold</text>\n",
         (left + right) / 2, bottom + 36);
-    put("<text x=\"{}\" y=\"{}\">{}</text>\n", left, bottom + 58, escaped(note));
+    lines(left, bottom + 58, notes);
     return end();
   }
 
  private:
   static constexpr double left = 30, top = 46, panel_width = 560, panel_height = 300;
   static constexpr double right = left + panel_width, bottom = top + panel_height;
-  static constexpr double width = right + 140, height = bottom + 68;
+  static constexpr double width = right + 160, height = bottom + 68;
   static constexpr std::size_t bins = 70;
 
   [[nodiscard]] double across(double value) const { return left + x_.share(value) * panel_width; }
@@ -89,10 +90,10 @@ class AuditPlot : Svg {
 
 }  // namespace
 
-std::string audit_plot(const std::string& title, const std::string& note,
+std::string audit_plot(const std::string& title, const std::string& note, const std::string& mark,
                        std::span<const double> of_table, std::span<const double> of_neighbor,
                        double threshold) {
-  return AuditPlot(of_table, of_neighbor, threshold).svg(title, note);
+  return AuditPlot(of_table, of_neighbor, threshold).svg(title, note, mark);
 }
 
 }  // namespace gibbsite::cli

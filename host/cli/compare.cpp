@@ -30,6 +30,8 @@
 namespace gibbsite::cli {
 namespace {
 
+constexpr const char* picture_mark =
+    "PRIVATE: computed from the table without any guarantee; for the curator only";
 constexpr const char* not_private =
     "NOT PRIVATE: compare fits with seeded noise and reads held-out labels; publish nothing of it "
     "unless the table is public";
@@ -394,7 +396,7 @@ struct CompareCommand {
                     plans.front().budget.delta,
                     count == 1 ? " of one seed"
                                : fmt::format(" ± standard deviation over {} seeds", count)),
-        curves, levels);
+        picture_mark, curves, levels);
   }
 
   template <class Text>

@@ -39,9 +39,10 @@ class AccuracyPlot : Svg {
     x_ = {x_.low - room, x_.high + room};
   }
 
-  std::string svg(const std::string& title, const std::string& note) {
-    begin(width, height, left, title);
-    axes(note);
+  std::string svg(const std::string& title, const std::string& note, const std::string& mark) {
+    const std::vector<std::string> notes = lines_that_fit(note, width - left - 10);
+    begin(width, height + svg_line * static_cast<double>(notes.size() - 1), left, title, mark);
+    axes(notes);
     for (std::size_t l = 0; l < levels_.size(); ++l) {
       const Label& level = labels_.emplace_back(
           Label{levels_[l].name,
@@ -74,7 +75,7 @@ class AccuracyPlot : Svg {
     return left + x_.share(std::log(epsilon)) * panel_width;
   }
 
-  void axes(const std::string& note) {
+  void axes(const std::vector<std::string>& notes) {
     const double percent = 100;
     for (const double tick : ticks(percent * y_.low, percent * y_.high, 6)) {
       const double y = at(tick / percent);
@@ -93,7 +94,7 @@ class AccuracyPlot : Svg {
     put("<path class=\"axis\" d=\"M{} {}V{}H{}\"/>\n", left, top, bottom, right);
     put("<text class=\"middle\" x=\"{}\" y=\"{}\">privacy budget ε</text>\n",
         left + panel_width / 2, bottom + 36);
-    put("<text x=\"{}\" y=\"{}\">{}</text>\n", left, bottom + 58, escaped(note));
+    lines(left, bottom + 58, notes);
   }
 
   // Beside each other at one epsilon, so that their bars can be told apart.
@@ -156,8 +157,9 @@ class AccuracyPlot : Svg {
 }  // namespace
 
 std::string accuracy_plot(const std::string& title, const std::string& note,
-                          const std::vector<Curve>& curves, const std::vector<Level>& levels) {
-  return AccuracyPlot(curves, levels).svg(title, note);
+                          const std::string& mark, const std::vector<Curve>& curves,
+                          const std::vector<Level>& levels) {
+  return AccuracyPlot(curves, levels).svg(title, note, mark);
 }
 
 }  // namespace gibbsite::cli

@@ -21,8 +21,10 @@ struct Level {
 };
 
 /// Curves with bars of one standard deviation to either side (none where it is NaN) over a
-/// logarithmic axis, levels dashed, names at the right end. `note` stands below. XML.
+/// logarithmic axis, levels dashed, names at the right end. `note` stands below, `mark` right
+/// below the title. XML.
 std::string accuracy_plot(const std::string& title, const std::string& note,
-                          const std::vector<Curve>& curves, const std::vector<Level>& levels);
+                          const std::string& mark, const std::vector<Curve>& curves,
+                          const std::vector<Level>& levels);
 
 }  // namespace gibbsite::cli

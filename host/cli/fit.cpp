@@ -123,7 +123,7 @@ void FitCommand::run() const {
   const CacheRemoval removal(table.data);
   // --remove-cache alone does without them.
   if (schema.empty()) throw CLI::RequiredError("--schema");
-  if (out.empty()) throw CLI::RequiredError("--out");
+  if (!check && out.empty()) throw CLI::RequiredError("--out");
   if (!plan.epsilon) throw CLI::RequiredError("--epsilon");
   if (!plan.delta) throw CLI::RequiredError("--delta");
   fit();

@@ -100,7 +100,7 @@ nlohmann::json quality_json(const NetworkModel& network, const NetworkQuality& q
 // Below the diagonal the network's distances, on it those of one column, above it those of
 // independent columns: the darker the farther.
 std::string heat_map(const NetworkModel& network, const NetworkQuality& quality) {
-  constexpr double side = 34, top = 96, gap = 8;
+  constexpr double side = 34, gap = 8, beside = 20;
   constexpr std::size_t most_label = 26;
   const auto names = network.names();
   const auto n = static_cast<double>(names.size());
@@ -115,20 +115,27 @@ std::string heat_map(const NetworkModel& network, const NetworkQuality& quality)
     }
     return escaped(cut + "…");
   };
-  const double left = 190, width = std::max(left + n * side + 40, 560.0);
+  const double left = 190, width = std::max(left + n * side + 40, 620.0);
   double most = 1e-9;
   for (const MarginalDistance& d : quality.one) most = std::max(most, d.network);
   for (const MarginalDistance& d : quality.two) most = std::max({most, d.network, d.independent});
+  const double room = width - beside - 10;
+  const std::vector<std::string> below =
+      lines_that_fit(fmt::format("below the diagonal: pairs of columns, this network (mean {}); on "
+                                 "it: one column",
+                                 distance_text(quality.two_mean)),
+                     room);
+  const std::vector<std::string> above =
+      lines_that_fit(fmt::format("above it: pairs, if columns were independent (mean {})",
+                                 distance_text(quality.two_mean_independent)),
+                     room);
+  const double first = 46, second = first + svg_line * static_cast<double>(below.size()),
+               top = second + svg_line * static_cast<double>(above.size()) + 14;
   Svg svg;
-  svg.begin(width, top + n * side + 130, 20, "Total variation between a table and its network");
-  svg.put(
-      "<text x=\"20\" y=\"46\">below the diagonal: pairs of columns, this network (mean {}); on "
-      "it: one column</text>\n",
-      distance_text(quality.two_mean));
-  svg.put(
-      "<text x=\"20\" y=\"64\">above it: pairs, if columns were independent (mean {}). PRIVATE: "
-      "computed from the table</text>\n",
-      distance_text(quality.two_mean_independent));
+  svg.begin(width, top + n * side + 130, beside, "Total variation between a table and its network",
+            "PRIVATE: computed from the table; for the curator only");
+  svg.lines(beside, first, below);
+  svg.lines(beside, second, above);
   const auto cell = [&](std::size_t row, std::size_t column, double value, const char* color) {
     const double x = left + static_cast<double>(column) * side,
                  y = top + static_cast<double>(row) * side;

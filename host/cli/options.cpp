@@ -324,24 +324,15 @@ void warn_of_large_delta(const Budget& budget, std::uint64_t rows) {
 
 void warn_of_few_rows(const Plan& plan) {
   constexpr double too_little = 0.5, enough = 0.9;
-  const Guarantee& guarantee = plan.offer().guarantee;
-  double mu = guarantee.reveal > 0 ? gdp_mu_down(plan.budget.epsilon, plan.budget.delta)
-                                   : guarantee.mu;  // of objective: what it is worth
-  if (!(mu > 0)) return;
-  if (!plan.problem.bounded()) {  // what was measured has slopes of at most 1
-    const auto ball = setting(plan.offer().mechanism, "ball");
-    if (!ball) return;
-    mu /= plan.problem.max_abs_residual_up(*ball);
-  }
-  const Neighbors who = plan.budget.neighbors();
-  const double kept = kept_share(signal_per_feature(plan.problem, who, mu));
-  if (!(kept < too_little)) return;
+  const auto expected = expected_learning(plan);
+  if (!expected || !(expected->kept < too_little)) return;
   fmt::print(stderr,
              "gibbsite: warning: {} rows are few for {} at ε = {:.4g}: expect {} of what "
              "could be learned without privacy; {} rows would keep about {:.0f} %\n",
              human_count(static_cast<double>(plan.problem.rows)), coefficients_words(plan.problem),
-             plan.budget.epsilon, kept_words(kept),
-             human_count(rows_to_keep(enough, plan.problem, who, mu)), 100 * enough);
+             plan.budget.epsilon, kept_words(expected->kept),
+             human_count(rows_to_keep(enough, plan.problem, plan.budget.neighbors(), expected->mu)),
+             100 * enough);
 }
 
 void ShapeArguments::add_to(CLI::App& app) {

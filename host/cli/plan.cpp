@@ -27,6 +27,7 @@ constexpr double measured_seconds = 0.25;
 struct PlanCommand {
   ShapeArguments shape;
   bool json = false, all = false;
+  std::optional<std::uint64_t> nonzero;
   PlanArguments plan;
   std::vector<double> epsilons;
   FamilyArguments family;
@@ -51,6 +52,9 @@ struct PlanCommand {
   void run() const {
     family.require_of_model(plan);
     network.require_of_model(plan, family);
+    if (nonzero && !shape.features)
+      throw BadInput(
+          "--nonzero: says how many of --features are not 0; give that, or leave it out");
     std::vector<Budget> budgets;
     for (const double epsilon : epsilons) {
       PlanArguments one = plan;
@@ -64,11 +68,17 @@ struct PlanCommand {
     std::optional<Schema> domain;
     if (shape.of_table(plan)) domain = read_schema(shape.schema);
     const FeatureSpace space = domain ? FeatureSpace(*domain) : shape.space(plan.model);
-    const std::uint64_t rows = domain ? rows_of_table(*domain, {}) : shape.rows.value_or(0);
+    double entries = 0;  // of a row; of a table what it holds
+    const std::uint64_t rows =
+        domain ? rows_of_table(*domain, {}, &entries) : shape.rows.value_or(0);
     std::vector<Plan> plans;
     for (const Budget& budget : budgets) plans.push_back(plan.make(space, rows, budget, wishes));
     const std::uint64_t planned = plans.front().problem.rows;
-    const TableShape table = domain ? shape_of(*domain, planned) : dense_shape(space, planned);
+    const TableShape table = domain ? shape_of_table(*domain, planned, entries)
+                             : nonzero
+                                 ? sparse_shape(space.features, planned,
+                                                static_cast<double>(*nonzero) + intercepts(space))
+                                 : dense_shape(space, planned);
     warn_of_large_delta(budgets.front(), plans.front().problem.rows);
     for (const Plan& made : plans) warn_of_few_rows(made);
     // The clock is for the screen: what is planned follows from public numbers alone.
@@ -82,11 +92,29 @@ struct PlanCommand {
 
  private:
   // What looks wrong with it is said before anything is spent on it.
-  [[nodiscard]] std::uint64_t rows_of_table(const Schema& domain,
-                                            const ReadOptions& options) const {
+  [[nodiscard]] std::uint64_t rows_of_table(const Schema& domain, const ReadOptions& options,
+                                            double* entries = nullptr) const {
     const Dataset data = shape.table.read(domain, options);
     tell_reading(data);
+    if (entries != nullptr) {
+      *entries = static_cast<double>(data.view().entries()) /
+                 static_cast<double>(std::max<std::uint64_t>(data.rows(), 1));
+    }
     return data.rows();
+  }
+  static double intercepts(const FeatureSpace& space) { return space.intercept ? 1 : 0; }
+
+  // Where most numbers are 0 the schema says too much: then the time is of what the table holds.
+  static TableShape shape_of_table(const Schema& domain, std::uint64_t rows, double entries) {
+    constexpr double alike = 1.5;
+    const TableShape by_schema = shape_of(domain, rows);
+    if (entries * alike > static_cast<double>(by_schema.entries())) return by_schema;
+    fmt::print(
+        stderr,
+        "private: the time is predicted for rows of which {:.3g} of {} entries are not 0, as "
+        "in this table\n",
+        entries, by_schema.entries());
+    return sparse_shape(by_schema.features(), rows, entries);
   }
 
   void plan_of_network(const std::vector<Budget>& budgets) const {
@@ -207,6 +235,9 @@ void define_plan(CLI::App& app) {
          "columns of a cross table, with commas between: how wide the intervals of `gibbsite "
          "table` will be")
       ->type_name("LIST");
+  add_count(
+      app, "--nonzero", command->nonzero,
+      "of --features: about how many of a row's are not 0, for the time alone; without it all");
   app.add_flag("--all", command->all, "every mechanism with its settings");
   app.add_flag("--json", command->json, "print JSON; of several ε a list");
   app.callback([command] {

@@ -42,10 +42,14 @@ class Plots : Svg {
     choose_chains();
   }
 
-  std::string svg(const std::string& title, const std::vector<std::string>& names,
-                  const std::vector<Summary>& summaries) {
+  std::string svg(const std::string& title, const std::string& mark,
+                  const std::vector<std::string>& names, const std::vector<Summary>& summaries) {
     const double height = head + static_cast<double>(parameters_.size()) * row_height + foot;
-    begin(width, height, left, title);
+    const std::vector<std::string> notes = lines_that_fit(
+        "Gray band: where all bars of a row stay with a probability of at least 95 % "
+        "when the chains agree and their draws are independent.",
+        width - left - 10);
+    begin(width, height + svg_line * static_cast<double>(notes.size() - 1), left, title, mark);
     legend();
     for (std::size_t p = 0; p < parameters_.size(); ++p) {
       const std::size_t j = parameters_[p];
@@ -67,9 +71,7 @@ class Plots : Svg {
         bottom + 22,
         draws_.chains > 1 ? "rank among the draws of all chains, lowest to highest" : "");
     if (draws_.chains > 1) {
-      put("<text x=\"{}\" y=\"{}\">Gray band: where all bars of a row stay with a probability of "
-          "at least 95 % when the chains agree and their draws are independent.</text>\n",
-          left, bottom + 50);
+      lines(left, bottom + 50, notes);
     }
     return end();
   }
@@ -245,11 +247,11 @@ class Plots : Svg {
 
 }  // namespace
 
-std::string chain_plots(const std::string& title, const Draws& draws,
+std::string chain_plots(const std::string& title, const std::string& mark, const Draws& draws,
                         std::span<const std::size_t> parameters,
                         const std::vector<std::string>& names,
                         const std::vector<Summary>& summaries) {
-  return Plots(draws, parameters).svg(title, names, summaries);
+  return Plots(draws, parameters).svg(title, mark, names, summaries);
 }
 
 }  // namespace gibbsite::cli

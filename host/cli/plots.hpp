@@ -14,8 +14,8 @@ namespace gibbsite::cli {
 /// figure 1), with the band that holds all bars of a row with a probability of at least 95 % when
 /// chains agree and draws are independent (hypergeometric variance, Bonferroni). At most 8 chains
 /// are drawn: those with the most uneven ranks. `names` and `summaries` are those of all parameters
-/// [d]. XML.
-std::string chain_plots(const std::string& title, const Draws& draws,
+/// [d]. `mark` stands right below the title. XML.
+std::string chain_plots(const std::string& title, const std::string& mark, const Draws& draws,
                         std::span<const std::size_t> parameters,
                         const std::vector<std::string>& names,
                         const std::vector<Summary>& summaries);

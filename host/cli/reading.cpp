@@ -117,19 +117,22 @@ std::size_t warn_of_columns(const Dataset& data, const IngestCounts& counts, std
   return warnings;
 }
 
-// A network has no level for a number that is missing: the middle bin would be made of them.
+// Without missing_level a network has no level for a number that is missing: the middle bin would
+// be made of them.
 std::size_t warn_of_middle_bins(const Dataset& data, const IngestCounts& counts,
                                 std::uint64_t rows) {
   std::size_t warnings = 0;
   for (std::size_t j = 0; j < counts.columns.size(); ++j) {
     const Column& column = data.schema.columns[j];
     const std::uint64_t none = counts.columns[j].missing + counts.columns[j].invalid;
-    if (column.type != ColumnType::number || none == 0) continue;
+    if (column.type != ColumnType::number || column.has_missing_bin || none == 0) continue;
     ++warnings;
     warn(fmt::format(
         "column {}: {} cells are missing or unreadable, and a network counts them in the bin that "
-        "holds the middle of the range, {:.6g}; make the column a category with a level for them",
-        gibbsite::quoted(column.name), of_rows(none, rows), (column.lo + column.hi) / 2));
+        "holds the middle of the range, {:.6g}; give it {}missing_level = true, for a level of "
+        "their own",
+        gibbsite::quoted(column.name), of_rows(none, rows), (column.lo + column.hi) / 2,
+        data.schema.missing_in(column) == nullptr ? "missing = \"\" and " : ""));
   }
   return warnings;
 }

@@ -36,6 +36,8 @@ namespace {
 
 constexpr std::size_t most_plots = 12;
 
+constexpr const char* picture_mark =
+    "PRIVATE: drawn from the table's own posterior, without any guarantee; for the curator only";
 constexpr const char* warning =
     "NOT PRIVATE: draws of 'sample' carry no guarantee; they, and all that is shown and written "
     "here, are for people who may see the table itself ('gibbsite fit' makes a model to publish)";
@@ -264,9 +266,10 @@ struct SampleCommand {
       write_npy(folder.file(files.back()), drawn);
     }
     if (!panels.empty()) {
-      add("chains.svg", chain_plots(fmt::format("{} chains of {} draws", drawn.chains,
-                                                human_count(static_cast<double>(drawn.draws))),
-                                    drawn.view(), panels, report.features, report.summaries));
+      add("chains.svg",
+          chain_plots(fmt::format("{} chains of {} draws", drawn.chains,
+                                  human_count(static_cast<double>(drawn.draws))),
+                      picture_mark, drawn.view(), panels, report.features, report.summaries));
     }
     stop_if_asked();
     folder.commit();

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gibbsite/core/ticks.hpp"
 
@@ -17,15 +18,27 @@ inline constexpr const char* svg_colors[] = {"#0072b2", "#d55e00", "#009e73", "#
 /// Text for XML; control characters, which it has not, are '?'.
 std::string escaped(const std::string& text);
 
+/// Height of a line of small text.
+inline constexpr double svg_line = 18;
+
+/// Lines of small text, broken at blanks, that fit into `room` units in every common font: a viewer
+/// without ours takes a wider one, and what leaves a picture is cut.
+std::vector<std::string> lines_that_fit(const std::string& text, double room);
+
 /// A picture that is written front to back.
 class Svg {
  public:
-  /// The classes of style are in svg.cpp. `left`: where the title stands.
-  void begin(double width, double height, double left, const std::string& title);
+  /// The classes of style are in svg.cpp. `left`: where the title stands. A title that is longer
+  /// than the picture is wide takes several lines, and `mark`, what must be read first, stands
+  /// below it on lines of its own; both push down what follows and add to the height.
+  void begin(double width, double height, double left, const std::string& title,
+             const std::string& mark = "");
   template <typename... T>
   void put(fmt::format_string<T...> text, T&&... values) {
     fmt::format_to(std::back_inserter(out_), text, std::forward<T>(values)...);
   }
+  /// Lines of small text, the first of them at y.
+  void lines(double x, double y, const std::vector<std::string>& text, const char* kind = "");
   std::string end();
 
  private:

@@ -43,6 +43,8 @@ void table_of(Html& page, std::string_view caption, const Line& head,
 
 namespace {
 
+constexpr int mark_height = 20;
+
 std::string path_of(const SquarePlot& plot, const Curve& curve) {
   std::string out;
   bool begun = false;
@@ -69,8 +71,9 @@ void draw(Html& page, const SquarePlot& plot, const Pair<Curve>& curves) {
 }
 
 void begin(Html& page, const SquarePlot& plot, const std::string& says) {
-  SquarePlot::begin(page, "PRIVATE. " + says);
-  page.put("<text class=\"strong end\" x=\"{}\" y=\"9\">PRIVATE</text>\n",
+  // Room of its own above the plot, for fonts that are taller or wider than ours.
+  SquarePlot::begin(page, "PRIVATE. " + says, mark_height);
+  page.put("<text class=\"strong end\" x=\"{}\" y=\"-4\">PRIVATE</text>\n",
            plot.left + SquarePlot::side);
 }
 

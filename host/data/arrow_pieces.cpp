@@ -198,11 +198,11 @@ std::size_t ArrowReader::put_cells(const Part& part, const Field& field, const T
     if (e.missing_number &&
         (value == *e.missing_number || (std::isnan(value) && std::isnan(*e.missing_number)))) {
       ++counts.missing;
-      *out = 0.5F;
+      *out = e.middle();
     } else if (!std::isfinite(value)) {
       if (schema_.invalid == Invalid::refuse) return i;
       ++counts.invalid;
-      *out = 0.5F;
+      *out = e.middle();
     } else {
       const double inside = value < e.lo ? e.lo : value > e.hi ? e.hi : value;
       counts.clamped += inside != value ? 1U : 0U;

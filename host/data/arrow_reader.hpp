@@ -94,7 +94,7 @@ class ArrowReader {
   bool put_null(const Encoding& e, float& out, CellCounts& counts) const {
     if (!e.missing_text && schema_.invalid == Invalid::refuse) return false;
     ++(e.missing_text ? counts.missing : counts.invalid);
-    out = 0.5F;
+    out = e.middle();
     return true;
   }
   std::size_t put_nulls(const Part& part, const Field& field, std::int64_t at, std::size_t count,

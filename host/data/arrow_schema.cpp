@@ -57,7 +57,7 @@ void ArrowReader::find_groups() {
     if (field.target.is_label)
       label_ = f;
     else if (field.target.encoding->type == ColumnType::number && field.type.is_number() &&
-             !field.listed)
+             !field.listed && !field.target.encoding->has_missing_bin)
       numbers.push_back(f);
     else
       others_.push_back(f);

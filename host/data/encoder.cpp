@@ -55,6 +55,7 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
     e.name = column.name;
     e.column = encodings_.size();
     e.type = column.type;
+    e.has_missing_bin = column.has_missing_bin;
     e.lo = column.lo;
     e.hi = column.hi;
     e.first = next;

@@ -42,6 +42,7 @@ struct Encoding {
   std::optional<double> missing_number;     ///< that text's number, where it has one ("nan" has)
   std::size_t missing = none;               ///< feature of a missing cell; none: no level
   std::size_t other = none;                 ///< feature of a level that is not listed
+  bool has_missing_bin = false;             ///< Column::has_missing_bin
 
   [[nodiscard]] bool is_number() const {
     return type == ColumnType::number || type == ColumnType::exposure;
@@ -53,7 +54,8 @@ struct Encoding {
   }
   /// What a cell without a value is.
   [[nodiscard]] float middle() const {
-    return type == ColumnType::number     ? 0.5F
+    return has_missing_bin                ? missing_bin_value
+           : type == ColumnType::number   ? 0.5F
            : type == ColumnType::exposure ? scaled(lo + (hi - lo) / 2)
                                           : 0.0F;
   }

@@ -229,6 +229,7 @@ NumberRows::NumberRows(const Schema& schema, std::span<const Encoding> encodings
     ranges_.hi.push_back(e.hi);
     ranges_.width.push_back(e.hi - e.lo);
     ranges_.missing.push_back(e.missing_number.value_or(nan));
+    ranges_.none.push_back(e.middle());
     nan_missing_.push_back(e.missing_number && std::isnan(*e.missing_number) ? 1 : 0);
   }
   if (source_.size() == columns_) source_.clear();
@@ -246,7 +247,7 @@ bool NumberRows::mend(const Number& number, float* out, Tally& tally) const {
     if (!missing && refuses_) return false;
     if (value < of.lo[j] || value > of.hi[j]) --tally.clamped[j];
     ++(missing ? tally.cells[j].missing : tally.cells[j].invalid);
-    out[j] = 0.5F;
+    out[j] = of.none[j];
   }
   return true;
 }

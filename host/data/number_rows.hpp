@@ -16,6 +16,7 @@ class NumberRows {
   /// cell, or NaN.
   struct Ranges {
     std::vector<double> lo, hi, width, missing;
+    std::vector<float> none;  ///< what a cell without a value is
   };
   /// In a row: a cell that is missing or not finite; an entry that is zero.
   static constexpr int special = 1, zero = 2;

@@ -510,6 +510,8 @@ class SchemaReader {
         column.reference = read_string(value, option);
       } else if (k == "decimals" && column.type == ColumnType::number) {
         column.decimals = read_decimals(value, option);
+      } else if (k == "missing_level" && column.type == ColumnType::number) {
+        column.missing_level = read_bool(value, option);
       } else if (k == "bins" && column.type == ColumnType::number) {
         // Where they lie follows from the range, which comes later.
       } else {

@@ -87,6 +87,7 @@ std::string to_toml(const Schema& schema) {
     if (has_range(column.type)) out += fmt::format(", range = [{}, {}]", column.lo, column.hi);
     if (!column.edges.empty()) out += ", " + bins_toml(column.edges);
     if (column.decimals) out += fmt::format(", decimals = {}", *column.decimals);
+    if (column.missing_level) out += fmt::format(", missing_level = {}", *column.missing_level);
     if (column.type == ColumnType::category) {
       out += fmt::format(", levels = {}, other = {}", toml_list(column.levels), column.other);
       if (!column.unlisted.empty())

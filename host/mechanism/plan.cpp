@@ -316,4 +316,20 @@ const Offer& require_feasible(const Plan& plan) {
   return chosen;
 }
 
+std::optional<ExpectedLearning> expected_learning(const Plan& plan) {
+  const Offer& offer = plan.offer();
+  if (!offer.feasible) return {};
+  const Guarantee& guarantee = offer.guarantee;
+  double mu = guarantee.reveal > 0 ? gdp_mu_down(plan.budget.epsilon, plan.budget.delta)
+                                   : guarantee.mu;  // of objective: what it is worth
+  if (!(mu > 0)) return {};
+  if (!plan.problem.bounded()) {  // what was measured has slopes of at most 1
+    const auto ball = setting(offer.mechanism, "ball");
+    if (!ball) return {};
+    mu /= plan.problem.max_abs_residual_up(*ball);
+  }
+  return ExpectedLearning{
+      mu, kept_share(signal_per_feature(plan.problem, plan.budget.neighbors(), mu))};
+}
+
 }  // namespace gibbsite

@@ -62,6 +62,11 @@ void require_level_for_every_cell(const Schema& schema, const Column& column) {
 
 }  // namespace
 
+void say_missing_level(Column& number) {
+  number.missing_level.reset();
+  if (number.has_missing_bin != number.has_missing) number.missing_level = number.has_missing_bin;
+}
+
 std::vector<std::string> NetworkModel::names() const {
   std::vector<std::string> out;
   for (const Column& column : schema.columns) out.push_back(column.name);
@@ -77,6 +82,7 @@ std::vector<std::string> NetworkModel::level_names(std::size_t column) const {
       out.push_back(fmt::format("[{}, {}{}", number_text(bin == 0 ? of.lo : of.edges[bin - 1]),
                                 number_text(last ? of.hi : of.edges[bin]), last ? ']' : ')'));
     }
+    if (of.has_missing_bin) out.emplace_back("(missing)");
     return out;
   }
   out = of.levels;
@@ -111,6 +117,8 @@ Schema network_schema(const Schema& whole) {
   for (Column& column : out.columns) {
     if (column.type == ColumnType::number) {
       if (column.edges.empty()) column.edges = default_edges(column);
+      column.has_missing_bin = column.missing_level.value_or(column.has_missing);
+      say_missing_level(column);
     } else {
       require_level_for_every_cell(out, column);
     }
@@ -235,6 +243,7 @@ std::vector<LevelColumn> level_columns(const Schema& columns) {
       one.is_number = true;
       for (const double edge : column.edges)
         one.edges.push_back(static_cast<float>((edge - column.lo) / (column.hi - column.lo)));
+      if (column.has_missing_bin) one.edges.push_back(missing_bin_edge);
       one.levels = one.edges.size() + 1;
     } else {
       one.levels = columns.features_of(column);

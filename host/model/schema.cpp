@@ -191,10 +191,11 @@ std::vector<double> Schema::middle() const {
 }
 
 double Schema::max_unclipped_norm() const {
-  const auto used =
-      static_cast<double>(std::count_if(columns.begin(), columns.end(), [](const Column& c) {
-        return c.type == ColumnType::number || c.type == ColumnType::category;
-      }));
+  double used = 0;
+  for (const Column& c : columns) {
+    if (c.type != ColumnType::number && c.type != ColumnType::category) continue;
+    used += c.has_missing_bin ? double{missing_bin_value} * missing_bin_value : 1;
+  }
   const double root = std::sqrt(used);
   return std::fma(root, root, -used) < 0
              ? std::nextafter(root, std::numeric_limits<double>::infinity())
@@ -291,6 +292,14 @@ void check_column(const Schema& schema, const SchemaLines& lines, std::size_t j,
     if (const std::string fault = decimals_fault(column.decimals); !fault.empty()) fail(fault);
   } else if (!column.edges.empty() || column.decimals) {
     fail("bins and decimals are of numbers; leave them out");
+  }
+  if (column.missing_level.value_or(false) || column.has_missing_bin) {
+    if (column.type != ColumnType::number)
+      fail("missing_level is of a number; leave it out");
+    else if (schema.missing_in(column) == nullptr)
+      fail(
+          "has missing_level, and nothing says how a missing cell reads; give it missing = \"\" "
+          "(an empty cell), or leave missing_level out");
   }
   if (column.type != ColumnType::category) {
     if (!column.unlisted.empty()) fail("unlisted is of a category; leave it out");

@@ -71,11 +71,28 @@ Markup Forest::axis() const {
   return {out + "</svg>"};
 }
 
+Markup Forest::foot() const {
+  std::string out = fmt::format(
+      "<svg viewBox=\"0 0 240 26\" aria-hidden=\"true\"><path class=\"axis\" d=\"M{} 4h{}\"/>",
+      left, width);
+  for (const Tick& tick : ticks_) {
+    out += fmt::format(
+        "<path class=\"axis\" d=\"M{0:.1f} 0v8\"/><text class=\"middle\" x=\"{0:.1f}\" "
+        "y=\"21\">{1}</text>",
+        x(tick.at), tick.label);
+  }
+  return {out + "</svg>"};
+}
+
 Markup Forest::row(const Whisker& whisker) const {
   std::string out = "<svg viewBox=\"0 0 240 20\" aria-hidden=\"true\">";
   for (const Tick& tick : ticks_)
     if (tick.at != 0) out += fmt::format("<path class=\"rule\" d=\"M{:.1f} 0v20\"/>", x(tick.at));
   out += fmt::format("<path class=\"even\" d=\"M{:.1f} 0v20\"/>", x(0));
+  // The dot first: the ends of a narrow interval stand out above and below it.
+  const bool inside = whisker.value >= range_.low && whisker.value <= range_.high;
+  if (inside)
+    out += fmt::format("<circle class=\"dot\" cx=\"{:.1f}\" cy=\"10\" r=\"3\"/>", x(whisker.value));
   if (whisker.high > whisker.low) {
     const double from = x(whisker.low), to = x(whisker.high);
     out += fmt::format("<path class=\"whisker\" d=\"M{:.1f} 10H{:.1f}\"/>", from, to);
@@ -83,14 +100,11 @@ Markup Forest::row(const Whisker& whisker) const {
       // A bar where the interval ends, an arrow where it goes on.
       out += beyond ? fmt::format("<path class=\"whisker\" d=\"M{:.1f} 5l{:.0f} 5l{:.0f} 5\"/>",
                                   at - towards, towards, -towards)
-                    : fmt::format("<path class=\"whisker\" d=\"M{:.1f} 5v10\"/>", at);
+                    : fmt::format("<path class=\"whisker\" d=\"M{:.1f} 3v14\"/>", at);
     };
     end(from, whisker.low < range_.low, -6);
     end(to, whisker.high > range_.high, 6);
   }
-  const bool inside = whisker.value >= range_.low && whisker.value <= range_.high;
-  if (inside)
-    out += fmt::format("<circle class=\"dot\" cx=\"{:.1f}\" cy=\"10\" r=\"4\"/>", x(whisker.value));
   return {out + "</svg>"};
 }
 

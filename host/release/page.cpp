@@ -65,8 +65,9 @@ void void_line(Html& page) {
       "from a user's seed, so whoever knows or guesses it can take the noise out again.</p>\n");
 }
 
-void SquarePlot::begin(Html& page, std::string_view says) {
-  page.put("<figure><svg viewBox=\"0 0 360 352\" role=\"img\" aria-label=\"{}\">\n", says);
+void SquarePlot::begin(Html& page, std::string_view says, int above) {
+  page.put("<figure><svg viewBox=\"0 {} 360 {}\" role=\"img\" aria-label=\"{}\">\n", -above,
+           352 + above, says);
 }
 
 void SquarePlot::share_grid(Html& page) const {

@@ -32,7 +32,8 @@ struct SquarePlot {
 
   [[nodiscard]] double x(double value) const { return left + side * across.share(value); }
   [[nodiscard]] double y(double value) const { return top + side * (1 - up.share(value)); }
-  static void begin(Html& page, std::string_view says);
+  /// `above`: room above y = 0.
+  static void begin(Html& page, std::string_view says, int above = 0);
   /// 0, 50 and 100 % of shares, both ways.
   void share_grid(Html& page) const;
   /// What is across and what is up, the latter ending at `up_at`.

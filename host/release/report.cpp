@@ -1,4 +1,5 @@
-// The page for others, from its sections (report_parts.hpp), and those that close it.
+// The page for others, from its sections (report_parts.hpp): what a reader needs first, what one
+// recomputes last.
 #include "gibbsite/release/report.hpp"
 
 #include <fmt/format.h>
@@ -164,16 +165,17 @@ std::string report_of(const Release& release, const json& file, const std::strin
                           c.claimed.who.adjacency == Adjacency::replace_one ? "" : "at most ",
                           human_count(static_cast<double>(c.problem.rows))),
               facts);
-  guarantee_sections(page, facts, in_words(c));
+  promise_section(page, facts, in_words(c));
   coefficients_section(page, model, c);
   unit_section(page, facts);
+  bias_section(page, &model);
+  dictionary_section(page, model.schema, true);
+  checklist_section(page, certificate, c);
+  parameters_section(page, facts);
   algorithm_section(
       page, facts, certificate,
       fmt::format("Loss {}, {} coefficient{}, {} draw{}.", model.loss, c.problem.features,
                   plural(c.problem.features), c.draws, plural(c.draws)));
-  bias_section(page, &model);
-  dictionary_section(page, model.schema, true);
-  checklist_section(page, certificate, c);
   verify_section(page, text, file.at("certificate"), c.is_void());
   return closed(page);
 }
@@ -193,15 +195,16 @@ std::string report_of(const FamilyRelease& release, const json& file, const std:
                           c.claimed.who.adjacency == Adjacency::replace_one ? "" : "at most ",
                           human_count(static_cast<double>(c.problem.rows))),
               facts);
-  guarantee_sections(page, facts, in_words(c));
-  unit_section(page, facts);
-  algorithm_section(
-      page, facts, file.at("certificate"),
-      fmt::format("Family {}, {} draw{}.", to_string(model.family), c.draws, plural(c.draws)));
+  promise_section(page, facts, in_words(c));
   estimates_section(page, release);
+  unit_section(page, facts);
   bias_section(page, nullptr);
   dictionary_section(page, model.schema, false);
   checklist_section(page, file.at("certificate"), c);
+  parameters_section(page, facts);
+  algorithm_section(
+      page, facts, file.at("certificate"),
+      fmt::format("Family {}, {} draw{}.", to_string(model.family), c.draws, plural(c.draws)));
   verify_section(page, text, file.at("certificate"), c.is_void());
   return closed(page);
 }
@@ -223,18 +226,19 @@ std::string report_of(const NetworkRelease& release, const json& file, const std
                   columns, c.claimed.who.adjacency == Adjacency::replace_one ? "" : "at most ",
                   human_count(static_cast<double>(c.problem.rows))),
       facts);
-  guarantee_sections(page, facts, in_words(c));
+  promise_section(page, facts, in_words(c));
+  tables_section(page, model);
   unit_section(page, facts);
+  network_bias_section(page, !model.noise.empty());
+  dictionary_section(page, model.schema, false, true);
+  checklist_section(page, file.at("certificate"), c);
+  parameters_section(page, facts);
   algorithm_section(page, facts, file.at("certificate"),
                     fmt::format("{} cells, {} draw{}; what depends on what was {}.",
                                 human_count(static_cast<double>(cells)), c.draws, plural(c.draws),
                                 c.problem.chooses_structure()
                                     ? "chosen from the table, which the guarantee covers"
                                     : "written by people"));
-  tables_section(page, model);
-  network_bias_section(page, !model.noise.empty());
-  dictionary_section(page, model.schema, false, true);
-  checklist_section(page, file.at("certificate"), c);
   verify_section(page, text, file.at("certificate"), c.is_void());
   return closed(page);
 }

@@ -125,6 +125,8 @@ void one_output_table(Html& page, const LinearModel& model, const Certificate& c
                                         bounded ? fmt::format(" ± {:.3g}", half(j) / width[j]) : "")
                           : "");
   }
+  page.put("<tr><th scope=\"row\"></th><td></td><td class=\"picture\">{}</td>{}<td></td></tr>\n",
+           forest.foot(), Markup{odds ? "<td></td>" : ""});
   page.put("</tbody></table>\n");
   if (lines.values.size() > most_lines)
     page.put("<p>and {} more (all in the file)</p>\n", lines.values.size() - most_lines);

@@ -32,6 +32,7 @@ std::string missing_words(const Schema& schema, const Column& c) {
            or_refused(schema, category ? (c.other ? "“(other)”" : "no level") : middle);
   }
   const std::string how = reads->empty() ? "an empty cell" : "“" + *reads + "”";
+  if (c.has_missing_bin) return how + " is a level of its own";
   if (!category) return how + " is " + middle;
   if (schema.has_missing_level(c)) return how + " is a level of its own";
   if (std::ranges::find(c.levels, *reads) != c.levels.end()) return how + " is a listed level";
@@ -43,7 +44,7 @@ std::string unlisted_words(const Schema& schema, const Column& c) {
     return "an unlisted level is " +
            (c.other ? std::string("“(other)”") : or_refused(schema, std::string("no level")));
   return "below or above counts as the nearer end; what is no number is " +
-         or_refused(schema, "read as the middle");
+         or_refused(schema, c.has_missing_bin ? "taken for missing" : "read as the middle");
 }
 
 std::string levels_words(const Column& c) {

@@ -72,6 +72,9 @@ void table_of(Html& page, const EffectTable& table, std::size_t& left) {
         forest.row(whiskers[i]), effect.is_constant() ? "" : p_value_text(effect.effect.p_value),
         beside(table, effect));
   }
+  page.put(
+      "<tr><th scope=\"row\"></th><td></td>{}<td class=\"picture\">{}</td><td></td><td></td></tr>\n",
+      Markup{table.ratio.empty() ? "" : "<td></td>"}, forest.foot());
   page.put("</tbody></table>\n");
 }
 

@@ -173,15 +173,17 @@ void trade_off_picture(Html& page, const TradeOff& curve, const Points& points, 
 
 }  // namespace
 
-void guarantee_sections(Html& page, const ReportFacts& facts, const std::string& words) {
-  const Claims& c = facts.claims;
+void promise_section(Html& page, const ReportFacts& facts, const std::string& words) {
   heading(page, "promise", "The promise of differential privacy");
   page.put("<div class=\"said\">\n");
   paragraphs(page, words);
   page.put("</div>\n");
-  if (c.is_void()) return;
-  guess_bar(page, facts.guess);
+  if (!facts.claims.is_void()) guess_bar(page, facts.guess);
+}
 
+void parameters_section(Html& page, const ReportFacts& facts) {
+  const Claims& c = facts.claims;
+  if (c.is_void()) return;
   heading(page, "parameters", "Privacy parameters");
   page.put(
       "<p>For every two neighboring tables and every set of models, the probability that the model "

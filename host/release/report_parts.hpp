@@ -25,8 +25,10 @@ struct ReportFacts {
   bool sharper = false;  // the guess is better than what the guarantee's four numbers say
 };
 
-/// `words`: the certificate's (in_words).
-void guarantee_sections(Html& page, const ReportFacts& facts, const std::string& words);
+/// The promise in words and as a bar. `words`: the certificate's (in_words).
+void promise_section(Html& page, const ReportFacts& facts, const std::string& words);
+/// The curve, the pairs (ε, δ) and the numbers behind them; nothing of a void model.
+void parameters_section(Html& page, const ReportFacts& facts);
 void unit_section(Html& page, const ReportFacts& facts);
 /// `fitted`: what was fitted, a sentence.
 void algorithm_section(Html& page, const ReportFacts& facts, const nlohmann::json& certificate,

@@ -88,14 +88,22 @@ std::string quoted_cell(const std::string& text) {
 // How a column's levels are written.
 class CellText {
  public:
-  CellText(const Schema& schema, const Column& column, const LevelColumn& levels, bool quotes)
+  CellText(const Schema& schema, const Column& column, LevelColumn levels, bool quotes)
       : column_(column), decimal_(schema.decimal) {
     if (const std::string* const missing = schema.missing_in(column)) missing_ = *missing;
+    if (column.has_missing_bin) {
+      levels.edges.pop_back();
+      missing_level_ = static_cast<std::uint32_t>(--levels.levels);
+      // A line of nothing is no row.
+      const bool bare = !quotes || (missing_.empty() && schema.columns.size() > 1);
+      missing_cell_ = padded(bare ? missing_ : quoted_cell(missing_));
+    }
     if (!levels.is_number) {
       lay_levels(schema, levels.levels, quotes);
     } else if (!lay_numbers(levels, quotes)) {
       edges_ = levels.edges;
     }
+    longest_ = std::max(longest_, missing_cell_.size);
   }
 
   [[nodiscard]] bool takes_words() const { return column_.type == ColumnType::number; }
@@ -105,6 +113,7 @@ class CellText {
   // Of that level; `word` says which number of its bin. Writes up to `longest` + 16 bytes.
   char* put(char* out, std::uint32_t level, std::uint64_t word) const {
     if (!takes_words()) return copy(out, texts_[level]);
+    if (level == missing_level_) return copy(out, missing_cell_);
     if (!edges_.empty() || counts_.empty()) return put_double(out, level, word);
     auto k = static_cast<std::uint64_t>(Wide128{word} * counts_[level] >> 64);
     k += k >= skipped_[level] ? 1U : 0U;
@@ -126,11 +135,14 @@ class CellText {
     }
     return out + of.size;
   }
-  void add(std::string text) {
+  static Text padded(std::string text) {
     const std::size_t size = text.size();
-    longest_ = std::max(longest_, size);
     text.resize(std::max<std::size_t>(size, 16));
-    texts_.push_back({std::move(text), size});
+    return {std::move(text), size};
+  }
+  void add(std::string text) {
+    texts_.push_back(padded(std::move(text)));
+    longest_ = std::max(longest_, texts_.back().size);
   }
 
   void lay_levels(const Schema& schema, std::size_t levels, bool quotes) {
@@ -277,7 +289,9 @@ class CellText {
   std::vector<std::int64_t> firsts_;    // k of a bin's first number
   std::vector<std::uint64_t> counts_;   // numbers of a bin that are written
   std::vector<std::uint64_t> skipped_;  // the one among them that is not, if any
-  std::vector<float> edges_;            // where numbers are written as doubles
+  std::uint32_t missing_level_ = ~0U;   // of a number, behind its bins, where it has one
+  Text missing_cell_;
+  std::vector<float> edges_;  // where numbers are written as doubles
   double power_ = 1;
   int decimals_ = 0;
   bool quoted_ = false;

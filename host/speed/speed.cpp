@@ -81,6 +81,16 @@ TableShape shape_of(const Schema& schema, std::uint64_t rows) {
   return out;
 }
 
+TableShape sparse_shape(std::uint64_t features, std::uint64_t rows, double entries) {
+  const auto columns = static_cast<std::uint64_t>(
+      std::clamp(std::round(entries), 1.0, static_cast<double>(features)));
+  TableShape out{rows, {}};
+  for (std::uint64_t k = 0; k < columns; ++k)
+    out.widths.push_back(
+        static_cast<std::uint32_t>((k + 1) * features / columns - k * features / columns));
+  return out;
+}
+
 Rows MadeUpRows::view() const {
   if (!x.empty()) return {x.data(), y.size(), features};
   return {sparse.view(), features};

@@ -614,6 +614,25 @@ def _numbers(array, middle):
     return out
 
 
+def standardized(table):
+    """Names of the columns of an array whose mean is 0 and deviation 1 within rounding: as a scaler
+    leaves them that was fitted to these rows. Others are told apart by a few hundred rows."""
+    array = table.source if table.is_array else None
+    if array is None or len(array) < 10:
+        return []
+    rows = len(array)
+    with np.errstate(all="ignore"):
+        head = array[: 1 << 9].astype(np.float64)
+        near = (abs(head.mean(axis=0)) < 1) & (head.std(axis=0) > 0.1) & (head.std(axis=0) < 5)
+        places = np.flatnonzero(near)
+        cells = array[:, places].astype(np.float64)
+        mean, deviation = cells.mean(axis=0), cells.std(axis=0)
+    rounding = 1e-7 if array.dtype == np.float64 else 1e-4
+    is_one = [abs(deviation * scale - 1) < rounding for scale in (1, np.sqrt(rows / (rows - 1)))]
+    hits = (abs(mean) < rounding) & (is_one[0] | is_one[1])
+    return [f"x{j}" if table.columns is None else table.columns[j] for j in places[hits].tolist()]
+
+
 # Schema.
 
 
@@ -657,7 +676,51 @@ def _is_exposure(what):
     return isinstance(what, (tuple, list)) and len(what) == 3 and what[0] == "exposure" and _is_pair(what[1:])
 
 
+# What a dict of `ranges` may say of a column, in the schema's words, and how each is written.
+_SAID = {
+    "levels": (list, tuple),
+    "range": (tuple, list, np.ndarray),
+    "other": (bool, np.bool_),
+    "missing": (str,),
+    "unlisted": (str,),
+    "reference": (str,),
+}
+_OF_NUMBERS = ("range", "missing")
+_OF_CATEGORIES = ("levels", "other", "missing", "unlisted", "reference")
+
+
+def _said_toml(name, what):
+    """A column of which a dict says more than its range or its levels."""
+    kind = "levels" if "levels" in what else "range"
+    known = _OF_CATEGORIES if kind == "levels" else _OF_NUMBERS
+    if kind not in what:
+        raise ValueError(
+            f'ranges: column {name!r}: says neither "levels" nor "range"; give one of them'
+        )
+    lines = []
+    for key, value in what.items():
+        if key not in known:
+            raise ValueError(
+                f"ranges: column {name!r}: unknown {key!r}; with {kind!r} there may be "
+                f"{', '.join(map(repr, known))}"
+            )
+        if not isinstance(value, _SAID[key]):
+            raise ValueError(
+                f"ranges: column {name!r}: {key!r} must be a {_SAID[key][0].__name__}, got {value!r}"
+            )
+    if kind == "levels":
+        lines.append(_column_toml(name, list(what["levels"])).rstrip("}"))
+    else:
+        lines.append(_column_toml(name, tuple(what["range"])).rstrip("}"))
+    if "other" in what:
+        lines.append(f"other = {'true' if what['other'] else 'false'}")
+    lines += [f"{key} = {_quoted(what[key])}" for key in ("missing", "unlisted", "reference") if key in what]
+    return ", ".join(lines) + "}"
+
+
 def _column_toml(name, what):
+    if isinstance(what, dict):
+        return _said_toml(name, what)
     if _is_exposure(what):
         return f'{{type = "exposure", range = [{float(what[1])!r}, {float(what[2])!r}]}}'
     if isinstance(what, str):
@@ -673,7 +736,7 @@ def _column_toml(name, what):
         return f'{{type = "category", levels = [{", ".join(map(_quoted, what))}]}}'
     raise ValueError(
         f"ranges: column {name!r}: must be (lowest, highest) of a number, a list of strings that are "
-        f'the levels of a category, or "ignore", got {what!r}'
+        f'the levels of a category, {{"levels": [...], "other": True}} or "ignore", got {what!r}'
     )
 
 
@@ -683,6 +746,14 @@ def takes_text(ranges):
         return False
     columns = ranges.values() if isinstance(ranges, dict) else ranges
     return not all(_is_pair(what) or _is_exposure(what) for what in columns)
+
+
+def says_missing(ranges):
+    """Whether a column says how its missing cells read."""
+    columns = ranges.values() if isinstance(ranges, dict) else ranges
+    return isinstance(ranges, (dict, list, tuple)) and any(
+        isinstance(what, dict) and "missing" in what for what in columns
+    )
 
 
 def _by_raw_names(ranges, raw, width):
@@ -714,8 +785,8 @@ def schema_of_ranges(
 ):
     """The `Schema` that ranges say.
 
-    ranges: {column: (lowest, highest) | [level, ...] | "ignore"}, the same as a list in the order of
-    the columns, or one pair (lowest, highest) for all of them
+    ranges: {column: (lowest, highest) | [level, ...] | {"levels": [level, ...], "other": True} |
+    "ignore"}, the same as a list in the order of the columns, or one pair for all of them
     columns: names of the columns of X, or None
     raw: those of a frame that are no text, or None; integer keys of `ranges` are else places
     label_lines: what the label is, in the schema's words
@@ -915,9 +986,9 @@ def _kind_of_labels(y):
     return {"b": "booleans", "i": "numbers", "u": "numbers", "f": "numbers"}.get(y.dtype.kind, "text")
 
 
-def default_classes(y):
-    """Of labels whose classes nobody names."""
-    return np.array([False, True] if _kind_of_labels(y) == "booleans" else [0, 1])
+def default_classes():
+    """Of labels whose classes nobody names, whatever their type is."""
+    return np.array([0, 1])
 
 
 def class_weight_lines(class_weight, classes, names):
@@ -1102,45 +1173,40 @@ def _number(text):
 
 
 def classes_of_schema(facts, y):
-    """[negative, positive], or the list of several, as y writes them: the schema's names, or the
-    numbers that they are. Of a list, which may hold both, numbers where all names are."""
-    if facts.classes is not None:
-        return _several_of_schema(facts.classes, y)
-    negative = f"not {facts.positive}" if facts.negative is None else facts.negative
+    """[negative, positive], or the list of several, as the schema alone declares them: numbers where
+    all its names are numbers, False and True where they are, else its names. The type of y, which
+    pandas infers from all labels, changes nothing; numbers are refused where the names are none."""
+    names = [facts.negative, facts.positive] if facts.classes is None else facts.classes
     kind = _kind_of_labels(y)
-    if kind == "text":
-        return np.array([negative, facts.positive])
-    if kind == "booleans" and facts.positive.lower() == "true":
-        return np.array([False, True])
-    try:
-        positive = _number(facts.positive)
-        if facts.negative is not None:
-            return np.array([_number(facts.negative), positive])
-        if positive == 1:
-            return np.array([0, 1])
-    except (ValueError, OverflowError):
-        pass
-    if kind == "any":
-        return np.array([negative, facts.positive])
-    raise ValueError(
-        f"y has numbers, but the schema's classes are {negative!r} and {facts.positive!r}; say which "
-        "numbers they are: classes=[negative, positive]"
-    )
+    numbers_only = _numbers_of(names)
+    if numbers_only is not None:
+        return np.array(numbers_only)
+    if facts.classes is None and facts.positive.lower() == "true":
+        if facts.negative is None or facts.negative.lower() == "false":
+            if kind == "numbers":
+                raise ValueError(_no_numbers(["false", "true"]))
+            return np.array([False, True])
+    if facts.negative is None and facts.classes is None:
+        names = [f"not {facts.positive}", facts.positive]
+    if kind in ("numbers", "booleans"):
+        raise ValueError(_no_numbers(names))
+    return np.array(names)
 
 
-def _several_of_schema(names, y):
-    kind = _kind_of_labels(y)
-    if kind == "text":
-        return np.array(names)
+def _numbers_of(names):
+    """The numbers that all of these names are, or None; beside "1" alone stands 0."""
+    if names[0] is None:
+        names = ["0", names[1]] if names[1] == "1" else names[1:] + ["none"]
     try:
-        return np.array([_number(name) for name in names])
+        return [_number(name) for name in names]
     except (ValueError, OverflowError):
-        if kind == "any":
-            return np.array(names)
-        raise ValueError(
-            f"y has numbers, but the schema's classes are {listed(names)}; say which numbers they "
-            f"are: classes=[...], {len(names)} of them"
-        ) from None
+        return None
+
+
+def _no_numbers(names):
+    how = "[negative, positive]" if len(names) == 2 else f"[...], {len(names)} of them"
+    said = " and ".join(map(repr, names)) if len(names) == 2 else listed(names)
+    return f"y has numbers, but the schema's classes are {said}; say which numbers they are: classes={how}"
 
 
 def class_codes(y, classes, facts, by_name=False):
@@ -1252,10 +1318,13 @@ def equal_rows(predicted, y):
             "Found input variables with inconsistent numbers of samples: X has "
             f"{len(predicted)}, y has {len(y)}"
         )
-    if y.dtype.kind == "O":  # text or numbers, whichever classes_ are
+    if _may_be_text(y):  # or numbers, whichever classes_ are
         hits = np.zeros(len(y), bool)
         for one in set(predicted.tolist()):
-            hits |= (predicted == one) & (_equal(y, one) | _named(y, str(one)))
+            same = _equal(y, one) if y.dtype.kind == "O" else np.zeros(len(y), bool)
+            for name in {str(one), str(one).lower()} if isinstance(one, bool) else {str(one)}:
+                same = same | _named(y, name)
+            hits |= (predicted == one) & same
         return hits
     hits = np.asarray(predicted == y)
     return hits.astype(bool) if hits.shape == y.shape else np.zeros(len(y), bool)

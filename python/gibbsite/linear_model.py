@@ -81,6 +81,62 @@ def _warn_of_rows(data, classes, unlisted):
         warn(f"y: no label is of the class {_tables.listed(absent)}; are the classes right?")
 
 
+def _steps_that_learn(estimator):
+    """Names of the steps before this estimator in the pipeline that is fitting it, other than those
+    that learn nothing: such as "scale (StandardScaler)". A pipeline does not tell its last step
+    about the others, so callers are asked: one of them has `steps` whose last is this object."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        owner = frame.f_locals.get("self")
+        steps = getattr(owner, "__dict__", {}).get("steps")
+        if isinstance(steps, list) and steps:
+            last = steps[-1]
+            if isinstance(last, tuple) and len(last) == 2 and last[1] is estimator:
+                return [
+                    f"{name} ({type(step).__name__})" for name, step in steps[:-1] if _learns(step)
+                ]
+        frame = frame.f_back
+    return []
+
+
+def _learns(step):
+    """Whether a transformer learns from rows, by scikit-learn's own tag."""
+    if step is None or isinstance(step, str):  # "passthrough"
+        return False
+    try:
+        from sklearn.utils import get_tags
+
+        return bool(get_tags(step).requires_fit)
+    except Exception:  # before 1.6, or no transformer of scikit-learn's: by what it keeps
+        return any(
+            name.endswith("_") and not name.startswith("_") and name not in ("n_features_in_", "feature_names_in_")
+            for name in getattr(step, "__dict__", {})
+        )
+
+
+def _warn_of_pipeline(steps):
+    warnings.warn(
+        f"pipeline: {_tables.listed(steps)}: fitted to these private rows without noise, so what it "
+        "learned is outside of the certificate, and so is what the model says through it; leave it "
+        "out (the ranges scale), or fit it to public rows beforehand",
+        FitWarning,
+        stacklevel=3,
+    )
+
+
+def _warn_of_scaled(table):
+    """Of private values: columns that were scaled by their own mean and deviation."""
+    names = _tables.standardized(table)
+    if names:
+        warnings.warn(
+            f"X: {_tables.listed(names)}: mean 0 and deviation 1 to the last digits, as a scaler leaves "
+            "columns that was fitted to these rows; means and deviations of private rows are outside "
+            "of the certificate, and the ranges scale (private: this line tells about the table)",
+            FitWarning,
+            stacklevel=3,
+        )
+
+
 class VoidWarning(UserWarning):
     """A model was fitted with noise that whoever knows the seed can subtract: no guarantee."""
 
@@ -183,6 +239,9 @@ class _Private:
             ledger = _core.Ledger(os.fspath(ledger))
         schema, table, columns, labels, classes = self._prepare(X, y)
         self._require_budget(seed)
+        steps = _steps_that_learn(self) if seed is None else []
+        if steps:
+            _warn_of_pipeline(steps)
         rows = len(labels)
         if table.is_array and len(table.source) != rows:
             raise ValueError(
@@ -231,6 +290,8 @@ class _Private:
         self._columns = columns
         self._raw = table.raw
         _warn_of_rows(data, classes, self.__dict__.pop("_unlisted", 0))
+        if seed is None and not steps:
+            _warn_of_scaled(table)
         if getattr(self, "intervals", False) and release.intervals is None:
             warnings.warn(
                 "intervals: none can be made from these answers (noise hides the table's moments); "
@@ -272,7 +333,18 @@ class _Private:
     def _require_budget(self, seed):
         # Whoever clones fits more than once: searches, cross-validation, ensembles. The mark goes
         # with the clone into other processes, so nothing is counted.
-        if self.ledger is not None or seed is not None:
+        if seed is not None:
+            return
+        if self.ledger is not None:
+            if getattr(self, "_is_clone", False):
+                warnings.warn(
+                    "ledger: this estimator is a clone, as searches and cross-validation make them; "
+                    "each of their models is entered, but what is chosen by scores on private rows, "
+                    "and each of those scores, is a release that nothing counts; choose on public or "
+                    "synthetic rows",
+                    FitWarning,
+                    stacklevel=3,
+                )
             return
         if _clones_are_unmarked():
             raise ValueError(
@@ -308,7 +380,8 @@ class _Private:
         if self.schema is not None:
             return self._prepare_schema(X, y)
         middle = self.invalid == "middle"
-        table = _tables.read_columns(X, _tables.takes_text(self.ranges), middle=middle)
+        has_missing = _tables.says_missing(self.ranges)
+        table = _tables.read_columns(X, _tables.takes_text(self.ranges), has_missing, middle)
         labels = _tables.as_labels(y)
         lines, classes = self._label_of_ranges(labels)
         schema, columns = _tables.schema_of_ranges(
@@ -579,7 +652,8 @@ class PrivateLogisticRegression(_Private):
         The same without a file, for columns of numbers and categories:
         {"age": (17, 90), "job": ["clerk", "farmer"], "id": "ignore"}; a list of those in the order
         of the columns; or one pair (lowest, highest) for all columns. Numbers beyond their range
-        count as its end. Exactly one of `schema` and `ranges` must be given.
+        count as its end. {"levels": ["clerk", "farmer"], "other": True} has a level for all others
+        (docs/python.md). Exactly one of `schema` and `ranges` must be given.
     classes : [negative, positive], a list of three and more, "observed" or None
         The labels. None: the schema's, or 0 and 1 (also False and True) with `ranges`. A label that
         is none of them is refused, which the certificate names as an assumption; a y that lacks a
@@ -734,7 +808,7 @@ class PrivateLogisticRegression(_Private):
         elif self.classes is not None:
             classes = _tables.list_of_classes(self.classes)
         else:
-            classes = _tables.default_classes(labels)
+            classes = _tables.default_classes()
         names = ["0", "1"] if self.classes is None else [str(label) for label in classes.tolist()]
         lines = _tables.class_lines(names, self.invalid)
         return [*lines, *_tables.class_weight_lines(self.class_weight, classes, names)], classes

@@ -280,23 +280,6 @@ void require_same_space(const LinearModel& model, const Dataset& data) {
                   data.features(), model.schema.features()));
 }
 
-/// The share of what could be learned without privacy that is to be expected, as the command line
-/// says it before a fit; NaN where it was not measured.
-double kept_share_of(const Plan& plan) {
-  constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-  if (!plan.offer().feasible) return unknown;
-  const Guarantee& guarantee = plan.offer().guarantee;
-  double mu =
-      guarantee.reveal > 0 ? gdp_mu_down(plan.budget.epsilon, plan.budget.delta) : guarantee.mu;
-  if (!(mu > 0)) return unknown;
-  if (!plan.problem.bounded()) {
-    const auto ball = setting(plan.offer().mechanism, "ball");
-    if (!ball) return unknown;
-    mu /= plan.problem.max_abs_residual_up(*ball);
-  }
-  return kept_share(signal_per_feature(plan.problem, plan.budget.neighbors(), mu));
-}
-
 void bind_plan(nb::module_& m) {
   nb::class_<PlanOf>(m, "Plan",
                      "Public settings that follow from public numbers alone: what every mechanism "
@@ -307,7 +290,11 @@ void bind_plan(nb::module_& m) {
       .def_prop_ro(
           "why", [](const PlanOf& p) { return in_arguments(p.plan.offer().why); },
           "Why it was chosen, or why it is out of reach.")
-      .def_prop_ro("_kept_share", [](const PlanOf& p) { return kept_share_of(p.plan); })
+      .def_prop_ro("_kept_share",
+                   [](const PlanOf& p) {
+                     const auto expected = expected_learning(p.plan);
+                     return expected ? expected->kept : std::numeric_limits<double>::quiet_NaN();
+                   })
       .def_prop_ro("_loss", [](const PlanOf& p) { return p.plan.problem.loss; })
       .def_prop_ro("epsilon", [](const PlanOf& p) { return p.plan.budget.epsilon; })
       .def_prop_ro("delta", [](const PlanOf& p) { return p.plan.budget.delta; })

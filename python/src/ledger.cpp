@@ -30,6 +30,7 @@ nb::dict state_of(const Ledger& ledger) {
   out["caps"] = dict_of(state.terms.caps);
   out["spent"] = dict_of(state.spent());
   out["left"] = dict_of(state.left());
+  out["whole"] = state.is_whole();
   nb::list releases;
   for (const LedgerEntry& e : state.entries) {
     nb::dict entry = dict_of(e.charge);
@@ -68,7 +69,8 @@ void bind_ledger(nb::module_& m) {
       .def_prop_ro("has_memory", &Ledger::has_memory,
                    "Whether an older copy of the file would be noticed here.")
       .def("read", &state_of,
-           "Caps, spent, left and every release; amounts are exact decimals in text.")
+           "Caps, spent, left and every release; amounts are exact decimals in text. whole: one "
+           "release took all of it, and keeps to that epsilon and delta by its own certificate.")
       .def("__repr__",
            [](const Ledger& l) { return fmt::format("<gibbsite.Ledger: {}>", shown(l.path())); });
 }

@@ -190,6 +190,14 @@ def test_a_ledger_counts_fits_of_every_kind(data, schema, tmp_path):
         gibbsite.Ledger.create(str(tmp_path / "l"), epsilon=2.0, delta=1e-5)
 
 
+def test_a_ledger_that_one_release_took_whole_says_so(data, schema, tmp_path):
+    ledger = gibbsite.Ledger.create(str(tmp_path / "l"), epsilon=1.0, delta=1e-6)
+    assert ledger.read()["whole"] is False
+    gibbsite.fit(data, gibbsite.plan(epsilon=1.0, delta=1e-6, rows=data.rows, schema=schema), ledger=ledger)
+    state = ledger.read()
+    assert state["whole"] is True and len(state["releases"]) == 1
+
+
 def test_families_and_questions(tmp_path):
     toml = """[columns]
 answer = {type = "category", levels = ["no", "yes"]}

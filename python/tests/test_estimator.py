@@ -210,8 +210,11 @@ def test_labels_are_0_and_1_or_false_and_true():
     np.testing.assert_array_equal(fitted(X, y.astype(float)).coef_, reference.coef_)
     truth = fitted(X, y.astype(bool))
     np.testing.assert_array_equal(truth.coef_, reference.coef_)
-    assert truth.classes_.dtype == bool and truth.predict(X).dtype == bool
+    # Classes that nobody names are 0 and 1, whatever the type of the labels is.
+    assert truth.classes_.dtype == np.int64 and (truth.predict(X) == reference.predict(X)).all()
     assert list(fitted(X, y.tolist()).classes_) == [0, 1]
+    named = fitted(X, y.astype(bool), classes=[False, True])
+    assert named.classes_.dtype == bool and named.predict(X).dtype == bool
 
 
 @pytest.mark.parametrize("classes", [["no", "yes"], [2, 1], [-1.0, 1.0], [1, "one"]])

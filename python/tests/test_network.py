@@ -225,3 +225,36 @@ def test_progress_and_stopping(table, schema):
     with pytest.raises(Enough):
         release.write_synthetic(table + ".drawn", 2_000_000_000, progress=stop)
     assert os.listdir(os.path.dirname(table)) == ["people.csv"]
+
+
+def test_missing_numbers_are_a_level_from_every_source(tmp_path):
+    pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    polars = pytest.importorskip("polars")
+    toml = """[columns]
+age = {type = "number", range = [20, 80], bins = 6, missing = "nan"}
+height = {type = "number", range = [1, 2], bins = 4}
+[network]
+height = ["age"]
+"""
+    schema = gibbsite.Schema.parse_network(toml, "s.toml")
+    assert gibbsite.Schema.parse_network(schema.to_toml(), "again") == schema
+    random = np.random.default_rng(5)
+    X = np.stack([random.uniform(20, 80, 3000), random.uniform(1, 2, 3000)], axis=1)
+    X[::3, 0] = np.nan
+    path = tmp_path / "t.csv"
+    path.write_text(text_of({"age": X[:, 0], "height": X[:, 1]}))
+    frame = pandas.DataFrame(X, columns=["age", "height"])
+    sources = [
+        read(str(path), schema),
+        gibbsite.read_array(X, None, schema, labels_optional=True),
+        gibbsite.read_array(np.asfortranarray(X), None, schema, labels_optional=True),
+    ]
+    for table in (frame, polars.from_numpy(X, schema=["age", "height"]), polars.from_pandas(frame), pyarrow.table(frame)):
+        sources.append(gibbsite.read_arrow(table, schema, labels_optional=True))
+    texts = [fitted(data, schema).to_json() for data in sources]
+    assert len(set(texts)) == 1
+    release = fitted(sources[0], schema)
+    assert release.levels("age")[-1] == "(missing)" and len(release.levels("age")) == 7
+    assert abs(release.probability("P(age = (missing))") - 1 / 3) < 0.05
+    drawn = pandas.read_csv(io.StringIO(release.synthesize(3000, seed=2)))
+    assert abs(drawn["age"].isna().mean() - 1 / 3) < 0.05

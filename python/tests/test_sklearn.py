@@ -18,13 +18,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import RFE
 from sklearn.model_selection import (
     GridSearchCV,
+    RandomizedSearchCV,
     cross_val_predict,
     cross_val_score,
     cross_validate,
     learning_curve,
 )
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, Normalizer, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 pytestmark = pytest.mark.filterwarnings("ignore::gibbsite.VoidWarning")
@@ -74,6 +75,64 @@ def test_pipeline():
     pipeline.set_params(privatelogisticregression__epsilon=1.0)
     assert pipeline[-1].epsilon == 1.0
     assert "epsilon=1.0" in repr(pipeline)
+
+
+def said(what):
+    """FitWarnings, as text."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        what()
+    return [str(one.message) for one in caught if one.category is gibbsite.FitWarning]
+
+
+def test_a_pipeline_whose_steps_learn_from_private_rows_warns():
+    X, y = numbers(1000)
+    for step in (StandardScaler(), MinMaxScaler((-1, 1)), make_pipeline(StandardScaler())):
+        pipeline = make_pipeline(step, estimator(epsilon=10.0))
+        (line,) = said(lambda: pipeline.fit(X, y))
+        assert line.startswith("pipeline: ") and type(step).__name__ in line and "\n" not in line
+    for step in (FunctionTransformer(np.negative), Normalizer(), "passthrough", None):
+        assert said(lambda: make_pipeline(step, estimator(epsilon=10.0)).fit(X, y)) == []
+    assert said(lambda: make_pipeline(StandardScaler(), estimator(random_state=1)).fit(X, y)) == []
+    # It comes before anything is spent.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", gibbsite.FitWarning)
+        pipeline = make_pipeline(StandardScaler(), estimator())
+        with pytest.raises(gibbsite.FitWarning):
+            pipeline.fit(X, y)
+        assert not hasattr(pipeline[-1], "release_")
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_columns_that_were_scaled_outside_of_a_pipeline_warn(dtype):
+    X, y = numbers(1000)
+    some = X.copy()
+    some[:, 1] = StandardScaler().fit_transform(X)[:, 1]
+    (line,) = said(lambda: estimator(epsilon=10.0).fit(some.astype(dtype), y))
+    assert "'x1'" in line and "'x0'" not in line and "private: this line" in line
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    frame = ((frame - frame.mean()) / frame.std()).astype(dtype)
+    (line,) = said(lambda: estimator(epsilon=10.0).fit(frame, y))
+    assert "'a', 'b', 'c'" in line
+    assert said(lambda: estimator(epsilon=10.0).fit(X.astype(dtype), y)) == []
+    normal = np.random.default_rng(1).normal(size=(5000, 3)).astype(dtype)
+    assert said(lambda: estimator(epsilon=10.0).fit(normal, np.arange(5000) % 2)) == []
+
+
+def test_a_search_that_chooses_by_private_scores_warns(tmp_path):
+    X, y = numbers(1000)
+    ledger = gibbsite.Ledger.create(str(tmp_path / "people.ledger"), epsilon=30.0, delta=1e-3)
+    model = estimator(ledger=ledger, epsilon=4.0)
+    for what in (
+        lambda: GridSearchCV(model, {"row_norm": ["auto", 3.0]}, cv=2).fit(X, y),
+        lambda: RandomizedSearchCV(model, {"row_norm": ["auto", 3.0]}, n_iter=1, cv=2).fit(X, y),
+        lambda: cross_val_score(model, X, y, cv=2),
+    ):
+        lines = said(what)
+        assert lines and all("scores on private rows" in line for line in lines)
+    assert said(lambda: model.fit(X, y)) == []
+    assert said(lambda: cross_val_score(estimator(random_state=1), X, y, cv=2)) == []
 
 
 # Each of them fits clones more than once.

@@ -4,6 +4,7 @@ import csv
 import datetime
 import decimal
 import fractions
+import pickle
 import warnings
 
 import numpy as np
@@ -607,7 +608,7 @@ def codes(y, label):
     labels = _tables.as_labels(y)
     classes = _tables.classes_of_schema(facts, labels)
     found = _tables.class_codes(labels, classes, facts, by_name=True)
-    default = _tables.default_classes(labels)
+    default = _tables.default_classes()
     return (classes.dtype, classes.tolist(), default.dtype, default.tolist()), found.tolist()
 
 
@@ -622,6 +623,100 @@ def test_a_label_is_read_by_itself(label):
             found, after = codes(neighbor, LABELS[label])
             assert found == classes, (some, odd)
             assert [*after[:5], *after[6:]] == [*before[:5], *before[6:]], (some, odd)
+
+
+DECLARED = {
+    "two numbers": [0, 1],
+    "two words": ["no", "yes"],
+    "booleans": [False, True],
+    "one": [0, 1],
+    "numbers": [1, 2, 3],
+    "words": ["yes", "no", "perhaps"],
+}
+
+
+@pytest.mark.parametrize("label", DECLARED)
+def test_classes_are_those_that_were_declared(label):
+    """Not those of the type that pandas infers from all labels: one odd label would tell."""
+    pandas = pytest.importorskip("pandas")
+    names = [str(one) if type(one) is not bool else str(one).lower() for one in DECLARED[label]]
+    labels = [names[k % len(names)] for k in range(30)]
+    columns = [
+        labels,
+        pandas.Series(labels),
+        pandas.Series(labels, dtype="string"),
+        pandas.Series(labels).astype("category"),
+        pandas.Series([*labels[:-1], None]),
+        pandas.Series([*labels[:-1], "odd"]),
+        pandas.Series([*labels[:-1], 7.5], dtype=object),
+    ]
+    if type(DECLARED[label][0]) is not str:  # what pandas infers of such a column of a CSV
+        values = [DECLARED[label][k % len(names)] for k in range(30)]
+        columns += [values, pandas.Series(values), pandas.Series(values).astype("category")]
+        columns += [pandas.Series([*values[:-1], None]), pandas.Series([*values[:-1], "odd"])]
+    for y in columns:
+        (dtype, classes, *_), found = codes(y, LABELS[label])
+        assert classes == DECLARED[label] and [type(c) for c in classes] == [type(c) for c in DECLARED[label]]
+        assert found[:-1] == codes(labels, LABELS[label])[1][:-1]
+
+
+def test_declared_classes_stay_in_a_pickle():
+    pandas = pytest.importorskip("pandas")
+    X, y = numbers(300)
+    columns = "".join(f'x{j} = {{type = "number", range = [-3, 3]}}\n' for j in range(3))
+    schema = f'label = "l"\npositive = "1"\nnegative = "0"\ninvalid = "middle"\n[columns]\n{columns}'
+    text = pandas.Series(y).astype(str)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gibbsite.VoidWarning)
+        for labels in (text, y == 1, pandas.Series(y).astype(float).where(np.arange(300) > 0), text.astype("category")):
+            model = PrivateLogisticRegression(4.0, 1e-6, schema=schema, random_state=1).fit(X, labels)
+            again = pickle.loads(pickle.dumps(model))
+            for one in (model, again):
+                assert one.classes_.tolist() == [0, 1] and one.classes_.dtype == np.int64
+                assert one.predict(X).dtype == np.int64
+                assert one.score(X, y) == one.score(X, text) > 0.8
+        # As given, letter by letter.
+        given = PrivateLogisticRegression(4.0, 1e-6, schema=schema, classes=["0", "1"], random_state=1)
+        again = pickle.loads(pickle.dumps(given.fit(X, text)))
+        assert again.classes_.tolist() == ["0", "1"] and again.predict(X).tolist() == given.predict(X).tolist()
+
+
+def test_ranges_take_levels_with_others():
+    pandas = pytest.importorskip("pandas")
+    X, y = numbers(400)
+    frame = pandas.DataFrame({"age": X[:, 0], "job": np.array(["clerk", "nurse", "pilot", "?"])[np.arange(400) % 4]})
+    frame.loc[3, "age"] = np.nan
+    ranges = {
+        "age": {"range": (-3, 3), "missing": ""},
+        "job": {"levels": ["clerk", "nurse"], "other": True, "missing": "?"},
+    }
+    schema = (
+        'label = "y"\npositive = "1"\nnegative = "0"\nunlisted_label = "refuse"\nintercept = true\n[columns]\n'
+        'age = {type = "number", range = [-3, 3], missing = ""}\n'
+        'job = {type = "category", levels = ["clerk", "nurse"], other = true, missing = "?"}\n'
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gibbsite.VoidWarning)
+        one = PrivateLogisticRegression(4.0, 1e-6, ranges=ranges, random_state=1).fit(frame, y)
+        same = PrivateLogisticRegression(4.0, 1e-6, schema=schema, random_state=1).fit(frame, y)
+        listed = PrivateLogisticRegression(4.0, 1e-6, ranges=[ranges["age"], ranges["job"]], random_state=1)
+        listed.fit(frame, y)
+    assert "job=(other)" in one.coef_names_ and "job=(missing)" in one.coef_names_
+    assert one.to_json() == same.to_json() == listed.to_json()
+    new = pandas.DataFrame({"age": [0.5, None], "job": ["astronaut", "?"]})
+    assert one.predict_proba(new).tolist() == same.predict_proba(new).tolist()
+    for said, message in (
+        ({"level": ["a"]}, "neither \"levels\" nor \"range\""),
+        ({"levels": ["a"], "others": True}, "unknown 'others'"),
+        ({"levels": ["a"], "other": "yes"}, "'other' must be a bool"),
+        ({"levels": "a"}, "'levels' must be a list"),
+        ({"range": (0, 1), "other": True}, "unknown 'other'"),
+        ({"range": (0, 1), "missing": 0}, "'missing' must be a str"),
+        ({"range": (0,)}, "must be \\(lowest, highest\\)"),
+    ):
+        with pytest.raises(ValueError, match=message) as info:
+            PrivateLogisticRegression(4.0, 1e-6, ranges={"age": ranges["age"], "job": said}).fit(frame, y)
+        assert "\n" not in str(info.value)
 
 
 def typed(values):

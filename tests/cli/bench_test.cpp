@@ -45,6 +45,41 @@ TEST_F(Bench, ThroughputIsMeasuredBesideFits) {
   }
 }
 
+// Dense rows of that many columns take a hundred times as long.
+TEST_F(Bench, APlanOfATableThatIsMostlyZeroSaysHowLongThatTakes) {
+  std::string table;
+  for (int i = 0; i < 2000; ++i)
+    table += std::to_string(i % 2) + " " + std::to_string(1 + i % 1500) + ":0.5 " +
+             std::to_string(1501 + i % 1499) + ":0.25\n";
+  folder.write("s.libsvm", table);
+  folder.write(
+      "s.toml",
+      "label = \"y\"\npositive = \"1\"\nnegative = \"0\"\nrow_norm = 1.0\nintercept = false\n"
+      "[columns]\nx = {type = \"number\", range = [0, 1], count = 3000}\n");
+  const auto seconds = [&](const std::vector<std::string>& of) {
+    std::vector<std::string> command{"plan", "--epsilon",   "1",    "--delta",
+                                     "1e-6", "--mechanism", "path", "--json"};
+    command.insert(command.end(), of.begin(), of.end());
+    const Outcome out = gibbsite(command);
+    EXPECT_EQ(out.status, 0) << out.err;
+    const bool is_table = of.front() == "--data";
+    EXPECT_EQ(out.err.find("private: the time is predicted for rows of which 2 of 3000") !=
+                  std::string::npos,
+              is_table)
+        << out.err;
+    return nlohmann::json::parse(out.out)["offers"][0]["seconds"].get<double>();
+  };
+  const std::vector<std::string> shape{"--rows", "2000", "--features", "3000", "--row-norm", "1"};
+  std::vector<std::string> few = shape;
+  few.insert(few.end(), {"--nonzero", "2"});
+  const double dense = seconds(shape);
+  EXPECT_LT(seconds({"--data", "s.libsvm", "--schema", "s.toml"}), dense / 5);
+  EXPECT_LT(seconds(few), dense / 5);
+  expect_error(gibbsite({"plan", "--data", "s.libsvm", "--schema", "s.toml", "--epsilon", "1",
+                         "--delta", "1e-6", "--nonzero", "2"}),
+               2, "--nonzero: says how many of --features");
+}
+
 TEST_F(Bench, JsonKeepsItsContract) {
   std::vector<std::string> command{"bench",     "--data", "table.csv",   "--schema", "table.toml",
                                    "--epsilon", "1",      "--delta",     "1e-6",     "--draws",

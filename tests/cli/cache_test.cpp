@@ -66,6 +66,18 @@ TEST_F(FitCache, IsRemovedOnRequestHoweverTheRunEnds) {
             "table.csv has no cache\n");
 }
 
+TEST_F(FitCache, ACheckRemovesItsCacheWithoutAModel) {
+  const auto clean = folder.names();
+  const Outcome checked =
+      gibbsite({"fit", "--data", "table.csv", "--schema", "table.toml", "--epsilon", "1", "--delta",
+                "1e-6", "--check", "--cache", "always", "--remove-cache"});
+  EXPECT_EQ(checked.status, 0) << checked.err;
+  EXPECT_EQ(folder.names(), clean);
+  expect_error(gibbsite({"fit", "--data", "table.csv", "--schema", "table.toml", "--epsilon", "1",
+                         "--delta", "1e-6", "--remove-cache"}),
+               2, "--out is required");
+}
+
 TEST_F(FitCache, RemoveCacheDoesNotLoosenWhatAFitNeeds) {
   expect_error(gibbsite({"fit", "--data", "table.csv", "--out", "m.json"}), 2,
                "--schema is required");

@@ -137,6 +137,56 @@ void expect_well_formed(const std::string& svg) {
   EXPECT_TRUE(open.empty());
 }
 
+// A line that is as wide as in the widest common font stays in the picture.
+TEST_F(Compare, ThePictureHoldsALongTitleAndItsMark) {
+  const std::string name = "admissions of the fall term with every department and both_" +
+                           std::string(90, 'w') + " of " + std::string(40, 'm') + ".csv";
+  folder.write(name, csv());
+  std::vector<std::string> command = quick({"--svg", "c.svg", "--force"});
+  command[2] = name;
+  const Outcome out = gibbsite(command);
+  ASSERT_EQ(out.status, 0) << out.err;
+  const std::string svg = folder.read("c.svg");
+  expect_well_formed(svg);
+  const auto number = [](const std::string& text, const std::string& after) {
+    return std::stod(text.substr(text.find(after) + after.size()));
+  };
+  const double width = number(svg, "width=\""), height = number(svg, "height=\"");
+  std::string title;
+  std::size_t titles = 0, marks = 0;
+  double last = 0;
+  std::istringstream lines(svg);
+  for (std::string line; std::getline(lines, line);) {
+    const bool is_title = line.starts_with("<text class=\"title\""),
+               is_mark = line.starts_with("<text class=\"mark\"");
+    if (!is_title && !is_mark) continue;
+    const std::size_t first = line.find('>') + 1;
+    const std::string text = line.substr(first, line.rfind("</text>") - first);
+    // Bold text in Verdana has letters of 0.71 of its size in the mean.
+    const double size = is_title ? 16 : 12;
+    EXPECT_LE(number(line, "x=\"") + 0.71 * size * static_cast<double>(text.size()), width) << line;
+    EXPECT_GT(number(line, " y=\""), last) << line;
+    last = number(line, " y=\"");
+    (is_title ? titles : marks) += 1;
+    if (is_title) title += text;
+    if (is_mark && marks == 1) {
+      EXPECT_THAT(text, ::testing::StartsWith("PRIVATE"));
+    }
+  }
+  EXPECT_GE(titles, 3U);
+  EXPECT_GE(marks, 1U);
+  EXPECT_THAT(title, HasSubstr(std::string(90, 'w')));  // nothing is left out
+  EXPECT_THAT(title, ::testing::EndsWith(std::string(40, 'm') + ".csv"));
+  // What follows is pushed down by as much, and the picture is as much higher.
+  const double pushed = number(svg, "<g transform=\"translate(0 ");
+  EXPECT_GE(pushed + 46, last + 8);  // the panel begins at 46 where nothing is pushed
+  command[2] = "table.csv";
+  ASSERT_EQ(gibbsite(command).status, 0);
+  const std::string plain = folder.read("c.svg");
+  EXPECT_EQ(height - number(plain, "height=\""),
+            pushed - number(plain, "<g transform=\"translate(0 "));
+}
+
 TEST_F(Compare, ThePictureIsWellFormedAndNamesEveryLine) {
   folder.write("a&<b>\".csv", csv());
   for (const char* epsilons : {"0.5,1,2", "1"}) {
@@ -152,6 +202,7 @@ TEST_F(Compare, ThePictureIsWellFormedAndNamesEveryLine) {
       for (const char* name : {"whitened", "output", "non-private fit", "majority class"})
         EXPECT_THAT(svg, HasSubstr(fmt::format(">{}</text>", name)));
       EXPECT_THAT(svg, HasSubstr("a&amp;&lt;b&gt;&quot;.csv"));
+      EXPECT_THAT(svg, HasSubstr(">PRIVATE: "));
       EXPECT_THAT(svg, Not(HasSubstr("nan")));
       EXPECT_THAT(svg, Not(HasSubstr("inf")));
     }

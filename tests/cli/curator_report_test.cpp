@@ -82,7 +82,9 @@ class CuratorReportCli : public Cli {
     const auto count = [&](const std::string& what) {
       return all_of(page, "(" + what + ")").size();
     };
-    EXPECT_EQ(count("<svg "), count("y=\"9\">PRIVATE</text>"));
+    // Above the plot, with room for the letters of a taller font.
+    EXPECT_EQ(count("<svg "), count("viewBox=\"0 -20 360 372\""));
+    EXPECT_EQ(count("<svg "), count("y=\"-4\">PRIVATE</text>"));
     EXPECT_EQ(count("<svg "), count("<figcaption>PRIVATE"));
     EXPECT_EQ(count("<table "), count("<caption>PRIVATE"));
     EXPECT_GT(count("<svg "), 0U);

@@ -43,6 +43,69 @@ class FitNetworkCli : public Cli {
   }
 };
 
+// Every third age is missing: a level of its own, which synthetic rows have as empty cells.
+TEST_F(FitNetworkCli, MissingNumbersAreALevelOfTheirOwn) {
+  std::string table = "age,job\n";
+  for (int i = 0; i < 3000; ++i)
+    table +=
+        (i % 3 == 0 ? "" : std::to_string(20 + i % 60)) + (i % 2 == 0 ? ",clerk\n" : ",nurse\n");
+  folder.write("table.csv", table);
+  const auto schema = [](const std::string& of_table, const std::string& of_age) {
+    return of_table +
+           "[columns]\nage = {type = \"number\", range = [20, 80], bins = 6, decimals = 0" +
+           of_age +
+           "}\njob = {type = \"category\", levels = [\"clerk\", \"nurse\"], missing = \"\"}\n"
+           "[network]\nage = [\"job\"]\n";
+  };
+  const auto share = [&](const std::string& event) {
+    const Outcome out = gibbsite({"query", "--model", "net.json", "--json", "P(" + event + ")"});
+    EXPECT_EQ(out.status, 0) << out.err;
+    return nlohmann::json::parse(out.out).at("probability").get<double>();
+  };
+  const Arguments big{"fit",      "--model",    "network",   "--data", "table.csv",
+                      "--schema", "table.toml", "--epsilon", "20",     "--delta",
+                      "1e-6",     "--out",      "net.json",  "--force"};
+  // Without a level they fill the middle bin, and that is said.
+  folder.write("table.toml", schema("missing = \"\"\n", ""));
+  Outcome out = gibbsite(big);
+  ASSERT_EQ(out.status, 0) << out.err;
+  EXPECT_THAT(out.err, HasSubstr("give it missing_level = true"));
+  EXPECT_GT(share("age = [50, 60)"), 0.4);
+  for (const auto& [of_table, of_age] :
+       {std::pair{"", ", missing = \"\""}, {"missing = \"\"\n", ", missing_level = true"}}) {
+    folder.write("table.toml", schema(of_table, of_age));
+    out = gibbsite(big);
+    ASSERT_EQ(out.status, 0) << out.err;
+    EXPECT_THAT(out.err, Not(HasSubstr("middle of the range")));
+    EXPECT_EQ(gibbsite({"verify", "net.json"}).status, 0);
+    EXPECT_EQ(json("net.json")["model"]["preprocessing"]["columns"][0]["missing_level"], true);
+    // 1000 of 3000, and noise of some five people.
+    EXPECT_NEAR(share("age = (missing)"), 1.0 / 3, 0.03);
+    EXPECT_NEAR(share("age = [50, 60)"), 1.0 / 9, 0.03);
+    EXPECT_NEAR(share("age < 50") + share("age >= 50") + share("age = (missing)"), 1, 1e-9);
+    ASSERT_EQ(gibbsite({"synthesize", "--model", "net.json", "--rows", "3000", "--seed", "1",
+                        "--out", "people.csv", "--force"})
+                  .status,
+              0);
+    std::istringstream people(folder.read("people.csv"));
+    int empty = 0, fifties = 0, rows = 0;
+    std::string line;
+    for (std::getline(people, line); std::getline(people, line); ++rows) {
+      empty += line.starts_with(",") ? 1 : 0;
+      fifties += line.starts_with("5") ? 1 : 0;
+    }
+    EXPECT_EQ(rows, 3000);
+    EXPECT_NEAR(empty, 1000, 200);
+    EXPECT_NEAR(fifties, 333, 150);
+    // What was written is read as it was drawn.
+    out = gibbsite({"evaluate", "--model", "net.json", "--data", "people.csv", "--json"});
+    ASSERT_EQ(out.status, 0) << out.err;
+    EXPECT_LT(nlohmann::json::parse(out.out)["one_column"]["mean"].get<double>(), 0.05);
+    ASSERT_EQ(gibbsite({"report", "net.json", "--out", "r.html", "--force"}).status, 0);
+    EXPECT_THAT(folder.read("r.html"), HasSubstr("an empty cell is a level of its own"));
+  }
+}
+
 TEST_F(FitNetworkCli, FitsAndVerifies) {
   for (const Arguments& more :
        {Arguments{},

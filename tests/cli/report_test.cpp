@@ -27,6 +27,13 @@ class ReportCli : public Cli {
   }
 };
 
+// Estimates and tables before settings and constants, of every kind of file.
+void expect_order(const std::string& page) {
+  EXPECT_LT(page.find("id=\"utility\""), page.find(">numerics."));
+  EXPECT_LT(page.find("id=\"assumptions\""), page.find(">numerics."));
+  EXPECT_LT(page.find("id=\"promise\""), page.find("id=\"utility\""));
+}
+
 TEST_F(ReportCli, SaysWhatTheModelHolds) {
   const std::string page = report({"--intervals"});
   EXPECT_THAT(page, AllOf(HasSubstr("learns "), HasSubstr("best guess right at most "),
@@ -51,6 +58,7 @@ TEST_F(ReportCli, TakesAFamilyAndSeveralClasses) {
   std::string page = report({"--model", "categorical", "--column", "work"});
   EXPECT_THAT(page, AllOf(HasSubstr("Shares of the levels of work"), HasSubstr("State, gov"),
                           HasSubstr("95 % from")));
+  expect_order(page);
   std::string schema = Cli::schema();
   schema.replace(schema.find("positive"), schema.find("row_norm") - schema.find("positive"),
                  "classes = [\"<=50K\", \">50K\", \"much\"]\n");
@@ -71,6 +79,7 @@ TEST_F(ReportCli, TakesANetwork) {
               AllOf(HasSubstr("a network of 3 columns"), HasSubstr("best guess right at most "),
                     HasSubstr("written by people"), HasSubstr("class=\"curve\""),
                     HasSubstr("Graph of 3 columns"), HasSubstr("in bins that meet at ")));
+  expect_order(page);
   const auto count = [](const std::string& text, const std::string& what) {
     std::size_t out = 0;
     for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; ++at) ++out;

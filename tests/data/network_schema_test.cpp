@@ -53,6 +53,34 @@ TEST(NetworkSchema, ReadsBinsDecimalsAndParents) {
   EXPECT_EQ(parse_schema(to_toml(none), "t.toml"), none);
 }
 
+// A level for missing numbers: where the column has its own mark, or where the schema says so.
+TEST(NetworkSchema, MissingNumbersHaveALevelWhereOneIsSaid) {
+  const auto bins_of = [](const std::string& head, const std::string& more) {
+    std::string text = head + with("bins = 4", "bins = 4" + more);
+    const std::string sex = "\"Male\"]";
+    text.replace(text.find(sex), sex.size(), sex + ", other = true");
+    const Schema read = parse_schema(text, "s.toml");
+    EXPECT_EQ(parse_schema(to_toml(read), "t.toml"), read) << to_toml(read);
+    for (const Column& column : read.columns) EXPECT_FALSE(column.has_missing_bin);  // of rows none
+    const Schema network = network_schema(read);
+    EXPECT_EQ(network_schema(network), network);
+    EXPECT_EQ(network.columns[1].has_missing_bin ? 5U : 4U, network_levels(network)[1]);
+    EXPECT_FALSE(network.columns[0].has_missing_bin);
+    // No row is scaled down, which would move it to another bin.
+    EXPECT_GE(network.row_norm, network.max_unclipped_norm());
+    return network.columns[1].has_missing_bin;
+  };
+  EXPECT_FALSE(bins_of("", ""));
+  EXPECT_TRUE(bins_of("", ", missing = \"\""));
+  EXPECT_FALSE(bins_of("", ", missing = \"\", missing_level = false"));
+  EXPECT_FALSE(bins_of("missing = \"\"\n", ""));
+  EXPECT_TRUE(bins_of("missing = \"\"\n", ", missing_level = true"));
+  expect_bad_input([&] { parse_schema(with("bins = 4", "bins = 4, missing_level = true"), "s"); },
+                   {"nothing says how a missing cell reads"});
+  expect_bad_input([&] { parse_schema(with("\"Male\"]", "\"Male\"], missing_level = true"), "s"); },
+                   {"unknown key 'missing_level'"});
+}
+
 TEST(NetworkSchema, EqualBinsMeetWherePeopleCanReadIt) {
   EXPECT_THAT(equal_edges(0, 1, 3), ElementsAre(0.3333, 0.6667));
   EXPECT_THAT(equal_edges(17, 90, 4), ElementsAre(35.25, 53.5, 71.75));

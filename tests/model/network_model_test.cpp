@@ -104,6 +104,18 @@ TEST(NetworkModel, RefusesColumnsThatMakeNoTable) {
   refused(wide, names, "would have 48828125 cells");
 }
 
+TEST(NetworkModel, HasALevelForMissingNumbersBehindTheBins) {
+  Schema schema = three_columns();
+  schema.columns[0].has_missing = true;
+  const NetworkModel model{network_schema(schema), {}, {}};
+  EXPECT_THAT(model.level_names(0), ElementsAre("[0, 2.5)", "[2.5, 5)", "[5, 10]", "(missing)"));
+  const std::vector<LevelColumn> columns = level_columns(model.schema);
+  EXPECT_EQ(columns[0].levels, 4U);
+  EXPECT_THAT(columns[0].edges, ElementsAre(0.25F, 0.5F, missing_bin_edge));
+  EXPECT_GT(missing_bin_edge, 1);  // no number is there
+  EXPECT_GT(missing_bin_value, missing_bin_edge);
+}
+
 TEST(NetworkModel, ParentsComeFromTheSchema) {
   Schema schema = network_schema(three_columns());
   EXPECT_THAT([&] { network_parents(schema); },

@@ -331,7 +331,22 @@ TEST(Forest, PutsEveryEndOnOneScale) {
               AllOf(HasSubstr(">1<"), HasSubstr(">2<"), HasSubstr(">5<"), Not(HasSubstr(">0<"))));
   // 5 % of the range are left at either side: -1 is at 12 + 216 (.05 * 3)/3.3.
   EXPECT_THAT(plain.row(all[0]).text, HasSubstr("M21.8 10H218.2"));
-  EXPECT_THAT(plain.row(all[0]).text, AllOf(HasSubstr("M21.8 5v10"), HasSubstr("M218.2 5v10")));
+  EXPECT_THAT(plain.row(all[0]).text, AllOf(HasSubstr("M21.8 3v14"), HasSubstr("M218.2 3v14")));
+  // Ends of an interval that is narrower than its dot are drawn over it, and stand out.
+  const std::string narrow = plain.row({0.999, 1, 1.001}).text;
+  EXPECT_THAT(narrow, AllOf(HasSubstr("r=\"3\"/><path class=\"whisker\""), HasSubstr(" 3v14")));
+  EXPECT_LT(narrow.find("circle"), narrow.find("whisker"));
+  // The scale at the foot is that of the head, and 0 has its line in every row.
+  const auto scale = [](const Markup& of) {
+    std::vector<std::string> out = support::all_of(of.text, "class=\"middle\" x=\"([0-9.]+)\"");
+    for (const std::string& label : support::all_of(of.text, ">([0-9.-]+)</text>"))
+      out.push_back(label);
+    return out;
+  };
+  EXPECT_EQ(scale(plain.foot()), scale(plain.axis()));
+  EXPECT_EQ(scale(ratios.foot()), scale(ratios.axis()));
+  EXPECT_GE(scale(ratios.foot()).size(), 6U);
+  for (const Whisker& one : all) EXPECT_THAT(plain.row(one).text, HasSubstr("class=\"even\""));
   // Beyond the axis an arrow.
   EXPECT_THAT(plain.row({-9, 0, 1}).text,
               AllOf(HasSubstr("M18.0 5l-6 5l6 5"), HasSubstr("circle")));

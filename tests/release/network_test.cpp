@@ -481,6 +481,7 @@ TEST(Synthesis, IsReadToTheSameLevels) {
   cases[1].column.has_missing = cases[8].column.has_missing = true;
   cases[1].column.missing = "2";  // a bin's only whole number is written "2.0" then
   cases[8].column.missing = "2.5";
+  cases[1].column.missing_level = cases[8].column.missing_level = false;
   for (const Case& one : cases) {
     Column levels = category("level", odd);
     levels.other = true;
@@ -494,6 +495,42 @@ TEST(Synthesis, IsReadToTheSameLevels) {
     ASSERT_EQ(read.size(), 20'000U);
     for (const auto& person : read) ASSERT_EQ(person[0], person[1]) << one.column.hi;
   }
+}
+
+// The same with a level for missing cells behind the bins, however they are written.
+TEST(Synthesis, MissingNumbersAreReadToTheirLevel) {
+  std::vector<double> nine;
+  for (int i = 1; i < 9; ++i) nine.push_back(1e8 * i);
+  for (const Column& kind :
+       {number("n, of", 0, 9e8, nine, 0), number("n", 0, 9, {1, 2, 3, 4, 5, 6, 7, 8}, 1),
+        number("n", 0, 9e300, {1e300, 2e300, 3e300, 4e300, 5e300, 6e300, 7e300, 8e300})}) {
+    for (const char* mark : {"", "NA", "a,b", "2", " "}) {
+      Column column = kind;
+      column.has_missing = true;
+      column.missing = mark;
+      Column levels = category("level", {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"});
+      const NetworkModel model =
+          network_of({levels, column}, {{}, {0}}, 1, [](std::size_t k, std::size_t i) {
+            return k == 0 ? 1.0 : i / 10 == i % 10 ? 1.0 : 0.0;
+          });
+      ASSERT_EQ(model.network.levels[1], 10U);
+      const std::string csv = csv_of(model, 3'000, 5);
+      const auto read = written_and_read(model, csv);
+      ASSERT_EQ(read.size(), 3'000U);
+      for (const auto& person : read) ASSERT_EQ(person[0], person[1]) << column.hi << mark;
+      if (*mark == 0) {
+        EXPECT_THAT(csv, HasSubstr("\n9,\n"));
+      }
+    }
+  }
+  // Of one column an empty line would be no row.
+  Column alone = number("n", 0, 9, {5}, 0);
+  alone.has_missing = true;
+  const NetworkModel model =
+      network_of({alone}, {{}}, 1, [](std::size_t, std::size_t) { return 1.0; });
+  const std::string csv = csv_of(model, 3'000, 5);
+  EXPECT_THAT(csv, HasSubstr("\n\"\"\n"));
+  EXPECT_EQ(written_and_read(model, csv).size(), 3'000U);
 }
 
 TEST(Synthesis, NumbersAreUniformInTheirBins) {

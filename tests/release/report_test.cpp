@@ -56,6 +56,15 @@ TEST(Report, IsAFunctionOfTheFileAlone) {
                            "assumptions", "verify"})
       EXPECT_THAT(page, HasSubstr(std::string("<h2 id=\"") + id + "\">"));
     EXPECT_THAT(page, HasSubstr("NIST SP 800-226"));
+    // What a reader needs comes before what one recomputes.
+    std::size_t last = 0;
+    for (const char* id : {"promise", "utility", "unit", "bias", "data", "assumptions",
+                           "parameters", "algorithm", "verify"}) {
+      const std::size_t at = page.find(std::string("<h2 id=\"") + id + "\">");
+      EXPECT_GT(at, last) << id;
+      last = at;
+    }
+    EXPECT_GT(page.find(">numerics."), page.find("id=\"algorithm\""));
   }
 }
 

@@ -105,6 +105,18 @@ TEST(TableShape, IsSparseWhereTheReadersWouldKeepEntries) {
   EXPECT_EQ(dense.bytes_per_row(), 6.0 * 4 + 4);
 }
 
+TEST(TableShape, OfRowsThatAreMostlyZeroHasTheirEntries) {
+  for (const auto& [features, entries, columns] :
+       {std::tuple{10'001U, 20.6, 21U}, {10U, 0.0, 1U}, {10U, 3.0, 3U}, {10U, 99.0, 10U}}) {
+    const TableShape shape = sparse_shape(features, 7, entries);
+    EXPECT_EQ(shape.rows, 7U);
+    EXPECT_EQ(shape.features(), features);
+    EXPECT_EQ(shape.entries(), columns);
+    EXPECT_EQ(shape.is_sparse(), columns <= 0.15 * features);
+    for (const std::uint32_t width : shape.widths) EXPECT_GE(width, 1U);
+  }
+}
+
 class MadeUp : public ::testing::TestWithParam<std::vector<std::uint32_t>> {};
 
 TEST_P(MadeUp, RowsHaveOneEntryAColumnAndNormOne) {

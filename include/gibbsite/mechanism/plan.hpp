@@ -39,6 +39,15 @@ Plan plan(const Problem& problem, const Problem& chains, const Budget& budget,
 /// The chosen offer; throws Infeasible with its `why` when it is out of reach.
 const Offer& require_feasible(const Plan& plan);
 
+/// What a plan lets its model learn, by what was measured (mechanism/learning.hpp).
+struct ExpectedLearning {
+  double mu = 0;    ///< of all that is released; of `objective` what it is worth
+  double kept = 0;  ///< kept_share at that mu
+};
+/// None where nothing was measured: the chosen offer is out of reach, or the loss has no bounded
+/// slope and no ball.
+std::optional<ExpectedLearning> expected_learning(const Plan& plan);
+
 /// The (T, m, a) that the default rule of `path` picks, h = a / (M + m) (docs/default-rule.md).
 struct DefaultChoice {
   double iterations = 1;

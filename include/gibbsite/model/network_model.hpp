@@ -21,7 +21,7 @@ struct NetworkModel {
   std::vector<double> noise{};
 
   [[nodiscard]] std::vector<std::string> names() const;  ///< [K]
-  /// In words: levels; of numbers their bins "[20, 30)", the last closed [r].
+  /// In words: levels; of numbers their bins "[20, 30)", the last closed, then "(missing)" [r].
   [[nodiscard]] std::vector<std::string> level_names(std::size_t column) const;
 };
 
@@ -37,10 +37,13 @@ Schema network_schema(const Schema& whole);
 /// more than most_table_columns, and more than most_network_cells cells.
 Schema table_schema(const Schema& whole, const std::vector<std::string>& columns);
 inline constexpr std::uint64_t most_table_columns = most_network_parents + 1;
+/// Its missing_level as has_missing_bin is: said where it is not what its own `missing` means.
+void say_missing_level(Column& number);
 /// Where bins of a number meet whose schema says nothing of them: default_bins of equal width; of
 /// whole numbers (decimals = 0) between them, up to 16 each one a bin.
 std::vector<double> default_edges(const Column& number);
-/// Levels of each column of such a schema [K]: of a category its features, of a number its bins.
+/// Levels of each column of such a schema [K]: of a category its features, of a number its bins
+/// and "(missing)" where it has that.
 std::vector<std::uint64_t> network_levels(const Schema& columns);
 /// Parents as the schema's [network] says [K]; throws BadInput on unknown or ignored columns and
 /// cycles, naming them, and where the schema has no [network].
@@ -49,7 +52,8 @@ std::vector<std::vector<std::uint32_t>> network_parents(const Schema& columns);
 struct LevelColumn {
   std::size_t first_feature = 0;
   std::uint64_t levels = 1;
-  /// Of a number: lower ends of bins 1, 2, ... as the reader scales them, ascending [levels - 1].
+  /// Of a number: lower ends of bins 1, 2, ... as the reader scales them, ascending [levels - 1];
+  /// the last is missing_bin_edge where missing cells have a level.
   std::vector<float> edges{};
   bool is_number = false;
 };

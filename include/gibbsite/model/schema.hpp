@@ -29,6 +29,12 @@ struct Column {
   /// number, in a synthetic table: how many decimals it is written with; none: as many as tell a
   /// hundredth of its narrowest bin.
   std::optional<int> decimals = {};
+  /// number, in a network: whether missing cells are a level of their own, "(missing)", behind the
+  /// bins, and are written as such in a synthetic table. None: they are if the column has its own
+  /// `missing`. Else they are in the bin that holds the middle of the range.
+  std::optional<bool> missing_level = {};
+  /// What that comes to in a schema of network_schema; elsewhere false, and numbers have no levels.
+  bool has_missing_bin = false;
   /// category: the listed level that missing cells without a level, and with `other` levels not
   /// listed, count as; empty: they have none, or become "(other)".
   std::string unlisted = {};
@@ -43,6 +49,10 @@ struct Column {
 inline constexpr std::uint64_t default_bins = 10;
 inline constexpr std::uint64_t most_bins = 1'000;
 inline constexpr int most_decimals = 15;
+
+/// What a cell of the level "(missing)" of a number is in place of its part of the range, and from
+/// where on a cell is in that level. No number is beyond 1.
+inline constexpr float missing_bin_value = 2, missing_bin_edge = 1.5;
 
 /// Where bins of equal width meet [bins - 1].
 std::vector<double> equal_edges(double lo, double hi, std::uint64_t bins);

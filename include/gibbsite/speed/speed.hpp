@@ -32,6 +32,9 @@ struct TableShape {
 TableShape dense_shape(const FeatureSpace& space, std::uint64_t rows);
 /// Rows under a schema; public like it.
 TableShape shape_of(const Schema& schema, std::uint64_t rows);
+/// Rows of which so many entries are not zero, evenly spread over the features: what is mostly zero
+/// takes its time by them. At most `features` of them count, and at least one.
+TableShape sparse_shape(std::uint64_t features, std::uint64_t rows, double entries);
 
 /// Rows of norm 1, labels at random: one level of every category, numbers of either sign. Sparse
 /// where the readers would keep such a table as entries (data/rows.hpp).
