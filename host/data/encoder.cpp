@@ -49,6 +49,12 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
   data_.schema = schema;
   for (std::size_t k = 0; k < schema.classes.size(); ++k)
     classes_.emplace(schema.classes[k], static_cast<float>(k));
+  if (schema.has_missing) {
+    std::vector<std::string> marks = schema.also_missing;
+    marks.push_back(schema.missing);
+    for (const std::string& mark : marks)
+      if (double value = 0; parse_number(mark, value)) missing_labels_.push_back(value);
+  }
   std::size_t next = 0;
   for (const Column& column : schema.columns) {
     Encoding e;
@@ -66,15 +72,19 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
     }
     if (column.type == ColumnType::exposure) exposure_ = e.slot;
     for (const std::string& level : column.levels) e.levels.emplace(level, next++);
-    if (const std::string* const missing = schema.missing_in(column)) {
-      e.missing_text = *missing;
-      if (double value = 0; parse_number(*missing, value)) e.missing_number = value;
-      const auto listed = e.levels.find(*missing);
-      if (schema.has_missing_level(column))
-        e.missing = next++;
-      else if (listed != e.levels.end())
-        e.missing = listed->second;
+    e.missing_texts = schema.missing_marks(column);
+    for (const std::string& mark : e.missing_texts) {
+      double value = 0;
+      if (!parse_number(mark, value)) continue;
+      if (std::isnan(value))
+        e.nan_is_missing = true;
+      else if (std::ranges::find(e.missing_numbers, value) == e.missing_numbers.end())
+        e.missing_numbers.push_back(value);
     }
+    if (schema.has_missing_level(column))
+      e.missing = next++;
+    else if (const std::string* const level = schema.missing_level(column))
+      e.missing = e.levels.find(*level)->second;
     const auto rest = e.levels.find(column.unlisted);
     if (column.type == ColumnType::category && column.other)
       e.other = column.unlisted.empty() ? next++ : rest->second;
@@ -202,9 +212,9 @@ std::string CellEncoder::number_advice(const Encoding& e, std::string_view cell)
   constexpr std::size_t longest_mark = 16;
   const bool digits = cell.find_first_of("0123456789") != std::string_view::npos;
   if (!digits && cell.size() <= longest_mark)
-    out += e.missing_text
-               ? fmt::format("write it as {} if it is a missing one, ",
-                             gibbsite::quoted(*e.missing_text))
+    out += e.has_missing()
+               ? fmt::format("write it as {}, or list it in `missing`, if it is a missing one, ",
+                             gibbsite::quoted(e.missing_texts.front()))
                : fmt::format("set missing = \"{}\" if it marks a missing cell, ", shown(cell));
   return out;
 }
@@ -243,9 +253,11 @@ void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
       e.is_number() || (labels_are_numbers_ && parse_number(cell, value) && !std::isfinite(value));
   if (cell.empty())
     fail(e, "the cell is empty; fill it" +
-                or_else(e.missing_text ? fmt::format("write it as a missing one, {}, ",
-                                                     gibbsite::quoted(*e.missing_text))
-                                       : "set missing = \"\", "));
+                or_else(e.has_missing()
+                            ? fmt::format("write it as a missing one, {}, or list \"\" in "
+                                          "`missing`, ",
+                                          gibbsite::quoted(e.missing_texts.front()))
+                            : "set missing = \"\", "));
   const std::string column = fmt::format("column {}: ", gibbsite::quoted(e.name));
   if (number)
     fail_quoting(fmt::format("{}{} is not a finite number; fix the cell{}", column,
@@ -255,7 +267,7 @@ void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
 }
 
 void CellEncoder::set_null(const Encoding& e) {
-  e.missing_text ? set_missing(e) : set_invalid(e, "");
+  e.has_missing() ? set_missing(e) : set_invalid(e, "");
 }
 
 void CellEncoder::set_missing(const Encoding& e) {
@@ -322,10 +334,9 @@ void CellEncoder::add_number_label(double value, std::string_view text) {
 
 void CellEncoder::set_label(double value) {
   if (labeled_ && data_.schema.has_number_label()) {
-    const std::string& missing = data_.schema.missing;
-    double number = 0;
-    const bool absent = std::isnan(value) || (data_.schema.has_missing &&
-                                              parse_number(missing, number) && number == value);
+    const bool absent =
+        std::isnan(value) ||
+        std::ranges::find(missing_labels_, value) != missing_labels_.end();
     return absent ? set_label_missing(missing_label_words())
                   : add_number_label(value, number_text(value));
   }
@@ -370,7 +381,7 @@ bool CellEncoder::add_class(std::string_view label) {
     data_.y.push_back(listed->second);
     return true;
   }
-  if (label.empty() || (schema.has_missing && label == schema.missing)) {
+  if (label.empty() || schema.marks_missing_label(label)) {
     set_label_missing(missing_label_words());
   } else if (schema.invalid == Invalid::refuse) {
     set_unlabeled(fmt::format(
@@ -391,7 +402,7 @@ bool CellEncoder::add_label(std::string_view label) {
   if (schema.label_kind == LabelKind::classes) return add_class(label);
   if (schema.has_number_label()) {
     double value = 0;
-    if (label.empty() || (schema.has_missing && label == schema.missing)) {
+    if (label.empty() || schema.marks_missing_label(label)) {
       set_label_missing(missing_label_words());
     } else {
       const bool number = parse_number(label, value, labels_are_numbers_ ? '.' : schema.decimal);
@@ -401,7 +412,7 @@ bool CellEncoder::add_label(std::string_view label) {
   }
   const bool positive = label == positive_;
   const bool listed = positive || label == negative_;
-  if (label.empty() || (!listed && schema.has_missing && label == schema.missing)) {
+  if (label.empty() || (!listed && schema.marks_missing_label(label))) {
     set_label_missing(missing_label_words());
     return false;
   }

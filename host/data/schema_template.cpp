@@ -83,7 +83,8 @@ positive = ""       # the class whose probability the model gives; of several cl
 row_norm = "auto"   # rows longer than a number given here are scaled down to it; "auto" (docs/data.md) scales none
                     # where there are at most 2000 features
 intercept = "auto"  # whether a constant feature is added: true or false; "auto" adds it
-# missing = ""      # how a missing cell reads, such as "?" or "NA"; "" is an empty cell: the middle of a range, no level
+# missing = ""      # how a missing cell reads, such as "?"; "" is an empty cell: the middle of a range, no level
+# missing = ["NA", ""]   # several marks: each of them is a missing cell
 
 # One line per column; write one of these kinds between its braces:
 #   type = "number", range = [17, 90]                cells are moved into [lowest, highest], then scaled to [0, 1];

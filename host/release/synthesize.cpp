@@ -90,7 +90,7 @@ class CellText {
  public:
   CellText(const Schema& schema, const Column& column, const LevelColumn& levels, bool quotes)
       : column_(column), decimal_(schema.decimal) {
-    if (const std::string* const missing = schema.missing_in(column)) missing_ = *missing;
+    missing_ = schema.missing_marks(column);
     if (!levels.is_number) {
       lay_levels(schema, levels.levels, quotes);
     } else if (!lay_numbers(levels, quotes)) {
@@ -107,7 +107,7 @@ class CellText {
     if (!takes_words()) return copy(out, texts_[level]);
     if (!edges_.empty() || counts_.empty()) return put_double(out, level, word);
     auto k = static_cast<std::uint64_t>(Wide128{word} * counts_[level] >> 64);
-    k += k >= skipped_[level] ? 1U : 0U;
+    for (const std::uint64_t skipped : skipped_[level]) k += k >= skipped ? 1U : 0U;
     if (!texts_.empty()) return copy(out, texts_[places_[level] + k]);
     return put_fixed(out, firsts_[level] + static_cast<std::int64_t>(k));
   }
@@ -135,12 +135,11 @@ class CellText {
 
   void lay_levels(const Schema& schema, std::size_t levels, bool quotes) {
     std::vector<std::string> names = column_.levels;
-    const std::string* const missing = schema.missing_in(column_);
-    if (schema.has_missing_level(column_)) names.push_back(*missing);
+    if (schema.has_missing_level(column_)) names.push_back(missing_.front());
     if (names.size() < levels) {  // (other): what no level is called
       std::string other = "(other)";
       while (std::ranges::find(names, other) != names.end() ||
-             (missing != nullptr && other == *missing))
+             std::ranges::find(missing_, other) != missing_.end())
         other.insert(0, 1, '(').push_back(')');
       names.push_back(other);
     }
@@ -192,31 +191,38 @@ class CellText {
     }
     counts_.clear();
     skipped_.clear();
-    const std::optional<std::int64_t> missing = number_missing();
+    const std::vector<std::int64_t> missing = missing_numbers();
     for (std::size_t l = 0; l < firsts_.size(); ++l) {
       std::int64_t count = (l + 1 < firsts_.size() ? firsts_[l + 1] : last + 1) - firsts_[l];
-      std::uint64_t skipped = ~std::uint64_t{0};
-      if (missing && *missing >= firsts_[l] && *missing < firsts_[l] + count) {
-        skipped = static_cast<std::uint64_t>(*missing - firsts_[l]);
-        --count;
-      }
+      std::vector<std::uint64_t> skipped;
+      for (const std::int64_t number : missing)
+        if (number >= firsts_[l] && number < firsts_[l] + count)
+          skipped.push_back(static_cast<std::uint64_t>(number - firsts_[l]));
+      count -= static_cast<std::int64_t>(skipped.size());
       if (count <= 0) return false;
       counts_.push_back(static_cast<std::uint64_t>(count));
-      skipped_.push_back(skipped);
+      skipped_.push_back(std::move(skipped));
     }
     return true;
   }
-  // The number that a reader would take for a missing cell.
-  [[nodiscard]] std::optional<std::int64_t> number_missing() const {
-    double value = 0;
-    std::string text = missing_;
-    std::ranges::replace(text, decimal_, '.');
-    if (std::from_chars(text.data(), text.data() + text.size(), value).ec != std::errc()) return {};
-    if (!(std::abs(value) * power_ < 0x1p53)) return {};
-    const auto k = static_cast<std::int64_t>(std::llround(value * power_));
-    char out[64];
-    const std::string_view written(out, static_cast<std::size_t>(put_fixed(out, k) - out));
-    return written == missing_ ? std::optional(k) : std::nullopt;
+  // The numbers that a reader would take for a missing cell, ascending.
+  [[nodiscard]] std::vector<std::int64_t> missing_numbers() const {
+    std::vector<std::int64_t> out;
+    for (const std::string& mark : missing_) {
+      double value = 0;
+      std::string text = mark;
+      std::ranges::replace(text, decimal_, '.');
+      if (std::from_chars(text.data(), text.data() + text.size(), value).ec != std::errc())
+        continue;
+      if (!(std::abs(value) * power_ < 0x1p53)) continue;
+      const auto k = static_cast<std::int64_t>(std::llround(value * power_));
+      char written[64];
+      if (std::string_view(written, static_cast<std::size_t>(put_fixed(written, k) - written)) ==
+          mark)
+        out.push_back(k);
+    }
+    std::ranges::sort(out);
+    return out;
   }
   // Where there are few numbers in all.
   void lay_known_texts() {
@@ -227,7 +233,7 @@ class CellText {
     longest_ = 0;
     for (std::size_t l = 0; l < counts_.size(); ++l) {
       places_.push_back(texts_.size());
-      for (std::uint64_t k = 0; k < counts_[l] + (~skipped_[l] != 0 ? 1U : 0U); ++k) {
+      for (std::uint64_t k = 0; k < counts_[l] + skipped_[l].size(); ++k) {
         char text[64];
         const char* const end = put_fixed(text, firsts_[l] + static_cast<std::int64_t>(k));
         add({text, static_cast<std::size_t>(end - text)});
@@ -262,7 +268,8 @@ class CellText {
     const auto scaled = static_cast<float>((value - column_.lo) / (column_.hi - column_.lo));
     if (level < edges_.size() && scaled >= edges_[level]) value = lo;
     std::string text = number_text(value);
-    if (text == missing_) text += text.find('.') == text.npos ? ".0" : "0";
+    while (std::ranges::find(missing_, text) != missing_.end())
+      text += text.find('.') == text.npos ? ".0" : "0";
     std::ranges::replace(text, '.', decimal_);
     if (decimal_ == ',' && text.find(',') != text.npos) text = quoted_cell(text);
     return std::ranges::copy(text, out).out;
@@ -270,13 +277,13 @@ class CellText {
 
   const Column& column_;
   char decimal_;
-  std::string missing_;
+  std::vector<std::string> missing_;  // marks of a missing cell
   std::size_t longest_ = 0;
   std::vector<Text> texts_;             // of levels, or of every number
   std::vector<std::size_t> places_;     // of a bin's first number among them
   std::vector<std::int64_t> firsts_;    // k of a bin's first number
   std::vector<std::uint64_t> counts_;   // numbers of a bin that are written
-  std::vector<std::uint64_t> skipped_;  // the one among them that is not, if any
+  std::vector<std::vector<std::uint64_t>> skipped_;  // those among them that are not, ascending
   std::vector<float> edges_;            // where numbers are written as doubles
   double power_ = 1;
   int decimals_ = 0;
