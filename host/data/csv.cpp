@@ -28,6 +28,8 @@ constexpr const char* blanks_between_cells =
     ":1: the names have blanks between them, as R's write.table writes them; write the table with "
     "commas (R: write.csv(d, FILE, row.names = FALSE))";
 constexpr std::size_t longest_cell = std::size_t{1} << 20;
+/// Cells of one record: more names than these would fill the memory, and are no table's.
+constexpr std::size_t most_cells = std::size_t{1} << 24;
 
 /// Of comma, semicolon, tab and bar the one that the header has most often outside of quotes; the
 /// first of them where that is no decision.
@@ -105,6 +107,8 @@ class CsvReader {
       fail(
           "a quote inside an unquoted cell, or text after a closing quote; double the quotes "
           "inside a quoted cell");
+    if (in_record_ > most_cells)
+      fail("a line has more than 2^24 cells; is a line end missing, or is the file no table?");
     if (parser_.entry_pos > longest_cell)
       fail("a cell is longer than 1 MiB; is a closing quote missing?");
   }
@@ -128,6 +132,7 @@ class CsvReader {
     if (!self.go_on_) return;
     self.between_rows_ = false;
     ++self.cells_;
+    ++self.in_record_;
     try {
       self.handler_.cell({static_cast<const char*>(text), size});
     } catch (...) {
@@ -138,6 +143,7 @@ class CsvReader {
     auto& self = *static_cast<CsvReader*>(self_pointer);
     if (!self.go_on_) return;
     self.between_rows_ = true;
+    self.in_record_ = 0;
     if (self.width_ == 0) self.width_ = self.cells_;
     try {
       self.go_on_ = self.handler_.row();
@@ -154,7 +160,7 @@ class CsvReader {
   Handler& handler_;
   csv_parser parser_{};
   std::exception_ptr error_;
-  std::size_t width_ = 0, cells_ = 0;  // of the header; so far
+  std::size_t width_ = 0, cells_ = 0, in_record_ = 0;  // of the header; so far; of this record
   bool go_on_ = true, between_rows_ = true;
   char last_ = 0;  // of what was parsed
   std::uint64_t line_ = 1;
@@ -170,7 +176,7 @@ HeaderLine header_of(const std::string& path) {
     void cell(std::string_view text) { names.emplace_back(text); }
     static bool row() { return false; }
   };
-  Input input(path, {});
+  Input input(path, {}, Input::Compressed::text);
   Handler handler;
   CsvReader reader(input, handler);
   reader.read();
@@ -236,11 +242,15 @@ class TableHandler {
         options_(options),
         rows_(schema, options, &input, [this] { return where(); }) {}
 
+  /// Of the rows only these are read, in a reader that meets the rows before them too.
+  void restrict(RowRange range) { range_ = range; }
+
   void cell(std::string_view text) {
     if (in_header_) {
       header_.emplace_back(text);
       return;
     }
+    if (row_ < range_.first) return;
     const Target target = cell_ < targets_.size() ? targets_[cell_] : Target();
     ++cell_;
     if (bad_cell_) return;
@@ -262,6 +272,7 @@ class TableHandler {
       in_header_ = false;
       return true;
     }
+    if (row_++ < range_.first) return true;
     if (cell_ != targets_.size())
       rows_.fail(
           fmt::format("{} cells where the header has {}; fix the row (a cell with a separator "
@@ -270,7 +281,7 @@ class TableHandler {
     if (bad_cell_) std::rethrow_exception(bad_cell_);
     cell_ = 0;
     rows_.end_row();
-    return true;
+    return row_ < range_.last;
   }
 
   CellEncoder& rows() { return rows_; }
@@ -304,6 +315,8 @@ class TableHandler {
   std::vector<Target> targets_;
   bool in_header_ = true;
   std::size_t cell_ = 0;
+  RowRange range_{0, ~std::uint64_t{0}};
+  std::uint64_t row_ = 0;
   std::exception_ptr bad_cell_;
 };
 
@@ -377,7 +390,7 @@ void read_csv_columns(const std::string& path, const std::vector<std::string>& c
   };
   if (table_kind(path) != TableKind::csv)
     throw BadInput(path + ": is no CSV table, whose columns could be kept; write it as CSV");
-  Input input(path, {});
+  Input input(path, {}, Input::Compressed::text);
   Handler handler{columns, row};
   CsvReader reader(input, handler);
   handler.where = [&reader] { return reader.where(); };
@@ -389,7 +402,7 @@ namespace {
 /// comes after it: the lines below have more cells. Their numbers of cells are all that is said.
 void require_header_on_top(const std::string& path) {
   constexpr std::size_t most_lines = 20;
-  Input input(path, {});
+  Input input(path, {}, Input::Compressed::text);
   const std::string top = input.peek_all();
   std::string_view text = top, first;
   for (std::size_t line = 0; line < most_lines && !text.empty();) {
@@ -436,7 +449,7 @@ std::vector<std::string> read_csv_first_row(const std::string& path) {
   };
   Handler handler;
   try {
-    Input input(path, {});
+    Input input(path, {}, Input::Compressed::text);
     CsvReader reader(input, handler);
     reader.read();
   } catch (const BadInput&) {
@@ -475,8 +488,37 @@ Dataset read_csv_part(const std::string& path, const Schema& schema, const ReadO
   return table.rows().finish();
 }
 
+std::uint64_t compressed_csv_rows(const std::string& path) {
+  struct Handler {
+    std::uint64_t records = 0;
+    static void cell(std::string_view) {}
+    bool row() {
+      ++records;
+      return true;
+    }
+  };
+  Input input(path, {}, Input::Compressed::text);
+  Handler handler;
+  CsvReader reader(input, handler);
+  reader.read();
+  if (handler.records == 0) throw BadInput(path + ": no header line; give a table with one");
+  return handler.records - 1;
+}
+
+Dataset read_compressed_csv_part(const std::string& path, const Schema& schema,
+                                 const ReadOptions& options, RowRange range) {
+  Input input(path, options.progress, Input::Compressed::text);
+  TableHandler table(input, schema, options);
+  table.restrict(range);
+  CsvReader reader(input, table);
+  table.where = [&reader] { return reader.where(); };
+  table.rows().expect(range.rows());
+  reader.read();
+  return table.rows().finish();
+}
+
 Dataset read_csv(const std::string& path, const Schema& schema, const ReadOptions& options) {
-  Input input(path, options.progress);
+  Input input(path, options.progress, Input::Compressed::text);
   require_separators(input, schema);
   TableHandler table(input, schema, options);
   CsvReader reader(input, table);

@@ -213,7 +213,7 @@ std::string CellEncoder::number_advice(const Encoding& e, std::string_view cell)
   const bool digits = cell.find_first_of("0123456789") != std::string_view::npos;
   if (!digits && cell.size() <= longest_mark)
     out += e.has_missing()
-               ? fmt::format("write it as {}, or list it in `missing`, if it is a missing one, ",
+               ? fmt::format("write it as {} if it is a missing one, or list it in `missing`, ",
                              gibbsite::quoted(e.missing_texts.front()))
                : fmt::format("set missing = \"{}\" if it marks a missing cell, ", shown(cell));
   return out;

@@ -136,7 +136,7 @@ class LibsvmReader {
 }  // namespace
 
 Dataset read_libsvm(const std::string& path, const Schema& schema, const ReadOptions& options) {
-  Input input(path, options.progress);
+  Input input(path, options.progress, Input::Compressed::text);
   return LibsvmReader(input, schema, options).read(input.count_lines(), 1);
 }
 

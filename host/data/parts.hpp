@@ -23,6 +23,11 @@ TextRules csv_rules(const std::string& path);
 TextRules libsvm_rules(const std::string& path);
 Dataset read_csv_part(const std::string& path, const Schema& schema, const ReadOptions& options,
                       const TextRange& part);
+/// Of a CSV file that is compressed: its rows, by reading all of it, and those of a range, by
+/// reading all before it too.
+std::uint64_t compressed_csv_rows(const std::string& path);
+Dataset read_compressed_csv_part(const std::string& path, const Schema& schema,
+                                 const ReadOptions& options, RowRange range);
 Dataset read_libsvm_part(const std::string& path, const Schema& schema, const ReadOptions& options,
                          const TextRange& part);
 std::uint64_t npy_rows(const std::string& path);

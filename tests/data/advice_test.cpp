@@ -128,7 +128,8 @@ TEST_F(Advice, FilesOfOtherPrograms) {
   EXPECT_THAT(said("$FL2@(#) SPSS DATA FILE"), HasSubstr("is an SPSS file"));
   EXPECT_THAT(said("<?xml version=\"1.0\"?>"), HasSubstr("is XML"));
   EXPECT_THAT(said("<!DOCTYPE html>"), HasSubstr("a page of the web"));
-  EXPECT_THAT(said("\x1f\x8b\x08"), HasSubstr("into a pipe"));
+  EXPECT_THAT(said("\xfd" "7zXZ"), HasSubstr("into a pipe"));
+  EXPECT_THAT(said("\x1f\x8b\x08"), HasSubstr("cut off"));
   EXPECT_THAT(said("\x1f\x8b\x08", "t.rds"), HasSubstr("write.csv"));
   EXPECT_THAT(said(""), HasSubstr("empty (0 bytes)"));
 }
