@@ -370,6 +370,7 @@ json schema_json(const Schema& schema) {
               {"missing", schema.has_missing ? marks_json(schema.missing, schema.also_missing) : json(nullptr)},
               {"columns", columns}};
   out.update(label_json(schema));
+  if (!schema.thousands.empty()) out["thousands"] = schema.thousands;
   if (schema.network) out["network"] = network_json(schema);
   if (!schema.class_weights.empty()) {
     const std::vector<std::string> names = schema.class_names();
@@ -384,7 +385,7 @@ Schema schema_from_json(const json& object, const std::string& source) {
   only_fields(object,
               {"label", "positive", "negative", "unlisted_label", "invalid", "decimal", "row_norm",
                "intercept", "missing", "columns", "range", "tolerance", "counts", "classes",
-               "class_weights", "edges", "decimals", "network"},
+               "class_weights", "edges", "decimals", "network", "thousands"},
               source);
   Schema schema;
   schema.label = text_field(object, "label", source);
@@ -405,6 +406,10 @@ Schema schema_from_json(const json& object, const std::string& source) {
   schema.invalid = choice_field(object, "invalid", "refuse", "middle", source) ? Invalid::middle
                                                                                : Invalid::refuse;
   schema.decimal = choice_field(object, "decimal", ".", ",", source) ? ',' : '.';
+  if (object.contains("thousands")) {
+    schema.thousands = text_field(object, "thousands", source);
+    if (schema.thousands.empty()) reject(source, "thousands", "must not be empty");
+  }
   schema.row_norm = number_field(object, "row_norm", source);
   schema.intercept = flag_field(object, "intercept", source);
   schema.has_missing = !field(object, "missing", source).is_null();

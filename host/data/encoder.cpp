@@ -32,6 +32,32 @@ std::string canonical(std::string_view text) {
 }
 }  // namespace
 
+bool parse_grouped(std::string_view text, double& value, char point, std::string_view sign) {
+  std::string plain;
+  std::string_view rest = text;
+  if (!rest.empty() && (rest[0] == '+' || rest[0] == '-')) {
+    plain = rest[0];
+    rest.remove_prefix(1);
+  }
+  const auto digits = [&] {
+    std::size_t count = 0;
+    while (count < rest.size() && rest[count] >= '0' && rest[count] <= '9') ++count;
+    plain += rest.substr(0, count);
+    rest.remove_prefix(count);
+    return count;
+  };
+  const std::size_t first = digits();
+  if (first < 1 || first > 3 || !rest.starts_with(sign)) return false;
+  while (rest.starts_with(sign)) {
+    rest.remove_prefix(sign.size());
+    if (digits() != 3) return false;
+  }
+  // A word such as "1,234nan" has no digits behind its groups; a sign in the fraction is no number.
+  if (!rest.empty() && rest[0] != point && rest[0] != 'e' && rest[0] != 'E') return false;
+  plain += rest;
+  return parse_number(plain, value, point);
+}
+
 CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input* input,
                          std::function<std::string()> where, std::string source)
     : features_(schema.features()),
@@ -205,9 +231,14 @@ std::string CellEncoder::number_advice(const Encoding& e, std::string_view cell)
   std::string out;
   if (has_other && parse_number(cell, value, other))
     out += fmt::format("set decimal = \"{}\" if that is the decimal sign, ", other);
+  for (const std::string_view sign : thousands_signs) {
+    if (data_.schema.thousands.empty() && parse_grouped(cell, value, point, sign))
+      out += fmt::format("set thousands = \"{}\" if it groups digits, ", sign);
+  }
   std::string plain(cell);
   std::erase(plain, other);
-  if (has_other && parse_number(plain, value, point) && std::isfinite(value))
+  if (has_other && out.find("thousands") == std::string::npos &&
+      parse_number(plain, value, point) && std::isfinite(value))
     out += "write numbers without thousands separators, ";
   constexpr std::size_t longest_mark = 16;
   const bool digits = cell.find_first_of("0123456789") != std::string_view::npos;
@@ -405,7 +436,10 @@ bool CellEncoder::add_label(std::string_view label) {
     if (label.empty() || schema.marks_missing_label(label)) {
       set_label_missing(missing_label_words());
     } else {
-      const bool number = parse_number(label, value, labels_are_numbers_ ? '.' : schema.decimal);
+      const bool number =
+          parse_number(label, value, labels_are_numbers_ ? '.' : schema.decimal) ||
+          (!labels_are_numbers_ && !schema.thousands.empty() &&
+           parse_grouped(label, value, schema.decimal, schema.thousands));
       add_number_label(number ? value : std::numeric_limits<double>::quiet_NaN(), label);
     }
     return false;

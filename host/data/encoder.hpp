@@ -294,7 +294,10 @@ inline void CellEncoder::set(const Encoding& e, std::string_view cell) {
     set_missing(e);
   } else if (e.is_number()) {
     double value = 0;
-    if (parse_number(cell, value, data_.schema.decimal) && std::isfinite(value))
+    if ((parse_number(cell, value, data_.schema.decimal) ||
+         (!data_.schema.thousands.empty() &&
+          parse_grouped(cell, value, data_.schema.decimal, data_.schema.thousands))) &&
+        std::isfinite(value))
       set_in_range(e, value);
     else
       set_invalid(e, cell);

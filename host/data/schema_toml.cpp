@@ -263,6 +263,10 @@ class SchemaReader {
           read_choice(node, name, "refuse", "middle") ? Invalid::middle : Invalid::refuse;
     } else if (name == "decimal") {
       schema_.decimal = read_choice(node, name, ".", ",") ? ',' : '.';
+    } else if (name == "thousands") {
+      schema_.thousands = read_string(node, name);
+      if (schema_.thousands.empty())
+        fail(key.source(), "thousands is empty; give what groups digits, or leave it out");
     } else if (name == "row_norm") {
       auto_row_norm_ = read_auto(node, name, "a number");
       if (!auto_row_norm_) schema_.row_norm = read_number(node, name);
@@ -285,7 +289,7 @@ class SchemaReader {
            fmt::format(
                "unknown key {}; known are label, positive, negative, "
                "unlisted_label, classes, class_weights, range, tolerance, counts, bins, decimals, "
-               "invalid, decimal, row_norm, intercept, missing, [network] and "
+               "invalid, decimal, thousands, row_norm, intercept, missing, [network] and "
                "[columns]",
                gibbsite::quoted(name)));
     }

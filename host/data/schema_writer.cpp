@@ -89,6 +89,8 @@ std::string to_toml(const Schema& schema) {
   }
   if (schema.invalid == Invalid::middle) out += "invalid = \"middle\"\n";
   if (schema.decimal == ',') out += "decimal = \",\"\n";
+  if (!schema.thousands.empty())
+    out += fmt::format("thousands = {}\n", toml_string(schema.thousands));
   out += fmt::format("row_norm = {}\n", schema.row_norm);
   out += fmt::format("intercept = {}\n", schema.intercept);
   if (schema.has_missing) out += missing_toml(schema.missing, schema.also_missing) + "\n";

@@ -20,6 +20,11 @@ inline bool parse_number(std::string_view text, double& value, char point = '.')
                                   .ptr == last;
 }
 
+/// The same of digits that `sign` groups by thousands: one to three digits, then groups of three,
+/// each behind a sign, then a fraction or an exponent perhaps. False where no sign is in the text
+/// or one stands elsewhere.
+bool parse_grouped(std::string_view text, double& value, char point, std::string_view sign);
+
 /// Whether the text is whole UTF-8, as far as the lengths of its signs tell.
 inline bool is_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {

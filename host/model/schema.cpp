@@ -514,6 +514,16 @@ std::vector<SchemaFault> schema_faults(const Schema& schema, const SchemaLines& 
     fail("missing", fault);
   if (schema.decimal != '.' && schema.decimal != ',')
     fail("decimal", "decimal is neither \".\" nor \",\"; give one");
+  if (!schema.thousands.empty() &&
+      std::ranges::find(thousands_signs, schema.thousands) == std::end(thousands_signs))
+    fail("thousands",
+         fmt::format("thousands is {}; it must be \",\", \".\", \"'\", \"_\" or a blank, or left out",
+                     quoted(schema.thousands)));
+  if (schema.thousands == std::string(1, schema.decimal))
+    fail("thousands",
+         fmt::format("thousands and decimal are both {}; give the decimal sign, or leave thousands "
+                     "out",
+                     quoted(schema.thousands)));
   if (schema.refuses_unlisted_label && schema.label_kind == LabelKind::classes)
     fail("unlisted_label", std::string(unlisted_of_several));
   else if (schema.refuses_unlisted_label && schema.negative.empty())

@@ -798,6 +798,7 @@ class SchemaFacts:
         self.takes_text = (
             self.has_missing
             or self.decimal != "."
+            or "thousands" in toml
             or any(
                 column["type"] not in ("number", "exposure") for column in toml["columns"].values()
             )

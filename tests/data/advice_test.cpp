@@ -71,7 +71,9 @@ TEST_F(Advice, NumbersThatAreNone) {
   EXPECT_THAT(said(header + "3.5,clerk,yes\n", "t.csv", "decimal = \",\"\n"),
               HasSubstr("set decimal = \".\""));
   EXPECT_THAT(said(header + "\"1,234.5\",clerk,yes\n"),
-              AllOf(HasSubstr("without thousands separators"), Not(HasSubstr("decimal"))));
+              AllOf(HasSubstr("set thousands = \",\" if it groups digits"), Not(HasSubstr("decimal"))));
+  EXPECT_THAT(said(header + "\"12,34.5\",clerk,yes\n"),
+              AllOf(HasSubstr("without thousands separators"), Not(HasSubstr("set thousands"))));
 }
 
 TEST_F(Advice, LevelsThatAreSpelledInAnotherWay) {

@@ -40,6 +40,11 @@ struct Column {
   bool operator==(const Column&) const = default;
 };
 
+/// What may group digits by thousands: "," "." "'" "_", a blank, the typographic apostrophe, and
+/// the blanks that do not break, wide and narrow.
+inline constexpr std::string_view thousands_signs[] = {",", ".", "'", "_", " ", "\u2019",
+                                                       "\u00a0", "\u202f"};
+
 /// Bins of a number in a network, where the schema does not say.
 inline constexpr std::uint64_t default_bins = 10;
 inline constexpr std::uint64_t most_bins = 1'000;
@@ -86,6 +91,8 @@ struct Schema {
   /// [network]: parents by column, for those that have any; none: it is not there.
   std::optional<std::map<std::string, std::vector<std::string>>> network{};
   std::vector<std::string> also_missing = {};  ///< as Column::also_missing, of the table
+  /// What groups the digits of numbers in text by thousands; empty: nothing does.
+  std::string thousands = {};
 
   [[nodiscard]] std::string negative_name() const;
   /// Names of the classes in the order of y: [negative_name, positive], of several `classes`; of
