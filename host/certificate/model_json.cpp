@@ -367,7 +367,8 @@ json schema_json(const Schema& schema) {
               {"decimal", std::string(1, schema.decimal)},
               {"row_norm", schema.row_norm},
               {"intercept", schema.intercept},
-              {"missing", schema.has_missing ? marks_json(schema.missing, schema.also_missing) : json(nullptr)},
+              {"missing", schema.has_missing ? marks_json(schema.missing, schema.also_missing)
+                                             : json(nullptr)},
               {"columns", columns}};
   out.update(label_json(schema));
   if (!schema.thousands.empty()) out["thousands"] = schema.thousands;

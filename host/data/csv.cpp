@@ -236,8 +236,10 @@ void require_separators(Input& input, const Schema& schema) {
 /// The first record names the columns, the others are rows.
 class TableHandler {
  public:
-  TableHandler(Input& input, const Schema& schema, const ReadOptions& options)
-      : input_(input),
+  TableHandler(Input& input, const Schema& schema, const ReadOptions& options,
+               const std::vector<PartitionColumn>& columns = {})
+      : columns_(columns),
+        input_(input),
         schema_(schema),
         options_(options),
         rows_(schema, options, &input, [this] { return where(); }) {}
@@ -251,7 +253,7 @@ class TableHandler {
       return;
     }
     if (row_ < range_.first) return;
-    const Target target = cell_ < targets_.size() ? targets_[cell_] : Target();
+    const Target target = cell_ < width_ ? targets_[cell_] : Target();
     ++cell_;
     if (bad_cell_) return;
     try {
@@ -268,17 +270,22 @@ class TableHandler {
     if (in_header_) {
       require_known_names();
       require_distinct(header_, where(), "the header");
+      require_not_in_file(where(), columns_, header_);
+      width_ = header_.size();
+      for (const PartitionColumn& column : columns_) header_.push_back(column.name);
       targets_ = match_columns(header_, schema_, options_, "the header", false, rows_);
       in_header_ = false;
       return true;
     }
     if (row_++ < range_.first) return true;
-    if (cell_ != targets_.size())
+    if (cell_ != width_)
       rows_.fail(
           fmt::format("{} cells where the header has {}; fix the row (a cell with a separator "
                       "in it needs quotes)",
-                      cell_, targets_.size()));
+                      cell_, width_));
     if (bad_cell_) std::rethrow_exception(bad_cell_);
+    for (std::size_t k = 0; k < columns_.size(); ++k)
+      set_column(targets_[width_ + k], columns_[k].value);
     cell_ = 0;
     rows_.end_row();
     return row_ < range_.last;
@@ -289,6 +296,12 @@ class TableHandler {
   std::function<std::string()> where;
 
  private:
+  void set_column(const Target& target, const std::optional<std::string>& value) {
+    if (target.is_label)
+      rows_.set_label(value ? std::string_view(*value) : std::string_view());
+    else if (target.encoding != nullptr)
+      value ? rows_.set(*target.encoding, *value) : rows_.set_null(*target.encoding);
+  }
   /// Throws BadInput where the first line names no column of the schema: it is then a row, which is
   /// not quoted, or a line above the header.
   void require_known_names() {
@@ -307,10 +320,12 @@ class TableHandler {
                     none, gibbsite::quoted(schema_.columns.front().name)));
   }
 
+  std::vector<PartitionColumn> columns_;
   Input& input_;
   const Schema& schema_;
   const ReadOptions& options_;
   CellEncoder rows_;
+  std::size_t width_ = 0;  // cells of a row of the file
   std::vector<std::string> header_;
   std::vector<Target> targets_;
   bool in_header_ = true;
@@ -473,9 +488,9 @@ TextRules csv_rules(const std::string& path) {
 }
 
 Dataset read_csv_part(const std::string& path, const Schema& schema, const ReadOptions& options,
-                      const TextRange& part) {
+                      const TextRange& part, const std::vector<PartitionColumn>& columns) {
   Input input(path, options.progress);
-  TableHandler table(input, schema, options);
+  TableHandler table(input, schema, options, columns);
   const HeaderLine header = header_of(path);
   table.where = [&] { return header.where; };
   for (const std::string& name : header.names) table.cell(name);
@@ -506,9 +521,10 @@ std::uint64_t compressed_csv_rows(const std::string& path) {
 }
 
 Dataset read_compressed_csv_part(const std::string& path, const Schema& schema,
-                                 const ReadOptions& options, RowRange range) {
+                                 const ReadOptions& options, RowRange range,
+                                 const std::vector<PartitionColumn>& columns) {
   Input input(path, options.progress, Input::Compressed::text);
-  TableHandler table(input, schema, options);
+  TableHandler table(input, schema, options, columns);
   table.restrict(range);
   CsvReader reader(input, table);
   table.where = [&reader] { return reader.where(); };

@@ -32,6 +32,23 @@ std::string canonical(std::string_view text) {
 }
 }  // namespace
 
+namespace {
+
+/// Names of whole numbers, as columns of numbers have them, for levels or classes that are listed as
+/// "3.0": but for a number that is listed twice, which is itself alone.
+template <class Map, class First>
+void add_whole_numbers(const std::vector<std::string>& names, First first, Map& places) {
+  std::unordered_map<std::string_view, std::size_t> counts;
+  for (const std::string& name : names) ++counts[whole_number(name)];
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    const std::string_view whole = whole_number(names[k]);
+    if (whole != names[k] && counts[whole] == 1)
+      places.emplace(whole, static_cast<typename Map::mapped_type>(first + static_cast<First>(k)));
+  }
+}
+
+}  // namespace
+
 bool parse_grouped(std::string_view text, double& value, char point, std::string_view sign) {
   std::string plain;
   std::string_view rest = text;
@@ -75,6 +92,7 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
   data_.schema = schema;
   for (std::size_t k = 0; k < schema.classes.size(); ++k)
     classes_.emplace(schema.classes[k], static_cast<float>(k));
+  add_whole_numbers(schema.classes, std::size_t{0}, classes_);
   if (schema.has_missing) {
     std::vector<std::string> marks = schema.also_missing;
     marks.push_back(schema.missing);
@@ -98,6 +116,7 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
     }
     if (column.type == ColumnType::exposure) exposure_ = e.slot;
     for (const std::string& level : column.levels) e.levels.emplace(level, next++);
+    add_whole_numbers(column.levels, e.first, e.levels);
     e.missing_texts = schema.missing_marks(column);
     for (const std::string& mark : e.missing_texts) {
       double value = 0;
@@ -283,12 +302,12 @@ void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
   const bool number =
       e.is_number() || (labels_are_numbers_ && parse_number(cell, value) && !std::isfinite(value));
   if (cell.empty())
-    fail(e, "the cell is empty; fill it" +
-                or_else(e.has_missing()
-                            ? fmt::format("write it as a missing one, {}, or list \"\" in "
-                                          "`missing`, ",
-                                          gibbsite::quoted(e.missing_texts.front()))
-                            : "set missing = \"\", "));
+    fail(e,
+         "the cell is empty; fill it" +
+             or_else(e.has_missing() ? fmt::format("write it as a missing one, {}, or list \"\" in "
+                                                   "`missing`, ",
+                                                   gibbsite::quoted(e.missing_texts.front()))
+                                     : "set missing = \"\", "));
   const std::string column = fmt::format("column {}: ", gibbsite::quoted(e.name));
   if (number)
     fail_quoting(fmt::format("{}{} is not a finite number; fix the cell{}", column,
@@ -308,11 +327,12 @@ void CellEncoder::set_missing(const Encoding& e) {
 }
 
 void CellEncoder::set_level(const Encoding& e, std::string_view cell) {
-  const auto level = e.levels.find(cell);
-  if (level != e.levels.end()) {
-    set_one(e, level->second);
+  const char point = data_.schema.decimal;
+  if (const std::size_t level = e.level(cell, point); level != Encoding::none) {
+    set_one(e, level);
     return;
   }
+  if (e.has_missing() && e.is_missing_whole(cell, point)) return set_missing(e);
   if (cell.empty() || e.other == Encoding::none) return set_invalid(e, cell);
   ++counts_[e.slot].other;
   set_one(e, e.other);
@@ -366,8 +386,7 @@ void CellEncoder::add_number_label(double value, std::string_view text) {
 void CellEncoder::set_label(double value) {
   if (labeled_ && data_.schema.has_number_label()) {
     const bool absent =
-        std::isnan(value) ||
-        std::ranges::find(missing_labels_, value) != missing_labels_.end();
+        std::isnan(value) || std::ranges::find(missing_labels_, value) != missing_labels_.end();
     return absent ? set_label_missing(missing_label_words())
                   : add_number_label(value, number_text(value));
   }
@@ -408,7 +427,9 @@ void CellEncoder::set_class(double label) {
 /// Of several classes; whether it is a listed one.
 bool CellEncoder::add_class(std::string_view label) {
   const Schema& schema = data_.schema;
-  if (const auto listed = classes_.find(label); listed != classes_.end()) {
+  auto listed = classes_.find(label);
+  if (listed == classes_.end()) listed = classes_.find(whole_number(label, schema.decimal));
+  if (listed != classes_.end()) {
     data_.y.push_back(listed->second);
     return true;
   }
@@ -436,16 +457,21 @@ bool CellEncoder::add_label(std::string_view label) {
     if (label.empty() || schema.marks_missing_label(label)) {
       set_label_missing(missing_label_words());
     } else {
-      const bool number =
-          parse_number(label, value, labels_are_numbers_ ? '.' : schema.decimal) ||
-          (!labels_are_numbers_ && !schema.thousands.empty() &&
-           parse_grouped(label, value, schema.decimal, schema.thousands));
+      const bool number = parse_number(label, value, labels_are_numbers_ ? '.' : schema.decimal) ||
+                          (!labels_are_numbers_ && !schema.thousands.empty() &&
+                           parse_grouped(label, value, schema.decimal, schema.thousands));
       add_number_label(number ? value : std::numeric_limits<double>::quiet_NaN(), label);
     }
     return false;
   }
-  const bool positive = label == positive_;
-  const bool listed = positive || label == negative_;
+  bool positive = label == positive_;
+  bool listed = positive || label == negative_;
+  if (!listed && !labels_are_numbers_) {  // a whole number, however it is written
+    const std::string_view whole = whole_number(label, schema.decimal),
+                           first = whole_number(positive_), second = whole_number(negative_);
+    positive = whole == first && first != second;
+    listed = positive || (whole == second && first != second && !negative_.empty());
+  }
   if (label.empty() || (!listed && schema.marks_missing_label(label))) {
     set_label_missing(missing_label_words());
     return false;

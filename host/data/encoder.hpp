@@ -41,9 +41,22 @@ struct Encoding {
   std::vector<std::string> missing_texts;  ///< marks of a missing cell; empty: there is none
   std::vector<double> missing_numbers;     ///< their finite numbers, each once
   bool nan_is_missing = false;             ///< whether one of them is the number NaN
-  std::size_t missing = none;               ///< feature of a missing cell; none: no level
-  std::size_t other = none;                 ///< feature of a level that is not listed
+  std::size_t missing = none;              ///< feature of a missing cell; none: no level
+  std::size_t other = none;                ///< feature of a level that is not listed
 
+  /// The feature of a level, which a whole number matches however it is written; `none`: not listed.
+  [[nodiscard]] std::size_t level(std::string_view cell, char point) const {
+    auto found = levels.find(cell);
+    if (found == levels.end()) found = levels.find(whole_number(cell, point));
+    return found == levels.end() ? none : found->second;
+  }
+  /// Whether a category's cell is missing, likewise.
+  [[nodiscard]] bool is_missing_whole(std::string_view cell, char point) const {
+    const std::string_view whole = whole_number(cell, point);
+    for (const std::string& mark : missing_texts)
+      if (whole == whole_number(mark)) return true;
+    return false;
+  }
   [[nodiscard]] bool has_missing() const { return !missing_texts.empty(); }
   [[nodiscard]] bool is_missing(std::string_view cell) const {
     for (const std::string& mark : missing_texts)
@@ -298,7 +311,7 @@ inline void CellEncoder::set(const Encoding& e, std::string_view cell) {
          (!data_.schema.thousands.empty() &&
           parse_grouped(cell, value, data_.schema.decimal, data_.schema.thousands))) &&
         std::isfinite(value))
-      set_in_range(e, value);
+      e.is_missing(value) ? set_missing(e) : set_in_range(e, value);
     else
       set_invalid(e, cell);
   } else {

@@ -140,8 +140,7 @@ Input::Input(const std::string& path, Progress progress, Compressed compressed)
                                        : ": the file is empty (0 bytes); write the table again, or "
                                          "check the path"));
     const std::string_view head(first_, static_cast<std::size_t>(last_ - first_));
-    const bool of_r =
-        path.ends_with(".rds") || path.ends_with(".RData") || path.ends_with(".rda");
+    const bool of_r = path.ends_with(".rds") || path.ends_with(".RData") || path.ends_with(".rda");
     if (compressed == Compressed::text && !of_r) decompressor_ = decompressor_of(head);
     if (decompressor_) {
       raw_.assign(chunk_bytes, '\0');

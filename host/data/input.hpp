@@ -90,7 +90,7 @@ class Input {
   std::vector<char> raw_;  // compressed bytes
   std::size_t raw_first_ = 0, raw_last_ = 0;
   std::uint64_t made_ = 0, made_reported_ = 0;  // bytes of text
-  std::int64_t changed_ = 0;  // when it was opened, ns
+  std::int64_t changed_ = 0;                    // when it was opened, ns
 };
 
 /// The numbers, in words, when n rows of d features do not fit in memory, so many bytes each; else

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "data/compressed.hpp"
+#include "data/partition.hpp"
 #include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/shares.hpp"
@@ -121,7 +122,10 @@ std::vector<std::string> parts_of(const std::string& path) {
   std::vector<std::string> parts;
   std::error_code error;
   const bool folder = fs::is_directory(path, error);
-  if (folder) {
+  if (folder) parts = partitioned_files(path);
+  if (!parts.empty()) {
+    // Folders called key=value.
+  } else if (folder) {
     for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
       const std::string name = at->path().filename().string();
       if (name.starts_with('.') || name.starts_with('_') || fs::is_directory(at->path())) continue;
@@ -155,6 +159,8 @@ bool would_be_part(const std::string& file, const std::string& path) {
       std::error_code other;  // a part may be a link to the file
       if (fs::equivalent(at->path(), file, other)) return true;
     }
+    const fs::path below = home.lexically_relative(place(path));
+    if (!below.empty() && below.begin()->string().find('=') != std::string::npos) return true;
     return fs::equivalent(home, path, error) ||
            fs::equivalent(fs::absolute(file).lexically_normal().parent_path(), path, error);
   }

@@ -184,8 +184,9 @@ class SchemaReader {
     std::vector<std::string> marks;
     for (const toml::node& mark : *node.as_array()) marks.push_back(read_string(mark, name));
     if (marks.empty())
-      fail(node.source(),
-           fmt::format("{} is an empty list; list how a missing cell reads, or leave it out", name));
+      fail(
+          node.source(),
+          fmt::format("{} is an empty list; list how a missing cell reads, or leave it out", name));
     first = marks.front();
     others.assign(marks.begin() + 1, marks.end());
   }

@@ -181,8 +181,9 @@ struct SharedTable::Files {
     std::size_t first_piece = 0, last_piece = 0;
     std::uint64_t records = 0;  // of a text, with a header
     std::uint64_t first_row = 0, rows = 0;
-    std::optional<TextRules> rules;  // of a text
-    bool compressed = false;         // read from its start, whichever rows are wanted
+    std::optional<TextRules> rules;        // of a text
+    bool compressed = false;               // read from its start, whichever rows are wanted
+    std::vector<PartitionColumn> columns;  // of its folders' names
   };
   using Raw = std::array<unsigned char, Digest::bytes>;
   // Bytes of a file: its header [0, header_end), and some rows [first, last).
@@ -260,13 +261,19 @@ void SharedTable::Files::name_files() {
     part.path = files[k];
     if (!labels.empty()) part.labels = labels[k];
     part.bytes = size_of(part.path);
-    part.compressed = kind != TableKind::npy && kind != TableKind::arrow &&
-                      is_compressed_file(part.path);
+    part.compressed =
+        kind != TableKind::npy && kind != TableKind::arrow && is_compressed_file(part.path);
     if (part.compressed && kind == TableKind::libsvm)
       throw BadInput(part.path +
                      ": is compressed LIBSVM text, of which no share or part can be read; "
                      "decompress it first: gzip -d or zstd -d");
+    part.columns = partition_columns(path, part.path, schema);
+    if (!part.columns.empty() && (kind == TableKind::npy || kind == TableKind::libsvm))
+      throw BadInput(part.path +
+                     ": its folder's name gives a column, and the file's columns have no names; "
+                     "write the table as CSV, Parquet or Arrow");
     parts.push_back(std::move(part));
+    require_same_partition(parts.back().path, parts.back().columns, parts.front().columns);
   }
   names = files;
   names.insert(names.end(), labels.begin(), labels.end());
@@ -332,6 +339,13 @@ void SharedTable::Files::digest_pieces() {
   digests = in_order(own);
   Digest all;
   for (const Raw& d : digests) all.add(d.data(), d.size());
+  for (const Part& part : parts)
+    for (const PartitionColumn& column : part.columns) {
+      const std::string text =
+          fmt::format("{}:{}{}:{}", column.name.size(), column.name,
+                      column.value ? column.value->size() + 1 : 0, column.value.value_or(""));
+      all.add(text.data(), text.size());
+    }
   digest = all.hex();
 }
 
@@ -361,7 +375,8 @@ void SharedTable::Files::scan() {
   ranks.together([&, first = first] {
     each_task(mine, options.threads, [&](std::size_t k) {
       const Piece& p = pieces[first + k];
-      if (p.file < parts.size() && files[p.file]) marks[k] = files[p.file]->count_marks(p.first, p.last);
+      if (p.file < parts.size() && files[p.file])
+        marks[k] = files[p.file]->count_marks(p.first, p.last);
     });
   });
   std::vector<std::uint64_t> newlines(mine), odd(mine), records(mine);
@@ -494,12 +509,13 @@ Dataset SharedTable::Files::read(const Part& part, RowRange range,
   own.cache = ReadOptions::Cache::never;
   own.label_path = part.labels;
   const std::uint64_t before = own.to_files != nullptr ? own.to_files->rows() : 0;
-  Dataset data = kind == TableKind::npy     ? read_npy_part(part.path, schema, own, range)
-                 : kind == TableKind::arrow ? read_arrow_file_part(part.path, schema, own, range)
-                 : part.compressed ? read_compressed_csv_part(part.path, schema, own, range)
-                 : kind == TableKind::libsvm
-                     ? read_libsvm_part(part.path, schema, own, find(part, range))
-                     : read_csv_part(part.path, schema, own, find(part, range));
+  Dataset data =
+      kind == TableKind::npy     ? read_npy_part(part.path, schema, own, range)
+      : kind == TableKind::arrow ? read_arrow_file_part(part.path, schema, own, range, part.columns)
+      : part.compressed ? read_compressed_csv_part(part.path, schema, own, range, part.columns)
+      : kind == TableKind::libsvm
+          ? read_libsvm_part(part.path, schema, own, find(part, range))
+          : read_csv_part(part.path, schema, own, find(part, range), part.columns);
   const std::uint64_t got = own.to_files != nullptr ? own.to_files->rows() - before : data.rows();
   if (got != range.rows() || size_of(part.path) != part.bytes) {
     throw BadInput(

@@ -517,8 +517,9 @@ std::vector<SchemaFault> schema_faults(const Schema& schema, const SchemaLines& 
   if (!schema.thousands.empty() &&
       std::ranges::find(thousands_signs, schema.thousands) == std::end(thousands_signs))
     fail("thousands",
-         fmt::format("thousands is {}; it must be \",\", \".\", \"'\", \"_\" or a blank, or left out",
-                     quoted(schema.thousands)));
+         fmt::format(
+             "thousands is {}; it must be \",\", \".\", \"'\", \"_\" or a blank, or left out",
+             quoted(schema.thousands)));
   if (schema.thousands == std::string(1, schema.decimal))
     fail("thousands",
          fmt::format("thousands and decimal are both {}; give the decimal sign, or leave thousands "

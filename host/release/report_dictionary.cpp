@@ -40,7 +40,8 @@ std::string missing_words(const Schema& schema, const Column& c) {
   if (!category) return how + " is " + middle;
   if (schema.has_missing_level(c)) return how + " is a level of its own";
   if (const std::string* const level = schema.missing_level(c))
-    return how + (marks.size() == 1 ? " is a listed level" : " is the listed level “" + *level + "”");
+    return how +
+           (marks.size() == 1 ? " is a listed level" : " is the listed level “" + *level + "”");
   return how + " is no level";
 }
 

@@ -216,12 +216,10 @@ class CellText {
         continue;
       if (!(std::abs(value) * power_ < 0x1p53)) continue;
       const auto k = static_cast<std::int64_t>(std::llround(value * power_));
-      char written[64];
-      if (std::string_view(written, static_cast<std::size_t>(put_fixed(written, k) - written)) ==
-          mark)
-        out.push_back(k);
+      if (static_cast<double>(k) / power_ == value) out.push_back(k);  // however it is written
     }
     std::ranges::sort(out);
+    out.erase(std::unique(out.begin(), out.end()), out.end());
     return out;
   }
   // Where there are few numbers in all.
@@ -267,9 +265,18 @@ class CellText {
     double value = std::clamp(lo + (hi - lo) * (static_cast<double>(word >> 11) * 0x1p-53), lo, hi);
     const auto scaled = static_cast<float>((value - column_.lo) / (column_.hi - column_.lo));
     if (level < edges_.size() && scaled >= edges_[level]) value = lo;
+    const auto marks_missing = [&] {
+      return std::ranges::any_of(missing_, [&](const std::string& mark) {
+        double number = 0;
+        std::string plain = mark;
+        std::ranges::replace(plain, decimal_, '.');
+        const auto [end, error] =
+            std::from_chars(plain.data(), plain.data() + plain.size(), number);
+        return error == std::errc() && end == plain.data() + plain.size() && number == value;
+      });
+    };
+    while (marks_missing()) value = std::nextafter(value, value < (lo + hi) / 2 ? hi : lo);
     std::string text = number_text(value);
-    while (std::ranges::find(missing_, text) != missing_.end())
-      text += text.find('.') == text.npos ? ".0" : "0";
     std::ranges::replace(text, '.', decimal_);
     if (decimal_ == ',' && text.find(',') != text.npos) text = quoted_cell(text);
     return std::ranges::copy(text, out).out;
@@ -279,12 +286,12 @@ class CellText {
   char decimal_;
   std::vector<std::string> missing_;  // marks of a missing cell
   std::size_t longest_ = 0;
-  std::vector<Text> texts_;             // of levels, or of every number
-  std::vector<std::size_t> places_;     // of a bin's first number among them
-  std::vector<std::int64_t> firsts_;    // k of a bin's first number
-  std::vector<std::uint64_t> counts_;   // numbers of a bin that are written
+  std::vector<Text> texts_;                          // of levels, or of every number
+  std::vector<std::size_t> places_;                  // of a bin's first number among them
+  std::vector<std::int64_t> firsts_;                 // k of a bin's first number
+  std::vector<std::uint64_t> counts_;                // numbers of a bin that are written
   std::vector<std::vector<std::uint64_t>> skipped_;  // those among them that are not, ascending
-  std::vector<float> edges_;            // where numbers are written as doubles
+  std::vector<float> edges_;                         // where numbers are written as doubles
   double power_ = 1;
   int decimals_ = 0;
   bool quoted_ = false;

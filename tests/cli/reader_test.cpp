@@ -1,6 +1,8 @@
 // Tables as people have them: what reads them, from the command line to the released model.
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "cli/cli.hpp"
 
 namespace gibbsite::testing {
@@ -27,14 +29,20 @@ TEST_F(Reader, SeveralMarksOfMissingAreKeptInTheModel) {
                "c = {type = 'category', levels = ['a', 'b'], missing = ['?', '']}\n");
   std::string table = "x,c,y\n";
   for (int i = 0; i < 300; ++i)
-    table += fmt::format("{},{},{}\n", i % 3 == 0 ? "NA" : i % 3 == 1 ? "" : "5",
-                         i % 4 == 0 ? "?" : i % 4 == 1 ? "" : "a", i % 2);
+    table += fmt::format("{},{},{}\n",
+                         i % 3 == 0   ? "NA"
+                         : i % 3 == 1 ? ""
+                                      : "5",
+                         i % 4 == 0   ? "?"
+                         : i % 4 == 1 ? ""
+                                      : "a",
+                         i % 2);
   folder.write("t.csv", table);
   const Outcome fitted = fit_of("t.csv", "m.json");
   ASSERT_EQ(fitted.status, 0) << fitted.err;
-  const nlohmann::json rows = json("m.json")["model"]["preprocessing"];
-  EXPECT_EQ(rows["missing"], (nlohmann::json{"NA", ""}));
-  EXPECT_EQ(rows["columns"][1]["missing"], (nlohmann::json{"?", ""}));
+  const nlohmann::json preprocessing = json("m.json")["model"]["preprocessing"];
+  EXPECT_EQ(preprocessing["missing"], (nlohmann::json{"NA", ""}));
+  EXPECT_EQ(preprocessing["columns"][1]["missing"], (nlohmann::json{"?", ""}));
   folder.write("new.csv", "x,c\nNA,?\n,\n5,\n");
   const Outcome predicted =
       gibbsite({"predict", "--model", "m.json", "--data", "new.csv", "--probabilities"});
@@ -47,6 +55,65 @@ TEST_F(Reader, SeveralMarksOfMissingAreKeptInTheModel) {
   EXPECT_EQ(first, second);
   EXPECT_EQ(first, third);
   EXPECT_EQ(gibbsite({"verify", "m.json"}).status, 0);
+}
+
+// Columns that repeat each other are named to the curator, and nowhere in the file.
+TEST_F(Reader, ColumnsThatRepeatEachOtherAreNamed) {
+  folder.write("s.toml",
+               "label = 'y'\npositive = '1'\n[columns]\n"
+               "a = {type = 'number', range = [0, 1]}\nb = {type = 'number', range = [0, 10]}\n"
+               "c = {type = 'number', range = [0, 2]}\nd = {type = 'number', range = [0, 1]}\n"
+               "e = {type = 'number', range = [0, 1]}\n"
+               "f = {type = 'category', levels = ['x', 'y', 'z']}\n"
+               "g = {type = 'category', levels = ['1', '2', '3']}\n");
+  const auto table = [](int last_differs) {
+    std::string out = "a,b,c,d,e,f,g,y\n";
+    for (int i = 0; i < 3000; ++i) {
+      const int a = (i * 37) % 1001, level = (i * 7) % 3;
+      const bool odd = i == last_differs;
+      out += fmt::format("{:.3f},{:.2f},{},{:.3f},{:.3f},{},{},{}\n", a / 1000.0,
+                         odd ? 3.21 : a / 100.0, odd ? 2 : 1, odd ? 0.1 : (1000 - a) / 1000.0,
+                         (i * 11) % 997 / 1000.0, "xyz"[level],
+                         odd ? (level + 1) % 3 + 1 : level + 1, i % 2);
+    }
+    return out;
+  };
+  folder.write("t.csv", table(-1));
+  const Outcome alike = fit_of("t.csv", "m.json");
+  ASSERT_EQ(alike.status, 0) << alike.err;
+  for (const char* const said : {"warning: private: columns 'a' and 'b' say the same in every row",
+                                 "warning: private: column 'c' is the same in every row",
+                                 "warning: private: column 'd' is 'a' turned around in every row",
+                                 "warning: private: columns 'f' and 'g' say the same in every row"})
+    EXPECT_THAT(alike.err, HasSubstr(said));
+  EXPECT_THAT(alike.err, Not(HasSubstr("'e'")));
+  EXPECT_THAT(folder.read("m.json"), Not(HasSubstr("every row and")));
+  folder.write("t.csv", table(2999));  // one row is enough to tell them apart
+  const Outcome apart = fit_of("t.csv", "m.json");
+  ASSERT_EQ(apart.status, 0) << apart.err;
+  EXPECT_THAT(apart.err, Not(HasSubstr("every row")));
+}
+
+TEST_F(Reader, CachesLieInTheFolderThatIsGiven) {
+  const std::string places = folder.path("caches");
+  ASSERT_EQ(gibbsite(fit({"--out", "m.json", "--cache", "always", "--cache-dir", places})).status,
+            0);
+  EXPECT_EQ(made(), (std::vector<std::string>{"caches", "m.json"}));
+  const std::filesystem::directory_iterator inside(places), end;
+  ASSERT_NE(inside, end);
+  const std::filesystem::path cache = inside->path();
+  EXPECT_THAT(cache.filename().string(), ::testing::StartsWith("table.csv-"));
+  EXPECT_EQ(std::filesystem::status(places).permissions(), std::filesystem::perms::owner_all);
+  EXPECT_EQ(std::filesystem::status(cache).permissions(), std::filesystem::perms::owner_all);
+  const Outcome used = gibbsite(fit({"--out", "m.json", "--force", "--cache-dir", places}));
+  EXPECT_THAT(used.out, HasSubstr("private: rows from " + cache.string()));
+  const Outcome removed =
+      gibbsite({"fit", "--data", "table.csv", "--cache-dir", places, "--remove-cache"});
+  EXPECT_THAT(removed.out, HasSubstr("Removed: the cache of table.csv"));
+  EXPECT_TRUE(std::filesystem::is_empty(places));
+  expect_error(gibbsite(fit({"--out", "n.json", "--cache", "always", "--cache-dir",
+                             folder.path("table.csv/below")})),
+               2, "give --cache-dir");
 }
 
 }  // namespace reader_test

@@ -70,8 +70,9 @@ TEST_F(Advice, NumbersThatAreNone) {
   EXPECT_THAT(said(header + "\"3,5\",clerk,yes\n"), HasSubstr("set decimal = \",\""));
   EXPECT_THAT(said(header + "3.5,clerk,yes\n", "t.csv", "decimal = \",\"\n"),
               HasSubstr("set decimal = \".\""));
-  EXPECT_THAT(said(header + "\"1,234.5\",clerk,yes\n"),
-              AllOf(HasSubstr("set thousands = \",\" if it groups digits"), Not(HasSubstr("decimal"))));
+  EXPECT_THAT(
+      said(header + "\"1,234.5\",clerk,yes\n"),
+      AllOf(HasSubstr("set thousands = \",\" if it groups digits"), Not(HasSubstr("decimal"))));
   EXPECT_THAT(said(header + "\"12,34.5\",clerk,yes\n"),
               AllOf(HasSubstr("without thousands separators"), Not(HasSubstr("set thousands"))));
 }
@@ -130,7 +131,9 @@ TEST_F(Advice, FilesOfOtherPrograms) {
   EXPECT_THAT(said("$FL2@(#) SPSS DATA FILE"), HasSubstr("is an SPSS file"));
   EXPECT_THAT(said("<?xml version=\"1.0\"?>"), HasSubstr("is XML"));
   EXPECT_THAT(said("<!DOCTYPE html>"), HasSubstr("a page of the web"));
-  EXPECT_THAT(said("\xfd" "7zXZ"), HasSubstr("into a pipe"));
+  EXPECT_THAT(said("\xfd"
+                   "7zXZ"),
+              HasSubstr("into a pipe"));
   EXPECT_THAT(said("\x1f\x8b\x08"), HasSubstr("cut off"));
   EXPECT_THAT(said("\x1f\x8b\x08", "t.rds"), HasSubstr("write.csv"));
   EXPECT_THAT(said(""), HasSubstr("empty (0 bytes)"));

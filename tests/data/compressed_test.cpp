@@ -108,8 +108,7 @@ TEST_F(CompressedText, IsReadByPartsAndByRanks) {
   for (const std::size_t size : {1U, 2U, 5U}) expect_shares(path("parts"), whole, size);
   const std::string all = table(0, 2100);
   const Dataset one = read_table(write("t.csv", all), schema);
-  for (const std::size_t size : {2U, 3U})
-    expect_shares(write("t.csv.zst", zstd(all)), one, size);
+  for (const std::size_t size : {2U, 3U}) expect_shares(write("t.csv.zst", zstd(all)), one, size);
   static_cast<void>(write("parts/part-3.csv", table(0, 2)));
   expect_bad_input([&] { (void)read_table(path("parts"), schema); },
                    {"part-3.csv: is no part of a table of .csv.gz files"});

@@ -33,10 +33,9 @@ TEST_F(MissingMarks, EachIsAMissingCellOfText) {
                           "c = {type = 'category', levels = ['a'], missing = ['?', '']}\n"
                           "d = {type = 'category', levels = ['a', '?'], missing = ['', '?']}");
   EXPECT_EQ(s.features(), 5U);  // x, a, (missing) of c; a, ? of d, whose mark is listed
-  const Dataset data =
-      read_csv(write("t.csv", "x,c,d,y\nNA,a,a,1\n,?,?,0\n-9,,,1\n5,a,a,0\n"), s);
-  EXPECT_THAT(data.x, ElementsAre(0.5F, 1, 0, 1, 0, 0.5F, 0, 1, 0, 1, 0.5F, 0, 1, 0, 1, 0.5F, 1, 0,
-                                  1, 0));
+  const Dataset data = read_csv(write("t.csv", "x,c,d,y\nNA,a,a,1\n,?,?,0\n-9,,,1\n5,a,a,0\n"), s);
+  EXPECT_THAT(data.x,
+              ElementsAre(0.5F, 1, 0, 1, 0, 0.5F, 0, 1, 0, 1, 0.5F, 0, 1, 0, 1, 0.5F, 1, 0, 1, 0));
   EXPECT_EQ(data.counts.columns[0].missing, 3U);
   EXPECT_EQ(data.counts.columns[1].missing, 2U);
   EXPECT_EQ(data.counts.columns[2].missing, 2U);
@@ -78,9 +77,9 @@ TEST_F(MissingMarks, NumbersManyAtATimeAreThoseOfText) {
   std::vector<std::optional<std::int64_t>> labels;
   for (const double one : y) labels.emplace_back(static_cast<std::int64_t>(one));
   for (const bool sliced : {false, true}) {
-    testing::ArrowTable table({{testing::arrow_numbers<double>("a", "g", a),
-                                testing::arrow_numbers<double>("b", "g", b),
-                                testing::arrow_numbers<std::int64_t>("y", "l", labels)}});
+    testing::ArrowTable table(
+        {{testing::arrow_numbers<double>("a", "g", a), testing::arrow_numbers<double>("b", "g", b),
+          testing::arrow_numbers<std::int64_t>("y", "l", labels)}});
     ArrowArrayStream stream = table.stream();
     expect_same(read_arrow(stream, s, {.threads = sliced ? 3U : 1U}), by_text);
   }
@@ -113,7 +112,8 @@ TEST_F(MissingMarks, AreWrittenAsTheyAreRead) {
 
 TEST_F(MissingMarks, RefusesMarksThatContradict) {
   const std::string x = "x = {type = 'number', range = [0, 10]}";
-  expect_bad_input([&] { (void)schema("missing = []", x); }, {"s.toml:4:", "missing", "empty list"});
+  expect_bad_input([&] { (void)schema("missing = []", x); },
+                   {"s.toml:4:", "missing", "empty list"});
   expect_bad_input([&] { (void)schema("missing = ['a', 'a']", x); }, {"s.toml:4:", "'a' twice"});
   expect_bad_input([&] { (void)schema("missing = ['a', 3]", x); },
                    {"s.toml:4:", "missing must be a string in quotes", "got the number 3"});

@@ -15,8 +15,9 @@ using ::testing::ElementsAre;
 class Thousands : public test::DataTest {
  public:
   static Schema schema(const std::string& keys) {
-    return parse_schema(keys + "label = 'y'\npositive = '1'\nintercept = false\n[columns]\n"
-                               "x = {type = 'number', range = [-4096, 4096]}\n",
+    return parse_schema(keys +
+                            "label = 'y'\npositive = '1'\nintercept = false\n[columns]\n"
+                            "x = {type = 'number', range = [-4096, 4096]}\n",
                         "s.toml");
   }
   [[nodiscard]] std::vector<float> read(const Schema& schema, const std::string& rows) const {
@@ -28,8 +29,8 @@ class Thousands : public test::DataTest {
 TEST_F(Thousands, AreReadWithEverySign) {
   for (const std::string_view sign : thousands_signs) {
     const bool point = sign == ".";
-    const Schema s = schema("thousands = \"" + std::string(sign) + "\"\n" +
-                            (point ? "decimal = ','\n" : ""));
+    const Schema s =
+        schema("thousands = \"" + std::string(sign) + "\"\n" + (point ? "decimal = ','\n" : ""));
     const std::string g(sign), d = point ? "," : ".";
     EXPECT_THAT(read(s, "1" + g + "024;1\n-2" + g + "048;0\n+1" + g + "024" + d + "0;1\n1024;0\n1" +
                             g + "024" + d + "0e0;1\n512" + d + "0;0\n"),
@@ -46,9 +47,9 @@ TEST_F(Thousands, AreGroupsOfThree) {
   EXPECT_TRUE(parse_grouped("-1.234,25e1", value, ',', "."));
   EXPECT_EQ(value, -12342.5);
   for (const char* const text :
-       {"1,23", "1,2345", "1234,567", ",123", "1,,234", "1,234,", "1,234,56", "1.5,000", "1,234.5,678",
-        "0x1,234", "1,234nan", "1,234e", "--1,234", "1, 234", "1,234 ", "1,234 kg", "nan,123",
-        "1,000inf", "-,123", "1234", ""})
+       {"1,23",    "1,2345",      "1234,567", ",123",     "1,,234", "1,234,",  "1,234,56",
+        "1.5,000", "1,234.5,678", "0x1,234",  "1,234nan", "1,234e", "--1,234", "1, 234",
+        "1,234 ",  "1,234 kg",    "nan,123",  "1,000inf", "-,123",  "1234",    ""})
     EXPECT_FALSE(parse_grouped(text, value, '.', ",")) << text;
   const Schema s = schema("thousands = ','\n");
   expect_bad_input([&] { (void)read(s, "1,23;1\n"); }, {"'1,23' is not a finite number"});
@@ -73,8 +74,8 @@ TEST_F(Thousands, OfLabelsAndOfTextInArrow) {
       "label = 'y'\nrange = [0, 4096]\n[columns]\nx = {type = 'number', range = [0, 4096]}\n",
       "s.toml");
   EXPECT_EQ(data.y, read_csv(write("p.csv", "x,y\n1024,2048\n1,3072\n"), plain).y);
-  testing::ArrowTable table(
-      {{testing::arrow_text("x", "u", {"1'024", "1"}), testing::arrow_text("y", "u", {"2'048", "3'072"})}});
+  testing::ArrowTable table({{testing::arrow_text("x", "u", {"1'024", "1"}),
+                              testing::arrow_text("y", "u", {"2'048", "3'072"})}});
   ArrowArrayStream stream = table.stream();
   expect_same(read_arrow(stream, s), data);
 }

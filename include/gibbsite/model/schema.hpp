@@ -42,8 +42,8 @@ struct Column {
 
 /// What may group digits by thousands: "," "." "'" "_", a blank, the typographic apostrophe, and
 /// the blanks that do not break, wide and narrow.
-inline constexpr std::string_view thousands_signs[] = {",", ".", "'", "_", " ", "\u2019",
-                                                       "\u00a0", "\u202f"};
+inline constexpr std::string_view thousands_signs[] = {",", ".",      "'",      "_",
+                                                       " ", "\u2019", "\u00a0", "\u202f"};
 
 /// Bins of a number in a network, where the schema does not say.
 inline constexpr std::uint64_t default_bins = 10;
