@@ -116,5 +116,50 @@ TEST_F(Reader, CachesLieInTheFolderThatIsGiven) {
                2, "give --cache-dir");
 }
 
+// Every coefficient that the file holds can be had, whatever the screen shows.
+TEST_F(Reader, EveryCoefficientOnRequest) {
+  std::string names, cells, schema = "label = 'y'\npositive = '1'\n[columns]\n";
+  for (int j = 0; j < 15; ++j) {
+    names += fmt::format("x{},", j);
+    schema += fmt::format("x{} = {{type = 'number', range = [0, 9]}}\n", j);
+  }
+  std::string table = names + "y\n";
+  for (int i = 0; i < 400; ++i) {
+    for (int j = 0; j < 15; ++j) table += fmt::format("{},", (i * (j + 3) + i / 7) % 10);
+    table += i % 2 == 0 ? "1\n" : "0\n";
+  }
+  folder.write("t.csv", table);
+  folder.write("s.toml", schema);
+  const auto count = [](const std::string& text) {
+    std::size_t shown = 0;
+    for (int j = 0; j < 15; ++j)
+      shown += text.find(fmt::format("x{}, 0 to 9", j)) != std::string::npos ? 1U : 0U;
+    return shown;
+  };
+  EXPECT_LE(count(fit_of("t.csv", "m.json").out), 10U);
+  EXPECT_EQ(count(fit_of("t.csv", "m.json", {"--all-effects"}).out), 15U);
+  EXPECT_EQ(count(gibbsite({"coefficients", "m.json", "--all"}).out), 15U);
+  // The last column of numbers is the file's coefficient, of every draw.
+  for (const std::size_t draws : {1U, 3U}) {
+    const std::string number = std::to_string(draws);
+    ASSERT_EQ(fit_of("t.csv", "d.json", {"--mechanism", "path", "--draws", number}).status, 0);
+    const nlohmann::json all = json("d.json")["model"]["coefficients"];
+    const Outcome listed = gibbsite({"coefficients", "d.json", "--csv"});
+    ASSERT_EQ(listed.status, 0) << listed.err;
+    std::istringstream lines(listed.out);
+    std::string line;
+    std::getline(lines, line);
+    EXPECT_THAT(line, ::testing::EndsWith(draws == 1 ? ",coefficient" : ",coefficient,draw"));
+    for (std::size_t draw = 0; draw < draws; ++draw)
+      for (std::size_t j = 0; j < 16; ++j) {
+        ASSERT_TRUE(std::getline(lines, line)) << draw << " " << j;
+        const double wanted = (draws == 1 ? all[j] : all[draw][j]).get<double>();
+        EXPECT_THAT(line, ::testing::EndsWith(fmt::format(",{}", wanted) +
+                                              (draws == 1 ? "" : fmt::format(",{}", draw + 1))));
+      }
+    EXPECT_FALSE(std::getline(lines, line));
+  }
+}
+
 }  // namespace reader_test
 }  // namespace gibbsite::testing
