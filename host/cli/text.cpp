@@ -50,6 +50,7 @@ std::string in_options(std::string_view message) {
                                                            "checkpoint",
                                                            "seed",
                                                            "cache",
+                                                           "cache_dir",
                                                            "remove_cache",
                                                            "labels",
                                                            "header",

@@ -93,8 +93,7 @@ class Zstd : public Decompressor {
       if (code == ZSTD_error_memory_allocation) throw std::bad_alloc();
       if (code == ZSTD_error_frameParameter_windowTooLarge)
         throw DamagedFile{
-            "the zstd file needs a window of more than 128 MiB; compress it without --ultra and "
-            "--long"};
+            "the zstd file needs a window of more than 128 MiB; compress it with a smaller one"};
       if (code == ZSTD_error_prefix_unknown && frames_ > 0) throw DamagedFile{trailing_bytes};
       throw DamagedFile{fmt::format("the zstd file is damaged ({}); copy or write it again",
                                     ::ZSTD_getErrorName(status))};

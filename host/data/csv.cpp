@@ -428,7 +428,8 @@ void require_header_on_top(const std::string& path) {
     if (line++ == 0) first = here;
     const char separator = separator_of(here);
     const std::size_t cells = words_of_line(here, {&separator, 1}).size();
-    const bool one = words_of_line(first, {&separator, 1}).size() == 1;
+    const char of_first = separator_of(first);
+    const bool one = words_of_line(first, {&of_first, 1}).size() == 1;
     if (line > 1 && cells > 1 && (one || first.starts_with("sep=")))
       throw BadInput(fmt::format(
           "{}:1: the first line {} and a line below has {} cells: is it a title or a comment? "

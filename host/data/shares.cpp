@@ -261,9 +261,8 @@ void SharedTable::Files::name_files() {
     part.path = files[k];
     if (!labels.empty()) part.labels = labels[k];
     part.bytes = size_of(part.path);
-    part.compressed =
-        kind != TableKind::npy && kind != TableKind::arrow && is_compressed_file(part.path);
-    if (part.compressed && kind == TableKind::libsvm)
+    part.compressed = kind == TableKind::csv && is_compressed_file(part.path);
+    if (kind == TableKind::libsvm && without_compression(part.path) != part.path)
       throw BadInput(part.path +
                      ": is compressed LIBSVM text, of which no share or part can be read; "
                      "decompress it first: gzip -d or zstd -d");

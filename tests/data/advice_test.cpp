@@ -81,7 +81,7 @@ TEST_F(Advice, LevelsThatAreSpelledInAnotherWay) {
   EXPECT_THAT(said(header + "3,1e+05,yes\n"),
               AllOf(HasSubstr("write it as '100000'"), HasSubstr("scipen"),
                     Not(HasSubstr("list the level"))));
-  EXPECT_THAT(said(header + "3,100000.0,yes\n"), HasSubstr("write it as '100000'"));
+  EXPECT_EQ(said(header + "3,100000.0,yes\n"), "read");
   EXPECT_THAT(said(header + "3,Z\xfcrich,yes\n"), AllOf(HasSubstr("UTF-8"), HasSubstr("Latin-1")));
   EXPECT_THAT(said(header + "3,farmer,yes\n"), HasSubstr("list the level"));
   EXPECT_EQ(said(header + "3,Z\xc3\xbcrich,yes\n"), "read");
