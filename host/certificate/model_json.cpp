@@ -46,28 +46,12 @@ bool choice_field(const json& object, const char* name, std::string_view first,
   return value == second;
 }
 
-json column_json(const Column& column) {
-  json out = {{"name", column.name}, {"type", to_string(column.type)}};
-  if (has_range(column.type)) out["range"] = {column.lo, column.hi};
-  if (!column.edges.empty()) out["edges"] = column.edges;
-  if (column.decimals) out["decimals"] = *column.decimals;
-  if (column.has_missing_bin) out["missing_level"] = true;
-  if (column.type == ColumnType::category) {
-    out["levels"] = column.levels;
-    out["other"] = column.other;
-    if (!column.unlisted.empty()) out["unlisted"] = column.unlisted;
-    if (!column.reference.empty()) out["reference"] = column.reference;
-  }
-  if (column.has_missing && column.type != ColumnType::ignore) out["missing"] = column.missing;
+// A mark of a missing cell is a text; several are a list.
+json marks_json(const std::string& first, const std::vector<std::string>& others) {
+  if (others.empty()) return first;
+  json out = {first};
+  for (const std::string& mark : others) out.push_back(mark);
   return out;
-}
-
-std::pair<double, double> range_field(const json& object, const std::string& source) {
-  const json& range = field(object, "range", source);
-  if (!range.is_array() || range.size() != 2 || !range[0].is_number() || !range[1].is_number()) {
-    reject(source, "range", "must be two numbers");
-  }
-  return {range[0].get<double>(), range[1].get<double>()};
 }
 
 std::vector<std::string> texts_field(const json& object, const char* name,
@@ -80,6 +64,43 @@ std::vector<std::string> texts_field(const json& object, const char* name,
     out.push_back(text.get<std::string>());
   }
   return out;
+}
+
+void read_marks(const json& object, std::string& first, std::vector<std::string>& others,
+                const std::string& source) {
+  if (!field(object, "missing", source).is_array()) {
+    first = text_field(object, "missing", source);
+    return;
+  }
+  others = texts_field(object, "missing", source);
+  if (others.size() < 2) reject(source, "missing", "must be a text, or a list of two or more");
+  first = others.front();
+  others.erase(others.begin());
+}
+
+json column_json(const Column& column) {
+  json out = {{"name", column.name}, {"type", to_string(column.type)}};
+  if (has_range(column.type)) out["range"] = {column.lo, column.hi};
+  if (!column.edges.empty()) out["edges"] = column.edges;
+  if (column.decimals) out["decimals"] = *column.decimals;
+  if (column.has_missing_bin) out["missing_level"] = true;
+  if (column.type == ColumnType::category) {
+    out["levels"] = column.levels;
+    out["other"] = column.other;
+    if (!column.unlisted.empty()) out["unlisted"] = column.unlisted;
+    if (!column.reference.empty()) out["reference"] = column.reference;
+  }
+  if (column.has_missing && column.type != ColumnType::ignore)
+    out["missing"] = marks_json(column.missing, column.also_missing);
+  return out;
+}
+
+std::pair<double, double> range_field(const json& object, const std::string& source) {
+  const json& range = field(object, "range", source);
+  if (!range.is_array() || range.size() != 2 || !range[0].is_number() || !range[1].is_number()) {
+    reject(source, "range", "must be two numbers");
+  }
+  return {range[0].get<double>(), range[1].get<double>()};
 }
 
 // What bins and decimals of a number say, where they are there.
@@ -129,7 +150,7 @@ Column column_from_json(const json& object, const std::string& source, bool of_n
     only_fields(object, {"name", "type"}, source);
   }
   column.has_missing = object.contains("missing");
-  if (column.has_missing) column.missing = text_field(object, "missing", source);
+  if (column.has_missing) read_marks(object, column.missing, column.also_missing, source);
   if (of_network && column.type == ColumnType::number) say_missing_level(column);
   return column;
 }
@@ -355,9 +376,11 @@ json schema_json(const Schema& schema) {
               {"decimal", std::string(1, schema.decimal)},
               {"row_norm", schema.row_norm},
               {"intercept", schema.intercept},
-              {"missing", schema.has_missing ? json(schema.missing) : json(nullptr)},
+              {"missing", schema.has_missing ? marks_json(schema.missing, schema.also_missing)
+                                             : json(nullptr)},
               {"columns", columns}};
   out.update(label_json(schema));
+  if (!schema.thousands.empty()) out["thousands"] = schema.thousands;
   if (schema.network) out["network"] = network_json(schema);
   if (!schema.class_weights.empty()) {
     const std::vector<std::string> names = schema.class_names();
@@ -372,7 +395,7 @@ Schema schema_from_json(const json& object, const std::string& source, bool of_n
   only_fields(object,
               {"label", "positive", "negative", "unlisted_label", "invalid", "decimal", "row_norm",
                "intercept", "missing", "columns", "range", "tolerance", "counts", "classes",
-               "class_weights", "edges", "decimals", "network"},
+               "class_weights", "edges", "decimals", "network", "thousands"},
               source);
   Schema schema;
   schema.label = text_field(object, "label", source);
@@ -393,10 +416,14 @@ Schema schema_from_json(const json& object, const std::string& source, bool of_n
   schema.invalid = choice_field(object, "invalid", "refuse", "middle", source) ? Invalid::middle
                                                                                : Invalid::refuse;
   schema.decimal = choice_field(object, "decimal", ".", ",", source) ? ',' : '.';
+  if (object.contains("thousands")) {
+    schema.thousands = text_field(object, "thousands", source);
+    if (schema.thousands.empty()) reject(source, "thousands", "must not be empty");
+  }
   schema.row_norm = number_field(object, "row_norm", source);
   schema.intercept = flag_field(object, "intercept", source);
   schema.has_missing = !field(object, "missing", source).is_null();
-  if (schema.has_missing) schema.missing = text_field(object, "missing", source);
+  if (schema.has_missing) read_marks(object, schema.missing, schema.also_missing, source);
   if (object.contains("network")) {
     if (!object["network"].is_object())
       reject(source, "network", "must be lists of parents by the names of columns");

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "coefficients.hpp"
 #include "command.hpp"
@@ -10,6 +13,37 @@
 
 namespace gibbsite::cli {
 namespace {
+
+// The records of a CSV text, one cell longer each.
+std::string with_last_cell(const std::string& csv, const std::string& of_header,
+                           const std::string& of_rows, bool with_header) {
+  std::string out, record;
+  bool quoted = false, in_header = true;
+  for (const char c : csv) {
+    quoted = quoted != (c == '"');
+    if (c != '\n' || quoted) {
+      record += c;
+      continue;
+    }
+    if (!in_header || with_header) out += record + "," + (in_header ? of_header : of_rows) + "\n";
+    in_header = false;
+    record.clear();
+  }
+  return out;
+}
+
+// Every coefficient; of several draws each, by its number in the last column.
+std::string every_effect(LinearModel model, const References& references) {
+  if (model.draws.size() == 1) return effects_csv(effect_table(model, references));
+  std::string out;
+  for (std::size_t draw = 0; draw < model.draws.size(); ++draw) {
+    std::swap(model.draws[0], model.draws[draw]);
+    out += with_last_cell(effects_csv(effect_table(model, references)), "draw",
+                          fmt::format("{}", draw + 1), draw == 0);
+    std::swap(model.draws[0], model.draws[draw]);
+  }
+  return out;
+}
 
 struct CoefficientsCommand {
   std::string model;
@@ -22,7 +56,7 @@ struct CoefficientsCommand {
     for (const std::string& reference : references)
       add_reference(release.model().schema, reference, view.references);
     if (csv) {
-      fmt::print("{}", effects_csv(effect_table(release.model(), view.references)));
+      fmt::print("{}", every_effect(release.model(), view.references));
     } else {
       fmt::print("{}", coefficient_report(release.model(), release.certificate(), view));
     }
@@ -36,7 +70,8 @@ void define_coefficients(CLI::App& app) {
       ->required();
   app.add_flag("--all", command->all, "every effect, not the surest alone");
   app.add_flag("--csv", command->csv,
-               "every effect as CSV: estimate, std_err, lower, upper, p_value, odds_ratio, ...");
+               "every effect as CSV: estimate, std_err, lower, upper, p_value, odds_ratio, ...; of "
+               "several draws each, with its number in the column draw");
   app.add_option("--reference", command->references,
                  "COLUMN=LEVEL: the level that a column's others are set against; may be given "
                  "for several columns")

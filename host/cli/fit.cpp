@@ -19,6 +19,7 @@
 #include "fit_command.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/data/cache_folder.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/data/shares.hpp"
 #include "gibbsite/ledger/ledger.hpp"
@@ -108,7 +109,7 @@ std::size_t FitCommand::tell_counts(const Dataset& data, std::uint64_t rows,
   } else {
     say(report);
   }
-  return warn_of_reading(data, counts, rows, Readers::all_ranks);
+  return warn_of_reading(data, counts, rows, Readers::all_ranks) + warn_of_alike_columns(data);
 }
 
 void FitCommand::run() const {
@@ -366,6 +367,11 @@ void FitCommand::add_run(CLI::App& app) {
                  "rows in files beside the table instead of in memory: auto (where memory cannot "
                  "hold them), always or never")
       ->type_name("NAME");
+  app.add_option_function<std::string>(
+         "--cache-dir", [](const std::string& folder) { set_cache_folder(folder); },
+         "folder for those files, made with mode 0700 (else GIBBSITE_CACHE_DIR, or beside the "
+         "table)")
+      ->type_name("DIR");
   add_count(app, "--seed", seed, "reproducible noise, no guarantee: the certificate is void", 0);
   add_progress(app, quiet, progress, "print nothing but warnings and errors");
   app.add_option("--ledger", ledger_path,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/data/alike_columns.hpp"
 #include "gibbsite/data/reshape.hpp"
 #include "ranks.hpp"
 
@@ -245,6 +246,35 @@ void tell_reading(const Dataset& data) { tell(data, data.rows(), Readers::this_p
 
 void tell_reading_of_ranks(const Dataset& data, std::uint64_t rows) {
   tell(data, rows, Readers::all_ranks);
+}
+
+std::size_t warn_of_alike_columns(const Dataset& data) {
+  if (ranks().size() > 1) return 0;
+  constexpr std::size_t most = 10;
+  const std::vector<AlikeColumns> alike = alike_columns(data);
+  for (std::size_t k = 0; k < std::min(most, alike.size()); ++k) {
+    const std::string first = gibbsite::quoted(data.schema.columns[alike[k].first].name),
+                      second = gibbsite::quoted(data.schema.columns[alike[k].second].name);
+    switch (alike[k].kind) {
+      case AlikeColumns::Kind::constant:
+        warn(fmt::format("column {} is the same in every row and tells nothing; leave it out",
+                         first));
+        break;
+      case AlikeColumns::Kind::turned:
+        warn(
+            fmt::format("column {} is {} turned around in every row, so their effects cannot be "
+                        "told apart; leave one out",
+                        second, first));
+        break;
+      case AlikeColumns::Kind::equal:
+        warn(
+            fmt::format("columns {} and {} say the same in every row, so their effects cannot be "
+                        "told apart; leave one out",
+                        first, second));
+    }
+  }
+  if (alike.size() > most) warn(fmt::format("and {} more columns like these", alike.size() - most));
+  return alike.size();
 }
 
 std::size_t warn_of_network_reading(const Dataset& data) {

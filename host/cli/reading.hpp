@@ -23,6 +23,10 @@ std::string ingest_report(const Dataset& data, const IngestCounts& counts, bool 
 std::size_t warn_of_reading(const Dataset& data, const IngestCounts& counts, std::uint64_t rows,
                             Readers readers);
 
+/// More of them: columns that say the same in every row, or one thing in all; of a table that one
+/// process holds. Returns how many there are.
+std::size_t warn_of_alike_columns(const Dataset& data);
+
 /// More of them about a table that a network is fitted to, or held against: numbers that are missing
 /// count in a middle bin. Returns how many there are.
 std::size_t warn_of_network_reading(const Dataset& data);

@@ -52,6 +52,7 @@ std::string in_options(std::string_view message) {
                                                            "checkpoint",
                                                            "seed",
                                                            "cache",
+                                                           "cache_dir",
                                                            "remove_cache",
                                                            "labels",
                                                            "header",

@@ -152,14 +152,16 @@ class CutStream {
 };
 
 Dataset read_range(const std::string& path, const Schema& schema, const ReadOptions& options,
-                   const RowRange* range) {
+                   const RowRange* range, const std::vector<PartitionColumn>& columns = {}) {
   const std::vector<std::string> names = read_arrow_file_names(path);
-  std::vector<std::string> wanted;
+  require_not_in_file(path, columns, names);
+  std::vector<std::string> all = names, wanted;
+  for (const PartitionColumn& column : columns) all.push_back(column.name);
   {  // all names are matched, as in a CSV file's header, before columns are left out
     CellEncoder rows(
         schema, options, nullptr, [&] { return path; }, path);
     const std::vector<Target> targets =
-        match_columns(names, schema, options, "the table", false, rows);
+        match_columns(all, schema, options, "the table", false, rows);
     for (std::size_t j = 0; j < names.size(); ++j)
       if (targets[j].encoding != nullptr || targets[j].is_label) wanted.push_back(names[j]);
   }
@@ -171,6 +173,7 @@ Dataset read_range(const std::string& path, const Schema& schema, const ReadOpti
     counted.expected_rows = range->rows();
     stream = CutStream::make(stream, *range);
   }
+  stream = with_partition(stream, columns);
   return read_arrow(stream, schema, counted, {}, path);
 }
 
@@ -181,8 +184,9 @@ Dataset read_arrow_file(const std::string& path, const Schema& schema, const Rea
 }
 
 Dataset read_arrow_file_part(const std::string& path, const Schema& schema,
-                             const ReadOptions& options, RowRange range) {
-  return read_range(path, schema, options, &range);
+                             const ReadOptions& options, RowRange range,
+                             const std::vector<PartitionColumn>& columns) {
+  return read_range(path, schema, options, &range, columns);
 }
 
 std::uint64_t arrow_file_rows(const std::string& path) {

@@ -195,8 +195,7 @@ std::size_t ArrowReader::put_cells(const Part& part, const Field& field, const T
       continue;
     }
     const auto value = static_cast<double>(values[i]);
-    if (e.missing_number &&
-        (value == *e.missing_number || (std::isnan(value) && std::isnan(*e.missing_number)))) {
+    if (e.is_missing(value)) {
       ++counts.missing;
       *out = e.middle();
     } else if (!std::isfinite(value)) {

@@ -92,8 +92,8 @@ class ArrowReader {
               double* out) const;
   // A null becomes missing or no number. Returns how many rows come before one that is refused.
   bool put_null(const Encoding& e, float& out, CellCounts& counts) const {
-    if (!e.missing_text && schema_.invalid == Invalid::refuse) return false;
-    ++(e.missing_text ? counts.missing : counts.invalid);
+    if (!e.has_missing() && schema_.invalid == Invalid::refuse) return false;
+    ++(e.has_missing() ? counts.missing : counts.invalid);
     out = e.middle();
     return true;
   }

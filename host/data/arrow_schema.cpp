@@ -57,7 +57,8 @@ void ArrowReader::find_groups() {
     if (field.target.is_label)
       label_ = f;
     else if (field.target.encoding->type == ColumnType::number && field.type.is_number() &&
-             !field.listed && !field.target.encoding->has_missing_bin)
+             !field.listed && !field.target.encoding->has_missing_bin &&
+             field.target.encoding->missing_numbers.size() <= 1)
       numbers.push_back(f);
     else
       others_.push_back(f);
@@ -74,7 +75,8 @@ void ArrowReader::find_groups() {
     }
     NumberGroup& group = groups_.back();
     const std::size_t c = group.columns.count++;
-    const double missing = e.missing_number.value_or(std::numeric_limits<double>::quiet_NaN());
+    const double missing = e.missing_numbers.empty() ? std::numeric_limits<double>::quiet_NaN()
+                                                     : e.missing_numbers.front();
     const std::array<double, 4> of = {e.lo, e.hi, e.hi - e.lo, missing};
     std::ranges::copy(of, group.columns.of[c]);
     if (c == 0)  // in place of columns that there are not

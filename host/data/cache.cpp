@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -19,6 +20,7 @@
 
 #include "data/input.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/data/cache_folder.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/version.hpp"
 
@@ -265,6 +267,24 @@ bool remove_folder(const std::string& folder) {
 
 }  // namespace
 
+namespace {
+
+std::string& chosen_cache_folder() {
+  static std::string folder;
+  return folder;
+}
+
+/// Empty: beside the table.
+std::string cache_folder() {
+  if (!chosen_cache_folder().empty()) return chosen_cache_folder();
+  const char* const folder = std::getenv("GIBBSITE_CACHE_DIR");  // NOLINT: nothing sets it
+  return folder == nullptr ? "" : folder;
+}
+
+}  // namespace
+
+void set_cache_folder(std::string folder) { chosen_cache_folder() = std::move(folder); }
+
 std::string cache_of(const std::string& table) {
   std::string place = table;
   if (is_in_parts(table)) {
@@ -277,7 +297,15 @@ std::string cache_of(const std::string& table) {
       if (std::string_view("*?[]/").find(place[k]) != std::string_view::npos) place[k] = '_';
     while (place.size() > 1 && place.ends_with('/')) place.pop_back();
   }
-  return place + ".gibbsite-cache";
+  const std::string folder = cache_folder();
+  if (folder.empty()) return place + ".gibbsite-cache";
+  std::error_code error;
+  const std::string whole = fs::absolute(place, error).lexically_normal().string();
+  Digest digest;
+  digest.add(whole.data(), whole.size());
+  constexpr std::size_t digits = 16;
+  return fmt::format("{}/{}-{}.gibbsite-cache", folder, fs::path(whole).filename().string(),
+                     digest.hex().substr(0, digits));
 }
 
 std::string cache_of_share(const std::string& table, std::size_t rank, std::size_t ranks) {
@@ -402,13 +430,23 @@ CacheWriter::CacheWriter(std::string cache) : cache_(std::move(cache)) {
     if (info.st_uid != ::geteuid()) fail_foreign(cache_);
     remove_folder(cache_);
   }
+  const std::string folder = cache_folder();
+  if (!folder.empty() && ::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+    throw BadInput(
+        fmt::format("{}: cannot make this folder for caches: {}; give `cache_dir` "
+                    "(GIBBSITE_CACHE_DIR) a folder that you may write to",
+                    folder, std::generic_category().message(errno)));
   try {
     folder_.emplace(cache_, Temporary::Kind::folder, 0700);
   } catch (const CannotWrite& failure) {
-    throw BadInput(
-        fmt::format("{}: cannot make this folder for the rows: {}; make the folder of the table "
-                    "writable, move the table, or use `cache` never with more memory",
-                    cache_, std::generic_category().message(failure.error)));
+    throw BadInput(fmt::format(
+        "{}: cannot make this folder for the rows: {}; {}", cache_,
+        std::generic_category().message(failure.error),
+        folder.empty()
+            ? "give `cache_dir` (GIBBSITE_CACHE_DIR) a folder that you may write to, make the "
+              "folder of the table writable, or use `cache` never with more memory"
+            : "give `cache_dir` (GIBBSITE_CACHE_DIR) another folder, or use `cache` never with more "
+              "memory"));
   }
 }
 

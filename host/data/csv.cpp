@@ -28,6 +28,8 @@ constexpr const char* blanks_between_cells =
     ":1: the names have blanks between them, as R's write.table writes them; write the table with "
     "commas (R: write.csv(d, FILE, row.names = FALSE))";
 constexpr std::size_t longest_cell = std::size_t{1} << 20;
+/// Cells of one record: more names than these would fill the memory, and are no table's.
+constexpr std::size_t most_cells = std::size_t{1} << 24;
 
 /// Of comma, semicolon, tab and bar the one that the header has most often outside of quotes; the
 /// first of them where that is no decision.
@@ -105,6 +107,8 @@ class CsvReader {
       fail(
           "a quote inside an unquoted cell, or text after a closing quote; double the quotes "
           "inside a quoted cell");
+    if (in_record_ > most_cells)
+      fail("a line has more than 2^24 cells; is a line end missing, or is the file no table?");
     if (parser_.entry_pos > longest_cell)
       fail("a cell is longer than 1 MiB; is a closing quote missing?");
   }
@@ -128,6 +132,7 @@ class CsvReader {
     if (!self.go_on_) return;
     self.between_rows_ = false;
     ++self.cells_;
+    ++self.in_record_;
     try {
       self.handler_.cell({static_cast<const char*>(text), size});
     } catch (...) {
@@ -138,6 +143,7 @@ class CsvReader {
     auto& self = *static_cast<CsvReader*>(self_pointer);
     if (!self.go_on_) return;
     self.between_rows_ = true;
+    self.in_record_ = 0;
     if (self.width_ == 0) self.width_ = self.cells_;
     try {
       self.go_on_ = self.handler_.row();
@@ -154,7 +160,7 @@ class CsvReader {
   Handler& handler_;
   csv_parser parser_{};
   std::exception_ptr error_;
-  std::size_t width_ = 0, cells_ = 0;  // of the header; so far
+  std::size_t width_ = 0, cells_ = 0, in_record_ = 0;  // of the header; so far; of this record
   bool go_on_ = true, between_rows_ = true;
   char last_ = 0;  // of what was parsed
   std::uint64_t line_ = 1;
@@ -170,7 +176,7 @@ HeaderLine header_of(const std::string& path) {
     void cell(std::string_view text) { names.emplace_back(text); }
     static bool row() { return false; }
   };
-  Input input(path, {});
+  Input input(path, {}, Input::Compressed::text);
   Handler handler;
   CsvReader reader(input, handler);
   reader.read();
@@ -230,18 +236,24 @@ void require_separators(Input& input, const Schema& schema) {
 /// The first record names the columns, the others are rows.
 class TableHandler {
  public:
-  TableHandler(Input& input, const Schema& schema, const ReadOptions& options)
-      : input_(input),
+  TableHandler(Input& input, const Schema& schema, const ReadOptions& options,
+               const std::vector<PartitionColumn>& columns = {})
+      : columns_(columns),
+        input_(input),
         schema_(schema),
         options_(options),
         rows_(schema, options, &input, [this] { return where(); }) {}
+
+  /// Of the rows only these are read, in a reader that meets the rows before them too.
+  void restrict(RowRange range) { range_ = range; }
 
   void cell(std::string_view text) {
     if (in_header_) {
       header_.emplace_back(text);
       return;
     }
-    const Target target = cell_ < targets_.size() ? targets_[cell_] : Target();
+    if (row_ < range_.first) return;
+    const Target target = cell_ < width_ ? targets_[cell_] : Target();
     ++cell_;
     if (bad_cell_) return;
     try {
@@ -258,19 +270,25 @@ class TableHandler {
     if (in_header_) {
       require_known_names();
       require_distinct(header_, where(), "the header");
+      require_not_in_file(where(), columns_, header_);
+      width_ = header_.size();
+      for (const PartitionColumn& column : columns_) header_.push_back(column.name);
       targets_ = match_columns(header_, schema_, options_, "the header", false, rows_);
       in_header_ = false;
       return true;
     }
-    if (cell_ != targets_.size())
+    if (row_++ < range_.first) return true;
+    if (cell_ != width_)
       rows_.fail(
           fmt::format("{} cells where the header has {}; fix the row (a cell with a separator "
                       "in it needs quotes)",
-                      cell_, targets_.size()));
+                      cell_, width_));
     if (bad_cell_) std::rethrow_exception(bad_cell_);
+    for (std::size_t k = 0; k < columns_.size(); ++k)
+      set_column(targets_[width_ + k], columns_[k].value);
     cell_ = 0;
     rows_.end_row();
-    return true;
+    return row_ < range_.last;
   }
 
   CellEncoder& rows() { return rows_; }
@@ -278,6 +296,12 @@ class TableHandler {
   std::function<std::string()> where;
 
  private:
+  void set_column(const Target& target, const std::optional<std::string>& value) {
+    if (target.is_label)
+      rows_.set_label(value ? std::string_view(*value) : std::string_view());
+    else if (target.encoding != nullptr)
+      value ? rows_.set(*target.encoding, *value) : rows_.set_null(*target.encoding);
+  }
   /// Throws BadInput where the first line names no column of the schema: it is then a row, which is
   /// not quoted, or a line above the header.
   void require_known_names() {
@@ -296,14 +320,18 @@ class TableHandler {
                     none, gibbsite::quoted(schema_.columns.front().name)));
   }
 
+  std::vector<PartitionColumn> columns_;
   Input& input_;
   const Schema& schema_;
   const ReadOptions& options_;
   CellEncoder rows_;
+  std::size_t width_ = 0;  // cells of a row of the file
   std::vector<std::string> header_;
   std::vector<Target> targets_;
   bool in_header_ = true;
   std::size_t cell_ = 0;
+  RowRange range_{0, ~std::uint64_t{0}};
+  std::uint64_t row_ = 0;
   std::exception_ptr bad_cell_;
 };
 
@@ -377,7 +405,7 @@ void read_csv_columns(const std::string& path, const std::vector<std::string>& c
   };
   if (table_kind(path) != TableKind::csv)
     throw BadInput(path + ": is no CSV table, whose columns could be kept; write it as CSV");
-  Input input(path, {});
+  Input input(path, {}, Input::Compressed::text);
   Handler handler{columns, row};
   CsvReader reader(input, handler);
   handler.where = [&reader] { return reader.where(); };
@@ -389,7 +417,7 @@ namespace {
 /// comes after it: the lines below have more cells. Their numbers of cells are all that is said.
 void require_header_on_top(const std::string& path) {
   constexpr std::size_t most_lines = 20;
-  Input input(path, {});
+  Input input(path, {}, Input::Compressed::text);
   const std::string top = input.peek_all();
   std::string_view text = top, first;
   for (std::size_t line = 0; line < most_lines && !text.empty();) {
@@ -400,7 +428,8 @@ void require_header_on_top(const std::string& path) {
     if (line++ == 0) first = here;
     const char separator = separator_of(here);
     const std::size_t cells = words_of_line(here, {&separator, 1}).size();
-    const bool one = words_of_line(first, {&separator, 1}).size() == 1;
+    const char of_first = separator_of(first);
+    const bool one = words_of_line(first, {&of_first, 1}).size() == 1;
     if (line > 1 && cells > 1 && (one || first.starts_with("sep=")))
       throw BadInput(fmt::format(
           "{}:1: the first line {} and a line below has {} cells: is it a title or a comment? "
@@ -436,7 +465,7 @@ std::vector<std::string> read_csv_first_row(const std::string& path) {
   };
   Handler handler;
   try {
-    Input input(path, {});
+    Input input(path, {}, Input::Compressed::text);
     CsvReader reader(input, handler);
     reader.read();
   } catch (const BadInput&) {
@@ -460,9 +489,9 @@ TextRules csv_rules(const std::string& path) {
 }
 
 Dataset read_csv_part(const std::string& path, const Schema& schema, const ReadOptions& options,
-                      const TextRange& part) {
+                      const TextRange& part, const std::vector<PartitionColumn>& columns) {
   Input input(path, options.progress);
-  TableHandler table(input, schema, options);
+  TableHandler table(input, schema, options, columns);
   const HeaderLine header = header_of(path);
   table.where = [&] { return header.where; };
   for (const std::string& name : header.names) table.cell(name);
@@ -475,8 +504,38 @@ Dataset read_csv_part(const std::string& path, const Schema& schema, const ReadO
   return table.rows().finish();
 }
 
+std::uint64_t compressed_csv_rows(const std::string& path) {
+  struct Handler {
+    std::uint64_t records = 0;
+    static void cell(std::string_view) {}
+    bool row() {
+      ++records;
+      return true;
+    }
+  };
+  Input input(path, {}, Input::Compressed::text);
+  Handler handler;
+  CsvReader reader(input, handler);
+  reader.read();
+  if (handler.records == 0) throw BadInput(path + ": no header line; give a table with one");
+  return handler.records - 1;
+}
+
+Dataset read_compressed_csv_part(const std::string& path, const Schema& schema,
+                                 const ReadOptions& options, RowRange range,
+                                 const std::vector<PartitionColumn>& columns) {
+  Input input(path, options.progress, Input::Compressed::text);
+  TableHandler table(input, schema, options, columns);
+  table.restrict(range);
+  CsvReader reader(input, table);
+  table.where = [&reader] { return reader.where(); };
+  table.rows().expect(range.rows());
+  reader.read();
+  return table.rows().finish();
+}
+
 Dataset read_csv(const std::string& path, const Schema& schema, const ReadOptions& options) {
-  Input input(path, options.progress);
+  Input input(path, options.progress, Input::Compressed::text);
   require_separators(input, schema);
   TableHandler table(input, schema, options);
   CsvReader reader(input, table);

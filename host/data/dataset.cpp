@@ -6,6 +6,7 @@
 
 #include "data/arrow.hpp"
 #include "data/cache.hpp"
+#include "data/compressed.hpp"
 #include "data/csv.hpp"
 #include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
@@ -53,7 +54,7 @@ double Dataset::bytes_per_row() const {
 }
 
 TableKind table_kind(const std::string& path) {
-  const std::string extension = extension_of(path);
+  const std::string extension = extension_of(without_compression(path));
   if (extension == ".npy") return TableKind::npy;
   if (is_arrow_file(path)) return TableKind::arrow;
   constexpr std::array libsvm = {".svm", ".libsvm", ".svmlight"};

@@ -32,6 +32,49 @@ std::string canonical(std::string_view text) {
 }
 }  // namespace
 
+namespace {
+
+/// Names of whole numbers, as columns of numbers have them, for levels or classes that are listed as
+/// "3.0": but for a number that is listed twice, which is itself alone.
+template <class Map, class First>
+void add_whole_numbers(const std::vector<std::string>& names, First first, Map& places) {
+  std::unordered_map<std::string_view, std::size_t> counts;
+  for (const std::string& name : names) ++counts[whole_number(name)];
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    const std::string_view whole = whole_number(names[k]);
+    if (whole != names[k] && counts[whole] == 1)
+      places.emplace(whole, static_cast<typename Map::mapped_type>(first + static_cast<First>(k)));
+  }
+}
+
+}  // namespace
+
+bool parse_grouped(std::string_view text, double& value, char point, std::string_view sign) {
+  std::string plain;
+  std::string_view rest = text;
+  if (!rest.empty() && (rest[0] == '+' || rest[0] == '-')) {
+    plain = rest[0];
+    rest.remove_prefix(1);
+  }
+  const auto digits = [&] {
+    std::size_t count = 0;
+    while (count < rest.size() && rest[count] >= '0' && rest[count] <= '9') ++count;
+    plain += rest.substr(0, count);
+    rest.remove_prefix(count);
+    return count;
+  };
+  const std::size_t first = digits();
+  if (first < 1 || first > 3 || !rest.starts_with(sign)) return false;
+  while (rest.starts_with(sign)) {
+    rest.remove_prefix(sign.size());
+    if (digits() != 3) return false;
+  }
+  // A word such as "1,234nan" has no digits behind its groups; a sign in the fraction is no number.
+  if (!rest.empty() && rest[0] != point && rest[0] != 'e' && rest[0] != 'E') return false;
+  plain += rest;
+  return parse_number(plain, value, point);
+}
+
 CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input* input,
                          std::function<std::string()> where, std::string source)
     : features_(schema.features()),
@@ -49,6 +92,13 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
   data_.schema = schema;
   for (std::size_t k = 0; k < schema.classes.size(); ++k)
     classes_.emplace(schema.classes[k], static_cast<float>(k));
+  add_whole_numbers(schema.classes, std::size_t{0}, classes_);
+  if (schema.has_missing) {
+    std::vector<std::string> marks = schema.also_missing;
+    marks.push_back(schema.missing);
+    for (const std::string& mark : marks)
+      if (double value = 0; parse_number(mark, value)) missing_labels_.push_back(value);
+  }
   std::size_t next = 0;
   for (const Column& column : schema.columns) {
     Encoding e;
@@ -67,15 +117,20 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
     }
     if (column.type == ColumnType::exposure) exposure_ = e.slot;
     for (const std::string& level : column.levels) e.levels.emplace(level, next++);
-    if (const std::string* const missing = schema.missing_in(column)) {
-      e.missing_text = *missing;
-      if (double value = 0; parse_number(*missing, value)) e.missing_number = value;
-      const auto listed = e.levels.find(*missing);
-      if (schema.has_missing_level(column))
-        e.missing = next++;
-      else if (listed != e.levels.end())
-        e.missing = listed->second;
+    add_whole_numbers(column.levels, e.first, e.levels);
+    e.missing_texts = schema.missing_marks(column);
+    for (const std::string& mark : e.missing_texts) {
+      double value = 0;
+      if (!parse_number(mark, value)) continue;
+      if (std::isnan(value))
+        e.nan_is_missing = true;
+      else if (std::ranges::find(e.missing_numbers, value) == e.missing_numbers.end())
+        e.missing_numbers.push_back(value);
     }
+    if (schema.has_missing_level(column))
+      e.missing = next++;
+    else if (const std::string* const level = schema.missing_level(column))
+      e.missing = e.levels.find(*level)->second;
     const auto rest = e.levels.find(column.unlisted);
     if (column.type == ColumnType::category && column.other)
       e.other = column.unlisted.empty() ? next++ : rest->second;
@@ -196,16 +251,21 @@ std::string CellEncoder::number_advice(const Encoding& e, std::string_view cell)
   std::string out;
   if (has_other && parse_number(cell, value, other))
     out += fmt::format("set decimal = \"{}\" if that is the decimal sign, ", other);
+  for (const std::string_view sign : thousands_signs) {
+    if (data_.schema.thousands.empty() && parse_grouped(cell, value, point, sign))
+      out += fmt::format("set thousands = \"{}\" if it groups digits, ", sign);
+  }
   std::string plain(cell);
   std::erase(plain, other);
-  if (has_other && parse_number(plain, value, point) && std::isfinite(value))
+  if (has_other && out.find("thousands") == std::string::npos &&
+      parse_number(plain, value, point) && std::isfinite(value))
     out += "write numbers without thousands separators, ";
   constexpr std::size_t longest_mark = 16;
   const bool digits = cell.find_first_of("0123456789") != std::string_view::npos;
   if (!digits && cell.size() <= longest_mark)
-    out += e.missing_text
-               ? fmt::format("write it as {} if it is a missing one, ",
-                             gibbsite::quoted(*e.missing_text))
+    out += e.has_missing()
+               ? fmt::format("write it as {} if it is a missing one, or list it in `missing`, ",
+                             gibbsite::quoted(e.missing_texts.front()))
                : fmt::format("set missing = \"{}\" if it marks a missing cell, ", shown(cell));
   return out;
 }
@@ -243,10 +303,12 @@ void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
   const bool number =
       e.is_number() || (labels_are_numbers_ && parse_number(cell, value) && !std::isfinite(value));
   if (cell.empty())
-    fail(e, "the cell is empty; fill it" +
-                or_else(e.missing_text ? fmt::format("write it as a missing one, {}, ",
-                                                     gibbsite::quoted(*e.missing_text))
-                                       : "set missing = \"\", "));
+    fail(e,
+         "the cell is empty; fill it" +
+             or_else(e.has_missing() ? fmt::format("write it as a missing one, {}, or list \"\" in "
+                                                   "`missing`, ",
+                                                   gibbsite::quoted(e.missing_texts.front()))
+                                     : "set missing = \"\", "));
   const std::string column = fmt::format("column {}: ", gibbsite::quoted(e.name));
   if (number)
     fail_quoting(fmt::format("{}{} is not a finite number; fix the cell{}", column,
@@ -256,7 +318,7 @@ void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
 }
 
 void CellEncoder::set_null(const Encoding& e) {
-  e.missing_text ? set_missing(e) : set_invalid(e, "");
+  e.has_missing() ? set_missing(e) : set_invalid(e, "");
 }
 
 void CellEncoder::set_missing(const Encoding& e) {
@@ -266,11 +328,12 @@ void CellEncoder::set_missing(const Encoding& e) {
 }
 
 void CellEncoder::set_level(const Encoding& e, std::string_view cell) {
-  const auto level = e.levels.find(cell);
-  if (level != e.levels.end()) {
-    set_one(e, level->second);
+  const char point = data_.schema.decimal;
+  if (const std::size_t level = e.level(cell, point); level != Encoding::none) {
+    set_one(e, level);
     return;
   }
+  if (e.has_missing() && e.is_missing_whole(cell, point)) return set_missing(e);
   if (cell.empty() || e.other == Encoding::none) return set_invalid(e, cell);
   ++counts_[e.slot].other;
   set_one(e, e.other);
@@ -323,10 +386,8 @@ void CellEncoder::add_number_label(double value, std::string_view text) {
 
 void CellEncoder::set_label(double value) {
   if (labeled_ && data_.schema.has_number_label()) {
-    const std::string& missing = data_.schema.missing;
-    double number = 0;
-    const bool absent = std::isnan(value) || (data_.schema.has_missing &&
-                                              parse_number(missing, number) && number == value);
+    const bool absent =
+        std::isnan(value) || std::ranges::find(missing_labels_, value) != missing_labels_.end();
     return absent ? set_label_missing(missing_label_words())
                   : add_number_label(value, number_text(value));
   }
@@ -367,11 +428,13 @@ void CellEncoder::set_class(double label) {
 /// Of several classes; whether it is a listed one.
 bool CellEncoder::add_class(std::string_view label) {
   const Schema& schema = data_.schema;
-  if (const auto listed = classes_.find(label); listed != classes_.end()) {
+  auto listed = classes_.find(label);
+  if (listed == classes_.end()) listed = classes_.find(whole_number(label, schema.decimal));
+  if (listed != classes_.end()) {
     data_.y.push_back(listed->second);
     return true;
   }
-  if (label.empty() || (schema.has_missing && label == schema.missing)) {
+  if (label.empty() || schema.marks_missing_label(label)) {
     set_label_missing(missing_label_words());
   } else if (schema.invalid == Invalid::refuse) {
     set_unlabeled(fmt::format(
@@ -392,17 +455,25 @@ bool CellEncoder::add_label(std::string_view label) {
   if (schema.label_kind == LabelKind::classes) return add_class(label);
   if (schema.has_number_label()) {
     double value = 0;
-    if (label.empty() || (schema.has_missing && label == schema.missing)) {
+    if (label.empty() || schema.marks_missing_label(label)) {
       set_label_missing(missing_label_words());
     } else {
-      const bool number = parse_number(label, value, labels_are_numbers_ ? '.' : schema.decimal);
+      const bool number = parse_number(label, value, labels_are_numbers_ ? '.' : schema.decimal) ||
+                          (!labels_are_numbers_ && !schema.thousands.empty() &&
+                           parse_grouped(label, value, schema.decimal, schema.thousands));
       add_number_label(number ? value : std::numeric_limits<double>::quiet_NaN(), label);
     }
     return false;
   }
-  const bool positive = label == positive_;
-  const bool listed = positive || label == negative_;
-  if (label.empty() || (!listed && schema.has_missing && label == schema.missing)) {
+  bool positive = label == positive_;
+  bool listed = positive || label == negative_;
+  if (!listed && !labels_are_numbers_) {  // a whole number, however it is written
+    const std::string_view whole = whole_number(label, schema.decimal),
+                           first = whole_number(positive_), second = whole_number(negative_);
+    positive = whole == first && first != second;
+    listed = positive || (whole == second && first != second && !negative_.empty());
+  }
+  if (label.empty() || (!listed && schema.marks_missing_label(label))) {
     set_label_missing(missing_label_words());
     return false;
   }

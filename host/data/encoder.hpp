@@ -38,12 +38,37 @@ struct Encoding {
   std::size_t slot = 0;   ///< among the columns that are used
   std::size_t first = 0;  ///< first feature
   std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> levels;  ///< to features
-  std::optional<std::string> missing_text;  ///< a missing cell as text
-  std::optional<double> missing_number;     ///< that text's number, where it has one ("nan" has)
-  std::size_t missing = none;               ///< feature of a missing cell; none: no level
-  std::size_t other = none;                 ///< feature of a level that is not listed
-  bool has_missing_bin = false;             ///< Column::has_missing_bin
+  std::vector<std::string> missing_texts;  ///< marks of a missing cell; empty: there is none
+  std::vector<double> missing_numbers;     ///< their finite numbers, each once
+  bool nan_is_missing = false;             ///< whether one of them is the number NaN
+  std::size_t missing = none;              ///< feature of a missing cell; none: no level
+  std::size_t other = none;                ///< feature of a level that is not listed
+  bool has_missing_bin = false;            ///< Column::has_missing_bin
 
+  /// The feature of a level, which a whole number matches however it is written; `none`: not listed.
+  [[nodiscard]] std::size_t level(std::string_view cell, char point) const {
+    auto found = levels.find(cell);
+    if (found == levels.end()) found = levels.find(whole_number(cell, point));
+    return found == levels.end() ? none : found->second;
+  }
+  /// Whether a category's cell is missing, likewise.
+  [[nodiscard]] bool is_missing_whole(std::string_view cell, char point) const {
+    const std::string_view whole = whole_number(cell, point);
+    for (const std::string& mark : missing_texts)
+      if (whole == whole_number(mark)) return true;
+    return false;
+  }
+  [[nodiscard]] bool has_missing() const { return !missing_texts.empty(); }
+  [[nodiscard]] bool is_missing(std::string_view cell) const {
+    for (const std::string& mark : missing_texts)
+      if (cell == mark) return true;
+    return false;
+  }
+  [[nodiscard]] bool is_missing(double value) const {
+    for (const double mark : missing_numbers)
+      if (value == mark) return true;
+    return nan_is_missing && std::isnan(value);
+  }
   [[nodiscard]] bool is_number() const {
     return type == ColumnType::number || type == ColumnType::exposure;
   }
@@ -267,6 +292,7 @@ class CellEncoder {
   // Of several classes: y by the name, as compared, and by the number that was a label before.
   std::unordered_map<std::string, float, Encoding::Hash, std::equal_to<>> classes_;
   std::unordered_map<std::uint64_t, float> known_classes_;
+  std::vector<double> missing_labels_;  // numbers of the table's marks of missing
   float middle_label_;
 
   Input* input_;
@@ -279,12 +305,15 @@ class CellEncoder {
 };
 
 inline void CellEncoder::set(const Encoding& e, std::string_view cell) {
-  if (e.missing_text && cell == *e.missing_text) {
+  if (e.is_missing(cell)) {
     set_missing(e);
   } else if (e.is_number()) {
     double value = 0;
-    if (parse_number(cell, value, data_.schema.decimal) && std::isfinite(value))
-      set_in_range(e, value);
+    if ((parse_number(cell, value, data_.schema.decimal) ||
+         (!data_.schema.thousands.empty() &&
+          parse_grouped(cell, value, data_.schema.decimal, data_.schema.thousands))) &&
+        std::isfinite(value))
+      e.is_missing(value) ? set_missing(e) : set_in_range(e, value);
     else
       set_invalid(e, cell);
   } else {
@@ -293,8 +322,7 @@ inline void CellEncoder::set(const Encoding& e, std::string_view cell) {
 }
 
 inline void CellEncoder::set(const Encoding& e, double value) {
-  if (e.missing_number &&
-      (value == *e.missing_number || (std::isnan(value) && std::isnan(*e.missing_number))))
+  if (e.is_missing(value))
     set_missing(e);
   else if (!std::isfinite(value))
     set_invalid(e, number_text(value));

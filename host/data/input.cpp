@@ -47,8 +47,9 @@ void refuse_other_formats(const std::string& path, std::string_view head) {
   const std::string_view compressed =
       of_r
           ? "is of R; write the table as CSV: write.csv(d, FILE, row.names = FALSE)"sv
-          : "is compressed; decompress it first, or into a pipe that is read as standard input: gzip "
-            "-dc, zstd -dc, xz -dc or bzip2 -dc"sv;
+          : "is compressed, and only CSV and LIBSVM text by gzip or zstd is read so; decompress it "
+            "first, or into a pipe that is read as standard input: gzip -dc, zstd -dc, xz -dc or "
+            "bzip2 -dc"sv;
   const bool workbook =
       path.ends_with(".xlsx") || path.ends_with(".xlsm") || path.ends_with(".ods");
   constexpr std::string_view stata =
@@ -119,7 +120,7 @@ void refuse_other_formats(const std::string& path, std::string_view head) {
 }
 }  // namespace
 
-Input::Input(const std::string& path, Progress progress)
+Input::Input(const std::string& path, Progress progress, Compressed compressed)
     : path_(path == "-" ? "standard input" : path),
       progress_(std::move(progress)),
       chunk_(chunk_bytes) {
@@ -138,6 +139,15 @@ Input::Input(const std::string& path, Progress progress)
       throw BadInput(path_ + (standard ? ": the file is empty; check the command before the pipe"
                                        : ": the file is empty (0 bytes); write the table again, or "
                                          "check the path"));
+    const std::string_view head(first_, static_cast<std::size_t>(last_ - first_));
+    const bool of_r = path.ends_with(".rds") || path.ends_with(".RData") || path.ends_with(".rda");
+    if (compressed == Compressed::text && !of_r) decompressor_ = decompressor_of(head);
+    if (decompressor_) {
+      raw_.assign(chunk_bytes, '\0');
+      raw_.insert(raw_.begin(), head.begin(), head.end());
+      raw_last_ = head.size();
+      if (!fill()) throw BadInput(path_ + ": the file holds no text; write the table again");
+    }
     refuse_other_formats(path_, {first_, static_cast<std::size_t>(last_ - first_)});
     if (peek().starts_with("\xef\xbb\xbf")) first_ += (text_begin_ = 3);
   } catch (...) {
@@ -149,21 +159,50 @@ Input::Input(const std::string& path, Progress progress)
 Input::~Input() { ::close(fd_); }
 
 std::size_t Input::read_some(std::size_t held) {
+  char* const out = chunk_.data() + held;
+  const std::size_t room = chunk_.size() - held;
+  if (!decompressor_) return read_file(out, std::min<std::uint64_t>(room, end_ - bytes_read_));
+  for (;;) {
+    bool ended = false;
+    if (raw_first_ == raw_last_) {
+      raw_first_ = 0;
+      raw_last_ = read_file(raw_.data(), raw_.size());
+      ended = raw_last_ == 0;
+    }
+    Decompressor::Step step;
+    try {
+      step = decompressor_->step(raw_.data() + raw_first_, raw_last_ - raw_first_, out, room);
+    } catch (const DamagedFile& damaged) {
+      throw BadInput(path_ + ": " + damaged.why);
+    }
+    raw_first_ += step.taken;
+    made_ += step.made;
+    if (made_ - made_reported_ >= progress_bytes) report();
+    if (step.made > 0) return step.made;
+    if (!ended) continue;
+    if (!decompressor_->may_end())
+      throw BadInput(path_ + ": the compressed file is cut off; copy it whole, or write it again");
+    return 0;
+  }
+}
+
+/// The file's own bytes.
+std::size_t Input::read_file(char* out, std::uint64_t most) {
   ssize_t got = 0;
-  const auto most = std::min<std::uint64_t>(chunk_.size() - held, end_ - bytes_read_);
   do {
-    got = ::read(fd_, chunk_.data() + held, most);
+    got = ::read(fd_, out, most);
   } while (got < 0 && errno == EINTR);
   if (got < 0)
     throw BadInput(fmt::format("{}: cannot read: {}; check the file", path_, std::strerror(errno)));
   bytes_read_ += static_cast<std::uint64_t>(got);
-  if (digest_) digest_->add(chunk_.data() + held, static_cast<std::size_t>(got));
+  if (digest_) digest_->add(out, static_cast<std::size_t>(got));
   if (got == 0 || bytes_read_ - reported_ >= progress_bytes) report();
   return static_cast<std::size_t>(got);
 }
 
 void Input::report() {
   reported_ = bytes_read_;
+  made_reported_ = made_;
   if (progress_ && !progress_(bytes_read_ - begin_, std::min(size_, end_) - begin_))
     throw Interrupted(path_ + ": reading was stopped");
 }
@@ -194,6 +233,7 @@ std::string_view Input::peek() {
 }
 
 std::string Input::peek_all() const {
+  if (decompressor_) return {chunk_.data(), last_};
   std::string text(chunk_bytes, '\0');
   const ssize_t got = size_ > 0 ? ::pread(fd_, text.data(), text.size(), 0) : 0;
   text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
@@ -277,7 +317,7 @@ std::string Input::digest() {
 }
 
 std::uint64_t Input::count_lines() const {
-  if (size_ == 0) return 0;
+  if (size_ == 0 || decompressor_) return 0;
   std::uint64_t lines = 1;  // the last one may lack its newline
   std::vector<char> buffer(chunk_bytes);
   for (std::uint64_t at = 0;;) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/digest.hpp"
+#include "data/compressed.hpp"
 
 namespace gibbsite {
 
@@ -24,9 +25,14 @@ class Input {
  public:
   using Progress = std::function<bool(std::uint64_t, std::uint64_t)>;
 
+  /// Whether a file that gzip or zstd compressed is refused, or its text handed out.
+  enum class Compressed { refused, text };
+
   /// Opens the file; "-" is standard input, read as a pipe. Throws BadInput when it is missing,
-  /// empty, a directory, compressed, UTF-16 or of a known format that is not read.
-  Input(const std::string& path, Progress progress);
+  /// empty, a directory, UTF-16 or of a known format that is not read, compressed ones among them.
+  /// Where compressed text is handed out, what reads ahead, counts lines or restricts may not be
+  /// called, and `size` and progress are of the file's own bytes.
+  Input(const std::string& path, Progress progress, Compressed compressed = Compressed::refused);
   ~Input();
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
@@ -34,7 +40,7 @@ class Input {
   [[nodiscard]] const std::string& path() const { return path_; }
   /// Bytes of a regular file; 0 for a pipe.
   [[nodiscard]] std::uint64_t size() const { return size_; }
-  /// Lines in all of a regular file (an upper bound on its rows); 0 for a pipe.
+  /// Lines in all of a regular file (an upper bound on its rows); 0 for a pipe or compressed text.
   [[nodiscard]] std::uint64_t count_lines() const;
 
   /// Behind a byte order mark: the first byte that is handed out.
@@ -49,7 +55,7 @@ class Input {
   /// Exactly n bytes, or fewer at the end of the file.
   std::size_t read(char* out, std::size_t n);
   /// Whether read_ahead and skip may be called: not for a pipe, nor where all bytes are digested.
-  [[nodiscard]] bool reads_ahead() const { return size_ > 0 && !digest_; }
+  [[nodiscard]] bool reads_ahead() const { return size_ > 0 && !digest_ && !decompressor_; }
   /// Up to n bytes from `ahead` bytes behind what was handed out, which stay to be read. From any
   /// thread; fewer at the end of the file or where it cannot be read, which `read` tells.
   std::size_t read_ahead(std::uint64_t ahead, char* out, std::size_t n) const;
@@ -67,6 +73,7 @@ class Input {
 
  private:
   bool fill();
+  std::size_t read_file(char* out, std::uint64_t most);
   std::size_t read_some(std::size_t held);  // into the chunk behind `held` bytes
   void report();
 
@@ -79,7 +86,11 @@ class Input {
   std::vector<char> chunk_;
   const char *first_ = nullptr, *last_ = nullptr;  // what of the chunk is not handed out yet
   std::optional<Digest> digest_;
-  std::int64_t changed_ = 0;  // when it was opened, ns
+  std::unique_ptr<Decompressor> decompressor_;
+  std::vector<char> raw_;  // compressed bytes
+  std::size_t raw_first_ = 0, raw_last_ = 0;
+  std::uint64_t made_ = 0, made_reported_ = 0;  // bytes of text
+  std::int64_t changed_ = 0;                    // when it was opened, ns
 };
 
 /// The numbers, in words, when n rows of d features do not fit in memory, so many bytes each; else

@@ -136,7 +136,10 @@ class LibsvmReader {
 }  // namespace
 
 Dataset read_libsvm(const std::string& path, const Schema& schema, const ReadOptions& options) {
-  Input input(path, options.progress);
+  // Told by the name: the first bytes are somebody's label.
+  const bool compressed = without_compression(path) != path;
+  Input input(path, options.progress,
+              compressed ? Input::Compressed::text : Input::Compressed::refused);
   return LibsvmReader(input, schema, options).read(input.count_lines(), 1);
 }
 

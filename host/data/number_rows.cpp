@@ -43,8 +43,10 @@ int ScaleRow(const T* HWY_RESTRICT in, const NumberRows::Ranges& of, float* HWY_
     const auto changed = hn::BitCast(du, hn::VecFromMask(d, hn::Or(below, above)));
     hn::StoreU(hn::Sub(hn::LoadU(du, clamped + j), changed), du, clamped + j);
     const auto finite = hn::Le(hn::Abs(value), hn::Set(d, std::numeric_limits<double>::max()));
-    const auto missing = hn::Eq(value, hn::LoadU(d, of.missing.data() + j));
-    if (!hn::AllTrue(d, finite) || !hn::AllFalse(d, missing)) found |= NumberRows::special;
+    if (!hn::AllTrue(d, finite)) found |= NumberRows::special;
+    for (size_t mark = j; mark < of.missing.size(); mark += of.lo.size())
+      if (!hn::AllFalse(d, hn::Eq(value, hn::LoadU(d, of.missing.data() + mark))))
+        found |= NumberRows::special;
     // + 0: a row's entries that are not kept are 0, never -0.
     const auto scaled =
         hn::Add(hn::DemoteTo(df, hn::Div(hn::Sub(inside, lo), hn::LoadU(d, of.width.data() + j))),
@@ -221,6 +223,8 @@ NumberRows::NumberRows(const Schema& schema, std::span<const Encoding> encodings
       row_norm_(schema.row_norm) {
   force_instructions();  // a library's user may read rows before any backend is made
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  std::size_t marks = 0;
+  std::vector<const Encoding*> used;
   for (std::size_t j = 0; j < columns_; ++j) {
     const Encoding& e = encodings[j];
     if (e.type == ColumnType::ignore) continue;
@@ -228,10 +232,14 @@ NumberRows::NumberRows(const Schema& schema, std::span<const Encoding> encodings
     ranges_.lo.push_back(e.lo);
     ranges_.hi.push_back(e.hi);
     ranges_.width.push_back(e.hi - e.lo);
-    ranges_.missing.push_back(e.missing_number.value_or(nan));
     ranges_.none.push_back(e.middle());
-    nan_missing_.push_back(e.missing_number && std::isnan(*e.missing_number) ? 1 : 0);
+    nan_missing_.push_back(e.nan_is_missing ? 1 : 0);
+    marks = std::max(marks, e.missing_numbers.size());
+    used.push_back(&e);
   }
+  for (std::size_t k = 0; k < marks; ++k)
+    for (const Encoding* const e : used)
+      ranges_.missing.push_back(k < e->missing_numbers.size() ? e->missing_numbers[k] : nan);
   if (source_.size() == columns_) source_.clear();
 }
 
@@ -242,7 +250,9 @@ bool NumberRows::mend(const Number& number, float* out, Tally& tally) const {
   const Ranges& of = ranges_;
   for (std::size_t j = 0; j < of.lo.size(); ++j) {
     const double value = number(j);
-    const bool missing = value == of.missing[j] || (std::isnan(value) && nan_missing_[j] != 0);
+    bool missing = std::isnan(value) && nan_missing_[j] != 0;
+    for (std::size_t mark = j; mark < of.missing.size(); mark += of.lo.size())
+      missing = missing || value == of.missing[mark];
     if (!missing && std::isfinite(value)) continue;
     if (!missing && refuses_) return false;
     if (value < of.lo[j] || value > of.hi[j]) --tally.clamped[j];

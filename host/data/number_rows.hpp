@@ -12,8 +12,8 @@ namespace gibbsite {
 
 class NumberRows {
  public:
-  /// Of the columns that are used: ends of the range, hi - lo, and the number that is a missing
-  /// cell, or NaN.
+  /// Of the columns that are used: ends of the range and hi - lo [columns]; the numbers that are
+  /// missing cells, NaN in place of one that there is not [most of a column x columns].
   struct Ranges {
     std::vector<double> lo, hi, width, missing;
     std::vector<float> none;  ///< what a cell without a value is

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "data/compressed.hpp"
+#include "data/partition.hpp"
 #include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/shares.hpp"
@@ -27,10 +29,17 @@ constexpr std::array known_extensions{".csv",   ".tsv",     ".txt",      ".npy",
                                       ".svm",   ".libsvm",  ".svmlight", ".parquet",
                                       ".arrow", ".feather", ".ipc"};
 
-// That of "part.0001" numbers it and says nothing.
+// That of "part.0001" numbers it and says nothing; of "part.csv.gz" both are the extension.
 std::string extension_of_part(const std::string& path) {
-  const std::string extension = extension_of(path);
-  return extension.find_first_not_of(".0123456789") == std::string::npos ? "" : extension;
+  const std::string text = without_compression(path);
+  const std::string extension = extension_of(text);
+  if (extension.find_first_not_of(".0123456789") == std::string::npos) return "";
+  return text == path ? extension : extension + extension_of(path);
+}
+
+bool is_known(const std::string& extension) {
+  return std::ranges::find(known_extensions, without_compression(extension)) !=
+         known_extensions.end();
 }
 
 /// Copies that an editor leaves would have their rows counted twice. What most parts are called by
@@ -39,8 +48,7 @@ void require_one_extension(const std::vector<std::string>& parts, bool folder) {
   std::map<std::string, std::size_t> counts;
   for (const std::string& part : parts) {
     const std::string extension = extension_of_part(part);
-    const bool known = std::ranges::find(known_extensions, extension) != known_extensions.end();
-    if (known || !folder) ++counts[extension];
+    if (is_known(extension) || !folder) ++counts[extension];
   }
   if (counts.empty())
     throw BadInput(parts.front() +
@@ -114,7 +122,10 @@ std::vector<std::string> parts_of(const std::string& path) {
   std::vector<std::string> parts;
   std::error_code error;
   const bool folder = fs::is_directory(path, error);
-  if (folder) {
+  if (folder) parts = partitioned_files(path);
+  if (!parts.empty()) {
+    // Folders called key=value.
+  } else if (folder) {
     for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
       const std::string name = at->path().filename().string();
       if (name.starts_with('.') || name.starts_with('_') || fs::is_directory(at->path())) continue;
@@ -148,6 +159,8 @@ bool would_be_part(const std::string& file, const std::string& path) {
       std::error_code other;  // a part may be a link to the file
       if (fs::equivalent(at->path(), file, other)) return true;
     }
+    const fs::path below = home.lexically_relative(place(path));
+    if (!below.empty() && below.begin()->string().find('=') != std::string::npos) return true;
     return fs::equivalent(home, path, error) ||
            fs::equivalent(fs::absolute(file).lexically_normal().parent_path(), path, error);
   }

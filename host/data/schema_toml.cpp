@@ -172,6 +172,25 @@ class SchemaReader {
     return node.as_string()->get();
   }
 
+  /// How missing cells read: a text, or a list of them.
+  void read_marks(const toml::node& node, std::string_view name, std::string& first,
+                  std::vector<std::string>& others) const {
+    if (!node.is_array() && !node.is_string())
+      wrong_type(node, name, "a string in quotes, or a list [\"...\", \"...\"]");
+    if (node.is_string()) {
+      first = read_string(node, name);
+      return;
+    }
+    std::vector<std::string> marks;
+    for (const toml::node& mark : *node.as_array()) marks.push_back(read_string(mark, name));
+    if (marks.empty())
+      fail(
+          node.source(),
+          fmt::format("{} is an empty list; list how a missing cell reads, or leave it out", name));
+    first = marks.front();
+    others.assign(marks.begin() + 1, marks.end());
+  }
+
   bool read_bool(const toml::node& node, std::string_view name) const {
     if (!node.is_boolean()) wrong_type(node, name, "true or false");
     return node.as_boolean()->get();
@@ -245,6 +264,10 @@ class SchemaReader {
           read_choice(node, name, "refuse", "middle") ? Invalid::middle : Invalid::refuse;
     } else if (name == "decimal") {
       schema_.decimal = read_choice(node, name, ".", ",") ? ',' : '.';
+    } else if (name == "thousands") {
+      schema_.thousands = read_string(node, name);
+      if (schema_.thousands.empty())
+        fail(key.source(), "thousands is empty; give what groups digits, or leave it out");
     } else if (name == "row_norm") {
       auto_row_norm_ = read_auto(node, name, "a number");
       if (!auto_row_norm_) schema_.row_norm = read_number(node, name);
@@ -252,7 +275,7 @@ class SchemaReader {
       schema_.intercept = read_auto(node, name, "true or false") || read_bool(node, name);
     } else if (name == "missing") {
       schema_.has_missing = true;
-      schema_.missing = read_string(node, name);
+      read_marks(node, name, schema_.missing, schema_.also_missing);
     } else if (name == "bins") {
       label_bins_ = &node;
     } else if (name == "decimals") {
@@ -267,7 +290,7 @@ class SchemaReader {
            fmt::format(
                "unknown key {}; known are label, positive, negative, "
                "unlisted_label, classes, class_weights, range, tolerance, counts, bins, decimals, "
-               "invalid, decimal, row_norm, intercept, missing, [network] and "
+               "invalid, decimal, thousands, row_norm, intercept, missing, [network] and "
                "[columns]",
                gibbsite::quoted(name)));
     }
@@ -495,7 +518,7 @@ class SchemaReader {
                                            count, "fix the schema"));
       } else if (k == "missing" && column.type != ColumnType::ignore) {
         column.has_missing = true;
-        column.missing = read_string(value, option);
+        read_marks(value, option, column.missing, column.also_missing);
       } else if (k == "range" && has_range(column.type)) {
         read_range(value, option, column.lo, column.hi);
       } else if (k == "levels" && column.type == ColumnType::category) {

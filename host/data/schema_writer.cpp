@@ -52,6 +52,17 @@ std::string bins_toml(const std::vector<double>& edges) {
 
 }  // namespace
 
+namespace {
+
+std::string missing_toml(const std::string& first, const std::vector<std::string>& others) {
+  if (others.empty()) return "missing = " + toml_string(first);
+  std::vector<std::string> marks{first};
+  marks.insert(marks.end(), others.begin(), others.end());
+  return "missing = " + toml_list(marks);
+}
+
+}  // namespace
+
 std::string to_toml(const Schema& schema) {
   std::string out;
   out += fmt::format("label = {}\n", toml_string(schema.label));
@@ -78,9 +89,11 @@ std::string to_toml(const Schema& schema) {
   }
   if (schema.invalid == Invalid::middle) out += "invalid = \"middle\"\n";
   if (schema.decimal == ',') out += "decimal = \",\"\n";
+  if (!schema.thousands.empty())
+    out += fmt::format("thousands = {}\n", toml_string(schema.thousands));
   out += fmt::format("row_norm = {}\n", schema.row_norm);
   out += fmt::format("intercept = {}\n", schema.intercept);
-  if (schema.has_missing) out += fmt::format("missing = {}\n", toml_string(schema.missing));
+  if (schema.has_missing) out += missing_toml(schema.missing, schema.also_missing) + "\n";
   out += "\n[columns]\n";
   for (const Column& column : schema.columns) {
     out += fmt::format("{} = {{type = \"{}\"", toml_key(column.name), to_string(column.type));
@@ -95,7 +108,7 @@ std::string to_toml(const Schema& schema) {
       if (!column.reference.empty())
         out += fmt::format(", reference = {}", toml_string(column.reference));
     }
-    if (column.has_missing) out += fmt::format(", missing = {}", toml_string(column.missing));
+    if (column.has_missing) out += ", " + missing_toml(column.missing, column.also_missing);
     out += "}\n";
   }
   if (schema.network) {

@@ -20,6 +20,7 @@
 
 #include "core/digest.hpp"
 #include "data/cache.hpp"
+#include "data/compressed.hpp"
 #include "data/csv.hpp"
 #include "data/encoder.hpp"
 #include "data/parts.hpp"
@@ -180,7 +181,9 @@ struct SharedTable::Files {
     std::size_t first_piece = 0, last_piece = 0;
     std::uint64_t records = 0;  // of a text, with a header
     std::uint64_t first_row = 0, rows = 0;
-    std::optional<TextRules> rules;  // of a text
+    std::optional<TextRules> rules;        // of a text
+    bool compressed = false;               // read from its start, whichever rows are wanted
+    std::vector<PartitionColumn> columns;  // of its folders' names
   };
   using Raw = std::array<unsigned char, Digest::bytes>;
   // Bytes of a file: its header [0, header_end), and some rows [first, last).
@@ -218,6 +221,7 @@ struct SharedTable::Files {
   void choose_layout();
 
   void digest_pieces();
+  void count_compressed();
   template <class T>
   [[nodiscard]] std::vector<T> in_order(const std::vector<T>& mine) const;
   [[nodiscard]] std::string cache() const {
@@ -257,7 +261,18 @@ void SharedTable::Files::name_files() {
     part.path = files[k];
     if (!labels.empty()) part.labels = labels[k];
     part.bytes = size_of(part.path);
+    part.compressed = kind == TableKind::csv && is_compressed_file(part.path);
+    if (kind == TableKind::libsvm && without_compression(part.path) != part.path)
+      throw BadInput(part.path +
+                     ": is compressed LIBSVM text, of which no share or part can be read; "
+                     "decompress it first: gzip -d or zstd -d");
+    part.columns = partition_columns(path, part.path, schema);
+    if (!part.columns.empty() && (kind == TableKind::npy || kind == TableKind::libsvm))
+      throw BadInput(part.path +
+                     ": its folder's name gives a column, and the file's columns have no names; "
+                     "write the table as CSV, Parquet or Arrow");
     parts.push_back(std::move(part));
+    require_same_partition(parts.back().path, parts.back().columns, parts.front().columns);
   }
   names = files;
   names.insert(names.end(), labels.begin(), labels.end());
@@ -323,6 +338,13 @@ void SharedTable::Files::digest_pieces() {
   digests = in_order(own);
   Digest all;
   for (const Raw& d : digests) all.add(d.data(), d.size());
+  for (const Part& part : parts)
+    for (const PartitionColumn& column : part.columns) {
+      const std::string text =
+          fmt::format("{}:{}{}:{}", column.name.size(), column.name,
+                      column.value ? column.value->size() + 1 : 0, column.value.value_or(""));
+      all.add(text.data(), text.size());
+    }
   digest = all.hex();
 }
 
@@ -336,6 +358,7 @@ void SharedTable::Files::scan() {
   std::vector<std::unique_ptr<TextFile>> files(parts.size());
   ranks.together([&] {
     for (std::size_t f = 0; f < parts.size(); ++f) {
+      if (parts[f].compressed) continue;
       parts[f].rules =
           kind == TableKind::libsvm ? libsvm_rules(parts[f].path) : csv_rules(parts[f].path);
       files[f] = std::make_unique<TextFile>(parts[f].path, *parts[f].rules);
@@ -351,7 +374,8 @@ void SharedTable::Files::scan() {
   ranks.together([&, first = first] {
     each_task(mine, options.threads, [&](std::size_t k) {
       const Piece& p = pieces[first + k];
-      if (p.file < parts.size()) marks[k] = files[p.file]->count_marks(p.first, p.last);
+      if (p.file < parts.size() && files[p.file])
+        marks[k] = files[p.file]->count_marks(p.first, p.last);
     });
   });
   std::vector<std::uint64_t> newlines(mine), odd(mine), records(mine);
@@ -372,7 +396,7 @@ void SharedTable::Files::scan() {
   ranks.together([&, first = first] {
     each_task(mine, options.threads, [&](std::size_t k) {
       const Piece& p = pieces[first + k];
-      if (p.file < parts.size())
+      if (p.file < parts.size() && files[p.file])
         records[k] = files[p.file]->count_records(p.first, p.last, quoted[first + k] != 0);
     });
   });
@@ -382,6 +406,23 @@ void SharedTable::Files::scan() {
     records_before[k + 1] = records_before[k] + all_records[k];
     if (pieces[k].file < parts.size()) parts[pieces[k].file].records = records_before[k + 1];
   }
+  count_compressed();
+}
+
+/// Rows of parts that are compressed: each rank counts some of them.
+void SharedTable::Files::count_compressed() {
+  std::vector<std::size_t> mine;
+  for (std::size_t f = ranks.rank(); f < parts.size(); f += ranks.size())
+    if (parts[f].compressed) mine.push_back(f);
+  std::vector<std::uint64_t> counts(2 * mine.size());  // a part and its records
+  ranks.together([&] {
+    each_task(mine.size(), options.threads, [&](std::size_t k) {
+      counts[2 * k] = mine[k];
+      counts[2 * k + 1] = compressed_csv_rows(parts[mine[k]].path) + 1;
+    });
+  });
+  const std::vector<std::uint64_t> all = gathered(ranks, counts);
+  for (std::size_t k = 0; k + 1 < all.size(); k += 2) parts[all[k]].records = all[k + 1];
 }
 
 void SharedTable::Files::count_rows() {
@@ -467,11 +508,13 @@ Dataset SharedTable::Files::read(const Part& part, RowRange range,
   own.cache = ReadOptions::Cache::never;
   own.label_path = part.labels;
   const std::uint64_t before = own.to_files != nullptr ? own.to_files->rows() : 0;
-  Dataset data = kind == TableKind::npy     ? read_npy_part(part.path, schema, own, range)
-                 : kind == TableKind::arrow ? read_arrow_file_part(part.path, schema, own, range)
-                 : kind == TableKind::libsvm
-                     ? read_libsvm_part(part.path, schema, own, find(part, range))
-                     : read_csv_part(part.path, schema, own, find(part, range));
+  Dataset data =
+      kind == TableKind::npy     ? read_npy_part(part.path, schema, own, range)
+      : kind == TableKind::arrow ? read_arrow_file_part(part.path, schema, own, range, part.columns)
+      : part.compressed ? read_compressed_csv_part(part.path, schema, own, range, part.columns)
+      : kind == TableKind::libsvm
+          ? read_libsvm_part(part.path, schema, own, find(part, range))
+          : read_csv_part(part.path, schema, own, find(part, range), part.columns);
   const std::uint64_t got = own.to_files != nullptr ? own.to_files->rows() - before : data.rows();
   if (got != range.rows() || size_of(part.path) != part.bytes) {
     throw BadInput(

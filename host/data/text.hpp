@@ -20,6 +20,25 @@ inline bool parse_number(std::string_view text, double& value, char point = '.')
                                   .ptr == last;
 }
 
+/// The same of digits that `sign` groups by thousands: one to three digits, then groups of three,
+/// each behind a sign, then a fraction or an exponent perhaps. False where no sign is in the text
+/// or one stands elsewhere.
+bool parse_grouped(std::string_view text, double& value, char point, std::string_view sign);
+
+/// "3" of "3.0" and "3.000", and of "-3.0" "-3": what a whole number is called whatever column it
+/// comes from. Any other text is itself, as a code such as "03.0".
+inline std::string_view whole_number(std::string_view text, char point = '.') {
+  const std::size_t at = text.find(point);
+  if (at == std::string_view::npos || at + 1 == text.size() ||
+      text.find_first_not_of('0', at + 1) != std::string_view::npos)
+    return text;
+  const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0, at);
+  const std::string_view whole = digits.substr(0, digits.find(point));
+  const bool plain = !whole.empty() && whole.find_first_not_of("0123456789") == whole.npos &&
+                     (whole.size() == 1 || whole[0] != '0');
+  return plain ? text.substr(0, at) : text;
+}
+
 /// Whether the text is whole UTF-8, as far as the lengths of its signs tell.
 inline bool is_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {

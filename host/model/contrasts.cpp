@@ -19,10 +19,9 @@ double helmert(std::size_t level, std::size_t contrast) {
 
 bool always_has_level(const Schema& schema, const Column& column) {
   if (column.type != ColumnType::category) return false;
-  const std::string* const missing = schema.missing_in(column);
-  const bool missing_has_one = missing == nullptr || schema.has_missing_level(column) ||
-                               !column.unlisted.empty() ||
-                               std::ranges::find(column.levels, *missing) != column.levels.end();
+  const bool missing_has_one = schema.missing_in(column) == nullptr ||
+                               schema.has_missing_level(column) || !column.unlisted.empty() ||
+                               schema.missing_level(column) != nullptr;
   // A cell that is not listed, and an empty one where none is missing.
   const bool invalid_has_one = schema.invalid == Invalid::refuse || column.other;
   return missing_has_one && invalid_has_one;

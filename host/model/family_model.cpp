@@ -85,9 +85,9 @@ FamilyProblem family_problem(const Schema& one_column, Family family, std::uint6
   }
   if (category) {
     // Every record counts as some level.
-    const bool missed =
-        one_column.missing_in(column) != nullptr && !one_column.has_missing_level(column) &&
-        std::ranges::find(column.levels, *one_column.missing_in(column)) == column.levels.end();
+    const bool missed = one_column.missing_in(column) != nullptr &&
+                        !one_column.has_missing_level(column) &&
+                        one_column.missing_level(column) == nullptr;
     if (!column.other && (missed || one_column.invalid == Invalid::middle)) {
       throw BadInput(fmt::format(
           "`column`: {} has no level for cells that {}; give it other = true in the schema{}",

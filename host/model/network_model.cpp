@@ -48,10 +48,8 @@ Column label_column(const Schema& whole) {
 }
 
 void require_level_for_every_cell(const Schema& schema, const Column& column) {
-  const std::string* const missing = schema.missing_in(column);
-  const bool missed = missing != nullptr && column.unlisted.empty() &&
-                      !schema.has_missing_level(column) &&
-                      std::ranges::find(column.levels, *missing) == column.levels.end();
+  const bool missed = schema.missing_in(column) != nullptr && column.unlisted.empty() &&
+                      !schema.has_missing_level(column) && schema.missing_level(column) == nullptr;
   if (column.other || (!missed && schema.invalid != Invalid::middle)) return;
   throw BadInput(fmt::format(
       "schema: column {} has no level for cells that {}, and each row has one in a network; give "

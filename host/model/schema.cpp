@@ -126,10 +126,32 @@ const std::string* Schema::missing_in(const Column& column) const {
   return has_missing ? &missing : nullptr;
 }
 
+std::vector<std::string> Schema::missing_marks(const Column& column) const {
+  const std::string* const first = missing_in(column);
+  if (first == nullptr) return {};
+  std::vector<std::string> out{*first};
+  const std::vector<std::string>& others = column.has_missing ? column.also_missing : also_missing;
+  out.insert(out.end(), others.begin(), others.end());
+  return out;
+}
+
+const std::string* Schema::missing_level(const Column& column) const {
+  if (column.type != ColumnType::category) return nullptr;
+  for (const std::string& mark : missing_marks(column)) {
+    const auto listed = std::ranges::find(column.levels, mark);
+    if (listed != column.levels.end()) return &*listed;
+  }
+  return nullptr;
+}
+
+bool Schema::marks_missing_label(std::string_view text) const {
+  return has_missing &&
+         (text == missing || std::ranges::find(also_missing, text) != also_missing.end());
+}
+
 bool Schema::has_missing_level(const Column& column) const {
   return column.type == ColumnType::category && column.has_missing &&
-         std::find(column.levels.begin(), column.levels.end(), column.missing) ==
-             column.levels.end();
+         missing_level(column) == nullptr;
 }
 
 std::size_t Schema::features_of(const Column& column) const {
@@ -163,8 +185,11 @@ std::vector<std::string> Schema::level_names(const Column& column) const {
 std::optional<std::size_t> Schema::level_index(const Column& column, std::string_view level) const {
   const std::vector<std::string> names = level_names(column);
   auto found = std::ranges::find(names, level);
-  if (found == names.end() && has_missing_level(column) && level == column.missing)
-    found = std::ranges::find(names, "(missing)");
+  if (found == names.end() && has_missing_level(column)) {
+    const std::vector<std::string> marks = missing_marks(column);
+    if (std::ranges::find(marks, level) != marks.end())
+      found = std::ranges::find(names, "(missing)");
+  }
   if (found == names.end()) return std::nullopt;
   return static_cast<std::size_t>(found - names.begin());
 }
@@ -269,6 +294,15 @@ std::string narrow_fault(double lo, double hi) {
 // Beyond it the lower exposures say nothing.
 constexpr double most_exposures = 1e6;
 
+// What is wrong with the marks of a missing cell; empty: nothing.
+std::string marks_fault(const std::string& first, const std::vector<std::string>& others) {
+  std::set<std::string_view> seen{first};
+  for (const std::string& mark : others)
+    if (!seen.insert(mark).second)
+      return fmt::format("missing lists {} twice; remove one", quoted(mark));
+  return {};
+}
+
 void check_column(const Schema& schema, const SchemaLines& lines, std::size_t j,
                   std::vector<SchemaFault>& faults) {
   const Column& column = schema.columns[j];
@@ -300,6 +334,19 @@ void check_column(const Schema& schema, const SchemaLines& lines, std::size_t j,
       fail(
           "has missing_level, and nothing says how a missing cell reads; give it missing = \"\" "
           "(an empty cell), or leave missing_level out");
+  }
+  if (const std::string fault = marks_fault(column.missing, column.also_missing); !fault.empty())
+    fail(fault);
+  if (column.type == ColumnType::category) {
+    const std::string* const level = schema.missing_level(column);
+    for (const std::string& mark : schema.missing_marks(column)) {
+      if (level == nullptr || mark == *level ||
+          std::ranges::find(column.levels, mark) == column.levels.end())
+        continue;
+      fail(fmt::format("{} and {} are both marks of a missing cell and levels; list one of them",
+                       quoted(*level), quoted(mark)));
+      break;
+    }
   }
   if (column.type != ColumnType::category) {
     if (!column.unlisted.empty()) fail("unlisted is of a category; leave it out");
@@ -472,8 +519,21 @@ std::vector<SchemaFault> schema_faults(const Schema& schema, const SchemaLines& 
   check_label(schema, fail);
   check_class_weights(schema, fail);
   check_exposure(schema, lines, faults);
+  if (const std::string fault = marks_fault(schema.missing, schema.also_missing); !fault.empty())
+    fail("missing", fault);
   if (schema.decimal != '.' && schema.decimal != ',')
     fail("decimal", "decimal is neither \".\" nor \",\"; give one");
+  if (!schema.thousands.empty() &&
+      std::ranges::find(thousands_signs, schema.thousands) == std::end(thousands_signs))
+    fail("thousands",
+         fmt::format(
+             "thousands is {}; it must be \",\", \".\", \"'\", \"_\" or a blank, or left out",
+             quoted(schema.thousands)));
+  if (schema.thousands == std::string(1, schema.decimal))
+    fail("thousands",
+         fmt::format("thousands and decimal are both {}; give the decimal sign, or leave thousands "
+                     "out",
+                     quoted(schema.thousands)));
   if (schema.refuses_unlisted_label && schema.label_kind == LabelKind::classes)
     fail("unlisted_label", std::string(unlisted_of_several));
   else if (schema.refuses_unlisted_label && schema.negative.empty())

@@ -260,7 +260,8 @@ class EffectReader {
       return *level;
     }
     std::vector<std::string> names = schema_.level_names(column);
-    if (schema_.has_missing_level(column)) names.push_back(column.missing);
+    if (schema_.has_missing_level(column))
+      for (const std::string& mark : schema_.missing_marks(column)) names.push_back(mark);
     const std::string* best = nullptr;
     for (const std::string& name : names) {
       if (name.empty() || !rest_.starts_with(name) || !ends_at(name.size())) continue;

@@ -31,11 +31,18 @@ std::string missing_words(const Schema& schema, const Column& c) {
     return "none is expected; an empty cell is " +
            or_refused(schema, category ? (c.other ? "“(other)”" : "no level") : middle);
   }
-  const std::string how = reads->empty() ? "an empty cell" : "“" + *reads + "”";
+  std::string how;
+  const std::vector<std::string> marks = schema.missing_marks(c);
+  for (std::size_t k = 0; k < marks.size(); ++k) {
+    if (k > 0) how += k + 1 < marks.size() ? ", " : " or ";
+    how += marks[k].empty() ? "an empty cell" : "“" + marks[k] + "”";
+  }
   if (c.has_missing_bin) return how + " is a level of its own";
   if (!category) return how + " is " + middle;
   if (schema.has_missing_level(c)) return how + " is a level of its own";
-  if (std::ranges::find(c.levels, *reads) != c.levels.end()) return how + " is a listed level";
+  if (const std::string* const level = schema.missing_level(c))
+    return how +
+           (marks.size() == 1 ? " is a listed level" : " is the listed level “" + *level + "”");
   return how + " is no level";
 }
 

@@ -90,13 +90,14 @@ class CellText {
  public:
   CellText(const Schema& schema, const Column& column, LevelColumn levels, bool quotes)
       : column_(column), decimal_(schema.decimal) {
-    if (const std::string* const missing = schema.missing_in(column)) missing_ = *missing;
+    missing_ = schema.missing_marks(column);
     if (column.has_missing_bin) {
       levels.edges.pop_back();
       missing_level_ = static_cast<std::uint32_t>(--levels.levels);
+      const std::string mark = missing_.empty() ? "" : missing_.front();
       // A line of nothing is no row.
-      const bool bare = !quotes || (missing_.empty() && schema.columns.size() > 1);
-      missing_cell_ = padded(bare ? missing_ : quoted_cell(missing_));
+      const bool bare = !quotes || (mark.empty() && schema.columns.size() > 1);
+      missing_cell_ = padded(bare ? mark : quoted_cell(mark));
     }
     if (!levels.is_number) {
       lay_levels(schema, levels.levels, quotes);
@@ -116,7 +117,7 @@ class CellText {
     if (level == missing_level_) return copy(out, missing_cell_);
     if (!edges_.empty() || counts_.empty()) return put_double(out, level, word);
     auto k = static_cast<std::uint64_t>(Wide128{word} * counts_[level] >> 64);
-    k += k >= skipped_[level] ? 1U : 0U;
+    for (const std::uint64_t skipped : skipped_[level]) k += k >= skipped ? 1U : 0U;
     if (!texts_.empty()) return copy(out, texts_[places_[level] + k]);
     return put_fixed(out, firsts_[level] + static_cast<std::int64_t>(k));
   }
@@ -147,12 +148,11 @@ class CellText {
 
   void lay_levels(const Schema& schema, std::size_t levels, bool quotes) {
     std::vector<std::string> names = column_.levels;
-    const std::string* const missing = schema.missing_in(column_);
-    if (schema.has_missing_level(column_)) names.push_back(*missing);
+    if (schema.has_missing_level(column_)) names.push_back(missing_.front());
     if (names.size() < levels) {  // (other): what no level is called
       std::string other = "(other)";
       while (std::ranges::find(names, other) != names.end() ||
-             (missing != nullptr && other == *missing))
+             std::ranges::find(missing_, other) != missing_.end())
         other.insert(0, 1, '(').push_back(')');
       names.push_back(other);
     }
@@ -204,31 +204,36 @@ class CellText {
     }
     counts_.clear();
     skipped_.clear();
-    const std::optional<std::int64_t> missing = number_missing();
+    const std::vector<std::int64_t> missing = missing_numbers();
     for (std::size_t l = 0; l < firsts_.size(); ++l) {
       std::int64_t count = (l + 1 < firsts_.size() ? firsts_[l + 1] : last + 1) - firsts_[l];
-      std::uint64_t skipped = ~std::uint64_t{0};
-      if (missing && *missing >= firsts_[l] && *missing < firsts_[l] + count) {
-        skipped = static_cast<std::uint64_t>(*missing - firsts_[l]);
-        --count;
-      }
+      std::vector<std::uint64_t> skipped;
+      for (const std::int64_t number : missing)
+        if (number >= firsts_[l] && number < firsts_[l] + count)
+          skipped.push_back(static_cast<std::uint64_t>(number - firsts_[l]));
+      count -= static_cast<std::int64_t>(skipped.size());
       if (count <= 0) return false;
       counts_.push_back(static_cast<std::uint64_t>(count));
-      skipped_.push_back(skipped);
+      skipped_.push_back(std::move(skipped));
     }
     return true;
   }
-  // The number that a reader would take for a missing cell.
-  [[nodiscard]] std::optional<std::int64_t> number_missing() const {
-    double value = 0;
-    std::string text = missing_;
-    std::ranges::replace(text, decimal_, '.');
-    if (std::from_chars(text.data(), text.data() + text.size(), value).ec != std::errc()) return {};
-    if (!(std::abs(value) * power_ < 0x1p53)) return {};
-    const auto k = static_cast<std::int64_t>(std::llround(value * power_));
-    char out[64];
-    const std::string_view written(out, static_cast<std::size_t>(put_fixed(out, k) - out));
-    return written == missing_ ? std::optional(k) : std::nullopt;
+  // The numbers that a reader would take for a missing cell, ascending.
+  [[nodiscard]] std::vector<std::int64_t> missing_numbers() const {
+    std::vector<std::int64_t> out;
+    for (const std::string& mark : missing_) {
+      double value = 0;
+      std::string text = mark;
+      std::ranges::replace(text, decimal_, '.');
+      if (std::from_chars(text.data(), text.data() + text.size(), value).ec != std::errc())
+        continue;
+      if (!(std::abs(value) * power_ < 0x1p53)) continue;
+      const auto k = static_cast<std::int64_t>(std::llround(value * power_));
+      if (static_cast<double>(k) / power_ == value) out.push_back(k);  // however it is written
+    }
+    std::ranges::sort(out);
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
   }
   // Where there are few numbers in all.
   void lay_known_texts() {
@@ -239,7 +244,7 @@ class CellText {
     longest_ = 0;
     for (std::size_t l = 0; l < counts_.size(); ++l) {
       places_.push_back(texts_.size());
-      for (std::uint64_t k = 0; k < counts_[l] + (~skipped_[l] != 0 ? 1U : 0U); ++k) {
+      for (std::uint64_t k = 0; k < counts_[l] + skipped_[l].size(); ++k) {
         char text[64];
         const char* const end = put_fixed(text, firsts_[l] + static_cast<std::int64_t>(k));
         add({text, static_cast<std::size_t>(end - text)});
@@ -273,8 +278,18 @@ class CellText {
     double value = std::clamp(lo + (hi - lo) * (static_cast<double>(word >> 11) * 0x1p-53), lo, hi);
     const auto scaled = static_cast<float>((value - column_.lo) / (column_.hi - column_.lo));
     if (level < edges_.size() && scaled >= edges_[level]) value = lo;
+    const auto marks_missing = [&] {
+      return std::ranges::any_of(missing_, [&](const std::string& mark) {
+        double number = 0;
+        std::string plain = mark;
+        std::ranges::replace(plain, decimal_, '.');
+        const auto [end, error] =
+            std::from_chars(plain.data(), plain.data() + plain.size(), number);
+        return error == std::errc() && end == plain.data() + plain.size() && number == value;
+      });
+    };
+    while (marks_missing()) value = std::nextafter(value, value < (lo + hi) / 2 ? hi : lo);
     std::string text = number_text(value);
-    if (text == missing_) text += text.find('.') == text.npos ? ".0" : "0";
     std::ranges::replace(text, '.', decimal_);
     if (decimal_ == ',' && text.find(',') != text.npos) text = quoted_cell(text);
     return std::ranges::copy(text, out).out;
@@ -282,14 +297,14 @@ class CellText {
 
   const Column& column_;
   char decimal_;
-  std::string missing_;
+  std::vector<std::string> missing_;  // marks of a missing cell
   std::size_t longest_ = 0;
-  std::vector<Text> texts_;             // of levels, or of every number
-  std::vector<std::size_t> places_;     // of a bin's first number among them
-  std::vector<std::int64_t> firsts_;    // k of a bin's first number
-  std::vector<std::uint64_t> counts_;   // numbers of a bin that are written
-  std::vector<std::uint64_t> skipped_;  // the one among them that is not, if any
-  std::uint32_t missing_level_ = ~0U;   // of a number, behind its bins, where it has one
+  std::vector<Text> texts_;                          // of levels, or of every number
+  std::vector<std::size_t> places_;                  // of a bin's first number among them
+  std::vector<std::int64_t> firsts_;                 // k of a bin's first number
+  std::vector<std::uint64_t> counts_;                // numbers of a bin that are written
+  std::vector<std::vector<std::uint64_t>> skipped_;  // those among them that are not, ascending
+  std::uint32_t missing_level_ = ~0U;  // of a number, behind its bins, where it has one
   Text missing_cell_;
   std::vector<float> edges_;  // where numbers are written as doubles
   double power_ = 1;

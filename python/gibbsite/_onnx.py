@@ -86,7 +86,11 @@ def _number_of(text):
 
 
 def _missing_in(column, facts):
-    return column.get("missing", facts["missing"])
+    """The marks of a missing cell."""
+    missing = column.get("missing", facts["missing"])
+    if missing is None:
+        return []
+    return [missing] if isinstance(missing, str) else missing
 
 
 def _unread(facts):
@@ -99,17 +103,23 @@ def _numbers(graph, columns, facts, names):
     v = graph.node("Concat", *names, axis=1) if len(names) > 1 else names[0]
     lo = np.array([[column["range"][0] for column in columns]])
     hi = np.array([[column["range"][1] for column in columns]])
-    has_missing = [_missing_in(column, facts) is not None for column in columns]
-    # A missing cell is NaN, or the number that the schema names.
+    has_missing = [bool(_missing_in(column, facts)) for column in columns]
+    # A missing cell is NaN, or a number that the schema names.
     middle = lo + (hi - lo) / 2
     absent = np.where(_unread(facts) & ~np.array([has_missing]), np.nan, middle)
     strange = np.full_like(middle, np.nan) if _unread(facts) else middle
-    tokens = np.array([[_number_of(_missing_in(column, facts)) for column in columns]])
+    marks = [_missing_in(column, facts) for column in columns]
+    most = max(map(len, marks))
+    tokens = [
+        np.array([[_number_of(of[k]) if k < len(of) else np.nan for of in marks]])
+        for k in range(most)
+    ]
     inside = graph.node("Min", graph.node("Max", v, lo), hi)
     inside = graph.node("Where", graph.node("IsInf", v), strange, inside)
     inside = graph.node("Where", graph.isnan(v), absent, inside)
-    if not np.isnan(tokens).all():
-        inside = graph.node("Where", graph.node("Equal", v, tokens), middle, inside)
+    for token in tokens:
+        if not np.isnan(token).all():
+            inside = graph.node("Where", graph.node("Equal", v, token), middle, inside)
     return inside, lo, hi
 
 
@@ -120,11 +130,12 @@ def _category(graph, column, facts, name):
     missing = _missing_in(column, facts)
     codes = dict(levels)
     missing_code = None
-    if missing is not None:
-        missing_code = levels.get(missing, _NO_LEVEL)
-        if missing not in levels and "missing" in column:
+    if missing:
+        listed = [mark for mark in missing if mark in levels]
+        missing_code = levels[listed[0]] if listed else _NO_LEVEL
+        if not listed and "missing" in column:
             missing_code, features = features, features + 1
-        codes[missing] = missing_code
+        codes.update(dict.fromkeys(missing, missing_code))
     other = None
     if column["other"]:
         other, features = features, features + 1

@@ -142,7 +142,7 @@ class _Cells:
             if column["type"] == "ignore":
                 continue
             if isinstance(cells, np.ndarray):
-                missing = column.get("missing", facts.missing)
+                missing = facts.marks(column)
                 cells = _text_column(cells, column, facts.decimal, self.nan_is_missing, missing)
             used[name] = cells
         if not used:  # a table of no columns has no rows
@@ -154,11 +154,11 @@ class _Cells:
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|nan", re.ASCII)
 
 
-def _text_column(cells, column, point, nan_is_missing, missing=None):
+def _text_column(cells, column, point, nan_is_missing, missing=()):
     """Objects -> text, cell by cell, for the schema's `column`; numbers as a column of numbers has
     them (docs/data.md), what is neither text nor number as what no schema lists.
 
-    missing: how a missing cell reads, which as in a column of numbers is the number that it is
+    missing: how missing cells read, each of which as in a column of numbers is the number that it is
     """
     import pyarrow
 
@@ -167,9 +167,7 @@ def _text_column(cells, column, point, nan_is_missing, missing=None):
             return pyarrow.array(cells, pyarrow.large_string())
         except (pyarrow.ArrowException, ValueError):  # text that is no Unicode, cell by cell
             pass
-    missing_number = None
-    if missing is not None and _NUMBER.fullmatch(missing):
-        missing_number = float(missing)
+    missing_numbers = [(float(mark), mark) for mark in missing if _NUMBER.fullmatch(mark)]
     is_number = column["type"] in ("number", "exposure")
     levels, words = column.get("levels", []), {}
     for value in (True, False):
@@ -191,7 +189,7 @@ def _text_column(cells, column, point, nan_is_missing, missing=None):
                 return f"<{type(cell).__name__}>"
             if isinstance(cell, numbers.Integral):
                 shown = str(int(cell))
-                value = float(cell) if missing_number is not None else None
+                value = float(cell) if missing_numbers else None
             elif isinstance(cell, (numbers.Real, decimal.Decimal)):
                 value = float(cell)
                 if value != value and nan_is_missing:
@@ -202,9 +200,9 @@ def _text_column(cells, column, point, nan_is_missing, missing=None):
                 return f"<{type(cell).__name__}>"
         except (ValueError, OverflowError):  # beyond what can be read
             return f"<{type(cell).__name__}>"
-        if missing_number is not None:
-            if value == missing_number or (value != value and missing_number != missing_number):
-                return missing
+        for number, mark in missing_numbers:
+            if value == number or (value != value and number != number):
+                return mark
         return shown.replace(".", point) if is_number else shown
 
     return pyarrow.array([text(cell) for cell in cells], pyarrow.large_string())
@@ -273,7 +271,7 @@ def _pandas_table(frame, schema):
             elif column is None or column["type"] == "ignore":
                 cells = pyarrow.nulls(len(cells))  # refused by its name, or not looked at
             else:
-                missing = column.get("missing", facts.missing)
+                missing = facts.marks(column)
                 cells = _text_column(cells, column, facts.decimal, True, missing)
         arrays.append(cells)
     return pyarrow.Table.from_arrays(arrays, names)
@@ -836,6 +834,13 @@ def schema_of_ranges(
         raise _core.BadInput(first + rest) from None
 
 
+def _marks(missing):
+    """`missing` of a schema, a text, a list or nothing, as a list of marks."""
+    if missing is None:
+        return []
+    return [missing] if isinstance(missing, str) else list(missing)
+
+
 class SchemaFacts:
     """What Python must know of a schema: its labels' rules and its columns."""
 
@@ -856,7 +861,7 @@ class SchemaFacts:
             self.negative is not None and toml.get("unlisted_label", "negative") == "refuse"
         )
         self.unlisted = 0  # of the labels that class_codes read: of neither class
-        self.missing = toml.get("missing")
+        self.missing = _marks(toml.get("missing"))
         self.has_missing = "missing" in toml or any(
             "missing" in column for column in toml["columns"].values()
         )
@@ -864,6 +869,7 @@ class SchemaFacts:
         self.takes_text = (
             self.has_missing
             or self.decimal != "."
+            or "thousands" in toml
             or any(
                 column["type"] not in ("number", "exposure") for column in toml["columns"].values()
             )
@@ -873,6 +879,10 @@ class SchemaFacts:
             count = column.get("count")
             for full in [name] if count is None else [f"{name}{k + 1}" for k in range(count)]:
                 self.columns[full] = column
+
+    def marks(self, column):
+        """How missing cells of the column read: texts, none of them where no cell is missing."""
+        return _marks(column["missing"]) if "missing" in column else self.missing
 
     def check_columns(self, columns):
         """That X has the schema's columns, by name."""
@@ -1257,8 +1267,8 @@ def _refuse_missing(y, facts, among=True):
     missing = _missing(y)
     if _may_be_text(y):
         missing |= _equal(y, "")
-        if facts.missing is not None:
-            missing |= _equal(y, facts.missing)
+        for mark in facts.missing:
+            missing |= _equal(y, mark)
     missing &= among
     if missing.any():
         row = int(np.argmax(missing))

@@ -299,13 +299,13 @@ def _require_given_types(ddf, facts):
     may_be_floats = {
         name: column["type"] in ("number", "exposure")
         and not facts.middle
-        and column.get("missing", facts.missing) is None
+        and not facts.marks(column)
         for name, column in facts.columns.items()
         if column["type"] != "ignore"
     }
     if facts.label is not None:
         is_amount = facts.kind != "classes"
-        may_be_floats[facts.label] = is_amount and not facts.middle and facts.missing is None
+        may_be_floats[facts.label] = is_amount and not facts.middle and not facts.missing
     for node in ddf.expr.walk():
         for made_by in node.operands:
             if not isinstance(made_by, functools.partial):

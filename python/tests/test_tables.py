@@ -840,3 +840,25 @@ def test_sparse_is_refused():
     for matrix in (sparse.csr_array(X), sparse.coo_matrix(X)):
         with pytest.raises(TypeError, match="sparse"):
             PrivateLogisticRegression(9.0, 1e-6, ranges=(-3, 3)).fit(matrix, y)
+
+
+def test_several_marks_of_missing():
+    """By every container the same; a mark that is a number marks each cell of that value."""
+    pyarrow = pytest.importorskip("pyarrow")
+    pd = pytest.importorskip("pandas")
+    schema = gibbsite.Schema.parse(
+        'label = "y"\npositive = "1"\nnegative = "0"\nmissing = ["NA", "", "-9"]\n[columns]\n'
+        'x = {type = "number", range = [0, 10]}\n'
+        'c = {type = "category", levels = ["a", "b"], missing = ["?", "none"]}\n'
+    )
+    x = ["NA", "", "-9", "5", -9.0, 5, "-9.0"]
+    c = ["a", "?", "none", "b", None, "a", "b"]
+    y = ["1", "0", "1", "0", "1", "0", "1"]
+    frame = pd.DataFrame({"x": np.array(x, dtype=object), "c": c, "y": y})
+    texts = pyarrow.table({"x": [str(cell) for cell in x], "c": c, "y": y})
+    for table in (frame, texts):
+        counts = gibbsite.read_arrow(table, schema).counts
+        assert counts["missing_cells"] == 8
+    facts = _tables.SchemaFacts(schema)
+    assert facts.marks(facts.columns["x"]) == ["NA", "", "-9"]
+    assert facts.marks(facts.columns["c"]) == ["?", "none"]

@@ -482,6 +482,7 @@ TEST(Synthesis, IsReadToTheSameLevels) {
   cases[1].column.missing = "2";  // a bin's only whole number is written "2.0" then
   cases[8].column.missing = "2.5";
   cases[1].column.missing_level = cases[8].column.missing_level = false;
+  cases[8].column.also_missing = {"2.6", "-1", "?", "2.60"};
   for (const Case& one : cases) {
     Column levels = category("level", odd);
     levels.other = true;

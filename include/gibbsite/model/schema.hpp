@@ -41,9 +41,15 @@ struct Column {
   /// category: the level that the table of effects sets the others against; one of
   /// Schema::level_names. Empty: the most frequent one. Nothing in a fit depends on it.
   std::string reference = {};
+  std::vector<std::string> also_missing = {};  ///< with `missing`: further marks of a missing cell
 
   bool operator==(const Column&) const = default;
 };
+
+/// What may group digits by thousands: "," "." "'" "_", a blank, the typographic apostrophe, and
+/// the blanks that do not break, wide and narrow.
+inline constexpr std::string_view thousands_signs[] = {",", ".",      "'",      "_",
+                                                       " ", "\u2019", "\u00a0", "\u202f"};
 
 /// Bins of a number in a network, where the schema does not say.
 inline constexpr std::uint64_t default_bins = 10;
@@ -94,6 +100,9 @@ struct Schema {
   std::vector<Column> columns;        ///< in the order of the schema file
   /// [network]: parents by column, for those that have any; none: it is not there.
   std::optional<std::map<std::string, std::vector<std::string>>> network{};
+  std::vector<std::string> also_missing = {};  ///< as Column::also_missing, of the table
+  /// What groups the digits of numbers in text by thousands; empty: nothing does.
+  std::string thousands = {};
 
   [[nodiscard]] std::string negative_name() const;
   /// Names of the classes in the order of y: [negative_name, positive], of several `classes`; of
@@ -122,9 +131,15 @@ struct Schema {
   [[nodiscard]] float offset_bound() const;
   /// y of a label: clamped to the range, then (value - middle)/unit, rounded to a float.
   [[nodiscard]] float scaled_label(double value) const;
-  /// How a missing cell of the column reads; null: none is missing.
+  /// The first mark of a missing cell of the column, which writers write; null: none is missing.
   [[nodiscard]] const std::string* missing_in(const Column& column) const;
-  /// Whether this category has a "(missing)" feature: its own `missing` is not a listed level.
+  /// Every mark of a missing cell of the column, its own or else the table's; empty: there is none.
+  [[nodiscard]] std::vector<std::string> missing_marks(const Column& column) const;
+  /// The listed level of a category that is one of its marks of missing; null: no level is one.
+  [[nodiscard]] const std::string* missing_level(const Column& column) const;
+  /// Whether a text marks a missing label: one of the table's marks.
+  [[nodiscard]] bool marks_missing_label(std::string_view text) const;
+  /// Whether this category has a "(missing)" feature: it has marks of its own, none of them listed.
   [[nodiscard]] bool has_missing_level(const Column& column) const;
   /// How many features a column becomes: 1 for a number, 0 when ignored.
   [[nodiscard]] std::size_t features_of(const Column& column) const;

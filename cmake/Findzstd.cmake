@@ -1,0 +1,10 @@
+# Debian's zstd has no CMake package of its own: zstd::zstd. Installed, for find_package(gibbsite).
+include(FindPackageHandleStandardArgs)
+find_path(ZSTD_INCLUDE_DIR zstd.h)
+find_library(ZSTD_LIBRARY zstd)
+find_package_handle_standard_args(zstd REQUIRED_VARS ZSTD_LIBRARY ZSTD_INCLUDE_DIR)
+if(zstd_FOUND AND NOT TARGET zstd::zstd)
+  add_library(zstd::zstd INTERFACE IMPORTED)
+  target_include_directories(zstd::zstd SYSTEM INTERFACE ${ZSTD_INCLUDE_DIR})
+  target_link_libraries(zstd::zstd INTERFACE ${ZSTD_LIBRARY})
+endif()
