@@ -676,6 +676,7 @@ class OverLength {
   [[nodiscard]] Point at(double wanted, VectorXd omega) const {
     constexpr int steps = 2;
     omega *= wanted / length(omega);
+    const VectorXd start = omega;
     Point out;
     double across = 0, of_noise = 0;
     MatrixXd S;
@@ -697,8 +698,11 @@ class OverLength {
     }
     out.log_weight = -0.5 * equation_.cost(omega, S) - 0.5 * across + 0.5 * of_noise +
                      2 * std::log(wanted) - std::log((spread_ * omega).norm());
-    if (!std::isfinite(out.log_weight)) out.log_weight = never;
     out.law.mean = std::move(omega);
+    if (!std::isfinite(out.log_weight) || !out.law.mean.allFinite() ||
+        !out.law.covariance.allFinite()) {
+      return {never, {start, mode_.covariance}};
+    }
     return out;
   }
 
