@@ -175,8 +175,10 @@ std::string effects_report(const LinearModel& model, const CoefficientView& view
         hidden, count);
   }
   if (const std::size_t collinear = effects.collinear(); collinear > 0) {
-    notes += fmt::format("{} of {} effects have a *: {}, so it is known only beside theirs. ",
-                         collinear, count, collinear_meaning);
+    notes += fmt::format(
+        "{} of {} effects have a *: the table cannot tell them from other columns, only what they do "
+        "together. ",
+        collinear, count);
   }
   out += wrapped(notes + std::string(interval_meaning_of(model.schema.label_kind)));
   if (order.size() < effects.effects.size() && !view.file.empty())
