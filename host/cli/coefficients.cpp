@@ -113,7 +113,7 @@ std::vector<std::string> effect_line(const EffectTable& effects, const Effect& e
   const EffectEstimate& of = effect.effect;
   std::vector<std::string> line;
   if (effects.has_classes) line.push_back(effect.of_class);
-  line.push_back(effect.name);
+  line.push_back(effect.name + (of.collinear && !effect.is_constant() ? " *" : ""));
   line.push_back(with_interval(of, !effects.ratio.empty()));
   line.push_back(of.hidden ? "" : p_value_text(of.p_value));
   if (!narrow) {
@@ -173,6 +173,12 @@ std::string effects_report(const LinearModel& model, const CoefficientView& view
     notes += fmt::format(
         "{} of {} effects are hidden by noise: the table may hold them, the release cannot tell. ",
         hidden, count);
+  }
+  if (const std::size_t collinear = effects.collinear(); collinear > 0) {
+    notes += fmt::format(
+        "{} of {} effects have a *: the table cannot tell them from other columns, only what they do "
+        "together. ",
+        collinear, count);
   }
   out += wrapped(notes + std::string(interval_meaning_of(model.schema.label_kind)));
   if (order.size() < effects.effects.size() && !view.file.empty())

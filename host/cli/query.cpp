@@ -75,7 +75,7 @@ struct QueryCommand {
                               {"estimate", is.estimate},   {"std_err", is.standard_error},
                               {"lower", is.lower},         {"upper", is.upper},
                               {"level", Estimates::level}, {"p_value", is.p_value},
-                              {"hidden", is.hidden}};
+                              {"hidden", is.hidden},       {"collinear", is.collinear}};
         if (!classes.of.empty()) one["class"] = classes.of;
         if (!classes.against.empty()) one["against"] = classes.against;
         if (!words.ratio.empty()) {
@@ -94,7 +94,9 @@ struct QueryCommand {
         fmt::print(", {} {:.3g} ({:.3g} to {:.3g})", words.ratio, ratio(is.estimate),
                    ratio(is.lower), ratio(is.upper));
       }
-      fmt::print("{}\n", is.hidden ? ", hidden by noise" : "");
+      if (is.hidden) fmt::print(", hidden by noise");
+      if (is.collinear) fmt::print("; {}", collinear_meaning);
+      fmt::print("\n");
     }
     if (json)
       fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));

@@ -14,6 +14,8 @@ namespace {
 
 constexpr double quantile_95 = 1.959963984540054;  // of the normal distribution, two-sided
 constexpr double hidden_share = 0.5;               // of the prior's variance
+constexpr double least_inflation = 12;  // of a variance, by what other columns' effects may be
+constexpr double least_left = 0.4;      // of the prior's variance along the confounded combination
 
 double normal_probability(double z) { return 0.5 * std::erfc(-z / std::numbers::sqrt2); }
 
@@ -69,6 +71,30 @@ double quadratic_form(std::span<const double> c, const std::vector<double>& tria
     sum += c[a] * (2 * row + triangle[at++] * c[a]);
   }
   return std::max(sum, 0.0);
+}
+
+// In place: the lower triangle L of a symmetric positive definite matrix M = L L^T [n x n] by rows.
+// Pivots that are not positive become `least`.
+void factorize(std::vector<double>& M, std::size_t n, double least) {
+  for (std::size_t a = 0; a < n; ++a) {
+    for (std::size_t b = 0; b <= a; ++b) {
+      double sum = M[a * n + b];
+      for (std::size_t i = 0; i < b; ++i) sum -= M[a * n + i] * M[b * n + i];
+      M[a * n + b] = a == b ? std::sqrt(std::max(sum, least)) : sum / M[b * n + b];
+    }
+  }
+}
+
+// x = (L L^T)^-1 x.
+void solve(const std::vector<double>& L, std::size_t n, std::span<double> x) {
+  for (std::size_t a = 0; a < n; ++a) {
+    for (std::size_t b = 0; b < a; ++b) x[a] -= L[a * n + b] * x[b];
+    x[a] /= L[a * n + a];
+  }
+  for (std::size_t a = n; a-- > 0;) {
+    for (std::size_t b = a + 1; b < n; ++b) x[a] -= L[b * n + a] * x[b];
+    x[a] /= L[a * n + a];
+  }
 }
 
 void require_length(std::size_t length, std::size_t expected, const char* what) {
@@ -172,6 +198,66 @@ EffectEstimate Estimates::combination(std::span<const double> c) const {
   return out;
 }
 
+Collinearity::Collinearity(const Estimates& estimates)
+    : size_(estimates.prior_deviation.size()), features_(estimates.feature_means.size()) {
+  const std::size_t n = size_;
+  require_length(estimates.covariance.size(), n * (n + 1) / 2, "covariance");
+  covariance_.resize(n * n);
+  for (std::size_t a = 0, at = 0; a < n; ++a)
+    for (std::size_t b = 0; b <= a; ++b, ++at)
+      covariance_[a * n + b] = covariance_[b * n + a] = estimates.covariance[at];
+  // Levels' coefficients add up to a constant, so the covariance has no inverse; hardly more has.
+  std::vector<double> factor = covariance_;
+  double largest = 0;
+  for (std::size_t a = 0; a < n; ++a) largest = std::max(largest, covariance_[a * n + a]);
+  for (std::size_t a = 0; a < n; ++a)
+    factor[a * n + a] += 1e-8 * covariance_[a * n + a] + 1e-14 * largest;
+  factorize(factor, n, 1e-300);
+  information_.resize(n * n);
+  for (std::size_t a = 0; a < n; ++a) {
+    information_[a * n + a] = 1;
+    solve(factor, n, std::span(information_).subspan(a * n, n));
+  }
+  for (const double deviation : estimates.prior_deviation)
+    prior_precision_.push_back(deviation > 0 ? 1 / (deviation * deviation) : 0);
+}
+
+bool Collinearity::holds(std::span<const double> c) const {
+  const std::size_t n = size_;
+  require_length(c.size(), n, "combination");
+  if (features_ == 0) return false;
+  // Cov(theta, c . theta) = variance t: theta moves by t where c . theta moves by 1.
+  std::vector<double> t(n);
+  double variance = 0;
+  for (std::size_t a = 0; a < n; ++a) {
+    for (std::size_t b = 0; b < n; ++b) t[a] += covariance_[a * n + b] * c[b];
+    variance += c[a] * t[a];
+  }
+  if (!(variance > 0)) return false;
+  double prior = 0;
+  for (std::size_t a = 0; a < n; ++a) prior += prior_precision_[a] * t[a] * t[a] / variance;
+  if (!(prior >= least_left)) return false;  // prior / (1/variance) along t
+  // Own coefficients, of all classes, and constants; their variance where the others are known is
+  // the inverse of the information's block.
+  std::vector<bool> is_own(features_);
+  for (std::size_t a = 0; a < n; ++a)
+    if (c[a] != 0 || prior_precision_[a] == 0) is_own[a % features_] = true;
+  std::vector<std::size_t> own;
+  for (std::size_t a = 0; a < n; ++a)
+    if (is_own[a % features_]) own.push_back(a);
+  const std::size_t m = own.size();
+  std::vector<double> block(m * m), x(m);
+  for (std::size_t a = 0; a < m; ++a) {
+    x[a] = c[own[a]];
+    for (std::size_t b = 0; b < m; ++b) block[a * m + b] = information_[own[a] * n + own[b]];
+  }
+  factorize(block, m, 1e-300);
+  solve(block, m, x);
+  double alone = 0;
+  for (std::size_t a = 0; a < m; ++a) alone += c[own[a]] * x[a];
+  return variance >= least_inflation * alone;
+}
+
 std::vector<double> level_weights(std::span<const double> means, std::size_t first,
                                   std::size_t count) {
   std::vector<double> out(count, 1.0);
@@ -186,8 +272,8 @@ std::vector<double> level_weights(std::span<const double> means, std::size_t fir
   return out;
 }
 
-EffectEstimate feature_effect(const Estimates& estimates, const Schema& schema, std::size_t j,
-                              std::size_t k) {
+std::vector<double> feature_combination(const Estimates& estimates, const Schema& schema,
+                                        std::size_t j, std::size_t k) {
   std::vector<double> c = no_combination(estimates, schema, j, k);
   const std::size_t d = schema.features();
   const auto of_class = std::span(c).subspan(k * d, d);
@@ -200,16 +286,26 @@ EffectEstimate feature_effect(const Estimates& estimates, const Schema& schema, 
   } else if (const Group group = group_of(schema, j); group.is_category) {
     add_weighted_mean(estimates, group, -1, of_class);
   }
-  return estimates.combination(c);
+  return c;
 }
 
-EffectEstimate level_against(const Estimates& estimates, const Schema& schema, std::size_t level,
-                             std::size_t reference, std::size_t k) {
+std::vector<double> level_combination(const Estimates& estimates, const Schema& schema,
+                                      std::size_t level, std::size_t reference, std::size_t k) {
   std::vector<double> c = no_combination(estimates, schema, std::max(level, reference), k);
   const std::size_t d = schema.features();
   c[k * d + level] += 1;
   c[k * d + reference] -= 1;
-  return estimates.combination(c);
+  return c;
+}
+
+EffectEstimate feature_effect(const Estimates& estimates, const Schema& schema, std::size_t j,
+                              std::size_t k) {
+  return estimates.combination(feature_combination(estimates, schema, j, k));
+}
+
+EffectEstimate level_against(const Estimates& estimates, const Schema& schema, std::size_t level,
+                             std::size_t reference, std::size_t k) {
+  return estimates.combination(level_combination(estimates, schema, level, reference, k));
 }
 
 }  // namespace gibbsite

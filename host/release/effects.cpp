@@ -25,7 +25,7 @@ EffectEstimate scaled(EffectEstimate effect, double factor) {
 
 EffectEstimate without_interval(double estimate) {
   constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-  return {estimate, unknown, unknown, unknown, unknown, false};
+  return {estimate, unknown, unknown, unknown, unknown, false, false};
 }
 
 const Column& category_named(const Schema& schema, const std::string& name) {
@@ -60,10 +60,13 @@ std::size_t reference_of(const LinearModel& model, const Column& column,
 // The table of the coefficients of one output, class k of several.
 class OutputTable {
  public:
-  OutputTable(const LinearModel& model, const References& references, std::size_t k)
+  // `collinearity`: of the model's estimates; null where it has none.
+  OutputTable(const LinearModel& model, const References& references,
+              const Collinearity* collinearity, std::size_t k)
       : model_(model),
         schema_(model.schema),
         references_(references),
+        collinearity_(collinearity),
         k_(k),
         theta_(coefficients_of(model.schema, model.draws.front(), k)),
         shares_(feature_means_of(model)) {
@@ -90,8 +93,14 @@ class OutputTable {
     return out;
   }
   [[nodiscard]] EffectEstimate estimated(std::size_t j) const {
-    return model_.estimates ? scaled(feature_effect(*model_.estimates, schema_, j, k_), unit_)
-                            : without_interval(unit_ * theta_[j]);
+    if (!model_.estimates) return without_interval(unit_ * theta_[j]);
+    return combined(feature_combination(*model_.estimates, schema_, j, k_));
+  }
+
+  [[nodiscard]] EffectEstimate combined(const std::vector<double>& c) const {
+    EffectEstimate out = scaled(model_.estimates->combination(c), unit_);
+    out.collinear = collinearity_->holds(c);
+    return out;
   }
 
   [[nodiscard]] Effect number(const Column& column, std::size_t j) const {
@@ -122,7 +131,7 @@ class OutputTable {
       if (l != reference) {
         level.against_reference =
             model_.estimates
-                ? scaled(level_against(*model_.estimates, schema_, j, first + reference, k_), unit_)
+                ? combined(level_combination(*model_.estimates, schema_, j, first + reference, k_))
                 : without_interval(unit_ * (theta_[j] - theta_[first + reference]));
       }
       out.push_back(std::move(level));
@@ -159,6 +168,7 @@ class OutputTable {
   const LinearModel& model_;
   const Schema& schema_;
   const References& references_;
+  const Collinearity* collinearity_;
   std::size_t k_;
   std::span<const double> theta_, shares_;
   double unit_ = 1;
@@ -211,6 +221,11 @@ std::size_t EffectTable::hidden() const {
       effects, [](const Effect& e) { return e.effect.hidden && !e.is_constant(); }));
 }
 
+std::size_t EffectTable::collinear() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      effects, [](const Effect& e) { return e.effect.collinear && !e.is_constant(); }));
+}
+
 void add_reference(const Schema& schema, std::string_view text, References& references) {
   // A column's name may hold "=": the longest one that is a category's.
   for (std::size_t at = text.rfind('='); at != std::string_view::npos && at > 0;
@@ -257,7 +272,11 @@ EffectTable effect_table(const LinearModel& model, const References& references)
       break;
   }
   const std::size_t outputs = out.has_classes ? schema.classes.size() : 1;
-  for (std::size_t k = 0; k < outputs; ++k) OutputTable(model, references, k).add_to(out.effects);
+  std::optional<Collinearity> collinearity;
+  if (model.estimates) collinearity.emplace(*model.estimates);
+  for (std::size_t k = 0; k < outputs; ++k) {
+    OutputTable(model, references, collinearity ? &*collinearity : nullptr, k).add_to(out.effects);
+  }
   return out;
 }
 
@@ -289,6 +308,7 @@ std::vector<std::string> effect_columns(const EffectTable& table) {
   ratios("vs_reference_");
   out.emplace_back("vs_reference_hidden");
   out.emplace_back("coefficient");
+  out.emplace_back("collinear");
   return out;
 }
 
@@ -325,6 +345,8 @@ std::vector<EffectCell> effect_cells(const EffectTable& table, const Effect& eff
                     ? EffectCell(effect.against_reference->hidden)
                     : EffectCell(std::monostate{}));
   out.push_back(cell(effect.coefficient));
+  out.push_back(table.has_intervals ? EffectCell(effect.effect.collinear)
+                                    : EffectCell(std::monostate{}));
   return out;
 }
 

@@ -325,7 +325,9 @@ EffectEstimate ask_effect(const LinearModel& model, std::string_view text,
   if (!model.estimates) {
     throw BadInput("the model has no estimates, so no effect can be tested; fit it with intervals");
   }
-  EffectEstimate out = model.estimates->combination(parse_effect(model, text, classes));
+  const std::vector<double> c = parse_effect(model, text, classes);
+  EffectEstimate out = model.estimates->combination(c);
+  out.collinear = Collinearity(*model.estimates).holds(c);
   if (model.schema.label_kind == LabelKind::amount) {
     const double unit = model.schema.label_unit();
     for (double* value : {&out.estimate, &out.standard_error, &out.lower, &out.upper})

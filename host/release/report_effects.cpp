@@ -66,7 +66,11 @@ void table_of(Html& page, const EffectTable& table, std::size_t& left) {
     page.put(
         "<tr{}><th scope=\"row\">{}{}</th><td>{}</td>{}<td class=\"picture\">{}</td><td>{}"
         "</td><td>{}</td></tr>\n",
-        Markup{hidden ? " class=\"soft\"" : ""}, effect.name, hidden ? " – hidden by noise" : "",
+        Markup{hidden ? " class=\"soft\"" : ""}, effect.name,
+        std::string(hidden ? " – hidden by noise" : "") +
+            (effect.effect.collinear && !effect.is_constant()
+                 ? fmt::format(" – {}", collinear_meaning)
+                 : ""),
         interval_text(effect.effect),
         Markup{table.ratio.empty() ? "" : fmt::format("<td>{}</td>", ratio_text(effect.effect))},
         forest.row(whiskers[i]), effect.is_constant() ? "" : p_value_text(effect.effect.p_value),

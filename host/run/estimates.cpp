@@ -9,6 +9,8 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <vector>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/contrasts.hpp"
@@ -33,7 +35,10 @@ constexpr double long_deviation = 2;         // sd of the predictor from which i
 constexpr double maybe_long = 3;             // or that sd and its own deviation together
 constexpr double rarest_share = 1e-4;        // of a level
 constexpr double normal_95 = 1.959963984540054;
-constexpr int newton_steps = 8;
+constexpr int newton_steps = 30;
+constexpr double newton_accuracy = 0.02;  // of the last step, in posterior deviations
+constexpr double least_step = 1.0 / 1024;
+constexpr double least_relaxation = 1.0 / 16;
 constexpr int quadrature_points = 61;
 
 MatrixXd symmetric(const MatrixXd& M) { return 0.5 * (M + M.transpose()); }
@@ -262,6 +267,14 @@ MatrixXd unit_directions(const Features& features, const VectorXd& lambda) {
   return out;
 }
 
+// V max(l, least) V^T of the matrix, in units of the rows' spread: `scale` is one over its root.
+MatrixXd held_above(const MatrixXd& M, double least, const ArrayXd& scale) {
+  const Eigen::SelfAdjointEigenSolver<MatrixXd> e(
+      symmetric(scale.matrix().asDiagonal() * M * scale.matrix().asDiagonal()));
+  const MatrixXd V = scale.inverse().matrix().asDiagonal() * e.eigenvectors();
+  return V * e.eigenvalues().cwiseMax(least).asDiagonal() * V.transpose();
+}
+
 // A_2 = alpha H_g(omega_0) + D with D as ShrunkInformation has it, in units of alpha a_1(omega_0);
 // alpha by least squares.
 class Information {
@@ -275,7 +288,16 @@ class Information {
   // [J x k] Unit vectors: numbers, levels, axes.
   [[nodiscard]] const MatrixXd& directions() const { return shrunk_.directions(); }
   // D [k x k]: what is added to alpha H_g.
-  [[nodiscard]] const MatrixXd& correction() const { return shrunk_.correction(); }
+  [[nodiscard]] const MatrixXd& correction() const { return correction_; }
+  // Makes alpha H_g(omega_0) + D positive, as its derivative is held.
+  void hold_positive(const AnsweredScores& answers, const NormalRows& rows) {
+    const VectorXd& at = answers.points.back();
+    const MatrixXd expected = alpha * rows.information(at);
+    correction_ =
+        held_above(expected + shrunk_.correction(), least_curvature * alpha * rows.curvature(at),
+                   answers.lambda.array().rsqrt()) -
+        expected;
+  }
 
   double alpha = 0;
 
@@ -285,7 +307,8 @@ class Information {
       : alpha(alpha_of(answers, H, mean_curvature)),
         shrunk_(answers.information, answers.information_deviation, alpha * H,
                 alpha * mean_curvature, directions,
-                correction_deviations(directions.rows(), answers.lambda)) {}
+                correction_deviations(directions.rows(), answers.lambda)),
+        correction_(shrunk_.correction()) {}
   static double alpha_of(const AnsweredScores& answers, const MatrixXd& H, double mean_curvature) {
     // Weights are at most 1 and p(1 - p) at most 1/4, so more than that is noise.
     const double most =
@@ -295,6 +318,7 @@ class Information {
   }
 
   ShrunkInformation shrunk_;
+  MatrixXd correction_;
 };
 
 // How the probability of a level's rows bends as the level's own effect moves away from where A_2
@@ -415,6 +439,10 @@ class Equation {
         prior_(features.metric.transpose() * features.precision.asDiagonal() * features.metric),
         path_prior_(prior_) {
     path_prior_.diagonal() += (answers.prior_scale * answers.prior).cwiseInverse();
+    unseparated_ = unseparated({features.inverse, features.one, columns_of(features)},
+                               {answers.lambda, answers.information, answers.information_deviation,
+                                information.alpha * curvature_at_},
+                               prior_);
     // The late half of the path, and the block, weighted by their precision.
     const std::size_t last = answers.points.size() - 1, first = last / 2;
     double weight = 0;
@@ -455,7 +483,7 @@ class Equation {
                    information_.correction() * (a1 / curvature_at_);
     curves_.add_derivative(omega, out);
     out += path_share_ * curves_.path_information;
-    return held(out, information_.alpha * a1);
+    return held_above(out, least_curvature * information_.alpha * a1, scale_);
   }
 
   // Inverse of the covariance of U - F(omega): privacy's noise, the sample, the error of A_2.
@@ -469,6 +497,7 @@ class Equation {
     curves_.add_unweighted(derivative, path_share_, full);
     MatrixXd covariance = derivative * full.llt().solve(derivative);
     covariance.diagonal().array() += variance_;
+    covariance += derivative * unseparated_ * derivative;
     if (posterior != nullptr) {
       const VectorXd away = omega - center_;
       const MatrixXd narrow = inverse_of(inverse_of(*posterior) - prior_ + path_prior_);
@@ -488,9 +517,17 @@ class Equation {
     return weighted * (sum_ - score(omega)) - prior_ * omega;
   }
 
-  // Newton's method from where the block was asked; a step is halved until the cost falls.
-  [[nodiscard]] Normal solve() const {
-    constexpr double least_part = 1.0 / 64;
+  struct Solution {
+    Normal law;
+    bool stuck = false;  // no step from where the block was asked helped
+  };
+
+  // Newton's method from where the block was asked. A step is halved until the next one, by the same
+  // derivative, is sufficiently shorter (Deuflhard's natural monotonicity test): derivatives are held
+  // positive, so a step need not go down any cost. The covariance of U moves with omega. Where that
+  // makes steps go to and fro, they are relaxed.
+  [[nodiscard]] Solution solve() const {
+    Solution out;
     VectorXd omega = at_;
     std::optional<MatrixXd> V;
     MatrixXd H, S;
@@ -499,31 +536,44 @@ class Equation {
       S = precision(omega, H, V ? &*V : nullptr);
       V = inverse_of(symmetric(H * S * H) + prior_);
     };
+    double relaxed = 1, before = std::numeric_limits<double>::infinity();
     for (int k = 0; k < newton_steps; ++k) {
       linearize();
-      const VectorXd step = *V * slope(omega, H * S);
-      const double now = cost(omega, S);
-      double part = 1;
-      while (part > least_part && !(cost(omega + part * step, S) <= now + 1e-9 * std::fabs(now)))
-        part /= 2;
-      if (part <= least_part) break;
+      const MatrixXd weighted = H * S;
+      const auto length = [&](const VectorXd& at) {  // of the step from there, in deviations
+        const VectorXd g = slope(at, weighted);
+        return std::sqrt(std::max(g.dot(*V * g), 0.0));
+      };
+      const VectorXd step = *V * slope(omega, weighted);
+      const double now = length(omega);
+      if (now < newton_accuracy) break;
+      if (now > 0.9 * before) {
+        relaxed = std::max(relaxed / 2, least_relaxation);
+      } else if (now < 0.5 * before) {
+        relaxed = std::min(2 * relaxed, 1.0);
+      }
+      before = now;
+      double part = relaxed;
+      while (part > least_step && !(length(omega + part * step) <= (1 - part / 4) * now)) part /= 2;
+      if (part <= least_step) {
+        out.stuck = k == 0;
+        break;
+      }
       omega += part * step;
-      if (part == 1 && step.dot(inverse_of(*V) * step) < 1e-4) break;
     }
     linearize();
-    return {omega, *V};
+    out.law = {std::move(omega), std::move(*V)};
+    return out;
   }
 
  private:
-  // V max(l, least) V^T of the matrix in units of the rows' spread.
-  [[nodiscard]] MatrixXd held(const MatrixXd& M, double unit) const {
-    const Eigen::SelfAdjointEigenSolver<MatrixXd> e(
-        symmetric(scale_.matrix().asDiagonal() * M * scale_.matrix().asDiagonal()));
-    const VectorXd values = e.eigenvalues().cwiseMax(least_curvature * unit);
-    const MatrixXd V = scale_.inverse().matrix().asDiagonal() * e.eigenvectors();
-    return V * values.asDiagonal() * V.transpose();
+  static std::vector<ColumnDirections::Column> columns_of(const Features& features) {
+    std::vector<ColumnDirections::Column> out;
+    for (const Index j : features.numbers) out.push_back({j, 1});
+    for (const Levels& group : features.categories) out.push_back({group.first, group.size});
+    std::ranges::sort(out, {}, &ColumnDirections::Column::first);
+    return out;
   }
-
   const NormalRows& rows_;
   const Information& information_;
   LevelCurves curves_;
@@ -532,6 +582,7 @@ class Equation {
   double curvature_at_;
   ArrayXd scale_;
   MatrixXd prior_, path_prior_;  // Q; Q and the prior that the path used
+  MatrixXd unseparated_;         // T: of what no answer tells of omega
   VectorXd sum_, center_;        // U; mean of the points, weighted as in U
   double variance_ = 0;          // of the noise in U
   double path_share_ = 0;        // of the path in U; the rest is the block's
@@ -625,6 +676,7 @@ class OverLength {
   [[nodiscard]] Point at(double wanted, VectorXd omega) const {
     constexpr int steps = 2;
     omega *= wanted / length(omega);
+    const VectorXd start = omega;
     Point out;
     double across = 0, of_noise = 0;
     MatrixXd S;
@@ -646,8 +698,11 @@ class OverLength {
     }
     out.log_weight = -0.5 * equation_.cost(omega, S) - 0.5 * across + 0.5 * of_noise +
                      2 * std::log(wanted) - std::log((spread_ * omega).norm());
-    if (!std::isfinite(out.log_weight)) out.log_weight = never;
     out.law.mean = std::move(omega);
+    if (!std::isfinite(out.log_weight) || !out.law.mean.allFinite() ||
+        !out.law.covariance.allFinite()) {
+      return {never, {start, mode_.covariance}};
+    }
     return out;
   }
 
@@ -860,9 +915,16 @@ std::optional<Estimates> estimate(const AnsweredScores& answers, const Schema& s
   const Features features(answers, schema);
   if (!features.inverse.allFinite()) return {};
   const NormalRows rows = normal_rows(features, answers.lambda);
-  const Information information(answers, features, rows);
-  const Equation equation(answers, features, rows, information);
-  const Normal mode = equation.solve();
+  Information information(answers, features, rows);
+  std::optional<Equation> equation(std::in_place, answers, features, rows, information);
+  Equation::Solution solution = equation->solve();
+  if (solution.stuck) {
+    // Noise of the information made F fall where it must rise, so that no step leads to a root.
+    information.hold_positive(answers, rows);
+    equation.emplace(answers, features, rows, information);
+    solution = equation->solve();
+  }
+  const Normal& mode = solution.law;
   if (!mode.mean.allFinite() || !mode.covariance.allFinite()) return {};
 
   Estimates out;
@@ -870,7 +932,7 @@ std::optional<Estimates> estimate(const AnsweredScores& answers, const Schema& s
   MatrixXd covariance = mode.covariance;
   if (OverLength::is_long(rows, mode)) {
     covariance.setZero();
-    for (const OverLength::Point& point : OverLength(equation, rows, mode).components()) {
+    for (const OverLength::Point& point : OverLength(*equation, rows, mode).components()) {
       out.weights.push_back(std::exp(point.log_weight));
       out.means.push_back(values_of(P * point.law.mean));
       covariance += out.weights.back() * point.law.covariance;

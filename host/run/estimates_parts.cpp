@@ -1,6 +1,12 @@
 #include "run/estimates_parts.hpp"
 
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <functional>
 #include <utility>
+
+#include "run/whitened_rule.hpp"
 
 namespace gibbsite {
 namespace {
@@ -9,11 +15,107 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
+// Public constants, found by simulation (docs/intervals.md). Variances are in deviations of what
+// noise alone has along the same direction.
+constexpr double clear_variance = 5, certain_variance = 7;  // of a feature that is no noise itself
+constexpr double certain_rest = 5, clear_rest = 7;          // of what other columns leave of it
+constexpr double clear_inflation = 1.6, certain_inflation = 2.2;  // one over its part of the whole
+constexpr double certain_information = 3.5, clear_information = 4.5;  // answered, in deviations
+constexpr double prior_log_odds = 2;  // of no information against what the rest would have
+constexpr double least_doubt = 0.1;
+constexpr double new_part = 0.5;  // of the length that a direction has beyond earlier ones
+
+// From 0 at `from` to 1 at `to`, which may be below it.
+double ramp(double value, double from, double to) {
+  return std::clamp((value - from) / (to - from), 0.0, 1.0);
+}
+
+// A direction along which a feature is what another column says, and how surely.
+struct Unseparated {
+  double doubt = 0;
+  VectorXd direction;
+};
+
 double kept_part(double mean_square, double noise) {
   return mean_square > noise ? 1 - noise / mean_square : 0;
 }
 
+// The noise of second moments along each axis of the metric. The last moments that were asked have
+// eigenvalues l, with noise of deviation s on the diagonal; the metric makes them lambda =
+// l/(l + ridge), ridge = ridge_share s sqrt(2k), so that noise becomes s/(l + ridge).
+VectorXd noise_of_moments(const VectorXd& lambda) {
+  const double ridge = whitened_ridge_share * std::sqrt(2 * static_cast<double>(lambda.size()));
+  return ((1 - lambda.array()) / ridge).max(1e-9);
+}
+
+// How far from certain it is that rows have information along a direction t.
+double doubt_of_information(const AnsweredDirections& answers, const VectorXd& t, double moment) {
+  const double deviation = t.squaredNorm() * answers.deviation;
+  const double seen = t.dot(answers.information * t) / deviation;
+  const double expected = answers.unit * moment / deviation;
+  // Log-odds of no information against the expected one, each with normal noise of deviation 1.
+  const double log_odds =
+      std::clamp(expected * (0.5 * expected - seen) + prior_log_odds, -50.0, 50.0);
+  return ramp(seen, clear_information, certain_information) / (1 + std::exp(-log_odds));
+}
+
 }  // namespace
+
+MatrixXd unseparated(const ColumnDirections& features, const AnsweredDirections& answers,
+                     const MatrixXd& prior) {
+  const VectorXd& lambda = answers.lambda;
+  const VectorXd noise = noise_of_moments(lambda);
+  const MatrixXd& all = features.inverse;
+  const bool has_one = features.one.size() > 0;
+  // Without what the constant says of a feature: its own variance, and that of noise.
+  MatrixXd alone = all;
+  if (has_one) {
+    const VectorXd weighted = lambda.cwiseProduct(features.one);
+    alone -= features.one * (weighted.transpose() * all) / features.one.dot(weighted);
+  }
+  const auto along = [](const VectorXd& t, const VectorXd& weights) {
+    return t.cwiseAbs2().dot(weights);
+  };
+  const VectorXd root = (lambda + noise).cwiseSqrt();
+  std::vector<Unseparated> found;
+  for (const ColumnDirections::Column& by : features.columns) {
+    // Least squares, by moments that noise is added to: a rare level's coefficient is mostly noise.
+    MatrixXd X(lambda.size(), by.size + (has_one ? 1 : 0));
+    X.leftCols(by.size) = all.middleCols(by.first, by.size);
+    if (has_one) X.rightCols(1) = features.one;
+    Eigen::CompleteOrthogonalDecomposition<MatrixXd> squares;
+    squares.setThreshold(1e-9);
+    squares.compute(root.asDiagonal() * X);
+    const MatrixXd rest = all - X * squares.solve(root.asDiagonal() * all);
+    for (const ColumnDirections::Column& of : features.columns) {
+      if (of.first == by.first) continue;
+      for (Index j = of.first; j < of.first + of.size; ++j) {
+        const VectorXd t = rest.col(j), own = alone.col(j);
+        const double moment = along(t, lambda), variance = along(own, lambda);
+        if (!(moment > 0 && along(own, noise) > 0)) continue;
+        const double doubt = ramp(moment / along(t, noise), clear_rest, certain_rest) *
+                             ramp(variance / moment, clear_inflation, certain_inflation) *
+                             ramp(variance / along(own, noise), clear_variance, certain_variance) *
+                             doubt_of_information(answers, t, moment);
+        if (doubt >= least_doubt) found.push_back({doubt, t / std::sqrt(t.dot(prior * t))});
+      }
+    }
+  }
+  std::ranges::stable_sort(found, std::ranges::greater(), &Unseparated::doubt);
+  // Of directions that several pairs of columns find each counts once.
+  MatrixXd out = MatrixXd::Zero(lambda.size(), lambda.size());
+  std::vector<VectorXd> known;
+  for (Unseparated& one : found) {
+    VectorXd& t = one.direction;
+    for (const VectorXd& before : known) t -= before * before.dot(prior * t);
+    const double length = std::sqrt(std::max(t.dot(prior * t), 0.0));
+    if (!(length >= new_part)) continue;
+    t /= length;
+    out += one.doubt * t * t.transpose();
+    known.push_back(std::move(t));
+  }
+  return out;
+}
 
 VectorXd correction_deviations(Index directions, const VectorXd& lambda) {
   constexpr double prior_correction = 0.5;

@@ -58,6 +58,33 @@ class ShrunkInformation {
   double diagonal_kept_ = 0, beside_kept_ = 0;
 };
 
+/// The columns of a schema as their features lie in the metric.
+struct ColumnDirections {
+  struct Column {
+    Eigen::Index first = 0, size = 1;  ///< its features; more than one of a category
+  };
+  const Eigen::MatrixXd& inverse;  ///< [k x d] pseudo-inverse of the metric: x = inverse^T z
+  const Eigen::VectorXd& one;      ///< the constant is one . z [k]; empty where no feature is one
+  std::vector<Column> columns;
+};
+
+/// What was answered of directions of z: second moments diag(lambda) and the information, with noise
+/// of `deviation` on the diagonal; `unit`: the information that a second moment of 1 is expected to
+/// have.
+struct AnsweredDirections {
+  const Eigen::VectorXd& lambda;       ///< [k]
+  const Eigen::MatrixXd& information;  ///< [k x k]
+  double deviation = 0, unit = 0;
+};
+
+/// Covariance T [k x k] of what no answer tells of omega: directions along which a feature is what
+/// another column's features say, as far as the noise of the answers lets one see. Along such a
+/// direction T is the prior's variance, less where the answers leave a doubt; 0 elsewhere. `prior` is
+/// its precision [k x k]. Rows that are all alike along a direction say nothing of it, but answered
+/// moments and what makes them positive have some variance in every direction (docs/intervals.md).
+Eigen::MatrixXd unseparated(const ColumnDirections& features, const AnsweredDirections& answers,
+                            const Eigen::MatrixXd& prior);
+
 /// To ten significant digits, so that a file holds no more and means the same.
 double rounded_estimate(double value);
 /// Inverse of a symmetric positive definite matrix; where rounding spoils that, of the nearest that

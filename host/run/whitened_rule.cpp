@@ -18,7 +18,6 @@ using Eigen::VectorXd;
 
 // Constants of the rule: found by measurement, flat about these values (docs/whitened.md). None
 // has to do with privacy.
-constexpr double ridge_share = 0.1;      // rho: of the noise's operator norm
 constexpr double prior_power = 0.75;     // of coefficients' own variances
 constexpr double least_variance = 0.01;  // of z, a priori
 constexpr int variances_tried = 60;
@@ -119,7 +118,7 @@ void WhitenedRule::answer_moments(const MatrixXd& noisy, double deviation) {
   const double of_one = deviation / rows_;
   const double noise_norm = of_one * std::sqrt(2 * static_cast<double>(k));
   const Eigenpairs e = without_noise(noisy / rows_, of_one, noise_norm, moments_ == 0);
-  const ArrayXd scale = (e.values.array() + ridge_share * noise_norm).rsqrt();
+  const ArrayXd scale = (e.values.array() + whitened_ridge_share * noise_norm).rsqrt();
   metric_ = (metric_ * e.vectors * scale.matrix().asDiagonal()).eval();
   lambda_ = e.values.array() * scale.square();
   ++moments_;

@@ -20,6 +20,10 @@ Whitened moments_only(const InMetric<Chain>& settings) {
           .clip_factor = settings.clip_factor};
 }
 
+/// rho: part of the noise's operator norm that the metric adds to eigenvalues of the moments. Found
+/// by measurement (docs/whitened.md); it has nothing to do with privacy.
+inline constexpr double whitened_ridge_share = 0.1;
+
 class WhitenedRule {
  public:
   using Metric = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;

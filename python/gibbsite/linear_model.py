@@ -471,7 +471,7 @@ class _Private:
         frame = pandas.DataFrame(rows, columns=columns)
         keys = ["class", "term"] if "class" in columns else ["term"]
         texts = {"class", "term", "column", "level", "unit", "reference"}
-        truths = {"hidden", "vs_reference_hidden"}
+        truths = {"hidden", "vs_reference_hidden", "collinear"}
         for name in columns:
             if name in truths:
                 frame[name] = frame[name].astype("boolean")
@@ -481,7 +481,7 @@ class _Private:
 
     def effect(self, text: str, of_class: str = "", against: str = "") -> dict:
         """What is known of a linear combination of columns and levels, such as
-        "age*10 - sex=Male": estimate, std_err, lower, upper, p_value, odds_ratio, hidden. A column
+        "age*10 - sex=Male": estimate, std_err, lower, upper, p_value, odds_ratio, hidden, collinear. A column
         counts per unit, a level against the mean of its column's levels. Of several classes
         `of_class` names whose score is asked about, `against` the class that it is set against.
         Costs no privacy. ValueError where the model was fitted without intervals=True."""

@@ -270,6 +270,7 @@ nb::dict effect_of(const LinearModel& model, const std::string& text, const std:
     out[(name + "_upper").c_str()] = std::exp(is.upper);
   }
   out["hidden"] = is.hidden;
+  out["collinear"] = is.collinear;
   return out;
 }
 

@@ -94,6 +94,47 @@ TEST(Estimates, HideWhatLeavesHalfOfThePriorsVariance) {
   EXPECT_FALSE(e.combination(std::vector<double>{0, 0, 0, 0, 1}).hidden);  // it has no prior
 }
 
+// Two numbers a and b, one more, and the constant. By hand: Var(a) = (Var(a + b) + Var(a - b))/4, the
+// prior's variance of a - b is 128, and a is known to Var(a + b) Var(a - b)/(4 Var(a)) given b.
+Estimates of_two_numbers(double sum, double difference) {
+  Estimates e;
+  e.weights = {1};
+  e.means = {{1, 1, 1, 0}};
+  const double own = (sum + difference) / 4, between = (sum - difference) / 4;
+  e.covariance = {own, between, own, 0, 0, 60, 0, 0, 0, 0.01};
+  e.prior_deviation = {8, 8, 8, std::numeric_limits<double>::infinity()};
+  e.feature_means = {0.5, 0.5, 0.5, 1};
+  return e;
+}
+
+TEST(Collinearity, HoldsWhereOtherColumnsMakeUpForAnEffect) {
+  const std::vector<double> a{1, 0, 0, 0}, b{0, 1, 0, 0}, sum{1, 1, 0, 0}, c{0, 0, 1, 0};
+  const Collinearity by_prior(of_two_numbers(0.02, 100));
+  EXPECT_TRUE(by_prior.holds(a));
+  EXPECT_TRUE(by_prior.holds(b));
+  EXPECT_FALSE(by_prior.holds(sum));
+  EXPECT_FALSE(by_prior.holds(c));  // hidden, and no other column has to do with it
+  // Of the prior's variance of a - b at least 0.4 must be left.
+  EXPECT_TRUE(Collinearity(of_two_numbers(0.02, 0.41 * 128)).holds(a));
+  EXPECT_FALSE(Collinearity(of_two_numbers(0.02, 0.39 * 128)).holds(a));
+  // And b must be what makes a uncertain: 12 = (1 + x)^2/(4 x) of x = Var(a + b)/Var(a - b).
+  EXPECT_TRUE(Collinearity(of_two_numbers(0.021 * 100, 100)).holds(a));
+  EXPECT_FALSE(Collinearity(of_two_numbers(0.023 * 100, 100)).holds(a));
+}
+
+// Classes' coefficients add up to 0, so each follows from the others; that is not collinear
+// (planted: with the other classes' coefficients given it would be).
+TEST(Collinearity, IsNotBetweenClasses) {
+  Estimates e;
+  e.weights = {1};
+  e.means = {{1, 0, -1, 0}};
+  e.covariance = {5, 0, 0.01, -5, 0, 5, 0, -0.01, 0, 0.01};
+  e.prior_deviation = {2.5, std::numeric_limits<double>::infinity(), 2.5,
+                       std::numeric_limits<double>::infinity()};
+  e.feature_means = {0.5, 1};
+  EXPECT_FALSE(Collinearity(e).holds(std::vector<double>{1, 0, 0, 0}));
+}
+
 // The interval and the p-value agree on whether 0 is excluded, wherever 0 lies.
 TEST(Estimates, ReachFurtherWhereRowsSaturateAndNotBeyondThePrior) {
   Estimates e = estimates();

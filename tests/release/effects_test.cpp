@@ -22,6 +22,7 @@ namespace gibbsite {
 namespace effects_test {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -118,6 +119,35 @@ TEST(Effects, AreOrderedByWhatIsKnownAndHiddenOnesAreLast) {
   }
   for (; at < order.size() - 1; ++at) EXPECT_TRUE(table.effects[order[at]].effect.hidden);
   EXPECT_TRUE(table.effects[order.back()].is_constant());
+}
+
+// Two numbers of which only the sum is known: Var(a + b) = 0.02, Var(a - b) = 10 of the prior's 12.5.
+TEST(Effects, SayWhatTheTableCannotTellFromOtherColumns) {
+  LinearModel model = support::effects_model();
+  EXPECT_EQ(effect_table(model).collinear(), 0U);
+  std::vector<double>& covariance = model.estimates->covariance;
+  covariance[0] = covariance[2] = 0.25 * 10.02;
+  covariance[1] = -0.25 * 9.98;
+  covariance[4] = 0;  // with sex=Male
+  const EffectTable table = effect_table(model);
+  EXPECT_EQ(table.collinear(), 2U);
+  for (const Effect& one : table.effects) {
+    const bool of_both = one.column == "age" || one.column == "hours-per-week";
+    EXPECT_EQ(one.effect.collinear, of_both) << one.name;
+    EXPECT_EQ(one.per_unit && one.per_unit->collinear, of_both) << one.name;
+  }
+  std::istringstream lines(effects_csv(table));
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_THAT(line, EndsWith(",coefficient,collinear"));
+  std::getline(lines, line);
+  EXPECT_THAT(line, EndsWith(",true"));
+  for (int skipped = 0; skipped < 2; ++skipped) std::getline(lines, line);
+  EXPECT_THAT(line, EndsWith(",false"));
+  Html page;
+  effects_part(page, model);
+  EXPECT_EQ(support::all_of(page.text(), "(the table cannot tell it from other columns)").size(),
+            2U);
 }
 
 TEST(Effects, WhoseIntervalHoldsZeroFollowThoseThatExcludeIt) {

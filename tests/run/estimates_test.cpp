@@ -285,6 +285,81 @@ TEST(EstimatesOfAnswers, HaveTheSamplesDeviationWhereRowsAreNotNormal) {
   }
 }
 
+// The answers of a table whose second number is 1 less the first, at five values of it. Second
+// moments have noise of that deviation, which leaves some variance in every direction; nothing was
+// answered of the information along the direction that the table lacks.
+AnsweredScores answers_of_a_mirrored_column(double moment_deviation, bool with_other) {
+  constexpr Index values = 5;
+  MadeUp table;
+  table.kinds = MatrixXd::Ones(with_other ? 2 * values : values, with_other ? 4 : 3);
+  const Index k = table.kinds.cols();
+  for (Index row = 0; row < table.kinds.rows(); ++row) {
+    table.kinds(row, 0) = static_cast<double>(row % values) / (values - 1);
+    table.kinds(row, 1) = 1 - table.kinds(row, 0);
+    if (with_other) table.kinds(row, 2) = static_cast<double>(row / values);
+  }
+  table.how_many =
+      VectorXd::Constant(table.kinds.rows(), 10000.0 / static_cast<double>(table.kinds.rows()));
+  table.basis = MatrixXd::Identity(k, k);
+  VectorXd truth = VectorXd::Zero(k);
+  truth[0] = 1.5;
+  truth[k - 1] = -0.5;
+  AnsweredScores out = exact_answers(table, truth, VectorXd::Zero(k), truth, 30, 1000);
+  // The same answers in the metric of floored moments (docs/whitened.md).
+  const double n = table.how_many.sum(),
+               ridge = 0.1 * std::sqrt(2.0 * static_cast<double>(k)) * moment_deviation;
+  const Eigen::SelfAdjointEigenSolver<MatrixXd> e(table.kinds.transpose() *
+                                                  table.how_many.asDiagonal() * table.kinds / n);
+  const Eigen::ArrayXd moments = e.eigenvalues().array().max(moment_deviation / 2);
+  out.lambda = (moments / (moments + ridge)).matrix();
+  out.metric = e.eigenvectors() * (moments + ridge).rsqrt().matrix().asDiagonal();
+  const MatrixXd z = table.kinds * out.metric;
+  const VectorXd p = (table.kinds * truth).unaryExpr(&sigmoid);
+  std::size_t t = 0;
+  for (const double part : {0.0, 0.5, 0.75, 1.0, 1.0}) {
+    const VectorXd theta = part * truth, now = (table.kinds * theta).unaryExpr(&sigmoid);
+    out.points[t] = out.metric.inverse() * theta;
+    out.gradients[t++] = z.transpose() * table.how_many.cwiseProduct(now - p);
+  }
+  const VectorXd weight = table.how_many.array() * p.array() * (1 - p.array());
+  out.information = z.transpose() * weight.asDiagonal() * z;
+  return out;
+}
+
+// What the table cannot tell keeps what the prior says of it. Planted: without that covariance T the
+// floor of the moments counts as information, and each interval is a tenth as wide.
+TEST(EstimatesOfAnswers, LeaveToThePriorHowTwoColumnsShareAnEffect) {
+  for (const bool with_other : {false, true}) {
+    SCOPED_TRACE(with_other);
+    const Schema schema = schema_of(with_other ? 3 : 2, {});
+    const auto found = estimate(answers_of_a_mirrored_column(0.002, with_other), schema);
+    ASSERT_TRUE(found);
+    expect_sound(*found, schema);
+    const Collinearity collinearity(*found);
+    for (const std::size_t j : {0U, 1U}) {
+      const EffectEstimate effect = feature_effect(*found, schema, j);
+      const double of_prior = 2 * 1.96 * found->prior_deviation[j];
+      EXPECT_GT(effect.upper - effect.lower, 0.45 * of_prior) << j;
+      EXPECT_LT(effect.lower, j == 0 ? 1.5 : 0) << j;
+      EXPECT_GT(effect.upper, j == 0 ? 1.5 : 0) << j;
+      EXPECT_TRUE(collinearity.holds(feature_combination(*found, schema, j))) << j;
+    }
+    // Both together are known, and so is a column that has nothing to do with them.
+    std::vector<double> together(schema.features());
+    together[0] = 1;
+    together[1] = -1;
+    const EffectEstimate sum = found->combination(together);
+    EXPECT_NEAR(sum.estimate, 1.5, 0.2);
+    EXPECT_LT(sum.upper - sum.lower, 1.2);
+    EXPECT_FALSE(collinearity.holds(together));
+    if (with_other) {
+      const EffectEstimate other = feature_effect(*found, schema, 2);
+      EXPECT_LT(other.upper - other.lower, 0.6);
+      EXPECT_FALSE(collinearity.holds(feature_combination(*found, schema, 2)));
+    }
+  }
+}
+
 // Numbers at the ends and the middle of their range: nearly no noise leaves the sample's part.
 TEST(EstimatesOfAnswers, WithoutNoiseHaveTheSamplesDeviation) {
   MadeUp table;

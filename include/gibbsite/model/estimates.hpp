@@ -18,6 +18,8 @@ struct EffectEstimate {
   double p_value = 1;         ///< two-sided, of "the effect is 0": what follows from the interval
   /// Whether the noise hides it: the interval is hardly narrower than what the prior alone says.
   bool hidden = false;
+  /// Whether the table cannot tell it from effects of other columns (`Collinearity`).
+  bool collinear = false;
 };
 
 /// Posterior of the coefficients that the same model has without noise and without a strong prior:
@@ -44,11 +46,36 @@ struct Estimates {
   [[nodiscard]] EffectEstimate combination(std::span<const double> c) const;
 };
 
+/// Which effects the table cannot tell from those of other columns, as far as the release says: two
+/// columns that determine each other, or nearly. It follows from the estimates' numbers alone. Takes
+/// O(n^3) time of n coefficients once.
+class Collinearity {
+ public:
+  explicit Collinearity(const Estimates& estimates);
+  /// Whether c . theta, c [K x d], would be known with at most 1/12 of its variance if the other
+  /// columns' coefficients were known, and nothing but the prior says how it is split between them:
+  /// along the combination by which the others make up for it, at least 0.4 of the prior's variance
+  /// is left.
+  [[nodiscard]] bool holds(std::span<const double> c) const;
+
+ private:
+  std::size_t size_, features_;
+  std::vector<double> covariance_, information_;  // [n x n] by rows, of theta's posterior
+  std::vector<double> prior_precision_;           // [n]
+};
+
 /// Weights by which `count` levels of a category, from feature `first` on, are averaged [count]:
 /// their answered shares among `means` [d], those below 0 counting as 0, so that they add up to 1;
 /// all the same where no share is above 0 or `means` is empty.
 std::vector<double> level_weights(std::span<const double> means, std::size_t first,
                                   std::size_t count);
+
+/// The combination c [K x d] that stands for feature j of `schema` (`feature_effect`), and for a
+/// level against another one of its column (`level_against`).
+std::vector<double> feature_combination(const Estimates& estimates, const Schema& schema,
+                                        std::size_t j, std::size_t k = 0);
+std::vector<double> level_combination(const Estimates& estimates, const Schema& schema,
+                                      std::size_t level, std::size_t reference, std::size_t k = 0);
 
 /// What is printed for feature j of `schema` (of class k of several): a number over its whole
 /// range, a level against the mean of its column's levels weighted by their answered shares, the

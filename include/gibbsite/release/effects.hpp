@@ -36,6 +36,9 @@ constexpr std::string_view interval_meaning_of(LabelKind label) {
                                        : interval_meaning;
 }
 
+/// What is said of an effect that the table cannot tell from those of other columns.
+inline constexpr std::string_view collinear_meaning = "the table cannot tell it from other columns";
+
 /// One row of the table. Estimates are log-odds (two classes), log of a mean (counts), the label's
 /// own unit (amounts) or scores (several classes). Without intervals only `estimate` is known.
 struct Effect {
@@ -75,6 +78,8 @@ struct EffectTable {
   [[nodiscard]] std::string ratio_key() const;
   /// How many effects noise hides, constants aside.
   [[nodiscard]] std::size_t hidden() const;
+  /// How many effects the table cannot tell from those of other columns, constants aside.
+  [[nodiscard]] std::size_t collinear() const;
 };
 
 /// Level by column, in place of the schema's `reference`.
