@@ -60,7 +60,7 @@ TEST_F(FitNetworkCli, MissingNumbersAreALevelOfTheirOwn) {
   const auto share = [&](const std::string& event) {
     const Outcome out = gibbsite({"query", "--model", "net.json", "--json", "P(" + event + ")"});
     EXPECT_EQ(out.status, 0) << out.err;
-    return nlohmann::json::parse(out.out).at("probability").get<double>();
+    return nlohmann::json::parse(out.out).at(0).at("probability").get<double>();
   };
   const Arguments big{"fit",      "--model",    "network",   "--data", "table.csv",
                       "--schema", "table.toml", "--epsilon", "20",     "--delta",
