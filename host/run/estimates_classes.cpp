@@ -27,7 +27,7 @@ using Eigen::VectorXd;
 constexpr double least_part = 0.02;   // of the derivative, of the public model's
 constexpr double least_rows = 0.1;    // of alpha, of the number of rows
 constexpr double long_deviation = 3;  // sd of scores, a contrast, from which they count as long
-constexpr int newton_steps = 8;
+constexpr int newton_steps = 30;
 constexpr Index points_of_two_contrasts = 21;  // along each
 constexpr Index points_beyond = 2000;          // of more than two contrasts
 
@@ -229,8 +229,8 @@ struct Posterior {
   MatrixXd covariance;
 };
 
-// U = F(omega) + noise, F(omega) = alpha h(omega) + sum over pairs of d d^T (x) D omega E p_a p_b at
-// omega over that at omega_0.
+// U = F(omega) + noise, F(omega) = alpha h(omega) + sum over pairs of d d^T (x) (M (omega - omega_0)
+// + D omega E p_a p_b at omega over that at omega_0). M is what a pair's own multiple adds.
 class ClassEquation {
  public:
   ClassEquation(const AnsweredScores& answers, const FeatureParts& features, Index classes)
@@ -254,8 +254,12 @@ class ClassEquation {
     alpha_ = std::clamp(along / squares, least_rows * answers.rows,
                         std::max(least_rows, largest / std::max(products, 1e-12)) * answers.rows);
     for (std::size_t i = 0; i < pairs; ++i) {
+      const double apart =
+          own_multiple(answered[i], start_.pairs[i], answers.information_deviation);
+      apart_.emplace_back(apart * start_.pairs[i]);
       information_.emplace_back(answered[i], answers.information_deviation,
-                                alpha_ * start_.pairs[i], alpha_ * start_.products[i], directions_,
+                                (alpha_ + apart) * start_.pairs[i],
+                                (alpha_ + apart) * start_.products[i], directions_,
                                 correction_deviations(directions_.rows(), answers.lambda));
     }
     scale_ = answers.lambda.array().rsqrt().matrix().replicate(D, 1);
@@ -348,10 +352,10 @@ class ClassEquation {
     const Averages here = rows_.at(omega, false);
     const std::vector<MatrixXd> of_pairs = corrections(here);
     VectorXd out = alpha_ * here.score;
-    const MatrixXd M = rows_.rows_of(omega);
+    const MatrixXd M = rows_.rows_of(omega), away = rows_.rows_of(VectorXd(omega - at_));
     for (std::size_t i = 0; i < of_pairs.size(); ++i) {
       const VectorXd d = rows_.difference(rows_.pairs()[i]);
-      const VectorXd moved = of_pairs[i] * (M.transpose() * d);
+      const VectorXd moved = of_pairs[i] * (M.transpose() * d) + apart_[i] * (away.transpose() * d);
       for (Index a = 0; a < d.size(); ++a) out.segment(a * k_, k_) += d[a] * moved;
     }
     return out;
@@ -362,7 +366,7 @@ class ClassEquation {
     std::vector<MatrixXd> blocks = corrections(here);
     double mean = 0;
     for (std::size_t i = 0; i < blocks.size(); ++i) {
-      blocks[i] += alpha_ * here.pairs[i];
+      blocks[i] += alpha_ * here.pairs[i] + apart_[i];
       mean += here.products[i];
     }
     // The trace over the K - 1 contrasts of one row is twice the sum of p_a p_b.
@@ -372,6 +376,15 @@ class ClassEquation {
     const VectorXd values = e.eigenvalues().cwiseMax(least_part * unit);
     const MatrixXd vectors = scale_.cwiseInverse().asDiagonal() * e.eigenvectors();
     return vectors * values.asDiagonal() * vectors.transpose();
+  }
+  // What a pair's own multiple of the public model is beyond alpha: rows of a rare class may be
+  // longer than others, and so weigh less. Drawn to 0 by the noise, from half of alpha.
+  [[nodiscard]] double own_multiple(const MatrixXd& answered, const MatrixXd& model,
+                                    double deviation) const {
+    const double square = std::max(model.squaredNorm(), 1e-300);
+    const double own = answered.cwiseProduct(model).sum() / square;
+    const double signal = alpha_ * alpha_ / 4, noise = deviation * deviation / square;
+    return std::clamp((own - alpha_) * signal / (signal + noise), -0.9 * alpha_, alpha_);
   }
   // Inverse of the covariance of U - F(omega): privacy's noise, the sample, the error of A_2. The
   // sample's part sum w^2 (diag p - p p^T) (x) z z^T is at most the derivative, as w is at most 1.
@@ -404,6 +417,7 @@ class ClassEquation {
   VectorXd at_;     // omega_0
   Averages start_;  // there
   double alpha_ = 0;
+  std::vector<MatrixXd> apart_;  // of each pair: what its own multiple adds at omega_0
   std::vector<ShrunkInformation> information_;  // of each pair of classes
   VectorXd scale_;
   MatrixXd prior_, path_prior_;  // Q; Q and the prior that the path used
