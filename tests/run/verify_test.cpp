@@ -126,7 +126,8 @@ bool same_promise(const std::string& at, const json& before, const json& after, 
   // Noise was scaled to its share and its clip, whatever they were: the promise is their sum.
   for (const char* name :
        {"/mechanism/first_clip", "/mechanism/first_moment_share", "/mechanism/second_moment_share",
-        "/mechanism/curvature_share", "/mechanism/clip_factor", "/constants/rows"}) {
+        "/mechanism/curvature_share", "/mechanism/clip_factor", "/mechanism/length_share",
+        "/mechanism/gradient_evenness", "/constants/rows"}) {
     if (whitened && at == std::string("/certificate") + name) return number;
   }
   if (at == "/certificate/mechanism/query_mu" || at == "/certificate/mechanism/moments_mu") {
@@ -816,9 +817,10 @@ TEST(Verify, RejectsAnswersOfClassesWithLessNoiseThanTheirShares) {
 TEST(Verify, HoldsTheAnswersOfASmallBudgetToTheirShares) {
   int starts = 0, seconds = 0;
   for (const bool add_remove : {false, true}) {
-    for (const std::size_t numbers : {1UL, 6UL}) {
-      const Dataset data = support::people(400, numbers, 5);
-      Budget budget{.epsilon = numbers == 1 ? 2.0 : 0.5, .delta = 1e-5, .rows_per_person = 2};
+    for (const bool bunched : {false, true}) {
+      const Dataset plain = support::people(400, 4, 5);
+      const Dataset data = bunched ? support::bunched(plain) : plain;
+      Budget budget{.epsilon = add_remove ? 0.7 : 1.4, .delta = 1e-5, .rows_per_person = 2};
       if (add_remove) budget.adjacency = Adjacency::add_remove;
       const Plan made =
           plan(glm("logistic").constants(data.schema, 400), budget, {.mechanism = "whitened"});
@@ -890,7 +892,8 @@ TEST(Verify, HoldsTheAnswersOfASmallBudgetToTheirShares) {
       EXPECT_FALSE(fails([](json& changed) { changed["model"].erase("answers"); }));
     }
   }
-  EXPECT_TRUE(starts > 0 && seconds >= 0) << starts << " " << seconds;
+  // Of even rows a start, but for bad luck.
+  EXPECT_TRUE(starts > 0 || seconds > 0) << starts << " " << seconds;
 }
 
 // A file with intervals: its block and its information have a share each, a clip and a noise.

@@ -194,13 +194,14 @@ TEST(WhitenedRun, EveryQuestionOfASmallBudgetCostsItsShare) {
   int starts = 0, seconds = 0;
   for (const bool add_remove : {false, true}) {
     for (const std::uint64_t rows : {1ULL, 3ULL}) {
-      for (const double epsilon : {0.5, 2.5}) {
-        const Dataset data = people(200, 2, 3);
-        Budget budget{.epsilon = epsilon, .delta = 1e-5, .rows_per_person = rows};
+      for (const bool bunched : {false, true}) {
+        const Dataset data = bunched ? support::bunched(people(200, 2, 3)) : people(200, 2, 3);
+        const double most = static_cast<double>(rows) * (add_remove ? 0.5 : 1);
+        Budget budget{.epsilon = 0.7 * most, .delta = 1e-5, .rows_per_person = rows};
         if (add_remove) budget.adjacency = Adjacency::add_remove;
         const Plan made = plan_of(data, budget, 4, add_remove ? 250 : 0);
         const auto& s = std::get<Whitened>(made.offer().mechanism);
-        if (!is_small_budget(s)) continue;
+        ASSERT_TRUE(is_small_budget(s));
         const double mu2 = s.query_mu * s.query_mu;
         const double left = 1 - s.length_share - s.first_moment_share - s.second_moment_share;
         double powers = 0;
@@ -263,12 +264,12 @@ TEST(WhitenedRun, EveryQuestionOfASmallBudgetCostsItsShare) {
 
 // What is asked second is decided by answers alone: of one answer more or less, and not of the rows.
 TEST(WhitenedRun, AnswersDecideWhatASmallBudgetAsksSecond) {
-  const Dataset data = people(400, 2, 3);
+  const Dataset data = people(400, 5, 3);
   const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-5});
   const auto& s = std::get<Whitened>(made.offer().mechanism);
   ASSERT_TRUE(is_small_budget(s));
   const RowLengths lengths = row_lengths(data.schema);
-  // Three even directions have nothing that stands out; one that is all of the row does.
+  // Even directions have nothing that stands out; one that is all of the row does.
   for (const bool one : {false, true}) {
     WhitenedRule rule(s, made.problem, made.budget.neighbors(), starting_metric(data.schema));
     ASSERT_TRUE(rule.asks_lengths());
@@ -276,18 +277,19 @@ TEST(WhitenedRun, AnswersDecideWhatASmallBudgetAsksSecond) {
     rule.answer_lengths(0, lengths);
     ASSERT_TRUE(rule.asks_moments());
     EXPECT_FALSE(rule.second());
-    const double square = 400 * s.first_clip * s.first_clip / 3;
-    const Eigen::Vector3d own(one ? 2.9 * square : square, one ? 0 : square, square);
+    const double square = 400 * s.first_clip * s.first_clip / 6;
+    Eigen::VectorXd own = Eigen::VectorXd::Constant(6, one ? 0 : square);
+    own[0] = one ? 5 * square : square;
     rule.answer_moments(own.asDiagonal(), square / 50);
     EXPECT_EQ(rule.asks_start(), !one);
     EXPECT_EQ(rule.asks_moments(), one);
     EXPECT_EQ(rule.questions(), 3 + s.iterations);
     if (one) {
-      rule.answer_moments(Eigen::Matrix3d::Identity() * 400, 10);
+      rule.answer_moments(Eigen::MatrixXd::Identity(6, 6) * 400, 10);
     } else {
-      EXPECT_EQ(rule.omega(), Eigen::VectorXd::Zero(3));
-      rule.answer_start(Eigen::Vector3d(1, 2, 3), 10);
-      EXPECT_EQ(rule.omega(), Eigen::VectorXd::Zero(3)) << "the first gradient is at 0 too";
+      EXPECT_EQ(rule.omega(), Eigen::VectorXd::Zero(6));
+      rule.answer_start(Eigen::VectorXd::Constant(6, 3), 10);
+      EXPECT_EQ(rule.omega(), Eigen::VectorXd::Zero(6)) << "the first gradient is at 0 too";
     }
     EXPECT_FALSE(rule.asks_moments() || rule.asks_start() || rule.asks_lengths());
     EXPECT_EQ(rule.answered(), 3U);
