@@ -22,6 +22,7 @@ using Eigen::VectorXd;
 constexpr double ridge_share = 0.1;   // rho: of the noise's operator norm
 constexpr double prior_power = 0.75;  // of coefficients' own variances
 constexpr double small_prior_power = 0.5;
+constexpr double near_cap = 0.5;  // of a cap: how far below it the number of rows is taken to be
 constexpr double least_variance = 0.01;  // of z, a priori
 constexpr int variances_tried = 60;
 constexpr double overshoot = 2, damped = 1.5;
@@ -175,7 +176,8 @@ void WhitenedRule::answer_lengths(double noisy, const RowLengths& lengths) {
       std::exp(std::clamp(lengths.middle() + noisy / rows_, lengths.low, lengths.high));
   // The constant fills no more of a row than it must to be seen, and a row as long as others is as
   // long as the clip.
-  const double least = lengths.categories ? 0.5 : 0.25;
+  // Under add/remove it says how many rows there are, too.
+  const double least = lengths.categories || adjacency_ == Adjacency::add_remove ? 0.5 : 0.25;
   const double constant = std::min(std::max(small_.constant, least) * length, 1.0);
   const double scale = clip_ / std::hypot(length, constant);
   columns_ = metric_;
@@ -195,7 +197,12 @@ void WhitenedRule::answer_moments(const MatrixXd& noisy, double deviation) {
   if (moments_ == 0 && adjacency_ == Adjacency::add_remove && intercept_) {
     const double constant =
         small ? constant_ : 1 / metric_(metric_.rows() - 1, k - 1);  // of every row
-    rows_ = std::clamp(noisy(k - 1, k - 1) / (constant * constant), 0.001 * rows_, rows_);
+    double found = noisy(k - 1, k - 1) / (constant * constant);
+    if (small) {  // as far as it is no noise: a cap is taken to be near to what it caps
+      const double noise = deviation / (constant * constant * rows_);
+      found = rows_ + (found - rows_) / (1 + noise * noise / (near_cap * near_cap));
+    }
+    rows_ = std::clamp(found, 0.001 * rows_, rows_);
   }
   const double of_one = deviation / rows_;
   const double noise_norm = of_one * std::sqrt(2 * static_cast<double>(k));

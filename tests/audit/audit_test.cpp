@@ -530,6 +530,35 @@ AuditCase case_of_table(const Dataset& data) {
       plan(model.constants(data.schema, data.rows()), {10, 1e-2}, {.mechanism = "output"}));
 }
 
+// Of a small budget: all answers, the lengths and what was asked second among them.
+TEST(AuditPair, OfASmallBudgetOfWhitened) {
+  const Dataset data = small_table(false, true);
+  const Model model = logistic_regression();
+  const auto made = [&](Adjacency adjacency) {
+    return table_case(
+        data, model,
+        plan(model.constants(data.schema, data.rows()),
+             {.epsilon = 6, .delta = 1e-2, .adjacency = adjacency}, {.mechanism = "whitened"}));
+  };
+  for (const auto adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
+    AuditCase at = made(adjacency);
+    if (adjacency == Adjacency::replace_one) {
+      ASSERT_TRUE(is_small_budget(settings_of<Whitened>(at)));
+    }
+    const AuditResult r = audited(at, options_of("whitened"));
+    EXPECT_FALSE(r.refuted);
+    if (!support::sanitized) {
+      EXPECT_GT(r.reach(), 0.3);
+    }
+  }
+  AuditCase planted = made(Adjacency::replace_one);
+  settings_of<Whitened>(planted).query_mu *= 3;
+  EXPECT_TRUE(is_small_budget(settings_of<Whitened>(planted)));
+  if (!support::sanitized) {
+    expect_refuted(planted, "whitened");
+  }
+}
+
 TEST(AuditPair, OfATableReplacesItsFirstRowWhereItHasLeast) {
   for (const bool sparse : {false, true}) {
     for (const bool intercept : {false, true}) {
