@@ -326,14 +326,15 @@ void warn_of_few_rows(const Plan& plan) {
     mu /= plan.problem.max_abs_residual_up(*ball);
   }
   const Neighbors who = plan.budget.neighbors();
-  const double kept = kept_share(signal_per_feature(plan.problem, who, mu));
+  const bool from_few = learns_from_few(plan.offer().mechanism, plan.problem);
+  const double kept = kept_share(signal_per_feature(plan.problem, who, mu), from_few);
   if (!(kept < too_little)) return;
   fmt::print(stderr,
              "gibbsite: warning: {} rows are few for {} at ε = {:.4g}: expect {} of what "
              "could be learned without privacy; {} rows would keep about {:.0f} %\n",
              human_count(static_cast<double>(plan.problem.rows)), coefficients_words(plan.problem),
              plan.budget.epsilon, kept_words(kept),
-             human_count(rows_to_keep(enough, plan.problem, who, mu)), 100 * enough);
+             human_count(rows_to_keep(enough, plan.problem, who, mu, from_few)), 100 * enough);
 }
 
 void ShapeArguments::add_to(CLI::App& app) {

@@ -36,7 +36,7 @@ Wide left_by_moments(const Whitened& s) {
 }
 
 // Those of a small budget have no closed sum of shares.
-constexpr double most_uneven_gradients = 1000;
+constexpr double most_uneven_gradients = 100;
 
 // w_t of t = 1, ..., T: t^p over their sum, p = 1 - evenness. 2t/(T (T + 1)) where p = 1.
 Wide gradient_weight(const Whitened& s, std::uint64_t t) {

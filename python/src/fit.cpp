@@ -294,7 +294,8 @@ double kept_share_of(const Plan& plan) {
     if (!ball) return unknown;
     mu /= plan.problem.max_abs_residual_up(*ball);
   }
-  return kept_share(signal_per_feature(plan.problem, plan.budget.neighbors(), mu));
+  return kept_share(signal_per_feature(plan.problem, plan.budget.neighbors(), mu),
+                    learns_from_few(plan.offer().mechanism, plan.problem));
 }
 
 void bind_plan(nb::module_& m) {

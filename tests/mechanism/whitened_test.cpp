@@ -206,8 +206,8 @@ TEST(Whitened, SmallBudgetsHaveARuleOfTheirOwn) {
     EXPECT_FALSE(is_small_budget(rule(rows(s), "huber")));
     EXPECT_FALSE(is_small_budget(rule(rows(s), "logistic", true)));
     EXPECT_FALSE(is_small_budget(rule(rows(s), "logistic", false, false)));
-    EXPECT_FALSE(is_small_budget(rule(rows(s), "logistic", false, true, 1001)));
-    EXPECT_TRUE(is_small_budget(rule(rows(s), "logistic(0.4,1)", false, true, 1000)));
+    EXPECT_FALSE(is_small_budget(rule(rows(s), "logistic", false, true, 101)));
+    EXPECT_TRUE(is_small_budget(rule(rows(s), "logistic(0.4,1)", false, true, 100)));
   }
   const Whitened large = rule(rows(50.5));
   EXPECT_FALSE(is_small_budget(large));
@@ -235,7 +235,7 @@ TEST(Whitened, SettingsOfSmallBudgetsThatAreNotSharesOfOneBudgetPromiseNothing) 
   promises_nothing(&Whitened::second_moment_share, 0, "no second question");
   for (const double value : {-0.1, 2.01, 1e300, static_cast<double>(NAN)})
     promises_nothing(&Whitened::gradient_evenness, value, "no such power");
-  promises_nothing(&Whitened::iterations, 1001, "shares that are not added up");
+  promises_nothing(&Whitened::iterations, 101, "shares that are not added up");
   for (const char* loss : {"huber", "poisson", "softmax-3"}) {
     Problem other = problem;
     other.loss = loss;
