@@ -21,7 +21,6 @@ using Eigen::VectorXd;
 // has to do with privacy.
 constexpr double ridge_share = 0.1;   // rho: of the noise's operator norm
 constexpr double prior_power = 0.75;  // of coefficients' own variances
-constexpr double small_prior_power = 0.5;
 constexpr double near_cap = 0.5;  // of a cap: how far below it the number of rows is taken to be
 constexpr double least_variance = 0.01;  // of z, a priori
 constexpr int variances_tried = 60;
@@ -136,7 +135,8 @@ WhitenedRule::WhitenedRule(const Whitened& settings, const Problem& problem, con
 WhitenedRule::SmallBudget WhitenedRule::SmallBudget::for_signal(double s) {
   return {.constant = std::min(s / 40, 1.0),
           .explained = std::clamp(1 - s / 60, 0.4, 0.72),
-          .lean = std::min(0.5, std::sqrt(2 / s))};
+          .lean = std::min(0.5, std::sqrt(2 / s)),
+          .power = std::clamp(s / 40, 0.5, prior_power)};
 }
 
 WhitenedRule::Metric starting_metric(const Schema& schema) {
@@ -229,8 +229,7 @@ void WhitenedRule::answer_moments(const MatrixXd& noisy, double deviation) {
   }
   clip_ = gradient_clip(settings_, lambda_.sum());
   const MatrixXd gram = metric_.transpose() * metric_ + 1e-12 * MatrixXd::Identity(k, k);
-  prior_ =
-      gram.inverse().diagonal().array().max(1e-12).pow(small ? small_prior_power : prior_power);
+  prior_ = gram.inverse().diagonal().array().max(1e-12).pow(small ? small_.power : prior_power);
   if (!prior_.allFinite()) prior_.setOnes();
   prior_ /= prior_.dot(lambda_);
 }

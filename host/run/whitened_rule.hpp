@@ -7,6 +7,7 @@
 #include "gibbsite/core/problem.hpp"
 #include "gibbsite/mechanism/in_metric.hpp"
 #include "gibbsite/mechanism/whitened.hpp"
+#include "gibbsite/model/contrasts.hpp"
 #include "gibbsite/model/schema.hpp"
 
 namespace gibbsite {
@@ -122,6 +123,7 @@ class WhitenedRule {
     double constant = 1;   // gamma: of the constant beside a typical row without it, at least
     double explained = 0;  // what first moments must tell for second ones to be asked
     double lean = 0;       // b, of curvatures towards what noise may hide
+    double power = 0;      // of coefficients' own variances in the prior
     static SmallBudget for_signal(double rows_a_feature);
   };
 
