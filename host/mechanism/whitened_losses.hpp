@@ -34,7 +34,7 @@ inline bool takes_information(const Problem& problem) {
 }
 
 /// N/d below which the rule is that of small budgets.
-inline constexpr double rows_of_small_budgets = 50;
+inline constexpr double rows_of_small_budgets = 25;
 
 /// Whether a small budget has a rule of its own there: for two classes, and a row's constant is what
 /// fills the first moments.

@@ -183,7 +183,7 @@ TEST(Whitened, TheRuleIsThatOfTheDocuments) {
   EXPECT_EQ(rule(100'000'000, 10, 1).iterations, 40);
 }
 
-// From N/d = 50 on the rule is the one it was; below, with a constant column, of two classes and
+// From N/d = 25 on the rule is the one it was; below, with a constant column, of two classes and
 // without intervals, it is that of small budgets.
 TEST(Whitened, SmallBudgetsHaveARuleOfTheirOwn) {
   const auto rule = [](std::uint64_t rows, const char* loss = "logistic", bool intervals = false,
@@ -197,7 +197,7 @@ TEST(Whitened, SmallBudgetsHaveARuleOfTheirOwn) {
   };
   const double mu = rule(1000).query_mu;
   const auto rows = [&](double s) { return static_cast<std::uint64_t>(s * 5 / mu); };
-  for (const double s : {0.5, 4.0, 16.0, 49.9}) {
+  for (const double s : {0.5, 4.0, 16.0, 24.9}) {
     const Whitened small = rule(rows(s));
     EXPECT_EQ(small.length_share, 0.02) << s;
     EXPECT_EQ(small.second_moment_share, 0.1) << s;
@@ -209,7 +209,7 @@ TEST(Whitened, SmallBudgetsHaveARuleOfTheirOwn) {
     EXPECT_FALSE(is_small_budget(rule(rows(s), "logistic", false, true, 101)));
     EXPECT_TRUE(is_small_budget(rule(rows(s), "logistic(0.4,1)", false, true, 100)));
   }
-  const Whitened large = rule(rows(50.5));
+  const Whitened large = rule(rows(25.5));
   EXPECT_FALSE(is_small_budget(large));
   EXPECT_EQ(large.gradient_evenness, 0);
 }
