@@ -536,7 +536,7 @@ TEST(AuditPair, OfASmallBudgetOfWhitened) {
   const Model model = logistic_regression();
   AuditCase at = table_case(
       data, model,
-      plan(model.constants(data.schema, data.rows()), {6, 1e-2}, {.mechanism = "whitened"}));
+      plan(model.constants(data.schema, data.rows()), {4, 1e-2}, {.mechanism = "whitened"}));
   ASSERT_TRUE(is_small_budget(settings_of<Whitened>(at)));
   const AuditResult r = audited(at, options_of("whitened"));
   EXPECT_FALSE(r.refuted);
