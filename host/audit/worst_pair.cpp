@@ -11,6 +11,7 @@
 #include "gibbsite/audit/audit.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/reshape.hpp"
+#include "gibbsite/model/contrasts.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/losses.hpp"
 #include "gibbsite/model/losses/softmax.hpp"
@@ -225,10 +226,12 @@ AuditStatistic by_distances(VectorXd table, VectorXd neighbor) {
 class Answered {
  public:
   // P [d x k] row-major and C, of gradients.
-  Answered(const NoisyAnswer& answer, const Loss& loss, const std::vector<double>& P, double clip)
-      : answer_(answer), loss_(loss), P_(P), clip_(clip) {}
+  Answered(const NoisyAnswer& answer, const Loss& loss, const std::vector<double>& P, double clip,
+           const RowLengths& lengths)
+      : answer_(answer), loss_(loss), P_(P), clip_(clip), lengths_(lengths) {}
   [[nodiscard]] VectorXd part_of(const Record& record) const {
     const VectorXd x = record.vector();
+    if (answer_.question == "lengths") return VectorXd::Constant(1, log_length(x));
     if (answer_.question == "moments") return moments(x);
     const VectorXd z = times(P_, x);
     if (loss_.outputs() > 1) return of_outputs(z, record.y);
@@ -239,7 +242,7 @@ class Answered {
     if (is_two_class_logistic(loss_.name())) {
       const double p = loss_.probability(at);
       const double weighed = weight(record.y) * std::min(1.0, cap / std::max(p, 1 - p));
-      if (answer_.question == "gradient") return weighed * (p - (record.y > 0 ? 1 : 0)) * z;
+      if (of_scores()) return weighed * (p - (record.y > 0 ? 1 : 0)) * z;
       return VectorXd::Constant(1, weighed * p * (1 - p));
     }
     double slope = 0, curvature = 0;
@@ -250,6 +253,17 @@ class Answered {
   }
 
  private:
+  [[nodiscard]] bool of_scores() const {
+    return answer_.question == "gradient" || answer_.question == "start";
+  }
+  [[nodiscard]] double log_length(const VectorXd& x) const {
+    double squared = lengths_.base;
+    for (Eigen::Index j = 0; j < x.size(); ++j) {
+      const auto at = static_cast<std::size_t>(j);
+      squared += lengths_.weight[at] * std::pow(x[j] - lengths_.center[at], 2);
+    }
+    return std::clamp(std::log(squared) / 2, lengths_.low, lengths_.high) - lengths_.middle();
+  }
   // A score is held before the class's weight multiplies it (docs/losses.md, "Weighted classes").
   [[nodiscard]] double weight(float y) const {
     return static_cast<double>(class_weight(loss_.class_weights(), y));
@@ -292,6 +306,7 @@ class Answered {
   const Loss& loss_;
   const std::vector<double>& P_;
   double clip_;
+  const RowLengths& lengths_;
 };
 
 // P of gradients: what the rule makes of the moments that were answered (of settings in which
@@ -302,10 +317,13 @@ class MetricOf {
       : settings_(std::get<Whitened>(plan.offer().mechanism)),
         problem_(plan.problem),
         who_(plan.budget.neighbors()),
-        start_(starting_metric(schema)) {}
+        start_(starting_metric(schema)),
+        lengths_(row_lengths(schema)) {}
+  [[nodiscard]] const RowLengths& lengths() const { return lengths_; }
   std::vector<double> operator()(const LinearModel& released) const {
     WhitenedRule rule(settings_, problem_, who_, start_);
     for (const NoisyAnswer& answer : released.answers) {
+      if (answer.question == "lengths") rule.answer_lengths(answer.values[0], lengths_);
       if (answer.question == "moments")
         rule.answer_moments(whole_matrix(answer.values, rule.coordinates()), answer.deviation);
     }
@@ -318,6 +336,7 @@ class MetricOf {
   Problem problem_;
   Neighbors who_;
   WhitenedRule::Metric start_;
+  RowLengths lengths_;
 };
 
 // The log ratio of the densities of all answers, f and f' what all rows of the two tables add:
@@ -331,8 +350,9 @@ AuditStatistic by_answers(std::vector<Copies> table, std::vector<Copies> neighbo
     const std::vector<double> P = metric(released);
     const Loss& loss = loss_named(released.loss);
     for (const NoisyAnswer& answer : released.answers) {
-      if (answer.question == "gradient") clip = answer.clip;  // of the curvature behind it too
-      const Answered asked(answer, loss, P, clip);
+      // Of the curvature behind a gradient too.
+      if (answer.question == "gradient" || answer.question == "start") clip = answer.clip;
+      const Answered asked(answer, loss, P, clip, metric.lengths());
       const auto size = static_cast<Eigen::Index>(answer.values.size());
       const auto part = [&](const std::vector<Copies>& rows) {
         VectorXd out = VectorXd::Zero(size);

@@ -547,8 +547,12 @@ std::vector<NoisyAnswer> answers_from_json(const json& list, const Schema& schem
                                            std::size_t outputs, const std::string& source) {
   if (!list.is_array() || list.empty()) reject(source, "answers", "must be a list of answers");
   const std::size_t d = schema.features();
-  // Files from before contrasts have answers in d coordinates.
-  const json first = list[0].is_object() ? list[0].value("at", json()) : json();
+  // Files from before contrasts have answers in d coordinates. Small budgets ask for lengths first.
+  const auto is_of_lengths = [&](std::size_t i) {
+    return i < list.size() && list[i].is_object() && list[i].value("question", json()) == "lengths";
+  };
+  const json& front = list[is_of_lengths(0) && list.size() > 1 ? 1 : 0];
+  const json first = front.is_object() ? front.value("at", json()) : json();
   const std::size_t k = first.size() == d * d ? d : contrast_basis(schema).coordinates;
   // The information has a block for each pair of classes.
   const std::size_t pairs = outputs > 1 ? outputs * (outputs - 1) / 2 : 1;
@@ -558,17 +562,19 @@ std::vector<NoisyAnswer> answers_from_json(const json& list, const Schema& schem
     NoisyAnswer answer;
     answer.question = text_field(object, "question", source);
     const bool moments = answer.question == "moments", gradient = answer.question == "gradient",
-               block = answer.question == "block",
+               block = answer.question == "block" || answer.question == "start",
+               lengths = answer.question == "lengths",
                information = answer.question == "information" || answer.question == "scores";
-    if (!moments && !gradient && !block && !information && answer.question != "curvature") {
+    if (!moments && !gradient && !block && !information && !lengths &&
+        answer.question != "curvature") {
       reject(source, "answers.question",
-             "must be moments, gradient, curvature, block, information or scores");
+             "must be lengths, moments, start, gradient, curvature, block, information or scores");
     }
     answer.clip = number_field(object, "clip", source);
     answer.deviation = number_field(object, "deviation", source);
     require_finite_nonnegative(answer.clip, source + ": answers.clip");
     require_finite_positive(answer.deviation, source + ": answers.deviation");
-    answer.at = numbers_field(object, "at", moments ? d * k : outputs * k, source);
+    answer.at = numbers_field(object, "at", lengths ? 2 : moments ? d * k : outputs * k, source);
     answer.values = numbers_field(object, "values",
                                   moments             ? k * (k + 1) / 2
                                   : information       ? pairs * (k * (k + 1) / 2)

@@ -19,6 +19,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/core/wide.hpp"
+#include "gibbsite/model/contrasts.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/model.hpp"
 #include "mechanism/moments_question.hpp"
@@ -150,7 +151,8 @@ void verify_certificate(Verifier& v, Verification& out, const json& file) {
 // Released answers: as many questions as the settings have, each with the noise of its share at
 // least, clipped where the settings and the link of format 2 say; without a link at one clip, of
 // what kappa allows; with intervals one block at that clip, one information at its limit and of
-// amounts one matrix of scores at the clip. (What rounding added to the noise cannot be seen here,
+// amounts one matrix of scores at the clip. Of a small budget the lengths, within the ends that the
+// schema has, and two of moments or one and a start. (What rounding added to the noise cannot be seen here,
 // nor the clip between first moments and gradients.)
 void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
                     const LinearModel& model) {
@@ -163,16 +165,26 @@ void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
   const auto T = static_cast<std::uint64_t>(s.iterations);
   const double longest = std::sqrt(information_limit(s)) * clip;  // of a row in the information
   std::uint64_t moments = 0, gradients = 0, curvatures = 0, blocks = 0, informations = 0,
-                scores = 0;
-  bool noisy = true, clipped = true;
+                scores = 0, lengths = 0, starts = 0;
+  const RowLengths of_schema = row_lengths(model.schema);
+  bool noisy = true, clipped = true, held = true;
   for (const NoisyAnswer& a : answers) {
     double least = 0;
     clipped =
-        clipped && (a.question == "moments"       ? moments > 0 || a.clip == s.first_clip
+        clipped && (a.question == "lengths"       ? a.clip == of_schema.half()
+                    : a.question == "moments"     ? moments > 0 || a.clip == s.first_clip
                     : a.question == "information" ? std::fabs(a.clip - longest) <= 1e-12 * longest
                     : a.question != "curvature"   ? a.clip == clip
                                                   : a.clip == 0);
-    if (a.question == "moments") {
+    if (a.question == "lengths") {
+      ++lengths;
+      held = held && a.at == std::vector{of_schema.low, of_schema.high};
+      least = is_small_budget(s) ? length_deviation_up(s, who, a.clip, 0) : 0;
+    } else if (a.question == "start") {
+      ++starts;
+      held = held && std::ranges::all_of(a.at, [](double at) { return at == 0; });
+      least = is_small_budget(s) ? start_deviation_up(s, who, a.clip, 0) : 0;
+    } else if (a.question == "moments") {
       least = moment_deviation_up(s, who, moments++ > 0, a.clip, 0);
     } else if (a.question == "gradient") {
       least = gradient_deviation_up(s, who, ++gradients, a.clip, 0);
@@ -208,7 +220,12 @@ void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
           fmt::format("model.answers: {} block and {} information", blocks, informations));
   v.check(scores == (s.score_share > 0 ? 1U : 0U),
           fmt::format("model.answers: {} second moments of scores", scores));
-  v.check(moments == (s.second_moment_share > 0 ? 2U : 1U) && gradients == T && curvatures == T,
+  const bool small = is_small_budget(s);
+  v.check(lengths == (small ? 1U : 0U) && (small || starts == 0) && starts <= 1 && held,
+          fmt::format("model.answers: {} of lengths within the schema's, {} start at 0", lengths,
+                      starts));
+  v.check(moments + starts == (s.second_moment_share > 0 ? 2U : 1U) && moments >= 1 &&
+              gradients == T && curvatures == T,
           fmt::format("model.answers: {} of moments, {} gradients, {} curvatures", moments,
                       gradients, curvatures));
 }

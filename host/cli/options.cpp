@@ -331,7 +331,8 @@ void warn_of_few_rows(const Plan& plan) {
              "could be learned without privacy; {} rows would keep about {:.0f} %\n",
              human_count(static_cast<double>(plan.problem.rows)), coefficients_words(plan.problem),
              plan.budget.epsilon, kept_words(expected->kept),
-             human_count(rows_to_keep(enough, plan.problem, plan.budget.neighbors(), expected->mu)),
+             human_count(rows_to_keep(enough, plan.problem, plan.budget.neighbors(), expected->mu,
+                                      expected->from_few)),
              100 * enough);
 }
 

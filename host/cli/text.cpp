@@ -315,27 +315,28 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
          human_time(seconds[i]), fmt::format("{:.1f} %", best_guess_percent(offer.guarantee)),
          noise_cell(plan, offer)});
     const bool known = mu > 0 && is_measured(offer.mechanism);
+    const bool from_few = learns_from_few(offer.mechanism, plan.problem);
     const auto rows = [&](double share) {
-      return known ? about_count(rows_to_keep(share, plan.problem, who, mu)) : "-";
+      return known ? about_count(rows_to_keep(share, plan.problem, who, mu, from_few)) : "-";
     };
-    lines.back().insert(
-        lines.back().end(),
-        {known ? kept_words(kept_share(signal_per_feature(plan.problem, who, mu))) : "-", rows(0.9),
-         rows(0.99)});
+    const double signal = signal_per_feature(plan.problem, who, mu);
+    lines.back().insert(lines.back().end(), {known ? kept_words(kept_share(signal, from_few)) : "-",
+                                             rows(0.9), rows(0.99)});
   }
   const LabelKind label = loss_named(plans.front().problem.loss).label();
-  std::string out = describe(plans.front().problem, plans.front().budget) +
-                    fmt::format(", δ = {:.4g}\n\n", plans.front().budget.delta) + table(lines) +
-                    "\n"
-                    "best guess: how often whoever knows all other rows is right, at even odds, "
-                    "about one person's\n" +
-                    noise_words + interval_words(plans, label_unit) +
-                    fmt::format(
-                        "learns: of what a fit without privacy gains over always {}; tables "
-                        "differ\n\n",
-                        label == LabelKind::two_classes ? "naming the commoner class"
-                        : label == LabelKind::classes   ? "naming the commonest class"
-                                                        : "predicting the same number");
+  std::string out =
+      describe(plans.front().problem, plans.front().budget) +
+      fmt::format(", δ = {:.4g}\n\n", plans.front().budget.delta) + table(lines) +
+      "\n"
+      "best guess: how often whoever knows all other rows is right, at even odds, "
+      "about one person's\n" +
+      noise_words + interval_words(plans, label_unit) +
+      fmt::format(
+          "learns: of what a fit without privacy gains over always {}; tables "
+          "differ\n\n",
+          label == LabelKind::two_classes ? "naming the commoner class, if both are of like size"
+          : label == LabelKind::classes   ? "naming the commonest class"
+                                          : "predicting the same number");
   std::vector<std::size_t> said;
   for (const Plan& plan : plans) {
     if (std::ranges::find(said, plan.chosen) != said.end()) continue;

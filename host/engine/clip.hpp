@@ -17,6 +17,7 @@ namespace gibbsite {
 
 class Loss;
 struct ClassPair;
+struct RowLengths;
 struct ScoreLimits;
 
 /// sup of the trace of grad_z^2 f: phi of one output.
@@ -26,6 +27,9 @@ double largest_trace_of(const Loss& loss);
 void require_metric(MatrixView<const double> P, std::size_t d, double clip);
 /// The same, and where an information is below 1/4: a row whose cap is 1 could exceed it.
 void require_metric(MatrixView<const double> P, std::size_t d, const ScoreLimits& limits);
+
+/// Throws BadInput unless they are of rows of d features and finite, low < high.
+void require_lengths(const RowLengths& lengths, std::size_t d);
 
 /// Whether the scores of that loss are weighted and not held: its derivative is p - t.
 bool is_logistic(const Loss& loss);

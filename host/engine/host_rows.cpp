@@ -363,6 +363,20 @@ void require_metric(MatrixView<const double> P, std::size_t d, const ScoreLimits
   require_at_least(limits.information, 0.25, "information");
 }
 
+void require_lengths(const RowLengths& lengths, std::size_t d) {
+  if (lengths.weight.size() != d || lengths.center.size() != d) {
+    throw BadInput(
+        fmt::format("lengths: of {} features for {}; give a weight and a center for each",
+                    lengths.weight.size(), d));
+  }
+  const auto finite = [](double v) { return std::isfinite(v); };
+  if (!std::ranges::all_of(lengths.weight, finite) ||
+      !std::ranges::all_of(lengths.center, finite) || !finite(lengths.base) ||
+      !finite(lengths.low) || !finite(lengths.high) || !(lengths.low < lengths.high)) {
+    throw BadInput("lengths: a number is not finite, or low is not below high; give finite ones");
+  }
+}
+
 NormBound bound_norms(MatrixView<const double> P, std::span<double> sizes) {
   constexpr double unit = 0x1p-52;  // twice the rounding of a double
   std::vector<std::size_t> entries(P.cols);
@@ -474,6 +488,29 @@ void HostRows::second_moments(MatrixView<const double> P, double clip, MatrixVie
         return PairFactor{1, 1};
       },
       out);
+}
+
+double HostRows::log_lengths(const RowLengths& lengths) {
+  require_lengths(lengths, columns());
+  const double middle = lengths.middle(), half = lengths.half();
+  const VectorXd sum = sum_blocks(table_.rows, [&](std::size_t first, std::size_t last) {
+    VectorXd of_block = VectorXd::Zero(1);
+    std::vector<double> x(columns());  // entries that are not stored are 0
+    for (std::size_t i = first; i < last; ++i) {
+      std::ranges::fill(x, 0.0);
+      table_.for_each(i, [&](std::size_t j, float v) { x[j] = static_cast<double>(v); });
+      double squared = lengths.base;
+      for (std::size_t j = 0; j < x.size(); ++j) {
+        const double away = x[j] - lengths.center[j];
+        squared += lengths.weight[j] * away * away;
+      }
+      // The logarithm of 0, or of what left the doubles, is held as any other; NaN is none of them.
+      const double far = std::log(squared) / 2 - middle;
+      of_block[0] += far >= half ? half : far > -half ? far : -half;
+    }
+    return of_block;
+  });
+  return sum[0];
 }
 
 void HostRows::clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) {

@@ -44,6 +44,7 @@ class HostRows : public Engine {
   [[nodiscard]] std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
                                                         const ScoreLimits& limits) override;
 
+  [[nodiscard]] double log_lengths(const RowLengths& lengths) override;
   void weighted_loss_gradients(MatrixView<const double> theta, std::span<const double> weights,
                                MatrixView<double> out) override;
   [[nodiscard]] double plain_value(std::span<const double> theta) const override;

@@ -16,15 +16,26 @@ namespace {
 struct Measured {
   double signal, kept;
 };
-constexpr std::array<Measured, 9> measured{{{1, 0.05},
-                                            {2, 0.1},
-                                            {5, 0.35},
-                                            {10, 0.7},
-                                            {20, 0.88},
-                                            {40, 0.96},
-                                            {80, 0.983},
-                                            {160, 0.994},
-                                            {320, 0.997}}};
+using Curve = std::array<Measured, 9>;
+constexpr Curve measured{{{1, 0.05},
+                          {2, 0.1},
+                          {5, 0.35},
+                          {10, 0.7},
+                          {20, 0.88},
+                          {40, 0.96},
+                          {80, 0.983},
+                          {160, 0.994},
+                          {320, 0.997}}};
+constexpr Curve measured_from_few{{{1, 0.3},
+                                   {2, 0.5},
+                                   {5, 0.7},
+                                   {10, 0.88},
+                                   {20, 0.94},
+                                   {40, 0.97},
+                                   {80, 0.983},
+                                   {160, 0.994},
+                                   {320, 0.997}}};
+const Curve& curve(bool from_few) { return from_few ? measured_from_few : measured; }
 
 // What a row's slope and curvature are on average, where nothing is known but public numbers.
 struct ExpectedRow {
@@ -65,22 +76,30 @@ bool is_measured(const Mechanism& mechanism) {
          std::holds_alternative<MetricPath>(mechanism);
 }
 
-double kept_share(double signal) {
-  if (!(signal > measured.front().signal)) {
-    return measured.front().kept * std::clamp(signal / measured.front().signal, 0.0, 1.0);
+bool learns_from_few(const Mechanism& mechanism, const Problem& problem) {
+  const auto* const settings = std::get_if<Whitened>(&mechanism);
+  return settings != nullptr && settings->information_share == 0 && takes_small_budget(problem);
+}
+
+double kept_share(double signal, bool from_few) {
+  const Curve& points = curve(from_few);
+  if (!(signal > points.front().signal)) {
+    return points.front().kept * std::clamp(signal / points.front().signal, 0.0, 1.0);
   }
   const auto after =
-      std::ranges::find_if(measured, [&](const Measured& point) { return point.signal >= signal; });
-  if (after == measured.end()) return measured.back().kept;
+      std::ranges::find_if(points, [&](const Measured& point) { return point.signal >= signal; });
+  if (after == points.end()) return points.back().kept;
   const Measured &b = *after, &a = *(after - 1);
   return a.kept + (b.kept - a.kept) * std::log(signal / a.signal) / std::log(b.signal / a.signal);
 }
 
-double rows_to_keep(double share, const Problem& problem, const Neighbors& who, double mu) {
+double rows_to_keep(double share, const Problem& problem, const Neighbors& who, double mu,
+                    bool from_few) {
+  const Curve& points = curve(from_few);
   const auto after =
-      std::ranges::find_if(measured, [&](const Measured& point) { return point.kept >= share; });
-  double signal = after == measured.end() ? measured.back().signal : after->signal;
-  if (after != measured.begin() && after != measured.end()) {
+      std::ranges::find_if(points, [&](const Measured& point) { return point.kept >= share; });
+  double signal = after == points.end() ? points.back().signal : after->signal;
+  if (after != points.begin() && after != points.end()) {
     const Measured &b = *after, &a = *(after - 1);
     signal = a.signal * std::pow(b.signal / a.signal, (share - a.kept) / (b.kept - a.kept));
   }

@@ -328,8 +328,9 @@ std::optional<ExpectedLearning> expected_learning(const Plan& plan) {
     if (!ball) return {};
     mu /= plan.problem.max_abs_residual_up(*ball);
   }
-  return ExpectedLearning{
-      mu, kept_share(signal_per_feature(plan.problem, plan.budget.neighbors(), mu))};
+  const bool from_few = learns_from_few(offer.mechanism, plan.problem);
+  const double signal = signal_per_feature(plan.problem, plan.budget.neighbors(), mu);
+  return ExpectedLearning{mu, kept_share(signal, from_few), from_few};
 }
 
 }  // namespace gibbsite

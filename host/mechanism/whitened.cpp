@@ -31,8 +31,21 @@ double numbers_of_intervals(const Problem& problem) {
 }
 
 Wide left_by_moments(const Whitened& s) {
-  return 1 - Wide(s.first_moment_share) - Wide(s.second_moment_share) - Wide(s.information_share) -
-         Wide(s.score_share);
+  return 1 - Wide(s.length_share) - Wide(s.first_moment_share) - Wide(s.second_moment_share) -
+         Wide(s.information_share) - Wide(s.score_share);
+}
+
+// Those of a small budget have no closed sum of shares.
+constexpr double most_uneven_gradients = 100;
+
+// w_t of t = 1, ..., T: t^p over their sum, p = 1 - evenness. 2t/(T (T + 1)) where p = 1.
+Wide gradient_weight(const Whitened& s, std::uint64_t t) {
+  const Wide T = s.iterations;
+  if (s.gradient_evenness == 0) return 2 * Wide(t) / (T * (T + 1));
+  const Wide power = 1 - Wide(s.gradient_evenness);
+  Wide sum = 0;
+  for (std::uint64_t i = 1; static_cast<double>(i) <= s.iterations; ++i) sum += pow(Wide(i), power);
+  return pow(Wide(t), power) / sum;
 }
 
 // Shares are of one whole, noise is within double, and its grids resolve the sums.
@@ -40,17 +53,40 @@ bool is_sound(const Whitened& s, const Problem& problem) {
   // A share below 0 would give the others more than there is. Numbers that are none fail too.
   const bool shares = s.first_moment_share > 0 && s.second_moment_share >= 0 &&
                       s.curvature_share > 0 && s.information_share >= 0 && s.block_share >= 0 &&
-                      s.score_share >= 0 && s.iterations >= 1;
+                      s.score_share >= 0 && s.length_share >= 0 && s.iterations >= 1;
   // The block and the information go together, of classes that count the same, amounts and counts:
   // what a row's information is limited by is derived for them. Scores' moments go with held slopes.
   const bool together = asks_information(s) == (s.block_share > 0) && s.block_share < 1 &&
                         (!asks_information(s) || takes_information(problem)) &&
                         asks_scores(s) == (asks_information(s) && has_held_slopes(problem));
-  return in_moment_range(s.query_mu) && in_moment_range(s.first_clip) &&
+  // What small budgets ask is derived for rows with a constant and two classes, without intervals.
+  // Their gradients' shares are added up one by one.
+  const bool small =
+      s.gradient_evenness >= 0 && s.gradient_evenness <= 2 &&
+      (is_small_budget(s) ? takes_small_budget(problem) && s.second_moment_share > 0 &&
+                                !asks_information(s) && s.iterations <= most_uneven_gradients
+                          : s.gradient_evenness == 0);
+  return small && in_moment_range(s.query_mu) && in_moment_range(s.first_clip) &&
          in_moment_range(s.clip_factor) && shares && left_by_moments(s) > 0 &&
          s.curvature_share < 1 && together &&
          (!asks_information(s) || s.clip_factor <= std::numbers::sqrt2) &&
          answers_resolve(static_cast<double>(problem.rows), s.query_mu);
+}
+
+// Of a sum of what has norm <= bound of every row, for that share.
+double sum_deviation_up(const Whitened& s, const Neighbors& who, const Wide& share, double bound,
+                        double error) {
+  const Wide change = rows_of(who) * Wide(of_both(who, 2)) * Wide(bound) + 2 * Wide(error);
+  return round_up(change / (Wide(s.query_mu) * sqrt(share)));
+}
+
+// What is another for a small budget, s = N/d rows for a feature (docs/whitened.md, "Small
+// budgets"): there the rule of the others wastes most of it on what noise hides.
+Whitened for_small_budget(Whitened settings, double s) {
+  settings.length_share = 0.02;
+  settings.first_moment_share = settings.second_moment_share = 0.1;
+  settings.gradient_evenness = 1 - std::clamp(std::log2(s / 16) / 2, -1.0, 1.0);
+  return settings;
 }
 
 // The rule of docs/whitened.md, from public numbers.
@@ -72,7 +108,7 @@ Whitened rule(const Problem& problem, const Neighbors& who, double mu,
   const double rounds = of_slopes / (8 * d);
   const bool twice = signal >= 12 * d;
   const double clip_factor = clip_factor_of(of_slopes, problem.row_features());
-  return {
+  const Whitened out{
       .query_mu = mu,
       .first_clip = first_clip_of(problem),
       .first_moment_share = rest * (twice ? 0.1 : 0.2),
@@ -83,18 +119,22 @@ Whitened rule(const Problem& problem, const Neighbors& who, double mu,
       .information_share = information,
       .block_share = intervals ? block : 0.0,
       .score_share = scores};
+  const bool small = signal < rows_of_small_budgets * d && !intervals &&
+                     takes_small_budget(problem) && out.iterations <= most_uneven_gradients;
+  return small ? for_small_budget(out, signal / d) : out;
 }
 
 Offer whitened_offer(const Problem& problem, const Budget& budget, const Budget& left,
                      const std::optional<double>& iterations, bool intervals) {
   const double mu = gdp_mu_down(left.epsilon, left.delta);
   const Whitened s = rule(problem, budget.neighbors(), mu, iterations, intervals);
+  const double lengths = is_small_budget(s) ? 1 : 0;
   const double questions = (s.second_moment_share > 0 ? 2 : 1) +
                            (intervals ? information_blocks(problem) : 0) + (asks_scores(s) ? 1 : 0);
   Offer out;
   out.mechanism = s;
   out.guarantee.mu = mu;
-  const double gradients = s.iterations + (intervals ? 1 : 0);
+  const double gradients = s.iterations + (intervals ? 1 : 0) + lengths;
   out.cost = cost_of(gradients + questions, gradients + questions * moments_work(problem), 1);
   if (!whitened_takes(problem)) {
     out.why = fmt::format(
@@ -154,13 +194,19 @@ double moment_deviation_up(const Whitened& s, const Neighbors& who, bool second,
 
 double gradient_deviation_up(const Whitened& s, const Neighbors& who, std::uint64_t t, double clip,
                              double error) {
-  const Wide T = s.iterations;
-  // w_t = 2t/(T(T + 1)): they add to 1.
   const Wide block = s.block_share;
-  const Wide of_gradients = Wide(t) > T ? block : (1 - block) * 2 * Wide(t) / (T * (T + 1));
+  const Wide of_gradients =
+      Wide(t) > Wide(s.iterations) ? block : (1 - block) * gradient_weight(s, t);
   const Wide share = left_by_moments(s) * (1 - Wide(s.curvature_share)) * of_gradients;
-  const Wide change = rows_of(who) * Wide(of_both(who, 2)) * Wide(clip) + 2 * Wide(error);
-  return round_up(change / (Wide(s.query_mu) * sqrt(share)));
+  return sum_deviation_up(s, who, share, clip, error);
+}
+
+double start_deviation_up(const Whitened& s, const Neighbors& who, double clip, double error) {
+  return sum_deviation_up(s, who, Wide(s.second_moment_share), clip, error);
+}
+
+double length_deviation_up(const Whitened& s, const Neighbors& who, double half, double error) {
+  return sum_deviation_up(s, who, Wide(s.length_share), half, error);
 }
 
 double curvature_deviation_up(const Whitened& s, const Neighbors& who, double curvature,
@@ -192,7 +238,8 @@ double answered_numbers(const Whitened& s, std::uint64_t features) {
   const auto d = static_cast<double>(features);
   const double questions = s.second_moment_share > 0 ? 2 : 1;
   const double scores = asks_scores(s) ? moment_numbers(features) : 0;
-  return s.iterations * (d + 1) + questions * moment_numbers(features) + scores;
+  return s.iterations * (d + 1) + questions * moment_numbers(features) + scores +
+         (is_small_budget(s) ? 1 : 0);
 }
 
 Offer offer(std::type_identity<Whitened> /*kind*/, const Problem& problem, const Budget& budget,
@@ -225,6 +272,12 @@ std::string assumption_of(const Whitened& /*m*/) {
 }
 std::string_view run_time_tells(const Whitened& /*m*/) { return ""; }
 std::string basis_of(const Whitened& m) {
+  if (is_small_budget(m)) {
+    return fmt::format(
+        "It rests on the noise in the rows' mean length, in one or two sums of second moments and "
+        "{:.10g} or one more gradients, which it covers too",
+        m.iterations);
+  }
   const char* const sums = m.second_moment_share > 0 ? "two sums" : "one sum";
   if (asks_information(m)) {
     return fmt::format(
@@ -237,6 +290,12 @@ std::string basis_of(const Whitened& m) {
       sums, m.iterations);
 }
 std::string procedure_of(const Whitened& m, const Cost& cost) {
+  if (is_small_budget(m)) {
+    return fmt::format(
+        "the mean length, one or two of second moments and {:.0f} or one more capped gradients, "
+        "{:.0f} passes",
+        m.iterations, cost.passes);
+  }
   const char* const sums = m.second_moment_share > 0 ? "two" : "one";
   if (asks_information(m)) {
     return fmt::format(

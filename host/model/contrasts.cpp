@@ -81,4 +81,36 @@ void center_levels(const ContrastBasis& contrasts, std::span<double> theta) {
   }
 }
 
+RowLengths row_lengths(const Schema& schema) {
+  const ContrastBasis contrasts = contrast_basis(schema);
+  RowLengths out;
+  out.weight.assign(contrasts.features, 1.0);
+  out.center = schema.middle();
+  for (std::size_t j = 0; j < contrasts.features; ++j) {
+    if (contrasts.levels[j] > 0) out.weight[j] = 0;
+  }
+  if (schema.intercept) out.weight.back() = 0;
+  double most = 0;  // of the square: that of any row, numbers at an end of their range
+  std::size_t feature = 0;
+  for (const Column& column : schema.columns) {
+    const std::size_t features = schema.features_of(column);
+    if (column.type == ColumnType::number) most += schema.intercept ? 0.25 : 1;
+    if (column.type == ColumnType::category && features > 0) {
+      out.categories = true;
+      const std::size_t m = contrasts.levels[feature];
+      if (m > 0) out.base += 1 - 1 / static_cast<double>(m);
+      most += m > 0 ? 1 - 1 / static_cast<double>(m) : 1;
+    }
+    feature += features;
+  }
+  // Rows of most tables are between an eighth of the longest and that; a range that is wider hides
+  // more. Where the schema nearly says the length a range is left, so that noise has a size.
+  constexpr double factor = 8, least_range = 0.25, shortest = 1e-6;
+  out.high = std::log(std::max(most, shortest)) / 2;
+  out.low = out.high - std::log(factor);
+  if (out.base > 0) out.low = std::max(out.low, std::log(out.base) / 2);
+  out.low = std::min(out.low, out.high - least_range);
+  return out;
+}
+
 }  // namespace gibbsite

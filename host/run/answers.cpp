@@ -20,6 +20,11 @@ double moments_error_up(double clip, const Problem& problem) {
   return round_up(gamma_k(depth + 2) * Wide(problem.rows) * Wide(clip) * Wide(clip));
 }
 
+double lengths_error_up(const RowLengths& lengths, const Problem& problem) {
+  const Wide depth = accumulation_depth(problem.rows);
+  return round_up(gamma_k(depth + 2) * Wide(problem.rows) * Wide(lengths.half()));
+}
+
 double answered(double sum, double noise, double deviation) {
   const double grid = answer_grid(deviation);
   const double out = std::nearbyint((sum + noise) / grid) * grid + 0.0;

@@ -17,6 +17,9 @@ MatrixView<const double> view(const WhitenedRule::Metric& metric);
 /// "Rounding").
 double moments_error_up(double clip, const Problem& problem);
 
+/// How far a computed sum of logarithms of lengths is off, rounded up.
+double lengths_error_up(const RowLengths& lengths, const Problem& problem);
+
 /// The public number that is released of a sum: off its grid nothing is.
 double answered(double sum, double noise, double deviation);
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "gibbsite/mechanism/learning.hpp"
 #include "gibbsite/model/contrasts.hpp"
 #include "mechanism/whitened_losses.hpp"
 
@@ -18,7 +19,8 @@ using Eigen::VectorXd;
 
 // Constants of the rule: found by measurement, flat about these values (docs/whitened.md). None
 // has to do with privacy.
-constexpr double prior_power = 0.75;     // of coefficients' own variances
+constexpr double prior_power = 0.75;  // of coefficients' own variances
+constexpr double near_cap = 0.5;  // of a cap: how far below it the number of rows is taken to be
 constexpr double least_variance = 0.01;  // of z, a priori
 constexpr int variances_tried = 60;
 constexpr double overshoot = 2, damped = 1.5;
@@ -61,12 +63,64 @@ Eigenpairs without_noise(const MatrixXd& B, double deviation, double noise_norm,
   return out;
 }
 
+// Second moments' own diagonal [d], the last the constant's: drawn to its mean by as much as its
+// spread is noise of `deviation`.
+VectorXd drawn_to_mean(const VectorXd& of, double deviation, double constant) {
+  const auto count = of.size() - 1;
+  const VectorXd others = of.head(count);
+  const double noise = deviation * deviation, n = static_cast<double>(count);
+  const double mean = std::max(
+      {count > 0 ? others.mean() : 0.0, 0.3 * deviation / std::sqrt(std::max(n, 1.0)), 1e-9});
+  // What the spread of so many numbers of noise alone hardly exceeds.
+  const double most_noise = (1 + std::sqrt(2 / std::max(n - 1, 1.0))) * noise;
+  const double spread = count > 1 ? (others.array() - others.mean()).square().sum() / (n - 1) : 0;
+  const double variance = std::max(spread - most_noise, 0.0);
+  const double kept = variance / (variance + noise);
+  VectorXd out(of.size());
+  out.head(count) = (mean + kept * (others.array() - mean)).max(0.1 * mean);
+  out[count] = std::max(of[count], 0.05 * constant);
+  return out;
+}
+
+// As `without_noise` for small budgets: low rank plus a diagonal in the rows' columns Q [d x k],
+// Q^T Q = 1, B's coordinates. The last column is the constant, whose own moment is known.
+Eigenpairs without_much_noise(const MatrixXd& B, double deviation, double noise_norm,
+                              double constant, const MatrixXd& Q) {
+  MatrixXd of_columns = Q * B * Q.transpose();
+  of_columns.bottomRightCorner(1, 1).setConstant(constant);
+  const MatrixXd onto = Q * Q.transpose();
+  const VectorXd seen = onto.diagonal().cwiseMax(1e-9), diagonal = of_columns.diagonal();
+  VectorXd own = drawn_to_mean(diagonal.cwiseQuotient(seen), deviation, constant);
+  MatrixXd low;
+  for (int fit = 0; fit < fits; ++fit) {
+    const Eigenpairs e = eigenpairs(of_columns - onto * own.asDiagonal() * onto);
+    const VectorXd kept = e.values.unaryExpr([&](double l) { return l > noise_norm ? l : 0.0; });
+    low.noalias() = e.vectors * kept.asDiagonal() * e.vectors.transpose();
+    const VectorXd next =
+        drawn_to_mean((diagonal - low.diagonal()).cwiseQuotient(seen), deviation, constant);
+    const double moved = (next - own).cwiseAbs().maxCoeff();
+    if (moved < 1e-3 * own.mean()) break;
+    own = next;
+  }
+  Eigenpairs out = eigenpairs(Q.transpose() * (low + MatrixXd(own.asDiagonal())) * Q);
+  out.values = out.values.cwiseMax(1e-3 * own.mean());
+  return out;
+}
+
+double median_of(const VectorXd& values) {
+  std::vector<double> sorted(values.begin(), values.end());
+  std::ranges::sort(sorted);
+  const std::size_t middle = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
 }  // namespace
 
 WhitenedRule::WhitenedRule(const Whitened& settings, const Problem& problem, const Neighbors& who,
                            Metric start)
     : settings_(settings),
       constants_(constants_for(problem)),
+      small_(SmallBudget::for_signal(signal_per_feature(problem, who, settings.query_mu))),
       adjacency_(who.adjacency),
       outputs_(problem.outputs),
       rows_(static_cast<double>(problem.rows)),
@@ -75,6 +129,13 @@ WhitenedRule::WhitenedRule(const Whitened& settings, const Problem& problem, con
       clip_(settings.first_clip) {
   omega_ = sum_omega_ = sum_gradient_ =
       VectorXd::Zero(metric_.cols() * static_cast<Eigen::Index>(problem.outputs));
+}
+
+WhitenedRule::SmallBudget WhitenedRule::SmallBudget::for_signal(double s) {
+  return {.constant = std::min(s / 40, 1.0),
+          .explained = std::clamp(1 - s / 60, 0.4, 0.72),
+          .lean = std::min(0.5, std::sqrt(2 / s)),
+          .power = std::clamp(s / 40, 0.5, prior_power)};
 }
 
 WhitenedRule::Metric starting_metric(const Schema& schema) {
@@ -104,23 +165,62 @@ WhitenedRule::Constants WhitenedRule::constants_for(const Problem& problem) {
 }
 
 std::uint64_t WhitenedRule::questions() const {
-  return moment_questions() + iterations() + (settings_.information_share > 0 ? 2 : 0) +
-         (settings_.score_share > 0 ? 1 : 0);
+  return (is_small_budget(settings_) ? 1 : 0) + moment_questions() + iterations() +
+         (settings_.information_share > 0 ? 2 : 0) + (settings_.score_share > 0 ? 1 : 0);
+}
+
+void WhitenedRule::answer_lengths(double noisy, const RowLengths& lengths) {
+  const auto d = metric_.rows(), k = metric_.cols();
+  const double length =
+      std::exp(std::clamp(lengths.middle() + noisy / rows_, lengths.low, lengths.high));
+  // The constant fills no more of a row than it must to be seen, and a row as long as others is as
+  // long as the clip.
+  // Under add/remove it says how many rows there are, too.
+  const double least = lengths.categories || adjacency_ == Adjacency::add_remove ? 0.5 : 0.25;
+  const double constant = std::min(std::max(small_.constant, least) * length, 1.0);
+  const double scale = clip_ / std::hypot(length, constant);
+  columns_ = metric_;
+  columns_.row(d - 1).setZero();
+  columns_.col(k - 1).setZero();
+  columns_(d - 1, k - 1) = 1;
+  metric_.col(k - 1) *= constant * metric_(d - 1, k - 1);  // it was 1/that of every row
+  metric_ *= scale;
+  constant_ = constant * scale;
+  ++lengths_;
 }
 
 void WhitenedRule::answer_moments(const MatrixXd& noisy, double deviation) {
   const auto k = noisy.rows();
+  const bool small = is_small_budget(settings_);
   // Under add/remove `rows_` is a cap: about so many rows are there, by the constant's own moment.
   if (moments_ == 0 && adjacency_ == Adjacency::add_remove && intercept_) {
-    const double constant = 1 / metric_(metric_.rows() - 1, k - 1);  // of every row
-    rows_ = std::clamp(noisy(k - 1, k - 1) / (constant * constant), 0.001 * rows_, rows_);
+    const double constant =
+        small ? constant_ : 1 / metric_(metric_.rows() - 1, k - 1);  // of every row
+    double found = noisy(k - 1, k - 1) / (constant * constant);
+    if (small) {  // as far as it is no noise: a cap is taken to be near to what it caps
+      const double noise = deviation / (constant * constant * rows_);
+      found = rows_ + (found - rows_) / (1 + noise * noise / (near_cap * near_cap));
+    }
+    rows_ = std::clamp(found, 0.001 * rows_, rows_);
   }
   const double of_one = deviation / rows_;
   const double noise_norm = of_one * std::sqrt(2 * static_cast<double>(k));
-  const Eigenpairs e = without_noise(noisy / rows_, of_one, noise_norm, moments_ == 0);
+  const MatrixXd B = noisy / rows_;
+  const Eigenpairs e =
+      !small ? without_noise(B, of_one, noise_norm, moments_ == 0)
+      : moments_ == 0
+          ? without_much_noise(B, of_one, noise_norm, constant_ * constant_, columns_)
+          : without_much_noise(B, of_one, noise_norm, B(k - 1, k - 1), MatrixXd::Identity(k, k));
   const ArrayXd scale = (e.values.array() + whitened_ridge_share * noise_norm).rsqrt();
   metric_ = (metric_ * e.vectors * scale.matrix().asDiagonal()).eval();
   lambda_ = e.values.array() * scale.square();
+  curve_ = lambda_;
+  if (small) {
+    // Where noise may hide that a direction has more, its curvature is taken to be between.
+    const ArrayXd most = ((e.values.array() + noise_norm) * scale.square()).min(lambda_.sum());
+    curve_ = lambda_.array() * (most / lambda_.array()).pow(small_.lean);
+    explained_ = 1 - static_cast<double>(k) * median_of(e.values) / e.values.sum();
+  }
   ++moments_;
   if (asks_moments()) {
     clip_ = std::sqrt(lambda_.sum());
@@ -128,7 +228,7 @@ void WhitenedRule::answer_moments(const MatrixXd& noisy, double deviation) {
   }
   clip_ = gradient_clip(settings_, lambda_.sum());
   const MatrixXd gram = metric_.transpose() * metric_ + 1e-12 * MatrixXd::Identity(k, k);
-  prior_ = gram.inverse().diagonal().array().max(1e-12).pow(prior_power);
+  prior_ = gram.inverse().diagonal().array().max(1e-12).pow(small ? small_.power : prior_power);
   if (!prior_.allFinite()) prior_.setOnes();
   prior_ /= prior_.dot(lambda_);
 }
@@ -166,6 +266,14 @@ void WhitenedRule::answer_gradient(const VectorXd& answer, double deviation,
   ++gradients_;
 }
 
+void WhitenedRule::answer_start(const VectorXd& answer, double deviation) {
+  const double weight = 1 / (deviation * deviation);
+  sum_gradient_ += weight * centered(answer);
+  weight_ += weight;
+  squares_ += weight;
+  ++starts_;
+}
+
 void WhitenedRule::answer_block(const VectorXd& answer, double deviation) {
   block_omega_ = omega_;
   block_variance_ = variance_;
@@ -180,7 +288,7 @@ void WhitenedRule::add(const VectorXd& noisy, double deviation, double recent) {
   weight_ += weight;
   squares_ += recent * weight;
   // All gradients, moved to one quadratic: U = H omega* + noise of variance s2.
-  const ArrayXd H = rows_ * damped_curvature() * lambda_.array();
+  const ArrayXd H = rows_ * damped_curvature() * curve_.array();
   const double s2 = noise();
   const auto k = metric_.cols(), K = static_cast<Eigen::Index>(outputs_);
   const ArrayXXd U =

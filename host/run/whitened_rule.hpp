@@ -7,6 +7,7 @@
 #include "gibbsite/core/problem.hpp"
 #include "gibbsite/mechanism/in_metric.hpp"
 #include "gibbsite/mechanism/whitened.hpp"
+#include "gibbsite/model/contrasts.hpp"
 #include "gibbsite/model/schema.hpp"
 
 namespace gibbsite {
@@ -33,10 +34,19 @@ class WhitenedRule {
                Metric start);
 
   /// Questions answered, of `questions()`: moments first, then gradients; with intervals the block,
-  /// the information and of amounts and counts the scores' second moments.
-  [[nodiscard]] std::uint64_t answered() const { return moments_ + gradients_ + of_intervals_; }
+  /// the information and of amounts and counts the scores' second moments. Small budgets ask for
+  /// lengths before all, and may ask the start in place of second moments.
+  [[nodiscard]] std::uint64_t answered() const {
+    return lengths_ + moments_ + starts_ + gradients_ + of_intervals_;
+  }
   [[nodiscard]] std::uint64_t questions() const;
-  [[nodiscard]] bool asks_moments() const { return moments_ < moment_questions(); }
+  [[nodiscard]] bool asks_lengths() const { return is_small_budget(settings_) && lengths_ == 0; }
+  [[nodiscard]] bool asks_moments() const {
+    return !asks_lengths() && moments_ < moment_questions() && !has_start();
+  }
+  /// Whether the next question is for a gradient at 0 without a curvature, in place of the second
+  /// moments: the first ones told too little for these to tell more.
+  [[nodiscard]] bool asks_start() const { return has_start() && starts_ == 0; }
   /// Whether the next question is for the gradient beside the information, at omega().
   [[nodiscard]] bool asks_block() const {
     return settings_.information_share > 0 && of_intervals_ == 0 && !asks_moments() &&
@@ -48,6 +58,8 @@ class WhitenedRule {
   [[nodiscard]] bool asks_scores() const { return settings_.score_share > 0 && of_intervals_ == 2; }
   /// Whether the moments asked for are the second ones.
   [[nodiscard]] bool second() const { return moments_ == 1; }
+  /// t of the next gradient, from 1; T + 1 of the block.
+  [[nodiscard]] std::uint64_t next_gradient() const { return gradients_ + 1; }
   /// k: coordinates of z, at most the d features of a row.
   [[nodiscard]] std::size_t coordinates() const { return static_cast<std::size_t>(metric_.cols()); }
   /// P [d x k]: z = P^T x.
@@ -68,10 +80,14 @@ class WhitenedRule {
   /// P omega [K x d]: where the next gradient is asked.
   [[nodiscard]] Eigen::VectorXd theta() const;
 
+  /// Sum over rows of how far the logarithms of their lengths are from `lengths`' middle, with noise.
+  void answer_lengths(double noisy, const RowLengths& lengths);
   /// Sum of clipped u u^T, u = P^T x, with noise of that deviation on its diagonal.
   void answer_moments(const Eigen::MatrixXd& noisy, double deviation);
   /// Sum of capped gradients in coordinates of z [K x k] and of curvatures, of K outputs of traces.
   void answer_gradient(const Eigen::VectorXd& noisy, double deviation, double noisy_curvature);
+  /// A gradient at 0, without a curvature; omega stays there.
+  void answer_start(const Eigen::VectorXd& noisy, double deviation);
   /// One more gradient [K x k], without a curvature.
   void answer_block(const Eigen::VectorXd& noisy, double deviation);
   /// That the information was answered: nothing that is asked or released here depends on it.
@@ -88,6 +104,10 @@ class WhitenedRule {
     return settings_.second_moment_share > 0 ? 2 : 1;
   }
 
+  // Of small budgets, when the first moments are answered: whether they told little.
+  [[nodiscard]] bool has_start() const {
+    return is_small_budget(settings_) && moments_ == 1 && explained_ < small_.explained;
+  }
   [[nodiscard]] Eigen::VectorXd centered(const Eigen::VectorXd& of_outputs) const;
   [[nodiscard]] double damped_curvature() const;  // q m
   [[nodiscard]] double noise() const;             // s2: variance of gradients' weighted mean
@@ -102,19 +122,32 @@ class WhitenedRule {
     double directions = 1;  // of z that move what is predicted
   };
   static Constants constants_for(const Problem& problem);
+  // Of a small budget: from N/d.
+  struct SmallBudget {
+    double constant = 1;   // gamma: of the constant beside a typical row without it, at least
+    double explained = 0;  // what first moments must tell for second ones to be asked
+    double lean = 0;       // b, of curvatures towards what noise may hide
+    double power = 0;      // of coefficients' own variances in the prior
+    static SmallBudget for_signal(double rows_a_feature);
+  };
 
   Whitened settings_;
   Constants constants_;
+  SmallBudget small_;
   Adjacency adjacency_;
   std::size_t outputs_;  // K
   double rows_;          // n, or an estimate of it
   bool intercept_;
-  std::uint64_t moments_ = 0, gradients_ = 0, of_intervals_ = 0;
+  std::uint64_t lengths_ = 0, moments_ = 0, starts_ = 0, gradients_ = 0, of_intervals_ = 0;
   Metric metric_;
+  Metric columns_;       // of small budgets [d x k]: the first coordinates, in the rows' columns
+  double constant_ = 0;  // that coordinate of every row in the first moments
+  double explained_ = 0;
   double clip_;
-  Eigen::VectorXd lambda_;                    // eigenvalues of z's second moments
-  Eigen::VectorXd prior_;                     // v: shape of omega's prior variances
-  Eigen::VectorXd omega_;                     // [K x k]
+  Eigen::VectorXd lambda_;  // eigenvalues of z's second moments
+  Eigen::VectorXd curve_;   // what curvatures are taken to be like: lambda, or above
+  Eigen::VectorXd prior_;   // v: shape of omega's prior variances
+  Eigen::VectorXd omega_;   // [K x k]
   Eigen::VectorXd sum_omega_, sum_gradient_;  // weighted by precision and recency
   double weight_ = 0, squares_ = 0;           // sums of t^p/sigma_t^2, t^2p/sigma_t^2
   double damping_ = 1;                        // m

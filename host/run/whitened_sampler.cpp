@@ -62,7 +62,7 @@ double curvature_error_up(const Problem& problem) {
 class WhitenedSampler final : public Sampler {
  public:
   WhitenedSampler(const Whitened& settings, const Task& task)
-      : settings_(settings), task_(task), rule_(new_rule()) {}
+      : settings_(settings), task_(task), lengths_(row_lengths(task.schema)), rule_(new_rule()) {}
 
   void begin() override {}
   // A question at a time: `steps` counts them.
@@ -103,7 +103,9 @@ class WhitenedSampler final : public Sampler {
   }
   [[nodiscard]] bool fits(const Checkpoint& checkpoint) const override {
     return checkpoint.step.size() == 1 && checkpoint.step[0] <= total() &&
-           checkpoint.theta.size() == numbers_until(checkpoint.step[0]);
+           (checkpoint.theta.size() == numbers_until(checkpoint.step[0], false) ||
+            (is_small_budget(settings_) &&
+             checkpoint.theta.size() == numbers_until(checkpoint.step[0], true)));
   }
   // The rule comes to the same questions from the same answers.
   void restore(const Checkpoint& checkpoint) override {
@@ -114,6 +116,9 @@ class WhitenedSampler final : public Sampler {
     std::span<const double> left = checkpoint.theta;
     while (done() < checkpoint.step[0]) {
       const std::size_t numbers = numbers_of(asked());
+      if (numbers > left.size()) {
+        throw BadInput("checkpoint: its answers lead to another question; start anew without it");
+      }
       take({left.begin(), left.begin() + static_cast<std::ptrdiff_t>(numbers)});
       left = left.subspan(numbers);
     }
@@ -122,8 +127,16 @@ class WhitenedSampler final : public Sampler {
  private:
   // Answered means of the features [d], of levels shares; empty without a constant column.
   [[nodiscard]] std::vector<double> first_means() const {
-    return answered_means(starting_metric(task_.schema),
-                          whole_matrix(answers_.front().values, rule_.coordinates()), task_.schema);
+    const auto first = std::ranges::find(answers_, "moments", &NoisyAnswer::question);
+    const Metric start = starting_metric(task_.schema);
+    MatrixXd moments = whole_matrix(first->values, rule_.coordinates());
+    if (is_small_budget(settings_)) {  // they were asked in coordinates that lengths had scaled
+      const Eigen::Map<const Metric> asked(first->at.data(), start.rows(), start.cols());
+      const VectorXd back =
+          (start.colwise().norm().array() / asked.colwise().norm().array()).matrix();
+      moments = (back.asDiagonal() * moments * back.asDiagonal()).eval();
+    }
+    return answered_means(start, moments, task_.schema);
   }
   // P whose columns are centered as released coefficients are: the same scores for every row.
   [[nodiscard]] MatrixXd centered_metric() const {
@@ -178,9 +191,11 @@ class WhitenedSampler final : public Sampler {
   [[nodiscard]] WhitenedRule new_rule() const {
     return {settings_, task_.problem, task_.who, starting_metric(task_.schema)};
   }
-  enum class Asked { moments, gradient, block, information, scores };
+  enum class Asked { lengths, moments, start, gradient, block, information, scores };
   [[nodiscard]] Asked asked() const {
-    return rule_.asks_moments()       ? Asked::moments
+    return rule_.asks_lengths()       ? Asked::lengths
+           : rule_.asks_moments()     ? Asked::moments
+           : rule_.asks_start()       ? Asked::start
            : rule_.asks_block()       ? Asked::block
            : rule_.asks_information() ? Asked::information
            : rule_.asks_scores()      ? Asked::scores
@@ -188,20 +203,24 @@ class WhitenedSampler final : public Sampler {
   }
   [[nodiscard]] std::size_t numbers_of(Asked what) const {
     const std::size_t k = rule_.coordinates();
-    if (what == Asked::block) return k * task_.outputs();
+    if (what == Asked::lengths) return 1;
+    if (what == Asked::block || what == Asked::start) return k * task_.outputs();
     if (what == Asked::information) return pairs().size() * (k * (k + 1) / 2);
     return what == Asked::gradient ? k * task_.outputs() + 1 : k * (k + 1) / 2;
   }
-  [[nodiscard]] std::size_t numbers_until(std::uint64_t questions) const {
-    const std::uint64_t first = settings_.second_moment_share > 0 ? 2 : 1;
-    const std::uint64_t moments = std::min(questions, first);
-    const auto gradients =
-        std::min(questions - moments, static_cast<std::uint64_t>(settings_.iterations));
-    const std::uint64_t others = questions - moments - gradients;
-    return moments * numbers_of(Asked::moments) + gradients * numbers_of(Asked::gradient) +
-           (others > 0 ? numbers_of(Asked::block) : 0) +
-           (others > 1 ? numbers_of(Asked::information) : 0) +
-           (others > 2 ? numbers_of(Asked::scores) : 0);
+  /// `with_start`: of a small budget that asks a gradient in place of second moments.
+  [[nodiscard]] std::size_t numbers_until(std::uint64_t questions, bool with_start) const {
+    std::vector<Asked> order;
+    if (is_small_budget(settings_)) order.push_back(Asked::lengths);
+    order.push_back(Asked::moments);
+    if (settings_.second_moment_share > 0)
+      order.push_back(with_start ? Asked::start : Asked::moments);
+    order.insert(order.end(), static_cast<std::size_t>(settings_.iterations), Asked::gradient);
+    for (const Asked last : {Asked::block, Asked::information, Asked::scores})
+      order.push_back(last);
+    std::size_t numbers = 0;
+    for (std::uint64_t i = 0; i < questions; ++i) numbers += numbers_of(order[i]);
+    return numbers;
   }
 
   /// C, and B over C^2 for the block and the information.
@@ -221,6 +240,11 @@ class WhitenedSampler final : public Sampler {
   // From public numbers and former answers.
   [[nodiscard]] Deviations deviations() {
     const double clip = rule_.clip();
+    if (rule_.asks_lengths()) {
+      return {length_deviation_up(settings_, task_.who, lengths_.half(),
+                                  lengths_error_up(lengths_, task_.problem)),
+              0};
+    }
     if (rule_.asks_moments()) {
       return {moment_deviation_up(settings_, task_.who, rule_.second(), clip,
                                   moments_error_up(clip, task_.problem)),
@@ -239,12 +263,13 @@ class WhitenedSampler final : public Sampler {
     if (!gradient_error_) {  // one metric for all of them
       gradient_error_ = gradient_error_up(rule_.metric(), clip, task_.problem);
     }
-    return {gradient_deviation_up(settings_, task_.who, next_gradient(), clip, *gradient_error_),
-            curvature_deviation_up(settings_, task_.who, largest_trace(task_.problem),
-                                   curvature_error_up(task_.problem))};
-  }
-  [[nodiscard]] std::uint64_t next_gradient() const {
-    return done() - (settings_.second_moment_share > 0 ? 2 : 1) + 1;
+    if (rule_.asks_start()) {
+      return {start_deviation_up(settings_, task_.who, clip, *gradient_error_), 0};
+    }
+    return {
+        gradient_deviation_up(settings_, task_.who, rule_.next_gradient(), clip, *gradient_error_),
+        curvature_deviation_up(settings_, task_.who, largest_trace(task_.problem),
+                               curvature_error_up(task_.problem))};
   }
 
   // The path's scores.
@@ -266,7 +291,9 @@ class WhitenedSampler final : public Sampler {
     std::vector<double> values(numbers_of(what));
     // Of the run's one stream, a step for each question.
     answer_normals(task_.key, 0, done(), values);
-    if (what == Asked::moments) {
+    if (what == Asked::lengths) {
+      values[0] = answered(task_.engine->log_lengths(lengths_), noise.sum * values[0], noise.sum);
+    } else if (what == Asked::moments) {
       answer_moments(*task_.engine, view(rule_.metric()), rule_.clip(), noise.sum, values);
     } else if (what == Asked::information) {
       answer_information(noise.sum, values);
@@ -335,6 +362,16 @@ class WhitenedSampler final : public Sampler {
   void take(std::vector<double> values) {
     const Deviations noise = deviations();
     const double clip = rule_.clip();
+    if (rule_.asks_lengths()) {
+      const double answer = values[0];
+      answers_.push_back({"lengths",
+                          lengths_.half(),
+                          noise.sum,
+                          {lengths_.low, lengths_.high},
+                          std::move(values)});
+      rule_.answer_lengths(answer, lengths_);
+      return;
+    }
     if (rule_.asks_moments()) {
       const MatrixXd moments = whole_matrix(values, rule_.coordinates());
       const Metric& P = rule_.metric();
@@ -362,6 +399,12 @@ class WhitenedSampler final : public Sampler {
     }
     const VectorXd omega = rule_.omega();
     const VectorXd gradient = Eigen::Map<const VectorXd>(values.data(), omega.size());
+    if (rule_.asks_start()) {
+      answers_.push_back(
+          {"start", clip, noise.sum, {omega.begin(), omega.end()}, std::move(values)});
+      rule_.answer_start(gradient, noise.sum);
+      return;
+    }
     if (rule_.asks_block()) {
       answers_.push_back(
           {"block", clip, noise.sum, {omega.begin(), omega.end()}, std::move(values)});
@@ -378,6 +421,7 @@ class WhitenedSampler final : public Sampler {
 
   Whitened settings_;
   Task task_;
+  RowLengths lengths_;
   WhitenedRule rule_;
   std::unique_ptr<CappedLoss> capped_, block_;
   std::optional<double> gradient_error_;

@@ -530,6 +530,21 @@ AuditCase case_of_table(const Dataset& data) {
       plan(model.constants(data.schema, data.rows()), {10, 1e-2}, {.mechanism = "output"}));
 }
 
+// Of a small budget: all answers, the lengths and what was asked second among them.
+TEST(AuditPair, OfASmallBudgetOfWhitened) {
+  const Dataset data = small_table(false, true);
+  const Model model = logistic_regression();
+  AuditCase at = table_case(
+      data, model,
+      plan(model.constants(data.schema, data.rows()), {4, 1e-2}, {.mechanism = "whitened"}));
+  ASSERT_TRUE(is_small_budget(settings_of<Whitened>(at)));
+  const AuditResult r = audited(at, options_of("whitened"));
+  EXPECT_FALSE(r.refuted);
+  if (!support::sanitized) {
+    EXPECT_GT(r.reach(), 0.3);
+  }
+}
+
 TEST(AuditPair, OfATableReplacesItsFirstRowWhereItHasLeast) {
   for (const bool sparse : {false, true}) {
     for (const bool intercept : {false, true}) {

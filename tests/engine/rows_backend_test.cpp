@@ -114,6 +114,46 @@ TEST_P(Rare, WeightedGradientIsWithinItsBound) {
   }
 }
 
+// Of every backend the sum of the rows' own numbers, each within half of the range, whatever the row.
+TEST_P(Rare, LogarithmsOfLengthsAreHeldAndAddedUp) {
+  for (const double width : {0.25, 4.0}) {
+    const Case c(GetParam());
+    const std::size_t n = c.rows.n, d = c.rows.d;
+    RowLengths lengths{0.01, {}, {}, -width / 2, width / 2, false};
+    for (std::size_t j = 0; j < d; ++j) {
+      lengths.weight.push_back(j % 3 == 1 ? 0.0 : 1.0);
+      lengths.center.push_back(j % 2 == 0 ? 0.5 : 0.0);
+    }
+    long double sum = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      long double squared = lengths.base;
+      for (std::size_t j = 0; j < d; ++j) {
+        const long double away = c.x(i, j) - static_cast<long double>(lengths.center[j]);
+        squared += static_cast<long double>(lengths.weight[j]) * away * away;
+      }
+      sum += std::clamp(std::log(squared) / 2, -0.5L * width, 0.5L * width);
+    }
+    const double found = load(c)->log_lengths(lengths);
+    EXPECT_NEAR(found, static_cast<double>(sum), 1e-12 * width * static_cast<double>(n + 100));
+    EXPECT_LE(std::fabs(found), width / 2 * static_cast<double>(n) * (1 + 1e-12));
+  }
+}
+
+// Rows of zeros, rows that leave the doubles: at the ends, and no NaN.
+TEST(RowLengths, OfRowsThatNobodyHas) {
+  const std::vector<float> x{0, 0, 3e38F, 3e38F, 1e-38F, 0}, y{1, -1, 1};
+  const auto engine = support::make_test_backend(GIBBSITE_TEST_BACKEND)
+                          ->load({x.data(), 3, 2}, y, loss_named("logistic"));
+  const RowLengths lengths{0, {1e300, 1e300}, {0, 0}, -1, 2, false};
+  EXPECT_EQ(engine->log_lengths(lengths), -1.5 + 1.5 + 1.5) << "at -1, 2 and 2, from the middle";
+  const auto refused = [&](RowLengths of) { EXPECT_THROW(engine->log_lengths(of), BadInput); };
+  refused({0, {1}, {0, 0}, -1, 2, false});
+  refused({0, {1, 1}, {0}, -1, 2, false});
+  refused({0, {1, 1}, {0, 0}, 2, 2, false});
+  refused({0, {1, NAN}, {0, 0}, -1, 2, false});
+  refused({INFINITY, {1, 1}, {0, 0}, -1, 2, false});
+}
+
 TEST_P(Rare, PlainSumsAreWithinTheirBound) {
   for (const double scale : {1.0, 300.0}) {
     const Case c(GetParam(), scale);

@@ -129,6 +129,8 @@ inline Answers ask(Engine& engine, const Case& c, const Table& t, std::size_t fi
   engine.loss_values(theta, values);
   auto& moments = out["moments"] = zeros(4);
   engine.second_moments(P, 0.7, {moments.data(), 2, 2});
+  const std::vector<double> weights(c.d, 0.5), centers(c.d, 0.25);
+  out["lengths"] = {engine.log_lengths({0.01, weights, centers, -1, 0.5, false})};
   if (first != elsewhere) {
     std::vector<float> clipped(2 * local);
     engine.clipped_rows(P, 0.7, {clipped.data(), local, 2});

@@ -103,7 +103,8 @@ def fits():
         "path-geumlek-rdp": PEOPLE + EASY + ["--calibration", "geumlek-rdp"] + PATH,
         "path-17-draws": DENSE + EASY + ["--draws", "17"] + PATH,
         "path-sparse": SPARSE + EASY + ["--draws", "3"] + PATH,
-        "whitened": PEOPLE + EASY,
+        "whitened": PEOPLE + EASY,  # a small budget, as the next one
+        "whitened-large": PEOPLE + ["--epsilon", "8", "--delta", "1e-5"],
         "whitened-add-remove": PEOPLE + EASY + ["--adjacency", "add-remove", "--rows-cap", "500", "--rows-per-person", "2"],
         "whitened-sparse": SPARSE + EASY,
         "whitened-intervals": PEOPLE + EASY + ["--intervals"],

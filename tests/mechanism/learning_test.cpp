@@ -30,16 +30,36 @@ TEST(Learning, CoefficientsOfSeveralClassesAreNoFeatures) {
 }
 
 TEST(Learning, MoreSignalKeepsMore) {
-  EXPECT_EQ(kept_share(0), 0);
-  double before = 0;
-  for (double signal = 0.01; signal < 1e6; signal *= 1.01) {
-    const double kept = kept_share(signal);
-    ASSERT_GE(kept, before) << signal;
-    ASSERT_LT(kept - before, 0.02) << signal << ": no jump";
-    ASSERT_LE(kept, 1);
-    before = kept;
+  for (const bool from_few : {false, true}) {
+    EXPECT_EQ(kept_share(0, from_few), 0);
+    double before = 0;
+    for (double signal = 0.01; signal < 1e6; signal *= 1.01) {
+      const double kept = kept_share(signal, from_few);
+      ASSERT_GE(kept, before) << signal;
+      ASSERT_GE(kept, kept_share(signal)) << signal;
+      ASSERT_LT(kept - before, 0.02) << signal << ": no jump";
+      ASSERT_LE(kept, 1);
+      before = kept;
+    }
   }
   EXPECT_DOUBLE_EQ(kept_share(20), 0.88);
+  EXPECT_DOUBLE_EQ(kept_share(5, true), 0.7);
+}
+
+// The curve of small budgets is of what has their rule, whatever the number of rows.
+TEST(Learning, TwoClassesOfWhitenedLearnFromFew) {
+  Problem two = problem(1000, 5);
+  two.loss = "logistic";
+  two.intercept = true;
+  EXPECT_TRUE(learns_from_few(Whitened{}, two));
+  EXPECT_FALSE(learns_from_few(Whitened{.information_share = 0.1}, two)) << "with intervals";
+  EXPECT_FALSE(learns_from_few(MetricPath{}, two));
+  Problem other = two;
+  other.loss = "huber";
+  EXPECT_FALSE(learns_from_few(Whitened{}, other));
+  other = two;
+  other.intercept = false;
+  EXPECT_FALSE(learns_from_few(Whitened{}, other));
 }
 
 TEST(Learning, RowsKeepTheShareThatWasAskedFor) {
@@ -47,15 +67,17 @@ TEST(Learning, RowsKeepTheShareThatWasAskedFor) {
     const Neighbors who{adjacency, 2};
     for (const std::uint64_t d : {1ULL, 109ULL}) {
       for (const double mu : {0.01, 0.7}) {
-        for (const double share : {0.06, 0.5, 0.9, 0.99}) {
-          const double rows = rows_to_keep(share, problem(7, d), who, mu);
-          const auto kept = [&](double n) {
-            return kept_share(
-                signal_per_feature(problem(static_cast<std::uint64_t>(n), d), who, mu));
-          };
-          EXPECT_GE(kept(rows), share - 1e-9);
-          if (rows > 1) {
-            EXPECT_LT(kept(rows - 1), share + 1e-9);
+        for (const bool from_few : {false, true}) {
+          for (const double share : {from_few ? 0.31 : 0.06, 0.5, 0.9, 0.99}) {
+            const double rows = rows_to_keep(share, problem(7, d), who, mu, from_few);
+            const auto kept = [&](double n) {
+              return kept_share(
+                  signal_per_feature(problem(static_cast<std::uint64_t>(n), d), who, mu), from_few);
+            };
+            EXPECT_GE(kept(rows), share - 1e-9);
+            if (rows > 1) {
+              EXPECT_LT(kept(rows - 1), share + 1e-9);
+            }
           }
         }
         EXPECT_EQ(rows_to_keep(1, problem(7, d), who, mu),

@@ -32,8 +32,18 @@ Wide squared_mu(const Whitened& s, const Neighbors& who, double R1, double R2, d
   };
   const Wide moments = replace ? sqrt(Wide(2)) : Wide(1), gradients = replace ? 2 : 1;
   const double e = 1e-3;
-  Wide sum = part(k * moments * Wide(R1) * Wide(R1) + 2 * Wide(e),
-                  moment_deviation_up(s, who, false, R1, e));
+  Wide sum = 0;
+  if (s.length_share > 0) {
+    sum += part(k * gradients * Wide(0.7) + 2 * Wide(e), length_deviation_up(s, who, 0.7, e));
+    // Either of two questions for the same share.
+    const Wide second = part(k * moments * Wide(R2) * Wide(R2) + 2 * Wide(e),
+                             moment_deviation_up(s, who, true, R2, e));
+    const Wide start =
+        part(k * gradients * Wide(C) + 2 * Wide(e), start_deviation_up(s, who, C, e));
+    EXPECT_LT(abs(start - second), Wide(1e-14) * start);
+  }
+  sum += part(k * moments * Wide(R1) * Wide(R1) + 2 * Wide(e),
+              moment_deviation_up(s, who, false, R1, e));
   if (s.second_moment_share > 0) {
     sum += part(k * moments * Wide(R2) * Wide(R2) + 2 * Wide(e),
                 moment_deviation_up(s, who, true, R2, e));
@@ -61,6 +71,27 @@ Wide squared_mu(const Whitened& s, const Neighbors& who, double R1, double R2, d
 TEST(Whitened, ItsQuestionsTogetherCostWhatIsClaimed) {
   for (const auto adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
     for (const std::uint64_t k : {1ULL, 3ULL}) {
+      for (const double evenness : {1e-6, 0.3, 1.0, 2.0}) {
+        for (const double T : {1.0, 2.0, 40.0}) {
+          const Whitened s{.query_mu = 0.2371,
+                           .first_clip = 1.7,
+                           .first_moment_share = 0.1,
+                           .second_moment_share = 0.13,
+                           .curvature_share = 0.02,
+                           .clip_factor = 0.4,
+                           .iterations = T,
+                           .length_share = 0.05,
+                           .gradient_evenness = evenness};
+          Problem problem = long_rows(1000, 5);
+          problem.intercept = true;
+          const Neighbors who{adjacency, k};
+          const Analysis found = analyze(s, problem, who, 1);
+          EXPECT_LT(found.guarantee.tv, 1);
+          const Wide claimed = Wide(found.guarantee.mu) * Wide(found.guarantee.mu);
+          const Wide spent = squared_mu(s, who, s.first_clip, 2.9, 1.3, 0.25);
+          EXPECT_TRUE(spent <= claimed && spent >= claimed * (1 - Wide(1e-14))) << T << evenness;
+        }
+      }
       for (const double second : {0.0, 0.2, 0.37}) {
         for (const auto& [T, information, block] :
              {std::array{1.0, 0.0, 0.0}, std::array{2.0, 0.0, 0.0}, std::array{40.0, 0.0, 0.0},
@@ -141,12 +172,82 @@ TEST(Whitened, TheRuleIsThatOfTheDocuments) {
   EXPECT_EQ(s.first_moment_share, 0.1);
   EXPECT_EQ(s.second_moment_share, 0.2);
   EXPECT_EQ(s.first_clip, 2) << "the typical norm";
+  EXPECT_EQ(s.length_share, 0);
+  EXPECT_EQ(s.gradient_evenness, 0);
   const Whitened few = rule(500, 108, 0.1);
   EXPECT_EQ(few.first_moment_share, 0.2);
   EXPECT_EQ(few.second_moment_share, 0);
+  EXPECT_FALSE(is_small_budget(few)) << "rows have no constant";
   EXPECT_EQ(few.iterations, 12);
   EXPECT_EQ(few.clip_factor, 0.25);
   EXPECT_EQ(rule(100'000'000, 10, 1).iterations, 40);
+}
+
+// From N/d = 25 on the rule is the one it was; below, with a constant column, of two classes and
+// without intervals, it is that of small budgets.
+TEST(Whitened, SmallBudgetsHaveARuleOfTheirOwn) {
+  const auto rule = [](std::uint64_t rows, const char* loss = "logistic", bool intervals = false,
+                       bool constant = true, std::optional<double> iterations = {}) {
+    Problem p = long_rows(rows, 5);
+    p.loss = loss;
+    p.intercept = constant;
+    return settings_of(gibbsite::offer(
+        std::type_identity<Whitened>{}, p, {.epsilon = 1, .delta = 1e-6},
+        {.mechanism = "whitened", .iterations = iterations, .intervals = intervals}));
+  };
+  const double mu = rule(1000).query_mu;
+  const auto rows = [&](double s) { return static_cast<std::uint64_t>(s * 5 / mu); };
+  for (const double s : {0.5, 4.0, 16.0, 24.9}) {
+    const Whitened small = rule(rows(s));
+    EXPECT_EQ(small.length_share, 0.02) << s;
+    EXPECT_EQ(small.second_moment_share, 0.1) << s;
+    EXPECT_NEAR(1 - small.gradient_evenness, std::clamp(std::log2(s / 16) / 2, -1.0, 1.0), 0.3)
+        << s;
+    EXPECT_FALSE(is_small_budget(rule(rows(s), "huber")));
+    EXPECT_FALSE(is_small_budget(rule(rows(s), "logistic", true)));
+    EXPECT_FALSE(is_small_budget(rule(rows(s), "logistic", false, false)));
+    EXPECT_FALSE(is_small_budget(rule(rows(s), "logistic", false, true, 101)));
+    EXPECT_TRUE(is_small_budget(rule(rows(s), "logistic(0.4,1)", false, true, 100)));
+  }
+  const Whitened large = rule(rows(25.5));
+  EXPECT_FALSE(is_small_budget(large));
+  EXPECT_EQ(large.gradient_evenness, 0);
+}
+
+// Shares that a file names and that no proof is about promise nothing.
+TEST(Whitened, SettingsOfSmallBudgetsThatAreNotSharesOfOneBudgetPromiseNothing) {
+  Problem problem = long_rows(300, 5);
+  problem.intercept = true;
+  const Whitened good = settings_of(plan(problem, {.epsilon = 1, .delta = 1e-6}).offer());
+  ASSERT_TRUE(is_small_budget(good));
+  const auto delta = [&](const Whitened& s, const Problem& p) {
+    return delta_up(analyze(s, p, {}, 1).guarantee, 1);
+  };
+  EXPECT_LE(delta(good, problem), 1e-6);
+  const auto promises_nothing = [&](double Whitened::*field, double value, const char* why) {
+    Whitened bad = good;
+    bad.*field = value;
+    EXPECT_EQ(delta(bad, problem), 1) << why << " " << value;
+  };
+  for (const double value : {-0.1, -1e-300, 0.8, 1.0, static_cast<double>(NAN)})
+    promises_nothing(&Whitened::length_share, value, "more than the whole, or less than none");
+  promises_nothing(&Whitened::length_share, 0, "even gradients without lengths");
+  promises_nothing(&Whitened::second_moment_share, 0, "no second question");
+  for (const double value : {-0.1, 2.01, 1e300, static_cast<double>(NAN)})
+    promises_nothing(&Whitened::gradient_evenness, value, "no such power");
+  promises_nothing(&Whitened::iterations, 101, "shares that are not added up");
+  for (const char* loss : {"huber", "poisson", "softmax-3"}) {
+    Problem other = problem;
+    other.loss = loss;
+    if (other.loss == "softmax-3") other.outputs = 3, other.features *= 3;
+    EXPECT_EQ(delta(good, other), 1) << loss;
+  }
+  Problem without = problem;
+  without.intercept = false;
+  EXPECT_EQ(delta(good, without), 1);
+  Whitened intervals = good;
+  intervals.information_share = 0.1, intervals.block_share = 0.2;
+  EXPECT_EQ(delta(intervals, problem), 1);
 }
 
 TEST(Whitened, WhatItDoesNotDoIsSaidWhenItIsPlanned) {
@@ -206,6 +307,7 @@ TEST(Whitened, AmountsAndCountsAreTaken) {
     EXPECT_EQ(s.clip_factor, of_classes.clip_factor);
     EXPECT_EQ(s.iterations, of_classes.iterations);
     EXPECT_EQ(s.query_mu, of_classes.query_mu);
+    EXPECT_FALSE(is_small_budget(s)) << "measured for two classes alone";
     EXPECT_FALSE(is_two_class_logistic(loss));
   }
   EXPECT_TRUE(is_two_class_logistic("logistic"));

@@ -92,5 +92,39 @@ TEST(Contrasts, LevelsAreCenteredAtTheConstant) {
   EXPECT_EQ(theta, (std::vector<double>{5, -2, -1, 3, 0, 17}));
 }
 
+// Ends of the logarithms of lengths: of the schema alone, and no row that it encodes is outside but
+// far below.
+TEST(RowLengths, EndsFollowFromTheSchema) {
+  const RowLengths numbers = row_lengths(schema_of({number("a"), number("b"), number("c")}));
+  EXPECT_DOUBLE_EQ(numbers.high, std::log(0.75) / 2) << "all at an end of their ranges";
+  EXPECT_DOUBLE_EQ(numbers.low, numbers.high - std::log(8));
+  EXPECT_EQ(numbers.weight, (std::vector<double>{1, 1, 1, 0}));
+  EXPECT_EQ(numbers.center, (std::vector<double>{0.5, 0.5, 0.5, 0}));
+  EXPECT_EQ(numbers.base, 0);
+  EXPECT_FALSE(numbers.categories);
+  // Levels that are in contrasts add the same whatever they are.
+  const RowLengths both = row_lengths(schema_of({number("a"), category("b", 3), category("c", 4)}));
+  EXPECT_DOUBLE_EQ(both.base, 2.0 / 3 + 3.0 / 4);
+  EXPECT_DOUBLE_EQ(both.high, std::log(both.base + 0.25) / 2);
+  EXPECT_DOUBLE_EQ(both.low, both.high - 0.25) << "nearer than rows can be";
+  EXPECT_EQ(both.weight, (std::vector<double>{1, 0, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_TRUE(both.categories);
+  // Where a cell may have no level its own number counts.
+  Schema missing = schema_of({category("b", 3)});
+  missing.has_missing = true;
+  missing.missing = "?";
+  const RowLengths some = row_lengths(missing);
+  EXPECT_EQ(some.base, 0);
+  EXPECT_EQ(some.weight, (std::vector<double>{1, 1, 1, 0}));
+  EXPECT_DOUBLE_EQ(some.high, 0);
+  EXPECT_DOUBLE_EQ(some.low, -std::log(8));
+  // Rows without a column have no length.
+  for (const Schema& nothing : {schema_of({}), schema_of({category("a", 1)})}) {
+    const RowLengths none = row_lengths(nothing);
+    EXPECT_TRUE(std::isfinite(none.low) && std::isfinite(none.high) && none.low < none.high);
+  }
+  EXPECT_DOUBLE_EQ(numbers.middle() + numbers.half(), numbers.high);
+}
+
 }  // namespace contrasts_test
 }  // namespace gibbsite

@@ -8,6 +8,7 @@
 
 #include "certificate/certify.hpp"
 #include "gibbsite/core/wide.hpp"
+#include "gibbsite/model/contrasts.hpp"
 #include "gibbsite/model/model.hpp"
 #include "gibbsite/run/fit_family.hpp"
 #include "mechanism/moments_question.hpp"
@@ -79,12 +80,25 @@ inline Example make_example(const std::string& name, const Schema& schema, std::
     const Neighbors who = budget.neighbors();
     std::vector<double> square(d * d, 1), triangle(d * (d + 1) / 2, 0.25), vector(outputs * d, 3);
     const double curvature = run.plan.problem.curvature * run.plan.problem.traces.most;
-    for (int i = 0; i < (w.second_moment_share > 0 ? 2 : 1); ++i) {
+    const bool small = is_small_budget(w);
+    if (small) {
+      const RowLengths lengths = row_lengths(schema);
+      run.model.answers.push_back({"lengths",
+                                   lengths.half(),
+                                   length_deviation_up(w, who, lengths.half(), 0),
+                                   {lengths.low, lengths.high},
+                                   {0.5}});
+    }
+    for (int i = 0; i < (w.second_moment_share > 0 && !small ? 2 : 1); ++i) {
       const double clip = i > 0 ? 2 : w.first_clip;
       run.model.answers.push_back(
           {"moments", clip, moment_deviation_up(w, who, i > 0, clip, 0), square, triangle});
     }
     const double clip = 0.5 * gradient_clip(w, static_cast<double>(d));
+    if (small) {
+      run.model.answers.push_back({"start", clip, start_deviation_up(w, who, clip, 0),
+                                   std::vector<double>(outputs * d, 0), vector});
+    }
     for (std::uint64_t t = 1; static_cast<double>(t) <= w.iterations; ++t) {
       run.model.answers.push_back(
           {"gradient", clip, gradient_deviation_up(w, who, t, clip, 0), vector, vector});

@@ -126,7 +126,8 @@ bool same_promise(const std::string& at, const json& before, const json& after, 
   // Noise was scaled to its share and its clip, whatever they were: the promise is their sum.
   for (const char* name :
        {"/mechanism/first_clip", "/mechanism/first_moment_share", "/mechanism/second_moment_share",
-        "/mechanism/curvature_share", "/mechanism/clip_factor", "/constants/rows"}) {
+        "/mechanism/curvature_share", "/mechanism/clip_factor", "/mechanism/length_share",
+        "/mechanism/gradient_evenness", "/constants/rows"}) {
     if (whitened && at == std::string("/certificate") + name) return number;
   }
   if (at == "/certificate/mechanism/query_mu" || at == "/certificate/mechanism/moments_mu") {
@@ -781,8 +782,12 @@ void rejects_less_noise(const Dataset& data, const char* loss) {
     })) << i;
     EXPECT_TRUE(fails([&](json& model) { model["answers"].erase(i); })) << i;
   }
-  const bool twice = file["model"]["answers"][1]["question"] == "moments";
-  for (const std::size_t i : {twice ? 2U : 1U, twice ? 4U : 3U}) {
+  std::vector<std::size_t> gradients;
+  for (std::size_t i = 0; i < file["model"]["answers"].size(); ++i) {
+    if (file["model"]["answers"][i]["question"] == "gradient") gradients.push_back(i);
+  }
+  ASSERT_GE(gradients.size(), 2U);
+  for (const std::size_t i : {gradients[0], gradients[1]}) {
     EXPECT_TRUE(fails([&](json& model) {
       json& clip = model["answers"][i]["clip"];
       clip = 0.5 * clip.get<double>();
@@ -805,6 +810,90 @@ TEST(Verify, RejectsAnswersOfAmountsWithLessNoiseThanTheirShares) {
 }
 TEST(Verify, RejectsAnswersOfClassesWithLessNoiseThanTheirShares) {
   rejects_less_noise(support::class_people(200, 3, 4, 5), "softmax-4");
+}
+
+// A file of a small budget: lengths within the ends that the schema has, and what the second
+// moments' share was for; another split of the budget leaves an answer with too little noise.
+TEST(Verify, HoldsTheAnswersOfASmallBudgetToTheirShares) {
+  int starts = 0, seconds = 0;
+  for (const bool add_remove : {false, true}) {
+    for (const bool bunched : {false, true}) {
+      const Dataset plain = support::people(400, 4, 5);
+      const Dataset data = bunched ? support::bunched(plain) : plain;
+      Budget budget{.epsilon = add_remove ? 0.7 : 1.4, .delta = 1e-5, .rows_per_person = 2};
+      if (add_remove) budget.adjacency = Adjacency::add_remove;
+      const Plan made =
+          plan(glm("logistic").constants(data.schema, 400), budget, {.mechanism = "whitened"});
+      const auto backend = make_backend("reference");
+      const json file = to_json(
+          fit(glm("logistic"), data, made, *backend, Key::from_os(), {.release_answers = true}));
+      const Verification as_made = verify(file);
+      ASSERT_TRUE(as_made.valid) << ::testing::PrintToString(as_made.failures);
+      const json& answers = file["model"]["answers"];
+      ASSERT_EQ(answers[0]["question"], "lengths");
+      ASSERT_EQ(answers[1]["question"], "moments");
+      const bool start = answers[2]["question"] == "start";
+      (start ? starts : seconds) += 1;
+      const auto fails = [&](const auto& edit) {
+        json changed = file;
+        edit(changed);
+        return !verify(resealed(changed)).valid;
+      };
+      const auto scaled = [](json& number, double factor) {
+        number = factor * number.get<double>();
+      };
+      for (const std::size_t i : {0U, 1U, 2U}) {
+        const auto on_answer = [&](const auto& edit) {
+          return fails([&](json& changed) { edit(changed["model"]["answers"], i); });
+        };
+        EXPECT_TRUE(
+            on_answer([&](json& all, std::size_t at) { scaled(all[at]["deviation"], 0.99); }));
+        EXPECT_TRUE(on_answer([&](json& all, std::size_t at) { all.erase(at); }));
+        EXPECT_TRUE(on_answer([&](json& all, std::size_t at) { all.push_back(json(all[at])); }));
+        EXPECT_TRUE(on_answer([&](json& all, std::size_t at) { all[at]["values"].erase(0); }));
+        EXPECT_TRUE(on_answer([&](json& all, std::size_t at) { all[at]["at"].erase(0); }));
+        EXPECT_TRUE(on_answer([&](json& all, std::size_t at) { scaled(all[at]["clip"], 1.01); }));
+      }
+      // Ends that are not the schema's may be the rows'.
+      EXPECT_TRUE(fails([&](json& changed) {
+        json& lengths = changed["model"]["answers"][0];
+        const double low = lengths["at"][0].get<double>(), high = lengths["at"][1].get<double>();
+        lengths["at"] = {low + (high - low) / 4, high};
+        scaled(lengths["clip"], 0.75);
+        scaled(lengths["deviation"], 0.75);
+      }));
+      EXPECT_TRUE(
+          fails([&](json& changed) { scaled(changed["model"]["answers"][0]["at"][0], 0.9); }));
+      if (start) {
+        EXPECT_TRUE(fails([](json& changed) { changed["model"]["answers"][2]["at"][0] = 0.5; }));
+        EXPECT_TRUE(fails([&](json& changed) {  // both for one share
+          changed["model"]["answers"].push_back(json(changed["model"]["answers"][1]));
+        }));
+      }
+      for (const char* name : {"length_share", "second_moment_share", "gradient_evenness"}) {
+        for (const double factor : {0.5, 1.01, 1.3}) {
+          EXPECT_TRUE(fails([&](json& changed) {
+            scaled(changed["certificate"]["mechanism"][name], factor);
+          })) << name
+              << factor;
+        }
+        for (const json& value : {json(-0.1), json(2.5), json(1e300), json(nullptr)}) {
+          EXPECT_TRUE(fails([&](json& changed) {
+            changed["certificate"]["mechanism"][name] = value;
+            changed["model"].erase("answers");
+          })) << name
+              << value;
+        }
+      }
+      EXPECT_TRUE(fails([](json& changed) {
+        changed["certificate"]["mechanism"].erase("length_share");
+        changed["model"].erase("answers");
+      }));
+      EXPECT_FALSE(fails([](json& changed) { changed["model"].erase("answers"); }));
+    }
+  }
+  // Of even rows a start, but for bad luck.
+  EXPECT_TRUE(starts > 0 || seconds > 0) << starts << " " << seconds;
 }
 
 // A file with intervals: its block and its information have a share each, a clip and a noise.

@@ -75,20 +75,26 @@ std::vector<Question> asked_in(const Release& release, const Plan& made, const D
 // or a question that is not paid for fails here.
 TEST(WhitenedRun, NoNeighborIsFurtherAwayThanMuAlongARun) {
   double closest = 0;
-  int pairs = 0;
+  int pairs = 0, of_small = 0, starts = 0;
   for (const auto& [add_remove, intervals] : {std::pair{false, false}, std::pair{true, false},
                                               std::pair{false, true}, std::pair{true, true}}) {
     for (const std::size_t numbers : {1U, 3U, 12U}) {
       for (const double epsilon : {0.2, 2.0}) {
-        const Dataset data = people(300, numbers, 7);
+        // With few rows for a feature also one direction that has nearly all of the moments.
+        const bool one = numbers == 12 && !intervals;
+        const Dataset data =
+            one ? support::bunched(people(300, numbers, 7)) : people(300, numbers, 7);
         Budget budget{.epsilon = epsilon, .delta = 1e-5};
         if (add_remove) budget.adjacency = Adjacency::add_remove;
         const Plan made = plan_of(data, budget, {}, add_remove ? 400 : 0, "logistic", intervals);
         const double mu = made.offer().guarantee.mu;
         for (const std::uint64_t seed : {1ULL, 2ULL}) {
           const auto asked = asked_in(fit_seeded(data, made, seed), made, data);
+          of_small += asked[0].name == "lengths" ? 1 : 0;
+          starts += asked[2].name == "start" ? 1 : 0;
           const std::size_t d = data.features();
           std::vector<std::vector<float>> rows{std::vector<float>(d, 0), std::vector<float>(d, 1)};
+          rows.emplace_back(d, 0.5F);  // the shortest in the middle of all ranges
           for (std::size_t j = 0; j + 1 < d; j += 5) {
             rows.push_back(rows[0]);
             rows.back()[j] = 1;
@@ -120,17 +126,19 @@ TEST(WhitenedRun, NoNeighborIsFurtherAwayThanMuAlongARun) {
   }
   EXPECT_GT(pairs, 400);
   EXPECT_GT(closest, 0.75) << "no pair came near: the noise is more than is needed";
+  EXPECT_TRUE(starts > 0 && starts < of_small) << starts << " of " << of_small;
 }
 
 // Each question's own worst pair comes to its own share of mu^2.
 TEST(WhitenedRun, EveryQuestionCostsItsShareForItsWorstPair) {
   const Dataset data = people(200, 2, 3);
-  const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-5}, 3);
+  const Plan made = plan_of(data, {.epsilon = 4, .delta = 1e-5}, 3);
   const auto& s = std::get<Whitened>(made.offer().mechanism);
   const auto asked = asked_in(fit_seeded(data, made, 5), made, data);
   const double mu2 = s.query_mu * s.query_mu;
   const double left = 1 - s.first_moment_share - s.second_moment_share;
   ASSERT_EQ(s.second_moment_share > 0, true);
+  ASSERT_FALSE(is_small_budget(s));
   ASSERT_EQ(asked.size(), 5U);
   for (std::size_t i = 0; i < asked.size(); ++i) {
     const Question& q = asked[i];
@@ -180,6 +188,115 @@ TEST(WhitenedRun, EveryQuestionCostsItsShareForItsWorstPair) {
     EXPECT_LE(part, curvature_share * mu2 * (1 + 1e-9)) << i;
     EXPECT_GE(part, curvature_share * mu2 * (1 - 1e-3))
         << i << ": the noise is more than is needed";
+  }
+}
+
+// The same of small budgets, whose second moments' share may be a gradient's: lengths, a start and
+// gradients whose shares are like t^p, for both kinds of neighbors and for a person of three rows.
+TEST(WhitenedRun, EveryQuestionOfASmallBudgetCostsItsShare) {
+  int starts = 0, seconds = 0;
+  for (const bool add_remove : {false, true}) {
+    for (const std::uint64_t rows : {1ULL, 3ULL}) {
+      for (const bool bunched : {false, true}) {
+        const Dataset data = bunched ? support::bunched(people(200, 2, 3)) : people(200, 2, 3);
+        const double most = static_cast<double>(rows) * (add_remove ? 0.5 : 1);
+        Budget budget{.epsilon = 0.7 * most, .delta = 1e-5, .rows_per_person = rows};
+        if (add_remove) budget.adjacency = Adjacency::add_remove;
+        const Plan made = plan_of(data, budget, 4, add_remove ? 250 : 0);
+        const auto& s = std::get<Whitened>(made.offer().mechanism);
+        ASSERT_TRUE(is_small_budget(s));
+        const double mu2 = s.query_mu * s.query_mu;
+        const double left = 1 - s.length_share - s.first_moment_share - s.second_moment_share;
+        double powers = 0;
+        for (const double t : {1.0, 2.0, 3.0, 4.0}) powers += std::pow(t, 1 - s.gradient_evenness);
+        for (const std::uint64_t seed : {1ULL, 2ULL, 3ULL}) {
+          const auto asked = asked_in(fit_seeded(data, made, seed), made, data);
+          ASSERT_EQ(asked.size(), 7U);
+          ASSERT_EQ(asked[0].name, "lengths");
+          starts += asked[2].name == "start" ? 1 : 0;
+          seconds += asked[2].moments ? 1 : 0;
+          double t = 0, spent = 0;
+          for (const Question& q : asked) {
+            if (q.name == "gradient") ++t;
+            const double share = q.name == "lengths"                    ? s.length_share
+                                 : q.name == "start" || &q == &asked[2] ? s.second_moment_share
+                                 : q.moments                            ? s.first_moment_share
+                                             : left * (1 - s.curvature_share) *
+                                                   std::pow(t, 1 - s.gradient_evenness) / powers;
+            // A curvature moves with a score no further than its own share.
+            const double other = q.name == "gradient" ? left * s.curvature_share / 4 : 0;
+            const Eigen::MatrixXd inverse = Eigen::MatrixXd(q.metric).inverse().transpose();
+            const auto row_at = [&](const Eigen::VectorXd& z) {
+              const Eigen::VectorXd x = inverse * z;
+              std::vector<float> out;
+              for (const double v : x) out.push_back(static_cast<float>(v));
+              return out;
+            };
+            const Eigen::VectorXd along = q.omega.norm() > 0 ? q.omega.normalized().eval()
+                                                             : Eigen::VectorXd::Unit(3, 0).eval();
+            Eigen::VectorXd across = Eigen::VectorXd::Unit(3, 1);
+            across = (across - across.dot(along) * along).normalized();
+            const bool of_rows = q.moments || q.name == "lengths";
+            std::vector<float> one = row_at((q.moments ? 1e5 : 2) * q.clip * across),
+                               two = row_at((q.moments ? 1e5 : 2) * q.clip * along);
+            if (q.name == "lengths") one = {0.5F, 0.5F, 1}, two = {9, 9, 1};
+            Dataset here = data, there = data;
+            for (std::size_t i = 0; i < rows; ++i) {
+              set_row(here, 4 + i, one, 1);
+              if (!add_remove) set_row(there, 4 + i, of_rows ? two : one, -1);
+            }
+            if (add_remove) {
+              there.x.erase(there.x.begin() + 12,
+                            there.x.begin() + 12 + static_cast<std::ptrdiff_t>(3 * rows));
+              there.y.erase(there.y.begin() + 4,
+                            there.y.begin() + 4 + static_cast<std::ptrdiff_t>(rows));
+            }
+            const double apart = squared_mu_of(here, there, {&q, 1});
+            EXPECT_LE(apart, (share + other) * mu2 * (1 + 1e-9)) << q.name << rows << add_remove;
+            EXPECT_GE(apart, share * mu2 * (1 - 1e-4))
+                << q.name << rows << add_remove << ": the noise is more than is needed";
+            spent += share + other;
+          }
+          EXPECT_NEAR(spent, 1, 1e-12);
+        }
+      }
+    }
+  }
+  EXPECT_TRUE(starts > 0 && seconds > 0) << starts << " " << seconds;
+}
+
+// What is asked second is decided by answers alone: of one answer more or less, and not of the rows.
+TEST(WhitenedRun, AnswersDecideWhatASmallBudgetAsksSecond) {
+  const Dataset data = people(400, 5, 3);
+  const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-5});
+  const auto& s = std::get<Whitened>(made.offer().mechanism);
+  ASSERT_TRUE(is_small_budget(s));
+  const RowLengths lengths = row_lengths(data.schema);
+  // Even directions have nothing that stands out; one that is all of the row does.
+  for (const bool one : {false, true}) {
+    WhitenedRule rule(s, made.problem, made.budget.neighbors(), starting_metric(data.schema));
+    ASSERT_TRUE(rule.asks_lengths());
+    EXPECT_FALSE(rule.asks_moments() || rule.asks_start());
+    rule.answer_lengths(0, lengths);
+    ASSERT_TRUE(rule.asks_moments());
+    EXPECT_FALSE(rule.second());
+    const double square = 400 * s.first_clip * s.first_clip / 6;
+    Eigen::VectorXd own = Eigen::VectorXd::Constant(6, one ? 0 : square);
+    own[0] = one ? 5 * square : square;
+    rule.answer_moments(own.asDiagonal(), square / 50);
+    EXPECT_EQ(rule.asks_start(), !one);
+    EXPECT_EQ(rule.asks_moments(), one);
+    EXPECT_EQ(rule.questions(), 3 + s.iterations);
+    if (one) {
+      rule.answer_moments(Eigen::MatrixXd::Identity(6, 6) * 400, 10);
+    } else {
+      EXPECT_EQ(rule.omega(), Eigen::VectorXd::Zero(6));
+      rule.answer_start(Eigen::VectorXd::Constant(6, 3), 10);
+      EXPECT_EQ(rule.omega(), Eigen::VectorXd::Zero(6)) << "the first gradient is at 0 too";
+    }
+    EXPECT_FALSE(rule.asks_moments() || rule.asks_start() || rule.asks_lengths());
+    EXPECT_EQ(rule.answered(), 3U);
+    EXPECT_EQ(rule.next_gradient(), 1U);
   }
 }
 
@@ -320,9 +437,9 @@ TEST(WhitenedRun, NoNeighborIsFurtherAwayWithCategories) {
       const double mu = made.offer().guarantee.mu;
       const Release release = fit_seeded(data, made, 2);
       for (const NoisyAnswer& answer : release.model().answers) {
-        const bool moments = answer.question == "moments";
-        EXPECT_EQ(answer.at.size(), moments ? d * k : K * k);
-        if (answer.question == "curvature") continue;
+        const bool moments = answer.question == "moments", lengths = answer.question == "lengths";
+        EXPECT_EQ(answer.at.size(), lengths ? 2 : moments ? d * k : K * k);
+        if (answer.question == "curvature" || lengths) continue;
         EXPECT_EQ(answer.values.size(), moments ? k * (k + 1) / 2 : K * k);
       }
       const auto asked = asked_in(release, made, data);
@@ -380,7 +497,10 @@ TEST(WhitenedRun, CoefficientsOfACategoryAddUpToZero) {
         const Plan made = plan(glm(loss).constants(data.schema, data.rows()),
                                {.epsilon = 2, .delta = 1e-5}, {.mechanism = mechanism});
         const Release release = fit_seeded(data, made, 4);
-        EXPECT_EQ(release.model().answers[0].at.size(), missing ? d * d : d * (d - 3));
+        const auto moments =
+            std::ranges::find(release.model().answers, "moments", &NoisyAnswer::question);
+        ASSERT_NE(moments, release.model().answers.end());
+        EXPECT_EQ(moments->at.size(), missing ? d * d : d * (d - 3));
         const std::vector<double>& theta = release.model().draws[0];
         ASSERT_EQ(theta.size(), K * d);
         double most = 0;
@@ -1280,6 +1400,13 @@ TEST(WhitenedRun, OnlyAnswersDecideWhatIsAsked) {
   std::size_t i = 0;
   for (const NoisyAnswer& answer : release.model().answers) {
     if (answer.question == "curvature") continue;
+    if (answer.question == "lengths") {
+      const RowLengths lengths = row_lengths(data.schema);
+      EXPECT_EQ(answer.clip, lengths.half());
+      EXPECT_EQ(answer.at, (std::vector{lengths.low, lengths.high}));
+      ++i;
+      continue;
+    }
     EXPECT_EQ(asked[i].clip, answer.clip);
     if (asked[i].moments) {
       EXPECT_EQ(std::vector(asked[i].metric.data(), asked[i].metric.data() + 16), answer.at);

@@ -26,6 +26,9 @@ class ForwardingEngine : public Engine {
   void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) override {
     inner_->second_moments(P, clip, out);
   }
+  [[nodiscard]] double log_lengths(const RowLengths& lengths) override {
+    return inner_->log_lengths(lengths);
+  }
   void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) override {
     inner_->clipped_rows(P, clip, out);
   }

@@ -14,6 +14,7 @@
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/engine/engine.hpp"
 #include "gibbsite/mechanism/plan.hpp"
+#include "gibbsite/model/contrasts.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "run/answers.hpp"
 
@@ -26,8 +27,9 @@ struct Question {
   double clip = 0;
   Eigen::VectorXd omega;                   ///< of a gradient
   double deviation = 0, of_curvature = 0;  ///< of the noise in its answer
-  std::string name = {};                   ///< moments, gradient, block, information or scores
+  std::string name = {};  ///< lengths, moments, start, gradient, block, information or scores
   double limit = std::numeric_limits<double>::infinity();  ///< ScoreLimits::information
+  RowLengths lengths = {};
 };
 
 /// The questions that lead to these released answers: the rule once more.
@@ -49,7 +51,12 @@ inline std::vector<Question> questions_of(const Whitened& settings, const Proble
       return Eigen::Map<const Eigen::VectorXd>(a.values.data(),
                                                static_cast<Eigen::Index>(a.values.size()));
     };
-    if (q.moments) {
+    if (q.name == "lengths") {
+      q.lengths = row_lengths(schema);
+      rule.answer_lengths(a.values[0], q.lengths);
+    } else if (q.name == "start") {
+      rule.answer_start(values(), a.deviation);
+    } else if (q.moments) {
       rule.answer_moments(whole_matrix(a.values, rule.coordinates()), a.deviation);
     } else if (q.name == "block") {
       // With held slopes its scores are those of the path.
@@ -79,6 +86,7 @@ inline std::vector<double> exact_answer(Engine& engine, const Question& q) {
              k = static_cast<std::size_t>(q.metric.cols());
   const MatrixView<const double> P{q.metric.data(), d, k};
   std::vector<double> out;
+  if (q.name == "lengths") return {engine.log_lengths(q.lengths) / q.deviation};
   if (q.moments) {
     std::vector<double> sums(k * k);
     engine.second_moments(P, q.clip, {sums.data(), k, k});
@@ -114,7 +122,7 @@ inline std::vector<double> exact_answer(Engine& engine, const Question& q) {
   for (Eigen::Index i = 0; i < gradient.size(); ++i) {
     out.push_back(gradient.data()[i] / q.deviation);
   }
-  if (q.name != "block") out.push_back(curvature / q.of_curvature);
+  if (q.name == "gradient") out.push_back(curvature / q.of_curvature);
   return out;
 }
 

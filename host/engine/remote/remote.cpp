@@ -232,6 +232,12 @@ class RemoteEngine final : public HostRows {
     require_metric(P, columns(), clip);
     ask_symmetric({What::moments, P.cols, clip, all_of(P), {}}, out);
   }
+  [[nodiscard]] double log_lengths(const RowLengths& lengths) override {
+    require_lengths(lengths, columns());
+    Question q{What::lengths, 1, 0, lengths.weight, lengths.center};
+    for (const double v : {lengths.base, lengths.low, lengths.high}) q.second.push_back(v);
+    return ask_.sum(q, 1)[0];
+  }
   void clipped_rows(MatrixView<const double> /*P*/, double /*clip*/,
                     MatrixView<float> /*out*/) override {
     throw BadInput(

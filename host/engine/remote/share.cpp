@@ -143,6 +143,15 @@ class AskedRows final : private HostRows {
           out[d] = capped_[k]->gradient(q.first, out.first(d));
         });
       }
+      case What::lengths: {
+        require(q.first.size() == columns() && q.second.size() == columns() + 3);
+        const double* const of = &q.second[columns()];
+        const RowLengths lengths{of[0], q.first, {q.second.begin(), q.second.end() - 3},
+                                 of[1], of[2],   false};
+        return of_nodes(numbers, 1, [&](std::size_t k, std::span<double> out) {
+          out[0] = nodes_[k]->log_lengths(lengths);
+        });
+      }
       case What::plain_value:
         require(in_turn && q.first.size() == d && numbers.size() == 1);
         numbers[0] = plain_value_from(numbers[0], q.first);

@@ -22,6 +22,8 @@ enum class What : std::uint64_t {
   information,      // the same; of several classes two of them behind theta [d + 2]; lower triangle
                     // [rows (rows + 1)/2] of each node
   score_moments,    // as information of one output
+  lengths,          // first: weights [columns], second: centers [columns], base, low, high; of each
+                    // node [1]
   plain_value,      // first: theta [d]; in turn [1]
   plain_gradient,   // the same; in turn [d]
   dense,            // first: theta [d], number: scale; in turn [d x d]

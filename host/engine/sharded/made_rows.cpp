@@ -39,6 +39,7 @@ enum Question : std::uint64_t {  // marks of the other engine's begin at 0
   ask_capped_gradient,
   ask_information,
   ask_score_moments,
+  ask_lengths,
   ask_fault,
 };
 
@@ -106,6 +107,18 @@ class MadeEngine final : public Engine {
       engine.second_moments(P, clip, {part.data(), k, k});
     });
     std::ranges::copy(sum, out.data);
+  }
+
+  [[nodiscard]] double log_lengths(const RowLengths& lengths) override {
+    require_lengths(lengths, columns());
+    Mark mark = mark_of(ask_lengths, lengths.weight, lengths.base);
+    mark.add(std::span<const double>(lengths.center));
+    mark.add(lengths.low);
+    mark.add(lengths.high);
+    require_equal(mark);
+    return add(mark, 1, [&](Engine& engine, std::span<double> part) {
+      part[0] = engine.log_lengths(lengths);
+    })[0];
   }
 
   [[nodiscard]] std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,

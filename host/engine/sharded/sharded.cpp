@@ -46,6 +46,7 @@ enum Question : std::uint64_t {
   ask_capped_gradient,
   ask_information,
   ask_score_moments,
+  ask_lengths,
   ask_weighted_gradients,
   ask_plain_value,
   ask_plain_gradient,
@@ -294,6 +295,18 @@ class ShardedEngine final : public HostRows {
                   [&](std::size_t node, MatrixView<double> of_node) {
                     nodes_[node].engine->second_moments(P, clip, of_node);
                   });
+  }
+
+  [[nodiscard]] double log_lengths(const RowLengths& lengths) override {
+    require_lengths(lengths, columns());
+    Mark mark = mark_of(ask_lengths, lengths.weight, lengths.base);
+    mark.add(std::span<const double>(lengths.center));
+    mark.add(lengths.low);
+    mark.add(lengths.high);
+    asking_.require_equal(mark);
+    return add(mark, 1, [&](std::size_t node, std::span<double> part) {
+      part[0] = nodes_[node].engine->log_lengths(lengths);
+    })[0];
   }
 
   void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) override {

@@ -13,6 +13,7 @@
 
 #include "gibbsite/data/rows.hpp"
 #include "gibbsite/engine/ensemble.hpp"
+#include "gibbsite/model/contrasts.hpp"
 #include "gibbsite/model/loss.hpp"
 
 namespace gibbsite {
@@ -172,6 +173,12 @@ class Engine {
   /// gradient. Throws as `second_moments` does, and on an information below 1/4.
   [[nodiscard]] virtual std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
                                                                 const ScoreLimits& limits) = 0;
+
+  /// sum_i (log length of row i - lengths.middle()), each within lengths.half(): a row's is a function
+  /// of (row, lengths) alone, not of its place, of the other rows, nor of how they are stored; that
+  /// of a row of zeros is at the lower end. In double whatever the engine's arithmetic; sums keep to
+  /// accumulation_depth. Work n d. Throws BadInput on lengths of other rows, or that are not finite.
+  [[nodiscard]] virtual double log_lengths(const RowLengths& lengths) = 0;
 
   // What is asked rarely. In double whatever the engine's arithmetic, in an order that the number
   // of rows fixes: the same bits on every engine of a machine.

@@ -23,13 +23,19 @@ double signal_per_feature(const Problem& problem, const Neighbors& who, double m
 /// Whether it is one of those whose fits were measured against N/d.
 bool is_measured(const Mechanism& mechanism);
 
+/// Whether few rows tell it more than the others: `whitened` where small budgets have a rule of
+/// their own (docs/whitened.md, "Small budgets").
+bool learns_from_few(const Mechanism& mechanism, const Problem& problem);
+
 /// The share of what a fit without privacy gains over always naming the commoner class that a fit
-/// in a private metric keeps at that N/d, in [0, 1]: the middle of 65 fits of 13 tables.
-double kept_share(double signal_per_feature);
+/// in a private metric keeps at that N/d, in [0, 1]: the middle of 65 fits of 13 tables; of 63 fits
+/// of 16 tables whose classes are of like size where it learns `from_few`.
+double kept_share(double signal_per_feature, bool from_few = false);
 
 /// How many rows, at the same mu, keep that share; `share` within those that were measured,
 /// (0.05, 0.997), else the nearest. Rounded up.
-double rows_to_keep(double share, const Problem& problem, const Neighbors& who, double mu);
+double rows_to_keep(double share, const Problem& problem, const Neighbors& who, double mu,
+                    bool from_few = false);
 
 /// The deviation that privacy's noise has in a coefficient of `whitened`, as it can be expected of
 /// a feature that leans on no other and whose values have that deviation, from public numbers

@@ -41,8 +41,9 @@ const Offer& require_feasible(const Plan& plan);
 
 /// What a plan lets its model learn, by what was measured (mechanism/learning.hpp).
 struct ExpectedLearning {
-  double mu = 0;    ///< of all that is released; of `objective` what it is worth
-  double kept = 0;  ///< kept_share at that mu
+  double mu = 0;          ///< of all that is released; of `objective` what it is worth
+  double kept = 0;        ///< kept_share at that mu
+  bool from_few = false;  ///< learns_from_few
 };
 /// None where nothing was measured: the chosen offer is out of reach, or the loss has no bounded
 /// slope and no ball.

@@ -10,8 +10,10 @@ namespace gibbsite {
 
 /// One or two clipped second moments and T capped gradients with their curvatures; with intervals
 /// also one more gradient and the information matrix at one point, and of amounts and counts the
-/// second moments of the scores there. Each is a Gaussian mechanism with a public share of mu^2 fixed beforehand;
-/// public settings. Whatever else a run does follows from their answers.
+/// second moments of the scores there. Small budgets ask for the rows' mean length first, and may ask
+/// a gradient at 0 in place of the second moments, at their price (docs/whitened.md, "Small
+/// budgets"). Each is a Gaussian mechanism with a public share of mu^2 fixed beforehand; public
+/// settings. Whatever else a run does follows from their answers.
 struct Whitened {
   static constexpr std::string_view name = "whitened";
   static constexpr std::string_view theorem = "docs/whitened.md";
@@ -27,6 +29,9 @@ struct Whitened {
   double information_share = 0;    ///< of mu^2, for the information matrix; 0: it is not asked
   double block_share = 0;          ///< of the gradients' budget, for the gradient beside it
   double score_share = 0;          ///< of mu^2, for second moments of scores; 0: they are not asked
+  double length_share = 0;         ///< of mu^2, for rows' lengths; 0: not asked, no small budget
+  /// 1 - p: gradient t has a share like t^p. 0: p = 1.
+  double gradient_evenness = 0;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -40,15 +45,24 @@ struct Whitened {
     visit("information_share", self.information_share, Legal::positive_or_absent);
     visit("block_share", self.block_share, Legal::positive_or_absent);
     visit("score_share", self.score_share, Legal::positive_or_absent);
+    visit("length_share", self.length_share, Legal::positive_or_absent);
+    visit("gradient_evenness", self.gradient_evenness, Legal::positive_or_absent);
   }
 };
 
 /// kappa sqrt(d_eff): what gradients are capped at. d_eff is at most the number of row_features.
 double gradient_clip(const Whitened& settings, double effective_features);
 
+/// Whether the run is one of a small budget: it is asked for lengths, and earlier answers decide
+/// what the second moments' share is for.
+inline bool is_small_budget(const Whitened& settings) { return settings.length_share > 0; }
+
 /// What the questions of a run are answered with. Deviations are rounded up: each makes its
 /// question at most as dear as its share. Sensitivities are those of exact sums; `error` is the
 /// largest that a computed sum can be off, in the norm of the sensitivity.
+/// Of a sum over rows of logarithms of lengths, each within `half` of a public middle.
+double length_deviation_up(const Whitened& settings, const Neighbors& who, double half,
+                           double error);
 /// Second moments of rows of norm <= clip: of a diagonal entry; one off it has this over sqrt(2).
 double moment_deviation_up(const Whitened& settings, const Neighbors& who, bool second, double clip,
                            double error);
@@ -56,6 +70,9 @@ double moment_deviation_up(const Whitened& settings, const Neighbors& who, bool 
 /// is asked beside the information, t = T + 1.
 double gradient_deviation_up(const Whitened& settings, const Neighbors& who, std::uint64_t t,
                              double clip, double error);
+/// Of every coordinate of the gradient at 0 that small budgets may ask in place of second moments.
+double start_deviation_up(const Whitened& settings, const Neighbors& who, double clip,
+                          double error);
 /// Of a diagonal entry of the information matrix, whose rows v v^T have ||v|| <= clip; one off it
 /// has this over sqrt(2). Of several classes of each block of it: a row's v of all pairs of classes
 /// have sum ||v||^4 <= clip^4.
@@ -74,7 +91,8 @@ double curvature_deviation_up(const Whitened& settings, const Neighbors& who, do
                               double error);
 
 /// Numbers of moments and gradients that are answered in a run of one output: T (d + 1), and
-/// d (d + 1)/2 for each question for moments, those of scores among them.
+/// d (d + 1)/2 for each question for moments, those of scores among them; one of lengths. A gradient
+/// in place of moments has fewer.
 double answered_numbers(const Whitened& settings, std::uint64_t features);
 
 Offer offer(std::type_identity<Whitened>, const Problem& problem, const Budget& budget,

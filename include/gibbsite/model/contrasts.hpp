@@ -33,4 +33,20 @@ ContrastBasis contrast_basis(const Schema& schema);
 /// up to 0 in each category with contrasts: their mean goes to the constant.
 void center_levels(const ContrastBasis& contrasts, std::span<double> theta);
 
+/// What is asked of the length of a row x without its constant, numbers from the middle of their
+/// ranges: half the logarithm of base + sum_j weight_j (x_j - center_j)^2, held to [low, high]. From
+/// the schema alone (docs/whitened.md, "Small budgets").
+struct RowLengths {
+  /// What categories in contrasts add whatever their level: 1 - 1/m of m levels, each.
+  double base = 0;
+  std::vector<double> weight;  ///< [d] 1, or 0 of levels in contrasts and the constant
+  std::vector<double> center;  ///< [d]
+  double low = 0, high = 0;
+  bool categories = false;  ///< whether the schema has one
+  /// Of [low, high]: a row is asked how far it is from the middle, at most `half`.
+  [[nodiscard]] double middle() const { return (low + high) / 2; }
+  [[nodiscard]] double half() const { return (high - low) / 2; }
+};
+RowLengths row_lengths(const Schema& schema);
+
 }  // namespace gibbsite
