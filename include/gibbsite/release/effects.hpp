@@ -17,7 +17,7 @@ namespace gibbsite {
 /// What a reader may conclude from the intervals of a table of effects.
 inline constexpr std::string_view interval_meaning =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 94 to 100 % of "
-    "the effects on average, a few effects of a wide table far less often (docs/intervals.md).";
+    "the effects on average, the worst effect in about nine tables of ten (docs/intervals.md).";
 /// That of amounts, of counts and of several classes.
 inline constexpr std::string_view interval_meaning_of_amounts =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 95 to 97 % of "
@@ -28,7 +28,8 @@ inline constexpr std::string_view interval_meaning_of_counts =
     "the effects on average (docs/intervals.md).";
 inline constexpr std::string_view interval_meaning_of_classes =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 93 to 98 % of "
-    "the effects on average, and 67 to 83 % where the classes nearly separate (docs/intervals.md).";
+    "the effects on average, and about 85 % where classes nearly separate and the budget is "
+    "small (docs/intervals.md).";
 constexpr std::string_view interval_meaning_of(LabelKind label) {
   return label == LabelKind::amount    ? interval_meaning_of_amounts
          : label == LabelKind::count   ? interval_meaning_of_counts
