@@ -257,19 +257,21 @@ std::size_t warn_of_alike_columns(const Dataset& data) {
                       second = gibbsite::quoted(data.schema.columns[alike[k].second].name);
     switch (alike[k].kind) {
       case AlikeColumns::Kind::constant:
-        warn(fmt::format("column {} is the same in every row and tells nothing; leave it out",
-                         first));
+        warn(
+            fmt::format("column {} is the same in every row and tells nothing; leave it out if "
+                        "that is known without the table",
+                        first));
         break;
       case AlikeColumns::Kind::turned:
         warn(
             fmt::format("column {} is {} turned around in every row, so their effects cannot be "
-                        "told apart; leave one out",
+                        "told apart; leave one out if that is known without the table",
                         second, first));
         break;
       case AlikeColumns::Kind::equal:
         warn(
             fmt::format("columns {} and {} say the same in every row, so their effects cannot be "
-                        "told apart; leave one out",
+                        "told apart; leave one out if that is known without the table",
                         first, second));
     }
   }

@@ -412,10 +412,8 @@ void read_csv_columns(const std::string& path, const std::vector<std::string>& c
   reader.read();
 }
 
-namespace {
-/// Throws BadInput where the first line is a title, a comment or Excel's "sep=," and the header
-/// comes after it: the lines below have more cells. Their numbers of cells are all that is said.
-void require_header_on_top(const std::string& path) {
+void require_csv_header_on_top(const std::string& path) {
+  if (path == "-") return;
   constexpr std::size_t most_lines = 20;
   Input input(path, {}, Input::Compressed::text);
   const std::string top = input.peek_all();
@@ -437,10 +435,8 @@ void require_header_on_top(const std::string& path) {
           path, one ? "has 1 cell" : "says what separates", cells));
   }
 }
-}  // namespace
 
 std::vector<std::string> read_csv_header(const std::string& path) {
-  if (path != "-") require_header_on_top(path);
   HeaderLine header = header_of(path);
   if (header.names.empty()) throw BadInput(path + ": no header line; give a table with one");
   try {

@@ -9,9 +9,14 @@ namespace gibbsite {
 enum class TableKind { csv, libsvm, npy, arrow };
 TableKind table_kind(const std::string& path);
 
-/// The cells of the header line; of the lines behind it only how many cells they have. Throws BadInput on a missing or
-/// empty file, malformed quotes, a line above the header or a name that is given twice.
+/// The cells of the header line. Reads no line behind it: what one row holds would say whether a
+/// run ends. Throws BadInput on a missing or empty file, malformed quotes or a name given twice.
 std::vector<std::string> read_csv_header(const std::string& path);
+
+/// For whoever writes a schema, who spends nothing: looks at 20 lines. Throws BadInput where the first one is a
+/// title, a comment or Excel's "sep=," and the header comes after it: lines below have more cells,
+/// whose number is all that is said.
+void require_csv_header_on_top(const std::string& path);
 
 /// The cells of the first line behind the header; empty if there is none, or it cannot be read. The
 /// cells are private.

@@ -53,6 +53,7 @@ std::vector<std::string> first_line_names(const std::string& path) {
 
 std::string schema_template(const std::string& path, Header header_is) {
   const bool has_names = is_arrow_file(path);
+  if (!has_names) require_csv_header_on_top(path);
   const std::vector<std::string> header =
       has_names ? read_arrow_file_names(path) : read_csv_header(path);
   if (header_is == Header::unknown && !has_names) {

@@ -122,6 +122,10 @@ class WhitenedSampler final : public Sampler {
       take({left.begin(), left.begin() + static_cast<std::ptrdiff_t>(numbers)});
       left = left.subspan(numbers);
     }
+    // What an answer decides about the next question may round otherwise on another machine.
+    if (!left.empty()) {
+      throw BadInput("checkpoint: its answers lead to other questions here; start anew without it");
+    }
   }
 
  private:

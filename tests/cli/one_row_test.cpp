@@ -66,6 +66,36 @@ TEST_F(OneRow, IsNotDroppedWhereItIsABlankLine) {
   EXPECT_THAT(out.out, ::testing::MatchesRegex("visits,prediction\n,[^,]*\n4,[^,]*\n,[^,]*\n"));
 }
 
+// Nor where parts have one column, and a cell holds what separates cells elsewhere: by itself, or
+// beside a column that is in the folders' names.
+TEST_F(OneRow, DecidesNothingInPartsOfOneColumn) {
+  folder.write("one.toml",
+               "invalid = \"middle\"\n[columns]\nz = {type = \"category\", levels = [\"a\", "
+               "\"b\"], other = true}\n");
+  folder.write("two.toml",
+               "label = \"t\"\npositive = \"p\"\nnegative = \"q\"\ninvalid = \"middle\"\n"
+               "[columns]\nz = {type = \"category\", levels = [\"a\", \"b\"], other = true}\n");
+  std::filesystem::create_directories(folder.path("parts"));
+  std::filesystem::create_directories(folder.path("folders/t=p"));
+  std::filesystem::create_directories(folder.path("folders/t=q"));
+  std::string rest = "z\n";
+  for (int i = 0; i < 300; ++i) rest += i % 2 == 0 ? "a\n" : "b\n";
+  folder.write("parts/p1.csv", rest);
+  folder.write("folders/t=q/x.csv", rest);
+  for (const std::string cell : {"a", "a;b", "a|b", "a\tb", "sep=;", "\"a\nb,c\""}) {
+    folder.write("parts/p0.csv", "z\na\n" + cell + rest.substr(1));
+    folder.write("folders/t=p/x.csv", "z\na\n" + cell + rest.substr(1));
+    const Outcome parts =
+        gibbsite({"table", "--columns", "z", "--data", "parts", "--schema", "one.toml", "--epsilon",
+                  "1", "--delta", "1e-6", "--out", "parts.json", "--quiet", "--force"});
+    EXPECT_EQ(parts.status, 0) << cell << parts.err;
+    const Outcome folders =
+        gibbsite({"fit", "--data", "folders", "--schema", "two.toml", "--epsilon", "1", "--delta",
+                  "1e-6", "--out", "folders.json", "--quiet", "--force"});
+    EXPECT_EQ(folders.status, 0) << cell << folders.err;
+  }
+}
+
 TEST_F(OneRow, OfOneClassIsFittedAndTheCuratorIsTold) {
   const Outcome two = fit_with("30,Private,>50K"), one = fit_with("30,Private,<=50K");
   EXPECT_EQ(two.status, 0) << two.err;

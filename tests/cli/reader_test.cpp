@@ -153,12 +153,13 @@ TEST_F(Reader, EveryCoefficientOnRequest) {
     std::istringstream lines(listed.out);
     std::string line;
     std::getline(lines, line);
-    EXPECT_THAT(line, ::testing::EndsWith(draws == 1 ? ",coefficient" : ",coefficient,draw"));
+    EXPECT_THAT(line, ::testing::EndsWith(draws == 1 ? ",coefficient,collinear"
+                                                     : ",coefficient,collinear,draw"));
     for (std::size_t draw = 0; draw < draws; ++draw)
       for (std::size_t j = 0; j < 16; ++j) {
         ASSERT_TRUE(std::getline(lines, line)) << draw << " " << j;
         const double wanted = (draws == 1 ? all[j] : all[draw][j]).get<double>();
-        EXPECT_THAT(line, ::testing::EndsWith(fmt::format(",{}", wanted) +
+        EXPECT_THAT(line, ::testing::EndsWith(fmt::format(",{},", wanted) +
                                               (draws == 1 ? "" : fmt::format(",{}", draw + 1))));
       }
     EXPECT_FALSE(std::getline(lines, line));
