@@ -107,7 +107,7 @@ struct PlanCommand {
   // Where most numbers are 0 the schema says too much: then the time is of what the table holds.
   static TableShape shape_of_table(const Schema& domain, std::uint64_t rows, double entries) {
     constexpr double alike = 1.5;
-    const TableShape by_schema = shape_of(domain, rows);
+    TableShape by_schema = shape_of(domain, rows);
     if (entries * alike > static_cast<double>(by_schema.entries())) return by_schema;
     fmt::print(
         stderr,
