@@ -36,7 +36,7 @@ namespace {
 
 constexpr std::size_t most_plots = 12;
 
-constexpr const char* picture_mark =
+constexpr const char* draws_mark =
     "PRIVATE: drawn from the table's own posterior, without any guarantee; for the curator only";
 constexpr const char* warning =
     "NOT PRIVATE: draws of 'sample' carry no guarantee; they, and all that is shown and written "
@@ -269,7 +269,7 @@ struct SampleCommand {
       add("chains.svg",
           chain_plots(fmt::format("{} chains of {} draws", drawn.chains,
                                   human_count(static_cast<double>(drawn.draws))),
-                      picture_mark, drawn.view(), panels, report.features, report.summaries));
+                      draws_mark, drawn.view(), panels, report.features, report.summaries));
     }
     stop_if_asked();
     folder.commit();
