@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -235,13 +236,19 @@ Counts split_down(const std::vector<std::uint64_t>& levels, const Columns& order
 struct Grids {
   double estimates = 1, wholes = 1;
 };
+// That of a power of two; of what no table has, an infinity or no number, the largest one.
+int exponent_of(double size) {
+  using Limits = std::numeric_limits<double>;
+  if (size == 0) return Limits::min_exponent;
+  return std::isfinite(size) ? std::ilogb(size) : Limits::max_exponent;
+}
 Grids exact_grids(const Chain& chain, const Counts& estimates) {
   double largest = 1, least = chain.tables.front().variance;
   for (const double estimate : estimates) largest += std::abs(estimate);
   for (const Chain::Measured& table : chain.tables) least = std::min(least, table.variance);
   constexpr int below_noise = 10, exact_bits = 51;
-  const int of_noise = std::min(std::ilogb(std::sqrt(least)) - below_noise, 0);
-  const int of_size = std::ilogb(largest) + 1 - exact_bits;
+  const int of_noise = std::min(exponent_of(std::sqrt(least)) - below_noise, 0);
+  const int of_size = exponent_of(largest) + 1 - exact_bits;
   return {std::ldexp(1, std::max(of_noise, of_size)), std::ldexp(1, std::max(0, of_size))};
 }
 
