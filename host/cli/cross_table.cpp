@@ -284,7 +284,10 @@ std::string cross_table_line(const NetworkPlan& plan, const Schema& columns) {
   out += fmt::format(", total {}, (ε, δ) = ({:.4g}, {:.4g})", total_text(plan, is),
                      plan.budget.epsilon, plan.budget.delta);
   const std::string hidden = hidden_words(plan, is);
-  return hidden.empty() ? out : out + "\n" + wrapped(hidden).substr(0, wrapped(hidden).size() - 1);
+  if (hidden.empty()) return out;
+  out += "\n" + wrapped(hidden);
+  out.pop_back();  // the end of the last line
+  return out;
 }
 
 nlohmann::json cross_table_plan_json(const NetworkPlan& plan, const Schema& columns) {

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <mutex>
 
 #include "data/arrow.hpp"
+#include "data/arrow_stream.hpp"
 #include "data/columns.hpp"
 #include "data/parquet_plugin.hpp"
 #include "data/parts.hpp"
@@ -92,40 +94,13 @@ std::vector<std::string> read_arrow_file_names(const std::string& path) {
 namespace {
 
 /// Some rows of a stream: batches are passed over, or cut by their own offset and length.
-class CutStream {
+class CutStream final : public arrow_rows::StreamOver {
  public:
   CutStream(ArrowArrayStream inner, RowRange range)
-      : inner_(inner), skip_(range.first), left_(range.rows()) {}
-  ~CutStream() {
-    if (inner_.release != nullptr) inner_.release(&inner_);
-  }
-  CutStream(const CutStream&) = delete;
-  CutStream& operator=(const CutStream&) = delete;
-
-  static ArrowArrayStream make(ArrowArrayStream inner, RowRange range) {
-    ArrowArrayStream out{};
-    out.private_data = new CutStream(inner, range);
-    out.get_schema = [](ArrowArrayStream* self, ArrowSchema* schema) {
-      ArrowArrayStream& in = of(self).inner_;
-      return in.get_schema(&in, schema);
-    };
-    out.get_next = [](ArrowArrayStream* self, ArrowArray* batch) { return of(self).next(*batch); };
-    out.get_last_error = [](ArrowArrayStream* self) {
-      ArrowArrayStream& in = of(self).inner_;
-      return in.get_last_error != nullptr ? in.get_last_error(&in) : nullptr;
-    };
-    out.release = [](ArrowArrayStream* self) {
-      delete &of(self);
-      self->release = nullptr;
-    };
-    return out;
-  }
+      : StreamOver(inner), skip_(range.first), left_(range.rows()) {}
 
  private:
-  static CutStream& of(ArrowArrayStream* self) {
-    return *static_cast<CutStream*>(self->private_data);
-  }
-  int next(ArrowArray& batch) {
+  int next(ArrowArray& batch) override {
     for (;;) {
       batch = {};
       if (left_ == 0) return 0;
@@ -147,7 +122,6 @@ class CutStream {
     }
   }
 
-  ArrowArrayStream inner_;
   std::uint64_t skip_, left_;
 };
 
@@ -171,7 +145,7 @@ Dataset read_range(const std::string& path, const Schema& schema, const ReadOpti
   if (range != nullptr) {
     counted.rows_before = range->first;
     counted.expected_rows = range->rows();
-    stream = CutStream::make(stream, *range);
+    stream = arrow_rows::StreamOver::handed_over(std::make_unique<CutStream>(stream, *range));
   }
   stream = with_partition(stream, columns);
   return read_arrow(stream, schema, counted, {}, path);

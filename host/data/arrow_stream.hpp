@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -82,6 +83,47 @@ class Stream {
 
   ArrowArrayStream& stream_;
   std::string source_;
+};
+
+/// A stream whose batches are those of another one, changed. Owns the other one.
+class StreamOver {
+ public:
+  explicit StreamOver(ArrowArrayStream inner) : inner_(inner) {}
+  virtual ~StreamOver() {
+    if (inner_.release != nullptr) inner_.release(&inner_);
+  }
+  StreamOver(const StreamOver&) = delete;
+  StreamOver& operator=(const StreamOver&) = delete;
+
+  /// As a stream of the C interface, which owns it.
+  static ArrowArrayStream handed_over(std::unique_ptr<StreamOver> stream) {
+    ArrowArrayStream out{};
+    out.get_schema = [](ArrowArrayStream* self, ArrowSchema* schema) {
+      return of(self).schema(*schema);
+    };
+    out.get_next = [](ArrowArrayStream* self, ArrowArray* batch) { return of(self).next(*batch); };
+    out.get_last_error = [](ArrowArrayStream* self) {
+      ArrowArrayStream& in = of(self).inner_;
+      return in.get_last_error != nullptr ? in.get_last_error(&in) : nullptr;
+    };
+    out.release = [](ArrowArrayStream* self) {
+      delete &of(self);
+      self->release = nullptr;
+    };
+    out.private_data = stream.release();
+    return out;
+  }
+
+ protected:
+  /// As get_schema and get_next of the C interface.
+  virtual int schema(ArrowSchema& out) { return inner_.get_schema(&inner_, &out); }
+  virtual int next(ArrowArray& batch) = 0;
+  ArrowArrayStream inner_;
+
+ private:
+  static StreamOver& of(ArrowArrayStream* self) {
+    return *static_cast<StreamOver*>(self->private_data);
+  }
 };
 
 inline std::vector<std::string> names_in(const ArrowSchema& schema) {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "data/arrow_stream.hpp"
 #include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
@@ -162,39 +163,12 @@ namespace {
 
 /// Batches of another stream with columns of one value behind theirs. Each batch and each column
 /// that it lends keeps what it needs alive.
-class PartitionStream {
+class PartitionStream final : public arrow_rows::StreamOver {
  public:
   PartitionStream(ArrowArrayStream inner, std::vector<PartitionColumn> columns)
-      : inner_(inner), columns_(std::move(columns)) {}
-  ~PartitionStream() {
-    if (inner_.release != nullptr) inner_.release(&inner_);
-  }
-  PartitionStream(const PartitionStream&) = delete;
-  PartitionStream& operator=(const PartitionStream&) = delete;
-
-  static ArrowArrayStream make(ArrowArrayStream inner, std::vector<PartitionColumn> columns) {
-    ArrowArrayStream out{};
-    out.private_data = new PartitionStream(inner, std::move(columns));
-    out.get_schema = [](ArrowArrayStream* self, ArrowSchema* schema) {
-      return of(self).schema(*schema);
-    };
-    out.get_next = [](ArrowArrayStream* self, ArrowArray* batch) { return of(self).next(*batch); };
-    out.get_last_error = [](ArrowArrayStream* self) {
-      ArrowArrayStream& in = of(self).inner_;
-      return in.get_last_error != nullptr ? in.get_last_error(&in) : nullptr;
-    };
-    out.release = [](ArrowArrayStream* self) {
-      delete &of(self);
-      self->release = nullptr;
-    };
-    return out;
-  }
+      : StreamOver(inner), columns_(std::move(columns)) {}
 
  private:
-  static PartitionStream& of(ArrowArrayStream* self) {
-    return *static_cast<PartitionStream*>(self->private_data);
-  }
-
   // Of the struct of a schema or a batch: the other's children, then ours.
   template <class T>
   struct Lent {
@@ -215,13 +189,23 @@ class PartitionStream {
     delete lent;
     self->release = nullptr;
   }
+  // The other's struct with all children.
+  template <class T>
+  static T lend(std::unique_ptr<Lent<T>> lent) {
+    T out = lent->inner;
+    out.n_children = static_cast<std::int64_t>(lent->children.size());
+    out.children = lent->children.data();
+    out.release = release_lent<T>;
+    out.private_data = lent.release();
+    return out;
+  }
   // Their memory goes with the batch, whose release is the only one that is called.
   template <class T>
   static void release_nothing(T* self) {
     self->release = nullptr;
   }
 
-  int schema(ArrowSchema& out) {
+  int schema(ArrowSchema& out) override {
     auto lent = std::make_unique<Lent<ArrowSchema>>();
     if (const int error = inner_.get_schema(&inner_, &lent->inner); error != 0) return error;
     const ArrowSchema& inner = lent->inner;
@@ -245,15 +229,11 @@ class PartitionStream {
       lent->own.push_back(std::move(indices));
       lent->dictionaries.push_back(std::move(text));
     }
-    out = inner;
-    out.n_children = static_cast<std::int64_t>(lent->children.size());
-    out.children = lent->children.data();
-    out.release = release_lent<ArrowSchema>;
-    out.private_data = lent.release();
+    out = lend(std::move(lent));
     return 0;
   }
 
-  int next(ArrowArray& out) {
+  int next(ArrowArray& out) override {
     auto lent = std::make_unique<Lent<ArrowArray>>();
     if (const int error = inner_.get_next(&inner_, &lent->inner); error != 0) return error;
     const ArrowArray& inner = lent->inner;
@@ -293,15 +273,10 @@ class PartitionStream {
       lent->own.push_back(std::move(indices));
       lent->dictionaries.push_back(std::move(text));
     }
-    out = inner;
-    out.n_children = static_cast<std::int64_t>(lent->children.size());
-    out.children = lent->children.data();
-    out.release = release_lent<ArrowArray>;
-    out.private_data = lent.release();
+    out = lend(std::move(lent));
     return 0;
   }
 
-  ArrowArrayStream inner_;
   std::vector<PartitionColumn> columns_;
 };
 
@@ -309,7 +284,9 @@ class PartitionStream {
 
 ArrowArrayStream with_partition(ArrowArrayStream inner,
                                 const std::vector<PartitionColumn>& columns) {
-  return columns.empty() ? inner : PartitionStream::make(inner, columns);
+  return columns.empty() ? inner
+                         : arrow_rows::StreamOver::handed_over(
+                               std::make_unique<PartitionStream>(inner, columns));
 }
 
 }  // namespace gibbsite

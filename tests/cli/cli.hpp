@@ -13,6 +13,13 @@
 
 namespace gibbsite::testing {
 
+using Arguments = std::vector<std::string>;
+
+inline Arguments joined(Arguments first, const Arguments& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
 class Cli : public ::testing::Test {
  protected:
   static constexpr int rows = 120;

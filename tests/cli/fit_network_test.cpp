@@ -8,12 +8,6 @@ namespace fit_network_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-using Arguments = std::vector<std::string>;
-
-Arguments joined(Arguments first, const Arguments& second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
-}
 
 class FitNetworkCli : public Cli {
  protected:

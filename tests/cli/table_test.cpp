@@ -13,12 +13,6 @@ namespace table_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-using Arguments = std::vector<std::string>;
-
-Arguments joined(Arguments first, const Arguments& second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
-}
 
 class TableCli : public Cli {
  protected:

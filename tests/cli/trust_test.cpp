@@ -13,7 +13,6 @@ namespace trust_test {
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-using Arguments = std::vector<std::string>;
 
 class Trust : public Cli {
  protected:

@@ -111,10 +111,7 @@ class MadeEngine final : public Engine {
 
   [[nodiscard]] double log_lengths(const RowLengths& lengths) override {
     require_lengths(lengths, columns());
-    Mark mark = mark_of(ask_lengths, lengths.weight, lengths.base);
-    mark.add(std::span<const double>(lengths.center));
-    mark.add(lengths.low);
-    mark.add(lengths.high);
+    const Mark mark = sharded::mark_of_lengths(ask_lengths, lengths);
     require_equal(mark);
     return add(mark, 1, [&](Engine& engine, std::span<double> part) {
       part[0] = engine.log_lengths(lengths);

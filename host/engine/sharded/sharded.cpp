@@ -299,10 +299,7 @@ class ShardedEngine final : public HostRows {
 
   [[nodiscard]] double log_lengths(const RowLengths& lengths) override {
     require_lengths(lengths, columns());
-    Mark mark = mark_of(ask_lengths, lengths.weight, lengths.base);
-    mark.add(std::span<const double>(lengths.center));
-    mark.add(lengths.low);
-    mark.add(lengths.high);
+    const Mark mark = mark_of_lengths(ask_lengths, lengths);
     asking_.require_equal(mark);
     return add(mark, 1, [&](std::size_t node, std::span<double> part) {
       part[0] = nodes_[node].engine->log_lengths(lengths);

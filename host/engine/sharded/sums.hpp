@@ -11,6 +11,7 @@
 
 #include "engine/sharded/tree.hpp"
 #include "gibbsite/machine/communicator.hpp"
+#include "gibbsite/model/contrasts.hpp"
 
 namespace gibbsite::sharded {
 
@@ -36,6 +37,18 @@ class Mark {
  private:
   std::uint64_t value_ = 0x243f6a8885a308d3;
 };
+
+/// That of Engine::log_lengths.
+inline Mark mark_of_lengths(std::uint64_t question, const RowLengths& lengths) {
+  Mark mark(question);
+  mark.add(lengths.weight.size());
+  mark.add(std::span<const double>(lengths.weight));
+  mark.add(lengths.base);
+  mark.add(std::span<const double>(lengths.center));
+  mark.add(lengths.low);
+  mark.add(lengths.high);
+  return mark;
+}
 
 /// Throws, on all ranks, Interrupted where one of them is asked to end, BadInput where one rank's
 /// mark is not that of rank 0.
