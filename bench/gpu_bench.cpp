@@ -313,10 +313,11 @@ void noise(benchmark::State& state, Noise kind) {
   });
 }
 
-// The shapes: one block's shared memory, Adult, Covertype, a large table, a wide one.
-constexpr Shape tables[] = {
-    {32561, 108, 0}, {581012, 54, 0}, {1000000, 100, 0}, {1000, 25, 0}, {100000, 1000, 0}};
-constexpr std::size_t chain_counts[] = {1, 256, 16, 64, 1024, 8, 4};  // the telling ones first
+// The shapes: one block's shared memory, Adult, Covertype, a large table, one of short rows, two of
+// long ones.
+constexpr Shape tables[] = {{32561, 108, 0},  {581012, 54, 0},   {1000000, 100, 0}, {1000, 25, 0},
+                            {2000000, 20, 0}, {100000, 1000, 0}, {300000, 200, 0}};
+constexpr std::size_t chain_counts[] = {1, 256, 16, 64, 1024, 8, 4, 2};  // the telling ones first
 
 struct Range {
   Design design;

@@ -57,6 +57,13 @@ constexpr unsigned double_matrix_chains(std::size_t features, std::size_t chains
 constexpr unsigned double_matrix_blocks(std::size_t features, std::size_t chains) {
   return double_matrix_width(features) * double_matrix_chains(features, chains) <= 1024 ? 2 : 1;
 }
+/// Rows of a block's range: at most 4096, 512 a warp.
+constexpr std::size_t double_matrix_range(std::size_t rows, std::size_t features,
+                                          std::size_t chains) {
+  return even_range(rows, ceil_div(chains, double_matrix_chains(features, chains)),
+                    double_matrix_blocks(features, chains), 4096,
+                    std::size_t{double_matrix_warps} * double_rows);
+}
 /// Floats from row to row of a tile of X: as they lie, but for multiples of 8.
 GIBBSITE_HD constexpr unsigned double_matrix_stride(unsigned features) {
   return features % 8 == 0 ? features + 4 : features;

@@ -147,11 +147,6 @@ struct ResidentBody {
       if constexpr (single) copies[j * Group + c] = static_cast<float>(value);
     }
     block.sync();
-    if constexpr (drawers != 0) {
-      if (t >= resident_threads) {
-        return draw(block, p, p.chain[first_chain], steps, noise, pool.noise);
-      }
-    }
 
     const unsigned column_lanes = resident_column_lanes(d);
     const unsigned row_groups = resident_threads / column_lanes;
@@ -164,7 +159,9 @@ struct ResidentBody {
       column_at[k] = (j < d ? j : 0) * stride;
     }
 
-    for (unsigned step = 0; step < steps; ++step) {
+    const unsigned sums = resident_sums(d), width = Columns * column_lanes;
+    // Partial sums of the gradient of this step, in `work`: [sums x width x Group].
+    const auto add_up = [&] {
       Real g[Columns][Group];
       GIBBSITE_UNROLL
       for (unsigned k = 0; k < Columns; ++k) {
@@ -207,7 +204,6 @@ struct ResidentBody {
 
       // Row groups of a warp by shuffles, the rest by whoever moves the coordinate.
       meet(block);
-      const unsigned sums = resident_sums(d), width = Columns * column_lanes;
       const unsigned sum = column_lanes < warp_size ? block.warp() : row_group;
       GIBBSITE_UNROLL
       for (unsigned k = 0; k < Columns; ++k) {
@@ -221,7 +217,19 @@ struct ResidentBody {
           }
         }
       }
+    };
+
+    // Drawers and the others meet at one instruction: CUDA allows no barrier of a block within a
+    // condition that differs between its threads.
+    const bool computes = drawers == 0 || t < resident_threads;
+    for (unsigned step = 0; step < steps; ++step) {
+      if (computes) {
+        add_up();
+      } else {
+        draw(p, p.chain[first_chain], t - resident_threads, step, noise, pool.noise);
+      }
       block.sync();
+      if (!computes) continue;
 
       const auto move = [&](unsigned c, const Chain& chain, unsigned j, double xi) {
         double total = 0;
@@ -254,7 +262,7 @@ struct ResidentBody {
       meet(block);
     }
 
-    for (unsigned i = t; i < here * d; i += resident_threads) {
+    for (unsigned i = t; computes && i < here * d; i += resident_threads) {
       p.theta[first_chain * d + i] = theta[i % d * Group + i / d];
     }
   }
@@ -272,19 +280,16 @@ struct ResidentBody {
       block.sync();
     }
   }
-  // noise[k % 2, :] = xi of step k, one step ahead of who takes it: when all have met before step
-  // k moves, step k - 1 has, and its half is free.
-  template <class Block, class Noise>
-  GIBBSITE_HD static void draw(Block& block, const Resident& p, const Chain& chain, unsigned steps,
-                               const Noise& noise, std::size_t width) {
+  // noise[step % 2, :] = xi of that step, by the drawer of that number, one step ahead of who takes
+  // it: when all have met before step k moves, step k - 1 has, and its half is free.
+  template <class Noise>
+  GIBBSITE_HD static void draw(const Resident& p, const Chain& chain, unsigned drawer,
+                               unsigned step, const Noise& noise, std::size_t width) {
     const auto pairs = static_cast<unsigned>((p.features + 1) / 2);
-    for (unsigned k = 0; k < steps; ++k) {
-      for (unsigned i = block.thread() - resident_threads; i < pairs; i += drawers) {
-        const NormalPair xi = chain_normals(chain, step_of(p, chain) + k, i);
-        noise[k % 2 * width + 2 * i] = xi.first;
-        noise[k % 2 * width + 2 * i + 1] = xi.second;
-      }
-      block.sync();
+    for (unsigned i = drawer; i < pairs; i += resident_drawers(1)) {
+      const NormalPair xi = chain_normals(chain, step_of(p, chain) + step, i);
+      noise[step % 2 * width + 2 * i] = xi.first;
+      noise[step % 2 * width + 2 * i + 1] = xi.second;
     }
   }
 

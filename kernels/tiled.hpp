@@ -47,7 +47,8 @@ inline constexpr std::size_t tiled_most_features = 256;
 /// A range is a multiple of the longest tile of rows.
 inline constexpr std::size_t tiled_row_multiple = 128;
 
-// Tiles by d and C: both products have 8 lanes of chains, so a sum's order does not depend on C.
+// Tiles by d and C: both products have 8 lanes of chains, so the order within a
+// range does not depend on C.
 constexpr unsigned tiled_width(std::size_t features) {
   return features <= 32 ? 32 : features <= 64 ? 64 : features <= 128 ? 128 : 256;
 }
@@ -64,6 +65,29 @@ constexpr std::size_t tiled_shared_bytes(std::size_t features, std::size_t chain
   // The sums at the end take its place: [groups x tile x (width + 1)].
   const std::size_t sums = tiled_threads(width) / width * std::size_t{tile} * (width + 1);
   return round_up_to((loop > sums ? loop : sums) * sizeof(float), 128);
+}
+
+/// Tiles of X of a block, of a card with that much shared memory for a block: two hide the copies of
+/// one behind the products of the other; so do two blocks on a multiprocessor, which hide the
+/// barriers as well. The driver keeps 1 KiB of each block.
+constexpr unsigned tiled_buffers(std::size_t features, std::size_t chains,
+                                 std::size_t shared_bytes) {
+  const auto fits = [&](unsigned count, std::size_t blocks) {
+    return blocks * (1024 + tiled_shared_bytes(features, chains, count)) <= 1024 + shared_bytes;
+  };
+  return fits(2, 2) || (fits(2, 1) && !fits(1, 2)) ? 2 : 1;
+}
+/// Rows of a block's range: at most 4096, which float adds up. An H100 has registers for three
+/// blocks of 128 threads on a multiprocessor, for one of 256, and 227 KiB of shared memory.
+constexpr std::size_t tiled_range(std::size_t rows, std::size_t features, std::size_t chains) {
+  constexpr std::size_t shared_bytes = std::size_t{227} << 10;
+  const std::size_t bytes =
+      tiled_shared_bytes(features, chains, tiled_buffers(features, chains, shared_bytes));
+  const std::size_t by_registers = tiled_threads(tiled_width(features)) == 128 ? 3 : 1;
+  const std::size_t by_memory = (1024 + shared_bytes) / (1024 + bytes);
+  const std::size_t held = by_memory < by_registers ? by_memory : by_registers;
+  return even_range(rows, ceil_div(chains, tiled_chains(chains)), held > 0 ? held : 1, 4096,
+                    tiled_row_multiple);
 }
 
 // Aligned: d is a multiple of 4, so that a row is read in quads.

@@ -41,15 +41,10 @@ constexpr std::size_t warp_group_width(std::size_t features) {
   return round_up_to(features, matrix_inner);
 }
 
-/// Rows of a block's range, by rows and chains alone: as many blocks as an H100 has
-/// multiprocessors, or a multiple when ranges would be too long.
+/// Rows of a block's range; a multiprocessor holds one block.
 constexpr std::size_t warp_group_range(std::size_t rows, std::size_t chains) {
-  constexpr std::size_t multiprocessors = 132;
-  const std::size_t tiles = ceil_div(chains, warp_group_chains);
-  const std::size_t fewest = ceil_div(rows, warp_group_most_range);
-  const std::size_t waves = ceil_div(fewest * tiles, multiprocessors);
-  const std::size_t ranges = waves * multiprocessors / tiles;
-  return round_up_to(ceil_div(rows, ranges > 0 ? ranges : 1), warp_group_rows);
+  return even_range(rows, ceil_div(chains, warp_group_chains), 1, warp_group_most_range,
+                    warp_group_rows);
 }
 
 // ---- once: X to BF16 in the order of the tiles ----

@@ -41,14 +41,24 @@ TEST(ChooseDesign, FollowsTheShapes) {
     EXPECT_EQ(chosen(small, a), Design::resident);
     EXPECT_EQ(chosen(with(small, 4096), a), Design::resident);
   }
-  EXPECT_EQ(chosen(with(covertype, 4), Arithmetic::float64), Design::one_pass);
-  for (const std::size_t chains : {5ul, 16ul, 64ul, 1024ul}) {
+  EXPECT_EQ(chosen(with(covertype, 2), Arithmetic::float64), Design::one_pass);
+  for (const std::size_t chains : {3ul, 16ul, 64ul, 1024ul}) {
     EXPECT_EQ(chosen(with(covertype, chains), Arithmetic::float64), Design::double_matrix);
   }
-  EXPECT_EQ(chosen({10'000'000, 32, 7}, Arithmetic::float64), Design::one_pass);
-  EXPECT_EQ(chosen({10'000'000, 32, 8}, Arithmetic::float64), Design::double_matrix);
+  EXPECT_EQ(chosen(with(large, 2), Arithmetic::float64), Design::double_matrix);
+  EXPECT_EQ(chosen(with(adult, 4), Arithmetic::float64), Design::cooperative);
+  EXPECT_EQ(chosen(with(adult, 5), Arithmetic::float64), Design::double_matrix);
+  EXPECT_EQ(chosen(with(adult, 8), Arithmetic::float32), Design::cooperative);
+  EXPECT_EQ(chosen({100'000, 20, 2}, Arithmetic::float64), Design::cooperative);
+  EXPECT_EQ(chosen({100'000, 20, 3}, Arithmetic::float64), Design::double_matrix);
+  EXPECT_EQ(chosen({10'000'000, 8, 8}, Arithmetic::float64), Design::one_pass);
+  EXPECT_EQ(chosen({10'000'000, 8, 9}, Arithmetic::float64), Design::double_matrix);
+  EXPECT_EQ(chosen({1'000'000, 200, 63}, Arithmetic::float64), Design::double_matrix);
+  EXPECT_EQ(chosen({1'000'000, 200, 64}, Arithmetic::float64), Design::blocked);
   EXPECT_EQ(chosen({100'000, 257, 64}, Arithmetic::float64), Design::blocked);
-  EXPECT_EQ(chosen({10'000'000, 32, 9}, Arithmetic::float32), Design::tiled);
+  EXPECT_EQ(chosen({10'000'000, 32, 16}, Arithmetic::float32), Design::one_pass);
+  EXPECT_EQ(chosen({10'000'000, 32, 17}, Arithmetic::float32), Design::tiled);
+  EXPECT_EQ(chosen({10'000'000, 8, 63}, Arithmetic::float32), Design::one_pass);
   EXPECT_EQ(chosen(with(covertype, 63), Arithmetic::float32), Design::tiled);
   EXPECT_EQ(chosen(with(covertype, 64), Arithmetic::float32), Design::warp_group);
   EXPECT_EQ(chosen(with(adult, 1024), Arithmetic::float32), Design::warp_group);

@@ -298,17 +298,17 @@ TEST_F(EmulatedQueues, EventsAreRecordedOver) {
   EXPECT_THAT([&] { device_->wait_host(first); }, over);
 }
 
-// Passes of design F follow the card's cache, the bits do not.
-TEST(EmulatedCard, PassesFollowTheCache) {
-  const support::OddRows p = support::make_odd_rows(2100, 7, 4);
+// Passes of design F follow the card's memory, the bits do not.
+TEST(EmulatedCard, PassesFollowTheMemory) {
+  const support::OddRows p = support::make_odd_rows(2100, 120, 4);
   const Ensemble begin = support::make_odd_chains(3, p.d);
   std::vector<double> first;
   std::vector<std::uint64_t> launches;
-  for (const std::size_t cache : {std::size_t{64} << 20, std::size_t{1} << 10}) {
+  for (const std::size_t memory : {std::size_t{1} << 30, std::size_t{64} << 20}) {
     for (std::uint64_t k = 1;; ++k) {  // the first launch that does not come
       const auto engine =
           cuda::make_cuda_backend(
-              support::make_emulated_device({.l2_bytes = cache, .fault_at_launch = k}),
+              support::make_emulated_device({.total_bytes = memory, .fault_at_launch = k}),
               {Arithmetic::float64, "blocked"})
               ->load(p.view(), p.y, loss_named("logistic"));
       Ensemble e = begin;
@@ -324,8 +324,9 @@ TEST(EmulatedCard, PassesFollowTheCache) {
     }
   }
   // Five blocks of 512 rows, the last is not whole. A pass of them all: widen, 2 products,
-  // residuals, 2 products; of each: 4 launches. Then finish and tick.
-  EXPECT_EQ(launches, (std::vector<std::uint64_t>{6 + 2, 5 * 4 + 2}));
+  // residuals, 2 products. In 1 MiB, a 64th of the small card, are two blocks: 4 launches for each
+  // pass. Then finish and tick.
+  EXPECT_EQ(launches, (std::vector<std::uint64_t>{6 + 2, 3 * 4 + 2}));
 }
 
 }  // namespace emulator_test

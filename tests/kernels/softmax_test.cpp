@@ -269,7 +269,7 @@ TEST_P(LossesInFloat, GradientsAreNearTheExactOnes) {
   OddRows p = support::make_odd_rows(n, d, 4);
   for (float& v : p.x) v = std::clamp(v, -1.0F, 1.0F);
   p.y = support::random_labels(loss, n, 5, 4);
-  for (const std::size_t chains : {1U, 20U}) {
+  for (const std::size_t chains : {1U, 70U}) {
     const auto engine = cuda::make_engine(device_, p.view(), p.y, loss,
                                           {.arithmetic = Arithmetic::float32, .design = {}});
     const std::vector<double> theta = spread(chains * K * d, 0.5, 8);

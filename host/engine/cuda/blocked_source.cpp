@@ -15,6 +15,12 @@ View<const std::byte> bytes(const View<const T>& view, std::size_t first, std::s
   return {reinterpret_cast<const std::byte*>(part.data), count * sizeof(T)};
 }
 
+// 256 MiB, of a card of less than 16 GiB a 64th, but never less than half of what stays in L2.
+std::size_t pass_bytes(const Card& card) {
+  const std::size_t share = std::min(std::size_t{256} << 20, card.total_bytes / 64);
+  return std::max(share, cache_for_all(card) / 2);
+}
+
 class BlockedSource final : public GradientSource {
  public:
   explicit BlockedSource(const DeviceProblem& problem)
@@ -23,9 +29,10 @@ class BlockedSource final : public GradientSource {
         // A product may add its rows one after another: half a row_block leaves room for the sum
         // over blocks of the longest tables.
         block_rows_(single_ ? row_block : row_block / 2) {
-    // X and Z of a pass in half of what stays in L2.
+    // X and Z of a pass. More rows than L2 holds: a pass of three blocks leaves most of a card idle,
+    // which costs up to twice the time (docs/cuda.md).
     const std::size_t per_row = element() * (problem.shape.features + problem.shape.chains);
-    const std::size_t rows = std::max<std::size_t>(1, cache_for_all(problem.card) / 2 / per_row);
+    const std::size_t rows = pass_bytes(problem.card) / per_row;
     pass_blocks_ = std::max<std::size_t>(1, rows / block_rows_);
   }
 

@@ -13,6 +13,12 @@ constexpr Design all_designs[] = {Design::resident,     Design::cooperative, Des
                                   Design::tiled,        Design::warp_group,  Design::blocked,
                                   Design::double_matrix};
 
+// Design G takes eight chains in the time of one; from this many on design C takes longer.
+std::size_t fewest_chains_of_double_matrix(std::size_t features) {
+  if (features <= 8) return 9;  // rows this short are four to a warp in C
+  return features > 64 && features <= 128 ? 2 : 3;
+}
+
 }  // namespace
 
 std::string_view to_string(Design design) {
@@ -162,11 +168,15 @@ Choice choose_design(const Shape& shape, Arithmetic arithmetic, const Card& card
   const auto takes = [&](Design design) {
     return why_not(design, shape, arithmetic, card).empty();
   };
-  const bool in_double = arithmetic == Arithmetic::float64;
   if (takes(Design::resident)) {
     return {Design::resident, "X fits the shared memory of one block: a launch makes all steps"};
   }
-  if (takes(Design::cooperative)) {
+  // The crossings are those that an H200 measured (docs/cuda.md, "Crossings").
+  const std::size_t d = shape.features;
+  const bool matrix_units =
+      takes(Design::double_matrix) && shape.chains >= fewest_chains_of_double_matrix(d);
+  const std::size_t most_of_loop = matrix_units ? (d <= 32 ? 2 : 4) : ~std::size_t{0};
+  if (takes(Design::cooperative) && shape.chains <= most_of_loop) {
     return {Design::cooperative, "few chains and X fits the cache: a launch makes all steps"};
   }
   if (takes(Design::warp_group)) {
@@ -175,20 +185,13 @@ Choice choose_design(const Shape& shape, Arithmetic arithmetic, const Card& card
                 ? "bfloat16 and many chains: matrix instructions"
                 : "float and many chains: matrix instructions, a float as two bfloat16"};
   }
-  // In double a chain costs design C 7 to 9 ps of an H100 for a row of up to 32 features and some
-  // 26 for one of 108, where X takes 130 to come; design G has the matrix units, of which 8 columns
-  // are used or not, and 77 ps for these (docs/cuda.md). Design F has them too, and pays n C logits
-  // written and read, 8 to 10 ps each.
-  const bool short_rows = shape.features <= 32;
-  if (takes(Design::double_matrix) && shape.chains >= (short_rows ? 8 : 5)) {
+  if (matrix_units && (d <= 128 || shape.chains < 64)) {
     return {Design::double_matrix,
             "double: both products on the matrix units, from one pass over X"};
   }
-  const std::size_t most_chains = !in_double ? 8 : short_rows ? 256 : 16;
+  const std::size_t most_chains = d <= 8 ? 64 : 16;
   if (takes(Design::one_pass) && shape.chains <= most_chains) {
-    return {Design::one_pass, shape.chains <= 16
-                                  ? "few chains: bound by reading X, which it does once"
-                                  : "short rows: four to a warp"};
+    return {Design::one_pass, "few chains: bound by reading X, which it does once"};
   }
   if (takes(Design::tiled)) {
     return {Design::tiled, "many chains in float: both products from one tile of X"};

@@ -1,6 +1,5 @@
 // Design G on the host: ranges of rows by tiles of chains, a block of threads each.
 #include <algorithm>
-#include <bit>
 
 #include "engine/cuda/source.hpp"
 
@@ -11,7 +10,8 @@ class DoubleMatrixSource final : public GradientSource {
  public:
   explicit DoubleMatrixSource(const DeviceProblem& problem)
       : problem_(problem),
-        range_rows_(range_rows(problem.shape.rows)),
+        range_rows_(kernels::double_matrix_range(problem.shape.rows, problem.shape.features,
+                                                 problem.shape.chains)),
         buffers_(buffers(problem.shape, problem.card)) {}
 
   [[nodiscard]] std::size_t partials(std::size_t rows) const override {
@@ -37,12 +37,6 @@ class DoubleMatrixSource final : public GradientSource {
   }
 
  private:
-  // 512 to 1024 ranges, so that blocks fill a card evenly, of at most 4096 rows, 512 a warp; by
-  // rows alone, so that the bits depend neither on the card nor on the number of chains.
-  static std::size_t range_rows(std::size_t rows) {
-    return std::clamp<std::size_t>(std::bit_floor(rows / 512 + 1), 128, 4096);
-  }
-
   // A second tile of X hides the copies where registers allow no second block; where they do, two
   // blocks of a tile each hide the slopes as well. The driver keeps 1 KiB of each block.
   static unsigned buffers(const Shape& shape, const Card& card) {

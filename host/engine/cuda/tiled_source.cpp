@@ -1,36 +1,19 @@
 // Design D on the host: ranges of rows by tiles of chains, a block of threads each.
 #include <algorithm>
-#include <bit>
 
 #include "engine/cuda/source.hpp"
 
 namespace gibbsite::cuda {
 namespace {
 
-// 512 to 1024 ranges, so that blocks fill a card evenly, of at most 4096 rows, which float adds up;
-// by rows alone, so that the bits depend neither on the card nor on the number of chains.
-std::size_t range_rows(std::size_t rows) {
-  return std::clamp<std::size_t>(std::bit_floor(rows / 512 + 1), kernels::tiled_row_multiple, 4096);
-}
-
-// Two tiles of X hide the copies of one behind the products of the other; so do two blocks on a
-// multiprocessor, which hide the barriers as well. The driver keeps 1 KiB of each block.
-unsigned buffers(const DeviceProblem& problem) {
-  const auto fits = [&](unsigned count, std::size_t blocks) {
-    const std::size_t driver = 1024;
-    return blocks * (driver + kernels::tiled_shared_bytes(problem.shape.features,
-                                                          problem.shape.chains, count)) <=
-           driver + problem.card.shared_bytes;
-  };
-  return fits(2, 2) || (fits(2, 1) && !fits(1, 2)) ? 2 : 1;
-}
-
 class TiledSource final : public GradientSource {
  public:
   explicit TiledSource(const DeviceProblem& problem)
       : problem_(problem),
-        range_rows_(range_rows(problem.shape.rows)),
-        buffers_(buffers(problem)) {}
+        range_rows_(
+            kernels::tiled_range(problem.shape.rows, problem.shape.features, problem.shape.chains)),
+        buffers_(kernels::tiled_buffers(problem.shape.features, problem.shape.chains,
+                                        problem.card.shared_bytes)) {}
 
   [[nodiscard]] std::size_t partials(std::size_t rows) const override {
     return kernels::ceil_div(rows, range_rows_);
