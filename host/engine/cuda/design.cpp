@@ -177,7 +177,7 @@ Choice choose_design(const Shape& shape, Arithmetic arithmetic, const Card& card
   }
   // In double a chain costs design C 7 to 9 ps of an H100 for a row of up to 32 features and some
   // 26 for one of 108, where X takes 130 to come; design G has the matrix units, of which 8 columns
-  // are used or not, and 77 ps for these (docs/cuda.md). Design F has them too, and pays n C logits
+  // are used or not, and 77 ps for these (docs/reference/cuda.md). Design F has them too, and pays n C logits
   // written and read, 8 to 10 ps each.
   const bool short_rows = shape.features <= 32;
   if (takes(Design::double_matrix) && shape.chains >= (short_rows ? 8 : 5)) {
