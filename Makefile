@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 BUILD ?= build/release
 CMAKE_FLAGS ?=
 
-.PHONY: help deps build demo test check tidy check-python format format-check fuzz check-faults bench bench-peers bench-sampling check-posterior gpu-prefix gpu-check gpu-bench clean
+.PHONY: help deps build demo test check docs tidy check-python format format-check fuzz check-faults bench bench-peers bench-sampling check-posterior gpu-prefix gpu-check gpu-bench clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -19,6 +19,9 @@ build: deps ## build a release in build/release
 demo: deps ## the main job on data/berkeley.csv: plan, fit, predict, evaluate, verify
 	@scripts/build program gibbsite_cli
 	@scripts/demo build/program/bin/gibbsite
+
+docs: ## the documentation as a site in build/docs; no dead link
+	@scripts/docs
 
 tidy: deps ## clang-tidy over the library and the program
 	@scripts/tidy

@@ -9,7 +9,7 @@
 // no shuffle and no barrier. Every sum is over ascending k: a row's bits are a function of its
 // logits alone.
 //
-// Roundings (docs/map-error.md, "Several outputs"): a difference and an exponential a logit, K - 1
+// Roundings (docs/theory/map-error.md, "Several outputs"): a difference and an exponential a logit, K - 1
 // additions, a reciprocal and a product. The label's entry is the sum of the other exponentials
 // times the reciprocal: 1 - p_y without the cancellation.
 #include <cmath>

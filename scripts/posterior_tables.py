@@ -1,5 +1,5 @@
 """Tables whose posterior gibbsite and others sample: what gibbsite is given, and the same rows encoded here by the rules of
-docs/data.md, so that its reader is part of what is compared."""
+docs/reference/data.md, so that its reader is part of what is compared."""
 
 import csv
 import pathlib

@@ -1,4 +1,4 @@
-// Pairs of tables that are told apart best, and what tells them apart (docs/audit.md, "Pairs").
+// Pairs of tables that are told apart best, and what tells them apart (docs/how-to/audit.md, "Pairs").
 #include <fmt/format.h>
 
 #include <Eigen/Dense>
@@ -264,7 +264,7 @@ class Answered {
     }
     return std::clamp(std::log(squared) / 2, lengths_.low, lengths_.high) - lengths_.middle();
   }
-  // A score is held before the class's weight multiplies it (docs/losses.md, "Weighted classes").
+  // A score is held before the class's weight multiplies it (docs/theory/losses.md, "Weighted classes").
   [[nodiscard]] double weight(float y) const {
     return static_cast<double>(class_weight(loss_.class_weights(), y));
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Between the "estimates" object of a model file and values (docs/intervals.md).
+// Between the "estimates" object of a model file and values (docs/theory/intervals.md).
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <string>

@@ -121,7 +121,7 @@ void finish(Chain& chain) {
 
 // ||computed - exact|| of a loss sum at a theta that is rounded from center + offset: blocks one
 // after another, f within 8 roundings and never negative, and |f'| passes on what the logits are
-// off. Of K outputs the logarithm of a sum is off by 4K + 16 roundings of 1 (docs/map-error.md,
+// off. Of K outputs the logarithm of a sum is off by 4K + 16 roundings of 1 (docs/theory/map-error.md,
 // "Several outputs").
 double ProximalChains::State::value_error(double value, double theta_norm) const {
   const auto n = static_cast<double>(u.engine->rows()), d = static_cast<double>(features());
@@ -186,7 +186,7 @@ void ProximalChains::State::take_gradient(Chain& chain,
 // w <- w - 2/(m + M + 2/eta) grad shrinks the gradient by q, whatever the data. A Newton step is
 // kept where it is worth as much, in full where it is worth far more, else damped; so every third
 // pass at the latest shrinks the bound by q: there is no limit, and none is needed
-// (docs/proximal.md, "Finding w").
+// (docs/theory/proximal.md, "Finding w").
 void ProximalChains::State::search(Chain& chain, const VectorXd& residual, double bound) const {
   const double asked = chain.tries == 1 ? std::min(full_step, contraction) : contraction;
   if (chain.tries > 0 && !(bound <= asked * chain.from_bound)) {

@@ -52,7 +52,7 @@ void define_export(CLI::App& app) {
       ->type_name("FILE")
       ->required();
   add_output(app, "--onnx", command->onnx,
-             "the ONNX graph to write: encoding, clipping and link in one (docs/onnx.md)")
+             "the ONNX graph to write: encoding, clipping and link in one (docs/how-to/onnx.md)")
       ->required();
   add_force(app, command->force);
   app.callback([command] { command->run(); });

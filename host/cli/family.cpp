@@ -65,13 +65,13 @@ void FamilyArguments::add_to(CLI::App& app, bool shape) {
                  "a family's prior: pseudo-counts of the levels, shape and rate, or a mean's "
                  "precision (of a network the pseudo-count of each cell of drawn tables); then "
                  "records are weighed down, and without it the prior is scaled up, "
-                 "until the budget is kept (docs/conjugate.md)")
+                 "until the budget is kept (docs/theory/conjugate.md)")
       ->type_name("A,B");
   app.add_flag("--diffused", diffused, "a family: weigh records down whatever the prior");
   app.add_option(
          "--trim", trim,
          "a family: draws cut to public bounds, the least share of a level within each split of "
-         "the levels, or low,high: many --draws that `query` asks (docs/trimmed.md); a network: "
+         "the levels, or low,high: many --draws that `query` asks (docs/theory/trimmed.md); a network: "
          "the least share of a level in each row of its tables")
       ->type_name("A[,B]");
   add_number(app, "--variance", variance,

@@ -390,7 +390,7 @@ void define_fit(CLI::App& app) {
   command->network.add_to(app);
   app.add_option("--backend", command->backend, "auto, reference, cpu or cuda")->type_name("NAME");
   app.add_option("--design", command->design,
-                 "how a GPU goes about it: auto, one-pass, blocked, ... (docs/cuda.md)")
+                 "how a GPU goes about it: auto, one-pass, blocked, ... (docs/reference/cuda.md)")
       ->type_name("NAME");
   app.add_flag("--release-moments", command->release_moments,
                "whitened: the model file holds the noisy second moments, gradients and curvatures "

@@ -253,7 +253,7 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double
   app.add_flag("--padded", padded, "proximal: the same public number of passes over any data");
   app.add_flag("--intervals", intervals,
                "whitened: spend a share of the budget on how sure the coefficients are, "
-               "and put estimates with 95 % intervals into the model (docs/intervals.md)");
+               "and put estimates with 95 % intervals into the model (docs/theory/intervals.md)");
   add_number(app, "--step-size", step_size, "step size h");
   add_number(app, "--ball", ball,
              "path: keep every iterate and the model in a ball of this radius about 0; for the "

@@ -235,7 +235,7 @@ void define_predict(CLI::App& app) {
                "add the probability of the positive class, or of each of several");
   app.add_flag("--intervals", command->intervals,
                "add it and its 95 % interval, of amounts that of the mean; of a model fitted with "
-               "--intervals (docs/intervals.md)");
+               "--intervals (docs/theory/intervals.md)");
   app.callback([command] { command->run(); });
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// One command run by several ranks (docs/cluster.md): rank 0 alone speaks and writes.
+// One command run by several ranks (docs/how-to/cluster.md): rank 0 alone speaks and writes.
 #include <cstdint>
 #include <numeric>
 #include <span>

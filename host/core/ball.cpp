@@ -60,7 +60,7 @@ bool in_ball(std::span<const double> theta, double ball) {
 void project_on_ball(std::span<double> theta, double ball) {
   const ScaledNorm norm = scaled_norm_up(theta);
   if (at_most(norm, ball)) return;
-  // docs/ball.md, "The projection as computed". The margin also lets in_ball agree.
+  // docs/theory/ball.md, "The projection as computed". The margin also lets in_ball agree.
   const double margin = 1 - (2 * static_cast<double>(theta.size()) + 16) * half_ulp;
   const double factor = std::isnan(norm.norm_up) ? 0.0 : ball / norm.norm_up * margin;
   for (double& v : theta) {

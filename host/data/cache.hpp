@@ -1,6 +1,6 @@
 #pragma once
 // Rows of a table in files beside it, mapped instead of held: TABLE.gibbsite-cache/
-// (docs/formats.md, Cache). The rows are private: the folder has mode 0700, its files 0600.
+// (docs/reference/formats.md, Cache). The rows are private: the folder has mode 0700, its files 0600.
 #include <array>
 #include <cstdint>
 #include <memory>

@@ -82,7 +82,7 @@ positive = ""       # the class whose probability the model gives; of several cl
 #                      # range, as (other) or no level, as the negative or the first class, and nothing is refused
 # decimal = ","     # numbers are written 3,5
 # thousands = ","   # or "." or "'" or a blank: numbers may be written 1,234
-row_norm = "auto"   # rows longer than a number given here are scaled down to it; "auto" (docs/data.md) scales none
+row_norm = "auto"   # rows longer than a number given here are scaled down to it; "auto" (docs/reference/data.md) scales none
                     # where there are at most 2000 features
 intercept = "auto"  # whether a constant feature is added: true or false; "auto" adds it
 # missing = ""      # how a missing cell reads, such as "?"; "" is an empty cell: the middle of a range, no level

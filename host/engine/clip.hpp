@@ -94,7 +94,7 @@ GIBBSITE_HD inline float cap_below(double clip, double norm, float largest) {
   return std::min(largest, float_below(clip / norm * (1 - 0x1p-51)));
 }
 
-/// The score of one row of two classes and the curvature that is left of it (docs/whitened.md).
+/// The score of one row of two classes and the curvature that is left of it (docs/theory/whitened.md).
 struct WeightedScore {
   double score = 0;      ///< |score| <= cap exactly
   double curvature = 0;  ///< in [0, 1/4]

@@ -6,7 +6,7 @@
 namespace gibbsite {
 
 /// theta - h (beta g + m (theta - center)) + noise_scale xi, noise_scale = sqrt(2h): at most 8
-/// roundings from g to the new value (docs/map-error.md, step 4).
+/// roundings from g to the new value (docs/theory/map-error.md, step 4).
 GIBBSITE_HD inline double langevin_coordinate(double theta, double loss_gradient, double center,
                                               double inverse_temperature, double prior_precision,
                                               double step_size, double noise_scale, double normal) {

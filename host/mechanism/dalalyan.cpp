@@ -56,7 +56,7 @@ GapError gap_error(const Dalalyan& s, const Problem& problem) {
   if (!std::isfinite(error.map_error)) return out;
   const Wide mixing =
       exp(Wide(d / 4 * log(Wide(M / m)) + G * G * (1 / m + 1 / M) / 4 - K * h * m / 2)) / 2;
-  // The bound on the steps is proven where h <= 1/M and K is no handful (docs/dalalyan.md).
+  // The bound on the steps is proven where h <= 1/M and K is no handful (docs/theory/dalalyan.md).
   if (!(h * M <= 1) || !(K >= 1 + M * G * G / (m * m * d))) return out;
   const Wide steps = M * sqrt(Wide(d * K * h * h)) / 2;
   out.total = round_up(mixing + steps + error.rounding);

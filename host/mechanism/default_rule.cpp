@@ -1,4 +1,4 @@
-// The default (T, m, a) from public numbers (docs/default-rule.md has how it was found and
+// The default (T, m, a) from public numbers (docs/theory/default-rule.md has how it was found and
 // measured).
 #include <algorithm>
 #include <cmath>

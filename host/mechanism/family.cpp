@@ -139,7 +139,7 @@ double numbers_of(const FamilyProblem& p) {
   return p.has_levels() ? static_cast<double>(p.levels - 1) : 1;
 }
 
-// Of 2^34 cells at most, whose probability is off by 2^-94 at most (docs/conjugate.md).
+// Of 2^34 cells at most, whose probability is off by 2^-94 at most (docs/theory/conjugate.md).
 double noise_tv(const FamilyProblem& p, std::uint64_t draws) {
   return round_up(Wide(numbers_of(p)) * Wide(draws) * ldexp(Wide(1), -60));
 }

@@ -170,7 +170,7 @@ std::string_view chain_merit(const M& /*settings*/) {
   return "a draw within the total variation gap of the Gibbs posterior";
 }
 
-/// Of a Langevin chain (docs/dalalyan.md, docs/averaged.md): the bound on its start's distance from
+/// Of a Langevin chain (docs/theory/dalalyan.md, docs/theory/averaged.md): the bound on its start's distance from
 /// theta0, and what its rounding adds: KL of K Gaussian steps whose means differ by at most e, then
 /// Pinsker. `spread`: of a random start.
 struct ChainError {

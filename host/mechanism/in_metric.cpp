@@ -14,7 +14,7 @@
 namespace gibbsite {
 namespace {
 
-// Found by measurement (docs/metric.md); none has to do with privacy.
+// Found by measurement (docs/theory/metric.md); none has to do with privacy.
 constexpr double moments_share = 0.2;        // of mu^2
 constexpr double descent_per_signal = 0.08;  // tau = a T
 constexpr double least_descent = 3, most_descent = 600;

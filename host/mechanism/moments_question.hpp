@@ -25,7 +25,7 @@ inline double first_clip_of(const Problem& problem) {
 
 /// Deviation on the diagonal that makes a sum of u u^T, ||u|| <= clip, cost `mu`, rounded up: its
 /// Frobenius sensitivity k sqrt(2) clip^2 (replace-one) or k clip^2, and 2 error, over mu
-/// (docs/whitened.md).
+/// (docs/theory/whitened.md).
 inline double moment_deviation_up(const Wide& mu, const Neighbors& who, double clip, double error) {
   const Wide R = clip, replaced = who.adjacency == Adjacency::replace_one ? 2 : 1;
   const Wide change = Wide(who.rows_per_person) * sqrt(replaced) * R * R + 2 * Wide(error);
@@ -53,7 +53,7 @@ inline std::string moments_obstacle(const Problem& problem, bool resolved) {
 }
 
 /// Work of a question for moments, in passes: a row's cost d^2 of arithmetic in place of d, and
-/// their eigenpairs d^3 whatever the rows (measured: docs/performance.md).
+/// their eigenpairs d^3 whatever the rows (measured: docs/reference/performance.md).
 inline double moments_work(const Problem& problem) {
   const auto d = static_cast<double>(problem.row_features());
   return 1 + 0.06 * d + 200 * d * d / static_cast<double>(problem.rows);

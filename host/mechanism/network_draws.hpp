@@ -1,5 +1,5 @@
 #pragma once
-// Drawn tables of a network: what they cost, and what a budget buys (docs/network.md, "Drawn
+// Drawn tables of a network: what they cost, and what a budget buys (docs/theory/network.md, "Drawn
 // tables"). Of the tables alone: a structure that was chosen is composed by the caller.
 #include <cstdint>
 #include <span>

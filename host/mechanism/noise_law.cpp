@@ -14,7 +14,7 @@
 namespace gibbsite {
 namespace {
 
-// Of a pair of normals, in units of its deviation, u a multiple of 2^-64 (docs/noise-law.md).
+// Of a pair of normals, in units of its deviation, u a multiple of 2^-64 (docs/theory/noise-law.md).
 const Wide word = ldexp(Wide(1), -64);
 const Wide mean_shift = Wide("4.9") * word;  // E|r - r at the middle of its word|
 const Wide smoothed = Wide("0.39895");       // TV of N(0,1) and N(x,1) is at most this times x

@@ -1,6 +1,6 @@
 #pragma once
-// What mechanisms share that minimize J with noise b in its slope (docs/objective-perturbation.md,
-// docs/objective-pure.md).
+// What mechanisms share that minimize J with noise b in its slope (docs/theory/objective-perturbation.md,
+// docs/theory/objective-pure.md).
 #include <string>
 
 #include "gibbsite/core/problem.hpp"

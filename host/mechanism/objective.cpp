@@ -18,7 +18,7 @@
 namespace gibbsite {
 namespace {
 
-// b as computed beside the exact one: 20 roundings of sigma xi a coordinate (docs/noise-law.md),
+// b as computed beside the exact one: 20 roundings of sigma xi a coordinate (docs/theory/noise-law.md),
 // and the radius, which is further than `radius_off` from the middle of its word with a probability
 // below `radius_missed` a pair.
 constexpr int noise_roundings = 20;
@@ -57,7 +57,7 @@ void require_settings(const ObjectivePerturbation& s) {
 // Parts of epsilon and delta for what the minimizer is found to.
 constexpr double search_share = 1.0 / 64;
 
-// t in parts of a row's epsilon, measured (docs/objective-perturbation.md, "The ridge").
+// t in parts of a row's epsilon, measured (docs/theory/objective-perturbation.md, "The ridge").
 constexpr double curvature_share = 0.1;
 
 Offer objective_offer(const Problem& problem, const Budget& budget, const Budget& left,

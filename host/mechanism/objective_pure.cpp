@@ -16,7 +16,7 @@
 namespace gibbsite {
 namespace {
 
-// b = ||zeta|| xi/gamma as computed beside the exact one (docs/objective-pure.md, "The noise as
+// b = ||zeta|| xi/gamma as computed beside the exact one (docs/theory/objective-pure.md, "The noise as
 // computed"): a radius is further than `half_word` from the middle of its word with a probability
 // below `first_words`, and the exact normals of a vector, the thrown-away half of a last pair
 // included, are longer than sqrt(d + 2) + 13.4 with one below `beyond_normals`.
@@ -65,7 +65,7 @@ void require_settings(const PureObjectivePerturbation& s) {
 // Part of epsilon for what the minimizer is found to.
 constexpr double pure_search_share = 1.0 / 64;
 
-// t in parts of a row's epsilon, measured (docs/objective-pure.md, "The ridge").
+// t in parts of a row's epsilon, measured (docs/theory/objective-pure.md, "The ridge").
 constexpr double pure_curvature_share = 1.0 / 16;
 
 // The largest rate found whose epsilon is within that of one draw; 0 where there is none.

@@ -1,5 +1,5 @@
 #pragma once
-// The formula of docs/path.md, once, for double (search) and Wide (the certificate).
+// The formula of docs/theory/path.md, once, for double (search) and Wide (the certificate).
 #include <boost/math/special_functions/expm1.hpp>
 #include <boost/math/special_functions/log1p.hpp>
 #include <cmath>

@@ -34,7 +34,7 @@ Wide kicks(const Wide& d) { return sqrt(d) * Wide(max_abs_normal); }
 
 // ||theta - theta*|| of every iterate, whatever the data and the bits: from a start G/m and a kick
 // of 1/M away, (||theta - theta*|| + ||y's kick||)/(1 + eta m), then at most 2 offset and a
-// proposal's kick (docs/proximal.md, "How far out").
+// proposal's kick (docs/theory/proximal.md, "How far out").
 Wide radius(const Wide& d, const Wide& m, const Wide& M, const Wide& eta, const Wide& offset,
             const Wide& G) {
   const Wide start = G / m + kicks(d) / sqrt(M);
@@ -125,7 +125,7 @@ Extent extent_of(const Problem& constants, double beta, double strong_convexity,
   out.norm = Wide(constants.center_norm) +
              Wide(constants.minimizer_distance_up(beta, strong_convexity)) + out.away + out.y_kick +
              out.reach + Wide(constants.offset_bound) / row;  // as its part of the logits
-  // The loss gradient (docs/map-error.md, steps 2 and 3), and the few operations that make a slope
+  // The loss gradient (docs/theory/map-error.md, steps 2 and 3), and the few operations that make a slope
   // of it.
   const Wide depth = Wide(accumulation_depth(constants.rows)) + 1;
   const Wide stiffness = exact ? m : Wide(m + 1 / eta);
@@ -238,7 +238,8 @@ ProposalBounds proposal_bounds(double features, double strong_convexity, double 
   // M is rounded up, so M - m bounds tr(beta phi X^T X) <= beta n phi R^2.
   const double trace = round_up(Wide(smoothness) - Wide(strong_convexity));
   out.acceptance_down = rejection_acceptance_down(features, trace, out.variance, out.offset);
-  if (traces.majorant > 1) {  // several outputs (docs/proximal.md): `trace` bounds the norm alone
+  if (traces.majorant >
+      1) {  // several outputs (docs/theory/proximal.md): `trace` bounds the norm alone
     const Wide d = features, A = trace, s2 = out.variance, b = out.offset;
     const Wide of_majorant = d / 2 * log1p(Wide(s2 * Wide(traces.majorant) * A / d));
     const Wide of_mean = s2 * Wide(traces.most) * A / 2;

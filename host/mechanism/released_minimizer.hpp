@@ -1,5 +1,5 @@
 #pragma once
-// What mechanisms that release a minimizer with noise share (docs/output.md).
+// What mechanisms that release a minimizer with noise share (docs/theory/output.md).
 #include <string>
 #include <vector>
 
@@ -18,7 +18,7 @@ struct ReleasedMinimizer {
 /// (k s L + 2g)/Lambda: how far computed minimizers of neighboring tables are apart at most, L as
 /// given. Throws BadInput when a number is out of range.
 Wide minimizers_apart(double lipschitz, const Neighbors& who, double ridge, double gradient_norm);
-/// The prior that was asked for as its ridge, or Lambda of docs/output.md for noise of deviation k
+/// The prior that was asked for as its ridge, or Lambda of docs/theory/output.md for noise of deviation k
 /// s L/(Lambda mu) a coordinate; g as small as rounding lets it be found.
 ReleasedMinimizer released_minimizer(const Problem& problem, const Neighbors& who, double mu);
 

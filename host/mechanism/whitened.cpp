@@ -80,7 +80,7 @@ double sum_deviation_up(const Whitened& s, const Neighbors& who, const Wide& sha
   return round_up(change / (Wide(s.query_mu) * sqrt(share)));
 }
 
-// What is another for a small budget, s = N/d rows for a feature (docs/whitened.md, "Small
+// What is another for a small budget, s = N/d rows for a feature (docs/theory/whitened.md, "Small
 // budgets"): there the rule of the others wastes most of it on what noise hides.
 Whitened for_small_budget(Whitened settings, double s) {
   settings.length_share = 0.02;
@@ -89,14 +89,14 @@ Whitened for_small_budget(Whitened settings, double s) {
   return settings;
 }
 
-// The rule of docs/whitened.md, from public numbers.
+// The rule of docs/theory/whitened.md, from public numbers.
 Whitened rule(const Problem& problem, const Neighbors& who, double mu,
               const std::optional<double>& iterations, bool intervals) {
   const auto d = static_cast<double>(problem.row_features());
   const auto K = static_cast<double>(problem.outputs);
   // What intervals take: .1 of mu^2 for the information, and of the gradients .2 for the block of two
   // classes, where other shares cost more log-loss or hold no more often, .4 elsewhere
-  // (docs/intervals.md). With held slopes the scores' moments have .03 more: their noise is small
+  // (docs/theory/intervals.md). With held slopes the scores' moments have .03 more: their noise is small
   // beside what they are.
   const double information = intervals ? 0.1 : 0.0;
   const double scores = intervals && has_held_slopes(problem) ? 0.03 : 0.0;
@@ -164,7 +164,7 @@ std::string information_obstacle(const Problem& problem) {
   if (!takes_information(problem)) {
     return fmt::format(
         "they are of two or more classes that count the same, of amounts and of counts "
-        "(docs/intervals.md), and this model is {}; leave them out",
+        "(docs/theory/intervals.md), and this model is {}; leave them out",
         problem.loss);
   }
   if (problem.outputs > most_interval_classes) {

@@ -1,5 +1,5 @@
 #pragma once
-// Losses that `whitened` asks gradients of (docs/whitened.md, "Amounts and counts").
+// Losses that `whitened` asks gradients of (docs/theory/whitened.md, "Amounts and counts").
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -40,7 +40,7 @@ Wide largest_mu(Calibration calibration, double epsilon, double delta) {
                       to_string(calibration)));
     case Calibration::minami_cor8:
       // Follows from Thm 7 only up to an epsilon between 1 and 2 and overstates the guarantee at
-      // large epsilon (docs/calibrations.md), so the exact curve caps it.
+      // large epsilon (docs/theory/calibrations.md), so the exact curve caps it.
       return std::min(Wide(e / sqrt(1 + t_squared)), Wide(gdp_mu_down(epsilon, delta)));
     case Calibration::minami_thm7:
       // sqrt(t^2 + 2 eps) - t without the cancellation

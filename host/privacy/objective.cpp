@@ -41,7 +41,7 @@ double exp_of(double x) {
 
 double density(double x) { return 0.3989422804014327 * exp_of(-x * x / 2); }
 
-// M(v) of docs/objective-perturbation.md, "The integral": how large and, for the shape, where.
+// M(v) of docs/theory/objective-perturbation.md, "The integral": how large and, for the shape, where.
 struct Excess {
   double epsilon, t, c;  // c = log(1 + t)
 

@@ -59,7 +59,7 @@ struct Chain {
   Columns order;
   std::vector<double> cells;       // c_j of the first j columns [d + 1]
   std::vector<Measured> tables;    // ascending
-  std::vector<double> components;  // tau_j^2 (docs/table.md) [d + 1]
+  std::vector<double> components;  // tau_j^2 (docs/how-to/table.md) [d + 1]
 };
 
 double variance_of_noise(double deviation) {

@@ -13,7 +13,7 @@ namespace gibbsite {
 
 MatrixView<const double> view(const WhitenedRule::Metric& metric);
 
-/// How far a computed sum of v v^T is off, in the Frobenius norm, rounded up (docs/whitened.md,
+/// How far a computed sum of v v^T is off, in the Frobenius norm, rounded up (docs/theory/whitened.md,
 /// "Rounding").
 double moments_error_up(double clip, const Problem& problem);
 

@@ -28,7 +28,7 @@ std::vector<double> Task::minimizer(double beta, double prior_precision, double 
 
 namespace {
 
-// The step that a chain stops at: the last one, or one drawn at random (docs/averaged.md).
+// The step that a chain stops at: the last one, or one drawn at random (docs/theory/averaged.md).
 template <class M>
 std::uint64_t stop_of(const M& m, const StreamKey& key, std::uint32_t stream) {
   double stop = m.iterations;

@@ -1,4 +1,4 @@
-// Estimates from noisy answers (docs/intervals.md): a public model of the rows, the noisy
+// Estimates from noisy answers (docs/theory/intervals.md): a public model of the rows, the noisy
 // information that corrects it, one non-linear equation, and the posterior of its root.
 #include "run/estimates.hpp"
 
@@ -24,7 +24,7 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-// Public constants, chosen once by simulation (docs/intervals.md). None has to do with privacy.
+// Public constants, chosen once by simulation (docs/theory/intervals.md). None has to do with privacy.
 constexpr double prior_scale = 2.5;          // tau: log-odds of a level, and of one sd of a number
 constexpr double least_deviation = 0.02;     // of a number, as a part of its range
 constexpr double constant_precision = 1e-4;  // of the prior of the constant

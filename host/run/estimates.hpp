@@ -1,6 +1,6 @@
 #pragma once
 // Estimates of the coefficients with their uncertainty, from the noisy answers of `whitened`
-// (docs/intervals.md). Sees no row: noisy answers and public numbers alone, so nothing here costs
+// (docs/theory/intervals.md). Sees no row: noisy answers and public numbers alone, so nothing here costs
 // privacy.
 #include <Eigen/Core>
 #include <optional>
@@ -26,7 +26,7 @@ struct AnsweredScores {
   /// that deviation on the diagonal and over sqrt(2) beside it [k x k].
   Eigen::MatrixXd information;
   double information_deviation = 0;
-  /// C and B of the weights (docs/intervals.md); 0: unknown, then what follows from them for rows
+  /// C and B of the weights (docs/theory/intervals.md); 0: unknown, then what follows from them for rows
   /// of rare levels is left out, and their intervals are several times wider.
   double clip = 0, information_bound = 0;
   Eigen::VectorXd prior;      ///< v: shape of the prior variances that the path used [k]

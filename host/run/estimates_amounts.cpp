@@ -1,4 +1,4 @@
-// Estimates of amounts and counts from noisy answers (docs/intervals.md, "Amounts and counts"): the
+// Estimates of amounts and counts from noisy answers (docs/theory/intervals.md, "Amounts and counts"): the
 // root of the block's held score in one step, and a sandwich covariance with the error of the
 // answered information.
 #include "run/estimates_amounts.hpp"
@@ -24,7 +24,7 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-// Public constants (docs/intervals.md). None has to do with privacy.
+// Public constants (docs/theory/intervals.md). None has to do with privacy.
 constexpr double of_two_classes = 2.5;    // deviation of the prior that feature_parts has
 constexpr double rare_share = 0.1;        // of a level whose rows count as alike
 constexpr double least_part = 0.005;      // of a matrix, as a part of its public model

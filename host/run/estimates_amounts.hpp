@@ -1,6 +1,6 @@
 #pragma once
 // Estimates of the coefficients of amounts and counts with their uncertainty, from the noisy
-// answers of `whitened` (docs/intervals.md, "Amounts and counts"). Sees no row: noisy answers and public numbers alone, so
+// answers of `whitened` (docs/theory/intervals.md, "Amounts and counts"). Sees no row: noisy answers and public numbers alone, so
 // nothing here costs privacy.
 #include <Eigen/Core>
 #include <optional>

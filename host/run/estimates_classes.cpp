@@ -1,4 +1,4 @@
-// Estimates of several classes from noisy answers (docs/intervals.md, "Several classes"). Everything
+// Estimates of several classes from noisy answers (docs/theory/intervals.md, "Several classes"). Everything
 // is in orthonormal contrasts of the classes: K - 1 coefficients for each coordinate of the metric.
 #include "run/estimates_classes.hpp"
 
@@ -23,7 +23,7 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-// Public constants, chosen by simulation (docs/intervals.md). None has to do with privacy.
+// Public constants, chosen by simulation (docs/theory/intervals.md). None has to do with privacy.
 constexpr double least_part = 0.02;   // of the derivative, of the public model's
 constexpr double least_rows = 0.1;    // of alpha, of the number of rows
 constexpr double long_deviation = 3;  // sd of scores, a contrast, from which they count as long

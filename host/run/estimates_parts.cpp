@@ -15,7 +15,7 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-// Public constants, found by simulation (docs/intervals.md). Variances are in deviations of what
+// Public constants, found by simulation (docs/theory/intervals.md). Variances are in deviations of what
 // noise alone has along the same direction.
 constexpr double clear_variance = 5, certain_variance = 7;  // of a feature that is no noise itself
 constexpr double certain_rest = 5, clear_rest = 7;          // of what other columns leave of it

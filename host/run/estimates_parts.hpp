@@ -1,6 +1,6 @@
 #pragma once
 // What all estimates share: the features of a schema as the answered moments describe them, and an
-// answered information without what is noise in it (docs/intervals.md). Sees no row.
+// answered information without what is noise in it (docs/theory/intervals.md). Sees no row.
 #include <Eigen/Core>
 #include <vector>
 
@@ -37,7 +37,7 @@ Eigen::VectorXd correction_deviations(Eigen::Index directions, const Eigen::Vect
 /// What an answered matrix, with noise of `deviation` on the diagonal and over sqrt(2) beside it,
 /// adds to what a public model of the rows expects: scale sum_j delta_j u_j u_j^T + rest. u_j are
 /// the rows of `directions` [J x k]; delta_j follow by their prior deviations [J], the rest is shrunk
-/// element by element by its own size (docs/intervals.md, step 2).
+/// element by element by its own size (docs/theory/intervals.md, step 2).
 class ShrunkInformation {
  public:
   ShrunkInformation(const Eigen::MatrixXd& answered, double deviation,
@@ -81,7 +81,7 @@ struct AnsweredDirections {
 /// another column's features say, as far as the noise of the answers lets one see. Along such a
 /// direction T is the prior's variance, less where the answers leave a doubt; 0 elsewhere. `prior` is
 /// its precision [k x k]. Rows that are all alike along a direction say nothing of it, but answered
-/// moments and what makes them positive have some variance in every direction (docs/intervals.md).
+/// moments and what makes them positive have some variance in every direction (docs/theory/intervals.md).
 Eigen::MatrixXd unseparated(const ColumnDirections& features, const AnsweredDirections& answers,
                             const Eigen::MatrixXd& prior);
 

@@ -1,6 +1,6 @@
 #pragma once
 // Draws by inversion: one uniform of 128 bits a number, the distribution function in 50 digits,
-// straight to the public grid (docs/conjugate.md, "The draw").
+// straight to the public grid (docs/theory/conjugate.md, "The draw").
 #include <cstdint>
 #include <span>
 #include <vector>

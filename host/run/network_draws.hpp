@@ -1,5 +1,5 @@
 #pragma once
-// Draws of a network's tables by inversion, as of one column (docs/network.md, "Drawn tables").
+// Draws of a network's tables by inversion, as of one column (docs/theory/network.md, "Drawn tables").
 #include <cstdint>
 #include <span>
 #include <vector>

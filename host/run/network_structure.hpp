@@ -1,5 +1,5 @@
 #pragma once
-// Parents chosen from the table, a pick at a time by the exponential mechanism (docs/network.md,
+// Parents chosen from the table, a pick at a time by the exponential mechanism (docs/theory/network.md,
 // "Structure").
 #include <cstdint>
 #include <span>

@@ -17,7 +17,7 @@ using Eigen::ArrayXXd;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-// Constants of the rule: found by measurement, flat about these values (docs/whitened.md). None
+// Constants of the rule: found by measurement, flat about these values (docs/theory/whitened.md). None
 // has to do with privacy.
 constexpr double prior_power = 0.75;  // of coefficients' own variances
 constexpr double near_cap = 0.5;  // of a cap: how far below it the number of rows is taken to be

@@ -1,5 +1,5 @@
 #pragma once
-// What `whitened` asks next, from what it was answered so far (docs/whitened.md, "The rule"). Sees
+// What `whitened` asks next, from what it was answered so far (docs/theory/whitened.md, "The rule"). Sees
 // no row: noisy answers and public numbers alone, so nothing here costs privacy.
 #include <Eigen/Core>
 #include <cstdint>
@@ -22,7 +22,7 @@ Whitened moments_only(const InMetric<Chain>& settings) {
 }
 
 /// rho: part of the noise's operator norm that the metric adds to eigenvalues of the moments. Found
-/// by measurement (docs/whitened.md); it has nothing to do with privacy.
+/// by measurement (docs/theory/whitened.md); it has nothing to do with privacy.
 inline constexpr double whitened_ridge_share = 0.1;
 
 class WhitenedRule {
@@ -112,7 +112,7 @@ class WhitenedRule {
   [[nodiscard]] double damped_curvature() const;  // q m
   [[nodiscard]] double noise() const;             // s2: variance of gradients' weighted mean
 
-  // What is another where labels are amounts or counts (docs/whitened.md).
+  // What is another where labels are amounts or counts (docs/theory/whitened.md).
   struct Constants {
     double least_curvature, most_curvature;  // of q
     double most_damped;                      // of q m

@@ -42,7 +42,7 @@ Wide inverse_norm_up(const Metric& P) {
 }
 
 // How far a computed gradient P^T (X^T r) of n rows is off, in norm: the sum over rows, of numbers
-// cap_i ||x_i|| <= min(sup |f'| row norm, C ||P^-1||) each, and the product (docs/whitened.md,
+// cap_i ||x_i|| <= min(sup |f'| row norm, C ||P^-1||) each, and the product (docs/theory/whitened.md,
 // "Rounding"). Of several outputs in the Frobenius norm. In coordinates of contrasts the row norm
 // alone bounds a row: one that no schema can encode may have z = 0 and yet that norm.
 double gradient_error_up(const Metric& P, double clip, const Problem& problem) {

@@ -1,7 +1,7 @@
 """Models fitted on private data, with certificates of their differential privacy.
 
 The engine is C++ (`gibbsite._core`); this package gives it NumPy arrays, tables of pandas, polars,
-pyarrow and DuckDB, Parquet files, and estimators in scikit-learn's conventions. docs/python.md.
+pyarrow and DuckDB, Parquet files, and estimators in scikit-learn's conventions. docs/reference/python.md.
 """
 
 from ._core import (

@@ -73,7 +73,7 @@ def table(
     ledger=None,
     seed=None,
 ):
-    """Counts a table of these columns with noise, and certifies it: `CrossTable`. docs/table.md.
+    """Counts a table of these columns with noise, and certifies it: `CrossTable`. docs/how-to/table.md.
 
     data: a file, or a frame as `read_arrow` takes it. schema: a file, or a `Schema`; needs no label, and
     numbers among `columns` need bins there. columns: names, or one. adjacency="add-remove" keeps the

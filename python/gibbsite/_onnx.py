@@ -1,5 +1,5 @@
 """A model file as an ONNX graph: encoding, clipping and link in one, for programs that know no
-gibbsite. docs/onnx.md."""
+gibbsite. docs/how-to/onnx.md."""
 
 import json
 import os
@@ -162,7 +162,7 @@ def _category(graph, column, facts, name):
 
 
 def _clipped(graph, x, columns_used, row_norm):
-    """Rows longer than row_norm, scaled down to it (docs/data.md, Clipping)."""
+    """Rows longer than row_norm, scaled down to it (docs/reference/data.md, Clipping)."""
     if columns_used <= row_norm * row_norm:
         return x
     square = graph.sum(graph.node("Mul", x, x), 1)
@@ -364,7 +364,7 @@ def onnx_model(text):
 
 
 def export_onnx(model: str | os.PathLike, out: str | os.PathLike, replace: bool = False) -> None:
-    """Writes the ONNX graph of a model file, whole or not at all; docs/onnx.md has its inputs and
+    """Writes the ONNX graph of a model file, whole or not at all; docs/how-to/onnx.md has its inputs and
     outputs. Needs onnx (pip install 'gibbsite[onnx]').
 
     FileExistsError where `out` is there, unless `replace`; BadInput where `model` is no model file

@@ -150,13 +150,13 @@ class _Cells:
         return pyarrow.table(used)
 
 
-# What the engine reads as a number (docs/data.md).
+# What the engine reads as a number (docs/reference/data.md).
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|nan", re.ASCII)
 
 
 def _text_column(cells, column, point, nan_is_missing, missing=()):
     """Objects -> text, cell by cell, for the schema's `column`; numbers as a column of numbers has
-    them (docs/data.md), what is neither text nor number as what no schema lists.
+    them (docs/reference/data.md), what is neither text nor number as what no schema lists.
 
     missing: how missing cells read, each of which as in a column of numbers is the number that it is
     """

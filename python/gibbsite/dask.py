@@ -1,4 +1,4 @@
-"""Fits whose rows are partitions of a Dask DataFrame and stay on its workers (docs/cluster.md).
+"""Fits whose rows are partitions of a Dask DataFrame and stay on its workers (docs/how-to/cluster.md).
 
 Workers encode rows and answer questions about a share of them, each answer a pure function of
 (share, question): Dask may compute one again, or make the share of a lost worker anew, and no bit

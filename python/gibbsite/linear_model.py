@@ -453,7 +453,7 @@ class _Private:
     def summary(self, reference: dict | None = None):
         """The table of effects: a pandas DataFrame where pandas is installed, else a list of
         dicts with the same columns. The surest effects come first, those that noise hides last
-        (docs/python.md, "Effects").
+        (docs/reference/python.md, "Effects").
 
         reference : {column: level} that other levels are set against, in place of the schema's;
             by default the most frequent level by the answered shares
@@ -566,7 +566,7 @@ class _Private:
 
     def to_onnx(self):
         """An onnx.ModelProto that predicts as this estimator does, within 1e-6, from columns by
-        their names: encoding, clipping and scores in one graph (docs/onnx.md has its inputs and
+        their names: encoding, clipping and scores in one graph (docs/how-to/onnx.md has its inputs and
         outputs). Needs onnx (pip install 'gibbsite[onnx]')."""
         return _onnx.onnx_model(self.to_json())
 
@@ -637,7 +637,7 @@ class PrivateLogisticRegression(_Private):
     coefficients may be published.
 
     `fit` releases coefficients with a certificate of their (epsilon, delta)-differential privacy,
-    which `verify` recomputes (docs/certificate.md). What the guarantee needs is public knowledge,
+    which `verify` recomputes (docs/reference/certificate.md). What the guarantee needs is public knowledge,
     given here by a person and never derived from X or y: the range of every number, the levels of
     every category, the classes.
 
@@ -646,14 +646,14 @@ class PrivateLogisticRegression(_Private):
     epsilon, delta : float
         The budget of one call of `fit`. Each further fit of the same people costs again (`ledger`).
     schema : Schema, path or str
-        What is public about the table (docs/data.md): a `gibbsite.Schema`, the path of its file, or
+        What is public about the table (docs/reference/data.md): a `gibbsite.Schema`, the path of its file, or
         its text.
     ranges : dict, list or pair
         The same without a file, for columns of numbers and categories:
         {"age": (17, 90), "job": ["clerk", "farmer"], "id": "ignore"}; a list of those in the order
         of the columns; or one pair (lowest, highest) for all columns. Numbers beyond their range
         count as its end. {"levels": ["clerk", "farmer"], "other": True} has a level for all others
-        (docs/python.md). Exactly one of `schema` and `ranges` must be given.
+        (docs/reference/python.md). Exactly one of `schema` and `ranges` must be given.
     classes : [negative, positive], a list of three and more, "observed" or None
         The labels. None: the schema's, or 0 and 1 (also False and True) with `ranges`. A label that
         is none of them is refused, which the certificate names as an assumption; a y that lacks a
@@ -661,14 +661,14 @@ class PrivateLogisticRegression(_Private):
         "observed" takes the two labels that occur in y: whoever writes that declares that both were
         known to occur; three and more are to be listed. Not with `schema`, nor invalid="middle".
     class_weight : {class: weight} or None
-        With `ranges`: how much a row of each class counts, every class named (docs/losses.md,
+        With `ranges`: how much a row of each class counts, every class named (docs/theory/losses.md,
         "Weighted classes"). Public: "balanced" is refused, as it would publish how many rows of
         each class there are. A schema has `class_weights`. predict_proba is then of a population
         in which each class is as frequent as its weight makes it.
     mechanism : str
         "auto", or one of those of docs/README.md.
     ledger : Ledger or path
-        The account of everything released about these people (docs/ledger.md). Every fit is entered
+        The account of everything released about these people (docs/how-to/ledger.md). Every fit is entered
         before it returns; one that does not fit into what is left raises `BudgetSpent`.
     random_state : int or None
         None: noise from a key of the operating system. An int makes runs repeatable and the
@@ -676,19 +676,19 @@ class PrivateLogisticRegression(_Private):
     fit_intercept : bool
         With `ranges`: whether a constant is among the features. A schema says it itself.
     row_norm : float or "auto"
-        With `ranges`: rows are scaled down to that length (docs/data.md).
+        With `ranges`: rows are scaled down to that length (docs/reference/data.md).
     invalid : "refuse" or "middle"
         With `ranges`: what a cell that cannot be read (NaN, an unknown level) becomes: an error, or
         the middle of the range, and any label but the positive one the negative class (of several:
         a label that is none of them the first).
     intervals : bool
         Whether a share of the budget is spent on how sure the coefficients are: the model then holds
-        estimates with 95 % intervals (docs/intervals.md). Two or several classes without class
+        estimates with 95 % intervals (docs/theory/intervals.md). Two or several classes without class
         weights.
     prior_precision : float or None
-        Of the chain's Gaussian prior, on the encoder's scale (docs/path.md).
+        Of the chain's Gaussian prior, on the encoder's scale (docs/theory/path.md).
     adjacency : "replace-one" or "add-remove"
-        What a neighboring table is (docs/certificate.md). With "add-remove" `rows_cap` is required.
+        What a neighboring table is (docs/reference/certificate.md). With "add-remove" `rows_cap` is required.
     rows_cap : int or None
         A public bound on the number of rows.
     rows_per_person : int
@@ -872,7 +872,7 @@ class PrivateLogisticRegression(_Private):
 
     def predict_proba(self, X) -> np.ndarray:
         """Probabilities of classes_ [rows, classes]: the sigmoid of the score, of several classes
-        the softmax of their scores; by the model file's link where it has one (docs/formats.md)."""
+        the softmax of their scores; by the model file's link where it has one (docs/reference/formats.md)."""
         if self._is_of_several():
             return self._class_probabilities(X)
         p = self._probability(X)
@@ -961,7 +961,7 @@ class PrivateLinearRegression(_Regressor):
     `loss` names another.
 
     Errors up to `tolerance` count by their square and larger ones in proportion, so that no row can
-    do more than one of that size (docs/losses.md). What the guarantee needs is public knowledge,
+    do more than one of that size (docs/theory/losses.md). What the guarantee needs is public knowledge,
     given here by a person and never derived from X or y: the ranges of the columns and of y.
 
     Parameters
@@ -983,10 +983,10 @@ class PrivateLinearRegression(_Regressor):
     ball : float or None
         With mechanism="path", or the squared loss: no iterate and no model is further from 0 than
         this, in coefficients of the encoded columns over the tolerance. Public: chosen without the
-        data (docs/ball.md).
+        data (docs/theory/ball.md).
     intervals : bool
         Asks three more questions, with a part of the same budget, so that the model also has
-        estimates with 95 % intervals (docs/intervals.md). huber and pseudo-huber alone.
+        estimates with 95 % intervals (docs/theory/intervals.md). huber and pseudo-huber alone.
     mechanism, ledger, random_state, fit_intercept, row_norm, prior_precision, adjacency, rows_cap,
     rows_per_person, n_jobs, backend, progress
         As of PrivateLogisticRegression.
@@ -1072,7 +1072,7 @@ class PrivateLinearRegression(_Regressor):
 class PrivatePoissonRegressor(_Regressor):
     """Poisson regression of a count, whose coefficients may be published.
 
-    The mean is exp(intercept + slopes times columns), held at `highest` (docs/losses.md); where a
+    The mean is exp(intercept + slopes times columns), held at `highest` (docs/theory/losses.md); where a
     column is the exposure, what the count is over, it is that many times as much.
 
     Parameters
@@ -1088,7 +1088,7 @@ class PrivatePoissonRegressor(_Regressor):
         its range.
     intervals : bool
         Asks three more questions, with a part of the same budget, so that the model also has
-        estimates with 95 % intervals (docs/intervals.md).
+        estimates with 95 % intervals (docs/theory/intervals.md).
     mechanism, ledger, random_state, fit_intercept, row_norm, prior_precision, adjacency, rows_cap,
     rows_per_person, n_jobs, backend, progress
         As of PrivateLogisticRegression.

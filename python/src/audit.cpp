@@ -55,7 +55,7 @@ void bind_audit(nb::module_& m) {
         "confidence"_a = AuditOptions{}.confidence, "seed"_a = AuditOptions{}.seed,
         "backend"_a = "auto", "progress"_a = nb::none(),
         "Runs a mechanism on pairs of synthetic neighboring tables and bounds from below what its "
-        "claim must be (docs/audit.md). progress(pairs done, in all).");
+        "claim must be (docs/how-to/audit.md). progress(pairs done, in all).");
 }
 
 }  // namespace gibbsite::python

@@ -192,7 +192,7 @@ constexpr const char* array_doc =
 void bind_schema(nb::module_& m) {
   nb::class_<Schema>(m, "Schema",
                      "What is public about a table, written by a person: ranges, levels, classes, "
-                     "the largest norm of a row (docs/data.md).")
+                     "the largest norm of a row (docs/reference/data.md).")
       .def_static("read", of_path(&read_schema), "path"_a, "From a TOML file.")
       .def_static("parse", &parse_schema, "toml"_a, "source"_a = "schema",
                   "From TOML text; `source` names it in errors.")

@@ -88,13 +88,14 @@ void bind_family(nb::module_& m) {
       .def_ro("sample_deviation", &FamilyPlan::sample_deviation,
               "The part of it that the sample has without privacy.")
       .def("to_json", [](const FamilyPlan& p) { return plan_json(p).dump(2); });
-  m.def("plan_family", &make_family_plan, "model"_a, nb::kw_only(), "epsilon"_a, "delta"_a,
-        "rows"_a, "schema"_a, "prior"_a = nb::none(), "diffused"_a = false, "trim"_a = nb::none(),
-        "variance"_a = nb::none(), "calibration"_a = "", "adjacency"_a = "replace-one",
-        "rows_per_person"_a = 1, "draws"_a = 1,
-        "Draws of a family's parameters from `rows` values of one column (Schema.read_column): "
-        "bernoulli, categorical, rate, waiting or mean (docs/conjugate.md). prior: pseudo-counts, "
-        "shape and rate, or a mean's precision. trim: docs/trimmed.md.");
+  m.def(
+      "plan_family", &make_family_plan, "model"_a, nb::kw_only(), "epsilon"_a, "delta"_a, "rows"_a,
+      "schema"_a, "prior"_a = nb::none(), "diffused"_a = false, "trim"_a = nb::none(),
+      "variance"_a = nb::none(), "calibration"_a = "", "adjacency"_a = "replace-one",
+      "rows_per_person"_a = 1, "draws"_a = 1,
+      "Draws of a family's parameters from `rows` values of one column (Schema.read_column): "
+      "bernoulli, categorical, rate, waiting or mean (docs/theory/conjugate.md). prior: pseudo-counts, "
+      "shape and rate, or a mean's precision. trim: docs/theory/trimmed.md.");
   m.def(
       "fit_family",
       [](const Dataset& data, const FamilyPlan& plan, std::optional<std::uint64_t> seed,
@@ -150,7 +151,7 @@ void bind_family(nb::module_& m) {
             const Answer a = expectation(r, parameter);
             return std::pair(a.value, a.error);
           },
-          "parameter"_a, "(value, error) of docs/trimmed.md, Questions. Costs no privacy.")
+          "parameter"_a, "(value, error) of docs/theory/trimmed.md, Questions. Costs no privacy.")
       .def(
           "probability",
           [](const FamilyRelease& r, const std::string& event) {

@@ -48,9 +48,10 @@ nb::dict state_of(const Ledger& ledger) {
 }  // namespace
 
 void bind_ledger(nb::module_& m) {
-  nb::class_<Ledger>(m, "Ledger",
-                     "Caps on all that is released about the same people, in a file "
-                     "(docs/ledger.md). Given to a fit, the release is entered before it returns.")
+  nb::class_<Ledger>(
+      m, "Ledger",
+      "Caps on all that is released about the same people, in a file "
+      "(docs/how-to/ledger.md). Given to a fit, the release is entered before it returns.")
       .def(
           "__init__", [](Ledger* l, const Path& path) { new (l) Ledger(path.string()); }, "path"_a)
       .def_static(

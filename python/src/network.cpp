@@ -335,18 +335,18 @@ void bind_network(nb::module_& m) {
       .def_prop_ro(
           "chooses_structure", [](const NetworkPlan& p) { return p.problem.chooses_structure(); },
           "Whether parents are chosen from the table.");
-  m.def("plan_network", &make_network_plan, nb::kw_only(), "epsilon"_a, "delta"_a,
-        "rows"_a = nb::none(), "schema"_a, "structure"_a = "given",
-        "structure_share"_a = nb::none(), "parents"_a = nb::none(), "cells"_a = nb::none(),
-        "mechanism"_a = "auto", "prior"_a = nb::none(), "trim"_a = nb::none(),
-        "adjacency"_a = "replace-one", "rows_cap"_a = nb::none(), "rows_per_person"_a = 1,
-        "draws"_a = 1,
-        "A network over the columns of Schema.read_network (docs/network.md). structure: \"given\" "
-        "as [network] in the schema says, or \"private\": chosen from the table, with at most "
-        "`parents` of a column and `cells` of its table, for `structure_share` of what is spent. "
-        "mechanism: auto, counts, trimmed (with trim, the least share) or conjugate (prior: "
-        "pseudo-count of a cell). Under adjacency add-remove rows_cap, a public upper bound, takes "
-        "the place of rows.");
+  m.def(
+      "plan_network", &make_network_plan, nb::kw_only(), "epsilon"_a, "delta"_a,
+      "rows"_a = nb::none(), "schema"_a, "structure"_a = "given", "structure_share"_a = nb::none(),
+      "parents"_a = nb::none(), "cells"_a = nb::none(), "mechanism"_a = "auto",
+      "prior"_a = nb::none(), "trim"_a = nb::none(), "adjacency"_a = "replace-one",
+      "rows_cap"_a = nb::none(), "rows_per_person"_a = 1, "draws"_a = 1,
+      "A network over the columns of Schema.read_network (docs/theory/network.md). structure: \"given\" "
+      "as [network] in the schema says, or \"private\": chosen from the table, with at most "
+      "`parents` of a column and `cells` of its table, for `structure_share` of what is spent. "
+      "mechanism: auto, counts, trimmed (with trim, the least share) or conjugate (prior: "
+      "pseudo-count of a cell). Under adjacency add-remove rows_cap, a public upper bound, takes "
+      "the place of rows.");
   m.def(
       "fit_network",
       [](const Dataset& data, const NetworkPlan& plan, std::optional<std::uint64_t> seed,

@@ -48,7 +48,7 @@ TEST_F(EffectsCli, ShowsTheSurestFirstAndMarksWhatNoiseHides) {
   EXPECT_THAT(out.out,
               AllOf(HasSubstr("odds ratio"), HasSubstr("p-value"), HasSubstr("95 % interval"),
                     HasSubstr("reference level"), HasSubstr("reference sex=Male"),
-                    HasSubstr("docs/intervals.md"), HasSubstr("are hidden by noise"),
+                    HasSubstr("docs/theory/intervals.md"), HasSubstr("are hidden by noise"),
                     HasSubstr("per unit"), Not(HasSubstr("--all"))));
   std::istringstream lines(out.out);
   bool hidden = false;
@@ -130,7 +130,7 @@ TEST_F(EffectsCli, AnswersHypotheses) {
   EXPECT_THAT(out.out,
               AllOf(StartsWith("age*10 - sex=Male: "), HasSubstr("standard error"),
                     HasSubstr("95 % interval"), HasSubstr("p-value"), HasSubstr("odds ratio"),
-                    HasSubstr("docs/intervals.md"), HasSubstr("\nhours-per-week*100: "),
+                    HasSubstr("docs/theory/intervals.md"), HasSubstr("\nhours-per-week*100: "),
                     HasSubstr(", hidden by noise\n")));
   const auto json = nlohmann::json::parse(
       effect({"--json", "--effect", "sex=Female - sex=Male", "--effect", "age*10"}).out);

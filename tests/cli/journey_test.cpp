@@ -190,7 +190,7 @@ TEST_F(Journey, OfIntervalsOfAmountsAndCounts) {
         gibbsite({"fit", "--data", "people.csv", "--schema", what + ".toml", "--epsilon", "4",
                   "--delta", "1e-6", "--intervals", "--out", model});
     ASSERT_EQ(fit.status, 0) << fit.err;
-    EXPECT_THAT(fit.out, HasSubstr("docs/intervals.md"));
+    EXPECT_THAT(fit.out, HasSubstr("docs/theory/intervals.md"));
     EXPECT_THAT(fit.out, HasSubstr("predict --model " + model + " --data NEW.csv --intervals"));
     EXPECT_EQ(gibbsite({"verify", model}).status, 0);
     const Outcome table = gibbsite({"coefficients", model, "--csv"});

@@ -120,7 +120,7 @@ class WatchedBall : public support::ForwardingEngine {
   double ball_;
 };
 
-// What a slope without a bound rests on (docs/ball.md, "The squared loss"): from the start, here at
+// What a slope without a bound rests on (docs/theory/ball.md, "The squared loss"): from the start, here at
 // the edge, to the last step, however far a step goes beyond.
 TEST_F(BallChains, AskForGradientsInTheBallAlone) {
   support::OddRows rows = tame(9, false);

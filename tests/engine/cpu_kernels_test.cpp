@@ -77,7 +77,7 @@ double worst_ulps(const Loss& loss) {
   return worst;
 }
 
-// The map error allows 16 roundings, 16 half ulps (docs/map-error.md, step 2). Few of the grid's
+// The map error allows 16 roundings, 16 half ulps (docs/theory/map-error.md, step 2). Few of the grid's
 // points are far from an exp's worst case, so what is seen is near the maximum.
 TEST(CpuKernels, ResidualsAreWithinTheirUlps) {
   fmt::print("  worst error of f', ulps\n  {:<16} {:>8} {:>8}\n", "instructions", "double",
@@ -121,7 +121,7 @@ double worst_roundings(const Loss& loss) {
   return worst;
 }
 
-// docs/map-error.md, step 2, allows 16.
+// docs/theory/map-error.md, step 2, allows 16.
 TEST(CpuKernels, ResidualsWithAZeroAreWithinRoundingsOfTheirSupremum) {
   fmt::print("  worst error of f', roundings of its supremum\n  {:<16} {:<16} {:>8} {:>8}\n",
              "instructions", "loss", "double", "float");

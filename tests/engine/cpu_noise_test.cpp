@@ -242,7 +242,7 @@ TEST(CpuNoise, BitsOfAChainAreItsOwn) {
   });
 }
 
-// Within 8 roundings of the parts of either (docs/map-error.md, step 4), the noise the same; in
+// Within 8 roundings of the parts of either (docs/theory/map-error.md, step 4), the noise the same; in
 // float what is in double, rounded.
 TEST(CpuNoise, UpdateIsTheLangevinStep) {
   constexpr std::size_t d = 21, width = 16, chains = 13;

@@ -103,7 +103,7 @@ Worst worst_residuals(const Logits<T>& logits) {
   return worst;
 }
 
-// docs/map-error.md, step 2, allows 16.
+// docs/theory/map-error.md, step 2, allows 16.
 constexpr std::size_t class_counts[] = {2, 3, 10, 100, 1000};
 
 TEST(CpuOutputs, ResidualsAreWithinTheirRoundings) {

@@ -31,7 +31,8 @@ constexpr std::size_t few_chains = support::repeats(1U, 7U);
 
 struct Gradient {
   std::vector<double> exact;  // [d], rounded once from 64-bit significands
-  std::vector<double> bound;  // [d], of what a backend promises (docs/map-error.md, steps 1-3)
+  std::vector<double>
+      bound;  // [d], of what a backend promises (docs/theory/map-error.md, steps 1-3)
 };
 
 //   |g_j - exact| <= sum_i |x_ij| ( gamma_{D+1} |r_i|      additions, and the product
@@ -208,7 +209,7 @@ TEST_P(OfShape, LossGradientIsWithinItsBound) {
 }
 
 // One step from the same state in both backends: the gradients differ by at most two bounds, each
-// update by 8 roundings of its parts (docs/map-error.md, step 4).
+// update by 8 roundings of its parts (docs/theory/map-error.md, step 4).
 TEST_P(OfShape, AgreesWithTheReferenceStepByStep) {
   const auto [n, d, chains, design, per_row] = GetParam();
   const OddRows p = rows_of(GetParam(), 2);

@@ -135,7 +135,7 @@ TEST_F(OnACard, WeightsExposuresAndASlopeWithoutABoundAreRefused) {
 }
 
 //   |g_j - exact| <= sum_i |x_ij| (gamma_{D+1} |r_i| + gamma_16 sup|f'| + phi gamma_d |x| |theta|)
-// (docs/map-error.md, steps 1-3), with the magnitudes of this very problem; of K outputs
+// (docs/theory/map-error.md, steps 1-3), with the magnitudes of this very problem; of K outputs
 // gamma_{16+K}, and the norm of what rounding moves the predictors by.
 TEST_P(EachLoss, GradientsAndValuesAreWithinTheirBounds) {
   for (const TableShape& s : table_shapes) {

@@ -109,7 +109,7 @@ std::vector<double> sum(const std::vector<double>& partials, std::size_t cells) 
   return sums;
 }
 
-// Step by step what docs/map-error.md counts, coordinate by coordinate:
+// Step by step what docs/theory/map-error.md counts, coordinate by coordinate:
 //   |g_j - exact| <= sum_i |x_ij| (gamma_{D+1} |r_i| + gamma_16 + phi gamma_d sum_k |x_ik theta_k|)
 // with D additions between a row's term and the gradient and phi = 1/4; second orders in the
 // factor.

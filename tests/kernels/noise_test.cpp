@@ -46,7 +46,7 @@ class DeviceNoise : public support::DeviceTest {
 
 // Words of the kernel against libsodium's ChaCha20 and the host's Philox (core/random.hpp), for
 // steps and streams up to their last bit; normals within 8 ulp of the host's, since each side is
-// within 4 (docs/noise.md).
+// within 4 (docs/theory/noise.md).
 TEST_F(DeviceNoise, WordsAreTheHostsAndNormalsAgree) {
   std::mt19937_64 gen(7);
   for (const std::size_t d : {1ul, 2ul, 3ul, 7ul, 8ul, 9ul, 31ul, 130ul}) {

@@ -92,7 +92,7 @@ struct Worst {
 };
 
 // ||r - (p - e_y)|| <= gamma_{16 + 4K} sqrt(2), the bound that certificates count on
-// (docs/map-error.md, "Several outputs", 2).
+// (docs/theory/map-error.md, "Several outputs", 2).
 template <class Real>
 Worst held_to_bound(const std::vector<Real>& z, const std::vector<float>& y, std::size_t K,
                     const std::vector<Real>& got) {

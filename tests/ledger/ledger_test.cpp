@@ -333,7 +333,7 @@ TEST_F(LedgerFile, CopiesThatAreOlderAreNoticedWhereTheMemoryIs) {
   EXPECT_EQ(Ledger(ledger.path(), elsewhere).enter(release(0.01, "4")), 2U);
   expect_refused([&] { static_cast<void>(ledger.read()); }, ledger.path(),
                  "its entry 2 is not the one that was seen here");
-  // Where nothing is remembered nothing can be noticed: docs/ledger.md says so.
+  // Where nothing is remembered nothing can be noticed: docs/how-to/ledger.md says so.
   EXPECT_NO_THROW(static_cast<void>(Ledger(ledger.path(), elsewhere).read()));
   folder.write("people.ledger", current);
   EXPECT_EQ(ledger.read().entries.size(), 2U);

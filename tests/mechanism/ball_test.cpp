@@ -226,7 +226,7 @@ TEST(BallSensitivity, NoRandomSearchExceedsThatOfTheSquaredLoss) {
 }
 
 // Rows shorter than the other are no worse, whatever the angle between them: the lemma of
-// docs/ball.md, on a grid.
+// docs/theory/ball.md, on a grid.
 TEST(BallSensitivity, ShorterRowsAreNoWorseForTheSquaredLoss) {
   for (const double Y : {0.1, 1.0, 10.0}) {
     for (const double rho : {0.1, 1.0, 10.0}) {

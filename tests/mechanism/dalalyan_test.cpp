@@ -70,7 +70,7 @@ TEST(Dalalyan, AWorseStartNeedsMoreSteps) {
             dalalyan_schedule(5, 0.2, 7, 1e-3, 0.0).iterations);
 }
 
-// The erratum: with m to the first power the count is short by exactly m (docs/dalalyan.md).
+// The erratum: with m to the first power the count is short by exactly m (docs/theory/dalalyan.md).
 TEST(Dalalyan, ThePrintedCountIsTooSmallForSmallM) {
   const double correct = dalalyan_schedule(1, 0.05, 0.55, 0.02).iterations;
   const double printed = dalalyan_iterations_as_printed(1, 0.05, 0.55, 0.02);

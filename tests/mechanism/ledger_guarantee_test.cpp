@@ -170,7 +170,7 @@ TEST(LedgerGuarantee, ConjugateDrawsAreFitted) {
       }
     }
   }
-  // docs/gdp-fit.md.
+  // docs/theory/gdp-fit.md.
   const ConjugateDraw beta{.weight = 0.404, .epsilon = 1};
   const double mu = ledger_guarantee(beta, problems[0], {}, 1, 1e-9).mu;
   EXPECT_NEAR(mu, 0.2576, 2e-4);

@@ -26,7 +26,7 @@ using testing::HasSubstr;
 
 double radius(double u) { return std::sqrt(-2 * std::log(u)); }
 
-// E|r(U) - r(middle of its word)| for words of `bits`, as docs/noise-law.md bounds it.
+// E|r(U) - r(middle of its word)| for words of `bits`, as docs/theory/noise-law.md bounds it.
 double mean_shift_bound(int bits) {
   const double log2 = std::numbers::ln2, far = std::sqrt(2 * bits * log2);
   const double middle = std::sqrt(2 * (bits + 1) * log2) - far;

@@ -140,7 +140,7 @@ TEST(PathCalibration, KeepsAFixedStepInsideItsRange) {
   EXPECT_THROW(path_calibrate_fixed(adult(), who, 0.2, 5.0, 1.0, 200), BadInput);
 }
 
-// A short chain may use a larger beta than the stationary law (docs/path.md).
+// A short chain may use a larger beta than the stationary law (docs/theory/path.md).
 TEST(PathCalibration, ShortChainsMayBeColder) {
   const Neighbors who;
   const double gibbs = 0.2 / 2;  // mu sqrt(m) / (2 L), m = 1

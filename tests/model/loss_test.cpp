@@ -107,7 +107,7 @@ TEST_P(EveryLoss, ConstantsBoundTheDerivatives) {
       if (loss.one_signed()) {
         EXPECT_LE(r * static_cast<double>(y), 0) << z;
       }
-      // docs/objective-pure.md, Theorem 1.
+      // docs/theory/objective-pure.md, Theorem 1.
       if (std::isfinite(loss.self_concordance()) && std::isfinite(loss.max_abs_residual())) {
         EXPECT_LE(w, loss.self_concordance() * (loss.max_abs_residual() - std::fabs(r)) + 4 * ulp);
       }
@@ -205,7 +205,7 @@ TEST_P(EveryLoss, DerivativesAreDerivatives) {
 }
 
 // Against 64 bits to where doubles end. Relative to f, f'' but for an exp's argument (u |z| e^z);
-// f' within 16 roundings of its supremum, which is what docs/map-error.md, step 2, allows.
+// f' within 16 roundings of its supremum, which is what docs/theory/map-error.md, step 2, allows.
 TEST_P(EveryLoss, IsAccurateAtEveryPredictor) {
   const Loss& loss = loss_named(GetParam());
   std::vector<double> points = logit_grid();

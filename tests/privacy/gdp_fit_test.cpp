@@ -232,7 +232,7 @@ TEST(Fit, RefusesPlantedMistakes) {
 }
 
 // Two steps of (1, 1e-9) are not one of (2, 2e-9): what the first reveals with probability 1e-9 the
-// second can have made 290 times as likely (docs/gdp-fit.md, "Never doubled").
+// second can have made 290 times as likely (docs/theory/gdp-fit.md, "Never doubled").
 TEST(Fit, TwoStepsAreNotDoubled) {
   constexpr double mu = 1, reveal = 1e-9;
   const auto step = [](double e) { return reveal + (1 - reveal) * gdp_delta_up(e, mu); };

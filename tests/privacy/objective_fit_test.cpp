@@ -15,7 +15,7 @@
 namespace gibbsite {
 namespace objective_fit_test {
 
-// psi of docs/objective-perturbation.md, Theorem 1, from `high` down to `high` - s with a slope of
+// psi of docs/theory/objective-perturbation.md, Theorem 1, from `high` down to `high` - s with a slope of
 // -t that begins at `from`: what rows of one direction shift the noise by.
 struct Ramp {
   double high, s, t, from;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The R code of docs/r.md runs as it stands there, prints what the page shows, and leaves no copy of the rows.
+"""The R code of docs/how-to/r.md runs as it stands there, prints what the page shows, and leaves no copy of the rows.
 
 r_test.py PROGRAM [PAGE]    (apt-get install r-base-core r-cran-jsonlite; exits with 77, a skip, where they are not there)
 """
@@ -86,7 +86,7 @@ def skip(why):
 
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
-    page = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "docs/r.md"
+    page = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "docs/how-to/r.md"
     if shutil.which("Rscript") is None:
         skip("no Rscript")
     if subprocess.run(["Rscript", "-e", "library(jsonlite)"], capture_output=True).returncode != 0:

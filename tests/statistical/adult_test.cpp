@@ -1,6 +1,6 @@
 // The default rule on UCI Adult: mean test accuracy of 10 fixed seeds at four budgets, for the
 // schema with and without an intercept. Not a random test: the seeds are fixed, and the thresholds
-// are the project's promise (docs/default-rule.md has the spread of one run: 0.9 points at
+// are the project's promise (docs/theory/default-rule.md has the spread of one run: 0.9 points at
 // epsilon = 0.1, 0.2 above).
 #include "support/adult.hpp"
 
@@ -104,7 +104,7 @@ struct Reach {
   double epsilon, accuracy, log_loss;
 };
 
-// Means of ten seeds, six standard errors below what was measured (docs/whitened.md): fails by
+// Means of ten seeds, six standard errors below what was measured (docs/theory/whitened.md): fails by
 // chance with less than 1e-6.
 TEST(AdultWhitened, TheDefaultKeepsItsPromise) {
   const std::string folder = std::string(GIBBSITE_SHARED_DIR) + "/data/";

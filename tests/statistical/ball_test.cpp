@@ -1,4 +1,4 @@
-// Nothing beats the certificate on a ball (docs/ball.md): exact laws of neighbors, by quadrature,
+// Nothing beats the certificate on a ball (docs/theory/ball.md): exact laws of neighbors, by quadrature,
 // of truncated posteriors and of projected chains. Nothing here is random.
 #include "gibbsite/mechanism/ball.hpp"
 

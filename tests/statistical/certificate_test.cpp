@@ -1,5 +1,5 @@
 // Nothing beats the certificate: the exact laws of a chain on D and on a neighbor D', by
-// quadrature, against the curve delta(epsilon; mu_T) of the path certificate (docs/path.md).
+// quadrature, against the curve delta(epsilon; mu_T) of the path certificate (docs/theory/path.md).
 //
 // Nothing here is random. "Beats" means: delta by quadrature exceeds the certificate's by more than
 // the quadrature's own error (the change when the grid is halved, and the mass that is missing).

@@ -1,6 +1,6 @@
 // Chain after chain, and of each output after output, r_i x_ij added to sums [d] row after row,
 // compensated, so that their error does not grow with the number of rows and no tree of blocks is
-// needed (docs/map-error.md, step 3).
+// needed (docs/theory/map-error.md, step 3).
 //
 // More threads than one meet a chunk of rows twice, by rows for the residuals and by ranges of
 // features for the sums, each of which still adds its rows in order: the same bits.

@@ -1,5 +1,5 @@
 #pragma once
-// What is asked of rows in a metric P (docs/whitened.md): moments, and the loss capped in it.
+// What is asked of rows in a metric P (docs/theory/whitened.md): moments, and the loss capped in it.
 // Blocks of rows are shared by the crew, their sums added in the one tree (pairwise.hpp).
 #include <memory>
 #include <span>

@@ -171,7 +171,7 @@ Choice choose_design(const Shape& shape, Arithmetic arithmetic, const Card& card
   if (takes(Design::resident)) {
     return {Design::resident, "X fits the shared memory of one block: a launch makes all steps"};
   }
-  // The crossings are those that an H200 measured (docs/cuda.md, "Crossings").
+  // The crossings are those that an H200 measured (docs/reference/cuda.md, "Crossings").
   const std::size_t d = shape.features;
   const bool matrix_units =
       takes(Design::double_matrix) && shape.chains >= fewest_chains_of_double_matrix(d);

@@ -10,7 +10,7 @@
 
 namespace gibbsite::cuda {
 
-/// docs/cuda.md says what each does and where it is the fastest.
+/// docs/reference/cuda.md says what each does and where it is the fastest.
 enum class Design {
   resident,       ///< A: X in one block's shared memory, all steps in one kernel
   cooperative,    ///< B: X in all shared memory or L2, persistent kernel

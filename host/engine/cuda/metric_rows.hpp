@@ -1,5 +1,5 @@
 #pragma once
-// What is asked of rows in a metric P (docs/whitened.md), answered on a card: second moments of
+// What is asked of rows in a metric P (docs/theory/whitened.md), answered on a card: second moments of
 // clipped rows, and capped gradients. The same bits whatever the card and its memory.
 #include <memory>
 #include <string>

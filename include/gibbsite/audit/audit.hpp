@@ -1,5 +1,5 @@
 #pragma once
-// Attempts to refute a mechanism's privacy claim by experiment (docs/audit.md): runs on two
+// Attempts to refute a mechanism's privacy claim by experiment (docs/how-to/audit.md): runs on two
 // neighboring tables with the same noise, told apart as well as is known. For the curator: seeded
 // noise, and figures that read both tables.
 #include <atomic>
@@ -46,7 +46,7 @@ struct AuditShape {
 /// Plans the mechanism of `wishes` for that shape and the loss of that name ("": logistic, with its
 /// slope held at 1/2 for path and metric-path; an amount's labels are within 5 tolerances of their
 /// middle; with a ball the center is at its edge), on the worst pair that is known for it: k =
-/// budget.rows_per_person rows of norm R among rows of zeros (docs/audit.md, "Pairs"). An offer out
+/// budget.rows_per_person rows of norm R among rows of zeros (docs/how-to/audit.md, "Pairs"). An offer out
 /// of reach is left as it is: `require_feasible` says so. Throws BadInput on an illegal request,
 /// draws other than 1, fewer than two features, or no more rows than k.
 AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const Wishes& wishes,

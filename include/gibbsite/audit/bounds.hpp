@@ -1,5 +1,5 @@
 #pragma once
-// What counts of an experiment say about a privacy claim, at a stated confidence (docs/audit.md).
+// What counts of an experiment say about a privacy claim, at a stated confidence (docs/how-to/audit.md).
 #include <cstdint>
 
 #include "gibbsite/privacy/guarantee.hpp"
@@ -20,7 +20,7 @@ double mu_of_advantage_down(double advantage);
 /// the neighbor's statistic alone above the threshold and `table_alone` (k01) the table's. Whatever
 /// the coupling, TPR - FPR = p10 - p01, and mu-GDP allows 2 Phi(mu/2) - 1:
 ///   2 Phi^-1((1 + d)/2),   d = CP_down(k10, N, a/2) - CP_up(k01, N, a/2),   a = 1 - confidence,
-/// 0 where d <= 0 (docs/audit.md). Larger than the true mu with probability at most a.
+/// 0 where d <= 0 (docs/how-to/audit.md). Larger than the true mu with probability at most a.
 double coupled_mu_down(std::uint64_t neighbor_alone, std::uint64_t table_alone, std::uint64_t pairs,
                        double confidence);
 

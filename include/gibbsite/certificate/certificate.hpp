@@ -56,7 +56,7 @@ struct EvaluationCertificate : Claims {
   bool of_void = false;  ///< the model evaluated carries no guarantee
 };
 
-/// The "certificate" object of a model file (docs/formats.md), without its digest: the numbers
+/// The "certificate" object of a model file (docs/reference/formats.md), without its digest: the numbers
 /// above and all that follows from them. A void one has guarantee.void = true, with the reason.
 nlohmann::json to_json(const Certificate& certificate);
 nlohmann::json to_json(const FamilyCertificate& certificate);
@@ -69,7 +69,7 @@ FamilyCertificate family_certificate_from_json(const nlohmann::json& json);
 NetworkCertificate network_certificate_from_json(const nlohmann::json& json);
 EvaluationCertificate evaluation_certificate_from_json(const nlohmann::json& json);
 
-/// What `plan --json` prints (docs/formats.md), less the times: the problem, every offer, the
+/// What `plan --json` prints (docs/reference/formats.md), less the times: the problem, every offer, the
 /// chosen one.
 nlohmann::json plan_json(const Plan& plan);
 
@@ -82,7 +82,7 @@ nlohmann::json plan_json(const NetworkPlan& plan);
 std::string large_delta(double delta);
 
 /// The certificate in words, several lines, for a person; how strongly they put it follows from how
-/// often the best guess is right (docs/certificate.md).
+/// often the best guess is right (docs/reference/certificate.md).
 std::string in_words(const Certificate& certificate);
 std::string in_words(const FamilyCertificate& certificate);
 std::string in_words(const NetworkCertificate& certificate);

@@ -1,5 +1,5 @@
 #pragma once
-// Chains of the proximal sampler, and of exact rejection (docs/proximal.md).
+// Chains of the proximal sampler, and of exact rejection (docs/theory/proximal.md).
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -29,7 +29,7 @@ struct ProximalCounts {
 /// exact rejection around the center: one iteration, no y.
 ///
 /// Every accept decision is the one that exact arithmetic takes: where rounding leaves it open it
-/// is repeated in 50 digits (docs/proximal.md, "Rounding").
+/// is repeated in 50 digits (docs/theory/proximal.md, "Rounding").
 class ProximalChains {
  public:
   /// Chains start at `center` [d]: a minimizer of U, by whose Hessian proximal points are then

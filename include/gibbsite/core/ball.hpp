@@ -1,5 +1,5 @@
 #pragma once
-// The ball ||theta|| <= B that iterates may be kept in (docs/ball.md): its projection as it is
+// The ball ||theta|| <= B that iterates may be kept in (docs/theory/ball.md): its projection as it is
 // computed, and what that is off by.
 #include <cstdint>
 #include <span>

@@ -1,5 +1,5 @@
 #pragma once
-// The public numbers of a conjugate family over one column (docs/conjugate.md).
+// The public numbers of a conjugate family over one column (docs/theory/conjugate.md).
 #include <cstdint>
 #include <optional>
 #include <string_view>

@@ -9,7 +9,7 @@
 
 namespace gibbsite {
 
-/// Which data sets count as neighbors (docs/certificate.md).
+/// Which data sets count as neighbors (docs/reference/certificate.md).
 enum class Adjacency { replace_one, add_remove };
 
 /// What is to be predicted, and what a row keeps of it as y: -1 or +1; an amount's distance from
@@ -49,7 +49,7 @@ struct HessianTraces {
   double majorant = 1;  ///< of one matrix above the Hessian everywhere
 };
 
-/// Public constants of a GLM on n rows (docs/certificate.md). Nothing here may come from the data
+/// Public constants of a GLM on n rows (docs/reference/certificate.md). Nothing here may come from the data
 /// but n under replace-one adjacency; under add/remove `rows` is a public cap on n.
 struct Problem {
   std::uint64_t rows = 0;  ///< n, or its public cap
@@ -86,10 +86,10 @@ struct Problem {
   [[nodiscard]] double max_abs_residual_up(double ball = 0) const;
   /// L = sup |f'| * sup ||x||, in a ball where one is given, rounded up.
   [[nodiscard]] double lipschitz_up(double ball = 0) const;
-  /// S = k * 2 beta L (replace-one) or k * beta L (add/remove), rounded up (docs/path.md).
+  /// S = k * 2 beta L (replace-one) or k * beta L (add/remove), rounded up (docs/theory/path.md).
   [[nodiscard]] double sensitivity_up(double beta, Adjacency adjacency,
                                       std::uint64_t rows_per_person) const;
-  /// M = beta n phi R^2 + m with the intercept in R, rounded up (docs/path.md).
+  /// M = beta n phi R^2 + m with the intercept in R, rounded up (docs/theory/path.md).
   [[nodiscard]] double smoothness_up(double beta, double strong_convexity) const;
 
   /// Bound on ||theta* - theta0||, theta* the minimizer of U, rounded up: the smaller one of beta n

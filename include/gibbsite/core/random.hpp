@@ -81,7 +81,7 @@ void fill_normals(const StreamKey& key, std::uint32_t chain, std::uint64_t step,
 
 /// out[j] = N(0,1) whose radius has 128 bits, words (3p, 3p + 2), its angle from word 3p + 1, for
 /// coordinates (2p, 2p + 1) of (chain, step): what answers to questions about private sums take, so
-/// that many of them together are off by nothing that a delta could show (docs/noise-law.md).
+/// that many of them together are off by nothing that a delta could show (docs/theory/noise-law.md).
 /// Relative error as of box_muller.
 void answer_normals(const StreamKey& key, std::uint32_t chain, std::uint64_t step,
                     std::span<double> out);
@@ -90,7 +90,7 @@ inline constexpr double max_abs_answer_normal = 13.3729;
 
 /// out [d] = b of a density proportional to exp(-rate ||b||): the norm is Gamma(d) over the rate,
 /// the direction uniform. b = ||zeta|| xi/rate, xi [d] the `answer_normals` of (chain, step) and
-/// zeta [d + 1] those of (chain, step + 1), the norm in 50 digits (docs/noise-law.md, "Pure
+/// zeta [d + 1] those of (chain, step + 1), the norm in 50 digits (docs/theory/noise-law.md, "Pure
 /// noise"). Nothing is tried or drawn anew. Throws BadInput unless the rate is finite and positive.
 void fill_laplace(const StreamKey& key, std::uint32_t chain, std::uint64_t step, double rate,
                   std::span<double> out);

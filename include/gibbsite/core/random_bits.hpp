@@ -1,7 +1,7 @@
 #pragma once
 // The noise of (chain, step, coordinate), one pair of coordinates at a time: the same words on host
 // and device. Bulk generation on the host is `fill_normals` (core/random.hpp), which agrees with
-// this word for word (docs/noise.md).
+// this word for word (docs/theory/noise.md).
 #include <cmath>
 #include <cstdint>
 
@@ -127,7 +127,7 @@ GIBBSITE_HD inline double radius_at(bool upper, double u) {
   return std::sqrt(-2 * (upper ? std::log1p(-u) : std::log(u)));
 }
 
-/// Two independent N(0,1) by Box-Muller in double (core/random.hpp, `box_muller`; docs/noise.md).
+/// Two independent N(0,1) by Box-Muller in double (core/random.hpp, `box_muller`; docs/theory/noise.md).
 /// Through the platform's log, log1p, sin and cos, so the last ulp may differ between host and
 /// device; the relative error is below 1e-15 on both.
 GIBBSITE_HD inline NormalPair box_muller_pair(WordPair words) {

@@ -1,5 +1,5 @@
 #pragma once
-// Where caches of rows are kept (docs/data.md, Cache).
+// Where caches of rows are kept (docs/reference/data.md, Cache).
 #include <string>
 
 namespace gibbsite {

@@ -93,7 +93,7 @@ struct ReadOptions {
   bool ignore_extra_columns =
       false;                    ///< predict and evaluate: columns not in the schema are skipped
   std::string label_path = {};  ///< .npy only: the file of y
-  /// Rows in files beside the table instead of in memory (docs/data.md, Cache). `automatic`: where
+  /// Rows in files beside the table instead of in memory (docs/reference/data.md, Cache). `automatic`: where
   /// memory cannot hold them, or a cache is there already; not for a pipe.
   enum class Cache { never, automatic, always } cache = Cache::never;
   /// Of a stream, and of a .npy file or an array whose columns are all numbers: at most so many at
@@ -123,14 +123,14 @@ struct ReadOptions {
 /// header without rows, a ragged row, an unknown or missing column, more rows than memory holds, of
 /// one column a last line without its end and, unless schema.invalid is `middle`, on a cell that is
 /// not a finite number, a level that is not in the schema (unless `other`), an empty cell or label,
-/// a label that is none of several classes (docs/refusals.md). Columns of type "ignore" may be
+/// a label that is none of several classes (docs/reference/refusals.md). Columns of type "ignore" may be
 /// absent.
 Dataset read_csv(const std::string& path, const Schema& schema, const ReadOptions& options = {});
 /// LIBSVM/svmlight text "label index:value ...", indices from 1, increasing. Column k of the schema
 /// is index k. Absent indices are the number 0 before scaling; work and memory grow with the
 /// entries that are not zero after it. In a category the number's shortest
 /// text ("3") is the level. Labels are compared as numbers where they are numbers. Lines that are
-/// blank or begin with #, but for comments at the top, are rows without a label (docs/data.md).
+/// blank or begin with #, but for comments at the top, are rows without a label (docs/reference/data.md).
 Dataset read_libsvm(const std::string& path, const Schema& schema, const ReadOptions& options = {});
 /// NumPy .npy, float32 or float64, C order: X [n x k] with column j of the schema in column j, and
 /// y [n] in options.label_path, compared as a number with the schema's classes.
@@ -146,7 +146,7 @@ Dataset read_table(const std::string& path, const Schema& schema, const ReadOpti
 bool remove_cache(const std::string& table);
 
 /// Scales `row` (no intercept) down so that its norm in exact arithmetic is <= row_norm, and not
-/// below row_norm (1 - 1.3e-7); a row that is inside already keeps its bits (docs/data.md,
+/// below row_norm (1 - 1.3e-7); a row that is inside already keeps its bits (docs/reference/data.md,
 /// Clipping). Returns whether it changed. Throws BadInput when a value is not finite or row_norm is
 /// not positive.
 bool clip_row_to_norm(std::span<float> row, double row_norm);

@@ -7,7 +7,7 @@
 
 namespace gibbsite {
 
-/// Reads a schema from TOML (docs/data.md). Throws BadInput "FILE:LINE: ..." on a syntax error,
+/// Reads a schema from TOML (docs/reference/data.md). Throws BadInput "FILE:LINE: ..." on a syntax error,
 /// an unknown key, a wrong type or an illegal value.
 Schema read_schema(const std::string& path);
 /// The same from text; `source` names it in errors.

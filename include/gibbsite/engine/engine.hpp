@@ -76,7 +76,7 @@ struct ClassPair {
 /// All pairs of `classes` >= 2 classes: {0, 1}, {0, 2}, {1, 2}, {0, 3}, ...
 std::vector<ClassPair> class_pairs(std::size_t classes);
 
-/// The sum of the rows' scores, each capped by the row's own length (docs/whitened.md): cap_i is
+/// The sum of the rows' scores, each capped by the row's own length (docs/theory/whitened.md): cap_i is
 /// min(sup |f'|, clip / ||P^T x_i||) rounded down to a float, so that cap_i ||P^T x_i|| <= clip in
 /// exact arithmetic; sup |f'| where the row is 0. With r_i = grad_z f of one row:
 ///
@@ -166,7 +166,7 @@ class Engine {
   virtual void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) = 0;
 
   /// out[local n x k] = the v_i of `second_moments`, here plain floats: what an engine of their own
-  /// can be loaded with (docs/metric.md). Work 2 n d k. Throws as `second_moments` does.
+  /// can be loaded with (docs/theory/metric.md). Work 2 n d k. Throws as `second_moments` does.
   virtual void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) = 0;
 
   /// The loss capped at `limits` in the metric of P [d x k]; one float a row, found by the first
@@ -211,7 +211,7 @@ class Engine {
 
 /// Like `Engine::advance`, and after every step but a chain's last one theta is projected on
 /// ||theta|| <= ball (core/ball.hpp), by the host, the same for every engine. What the last step
-/// leaves is to be rounded to the release grid before it is projected (docs/ball.md). Chains start
+/// leaves is to be rounded to the release grid before it is projected (docs/theory/ball.md). Chains start
 /// in the ball. Throws what `require_ball` throws.
 void advance_in_ball(Engine& engine, Ensemble& ensemble, double ball, std::uint64_t steps);
 
@@ -232,7 +232,7 @@ class Backend {
 
 /// The rows of `clipped_rows` on an engine of their own, which holds them: of `backend`, which the
 /// engine is of, with the labels y [local n] and offsets [local n] (null: none) that it was loaded
-/// with, and its loss, theta [K x k] (docs/metric.md). Needs local n x k floats of memory, and what
+/// with, and its loss, theta [K x k] (docs/theory/metric.md). Needs local n x k floats of memory, and what
 /// the backend takes. Throws as `clipped_rows` and `load` do.
 std::shared_ptr<Engine> load_in_metric(Engine& engine, Backend& backend, std::span<const float> y,
                                        const float* offset, MatrixView<const double> P,
@@ -256,7 +256,7 @@ enum class NoiseSource {
 struct BackendOptions {
   Arithmetic arithmetic =
       Arithmetic::float64;                   ///< cuda: any; cpu: not bfloat16; reference: float64
-  std::string design = "auto";               ///< cuda only: docs/cuda.md names them
+  std::string design = "auto";               ///< cuda only: docs/reference/cuda.md names them
   NoiseSource noise = NoiseSource::streams;  ///< cuda only
   std::size_t threads = 0;  ///< cpu only: so many, at most 64; 0: thread_count() of them
 };

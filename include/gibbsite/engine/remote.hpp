@@ -1,5 +1,5 @@
 #pragma once
-// Rows that lie elsewhere, in shares that answer what they are asked (docs/cluster.md, "With
+// Rows that lie elsewhere, in shares that answer what they are asked (docs/how-to/cluster.md, "With
 // Dask").
 //
 // An answer is a function of (share, question) alone, so that whoever carries them may ask a share

@@ -3,7 +3,7 @@
 //
 // Every function but rank(), size(), name(), send, receive, share and abort is collective: all
 // ranks call it, in one order. Nothing here adds: a sum is of those who gather its parts, in an
-// order of their own, so that no library chooses one (docs/cluster.md).
+// order of their own, so that no library chooses one (docs/how-to/cluster.md).
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

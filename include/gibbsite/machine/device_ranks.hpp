@@ -1,6 +1,6 @@
 #pragma once
 // Ranks whose sums lie on cards: what they say to each other without a way through the host. Beside
-// a Communicator, which starts it and says everything else (docs/cluster.md, "Cards").
+// a Communicator, which starts it and says everything else (docs/how-to/cluster.md, "Cards").
 #include <cstddef>
 #include <memory>
 #include <string_view>

@@ -61,11 +61,11 @@ struct Wishes {
   std::optional<double> tv{};
   std::optional<double> step_size{};   ///< h
   std::optional<double> iterations{};  ///< T
-  /// path: B, iterates are kept to ||theta|| <= B (docs/ball.md).
+  /// path: B, iterates are kept to ||theta|| <= B (docs/theory/ball.md).
   std::optional<double> ball{};
   /// proximal: the same public number of passes whatever the data.
   bool padded = false;
-  /// whitened: a share of the budget asks how sure the coefficients are (docs/intervals.md).
+  /// whitened: a share of the budget asks how sure the coefficients are (docs/theory/intervals.md).
   bool intervals = false;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Langevin Monte Carlo stopped at a random step (docs/averaged.md): a TV target in about kappa
+// Langevin Monte Carlo stopped at a random step (docs/theory/averaged.md): a TV target in about kappa
 // d/gamma^2 steps.
 
 #include <type_traits>
@@ -51,7 +51,7 @@ struct AveragedSchedule {
 ///   h = min(2 rho g^2 / (M d), 1/M),   rho = 0.97,
 ///   K = ceil(log(1 + m W0^2 / (2 (2 g^2 - M d h))) / -log(1 - m h)),   W0 = G/m + sqrt(d/m),
 /// from a fixed start with ||grad U(theta_0)|| <= G (Durmus, Majewski, Miasojedow 2019;
-/// docs/averaged.md). h is rounded down, K up.
+/// docs/theory/averaged.md). h is rounded down, K up.
 /// Needs gamma in (0, 1/2), 0 < m <= M.
 AveragedSchedule averaged_schedule(double features, double strong_convexity, double smoothness,
                                    double tv, double gradient_norm = 0);

@@ -1,6 +1,6 @@
 #pragma once
 // Draws from the posterior of a conjugate family over one column: public settings, what they cost,
-// and how they are chosen (docs/conjugate.md, docs/trimmed.md).
+// and how they are chosen (docs/theory/conjugate.md, docs/theory/trimmed.md).
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -90,7 +90,7 @@ double best_guess_percent(const FamilyMechanism& mechanism, const FamilyProblem&
 std::string basis_of(const FamilyMechanism& mechanism, const FamilyProblem& problem);
 
 /// eta: the length of the interval in which the log likelihoods of one record and of another
-/// differ, over all parameters within the trim, rounded up (docs/trimmed.md).
+/// differ, over all parameters within the trim, rounded up (docs/theory/trimmed.md).
 double record_range_up(const FamilyProblem& problem);
 /// How far apart the logarithm of one level's share can be within the trim, of the widest level,
 /// rounded up. Throws BadInput on a family without levels.

@@ -1,5 +1,5 @@
 #pragma once
-// One noisy histogram of cells that each row is in exactly one of (docs/evaluation.md).
+// One noisy histogram of cells that each row is in exactly one of (docs/theory/evaluation.md).
 #include <cstdint>
 #include <string>
 #include <string_view>

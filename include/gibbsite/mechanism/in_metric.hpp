@@ -1,5 +1,5 @@
 #pragma once
-// Chains in a private metric (docs/metric.md): noisy second moments become coordinates in which no
+// Chains in a private metric (docs/theory/metric.md): noisy second moments become coordinates in which no
 // direction pays for the worst one; chains then run on rows in these coordinates.
 #include <type_traits>
 

@@ -1,6 +1,6 @@
 #pragma once
 // What a budget buys in terms of the model: measured, for people; no guarantee rests on it
-// (docs/whitened.md, "What a budget buys").
+// (docs/theory/whitened.md, "What a budget buys").
 #include <string>
 
 #include "gibbsite/core/problem.hpp"
@@ -24,7 +24,7 @@ double signal_per_feature(const Problem& problem, const Neighbors& who, double m
 bool is_measured(const Mechanism& mechanism);
 
 /// Whether few rows tell it more than the others: `whitened` where small budgets have a rule of
-/// their own (docs/whitened.md, "Small budgets").
+/// their own (docs/theory/whitened.md, "Small budgets").
 bool learns_from_few(const Mechanism& mechanism, const Problem& problem);
 
 /// The share of what a fit without privacy gains over always naming the commoner class that a fit
@@ -39,7 +39,7 @@ double rows_to_keep(double share, const Problem& problem, const Neighbors& who, 
 
 /// The deviation that privacy's noise has in a coefficient of `whitened`, as it can be expected of
 /// a feature that leans on no other and whose values have that deviation, from public numbers
-/// (docs/whitened.md, "What a budget buys"). No bound: features that lean on others have more.
+/// (docs/theory/whitened.md, "What a budget buys"). No bound: features that lean on others have more.
 double expected_coefficient_noise(const Whitened& settings, const Problem& problem,
                                   const Neighbors& who, double spread = ordinary_spread);
 /// The same of a mechanism; none of one for which nothing is expected beyond coefficient_noise_up.
@@ -50,7 +50,7 @@ std::optional<double> expected_coefficient_noise(const Mechanism& mechanism, con
 /// noise and the sample together. Two classes: log-odds. Several: the score of one class against
 /// the mean of all. Amounts: in tolerances, where errors are normal and as large as the tolerance.
 /// Counts: a log of the mean, where the mean is a tenth of `largest_count`. Features that lean on
-/// others, and levels of few rows at small budgets, have wider ones (docs/intervals.md, "What a
+/// others, and levels of few rows at small budgets, have wider ones (docs/theory/intervals.md, "What a
 /// plan can say beforehand"). None of a problem that no intervals can be had of.
 std::optional<double> expected_half_interval(const Whitened& settings, const Problem& problem,
                                              const Neighbors& who, double spread = ordinary_spread,

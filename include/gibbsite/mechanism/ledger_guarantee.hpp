@@ -1,5 +1,5 @@
 #pragma once
-// What a ledger adds for a mechanism (docs/gdp-fit.md): the Gaussian mu and the reveal probability
+// What a ledger adds for a mechanism (docs/theory/gdp-fit.md): the Gaussian mu and the reveal probability
 // that cover it, sharper than those of its certificate's guarantee where its whole profile is
 // known.
 #include <cstdint>

@@ -4,7 +4,7 @@
 
 namespace gibbsite {
 
-/// What a computed step can do, from public numbers (docs/map-error.md derives it).
+/// What a computed step can do, from public numbers (docs/theory/map-error.md derives it).
 struct MapBounds {
   double map_error = 0;  ///< e: ||computed map - exact map|| at every theta that can be reached
   double iterate_norm =
@@ -14,7 +14,7 @@ struct MapBounds {
 /// Double arithmetic on float storage, chain started within `start_norm` of theta0; rounded up.
 /// e enters the sensitivity as S h + 2 e. map_error is +inf when n, d or T is so large
 /// that rounding could feed on itself. With a ball, theta0 in it, e is of a projection and a step
-/// (docs/ball.md).
+/// (docs/theory/ball.md).
 MapBounds map_bounds_up(const Problem& constants, double beta, double prior_precision,
                         double step_size, double iterations, double start_norm = 0,
                         double ball = 0);

@@ -67,7 +67,7 @@ std::vector<std::string_view> mechanism_names();
 Mechanism mechanism_named(std::string_view name);
 /// Which wishes it takes.
 const Takes& taken_by(const Mechanism& mechanism);
-/// "docs/path.md": the page that proves its guarantee.
+/// "docs/theory/path.md": the page that proves its guarantee.
 std::string_view theorem_of(const Mechanism& mechanism);
 
 /// Calls visit(name, setting) or visit(name, setting, Legal) for every setting, in one order: what
@@ -103,7 +103,7 @@ std::string basis_of(const Mechanism& mechanism);
 std::string procedure_of(const Mechanism& mechanism, const Cost& cost);
 
 /// s such that every coefficient of a draw is an s-Lipschitz function of standard normals, rounded
-/// up (docs/path.md, What the noise does to a coefficient). So it lies within t s of the median of
+/// up (docs/theory/path.md, What the noise does to a coefficient). So it lies within t s of the median of
 /// its law with a probability of at least 2 Phi(t) - 1; for a TV certificate less its tv_gap. path:
 /// sqrt(2h (1 - c^2T)/(1 - c^2)); output: sigma; else 1/sqrt(m). Of exact arithmetic; rounding is
 /// below the release grid. None for whitened and in a metric, where it depends on what was released

@@ -1,6 +1,6 @@
 #pragma once
 // Mechanisms that release a discrete Bayesian network: public settings, what they cost, and how
-// they are chosen (docs/network.md).
+// they are chosen (docs/theory/network.md).
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -33,7 +33,7 @@ struct NetworkCounts {
 };
 
 /// Draws of all tables from their posterior cut to shares >= trim, records weighted
-/// (docs/trimmed.md).
+/// (docs/theory/trimmed.md).
 struct NetworkTrimmed {
   static constexpr std::string_view name = "network-trimmed";
   static constexpr std::string_view theorem = "docs/network.md";
@@ -125,7 +125,7 @@ std::vector<double> table_deviations(const NetworkOffer& offer, const Network& n
 
 /// sup |score - score'| between neighbors, of
 ///   score(X, Pi) = ||N_{X,Pi} - N_X N_Pi/N||_1 - penalty * cells,
-/// N the table's own rows, a score of none 0: 6k replace-one, 4k add-remove (docs/network.md,
+/// N the table's own rows, a score of none 0: 6k replace-one, 4k add-remove (docs/theory/network.md,
 /// "Structure"). Both are attained in the limit.
 double score_change_up(const NetworkProblem& problem, const Neighbors& who);
 /// The public penalty per cell: a quarter of the L1 error that noise adds to a table's cell.

@@ -1,6 +1,6 @@
 #pragma once
 // What computed noise and rounding to the release grid cost beside real-valued noise
-// (docs/noise-law.md proves it).
+// (docs/theory/noise-law.md proves it).
 #include <cstdint>
 
 #include "gibbsite/mechanism/analysis.hpp"
@@ -10,7 +10,7 @@ namespace gibbsite {
 
 /// Roundings between a pair of exact normals of the same words, its angle exact, and the computed
 /// one: 9 of Box-Muller and 2 pi of the 53 bits of the angle, in units of u = 2^-53 of the pair's
-/// radius, rounded up (docs/noise.md).
+/// radius, rounded up (docs/theory/noise.md).
 inline constexpr int normal_roundings = 16;
 
 /// Noise of a Langevin chain: sqrt(2h) a step.

@@ -1,5 +1,5 @@
 #pragma once
-// Objective perturbation (docs/objective-perturbation.md): noise in the slope of what is minimized.
+// Objective perturbation (docs/theory/objective-perturbation.md): noise in the slope of what is minimized.
 #include <type_traits>
 
 #include "gibbsite/mechanism/analysis.hpp"

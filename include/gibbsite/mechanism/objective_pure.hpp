@@ -1,5 +1,5 @@
 #pragma once
-// Objective perturbation without a delta (docs/objective-pure.md): noise whose density falls by a
+// Objective perturbation without a delta (docs/theory/objective-pure.md): noise whose density falls by a
 // constant factor a unit of length, in the slope of what is minimized.
 #include <type_traits>
 
@@ -31,7 +31,7 @@ struct PureObjectivePerturbation {
 
 /// epsilon of one draw of the exact minimizer for a person of k = who.rows_per_person rows:
 /// k (s gamma L + c*), s = 2 (replace-one) or 1 (add/remove), rounded up. c* is what one row's
-/// curvature costs, at most log(1 + t), t = phi R^2/Lambda (docs/objective-pure.md, Theorem 1).
+/// curvature costs, at most log(1 + t), t = phi R^2/Lambda (docs/theory/objective-pure.md, Theorem 1).
 /// Throws BadInput when a number is out of range.
 double objective_epsilon_up(const Problem& problem, const Neighbors& who, double ridge,
                             double noise_rate);

@@ -1,5 +1,5 @@
 #pragma once
-// Output perturbation (docs/output.md): noise added to the minimizer of a strongly convex loss.
+// Output perturbation (docs/theory/output.md): noise added to the minimizer of a strongly convex loss.
 #include <type_traits>
 
 #include "gibbsite/mechanism/analysis.hpp"
@@ -27,7 +27,7 @@ struct OutputPerturbation {
 };
 
 /// mu = (k s L/Lambda + 2g/Lambda)/sigma of one draw, s = 2 (replace-one) or 1 (add/remove), k rows
-/// a person, rounded up (docs/output.md; Chaudhuri, Monteleoni, Sarwate 2011, Lemma 7, with the
+/// a person, rounded up (docs/theory/output.md; Chaudhuri, Monteleoni, Sarwate 2011, Lemma 7, with the
 /// profile of Balle & Wang 2018).
 double output_mu_up(double lipschitz, const Neighbors& who, double ridge, double gradient_norm,
                     double noise_scale);

@@ -1,5 +1,5 @@
 #pragma once
-// Output perturbation without a delta (docs/output-pure.md): noise whose density falls by a
+// Output perturbation without a delta (docs/theory/output-pure.md): noise whose density falls by a
 // constant factor a unit of length, added to the minimizer of a strongly convex loss.
 #include <type_traits>
 

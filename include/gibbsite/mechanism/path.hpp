@@ -1,5 +1,5 @@
 #pragma once
-// Path certificate (docs/path.md): the privacy of the last iterate of Langevin Monte Carlo, for
+// Path certificate (docs/theory/path.md): the privacy of the last iterate of Langevin Monte Carlo, for
 // every T.
 #include <type_traits>
 
@@ -52,7 +52,7 @@ std::optional<double> coefficient_noise_up(const Path& settings, const Problem& 
 double path_mu_up(double sensitivity, double strong_convexity, double smoothness, double step_size,
                   double iterations);
 
-/// mu_T with a data-dependent start, ||theta_0 - theta_0'|| <= b (docs/path.md), rounded
+/// mu_T with a data-dependent start, ||theta_0 - theta_0'|| <= b (docs/theory/path.md), rounded
 /// up.
 double path_mu_started_up(double sensitivity, double strong_convexity, double smoothness,
                           double step_size, double iterations, double start_distance);
@@ -67,7 +67,7 @@ struct PathCertificate {
   double mu = 0;            ///< of one draw, map error included
 };
 
-/// Evaluates the certificate: S + 2e/h in place of S. With a ball (docs/ball.md) S is what holds
+/// Evaluates the certificate: S + 2e/h in place of S. With a ball (docs/theory/ball.md) S is what holds
 /// inside it, and e includes what the projection is off by. Throws BadInput when h > 2/M, the ball
 /// is none that `require_ball` takes, or theta0 is outside of it.
 PathCertificate path_certificate(const Problem& constants, const Neighbors& who, double beta,

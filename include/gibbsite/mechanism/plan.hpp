@@ -49,7 +49,7 @@ struct ExpectedLearning {
 /// slope and no ball.
 std::optional<ExpectedLearning> expected_learning(const Plan& plan);
 
-/// The (T, m, a) that the default rule of `path` picks, h = a / (M + m) (docs/default-rule.md).
+/// The (T, m, a) that the default rule of `path` picks, h = a / (M + m) (docs/theory/default-rule.md).
 struct DefaultChoice {
   double iterations = 1;
   double prior_precision = 0;

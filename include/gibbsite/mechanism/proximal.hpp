@@ -1,5 +1,5 @@
 #pragma once
-// Proximal sampler (docs/proximal.md): a TV target gamma at a cost of log(1/gamma).
+// Proximal sampler (docs/theory/proximal.md): a TV target gamma at a cost of log(1/gamma).
 #include <type_traits>
 
 #include "gibbsite/mechanism/analysis.hpp"

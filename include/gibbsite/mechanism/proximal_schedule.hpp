@@ -1,5 +1,5 @@
 #pragma once
-// Proximal sampler and exact rejection (docs/proximal.md): a TV target gamma at a
+// Proximal sampler and exact rejection (docs/theory/proximal.md): a TV target gamma at a
 // cost of log(1/gamma).
 #include <cstdint>
 #include <functional>
@@ -47,7 +47,7 @@ struct ProposalBounds {
 };
 /// `traces` of the loss (`Problem::traces`). Of several outputs the acceptance is at least
 /// max((1 + s a A/d)^(-d/2), exp(-s t A/2)) exp(-A offset^2/2), A = M - m, a and t the traces of
-/// the majorant and of the Hessian (docs/proximal.md, "How often it is accepted").
+/// the majorant and of the Hessian (docs/theory/proximal.md, "How often it is accepted").
 ProposalBounds proposal_bounds(double features, double strong_convexity, double smoothness,
                                double step_size, double residual, const HessianTraces& traces = {});
 
@@ -66,7 +66,7 @@ struct ProximalPasses {
 ProximalPasses proximal_passes(const ProximalSchedule& schedule, double acceptance);
 
 /// How many proposals' arithmetic costs as much as reading X [n x d] once: 4 from 50 features on, 2
-/// below, as measured (docs/performance.md, "Certified draws"). A guess at it costs time, nothing
+/// below, as measured (docs/reference/performance.md, "Certified draws"). A guess at it costs time, nothing
 /// else.
 double proposals_per_read(double features);
 /// What a pass costs that evaluates B proposals, in passes of one: 1 + (B - 1)/per_read.
@@ -90,7 +90,7 @@ ProximalSchedule rejection_schedule(double features, double strong_convexity, do
 
 /// Whether the search for the center w of every iteration ends for every data set, in double
 /// arithmetic: gradient descent shrinks ||grad|| by q = (M - m)/(M + m + 2/eta) a step, down to a
-/// floor that rounding sets, which must leave half of `residual` (docs/proximal.md, "Finding w").
+/// floor that rounding sets, which must leave half of `residual` (docs/theory/proximal.md, "Finding w").
 /// Padded: within the schedule's number of passes. True for exact rejection, which has no search.
 bool proximal_search_ends(const Problem& constants, double beta, double strong_convexity,
                           double smoothness, const ProximalSchedule& schedule,
@@ -101,7 +101,7 @@ bool proximal_search_ends(const Problem& constants, double beta, double strong_c
 double proximal_search_up(double strong_convexity, double smoothness, double step_size,
                           double start, double residual);
 
-/// The errors of a schedule as it is run, rounded up (docs/proximal.md, "Rounding").
+/// The errors of a schedule as it is run, rounded up (docs/theory/proximal.md, "Rounding").
 struct ProximalError {
   double map_error = 0;  ///< ||computed - exact|| of one iteration: noise added to y, and proposals
   double iterate_norm = 0;  ///< bound on ||theta - theta0|| of every iterate

@@ -1,5 +1,5 @@
 #pragma once
-// Exact rejection (docs/proximal.md): one iteration of the proximal sampler with an
+// Exact rejection (docs/theory/proximal.md): one iteration of the proximal sampler with an
 // infinite step.
 #include <type_traits>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Whitened gradients (docs/whitened.md): second moments that become a metric, then noisy capped
+// Whitened gradients (docs/theory/whitened.md): second moments that become a metric, then noisy capped
 // gradients in it, all of them used.
 #include <cstdint>
 #include <type_traits>
@@ -11,7 +11,7 @@ namespace gibbsite {
 /// One or two clipped second moments and T capped gradients with their curvatures; with intervals
 /// also one more gradient and the information matrix at one point, and of amounts and counts the
 /// second moments of the scores there. Small budgets ask for the rows' mean length first, and may ask
-/// a gradient at 0 in place of the second moments, at their price (docs/whitened.md, "Small
+/// a gradient at 0 in place of the second moments, at their price (docs/theory/whitened.md, "Small
 /// budgets"). Each is a Gaussian mechanism with a public share of mu^2 fixed beforehand; public
 /// settings. Whatever else a run does follows from their answers.
 struct Whitened {

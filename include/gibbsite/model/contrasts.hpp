@@ -1,5 +1,5 @@
 #pragma once
-// Coordinates of rows without the directions that the schema rules out (docs/whitened.md,
+// Coordinates of rows without the directions that the schema rules out (docs/theory/whitened.md,
 // "Coordinates").
 #include <cstddef>
 #include <span>
@@ -35,7 +35,7 @@ void center_levels(const ContrastBasis& contrasts, std::span<double> theta);
 
 /// What is asked of the length of a row x without its constant, numbers from the middle of their
 /// ranges: half the logarithm of base + sum_j weight_j (x_j - center_j)^2, held to [low, high]. From
-/// the schema alone (docs/whitened.md, "Small budgets").
+/// the schema alone (docs/theory/whitened.md, "Small budgets").
 struct RowLengths {
   /// What categories in contrasts add whatever their level: 1 - 1/m of m levels, each.
   double base = 0;

@@ -1,6 +1,6 @@
 #pragma once
 // Estimates of a model's coefficients with their uncertainty, from released answers alone
-// (docs/intervals.md). Nothing here reads a row.
+// (docs/theory/intervals.md). Nothing here reads a row.
 #include <cstddef>
 #include <span>
 #include <vector>

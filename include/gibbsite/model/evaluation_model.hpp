@@ -1,6 +1,6 @@
 #pragma once
 // A model's released evaluation: noisy counts of held-out rows by probability and class, and the
-// figures that follow from them alone (docs/evaluation.md).
+// figures that follow from them alone (docs/theory/evaluation.md).
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -32,7 +32,7 @@ Schema network_schema(const Schema& whole);
 /// The schema of a cross table: these columns of `whole`, or its label, in that order, as a network
 /// (network_schema) whose [network] is a chain. The column of the fewest levels has no parents, the
 /// next one that one, and so on: the tables measured are margins of each other, the last one the
-/// cross table (docs/table.md). Throws BadInput "`columns`: ..." on no column, one twice, one that
+/// cross table (docs/how-to/table.md). Throws BadInput "`columns`: ..." on no column, one twice, one that
 /// the schema lacks or ignores, a number without bins (whole numbers of up to 16 values need none),
 /// more than most_table_columns, and more than most_network_cells cells.
 Schema table_schema(const Schema& whole, const std::vector<std::string>& columns);
@@ -61,7 +61,7 @@ std::vector<LevelColumn> level_columns(const Schema& columns);
 
 /// Conditional tables [K][cells] from noisy counts [K][cells] of deviations noise [K]: common
 /// margins of tables are reconciled by their variances, negative counts and configurations that are
-/// lost in the noise handled as docs/network.md "From counts to tables" says. Pure; reads no row.
+/// lost in the noise handled as docs/theory/network.md "From counts to tables" says. Pure; reads no row.
 std::vector<std::vector<double>> tables_of_counts(const Network& network,
                                                   std::span<const std::vector<double>> counts,
                                                   std::span<const double> noise);

@@ -2,7 +2,7 @@
 // How far an ensemble of chains can be trusted: convergence and Monte Carlo error of its draws, as
 // in Vehtari, Gelman, Simpson, Carpenter, Buerkner, "Rank-normalization, folding, and localization:
 // an improved R-hat", Bayesian Analysis 16 (2021), below VGSCB. All of it is computed from private
-// draws: for the curator's eyes, never part of a release (docs/diagnostics.md).
+// draws: for the curator's eyes, never part of a release (docs/theory/diagnostics.md).
 #include <cstddef>
 #include <span>
 #include <vector>

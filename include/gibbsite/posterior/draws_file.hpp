@@ -1,6 +1,6 @@
 #pragma once
 // Draws of `sample_posterior` as files that ArviZ, CmdStanPy, posterior, cmdstanr, rstan and NumPy
-// read (docs/formats.md). They are private, so they are no business of `release`.
+// read (docs/reference/formats.md). They are private, so they are no business of `release`.
 #include <cstdint>
 #include <string>
 #include <vector>

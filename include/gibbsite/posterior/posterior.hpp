@@ -1,7 +1,7 @@
 #pragma once
 // Draws from a posterior for its own sake: Metropolis-adjusted Langevin and Hamiltonian chains, and
 // the proximal sampler, which certifies its distance. None is private: step sizes and metrics are
-// fitted to the data, and the draws are for whoever may see the data (docs/posterior.md).
+// fitted to the data, and the draws are for whoever may see the data (docs/theory/posterior.md).
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -18,7 +18,7 @@ namespace gibbsite {
 enum class Transition {
   hamiltonian,  ///< "hmc": leapfrog trajectories (Neal 2011)
   langevin,     ///< "mala": one leapfrog step (Roberts and Tweedie 1996)
-  proximal,     ///< "proximal": every draw within `tv` of the posterior (docs/proximal.md)
+  proximal,     ///< "proximal": every draw within `tv` of the posterior (docs/theory/proximal.md)
 };
 std::string_view to_string(Transition transition);         // "hmc", "mala", "proximal"
 Transition transition_from_string(std::string_view name);  // throws BadInput

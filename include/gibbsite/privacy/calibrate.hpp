@@ -1,5 +1,5 @@
 #pragma once
-// From a budget to beta for exact Gibbs sampling: four calibrations (docs/calibrations.md). And the
+// From a budget to beta for exact Gibbs sampling: four calibrations (docs/theory/calibrations.md). And the
 // names of those of objective perturbation (privacy/objective.hpp).
 #include <string_view>
 
@@ -9,10 +9,10 @@ namespace gibbsite {
 
 enum class Calibration {
   gdp,          ///< mu = S / sqrt(m): Gopi, Lee, Liu 2022; the tightest, and the default
-  minami_cor8,  ///< Minami et al., NIPS 2016, Cor. 8, capped at gdp (docs/calibrations.md)
+  minami_cor8,  ///< Minami et al., NIPS 2016, Cor. 8, capped at gdp (docs/theory/calibrations.md)
   minami_thm7,  ///< Minami et al., NIPS 2016, Thm 7, inverting eq. 6
   geumlek_rdp,  ///< Geumlek, Song, Chaudhuri 2017, Thm 16/17 with the tight RDP conversion
-  exact,        ///< objective perturbation: docs/objective-perturbation.md
+  exact,        ///< objective perturbation: docs/theory/objective-perturbation.md
   redberg,      ///< objective perturbation: Redberg, Koskela, Wang 2023
 };
 std::string_view to_string(Calibration calibration);         // "gdp", "minami-cor8", ...

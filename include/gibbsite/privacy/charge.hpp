@@ -1,5 +1,5 @@
 #pragma once
-// What a ledger counts (docs/ledger.md). Every amount adds up, also where what is released next,
+// What a ledger counts (docs/how-to/ledger.md). Every amount adds up, also where what is released next,
 // and at what price, was chosen after looking at what was released before.
 #include "gibbsite/core/decimal.hpp"
 #include "gibbsite/privacy/guarantee.hpp"

@@ -1,6 +1,6 @@
 #pragma once
-// Privacy of one draw from a conjugate posterior (docs/conjugate.md), and of one from a posterior
-// cut to bounds (docs/trimmed.md). Every function evaluates in 50 digits.
+// Privacy of one draw from a conjugate posterior (docs/theory/conjugate.md), and of one from a posterior
+// cut to bounds (docs/theory/trimmed.md). Every function evaluates in 50 digits.
 #include <cstdint>
 
 namespace gibbsite {

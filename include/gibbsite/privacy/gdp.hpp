@@ -1,5 +1,5 @@
 #pragma once
-// Gaussian differential privacy: delta(epsilon; mu), its inverses, composition (docs/gdp.md).
+// Gaussian differential privacy: delta(epsilon; mu), its inverses, composition (docs/theory/gdp.md).
 // Every function evaluates in 50 digits and rounds so that the guarantee is never overstated.
 #include <span>
 

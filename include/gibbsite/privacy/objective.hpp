@@ -1,6 +1,6 @@
 #pragma once
 // The profile of objective perturbation, argmin J(theta) + b.theta with b ~ N(0, sigma^2 I), for
-// one row and for one person (docs/objective-perturbation.md). Everything is rounded to the safe
+// one row and for one person (docs/theory/objective-perturbation.md). Everything is rounded to the safe
 // side.
 #include "gibbsite/privacy/calibrate.hpp"
 

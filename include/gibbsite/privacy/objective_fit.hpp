@@ -1,5 +1,5 @@
 #pragma once
-// Objective perturbation's profile as a pair that a ledger adds (docs/gdp-fit.md).
+// Objective perturbation's profile as a pair that a ledger adds (docs/theory/gdp-fit.md).
 #include <vector>
 
 #include "gibbsite/privacy/gdp_fit.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 // Cross tables from the noisy counts of a released network: every cell, every margin and the total
 // with its standard error. They are computed from what is released, so they cost no privacy
-// (docs/table.md).
+// (docs/how-to/table.md).
 #include <cstdint>
 #include <optional>
 #include <span>

@@ -1,6 +1,6 @@
 #pragma once
 // The table of effects: what a model's coefficients say in the units of the columns, and how sure
-// that is. A function of the released model alone (docs/report.md, "Effects").
+// that is. A function of the released model alone (docs/how-to/report.md, "Effects").
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -17,19 +17,19 @@ namespace gibbsite {
 /// What a reader may conclude from the intervals of a table of effects.
 inline constexpr std::string_view interval_meaning =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 94 to 100 % of "
-    "the effects on average, the worst effect in about nine tables of ten (docs/intervals.md).";
+    "the effects on average, the worst effect in about nine tables of ten (docs/theory/intervals.md).";
 /// That of amounts, of counts and of several classes.
 inline constexpr std::string_view interval_meaning_of_amounts =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 95 to 97 % of "
     "the effects on average where errors are symmetric, and 85 % where they are very skewed "
-    "(docs/intervals.md).";
+    "(docs/theory/intervals.md).";
 inline constexpr std::string_view interval_meaning_of_counts =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 97 to 99 % of "
-    "the effects on average (docs/intervals.md).";
+    "the effects on average (docs/theory/intervals.md).";
 inline constexpr std::string_view interval_meaning_of_classes =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 93 to 98 % of "
     "the effects on average, and about 85 % where classes nearly separate and the budget is "
-    "small (docs/intervals.md).";
+    "small (docs/theory/intervals.md).";
 constexpr std::string_view interval_meaning_of(LabelKind label) {
   return label == LabelKind::amount    ? interval_meaning_of_amounts
          : label == LabelKind::count   ? interval_meaning_of_counts

@@ -1,6 +1,6 @@
 #pragma once
 // Linear combinations of effects as a person writes them: "age*10 - sex=Male". They are answered
-// from the released estimates alone, at no privacy (docs/report.md, "Hypotheses").
+// from the released estimates alone, at no privacy (docs/how-to/report.md, "Hypotheses").
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,6 +1,6 @@
 #pragma once
 // Questions to released draws of a family: answers read nothing else, so they cost nothing
-// (docs/trimmed.md, "Questions").
+// (docs/theory/trimmed.md, "Questions").
 #include <cstddef>
 #include <cstdint>
 #include <limits>

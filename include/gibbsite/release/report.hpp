@@ -1,5 +1,5 @@
 #pragma once
-// A model file as a page for people who do not run the program (docs/report.md).
+// A model file as a page for people who do not run the program (docs/how-to/report.md).
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 

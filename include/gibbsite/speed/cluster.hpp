@@ -1,6 +1,6 @@
 #pragma once
 // How long a fit takes whose rows lie on several ranks: rows a rank reads, and what ranks send each
-// other. A model of public numbers alone; docs/cluster.md, "How far it scales".
+// other. A model of public numbers alone; docs/how-to/cluster.md, "How far it scales".
 #include <cstdint>
 #include <functional>
 #include <optional>

@@ -1,7 +1,7 @@
 #pragma once
 // How long a step takes on this machine, measured on rows made up for the purpose: of the same
 // public kind as the table (columns and their widths), never the table itself. The model
-// is in docs/performance.md, "How long a fit takes".
+// is in docs/reference/performance.md, "How long a fit takes".
 #include <cstdint>
 #include <functional>
 #include <limits>

@@ -1,6 +1,6 @@
 #pragma once
 // Huber's loss of an amount, errors in tolerances: f(z, y) = r^2/2 for |r| <= 1, |r| - 1/2 beyond,
-// r = z - y (sup |f'| = 1, phi = 1; docs/losses.md).
+// r = z - y (sup |f'| = 1, phi = 1; docs/theory/losses.md).
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,6 +1,6 @@
 #pragma once
 // Logistic loss with its slope held at 1/2 on the losing side: f(z, y) = log(1 + exp(-y z)) where
-// y z >= 0, log 2 - y z/2 where it is not (sup |f'| = 1/2, phi = 1/4; docs/metric.md, "The
+// y z >= 0, log 2 - y z/2 where it is not (sup |f'| = 1/2, phi = 1/4; docs/theory/metric.md, "The
 // capped loss").
 #include <cmath>
 #include <limits>

@@ -1,6 +1,6 @@
 #pragma once
 // The smooth form of Huber's loss: f(z, y) = sqrt(1 + r^2) - 1, r = z - y in tolerances
-// (sup |f'| = 1, phi = 1; docs/losses.md).
+// (sup |f'| = 1, phi = 1; docs/theory/losses.md).
 #include <algorithm>
 #include <cmath>
 

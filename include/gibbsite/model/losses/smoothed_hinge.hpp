@@ -1,6 +1,6 @@
 #pragma once
 // The hinge loss with its corner rounded over a band of 1: with v = y z, f = 0 for v >= 1,
-// (1 - v)^2/2 for 0 <= v <= 1, 1/2 - v below (sup |f'| = 1, phi = 1; docs/losses.md).
+// (1 - v)^2/2 for 0 <= v <= 1, 1/2 - v below (sup |f'| = 1, phi = 1; docs/theory/losses.md).
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -4,7 +4,7 @@
 //                                            <= 2 (1 - p_y)^2 < 2
 //   grad_z^2 f = diag p - p p^T:             v' (diag p - p p') v = Var_p(v) <= (max v - min v)^2/4
 //                                            <= ||v||^2/2, reached at p = (1/2, 1/2, 0, ...)
-// (docs/losses.md).
+// (docs/theory/losses.md).
 #include "gibbsite/core/host_device.hpp"
 #include "gibbsite/model/loss.hpp"
 

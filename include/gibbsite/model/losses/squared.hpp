@@ -1,6 +1,6 @@
 #pragma once
 // The squared loss of an amount, errors in tolerances: f(z, y) = (z - y)^2/2 (phi = 1; f' = z - y
-// has no bound but where |z| has one, which a ball gives: docs/ball.md, "The squared loss").
+// has no bound but where |z| has one, which a ball gives: docs/theory/ball.md, "The squared loss").
 #include <limits>
 
 #include "gibbsite/core/host_device.hpp"

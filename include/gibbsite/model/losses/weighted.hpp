@@ -1,7 +1,7 @@
 #pragma once
 // A loss of classes, each row's multiplied by the public weight of its class: f_w(z, y) = w(y) f(z,
 // y). Weights are divided by the largest one, so 0 < w <= 1: every constant of f bounds f_w's
-// (docs/losses.md, "Weighted classes").
+// (docs/theory/losses.md, "Weighted classes").
 #include <string>
 #include <vector>
 
