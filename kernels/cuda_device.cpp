@@ -153,6 +153,7 @@ class CudaDevice final : public Device {
     ranks.gather(mine, all, bytes, stream(Queue::compute));
   }
   void broadcast(DeviceRanks& ranks, std::byte* data, std::size_t bytes) override {
+    const OnCard here(index_);
     ranks.broadcast(data, bytes, stream(Queue::compute));
   }
 

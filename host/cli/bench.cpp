@@ -16,6 +16,7 @@
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/engine/machine.hpp"
+#include "gibbsite/speed/throughput.hpp"
 #include "interrupt.hpp"
 #include "options.hpp"
 #include "progress.hpp"
@@ -99,38 +100,6 @@ std::string bar(double share) {
   return out;
 }
 
-// In what a step is computed, and where its noise comes from: other than a fit's, for throughput.
-struct Throughput {
-  std::string arithmetic = "float64", noise = "chacha20";
-
-  [[nodiscard]] bool as_of_a_fit() const {
-    return arithmetic == Throughput().arithmetic && noise == Throughput().noise;
-  }
-  // Throws BadInput on a name that is none.
-  [[nodiscard]] BackendOptions backend_options() const {
-    static_cast<void>(kind());
-    BackendOptions out;
-    out.noise = noise == library_noise ? NoiseSource::curand : NoiseSource::streams;
-    if (arithmetic == "float32") {
-      out.arithmetic = Arithmetic::float32;
-    } else if (arithmetic == "bfloat16") {
-      out.arithmetic = Arithmetic::bfloat16;
-    } else if (arithmetic != "float64") {
-      throw BadInput("--arithmetic: must be float64, float32 or bfloat16");
-    }
-    return out;
-  }
-  // Of the streams; the library's own takes their key as its seed.
-  [[nodiscard]] NoiseKind kind() const {
-    if (noise == library_noise) return NoiseKind::philox;
-    for (const NoiseKind kind : {NoiseKind::chacha20, NoiseKind::philox}) {
-      if (noise == to_string(kind)) return kind;
-    }
-    throw BadInput("--noise: must be chacha20, philox or curand");
-  }
-  static constexpr const char* library_noise = "curand";
-};
-
 struct BenchCommand {
   ShapeArguments shape;
   PlanArguments plan;
@@ -213,7 +182,7 @@ struct BenchCommand {
     const auto timer_of = [&](double seconds, double planned_steps) {
       const TimingOptions timing{.seconds = seconds,
                                  .planned_steps = planned_steps,
-                                 .noise = throughput.kind(),
+                                 .noise = throughput.noise_kind(),
                                  .poll = stop_if_asked};
       return made_up ? StepTimer(*engines, rows, loss, timing)
                      : StepTimer(*engines, data.view(), data.y, loss, timing);
@@ -353,7 +322,8 @@ struct BenchCommand {
       f.read_binds = read > fma;
       f.of_roof = std::max(read, fma) / seconds;
       f.noise = std::min(
-          1.0, noise_seconds(chains, work.features * work.outputs, throughput.kind()) / seconds);
+          1.0,
+          noise_seconds(chains, work.features * work.outputs, throughput.noise_kind()) / seconds);
       say(fmt::format(
           "  {:>6} {:>12.4g} {:>14} {:>9.3g} {:>10.3g}", chains, 1e3 * seconds,
           f.gradients < 100 ? fmt::format("{:.3g}", f.gradients) : human_count(f.gradients),

@@ -45,6 +45,7 @@ std::string in_options(std::string_view message) {
                                                            "calibration",
                                                            "mechanism",
                                                            "backend",
+                                                           "arithmetic",
                                                            "noise",
                                                            "sampler",
                                                            "metric",

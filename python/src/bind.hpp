@@ -43,6 +43,7 @@ void bind_shares(nb::module_& m);
 void bind_ledger(nb::module_& m);
 void bind_posterior(nb::module_& m);
 void bind_audit(nb::module_& m);
+void bind_bench(nb::module_& m);
 void bind_command(nb::module_& m);
 
 /// Numbers handed to NumPy, which owns them from then on.
@@ -57,6 +58,7 @@ std::string in_arguments(const std::string& message);
 std::size_t threads_of(std::optional<std::int64_t> n_jobs);
 /// make_backend, and where "auto" takes another than the fastest there is, a UserWarning.
 std::unique_ptr<Backend> make_warning_backend(const std::string& name,
-                                              std::optional<std::int64_t> n_jobs = {});
+                                              std::optional<std::int64_t> n_jobs = {},
+                                              BackendOptions options = {});
 
 }  // namespace gibbsite::python

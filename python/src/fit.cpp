@@ -103,7 +103,14 @@ nb::dict offer_dict(const Offer& offer) {
 Release fit_data(const Dataset& data, const PlanOf& plan, const std::string& backend,
                  std::optional<std::uint64_t> seed, const Ledger* ledger, const Path& checkpoint,
                  bool release_moments, std::optional<std::int64_t> n_jobs,
-                 const nb::object& progress) {
+                 const nb::object& progress, const nb::object& arithmetic,
+                 const nb::object& noise) {
+  if (!arithmetic.is_none() || !noise.is_none()) {
+    throw BadInput(fmt::format(
+        "{}: is of bench, for throughput; certificates cover doubles and noise that the operating "
+        "system keys, so leave it out",
+        arithmetic.is_none() ? "noise" : "arithmetic"));
+  }
   require_feasible(plan.plan);
   const auto engines = make_warning_backend(backend, n_jobs);
   settle(*engines, loss_named(plan.plan.problem.loss), !data.offset.empty());
@@ -524,10 +531,12 @@ void bind_fit(nb::module_& m) {
   m.def("fit", &fit_data, "data"_a, "plan"_a, nb::kw_only(), "backend"_a = "auto",
         "seed"_a = nb::none(), "ledger"_a = nb::none(), "checkpoint"_a = "",
         "release_moments"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
+        "arithmetic"_a = nb::none(), "noise"_a = nb::none(),
         "Runs the plan on the data and certifies what it releases. seed: reproducible noise and a "
         "void certificate. ledger: entered there before this returns. checkpoint: a file to resume "
-        "from and to save to (it holds the noise key). progress(steps done, in all). Raises "
-        "Infeasible, BudgetSpent, BackendUnavailable, BadInput.");
+        "from and to save to (it holds the noise key). progress(steps done, in all). arithmetic, "
+        "noise: refused, they are of `bench`. Raises Infeasible, BudgetSpent, BackendUnavailable, "
+        "BadInput.");
   m.def(
       "_fit_shares",
       [](const Schema& schema, const PlanOf& plan, std::vector<std::uint64_t> bounds,

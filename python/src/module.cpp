@@ -98,8 +98,8 @@ std::size_t threads_of(std::optional<std::int64_t> n_jobs) {
 }
 
 std::unique_ptr<Backend> make_warning_backend(const std::string& name,
-                                              std::optional<std::int64_t> n_jobs) {
-  BackendOptions options;
+                                              std::optional<std::int64_t> n_jobs,
+                                              BackendOptions options) {
   options.threads = threads_of(n_jobs);
   return make_backend(name, options, [](const std::string& line) {
     const nb::gil_scoped_acquire locked;
@@ -123,5 +123,6 @@ NB_MODULE(_core, m) {
   bind_ledger(m);
   bind_posterior(m);
   bind_audit(m);
+  bind_bench(m);
   bind_command(m);
 }

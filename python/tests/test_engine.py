@@ -246,6 +246,40 @@ def test_an_audit():
     assert not found["refuted"] and 0 <= found["mu_lower"] <= found["mu_claimed"]
 
 
+def test_steps_are_timed_for_throughput(data, schema):
+    shape = {"rows": 5000, "features": 10, "seconds": 0.02}
+    timed = gibbsite.bench(**shape, chains=[1, 7], backend="cpu", arithmetic="float32", noise="philox")
+    assert (timed["backend"], timed["arithmetic"], timed["noise"]) == ("cpu", "float32", "philox")
+    assert (timed["rows"], timed["features"]) == (5000, 10)
+    assert timed["description"].startswith("float on float")
+    assert [step["chains"] for step in timed["steps"]] == [1, 7]
+    for step in timed["steps"]:
+        assert 0 < step["seconds"] < 10
+        rate = step["chains"] / step["seconds"]
+        assert step["chain_gradients_per_second"] == pytest.approx(rate)
+        assert step["rows_measured"] == 5000 and step["chains_measured"] == step["chains"]
+    as_a_fit = gibbsite.bench(rows=100, schema=schema, chains=[2], loss="softmax-3", seconds=0.01)
+    assert (as_a_fit["arithmetic"], as_a_fit["noise"]) == ("float64", "chacha20")
+    assert as_a_fit["features"] == len(schema.feature_names)
+    for wrong, said in {
+        "arithmetic": ("float16", "arithmetic: must be float64, float32 or bfloat16"),
+        "noise": ("dice", "noise: must be chacha20, philox or curand"),
+        "chains": ([0], "chains: must be numbers of at least 1"),
+        "seconds": (0.0, "seconds"),
+        "loss": ("none", "none"),
+        "schema": (schema, "features: give either"),
+    }.items():
+        with pytest.raises(gibbsite.BadInput, match=said[1]):
+            gibbsite.bench(**{**shape, "backend": "cpu", wrong: said[0]})
+    for fast in ({"arithmetic": "bfloat16"}, {"noise": "curand"}):
+        with pytest.raises(gibbsite.BadInput):
+            gibbsite.bench(**shape, backend="cpu", **fast)
+    # No fit takes them.
+    for name, value in (("arithmetic", "float32"), ("noise", "philox")):
+        with pytest.raises(gibbsite.BadInput, match=f"^{name}: is of bench, [^\n]*$"):
+            gibbsite.fit(data, plan_of(schema), **{name: value})
+
+
 def test_parquet_and_arrow_files(data, schema, tmp_path):
     pyarrow = pytest.importorskip("pyarrow")
     import pyarrow.feather

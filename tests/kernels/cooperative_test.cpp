@@ -116,9 +116,17 @@ constexpr Shape shapes[] = {
     {150, 64, 3},  {257, 7, 8},  {300, 255, 8}, {1025, 2, 2}, {1100, 33, 1}, {1300, 17, 3},
     {200, 108, 8}, {4300, 3, 1}, {33000, 1, 1},
 };
-INSTANTIATE_TEST_SUITE_P(Shapes, CooperativeOfShape, testing::ValuesIn(shapes), [](const auto& p) {
+// Of each shape of a leaf (kernels/leaf_gradient.hpp) the groups of chains that the list above has
+// not: with both every kernel of the family is run.
+constexpr Shape other_kernels[] = {
+    {140, 5, 3}, {140, 20, 1}, {140, 50, 2}, {140, 100, 2}, {140, 100, 3}, {140, 200, 2},
+};
+const auto shape_name = [](const auto& p) {
   return fmt::format("n{}_d{}_C{}", p.param.n, p.param.d, p.param.chains);
-});
+};
+INSTANTIATE_TEST_SUITE_P(Shapes, CooperativeOfShape, testing::ValuesIn(shapes), shape_name);
+INSTANTIATE_TEST_SUITE_P(OtherKernels, CooperativeOfShape, testing::ValuesIn(other_kernels),
+                         shape_name);
 
 // One step from `before` of `step[c]` steps done:
 //   |g_j - exact| <= sum_i |x_ij| ( gamma_{D+1} |r_i|       additions, and the product

@@ -150,34 +150,40 @@ TEST_F(MetricKernels, MomentsOfWholeNumbersAreExact) {
   }
 }
 
-// At theta = 0 every slope is 1/2 of either sign and every curvature 1/4: with whole numbers and
-// caps that are powers of two nothing may be off.
+// At theta = 0 slopes, curvatures and caps are powers of two: with whole numbers nothing may be off.
+// The slope of the logistic loss is 1/2 of either sign and the curvature 1/4; of Huber's with labels
+// of 1/2 the slope is the label's negative and the curvature 1, which a cap takes whole or leaves.
 TEST_F(MetricKernels, CappedSumsOfWholeNumbersAreExact) {
-  for (const std::size_t d :
-       {1u, 8u, 9u, 32u, 33u, 64u, 65u, 128u, 129u, 256u, 257u, 512u, 513u, 1024u, 1025u, 2048u}) {
-    for (const std::size_t n : {1u, 63u, 131u}) {
-      constexpr std::size_t leaf = 128;
-      const std::size_t leaves = kernels::ceil_div(n, leaf);
-      const std::vector<float> x = whole_numbers(n * d, 5), y = labels_of(n);
-      std::vector<float> caps(n);
-      for (std::size_t i = 0; i < n; ++i)
-        caps[i] = i % 5 == 4 ? 0.0F : std::ldexp(1.0F, -static_cast<int>(i % 5));
-      const DeviceArray<float> rows(*device_, std::span<const float>(x)),
-          labels(*device_, std::span<const float>(y)), of(*device_, std::span<const float>(caps));
-      const std::vector<double> zero(d);
-      const DeviceArray<double> theta(*device_, std::span<const double>(zero)),
-          out(*device_, leaves * (d + 1));
-      device_->launch(kernels::Capped{rows.view(), labels.view(), of.view(), theta.view(),
-                                      out.view(), n, d, leaf, kernels::index_of_loss("logistic")});
-      std::vector<double> exact(leaves * (d + 1));
-      for (std::size_t i = 0; i < n; ++i) {
-        double* const to = &exact[i / leaf * (d + 1)];
-        const double slope =
-            -static_cast<double>(y[i]) * std::min(0.5, static_cast<double>(caps[i]));
-        for (std::size_t j = 0; j < d; ++j) to[j] += slope * static_cast<double>(x[i * d + j]);
-        to[d] += 0.25 * std::min(1.0, static_cast<double>(caps[i]) / 0.5);
+  for (const char* const loss : {"logistic", "huber"}) {
+    const bool logistic = std::string_view(loss) == "logistic";
+    for (const std::size_t d : {1u, 8u, 9u, 32u, 33u, 64u, 65u, 128u, 129u, 256u, 257u, 512u, 513u,
+                                1024u, 1025u, 2048u}) {
+      for (const std::size_t n : {1u, 63u, 131u}) {
+        if (!logistic && n == 63) continue;
+        constexpr std::size_t leaf = 128;
+        const std::size_t leaves = kernels::ceil_div(n, leaf);
+        const std::vector<float> x = whole_numbers(n * d, 5);
+        std::vector<float> y = labels_of(n), caps(n);
+        for (float& label : y) label *= logistic ? 1.0F : 0.5F;
+        for (std::size_t i = 0; i < n; ++i)
+          caps[i] = i % 5 == 4 ? 0.0F : std::ldexp(1.0F, -static_cast<int>(i % 5));
+        const DeviceArray<float> rows(*device_, std::span<const float>(x)),
+            labels(*device_, std::span<const float>(y)), of(*device_, std::span<const float>(caps));
+        const std::vector<double> zero(d);
+        const DeviceArray<double> theta(*device_, std::span<const double>(zero)),
+            out(*device_, leaves * (d + 1));
+        device_->launch(kernels::Capped{rows.view(), labels.view(), of.view(), theta.view(),
+                                        out.view(), n, d, leaf, kernels::index_of_loss(loss)});
+        std::vector<double> exact(leaves * (d + 1));
+        for (std::size_t i = 0; i < n; ++i) {
+          double* const to = &exact[i / leaf * (d + 1)];
+          const double cap = static_cast<double>(caps[i]), sign = y[i] < 0 ? 1 : -1;
+          for (std::size_t j = 0; j < d; ++j)
+            to[j] += sign * std::min(0.5, cap) * static_cast<double>(x[i * d + j]);
+          to[d] += logistic ? 0.25 * std::min(1.0, cap / 0.5) : cap > 0.5 ? 1 : 0;
+        }
+        ASSERT_EQ(out.read(), exact) << loss << ", " << n << " x " << d;
       }
-      ASSERT_EQ(out.read(), exact) << n << " x " << d;
     }
   }
 }

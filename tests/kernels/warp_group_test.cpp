@@ -230,6 +230,16 @@ INSTANTIATE_TEST_SUITE_P(
                     Shape{5000, 16, 65}, Shape{5000, 108, 128}),
     [](const auto& p) { return fmt::format("n{}_d{}_C{}", p.param.n, p.param.d, p.param.chains); });
 
+// Each width that a kernel is compiled for, with features that fill it and features that do not;
+// two tiles of rows, the second of them short.
+INSTANTIATE_TEST_SUITE_P(Widths, WarpGroupOfShape,
+                         testing::Values(Shape{70, 85, 70}, Shape{70, 96, 70}, Shape{70, 145, 70},
+                                         Shape{70, 160, 70}, Shape{70, 170, 70}, Shape{70, 185, 70},
+                                         Shape{70, 192, 70}, Shape{70, 200, 70}, Shape{70, 215, 70},
+                                         Shape{70, 224, 70}, Shape{70, 230, 70}, Shape{70, 240, 70},
+                                         Shape{70, 241, 70}),
+                         [](const auto& p) { return fmt::format("d{}", p.param.d); });
+
 TEST_P(WarpGroupOfShape, GradientsAreWithinTheirBounds) {
   const auto [n, d, chains] = GetParam();
   const Table p = make_table(n, d, 1);
@@ -246,6 +256,9 @@ INSTANTIATE_TEST_SUITE_P(Shapes, WarpGroupPairOfShape,
                          [](const auto& p) {
                            return fmt::format("n{}_d{}_C{}", p.param.n, p.param.d, p.param.chains);
                          });
+INSTANTIATE_TEST_SUITE_P(Widths, WarpGroupPairOfShape,
+                         testing::Values(Shape{70, 85, 70}, Shape{70, 96, 70}),
+                         [](const auto& p) { return fmt::format("d{}", p.param.d); });
 
 // And much nearer than those in BF16.
 TEST_P(WarpGroupPairOfShape, GradientsAreWithinTheirBounds) {

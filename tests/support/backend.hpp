@@ -8,6 +8,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/engine/engine.hpp"
 #include "support/emulated_device.hpp"
+#include "support/kernel_notes.hpp"
 
 namespace gibbsite::support {
 
@@ -39,9 +40,9 @@ inline std::unique_ptr<Backend> make_test_backend(std::string_view name,
 /// Whether the backend of that name runs kernels.
 constexpr bool is_a_card(std::string_view name) { return name == "emulated" || name == "cuda"; }
 
-/// "emulated" or "cuda".
+/// "emulated" or "cuda". Either notes the kernels that it launches (support/kernel_notes.hpp).
 inline std::unique_ptr<cuda::Device> make_test_device(std::string_view name) {
-  return name == "emulated" ? make_emulated_device() : cuda::make_device();
+  return name == "emulated" ? make_emulated_device() : make_noted_device(cuda::make_device());
 }
 
 /// Tests on the backend or device of that name: skipped where that is "cuda" and there is no GPU.

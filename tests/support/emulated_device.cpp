@@ -12,6 +12,7 @@
 #include "gibbsite/core/error.hpp"
 #include "support/double_unit.hpp"
 #include "support/emulator.hpp"
+#include "support/kernel_notes.hpp"
 #include "support/matrix_unit.hpp"
 
 namespace gibbsite::support {
@@ -281,6 +282,7 @@ class EmulatedDevice final : public cuda::Device {
                           " are resident at once");
       }
       emulate<Body>(shape, params, random_(), card_.watches_global);
+      note_kernel<Body>();
     });
     if (!found) throw KernelFault("no kernel for these parameters");
   }
