@@ -62,10 +62,10 @@ struct Sums {
 //   sum_i |x_ij| ( gamma_{D+1} |r_i|                     D additions, and the product
 //                  + gamma_16 max(|r_i|, s)              the residual's own operations
 //                  + phi gamma_{d+1} sum_k |x_ik theta_k| )   the logit; theta in float
-// with D = `depth`, phi = sup f'' and the unit roundoff of the arithmetic. A slope of the logistic
-// losses has a relative error, s = 0. Others are differences of numbers of size 1, s = 1: where the
-// slope is not held at its ends, z and y are within 4 of each other or count no more. What
-// underflows costs at most the smallest normal number.
+// with D = `depth`, phi = sup f'' and the unit roundoff of the arithmetic. Slopes of the logistic
+// losses have a relative error, s = 0. Slopes of the others are differences of numbers of about 1
+// wherever they are not at their ends, so their error is absolute, s = 1. What underflows costs at
+// most the smallest normal number.
 Sums sums_of(const OddRows& p, const Loss& loss, const double* theta, std::size_t first,
              std::size_t last, double depth, double u) {
   const double least = loss.name().starts_with("logistic") ? 0 : 1;

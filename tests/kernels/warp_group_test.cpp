@@ -232,12 +232,14 @@ INSTANTIATE_TEST_SUITE_P(
 
 // Each width that a kernel is compiled for, with features that fill it and features that do not;
 // two tiles of rows, the second of them short.
-INSTANTIATE_TEST_SUITE_P(Widths, WarpGroupOfShape,
-                         testing::Values(Shape{70, 85, 70}, Shape{70, 96, 70}, Shape{70, 145, 70},
-                                         Shape{70, 160, 70}, Shape{70, 170, 70}, Shape{70, 185, 70},
-                                         Shape{70, 192, 70}, Shape{70, 200, 70}, Shape{70, 215, 70},
-                                         Shape{70, 224, 70}, Shape{70, 230, 70}, Shape{70, 240, 70},
-                                         Shape{70, 241, 70}),
+std::vector<Shape> widths() {
+  std::vector<Shape> all;
+  for (const std::size_t d : Sizes{85, 96, 145, 160, 170, 185, 192, 200, 215, 224, 230, 240, 241}) {
+    if (!support::sanitized || d % 3 == 0) all.push_back({70, d, 70});
+  }
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Widths, WarpGroupOfShape, testing::ValuesIn(widths()),
                          [](const auto& p) { return fmt::format("d{}", p.param.d); });
 
 TEST_P(WarpGroupOfShape, GradientsAreWithinTheirBounds) {

@@ -146,7 +146,9 @@ case "$*" in
     echo '[  FAILED  ] Some/A.Faults, where GetParam() = (1, 2)'; exit 1 ;;
   *filter=B.[*]-B.Hangs) echo '[ RUN      ] B.Goes'; echo '[       OK ] B.Goes (1 ms)' ;;
   *filter=B.[*]) echo '[ RUN      ] B.Hangs'; sleep 100 & wait ;;
-  *filter=WarpGroupTest.[*]) echo '[ RUN      ] WarpGroupTest.Multiplies'; echo '[  SKIPPED ] WarpGroupTest.Multiplies (0 ms)' ;;
+  *filter=WarpGroupTest.[*])
+    [[ ${GIBBSITE_KERNELS_RUN-} ]] && echo gpu gibbsite::kernels::TickBody >$GIBBSITE_KERNELS_RUN
+    echo '[ RUN      ] WarpGroupTest.Multiplies'; echo '[  SKIPPED ] WarpGroupTest.Multiplies (0 ms)' ;;
 esac
 """
 DIES = """
@@ -166,6 +168,54 @@ case $1 in
     echo {} >"$2"; echo 'mechanism path: 5 steps'; echo 'backend cuda: Card' ;;
 esac
 """
+
+
+class Census(unittest.TestCase):
+    TABLE = ("nvcc 13\nsm_80 20 run_body<Sum<double, true, 8u> >\nsm_90 20 run_body<Sum<double, true, 8u> >\n"
+             "sm_90a 168 run_body<Wide<96u> >\n")
+    SUM, WIDE = "gpu _ZN8gibbsite7kernels3SumIdLb1ELj8EEE", "gpu _ZN8gibbsite7kernels4WideILj96EEE"
+
+    def counted(self, *lists, where="gpu"):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / "registers.txt").write_text(self.TABLE)
+            for k, lines in enumerate(lists):
+                (folder / str(k)).write_text("".join(line + "\n" for line in lines))
+            return subprocess.run([sys.executable, "-B", ROOT / "tests/kernels/census.py", folder / "registers.txt", where,
+                                   *(folder / str(k) for k in range(len(lists)))], capture_output=True, text=True)
+
+    def test_lists_are_taken_together(self):
+        both = self.counted([self.SUM], [self.WIDE])
+        self.assertEqual((both.returncode, both.stdout), (0, "2 kernels compiled, 2 run by tests, 0 complaints\n"))
+
+    def test_a_kernel_that_no_test_runs_is_named(self):
+        one = self.counted([self.SUM], [])
+        self.assertEqual(one.returncode, 1)
+        self.assertEqual(one.stdout.splitlines()[0], "no test runs Wide<96>")
+
+    def test_a_gpu_runs_the_kernels_that_are_made_for_it(self):
+        self.assertEqual(self.counted([self.SUM, "card 80"]).returncode, 0)
+        self.assertEqual(self.counted([self.SUM, "card 100"]).returncode, 0)
+        self.assertEqual(self.counted([self.SUM, "card 90"]).returncode, 1)
+
+    def test_a_kernel_that_is_not_listed_is_named(self):
+        more = self.counted([self.SUM, self.WIDE, "gpu _ZN8gibbsite7kernels3NewE"])
+        self.assertEqual(more.returncode, 1)
+        self.assertIn("New was run, but is not in registers.txt", more.stdout)
+
+    def test_without_a_gpu_it_is_skipped(self):
+        self.assertEqual(self.counted([]).returncode, 77)
+        self.assertEqual(self.counted([self.SUM.replace("gpu", "emulated")]).returncode, 77)
+
+    def test_the_emulated_card_runs_kernels_of_every_architecture(self):
+        lines = [self.SUM.replace("gpu", "emulated"), self.WIDE, "card 80"]
+        self.assertIn("no test runs Wide<96>", self.counted(lines, where="emulated").stdout)
+
+    def test_a_list_that_is_missing_is_said(self):
+        ended = subprocess.run([sys.executable, "-B", ROOT / "tests/kernels/census.py", ROOT / "kernels/registers.txt",
+                                "gpu", "none"], capture_output=True, text=True)
+        self.assertEqual(ended.returncode, 1)
+        self.assertIn("none: no such file", ended.stderr)
 
 
 class Scripts(unittest.TestCase):
@@ -209,7 +259,7 @@ class Scripts(unittest.TestCase):
             fi
             echo '== ERROR SUMMARY: 0 errors'"""))
         self.program(self.bin / "test_kernels_cuda", TESTS.replace("sleep 100 & wait", "kill -ABRT $$"))
-        self.program(self.bin / "test_sampler", DIES)
+        self.program(self.bin / "test_other_cuda", DIES)
         self.program(self.bin / "gibbsite", GIBBSITE)
         ended = self.run_script("gpu-check")
         self.assertEqual(ended.returncode, 1, ended.stderr)
@@ -220,13 +270,18 @@ class Scripts(unittest.TestCase):
         results = {s["step"]: s["result"] for s in report["steps"]}
         self.assertEqual(results.pop("full card: exit 3, the numbers, no file"), "failed")  # no memory to hold here
         self.assertEqual(results, {
-            "test_kernels_cuda Some/A": "failed", "test_kernels_cuda B": "failed", "test_sampler A": "failed",
+            "test_kernels_cuda Some/A": "failed", "test_kernels_cuda B": "failed", "test_other_cuda A": "failed",
             "test_kernels_cuda WarpGroupTest": "passed", "no device: exit 3, no file": "passed",
             "devices": "passed", "fit data/berkeley.csv": "passed", "verify its model": "passed",
             "memcheck test_kernels_cuda": "passed", "racecheck test_kernels_cuda": "failed",
-            "initcheck test_kernels_cuda": "reported", "synccheck test_kernels_cuda": "passed"})
+            "initcheck test_kernels_cuda": "reported", "synccheck test_kernels_cuda": "passed",
+            "memcheck test_other_cuda": "failed", "racecheck test_other_cuda": "failed",
+            "initcheck test_other_cuda": "failed", "synccheck test_other_cuda": "failed",
+            "every kernel is run": "failed"})
+        self.assertRegex(next(s["what"] for s in report["steps"] if s["step"] == "every kernel is run"),
+                         r"^\d+ kernels compiled, 1 run by tests, \d+ complaints; no test runs ")
         order = [s["step"] for s in report["steps"]]
-        self.assertGreater(order.index("test_kernels_cuda WarpGroupTest"), order.index("test_sampler A"))
+        self.assertGreater(order.index("test_kernels_cuda WarpGroupTest"), order.index("test_other_cuda A"))
         self.assertLess(order.index("synccheck test_kernels_cuda"), order.index("racecheck test_kernels_cuda"))
         first, second, third = report["failed_tests"]
         self.assertEqual((first["test"], first["why"], first["alone"]), ("Some/A.Faults", "file.cpp:1 no good", "passes"))

@@ -282,7 +282,7 @@ class EmulatedDevice final : public cuda::Device {
                           " are resident at once");
       }
       emulate<Body>(shape, params, random_(), card_.watches_global);
-      note_kernel<Body>();
+      note_kernel<Body, RanOn::emulated>();
     });
     if (!found) throw KernelFault("no kernel for these parameters");
   }

@@ -24,26 +24,28 @@ class KernelNotes {
     if (path_.empty()) return;
     std::FILE* const file = std::fopen(path_.c_str(), "w");
     if (file == nullptr) return;  // census.py says that the file is missing
-    for (const std::string& name : names_) std::fprintf(file, "_Z%s\n", name.c_str());
+    for (const std::string& line : lines_) std::fprintf(file, "%s\n", line.c_str());
     std::fclose(file);
   }
 
-  void add(const char* name) {
+  void add(const std::string& line) {
     const std::lock_guard lock(mutex_);
-    names_.insert(name);
+    lines_.insert(line);
   }
 
  private:
   std::string path_;
   std::mutex mutex_;
-  std::set<std::string> names_;  // mangled types
+  std::set<std::string> lines_;
 };
 
 KernelNotes notes;
 
 class NotedDevice final : public cuda::Device {
  public:
-  explicit NotedDevice(std::unique_ptr<cuda::Device> device) : device_(std::move(device)) {}
+  explicit NotedDevice(std::unique_ptr<cuda::Device> device) : device_(std::move(device)) {
+    notes.add("card " + std::to_string(device_->card().capability));
+  }
 
   [[nodiscard]] cuda::Card card() const override { return device_->card(); }
   std::byte* allocate(std::size_t bytes) override { return device_->allocate(bytes); }
@@ -89,7 +91,7 @@ class NotedDevice final : public cuda::Device {
  private:
   template <class Params>
   static void note(const Params& params) {
-    kernels::with_body(params, []<class Body>() { note_kernel<Body>(); });
+    kernels::with_body(params, []<class Body>() { note_kernel<Body, RanOn::gpu>(); });
   }
   static void note(const kernels::Gemm& /*product*/) {}  // the library's
 
@@ -98,7 +100,9 @@ class NotedDevice final : public cuda::Device {
 
 }  // namespace
 
-void note_kernel(const std::type_info& body) { notes.add(body.name()); }
+void note_kernel(const std::type_info& body, RanOn where) {
+  notes.add(std::string(where == RanOn::gpu ? "gpu" : "emulated") + " _Z" + body.name());
+}
 
 std::unique_ptr<cuda::Device> make_noted_device(std::unique_ptr<cuda::Device> device) {
   return std::make_unique<NotedDevice>(std::move(device));

@@ -1,6 +1,6 @@
 // Which kernels a test program has launched. The file that the environment variable
-// GIBBSITE_KERNELS_RUN names gets one line for each of them when the program ends; without that
-// variable nothing is written. tests/kernels/census.py compares such files with the list of all
+// GIBBSITE_KERNELS_RUN names gets one line for each of them when the program ends, and one for the
+// compute capability of a real GPU; without that variable nothing is written. tests/kernels/census.py compares such files with the list of all
 // kernels.
 #pragma once
 #include <memory>
@@ -10,16 +10,19 @@
 
 namespace gibbsite::support {
 
-/// Adds the kernel with that body to the list of this process.
-void note_kernel(const std::type_info& body);
+/// Where a kernel ran: tests of a GPU run some on the emulated card too.
+enum class RanOn { emulated, gpu };
 
-template <class Body>
+/// Adds the kernel with that body to the list of this process.
+void note_kernel(const std::type_info& body, RanOn where);
+
+template <class Body, RanOn where>
 void note_kernel() {
-  static const bool noted = (note_kernel(typeid(Body)), true);
+  static const bool noted = (note_kernel(typeid(Body), where), true);
   static_cast<void>(noted);
 }
 
-/// The same device, and every kernel that it launches is noted.
+/// The same device, a real GPU: its compute capability and every kernel that it launches are noted.
 std::unique_ptr<cuda::Device> make_noted_device(std::unique_ptr<cuda::Device> device);
 
 }  // namespace gibbsite::support
