@@ -53,8 +53,8 @@ TEST(ChooseDesign, FollowsTheShapes) {
   EXPECT_EQ(chosen({100'000, 20, 3}, Arithmetic::float64), Design::double_matrix);
   EXPECT_EQ(chosen({10'000'000, 8, 8}, Arithmetic::float64), Design::one_pass);
   EXPECT_EQ(chosen({10'000'000, 8, 9}, Arithmetic::float64), Design::double_matrix);
-  EXPECT_EQ(chosen({1'000'000, 200, 63}, Arithmetic::float64), Design::double_matrix);
-  EXPECT_EQ(chosen({1'000'000, 200, 64}, Arithmetic::float64), Design::blocked);
+  EXPECT_EQ(chosen({1'000'000, 200, 96}, Arithmetic::float64), Design::double_matrix);
+  EXPECT_EQ(chosen({1'000'000, 200, 97}, Arithmetic::float64), Design::blocked);
   EXPECT_EQ(chosen({100'000, 257, 64}, Arithmetic::float64), Design::blocked);
   EXPECT_EQ(chosen({10'000'000, 32, 16}, Arithmetic::float32), Design::one_pass);
   EXPECT_EQ(chosen({10'000'000, 32, 17}, Arithmetic::float32), Design::tiled);

@@ -185,7 +185,7 @@ Choice choose_design(const Shape& shape, Arithmetic arithmetic, const Card& card
                 ? "bfloat16 and many chains: matrix instructions"
                 : "float and many chains: matrix instructions, a float as two bfloat16"};
   }
-  if (matrix_units && (d <= 128 || shape.chains < 64)) {
+  if (matrix_units && (d <= 128 || shape.chains <= 96)) {
     return {Design::double_matrix,
             "double: both products on the matrix units, from one pass over X"};
   }
