@@ -43,13 +43,13 @@ struct ExpectedRow {
   double slope_square;  // of the score along its label; q where the labels' law is the model's
 };
 
-// Classes: z between -1 and 1. Amounts: normal errors of a tolerance. Counts: a mean of a tenth of
+// Classes: z between -1 and 1, less by `evenness` where one of two is rare. Amounts: normal errors of a tolerance. Counts: a mean of a tenth of
 // the largest count N, where fits start, and Poisson's variance, which is mean/N^2 in units of N.
-ExpectedRow expected_row(const Problem& problem, double largest_count) {
+ExpectedRow expected_row(const Problem& problem, double largest_count, double evenness) {
   if (problem.loss == "huber") return {0.683, 0.516};
   if (problem.loss == "pseudo-huber") return {0.565, 0.344};
   if (problem.loss == "poisson") return {0.1, 0.1 / largest_count};
-  const double q = 0.8 * largest_mean_curvature(problem);
+  const double q = 0.8 * evenness * largest_mean_curvature(problem);
   return {q, q};
 }
 
@@ -94,7 +94,7 @@ double kept_share(double signal, bool from_few) {
 }
 
 double rows_to_keep(double share, const Problem& problem, const Neighbors& who, double mu,
-                    bool from_few) {
+                    bool from_few, double evenness) {
   const Curve& points = curve(from_few);
   const auto after =
       std::ranges::find_if(points, [&](const Measured& point) { return point.kept >= share; });
@@ -105,12 +105,12 @@ double rows_to_keep(double share, const Problem& problem, const Neighbors& who, 
   }
   Problem one = problem;
   one.rows = 1;
-  return std::ceil(signal / signal_per_feature(one, who, mu));
+  return std::ceil(signal / (evenness * signal_per_feature(one, who, mu)));
 }
 
 double expected_coefficient_noise(const Whitened& settings, const Problem& problem,
-                                  const Neighbors& who, double spread) {
-  const double curvature = expected_row(problem, 1).curvature;
+                                  const Neighbors& who, double spread, double evenness) {
+  const double curvature = expected_row(problem, 1, evenness).curvature;
   const double clip = gradient_clip(settings, static_cast<double>(problem.row_features()));
   double precision = 0;
   const double gradients = settings.iterations + (settings.block_share > 0 ? 1 : 0);
@@ -122,18 +122,18 @@ double expected_coefficient_noise(const Whitened& settings, const Problem& probl
 }
 
 std::optional<double> expected_coefficient_noise(const Mechanism& mechanism, const Problem& problem,
-                                                 const Neighbors& who) {
+                                                 const Neighbors& who, double evenness) {
   const auto* const whitened = std::get_if<Whitened>(&mechanism);
   if (whitened == nullptr) return {};
-  return expected_coefficient_noise(*whitened, problem, who);
+  return expected_coefficient_noise(*whitened, problem, who, ordinary_spread, evenness);
 }
 
 std::optional<double> expected_half_interval(const Whitened& settings, const Problem& problem,
                                              const Neighbors& who, double spread,
-                                             double largest_count) {
+                                             double largest_count, double evenness) {
   if (!takes_information(problem)) return {};
-  const double noise = expected_coefficient_noise(settings, problem, who, spread);
-  const ExpectedRow row = expected_row(problem, largest_count);
+  const double noise = expected_coefficient_noise(settings, problem, who, spread, evenness);
+  const ExpectedRow row = expected_row(problem, largest_count, evenness);
   const double sample = row.slope_square / (static_cast<double>(problem.rows) * row.curvature *
                                             row.curvature * spread * spread);
   return two_sided_95 * length_of_effect(problem) * std::sqrt(noise * noise + sample);

@@ -33,18 +33,20 @@ bool learns_from_few(const Mechanism& mechanism, const Problem& problem);
 double kept_share(double signal_per_feature, bool from_few = false);
 
 /// How many rows, at the same mu, keep that share; `share` within those that were measured,
-/// (0.05, 0.997), else the nearest. Rounded up.
+/// (0.05, 0.997), else the nearest. Rounded up. `evenness`: least_evenness of the classes.
 double rows_to_keep(double share, const Problem& problem, const Neighbors& who, double mu,
-                    bool from_few = false);
+                    bool from_few = false, double evenness = 1);
 
 /// The deviation that privacy's noise has in a coefficient of `whitened`, as it can be expected of
 /// a feature that leans on no other and whose values have that deviation, from public numbers
 /// (docs/whitened.md, "What a budget buys"). No bound: features that lean on others have more.
+/// `evenness`: least_evenness of two classes, of which a rare one says as much less of a coefficient.
 double expected_coefficient_noise(const Whitened& settings, const Problem& problem,
-                                  const Neighbors& who, double spread = ordinary_spread);
+                                  const Neighbors& who, double spread = ordinary_spread,
+                                  double evenness = 1);
 /// The same of a mechanism; none of one for which nothing is expected beyond coefficient_noise_up.
 std::optional<double> expected_coefficient_noise(const Mechanism& mechanism, const Problem& problem,
-                                                 const Neighbors& who);
+                                                 const Neighbors& who, double evenness = 1);
 
 /// Half of the narrowest 95 % interval that can be expected of such a feature's effect: privacy's
 /// noise and the sample together. Two classes: log-odds. Several: the score of one class against
@@ -54,6 +56,6 @@ std::optional<double> expected_coefficient_noise(const Mechanism& mechanism, con
 /// plan can say beforehand"). None of a problem that no intervals can be had of.
 std::optional<double> expected_half_interval(const Whitened& settings, const Problem& problem,
                                              const Neighbors& who, double spread = ordinary_spread,
-                                             double largest_count = 1);
+                                             double largest_count = 1, double evenness = 1);
 
 }  // namespace gibbsite
