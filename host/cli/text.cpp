@@ -342,9 +342,10 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
       return known ? about_count(rows_to_keep(share, plan.problem, who, mu, from_few, evenness))
                    : "-";
     };
-    const double signal = evenness * signal_per_feature(plan.problem, who, mu);
-    lines.back().insert(lines.back().end(), {known ? kept_words(kept_share(signal, from_few)) : "-",
-                                             rows(0.9), rows(0.99)});
+    const double signal = signal_per_feature(plan.problem, who, mu);
+    lines.back().insert(
+        lines.back().end(),
+        {known ? kept_words(kept_share(signal, from_few, evenness)) : "-", rows(0.9), rows(0.99)});
   }
   const LabelKind label = loss_named(plans.front().problem.loss).label();
   std::string out = describe(plans.front().problem, plans.front().budget) +

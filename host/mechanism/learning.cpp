@@ -35,6 +35,10 @@ constexpr Curve measured_from_few{{{1, 0.3},
                                    {80, 0.983},
                                    {160, 0.994},
                                    {320, 0.997}}};
+// How much of the signal labels of uneven classes have. Their information alone would be the power 1;
+// a class of 0.2 % is learned later than that.
+double signal_of_labels(double evenness) { return std::pow(evenness, 1.2); }
+
 const Curve& curve(bool from_few) { return from_few ? measured_from_few : measured; }
 
 // What a row's slope and curvature are on average, where nothing is known but public numbers.
@@ -81,8 +85,9 @@ bool learns_from_few(const Mechanism& mechanism, const Problem& problem) {
   return settings != nullptr && settings->information_share == 0 && takes_small_budget(problem);
 }
 
-double kept_share(double signal, bool from_few) {
+double kept_share(double signal, bool from_few, double evenness) {
   const Curve& points = curve(from_few);
+  signal *= signal_of_labels(evenness);
   if (!(signal > points.front().signal)) {
     return points.front().kept * std::clamp(signal / points.front().signal, 0.0, 1.0);
   }
@@ -105,7 +110,7 @@ double rows_to_keep(double share, const Problem& problem, const Neighbors& who, 
   }
   Problem one = problem;
   one.rows = 1;
-  return std::ceil(signal / (evenness * signal_per_feature(one, who, mu)));
+  return std::ceil(signal / (signal_of_labels(evenness) * signal_per_feature(one, who, mu)));
 }
 
 double expected_coefficient_noise(const Whitened& settings, const Problem& problem,

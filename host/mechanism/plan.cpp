@@ -343,8 +343,8 @@ std::optional<ExpectedLearning> expected_learning(const Plan& plan,
   }
   const bool from_few = learns_from_few(offer.mechanism, plan.problem);
   const double evenness = share ? least_evenness(*share) : 1;
-  const double signal = evenness * signal_per_feature(plan.problem, plan.budget.neighbors(), mu);
-  return ExpectedLearning{mu, kept_share(signal, from_few), from_few, evenness};
+  const double signal = signal_per_feature(plan.problem, plan.budget.neighbors(), mu);
+  return ExpectedLearning{mu, kept_share(signal, from_few, evenness), from_few, evenness};
 }
 
 }  // namespace gibbsite

@@ -29,11 +29,13 @@ bool learns_from_few(const Mechanism& mechanism, const Problem& problem);
 
 /// The share of what a fit without privacy gains over always naming the commoner class that a fit
 /// in a private metric keeps at that N/d, in [0, 1]: the middle of 65 fits of 13 tables; of 63 fits
-/// of 16 tables whose classes are of like size where it learns `from_few`.
-double kept_share(double signal_per_feature, bool from_few = false);
+/// of 16 tables whose classes are of like size where it learns `from_few`. `evenness`, of two classes
+/// (least_evenness): below 1 it is the share of what the AUC gains over one half, measured down to a
+/// positive class of 0.2 % (scripts/measure-learning).
+double kept_share(double signal_per_feature, bool from_few = false, double evenness = 1);
 
 /// How many rows, at the same mu, keep that share; `share` within those that were measured,
-/// (0.05, 0.997), else the nearest. Rounded up. `evenness`: least_evenness of the classes.
+/// (0.05, 0.997), else the nearest. Rounded up. `evenness` as of kept_share.
 double rows_to_keep(double share, const Problem& problem, const Neighbors& who, double mu,
                     bool from_few = false, double evenness = 1);
 
