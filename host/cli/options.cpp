@@ -355,14 +355,17 @@ void warn_of_few_rows(const Plan& plan, const std::optional<PositiveShare>& shar
   constexpr double too_little = 0.5, enough = 0.9;
   const auto expected = expected_learning(plan, share);
   if (!expected || !(expected->kept < too_little)) return;
+  const double rows = rows_to_keep(enough, plan.problem, plan.budget.neighbors(), expected->mu,
+                                   expected->from_few, expected->evenness);
+  const std::string more =
+      std::isfinite(rows)
+          ? fmt::format("{} rows would keep about {:.0f} %", human_count(rows), 100 * enough)
+          : "of so rare a class tables keep less with any number of rows";
   fmt::print(stderr,
              "gibbsite: warning: {} rows are few for {} at ε = {:.4g}: expect {} of what "
-             "could be learned without privacy; {} rows would keep about {:.0f} %\n",
+             "could be learned without privacy; {}\n",
              human_count(static_cast<double>(plan.problem.rows)), coefficients_words(plan.problem),
-             plan.budget.epsilon, kept_words(expected->kept),
-             human_count(rows_to_keep(enough, plan.problem, plan.budget.neighbors(), expected->mu,
-                                      expected->from_few, expected->evenness)),
-             100 * enough);
+             plan.budget.epsilon, kept_words(expected->kept), more);
 }
 
 void ShapeArguments::add_to(CLI::App& app) {

@@ -339,8 +339,9 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
     const bool known = mu > 0 && is_measured(offer.mechanism);
     const bool from_few = learns_from_few(offer.mechanism, plan.problem);
     const auto rows = [&](double share) {
-      return known ? about_count(rows_to_keep(share, plan.problem, who, mu, from_few, evenness))
-                   : "-";
+      const double needed =
+          known ? rows_to_keep(share, plan.problem, who, mu, from_few, evenness) : HUGE_VAL;
+      return std::isfinite(needed) ? about_count(needed) : "-";
     };
     const double signal = signal_per_feature(plan.problem, who, mu);
     lines.back().insert(

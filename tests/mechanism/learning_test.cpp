@@ -96,7 +96,6 @@ TEST(Learning, RowsKeepTheShareThatWasAskedFor) {
 TEST(Learning, RareClassesTakeMoreRows) {
   Problem two = problem(50'000, 6);
   two.loss = "logistic";
-  two.lipschitz = 1;
   two.intercept = true;
   const Plan made = plan(two, {.epsilon = 1, .delta = 1e-6});
   const auto kept = [&](const std::optional<PositiveShare>& share) {
@@ -104,8 +103,9 @@ TEST(Learning, RareClassesTakeMoreRows) {
   };
   EXPECT_GT(kept({}), 0.99);
   EXPECT_EQ(kept(PositiveShare{0.5, 0.5}), kept({}));
-  EXPECT_LT(kept(PositiveShare{0.002, 0.002}), 0.95);
-  EXPECT_EQ(kept(PositiveShare{0.002, 0.002}), kept(PositiveShare{0.998, 0.998}));
+  EXPECT_LT(kept(PositiveShare{0.01, 0.01}), 0.99);
+  EXPECT_LT(kept(PositiveShare{0.002, 0.002}), 0.7);
+  EXPECT_NEAR(kept(PositiveShare{0.002, 0.002}), kept(PositiveShare{0.998, 0.998}), 1e-9);
   // What is said of bounds is true at both ends.
   EXPECT_EQ(kept(PositiveShare{0.002, 0.3}), kept(PositiveShare{0.002, 0.002}));
   EXPECT_EQ(kept(PositiveShare{0.3, 0.998}), kept(PositiveShare{0.998, 0.998}));
@@ -117,16 +117,20 @@ TEST(Learning, RareClassesTakeMoreRows) {
   }
   const Neighbors who{Adjacency::replace_one, 1};
   const double even = rows_to_keep(0.9, two, who, 0.1, true);
-  EXPECT_GT(rows_to_keep(0.9, two, who, 0.1, true, 0.01), 100 * even);
-  EXPECT_LT(rows_to_keep(0.9, two, who, 0.1, true, 0.01), 300 * even);
-  // As rows of classes of like size where as many times more.
-  EXPECT_NEAR(
-      kept_share(
-          signal_per_feature(
-              problem(static_cast<std::uint64_t>(rows_to_keep(0.9, two, who, 0.1, true, 0.01)), 6),
-              who, 0.1),
-          true, 0.01),
-      0.9, 1e-3);
+  EXPECT_NEAR(rows_to_keep(0.9, two, who, 0.1, true, 0.04), 25 * even, 25);
+  EXPECT_TRUE(std::isinf(rows_to_keep(0.9, two, who, 0.1, true, 0.007)));
+  for (const double evenness : {0.9, 0.1, 0.02, 0.007}) {
+    double last = 0;
+    for (double signal = 0.01; signal < 1e6; signal *= 1.05) {
+      const double is = kept_share(signal, true, evenness);
+      ASSERT_GE(is, last) << evenness << " " << signal;
+      ASSERT_LE(is, kept_share(signal * evenness, true)) << "no more than of like classes";
+      last = is;
+    }
+  }
+  const double rows = rows_to_keep(0.6, two, who, 0.1, true, 0.01);
+  const Problem enough = problem(static_cast<std::uint64_t>(rows), 6);
+  EXPECT_NEAR(kept_share(signal_per_feature(enough, who, 0.1), true, 0.01), 0.6, 1e-3);
   // The share is no part of what is planned.
   EXPECT_DOUBLE_EQ(least_evenness({0.1, 0.1}), 0.36);
   EXPECT_DOUBLE_EQ(least_evenness({0.1, 0.99}), 4 * 0.99 * 0.01);
@@ -148,7 +152,6 @@ TEST(Learning, IntervalsAreToldOfTheFitThatHasThem) {
   for (const double epsilon : {0.1, 0.5, 2.0}) {  // N/d below and above the small budgets'
     Problem two = problem(4'000, 9);
     two.loss = "logistic";
-    two.lipschitz = 1.5;
     two.row_norm = 1;
     two.intercept = true;
     const Budget budget{.epsilon = epsilon, .delta = 1e-8};
@@ -168,7 +171,6 @@ TEST(Learning, IntervalsAreToldOfTheFitThatHasThem) {
   }
   Problem none = problem(4'000, 9);
   none.loss = "logistic(0.4,1)";
-  none.lipschitz = 1;
   EXPECT_FALSE(offer_with_intervals(plan(none, {.epsilon = 1, .delta = 1e-8}), {}));
 }
 

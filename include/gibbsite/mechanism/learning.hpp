@@ -35,7 +35,8 @@ bool learns_from_few(const Mechanism& mechanism, const Problem& problem);
 double kept_share(double signal_per_feature, bool from_few = false, double evenness = 1);
 
 /// How many rows, at the same mu, keep that share; `share` within those that were measured,
-/// (0.05, 0.997), else the nearest. Rounded up. `evenness` as of kept_share.
+/// (0.05, 0.997), else the nearest. Rounded up. `evenness` as of kept_share; below 1 the result is infinite where no
+/// number of rows was seen to keep that share.
 double rows_to_keep(double share, const Problem& problem, const Neighbors& who, double mu,
                     bool from_few = false, double evenness = 1);
 
