@@ -89,7 +89,7 @@ void FamilyArguments::require_of_model(const PlanArguments& plan) const {
     bool given, family;
     const char* name;
   };
-  const std::array<Given, 16> options{{
+  const std::array<Given, 17> options{{
       {!column.empty(), true, "--column"},
       {!prior.empty(), true, "--prior"},
       {diffused, true, "--diffused"},
@@ -104,6 +104,7 @@ void FamilyArguments::require_of_model(const PlanArguments& plan) const {
       {plan.loss_cap.has_value(), false, "--loss-cap"},
       {plan.ball.has_value(), false, "--ball"},
       {plan.padded, false, "--padded"},
+      {plan.positive_share.has_value(), false, "--positive-share"},
       {of_family && plan.mechanism != "auto" && plan.mechanism != ConjugateDraw::name &&
            plan.mechanism != TrimmedDraw::name,
        false, "--mechanism"},

@@ -162,6 +162,7 @@ void FitCommand::fit() const {
   prepare();
   const Schema domain = read_schema(schema);
   require_same_everywhere(to_toml(domain), schema + ": the schema");
+  const auto positive_share = plan.positive_share_of(domain.label_kind, &domain);
   const TableArguments::Share share = read(domain);
   const Dataset& data = share.data;
   const std::uint64_t rows = share.rows;
@@ -179,7 +180,7 @@ void FitCommand::fit() const {
     });
   }
   warn_of_large_delta(budget, made.problem.rows);
-  warn_of_few_rows(made);
+  warn_of_few_rows(made, positive_share);
   warn_of_run_time(offer.mechanism);
   if (check) {
     return say_checked(plan_line(made, std::numeric_limits<double>::quiet_NaN()) + "\n", warnings);
@@ -386,6 +387,7 @@ void define_fit(CLI::App& app) {
   const auto command = std::make_shared<FitCommand>();
   command->add_input(app, true);
   command->plan.add_to(app);
+  command->plan.add_positive_share_to(app);
   command->family.add_to(app, false);
   command->network.add_to(app);
   app.add_option("--backend", command->backend, "auto, reference, cpu or cuda")->type_name("NAME");

@@ -135,7 +135,7 @@ void NetworkArguments::require_of_model(const PlanArguments& plan,
     }
     return;
   }
-  const std::array<Given, 13> others{
+  const std::array<Given, 14> others{
       {{!family.column.empty(), "--column"},
        {family.diffused, "--diffused"},
        {family.variance.has_value(), "--variance"},
@@ -148,6 +148,7 @@ void NetworkArguments::require_of_model(const PlanArguments& plan,
        {plan.loss_cap.has_value(), "--loss-cap"},
        {plan.ball.has_value(), "--ball"},
        {plan.padded, "--padded"},
+       {plan.positive_share.has_value(), "--positive-share"},
        {plan.calibration != to_string(Calibration::gdp), "--calibration"}}};
   for (const Given& option : others) {
     if (option.given) {

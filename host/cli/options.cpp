@@ -229,6 +229,35 @@ void PlanArguments::add_neighbors_to(CLI::App& app) {
   add_count(app, "--rows-per-person", rows_per_person, "most rows one person has; default 1");
 }
 
+void PlanArguments::add_positive_share_to(CLI::App& app) {
+  app.add_option_function<std::string>(
+         "--positive-share",
+         [this](const std::string& text) {
+           const std::vector<double> bounds = parse_numbers(text, "--positive-share");
+           if (bounds.size() > 2) {
+             throw BadInput(
+                 "--positive-share: takes one share or two bounds; give such as 0.002, or "
+                 "0.001,0.004");
+           }
+           positive_share = PositiveShare{bounds.front(), bounds.back()};
+           require_positive_share(*positive_share, "--positive-share");
+         },
+         "share of the rows that are of the positive class, or LOW,HIGH, known without the table: "
+         "what a plan is expected to learn is then of such classes; no noise depends on it")
+      ->type_name("NUMBERS");
+}
+
+std::optional<PositiveShare> PlanArguments::positive_share_of(LabelKind label,
+                                                              const Schema* schema) const {
+  if (!positive_share) return schema == nullptr ? std::nullopt : schema->positive_share;
+  if (label != LabelKind::two_classes) {
+    throw BadInput(
+        fmt::format("--positive-share: is of two classes, and the label is {}; leave it out",
+                    to_string(label)));
+  }
+  return positive_share;
+}
+
 void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double>* epsilons) {
   add_budget_to(app, budget_needed, epsilons);
   add_number(app, "--prior-precision", prior_precision,
@@ -322,18 +351,21 @@ void warn_of_large_delta(const Budget& budget, std::uint64_t rows) {
   fmt::print(stderr, "gibbsite: warning: --delta: {}\n", large_delta(budget.delta));
 }
 
-void warn_of_few_rows(const Plan& plan) {
+void warn_of_few_rows(const Plan& plan, const std::optional<PositiveShare>& share) {
   constexpr double too_little = 0.5, enough = 0.9;
-  const auto expected = expected_learning(plan);
+  const auto expected = expected_learning(plan, share);
   if (!expected || !(expected->kept < too_little)) return;
+  const double rows = rows_to_keep(enough, plan.problem, plan.budget.neighbors(), expected->mu,
+                                   expected->from_few, expected->evenness);
+  const std::string more =
+      std::isfinite(rows)
+          ? fmt::format("{} rows would keep about {:.0f} %", human_count(rows), 100 * enough)
+          : "of so rare a class tables keep less with any number of rows";
   fmt::print(stderr,
              "gibbsite: warning: {} rows are few for {} at ε = {:.4g}: expect {} of what "
-             "could be learned without privacy; {} rows would keep about {:.0f} %\n",
+             "could be learned without privacy; {}\n",
              human_count(static_cast<double>(plan.problem.rows)), coefficients_words(plan.problem),
-             plan.budget.epsilon, kept_words(expected->kept),
-             human_count(rows_to_keep(enough, plan.problem, plan.budget.neighbors(), expected->mu,
-                                      expected->from_few)),
-             100 * enough);
+             plan.budget.epsilon, kept_words(expected->kept), more);
 }
 
 void ShapeArguments::add_to(CLI::App& app) {

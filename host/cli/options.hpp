@@ -86,6 +86,7 @@ struct PlanArguments {
   std::optional<std::uint64_t> iterations, rows_cap, rows_per_person, draws;
   bool padded = false, intervals = false;
   std::string model = "auto", mechanism = "auto", calibration = "gdp", adjacency = "replace-one";
+  std::optional<PositiveShare> positive_share;
 
   /// `budget_needed`: whether a command makes sense without --epsilon and --delta. `epsilons`:
   /// where several may be given, with commas between; `epsilon` is not filled in then.
@@ -93,6 +94,8 @@ struct PlanArguments {
   /// The parts of it that every release has: --epsilon and --delta, and who is protected.
   void add_budget_to(CLI::App& app, bool needed, std::vector<double>* epsilons = nullptr);
   void add_neighbors_to(CLI::App& app);
+  /// Of the commands that say what a plan is expected to learn.
+  void add_positive_share_to(CLI::App& app);
   /// Both throw BadInput or Infeasible on values that no data could make right.
   [[nodiscard]] Budget budget() const;
   [[nodiscard]] Wishes wishes() const;
@@ -104,6 +107,10 @@ struct PlanArguments {
   /// Public constants: the table's rows under replace-one, the cap under add-remove. Throws
   /// BadInput when the table has more rows than the cap.
   [[nodiscard]] Problem constants(const FeatureSpace& space, std::uint64_t rows) const;
+  /// --positive-share, else what the schema says; null: there is none. Throws BadInput where the
+  /// option is given and the label is not one of two classes.
+  [[nodiscard]] std::optional<PositiveShare> positive_share_of(LabelKind label,
+                                                               const Schema* schema) const;
 
  private:
   [[nodiscard]] ModelRequest request() const;
@@ -113,8 +120,8 @@ struct PlanArguments {
 void warn_of_large_delta(const Budget& budget, std::uint64_t rows);
 
 /// A warning on stderr where the budget and the public number of rows leave next to nothing to
-/// learn, whatever they say.
-void warn_of_few_rows(const Plan& plan);
+/// learn, whatever they say. `share` of the positive class, where a person knows it.
+void warn_of_few_rows(const Plan& plan, const std::optional<PositiveShare>& share);
 
 /// A table and its schema, or the public shape itself.
 struct ShapeArguments {

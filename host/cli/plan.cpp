@@ -68,6 +68,7 @@ struct PlanCommand {
     std::optional<Schema> domain;
     if (shape.of_table(plan)) domain = read_schema(shape.schema);
     const FeatureSpace space = domain ? FeatureSpace(*domain) : shape.space(plan.model);
+    const auto positive_share = plan.positive_share_of(space.label, domain ? &*domain : nullptr);
     double entries = 0;  // of a row; of a table what it holds
     const std::uint64_t rows =
         domain ? rows_of_table(*domain, {}, &entries) : shape.rows.value_or(0);
@@ -80,11 +81,11 @@ struct PlanCommand {
                                                 static_cast<double>(*nonzero) + intercepts(space))
                                  : dense_shape(space, planned);
     warn_of_large_delta(budgets.front(), plans.front().problem.rows);
-    for (const Plan& made : plans) warn_of_few_rows(made);
+    for (const Plan& made : plans) warn_of_few_rows(made, positive_share);
     // The clock is for the screen: what is planned follows from public numbers alone.
     const double pass = seconds_per_pass(*backend, table, loss_named(plans.front().problem.loss),
                                          budgets.front().draws, measured_seconds);
-    show(plans, pass, domain ? domain->label_unit() : 0);
+    show(plans, pass, {domain ? domain->label_unit() : 0, wishes, positive_share});
     if (std::ranges::none_of(plans, [](const Plan& p) { return p.offer().feasible; })) {
       static_cast<void>(require_feasible(plans.front()));
     }
@@ -202,7 +203,7 @@ struct PlanCommand {
     }
   }
 
-  void show(const std::vector<Plan>& plans, double pass, double label_unit) const {
+  void show(const std::vector<Plan>& plans, double pass, const PlanContext& context) const {
     if (json) {
       nlohmann::json out = nlohmann::json::array();
       for (const Plan& made : plans) {
@@ -215,11 +216,11 @@ struct PlanCommand {
       fmt::print("{}\n", (plans.size() == 1 ? out[0] : out).dump(2));
     } else if (all) {
       for (const Plan& made : plans)
-        fmt::print("{}", plan_table(made, predicted_seconds(made, pass), label_unit));
+        fmt::print("{}", plan_table(made, predicted_seconds(made, pass), context));
     } else {
       std::vector<double> seconds;
       for (const Plan& made : plans) seconds.push_back(predicted_seconds(made.offer(), pass));
-      fmt::print("{}", plan_summary(plans, seconds, label_unit));
+      fmt::print("{}", plan_summary(plans, seconds, context));
     }
   }
 };
@@ -228,6 +229,7 @@ void define_plan(CLI::App& app) {
   const auto command = std::make_shared<PlanCommand>();
   command->shape.add_to(app);
   command->plan.add_to(app, true, &command->epsilons);
+  command->plan.add_positive_share_to(app);
   command->family.add_to(app, true);
   command->network.add_to(app);
   app.add_option(

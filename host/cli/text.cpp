@@ -242,10 +242,10 @@ std::string others(std::span<const Plan> plans, bool feasible) {
 }
 
 // "±" of a coefficient: a bound, or what can be expected.
-std::string noise_cell(const Plan& plan, const Offer& offer) {
+std::string noise_cell(const Plan& plan, const Offer& offer, double evenness) {
   if (!offer.feasible) return "-";
   const auto expected =
-      expected_coefficient_noise(offer.mechanism, plan.problem, plan.budget.neighbors());
+      expected_coefficient_noise(offer.mechanism, plan.problem, plan.budget.neighbors(), evenness);
   if (expected) return fmt::format("~{:.2g}", two_sided_95 * *expected);
   const auto bound = coefficient_noise_up(offer.mechanism, plan.problem);
   return bound ? fmt::format("{:.2g}", two_sided_95 * *bound) : "-";
@@ -267,19 +267,21 @@ std::string interval_guess(LabelKind label, bool known_unit) {
                      known_unit ? "the label's unit" : "tolerances");
 }
 
-// How wide intervals will be, of what is chosen at each budget; "" where none are made, or of
-// counts of which the largest is not known. `label_unit`: of the schema, 0 without one.
-std::string interval_words(std::span<const Plan> plans, double label_unit) {
+// How wide intervals of a fit with --intervals will be at each budget, by the settings that such a
+// fit has; "" where none are made, or of counts of which the largest is not known.
+std::string interval_words(std::span<const Plan> plans, const PlanContext& context) {
   std::string ordinary, rare;
+  const double label_unit = context.label_unit;
   const LabelKind label = loss_named(plans.front().problem.loss).label();
   if (label == LabelKind::count && label_unit == 0) return "";
   for (const Plan& plan : plans) {
-    const Offer& offer = plan.offer();
-    const auto* const whitened = std::get_if<Whitened>(&offer.mechanism);
-    if (!offer.feasible || whitened == nullptr) continue;
+    const auto offer = offer_with_intervals(plan, context.wishes);
+    if (!offer) continue;
+    const auto& whitened = std::get<Whitened>(offer->mechanism);
     for (const auto& [words, share] : {std::pair{&ordinary, 0.1}, {&rare, 0.01}}) {
-      const auto half = expected_half_interval(*whitened, plan.problem, plan.budget.neighbors(),
-                                               std::sqrt(share * (1 - share)), label_unit);
+      const auto half =
+          expected_half_interval(whitened, plan.problem, plan.budget.neighbors(),
+                                 std::sqrt(share * (1 - share)), label_unit, context.evenness());
       if (!half) continue;
       *words += fmt::format(
           ", ±{:.2g}", label == LabelKind::amount && label_unit > 0 ? label_unit * *half : *half);
@@ -293,10 +295,29 @@ std::string interval_words(std::span<const Plan> plans, double label_unit) {
       ordinary.substr(2), rare.substr(2), interval_guess(label, label_unit > 0));
 }
 
+// What the column "learns" is a part of.
+std::string learns_words(LabelKind label, const std::optional<PositiveShare>& share) {
+  if (share) {
+    const std::string of =
+        share->low == share->high
+            ? fmt::format("{:.3g} %", 100 * share->low)
+            : fmt::format("{:.3g} to {:.3g} %", 100 * share->low, 100 * share->high);
+    return fmt::format(
+        "learns: of what a fit without privacy gains in AUC over one half, where {} of the rows are "
+        "of the\npositive class; probabilities are further off; tables differ\n\n",
+        of);
+  }
+  return fmt::format(
+      "learns: of what a fit without privacy gains over always {}; tables differ\n\n",
+      label == LabelKind::two_classes ? "naming the commoner class, if both are of like size"
+      : label == LabelKind::classes   ? "naming the commonest class"
+                                      : "predicting the same number");
+}
+
 }  // namespace
 
 std::string plan_summary(std::span<const Plan> plans, std::span<const double> seconds,
-                         double label_unit) {
+                         const PlanContext& context) {
   std::vector<std::vector<std::string>> lines{{"ε", "mechanism", "passes", "time", "best guess",
                                                "coefficient ±", "learns", "rows for 90 %",
                                                "rows for 99 %"}};
@@ -310,34 +331,32 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
     }
     const Neighbors who = plan.budget.neighbors();
     const double mu = offer.guarantee.mu;
+    const double evenness = context.evenness();
     lines.back().insert(
         lines.back().end(),
         {std::string(name_of(offer.mechanism)), human_count(offer.cost.passes),
          human_time(seconds[i]), fmt::format("{:.1f} %", best_guess_percent(offer.guarantee)),
-         noise_cell(plan, offer)});
+         noise_cell(plan, offer, context.evenness())});
     const bool known = mu > 0 && is_measured(offer.mechanism);
     const bool from_few = learns_from_few(offer.mechanism, plan.problem);
     const auto rows = [&](double share) {
-      return known ? about_count(rows_to_keep(share, plan.problem, who, mu, from_few)) : "-";
+      const double needed =
+          known ? rows_to_keep(share, plan.problem, who, mu, from_few, evenness) : HUGE_VAL;
+      return std::isfinite(needed) ? about_count(needed) : "-";
     };
     const double signal = signal_per_feature(plan.problem, who, mu);
-    lines.back().insert(lines.back().end(), {known ? kept_words(kept_share(signal, from_few)) : "-",
-                                             rows(0.9), rows(0.99)});
+    lines.back().insert(
+        lines.back().end(),
+        {known ? kept_words(kept_share(signal, from_few, evenness)) : "-", rows(0.9), rows(0.99)});
   }
   const LabelKind label = loss_named(plans.front().problem.loss).label();
-  std::string out =
-      describe(plans.front().problem, plans.front().budget) +
-      fmt::format(", δ = {:.4g}\n\n", plans.front().budget.delta) + table(lines) +
-      "\n"
-      "best guess: how often whoever knows all other rows is right, at even odds, "
-      "about one person's\n" +
-      noise_words + interval_words(plans, label_unit) +
-      fmt::format(
-          "learns: of what a fit without privacy gains over always {}; tables "
-          "differ\n\n",
-          label == LabelKind::two_classes ? "naming the commoner class, if both are of like size"
-          : label == LabelKind::classes   ? "naming the commonest class"
-                                          : "predicting the same number");
+  std::string out = describe(plans.front().problem, plans.front().budget) +
+                    fmt::format(", δ = {:.4g}\n\n", plans.front().budget.delta) + table(lines) +
+                    "\n"
+                    "best guess: how often whoever knows all other rows is right, at even odds, "
+                    "about one person's\n" +
+                    noise_words + interval_words(plans, context) +
+                    learns_words(label, context.positive_share);
   std::vector<std::size_t> said;
   for (const Plan& plan : plans) {
     if (std::ranges::find(said, plan.chosen) != said.end()) continue;
@@ -356,7 +375,8 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
   return out + "--all shows every mechanism with its settings, and why.\n";
 }
 
-std::string plan_table(const Plan& plan, std::span<const double> seconds, double label_unit) {
+std::string plan_table(const Plan& plan, std::span<const double> seconds,
+                       const PlanContext& context) {
   std::vector<std::vector<std::string>> lines{{"", "mechanism", "T", "step size h", "β", "prior m",
                                                "μ", "TV gap", "coefficient ±", "passes",
                                                "time on this machine"}};
@@ -375,13 +395,13 @@ std::string plan_table(const Plan& plan, std::span<const double> seconds, double
                      iterations ? human_count(*iterations) : "-", cell(setting(m, "step_size")),
                      cell(setting(m, "beta")), prior,
                      is_gaussian(offer) ? digits(offer.guarantee.mu) : "-",
-                     cell(setting(m, "tv_gap")), noise_cell(plan, offer),
+                     cell(setting(m, "tv_gap")), noise_cell(plan, offer, context.evenness()),
                      human_count(offer.cost.passes), human_time(seconds[i])});
   }
   std::string out =
       describe(plan.problem, plan.budget) +
       fmt::format("\n(ε, δ) = ({:.4g}, {:.4g})\n\n", plan.budget.epsilon, plan.budget.delta) +
-      table(lines) + "\n" + noise_words + interval_words({&plan, 1}, label_unit) + "\n";
+      table(lines) + "\n" + noise_words + interval_words({&plan, 1}, context) + "\n";
   for (std::size_t i = 0; i < plan.offers.size(); ++i) {
     const Offer& offer = plan.offers[i];
     out += fmt::format("{} {}: {}\n",

@@ -43,13 +43,23 @@ std::string describe(const Problem& constants, const Budget& budget);
 
 /// "about 70 %", "next to nothing".
 std::string kept_words(double share);
+/// What is known beside a plan when it is told.
+struct PlanContext {
+  double label_unit = 0;  ///< of the schema; 0 without one
+  Wishes wishes;          ///< what the plan was made for
+  std::optional<PositiveShare> positive_share = {};
+
+  [[nodiscard]] double evenness() const {
+    return positive_share ? least_evenness(*positive_share) : 1;
+  }
+};
 /// What is chosen at each budget and what that buys, a line each, and why; then the other
-/// mechanisms, by name alone. `seconds` [plans] of the chosen offers; `label_unit` as of the schema,
-/// 0 without one.
+/// mechanisms, by name alone. `seconds` [plans] of the chosen offers.
 std::string plan_summary(std::span<const Plan> plans, std::span<const double> seconds,
-                         double label_unit);
+                         const PlanContext& context);
 /// The offers side by side, and below which was chosen and why. `seconds` [offers]; NaN: unknown.
-std::string plan_table(const Plan& plan, std::span<const double> seconds, double label_unit);
+std::string plan_table(const Plan& plan, std::span<const double> seconds,
+                       const PlanContext& context);
 /// One line on the offer that will be run; without the time if `seconds` is NaN.
 std::string plan_line(const Plan& plan, double seconds);
 

@@ -75,6 +75,7 @@ positive = ""       # the class whose probability the model gives; of several cl
 # tolerance = 50000    # an error of a prediction beyond which it is far off; a fifth of the range without it
 # counts = true        # labels are whole numbers from 0 up
 # class_weights = {"north" = 1, "south" = 2.5}   # how much a row of each class counts; never from how many the table has
+# positive_share = [0.001, 0.01]   # how many rows are positive, known without the data: what `plan` says is of such a table
 # negative = ""     # the name of the other class; without it, every label but `positive`
 # unlisted_label = "negative"   # beside `negative`: a third label counts as it; "refuse": is an error
 # invalid = "refuse"   # cells and labels that cannot be read as written here are errors, and then whether

@@ -246,6 +246,8 @@ class SchemaReader {
       read_classes(node);
     } else if (name == "class_weights") {
       read_class_weights(node);
+    } else if (name == "positive_share") {
+      read_positive_share(node);
     } else if (name == "weights" || name == "weight" || name == "sample_weight" ||
                name == "sample_weights") {
       fail(key.source(), fmt::format("{}: {}", name, no_row_weights));
@@ -286,13 +288,14 @@ class SchemaReader {
       if (!node.is_table()) wrong_type(node, name, "a table [columns]");
       read_columns(*node.as_table());
     } else {
-      fail(key.source(),
-           fmt::format(
-               "unknown key {}; known are label, positive, negative, "
-               "unlisted_label, classes, class_weights, range, tolerance, counts, bins, decimals, "
-               "invalid, decimal, thousands, row_norm, intercept, missing, [network] and "
-               "[columns]",
-               gibbsite::quoted(name)));
+      fail(
+          key.source(),
+          fmt::format(
+              "unknown key {}; known are label, positive, negative, "
+              "unlisted_label, classes, class_weights, positive_share, range, tolerance, counts, bins, decimals, "
+              "invalid, decimal, thousands, row_norm, intercept, missing, [network] and "
+              "[columns]",
+              gibbsite::quoted(name)));
     }
   }
 
@@ -381,6 +384,19 @@ class SchemaReader {
       const std::string what = fmt::format("class_weights: {}", gibbsite::quoted(name.str()));
       class_weights_[std::string(name.str())] = read_number(weight, what);
     }
+  }
+
+  /// A number, or a list of two.
+  void read_positive_share(const toml::node& node) {
+    const toml::array* const bounds = node.as_array();
+    const bool two = bounds != nullptr && bounds->size() == 2;
+    if (!two && !node.is_number()) {
+      wrong_type(node, "positive_share", "a number such as 0.002, or a list [0.001, 0.004]");
+    }
+    PositiveShare share;
+    share.low = read_number(two ? (*bounds)[0] : node, "positive_share");
+    share.high = two ? read_number((*bounds)[1], "positive_share") : share.low;
+    schema_.positive_share = share;
   }
 
   /// In the order of the classes, which are known by now.

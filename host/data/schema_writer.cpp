@@ -87,6 +87,10 @@ std::string to_toml(const Schema& schema) {
       weights.push_back(fmt::format("{} = {}", toml_string(names[k]), schema.class_weights[k]));
     out += fmt::format("class_weights = {{{}}}\n", fmt::join(weights, ", "));
   }
+  if (schema.positive_share) {
+    out += fmt::format("positive_share = [{}, {}]\n", schema.positive_share->low,
+                       schema.positive_share->high);
+  }
   if (schema.invalid == Invalid::middle) out += "invalid = \"middle\"\n";
   if (schema.decimal == ',') out += "decimal = \",\"\n";
   if (!schema.thousands.empty())

@@ -316,7 +316,20 @@ const Offer& require_feasible(const Plan& plan) {
   return chosen;
 }
 
-std::optional<ExpectedLearning> expected_learning(const Plan& plan) {
+std::optional<Offer> offer_with_intervals(const Plan& plan, const Wishes& wishes) {
+  const Offer& chosen = plan.offer();
+  const auto* const whitened = std::get_if<Whitened>(&chosen.mechanism);
+  if (whitened == nullptr || !chosen.feasible) return {};
+  if (whitened->information_share > 0) return chosen;
+  const StandardArithmetic arithmetic;
+  Wishes with = wishes;
+  with.intervals = true;
+  Offer out = offer(std::type_identity<Whitened>{}, plan.problem, plan.budget, with);
+  return out.feasible ? std::optional(std::move(out)) : std::nullopt;
+}
+
+std::optional<ExpectedLearning> expected_learning(const Plan& plan,
+                                                  const std::optional<PositiveShare>& share) {
   const Offer& offer = plan.offer();
   if (!offer.feasible) return {};
   const Guarantee& guarantee = offer.guarantee;
@@ -329,8 +342,9 @@ std::optional<ExpectedLearning> expected_learning(const Plan& plan) {
     mu /= plan.problem.max_abs_residual_up(*ball);
   }
   const bool from_few = learns_from_few(offer.mechanism, plan.problem);
+  const double evenness = share ? least_evenness(*share) : 1;
   const double signal = signal_per_feature(plan.problem, plan.budget.neighbors(), mu);
-  return ExpectedLearning{mu, kept_share(signal, from_few), from_few};
+  return ExpectedLearning{mu, kept_share(signal, from_few, evenness), from_few, evenness};
 }
 
 }  // namespace gibbsite

@@ -29,6 +29,7 @@ void drop_label(Schema& schema) {
   schema.label_kind = LabelKind::two_classes;
   schema.classes.clear();
   schema.class_weights.clear();
+  schema.positive_share.reset();
   schema.label_edges.clear();
   schema.label_decimals.reset();
   // Without a count it is a number like others.

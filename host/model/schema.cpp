@@ -431,6 +431,18 @@ void check_class_weights(const Schema& schema, const Fail& fail) {
 }
 
 template <class Fail>
+void check_positive_share(const Schema& schema, const Fail& fail) {
+  if (!schema.positive_share) return;
+  if (schema.label_kind != LabelKind::two_classes) {
+    fail("positive_share", fmt::format("positive_share is of two classes, and the label is {}; "
+                                       "leave it out",
+                                       to_string(schema.label_kind)));
+  } else if (const std::string fault = fault_of(*schema.positive_share); !fault.empty()) {
+    fail("positive_share", "positive_share " + fault);
+  }
+}
+
+template <class Fail>
 void check_label(const Schema& schema, const Fail& fail) {
   const bool two_classes = schema.label_kind == LabelKind::two_classes;
   if (!schema.has_number_label() && (!schema.label_edges.empty() || schema.label_decimals))
@@ -518,6 +530,7 @@ std::vector<SchemaFault> schema_faults(const Schema& schema, const SchemaLines& 
   if (schema.label.empty()) fail("label", "label is empty; name the column to predict");
   check_label(schema, fail);
   check_class_weights(schema, fail);
+  check_positive_share(schema, fail);
   check_exposure(schema, lines, faults);
   if (const std::string fault = marks_fault(schema.missing, schema.also_missing); !fault.empty())
     fail("missing", fault);

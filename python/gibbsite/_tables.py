@@ -1001,6 +1001,21 @@ def default_classes():
     return np.array([0, 1])
 
 
+def positive_share_lines(share):
+    """The schema's line of a share or its bounds (low, high); none of None."""
+    if share is None:
+        return []
+    bounds = list(share) if isinstance(share, (list, tuple)) else [share]
+    if len(bounds) not in (1, 2) or not all(_is_number(value) for value in bounds):
+        raise ValueError(f"positive_share: must be a number, (low, high) or None, got {share!r}")
+    low, high = float(bounds[0]), float(bounds[-1])
+    if not 0 < low <= high < 1:
+        raise ValueError(
+            f"positive_share: must be above 0 and below 1, the lower bound first, got {share!r}"
+        )
+    return [f"positive_share = [{low!r}, {high!r}]"]
+
+
 def class_weight_lines(class_weight, classes, names):
     """The schema's line of {class: weight}; none of None."""
     if class_weight is None:

@@ -665,6 +665,10 @@ class PrivateLogisticRegression(_Private):
         "Weighted classes"). Public: "balanced" is refused, as it would publish how many rows of
         each class there are. A schema has `class_weights`. predict_proba is then of a population
         in which each class is as frequent as its weight makes it.
+    positive_share : float, (low, high) or None
+        With `ranges`, of two classes: how many of the rows are of the positive one, known without y.
+        The warning of few rows is then about such classes, not about classes of like size. The model
+        does not depend on it. A schema has `positive_share`.
     mechanism : str
         "auto", or one of those of docs/README.md.
     ledger : Ledger or path
@@ -747,7 +751,7 @@ class PrivateLogisticRegression(_Private):
 
     _estimator_type = "classifier"  # of scikit-learn before 1.6
     _kind = "classes"
-    _of_ranges = ("class_weight",)
+    _of_ranges = ("class_weight", "positive_share")
 
     def __init__(
         self,
@@ -765,6 +769,7 @@ class PrivateLogisticRegression(_Private):
         invalid: str = "refuse",
         intervals: bool = False,
         class_weight: dict | None = None,
+        positive_share: float | tuple[float, float] | None = None,
         prior_precision: float | None = None,
         adjacency: str = "replace-one",
         rows_cap: int | None = None,
@@ -811,7 +816,10 @@ class PrivateLogisticRegression(_Private):
             classes = _tables.default_classes()
         names = ["0", "1"] if self.classes is None else [str(label) for label in classes.tolist()]
         lines = _tables.class_lines(names, self.invalid)
-        return [*lines, *_tables.class_weight_lines(self.class_weight, classes, names)], classes
+        lines += _tables.class_weight_lines(self.class_weight, classes, names)
+        if self.positive_share is not None and len(classes) > 2:
+            raise ValueError(f"positive_share: is of two classes, and there are {len(classes)}; leave it out")
+        return [*lines, *_tables.positive_share_lines(self.positive_share)], classes
 
     def _engine_labels(self, labels, classes, facts):
         codes = _tables.class_codes(labels, classes, facts)

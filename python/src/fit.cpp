@@ -2,12 +2,14 @@
 #include "gibbsite/run/fit.hpp"
 
 #include <fmt/format.h>
+#include <nanobind/stl/variant.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <variant>
 
 #include "bind.hpp"
 #include "gibbsite/certificate/model_file.hpp"
@@ -34,7 +36,26 @@ namespace {
 struct PlanOf {
   ModelRequest request;
   Plan plan;
+  std::optional<PositiveShare> positive_share = {};  ///< for what is expected; the plan has it not
 };
+
+/// One share, or its bounds.
+using ShareArgument = std::optional<std::variant<double, std::pair<double, double>>>;
+
+std::optional<PositiveShare> positive_share_of(const ShareArgument& given, const Schema* schema,
+                                               LabelKind label) {
+  if (!given) return schema == nullptr ? std::nullopt : schema->positive_share;
+  if (label != LabelKind::two_classes) {
+    throw BadInput(fmt::format(
+        "positive_share: is of two classes, and the label is {}; leave it out", to_string(label)));
+  }
+  const auto* const one = std::get_if<double>(&*given);
+  const auto [low, high] =
+      one != nullptr ? std::pair(*one, *one) : std::get<std::pair<double, double>>(*given);
+  const PositiveShare share{low, high};
+  require_positive_share(share, "positive_share");
+  return share;
+}
 
 using Count = std::optional<std::uint64_t>;
 using Number = std::optional<double>;
@@ -45,7 +66,7 @@ PlanOf make_plan(double epsilon, double delta, Count rows, const Schema* schema,
                  const std::string& adjacency, Count rows_cap, std::uint64_t rows_per_person,
                  std::uint64_t draws, Number prior_precision, Number loss_cap, Number tv,
                  bool padded, bool intervals, Number step_size, Count iterations, Number ball,
-                 Count classes) {
+                 Count classes, const ShareArgument& positive_share) {
   if (!rows && !rows_cap) throw BadInput("rows: is missing; give the number of rows");
   FeatureSpace space;
   if (schema != nullptr) {
@@ -79,8 +100,11 @@ PlanOf make_plan(double epsilon, double delta, Count rows, const Schema* schema,
   wishes.padded = padded;
   wishes.intervals = intervals;
   const ModelRequest request{model, prior_precision, loss_cap, rows_cap};
+  const bool named = schema == nullptr && std::ranges::count(loss_names(), model) > 0;
+  const LabelKind label = named ? loss_named(model).label() : space.label;
+  const auto share = positive_share_of(positive_share, schema, label);
   const nb::gil_scoped_release unlocked;
-  return {request, plan(request, space, rows.value_or(0), budget, wishes)};
+  return {request, plan(request, space, rows.value_or(0), budget, wishes), share};
 }
 
 nb::dict offer_dict(const Offer& offer) {
@@ -300,7 +324,7 @@ void bind_plan(nb::module_& m) {
           "Why it was chosen, or why it is out of reach.")
       .def_prop_ro("_kept_share",
                    [](const PlanOf& p) {
-                     const auto expected = expected_learning(p.plan);
+                     const auto expected = expected_learning(p.plan, p.positive_share);
                      return expected ? expected->kept : std::numeric_limits<double>::quiet_NaN();
                    })
       .def_prop_ro("_loss", [](const PlanOf& p) { return p.plan.problem.loss; })
@@ -329,17 +353,19 @@ void bind_plan(nb::module_& m) {
                            p.plan.budget.delta, p.plan.problem.rows,
                            p.plan.offer().feasible ? "" : ", out of reach");
       });
-  m.def("plan", &make_plan, nb::kw_only(), "epsilon"_a, "delta"_a, "rows"_a = nb::none(),
-        "schema"_a = nb::none(), "features"_a = nb::none(), "row_norm"_a = nb::none(),
-        "intercept"_a = false, "model"_a = "auto", "mechanism"_a = "auto", "calibration"_a = "gdp",
-        "adjacency"_a = "replace-one", "rows_cap"_a = nb::none(), "rows_per_person"_a = 1,
-        "draws"_a = 1, "prior_precision"_a = nb::none(), "loss_cap"_a = nb::none(),
-        "tv"_a = nb::none(), "padded"_a = false, "intervals"_a = false, "step_size"_a = nb::none(),
-        "iterations"_a = nb::none(), "ball"_a = nb::none(), "classes"_a = nb::none(),
-        "What the budget buys on `rows` rows of that schema (or of `features` numbers within "
-        "`row_norm`, and of three `classes` or more), without any data. The arguments are those of "
-        "`gibbsite plan`. Raises "
-        "BadInput on an illegal request; a plan that is out of reach says so.");
+  m.def(
+      "plan", &make_plan, nb::kw_only(), "epsilon"_a, "delta"_a, "rows"_a = nb::none(),
+      "schema"_a = nb::none(), "features"_a = nb::none(), "row_norm"_a = nb::none(),
+      "intercept"_a = false, "model"_a = "auto", "mechanism"_a = "auto", "calibration"_a = "gdp",
+      "adjacency"_a = "replace-one", "rows_cap"_a = nb::none(), "rows_per_person"_a = 1,
+      "draws"_a = 1, "prior_precision"_a = nb::none(), "loss_cap"_a = nb::none(),
+      "tv"_a = nb::none(), "padded"_a = false, "intervals"_a = false, "step_size"_a = nb::none(),
+      "iterations"_a = nb::none(), "ball"_a = nb::none(), "classes"_a = nb::none(),
+      "positive_share"_a = nb::none(),
+      "What the budget buys on `rows` rows of that schema (or of `features` numbers within "
+      "`row_norm`, and of three `classes` or more), without any data. The arguments are those of "
+      "`gibbsite plan`; `positive_share` is a number or (low, high): no offer depends on it. Raises "
+      "BadInput on an illegal request; a plan that is out of reach says so.");
 }
 
 void bind_release(nb::module_& m) {

@@ -83,6 +83,34 @@ def test_a_plan_is_that_of_the_program(schema, tmp_path):
     assert got == told
 
 
+def test_the_share_of_the_positive_class_is_for_what_is_said_alone(schema):
+    even = plan_of(schema, mechanism="whitened")
+    for share in (0.002, (0.002, 0.1), [0.002, 0.002]):
+        rare = plan_of(schema, mechanism="whitened", positive_share=share)
+        assert rare.to_json() == even.to_json()
+        assert rare._kept_share < 0.9 < 0.99 < even._kept_share
+    said = gibbsite.Schema.parse("positive_share = 0.002\n" + TOML)
+    assert plan_of(said, mechanism="whitened")._kept_share == rare._kept_share
+    assert plan_of(said, mechanism="whitened", positive_share=0.5)._kept_share == even._kept_share
+
+
+@pytest.mark.parametrize(
+    "wishes, why",
+    [
+        ({"positive_share": 0.0}, "must be above 0 and below 1, got 0"),
+        ({"positive_share": 1.0}, "must be above 0 and below 1, got 1"),
+        ({"positive_share": float("nan")}, "got nan"),
+        ({"positive_share": (0.4, 0.3)}, "must have the lower bound first"),
+        ({"positive_share": 0.1, "model": "huber"}, "is of two classes, and the label is an amount"),
+        ({"positive_share": 0.1, "classes": 3}, "the label is several classes"),
+    ],
+)
+def test_shares_of_the_positive_class_that_are_refused(wishes, why):
+    with pytest.raises(gibbsite.BadInput, match="positive_share: .*" + why) as info:
+        gibbsite.plan(**BUDGET, rows=20000, features=3, row_norm=1.5, **wishes)
+    assert "\n" not in str(info.value)
+
+
 @pytest.mark.parametrize("mechanism", [offer["mechanism"] for offer in gibbsite.plan(
     epsilon=1.0, delta=1e-6, rows=20000, features=3, row_norm=1.5).offers])
 def test_every_mechanism_fits_and_verifies(data, schema, mechanism):

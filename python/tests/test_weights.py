@@ -97,6 +97,27 @@ def test_a_schema_says_its_weights_itself():
         weighted(X, y, ranges=None, schema=schema, class_weight={0: 1, 1: 2})
 
 
+def test_the_positive_share_is_for_the_warning_of_few_rows_alone():
+    X, y = two(200)
+    given = {"ranges": (-1, 1), "random_state": 3}
+
+    def fitted(**more):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = PrivateLogisticRegression(5.0, 1e-6, **given, **more).fit(X, y)
+        return model, [str(one.message) for one in caught if "rows are few for" in str(one.message)]
+
+    (even, nothing), (rare, warned) = fitted(), fitted(positive_share=(0.001, 0.01))
+    assert nothing == [] and len(warned) == 1
+    np.testing.assert_array_equal(even.coef_, rare.coef_)
+    for bad in (0, 1, -0.5, float("nan"), (0.3, 0.2), (0.1, 0.2, 0.3), "few"):
+        with pytest.raises(ValueError, match="positive_share: must be") as info:
+            fitted(positive_share=bad)
+        assert "\n" not in str(info.value)
+    with pytest.raises(ValueError, match="positive_share: is of two classes, and there are 3"):
+        fitted(positive_share=0.1, classes=[0, 1, 2])
+
+
 def claims(rows=20000, seed=0):
     """Counts of rate 0.3 or 0.9 a year by a group, over exposures of a tenth of a year to ten."""
     rng = np.random.default_rng(seed)

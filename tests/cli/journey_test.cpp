@@ -502,6 +502,125 @@ TEST_F(Journey, SaysWhenThereAreTooFewRowsToLearnFrom) {
   EXPECT_THAT(fit.err, HasSubstr("warning: 120 rows are few"));
 }
 
+// A rare class: the plan does not promise what it cannot keep. What people are told of is all that
+// the share chooses.
+TEST_F(Journey, PlansOfARareClassPromiseLess) {
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all{"plan",    "--rows", "50000",      "--features", "5",
+                                 "--delta", "1e-6",   "--row-norm", "2.2",        "--intercept"};
+    all.insert(all.end(), more.begin(), more.end());
+    return gibbsite(all);
+  };
+  const Outcome even = with({"--epsilon", "0.1,1"});
+  EXPECT_THAT(even.out, HasSubstr("over 99 %"));
+  EXPECT_THAT(even.out, HasSubstr("naming the commoner class, if both are of like size"));
+  const Outcome rare = with({"--epsilon", "0.1,1", "--positive-share", "0.002"});
+  ASSERT_EQ(rare.status, 0) << rare.err;
+  EXPECT_EQ(rare.out.find("over 99 %"), std::string::npos) << rare.out;
+  EXPECT_THAT(rare.out, HasSubstr("where 0.2 % of the rows are of the\npositive class"));
+  EXPECT_THAT(rare.err, HasSubstr("50,000 rows are few for 6 features at ε = 0.1"));
+  EXPECT_THAT(with({"--epsilon", "0.1", "--positive-share", "0.001,0.01"}).out,
+              HasSubstr("where 0.1 to 1 % of the rows"));
+
+  // No offer depends on it.
+  const auto offers = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--epsilon", "0.1", "--json"});
+    nlohmann::json out = nlohmann::json::parse(with(more).out);
+    for (auto& offer : out["offers"]) offer.erase("seconds");
+    return out;
+  };
+  EXPECT_EQ(offers({"--positive-share", "0.002"}), offers({}));
+
+  const auto refused = [&](const std::string& share, const std::string& words,
+                           std::vector<std::string> more = {}) {
+    more.insert(more.end(), {"--epsilon", "1", "--positive-share", share});
+    expect_error(with(more), 2, "--positive-share: " + words);
+  };
+  refused("0", "must be above 0 and below 1, got 0;");
+  refused("1", "must be above 0 and below 1, got 1;");
+  refused("0.1,2", "must be above 0 and below 1, got 2;");
+  refused("0.4,0.3", "must have the lower bound first, got 0.4 and 0.3;");
+  refused("0.1,0.2,0.3", "takes one share or two bounds;");
+  refused("few", "'few' is not a number");
+  refused("0.1", "is of two classes, and the label is an amount;", {"--model", "huber"});
+  refused("0.1", "is of two classes, and the label is several classes;",
+          {"--model", "softmax", "--classes", "3"});
+  for (const char* model : {"bernoulli", "network"}) {
+    expect_error(gibbsite({"fit", "--data", "table.csv", "--schema", "table.toml", "--epsilon", "1",
+                           "--delta", "1e-6", "--model", model, "--positive-share", "0.1", "--out",
+                           "m.json"}),
+                 2, "--positive-share: has no meaning with --model ");
+  }
+}
+
+// A fit is the same to the last byte whatever is said of the classes: neither noise nor file has it.
+TEST_F(Journey, AFitDoesNotDependOnThePositiveShare) {
+  const std::string schema = folder.read("table.toml");
+  const auto fitted = [&](const std::string& name, const std::string& line,
+                          const std::vector<std::string>& more) {
+    folder.write("this.toml", line + schema);
+    std::vector<std::string> all{"fit",       "--data",  "table.csv", "--schema", "this.toml",
+                                 "--epsilon", "0.5",     "--delta",   "1e-6",     "--seed",
+                                 "7",         "--quiet", "--out",     name};
+    all.insert(all.end(), more.begin(), more.end());
+    const Outcome outcome = gibbsite(all);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return folder.read(name);
+  };
+  const std::string without = fitted("a.json", "", {});
+  EXPECT_EQ(fitted("b.json", "positive_share = 0.002\n", {}), without);
+  EXPECT_EQ(fitted("c.json", "positive_share = [0.3, 0.6]\n", {"--positive-share", "0.01"}),
+            without);
+  EXPECT_EQ(fitted("d.json", "", {"--positive-share", "0.1,0.9"}), without);
+}
+
+// Nobody has measured bias or coverage of the rule of small budgets, so nothing about it has an interval.
+TEST_F(Journey, ASmallBudgetWithoutIntervalsShowsNone) {
+  const auto fitted = [&](const std::string& name, const std::vector<std::string>& more) {
+    std::vector<std::string> all{"fit",        "--data",    "table.csv", "--schema",
+                                 "table.toml", "--epsilon", "2",         "--delta",
+                                 "1e-6",       "--out",     name};
+    all.insert(all.end(), more.begin(), more.end());
+    const Outcome fit = gibbsite(all);
+    EXPECT_EQ(fit.status, 0) << fit.err;
+    return fit.out;
+  };
+  EXPECT_EQ(fitted("small.json", {}).find("95 %"), std::string::npos);
+  EXPECT_GT(json("small.json")["certificate"]["mechanism"].value("length_share", 0.0), 0);
+  EXPECT_FALSE(json("small.json").contains("estimates"));
+  std::istringstream effects(gibbsite({"coefficients", "small.json", "--csv"}).out);
+  std::string line;
+  std::getline(effects, line);
+  std::size_t told = 0;
+  while (std::getline(effects, line)) {
+    // estimate, then empty: std_err, lower, upper, p_value
+    EXPECT_THAT(line, ::testing::ContainsRegex(",log-odds,[^,]+,,,,,")) << line;
+    ++told;
+  }
+  EXPECT_GT(told, 1U);
+  expect_error(gibbsite({"predict", "--model", "small.json", "--data", "table.csv", "--intervals"}),
+               2, "holds no intervals");
+  // With them it is the other rule, whose intervals were measured.
+  static_cast<void>(fitted("wide.json", {"--intervals"}));
+  EXPECT_FALSE(json("wide.json")["certificate"]["mechanism"].contains("length_share"));
+}
+
+// A plan without intervals says how wide they would be as the plan with them does.
+TEST_F(Journey, PlansSayOfIntervalsWhatTheFitWithThemHas) {
+  const auto line = [&](const char* epsilon, const std::vector<std::string>& more) {
+    std::vector<std::string> all{"plan", "--rows",      "4526",      "--features",
+                                 "8",    "--delta",     "1e-8",      "--row-norm",
+                                 "2",    "--intercept", "--epsilon", epsilon};
+    all.insert(all.end(), more.begin(), more.end());
+    const std::string out = gibbsite(all).out;
+    const std::size_t at = out.find("interval ±");
+    EXPECT_NE(at, std::string::npos) << out;
+    return out.substr(at, out.find("of a number", at) - at);
+  };
+  for (const char* epsilon : {"0.1", "0.3", "3"})
+    EXPECT_EQ(line(epsilon, {}), line(epsilon, {"--intervals"})) << epsilon;
+}
+
 TEST_F(Journey, PlanOptionsReachThePlan) {
   const Outcome plan = gibbsite({"plan",       "--data",
                                  "table.csv",  "--schema",

@@ -203,6 +203,32 @@ TEST_F(Exposures, OfACacheThatWasDamagedAreMadeAnew) {
   }
 }
 
+TEST(SchemaKeys, OfThePositiveShareComeBack) {
+  const auto with = [](const std::string& label, const std::string& share) {
+    return parse_schema("label = 'y'\n" + label + "\npositive_share = " + share +
+                            "\n[columns]\nx = {type = 'number', range = [0, 1]}",
+                        "p.toml");
+  };
+  const std::string two = "positive = 'yes'";
+  EXPECT_EQ(with(two, "0.002").positive_share, (PositiveShare{0.002, 0.002}));
+  const Schema bounds = with(two, "[0.001, 0.004]");
+  EXPECT_EQ(bounds.positive_share, (PositiveShare{0.001, 0.004}));
+  EXPECT_EQ(parse_schema(to_toml(bounds), "t"), bounds);
+  const auto refused = [&](const std::string& label, const std::string& share,
+                           const std::string& words) {
+    expect_bad_input([&] { with(label, share); }, {"p.toml:3: positive_share", words});
+  };
+  refused(two, "0", "must be above 0 and below 1, got 0;");
+  refused(two, "1", "must be above 0 and below 1, got 1;");
+  refused(two, "[0.1, 1.5]", "got 1.5;");
+  refused(two, "nan", "got nan;");
+  refused(two, "[0.4, 0.3]", "must have the lower bound first, got 0.4 and 0.3;");
+  refused(two, "[0.1, 0.2, 0.3]", "a list [0.001, 0.004]");
+  refused(two, "'few'", "a number such as 0.002");
+  refused("range = [0, 9]", "0.1", "is of two classes, and the label is an amount; leave it out");
+  refused("classes = ['a', 'b', 'c']", "0.1", "the label is several classes; leave it out");
+}
+
 TEST(SchemaKeys, OfExposuresAndWeightsComeBack) {
   const Schema s = exposed("", ", missing = '?'");
   EXPECT_EQ(s.columns[1].type, ColumnType::exposure);

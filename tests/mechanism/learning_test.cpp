@@ -3,7 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <vector>
 
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/positive_share.hpp"
+#include "gibbsite/mechanism/analysis.hpp"
+#include "gibbsite/mechanism/plan.hpp"
 #include "gibbsite/model/loss.hpp"
 
 namespace gibbsite {
@@ -87,6 +92,88 @@ TEST(Learning, RowsKeepTheShareThatWasAskedFor) {
   }
 }
 
+// Of a rare class rows tell less: 4 p (1 - p) of what they tell of classes of like size.
+TEST(Learning, RareClassesTakeMoreRows) {
+  Problem two = problem(50'000, 6);
+  two.loss = "logistic";
+  two.intercept = true;
+  const Plan made = plan(two, {.epsilon = 1, .delta = 1e-6});
+  const auto kept = [&](const std::optional<PositiveShare>& share) {
+    return expected_learning(made, share)->kept;
+  };
+  EXPECT_GT(kept({}), 0.99);
+  EXPECT_EQ(kept(PositiveShare{0.5, 0.5}), kept({}));
+  EXPECT_LT(kept(PositiveShare{0.01, 0.01}), 0.99);
+  EXPECT_LT(kept(PositiveShare{0.002, 0.002}), 0.7);
+  EXPECT_NEAR(kept(PositiveShare{0.002, 0.002}), kept(PositiveShare{0.998, 0.998}), 1e-9);
+  // What is said of bounds is true at both ends.
+  EXPECT_EQ(kept(PositiveShare{0.002, 0.3}), kept(PositiveShare{0.002, 0.002}));
+  EXPECT_EQ(kept(PositiveShare{0.3, 0.998}), kept(PositiveShare{0.998, 0.998}));
+  double before = 0;
+  for (double share = 1e-6; share < 0.5; share *= 1.5) {
+    const double is = kept(PositiveShare{share, share});
+    EXPECT_GE(is, before) << share;
+    before = is;
+  }
+  const Neighbors who{Adjacency::replace_one, 1};
+  const double even = rows_to_keep(0.9, two, who, 0.1, true);
+  EXPECT_NEAR(rows_to_keep(0.9, two, who, 0.1, true, 0.04), 25 * even, 25);
+  EXPECT_TRUE(std::isinf(rows_to_keep(0.9, two, who, 0.1, true, 0.007)));
+  for (const double evenness : {0.9, 0.1, 0.02, 0.007}) {
+    double last = 0;
+    for (double signal = 0.01; signal < 1e6; signal *= 1.05) {
+      const double is = kept_share(signal, true, evenness);
+      ASSERT_GE(is, last) << evenness << " " << signal;
+      ASSERT_LE(is, kept_share(signal * evenness, true)) << "no more than of like classes";
+      last = is;
+    }
+  }
+  const double rows = rows_to_keep(0.6, two, who, 0.1, true, 0.01);
+  const Problem enough = problem(static_cast<std::uint64_t>(rows), 6);
+  EXPECT_NEAR(kept_share(signal_per_feature(enough, who, 0.1), true, 0.01), 0.6, 1e-3);
+  // The share is no part of what is planned.
+  EXPECT_DOUBLE_EQ(least_evenness({0.1, 0.1}), 0.36);
+  EXPECT_NEAR(least_evenness({0.1, 0.99}), 4 * 0.99 * 0.01, 1e-12);
+}
+
+TEST(Learning, SharesThatAreNone) {
+  const double nan = std::nan("");
+  for (const PositiveShare& bad :
+       {PositiveShare{0, 0.1}, PositiveShare{0.1, 1}, PositiveShare{-0.1, 0.1},
+        PositiveShare{0.4, 0.3}, PositiveShare{nan, 0.3}, PositiveShare{0.3, nan}}) {
+    EXPECT_NE(fault_of(bad), "") << bad.low << " " << bad.high;
+    EXPECT_THROW(require_positive_share(bad, "share"), BadInput);
+  }
+  EXPECT_EQ(fault_of({0.001, 0.999}), "");
+}
+
+// A plan without intervals tells how wide they would be by the settings that a fit with them has.
+TEST(Learning, IntervalsAreToldOfTheFitThatHasThem) {
+  for (const double epsilon : {0.1, 0.5, 2.0}) {  // N/d below and above the small budgets'
+    Problem two = problem(4'000, 9);
+    two.loss = "logistic";
+    two.row_norm = 1;
+    two.intercept = true;
+    const Budget budget{.epsilon = epsilon, .delta = 1e-8};
+    const Plan without = plan(two, budget), with = plan(two, budget, {.intervals = true});
+    const auto offer = offer_with_intervals(without, {});
+    ASSERT_TRUE(offer);
+    const auto settings = [](const Offer& of) {
+      std::vector<double> out;
+      visit_fields(of.mechanism, [&](std::string_view name, const auto&, auto...) {
+        out.push_back(setting(of.mechanism, name).value_or(-1));
+      });
+      return out;
+    };
+    EXPECT_EQ(settings(*offer), settings(with.offer())) << epsilon;
+    EXPECT_NE(settings(without.offer()), settings(with.offer())) << "no power";
+    EXPECT_EQ(settings(*offer_with_intervals(with, {.intervals = true})), settings(with.offer()));
+  }
+  Problem none = problem(4'000, 9);
+  none.loss = "logistic(0.4,1)";
+  EXPECT_FALSE(offer_with_intervals(plan(none, {.epsilon = 1, .delta = 1e-8}), {}));
+}
+
 // What a plan says of intervals is the noise where that is all, the sample where that is, and both
 // together between.
 TEST(Learning, HalfIntervalsHoldNoiseAndSample) {
@@ -108,6 +195,9 @@ TEST(Learning, HalfIntervalsHoldNoiseAndSample) {
   EXPECT_NEAR(*expected_half_interval(settings, one, who, 0.1) /
                   *expected_half_interval(settings, one, who, 0.3),
               3, 1e-9);
+  // Of a rare class the sample and the noise say as much less.
+  const double rare = *expected_half_interval(settings, one, who, 0.3, 1, 0.04);
+  EXPECT_NEAR(rare, 1.959964 * std::hypot(noise / 0.04, sample / 0.2), 1e-6);
   settings.query_mu = 1e6;  // no noise to speak of: what the sample leaves
   EXPECT_NEAR(*expected_half_interval(settings, one, who, 0.3), 1.959964 * sample, 1e-5);
 }

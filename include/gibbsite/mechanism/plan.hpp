@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "gibbsite/core/positive_share.hpp"
 #include "gibbsite/mechanism/mechanism.hpp"
 
 namespace gibbsite {
@@ -44,10 +45,17 @@ struct ExpectedLearning {
   double mu = 0;          ///< of all that is released; of `objective` what it is worth
   double kept = 0;        ///< kept_share at that mu
   bool from_few = false;  ///< learns_from_few
+  double evenness = 1;    ///< least_evenness of the classes; 1 where nothing is said of them
 };
 /// None where nothing was measured: the chosen offer is out of reach, or the loss has no bounded
-/// slope and no ball.
-std::optional<ExpectedLearning> expected_learning(const Plan& plan);
+/// slope and no ball. `share`: of the positive class, where a person says so; without it what is
+/// expected is of classes of like size. A plan was made before it is asked for, and does not have it.
+std::optional<ExpectedLearning> expected_learning(const Plan& plan,
+                                                  const std::optional<PositiveShare>& share = {});
+
+/// What `whitened` would be offered as for the same budget and wishes with intervals, which a plan
+/// without them can tell of. None where such a fit has no intervals, or `whitened` was not chosen.
+std::optional<Offer> offer_with_intervals(const Plan& plan, const Wishes& wishes);
 
 /// The (T, m, a) that the default rule of `path` picks, h = a / (M + m) (docs/theory/default-rule.md).
 struct DefaultChoice {

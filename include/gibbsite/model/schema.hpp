@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gibbsite/core/positive_share.hpp"
 #include "gibbsite/core/problem.hpp"
 
 namespace gibbsite {
@@ -103,6 +104,9 @@ struct Schema {
   std::vector<std::string> also_missing = {};  ///< as Column::also_missing, of the table
   /// What groups the digits of numbers in text by thousands; empty: nothing does.
   std::string thousands = {};
+  /// Of two classes, for plans: how many rows are positive. Nothing in a fit depends on it, and no
+  /// model file has it.
+  std::optional<PositiveShare> positive_share{};
 
   [[nodiscard]] std::string negative_name() const;
   /// Names of the classes in the order of y: [negative_name, positive], of several `classes`; of
