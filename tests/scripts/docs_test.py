@@ -9,6 +9,7 @@ Rules
 * A line has at most 120 characters. Tables, what a program prints and URLs are left out: they cannot be cut.
 * Half of a page's sentences have at most 25 words.
 * No sentence begins with "Of " or "The same ".
+* A tutorial, how-to or reference page says in its first words for whom it is: "For people who ...".
 * Links, anchors and `docs/...` paths lead somewhere, here and in the comments of the sources.
 * A certificate names the page of its theorem as docs/NAME.md: that is docs/theory/NAME.md.
 DEBTS lists pages that were written before the rules, with what they still may have. A debt that is paid must leave the list.
@@ -86,6 +87,9 @@ def style_failures(page, text):
                                  (f"lines over {WIDTH} characters", "words in the median sentence", "sentences that begin with Of or The same")):
         if found > most:
             failures.append(f"{page}: {found} {what}, at most {most} are allowed")
+    shelf = re.match(r"docs/(tutorial|how-to|reference)/", page)
+    if shelf and page not in DEBTS and not re.match(r"# .*\n\nFor people who ", text):
+        failures.append(f"{page}: does not begin with its title and \"For people who ...\"")
     if page == "README.md" and len(text.splitlines()) > README_LINES:
         failures.append(f"{page}: {len(text.splitlines())} lines, at most {README_LINES} are allowed")
     if page in DEBTS and all(found <= most for found, most in zip(offences(text), (0, WORDS, 0))):
@@ -165,6 +169,7 @@ def rules_fail_on_what_they_forbid():
         "Of": style_failures("docs/x.md", clean + "\nOf two classes the second one.\n"),
         "The same": style_failures("docs/x.md", clean + "\n* The same for rows of counts.\n"),
         "lines of README": style_failures("README.md", clean + "\n" * README_LINES),
+        "no reader": style_failures("docs/how-to/x.md", clean),
         "a link": link_failures(page, clean + "[page](theory/no-such.md)\n"),
         "an anchor": link_failures(page, clean + "[page](theory/path.md#no-such)\n"),
         "a path": path_failures("host/x.cpp", "// docs/no-such.md, \"Title\""),
@@ -199,6 +204,8 @@ def main():
     for page in pages():
         text = (ROOT / page).read_text(encoding="utf-8")
         failures += style_failures(page, text) + link_failures(page, text) + path_failures(page, prose_of(text))
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    failures += link_failures("CHANGELOG.md", changes) + path_failures("CHANGELOG.md", changes)
     for path in sources():
         failures += path_failures(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8", errors="replace"))
     for failure in failures:
