@@ -10,6 +10,7 @@ Rules
 * Half of a page's sentences have at most 25 words.
 * No sentence begins with "Of " or "The same ".
 * A tutorial, how-to or reference page says in its first words for whom it is: "For people who ...".
+* Sources that a page names in backquotes exist.
 * Links, anchors and `docs/...` paths lead somewhere, here and in the comments of the sources.
 * A certificate names the page of its theorem as docs/NAME.md: that is docs/theory/NAME.md.
 DEBTS lists pages that were written before the rules, with what they still may have. A debt that is paid must leave the list.
@@ -24,6 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 WIDTH, WORDS, README_LINES = 120, 25, 90
 
 # page: (lines over the width, median of words of a sentence, forbidden beginnings), each where it is over the rule.
+GENERATED = {"gibbsite/version.hpp"}
 DEBTS = {
     "docs/reference/cuda.md": (95, 25, 10),
     "docs/reference/python.md": (58, 25, 4),
@@ -139,6 +141,21 @@ def path_failures(name, text):
     return failures
 
 
+def source_names():
+    """Every source's path."""
+    return [path.relative_to(ROOT).as_posix() for folder in (*SOURCES, "docs") for path in (ROOT / folder).rglob("*") if path.is_file()] + [
+        path.name for path in ROOT.iterdir() if path.is_file()]
+
+
+def name_failures(page, text, names):
+    """Sources that a page names in backquotes: a path, or the end of one."""
+    named = set()
+    for code in re.findall(r"`([^`\n]+)`", prose_of(text)):
+        named |= set(re.findall(r"(?<![\w*…{<])([\w./-]+\.(?:hpp|cpp|cu|py|cmake|sh))(?![\w…*.])", code))
+    return [f"{page}: `{name}`: there is no such source" for name in sorted(named - GENERATED)
+            if "NAME" not in name and not any(one == name or one.endswith("/" + name.lstrip("./")) for one in names)]
+
+
 def pages():
     return [name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md") if (ROOT / name).exists()] + [
         path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").rglob("*.md"))]
@@ -174,6 +191,7 @@ def rules_fail_on_what_they_forbid():
         "an anchor": link_failures(page, clean + "[page](theory/path.md#no-such)\n"),
         "a path": path_failures("host/x.cpp", "// docs/no-such.md, \"Title\""),
         "a theorem": path_failures("host/x.hpp", 'theorem = "docs/no-such.md";'),
+        "a source": name_failures(page, clean + "See `host/no_such.cpp`.\n", ["host/core/ball.cpp"]),
         "a page outside of nav": site_failures("nav:\n", ["docs/x.md"]),
     }
     for what, failures in planted.items():
@@ -200,10 +218,11 @@ def main():
         count()
         return
     rules_fail_on_what_they_forbid()
+    names = source_names()
     failures = site_failures((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), pages())
     for page in pages():
         text = (ROOT / page).read_text(encoding="utf-8")
-        failures += style_failures(page, text) + link_failures(page, text) + path_failures(page, prose_of(text))
+        failures += style_failures(page, text) + link_failures(page, text) + path_failures(page, prose_of(text)) + name_failures(page, text, names)
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     failures += link_failures("CHANGELOG.md", changes) + path_failures("CHANGELOG.md", changes)
     for path in sources():
