@@ -1,6 +1,7 @@
 """What MkDocs does beside its plugins for `make docs`.
 
 * A link to a file outside docs/ becomes the file's path: the site does not hold it. The file must exist.
+* A list right below a paragraph gets its blank line.
 * Formulas between dollar signs become MathML: no script, no network.
 * Each public C++ header gets a place on the site (cpp_reference.py).
 * Certificates name a theorem's page as docs/NAME.md, whatever shelf it is on: the site leads NAME.html there.
@@ -41,6 +42,20 @@ def on_files(files, config):
     return files
 
 
+def apart(markdown):
+    """A blank line before a list or a table that stands right below a paragraph: Python's Markdown needs one."""
+    lines, fenced, before = [], False, ""
+    for line in markdown.split("\n"):
+        fenced ^= line.lstrip().startswith("```")
+        begins = re.match(r"([-*]|\d+\.) |\|", line)
+        goes_on = re.match(r"\s*(([-*]|\d+\.) |\|)|  ", before)
+        if not fenced and begins and before.strip() and not goes_on:
+            lines.append("")
+        lines.append(line)
+        before = line
+    return "\n".join(lines)
+
+
 def on_page_markdown(markdown, page, config, files):
     folder = posixpath.dirname(posixpath.join("docs", page.file.src_uri))
 
@@ -53,7 +68,7 @@ def on_page_markdown(markdown, page, config, files):
         words = found[1].strip("`")
         return f"`{path}`" if words in (path, posixpath.basename(path)) else f"{found[1]} (`{path}`)"
 
-    markdown = LINK.sub(outside, markdown)
+    markdown = apart(LINK.sub(outside, markdown))
     if page.file.src_uri == "reference/cpp.md":
         markdown += "\n".join(f"* [{room}](cpp/{room}.md)" for room in made) + "\n"
     return markdown

@@ -4,7 +4,7 @@
 namespace gibbsite::cli {
 
 /// Runs the sub-command argv[1]; errors are one line on stderr each. Returns the exit status
-/// (docs/reference/formats.md). SIGINT and SIGTERM may have lost their handlers afterwards.
+/// (docs/reference/command-line.md). SIGINT and SIGTERM may have lost their handlers afterwards.
 int run_command(int argc, char** argv);
 
 }  // namespace gibbsite::cli

@@ -8,7 +8,7 @@
 
 namespace gibbsite {
 
-/// Process exit status of the command line (docs/reference/formats.md).
+/// Process exit status of the command line (docs/reference/command-line.md).
 enum class Status : int {
   ok = 0,
   bad_input = 2,            ///< usage or bad input

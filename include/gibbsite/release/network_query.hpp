@@ -43,7 +43,7 @@ std::optional<double> question_noise(const NetworkModel& model, const NetworkQue
 
 /// Largest table that elimination may make on its way.
 inline constexpr std::uint64_t most_query_cells = 100'000'000;
-/// P(target and evidence)/P(evidence) by elimination of variables (docs/theory/network.md, "Questions"),
+/// P(target and evidence)/P(evidence) by elimination of variables (docs/how-to/network.md, "Questions"),
 /// exact but for rounding; of each draw [draws]. Throws BadInput where the evidence has probability
 /// 0 in a draw, or a table on the way would have more than `most_cells`, naming its columns.
 std::vector<double> answer(const NetworkModel& model, const NetworkQuestion& question,

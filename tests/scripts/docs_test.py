@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""What every page promises its reader: short lines, short sentences, plain beginnings, links and paths that exist.
+
+docs_test.py            checks README.md, SECURITY.md, CONTRIBUTING.md and docs/, and that each rule fails on a planted offence
+docs_test.py --count    words, median and longest sentence, and long lines of every page
+
+Rules
+* README.md has at most 90 lines.
+* A line has at most 120 characters. Tables, what a program prints and URLs are left out: they cannot be cut.
+* Half of a page's sentences have at most 25 words.
+* No sentence begins with "Of " or "The same ".
+* A tutorial, how-to or reference page says in its first words for whom it is: "For people who ...".
+* Sources that a page names in backquotes exist.
+* Links, anchors and `docs/...` paths lead somewhere, here and in the comments of the sources.
+* A certificate names the page of its theorem as docs/NAME.md: that is docs/theory/NAME.md.
+DEBTS lists pages that were written before the rules, with what they still may have. A debt that is paid must leave the list.
+"""
+import pathlib
+import re
+import statistics
+import sys
+import unicodedata
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+WIDTH, WORDS, README_LINES = 120, 25, 90
+
+# page: (lines over the width, median of words of a sentence, forbidden beginnings), each where it is over the rule.
+GENERATED = {"gibbsite/version.hpp"}
+DEBTS = {
+    "docs/reference/cuda.md": (95, 25, 10),
+    "docs/reference/python.md": (58, 25, 4),
+    "docs/theory/whitened.md": (40, 25, 2),
+}
+
+FENCE = re.compile(r"^(```|~~~).*?^\1[ ]*$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^)\s]+)\)")
+FORBIDDEN = re.compile(r"^(Of |The same )")
+SOURCES = ("include", "host", "kernels", "python", "tests", "scripts", "examples", "bench", "cmake", "data", ".ci")
+SOURCE_NAMES = re.compile(r"\.(hpp|cpp|cu|h|py|sh|cmake|txt|toml|ipynb|yaml|sbatch)$|^[a-z-]+$")
+IN_CERTIFICATES = re.compile(r'theorem = "docs/([a-z-]+)\.md"')
+IN_ASSUMPTIONS = re.compile(r'^ *(return )?"(every question was asked in the metric|the chains ran on rows of norm)')
+
+
+def prose_of(text):
+    """The text without code and formulas."""
+    text = FENCE.sub("", text)
+    return re.sub(r"\$\$.*?\$\$", "", text, flags=re.DOTALL)
+
+
+def sentences(text):
+    """The sentences of the paragraphs and list items."""
+    paragraphs, lines = [], []
+    for line in [*prose_of(text).splitlines(), ""]:
+        line, indented = line.strip(), line.startswith("    ")
+        item = re.match(r"([-*]|\d+\.)\s+", line)
+        starts = not line or item or line.startswith(("#", "|", "![", "<", ":::"))
+        if starts and lines:
+            paragraphs.append(" ".join(lines))
+            lines = []
+        if line and not indented and not line.startswith(("#", "|", "![", "<", ":::")):
+            lines.append(line[item.end():] if item else line)
+    for paragraph in paragraphs:
+        paragraph = LINK.sub(lambda found: re.sub(r"^!?\[(.*)\]\([^)]*\)$", r"\1", found[0]), paragraph)
+        paragraph = re.sub(r"`[^`]*`", "x", paragraph).replace("**", "")
+        for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z\[(x])", paragraph):
+            if len(sentence.split()) > 2:
+                yield sentence
+
+
+def long_lines(text):
+    return [line for line in prose_of(text).splitlines()
+            if len(line) > WIDTH and not line.lstrip().startswith("|") and not line.startswith("    ") and "://" not in line]
+
+
+def offences(text):
+    """(lines that are too long, median of the words of a sentence, forbidden beginnings)"""
+    all_sentences = list(sentences(text))
+    median = statistics.median([len(one.split()) for one in all_sentences] or [0])
+    return len(long_lines(text)), median, sum(bool(FORBIDDEN.match(one)) for one in all_sentences)
+
+
+def allowed(page):
+    return tuple(max(a, b) for a, b in zip(DEBTS.get(page, (0, 0, 0)), (0, WORDS, 0)))
+
+
+def style_failures(page, text):
+    failures = []
+    for found, most, what in zip(offences(text), allowed(page),
+                                 (f"lines over {WIDTH} characters", "words in the median sentence", "sentences that begin with Of or The same")):
+        if found > most:
+            failures.append(f"{page}: {found} {what}, at most {most} are allowed")
+    shelf = re.match(r"docs/(tutorial|how-to|reference)/", page)
+    if shelf and page not in DEBTS and not re.match(r"# .*\n\nFor people who ", text):
+        failures.append(f"{page}: does not begin with its title and \"For people who ...\"")
+    if page == "README.md" and len(text.splitlines()) > README_LINES:
+        failures.append(f"{page}: {len(text.splitlines())} lines, at most {README_LINES} are allowed")
+    if page in DEBTS and all(found <= most for found, most in zip(offences(text), (0, WORDS, 0))):
+        failures.append(f"{page}: keeps every rule now; take its debt out of tests/scripts/docs_test.py")
+    return failures
+
+
+def anchor_of(heading):
+    """The anchor that a heading gets on the hosting page."""
+    heading = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").replace("*", "").strip().lower()
+    kept = "".join(c for c in heading if c in " -_" or unicodedata.category(c)[0] in "LNM")
+    return kept.replace(" ", "-")
+
+
+def anchors_of(text):
+    return {anchor_of(found) for found in re.findall(r"^#{1,6}\s+(.*)$", FENCE.sub("", text), flags=re.MULTILINE)}
+
+
+def link_failures(page, text):
+    failures = []
+    for target in LINK.findall(re.sub(r"`[^`\n]*`", "", prose_of(text))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        at = (ROOT / page).parent / path if path else ROOT / page
+        if not at.exists():
+            failures.append(f"{page}: link to {target}, which does not exist")
+        elif anchor and at.suffix == ".md" and anchor not in anchors_of(at.read_text(encoding="utf-8")):
+            failures.append(f"{page}: link to {target}: the page has no such heading")
+    return failures
+
+
+def path_failures(name, text):
+    """Paths of pages in comments and messages."""
+    failures = []
+    for line in text.splitlines():
+        if IN_ASSUMPTIONS.match(line) or name.startswith(("tests/golden/", "tests/fuzz/corpus/")):
+            continue
+        theorem = IN_CERTIFICATES.search(line)
+        if theorem:
+            if theorem[1] != "dummy" and not (ROOT / f"docs/theory/{theorem[1]}.md").exists():
+                failures.append(f"{name}: names the theorem docs/{theorem[1]}.md: docs/theory/{theorem[1]}.md does not exist")
+            continue
+        for path in re.findall(r"(?<![\w/.-])(?:\.\./)*(docs/[\w/-]+\.(?:md|svg))", line):
+            if "NAME" not in path and not (ROOT / path).exists():
+                failures.append(f"{name}: {path} does not exist")
+    return failures
+
+
+def source_names():
+    """Every source's path."""
+    return [path.relative_to(ROOT).as_posix() for folder in (*SOURCES, "docs") for path in (ROOT / folder).rglob("*") if path.is_file()] + [
+        path.name for path in ROOT.iterdir() if path.is_file()]
+
+
+def name_failures(page, text, names):
+    """Sources that a page names in backquotes: a path, or the end of one."""
+    named = set()
+    for code in re.findall(r"`([^`\n]+)`", prose_of(text)):
+        named |= set(re.findall(r"(?<![\w*…{<])([\w./-]+\.(?:hpp|cpp|cu|py|cmake|sh))(?![\w…*.])", code))
+    return [f"{page}: `{name}`: there is no such source" for name in sorted(named - GENERATED)
+            if "NAME" not in name and not any(one == name or one.endswith("/" + name.lstrip("./")) for one in names)]
+
+
+def pages():
+    return [name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md") if (ROOT / name).exists()] + [
+        path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def sources():
+    for folder in SOURCES:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.is_file() and SOURCE_NAMES.search(path.name) and path.name != pathlib.Path(__file__).name:
+                yield path
+    yield from (ROOT / name for name in ("CMakeLists.txt", "Makefile", "pyproject.toml", "mkdocs.yml"))
+
+
+def site_failures(site, names):
+    """Every page is in the site's navigation."""
+    return [f"mkdocs.yml: {name} is not in nav" for name in names
+            if name.startswith("docs/") and name.removeprefix("docs/") not in site]
+
+
+def rules_fail_on_what_they_forbid():
+    """Each rule sees an offence planted in a page that is clean."""
+    clean = "# A page\n\nThis sentence is short and plain. So is this one here.\n"
+    page = "docs/README.md"
+    assert not style_failures("docs/x.md", clean) and not link_failures(page, clean) and not path_failures("host/x.cpp", clean)
+    planted = {
+        "a long line": style_failures("docs/x.md", clean + "word " * 30 + "\n"),
+        "long sentences": style_failures("docs/x.md", ("# A page\n\n" + "one more word\nand another " * 13 + "end.\n")),
+        "Of": style_failures("docs/x.md", clean + "\nOf two classes the second one.\n"),
+        "The same": style_failures("docs/x.md", clean + "\n* The same for rows of counts.\n"),
+        "lines of README": style_failures("README.md", clean + "\n" * README_LINES),
+        "no reader": style_failures("docs/how-to/x.md", clean),
+        "a link": link_failures(page, clean + "[page](theory/no-such.md)\n"),
+        "an anchor": link_failures(page, clean + "[page](theory/path.md#no-such)\n"),
+        "a path": path_failures("host/x.cpp", "// docs/no-such.md, \"Title\""),
+        "a theorem": path_failures("host/x.hpp", 'theorem = "docs/no-such.md";'),
+        "a source": name_failures(page, clean + "See `host/no_such.cpp`.\n", ["host/core/ball.cpp"]),
+        "a page outside of nav": site_failures("nav:\n", ["docs/x.md"]),
+    }
+    for what, failures in planted.items():
+        assert failures, f"the rule does not see {what}"
+    assert not style_failures("docs/x.md", clean + "```\n" + "word " * 40 + "\n```\n"), "output is no prose"
+
+
+def count():
+    words, all_lengths, lines = 0, [], 0
+    for page in pages():
+        text = (ROOT / page).read_text(encoding="utf-8")
+        lengths = [len(one.split()) for one in sentences(text)] or [0]
+        long, median, forbidden = offences(text)
+        print(f"{len(text.split()):6} words, median {median:4}, longest {max(lengths):4}, {long:3} long lines, "
+              f"{forbidden} Of/The same  {page}")
+        if page == "README.md" or page.startswith("docs/"):
+            words, lines = words + len(text.split()), lines + long
+            all_lengths += lengths
+    print(f"README and docs: {words} words, median {statistics.median(all_lengths)}, longest {max(all_lengths)}, {lines} long lines")
+
+
+def main():
+    if "--count" in sys.argv:
+        count()
+        return
+    rules_fail_on_what_they_forbid()
+    names = source_names()
+    failures = site_failures((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), pages())
+    for page in pages():
+        text = (ROOT / page).read_text(encoding="utf-8")
+        failures += style_failures(page, text) + link_failures(page, text) + path_failures(page, prose_of(text)) + name_failures(page, text, names)
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    failures += link_failures("CHANGELOG.md", changes) + path_failures("CHANGELOG.md", changes)
+    for path in sources():
+        failures += path_failures(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8", errors="replace"))
+    for failure in failures:
+        print(failure)
+    print(f"{len(pages())} pages, {len(failures)} failures")
+    sys.exit(bool(failures))
+
+
+if __name__ == "__main__":
+    main()
