@@ -1,198 +1,236 @@
-// Products of column-major matrices by plain loops; checks what it is told.
+// cuBLASLt in software: products of column-major matrices by plain loops, and what the library checks.
+// Not modelled: its algorithms, whose sums have another order.
 #include <cublasLt.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <functional>
-#include <vector>
-extern "C" {
-void ptxsim_enqueue(cudaStream_t, std::function<void()>*);
-int ptxsim_capturing(cudaStream_t);
-}
+
+#include "support/ptx/runtime.hpp"
+
+struct cublasLtContext {};
+
+namespace {
+
 struct Layout {
-  int type;
-  uint64_t rows, cols;
-  int64_t ld;
-  int32_t batch = 1;
-  int64_t stride = 0;
+  cudaDataType_t type;
+  std::uint64_t rows, columns;
+  std::int64_t leading;  // dimension
+  std::int32_t batch = 1;
+  std::int64_t stride = 0;
 };
-struct Desc {
-  int compute, scale;
-  int ta = 0, tb = 0;
+struct Product {
+  std::int32_t transpose_a = CUBLAS_OP_N, transpose_b = CUBLAS_OP_N;
 };
-struct Pref {
-  uint64_t workspace = 0;
-  uint32_t align[4] = {256, 256, 256, 256};
+// Alignment of A, B, C, D in bytes.
+struct Preference {
+  std::uint64_t workspace = 0;
+  std::uint32_t alignment[4] = {256, 256, 256, 256};
 };
-struct Algo {
-  uint32_t align[4];
-  uint64_t workspace;
-  uint64_t magic;
+constexpr std::uint64_t algorithm_mark = 0x70747873696d;
+struct Algorithm {
+  std::uint64_t mark, workspace;
+  std::uint32_t alignment[4];
 };
-#define OK CUBLAS_STATUS_SUCCESS
-static cublasStatus_t bad(const char* w) {
-  std::fprintf(stderr, "PTXSIM cublasLt: %s\n", w);
+static_assert(sizeof(Algorithm) <= sizeof(cublasLtMatmulAlgo_t));
+
+// The library's handles are pointers to structures that it does not show.
+template <class T, class Handle>
+T& as(Handle handle) {
+  return *reinterpret_cast<T*>(handle);
+}
+
+cublasStatus_t refuse(const char* what) {
+  std::fprintf(stderr, "PTX in software: cuBLASLt: %s\n", what);
   return CUBLAS_STATUS_INVALID_VALUE;
 }
+
+cublasStatus_t set(void* field, std::size_t size, const void* value, std::size_t given) {
+  if (size != given) return refuse("an attribute has another size");
+  std::memcpy(field, value, size);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t check(const Product& product, const Layout& a, const Layout& b, const Layout& c) {
+  const std::uint64_t m = product.transpose_a ? a.columns : a.rows,
+                      k = product.transpose_a ? a.rows : a.columns;
+  const std::uint64_t of_b = product.transpose_b ? b.columns : b.rows,
+                      n = product.transpose_b ? b.rows : b.columns;
+  if (m != c.rows || n != c.columns || k != of_b) return refuse("the shapes do not fit");
+  if (m == 0 || n == 0 || k == 0) return refuse("a matrix is empty");
+  for (const Layout* layout : {&a, &b, &c}) {
+    if (layout->leading < static_cast<std::int64_t>(layout->rows))
+      return refuse("a leading dimension is too small");
+    if (layout->batch != a.batch) return refuse("the batch counts differ");
+    if (layout->type != a.type) return refuse("the types differ");
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+// One matrix of a batch.
+template <class T>
+struct Matrix {
+  T* data;
+  std::int64_t leading;
+  bool transposed;
+  T& operator()(std::uint64_t row, std::uint64_t column) const {
+    const auto r = static_cast<std::int64_t>(row), c = static_cast<std::int64_t>(column);
+    return transposed ? data[r * leading + c] : data[c * leading + r];
+  }
+};
+
+template <class T>
+void multiply(const Product& product, const Layout& la, const Layout& lb, const Layout& lc,
+              double alpha, double beta, const void* a, const void* b, void* d) {
+  const std::uint64_t depth = product.transpose_a ? la.rows : la.columns;
+  for (std::int32_t i = 0; i < lc.batch; ++i) {
+    const Matrix<const T> of_a{static_cast<const T*>(a) + i * la.stride, la.leading,
+                               product.transpose_a != 0};
+    const Matrix<const T> of_b{static_cast<const T*>(b) + i * lb.stride, lb.leading,
+                               product.transpose_b != 0};
+    const Matrix<T> of_d{static_cast<T*>(d) + i * lc.stride, lc.leading, false};
+    for (std::uint64_t column = 0; column < lc.columns; ++column) {
+      for (std::uint64_t row = 0; row < lc.rows; ++row) {
+        T sum = 0;
+        for (std::uint64_t k = 0; k < depth; ++k) sum += of_a(row, k) * of_b(k, column);
+        T& out = of_d(row, column);
+        out = static_cast<T>(alpha) * sum + (beta == 0 ? T{0} : static_cast<T>(beta) * out);
+      }
+    }
+  }
+}
+
+double scalar(const void* value, cudaDataType_t type) {
+  return type == CUDA_R_32F ? static_cast<double>(*static_cast<const float*>(value))
+                            : *static_cast<const double*>(value);
+}
+bool is_aligned(const void* pointer, std::uint32_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0;
+}
+
+}  // namespace
+
 extern "C" {
-cublasStatus_t cublasLtCreate(cublasLtHandle_t* h) {
-  *h = (cublasLtHandle_t) new int(1);
-  return OK;
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  *handle = new cublasLtContext;
+  return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtDestroy(cublasLtHandle_t h) {
-  delete (int*)h;
-  return OK;
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  delete handle;
+  return CUBLAS_STATUS_SUCCESS;
 }
-const char* cublasLtGetStatusString(cublasStatus_t) { return "software cublasLt"; }
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* d, cublasComputeType_t c,
-                                        cudaDataType_t s) {
-  *d = (cublasLtMatmulDesc_t) new Desc{(int)c, (int)s};
-  return OK;
+const char* cublasLtGetStatusString(cublasStatus_t status) {
+  return status == CUBLAS_STATUS_SUCCESS ? "success" : "cuBLASLt in software refused it";
 }
-cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t d) {
-  delete (Desc*)d;
-  return OK;
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* product, cublasComputeType_t,
+                                        cudaDataType_t) {
+  *product = reinterpret_cast<cublasLtMatmulDesc_t>(new Product);
+  return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d,
-                                              cublasLtMatmulDescAttributes_t a, const void* v,
-                                              size_t n) {
-  if (n != 4) return bad("size");
-  if (a == CUBLASLT_MATMUL_DESC_TRANSA)
-    std::memcpy(&((Desc*)d)->ta, v, 4);
-  else if (a == CUBLASLT_MATMUL_DESC_TRANSB)
-    std::memcpy(&((Desc*)d)->tb, v, 4);
-  else
-    return bad("desc attribute");
-  return OK;
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t product) {
+  delete &as<Product>(product);
+  return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* l, cudaDataType t, uint64_t r,
-                                          uint64_t c, int64_t ld) {
-  *l = (cublasLtMatrixLayout_t) new Layout{(int)t, r, c, ld};
-  return OK;
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t handle,
+                                              cublasLtMatmulDescAttributes_t attribute,
+                                              const void* value, std::size_t size) {
+  Product& product = as<Product>(handle);
+  if (attribute == CUBLASLT_MATMUL_DESC_TRANSA)
+    return set(&product.transpose_a, sizeof product.transpose_a, value, size);
+  if (attribute == CUBLASLT_MATMUL_DESC_TRANSB)
+    return set(&product.transpose_b, sizeof product.transpose_b, value, size);
+  return refuse("an attribute of a product is not modelled");
 }
-cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t l) {
-  delete (Layout*)l;
-  return OK;
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type,
+                                          std::uint64_t rows, std::uint64_t columns,
+                                          std::int64_t leading) {
+  *layout = reinterpret_cast<cublasLtMatrixLayout_t>(new Layout{type, rows, columns, leading});
+  return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t l,
-                                                cublasLtMatrixLayoutAttribute_t a, const void* v,
-                                                size_t n) {
-  auto* q = (Layout*)l;
-  if (a == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT && n == 4)
-    std::memcpy(&q->batch, v, 4);
-  else if (a == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET && n == 8)
-    std::memcpy(&q->stride, v, 8);
-  else
-    return bad("layout attribute");
-  return OK;
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
+  delete &as<Layout>(layout);
+  return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* p) {
-  *p = (cublasLtMatmulPreference_t) new Pref;
-  return OK;
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t handle,
+                                                cublasLtMatrixLayoutAttribute_t attribute,
+                                                const void* value, std::size_t size) {
+  Layout& layout = as<Layout>(handle);
+  if (attribute == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT)
+    return set(&layout.batch, sizeof layout.batch, value, size);
+  if (attribute == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET)
+    return set(&layout.stride, sizeof layout.stride, value, size);
+  return refuse("an attribute of a layout is not modelled");
 }
-cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t p) {
-  delete (Pref*)p;
-  return OK;
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
+  *preference = reinterpret_cast<cublasLtMatmulPreference_t>(new Preference);
+  return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p,
-                                                    cublasLtMatmulPreferenceAttributes_t a,
-                                                    const void* v, size_t n) {
-  auto* q = (Pref*)p;
-  int w = a == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES   ? 0
-          : a == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES ? 1
-          : a == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES ? 2
-          : a == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES ? 3
-                                                            : -1;
-  if (w >= 0 && n == 4)
-    std::memcpy(&q->align[w], v, 4);
-  else if (a == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES && n == 8)
-    std::memcpy(&q->workspace, v, 8);
-  else
-    return bad("preference");
-  return OK;
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+  delete &as<Preference>(preference);
+  return CUBLAS_STATUS_SUCCESS;
 }
-static cublasStatus_t consistent(const Desc& d, const Layout& a, const Layout& b, const Layout& c) {
-  auto m = d.ta ? a.cols : a.rows, k = d.ta ? a.rows : a.cols, k2 = d.tb ? b.cols : b.rows,
-       n = d.tb ? b.rows : b.cols;
-  if (m != c.rows || n != c.cols || k != k2) return bad("shapes");
-  if ((uint64_t)a.ld < a.rows || (uint64_t)b.ld < b.rows || (uint64_t)c.ld < c.rows)
-    return bad("leading dimension");
-  if (a.batch != b.batch || a.batch != c.batch) return bad("batch");
-  if (a.type != b.type || a.type != c.type) return bad("types");
-  if (m == 0 || n == 0 || k == 0) return bad("empty");
-  return OK;
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t handle,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute,
+                                                    const void* value, std::size_t size) {
+  Preference& preference = as<Preference>(handle);
+  if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
+    return set(&preference.workspace, sizeof preference.workspace, value, size);
+  const cublasLtMatmulPreferenceAttributes_t alignments[] = {
+      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+  const auto* found = std::find(std::begin(alignments), std::end(alignments), attribute);
+  if (found == std::end(alignments)) return refuse("a preference is not modelled");
+  return set(&preference.alignment[found - std::begin(alignments)], sizeof(std::uint32_t), value,
+             size);
 }
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t d,
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t product,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t,
-                                              cublasLtMatmulPreference_t p, int want,
-                                              cublasLtMatmulHeuristicResult_t r[], int* found) {
+                                              cublasLtMatmulPreference_t preference, int wanted,
+                                              cublasLtMatmulHeuristicResult_t* results,
+                                              int* found) {
   *found = 0;
-  auto s = consistent(*(Desc*)d, *(Layout*)a, *(Layout*)b, *(Layout*)c);
-  if (s != OK || want < 1) return s;
-  Algo al{};
-  auto* q = (Pref*)p;
-  std::memcpy(al.align, q->align, sizeof al.align);
-  al.workspace = q->workspace;
-  al.magic = 0x5151;
-  static_assert(sizeof(Algo) <= sizeof(cublasLtMatmulAlgo_t));
-  std::memset(&r[0], 0, sizeof r[0]);
-  std::memcpy(&r[0].algo, &al, sizeof al);
-  r[0].state = OK;
+  const cublasStatus_t status =
+      check(as<Product>(product), as<Layout>(a), as<Layout>(b), as<Layout>(c));
+  if (status != CUBLAS_STATUS_SUCCESS || wanted < 1) return status;
+  const Preference& promised = as<Preference>(preference);
+  Algorithm algorithm{algorithm_mark, promised.workspace, {}};
+  std::copy_n(promised.alignment, 4, algorithm.alignment);
+  results[0] = {};
+  std::memcpy(&results[0].algo, &algorithm, sizeof algorithm);
+  results[0].state = CUBLAS_STATUS_SUCCESS;
   *found = 1;
-  return OK;
+  return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t dd, const void* alpha,
-                              const void* a, cublasLtMatrixLayout_t la, const void* b,
-                              cublasLtMatrixLayout_t lb, const void* beta, const void* c,
-                              cublasLtMatrixLayout_t lc, void* out, cublasLtMatrixLayout_t,
-                              const cublasLtMatmulAlgo_t* algo, void* ws, size_t wsn,
-                              cudaStream_t st) {
-  Desc d = *(Desc*)dd;
-  Layout A = *(Layout*)la, B = *(Layout*)lb, C = *(Layout*)lc;
-  if (auto s = consistent(d, A, B, C); s != OK) return s;
-  Algo al;
-  std::memcpy(&al, algo, sizeof al);
-  if (al.magic != 0x5151) return bad("algorithm");
-  if (wsn < al.workspace && al.workspace) return bad("workspace is smaller than was said");
-  if (ws && (uintptr_t)ws % 16) return bad("workspace misaligned");
-  auto aligned = [](const void* p, uint32_t n, const char* w) {
-    if ((uintptr_t)p % n) {
-      std::fprintf(stderr, "PTXSIM cublasLt: %s is not aligned to %u\n", w, n);
-      return false;
-    }
-    return true;
-  };
-  if (!aligned(a, al.align[0], "A") || !aligned(b, al.align[1], "B") ||
-      !aligned(c, al.align[2], "C") || !aligned(out, al.align[3], "D"))
-    return CUBLAS_STATUS_INVALID_VALUE;
-  bool f = C.type == CUDA_R_32F;
-  double al_ = f ? *(const float*)alpha : *(const double*)alpha,
-         be = f ? *(const float*)beta : *(const double*)beta;
-  std::function<void()> fn = [=] {
-    auto run = [&]<class T>(T) {
-      uint64_t m = C.rows, n = C.cols, k = d.ta ? A.rows : A.cols;
-      for (int32_t q = 0; q < C.batch; ++q) {
-        auto* pa = (const T*)a + q * A.stride;
-        auto* pb = (const T*)b + q * B.stride;
-        auto* pc = (T*)out + q * C.stride;
-        for (uint64_t j = 0; j < n; ++j)
-          for (uint64_t i = 0; i < m; ++i) {
-            T s = 0;
-            for (uint64_t x = 0; x < k; ++x)
-              s += (d.ta ? pa[i * (uint64_t)A.ld + x] : pa[x * (uint64_t)A.ld + i]) *
-                   (d.tb ? pb[x * (uint64_t)B.ld + j] : pb[j * (uint64_t)B.ld + x]);
-            T old = be == 0 ? T(0) : pc[j * (uint64_t)C.ld + i];
-            pc[j * (uint64_t)C.ld + i] = T(al_) * s + T(be) * old;
-          }
-      }
-    };
-    if (f)
-      run(float{});
-    else
-      run(double{});
-  };
-  ptxsim_enqueue(st, &fn);
-  return OK;
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t handle, const void* alpha,
+                              const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
+                              cublasLtMatrixLayout_t b_layout, const void* beta, const void* c,
+                              cublasLtMatrixLayout_t c_layout, void* d, cublasLtMatrixLayout_t,
+                              const cublasLtMatmulAlgo_t* chosen, void* workspace,
+                              std::size_t workspace_size, cudaStream_t stream) {
+  const Product product = as<Product>(handle);
+  const Layout la = as<Layout>(a_layout), lb = as<Layout>(b_layout), lc = as<Layout>(c_layout);
+  if (const cublasStatus_t status = check(product, la, lb, lc); status != CUBLAS_STATUS_SUCCESS)
+    return status;
+  Algorithm algorithm{};
+  std::memcpy(&algorithm, chosen, sizeof algorithm);
+  if (algorithm.mark != algorithm_mark) return refuse("the algorithm is none that was offered");
+  if (workspace_size < algorithm.workspace) return refuse("the workspace is smaller than was said");
+  if (!is_aligned(workspace, 16)) return refuse("the workspace is misaligned");
+  const void* const matrices[] = {a, b, c, d};
+  for (int i = 0; i < 4; ++i) {
+    if (!is_aligned(matrices[i], algorithm.alignment[i]))
+      return refuse("a matrix is less aligned than was said");
+  }
+  if (c != d) return refuse("C and D in different places are not modelled");
+  const double of_product = scalar(alpha, lc.type), of_sum = scalar(beta, lc.type);
+  gibbsite::ptx::enqueue(stream, [=] {
+    const auto multiply_as = lc.type == CUDA_R_32F ? multiply<float> : multiply<double>;
+    multiply_as(product, la, lb, lc, of_product, of_sum, a, b, d);
+  });
+  return CUBLAS_STATUS_SUCCESS;
 }
-}
+
+}  // extern "C"

@@ -1,53 +1,65 @@
+// cuRAND on the GPU in software: the library's own generators for the host, whose numbers are a card's.
 #include <curand.h>
 #include <dlfcn.h>
 
-#include <functional>
+#include <algorithm>
 #include <vector>
-extern "C" void ptxsim_enqueue(cudaStream_t, std::function<void()>*);
-static void* real() {
-  static void* h = dlopen(GIBBSITE_CUDA_LIBRARIES "/libcurand.so.10", RTLD_NOW | RTLD_LOCAL);
-  return h;
+
+#include "support/ptx/runtime.hpp"
+
+namespace {
+
+// The real library's function of that name.
+template <class Function>
+Function* real(const char* name) {
+  static void* const library = ::dlopen(GIBBSITE_CURAND, RTLD_NOW | RTLD_LOCAL);
+  return library == nullptr ? nullptr : reinterpret_cast<Function*>(::dlsym(library, name));
 }
-template <class F>
-static F* get(const char* n) {
-  return (F*)dlsym(real(), n);
+template <class... Arguments>
+curandStatus_t call(const char* name, Arguments... arguments) {
+  auto* const function = real<curandStatus_t(Arguments...)>(name);
+  return function == nullptr ? CURAND_STATUS_INITIALIZATION_FAILED : function(arguments...);
 }
-struct G {
-  curandGenerator_t g;
-  cudaStream_t s = nullptr;
+
+}  // namespace
+
+struct curandGenerator_st {
+  curandGenerator_t host = nullptr;
+  cudaStream_t stream = nullptr;
 };
+
 extern "C" {
-curandStatus_t curandCreateGenerator(curandGenerator_t* g, curandRngType_t t) {
-  auto* q = new G;
-  auto r = get<decltype(curandCreateGeneratorHost)>("curandCreateGeneratorHost")(&q->g, t);
-  *g = (curandGenerator_t)q;
-  return r;
+
+curandStatus_t curandCreateGenerator(curandGenerator_t* generator, curandRngType_t kind) {
+  *generator = new curandGenerator_st;
+  return call("curandCreateGeneratorHost", &(*generator)->host, kind);
 }
-curandStatus_t curandDestroyGenerator(curandGenerator_t g) {
-  return get<decltype(curandDestroyGenerator)>("curandDestroyGenerator")(((G*)g)->g);
+curandStatus_t curandDestroyGenerator(curandGenerator_t generator) {
+  const curandStatus_t status = call("curandDestroyGenerator", generator->host);
+  delete generator;
+  return status;
 }
-curandStatus_t curandSetStream(curandGenerator_t g, cudaStream_t s) {
-  ((G*)g)->s = s;
+curandStatus_t curandSetStream(curandGenerator_t generator, cudaStream_t stream) {
+  generator->stream = stream;
   return CURAND_STATUS_SUCCESS;
 }
-curandStatus_t curandSetPseudoRandomGeneratorSeed(curandGenerator_t g, unsigned long long v) {
-  return get<decltype(curandSetPseudoRandomGeneratorSeed)>("curandSetPseudoRandomGeneratorSeed")(
-      ((G*)g)->g, v);
+curandStatus_t curandSetPseudoRandomGeneratorSeed(curandGenerator_t generator,
+                                                  unsigned long long seed) {
+  return call("curandSetPseudoRandomGeneratorSeed", generator->host, seed);
 }
-curandStatus_t curandSetGeneratorOffset(curandGenerator_t g, unsigned long long v) {
-  return get<decltype(curandSetGeneratorOffset)>("curandSetGeneratorOffset")(((G*)g)->g, v);
+curandStatus_t curandSetGeneratorOffset(curandGenerator_t generator, unsigned long long offset) {
+  return call("curandSetGeneratorOffset", generator->host, offset);
 }
-curandStatus_t curandGenerateNormalDouble(curandGenerator_t g, double* o, size_t n, double m,
-                                          double s) {
-  auto* q = (G*)g;
-  if (n % 2) return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
-  std::vector<double> v(n);
-  auto r = get<decltype(curandGenerateNormalDouble)>("curandGenerateNormalDouble")(q->g, v.data(),
-                                                                                   n, m, s);
-  std::function<void()> f = [=] {
-    for (size_t i = 0; i < n; ++i) o[i] = v[i];
-  };
-  ptxsim_enqueue(q->s, &f);
-  return r;
+curandStatus_t curandGenerateNormalDouble(curandGenerator_t generator, double* out,
+                                          std::size_t count, double mean, double deviation) {
+  if (count % 2 != 0) return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
+  std::vector<double> values(count);
+  const curandStatus_t status =
+      call("curandGenerateNormalDouble", generator->host, values.data(), count, mean, deviation);
+  gibbsite::ptx::enqueue(generator->stream, [out, values = std::move(values)] {
+    std::copy(values.begin(), values.end(), out);
+  });
+  return status;
 }
-}
+
+}  // extern "C"
