@@ -70,11 +70,18 @@ struct BlockTime {
 };
 using GridTime = std::map<u32, BlockTime>;  // by block
 
+/// What releases at an address published; each of them makes a new version.
+struct Published {
+  GridTime time;
+  u64 version = 0;
+};
+
 /// What a thread has taken over from others, and what it has fenced, by the PTX memory model.
 struct ThreadOrder {
   GridTime acquired;  // ordered before what it does now
   GridTime observed;  // seen by strong reads, acquired at the next fence
   GridTime fenced;    // what a strong write publishes after a fence
+  u64 last_address = 0, last_version = 0;  // acquired last: a loop that waits reads it over and over
 };
 
 // ---- wgmma
@@ -179,10 +186,9 @@ struct Grid {
   Kernel* kernel = nullptr;
   const Launch* launch = nullptr;
   u32 number = 0;
-  std::vector<u64> constants;  // [constant][lane]
   u64 workspace = 0;           // of the grid's barrier
   std::mt19937_64 random;
-  std::map<u64, GridTime> published;  // by address, by releases
+  std::map<u64, Published> published;  // by address
 };
 
 /// Ends the run: says what a rule forbids, and where.

@@ -605,6 +605,9 @@ void KernelParser::parse() {
   place_dynamic_shared();
   follow_wgmma_registers();
   kernel_.executed.assign(kernel_.code.size(), 0);
+  for (const u64 value : kernel_.constants) {
+    kernel_.lane_constants.insert(kernel_.lane_constants.end(), warp_size, value);
+  }
 }
 
 }  // namespace

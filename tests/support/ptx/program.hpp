@@ -90,6 +90,7 @@ struct Kernel {
   std::vector<Instruction> code;
   int registers = 0, predicates = 0;
   std::vector<u64> constants;
+  std::vector<u64> lane_constants;  // each of them for every lane
   u32 parameter_bytes = 0;
   std::vector<Parameter> parameters;
   u32 local_bytes = 0, static_shared = 0;

@@ -233,12 +233,21 @@ void note_word(Warp& warp, GlobalWord& word, const GlobalAccess& now, u64 addres
 // A strong access takes over what was released at that address, and publishes what is fenced.
 void synchronize(Warp& warp, u64 address, u32 thread, Access access, const Instruction& in) {
   Block& block = *warp.block;
-  GridTime& published = block.grid->published[address];
+  Published& published = block.grid->published[address];
   ThreadOrder& order = block.orders[thread];
-  if (access != Access::write) join(in.acquire ? order.acquired : order.observed, published);
+  const bool is_known = in.acquire && order.last_address == address &&
+                        order.last_version == published.version;
+  if (access != Access::write && !is_known) {
+    join(in.acquire ? order.acquired : order.observed, published.time);
+    if (in.acquire) {
+      order.last_address = address;
+      order.last_version = published.version;
+    }
+  }
   if (access == Access::read) return;
-  if (in.release) join(published, time_of(block, thread));
-  join(published, order.fenced);
+  if (in.release) join(published.time, time_of(block, thread));
+  join(published.time, order.fenced);
+  ++published.version;
 }
 
 }  // namespace
@@ -295,7 +304,10 @@ void join_lanes(Warp& warp, u32 lanes) {
 void begin_generation(Block& block) {
   ++block.generation;
   for (u32& clock : block.clock) ++clock;
-  for (const auto& [thread, order] : block.orders) join(block.ordered, order.acquired);
+  for (auto& [thread, order] : block.orders) {
+    join(block.ordered, order.acquired);
+    order.acquired.clear();
+  }
 }
 
 }  // namespace gibbsite::ptx

@@ -330,7 +330,7 @@ void reset_warp(Warp& warp, const Grid& grid, u32 threads) {
                         0xfff7badbadbad777U);
   warp.predicates.resize(static_cast<std::size_t>(kernel.predicates), 0xa5a5a5a5U);
   warp.local.assign(std::size_t{kernel.local_bytes} * warp_size, 0xcb);
-  warp.constants = grid.constants.data();
+  warp.constants = kernel.lane_constants.data();
   warp.groups.assign(1, {0, warp.alive, false});
   warp.barrier = -1;
   warp.at = nullptr;
@@ -432,8 +432,6 @@ GridRun::GridRun(Kernel& kernel, const Launch& launch) {
   grid_.launch = &launch;
   grid_.number = static_cast<u32>(++counts().launches);
   grid_.random.seed(options().seed + counts().launches);
-  for (const u64 value : kernel.constants)
-    grid_.constants.insert(grid_.constants.end(), warp_size, value);
   total_ = u64{launch.grid[0]} * launch.grid[1] * launch.grid[2];
   started_at_ = counts().warp_instructions;
   if (launch.cooperative) {
