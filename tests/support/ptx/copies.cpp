@@ -138,9 +138,12 @@ void arrive(Warp& warp, const Instruction& in, u32 lanes) {
     for (std::size_t i = 0; i < seen.size(); ++i) arrived[i] = std::max(arrived[i], seen[i]);
     arrived[thread] = std::max(arrived[thread], block.clock[thread]++);
     --barrier.pending;
+    block.grid->failed_waits = 0;
     complete_phase(block, barrier);
   });
 }
+// More are taken for a deadlock: some hundred turns of all warps.
+constexpr u64 most_failed_waits = 300'000;
 // try_wait.parity: whether the phase of that parity is over.
 void try_wait(Warp& warp, const Instruction& in, u32 lanes) {
   const u64 *a = base_of(warp, in), *parity = warp.source(in.s[1]);
@@ -158,6 +161,9 @@ void try_wait(Warp& warp, const Instruction& in, u32 lanes) {
     for (std::size_t i = 0; i < seen.size(); ++i) seen[i] = std::max(seen[i], barrier.completed[i]);
   });
   warp.predicate(in.d) = (warp.predicate(in.d) & ~lanes) | done;
+  if (done == 0 && ++block.grid->failed_waits > most_failed_waits) {
+    fault(warp, "deadlock: warps wait for mbarriers, and nothing comes to any");
+  }
 }
 
 // ---- cp.async.bulk
@@ -265,6 +271,7 @@ void finish_bulk_copy(Block& block, std::size_t index) {
   u32& clock = arrived_clocks(block, barrier)[block.threads];
   clock = std::max(clock, copy.clock);
   barrier.bytes -= copy.bytes;
+  block.grid->failed_waits = 0;
   complete_phase(block, barrier);
 }
 

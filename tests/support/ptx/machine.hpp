@@ -81,7 +81,8 @@ struct ThreadOrder {
   GridTime acquired;  // ordered before what it does now
   GridTime observed;  // seen by strong reads, acquired at the next fence
   GridTime fenced;    // what a strong write publishes after a fence
-  u64 last_address = 0, last_version = 0;  // acquired last: a loop that waits reads it over and over
+  u64 last_address = 0,
+      last_version = 0;  // acquired last: a loop that waits reads it over and over
 };
 
 // ---- wgmma
@@ -186,8 +187,9 @@ struct Grid {
   Kernel* kernel = nullptr;
   const Launch* launch = nullptr;
   u32 number = 0;
-  u64 workspace = 0;           // of the grid's barrier
+  u64 workspace = 0;  // of the grid's barrier
   std::mt19937_64 random;
+  u64 failed_waits = 0;  // for mbarriers, since something last came to one or a barrier opened
   std::map<u64, Published> published;  // by address
 };
 

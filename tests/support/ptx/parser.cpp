@@ -204,20 +204,18 @@ Operand KernelParser::symbol(const std::string& name, std::size_t at) {
 
 // ---- Operands
 
+// A decimal or hexadecimal integer, or the bits of a float or a double (0f3F800000).
 bool read_number(const std::string& text, u64& value) {
   if (text.empty()) return false;
   const bool is_float = text.size() == 10 && text[0] == '0' && (text[1] == 'f' || text[1] == 'F');
   const bool is_double = text.size() == 18 && text[0] == '0' && (text[1] == 'd' || text[1] == 'D');
-  if (is_float || is_double) {
-    value = std::stoull(text.substr(2), nullptr, 16);
-  } else if (is_digit(text[0])) {
-    value = std::stoull(text, nullptr, 0);
-  } else if (text[0] == '-' && text.size() > 1 && is_digit(text[1])) {
-    value = static_cast<u64>(std::stoll(text, nullptr, 0));
-  } else {
-    return false;
-  }
-  return true;
+  const bool is_negative = text[0] == '-';
+  const std::string digits = text.substr(is_float || is_double ? 2 : is_negative ? 1 : 0);
+  if (!is_float && !is_double && (digits.empty() || !is_digit(digits[0]))) return false;
+  std::size_t read = 0;
+  value = std::stoull(digits, &read, is_float || is_double ? 16 : 0);
+  if (is_negative) value = u64{0} - value;
+  return read == digits.size();
 }
 
 bool is_special(const std::string& name) {
@@ -234,8 +232,12 @@ Operand KernelParser::address_operand(const std::string& inside, std::size_t at)
   address.kind = Kind::address;
   const std::size_t plus = inside.find('+');
   const std::string base = trimmed(inside.substr(0, plus));
-  if (plus != std::string::npos)
-    address.offset = std::stoll(trimmed(inside.substr(plus + 1)), nullptr, 0);
+  if (plus != std::string::npos) {
+    const std::string offset = trimmed(inside.substr(plus + 1));
+    u64 bytes = 0;
+    if (!read_number(offset, bytes)) fail(at, fmt::format("{} is no number", offset));
+    address.offset = static_cast<s64>(bytes);
+  }
   u64 number = 0;
   if (read_number(base, number)) {
     address.offset += static_cast<s64>(number);

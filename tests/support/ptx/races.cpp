@@ -235,8 +235,8 @@ void synchronize(Warp& warp, u64 address, u32 thread, Access access, const Instr
   Block& block = *warp.block;
   Published& published = block.grid->published[address];
   ThreadOrder& order = block.orders[thread];
-  const bool is_known = in.acquire && order.last_address == address &&
-                        order.last_version == published.version;
+  const bool is_known =
+      in.acquire && order.last_address == address && order.last_version == published.version;
   if (access != Access::write && !is_known) {
     join(in.acquire ? order.acquired : order.observed, published.time);
     if (in.acquire) {

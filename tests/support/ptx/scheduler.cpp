@@ -302,6 +302,7 @@ void open_barrier(Block& block, Barrier& barrier, bool of_all) {
     join_threads(block, threads);
   }
   reduce(block, barrier);
+  block.grid->failed_waits = 0;
   for (const u32 w : barrier.warps) block.warps[w]->barrier = -1;
   barrier.arrived = 0;
   barrier.warps.clear();
