@@ -1,4 +1,5 @@
-// Arithmetic, comparisons and logic. Operations round as IEEE says; .ftz is modelled where nvcc uses it.
+// Arithmetic, comparisons and logic. Operations round as IEEE says; .ftz is modelled where nvcc
+// uses it.
 #include <algorithm>
 #include <cmath>
 #include <map>

@@ -1,4 +1,5 @@
-// cuBLASLt in software: products of column-major matrices by plain loops, and what the library checks.
+// cuBLASLt in software: products of column-major matrices by plain loops, and what the library
+// checks.
 // Not modelled: its algorithms, whose sums have another order.
 #include <cublasLt.h>
 

@@ -1,4 +1,5 @@
-// cuRAND on the GPU in software: the library's own generators for the host, whose numbers are a card's.
+// cuRAND on the GPU in software: the library's own generators for the host, whose numbers are a
+// card's.
 #include <curand.h>
 #include <dlfcn.h>
 

@@ -18,7 +18,8 @@ void need_all_lanes(const Warp& warp, u32 lanes, const char* what) {
     fault(warp, fmt::format("{} without all lanes of the warp", what));
 }
 
-// ---- mma.f64. PTX ISA, "Matrix Fragments for mma.m8n8k4 / m16n8k4, k8, k16 with .f64": lane 4g + t.
+// ---- mma.f64. PTX ISA, "Matrix Fragments for mma.m8n8k4 / m16n8k4, k8, k16 with .f64": lane 4g +
+// t.
 
 struct DoubleShape {
   u32 rows, depth;
@@ -76,7 +77,8 @@ void multiply_doubles(Warp& warp, const Instruction& in, u32 lanes) {
   }
 }
 
-// ---- wgmma. PTX ISA, "Asynchronous warpgroup matrix multiply-accumulate", matrices without swizzle.
+// ---- wgmma. PTX ISA, "Asynchronous warpgroup matrix multiply-accumulate", matrices without
+// swizzle.
 
 constexpr u32 wgmma_depth = 16;
 
@@ -121,7 +123,8 @@ float read_bf16(Warp& warp, u32 address) {
   return bf16_value(bits);
 }
 
-// Reads [first, first + count) by 16 elements: values[k * count + i]. Its bytes are in use until the wait.
+// Reads [first, first + count) by 16 elements: values[k * count + i]. Its bytes are in use until
+// the wait.
 void read_matrix(Warp& warp, const Descriptor& descriptor, u32 first, u32 count,
                  std::vector<float>& values) {
   check_descriptor(warp, descriptor);

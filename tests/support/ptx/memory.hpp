@@ -14,7 +14,8 @@ constexpr u64 any_window = shared_window | local_window | parameter_window;
 u8* shared_at(Warp& warp, u64 address, u32 bytes, int lane);
 
 enum class Access { read, write, atomic };
-/// The memory of an access: a fault where it is misaligned, outside, unwritten, under a copy, or a race.
+/// The memory of an access: a fault where it is misaligned, outside, unwritten, under a copy, or a
+/// race.
 u8* resolve(Warp& warp, const Instruction& in, u64 address, u32 bytes, int lane, Access access);
 
 /// The address of a lane: base register and offset.

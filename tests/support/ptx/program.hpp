@@ -52,7 +52,8 @@ enum class Role : u8 { other, wgmma, move, load, unpack, predicates };
 /// An operand that is not there.
 constexpr int none = INT_MIN;
 
-/// A decoded instruction. A register operand r >= 0 is a register; r < 0 is constant ~r of the kernel.
+/// A decoded instruction. A register operand r >= 0 is a register; r < 0 is constant ~r of the
+/// kernel.
 struct Instruction {
   Execute execute = nullptr;
   Control control = Control::normal;
@@ -146,7 +147,8 @@ struct Module {
 /// Shared memory begins there, so that address 0 is none of it.
 constexpr u32 shared_base = 1024;
 
-/// Runs a grid to its end. Throws std::runtime_error: what a rule of PTX forbids, with the PTX line.
+/// Runs a grid to its end. Throws std::runtime_error: what a rule of PTX forbids, with the PTX
+/// line.
 void run(Kernel& kernel, const Launch& launch);
 
 /// Instructions that have run.

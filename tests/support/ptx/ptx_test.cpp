@@ -1,4 +1,5 @@
-// The GPU in software finds what it is there to find, in small kernels written by hand; and what it must
+// The GPU in software finds what it is there to find, in small kernels written by hand; and what it
+// must
 // not take for an error. Kernels of nvcc with planted defects: tests/kernels/ptx_mutations.py.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

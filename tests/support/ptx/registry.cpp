@@ -117,16 +117,17 @@ void Registry::write_coverage(const std::string& path) const {
   for (const auto& binary : binaries_) {
     for (const auto& module : binary->modules) {
       for (const auto& [name, range] : module->entries) {
+        const auto registers = binary->registers.find(name);
+        std::size_t executed = 0, instructions = 0;
         const auto kernel = module->kernels.find(name);
-        if (kernel == module->kernels.end() || kernel->second == nullptr) {
-          file << name << " 0 0\n";
-          continue;
+        if (kernel != module->kernels.end() && kernel->second != nullptr) {
+          const std::vector<u32>& times = kernel->second->executed;
+          instructions = times.size();
+          executed =
+              instructions - static_cast<std::size_t>(std::count(times.begin(), times.end(), 0U));
         }
-        const std::vector<u32>& executed = kernel->second->executed;
-        file << name << ' '
-             << executed.size() -
-                    static_cast<std::size_t>(std::count(executed.begin(), executed.end(), 0U))
-             << ' ' << executed.size() << '\n';
+        file << name << ' ' << executed << ' ' << instructions << ' '
+             << (registers == binary->registers.end() ? 0 : registers->second) << '\n';
       }
     }
   }

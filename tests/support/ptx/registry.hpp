@@ -37,7 +37,9 @@ class Registry {
   /// Null: not registered.
   Function* find(const void* host);
   u8* find_variable(const void* host);
-  /// Appends `KERNEL EXECUTED INSTRUCTIONS` of every kernel to the file; 0 executed where it never ran.
+  /// Appends `KERNEL EXECUTED INSTRUCTIONS REGISTERS` of every kernel to the file. Executed:
+  /// instructions
+  /// that some warp came to, 0 where it never ran.
   void write_coverage(const std::string& path) const;
 
  private:
@@ -50,7 +52,8 @@ class Registry {
   std::map<const void*, Variable> variables_;
 };
 
-/// GIBBSITE_PTX_MUTATION, for tests: a file of four lines, KEY, REGEX, FORMAT, N. In lines that contain
+/// GIBBSITE_PTX_MUTATION, for tests: a file of four lines, KEY, REGEX, FORMAT, N. In lines that
+/// contain
 /// KEY what matches REGEX becomes FORMAT; N > 0: in the N-th such line of each kernel alone.
 std::string mutated(std::string ptx);
 

@@ -41,7 +41,8 @@ u64 setting(const char* name, u64 otherwise) {
   return value == nullptr ? otherwise : std::stoull(value);
 }
 
-/// The card and everything that was registered. Lives as long as the process: objects unregister late.
+/// The card and everything that was registered. Lives as long as the process: objects unregister
+/// late.
 struct Card {
   std::recursive_mutex mutex;
   Registry registry;
@@ -114,7 +115,8 @@ bool is_pinned(const void* pointer) { return is_within(card().pinned_memory, poi
 
 // ---- Launches
 
-/// Blocks that a multiprocessor holds at once, by ptxas's registers and the shared memory of the PTX.
+/// Blocks that a multiprocessor holds at once, by ptxas's registers and the shared memory of the
+/// PTX.
 u32 occupancy(const Function& function, u32 threads, u64 dynamic_shared) {
   const u32 warps = (threads + warp_size - 1) / warp_size;
   // Registers are given out to a warp in units of 256.

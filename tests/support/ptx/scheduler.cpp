@@ -1,4 +1,5 @@
-// Runs grids: some blocks at once, their warps in turns of random length, lanes apart where they diverge.
+// Runs grids: some blocks at once, their warps in turns of random length, lanes apart where they
+// diverge.
 #include <fmt/format.h>
 
 #include <algorithm>

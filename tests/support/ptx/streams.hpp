@@ -1,5 +1,6 @@
 #pragma once
-// Streams and events of the CUDA runtime in software. Operations of a stream run in order, later than
+// Streams and events of the CUDA runtime in software. Operations of a stream run in order, later
+// than
 // they are enqueued; those of different streams interleave at random, as far as events allow.
 #include <deque>
 #include <functional>
