@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 BUILD ?= build/release
 CMAKE_FLAGS ?=
 
-.PHONY: help deps build demo test check docs tidy check-python format format-check fuzz check-faults bench bench-peers bench-sampling check-posterior gpu-prefix gpu-check gpu-bench clean
+.PHONY: help deps build demo test check docs tidy check-python format format-check fuzz check-faults bench bench-peers bench-sampling check-posterior check-ptx gpu-prefix gpu-check gpu-bench clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -55,6 +55,10 @@ bench-sampling: build ## posterior draws beside NUTS of NumPyro, BlackJAX and St
 
 check-posterior: build ## `sample` and long runs of NUTS: one posterior?
 	@scripts/check-posterior $(BUILD)/bin/gibbsite
+
+check-ptx: build ## the cuda backend's suite and fits on the PTX of the kernels, without a GPU, about 20 minutes
+	@scripts/build release check_ptx_programs
+	@scripts/check-ptx $(BUILD)
 
 gpu-prefix: deps ## dependencies in one folder, for a machine with a GPU and no network
 	@scripts/gpu-prefix

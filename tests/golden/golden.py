@@ -234,4 +234,5 @@ def main():
     print(f"golden: {len(now)} runs have the bits of {file.name}")
 
 
-main()
+if __name__ == "__main__":
+    main()
