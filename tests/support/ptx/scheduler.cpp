@@ -328,20 +328,21 @@ void reset_warp(Warp& warp, const Grid& grid, u32 threads) {
   const u32 lanes = std::min(warp_size, threads - warp.id * warp_size);
   warp.kernel = &kernel;
   warp.lanes = warp.alive = lanes == warp_size ? all_lanes : (1U << lanes) - 1;
-  warp.registers.resize(static_cast<std::size_t>(kernel.registers) * warp_size,
-                        0xfff7badbadbad777U);
-  warp.predicates.resize(static_cast<std::size_t>(kernel.predicates), 0xa5a5a5a5U);
+  const std::size_t registers = static_cast<std::size_t>(kernel.registers) * warp_size;
+  if (warp.registers.size() < registers) warp.registers.resize(registers, 0xfff7badbadbad777U);
+  const auto predicates = static_cast<std::size_t>(kernel.predicates);
+  if (warp.predicates.size() < predicates) warp.predicates.resize(predicates, 0xa5a5a5a5U);
   warp.local.assign(std::size_t{kernel.local_bytes} * warp_size, 0xcb);
   warp.constants = kernel.lane_constants.data();
   warp.groups.assign(1, {0, warp.alive, false});
   warp.barrier = -1;
   warp.at = nullptr;
+  warp.matrix = {};
   if (kernel.uses_wgmma) {
-    const auto registers = static_cast<std::size_t>(kernel.registers);
-    warp.matrix = {};
-    warp.matrix.written.assign(registers, 1);
-    warp.matrix.group.assign(registers, 0);
-    warp.matrix.accumulates.assign(registers, 0);
+    const auto count = static_cast<std::size_t>(kernel.registers);
+    warp.matrix.written.assign(count, 1);
+    warp.matrix.group.assign(count, 0);
+    warp.matrix.accumulates.assign(count, 0);
   }
 }
 
@@ -356,6 +357,10 @@ void reset_block(Block& block, Grid& grid, u32 index) {
   block.first_generation = ++block.generation;
   block.shared.assign(bytes, 0xcb);
   block.state.assign(bytes, ByteState::unwritten);
+  const std::size_t words = bytes / 4 + 8;
+  if (block.writes.size() < words) block.writes.resize(words);
+  if (block.reads.size() < words * block.warps.size())
+    block.reads.resize(words * block.warps.size());
   block.mbarriers.clear();
   block.copy_clock = 0;
   block.matrix_log.assign(block.warps.size() / 4 + 1, {});
@@ -367,21 +372,41 @@ void reset_block(Block& block, Grid& grid, u32 index) {
   for (const auto& warp : block.warps) reset_warp(*warp, grid, block.threads);
 }
 
-std::unique_ptr<Block> make_block(const Grid& grid) {
-  const Launch& launch = *grid.launch;
+std::unique_ptr<Block> make_block(u32 threads) {
   auto block = std::make_unique<Block>();
-  block->threads = launch.block[0] * launch.block[1] * launch.block[2];
-  const u32 warps = (block->threads + warp_size - 1) / warp_size;
-  for (u32 i = 0; i < warps; ++i) {
+  block->threads = threads;
+  for (u32 i = 0; i * warp_size < threads; ++i) {
     block->warps.push_back(std::make_unique<Warp>());
     block->warps.back()->id = i;
     block->warps.back()->block = block.get();
   }
-  const std::size_t words = (grid.kernel->dynamic_at + launch.dynamic_shared) / 4 + 8;
-  block->writes.resize(words);
-  block->reads.resize(words * warps);
-  block->seen.resize(block->threads + warp_size);
+  block->seen.resize(threads + warp_size);
   return block;
+}
+
+// Blocks that ended well are used again, by later grids too: much of a small grid's time is their memory.
+class SpareBlocks {
+ public:
+  std::unique_ptr<Block> take(u32 threads) {
+    const auto fits = [&](const auto& block) { return block->threads == threads; };
+    const auto found = std::find_if(blocks_.begin(), blocks_.end(), fits);
+    if (found == blocks_.end()) return make_block(threads);
+    std::unique_ptr<Block> block = std::move(*found);
+    blocks_.erase(found);
+    return block;
+  }
+  void put_back(std::unique_ptr<Block> block) {
+    blocks_.insert(blocks_.begin(), std::move(block));
+    if (blocks_.size() > most) blocks_.pop_back();
+  }
+
+ private:
+  static constexpr std::size_t most = 16;
+  std::vector<std::unique_ptr<Block>> blocks_;  // the last one used first
+};
+SpareBlocks& spare_blocks() {
+  static SpareBlocks blocks;
+  return blocks;
 }
 
 // What must be over when a block has ended.
@@ -422,7 +447,6 @@ class GridRun {
   Grid grid_;
   std::vector<u32> workspace_;
   std::vector<std::unique_ptr<Block>> live_;
-  std::vector<std::unique_ptr<Block>> spare_;
   u64 next_ = 0, total_ = 0;
   u64 started_at_ = 0;
   bool moved_ = false;
@@ -448,9 +472,8 @@ GridRun::~GridRun() {
 
 void GridRun::start_blocks() {
   while (next_ < total_ && (grid_.launch->cooperative || live_.size() < options().blocks_at_once)) {
-    if (spare_.empty()) spare_.push_back(make_block(grid_));
-    live_.push_back(std::move(spare_.back()));
-    spare_.pop_back();
+    const auto& size = grid_.launch->block;
+    live_.push_back(spare_blocks().take(size[0] * size[1] * size[2]));
     reset_block(*live_.back(), grid_, static_cast<u32>(next_++));
   }
 }
@@ -508,7 +531,7 @@ void GridRun::run() {
       }
       check_end(*live_[i]);
       moved_ = true;
-      spare_.push_back(std::move(live_[i]));
+      spare_blocks().put_back(std::move(live_[i]));
       live_.erase(live_.begin() + static_cast<std::ptrdiff_t>(i));
     }
     check_progress();
