@@ -418,7 +418,7 @@ TEST_F(Whitened, ScoresHaveMeanZeroAtTheTruth) {
       }
     }
   }
-  EXPECT_GT(held, emulated ? 5U : 100U);
+  EXPECT_GT(held, emulated ? 5U : any_loss_ ? 100U : 50U);  // a card's are of one class: 72 of them
 }
 
 // v v^T of one row: exactly below the limit whatever the row, the metric and theta, v = P^T x
