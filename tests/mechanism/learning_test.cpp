@@ -48,7 +48,7 @@ TEST(Learning, MoreSignalKeepsMore) {
     }
   }
   EXPECT_DOUBLE_EQ(kept_share(20), 0.88);
-  EXPECT_DOUBLE_EQ(kept_share(5, true), 0.7);
+  EXPECT_DOUBLE_EQ(kept_share(5, true), 0.67);
 }
 
 // The curve of small budgets is of what has their rule, whatever the number of rows.

@@ -28,8 +28,8 @@ bool is_measured(const Mechanism& mechanism);
 bool learns_from_few(const Mechanism& mechanism, const Problem& problem);
 
 /// The share of what a fit without privacy gains over always naming the commoner class that a fit
-/// in a private metric keeps at that N/d, in [0, 1]: the middle of 65 fits of 13 tables; of 63 fits
-/// of 16 tables whose classes are of like size where it learns `from_few`. `evenness`, of two classes
+/// in a private metric keeps at that N/d, in [0, 1]: the middle of 65 fits of 13 tables; of 28
+/// tables whose classes are of like size where it learns `from_few`. `evenness`, of two classes
 /// (least_evenness): below 1 it is the share of what the AUC gains over one half, measured down to a
 /// positive class of 0.2 % (scripts/measure-learning).
 double kept_share(double signal_per_feature, bool from_few = false, double evenness = 1);
