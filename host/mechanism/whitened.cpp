@@ -38,10 +38,12 @@ Wide left_by_moments(const Whitened& s) {
 // Those of a small budget have no closed sum of shares.
 constexpr double most_uneven_gradients = 100;
 
-// w_t of t = 1, ..., T: t^p over their sum, p = 1 - evenness. 2t/(T (T + 1)) where p = 1.
+// w_t of t = 1, ..., T: t^p over their sum, p = 1 - evenness. 2t/(T (T + 1)) where p = 1. More uneven
+// gradients than can be added up promise nothing (`is_sound`), and a file that names them has that one.
 Wide gradient_weight(const Whitened& s, std::uint64_t t) {
   const Wide T = s.iterations;
-  if (s.gradient_evenness == 0) return 2 * Wide(t) / (T * (T + 1));
+  if (s.gradient_evenness == 0 || s.iterations > most_uneven_gradients)
+    return 2 * Wide(t) / (T * (T + 1));
   const Wide power = 1 - Wide(s.gradient_evenness);
   Wide sum = 0;
   for (std::uint64_t i = 1; static_cast<double>(i) <= s.iterations; ++i) sum += pow(Wide(i), power);

@@ -112,6 +112,7 @@ class WhitenedSampler final : public Sampler {
     rule_ = new_rule();
     answers_.clear();
     gradient_error_.reset();
+    capped_.reset();
     block_.reset();
     std::span<const double> left = checkpoint.theta;
     while (done() < checkpoint.step[0]) {

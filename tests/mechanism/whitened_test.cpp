@@ -236,6 +236,11 @@ TEST(Whitened, SettingsOfSmallBudgetsThatAreNotSharesOfOneBudgetPromiseNothing) 
   for (const double value : {-0.1, 2.01, 1e300, static_cast<double>(NAN)})
     promises_nothing(&Whitened::gradient_evenness, value, "no such power");
   promises_nothing(&Whitened::iterations, 101, "shares that are not added up");
+  // Files that strangers wrote name any number of gradients: nothing takes time in proportion.
+  promises_nothing(&Whitened::iterations, 1e15, "shares that are not added up");
+  Whitened many = good;
+  many.iterations = 1e15;
+  EXPECT_GT(gradient_deviation_up(many, {}, 3, 1, 0), gradient_deviation_up(good, {}, 3, 1, 0));
   for (const char* loss : {"huber", "poisson", "softmax-3"}) {
     Problem other = problem;
     other.loss = loss;
