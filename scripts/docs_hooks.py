@@ -3,6 +3,7 @@
 * A link to a file outside docs/ becomes the file's path: the site does not hold it. The file must exist.
 * A list right below a paragraph gets its blank line.
 * Formulas between dollar signs become MathML: no script, no network.
+* What the compiled module offers Python gets a page from its stub, if `make check-python` has made one (scripts/docs copies it).
 * Each public C++ header gets a place on the site (cpp_reference.py).
 * Certificates name a theorem's page as docs/NAME.md, whatever shelf it is on: the site leads NAME.html there.
 """
@@ -21,6 +22,12 @@ import cpp_reference  # noqa: E402
 
 log = logging.getLogger("mkdocs.hooks.gibbsite")
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(((?:\.\./)+[^)\s#]+)(#[^)]*)?\)")
+ENGINE = ROOT / "build" / "docs-stubs" / "gibbsite_engine.py"
+ENGINE_PAGE = """# Python API: the engine
+
+For people who call the engine's functions from Python. They are in the package `gibbsite`: `gibbsite.fit`, `gibbsite.Schema`.
+
+"""
 made = {}
 
 
@@ -39,6 +46,9 @@ def on_config(config):
 def on_files(files, config):
     for room, text in made.items():
         files.append(File.generated(config, f"reference/cpp/{room}.md", content=text))
+    page = ENGINE_PAGE + ("::: gibbsite_engine\n    options: {show_root_heading: false, show_root_toc_entry: false}\n" if ENGINE.exists() else
+                          "This page is made from the compiled module. Run `make check-python`, then `make docs` again.\n")
+    files.append(File.generated(config, "reference/python-engine.md", content=page))
     return files
 
 
