@@ -122,13 +122,7 @@ void expect_within_bound(const OddRows& p, const std::vector<double>& theta,
     std::vector<long double> exact(p.d, 0);
     std::vector<double> bound(p.d, 0);
     for (std::size_t i = 0; i < p.n; ++i) {
-      long double z = 0;
-      double magnitude = 0;
-      for (std::size_t j = 0; j < p.d; ++j) {
-        const long double term = static_cast<long double>(p.x[i * p.d + j]) * theta[c * p.d + j];
-        z += term;
-        magnitude += static_cast<double>(std::fabs(term));
-      }
+      const auto [z, magnitude] = support::exact_logit(p, i, &theta[c * p.d]);
       const long double r = -p.y[i] / (1 + std::exp(z * p.y[i]));
       const double of_slope =
           depth * static_cast<double>(std::fabs(r)) + gamma_k(16) + 0.25 * logit * magnitude;

@@ -73,13 +73,7 @@ Sums sums_of(const OddRows& p, const Loss& loss, const double* theta, std::size_
                                         : static_cast<double>(std::numeric_limits<float>::min());
   Sums sums{std::vector<long double>(p.d), std::vector<double>(p.d)};
   for (std::size_t i = first; i < last; ++i) {
-    long double z = 0;
-    double magnitude = 0;
-    for (std::size_t j = 0; j < p.d; ++j) {
-      const long double term = static_cast<long double>(p.x[i * p.d + j]) * theta[j];
-      z += term;
-      magnitude += static_cast<double>(std::fabs(term));
-    }
+    const auto [z, magnitude] = support::exact_logit(p, i, theta);
     const long double r =
         support::exact_loss(loss.name(), z, static_cast<long double>(p.y[i])).slope;
     const auto size = static_cast<double>(std::fabs(r));
@@ -255,13 +249,7 @@ TEST_P(OnePassOfLoss, ValuesAreWithinTheirBound) {
       long double exact = 0;
       double bound = 0;
       for (std::size_t i = leaf * leaf_rows; i < std::min(n, (leaf + 1) * leaf_rows); ++i) {
-        long double z = 0;
-        double magnitude = 0;
-        for (std::size_t j = 0; j < d; ++j) {
-          const long double term = static_cast<long double>(p.x[i * d + j]) * theta[c * d + j];
-          z += term;
-          magnitude += static_cast<double>(std::fabs(term));
-        }
+        const auto [z, magnitude] = support::exact_logit(p, i, &theta[c * d]);
         const auto label = static_cast<long double>(p.y[i]);
         const long double value = support::exact_loss(name, z, label).value;
         exact += value;

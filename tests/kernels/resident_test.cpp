@@ -104,13 +104,7 @@ TEST_P(ResidentOfShape, OneStepIsWithinItsBound) {
       std::vector<long double> exact(d, 0);
       std::vector<double> bound(d, 0);
       for (std::size_t i = 0; i < n; ++i) {
-        long double z = 0;
-        double magnitude = 0;
-        for (std::size_t j = 0; j < d; ++j) {
-          const long double term = static_cast<long double>(p.x[i * d + j]) * e.chain(c)[j];
-          z += term;
-          magnitude += static_cast<double>(std::fabs(term));
-        }
+        const auto [z, magnitude] = support::exact_logit(p, i, e.chain(c).data());
         const long double r = -p.y[i] / (1 + std::exp(z * p.y[i]));
         const double of_residual =
             (gamma_k(depth + 1, u) + gamma_k(16, u)) * static_cast<double>(std::fabs(r)) +

@@ -25,6 +25,21 @@ struct OddRows {
   }
 };
 
+/// x_i . theta, and the sum of |x_ij theta_j|, which its rounding is measured by.
+struct ExactLogit {
+  long double z = 0;
+  double magnitude = 0;
+};
+inline ExactLogit exact_logit(const OddRows& p, std::size_t i, const double* theta) {
+  ExactLogit logit;
+  for (std::size_t j = 0; j < p.d; ++j) {
+    const long double term = static_cast<long double>(p.x[i * p.d + j]) * theta[j];
+    logit.z += term;
+    logit.magnitude += static_cast<double>(std::fabs(term));
+  }
+  return logit;
+}
+
 // The same rows as entries: those that are not zero, and a zero here and there.
 inline void make_sparse(OddRows& p) {
   for (std::size_t i = 0; i < p.n; ++i) {
