@@ -19,7 +19,7 @@
 
 namespace gibbsite {
 
-/// Of what one run releases, draw [d]: larger says "the neighbor".
+/// A number made from what one run releases, draw [d]: a larger one says "the neighbor".
 using AuditStatistic =
     std::function<double(const LinearModel& released, std::span<const double> draw)>;
 

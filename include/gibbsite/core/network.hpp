@@ -54,7 +54,7 @@ struct NetworkProblem {
   std::optional<double> trim{};  ///< of drawn tables: every share is at least that
 
   [[nodiscard]] bool chooses_structure() const { return !parents.has_value(); }
-  /// Of a structure that was given. Throws BadInput where none was.
+  /// The network of a structure that was given. Throws BadInput if none was.
   [[nodiscard]] Network network() const;
   /// Pairs of a column and its parents, whatever their cells, in a pick of a structure, at most.
   [[nodiscard]] std::uint64_t most_candidates() const;

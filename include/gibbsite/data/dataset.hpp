@@ -69,7 +69,7 @@ struct Dataset {
   [[nodiscard]] std::uint64_t features() const { return schema.features(); }
   [[nodiscard]] bool labeled() const { return !y.empty() || made > 0; }
   [[nodiscard]] Rows view() const;
-  /// Of X and y, for one row.
+  /// Memory of X and y for one row, in bytes.
   [[nodiscard]] double bytes_per_row() const;
 };
 
@@ -96,9 +96,8 @@ struct ReadOptions {
   /// Rows in files beside the table instead of in memory (docs/reference/data.md, Cache). `automatic`: where
   /// memory cannot hold them, or a cache is there already; not for a pipe.
   enum class Cache { never, automatic, always } cache = Cache::never;
-  /// Of a stream, and of a .npy file or an array whose columns are all numbers: at most so many at
-  /// work; 0: one for each processor that may be used. The same rows, counts and errors for any
-  /// number of them.
+  /// Threads that read a stream, or a .npy file or an array whose columns are all numbers; 0: one for
+  /// each processor that may be used. Rows, counts and errors are the same for any number.
   std::size_t threads = 0;
   /// Whether rows are kept sparse: as their first ones say, or as all of a table are of which these
   /// are some.
@@ -107,8 +106,8 @@ struct ReadOptions {
   std::uint64_t rows_before = 0;
   /// About how many rows a stream has (read_arrow), where somebody knows: room is taken at once.
   std::uint64_t expected_rows = 0;
-  /// Of rows that are some of a table: the files (data/cache.hpp, not owned) that they go to,
-  /// behind those that are there. The Dataset has their labels and counts, and no rows.
+  /// The files (data/cache.hpp, not owned) that rows are appended to, if they are some of a table. The
+  /// Dataset has their labels and counts, and no rows.
   CacheWriter* to_files = nullptr;
   /// Called with (bytes read, bytes in all; 0 when unknown) every 4 MiB or sooner; return false to
   /// stop (throws Interrupted).

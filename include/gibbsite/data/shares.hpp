@@ -48,7 +48,7 @@ class SharedTable {
   SharedTable& operator=(const SharedTable&) = delete;
   ~SharedTable();
 
-  /// Of the whole table. Private under add-remove.
+  /// Rows of the whole table. Private under add-remove.
   [[nodiscard]] std::uint64_t rows() const;
   /// BLAKE2b-256, in hex, of the digests of all files' pieces; empty for one rank with its rows in
   /// memory.

@@ -104,7 +104,7 @@ class CappedLoss {
   /// exact arithmetic: the second moments of the scores. Everything else as of
   /// Engine::second_moments. Throws BadInput on a loss of several outputs.
   virtual void score_moments(std::span<const double> theta, MatrixView<double> out) = 0;
-  /// The same of several classes, one pair a < b of them: v_i = P^T x_i sqrt(w_i p_a p_b) with the
+  /// Information of several classes about one pair a < b: v_i = P^T x_i sqrt(w_i p_a p_b) with the
   /// probabilities p. With all pairs of classes the v_i of one row have sum ||v_i||^4 <=
   /// (limits.information clip^2)^2 in exact arithmetic. sum_ab (e_a - e_b)(e_a - e_b)^T (x) out_ab is
   /// the derivative of the sum of scores' mean. Throws BadInput on another loss than softmax, on a

@@ -28,7 +28,8 @@ struct SumTraffic {
   std::uint64_t bytes = 0;      ///< that a rank receives, at most, what it has itself included
   std::uint64_t added = 0;      ///< bytes, of the numbers of nodes that a rank adds
 };
-/// Of `numbers` numbers, over that many rows in the shares of `share_bounds`. One rank sends none.
+/// Traffic of one sum of `numbers` numbers over that many rows in the shares of `share_bounds`. One
+/// rank sends none.
 [[nodiscard]] SumTraffic sum_traffic(std::uint64_t rows, std::size_t ranks, std::size_t numbers);
 
 /// A backend whose engines have rows on all ranks: `load` is called by every rank with its own

@@ -20,7 +20,7 @@ struct LedgerTerms {
   Charge caps;  ///< all entries together keep within
   Neighbors who;
 
-  /// Of everything that will ever be released through the ledger.
+  /// The guarantee of everything that will ever be released through the ledger.
   [[nodiscard]] Guarantee guarantee() const { return guarantee_of(caps, who); }
 };
 

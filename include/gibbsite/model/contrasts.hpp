@@ -29,8 +29,8 @@ struct ContrastBasis {
 };
 ContrastBasis contrast_basis(const Schema& schema);
 
-/// Of all theta [d] with the same scores for every row that can be encoded the one whose levels add
-/// up to 0 in each category with contrasts: their mean goes to the constant.
+/// Moves the mean of each category's levels in theta [d] to the constant, in every category with
+/// contrasts. Its levels add up to 0 then, and the scores of rows that can be encoded stay.
 void center_levels(const ContrastBasis& contrasts, std::span<double> theta);
 
 /// What is asked of the length of a row x without its constant, numbers from the middle of their
@@ -43,7 +43,7 @@ struct RowLengths {
   std::vector<double> center;  ///< [d]
   double low = 0, high = 0;
   bool categories = false;  ///< whether the schema has one
-  /// Of [low, high]: a row is asked how far it is from the middle, at most `half`.
+  /// The middle of [low, high]. A row's answer is its distance from it, at most `half`.
   [[nodiscard]] double middle() const { return (low + high) / 2; }
   [[nodiscard]] double half() const { return (high - low) / 2; }
 };

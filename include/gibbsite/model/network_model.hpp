@@ -16,7 +16,8 @@ struct NetworkModel {
   Network network;
   /// [draws][K][cells]: shares of each configuration, nonnegative, that sum to 1 within rounding.
   std::vector<std::vector<std::vector<double>>> tables;
-  /// Of counted tables: noisy counts [K][cells] and each table's deviation [K]; else empty.
+  /// Noisy counts [K][cells] and each table's standard deviation [K] where tables were counted; empty
+  /// where they were drawn.
   std::vector<std::vector<double>> counts{};
   std::vector<double> noise{};
 
@@ -52,8 +53,8 @@ std::vector<std::vector<std::uint32_t>> network_parents(const Schema& columns);
 struct LevelColumn {
   std::size_t first_feature = 0;
   std::uint64_t levels = 1;
-  /// Of a number: lower ends of bins 1, 2, ... as the reader scales them, ascending [levels - 1];
-  /// the last is missing_bin_edge where missing cells have a level.
+  /// Lower ends of a number's bins 1, 2, ... as the reader scales them, ascending [levels - 1]. The
+  /// last is missing_bin_edge if missing cells have a level.
   std::vector<float> edges{};
   bool is_number = false;
 };

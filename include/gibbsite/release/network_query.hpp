@@ -73,7 +73,7 @@ struct SynthesisOptions {
 void synthesize(const NetworkModel& model, std::uint64_t rows, const StreamKey& stream,
                 const std::function<void(std::string_view)>& write,
                 const SynthesisOptions& options = {});
-/// The same people, read through the schema.
+/// The people of `synthesize`, read through the schema.
 Dataset synthetic_rows(const NetworkModel& model, std::uint64_t rows, const StreamKey& stream);
 
 }  // namespace gibbsite
