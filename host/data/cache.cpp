@@ -108,7 +108,7 @@ class Reading {
  public:
   Reading(const ReadOptions& options, std::uint64_t total) : options_(options), total_(total) {}
 
-  /// Of all bytes of an open file. Throws Interrupted.
+  /// Digest of all bytes of an open file. Throws Interrupted.
   std::string digest(int fd, const std::string& path) {
     Digest digest;
     std::vector<char> buffer(4 * chunk_bytes);
@@ -165,7 +165,7 @@ std::uint64_t count_of(const json& value) {
   return value.get<std::uint64_t>();
 }
 
-/// Of the columns only those that were changed: [column, clamped, missing, other, invalid].
+/// Counts of the columns that were changed: [column, clamped, missing, other, invalid].
 json counts_json(const IngestCounts& counts) {
   json columns = json::array();
   for (std::size_t j = 0; j < counts.columns.size(); ++j) {

@@ -14,7 +14,7 @@
 namespace gibbsite {
 
 namespace {
-// Of rows on their way to a cache.
+// Buffer of rows on their way to a cache.
 constexpr std::size_t buffer_bytes = std::size_t{16} << 20;
 
 /// y of a label that cannot be read.
@@ -34,8 +34,8 @@ std::string canonical(std::string_view text) {
 
 namespace {
 
-/// Names of whole numbers, as columns of numbers have them, for levels or classes that are listed as
-/// "3.0": but for a number that is listed twice, which is itself alone.
+/// Names of whole numbers, as columns of numbers have them, for levels or classes that are listed
+/// as "3.0": but for a number that is listed twice, which is itself alone.
 template <class Map, class First>
 void add_whole_numbers(const std::vector<std::string>& names, First first, Map& places) {
   std::unordered_map<std::string_view, std::size_t> counts;
@@ -368,7 +368,7 @@ void CellEncoder::set_label_missing(const std::string& why) {
   data_.y.push_back(middle_label_);
 }
 
-/// Of an amount or a count.
+/// Adds the label of an amount or a count.
 void CellEncoder::add_number_label(double value, std::string_view text) {
   const Schema& schema = data_.schema;
   if (std::isfinite(value) &&
@@ -425,7 +425,7 @@ void CellEncoder::set_class(double label) {
   data_.y.push_back(static_cast<float>(label + 0.0));  // -0 is 0
 }
 
-/// Of several classes; whether it is a listed one.
+/// Adds a label of several classes; says whether it is a listed one.
 bool CellEncoder::add_class(std::string_view label) {
   const Schema& schema = data_.schema;
   auto listed = classes_.find(label);

@@ -20,9 +20,9 @@ inline bool parse_number(std::string_view text, double& value, char point = '.')
                                   .ptr == last;
 }
 
-/// The same of digits that `sign` groups by thousands: one to three digits, then groups of three,
-/// each behind a sign, then a fraction or an exponent perhaps. False where no sign is in the text
-/// or one stands elsewhere.
+/// Parses digits that `sign` groups by thousands: one to three digits, then groups of three, each
+/// behind a sign, then perhaps a fraction or an exponent. False if no sign is in the text or one
+/// stands elsewhere.
 bool parse_grouped(std::string_view text, double& value, char point, std::string_view sign);
 
 /// "3" of "3.0" and "3.000", and of "-3.0" "-3": what a whole number is called whatever column it

@@ -1,5 +1,6 @@
 #pragma once
-// What counts of an experiment say about a privacy claim, at a stated confidence (docs/how-to/audit.md).
+// What counts of an experiment say about a privacy claim, at a stated confidence
+// (docs/how-to/audit.md).
 #include <cstdint>
 
 #include "gibbsite/privacy/guarantee.hpp"
@@ -32,7 +33,8 @@ double two_samples_mu_down(std::uint64_t false_positives, std::uint64_t false_ne
                            std::uint64_t n, double confidence);
 
 /// The least epsilon that (epsilon, delta) could hold at, from N coupled pairs as above. In
-/// `table_above` of them the table's statistic is above the threshold (with the neighbor's or alone):
+/// `table_above` of them the table's statistic is above the threshold (with the neighbor's or
+/// alone):
 ///   log(1 + (d - delta)/FPR_up),   d as above, FPR_up of table_above; each of three at a/3;
 /// 0 where d <= delta.
 double coupled_epsilon_down(std::uint64_t neighbor_alone, std::uint64_t table_alone,

@@ -1,6 +1,6 @@
 #pragma once
-// The ball ||theta|| <= B that iterates may be kept in (docs/theory/ball.md): its projection as it is
-// computed, and what that is off by.
+// The ball ||theta|| <= B that iterates may be kept in (docs/theory/ball.md): its projection as it
+// is computed, and what that is off by.
 #include <cstdint>
 #include <span>
 #include <string>

@@ -1,5 +1,6 @@
 #pragma once
-// The public numbers of a discrete Bayesian network over the columns of a table (docs/theory/network.md).
+// The public numbers of a discrete Bayesian network over the columns of a table
+// (docs/theory/network.md).
 #include <cstdint>
 #include <optional>
 #include <span>

@@ -49,8 +49,8 @@ struct HessianTraces {
   double majorant = 1;  ///< of one matrix above the Hessian everywhere
 };
 
-/// Public constants of a GLM on n rows (docs/reference/certificate.md). Nothing here may come from the data
-/// but n under replace-one adjacency; under add/remove `rows` is a public cap on n.
+/// Public constants of a GLM on n rows (docs/reference/certificate.md). Nothing here may come from
+/// the data but n under replace-one adjacency; under add/remove `rows` is a public cap on n.
 struct Problem {
   std::uint64_t rows = 0;  ///< n, or its public cap
   /// Coordinates of theta: d, the intercept included, for each output of the loss.

@@ -12,7 +12,8 @@ namespace gibbsite {
 
 /// Most entries that are not zero, as a fraction of all, for which rows are kept as entries: met by
 /// itself an entry costs more than one in a dense row, 2.2 ns beside 0.35 for one chain, 0.42
-/// beside 0.09 a chain for many (one-hot rows of 108 features, AVX-512; docs/reference/performance.md).
+/// beside 0.09 a chain for many (one-hot rows of 108 features, AVX-512;
+/// docs/reference/performance.md).
 inline constexpr double most_sparse_density = 0.15;
 
 /// Rows of which most entries are zero: the others, row after row.

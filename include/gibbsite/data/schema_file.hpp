@@ -7,8 +7,8 @@
 
 namespace gibbsite {
 
-/// Reads a schema from TOML (docs/reference/data.md). Throws BadInput "FILE:LINE: ..." on a syntax error,
-/// an unknown key, a wrong type or an illegal value.
+/// Reads a schema from TOML (docs/reference/data.md). Throws BadInput "FILE:LINE: ..." on a syntax
+/// error, an unknown key, a wrong type or an illegal value.
 Schema read_schema(const std::string& path);
 /// Parses a schema from text; `source` names it in errors.
 Schema parse_schema(const std::string& toml, const std::string& source);

@@ -1,5 +1,6 @@
 #pragma once
-// Rows on several ranks: engines that own a share of them and answer for all (docs/how-to/cluster.md).
+// Rows on several ranks: engines that own a share of them and answer for all
+// (docs/how-to/cluster.md).
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -19,7 +20,8 @@ namespace gibbsite {
 /// have none.
 [[nodiscard]] std::vector<std::uint64_t> share_bounds(std::uint64_t rows, std::size_t ranks);
 
-/// What ranks send each other for one sum over all rows (docs/how-to/cluster.md, "How far it scales").
+/// What ranks send each other for one sum over all rows (docs/how-to/cluster.md, "How far it
+/// scales").
 struct SumTraffic {
   std::uint64_t nodes = 0;      ///< of the tree, of all ranks: each sends the sums of its own
   bool in_slices = false;       ///< not gathered whole: exchanged by slices, and those gathered

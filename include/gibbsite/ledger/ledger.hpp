@@ -1,6 +1,6 @@
 #pragma once
-// The account of what was released about the same people, in a file (docs/how-to/ledger.md): caps fixed
-// before the first release, and an entry for every one, written before its output.
+// The account of what was released about the same people, in a file (docs/how-to/ledger.md): caps
+// fixed before the first release, and an entry for every one, written before its output.
 #include <chrono>
 #include <cstdint>
 #include <functional>

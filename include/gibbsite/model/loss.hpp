@@ -59,7 +59,8 @@ class Loss {
   [[nodiscard]] virtual double drop_from_zero(double label_bound) const = 0;
   /// Whether f'(., y) has one sign for each legal y.
   [[nodiscard]] virtual bool one_signed() const { return false; }
-  // With K outputs z, r, v and out are [K x n]: an output's numbers of all rows, then the next one's.
+  // With K outputs z, r, v and out are [K x n]: an output's numbers of all rows, then the next
+  // one's.
   /// Sum of f(z[i], y[i]).
   [[nodiscard]] virtual double value_sum(std::span<const double> z,
                                          std::span<const float> y) const = 0;
@@ -157,7 +158,8 @@ class LossOf final : public Loss {
 /// NAME(w,w,..) with the shortest digits of its weights: logistic(0.4,1). Throws BadInput listing
 /// the names there are. Lives as long as the program.
 const Loss& loss_named(std::string_view name);
-/// The loss's name with the weights of its classes (Loss::class_weights), NAME(w,w,..), if it has any.
+/// The loss's name with the weights of its classes (Loss::class_weights), NAME(w,w,..), if it has
+/// any.
 std::string full_loss_name(std::string_view name, const FeatureSpace& space);
 /// w(y): 1 where there are none; not a number where y is no class.
 float class_weight(std::span<const float> weights, float y);

@@ -84,8 +84,8 @@ struct Schema {
   LabelKind label_kind = LabelKind::two_classes;  ///< of others there is no `positive`
   /// Names of several classes: y is a place in this list, from 0. Empty for other labels.
   std::vector<std::string> classes;
-  /// How much a row of each class counts, above 0, in the order of class_names(); empty if all count
-  /// the same. Public: never from the table's frequencies.
+  /// How much a row of each class counts, above 0, in the order of class_names(); empty if all
+  /// count the same. Public: never from the table's frequencies.
   std::vector<double> class_weights = {};
   double label_lo = 0, label_hi = 0;  ///< public range of an amount or a count; labels are clamped
   std::vector<double> label_edges = {};    ///< as Column::edges, of a label that is a number

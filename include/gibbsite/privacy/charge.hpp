@@ -1,6 +1,6 @@
 #pragma once
-// What a ledger counts (docs/how-to/ledger.md). Every amount adds up, also where what is released next,
-// and at what price, was chosen after looking at what was released before.
+// What a ledger counts (docs/how-to/ledger.md). Every amount adds up, also where what is released
+// next, and at what price, was chosen after looking at what was released before.
 #include "gibbsite/core/decimal.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
 
@@ -20,8 +20,8 @@ Charge left_of(const Charge& caps, const Charge& spent);
 /// No amount is above its cap.
 bool within(const Charge& charge, const Charge& caps);
 
-/// The cost of a guarantee without a pure part (mechanism/ledger_guarantee.hpp makes it so), rounded
-/// up. Throws BadInput if it has one, or promises nothing.
+/// The cost of a guarantee without a pure part (mechanism/ledger_guarantee.hpp makes it so),
+/// rounded up. Throws BadInput if it has one, or promises nothing.
 Charge charge_up(const Guarantee& guarantee);
 
 /// Parts of delta that caps keep for reveal and for tv; the Gaussian has the rest.

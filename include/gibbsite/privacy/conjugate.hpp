@@ -1,6 +1,6 @@
 #pragma once
-// Privacy of one draw from a conjugate posterior (docs/theory/conjugate.md), and of one from a posterior
-// cut to bounds (docs/theory/trimmed.md). Every function evaluates in 50 digits.
+// Privacy of one draw from a conjugate posterior (docs/theory/conjugate.md), and of one from a
+// posterior cut to bounds (docs/theory/trimmed.md). Every function evaluates in 50 digits.
 #include <cstdint>
 
 namespace gibbsite {
@@ -30,8 +30,8 @@ double gamma_pair_delta_up(double a, double shift, double epsilon, Digits digits
 double scale_pair_delta_up(double shape, double ratio_minus_one, double epsilon,
                            Digits digits = Digits::fifty);
 
-/// delta of `draws` draws, by Renyi divergences and their conversion (Geumlek, Song, Chaudhuri 2017,
-/// Algorithms 1 to 3), over 137 orders. Looser than the above for one draw.
+/// delta of `draws` draws, by Renyi divergences and their conversion (Geumlek, Song, Chaudhuri
+/// 2017, Algorithms 1 to 3), over 137 orders. Looser than the above for one draw.
 double beta_renyi_delta_up(double a0, double b0, double weight, std::uint64_t rows,
                            std::uint64_t draws, double epsilon, Digits digits = Digits::fifty);
 double gamma_renyi_delta_up(double a, double shift, std::uint64_t draws, double epsilon,

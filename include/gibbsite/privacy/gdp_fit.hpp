@@ -1,8 +1,8 @@
 #pragma once
-// Into one currency (docs/theory/gdp-fit.md): the pair (mu, reveal) that a ledger adds, for guarantees
-// that are not Gaussian. A release is covered by it if on any two neighbors it tells no more than
-// "with probability reveal everything, else one draw of N(0, 1) against N(mu, 1)". Everything is
-// rounded to the safe side.
+// Into one currency (docs/theory/gdp-fit.md): the pair (mu, reveal) that a ledger adds, for
+// guarantees that are not Gaussian. A release is covered by it if on any two neighbors it tells no
+// more than "with probability reveal everything, else one draw of N(0, 1) against N(mu, 1)".
+// Everything is rounded to the safe side.
 #include <cstddef>
 #include <functional>
 #include <span>

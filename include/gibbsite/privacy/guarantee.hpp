@@ -1,5 +1,6 @@
 #pragma once
-// The one currency that every mechanism's guarantee is paid in (docs/reference/certificate.md, "Guarantee").
+// The one currency that every mechanism's guarantee is paid in (docs/reference/certificate.md,
+// "Guarantee").
 #include <cstdint>
 #include <span>
 

@@ -22,8 +22,8 @@ bool scores_are_log_odds(const LinearModel& model);
 /// scores are log-odds, so that no digit is lost where a probability is next to 1. Throws as it.
 std::vector<double> predict_log_odds(const LinearModel& model, const Rows& x);
 
-/// The amount or count predicted for rows [n x d], in its own unit and held in its public range: the
-/// mean over the released draws. Throws BadInput on a model of classes.
+/// The amount or count predicted for rows [n x d], in its own unit and held in its public range:
+/// the mean over the released draws. Throws BadInput on a model of classes.
 std::vector<double> predict_amounts(const LinearModel& model, const Rows& x);
 
 /// P(class k) of several classes for rows [n x d], [n x K] row-major, k a place in the schema's
@@ -38,8 +38,8 @@ struct PredictionInterval {
   double low = 0, high = 1;
 };
 /// One a row: of two classes of P(y = +1), of amounts and counts of the mean of the rows that are
-/// like it, in the label's unit and held in its public range. Throws BadInput where the model has no
-/// intervals.
+/// like it, in the label's unit and held in its public range. Throws BadInput where the model has
+/// no intervals.
 std::vector<PredictionInterval> predict_intervals(const LinearModel& model, const Rows& x);
 /// [n x K] Between which the probability of each of several classes lies at Intervals::level: from
 /// the interval of its log-odds against all others, linear in the coefficients about the estimates.
