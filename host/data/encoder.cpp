@@ -25,6 +25,16 @@ float middle_label(const Schema& schema) {
                                                                    : schema.label_middle());
 }
 
+/// Whether a label is a mark of missing, however its accents are written.
+bool marks_missing_label(const Schema& schema, std::string_view label) {
+  if (schema.marks_missing_label(label)) return true;
+  if (is_ascii(label) || !schema.has_missing) return false;
+  const std::string text = composed(label);
+  return text == composed(schema.missing) ||
+         std::ranges::any_of(schema.also_missing,
+                             [&](const std::string& mark) { return text == composed(mark); });
+}
+
 /// Numbers in their shortest form, other text as it is.
 std::string canonical(std::string_view text) {
   double value = 0;
@@ -33,6 +43,14 @@ std::string canonical(std::string_view text) {
 }  // namespace
 
 namespace {
+
+/// Names in Unicode's normal form, for levels or classes that are listed in another one.
+template <class Map, class First>
+void add_composed(const std::vector<std::string>& names, First first, Map& places) {
+  for (std::size_t k = 0; k < names.size(); ++k)
+    places.emplace(composed(names[k]),
+                   static_cast<typename Map::mapped_type>(first + static_cast<First>(k)));
+}
 
 /// Names of whole numbers, as columns of numbers have them, for levels or classes that are listed
 /// as "3.0": but for a number that is listed twice, which is itself alone.
@@ -93,6 +111,7 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
   for (std::size_t k = 0; k < schema.classes.size(); ++k)
     classes_.emplace(schema.classes[k], static_cast<float>(k));
   add_whole_numbers(schema.classes, std::size_t{0}, classes_);
+  add_composed(schema.classes, std::size_t{0}, classes_);
   if (schema.has_missing) {
     std::vector<std::string> marks = schema.also_missing;
     marks.push_back(schema.missing);
@@ -118,6 +137,7 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
     if (column.type == ColumnType::exposure) exposure_ = e.slot;
     for (const std::string& level : column.levels) e.levels.emplace(level, next++);
     add_whole_numbers(column.levels, e.first, e.levels);
+    add_composed(column.levels, e.first, e.levels);
     e.missing_texts = schema.missing_marks(column);
     for (const std::string& mark : e.missing_texts) {
       double value = 0;
@@ -430,11 +450,12 @@ bool CellEncoder::add_class(std::string_view label) {
   const Schema& schema = data_.schema;
   auto listed = classes_.find(label);
   if (listed == classes_.end()) listed = classes_.find(whole_number(label, schema.decimal));
+  if (listed == classes_.end() && !is_ascii(label)) listed = classes_.find(composed(label));
   if (listed != classes_.end()) {
     data_.y.push_back(listed->second);
     return true;
   }
-  if (label.empty() || schema.marks_missing_label(label)) {
+  if (label.empty() || marks_missing_label(schema, label)) {
     set_label_missing(missing_label_words());
   } else if (schema.invalid == Invalid::refuse) {
     set_unlabeled(fmt::format(
@@ -455,7 +476,7 @@ bool CellEncoder::add_label(std::string_view label) {
   if (schema.label_kind == LabelKind::classes) return add_class(label);
   if (schema.has_number_label()) {
     double value = 0;
-    if (label.empty() || schema.marks_missing_label(label)) {
+    if (label.empty() || marks_missing_label(schema, label)) {
       set_label_missing(missing_label_words());
     } else {
       const bool number = parse_number(label, value, labels_are_numbers_ ? '.' : schema.decimal) ||
@@ -473,7 +494,12 @@ bool CellEncoder::add_label(std::string_view label) {
     positive = whole == first && first != second;
     listed = positive || (whole == second && first != second && !negative_.empty());
   }
-  if (label.empty() || (!listed && schema.marks_missing_label(label))) {
+  if (!listed && !is_ascii(label)) {
+    const std::string text = composed(label);
+    positive = text == composed(positive_);
+    listed = positive || text == composed(negative_);
+  }
+  if (label.empty() || (!listed && marks_missing_label(schema, label))) {
     set_label_missing(missing_label_words());
     return false;
   }

@@ -45,11 +45,12 @@ struct Encoding {
   std::size_t other = none;                ///< feature of a level that is not listed
   bool has_missing_bin = false;            ///< Column::has_missing_bin
 
-  /// The feature of a level, which a whole number matches however it is written; `none`: not
-  /// listed.
+  /// The feature of a level, which a whole number matches however it is written, and a text however
+  /// its accents are; `none`: not listed.
   [[nodiscard]] std::size_t level(std::string_view cell, char point) const {
     auto found = levels.find(cell);
     if (found == levels.end()) found = levels.find(whole_number(cell, point));
+    if (found == levels.end() && !is_ascii(cell)) found = levels.find(composed(cell));
     return found == levels.end() ? none : found->second;
   }
   /// Whether a category's cell is missing, likewise.
@@ -57,7 +58,14 @@ struct Encoding {
     const std::string_view whole = whole_number(cell, point);
     for (const std::string& mark : missing_texts)
       if (whole == whole_number(mark)) return true;
-    return false;
+    return is_missing_composed(cell);
+  }
+  /// Whether a cell is a mark of missing with its accents written another way.
+  [[nodiscard]] bool is_missing_composed(std::string_view cell) const {
+    if (is_ascii(cell)) return false;
+    const std::string text = composed(cell);
+    return std::ranges::any_of(missing_texts,
+                               [&](const std::string& mark) { return text == composed(mark); });
   }
   [[nodiscard]] bool has_missing() const { return !missing_texts.empty(); }
   [[nodiscard]] bool is_missing(std::string_view cell) const {
@@ -316,7 +324,7 @@ inline void CellEncoder::set(const Encoding& e, std::string_view cell) {
         std::isfinite(value))
       e.is_missing(value) ? set_missing(e) : set_in_range(e, value);
     else
-      set_invalid(e, cell);
+      e.is_missing_composed(cell) ? set_missing(e) : set_invalid(e, cell);
   } else {
     set_level(e, cell);
   }

@@ -1,7 +1,8 @@
 #pragma once
-// Numbers in text; extensions of names.
+// Numbers and Unicode in text; extensions of names.
 #include <fast_float/fast_float.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -54,6 +55,15 @@ inline bool is_utf8(std::string_view text) {
   }
   return true;
 }
+
+/// Whether every byte is ASCII: such a text is its own normal form.
+inline bool is_ascii(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
+/// The text in Unicode's normal form C, in which equal texts have equal bytes however their accents
+/// were typed. A text that is not UTF-8 is returned as it is.
+std::string composed(std::string_view text);
 
 /// ".csv" of "TABLE.CSV".
 inline std::string extension_of(const std::string& path) {
