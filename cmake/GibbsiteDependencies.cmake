@@ -2,7 +2,7 @@
 include(GibbsitePackages)
 set(needed fmt sodium mpfr Boost nlohmann_json)
 if(GIBBSITE_ENGINE)
-  list(APPEND needed Threads tomlplusplus csv ZLIB zstd FastFloat hwy Eigen3 OpenMP SQLite)
+  list(APPEND needed Threads tomlplusplus csv ZLIB zstd utf8proc FastFloat hwy Eigen3 OpenMP SQLite)
 endif()
 foreach(library IN LISTS needed)
   find_package(${gibbsite_package_${library}} REQUIRED)

@@ -36,7 +36,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/gibbsite-config-v
 install(FILES ${PROJECT_BINARY_DIR}/package/gibbsite-config.cmake
               ${PROJECT_BINARY_DIR}/package/gibbsite-config-version.cmake
               ${CMAKE_CURRENT_LIST_DIR}/GibbsitePackages.cmake ${CMAKE_CURRENT_LIST_DIR}/Findcsv.cmake
-              ${CMAKE_CURRENT_LIST_DIR}/Findzstd.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/Findzstd.cmake ${CMAKE_CURRENT_LIST_DIR}/Findutf8proc.cmake
               ${CMAKE_CURRENT_LIST_DIR}/Findsodium.cmake ${CMAKE_CURRENT_LIST_DIR}/Findmpfr.cmake DESTINATION ${package})
 foreach(program gibbsite_cli gibbsite_verify)
   if(TARGET ${program})
@@ -65,7 +65,7 @@ gibbsite_pkg_config(gibbsite-certificate "Recomputes what gibbsite's models clai
                     -lfmt -lsodium -lmpfr -lgmp)
 if(GIBBSITE_ENGINE)
   list(REMOVE_ITEM rooms ${public_rooms})
-  set(libraries -ltomlplusplus -lcsv -lz -lzstd -lhwy -lsqlite3 -fopenmp ${CMAKE_DL_LIBS})
+  set(libraries -ltomlplusplus -lcsv -lz -lzstd -lutf8proc -lhwy -lsqlite3 -fopenmp ${CMAKE_DL_LIBS})
   list(TRANSFORM libraries REPLACE "^dl$" "-ldl")
   if(GIBBSITE_HAS_CUDA)
     list(APPEND libraries -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -ldl -lrt -lpthread)

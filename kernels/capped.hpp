@@ -34,7 +34,7 @@ struct Capped {
   std::size_t rows = 0, features = 0;
   std::size_t leaf_rows = 0;
   unsigned loss = 0;  ///< place in the list of losses
-  /// Of information, in squares of the clip (ScoreLimits).
+  /// The limit of information, in squares of the clip (ScoreLimits).
   double limit = std::numeric_limits<double>::infinity();
 };
 

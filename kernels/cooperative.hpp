@@ -203,7 +203,7 @@ void with_body(const Cooperative& p, Visit&& visit) {
   });
 }
 
-/// Of one block of that grid.
+/// Shared memory of one block of that grid, in bytes.
 inline std::size_t cooperative_shared_bytes(const Cooperative& p) {
   std::size_t bytes = 0;
   with_body(p, [&]<class Body>() { bytes = Body::shape(p).shared_bytes; });

@@ -18,13 +18,13 @@ namespace gibbsite::kernels {
 
 inline constexpr unsigned double_rows = 16, double_columns = 8, double_inner = 4;
 
-/// Of A, two registers a lane: row of register r, and column.
+/// Place in A, two registers a lane: row of register r, and column.
 GIBBSITE_HD constexpr unsigned double_a_row(unsigned lane, unsigned r) { return lane / 4 + 8 * r; }
 GIBBSITE_HD constexpr unsigned double_a_column(unsigned lane) { return lane % 4; }
-/// Of B, one register a lane.
+/// Place in B, one register a lane.
 GIBBSITE_HD constexpr unsigned double_b_row(unsigned lane) { return lane % 4; }
 GIBBSITE_HD constexpr unsigned double_b_column(unsigned lane) { return lane / 4; }
-/// Of D, four registers a lane.
+/// Place in D, four registers a lane.
 GIBBSITE_HD constexpr unsigned double_d_row(unsigned lane, unsigned r) {
   return lane / 4 + 8 * (r / 2);
 }

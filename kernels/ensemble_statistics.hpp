@@ -180,7 +180,7 @@ class EnsembleStatistics {
   EnsembleStatistics(std::size_t chains, std::size_t draws)
       : draws_(draws), m_(2 * chains), n_(draws / 2), x_(chains * draws) {}
 
-  /// Of parameter j. The draws have this many chains and draws.
+  /// Summarizes parameter j. The draws have this many chains and draws.
   Summary summarize(const Draws& draws, std::size_t j, std::span<const double> probabilities) {
     gathered_.resize(x_.size());
     bool finite = true;
@@ -264,7 +264,7 @@ class EnsembleStatistics {
     thrust::transform(System::policy(), from.begin(), from.end(), series_.begin(), f);
   }
 
-  /// Of the sorted draws, with NumPy's rounding: a quantile among equal draws is that draw.
+  /// A quantile of the sorted draws, with NumPy's rounding: among equal draws it is that draw.
   double quantile(double p) const {
     const double at = p * static_cast<double>(sorted_.size() - 1);
     const auto below = static_cast<std::size_t>(at);

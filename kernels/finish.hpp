@@ -132,7 +132,7 @@ struct FinishBody {
   GIBBSITE_HD static bool moves(const Finish& p, std::size_t c) {
     return p.gradient.size == 0 && p.chain[c].step + p.clock[0] < p.chain[c].iterations;
   }
-  // Of coordinates j and j + 1, j even.
+  // Noise of coordinates j and j + 1, j even.
   GIBBSITE_HD static NormalPair noise(const Finish& p, std::size_t c, std::size_t j) {
     const std::size_t at = c * p.features + j;
     if (p.normals.size != 0) return {p.normals[at], j + 1 < p.features ? p.normals[at + 1] : 0.0};

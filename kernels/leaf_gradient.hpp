@@ -64,7 +64,7 @@ struct LeafGradient {
       return loss.residual(logit, label);
     }
   };
-  /// Of the lanes that are handed a row's slope, whether this is the first one.
+  /// Whether this lane is the first of those that are handed a row's derivative.
   template <class Block>
   GIBBSITE_HD static bool first_of_row(const Block& block) {
     const unsigned lane = block.lane() % Lanes;

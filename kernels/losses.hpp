@@ -167,7 +167,7 @@ void with_loss(unsigned place, Visit&& visit) {
   }
 }
 
-/// The same for kernels that are compiled for the logistic losses alone.
+/// Visits the loss of kernels that are compiled for the logistic losses alone.
 template <class Visit>
 void with_logistic(unsigned place, Visit&& visit) {
   if (place == 0) visit.template operator()<logistic_by_label>();

@@ -271,7 +271,7 @@ struct ResidentBody {
   GIBBSITE_HD static std::uint64_t step_of(const Resident& p, const Chain& chain) {
     return chain.step + p.clock[0] + p.first;
   }
-  // Of the threads that compute.
+  // A barrier of the threads that compute.
   template <class Block>
   GIBBSITE_HD static void meet(Block& block) {
     if constexpr (drawers != 0) {

@@ -9,9 +9,9 @@
 // no shuffle and no barrier. Every sum is over ascending k: a row's bits are a function of its
 // logits alone.
 //
-// Roundings (docs/theory/map-error.md, "Several outputs"): a difference and an exponential a logit, K - 1
-// additions, a reciprocal and a product. The label's entry is the sum of the other exponentials
-// times the reciprocal: 1 - p_y without the cancellation.
+// Roundings (docs/theory/map-error.md, "Several outputs"): a difference and an exponential a logit,
+// K - 1 additions, a reciprocal and a product. The label's entry is the sum of the other
+// exponentials times the reciprocal: 1 - p_y without the cancellation.
 #include <cmath>
 
 #include "gibbsite/model/losses/softmax.hpp"
@@ -19,8 +19,8 @@
 
 namespace gibbsite::kernels {
 
-/// Of rows below `rows`; the rest of z is left alone. NaN where a label is no class or a logit of
-/// the row is not finite.
+/// Derivatives of rows below `rows`; the rest of z is left alone. NaN if a label is no class or a
+/// logit of the row is not finite.
 struct SoftmaxResiduals {
   View<double> z;        ///< [blocks x C x K x block_rows]; empty where they are floats
   View<float> z_single;  ///< [blocks x C x K x block_rows]; empty where they are doubles

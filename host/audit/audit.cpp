@@ -84,7 +84,7 @@ class Experiment {
  private:
   [[noreturn]] static void interrupted() { throw Interrupted("interrupted; nothing was written"); }
 
-  // The same seed for both tables: the same noise in both.
+  // Both tables take one seed, so they have the same noise.
   void append(std::vector<double>& out, const Dataset& data, std::uint64_t seed) {
     FitOptions watched;
     watched.stop = options_.stop;

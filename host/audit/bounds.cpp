@@ -15,7 +15,7 @@
 namespace gibbsite {
 namespace {
 
-// Of Boost's inverses, which are good to some units in the last place.
+// Slack for Boost's inverses, which are good to some units in the last place.
 constexpr double slack = 1e-12;
 
 void require_counts(std::uint64_t k, std::uint64_t n, double level) {

@@ -1,4 +1,5 @@
-// Pairs of tables that are told apart best, and what tells them apart (docs/how-to/audit.md, "Pairs").
+// Pairs of tables that are told apart best, and what tells them apart (docs/how-to/audit.md,
+// "Pairs").
 #include <fmt/format.h>
 
 #include <Eigen/Dense>
@@ -264,7 +265,8 @@ class Answered {
     }
     return std::clamp(std::log(squared) / 2, lengths_.low, lengths_.high) - lengths_.middle();
   }
-  // A score is held before the class's weight multiplies it (docs/theory/losses.md, "Weighted classes").
+  // A score is held before the class's weight multiplies it (docs/theory/losses.md, "Weighted
+  // classes").
   [[nodiscard]] double weight(float y) const {
     return static_cast<double>(class_weight(loss_.class_weights(), y));
   }
@@ -350,7 +352,7 @@ AuditStatistic by_answers(std::vector<Copies> table, std::vector<Copies> neighbo
     const std::vector<double> P = metric(released);
     const Loss& loss = loss_named(released.loss);
     for (const NoisyAnswer& answer : released.answers) {
-      // Of the curvature behind a gradient too.
+      // The clip holds for the curvature behind a gradient too.
       if (answer.question == "gradient" || answer.question == "start") clip = answer.clip;
       const Answered asked(answer, loss, P, clip, metric.lengths());
       const auto size = static_cast<Eigen::Index>(answer.values.size());
@@ -404,8 +406,8 @@ constexpr const char* table_pair =
 
 constexpr std::size_t most_eigenvector_features = 500;
 
-// Of full norm, along the direction in which the rows have least: there nothing that others say
-// hides what this row does. `in_metric`: where whitened and chains in a metric look, which see no
+// A row of full norm along the direction in which the rows have least: nothing that others say
+// hides what it does there. `in_metric`: where whitened and chains in a metric look, which see no
 // direction that the schema rules out.
 Record weakest_record(const Dataset& data, bool in_metric) {
   // Second moments: the Hessian of a loss whose curvature is 1 whatever label and offset.

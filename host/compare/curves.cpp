@@ -48,7 +48,7 @@ std::vector<RocPoint> RankedScores::roc(std::size_t most) const {
   if (positives_.empty() || negatives_.empty()) return out;
   const auto up = static_cast<double>(positives_.size()),
              across = static_cast<double>(negatives_.size());
-  // Of each of `most`/2 stretches along the curve the first point and the last.
+  // Keeps the first point and the last of each of `most`/2 stretches along the curve.
   const double stretches = std::max(1.0, static_cast<double>(most) / 4);
   const auto stretch = [&](const RocPoint& p) {
     return std::floor((p.false_alarms + p.recall) * stretches);

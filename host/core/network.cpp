@@ -39,7 +39,7 @@ void require_levels(std::span<const std::uint64_t> levels, std::span<const std::
   }
 }
 
-// Of parents within a list of levels that is sound.
+// Checks a node's parents; the list of levels is sound.
 void require_parents(const Network& network, std::size_t node, std::span<const std::string> names) {
   const auto& parents = network.parents[node];
   if (parents.size() > most_network_parents) {

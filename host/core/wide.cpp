@@ -72,7 +72,7 @@ std::partial_ordering Wide::compare(const Wide& other) const {
 Wide abs(const Wide& x) { return wide(abs(of(x))); }
 Wide fabs(const Wide& x) { return wide(abs(of(x))); }
 Wide sqrt(const Wide& x) { return wide(sqrt(of(x))); }
-// Of a finite number neither 0 nor infinite, so that a bound on it stays on its side.
+// exp of a finite number, neither 0 nor infinite, so that a bound on it stays on its side.
 Wide exp(const Wide& x) {
   using Limits = std::numeric_limits<Number>;
   const Number y = exp(of(x));

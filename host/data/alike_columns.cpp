@@ -12,10 +12,10 @@ namespace gibbsite {
 namespace {
 
 constexpr std::uint64_t head_rows = 1024;
-/// Of fewer rows, columns are alike by chance.
+/// Columns of fewer rows are alike by chance.
 constexpr std::uint64_t least_rows = 32;
 constexpr std::size_t most_features = std::size_t{1} << 20;
-/// Of two numbers that add up to 1, each rounded to a float.
+/// Error of two numbers that add up to 1, each rounded to a float.
 constexpr float sum_error = 2.5e-7F;
 
 /// A column that is used, and its features.

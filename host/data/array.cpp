@@ -152,7 +152,7 @@ class Staged {
  private:
   static constexpr std::uint64_t staged_bytes = std::uint64_t{2} << 20;
 
-  /// The same strides, or packed ones, over memory of our own.
+  /// A copy in memory of our own, with the same strides or packed ones.
   ArrayView fetch(const ArrayView& far) {
     struct Axis {
       std::uint64_t count;

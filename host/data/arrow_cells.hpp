@@ -123,7 +123,7 @@ struct Part {
     is_kept.resize(kept.size());
   }
 
-  /// Of a dictionary, for its index.
+  /// The place in a dictionary of an index.
   template <class T>
   [[nodiscard]] std::int64_t index(T at) const {
     if constexpr (Whole<T>) {

@@ -46,7 +46,7 @@ struct ArrowType {
   [[nodiscard]] bool is_number() const { return kind <= Kind::decimal && kind != Kind::null; }
 };
 
-/// Of a schema, or of its dictionary's values. Throws MalformedArrow.
+/// The type of a schema, or of its dictionary's values. Throws MalformedArrow.
 ArrowType arrow_type(const ArrowSchema& schema);
 
 /// An integer of Arrow's decimal types, little endian and of 4 to 32 bytes, over 10^scale: the
@@ -103,7 +103,7 @@ class ArrowValues {
   [[nodiscard]] std::string_view viewed_text(std::int64_t i) const;
 
  public:
-  /// Of which the first `used` may be looked at. Throws MalformedArrow.
+  /// Values whose first `used` may be looked at. Throws MalformedArrow.
   ArrowValues(const ArrowType& type, const ArrowArray& array, std::int64_t used,
               bool has_dictionary);
 

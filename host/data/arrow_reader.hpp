@@ -99,7 +99,7 @@ class ArrowReader {
   }
   std::size_t put_nulls(const Part& part, const Field& field, std::int64_t at, std::size_t count,
                         float* out, CellCounts& counts) const;
-  // The same for a column with cells that are missing or not finite.
+  // Puts a column with cells that are missing or not finite.
   template <class T>
   std::size_t put_cells(const Part& part, const Field& field, const T* values, std::int64_t at,
                         std::size_t count, float* out, CellCounts& counts) const;
@@ -136,7 +136,7 @@ class ArrowReader {
   // The first of the next `count` labels that can be set while other threads make the rows, as
   // nothing can be said of them. Returns how many.
   std::size_t set_known_labels(const std::vector<Part>& parts, std::int64_t at, std::size_t count);
-  // Of the next rows, which begin at `at` of the batch.
+  // Sets the labels of the next rows, which begin at `at` of the batch.
   void set_labels(const std::vector<Part>& parts, std::int64_t at, std::size_t count);
   template <class Get>
   void set_number_labels(const Get& get, std::int64_t at, std::size_t count);

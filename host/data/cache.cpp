@@ -33,7 +33,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr std::string_view format = "gibbsite-cache/1";
+constexpr std::string_view format = "gibbsite-cache/2";
 constexpr std::string_view description = "cache.json";
 constexpr std::array<const char*, 6> array_names = {"x.f32",     "begin.u64",  "feature.u32",
                                                     "value.f32", "labels.f32", "offsets.f32"};
@@ -108,7 +108,7 @@ class Reading {
  public:
   Reading(const ReadOptions& options, std::uint64_t total) : options_(options), total_(total) {}
 
-  /// Of all bytes of an open file. Throws Interrupted.
+  /// Digest of all bytes of an open file. Throws Interrupted.
   std::string digest(int fd, const std::string& path) {
     Digest digest;
     std::vector<char> buffer(4 * chunk_bytes);
@@ -165,7 +165,7 @@ std::uint64_t count_of(const json& value) {
   return value.get<std::uint64_t>();
 }
 
-/// Of the columns only those that were changed: [column, clamped, missing, other, invalid].
+/// Counts of the columns that were changed: [column, clamped, missing, other, invalid].
 json counts_json(const IngestCounts& counts) {
   json columns = json::array();
   for (std::size_t j = 0; j < counts.columns.size(); ++j) {

@@ -1,6 +1,7 @@
 #pragma once
 // Rows of a table in files beside it, mapped instead of held: TABLE.gibbsite-cache/
-// (docs/reference/formats.md, Cache). The rows are private: the folder has mode 0700, its files 0600.
+// (docs/reference/formats.md, Cache). The rows are private: the folder has mode 0700, its files
+// 0600.
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -76,8 +77,8 @@ bool has_cache(const std::string& cache, const ReadOptions& options);
 /// their digests; progress counts the bytes of both.
 std::optional<Dataset> open_cache(const std::string& table, const Schema& schema,
                                   const ReadOptions& options);
-/// The same of the cache in that folder where its rows are of that origin, which is known already:
-/// the cache alone is read.
+/// Opens the cache in that folder if its rows are of that origin, which is known already: only the
+/// cache is read.
 std::optional<Dataset> open_cache(const std::string& cache, const Schema& schema,
                                   const ReadOptions& options, const CacheOrigin& origin);
 /// Removes one cache and what runs that were killed left of it, as `remove_cache`.

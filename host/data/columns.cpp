@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 
+#include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 
@@ -26,6 +27,24 @@ std::string strangers(const std::vector<std::string>& names, const Schema& schem
   }
   return out.empty() ? "" : out + (count > most ? ", ...?)" : "?)");
 }
+
+// The table's names, each as the schema spells it if only its accents are written another way.
+std::vector<std::string> as_in_schema(const std::vector<std::string>& names, const Schema& schema) {
+  std::map<std::string, std::string_view> spelled;
+  std::set<std::string_view> exact{schema.label};
+  spelled.emplace(composed(schema.label), schema.label);
+  for (const Column& column : schema.columns) {
+    exact.insert(column.name);
+    spelled.emplace(composed(column.name), column.name);
+  }
+  std::vector<std::string> out = names;
+  for (std::string& name : out) {
+    if (is_ascii(name) || exact.contains(name)) continue;
+    if (const auto found = spelled.find(composed(name)); found != spelled.end())
+      name = found->second;
+  }
+  return out;
+}
 }  // namespace
 
 void require_distinct(const std::vector<std::string>& names, const std::string& where,
@@ -37,9 +56,10 @@ void require_distinct(const std::vector<std::string>& names, const std::string& 
                                  gibbsite::quoted(name), what));
 }
 
-std::vector<Target> match_columns(const std::vector<std::string>& names, const Schema& schema,
+std::vector<Target> match_columns(const std::vector<std::string>& written, const Schema& schema,
                                   const ReadOptions& options, const std::string& what,
                                   bool has_labels, CellEncoder& rows) {
+  const std::vector<std::string> names = as_in_schema(written, schema);
   if (what == "the header" && !names.empty() && names.front().empty())
     rows.fail(
         what +

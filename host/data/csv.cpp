@@ -31,8 +31,8 @@ constexpr std::size_t longest_cell = std::size_t{1} << 20;
 /// Cells of one record: more names than these would fill the memory, and are no table's.
 constexpr std::size_t most_cells = std::size_t{1} << 24;
 
-/// Of comma, semicolon, tab and bar the one that the header has most often outside of quotes; the
-/// first of them where that is no decision.
+/// The separator (comma, semicolon, tab or bar) that the header has most often outside of quotes;
+/// the first of them if that is no decision.
 char separator_of(std::string_view text) {
   const std::size_t start = std::min(text.find_first_not_of("\r\n "), text.size());
   const std::string_view header = text.substr(start, text.find_first_of("\r\n", start) - start);
@@ -244,7 +244,7 @@ class TableHandler {
         options_(options),
         rows_(schema, options, &input, [this] { return where(); }) {}
 
-  /// Of the rows only these are read, in a reader that meets the rows before them too.
+  /// Reads these rows alone, in a reader that meets the rows before them too.
   void restrict(RowRange range) { range_ = range; }
 
   void cell(std::string_view text) {

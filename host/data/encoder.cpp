@@ -14,7 +14,7 @@
 namespace gibbsite {
 
 namespace {
-// Of rows on their way to a cache.
+// Buffer of rows on their way to a cache.
 constexpr std::size_t buffer_bytes = std::size_t{16} << 20;
 
 /// y of a label that cannot be read.
@@ -23,6 +23,16 @@ float middle_label(const Schema& schema) {
   if (schema.label_kind == LabelKind::classes) return 0;
   return schema.scaled_label(schema.label_kind == LabelKind::count ? std::floor(schema.label_hi / 2)
                                                                    : schema.label_middle());
+}
+
+/// Whether a label is a mark of missing, however its accents are written.
+bool marks_missing_label(const Schema& schema, std::string_view label) {
+  if (schema.marks_missing_label(label)) return true;
+  if (is_ascii(label) || !schema.has_missing) return false;
+  const std::string text = composed(label);
+  return text == composed(schema.missing) ||
+         std::ranges::any_of(schema.also_missing,
+                             [&](const std::string& mark) { return text == composed(mark); });
 }
 
 /// Numbers in their shortest form, other text as it is.
@@ -34,8 +44,16 @@ std::string canonical(std::string_view text) {
 
 namespace {
 
-/// Names of whole numbers, as columns of numbers have them, for levels or classes that are listed as
-/// "3.0": but for a number that is listed twice, which is itself alone.
+/// Names in Unicode's normal form, for levels or classes that are listed in another one.
+template <class Map, class First>
+void add_composed(const std::vector<std::string>& names, First first, Map& places) {
+  for (std::size_t k = 0; k < names.size(); ++k)
+    places.emplace(composed(names[k]),
+                   static_cast<typename Map::mapped_type>(first + static_cast<First>(k)));
+}
+
+/// Names of whole numbers, as columns of numbers have them, for levels or classes that are listed
+/// as "3.0": but for a number that is listed twice, which is itself alone.
 template <class Map, class First>
 void add_whole_numbers(const std::vector<std::string>& names, First first, Map& places) {
   std::unordered_map<std::string_view, std::size_t> counts;
@@ -93,6 +111,7 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
   for (std::size_t k = 0; k < schema.classes.size(); ++k)
     classes_.emplace(schema.classes[k], static_cast<float>(k));
   add_whole_numbers(schema.classes, std::size_t{0}, classes_);
+  add_composed(schema.classes, std::size_t{0}, classes_);
   if (schema.has_missing) {
     std::vector<std::string> marks = schema.also_missing;
     marks.push_back(schema.missing);
@@ -118,6 +137,7 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
     if (column.type == ColumnType::exposure) exposure_ = e.slot;
     for (const std::string& level : column.levels) e.levels.emplace(level, next++);
     add_whole_numbers(column.levels, e.first, e.levels);
+    add_composed(column.levels, e.first, e.levels);
     e.missing_texts = schema.missing_marks(column);
     for (const std::string& mark : e.missing_texts) {
       double value = 0;
@@ -368,7 +388,7 @@ void CellEncoder::set_label_missing(const std::string& why) {
   data_.y.push_back(middle_label_);
 }
 
-/// Of an amount or a count.
+/// Adds the label of an amount or a count.
 void CellEncoder::add_number_label(double value, std::string_view text) {
   const Schema& schema = data_.schema;
   if (std::isfinite(value) &&
@@ -425,16 +445,17 @@ void CellEncoder::set_class(double label) {
   data_.y.push_back(static_cast<float>(label + 0.0));  // -0 is 0
 }
 
-/// Of several classes; whether it is a listed one.
+/// Adds a label of several classes; says whether it is a listed one.
 bool CellEncoder::add_class(std::string_view label) {
   const Schema& schema = data_.schema;
   auto listed = classes_.find(label);
   if (listed == classes_.end()) listed = classes_.find(whole_number(label, schema.decimal));
+  if (listed == classes_.end() && !is_ascii(label)) listed = classes_.find(composed(label));
   if (listed != classes_.end()) {
     data_.y.push_back(listed->second);
     return true;
   }
-  if (label.empty() || schema.marks_missing_label(label)) {
+  if (label.empty() || marks_missing_label(schema, label)) {
     set_label_missing(missing_label_words());
   } else if (schema.invalid == Invalid::refuse) {
     set_unlabeled(fmt::format(
@@ -455,7 +476,7 @@ bool CellEncoder::add_label(std::string_view label) {
   if (schema.label_kind == LabelKind::classes) return add_class(label);
   if (schema.has_number_label()) {
     double value = 0;
-    if (label.empty() || schema.marks_missing_label(label)) {
+    if (label.empty() || marks_missing_label(schema, label)) {
       set_label_missing(missing_label_words());
     } else {
       const bool number = parse_number(label, value, labels_are_numbers_ ? '.' : schema.decimal) ||
@@ -473,7 +494,12 @@ bool CellEncoder::add_label(std::string_view label) {
     positive = whole == first && first != second;
     listed = positive || (whole == second && first != second && !negative_.empty());
   }
-  if (label.empty() || (!listed && schema.marks_missing_label(label))) {
+  if (!listed && !is_ascii(label)) {
+    const std::string text = composed(label);
+    positive = text == composed(positive_);
+    listed = positive || text == composed(negative_);
+  }
+  if (label.empty() || (!listed && marks_missing_label(schema, label))) {
     set_label_missing(missing_label_words());
     return false;
   }

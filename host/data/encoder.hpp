@@ -45,10 +45,12 @@ struct Encoding {
   std::size_t other = none;                ///< feature of a level that is not listed
   bool has_missing_bin = false;            ///< Column::has_missing_bin
 
-  /// The feature of a level, which a whole number matches however it is written; `none`: not listed.
+  /// The feature of a level, which a whole number matches however it is written, and a text however
+  /// its accents are; `none`: not listed.
   [[nodiscard]] std::size_t level(std::string_view cell, char point) const {
     auto found = levels.find(cell);
     if (found == levels.end()) found = levels.find(whole_number(cell, point));
+    if (found == levels.end() && !is_ascii(cell)) found = levels.find(composed(cell));
     return found == levels.end() ? none : found->second;
   }
   /// Whether a category's cell is missing, likewise.
@@ -56,7 +58,14 @@ struct Encoding {
     const std::string_view whole = whole_number(cell, point);
     for (const std::string& mark : missing_texts)
       if (whole == whole_number(mark)) return true;
-    return false;
+    return is_missing_composed(cell);
+  }
+  /// Whether a cell is a mark of missing with its accents written another way.
+  [[nodiscard]] bool is_missing_composed(std::string_view cell) const {
+    if (is_ascii(cell)) return false;
+    const std::string text = composed(cell);
+    return std::ranges::any_of(missing_texts,
+                               [&](const std::string& mark) { return text == composed(mark); });
   }
   [[nodiscard]] bool has_missing() const { return !missing_texts.empty(); }
   [[nodiscard]] bool is_missing(std::string_view cell) const {
@@ -116,7 +125,7 @@ class CellEncoder {
   /// Columns that a row does not set read as this number.
   void absent_is(double value);
   void set_present(const Encoding& encoding, double value);
-  /// The same for text that is no number.
+  /// Sets a cell whose text is no number.
   void set_present_unreadable(const Encoding& encoding, std::string_view text);
   void set_label(std::string_view text);
   void set_label(double value);
@@ -124,7 +133,7 @@ class CellEncoder {
   /// classes, without a jump for each. Returns how many of the first `count` were set.
   template <class Value>
   std::size_t set_known_labels(std::size_t count, const Value& value);
-  /// Of the last rows, the first of which is refused: nothing of them is kept.
+  /// Drops the labels of the last rows, the first of which is refused: nothing of them is kept.
   void drop_labels(std::size_t count) { data_.y.resize(data_.y.size() - count); }
   /// What `set` made of a label, to be given to every equal one.
   struct KeptLabel {
@@ -140,8 +149,8 @@ class CellEncoder {
     data_.counts.clamped_labels += label.clamped ? 1U : 0U;
     data_.y.push_back(label.y);
   }
-  /// Of two classes -1 or +1, of several a place in the schema's list, else BadInput; of others the
-  /// label itself.
+  /// Sets a label: -1 or +1 for two classes, a place in the schema's list for several, else
+  /// BadInput; the label itself for amounts and counts.
   void set_class(double label);
   /// This row has none: `why` is said where that is refused.
   void set_label_missing(const std::string& why);
@@ -162,11 +171,11 @@ class CellEncoder {
     float value = 0;
     std::uint32_t feature = 0;
   };
-  /// Of the cell of this column that was set last.
+  /// The entry of the cell of this column that was set last.
   [[nodiscard]] Entry entry(const Encoding& e) const {
     return {values_[e.slot], positions_[e.slot]};
   }
-  /// The same with what was counted, to be given to every equal cell.
+  /// An entry with what was counted, to be given to every equal cell.
   struct Kept {
     Entry entry;
     std::uint64_t CellCounts::*count = nullptr;
@@ -209,7 +218,7 @@ class CellEncoder {
 
   /// Throws BadInput "WHERE: what".
   [[noreturn]] void fail(const std::string& what) const;
-  /// The same for a line that quotes the rows, and says that this is private.
+  /// Fails with a line that quotes the rows, and says that this is private.
   [[noreturn]] void fail_quoting(const std::string& what) const;
 
  private:
@@ -289,7 +298,7 @@ class CellEncoder {
     bool unlisted;
   };
   std::optional<KnownLabel> known_labels_[2];
-  // Of several classes: y by the name, as compared, and by the number that was a label before.
+  // y of several classes by its name, as compared, and by a number that was a label before.
   std::unordered_map<std::string, float, Encoding::Hash, std::equal_to<>> classes_;
   std::unordered_map<std::uint64_t, float> known_classes_;
   std::vector<double> missing_labels_;  // numbers of the table's marks of missing
@@ -315,7 +324,7 @@ inline void CellEncoder::set(const Encoding& e, std::string_view cell) {
         std::isfinite(value))
       e.is_missing(value) ? set_missing(e) : set_in_range(e, value);
     else
-      set_invalid(e, cell);
+      e.is_missing_composed(cell) ? set_missing(e) : set_invalid(e, cell);
   } else {
     set_level(e, cell);
   }

@@ -12,8 +12,8 @@ namespace gibbsite {
 /// 32 bytes, keyed: of a text, then of rows and labels, the same in memory and in files.
 std::string keyed_digest(std::span<const unsigned char> key, std::string_view text,
                          const Dataset& data);
-/// The same of rows that lie on these ranks one after another, on all of them: the text of rank 0,
-/// and the state of the hash goes from rank to rank.
+/// The digest, on all ranks, of rows that lie on these ranks one after another: the text of rank 0;
+/// the state of the hash goes from rank to rank.
 std::string keyed_digest(std::span<const unsigned char> key, std::string_view text,
                          const Dataset& data, Communicator& ranks);
 

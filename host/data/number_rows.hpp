@@ -12,17 +12,17 @@ namespace gibbsite {
 
 class NumberRows {
  public:
-  /// Of the columns that are used: ends of the range and hi - lo [columns]; the numbers that are
-  /// missing cells, NaN in place of one that there is not [most of a column x columns].
+  /// Ranges of the columns that are used: ends and hi - lo [columns]; the numbers that are missing
+  /// cells, NaN if a column has fewer [most of a column x columns].
   struct Ranges {
     std::vector<double> lo, hi, width, missing;
     std::vector<float> none;  ///< what a cell without a value is
   };
   /// In a row: a cell that is missing or not finite; an entry that is zero.
   static constexpr int special = 1, zero = 2;
-  /// Of the vectors that rows are gathered with.
+  /// Lanes of the vectors that rows are gathered with.
   static constexpr std::size_t most_lanes = 16;
-  /// Of the rows that one thread encoded, and room for one of them.
+  /// Counts of the rows that one thread encoded, and room for one of them.
   struct Tally {
     std::vector<CellCounts> cells;  ///< [columns used]
     std::uint64_t clipped_rows = 0;

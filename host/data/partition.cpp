@@ -169,7 +169,7 @@ class PartitionStream final : public arrow_rows::StreamOver {
       : StreamOver(inner), columns_(std::move(columns)) {}
 
  private:
-  // Of the struct of a schema or a batch: the other's children, then ours.
+  // A schema or batch whose children are the other's, then ours.
   template <class T>
   struct Lent {
     T inner{};

@@ -24,8 +24,8 @@ TextRules csv_rules(const std::string& path);
 TextRules libsvm_rules(const std::string& path);
 Dataset read_csv_part(const std::string& path, const Schema& schema, const ReadOptions& options,
                       const TextRange& part, const std::vector<PartitionColumn>& columns = {});
-/// Of a CSV file that is compressed: its rows, by reading all of it, and those of a range, by
-/// reading all before it too.
+/// Rows of a compressed CSV file, by reading all of it, and those of a range, by reading all before
+/// it too.
 std::uint64_t compressed_csv_rows(const std::string& path);
 Dataset read_compressed_csv_part(const std::string& path, const Schema& schema,
                                  const ReadOptions& options, RowRange range,

@@ -299,7 +299,7 @@ class SchemaReader {
     }
   }
 
-  /// Of a column that could not be read its own error is enough: [network] may name it.
+  /// A column that could not be read has its own error, which is enough: [network] may name it.
   void forget_unread_nodes(const toml::table& root) {
     if (!schema_.network) return;
     const toml::table* const columns = root["columns"].as_table();
@@ -588,7 +588,7 @@ class SchemaReader {
   }
 
   static constexpr std::int64_t max_count = 10'000'000;
-  /// Of a label's range, where the schema gives none.
+  /// Tolerances in a label's range, if the schema gives none.
   static constexpr double default_tolerances = 5;
   std::string only_;
   bool label_optional_;

@@ -200,7 +200,7 @@ struct SharedTable::Files {
   std::vector<Part> parts;
   std::vector<Piece> pieces;  // of all files
   std::vector<Raw> digests;   // of the pieces; empty for one rank
-  // Of the pieces of a text: what lies before them in their file.
+  // What lies before each piece of a text in its file.
   std::vector<std::uint64_t> newlines_before, records_before;
   std::vector<unsigned char> quoted;
   std::vector<std::string> header;  // of the first part of several of CSV, sorted
@@ -635,7 +635,7 @@ SharedTable::Files::Reach SharedTable::Files::reach(std::size_t file, RowRange r
           static_cast<std::uint64_t>(static_cast<double>(rows_of_part.last) * bytes_of_row) + 4097};
 }
 
-/// Of the pieces that these rows and their headers lie in, against what another rank found there.
+/// Compares the pieces that these rows and their headers lie in with what another rank found there.
 void SharedTable::Files::require_same_bytes(RowRange range) const {
   if (digests.empty() || range.rows() == 0) return;
   std::vector<std::size_t> mine;

@@ -1,7 +1,8 @@
 #pragma once
-// Numbers in text; extensions of names.
+// Numbers and Unicode in text; extensions of names.
 #include <fast_float/fast_float.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -20,9 +21,9 @@ inline bool parse_number(std::string_view text, double& value, char point = '.')
                                   .ptr == last;
 }
 
-/// The same of digits that `sign` groups by thousands: one to three digits, then groups of three,
-/// each behind a sign, then a fraction or an exponent perhaps. False where no sign is in the text
-/// or one stands elsewhere.
+/// Parses digits that `sign` groups by thousands: one to three digits, then groups of three, each
+/// behind a sign, then perhaps a fraction or an exponent. False if no sign is in the text or one
+/// stands elsewhere.
 bool parse_grouped(std::string_view text, double& value, char point, std::string_view sign);
 
 /// "3" of "3.0" and "3.000", and of "-3.0" "-3": what a whole number is called whatever column it
@@ -54,6 +55,15 @@ inline bool is_utf8(std::string_view text) {
   }
   return true;
 }
+
+/// Whether every byte is ASCII: such a text is its own normal form.
+inline bool is_ascii(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
+/// The text in Unicode's normal form C, in which equal texts have equal bytes however their accents
+/// were typed. A text that is not UTF-8 is returned as it is.
+std::string composed(std::string_view text);
 
 /// ".csv" of "TABLE.CSV".
 inline std::string extension_of(const std::string& path) {

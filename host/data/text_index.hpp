@@ -12,8 +12,8 @@ struct TextRules {
   bool csv = true;         ///< quotes hide line ends, CR ends a line; else LIBSVM
   char separator = ',';    ///< of CSV: a tab is no blank where it is this
   std::uint64_t from = 0;  ///< the first byte: behind a byte order mark
-  /// Of lines that begin from here on each is a record, a blank one too: of a CSV of one column
-  /// those behind its header, of LIBSVM all. Before it, of CSV those that are not blank.
+  /// Every line that begins from here on is a record, even a blank one: those behind the header of
+  /// a CSV of one column, all lines of LIBSVM. Before it, lines of CSV that are not blank.
   std::uint64_t all_lines_from = ~std::uint64_t{0};
 };
 

@@ -25,7 +25,7 @@ double largest_trace_of(const Loss& loss);
 
 /// Throws BadInput where P [d x k] has other rows or is not finite, or clip is negative.
 void require_metric(MatrixView<const double> P, std::size_t d, double clip);
-/// The same, and where an information is below 1/4: a row whose cap is 1 could exceed it.
+/// Throws also if an information limit is below 1/4: a row whose cap is 1 could exceed it.
 void require_metric(MatrixView<const double> P, std::size_t d, const ScoreLimits& limits);
 
 /// Throws BadInput unless they are of rows of d features and finite, low < high.
@@ -37,7 +37,8 @@ bool is_logistic(const Loss& loss);
 void require_information(const Loss& loss, const ScoreLimits& limits);
 /// Throws BadInput on a loss of several outputs, whose scores have no second moments here.
 void require_one_output(const Loss& loss);
-/// Throws BadInput unless it is of several classes, the pair among them, and information is limited.
+/// Throws BadInput unless it is of several classes, the pair among them, and information is
+/// limited.
 void require_information(const Loss& loss, const ScoreLimits& limits, const ClassPair& pair);
 /// sqrt(information) clip, rounded down: the norm of a row's v in CappedLoss::information.
 double information_clip(const ScoreLimits& limits);
@@ -46,8 +47,8 @@ std::vector<float> information_factors(std::span<const double> curvatures);
 /// Sizes of rows' scores, as floats.
 std::vector<float> score_factors(std::span<const double> scores);
 
-/// What a row of several classes is multiplied by for its v in CappedLoss::information_between. v is
-/// u = P^T x times min(factor, share s), s the `shrinking` of u to `information_clip`.
+/// What a row of several classes is multiplied by for its v in CappedLoss::information_between. v
+/// is u = P^T x times min(factor, share s), s the `shrinking` of u to `information_clip`.
 struct PairFactor {
   float factor = 0;  ///< sqrt(w p_a p_b)
   /// sqrt(p_a p_b / pair_norm), rounded down: over all pairs its fourth powers add up to at most 1,
@@ -94,7 +95,8 @@ GIBBSITE_HD inline float cap_below(double clip, double norm, float largest) {
   return std::min(largest, float_below(clip / norm * (1 - 0x1p-51)));
 }
 
-/// The score of one row of two classes and the curvature that is left of it (docs/theory/whitened.md).
+/// The score of one row of two classes and the curvature that is left of it
+/// (docs/theory/whitened.md).
 struct WeightedScore {
   double score = 0;      ///< |score| <= cap exactly
   double curvature = 0;  ///< in [0, 1/4]
@@ -132,9 +134,9 @@ GIBBSITE_HD inline double limited_weight(double norm, double cap, double limit) 
   const double most = limit * cap * cap;  // no comparison is true of infinity * 0
   return most < norm ? most / norm : 1;
 }
-/// The weight of a row whose slope is held at its cap: min(1, limit cap^2), so that ||z||^2 times it
-/// is at most limit clip^2, since ||z|| <= clip / cap. It does not look at the label. 1 where limit
-/// is infinite.
+/// The weight of a row whose slope is held at its cap: min(1, limit cap^2), so that ||z||^2 times
+/// it is at most limit clip^2, since ||z|| <= clip / cap. It does not look at the label. 1 where
+/// limit is infinite.
 GIBBSITE_HD inline double held_weight(double cap, double limit) {
   const double most = limit * cap * cap;  // no number where the cap is 0, and so is the score
   return most < 1 ? most : 1;

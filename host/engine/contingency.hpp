@@ -21,8 +21,8 @@ struct LevelRows {
 /// level.
 LevelRows levels_of(const Rows& rows, std::span<const LevelColumn> columns);
 
-/// The same of a table that was read through network_schema. Throws BadInput where it has no rows,
-/// or labels beside its columns, as LIBSVM text has.
+/// Levels of a table that was read through network_schema. Throws BadInput if it has no rows, or
+/// labels beside its columns, as LIBSVM text has.
 LevelRows network_rows(const Dataset& data, const Schema& schema);
 
 /// N over the levels of these columns, the last fastest [product of levels].

@@ -76,8 +76,8 @@ class RowsHessian final : public HostHessian {
   std::vector<double> weights_;  // [n] scale f''
 };
 
-// Of K outputs: d x d block (k, l) is scale X^T diag(H_kl) X, H_i = grad_z^2 f of row i, of which
-// only products are asked for.
+// The Hessian of K outputs: d x d block (k, l) is scale X^T diag(H_kl) X, H_i = grad_z^2 f of row
+// i. Only its products are asked for.
 class OutputsHessian final : public HostHessian {
  public:
   // `logits(first, last)` are those of rows [first, last): [K x (last - first)].

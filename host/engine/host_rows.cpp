@@ -175,7 +175,7 @@ class PlainCappedLoss final : public CappedLoss {
   [[nodiscard]] double factor_of(std::size_t i) const {
     return static_cast<double>(class_weight(loss_.class_weights(), y_[i]));
   }
-  // Of row i with that derivative and second derivative, its class's weight in both.
+  // The score of row i from its derivative and second derivative, its class's weight in both.
   [[nodiscard]] WeightedScore scored(double r, double second, std::size_t i) const {
     const auto cap = static_cast<double>(caps_[i]);
     WeightedScore out;
@@ -307,7 +307,7 @@ PairFactor pair_factor(std::span<const double> p, double cap, double limit, cons
   const double w =
       std::min(holding(any, static_cast<float>(cap)), limited_weight(norm, cap, limit));
   const double of_pair = p[pair.first] * p[pair.second];
-  // Of K^2 roundings in norm, K at most 1000.
+  // The slack covers K^2 roundings in norm, K at most 1000.
   return {static_cast<float>(std::sqrt(w * of_pair)),
           float_below(std::sqrt(of_pair / norm) * (1 - 0x1p-30))};
 }
@@ -390,9 +390,9 @@ NormBound bound_norms(MatrixView<const double> P, std::span<double> sizes) {
   const auto d = static_cast<double>(P.rows), k = static_cast<double>(P.cols);
   const auto m = static_cast<double>(std::ranges::max(entries));
   return {.roundings = (m + 4) * unit,
-          // Of the norms, and of what is computed from them.
+          // Rounding of the norms, and of what is computed from them.
           .slack = 1 + (2 * k + d + 16) * unit,
-          // Of products, and of squares before the root.
+          // Underflow of products, and of squares before the root.
           .underflow = std::sqrt(k) * (m + 1) * 0x1p-536};
 }
 

@@ -18,7 +18,8 @@
 namespace gibbsite {
 
 /// One caller (member 0) and its helpers (1, 2, ...), which start with the first work and sleep
-/// between. There are fewer helpers, down to none, if the system gives no more threads. All calls come from one thread. Tasks must not throw.
+/// between. There are fewer helpers, down to none, if the system gives no more threads. All calls
+/// come from one thread. Tasks must not throw.
 class Crew {
  public:
   static constexpr std::size_t most_members = 64, most_results = 128;
@@ -42,8 +43,8 @@ class Crew {
     once(tasks, run, const_cast<void*>(static_cast<const void*>(&f)));
   }
 
-  /// The same for long tasks in slices: slice(task, member) until it returns true, the task's end.
-  /// A helper gives its task to a caller that has none left, between two slices.
+  /// Runs long tasks in slices: slice(task, member) until it returns true, the task's end. Between
+  /// two slices a helper gives its task to a caller that has none left.
   template <class F>
   void each_in_slices(std::size_t tasks, const F& slice) {
     reset_turns(tasks);

@@ -6,7 +6,7 @@
 
 namespace gibbsite {
 
-/// Of that library, null where it is not there; `make_device_ranks` finds it first.
+/// Opens that library; null if it is not there. `make_device_ranks` finds it first.
 std::unique_ptr<DeviceRanks> open_device_ranks(Communicator& ranks,
                                                const gibbsite_nccl_functions_2* library);
 

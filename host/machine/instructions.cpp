@@ -16,7 +16,7 @@ struct Named {
   const char* name;
   std::int64_t targets;
 };
-// Of AVX-512 Highway has several targets, in the bits up to HWY_AVX3.
+// Highway has several targets for AVX-512, in the bits up to HWY_AVX3.
 constexpr Named named[] = {{"sse4", HWY_SSE4}, {"avx2", HWY_AVX2}, {"avx512", 2 * HWY_AVX3 - 1}};
 
 std::string force() {

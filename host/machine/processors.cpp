@@ -49,7 +49,7 @@ struct Mount {
   fs::path root, at;
 };
 
-// Of /proc/PID/mountinfo: "36 35 98:0 ROOT AT options [fields] - TYPE source super-options".
+// Reads /proc/PID/mountinfo: "36 35 98:0 ROOT AT options [fields] - TYPE source super-options".
 std::vector<Mount> mounts(const fs::path& process) {
   std::vector<Mount> out;
   std::ifstream in(process / "mountinfo");

@@ -65,7 +65,7 @@ NoisyShare ratio(const Sum& x, const Sum& y, double variance, double k) {
                   a / t);
 }
 
-// The same where x + y = n is known: the weighted mean of x and n - y.
+// A share if x + y = n is known: the weighted mean of x and n - y.
 NoisyShare share_of(const Sum& x, const Sum& y, double variance, double n, double k) {
   const double mean = (y.cells * x.value + x.cells * (n - y.value)) / (x.cells + y.cells);
   const double a = std::clamp(mean, 0.0, n), zz = z * z;
@@ -122,7 +122,7 @@ NoisyShare area(std::vector<double> p, std::vector<double> m, double variance,
                   U / PM);
 }
 
-// Of a threshold nearer to an end than that, files and screens would show the end.
+// Files and screens would show a threshold nearer to an end than this as the end itself.
 bool legal_threshold(double threshold) {
   constexpr double least = 1e-6;
   return threshold == 0 || threshold == 1 || (threshold >= least && threshold <= 1 - least);
@@ -226,7 +226,7 @@ EvaluationFigures figures(const EvaluationModel& model) {
   out.bin_rows_deviation = std::sqrt(2 * variance);
   for (std::size_t b = 0; b < bins; ++b) {
     out.bin_rows.push_back(p[b] + m[b]);
-    // Of what may be noise alone nothing is said.
+    // Nothing is said about a bin whose rows may be noise alone.
     out.found.push_back(out.bin_rows[b] > z * out.bin_rows_deviation
                             ? ratio({p[b], 1}, {m[b], 1}, variance, k)
                             : NoisyShare{unknown, 0, 1});

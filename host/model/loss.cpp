@@ -52,7 +52,8 @@ const Loss* softmax_named(std::string_view name) {
   return loss.get();
 }
 
-// Of "NAME(w,w,..)": each weight as its shortest digits are. Null where the name is none such.
+// The loss named "NAME(w,w,..)", each weight in its shortest digits. Null if the name is no such
+// one.
 const Loss* weighted_named(std::string_view name) {
   const std::size_t open = name.find('(');
   if (open == std::string_view::npos || !name.ends_with(')')) return nullptr;

@@ -11,8 +11,8 @@ struct NetworkFault {
   std::string node;  ///< whose parents
   std::string message;
 };
-/// Of the columns that are not ignored, and the label: unknown names, a column that is its own
-/// parent or has one twice, cycles. Of a schema without [network] none.
+/// Faults of [network] among the label and the columns that are not ignored: unknown names, a
+/// column that is its own parent or has one twice, cycles. Empty for a schema without [network].
 std::vector<NetworkFault> network_faults(const Schema& schema);
 
 }  // namespace gibbsite

@@ -400,7 +400,7 @@ void check_exposure(const Schema& schema, const SchemaLines& lines,
   }
 }
 
-// The same for all texts of one number, which readers of numbers cannot tell apart.
+// One text for all spellings of one number, which readers of numbers cannot tell apart.
 std::string as_number(std::string_view text) {
   std::string_view digits = text;
   if (digits.size() > 1 && digits[0] == '+' && digits[1] != '-') digits.remove_prefix(1);

@@ -15,7 +15,7 @@
 
 namespace gibbsite::mpi {
 
-/// Of who shares it (mpi_plugin.hpp).
+/// A flag that its sharers see (mpi_plugin.hpp).
 struct SharedFlag {
   void* flag = nullptr;
   int (*is_set)(void*) = nullptr;

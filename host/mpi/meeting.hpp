@@ -57,7 +57,7 @@ class Meeting {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  // Of an environment, "NAME=value" with zeros between.
+  // A variable of an environment, "NAME=value" with zeros between.
   static std::string value_in(const std::string& environment, const std::string& name) {
     const std::string wanted = '\0' + name + "=";
     const std::string all = '\0' + environment;

@@ -64,7 +64,7 @@ double effective_size(std::size_t m, std::size_t n, double variance_of_means,
     even = correlation(2 * k);
     odd = correlation(2 * k + 1);
   }
-  // Of the pair that ended it the even one counts once: antithetic chains need it.
+  // The even one of the pair that ended it counts once: antithetic chains need it.
   tau += even + odd < 0 ? std::max(even, 0.0) : even;
   return size / std::max(tau, 1 / std::log10(size));
 }

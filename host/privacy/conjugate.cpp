@@ -16,7 +16,7 @@
 namespace gibbsite {
 namespace {
 
-// The same formulas twice: in 50 digits for claims, in double to search with.
+// Formulas stand twice: in 50 digits for claims, in double for searches.
 Wide below(const Wide& a, const Wide& b, const Wide& x, const Wide& y) {
   return beta_cdf(a, b, x, y);
 }
@@ -295,7 +295,7 @@ double bounded_range_mu_up(double range) {
   if (range < 1e-6) return round_up(Wide(range) * Wide("0.62665706865775012560394132120276132"));
   const Wide p = 1 / (1 + exp(-Wide(range) / 2));  // Phi(mu/2)
   if (range > 1400) return std::numeric_limits<double>::infinity();
-  // Of the lower tail, whose relative precision is kept; then up until 50 digits agree.
+  // The lower tail's quantile, whose relative precision is kept; then up until 50 digits agree.
   const Wide rest = exp(-Wide(range) / 2) * p;
   double mu = -2 * boost::math::quantile(boost::math::normal{}, static_cast<double>(rest));
   if (range < 1e-3) {  // what a quantile near 1/2 lacks, by one step of Newton's

@@ -4,7 +4,8 @@
 
 namespace gibbsite {
 
-/// Of delta at that epsilon, for each unit of total variation: the law of either table is off.
+/// The price in delta at that epsilon of each unit of total variation: the law of either table is
+/// off.
 inline Wide gap_price(const Wide& epsilon) { return 1 + exp(epsilon); }
 
 /// What of delta a gap of `tv` leaves at that epsilon, rounded down; below 0 where it is dearer.

@@ -41,7 +41,8 @@ double exp_of(double x) {
 
 double density(double x) { return 0.3989422804014327 * exp_of(-x * x / 2); }
 
-// M(v) of docs/theory/objective-perturbation.md, "The integral": how large and, for the shape, where.
+// M(v) of docs/theory/objective-perturbation.md, "The integral": how large and, for the shape,
+// where.
 struct Excess {
   double epsilon, t, c;  // c = log(1 + t)
 
@@ -88,8 +89,8 @@ struct Excess {
   }
 
   enum class Shape { convex, concave, unknown };
-  // Of M on [a, b] with the offsets there: it is convex, then concave, on either side of the turn,
-  // where its slope is continuous.
+  // The shape of M on [a, b] with the offsets there: it is convex, then concave, on either side of
+  // the turn, where its slope is continuous.
   [[nodiscard]] Shape shape(double a, double offset_a, double b, double offset_b) const {
     constexpr double sure = 1e-6;
     const double at = turn();

@@ -6,8 +6,8 @@
 
 namespace gibbsite {
 
-/// Of which of two neighbors was released from, at even odds, at least: (missed - reveal)/(1 +
-/// e^pure) - tv, missed = 2 Phi(-mu/2). In the arithmetic of `missed`.
+/// The least probability of a wrong guess of which of two neighbors was released from, at even
+/// odds: (missed - reveal)/(1 + e^pure) - tv, missed = 2 Phi(-mu/2). In the arithmetic of `missed`.
 template <class Number>
 Number wrong_guess(const Guarantee& g, const Number& missed) {
   using std::exp;

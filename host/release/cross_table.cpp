@@ -107,7 +107,7 @@ Chain chain_below(const Network& network, std::span<const double> noise, std::si
   return out;
 }
 
-// Of the estimated count of any one configuration of these columns, the others summed over.
+// Deviation of the estimated count of one configuration of these columns, the others summed over.
 double deviation_of(const Network& network, const Chain& chain, const Columns& margin) {
   const auto levels = [&](std::uint32_t column) {
     return static_cast<double>(network.levels[column]);
@@ -168,8 +168,8 @@ Counts estimates_of(const NetworkModel& model, const Chain& chain,
   return out;
 }
 
-// Multiples of `grid` next to the values, whose sum, up to rounding, is `sum`, that add up to `sum`,
-// a multiple itself: those of the largest rest are rounded up.
+// Multiples of `grid` next to the values, whose sum, up to rounding, is `sum`, that add up to
+// `sum`, a multiple itself: those of the largest rest are rounded up.
 void apportion(std::span<double> values, double sum, double grid) {
   std::vector<std::size_t> by_rest(values.size());
   std::vector<double> rest(values.size());

@@ -20,7 +20,7 @@ class Forest {
 
   /// The axis with its scale: the head of the column of pictures.
   [[nodiscard]] Markup axis() const;
-  /// The same axis below the last row, its labels under it.
+  /// The axis below the last row, its labels under it.
   [[nodiscard]] Markup foot() const;
   /// A row: a dot, whiskers with ends, an arrow where one goes on beyond the axis, a line at 0.
   [[nodiscard]] Markup row(const Whisker& whisker) const;

@@ -415,7 +415,7 @@ class Elimination {
     }
   }
 
-  // Of all factors over `scope`, summed over the levels of one more column.
+  // Products of all factors over `scope`, summed over the levels of one more column.
   [[nodiscard]] std::vector<double> products(const std::vector<Factor>& factors,
                                              const std::vector<std::uint32_t>& scope,
                                              std::optional<std::uint32_t> summed) const {

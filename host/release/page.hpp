@@ -12,7 +12,7 @@
 namespace gibbsite {
 
 std::string number(double value);
-/// Of a range: all its digits.
+/// An end of a range, in all its digits.
 std::string exact(double value);
 const char* plural(std::uint64_t count);
 
@@ -21,7 +21,7 @@ void open_page(Html& page, const std::string& title, const Markup& more = {});
 /// The whole page.
 std::string closed(Html& page);
 void heading(Html& page, std::string_view id, std::string_view title);
-/// Of a void model, before everything else: nobody quotes the page as a guarantee.
+/// Says first that a model is void, so that nobody quotes the page as a guarantee.
 void void_line(Html& page);
 
 /// A square between two axes, in a <figure> that is left open for its caption.

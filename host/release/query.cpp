@@ -34,7 +34,7 @@ Answer answer_of(const std::vector<double>& values) {
   return {mean, std::sqrt(squares / (n - 1) / n)};
 }
 
-// Of parameter `at` over the draws, as people count it: times, not rates, for waiting.
+// Values of parameter `at` over the draws, as people count it: times, not rates, for waiting.
 std::vector<double> values_of(const FamilyRelease& release, std::size_t at) {
   std::vector<double> out;
   for (const auto& draw : release.model().draws) {
@@ -230,7 +230,8 @@ std::size_t index_of(const FamilyRelease& release, std::string_view parameter) {
   return static_cast<std::size_t>(found - names.begin());
 }
 
-// Of what a conjugate draw says about the people: that a parameter is below a number, or another.
+// The probability, by a conjugate draw, that a parameter of the people is below a number or
+// another.
 double probability_below(const FamilyRelease& release, const std::string& name,
                          std::string_view right, const std::optional<double>& number) {
   const std::size_t left = index_of(release, name);

@@ -121,7 +121,7 @@ class TradeOff {
 
 using Points = std::vector<std::pair<double, double>>;  // epsilon, delta
 
-// Of the claim, and of parts and multiples of its epsilon.
+// Points of the claim, and of parts and multiples of its epsilon.
 Points points_of(const Claims& claims) {
   Points out;
   for (const double part : {0.1, 0.25, 0.5, 1.0, 1.5, 2.0}) {

@@ -40,10 +40,10 @@ void dictionary_section(Html& page, const Schema& schema, bool has_label, bool h
 void coefficients_section(Html& page, const LinearModel& model, const Certificate& certificate);
 /// The table and forest plot of a model that has estimates.
 void effects_part(Html& page, const LinearModel& model);
-/// Of a family's parameters.
+/// The estimates of a family's parameters.
 void estimates_section(Html& page, const FamilyRelease& release);
 
-/// Of a network.
+/// The tables of a network.
 void tables_section(Html& page, const NetworkModel& model);
 
 }  // namespace gibbsite

@@ -111,7 +111,7 @@ class CellText {
   // At most so many bytes.
   [[nodiscard]] std::size_t longest() const { return longest_; }
 
-  // Of that level; `word` says which number of its bin. Writes up to `longest` + 16 bytes.
+  // Writes a cell of that level, up to `longest` + 16 bytes; `word` says which number of its bin.
   char* put(char* out, std::uint32_t level, std::uint64_t word) const {
     if (!takes_words()) return copy(out, texts_[level]);
     if (level == missing_level_) return copy(out, missing_cell_);

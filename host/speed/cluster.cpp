@@ -8,7 +8,7 @@
 namespace gibbsite {
 namespace {
 
-// Of a tree or of recursive doubling among them all.
+// Rounds of a tree or of recursive doubling among them all.
 double rounds(std::uint64_t ranks) { return static_cast<double>(std::bit_width(ranks - 1)); }
 
 // The largest share is the last to be done.
@@ -21,7 +21,7 @@ double rows_seconds(const ClusterShape& shape, double rate) {
   return static_cast<double>(most) / rate;
 }
 
-// Of numbers of nodes, by one core; 14 to 40 GB/s were measured, by where they lie.
+// Bytes of nodes' numbers that one core adds; 14 to 40 GB/s were measured, by where they lie.
 constexpr double bytes_added_a_second = 0x1p34;
 
 double sum_seconds(const ClusterShape& shape, std::uint64_t numbers, const RankLink& link) {
@@ -33,7 +33,7 @@ double sum_seconds(const ClusterShape& shape, std::uint64_t numbers, const RankL
          static_cast<double>(traffic.added) / bytes_added_a_second;
 }
 
-// Of a mark of each rank.
+// Seconds of gathering a mark of each rank.
 double mark_seconds(const ClusterShape& shape, const RankLink& link) {
   if (shape.ranks == 1) return 0;
   return rounds(shape.ranks) * link.latency +

@@ -2,8 +2,8 @@
 // the logits of every chain, their residuals, and X^T r added to the sum of the sub-block's
 // 1024-row block; the sums of blocks are added pairwise (pairwise.hpp). So the bits of a chain
 // depend on the instruction set (AVX2 and AVX-512 have the same in double) and on whether at most
-// `few_chains` (one, where rows are sparse) or more are unfinished, a chain of K outputs counting as
-// K, not on the number of threads nor on what they did, not on how a run is cut.
+// `few_chains` (one, where rows are sparse) or more are unfinished, a chain of K outputs counting
+// as K, not on the number of threads nor on what they did, not on how a run is cut.
 //
 //   few chains:  reads n*d floats, 4*n*d flops a chain: bound by memory (kernels.hpp)
 //   many chains: 4*n*d*C flops on panels of chains: bound by FMA and, per (row, chain), one exp.
@@ -240,7 +240,7 @@ class CpuEngine final : public HostRows {
   }
 
  public:
-  // Of the crew: sums of a node of a group, to the result that is this member's.
+  // A task of the thread pool: sums of a node of a group, added to this member's result.
   void run(std::size_t place, std::size_t task, std::size_t member) {
     const Group& group = read_[place].batch[task / layout().nodes];
     const std::size_t first = task % layout().nodes * layout().node_blocks;

@@ -9,7 +9,7 @@ namespace gibbsite::cpu {
 template <class T>
 class GradientSums {
  public:
-  /// Of groups of that layout. Allocates here, never later.
+  /// Sums for groups of that layout. Allocates here, never later.
   GradientSums(const Table& table, const LossChoice& loss, const Layout& layout);
 
   /// Sums [group.size] over those blocks, until the next call. theta [group.size]: as the kernels

@@ -46,7 +46,7 @@ struct RowTargets {
   RowTargets(const float* labels, const float* offsets = nullptr,  // NOLINT: labels alone
              const float* factors = nullptr)
       : y(labels), offset(offsets), factor(factors) {}
-  /// Of the rows from `first` on.
+  /// The targets of the rows from `first` on.
   [[nodiscard]] RowTargets from(std::size_t first) const {
     const auto at = [&](const float* v) { return v == nullptr ? nullptr : v + first; };
     return {at(y), at(offset), at(factor)};
@@ -112,8 +112,8 @@ struct SparseRowGradient {
 void sparse_row_gradient(const SparseRowGradient<double>& rows);
 void sparse_row_gradient(const SparseRowGradient<float>& rows);
 
-/// The same for a panel of chains at most max_sparse_width wide: an entry is met while the row's
-/// logits and residuals are in registers. theta and g of a panel are to stay in L1.
+/// The sparse gradient for a panel of at most max_sparse_width chains: an entry is met while the
+/// row's logits and residuals are in registers. theta and g of a panel should stay in L1.
 template <class T>
 struct SparsePanelGradient {
   SparseRows x;
@@ -142,8 +142,8 @@ void row_logits(const RowsPart& rows, std::size_t features, const double* theta,
                 double* z);
 /// Scores r [rows] of rows with logits z: derivatives f'(z[i], y[i]) capped at cap[i]. Logistic:
 /// weighted_score (engine/clip.hpp). Another loss: held_weight clamp(f', -cap, cap). w [rows] then
-/// holds the rows' curvatures; another loss has held_weight f'' where |f'| < cap. Returns their sum.
-/// With factors all are multiplied by w(y[i]) after that.
+/// holds the rows' curvatures; another loss has held_weight f'' where |f'| < cap. Returns their
+/// sum. With factors all are multiplied by w(y[i]) after that.
 double held_residuals(const LossChoice& loss, std::span<const double> z, const RowTargets& y,
                       const float* cap, double limit, double* r, double* w);
 /// Scores of K outputs: z [K x rows], its outputs `stride` apart, becomes grad_z f of each row
@@ -162,7 +162,7 @@ std::size_t panel_width(std::size_t chains);
 /// out[i] = x[i] in double.
 void widen(std::span<const float> x, double* out);
 
-/// The same for a panel of chains: 4 d flops a row and chain.
+/// The gradient for a panel of chains: 4 d flops a row and chain.
 template <class T>
 struct PanelGradient {
   const T* x;    ///< [rows x d]

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t most_logits = 1 << 15;  // of several outputs, of some of a block's rows
 
-// Of one chain's outputs over a block; thetas [K x packed] or, of entries, theta [K x d].
+// Loss of one chain's outputs over a block; thetas [K x packed] or, for sparse rows, theta [K x d].
 double outputs_value(const Table& table, const LossChoice& loss, Range block, const double* thetas,
                      std::span<const double> theta, std::vector<double>& z) {
   const std::size_t outputs = loss.outputs, packed = packed_size<double>(table.features);

@@ -63,11 +63,11 @@ HWY_INLINE hn::Vec<D> Exp(D d, hn::Vec<D> v) {
 }
 
 #if HWY_TARGET <= HWY_AVX3
-// 1 / v as a division rounds it, so that AVX-512 has the bits of other sets, in less time. The guess
-// is within 2^-14 of itself, the next within 2^-28, and `above` is the next one rounded up: at most
-// one unit in the last place above 1 / v and 2^-55 of itself below. Then 1 - v above is exact, and
-// the last step is correctly rounded (Markstein, IBM J. Res. Dev. 34 (1990), theorem 7.1, whose
-// exception, a v of ones alone, has the right neighbour where the guess lies above).
+// 1 / v as a division rounds it, so that AVX-512 has the bits of other sets, in less time. The
+// guess is within 2^-14 of itself, the next within 2^-28, and `above` is the next one rounded up:
+// at most one unit in the last place above 1 / v and 2^-55 of itself below. Then 1 - v above is
+// exact, and the last step is correctly rounded (Markstein, IBM J. Res. Dev. 34 (1990), theorem
+// 7.1, whose exception, a v of ones alone, has the right neighbour where the guess lies above).
 HWY_INLINE __m512d Reciprocal8(__m512d v) {
   constexpr int up = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
   const __m512d one = _mm512_set1_pd(1), guess = _mm512_rcp14_pd(v);
@@ -283,7 +283,7 @@ HWY_INLINE hn::Vec<D> Residual(D d, const AnyLoss& any, hn::Vec<D> z, hn::Vec<D>
   return r;
 }
 
-// Of chains in lanes, one row: with its offset and its factor.
+// Derivative of one row for chains in lanes, with the row's offset and factor.
 template <class D, class Loss>
 HWY_INLINE hn::Vec<D> SlopeOf(D d, const Loss& loss, const RowTargets& y, size_t row, hn::Vec<D> z,
                               hn::Vec<D> label) {

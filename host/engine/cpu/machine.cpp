@@ -79,7 +79,7 @@ void keep(const T& value) {
   asm volatile("" : : "g"(value) : "memory");
 }
 
-// Of at least 50 windows and a fifth of a second, so that some fall between the turns of others.
+// The shortest of at least 50 windows over a fifth of a second: some fall between turns of others.
 template <class F>
 double best_seconds(F f) {
   using Seconds = std::chrono::duration<double>;

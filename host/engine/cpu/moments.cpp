@@ -98,7 +98,7 @@ void PanelProducts(const Metric& m, const RowsPart& rows, const float* HWY_RESTR
   });
 }
 
-// Of a P with few entries.
+// u = P^T x for a P with few entries.
 void EntryProducts(const Metric& m, const RowsPart& rows, float* HWY_RESTRICT u) {
   const Floats d;
   const OneFloat one;

@@ -141,8 +141,8 @@ void PanelSumsDouble(const PanelGradient<double>& p) { PanelSumsOf(p); }
 void PanelSumsFloat(const PanelGradient<float>& p) { PanelSumsOf(p); }
 
 #if HWY_TARGET != HWY_SCALAR
-// Of L vectors of L lanes, each pair `distance` apart: the lanes of the first whose number has that
-// bit change places with those of the second whose number has it not.
+// Swaps lanes of each pair, `distance` apart, of L vectors of L lanes: those of the first whose
+// number has that bit with those of the second whose number has it not.
 template <size_t distance, size_t L, class D>
 HWY_INLINE void Swap(D d, hn::Vec<D> (&v)[L]) {
   constexpr size_t bytes = distance * sizeof(Lane<D>);

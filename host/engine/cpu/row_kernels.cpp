@@ -32,7 +32,7 @@ HWY_INLINE Lane<D> SumOfGroup(D d, const hn::Vec<D> (&sum)[row_vectors<D>]) {
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum[0], sum[row_vectors<D> - 1])));
 }
 
-// Of a lambda that is called from two places: not inlined, its vectors would lie in memory.
+// Inlines a lambda that is called from two places: else its vectors would lie in memory.
 #undef GIBBSITE_IN_REGISTERS
 #define GIBBSITE_IN_REGISTERS HWY_ATTR __attribute__((always_inline))
 

@@ -24,7 +24,7 @@ struct Table {
     if (!dense()) return {{}, rows.entries.part(first, last)};
     return {{rows.x.data + first * features, last - first, features}, {}};
   }
-  /// Of X, as dense ones; an entry met by itself costs as much as about five.
+  /// Numbers of X, counted as dense ones; an entry met by itself costs as much as about five.
   [[nodiscard]] std::size_t numbers() const {
     return dense() ? rows.size() * features : 5 * rows.entries.entries();
   }

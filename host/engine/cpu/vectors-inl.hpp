@@ -51,7 +51,7 @@ void Values(const LossChoice& loss, const double* z, const float* y, size_t coun
 template <class T>
 void SlopesOf(const LossChoice& loss, const RowTargets& y, size_t count, T* z);
 void ValuesOf(const LossChoice& loss, const RowTargets& y, size_t count, double* z);
-// Of K outputs, in place (`output_residuals`).
+// Derivatives of K outputs, in place (`output_residuals`).
 template <class T>
 void OutputResidualsOf(size_t outputs, T* z, size_t stride, const RowTargets& y, size_t rows);
 

@@ -10,7 +10,7 @@
 // between two steps. State goes up at the start of `advance` and comes back at its end: a chain is
 // plain data on the host whenever a caller can see it.
 //
-// Of rows that are a rank's share, a step on all cards:
+// A step on all GPUs, if rows are a rank's share:
 //
 //   partials as above;  finish: sum -> packet;  mark theta -> packet;  gather packets
 //   add them in the tree over ranks;  rank 0 alone: finish, move;  broadcast theta;  tick
@@ -236,7 +236,7 @@ class CudaEngine final : public HostRows, public CardShare {
     CapsOf of_;
   };
 
-  // Of the chain that has most.
+  // Steps left to the chain that has most.
   static std::uint64_t steps_left(const Ensemble& ensemble) {
     std::uint64_t left = 0;
     for (std::size_t c = 0; c < ensemble.chains(); ++c) {
@@ -477,7 +477,7 @@ class CudaEngine final : public HostRows, public CardShare {
   MetricRows metric_;
   std::uint64_t caps_made_ = 0;
 
-  // Of the run that is laid out; shape_.chains = 0: none is.
+  // Shape of the run that is laid out; shape_.chains = 0 if none is.
   Shape shape_;
   Layout layout_;
   std::unique_ptr<GradientSource> source_;

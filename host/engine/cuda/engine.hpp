@@ -39,10 +39,10 @@ class GradientSource;
 /// within `most_depth`. Throws CudaError naming what is needed and what is free.
 Layout plan_layout(const Shape& shape, const GradientSource& source, std::size_t free_bytes,
                    std::size_t most_depth);
-/// Of rows that are all there are: accumulation_depth.
+/// The layout for rows that are the whole table (accumulation_depth).
 Layout plan_layout(const Shape& shape, const GradientSource& source, std::size_t free_bytes);
 
-/// Of the longest path that a certificate counts, what is left to the sums of these rows: all of
+/// How much of the longest path that a certificate counts is left to the sums of these rows: all of
 /// it but the additions of other parts' sums (Rows::Whole).
 std::size_t depth_left(const Rows& x);
 

@@ -1,6 +1,6 @@
 #pragma once
-// What is asked of rows in a metric P (docs/theory/whitened.md), answered on a card: second moments of
-// clipped rows, and capped gradients. The same bits whatever the card and its memory.
+// What is asked of rows in a metric P (docs/theory/whitened.md), answered on a card: second moments
+// of clipped rows, and capped gradients. The same bits whatever the card and its memory.
 #include <memory>
 #include <string>
 #include <vector>
@@ -78,7 +78,7 @@ class MetricRows {
   unsigned loss_;
   std::size_t memory_limit_, most_depth_, most_rows_;
 
-  // Of what is laid out; k_ = 0: nothing is.
+  // Coordinates of the metric that is laid out; 0 if none is.
   std::size_t k_ = 0;
   MetricPlan plan_;
   std::unique_ptr<Memory> arena_;

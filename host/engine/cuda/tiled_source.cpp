@@ -20,7 +20,7 @@ class TiledSource final : public GradientSource {
   }
   // Sums of a range are float: as doubles they would say no more and take twice the traffic.
   [[nodiscard]] bool single_partials() const override { return true; }
-  // Of float arithmetic: no promise.
+  // Float arithmetic promises no depth.
   [[nodiscard]] std::size_t depth(std::size_t /*rows*/) const override { return 0; }
   void enqueue(Device& device, const Chunk& chunk, View<const double> theta, std::size_t chains,
                std::byte* partials, std::byte* /*scratch*/) override {

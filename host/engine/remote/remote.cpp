@@ -92,7 +92,7 @@ class Asker {
     }
     return out;
   }
-  // Of shares [first, last): a share that was lost may have been made again, on another machine.
+  // Checks shares [first, last): a lost share may have been made again, on another machine.
   void require_stamps(std::span<const Stamp> stamps, std::size_t first, std::size_t last,
                       const Bytes& question) const {
     require_size(stamps.size(), last - first);

@@ -269,7 +269,7 @@ class AskedRows final : private HostRows {
   std::unique_ptr<Backend> local_;
   std::vector<std::unique_ptr<Engine>> nodes_;
 
-  // Of the last question.
+  // State of the last question.
   std::vector<std::unique_ptr<CappedLoss>> capped_;
   std::vector<double> caps_metric_, hessian_theta_;
   double caps_clip_ = 0, hessian_scale_ = 0;

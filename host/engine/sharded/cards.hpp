@@ -8,10 +8,10 @@
 
 namespace gibbsite::sharded {
 
-/// Of the cards that this rank sees, by ids that no two cards have, the place of its own: the first
-/// that no rank before it has. So ranks of a machine have its cards in turn, whether each sees all
-/// of them or a launcher shows each its own. Collective. Throws NoDevice, on all ranks the same,
-/// where one is left without. `machine`: its name, for that line.
+/// The place of this rank's GPU among those that it sees, by ids that no two GPUs share: the first
+/// that no rank before it has. So ranks of a machine take its GPUs in turn, whether each sees all
+/// of them or a launcher shows each its own. Collective. Throws NoDevice on all ranks alike if one
+/// is left without. `machine` is its name, for that line.
 std::size_t own_card(Communicator& ranks, std::span<const std::string> ids,
                      const std::string& machine);
 

@@ -222,7 +222,7 @@ class ShardedEngine final : public HostRows {
     require_output_streams(ensemble, outputs());
     const std::size_t d = features();
     asking_.require_equal(mark_of_chains(ensemble, steps));
-    // Of a rank without rows the stepper's, whose sums are zeros.
+    // A rank without rows takes the stepper, whose sums are zeros.
     Engine& here = nodes_.empty() ? *stepper_ : *nodes_.front().engine;
     if (auto* const card = dynamic_cast<CardShare*>(&here);
         cards_ != nullptr && card != nullptr && card->exchanges()) {
@@ -279,7 +279,7 @@ class ShardedEngine final : public HostRows {
       for (std::size_t k = 0; k < terms.size(); ++k) out[k % out.size()] += terms[k];
     });
   }
-  // Of this rank.
+  // The loss terms of this rank's rows.
   [[nodiscard]] std::vector<double> loss_terms(MatrixView<const double> theta) override {
     std::vector<double> terms;
     for (const Local& node : nodes_) {

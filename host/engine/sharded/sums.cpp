@@ -62,7 +62,7 @@ std::span<const double> NodeSums::operator()(
   return {sum_.data(), size};
 }
 
-// Of each rank its mark and the sums of its nodes; each rank adds them.
+// Gathers each rank's mark and the sums of its nodes; each rank adds them.
 void NodeSums::add(std::size_t size) {
   all_.resize(nodes_.size() * size + ranks_.size());
   for (std::size_t p = 0; p < ranks_.size(); ++p) {

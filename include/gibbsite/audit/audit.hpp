@@ -19,7 +19,7 @@
 
 namespace gibbsite {
 
-/// Of what one run releases, draw [d]: larger says "the neighbor".
+/// A number made from what one run releases, draw [d]: a larger one says "the neighbor".
 using AuditStatistic =
     std::function<double(const LinearModel& released, std::span<const double> draw)>;
 
@@ -46,9 +46,9 @@ struct AuditShape {
 /// Plans the mechanism of `wishes` for that shape and the loss of that name ("": logistic, with its
 /// slope held at 1/2 for path and metric-path; an amount's labels are within 5 tolerances of their
 /// middle; with a ball the center is at its edge), on the worst pair that is known for it: k =
-/// budget.rows_per_person rows of norm R among rows of zeros (docs/how-to/audit.md, "Pairs"). An offer out
-/// of reach is left as it is: `require_feasible` says so. Throws BadInput on an illegal request,
-/// draws other than 1, fewer than two features, or no more rows than k.
+/// budget.rows_per_person rows of norm R among rows of zeros (docs/how-to/audit.md, "Pairs"). An
+/// offer out of reach is left as it is: `require_feasible` says so. Throws BadInput on an illegal
+/// request, draws other than 1, fewer than two features, or no more rows than k.
 AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const Wishes& wishes,
                            std::string_view loss = "", std::optional<double> prior_precision = {});
 

@@ -1,5 +1,6 @@
 #pragma once
-// What counts of an experiment say about a privacy claim, at a stated confidence (docs/how-to/audit.md).
+// What counts of an experiment say about a privacy claim, at a stated confidence
+// (docs/how-to/audit.md).
 #include <cstdint>
 
 #include "gibbsite/privacy/guarantee.hpp"
@@ -16,9 +17,10 @@ double clopper_pearson_down(std::uint64_t k, std::uint64_t n, double level);
 /// TPR - FPR that is. Rounded down; 0 for an advantage below 0.
 double mu_of_advantage_down(double advantage);
 
-/// Of N pairs of runs on a table and its neighbor with the same noise, `neighbor_alone` (k10) had
-/// the neighbor's statistic alone above the threshold and `table_alone` (k01) the table's. Whatever
-/// the coupling, TPR - FPR = p10 - p01, and mu-GDP allows 2 Phi(mu/2) - 1:
+/// A lower bound of mu from N pairs of runs on a table and its neighbor with the same noise. In
+/// `neighbor_alone` (k10) of them the neighbor's statistic alone is above the threshold, in
+/// `table_alone` (k01) the table's. Whatever the coupling, TPR - FPR = p10 - p01, and mu-GDP allows
+/// 2 Phi(mu/2) - 1:
 ///   2 Phi^-1((1 + d)/2),   d = CP_down(k10, N, a/2) - CP_up(k01, N, a/2),   a = 1 - confidence,
 /// 0 where d <= 0 (docs/how-to/audit.md). Larger than the true mu with probability at most a.
 double coupled_mu_down(std::uint64_t neighbor_alone, std::uint64_t table_alone, std::uint64_t pairs,
@@ -30,8 +32,9 @@ double coupled_mu_down(std::uint64_t neighbor_alone, std::uint64_t table_alone, 
 double two_samples_mu_down(std::uint64_t false_positives, std::uint64_t false_negatives,
                            std::uint64_t n, double confidence);
 
-/// Of N coupled pairs, `table_above` of the table's are above the threshold too (with the
-/// neighbor's or alone). The least epsilon that (epsilon, delta) could hold at:
+/// The least epsilon that (epsilon, delta) could hold at, from N coupled pairs as above. In
+/// `table_above` of them the table's statistic is above the threshold (with the neighbor's or
+/// alone):
 ///   log(1 + (d - delta)/FPR_up),   d as above, FPR_up of table_above; each of three at a/3;
 /// 0 where d <= delta.
 double coupled_epsilon_down(std::uint64_t neighbor_alone, std::uint64_t table_alone,

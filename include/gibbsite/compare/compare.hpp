@@ -37,7 +37,7 @@ inline constexpr std::uint64_t most_non_private_features = 2000;
 /// The ordinary fit, as a yardstick: the maximum likelihood estimate with a ridge of 10^-3, just
 /// large enough that it exists. It holds no privacy at all. None beyond most_non_private_features.
 std::optional<LinearModel> non_private_fit(const Dataset& data, std::string_view loss);
-/// The same by another backend than the reference: where ranks have the rows, the sharded one.
+/// The fit by another backend than the reference; the sharded one if ranks have the rows.
 std::optional<LinearModel> non_private_fit(const Dataset& data, std::string_view loss,
                                            Backend& backend);
 

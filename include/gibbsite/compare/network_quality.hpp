@@ -20,8 +20,8 @@ namespace gibbsite {
 struct MarginalDistance {
   std::uint32_t first = 0, second = 0;
   double network = 0;
-  /// Of the product of the table's own shares of each: what columns that say nothing of each other
-  /// would do without any noise. Of one column 0.
+  /// Distance of the product of the table's own shares: what independent columns would give without
+  /// any noise. 0 for one column.
   double independent = 0;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// The ball ||theta|| <= B that iterates may be kept in (docs/theory/ball.md): its projection as it is
-// computed, and what that is off by.
+// The ball ||theta|| <= B that iterates may be kept in (docs/theory/ball.md): its projection as it
+// is computed, and what that is off by.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -23,8 +23,8 @@ void project_on_ball(std::span<double> theta, double ball);
 /// 5(d + 16) 2^-53 B, rounded up.
 double projection_error_up(std::uint64_t features, double ball);
 
-/// The same for theta on the grid, a power of two: coordinates stay on it, none grows. In the ball
-/// in exact arithmetic.
+/// Projects theta, whose coordinates are on a grid of a power of two: they stay on it, none grows,
+/// and the result is in the ball in exact arithmetic.
 void project_on_ball(std::span<double> theta, double ball, double grid);
 
 /// Whether ||theta|| <= ball, decided by a norm rounded up: true is a proof, and it is true of what

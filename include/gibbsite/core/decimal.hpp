@@ -16,7 +16,7 @@ class Decimal {
   /// [0, 10^8 - 1]; x evaluated as `round_up` has it.
   static Decimal up(const Wide& x);
   static Decimal down(const Wide& x);
-  /// Of "0.0561": digits, a point, up to 30 digits. Throws BadInput on anything else.
+  /// Parses "0.0561": digits, a point, up to 30 digits. Throws BadInput on anything else.
   static Decimal of(std::string_view text);
 
   /// Without zeros at the end: "0", "0.0561".

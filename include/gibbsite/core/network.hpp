@@ -1,5 +1,6 @@
 #pragma once
-// The public numbers of a discrete Bayesian network over the columns of a table (docs/theory/network.md).
+// The public numbers of a discrete Bayesian network over the columns of a table
+// (docs/theory/network.md).
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -54,7 +55,7 @@ struct NetworkProblem {
   std::optional<double> trim{};  ///< of drawn tables: every share is at least that
 
   [[nodiscard]] bool chooses_structure() const { return !parents.has_value(); }
-  /// Of a structure that was given. Throws BadInput where none was.
+  /// The network of a structure that was given. Throws BadInput if none was.
   [[nodiscard]] Network network() const;
   /// Pairs of a column and its parents, whatever their cells, in a pick of a structure, at most.
   [[nodiscard]] std::uint64_t most_candidates() const;

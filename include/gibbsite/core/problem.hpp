@@ -33,8 +33,8 @@ struct FeatureSpace {
   LabelKind label = LabelKind::two_classes;
   double label_bound = 1;     ///< sup |y|
   std::uint64_t classes = 2;  ///< how many, where the label is one of several
-  /// Of the classes, in the order of y: what a row's loss is multiplied by, the largest 1; none
-  /// where all are 1.
+  /// What a row's loss is multiplied by for each class, in the order of y, the largest 1; empty if
+  /// all are 1.
   std::vector<float> class_weights{};
   /// sup |o| of a count's predictor x.theta + o, o the log of the exposure; 0: rows have none.
   double offset_bound = 0;
@@ -49,8 +49,8 @@ struct HessianTraces {
   double majorant = 1;  ///< of one matrix above the Hessian everywhere
 };
 
-/// Public constants of a GLM on n rows (docs/reference/certificate.md). Nothing here may come from the data
-/// but n under replace-one adjacency; under add/remove `rows` is a public cap on n.
+/// Public constants of a GLM on n rows (docs/reference/certificate.md). Nothing here may come from
+/// the data but n under replace-one adjacency; under add/remove `rows` is a public cap on n.
 struct Problem {
   std::uint64_t rows = 0;  ///< n, or its public cap
   /// Coordinates of theta: d, the intercept included, for each output of the loss.

@@ -127,9 +127,9 @@ GIBBSITE_HD inline double radius_at(bool upper, double u) {
   return std::sqrt(-2 * (upper ? std::log1p(-u) : std::log(u)));
 }
 
-/// Two independent N(0,1) by Box-Muller in double (core/random.hpp, `box_muller`; docs/theory/noise.md).
-/// Through the platform's log, log1p, sin and cos, so the last ulp may differ between host and
-/// device; the relative error is below 1e-15 on both.
+/// Two independent N(0,1) by Box-Muller in double (core/random.hpp, `box_muller`;
+/// docs/theory/noise.md). Through the platform's log, log1p, sin and cos, so the last ulp may
+/// differ between host and device; the relative error is below 1e-15 on both.
 GIBBSITE_HD inline NormalPair box_muller_pair(WordPair words) {
   // -log u for u = (w + 1/2) 2^-64. Both tails keep their digits: near u = 1 through 1 - u, which
   // is (~w + 1/2) 2^-64.
@@ -138,7 +138,7 @@ GIBBSITE_HD inline NormalPair box_muller_pair(WordPair words) {
   return turned(radius_at(upper, (tail + 0.5) * 0x1p-64), words.second);
 }
 
-/// The same with 64 more bits of the radius: u = (w 2^64 + low + 1/2) 2^-128.
+/// box_muller_pair with 64 more bits of the radius: u = (w 2^64 + low + 1/2) 2^-128.
 inline NormalPair box_muller_pair(WordPair words, std::uint64_t low) {
   const bool upper = words.first >> 63;
   const auto high = static_cast<double>(upper ? ~words.first : words.first);

@@ -13,8 +13,8 @@ namespace gibbsite {
 /// (U+061C, U+200E/F, U+202A to U+202E, U+2066 to U+2069) and what has no width (U+200B, U+2060 to
 /// U+2064, U+FEFF, tags) as \u{NNNN}. Backslashes stay, so that shown(shown(t)) = shown(t).
 std::string shown(std::string_view text);
-/// The same with another way of writing: `escape` is given a code point, or a byte that is not
-/// UTF-8 (is_byte).
+/// `shown` with another way of writing: `escape` is given a code point, or a byte that is not UTF-8
+/// (is_byte).
 std::string shown(std::string_view text, std::string (*escape)(std::uint32_t code, bool is_byte));
 
 /// 'text' for an error message: as shown(), long text cut.

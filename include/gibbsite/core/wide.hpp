@@ -13,7 +13,8 @@
 
 namespace gibbsite {
 
-/// 50 decimal digits (168 bits), exponents to 10^(3e8): no overflow or underflow in any range used here.
+/// 50 decimal digits (168 bits), exponents to 10^(3e8): no overflow or underflow in any range used
+/// here.
 class Wide {
  public:
   Wide() noexcept : Wide(0LL) {}
@@ -24,7 +25,7 @@ class Wide {
   Wide(I x) noexcept : Wide(static_cast<unsigned long long>(x)) {}
   Wide(long long x) noexcept;
   Wide(unsigned long long x) noexcept;
-  /// Of a decimal number, "0.97": the nearest.
+  /// The nearest number to a decimal one such as "0.97".
   explicit Wide(const char* decimal);
   Wide(const Wide& other) noexcept;
   Wide& operator=(const Wide& other) noexcept;

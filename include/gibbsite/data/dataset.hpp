@@ -69,7 +69,7 @@ struct Dataset {
   [[nodiscard]] std::uint64_t features() const { return schema.features(); }
   [[nodiscard]] bool labeled() const { return !y.empty() || made > 0; }
   [[nodiscard]] Rows view() const;
-  /// Of X and y, for one row.
+  /// Memory of X and y for one row, in bytes.
   [[nodiscard]] double bytes_per_row() const;
 };
 
@@ -93,12 +93,11 @@ struct ReadOptions {
   bool ignore_extra_columns =
       false;                    ///< predict and evaluate: columns not in the schema are skipped
   std::string label_path = {};  ///< .npy only: the file of y
-  /// Rows in files beside the table instead of in memory (docs/reference/data.md, Cache). `automatic`: where
-  /// memory cannot hold them, or a cache is there already; not for a pipe.
+  /// Rows in files beside the table instead of in memory (docs/reference/data.md, Cache).
+  /// `automatic`: where memory cannot hold them, or a cache is there already; not for a pipe.
   enum class Cache { never, automatic, always } cache = Cache::never;
-  /// Of a stream, and of a .npy file or an array whose columns are all numbers: at most so many at
-  /// work; 0: one for each processor that may be used. The same rows, counts and errors for any
-  /// number of them.
+  /// Threads that read a stream, or a .npy file or an array whose columns are all numbers; 0: one
+  /// for each processor that may be used. Rows, counts and errors are the same for any number.
   std::size_t threads = 0;
   /// Whether rows are kept sparse: as their first ones say, or as all of a table are of which these
   /// are some.
@@ -107,8 +106,8 @@ struct ReadOptions {
   std::uint64_t rows_before = 0;
   /// About how many rows a stream has (read_arrow), where somebody knows: room is taken at once.
   std::uint64_t expected_rows = 0;
-  /// Of rows that are some of a table: the files (data/cache.hpp, not owned) that they go to,
-  /// behind those that are there. The Dataset has their labels and counts, and no rows.
+  /// The files (data/cache.hpp, not owned) that rows are appended to, if they are some of a table.
+  /// The Dataset has their labels and counts, and no rows.
   CacheWriter* to_files = nullptr;
   /// Called with (bytes read, bytes in all; 0 when unknown) every 4 MiB or sooner; return false to
   /// stop (throws Interrupted).
@@ -123,14 +122,15 @@ struct ReadOptions {
 /// header without rows, a ragged row, an unknown or missing column, more rows than memory holds, of
 /// one column a last line without its end and, unless schema.invalid is `middle`, on a cell that is
 /// not a finite number, a level that is not in the schema (unless `other`), an empty cell or label,
-/// a label that is none of several classes (docs/reference/refusals.md). Columns of type "ignore" may be
-/// absent.
+/// a label that is none of several classes (docs/reference/refusals.md). Columns of type "ignore"
+/// may be absent.
 Dataset read_csv(const std::string& path, const Schema& schema, const ReadOptions& options = {});
 /// LIBSVM/svmlight text "label index:value ...", indices from 1, increasing. Column k of the schema
 /// is index k. Absent indices are the number 0 before scaling; work and memory grow with the
 /// entries that are not zero after it. In a category the number's shortest
 /// text ("3") is the level. Labels are compared as numbers where they are numbers. Lines that are
-/// blank or begin with #, but for comments at the top, are rows without a label (docs/reference/data.md).
+/// blank or begin with #, but for comments at the top, are rows without a label
+/// (docs/reference/data.md).
 Dataset read_libsvm(const std::string& path, const Schema& schema, const ReadOptions& options = {});
 /// NumPy .npy, float32 or float64, C order: X [n x k] with column j of the schema in column j, and
 /// y [n] in options.label_path, compared as a number with the schema's classes.
@@ -146,9 +146,9 @@ Dataset read_table(const std::string& path, const Schema& schema, const ReadOpti
 bool remove_cache(const std::string& table);
 
 /// Scales `row` (no intercept) down so that its norm in exact arithmetic is <= row_norm, and not
-/// below row_norm (1 - 1.3e-7); a row that is inside already keeps its bits (docs/reference/data.md,
-/// Clipping). Returns whether it changed. Throws BadInput when a value is not finite or row_norm is
-/// not positive.
+/// below row_norm (1 - 1.3e-7); a row that is inside already keeps its bits
+/// (docs/reference/data.md, Clipping). Returns whether it changed. Throws BadInput when a value is
+/// not finite or row_norm is not positive.
 bool clip_row_to_norm(std::span<float> row, double row_norm);
 
 }  // namespace gibbsite

@@ -12,7 +12,8 @@ namespace gibbsite {
 
 /// Most entries that are not zero, as a fraction of all, for which rows are kept as entries: met by
 /// itself an entry costs more than one in a dense row, 2.2 ns beside 0.35 for one chain, 0.42
-/// beside 0.09 a chain for many (one-hot rows of 108 features, AVX-512; docs/reference/performance.md).
+/// beside 0.09 a chain for many (one-hot rows of 108 features, AVX-512;
+/// docs/reference/performance.md).
 inline constexpr double most_sparse_density = 0.15;
 
 /// Rows of which most entries are zero: the others, row after row.
@@ -29,7 +30,7 @@ struct SparseRows {
   }
 };
 
-/// The same, owned.
+/// Sparse rows that own their memory.
 struct SparseTable {
   std::vector<std::uint64_t> begin{0};  ///< [n + 1]
   std::vector<std::uint32_t> feature;   ///< [entries]
@@ -50,8 +51,8 @@ struct Rows {
   bool in_memory = true;         ///< false: pages of a file, dear to read twice
   /// [n] o of each row: its predictor is x . theta + o, of a loss of one output; null: all 0.
   const float* offset = nullptr;
-  /// Of the table of which these are some rows, its rows and entries that are not 0: by them an
-  /// engine chooses what it would by all rows, so that a row has the same bits in every part.
+  /// Rows, and entries that are not 0, of the whole table if these are some of its rows. An engine
+  /// makes its choices by them, so that a row has the same bits in every part.
   struct Whole {
     std::uint64_t rows = 0;  ///< 0: these are all
     std::uint64_t entries = 0;
@@ -82,7 +83,7 @@ struct Rows {
   [[nodiscard]] double offset_of(std::size_t i) const {
     return offset == nullptr ? 0.0 : static_cast<double>(offset[i]);
   }
-  /// Of rows that are dense.
+  /// The matrix of dense rows.
   [[nodiscard]] MatrixView<const float> matrix() const { return {dense, rows, cols}; }
   /// f(j, x_ij) in ascending j over the entries of row i: all of them, or those kept.
   template <class F>

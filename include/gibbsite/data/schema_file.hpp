@@ -7,10 +7,10 @@
 
 namespace gibbsite {
 
-/// Reads a schema from TOML (docs/reference/data.md). Throws BadInput "FILE:LINE: ..." on a syntax error,
-/// an unknown key, a wrong type or an illegal value.
+/// Reads a schema from TOML (docs/reference/data.md). Throws BadInput "FILE:LINE: ..." on a syntax
+/// error, an unknown key, a wrong type or an illegal value.
 Schema read_schema(const std::string& path);
-/// The same from text; `source` names it in errors.
+/// Parses a schema from text; `source` names it in errors.
 Schema parse_schema(const std::string& toml, const std::string& source);
 /// The schema of one column alone, as family_schema: needs no label, unless that is the column, and
 /// nothing of other columns. Throws as read_schema, and BadInput when there is no such column.

@@ -48,17 +48,17 @@ class SharedTable {
   SharedTable& operator=(const SharedTable&) = delete;
   ~SharedTable();
 
-  /// Of the whole table. Private under add-remove.
+  /// Rows of the whole table. Private under add-remove.
   [[nodiscard]] std::uint64_t rows() const;
   /// BLAKE2b-256, in hex, of the digests of all files' pieces; empty for one rank with its rows in
   /// memory.
   [[nodiscard]] const std::string& digest() const;
   /// This rank's rows, none perhaps: as they are in read_table of the whole table, bit by bit, and
   /// sparse where those are; where options.cache says so, or, under `automatic`, where the ranks of
-  /// one machine cannot hold theirs together, all map them from files of their own (docs/reference/data.md,
-  /// Cache). Counts are of these rows alone. Throws at all ranks BadInput where one
-  /// cannot read its rows or found others than it should, and where the ranges are not all rows,
-  /// each once, in the order of ranks.
+  /// one machine cannot hold theirs together, all map them from files of their own
+  /// (docs/reference/data.md, Cache). Counts are of these rows alone. Throws at all ranks BadInput
+  /// where one cannot read its rows or found others than it should, and where the ranges are not
+  /// all rows, each once, in the order of ranks.
   [[nodiscard]] Dataset read(RowRange range) const;
 
  private:

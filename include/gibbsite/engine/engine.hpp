@@ -76,18 +76,19 @@ struct ClassPair {
 /// All pairs of `classes` >= 2 classes: {0, 1}, {0, 2}, {1, 2}, {0, 3}, ...
 std::vector<ClassPair> class_pairs(std::size_t classes);
 
-/// The sum of the rows' scores, each capped by the row's own length (docs/theory/whitened.md): cap_i is
-/// min(sup |f'|, clip / ||P^T x_i||) rounded down to a float, so that cap_i ||P^T x_i|| <= clip in
-/// exact arithmetic; sup |f'| where the row is 0. With r_i = grad_z f of one row:
+/// The sum of the rows' scores, each capped by the row's own length (docs/theory/whitened.md):
+/// cap_i is min(sup |f'|, clip / ||P^T x_i||) rounded down to a float, so that cap_i ||P^T x_i|| <=
+/// clip in exact arithmetic; sup |f'| where the row is 0. With r_i = grad_z f of one row:
 ///
 ///   logistic, softmax   score w_i r_i, w_i = min(1, cap_i / the largest ||r_i|| of any label,
 ///                                                limits.information cap_i^2 / s_i)
-///   other losses        score w_i clamp(r_i, -cap_i, cap_i), w_i = min(1, limits.information cap_i^2)
+///   other losses        score w_i clamp(r_i, -cap_i, cap_i), w_i = min(1, limits.information
+/// cap_i^2)
 ///
 /// s_i = p (1 - p) of logistic; of softmax the square root of the sum of (p_a p_b)^2 over all pairs
-/// of classes. Of weighted classes f is the loss before weights, and the score is multiplied by w(y_i) <= 1. A
-/// score is a function of (row, P, limits, theta) alone: not of the row's place, of the other rows,
-/// of how they are stored, nor of threads. Not to outlive its engine.
+/// of classes. Of weighted classes f is the loss before weights, and the score is multiplied by
+/// w(y_i) <= 1. A score is a function of (row, P, limits, theta) alone: not of the row's place, of
+/// the other rows, of how they are stored, nor of threads. Not to outlive its engine.
 class CappedLoss {
  public:
   virtual ~CappedLoss() = default;
@@ -100,15 +101,15 @@ class CappedLoss {
   /// scores, of logistic of its mean. Everything else as of Engine::second_moments. Throws BadInput
   /// on a loss of several outputs, and where information is not limited.
   virtual void information(std::span<const double> theta, MatrixView<double> out) = 0;
-  /// out[k x k] = sum_i v_i v_i^T with v_i = P^T x_i score_i in floats and ||v_i|| <= limits.clip in
-  /// exact arithmetic: the second moments of the scores. Everything else as of
+  /// out[k x k] = sum_i v_i v_i^T with v_i = P^T x_i score_i in floats and ||v_i|| <= limits.clip
+  /// in exact arithmetic: the second moments of the scores. Everything else as of
   /// Engine::second_moments. Throws BadInput on a loss of several outputs.
   virtual void score_moments(std::span<const double> theta, MatrixView<double> out) = 0;
-  /// The same of several classes, one pair a < b of them: v_i = P^T x_i sqrt(w_i p_a p_b) with the
+  /// Information of several classes about one pair a < b: v_i = P^T x_i sqrt(w_i p_a p_b) with the
   /// probabilities p. With all pairs of classes the v_i of one row have sum ||v_i||^4 <=
-  /// (limits.information clip^2)^2 in exact arithmetic. sum_ab (e_a - e_b)(e_a - e_b)^T (x) out_ab is
-  /// the derivative of the sum of scores' mean. Throws BadInput on another loss than softmax, on a
-  /// pair that is none of its classes, and where information is not limited.
+  /// (limits.information clip^2)^2 in exact arithmetic. sum_ab (e_a - e_b)(e_a - e_b)^T (x) out_ab
+  /// is the derivative of the sum of scores' mean. Throws BadInput on another loss than softmax, on
+  /// a pair that is none of its classes, and where information is not limited.
   virtual void information_between(std::span<const double> theta, ClassPair pair,
                                    MatrixView<double> out) = 0;
 };
@@ -174,10 +175,11 @@ class Engine {
   [[nodiscard]] virtual std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
                                                                 const ScoreLimits& limits) = 0;
 
-  /// sum_i (log length of row i - lengths.middle()), each within lengths.half(): a row's is a function
-  /// of (row, lengths) alone, not of its place, of the other rows, nor of how they are stored; that
-  /// of a row of zeros is at the lower end. In double whatever the engine's arithmetic; sums keep to
-  /// accumulation_depth. Work n d. Throws BadInput on lengths of other rows, or that are not finite.
+  /// sum_i (log length of row i - lengths.middle()), each within lengths.half(): a row's is a
+  /// function of (row, lengths) alone, not of its place, of the other rows, nor of how they are
+  /// stored; that of a row of zeros is at the lower end. In double whatever the engine's
+  /// arithmetic; sums keep to accumulation_depth. Work n d. Throws BadInput on lengths of other
+  /// rows, or that are not finite.
   [[nodiscard]] virtual double log_lengths(const RowLengths& lengths) = 0;
 
   // What is asked rarely. In double whatever the engine's arithmetic, in an order that the number
@@ -211,8 +213,8 @@ class Engine {
 
 /// Like `Engine::advance`, and after every step but a chain's last one theta is projected on
 /// ||theta|| <= ball (core/ball.hpp), by the host, the same for every engine. What the last step
-/// leaves is to be rounded to the release grid before it is projected (docs/theory/ball.md). Chains start
-/// in the ball. Throws what `require_ball` throws.
+/// leaves is to be rounded to the release grid before it is projected (docs/theory/ball.md). Chains
+/// start in the ball. Throws what `require_ball` throws.
 void advance_in_ball(Engine& engine, Ensemble& ensemble, double ball, std::uint64_t steps);
 
 class Backend {
@@ -232,8 +234,8 @@ class Backend {
 
 /// The rows of `clipped_rows` on an engine of their own, which holds them: of `backend`, which the
 /// engine is of, with the labels y [local n] and offsets [local n] (null: none) that it was loaded
-/// with, and its loss, theta [K x k] (docs/theory/metric.md). Needs local n x k floats of memory, and what
-/// the backend takes. Throws as `clipped_rows` and `load` do.
+/// with, and its loss, theta [K x k] (docs/theory/metric.md). Needs local n x k floats of memory,
+/// and what the backend takes. Throws as `clipped_rows` and `load` do.
 std::shared_ptr<Engine> load_in_metric(Engine& engine, Backend& backend, std::span<const float> y,
                                        const float* offset, MatrixView<const double> P,
                                        double clip);

@@ -59,8 +59,8 @@ std::uint32_t output_stream(std::uint32_t stream, std::size_t outputs, std::size
 /// Throws what `output_stream` does of any chain: for engines, before a chain moves.
 void require_output_streams(const Ensemble& ensemble, std::size_t outputs);
 
-/// The same with the noise xi(key, stream, step), of K outputs d/K coordinates from each one's
-/// stream. In place; pure in (theta, spec, step, g). `noise` is scratch [d].
+/// One Langevin step with the noise xi(key, stream, step); each of K outputs has d/K coordinates
+/// from a stream of its own. In place; pure in (theta, spec, step, g). `noise` is scratch [d].
 void langevin_update(const ChainSpec& spec, std::uint64_t step,
                      std::span<const double> loss_gradient, std::span<double> theta,
                      std::span<double> noise, std::size_t outputs = 1);

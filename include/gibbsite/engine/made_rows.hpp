@@ -29,9 +29,9 @@ class RowMaker {
 /// (engine/sharded.hpp), and keep none: memory is constant in their number. `load` is called by
 /// every rank with a table that says how many rows its share has and holds none (Dataset::made).
 ///
-/// Of the questions it answers gradients, second moments and capped gradients, with the bits that
-/// an engine of `local` has which holds all rows, and `first_fault`; BadInput on others. `threads`
-/// tasks at a time, each by an engine of its own: `local` is to be of one thread. `maker` and
+/// It answers gradients, second moments, capped gradients and `first_fault`, with the bits of an
+/// engine of `local` that holds all rows, and throws BadInput on other questions. `threads` tasks
+/// run at a time, each with an engine of its own: `local` should have one thread. `maker` and
 /// `ranks` must outlive it.
 [[nodiscard]] std::unique_ptr<Backend> make_rows(std::unique_ptr<Backend> local,
                                                  const RowMaker& maker, Communicator& ranks,

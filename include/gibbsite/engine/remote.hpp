@@ -39,7 +39,7 @@ struct HeldRows {
   static HeldRows parse(std::string_view bytes);
 };
 
-/// Of a table with labels, in memory; BadInput of another.
+/// Takes over a table with labels, in memory. Throws BadInput on another one.
 HeldRows hold(Dataset data);
 
 /// Rows [first, last) of some.
@@ -67,7 +67,7 @@ class Share {
   Share(Share&&) noexcept;
   ~Share();
   [[nodiscard]] const HeldRows& rows() const;
-  /// Of the rows, the place and the loss: what every answer repeats.
+  /// Digest of the rows, their place and the loss, which every answer repeats.
   [[nodiscard]] std::string digest() const;
   /// A function of the share and these bytes alone; what was found for a question before may be
   /// kept for the next. `before`: what the share before it answered, of a question that goes from

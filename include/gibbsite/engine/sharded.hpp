@@ -1,5 +1,6 @@
 #pragma once
-// Rows on several ranks: engines that own a share of them and answer for all (docs/how-to/cluster.md).
+// Rows on several ranks: engines that own a share of them and answer for all
+// (docs/how-to/cluster.md).
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -19,7 +20,8 @@ namespace gibbsite {
 /// have none.
 [[nodiscard]] std::vector<std::uint64_t> share_bounds(std::uint64_t rows, std::size_t ranks);
 
-/// What ranks send each other for one sum over all rows (docs/how-to/cluster.md, "How far it scales").
+/// What ranks send each other for one sum over all rows (docs/how-to/cluster.md, "How far it
+/// scales").
 struct SumTraffic {
   std::uint64_t nodes = 0;      ///< of the tree, of all ranks: each sends the sums of its own
   bool in_slices = false;       ///< not gathered whole: exchanged by slices, and those gathered
@@ -28,7 +30,8 @@ struct SumTraffic {
   std::uint64_t bytes = 0;      ///< that a rank receives, at most, what it has itself included
   std::uint64_t added = 0;      ///< bytes, of the numbers of nodes that a rank adds
 };
-/// Of `numbers` numbers, over that many rows in the shares of `share_bounds`. One rank sends none.
+/// Traffic of one sum of `numbers` numbers over that many rows in the shares of `share_bounds`. One
+/// rank sends none.
 [[nodiscard]] SumTraffic sum_traffic(std::uint64_t rows, std::size_t ranks, std::size_t numbers);
 
 /// A backend whose engines have rows on all ranks: `load` is called by every rank with its own

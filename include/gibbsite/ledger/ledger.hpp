@@ -1,6 +1,6 @@
 #pragma once
-// The account of what was released about the same people, in a file (docs/how-to/ledger.md): caps fixed
-// before the first release, and an entry for every one, written before its output.
+// The account of what was released about the same people, in a file (docs/how-to/ledger.md): caps
+// fixed before the first release, and an entry for every one, written before its output.
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -20,7 +20,7 @@ struct LedgerTerms {
   Charge caps;  ///< all entries together keep within
   Neighbors who;
 
-  /// Of everything that will ever be released through the ledger.
+  /// The guarantee of everything that will ever be released through the ledger.
   [[nodiscard]] Guarantee guarantee() const { return guarantee_of(caps, who); }
 };
 

@@ -53,7 +53,7 @@ class Communicator {
   /// All numbers in the order of ranks; counts may differ, and may be 0.
   [[nodiscard]] std::vector<double> gather(std::span<const double> mine);
   [[nodiscard]] std::vector<std::uint64_t> gather(std::span<const std::uint64_t> mine);
-  /// Of every rank one.
+  /// Gathers one number from every rank.
   [[nodiscard]] std::vector<std::uint64_t> gather(std::uint64_t mine);
   [[nodiscard]] std::vector<std::string> gather(const std::string& mine);
   /// The text of `root` on every rank.

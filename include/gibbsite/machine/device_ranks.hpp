@@ -18,16 +18,16 @@ class DeviceRanks {
   /// 1, ... have, as many bytes each. Memory of the card. Nothing is added: the order of a sum is
   /// of who adds. Throws Error of status backend_unavailable.
   virtual void gather(const std::byte* mine, std::byte* all, std::size_t bytes, void* stream) = 0;
-  /// The same of rank 0's bytes, which all ranks have after it in `data`.
+  /// Copies rank 0's bytes to `data` on all ranks.
   virtual void broadcast(std::byte* data, std::size_t bytes, void* stream) = 0;
 };
 
 /// Whether this process finds libgibbsite_nccl.so.
 [[nodiscard]] bool device_ranks_are_there();
 
-/// Of the cards that the ranks' threads have chosen (cudaSetDevice), by libgibbsite_nccl.so;
-/// collective. Throws BackendUnavailable, on all ranks the same, where one lacks the library or its
-/// card, or two share a card. `ranks` may be gone before it.
+/// Joins the GPUs that the ranks' threads have chosen (cudaSetDevice), by libgibbsite_nccl.so.
+/// Collective. Throws BackendUnavailable on all ranks alike if one lacks the library or its GPU, or
+/// two share a GPU. `ranks` may be gone before it.
 [[nodiscard]] std::unique_ptr<DeviceRanks> make_device_ranks(Communicator& ranks);
 
 }  // namespace gibbsite

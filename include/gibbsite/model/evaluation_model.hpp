@@ -21,8 +21,8 @@ struct EvaluationBins {
   double threshold = 0.5;     ///< of two classes: the least probability of the positive class
 
   [[nodiscard]] std::size_t bins() const { return edges.size() + 1; }
-  /// Of every row: 2 * bin + 1 where its label is positive (of several classes: where the likeliest
-  /// class is the label), 2 * bin where it is not. Any probability has a bin.
+  /// The cell that a row counts in: 2 * bin + 1 if its label is positive (several classes: if the
+  /// likeliest class is the label), else 2 * bin. Any probability has a bin.
   [[nodiscard]] std::uint32_t cell(double probability, bool found) const;
   /// The first bin whose rows are predicted positive.
   [[nodiscard]] std::size_t first_positive() const;
@@ -71,9 +71,9 @@ struct EvaluationFigures {
   /// [bins] of the positive class; of several: right. NaN where its rows may be noise alone.
   std::vector<NoisyShare> found;
 
-  // Of two classes.
+  // Figures of two classes.
   NoisyShare positives;
-  /// Of probabilities cut to their bins, ties one half.
+  /// Area under the ROC curve of probabilities cut to their bins; ties count one half.
   NoisyShare auc;
   /// About how much it may differ from that of whole probabilities: an estimate by noisy counts.
   double auc_hidden = 0;

@@ -16,7 +16,7 @@ struct FamilyModel {
   std::vector<std::vector<double>> draws;
 
   [[nodiscard]] const std::string& column() const { return schema.columns.front().name; }
-  /// Of the shares: "no", "yes", "(other)" [K]; empty for numbers.
+  /// Names of the levels that the shares belong to: "no", "yes", "(other)" [K]; empty for numbers.
   [[nodiscard]] std::vector<std::string> levels() const;
 };
 

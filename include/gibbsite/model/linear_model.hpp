@@ -55,11 +55,11 @@ struct Intervals {
     }
     return std::sqrt(sum / static_cast<double>(errors.size()));
   }
-  /// Of coefficient j.
+  /// The standard deviation of coefficient j.
   [[nodiscard]] double deviation(std::size_t j) const {
     return deviation([j](const std::vector<double>& error) { return error[j]; });
   }
-  /// Of the interval about coefficient j.
+  /// Half the width of the interval about coefficient j.
   [[nodiscard]] double half_width(std::size_t j) const { return multiplier * deviation(j); }
 };
 

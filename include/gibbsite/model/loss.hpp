@@ -22,7 +22,7 @@ class Loss {
  public:
   virtual ~Loss() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;
-  /// The same loss before its classes are weighted.
+  /// This loss before its classes are weighted.
   [[nodiscard]] virtual const Loss& unweighted() const { return *this; }
   /// w(y) in (0, 1], what a row of class y is multiplied by: in the order of y, the largest 1 (of
   /// two classes: of -1, then of +1). None: all 1.
@@ -40,15 +40,15 @@ class Loss {
   }
   /// phi = sup f''(z, y); of K > 1 outputs the largest eigenvalue of grad_z^2 f.
   [[nodiscard]] virtual double curvature() const = 0;
-  /// Of grad_z^2 f; of one output both are 1.
+  /// Traces of the Hessian grad_z^2 f; both are 1 for one output.
   [[nodiscard]] virtual HessianTraces traces() const { return {}; }
   /// c with |f'''(z, y)| <= c f''(z, y): how fast curvature can change (generalized
   /// self-concordance); infinite where it jumps.
   [[nodiscard]] virtual double self_concordance() const = 0;
-  /// Of amounts and counts: the y that is predicted at z. Rises with z.
+  /// The y that is predicted at z, for amounts and counts. Rises with z.
   [[nodiscard]] virtual double predicted(double z) const { return z; }
-  /// Of classes: P(y = +1) where the mean loss is least at that z: what predicting takes z for.
-  /// Rises with z.
+  /// The probability of y = +1 for which z minimizes the expected loss, for two classes. Used by
+  /// predict. Rises with z.
   [[nodiscard]] virtual double probability(double z) const {
     const double e = std::exp(-std::fabs(z));
     return (z >= 0 ? 1.0 : e) / (1.0 + e);
@@ -59,7 +59,8 @@ class Loss {
   [[nodiscard]] virtual double drop_from_zero(double label_bound) const = 0;
   /// Whether f'(., y) has one sign for each legal y.
   [[nodiscard]] virtual bool one_signed() const { return false; }
-  // Of K outputs z, r, v and out are [K x n]: an output's numbers of all rows, then the next one's.
+  // With K outputs z, r, v and out are [K x n]: an output's numbers of all rows, then the next
+  // one's.
   /// Sum of f(z[i], y[i]).
   [[nodiscard]] virtual double value_sum(std::span<const double> z,
                                          std::span<const float> y) const = 0;
@@ -157,7 +158,8 @@ class LossOf final : public Loss {
 /// NAME(w,w,..) with the shortest digits of its weights: logistic(0.4,1). Throws BadInput listing
 /// the names there are. Lives as long as the program.
 const Loss& loss_named(std::string_view name);
-/// The same, of classes with such weights (Loss::class_weights): NAME(w,w,..), where there are any.
+/// The loss's name with the weights of its classes (Loss::class_weights), NAME(w,w,..), if it has
+/// any.
 std::string full_loss_name(std::string_view name, const FeatureSpace& space);
 /// w(y): 1 where there are none; not a number where y is no class.
 float class_weight(std::span<const float> weights, float y);

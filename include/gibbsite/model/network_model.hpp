@@ -16,7 +16,8 @@ struct NetworkModel {
   Network network;
   /// [draws][K][cells]: shares of each configuration, nonnegative, that sum to 1 within rounding.
   std::vector<std::vector<std::vector<double>>> tables;
-  /// Of counted tables: noisy counts [K][cells] and each table's deviation [K]; else empty.
+  /// Noisy counts [K][cells] and each table's standard deviation [K] where tables were counted;
+  /// empty where they were drawn.
   std::vector<std::vector<double>> counts{};
   std::vector<double> noise{};
 
@@ -32,9 +33,9 @@ Schema network_schema(const Schema& whole);
 /// The schema of a cross table: these columns of `whole`, or its label, in that order, as a network
 /// (network_schema) whose [network] is a chain. The column of the fewest levels has no parents, the
 /// next one that one, and so on: the tables measured are margins of each other, the last one the
-/// cross table (docs/how-to/table.md). Throws BadInput "`columns`: ..." on no column, one twice, one that
-/// the schema lacks or ignores, a number without bins (whole numbers of up to 16 values need none),
-/// more than most_table_columns, and more than most_network_cells cells.
+/// cross table (docs/how-to/table.md). Throws BadInput "`columns`: ..." on no column, one twice,
+/// one that the schema lacks or ignores, a number without bins (whole numbers of up to 16 values
+/// need none), more than most_table_columns, and more than most_network_cells cells.
 Schema table_schema(const Schema& whole, const std::vector<std::string>& columns);
 inline constexpr std::uint64_t most_table_columns = most_network_parents + 1;
 /// Its missing_level as has_missing_bin is: said where it is not what its own `missing` means.
@@ -52,8 +53,8 @@ std::vector<std::vector<std::uint32_t>> network_parents(const Schema& columns);
 struct LevelColumn {
   std::size_t first_feature = 0;
   std::uint64_t levels = 1;
-  /// Of a number: lower ends of bins 1, 2, ... as the reader scales them, ascending [levels - 1];
-  /// the last is missing_bin_edge where missing cells have a level.
+  /// Lower ends of a number's bins 1, 2, ... as the reader scales them, ascending [levels - 1]. The
+  /// last is missing_bin_edge if missing cells have a level.
   std::vector<float> edges{};
   bool is_number = false;
 };
@@ -61,7 +62,8 @@ std::vector<LevelColumn> level_columns(const Schema& columns);
 
 /// Conditional tables [K][cells] from noisy counts [K][cells] of deviations noise [K]: common
 /// margins of tables are reconciled by their variances, negative counts and configurations that are
-/// lost in the noise handled as docs/theory/network.md "From counts to tables" says. Pure; reads no row.
+/// lost in the noise handled as docs/theory/network.md "From counts to tables" says. Pure; reads no
+/// row.
 std::vector<std::vector<double>> tables_of_counts(const Network& network,
                                                   std::span<const std::vector<double>> counts,
                                                   std::span<const double> noise);

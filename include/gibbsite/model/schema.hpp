@@ -82,15 +82,15 @@ struct Schema {
   std::string negative;                 ///< name of the other class; empty: "not <positive>"
   bool refuses_unlisted_label = false;  ///< with `negative`: a third class is refused, not y = -1
   LabelKind label_kind = LabelKind::two_classes;  ///< of others there is no `positive`
-  /// Of several classes their names: y is a place in this list, from 0. Else empty.
+  /// Names of several classes: y is a place in this list, from 0. Empty for other labels.
   std::vector<std::string> classes;
-  /// Of the classes, in the order of class_names(): how much a row of each counts, above 0; none
-  /// where all count the same. Public: never from the table's frequencies.
+  /// How much a row of each class counts, above 0, in the order of class_names(); empty if all
+  /// count the same. Public: never from the table's frequencies.
   std::vector<double> class_weights = {};
   double label_lo = 0, label_hi = 0;  ///< public range of an amount or a count; labels are clamped
   std::vector<double> label_edges = {};    ///< as Column::edges, of a label that is a number
   std::optional<int> label_decimals = {};  ///< as Column::decimals
-  /// Of an amount: the unit of y, and of the errors that the losses of amounts count in.
+  /// The unit of an amount y, and of the errors that the losses of amounts count in.
   double tolerance = 0;
   Invalid invalid = Invalid::refuse;  ///< cells and labels that cannot be read
   char decimal = '.';                 ///< of numbers in text: "." or ","
@@ -104,8 +104,8 @@ struct Schema {
   std::vector<std::string> also_missing = {};  ///< as Column::also_missing, of the table
   /// What groups the digits of numbers in text by thousands; empty: nothing does.
   std::string thousands = {};
-  /// Of two classes, for plans: how many rows are positive. Nothing in a fit depends on it, and no
-  /// model file has it.
+  /// The public share of positive rows of two classes, for plans. Nothing in a fit depends on it,
+  /// and no model file has it.
   std::optional<PositiveShare> positive_share{};
 
   [[nodiscard]] std::string negative_name() const;
@@ -129,7 +129,7 @@ struct Schema {
   /// o of an exposure: the log of what it is, clamped to the range, as a part of the highest, so
   /// -offset_bound() <= o <= 0. A float.
   [[nodiscard]] float scaled_exposure(double value) const;
-  /// The same of a range [lo, hi].
+  /// An exposure scaled by the range [lo, hi].
   static float scaled_exposure(double value, double lo, double hi);
   /// log(highest/lowest exposure), rounded up to a float; 0 without one.
   [[nodiscard]] float offset_bound() const;

@@ -1,12 +1,12 @@
 #pragma once
-// What a ledger counts (docs/how-to/ledger.md). Every amount adds up, also where what is released next,
-// and at what price, was chosen after looking at what was released before.
+// What a ledger counts (docs/how-to/ledger.md). Every amount adds up, also where what is released
+// next, and at what price, was chosen after looking at what was released before.
 #include "gibbsite/core/decimal.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
 
 namespace gibbsite {
 
-/// Of a release, of a sum of them, or the caps of a ledger.
+/// The privacy cost of a release or of a sum of releases, or the caps of a ledger.
 struct Charge {
   Decimal mu_squared{};  ///< of the Gaussian that covers it
   Decimal reveal{};      ///< probability with which everything may be told
@@ -15,13 +15,13 @@ struct Charge {
 };
 
 Charge operator+(const Charge& a, const Charge& b);
-/// Of each what is left of `caps`.
+/// What is left of each of `caps`.
 Charge left_of(const Charge& caps, const Charge& spent);
 /// No amount is above its cap.
 bool within(const Charge& charge, const Charge& caps);
 
-/// Of a guarantee without a pure part (mechanism/ledger_guarantee.hpp makes it so), rounded up.
-/// Throws BadInput where it has one, or promises nothing.
+/// The cost of a guarantee without a pure part (mechanism/ledger_guarantee.hpp makes it so),
+/// rounded up. Throws BadInput if it has one, or promises nothing.
 Charge charge_up(const Guarantee& guarantee);
 
 /// Parts of delta that caps keep for reveal and for tv; the Gaussian has the rest.

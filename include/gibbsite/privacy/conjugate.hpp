@@ -1,12 +1,12 @@
 #pragma once
-// Privacy of one draw from a conjugate posterior (docs/theory/conjugate.md), and of one from a posterior
-// cut to bounds (docs/theory/trimmed.md). Every function evaluates in 50 digits.
+// Privacy of one draw from a conjugate posterior (docs/theory/conjugate.md), and of one from a
+// posterior cut to bounds (docs/theory/trimmed.md). Every function evaluates in 50 digits.
 #include <cstdint>
 
 namespace gibbsite {
 
-/// Of an evaluation: 50 digits, rounded up, for claims; or few, in double and not rounded, to
-/// search with: what a search finds is no claim.
+/// Digits of an evaluation: 50, rounded up, for claims; or those of double, not rounded, for
+/// searches. What a search finds is no claim.
 enum class Digits { fifty, few };
 /// Shapes beyond it are refused: evaluating one takes seconds.
 inline constexpr double most_conjugate_shape = 1e11;
@@ -30,8 +30,8 @@ double gamma_pair_delta_up(double a, double shift, double epsilon, Digits digits
 double scale_pair_delta_up(double shape, double ratio_minus_one, double epsilon,
                            Digits digits = Digits::fifty);
 
-/// Of `draws` draws, by Renyi divergences and their conversion (Geumlek, Song, Chaudhuri 2017,
-/// Algorithms 1 to 3), over 137 orders; for one draw looser than the above.
+/// delta of `draws` draws, by Renyi divergences and their conversion (Geumlek, Song, Chaudhuri
+/// 2017, Algorithms 1 to 3), over 137 orders. Looser than the above for one draw.
 double beta_renyi_delta_up(double a0, double b0, double weight, std::uint64_t rows,
                            std::uint64_t draws, double epsilon, Digits digits = Digits::fifty);
 double gamma_renyi_delta_up(double a, double shift, std::uint64_t draws, double epsilon,

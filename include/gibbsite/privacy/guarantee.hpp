@@ -1,5 +1,6 @@
 #pragma once
-// The one currency that every mechanism's guarantee is paid in (docs/reference/certificate.md, "Guarantee").
+// The one currency that every mechanism's guarantee is paid in (docs/reference/certificate.md,
+// "Guarantee").
 #include <cstdint>
 #include <span>
 
@@ -42,7 +43,7 @@ double delta_up(const Guarantee& guarantee, double epsilon);
 ///   1 - (1 - delta(pure))/(1 + e^pure) + tv,   delta(pure) = 2 Phi(mu/2) - 1 + reveal.
 /// In [1/2, 1]; for words, not rounded.
 double best_guess(const Guarantee& guarantee);
-/// The same in percent, rounded up to a tenth.
+/// The best guess's chance in percent, rounded up to a tenth.
 double best_guess_percent(const Guarantee& guarantee);
 
 /// Independent releases about the same people: sqrt(sum mu^2), sums of the rest, rounded up. Throws

@@ -16,7 +16,7 @@ std::vector<std::string> coefficient_line_names(const Schema& schema);
 /// effect does to the odds; fields stand in backquotes.
 std::string score_words(const LinearModel& model);
 
-/// Of the first draw of a model of one output, amounts in the label's own unit.
+/// Coefficients of the first draw of a model of one output, amounts in the label's own unit.
 struct CoefficientLines {
   std::vector<std::string> names;
   /// A number from the low end of its range to the high end.

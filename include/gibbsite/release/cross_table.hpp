@@ -46,7 +46,7 @@ struct CrossTable {
 /// where the network's tables were drawn, not counted.
 CrossTable cross_table(const NetworkModel& model, std::optional<std::uint64_t> rows,
                        const std::vector<std::string>& columns = {});
-/// The same; the total is public under replace-one.
+/// The cross table of a release; its total is public under replace-one.
 CrossTable cross_table(const NetworkRelease& release, const std::vector<std::string>& columns = {});
 
 /// Standard errors of the estimates above, known before any row is read.
@@ -55,7 +55,7 @@ struct TableDeviations {
   std::vector<double> margins;  ///< [d]
   double total = 0;
 };
-/// Of all columns of a network whose tables have noise of these deviations [K].
+/// Deviations of a cross table of all columns of a network whose tables have noise of `noise` [K].
 TableDeviations cross_table_deviations(const Network& network, std::span<const double> noise,
                                        bool total_is_public);
 

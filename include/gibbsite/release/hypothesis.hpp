@@ -9,8 +9,8 @@
 
 namespace gibbsite {
 
-/// Of a model of several classes: whose score is asked about, and against which other class; empty:
-/// against the mean of all classes. Both empty for other models.
+/// The class whose score is asked about, and the class that it is compared with (empty: the mean of
+/// all classes), in a model of several classes. Both are empty for other models.
 struct EffectClasses {
   std::string of, against;
 };

@@ -37,15 +37,16 @@ NetworkQuestion parse_question(const NetworkModel& model, const std::string& tex
 /// of a question about one column.
 std::vector<std::uint32_t> unjoined_columns(const Network& network,
                                             const NetworkQuestion& question);
-/// About the standard deviation that privacy's noise gives the answer to a question about one column
-/// and no evidence, of counted tables; none of other questions.
+/// About the standard deviation that privacy's noise gives the answer to a question about one
+/// column and no evidence, of counted tables; none of other questions.
 std::optional<double> question_noise(const NetworkModel& model, const NetworkQuestion& question);
 
 /// Largest table that elimination may make on its way.
 inline constexpr std::uint64_t most_query_cells = 100'000'000;
-/// P(target and evidence)/P(evidence) by elimination of variables (docs/how-to/network.md, "Questions"),
-/// exact but for rounding; of each draw [draws]. Throws BadInput where the evidence has probability
-/// 0 in a draw, or a table on the way would have more than `most_cells`, naming its columns.
+/// P(target and evidence)/P(evidence) by elimination of variables (docs/how-to/network.md,
+/// "Questions"), exact but for rounding; of each draw [draws]. Throws BadInput where the evidence
+/// has probability 0 in a draw, or a table on the way would have more than `most_cells`, naming its
+/// columns.
 std::vector<double> answer(const NetworkModel& model, const NetworkQuestion& question,
                            std::uint64_t most_cells = most_query_cells);
 /// Joint law over these columns, each once, the last fastest [product of levels], of the average
@@ -73,7 +74,7 @@ struct SynthesisOptions {
 void synthesize(const NetworkModel& model, std::uint64_t rows, const StreamKey& stream,
                 const std::function<void(std::string_view)>& write,
                 const SynthesisOptions& options = {});
-/// The same people, read through the schema.
+/// The people of `synthesize`, read through the schema.
 Dataset synthetic_rows(const NetworkModel& model, std::uint64_t rows, const StreamKey& stream);
 
 }  // namespace gibbsite

@@ -22,11 +22,11 @@ bool scores_are_log_odds(const LinearModel& model);
 /// scores are log-odds, so that no digit is lost where a probability is next to 1. Throws as it.
 std::vector<double> predict_log_odds(const LinearModel& model, const Rows& x);
 
-/// Of amounts and counts: the label predicted for rows [n x d], in its own unit and held in its
-/// public range; the mean over the released draws. Throws BadInput on a model of classes.
+/// The amount or count predicted for rows [n x d], in its own unit and held in its public range:
+/// the mean over the released draws. Throws BadInput on a model of classes.
 std::vector<double> predict_amounts(const LinearModel& model, const Rows& x);
 
-/// Of several classes: P(class k) for rows [n x d], [n x K] row-major, k a place in the schema's
+/// P(class k) of several classes for rows [n x d], [n x K] row-major, k a place in the schema's
 /// list: the mean over the released draws of softmax(x.theta_1, ..., x.theta_K). Throws BadInput on
 /// a model of anything else.
 std::vector<double> predict_classes(const LinearModel& model, const Rows& x);
@@ -38,8 +38,8 @@ struct PredictionInterval {
   double low = 0, high = 1;
 };
 /// One a row: of two classes of P(y = +1), of amounts and counts of the mean of the rows that are
-/// like it, in the label's unit and held in its public range. Throws BadInput where the model has no
-/// intervals.
+/// like it, in the label's unit and held in its public range. Throws BadInput where the model has
+/// no intervals.
 std::vector<PredictionInterval> predict_intervals(const LinearModel& model, const Rows& x);
 /// [n x K] Between which the probability of each of several classes lies at Intervals::level: from
 /// the interval of its log-odds against all others, linear in the coefficients about the estimates.
@@ -64,9 +64,9 @@ struct Evaluation {
   std::array<std::array<std::uint64_t, 2>, 2> confusion{};
   CalibrationBins calibration{};  ///< of the positive class
 
-  /// Of the rows predicted to be of that class the fraction that is; NaN when there are none.
+  /// The fraction of the rows predicted to be of that class that is; NaN if there are none.
   [[nodiscard]] double precision(std::size_t of) const;
-  /// Of the rows of that class the fraction that is predicted; NaN when there are none.
+  /// The fraction of the rows of that class that is predicted to be; NaN if there are none.
   [[nodiscard]] double recall(std::size_t of) const;
 };
 /// The positive class is predicted from a probability of `threshold` on.
@@ -81,7 +81,8 @@ struct ClassesEvaluation {
   double log_loss = 0;                   ///< nats per row
   double majority = 0;                   ///< fraction of the largest class
   std::vector<std::uint64_t> confusion;  ///< [K x K] rows of the class i predicted to be of k
-  /// Of each class against all the others, by its probability; NaN where one side has no rows [K].
+  /// Area under the ROC curve of each class against all the others, by its probability [K]; NaN if
+  /// one side has no rows.
   std::vector<double> auc;
   double mean_auc = 0;          ///< over the classes that have one; NaN where none has
   CalibrationBins calibration;  ///< of the class predicted
@@ -108,7 +109,7 @@ struct AmountEvaluation {
   double rmse = 0;  ///< root mean square error
   double mae = 0;   ///< mean absolute error
   double r2 = 0;    ///< 1 - sum of squares/that about the labels' mean; NaN when all are equal
-  /// Of counts: mean of 2 (y log(y/p) - y + p); NaN for amounts.
+  /// Mean Poisson deviance of counts, 2 (y log(y/p) - y + p); NaN for amounts.
   double deviance = 0;
   double deviation = 0;  ///< root mean square of labels about their mean: rmse of predicting that
   double mean_deviance = 0;  ///< of predicting the labels' mean; NaN for amounts

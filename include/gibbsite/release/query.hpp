@@ -20,17 +20,16 @@ struct ParameterEstimate {
   double low = 0, high = 0;  ///< 95 %, noise and sample together
 };
 /// What the draws say about the parameters of those people: prior and weight are taken out again.
-/// By quadrature over what the table's mean may have been, given the draws; of trimmed draws the
-/// mean and quantiles of the draws themselves.
-/// Of the `most` largest levels, where there are more.
+/// Computed by quadrature over what the table's mean may have been, given the draws; for trimmed
+/// draws, the mean and quantiles of the draws themselves. At most the `most` largest levels.
 std::vector<ParameterEstimate> estimates(
     const FamilyRelease& release, std::size_t most = std::numeric_limits<std::size_t>::max());
 
 /// What a query asks about: a level's share; "rate", "time" or "mean" for numbers.
 std::vector<std::string> parameter_names(const FamilyRelease& release);
-/// Of trimmed draws: average of the parameter over them (of 1/theta for "time"), and its Monte
-/// Carlo error; 0 where there is one draw, for which it is not known. Else the people's parameter
-/// as `estimates` has it, and its deviation.
+/// An answer: the people's parameter as `estimates` has it, and its deviation. For trimmed draws:
+/// the average of the parameter over them (of 1/theta for "time"), and its Monte Carlo error, 0 if
+/// there is one draw, for which it is not known.
 struct Answer {
   double value = 0, error = 0;
 };
@@ -61,8 +60,8 @@ struct Response {
 };
 struct BestResponse {
   std::vector<Response> ranked;  ///< best first
-  /// Of trimmed draws: how much worse than the best for the released posterior the first may be, in
-  /// its units, but with probability 5 %.
+  /// How much worse than the best for the released posterior the first may be, in its units, except
+  /// with probability 5 %. For trimmed draws alone.
   std::optional<double> regret{};
 };
 /// Throws BadInput where outcomes are not the release's levels, or not ascending numbers.

@@ -12,7 +12,7 @@ namespace gibbsite {
 /// no guarantee. Throws BadInput "SOURCE: ..." on what is no model file or is of another version,
 /// and Infeasible on one whose certificate does not verify.
 std::string html_report(const std::string& text, const std::string& source);
-/// Of that file. Throws BadInput where it cannot be read.
+/// The report of the file `path`. Throws BadInput if it cannot be read.
 std::string read_html_report(const std::string& path);
 
 /// Throws Infeasible on a model file whose certificate does not verify, unless being void is all

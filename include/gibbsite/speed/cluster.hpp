@@ -21,9 +21,9 @@ struct RankLink {
   double bandwidth = 0;  ///< bytes/s that a rank receives
 };
 
-/// Of P ranks. Collectives take what their usual algorithms do (Thakur, Rabenseifner and Gropp
-/// 2005): gathering to all ceil(log2 P) messages one after another, a broadcast the same, each with
-/// all its bytes; an exchange of every rank with every other P - 1.
+/// Predicted seconds of P ranks. Collectives take what their usual algorithms do (Thakur,
+/// Rabenseifner and Gropp 2005): gathering to all and a broadcast ceil(log2 P) messages one after
+/// another, each with all its bytes; an exchange of every rank with every other P - 1.
 struct ClusterTime {
   double rows = 0;      ///< seconds at work on rows
   double messages = 0;  ///< seconds between ranks, adding what came included

@@ -22,7 +22,7 @@ class MadeUpTable final : public RowMaker {
   void make(std::uint64_t first, std::uint64_t last, std::span<float> x,
             std::span<float> y) const override;
 
-  /// Of such rows: numbers x1, x2, ... of norm at most 1.
+  /// The schema of such rows: numbers x1, x2, ... of norm at most 1.
   [[nodiscard]] Schema schema() const;
   /// The cosine between coefficients [features()] and w, the intercept's left out.
   [[nodiscard]] double agreement(std::span<const double> theta) const;

@@ -25,7 +25,7 @@ struct TableShape {
   [[nodiscard]] std::uint64_t entries() const { return widths.size(); }
   /// Whether rows with that many entries are kept as entries.
   [[nodiscard]] bool is_sparse() const;
-  /// Of such a row and its label in memory.
+  /// Memory of such a row and its label, in bytes.
   [[nodiscard]] double bytes_per_row() const;
 };
 /// Rows without a schema: every entry may be other than zero.
@@ -59,7 +59,7 @@ struct TimingOptions {
   std::uint64_t most_bytes = 0;     ///< of the rows made up; 0: four times the last cache, at least
                                     ///< 128 MiB
   std::uint64_t most_chains = 256;  ///< more are counted in proportion; fewer where d is large
-  /// Of the chains' streams: philox is for throughput alone, no fit takes it.
+  /// Generator of the chains' noise. philox is for throughput alone: no fit takes it.
   NoiseKind noise = NoiseKind::chacha20;
   /// Seconds since some moment.
   std::function<double()> clock = {};
@@ -107,7 +107,7 @@ double seconds_per_pass(Backend& backend, const TableShape& shape, const Loss& l
 /// Seconds that an offer takes, all of its draws, where a gradient pass of one chain takes
 /// `pass_seconds`: its work in such passes. For the screen: nothing that is planned depends on it.
 double predicted_seconds(const Offer& offer, double pass_seconds);
-/// The same of every offer of a plan, in its order.
+/// The predicted seconds of every offer of a plan, in its order.
 std::vector<double> predicted_seconds(const Plan& plan, double pass_seconds);
 
 }  // namespace gibbsite

@@ -10,8 +10,8 @@
 
 namespace gibbsite::losses {
 
-/// Of K >= 2 classes. Stable wherever z is finite: exponentials are of z - max z. NaN where y is no
-/// class.
+/// The logistic loss of K >= 2 classes. Stable wherever z is finite: exponentials are of z - max z.
+/// NaN if y is no class.
 class Softmax final : public Loss {
  public:
   static constexpr const char* family = "softmax";

@@ -14,8 +14,8 @@ inline constexpr float least_class_weight = 1e-9F;
 
 class Weighted final : public Loss {
  public:
-  /// Of a loss of classes, not weighted itself, that lives longer. Throws BadInput unless there is
-  /// a weight for each class in [least_class_weight, 1] and the largest is 1.
+  /// Weights a loss of classes, which has no weights itself and must live longer. Throws BadInput
+  /// unless each class has a weight in [least_class_weight, 1] and the largest is 1.
   Weighted(const Loss& loss, std::vector<float> weights);
 
   [[nodiscard]] std::string_view name() const override { return name_; }

@@ -1,0 +1,10 @@
+# Debian's utf8proc has no CMake package of its own: utf8proc::utf8proc. Installed, for find_package(gibbsite).
+include(FindPackageHandleStandardArgs)
+find_path(UTF8PROC_INCLUDE_DIR utf8proc.h)
+find_library(UTF8PROC_LIBRARY utf8proc)
+find_package_handle_standard_args(utf8proc REQUIRED_VARS UTF8PROC_LIBRARY UTF8PROC_INCLUDE_DIR)
+if(utf8proc_FOUND AND NOT TARGET utf8proc::utf8proc)
+  add_library(utf8proc::utf8proc INTERFACE IMPORTED)
+  target_include_directories(utf8proc::utf8proc SYSTEM INTERFACE ${UTF8PROC_INCLUDE_DIR})
+  target_link_libraries(utf8proc::utf8proc INTERFACE ${UTF8PROC_LIBRARY})
+endif()
