@@ -18,16 +18,16 @@ namespace gibbsite {
 inline constexpr std::string_view interval_meaning =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 94 to 100 % of "
     "the effects on average, the worst effect in about nine tables of ten (docs/theory/intervals.md).";
-/// That of amounts, of counts and of several classes.
+/// What a reader may conclude from intervals of amounts, of counts and of several classes.
 inline constexpr std::string_view interval_meaning_of_amounts =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 95 to 97 % of "
-    "the effects on average where errors are symmetric, and 85 % where they are very skewed "
-    "(docs/theory/intervals.md).";
+    "the effects on average where errors are symmetric, and 87 to 90 % where they are very skewed, "
+    "the worst effect in half of the tables (docs/theory/intervals.md).";
 inline constexpr std::string_view interval_meaning_of_counts =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 97 to 99 % of "
     "the effects on average (docs/theory/intervals.md).";
 inline constexpr std::string_view interval_meaning_of_classes =
-    "95 % intervals include privacy noise and sampling. On simulated tables they held 93 to 98 % of "
+    "95 % intervals include privacy noise and sampling. On simulated tables they held 95 to 99 % of "
     "the effects on average, and about 85 % where classes nearly separate and the budget is "
     "small (docs/theory/intervals.md).";
 constexpr std::string_view interval_meaning_of(LabelKind label) {
