@@ -11,7 +11,14 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
-NOTEBOOKS = ["adult_report", "network_and_synthetic_table", "posterior_arviz"]
+NOTEBOOKS = [
+    "adult_report",
+    "first_model",
+    "large_tables",
+    "network_and_synthetic_table",
+    "posterior_arviz",
+    "several_releases",
+]
 
 pytestmark = pytest.mark.skipif(
     not EXAMPLES.exists(), reason="no checkout: no notebooks here"
@@ -103,6 +110,58 @@ def test_adult_says_where_its_table_is_to_be_had(tmp_path, monkeypatch):
     with pytest.raises(nbclient.exceptions.CellExecutionError, match="download adult.data of UCI"):
         run("adult_report", tmp_path)
     assert os.listdir(tmp_path / "examples") == []
+
+
+def test_first_model(tmp_path):
+    pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    at, said = run("first_model", tmp_path)
+    assert "(4526, 3)" in said[0]
+    passes = [int(one) for one in re.findall(r"^epsilon \S+: whitened, (\d+) passes", said[2], flags=re.MULTILINE)]
+    assert len(passes) == 4 and passes == sorted(passes)
+    # The best guess at epsilon = 1, and every effect in the table.
+    assert "54.8 %" in said[3]
+    assert all(name in said[4] for name in ("gender=Female", "department=F", "odds_ratio"))
+    estimate, lower, upper = map(float, re.search(r"beside men: (\S+), 95 % from (\S+) to (\S+)", said[5]).groups())
+    # Of the ordinary fit 0.100; privacy's noise has a deviation of 0.08 (half of ~0.19, of a difference).
+    assert lower < estimate < upper and abs(estimate - 0.1) < 0.8 and 0.3 < upper - lower < 0.7
+    assert said[6].startswith("verified: True") and said[6].strip().endswith("status 0")
+    assert "admitted" in (at / "report.html").read_text(encoding="utf-8")
+    assert said[7].count("[") == 4
+    accuracy, majority, auc = map(float, re.search(r"accuracy (\S+), majority class (\S+), AUC (\S+)", said[8]).groups())
+    assert majority == 0.612 and accuracy > 0.66 and auc > 0.65
+    release = gibbsite.Release.read(str(at / "model.json"))
+    assert release.verify().valid and release.certificate["guarantee"]["epsilon"] == 1.0
+
+
+def test_several_releases(tmp_path, monkeypatch):
+    pytest.importorskip("pandas")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    at, said = run("several_releases", tmp_path)
+    assert "0.199148" in said[1]
+    assert said[2].strip() == "verified: True"
+    assert "Female" in said[3] and "(all)" in said[3]
+    assert re.findall(r"^\d .*", said[4], flags=re.MULTILINE) == ["1 fit whitened", "2 fit network-counts"]
+    spent, left, cap = map(float, re.search(r"mu_squared +spent (\S+), left (\S+) of (\S+)", said[4]).groups())
+    # 73.6 % is left after the model, 67.4 % after the table: of public numbers alone, on every machine.
+    assert abs(left / cap - 0.674) < 0.003 and abs(spent + left - cap) < 0.001
+    assert said[5].startswith("refused: ") and "0.13431 of 0.199149 is left" in said[5]
+    account = gibbsite.Ledger(str(at / "people.ledger")).read()
+    assert account["epsilon"] == 2.0 and len(account["releases"]) == 2
+    assert gibbsite.verify(str(at / "model.json")).valid
+
+
+def test_large_tables(tmp_path):
+    at, said = run("large_tables", tmp_path)
+    assert re.match(r"whitened: \d+ passes over a million rows", said[1])
+    assert sum(len(part.read_text().splitlines()) - 1 for part in (at / "parts").glob("part-*.csv")) == 4526
+    assert said[3].strip() == "4526 rows of 8 features"
+    assert said[4].strip() == "verified: True" and not (at / "run.checkpoint").exists()
+    assert said[5].strip() == "status 0 verified: True"
+    cached, left = re.search(r"cached: (\[.*\])\nleft: (\[.*\]) status 0", said[6]).groups()
+    assert cached.count("cache") == 1 and left == "[]"
+    models = [gibbsite.Release.read(str(at / name)) for name in ("model.json", "second.json")]
+    assert all(one.certificate["constants"]["rows"] == 4526 for one in models)
 
 
 def test_network_and_synthetic_table(tmp_path):
