@@ -1,7 +1,6 @@
 #pragma once
 // Rows of a table in files beside it, mapped instead of held: TABLE.gibbsite-cache/
-// (docs/reference/formats.md, Cache). The rows are private: the folder has mode 0700, its files
-// 0600.
+// (data/cache.cpp has the layout). The rows are private: the folder has mode 0700, its files 0600.
 #include <array>
 #include <cstdint>
 #include <memory>
