@@ -37,7 +37,7 @@ Eigen::VectorXd correction_deviations(Eigen::Index directions, const Eigen::Vect
 /// What an answered matrix, with noise of `deviation` on the diagonal and over sqrt(2) beside it,
 /// adds to what a public model of the rows expects: scale sum_j delta_j u_j u_j^T + rest. u_j are
 /// the rows of `directions` [J x k]; delta_j follow by their prior deviations [J], the rest is shrunk
-/// element by element by its own size (docs/theory/intervals.md, step 2).
+/// element by element by its own size (docs/theory/intervals.md).
 class ShrunkInformation {
  public:
   ShrunkInformation(const Eigen::MatrixXd& answered, double deviation,
