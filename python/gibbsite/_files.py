@@ -66,7 +66,7 @@ def _parquet(listed=()):
 
 
 def _first_row_group(data):
-    """Of the first file, or None."""
+    """The metadata of the first file's first row group, or None."""
     first = next(iter(data.get_fragments()), None)
     if first is None or first.metadata is None or first.metadata.num_row_groups == 0:
         return None

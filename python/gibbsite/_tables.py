@@ -997,7 +997,7 @@ def _kind_of_labels(y):
 
 
 def default_classes():
-    """Of labels whose classes nobody names, whatever their type is."""
+    """The two classes 0 and 1 for labels whose classes nobody names, whatever their type is."""
     return np.array([0, 1])
 
 
@@ -1261,7 +1261,8 @@ def class_codes(y, classes, facts, by_name=False):
 
 
 def _require_same_type(y, classes):
-    """Of classes that were declared: text is no number. Types are public, no label is quoted."""
+    """Refuses labels whose type differs from the declared classes': text is no number. Types are
+    public; no label is quoted."""
     kind = _kind_of_labels(y)
     texts = [isinstance(one, str) for one in classes.tolist()]
     is_text = y.dtype.kind in "UST" or (y.dtype.metadata or {}).get("labels") == "text"
@@ -1298,7 +1299,7 @@ def _kind_of(y, row):
 
 
 def _type_advice(label, classes):
-    """Of a label that is none of the classes."""
+    """What to do about a label that is none of the classes."""
     listed_classes = classes.tolist()
     alike = [one for one in listed_classes if str(one) == str(_plain(label))]
     if alike:

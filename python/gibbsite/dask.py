@@ -29,7 +29,7 @@ def _is_whole(value, least):
     return is_whole and least <= value < least + (1 << 64)
 
 
-# Of arguments, before anything is asked of the cluster: what they must be, and which.
+# Checks of arguments, made before the cluster is used: what a value must be, and whose.
 _KINDS = {
     "a number": (
         lambda v: isinstance(v, numbers.Real) and not isinstance(v, bool),
@@ -291,8 +291,9 @@ def _require_frame(ddf):
 
 
 def _require_given_types(ddf, facts):
-    """Of what Dask reads from CSV types must be given, and such that no cell can end its reading: it
-    guesses them piece by piece and then makes all pieces alike, so that one missing cell can turn
+    """Refuses a table that Dask reads from CSV without types that every cell can have.
+
+    Dask guesses types piece by piece and then makes all pieces alike. One missing cell can turn
     every 1 of its piece into 1.0, or is refused in a column of whole numbers."""
     if not hasattr(ddf, "expr"):
         raise _core.BadInput("ddf: is of a Dask from before 2025; install a later one")

@@ -40,7 +40,7 @@ def _warn_of_delta(plan, stacklevel=3):
 
 
 def _warn_of_budget(plan):
-    """Of public numbers alone, before anything is spent."""
+    """Warns of a weak plan. It uses public numbers alone and runs before anything is spent."""
     _warn_of_delta(plan, 4)
     kept = plan._kept_share
     if kept < 0.5:
@@ -53,7 +53,7 @@ def _warn_of_budget(plan):
 
 
 def _warn_of_rows(data, classes, unlisted):
-    """Of private counts: what reading changed in most cells of a column, and classes without rows."""
+    """Warns from private counts: columns that reading mostly changed, classes without rows."""
 
     def warn(words):
         warnings.warn(
@@ -125,7 +125,7 @@ def _warn_of_pipeline(steps):
 
 
 def _warn_of_scaled(table):
-    """Of private values: columns that were scaled by their own mean and deviation."""
+    """Warns from private values: columns that were scaled by their own mean and deviation."""
     names = _tables.standardized(table)
     if names:
         warnings.warn(

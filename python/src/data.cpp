@@ -60,8 +60,8 @@ class Stream {
   ArrowArrayStream stream_{};
 };
 
-// Of tables that know how many rows they have. A relation of DuckDB would have to be run for it;
-// its columns are attributes too, so what is no number is not believed.
+// The number of rows, if the table knows it, else 0. A relation of DuckDB would have to run for it.
+// Its columns are attributes too, so only a number is believed.
 std::uint64_t rows_of(const nb::object& table) {
   for (const char* const name : {"num_rows", "height"}) {
     std::uint64_t rows = 0;
@@ -139,7 +139,7 @@ nb::dict counts_of(const Dataset& data) {
   return out;
 }
 
-/// Of an array that is not in the CPU's memory; of others whatever comes next.
+/// Reads an array that is not in the CPU's memory. Others are left to the next overload.
 Dataset read_device(const nb::object& x, const nb::object& given, const Schema& schema,
                     bool labels_optional, std::optional<std::int64_t> n_jobs,
                     const nb::object& progress) {

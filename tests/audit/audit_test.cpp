@@ -530,7 +530,7 @@ AuditCase case_of_table(const Dataset& data) {
       plan(model.constants(data.schema, data.rows()), {10, 1e-2}, {.mechanism = "output"}));
 }
 
-// Of a small budget: all answers, the lengths and what was asked second among them.
+// The audit of a small budget covers all answers, with the lengths and the second question.
 TEST(AuditPair, OfASmallBudgetOfWhitened) {
   const Dataset data = small_table(false, true);
   const Model model = logistic_regression();

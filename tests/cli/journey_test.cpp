@@ -657,7 +657,8 @@ TEST_F(Journey, PredictWorksFromTheModelAlone) {
   EXPECT_EQ(to_file.status, 0) << to_file.err;
   EXPECT_EQ(to_file.out, "");
 
-  // The same from the coefficients in original units, by hand, for the row that is not clipped.
+  // The coefficients in original units give the same score, computed by hand for the row that is
+  // not clipped.
   const auto model = json("model.json")["model"];
   const auto& theta = model["coefficients"];
   const double age = (40.0 - 17) / (90 - 17);

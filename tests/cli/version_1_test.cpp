@@ -11,7 +11,7 @@ namespace version_1_test {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Of two draws.
+// A released file of format version 1 with two draws.
 std::string golden() {
   std::ostringstream text;
   text << std::ifstream(std::string(GIBBSITE_SOURCE_DIR) + "/tests/golden/v1/path-minami-cor8.json")

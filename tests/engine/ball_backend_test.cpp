@@ -83,7 +83,7 @@ TEST_F(BallChains, AreTheReferencesAndInside) {
         }
         EXPECT_GT(kept_back, 5);  // the ball has a say
         EXPECT_TRUE(found.finished());
-        // The same bits however the run is cut.
+        // A run that is cut into parts gives the same bits.
         advance_in_ball(*here, cut, ball, 5);
         advance_in_ball(*here, cut, ball, 1'000'000);
         EXPECT_EQ(cut.theta, found.theta);

@@ -160,7 +160,7 @@ const std::vector<Case>& cases() {
       {{3, 2, 4}, {{1}, {}, {0, 1}}, {"c", "b"}, {0, 1, 2}},
       {{3, 2, 4}, {{1}, {}, {0, 1}}, {"a"}, {0, 1, 2}},
       {{1, 3, 2}, {{}, {0}, {0, 1}}, {"b", "a", "c"}, {0, 1, 2}},
-      // Of a network that is no chain: the tables that are margins of the one asked.
+      // A network that is no chain: only tables that are margins of the one asked are used.
       {{2, 2, 3}, {{}, {}, {0, 1}}, {"b", "c"}, {0, 2}},
   };
   return all;

@@ -305,7 +305,7 @@ AnsweredScores answers_of_a_mirrored_column(double moment_deviation, bool with_o
   truth[0] = 1.5;
   truth[k - 1] = -0.5;
   AnsweredScores out = exact_answers(table, truth, VectorXd::Zero(k), truth, 30, 1000);
-  // The same answers in the metric of floored moments (docs/theory/whitened.md).
+  // These answers are now written in the metric of floored moments (docs/theory/whitened.md).
   const double n = table.how_many.sum(),
                ridge = 0.1 * std::sqrt(2.0 * static_cast<double>(k)) * moment_deviation;
   const Eigen::SelfAdjointEigenSolver<MatrixXd> e(table.kinds.transpose() *

@@ -128,7 +128,7 @@ class TwoClasses {
   std::vector<quadrature::ChainLaw> fine_, coarse_;
 };
 
-/// Of three, two dimensions.
+/// Both laws of three classes, two dimensions.
 class ThreeClasses {
  public:
   static constexpr int classes = 3;

@@ -22,7 +22,7 @@ void note_kernel() {
   static_cast<void>(noted);
 }
 
-/// The same device, a real GPU: its compute capability and every kernel that it launches are noted.
+/// Wraps a real GPU: its compute capability and every kernel that it launches are noted.
 std::unique_ptr<cuda::Device> make_noted_device(std::unique_ptr<cuda::Device> device);
 
 }  // namespace gibbsite::support
