@@ -38,7 +38,8 @@ struct Trial {
   double reach = 0.9;  ///< of the claim, at least
 };
 
-// Reaches below 0.9: the claim is larger than what any pair of its kind gives (docs/how-to/audit.md).
+// Reaches below 0.9: the claim is larger than what any pair of its kind gives
+// (docs/how-to/audit.md).
 const std::map<std::string_view, Trial>& setups() {
   static const std::map<std::string_view, Trial> all{
       // No pair has the whole change of moments and that of gradients: 0.89 of the claim at most.

@@ -387,9 +387,9 @@ TEST(AnswerNormals, AreThoseOfTheirWords) {
   }
 }
 
-// Pairs agree with 64-bit significands that reduce the angle otherwise (to the nearest quarter turn).
-// Roundings: log 1, its argument 1, both halved by the square root; sqrt, sin, phi (2), product.
-// Their sum is below 8 half ulps = 1e-15.
+// Pairs agree with 64-bit significands that reduce the angle otherwise (to the nearest quarter
+// turn). Roundings: log 1, its argument 1, both halved by the square root; sqrt, sin, phi (2),
+// product. Their sum is below 8 half ulps = 1e-15.
 TEST(BoxMuller, AgreesWithLongDouble) {
   if (std::numeric_limits<long double>::digits < 64) GTEST_SKIP() << "long double is too short";
   std::vector<std::uint64_t> samples = words(StreamKey::from_seed(9), 0, 0, 2000);

@@ -34,7 +34,8 @@ std::unique_ptr<Backend> on_cards(Communicator& ranks, Talk talk,
 }
 
 // How far two engines' answers may be apart that both keep to accumulation_depth
-// (docs/theory/map-error.md, steps 1 to 3, coordinate by coordinate); 0 where all say the same bits.
+// (docs/theory/map-error.md, steps 1 to 3, coordinate by coordinate); 0 where all say the same
+// bits.
 double apart(const std::string& name, std::size_t at, const Answers& whole, const Case& c,
              const Table& t) {
   constexpr double u = 0x1p-53;

@@ -77,8 +77,8 @@ double worst_ulps(const Loss& loss) {
   return worst;
 }
 
-// The map error allows 16 roundings, 16 half ulps (docs/theory/map-error.md, step 2). Few of the grid's
-// points are far from an exp's worst case, so what is seen is near the maximum.
+// The map error allows 16 roundings, 16 half ulps (docs/theory/map-error.md, step 2). Few of the
+// grid's points are far from an exp's worst case, so what is seen is near the maximum.
 TEST(CpuKernels, ResidualsAreWithinTheirUlps) {
   fmt::print("  worst error of f', ulps\n  {:<16} {:>8} {:>8}\n", "instructions", "double",
              "float");

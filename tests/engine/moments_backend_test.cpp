@@ -484,9 +484,9 @@ TEST_F(Whitened, InformationOfARowIsExactlyBelow) {
   EXPECT_GT(held, support::repeats(emulated ? 10U : 100U, 5U));
 }
 
-// Losses of amounts and counts: v v^T of one row is below the limit and s s^T of its score below the
-// clip. Both hold exactly, for any row, label and metric. Both use the score of the gradient, whose
-// weight does not depend on the label.
+// Losses of amounts and counts: v v^T of one row is below the limit and s s^T of its score below
+// the clip. Both hold exactly, for any row, label and metric. Both use the score of the gradient,
+// whose weight does not depend on the label.
 TEST_F(Whitened, MatricesOfARowWithAHeldSlopeAreExactlyBelow) {
   std::size_t held = 0, weighted = 0, seen = 0;
   support::Thinned sweep(7, emulated ? 7 : 1);
@@ -789,8 +789,8 @@ TEST_F(Whitened, InformationOfClassesIsExactlyBelow) {
   EXPECT_GT(held, support::sanitized ? 3U : 50U);
 }
 
-// With the limit as one more weight sum_ab (e_a - e_b)(e_a - e_b)^T (x) block_ab is the derivative of
-// the scores' mean.
+// With the limit as one more weight sum_ab (e_a - e_b)(e_a - e_b)^T (x) block_ab is the derivative
+// of the scores' mean.
 TEST_F(Whitened, InformationOfClassesIsTheDerivativeOfTheScoresMean) {
   if (!any_loss_) GTEST_SKIP() << "the card caps losses of one output";
   const std::size_t n = 500, d = 4, K = 3;

@@ -94,8 +94,8 @@ TEST(Estimates, HideWhatLeavesHalfOfThePriorsVariance) {
   EXPECT_FALSE(e.combination(std::vector<double>{0, 0, 0, 0, 1}).hidden);  // it has no prior
 }
 
-// Two numbers a and b, one more, and the constant. By hand: Var(a) = (Var(a + b) + Var(a - b))/4, the
-// prior's variance of a - b is 128, and a is known to Var(a + b) Var(a - b)/(4 Var(a)) given b.
+// Two numbers a and b, one more, and the constant. By hand: Var(a) = (Var(a + b) + Var(a - b))/4,
+// the prior's variance of a - b is 128, and a is known to Var(a + b) Var(a - b)/(4 Var(a)) given b.
 Estimates of_two_numbers(double sum, double difference) {
   Estimates e;
   e.weights = {1};

@@ -326,8 +326,8 @@ AnsweredScores answers_of_a_mirrored_column(double moment_deviation, bool with_o
   return out;
 }
 
-// What the table cannot tell keeps what the prior says of it. Planted: without that covariance T the
-// floor of the moments counts as information, and each interval is a tenth as wide.
+// What the table cannot tell keeps what the prior says of it. Planted: without that covariance T
+// the floor of the moments counts as information, and each interval is a tenth as wide.
 TEST(EstimatesOfAnswers, LeaveToThePriorHowTwoColumnsShareAnEffect) {
   for (const bool with_other : {false, true}) {
     SCOPED_TRACE(with_other);

@@ -543,7 +543,8 @@ TEST(Verify, RejectsAnEditOfEveryLeafOfAFamily) {
   }
 }
 
-// A certificate whose trim is of more levels than the model's draws have numbers reads none behind them.
+// A certificate whose trim is of more levels than the model's draws have numbers reads none behind
+// them.
 TEST(Verify, RefusesATrimOfMoreLevelsThanTheDrawsHave) {
   for (const FamilyRelease& release : testing::families()) {
     for (const std::size_t levels : {2U, 100U}) {
@@ -563,7 +564,8 @@ TEST(Verify, RefusesATrimOfMoreLevelsThanTheDrawsHave) {
   }
 }
 
-// The certificate claims another constant than the model has: none of one that does not belong there.
+// The certificate claims another constant than the model has: none of one that does not belong
+// there.
 TEST(Verify, NamesTheConstantThatIsNotTheModels) {
   const auto named = [](json file, const char* name, const json& claimed) {
     json& constants = file["certificate"]["constants"];

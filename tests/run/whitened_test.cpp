@@ -266,7 +266,8 @@ TEST(WhitenedRun, EveryQuestionOfASmallBudgetCostsItsShare) {
   EXPECT_TRUE(starts > 0 && seconds > 0) << starts << " " << seconds;
 }
 
-// What is asked second is decided by answers alone: of one answer more or less, and not of the rows.
+// What is asked second is decided by answers alone: of one answer more or less, and not of the
+// rows.
 TEST(WhitenedRun, AnswersDecideWhatASmallBudgetAsksSecond) {
   const Dataset data = people(400, 5, 3);
   const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-5});
@@ -641,9 +642,9 @@ TEST(WhitenedRun, NoNeighborIsFurtherAwayWithSeveralClasses) {
 }
 
 // A question's own worst pairs of three classes. Two rows far out in about the same direction, each
-// sure of a class and labeled with the other's, have opposite scores: the whole share of a gradient.
-// Where all classes are level, as at first, scores are 120 degrees apart: 3/4 of it. A row at 0
-// against one held is the whole share of the traces.
+// sure of a class and labeled with the other's, have opposite scores: the whole share of a
+// gradient. Where all classes are level, as at first, scores are 120 degrees apart: 3/4 of it. A
+// row at 0 against one held is the whole share of the traces.
 TEST(WhitenedRun, QuestionsOfClassesCostTheirShares) {
   const Dataset data = support::class_people(200, 2, 3, 3);
   const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-5}, 3, 0, "softmax-3");

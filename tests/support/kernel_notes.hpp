@@ -1,7 +1,7 @@
 // Which kernels a test program has launched. The file that the environment variable
 // GIBBSITE_KERNELS_RUN names gets one line for each of them when the program ends, and one for the
-// compute capability of a real GPU; without that variable nothing is written. tests/kernels/census.py compares such files with the list of all
-// kernels.
+// compute capability of a real GPU; without that variable nothing is written.
+// tests/kernels/census.py compares such files with the list of all kernels.
 #pragma once
 #include <memory>
 #include <typeinfo>

@@ -33,8 +33,8 @@ std::vector<double> newton_step(const Potential& potential, std::span<const doub
                                 std::span<const double> gradient);
 /// The part t = log(1 + D)/D of a Newton step that moves no logit by more than `logits_moved`,
 /// D = c logits_moved with |f'''| <= c f'': curvature grows along it by e^(tD) at most, so U falls
-/// and its slope keeps its sign, from wherever the step begins (docs/theory/proximal.md, "Finding w"; Sun,
-/// Tran-Dinh 2019). 0 where curvature jumps.
+/// and its slope keeps its sign, from wherever the step begins (docs/theory/proximal.md, "Finding
+/// w"; Sun, Tran-Dinh 2019). 0 where curvature jumps.
 double damping(const Loss& loss, double logits_moved);
 
 /// An approximate minimizer of U and the norm of the gradient there.

@@ -1,6 +1,6 @@
 #pragma once
-// How a released model does on a table, as a page for its curator (docs/how-to/report.md). PRIVATE: every
-// figure reads the rows, and no certificate covers it.
+// How a released model does on a table, as a page for its curator (docs/how-to/report.md). PRIVATE:
+// every figure reads the rows, and no certificate covers it.
 #include <optional>
 #include <string>
 

@@ -18,8 +18,8 @@ std::string fault_of(const PositiveShare& share);
 /// Throws BadInput "NAME: ..." unless 0 < low <= high < 1.
 void require_positive_share(const PositiveShare& share, const std::string& name);
 
-/// 4 share (1 - share) at the end of the bounds where it is least, in (0, 1]: 1 where classes are of
-/// like size. A row's label tells that much as one of such a table does.
+/// 4 share (1 - share) at the end of the bounds where it is least, in (0, 1]: 1 where classes are
+/// of like size. A row's label tells that much as one of such a table does.
 double least_evenness(const PositiveShare& share);
 
 }  // namespace gibbsite

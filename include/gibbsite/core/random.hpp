@@ -81,8 +81,8 @@ void fill_normals(const StreamKey& key, std::uint32_t chain, std::uint64_t step,
 
 /// out[j] = N(0,1) whose radius has 128 bits, words (3p, 3p + 2), its angle from word 3p + 1, for
 /// coordinates (2p, 2p + 1) of (chain, step): what answers to questions about private sums take, so
-/// that many of them together are off by nothing that a delta could show (docs/theory/noise-law.md).
-/// Relative error as of box_muller.
+/// that many of them together are off by nothing that a delta could show
+/// (docs/theory/noise-law.md). Relative error as of box_muller.
 void answer_normals(const StreamKey& key, std::uint32_t chain, std::uint64_t step,
                     std::span<double> out);
 /// Largest that they can be, rounded up: sqrt(2 * 129 log 2).

@@ -13,8 +13,8 @@ namespace gibbsite {
 
 /// Rows of a table that comes as a stream of record batches. Consumes and releases the stream, also
 /// when it throws. Columns are found by name, in any order, as in read_csv; which types are read
-/// and what becomes of nulls is in docs/reference/data.md, "Arrow". The bits and counts are those of read_csv
-/// for the same text and of read_npy for the same numbers.
+/// and what becomes of nulls is in docs/reference/data.md, "Arrow". The bits and counts are those
+/// of read_csv for the same text and of read_npy for the same numbers.
 ///
 /// labels [n] as read_array has them, -1 or +1 of two classes, take the place of a label column:
 /// one of the label's name is then skipped. Empty: the label column, under options.labels. Nothing

@@ -15,9 +15,9 @@ namespace gibbsite {
 /// are all text or all numbers, all with a label or all without (to be predicted); else BadInput.
 ///
 /// Errors of a row are BadInput "rows: row I: column "NAME": ...", I from 1, where a file's reader
-/// would refuse the cell (docs/reference/refusals.md; invalid = "middle" in the schema refuses none). Rows to
-/// fit are not to be left out for what is in them, so a refusal is the end of the table: whatever
-/// is called next throws BadInput too.
+/// would refuse the cell (docs/reference/refusals.md; invalid = "middle" in the schema refuses
+/// none). Rows to fit are not to be left out for what is in them, so a refusal is the end of the
+/// table: whatever is called next throws BadInput too.
 class RowEncoder {
  public:
   /// A row's cells are one a column of the schema, in its order; those of type "ignore" are not

@@ -40,15 +40,15 @@ struct Estimates {
   std::vector<double> further_above, further_below;
 
   /// The combination c . theta, c [K x d]: the mean of the mixture and its quantiles; each half of
-  /// the interval h becomes sqrt(h^2 + sum_j c_j^2 further_j^2), but reaches no further than the prior's.
-  /// The p-value is at most 0.05 exactly where the interval does not hold 0. `hidden`: at least
-  /// half of the prior's variance is left. Throws BadInput on another length.
+  /// the interval h becomes sqrt(h^2 + sum_j c_j^2 further_j^2), but reaches no further than the
+  /// prior's. The p-value is at most 0.05 exactly where the interval does not hold 0. `hidden`: at
+  /// least half of the prior's variance is left. Throws BadInput on another length.
   [[nodiscard]] EffectEstimate combination(std::span<const double> c) const;
 };
 
 /// Which effects the table cannot tell from those of other columns, as far as the release says: two
-/// columns that determine each other, or nearly. It follows from the estimates' numbers alone. Takes
-/// O(n^3) time of n coefficients once.
+/// columns that determine each other, or nearly. It follows from the estimates' numbers alone.
+/// Takes O(n^3) time of n coefficients once.
 class Collinearity {
  public:
   explicit Collinearity(const Estimates& estimates);

@@ -1,6 +1,6 @@
 #pragma once
-// From a budget to beta for exact Gibbs sampling: four calibrations (docs/theory/calibrations.md). And the
-// names of those of objective perturbation (privacy/objective.hpp).
+// From a budget to beta for exact Gibbs sampling: four calibrations (docs/theory/calibrations.md).
+// And the names of those of objective perturbation (privacy/objective.hpp).
 #include <string_view>
 
 #include "gibbsite/privacy/budget.hpp"

@@ -1,6 +1,7 @@
 #pragma once
-// Gaussian differential privacy: delta(epsilon; mu), its inverses, composition (docs/theory/gdp.md).
-// Every function evaluates in 50 digits and rounds so that the guarantee is never overstated.
+// Gaussian differential privacy: delta(epsilon; mu), its inverses, composition
+// (docs/theory/gdp.md). Every function evaluates in 50 digits and rounds so that the guarantee is
+// never overstated.
 #include <span>
 
 namespace gibbsite {

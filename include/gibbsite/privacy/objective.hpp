@@ -1,7 +1,7 @@
 #pragma once
 // The profile of objective perturbation, argmin J(theta) + b.theta with b ~ N(0, sigma^2 I), for
-// one row and for one person (docs/theory/objective-perturbation.md). Everything is rounded to the safe
-// side.
+// one row and for one person (docs/theory/objective-perturbation.md). Everything is rounded to the
+// safe side.
 #include "gibbsite/privacy/calibrate.hpp"
 
 namespace gibbsite {

@@ -1,5 +1,6 @@
 #pragma once
-// Renyi differential privacy of a Gaussian-like release and its conversion (docs/theory/calibrations.md).
+// Renyi differential privacy of a Gaussian-like release and its conversion
+// (docs/theory/calibrations.md).
 
 namespace gibbsite {
 

@@ -1,7 +1,8 @@
 #pragma once
 // Poisson's loss of a count with its mean held at the largest count N, in units of N: the mean is
 // N q, q = min(e^(z - log 10), 1), and with y = count/N, f = e^u - y u for u = z - log 10 <= 0, its
-// tangent 1 + u - y u beyond (sup |f'| = 1, phi = 1; docs/theory/losses.md). At z = 0 the mean is N/10.
+// tangent 1 + u - y u beyond (sup |f'| = 1, phi = 1; docs/theory/losses.md). At z = 0 the mean is
+// N/10.
 #include <cmath>
 #include <limits>
 
