@@ -13,11 +13,13 @@ Rules
 * Sources that a page names in backquotes exist.
 * Links, anchors and `docs/...` paths lead somewhere, here and in the comments of the sources.
 * No comment or docstring of a source begins with "Of " or "The same": it must say alone what it is about.
+* What Python offers has docstrings in sentences: public functions, classes and methods of python/gibbsite.
 * A line of C++ with a comment has at most 100 columns: clang-format leaves comments as they are.
 * A certificate names the page of its theorem as docs/NAME.md: that is docs/theory/NAME.md.
 DEBTS and SOURCE_DEBTS list pages and sources that were written before the rules, with what they still may have.
 A debt may only shrink: one that is paid, or paid in part, fails until its entry says so.
 """
+import ast
 import pathlib
 import re
 import statistics
@@ -200,6 +202,33 @@ def comment_failures(texts, debts):
     return failures
 
 
+def docstring_failures(name, text, exported):
+    """Public functions, classes and methods without a docstring that is a sentence; `exported` names those of a private module."""
+    tree = ast.parse(text)
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    is_private = pathlib.PurePath(name).name.startswith("_")
+    named = [(node.name, node) for node in tree.body
+             if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+             and (node.name in exported if is_private else not node.name.startswith("_"))]
+    for of, node in list(named):
+        bases = [node] if isinstance(node, ast.ClassDef) else []
+        for base in bases:
+            named += [(f"{of}.{one.name}", one) for one in base.body if isinstance(one, ast.FunctionDef) and not one.name.startswith("_")]
+            bases += [classes[one.id] for one in base.bases if isinstance(one, ast.Name) and one.id in classes]
+    failures = []
+    for of, node in named:
+        first = (ast.get_docstring(node) or "").split("\n\n")[0]
+        if not re.match(r"[A-Z].*[.:]", first, flags=re.DOTALL):
+            failures.append(f"{name}:{node.lineno}: {of}: has no docstring that begins with a sentence")
+    return sorted(set(failures))
+
+
+def exported_by_python():
+    """{module: its names that `import gibbsite` offers}"""
+    tree = ast.parse((ROOT / "python/gibbsite/__init__.py").read_text(encoding="utf-8"))
+    return {node.module: {one.name for one in node.names} for node in tree.body if isinstance(node, ast.ImportFrom) and node.level}
+
+
 def source_names():
     """Every source's path."""
     return [path.relative_to(ROOT).as_posix() for folder in (*SOURCES, "docs") for path in (ROOT / folder).rglob("*") if path.is_file()] + [
@@ -276,6 +305,14 @@ def rules_fail_on_what_they_forbid():
         "a debt that is paid in part": comments("// Of x.\n", debts={"host/": (2, 0)}),
         "a debt of no source": comment_failures([], {"host/": (0, 1)}),
     }
+    documented = 'class A:\n    """A table of counts."""\n    def f(self):\n        """Returns the sum."""\n'
+    planted |= {
+        "a function without a docstring": docstring_failures("x.py", "def f():\n    pass\n", ()),
+        "a method without a docstring": docstring_failures("_x.py", documented + "    def g(self):\n        pass\n", {"A"}),
+        "a base's method": docstring_failures("x.py", "class _B:\n    def g(self):\n        pass\n" + documented.replace("A:", "A(_B):"), ()),
+        "a docstring that is no sentence": docstring_failures("x.py", documented.replace("Returns the sum.", "of all the sum"), ()),
+    }
+    assert not docstring_failures("x.py", documented, ()) and not docstring_failures("_x.py", "def f():\n    pass\n", {"g"})
     for what, failures in planted.items():
         assert failures, f"the rule does not see {what}"
     plain = '// Offers of rows. Of them most are long.\nf("// Of a row");\n// ' + "a" * 97 + '\nf("' + "a" * 120 + '");\n'
@@ -317,6 +354,11 @@ def main():
         if is_checked_source(path):
             checked.append((name, text))
     failures += comment_failures(checked, SOURCE_DEBTS)
+    offered = exported_by_python()
+    for name, text in checked:
+        module = re.fullmatch(r"python/gibbsite/(\w+)\.py", name)
+        if module:
+            failures += docstring_failures(name, text, offered.get(module[1], ()))
     for failure in failures:
         print(failure)
     print(f"{len(pages())} pages, {len(checked)} sources, {len(failures)} failures")
