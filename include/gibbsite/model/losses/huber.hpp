@@ -26,13 +26,13 @@ struct huber {
     const Real size = fabs(Real{z - y});
     return size <= 1 ? Real{size * size / Real{2}} : Real{size - Real{1} / Real{2}};
   }
-  /// df/dz = r held at -1 and 1.
+  /// df/dz = r, clamped to [-1, 1].
   template <class Real>
   GIBBSITE_HD static Real residual(Real z, Real y) {
     const Real r = z - y;
     return r > 1 ? Real{1} : r < -1 ? Real{-1} : r;  // what is no number stays none
   }
-  /// At |r| = 1 the curvature of the side that has one.
+  /// d2f/dz2: 1 for |r| <= 1, else 0.
   template <class Real>
   GIBBSITE_HD static Real second(Real z, Real y) {
     const Real r = z - y;

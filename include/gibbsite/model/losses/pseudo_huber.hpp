@@ -34,7 +34,7 @@ struct pseudo_huber {
     if (std::fabs(r) > Real{1e18F}) return r > 0 ? Real{1} : Real{-1};
     return r / std::sqrt(Real{1} + r * r);
   }
-  /// (1 + r^2)^(-3/2).
+  /// d2f/dz2 = (1 + r^2)^(-3/2).
   template <class Real>
   GIBBSITE_HD static Real second(Real z, Real y) {
     const Real r = z - y;

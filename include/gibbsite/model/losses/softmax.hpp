@@ -49,15 +49,15 @@ class Softmax final : public Loss {
   std::string name_;  // softmax-K
 };
 
-/// The place of the class that a label is, or `classes` where it is none:
-/// not 0, 1, .., classes - 1.
+/// The place of the class that the label y is: 0 to classes - 1, or `classes` if y is none of
+/// these.
 GIBBSITE_HD inline std::size_t class_of(float y, std::size_t classes) {
   if (!(y >= 0 && static_cast<double>(y) < static_cast<double>(classes))) return classes;
   const auto at = static_cast<std::size_t>(y);
   return static_cast<float>(at) == y ? at : classes;
 }
 
-/// p[k] = e^{z_k} / sum_j e^{z_j}, z and p [K].
+/// Softmax: p[k] = e^{z_k} / sum_j e^{z_j}, for z and p [K].
 void softmax(std::span<const double> z, std::span<double> p);
 
 }  // namespace gibbsite::losses
