@@ -15,8 +15,8 @@ double gdp_epsilon_up(double mu, double delta);
 /// Largest mu with delta(epsilon; mu) <= delta, rounded down, so that
 /// gdp_delta_up(epsilon, result) <= delta.
 double gdp_mu_down(double epsilon, double delta);
-/// sqrt(sum mu_i^2), rounded up: independent releases on the same people (Dong, Roth, Su 2022,
-/// Cor. 3.3).
+/// The mu of independent releases about the same people: sqrt(sum mu_i^2), rounded up (Dong, Roth,
+/// Su 2022, Cor. 3.3).
 double gdp_compose_up(std::span<const double> mus);
 /// Largest mu such that `draws` releases of mu-GDP compose to at most `total`, rounded down.
 double gdp_split_down(double total, unsigned long long draws);
