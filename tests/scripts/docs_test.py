@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What every page and comment promises its reader: short lines, plain beginnings, links and paths that exist.
 
-docs_test.py            checks README.md, SECURITY.md, CONTRIBUTING.md and docs/, and that each rule fails on a planted offence
+docs_test.py            checks the pages, and the comments and docstrings of sources, and that each rule fails on a planted offence
 docs_test.py --count    words, median and longest sentence, and long lines of every page
 
 Rules
