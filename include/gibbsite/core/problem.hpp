@@ -77,15 +77,15 @@ struct Problem {
 
   /// Number of features of a row, d, the intercept included.
   [[nodiscard]] std::uint64_t row_features() const { return features / outputs; }
-  /// sup ||x|| with the intercept: R, or sqrt(R^2 + 1) rounded up.
+  /// Upper bound of ||x|| with the intercept: R, or sqrt(R^2 + 1) rounded up.
   [[nodiscard]] double full_row_norm_up() const;
   /// True if |f'| is bounded for every theta. If not, only a mechanism that keeps theta in a ball
   /// has a guarantee, and the functions below throw BadInput unless they are given a ball.
   [[nodiscard]] bool bounded() const;
-  /// sup |f'| over ||theta|| <= ball, rounded up: f' is phi-Lipschitz and |x . theta| at most the
-  /// whole row's norm times the ball. ball = 0: over every theta.
+  /// The Lipschitz constant sup |f'| over ||theta|| <= ball, rounded up. f' is phi-Lipschitz, and
+  /// |x . theta| is at most the whole row's norm times the ball. ball = 0: over every theta.
   [[nodiscard]] double max_abs_residual_up(double ball = 0) const;
-  /// L = sup |f'| * sup ||x||, in a ball where one is given, rounded up.
+  /// L = sup |f'| * sup ||x||, in a ball if one is given, rounded up.
   [[nodiscard]] double lipschitz_up(double ball = 0) const;
   /// Sensitivity S of the gradient of U, rounded up: k * 2 beta L under replace-one, k * beta L
   /// under add/remove (docs/theory/path.md).

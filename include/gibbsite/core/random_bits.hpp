@@ -138,7 +138,7 @@ GIBBSITE_HD inline NormalPair box_muller_pair(WordPair words) {
   return turned(radius_at(upper, (tail + 0.5) * 0x1p-64), words.second);
 }
 
-/// box_muller_pair with 64 more bits of the radius: u = (w 2^64 + low + 1/2) 2^-128.
+/// The pair of normals with 64 more bits of the radius: u = (w 2^64 + low + 1/2) 2^-128.
 inline NormalPair box_muller_pair(WordPair words, std::uint64_t low) {
   const bool upper = words.first >> 63;
   const auto high = static_cast<double>(upper ? ~words.first : words.first);

@@ -76,40 +76,42 @@ struct ClassPair {
 /// All pairs of `classes` >= 2 classes: {0, 1}, {0, 2}, {1, 2}, {0, 3}, ...
 std::vector<ClassPair> class_pairs(std::size_t classes);
 
-/// The sum of the rows' scores, each capped by the row's own length (docs/theory/whitened.md):
-/// cap_i is min(sup |f'|, clip / ||P^T x_i||) rounded down to a float, so that cap_i ||P^T x_i|| <=
-/// clip in exact arithmetic; sup |f'| where the row is 0. With r_i = grad_z f of one row:
+/// The capped loss: a sum of scores, each capped by its row's own length (docs/theory/whitened.md).
+/// cap_i is min(sup |f'|, clip / ||P^T x_i||), rounded down to a float so that cap_i ||P^T x_i|| <=
+/// clip in exact arithmetic. It is sup |f'| if the row is 0. With r_i = grad_z f of one row:
 ///
 ///   logistic, softmax   score w_i r_i, w_i = min(1, cap_i / the largest ||r_i|| of any label,
 ///                                                limits.information cap_i^2 / s_i)
-///   other losses        score w_i clamp(r_i, -cap_i, cap_i), w_i = min(1, limits.information
-/// cap_i^2)
+///   other losses        score w_i clamp(r_i, -cap_i, cap_i),
+///                       w_i = min(1, limits.information cap_i^2)
 ///
-/// s_i = p (1 - p) of logistic; of softmax the square root of the sum of (p_a p_b)^2 over all pairs
-/// of classes. Of weighted classes f is the loss before weights, and the score is multiplied by
-/// w(y_i) <= 1. A score is a function of (row, P, limits, theta) alone: not of the row's place, of
-/// the other rows, of how they are stored, nor of threads. Not to outlive its engine.
+/// s_i is p (1 - p) for logistic; for softmax it is the square root of the sum of (p_a p_b)^2 over
+/// all pairs of classes. With class weights f is the loss before weights, and the score is
+/// multiplied by w(y_i) <= 1. A score is a function of (row, P, limits, theta) alone, whatever the
+/// row's place, the other rows, the layout or threads. A CappedLoss must not outlive its engine.
 class CappedLoss {
  public:
   virtual ~CappedLoss() = default;
-  /// out[K x columns] = sum_i score_i x_i^T, ||score_i|| <= cap_i exactly; returns the sum of the
-  /// curvatures, each in [0, sup tr grad_z^2 f]: w_i tr grad_z^2 f of logistic and softmax,
-  /// w_i f'' [|f'| < cap_i] of the others. Sums keep to accumulation_depth. Reads X once.
+  /// Writes the sum of scores out[K x columns] = sum_i score_i x_i^T, where ||score_i|| <= cap_i
+  /// exactly. Returns the sum of the curvatures, each in [0, sup tr grad_z^2 f]: w_i tr grad_z^2 f
+  /// for logistic and softmax, w_i f'' [|f'| < cap_i] for the others. Sums keep to
+  /// accumulation_depth. Reads X once.
   virtual double gradient(std::span<const double> theta, std::span<double> out) = 0;
-  /// out[k x k] = sum_i v_i v_i^T with v_i = P^T x_i sqrt(the row's curvature) in floats and
-  /// ||v_i||^2 <= limits.information clip^2 in exact arithmetic: the derivative of the sum of
-  /// scores, of logistic of its mean. Everything else as of Engine::second_moments. Throws BadInput
-  /// on a loss of several outputs, and where information is not limited.
+  /// Writes the information matrix out[k x k] = sum_i v_i v_i^T with v_i = P^T x_i sqrt(the row's
+  /// curvature) in floats. In exact arithmetic ||v_i||^2 <= limits.information clip^2. It is the
+  /// derivative of the sum of scores, for logistic of its mean. Everything else is as in
+  /// Engine::second_moments. Throws BadInput on a loss of several outputs, and if information is
+  /// not limited.
   virtual void information(std::span<const double> theta, MatrixView<double> out) = 0;
-  /// out[k x k] = sum_i v_i v_i^T with v_i = P^T x_i score_i in floats and ||v_i|| <= limits.clip
-  /// in exact arithmetic: the second moments of the scores. Everything else as of
+  /// Writes the second moments of the scores out[k x k] = sum_i v_i v_i^T with v_i = P^T x_i
+  /// score_i in floats. In exact arithmetic ||v_i|| <= limits.clip. Everything else is as in
   /// Engine::second_moments. Throws BadInput on a loss of several outputs.
   virtual void score_moments(std::span<const double> theta, MatrixView<double> out) = 0;
-  /// Information of several classes about one pair a < b: v_i = P^T x_i sqrt(w_i p_a p_b) with the
-  /// probabilities p. With all pairs of classes the v_i of one row have sum ||v_i||^4 <=
+  /// Writes the information matrix of one pair of classes a < b, with v_i = P^T x_i sqrt(w_i p_a
+  /// p_b) and the probabilities p. Over all pairs, the v_i of one row have sum ||v_i||^4 <=
   /// (limits.information clip^2)^2 in exact arithmetic. sum_ab (e_a - e_b)(e_a - e_b)^T (x) out_ab
   /// is the derivative of the sum of scores' mean. Throws BadInput on another loss than softmax, on
-  /// a pair that is none of its classes, and where information is not limited.
+  /// a pair that is none of its classes, and if information is not limited.
   virtual void information_between(std::span<const double> theta, ClassPair pair,
                                    MatrixView<double> out) = 0;
 };
@@ -118,8 +120,8 @@ class CappedLoss {
 class Engine {
  public:
   virtual ~Engine() = default;
-  /// Double gradients and noise of the chains' own streams: what a certified run needs.
-  /// Whoever writes an engine vouches for it.
+  /// True if the engine fulfils what a certified run needs: double gradients, and noise from the
+  /// chains' own streams. The engine's author vouches for it.
   [[nodiscard]] virtual bool certifiable() const { return false; }
   /// How the last question was answered ("one-pass: ..."): one line for people, or empty.
   [[nodiscard]] virtual std::string design() const { return ""; }
@@ -138,11 +140,11 @@ class Engine {
   /// and whatever else the machine does. Throws BadInput on chains of another length.
   virtual void advance(Ensemble& ensemble, std::uint64_t steps) = 0;
 
-  /// out[C x d] = sum_i grad l(theta_c; x_i, y_i) for each row of theta [C x d]: the loss alone, no
-  /// beta, no prior. Sums keep to accumulation_depth (core/summation.hpp).
+  /// Writes loss gradients out[C x d] = sum_i grad l(theta_c; x_i, y_i), for each row of theta [C x
+  /// d]: the loss alone, no beta, no prior. Sums keep to accumulation_depth (core/summation.hpp).
   virtual void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) = 0;
 
-  /// out[C] = sum_i l(theta_c; x_i, y_i). Reads private data: diagnostics only.
+  /// Writes loss values out[C] = sum_i l(theta_c; x_i, y_i). Reads private data: diagnostics only.
   virtual void loss_values(MatrixView<const double> theta, std::span<double> out) = 0;
 
   // What an engine of several is made of (engine/sharded.hpp).
@@ -200,9 +202,9 @@ class Engine {
                                                              double scale) const = 0;
   /// Largest |x_i . theta + o_i| over rows and outputs; NaN if one is NaN.
   [[nodiscard]] virtual double largest_logit(std::span<const double> theta) const = 0;
-  /// sum_i l(theta; x_i, y_i) - l(w; x_i, y_i) in 50 digits, as an unevaluated sum of doubles that
-  /// is exactly it. theta [d] is the exact sum of the rows of `terms` [k x d].
-  /// Throws BadInput on a loss that was not compiled in.
+  /// The difference sum_i l(theta; x_i, y_i) - l(w; x_i, y_i), computed in 50 digits and returned
+  /// as an unevaluated sum of doubles that equals it. theta [d] is the exact sum of the rows of
+  /// `terms` [k x d]. Throws BadInput on a loss that was not compiled in.
   [[nodiscard]] virtual std::array<double, 4> exact_difference(MatrixView<const double> terms,
                                                                std::span<const double> w) const = 0;
   [[nodiscard]] virtual RowNorms row_norms() const = 0;

@@ -14,10 +14,10 @@
 
 namespace gibbsite {
 
-/// Where the rows of each rank begin, and the end: [ranks + 1] of n rows, whole blocks of 1024
-/// (core/summation.hpp) but the last one. Ranks have about as many rows, the largest share within
-/// 3 % of their mean where there are 32 blocks a rank, and few nodes of the tree each; a rank may
-/// have none.
+/// The bounds [ranks + 1] of the ranks' shares of n rows: where each begins, and the end. Shares
+/// are whole blocks of 1024 rows (core/summation.hpp), except the last. They are about equal: with
+/// 32 blocks a rank, the largest is within 3 % of the mean. Each has few nodes of the tree. A rank
+/// may have none.
 [[nodiscard]] std::vector<std::uint64_t> share_bounds(std::uint64_t rows, std::size_t ranks);
 
 /// The messages of ranks for one sum over all rows (docs/how-to/cluster.md, "How far it scales").

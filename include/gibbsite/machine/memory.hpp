@@ -5,10 +5,10 @@
 
 namespace gibbsite {
 
-/// Bytes of memory that this process may still use, or 0 when unknown.
+/// Bytes of memory that this process may still use; 0 if unknown.
 std::uint64_t available_memory();
-/// Bytes that all processes of this machine, or of this container, may still use together; 0 when
-/// unknown.
+/// Bytes of memory that all processes of this machine, or of this container, may still use
+/// together; 0 if unknown.
 std::uint64_t available_memory_of_machine();
 
 /// Asks the system for pages of 2 MiB in place of 4 KiB, if the memory is that large: they are

@@ -9,7 +9,7 @@
 
 namespace gibbsite {
 
-/// What is known of one linear combination c . theta of coefficients.
+/// The estimate of one linear combination c . theta of coefficients.
 struct EffectEstimate {
   double estimate = 0;        ///< in log-odds (of amounts and counts: in units of the score z)
   double standard_error = 0;  ///< square root of the posterior variance

@@ -31,19 +31,21 @@ class Loss {
   [[nodiscard]] virtual LabelKind label() const { return LabelKind::two_classes; }
   /// K, the number of predictors of a row.
   [[nodiscard]] virtual std::size_t outputs() const { return 1; }
-  /// sup |f'(z, y)| over all z and legal y; of K > 1 outputs sup ||grad_z f||. Infinite where only
-  /// bounded predictors bound it: then |f'| <= residual_at_zero + phi |z|.
+  /// The Lipschitz constant of f: sup |f'(z, y)| over all z and legal y; for K > 1 outputs sup
+  /// ||grad_z f||. Infinite if only bounded predictors bound it: then |f'| <= residual_at_zero +
+  /// phi |z|.
   [[nodiscard]] virtual double max_abs_residual() const = 0;
   /// Upper bound of |f'(0, y)| over |y| <= label_bound.
   [[nodiscard]] virtual double residual_at_zero(double /*label_bound*/) const {
     return max_abs_residual();
   }
-  /// phi = sup f''(z, y); of K > 1 outputs the largest eigenvalue of grad_z^2 f.
+  /// The smoothness constant phi = sup f''(z, y); for K > 1 outputs the largest eigenvalue of
+  /// grad_z^2 f.
   [[nodiscard]] virtual double curvature() const = 0;
   /// Traces of the Hessian grad_z^2 f; both are 1 for one output.
   [[nodiscard]] virtual HessianTraces traces() const { return {}; }
-  /// c with |f'''(z, y)| <= c f''(z, y): how fast curvature can change (generalized
-  /// self-concordance); infinite where it jumps.
+  /// The generalized self-concordance c, with |f'''(z, y)| <= c f''(z, y): how fast curvature can
+  /// change. Infinite if it jumps.
   [[nodiscard]] virtual double self_concordance() const = 0;
   /// The y that is predicted at z, for amounts and counts. Rises with z.
   [[nodiscard]] virtual double predicted(double z) const { return z; }
@@ -62,16 +64,18 @@ class Loss {
   [[nodiscard]] virtual bool one_signed() const { return false; }
   // With K outputs z, r, v and out are [K x n]: an output's numbers of all rows, then the next
   // one's.
-  /// Sum of f(z[i], y[i]).
+  /// The sum of f(z[i], y[i]) over rows.
   [[nodiscard]] virtual double value_sum(std::span<const double> z,
                                          std::span<const float> y) const = 0;
-  /// r[i] = f'(z[i], y[i]).
+  /// Writes the derivatives r[i] = f'(z[i], y[i]).
   virtual void residuals(std::span<const double> z, std::span<const float> y,
                          std::span<double> r) const = 0;
-  /// w[i] = f''(z[i], y[i]); for Newton's method and tests. Of one output.
+  /// Writes the second derivatives w[i] = f''(z[i], y[i]) of a loss of one output, for Newton's
+  /// method and tests.
   virtual void curvatures(std::span<const double> z, std::span<const float> y,
                           std::span<double> w) const = 0;
-  /// out[., i] = grad_z^2 f(z[., i], y[i]) v[., i]. Of any number of outputs; out may be v.
+  /// Writes Hessian products out[., i] = grad_z^2 f(z[., i], y[i]) v[., i], for any number of
+  /// outputs; out may be v.
   virtual void curvature_products(std::span<const double> z, std::span<const float> y,
                                   std::span<const double> v, std::span<double> out) const = 0;
 };

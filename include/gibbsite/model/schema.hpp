@@ -123,7 +123,7 @@ struct Schema {
   [[nodiscard]] double label_middle() const;
   /// The label's unit, which adds 1 to y: an amount's tolerance, the largest count, else 1.
   [[nodiscard]] double label_unit() const;
-  /// sup |y|, rounded up to a float.
+  /// Upper bound of |y|, rounded up to a float.
   [[nodiscard]] float label_bound() const;
   /// class_weights divided by the largest, as floats; empty if all are equal.
   [[nodiscard]] std::vector<float> scaled_class_weights() const;
@@ -134,7 +134,8 @@ struct Schema {
   [[nodiscard]] float scaled_exposure(double value) const;
   /// The offset of an exposure with the range [lo, hi].
   static float scaled_exposure(double value, double lo, double hi);
-  /// log(highest/lowest exposure), rounded up to a float; 0 without one.
+  /// Upper bound of |o|: log(highest/lowest exposure), rounded up to a float; 0 without an
+  /// exposure.
   [[nodiscard]] float offset_bound() const;
   /// The label y of a value: clamped to the range, then (value - middle)/unit, rounded to a float.
   [[nodiscard]] float scaled_label(double value) const;
@@ -159,7 +160,7 @@ struct Schema {
   /// missing cell stands for "(missing)".
   [[nodiscard]] std::optional<std::size_t> level_index(const Column& column,
                                                        std::string_view level) const;
-  /// d, the intercept included.
+  /// Number of features of a row, d, the intercept included.
   [[nodiscard]] std::size_t features() const;
   /// Names of the features [d]: "age", "workclass=Private", "workclass=(other)", ...,
   /// "(intercept)".

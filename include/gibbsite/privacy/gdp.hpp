@@ -6,8 +6,9 @@
 
 namespace gibbsite {
 
-/// delta(eps; mu) = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu) (Balle & Wang 2018, Thm 8),
-/// rounded up. mu >= 0 (0 gives 0), eps >= 0. Throws BadInput on anything else.
+/// The profile of mu-GDP, rounded up: delta(eps; mu) = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 -
+/// eps/mu) (Balle & Wang 2018, Thm 8). mu >= 0 (0 gives 0), eps >= 0. Throws BadInput on anything
+/// else.
 double gdp_delta_up(double epsilon, double mu);
 /// Smallest epsilon with delta(epsilon; mu) <= delta, rounded up, so that
 /// gdp_delta_up(result, mu) <= delta. delta in (0, 1).

@@ -6,7 +6,7 @@ namespace gibbsite {
 
 /// The Renyi parameter alpha mu^2 / 2 of mu-GDP at order alpha > 1, rounded up.
 double gdp_rdp_up(double mu, double alpha);
-/// (alpha, rho)-RDP to epsilon at delta by the tight conversion
+/// The epsilon at delta that (alpha, rho)-RDP implies, by the tight conversion
 ///   epsilon = rho + log((alpha-1)/alpha) - (log delta + log alpha)/(alpha-1)
 /// (Canonne, Kamath, Steinke 2020, Prop. 12; Balle et al. 2020, Thm 21). Rounded up, never below 0.
 double rdp_epsilon_up(double alpha, double rho, double delta);

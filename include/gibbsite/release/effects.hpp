@@ -14,11 +14,11 @@
 
 namespace gibbsite {
 
-/// What a reader may conclude from the intervals of a table of effects.
+/// The meaning of the intervals in a table of effects of two classes, for readers.
 inline constexpr std::string_view interval_meaning =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 94 to 100 % of "
     "the effects on average, the worst effect in about nine tables of ten (docs/theory/intervals.md).";
-/// What a reader may conclude from intervals of amounts, of counts and of several classes.
+/// The meaning of intervals of amounts, of counts and of several classes, for readers.
 inline constexpr std::string_view interval_meaning_of_amounts =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 95 to 97 % of "
     "the effects on average where errors are symmetric, and 87 to 90 % where they are very skewed, "

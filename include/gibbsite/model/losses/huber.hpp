@@ -17,7 +17,7 @@ struct huber {
   static constexpr double curvature = 1.0;
   /// f'' jumps at |r| = 1.
   static constexpr double self_concordance = std::numeric_limits<double>::infinity();
-  /// f(0, y) = |y| - 1/2 where |y| >= 1, at most 1/2 where it is not, and f = 0 at z = y.
+  /// Upper bound of f(0, y): |y| - 1/2 for |y| >= 1, else at most 1/2. f = 0 at z = y.
   static double drop_from_zero(double label_bound) { return std::max(label_bound, 1.0) - 0.5; }
 
   template <class Real>
