@@ -330,7 +330,8 @@ __global__ void wait_for_all() {
   for (int i = 0; i < barriers; ++i) cooperative_groups::this_grid().sync();
 }
 
-// Of a grid of two blocks of 256 threads on each multiprocessor, design B's.
+// Median seconds of one grid-wide barrier with two blocks of 256 threads on each multiprocessor (as
+// design B has).
 double barrier_seconds(const GpuRate&) {
   const dim3 blocks(2 * multiprocessor_count()), threads(256);
   return median_seconds([&] {

@@ -113,7 +113,8 @@ GIBBSITE_HD constexpr std::size_t round_up_to(std::size_t a, std::size_t multipl
 
 /// Rows of a block's range, where each range is walked over by `tiles` blocks: as many blocks as an
 /// H100 holds at once, `held` to a multiprocessor, or a multiple of that where ranges would be
-/// longer than `most`; a multiple of `multiple`. Sizes alone decide, so the bits are not the card's.
+/// longer than `most`; a multiple of `multiple`. Sizes alone decide, so the bits are not the
+/// card's.
 constexpr std::size_t even_range(std::size_t rows, std::size_t tiles, std::size_t held,
                                  std::size_t most, std::size_t multiple) {
   const std::size_t slots = 132 * held;

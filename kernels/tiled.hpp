@@ -67,8 +67,8 @@ constexpr std::size_t tiled_shared_bytes(std::size_t features, std::size_t chain
   return round_up_to((loop > sums ? loop : sums) * sizeof(float), 128);
 }
 
-/// Tiles of X of a block, of a card with that much shared memory for a block: two hide the copies of
-/// one behind the products of the other; so do two blocks on a multiprocessor, which hide the
+/// Tiles of X of a block, of a card with that much shared memory for a block: two hide the copies
+/// of one behind the products of the other; so do two blocks on a multiprocessor, which hide the
 /// barriers as well. The driver keeps 1 KiB of each block.
 constexpr unsigned tiled_buffers(std::size_t features, std::size_t chains,
                                  std::size_t shared_bytes) {

@@ -66,7 +66,7 @@ def entries_of(part):
         threads = int(words[5].removeprefix("threads:"))
         seconds, flops, table = entry["seconds"], 4.0 * rows * features * chains, 4.0 * rows * features
         fma = number(part["context"].get(f"{words[2]}_fma_flops_{threads}"))
-        # Of this very table where the program measured it, so that one in cache is held against the cache.
+        # The read rate of this very table, if it was measured: a table in cache is compared with the cache.
         read = number(entry.get("read_roof", part["context"].get(f"read_bytes_per_second_{threads}")))
         yield {"what": words[0], "backend": words[1], "arithmetic": words[2], "rows": rows, "features": features,
                "chains": chains, "threads": threads, "seconds": seconds, "chain_gradients_per_second": chains / seconds,

@@ -48,7 +48,7 @@ def passes(entry):
 
 
 def run_passes(entry):
-    """Of as many iterations as were run, the planned ones and those it took; None where nothing was run."""
+    """(planned passes, passes taken) for one draw over the iterations that were run; None if nothing was run."""
     done = entry["run_gradient_passes"] + entry["run_proposal_passes"]
     if not entry["draws"] or not done or not entry["run_iterations"]:
         return None

@@ -8,7 +8,7 @@ import sys
 
 import common
 
-# Of oneDNN's C header, version 3.
+# Constants from oneDNN's C header, version 3.
 CPU, DEFAULT_STREAM, FLOAT = 1, 1, 3
 LOGISTIC = 41
 SOURCE, DESTINATION, WEIGHTS = 1, 17, 33
@@ -47,7 +47,7 @@ class Library:
         return made
 
     def layout(self, array):
-        """Of a matrix; a view's strides are kept."""
+        """The memory descriptor of a matrix; a view keeps its strides."""
         dims = (ctypes.c_int64 * 2)(*array.shape)
         strides = (ctypes.c_int64 * 2)(*(step // array.itemsize for step in array.strides))
         return self.make("memory_desc_create_with_strides", ctypes.c_int(2), dims, ctypes.c_int(FLOAT), strides)

@@ -24,7 +24,7 @@ def prepare(case):
     gemm = scipy.linalg.blas.sgemm if case.dtype == "float" else scipy.linalg.blas.dgemm
 
     def use_threads(count):
-        """Of OpenBLAS; asking costs as much as a small gradient, so it is asked when the variant changes."""
+        """Sets OpenBLAS's number of threads if it changes: that costs as much as a small gradient."""
         if in_use[0] != count:
             controller.limit(limits=count)
             in_use[0] = count

@@ -10,8 +10,8 @@ namespace gibbsite {
 inline double gamma_up(double k) { return 1.01 * k * 0x1p-53; }
 
 /// ||computed - exact|| of a loss gradient over n rows of norm `row_norm` at most, at theta of d
-/// coordinates and ||theta|| = `theta_norm`, offsets of rows at most `offset` (docs/theory/map-error.md,
-/// steps 2 and 3).
+/// coordinates and ||theta|| = `theta_norm`, offsets of rows at most `offset`
+/// (docs/theory/map-error.md, steps 2 and 3).
 inline double loss_gradient_error(const Loss& loss, std::size_t rows, std::size_t features,
                                   double row_norm, double theta_norm, double offset) {
   const auto depth = static_cast<double>(accumulation_depth(rows));

@@ -121,8 +121,8 @@ void finish(Chain& chain) {
 
 // ||computed - exact|| of a loss sum at a theta that is rounded from center + offset: blocks one
 // after another, f within 8 roundings and never negative, and |f'| passes on what the logits are
-// off. Of K outputs the logarithm of a sum is off by 4K + 16 roundings of 1 (docs/theory/map-error.md,
-// "Several outputs").
+// off. Of K outputs the logarithm of a sum is off by 4K + 16 roundings of 1
+// (docs/theory/map-error.md, "Several outputs").
 double ProximalChains::State::value_error(double value, double theta_norm) const {
   const auto n = static_cast<double>(u.engine->rows()), d = static_cast<double>(features());
   const double depth = static_cast<double>(row_block) + 64 + n / static_cast<double>(row_block) + 8;

@@ -1,4 +1,5 @@
-// Clipping: the stored float row has norm <= R in exact arithmetic (docs/reference/data.md, Clipping).
+// Clipping: the stored float row has norm <= R in exact arithmetic (docs/reference/data.md,
+// Clipping).
 #include "data/clip.hpp"
 
 #include <cmath>

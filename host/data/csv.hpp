@@ -13,9 +13,9 @@ TableKind table_kind(const std::string& path);
 /// run ends. Throws BadInput on a missing or empty file, malformed quotes or a name given twice.
 std::vector<std::string> read_csv_header(const std::string& path);
 
-/// For whoever writes a schema, who spends nothing: looks at 20 lines. Throws BadInput where the first one is a
-/// title, a comment or Excel's "sep=," and the header comes after it: lines below have more cells,
-/// whose number is all that is said.
+/// For whoever writes a schema, who spends nothing: looks at 20 lines. Throws BadInput where the
+/// first one is a title, a comment or Excel's "sep=," and the header comes after it: lines below
+/// have more cells, whose number is all that is said.
 void require_csv_header_on_top(const std::string& path);
 
 /// The cells of the first line behind the header; empty if there is none, or it cannot be read. The

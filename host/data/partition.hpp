@@ -17,9 +17,9 @@ struct PartitionColumn {
   bool operator==(const PartitionColumn&) const = default;
 };
 
-/// The files of folders within `folder` whose names are key=value, at any depth; none where it holds
-/// no such folder. Hidden names and those that begin with "_" are passed over. Throws BadInput on
-/// files beside such folders.
+/// The files of folders within `folder` whose names are key=value, at any depth; none where it
+/// holds no such folder. Hidden names and those that begin with "_" are passed over. Throws
+/// BadInput on files beside such folders.
 std::vector<std::string> partitioned_files(const std::string& folder);
 /// What the folders between `root` and a part say, from the outside in: %XX is decoded, and
 /// __HIVE_DEFAULT_PARTITION__ is a missing value. Numbers of the schema take its decimal sign.

@@ -34,8 +34,8 @@ struct MillsFraction {
   result_type operator()() { return {Fifty(k++), x}; }
 };
 
-// To 2^-166, said as a number: Boost makes a float of a number of bits, 0 here, and waits for a term
-// that changes nothing, which at x > 1e25 takes x^2 2^-168 of them.
+// To 2^-166, said as a number: Boost makes a float of a number of bits, 0 here, and waits for a
+// term that changes nothing, which at x > 1e25 takes x^2 2^-168 of them.
 Fifty mills_ratio(const Fifty& x) {
   MillsFraction terms{x};
   return 1 / boost::math::tools::continued_fraction_b(terms, Fifty(ldexp(Fifty(1), -166)));

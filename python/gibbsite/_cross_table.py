@@ -8,19 +8,35 @@ from .linear_model import _warn_of_delta, _warn_of_rows
 
 
 class CrossTable:
-    """A released cross table; `release` may be published, and what is here follows from it alone.
+    """A released cross table of noisy counts, with margins that agree (docs/how-to/table.md).
 
-    release: the `NetworkRelease` that holds the noisy counts and the certificate. columns: their names.
-    rows: the total where it is public (replace-one), else None.
-    frame: a pandas frame, a row for each cell, then each margin of one column and the total, in which
-    "(all)" stands for the columns that are summed over. Of each number `estimate`, best linear unbiased,
-    maybe below 0; `std_err`, its standard error; `lower` and `upper`, a 95 % interval of the table's own
-    count, for privacy's noise alone; `count`, whole and at least 0; `hidden`, whether the interval holds 0.
-    Estimates add up to their margins exactly, as counts do.
+    Everything in it follows from `release`, which may be published.
+
+    Parameters
+    ----------
+    release : NetworkRelease
+        A released network of counts (`fit_network`).
+    columns : str or list of str
+        Which of its columns to tabulate, in this order; all of them by default.
+
+    Attributes
+    ----------
+    release : NetworkRelease
+        The noisy counts with their certificate.
+    columns : list of str
+        Names of the tabulated columns.
+    rows : int or None
+        The total, if it is public (adjacency "replace-one").
+    frame : pandas.DataFrame
+        The table of estimates.
+
+    Raises
+    ------
+    BadInput
+        If a name is no column of the release.
     """
 
     def __init__(self, release, columns=()):
-        """Of a `NetworkRelease`: these of its columns, or all of them."""
         columns = [columns] if isinstance(columns, str) else list(columns)
         numbers = release._cross_table(columns)
         self.release = release
@@ -30,15 +46,32 @@ class CrossTable:
 
     @classmethod
     def read(cls, path, columns=()):
-        """Of a file that `gibbsite table`, or `CrossTable.write`, wrote."""
+        """Reads a file that `gibbsite table` or `CrossTable.write` wrote and returns a
+        `CrossTable`.
+
+        columns: which of its columns to tabulate; all by default. Raises OSError or `BadInput` if
+        the file cannot be read or was changed.
+        """
         return cls(_core.NetworkRelease.read(path), columns)
 
     def write(self, path, replace=False):
-        """The release, with its certificate, to a file."""
+        """Writes the release, with its certificate, to a file.
+
+        Raises FileExistsError if the file exists and `replace` is False.
+        """
         self.release.write(path, replace=replace)
 
     @property
     def frame(self):
+        """The table as a pandas frame: a row for each cell, each margin of one column, and the
+        total.
+
+        "(all)" stands for a column that is summed over. `estimate` is best linear unbiased and may
+        be negative; `std_err` is its standard error. `lower` and `upper` are a 95 % interval of the
+        table's own count, for the noise of privacy alone. `count` is a whole number of at least 0;
+        `hidden` says whether the interval contains 0. Estimates add up to their margins exactly,
+        and so do counts.
+        """
         import pandas as pd
 
         columns = dict(zip(self.columns, self._numbers["levels"], strict=True))
@@ -73,12 +106,45 @@ def table(
     ledger=None,
     seed=None,
 ):
-    """Counts a table of these columns with noise, and certifies it: `CrossTable`. docs/how-to/table.md.
+    """Releases a certified cross table of noisy counts (docs/how-to/table.md).
 
-    data: a file, or a frame as `read_arrow` takes it. schema: a file, or a `Schema`; needs no label, and
-    numbers among `columns` need bins there. columns: names, or one. adjacency="add-remove" keeps the
-    number of rows private and takes rows_cap, a public upper bound. ledger, seed: as `fit`. Warns
-    (`FitWarning`) of a large delta, and for the curator of columns that the schema does not fit.
+    Parameters
+    ----------
+    data : path or table
+        A file, or a table that `read_arrow` takes.
+    schema : path or Schema
+        What is public about the columns. It needs no label; numbers among `columns` need bins.
+    columns : str or list of str
+        The columns to tabulate.
+    epsilon, delta : float
+        The privacy budget.
+    adjacency : "replace-one" or "add-remove"
+        Which tables are neighbors. "add-remove" keeps the number of rows private and needs
+        `rows_cap`.
+    rows_cap : int or None
+        A public upper bound on the number of rows.
+    rows_per_person : int
+        The largest number of rows of one person.
+    ledger : Ledger, path or None
+        The account of everything released about these people (docs/how-to/ledger.md).
+    seed : int or None
+        An int makes runs repeatable and the certificate void: for tests only.
+
+    Returns
+    -------
+    CrossTable
+
+    Raises
+    ------
+    BadInput
+        If an argument, the schema or a cell is not as it must be.
+    Infeasible
+        If the budget cannot be kept.
+    BudgetSpent
+        If the ledger has no room for this table.
+
+    Warns (`FitWarning`) of a large delta, and tells the curator about columns that the schema does
+    not fit.
     """
     columns = [columns] if isinstance(columns, str) else list(columns)
     if isinstance(schema, _core.Schema):

@@ -8,10 +8,10 @@ _named = {}  # by path: the file whose names were asked for last, to be read nex
 
 
 def open_stream(path, columns):
-    """(stream, rows): these columns (none: all) of a .parquet, .arrow, .feather or .ipc file.
+    """Opens a .parquet, .arrow, .feather or .ipc file and returns (stream of `columns`, rows).
 
-    Reads no row; row groups are read as the stream is. Without columns the names are asked for: a
-    stream of no rows. What it raises is one line that begins with the path.
+    It reads no row; row groups are read as the stream is. If `columns` is empty, only names are asked
+    for: the stream has no rows. Raises ValueError with one line that begins with the path.
     """
     if not os.path.exists(path):
         raise ValueError(f"{path}: no such file; check the path")
@@ -66,7 +66,7 @@ def _parquet(listed=()):
 
 
 def _first_row_group(data):
-    """Of the first file, or None."""
+    """The metadata of the first file's first row group, or None."""
     first = next(iter(data.get_fragments()), None)
     if first is None or first.metadata is None or first.metadata.num_row_groups == 0:
         return None

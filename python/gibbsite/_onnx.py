@@ -364,11 +364,11 @@ def onnx_model(text):
 
 
 def export_onnx(model: str | os.PathLike, out: str | os.PathLike, replace: bool = False) -> None:
-    """Writes the ONNX graph of a model file, whole or not at all; docs/how-to/onnx.md has its inputs and
-    outputs. Needs onnx (pip install 'gibbsite[onnx]').
+    """Writes the model file `model` as an ONNX graph to `out`, whole or not at all.
 
-    FileExistsError where `out` is there, unless `replace`; BadInput where `model` is no model file
-    as `fit` wrote it, or holds draws of a family.
+    docs/how-to/onnx.md describes the inputs and outputs of the graph. Raises FileExistsError if
+    `out` exists and `replace` is False, `BadInput` if `model` is no unchanged file of `fit` or
+    holds draws of a family, ImportError without onnx (pip install 'gibbsite[onnx]').
     """
     out = os.fspath(out)
     if not replace and os.path.exists(out):

@@ -209,13 +209,28 @@ def _text_column(cells, column, point, nan_is_missing, missing=()):
 
 
 def read_array(X, labels, schema, **options):
-    """A table of numbers: X [n, k] float32 or float64, column j of the schema in column j, strides as
-    they come; labels [n] float64, -1 or +1 or the amounts themselves, or None with labels_optional.
-    X is read once and not copied; on a GPU (DLPack) it is copied from there in blocks, integers too,
-    if the module is built with CUDA.
+    """Encodes an array of numbers and returns a `Dataset` (docs/reference/data.md).
 
-    options: labels_optional=False; n_jobs=None: threads, None for all, no bit depends on it;
-    progress=None: progress(bytes done, in all). A masked array is refused: its mask would be lost.
+    Parameters
+    ----------
+    X : array [n, k] of float32 or float64
+        Column j of the schema is in column j; any strides will do. X is read once and not copied.
+        An array on a GPU (DLPack), also of integers, is copied in blocks if the module is built
+        with CUDA.
+    labels : array [n] of float64, or None with labels_optional=True
+        -1 or +1, places in the schema's classes from 0, or the amounts themselves.
+    schema : Schema
+        What is public about the columns.
+    **options
+        labels_optional=False; n_jobs=None (threads, None for all; no bit depends on it);
+        progress=None (called as progress(bytes done, in all)).
+
+    Raises
+    ------
+    TypeError
+        If an array is masked: its mask would be lost.
+    BadInput
+        If a shape is wrong, or a cell or label cannot be read.
     """
     for name, array in (("X", X), ("labels", labels)):
         if isinstance(array, np.ma.MaskedArray):
@@ -236,11 +251,32 @@ def read_arrow(
     progress=None,
     unseen="",
 ):
-    """Anything with __arrow_c_stream__: pandas, polars, pyarrow (readers too), DuckDB -> `Dataset`.
+    """Encodes a table with an Arrow stream and returns a `Dataset` (docs/reference/data.md,
+    "Arrow").
 
-    The index of a pandas frame is no column, and its columns of objects are read cell by cell.
-    labels [n] float64, -1 or +1 or places in the schema's classes, take the place of the label's column. progress(bytes done, 0).
-    unseen: as of `read_table`.
+    Parameters
+    ----------
+    table : object with `__arrow_c_stream__`
+        A table of pandas, polars, pyarrow (also a reader) or DuckDB. The index of a pandas frame is
+        no column; its columns of objects are read cell by cell.
+    schema : Schema
+        What is public about the columns.
+    labels : array [n] of float64, or None
+        Labels in place of the label's column: -1 or +1, places in the schema's classes from 0, or
+        the amounts themselves.
+    labels_optional, ignore_extra_columns : bool
+        Whether a table may lack the label, or have columns that the schema does not name.
+    n_jobs : int or None
+        Number of threads; None takes all. No bit depends on it.
+    progress : callable or None
+        Called as progress(bytes done, 0).
+    unseen : "", "middle" or "refuse"
+        What happens to a cell that cannot be read, in rows to predict; see `read_table`.
+
+    Raises
+    ------
+    BadInput
+        If the table has no stream, its columns are not the schema's, or a cell cannot be read.
     """
     if _is_pandas(table) and hasattr(table, "columns"):
         table = _pandas_table(table, schema)
@@ -997,7 +1033,7 @@ def _kind_of_labels(y):
 
 
 def default_classes():
-    """Of labels whose classes nobody names, whatever their type is."""
+    """The two classes 0 and 1 for labels whose classes nobody names, whatever their type is."""
     return np.array([0, 1])
 
 
@@ -1261,7 +1297,8 @@ def class_codes(y, classes, facts, by_name=False):
 
 
 def _require_same_type(y, classes):
-    """Of classes that were declared: text is no number. Types are public, no label is quoted."""
+    """Refuses labels whose type differs from the declared classes': text is no number. Types are
+    public; no label is quoted."""
     kind = _kind_of_labels(y)
     texts = [isinstance(one, str) for one in classes.tolist()]
     is_text = y.dtype.kind in "UST" or (y.dtype.metadata or {}).get("labels") == "text"
@@ -1298,7 +1335,7 @@ def _kind_of(y, row):
 
 
 def _type_advice(label, classes):
-    """Of a label that is none of the classes."""
+    """What to do about a label that is none of the classes."""
     listed_classes = classes.tolist()
     alike = [one for one in listed_classes if str(one) == str(_plain(label))]
     if alike:

@@ -29,7 +29,7 @@ def _is_whole(value, least):
     return is_whole and least <= value < least + (1 << 64)
 
 
-# Of arguments, before anything is asked of the cluster: what they must be, and which.
+# Checks of arguments, made before the cluster is used: what a value must be, and whose.
 _KINDS = {
     "a number": (
         lambda v: isinstance(v, numbers.Real) and not isinstance(v, bool),
@@ -71,11 +71,18 @@ def _type_of(value):
 
 
 class Table:
-    """Encoded rows of a Dask DataFrame, on its workers. Private.
+    """Encoded rows of a Dask DataFrame, which stay on its workers. Private.
 
-    schema: `Schema`
-    rows: of all partitions
-    counts: what encoding changed, as `Dataset.counts` has it. Private
+    `read` makes one.
+
+    Attributes
+    ----------
+    schema : Schema
+        What is public about the columns.
+    rows : int
+        Number of rows of all partitions.
+    counts : dict
+        How many cells, labels and rows encoding changed, as in `Dataset.counts`. Private.
     """
 
     def __init__(self, client, schema, pieces, facts, is_sparse):
@@ -104,8 +111,12 @@ class Table:
         n_jobs=None,
         progress=None,
     ):
-        """The `Release`, to the bits of `gibbsite.fit` of the whole table in one process, whose
-        arguments these are."""
+        """Fits a plan on the workers' rows and returns a `Release`.
+
+        The arguments are those of `gibbsite.fit`, and the bits are those that it gives for the
+        whole table in one process. Raises `Infeasible` if the plan cannot be kept, `BudgetSpent` if
+        the ledger has no room, TypeError or `BadInput` if an argument is not as it must be.
+        """
         options = {
             "seed": seed,
             "ledger": ledger,
@@ -177,13 +188,21 @@ class Table:
 
 
 def read(ddf, schema, *, client=None):
-    """Encodes the partitions of a Dask DataFrame where they are: a `Table`.
+    """Encodes the partitions of a Dask DataFrame on their workers and returns a `Table`.
 
-    ddf: dask.dataframe.DataFrame of pandas frames with the schema's columns and its label's
-    schema: a `gibbsite.Schema`, the path of its file or its text
-    client: `distributed.Client`; None: the current one
+    Parameters
+    ----------
+    ddf : dask.dataframe.DataFrame
+        Its partitions are pandas frames with the schema's columns and the label's.
+    schema : Schema, path or str
+        A `gibbsite.Schema`, the path of its file, or its text.
+    client : distributed.Client or None
+        None takes the current client.
 
-    Raises BadInput "partition K: row I: ..." (K from 0, I from 1 within it) where a cell is refused.
+    Raises
+    ------
+    BadInput
+        If a cell cannot be read: "partition K: row I: ...", with K from 0 and I from 1 within it.
     """
     schema = _tables.read_schema(schema)
     _require_frame(ddf)
@@ -231,14 +250,30 @@ def fit(
     progress=None,
     **wishes,
 ):
-    """Reads, plans and fits: a `Release`, to the bits of one process with the whole table.
+    """Reads, plans and fits a Dask DataFrame and returns a `Release` (docs/how-to/cluster.md).
 
-    ddf, schema, client: as `read` takes them
-    epsilon, delta, **wishes: as `gibbsite.plan` takes them (mechanism="path", rows_cap=..., ...)
-    seed, ledger, release_moments, progress: as `gibbsite.fit` takes them
-    n_jobs: threads here; workers use theirs
+    The bits are those of one process with the whole table.
 
-    Not done: backend="cuda", a checkpoint, metric-path and metric-proximal.
+    Parameters
+    ----------
+    ddf, schema, client
+        As in `read`.
+    epsilon, delta, **wishes
+        As in `gibbsite.plan`: mechanism="path", rows_cap=..., and so on.
+    seed, ledger, release_moments, progress
+        As in `gibbsite.fit`.
+    n_jobs : int or None
+        Number of threads of this process; workers use their own.
+
+    Raises
+    ------
+    BadInput
+        If an argument or a cell is not as it must be. backend="cuda", a checkpoint, metric-path and
+        metric-proximal are not supported.
+    Infeasible
+        If no mechanism can keep the budget.
+    BudgetSpent
+        If the ledger has no room for this fit.
     """
     options = {
         "seed": seed,
@@ -291,8 +326,9 @@ def _require_frame(ddf):
 
 
 def _require_given_types(ddf, facts):
-    """Of what Dask reads from CSV types must be given, and such that no cell can end its reading: it
-    guesses them piece by piece and then makes all pieces alike, so that one missing cell can turn
+    """Refuses a table that Dask reads from CSV without types that every cell can have.
+
+    Dask guesses types piece by piece and then makes all pieces alike. One missing cell can turn
     every 1 of its piece into 1.0, or is refused in a column of whole numbers."""
     if not hasattr(ddf, "expr"):
         raise _core.BadInput("ddf: is of a Dask from before 2025; install a later one")

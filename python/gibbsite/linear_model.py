@@ -14,7 +14,8 @@ from . import _core, _onnx, _tables
 
 
 class NotFittedError(ValueError, AttributeError):
-    """Raised before `fit`; one of scikit-learn's too where that is in use."""
+    """Raised by methods that need a fitted estimator. If scikit-learn is loaded, the error is also
+    its NotFittedError."""
 
 
 def _clones_are_unmarked():
@@ -24,12 +25,15 @@ def _clones_are_unmarked():
 
 
 class FitWarning(UserWarning):
-    """What the curator should look at before a fit is relied on, as the command line says it. Of
-    private rows it is private; it comes after the release, which does not depend on it."""
+    """Tells the curator what to check before a fit is relied on, as the command line does.
+
+    A warning about private rows is private. It comes after the release, which does not depend on
+    it.
+    """
 
 
 def _warn_of_delta(plan, stacklevel=3):
-    """A plan of any kind."""
+    """Warns of a plan, of any kind, whose delta is 1/rows or more."""
     if plan.delta * plan.rows >= 1:
         warnings.warn(
             f"delta: {plan.delta:g} is not below 1/rows, so the guarantee allows to publish a person's "
@@ -40,7 +44,7 @@ def _warn_of_delta(plan, stacklevel=3):
 
 
 def _warn_of_budget(plan):
-    """Of public numbers alone, before anything is spent."""
+    """Warns of a weak plan. It uses public numbers alone and runs before anything is spent."""
     _warn_of_delta(plan, 4)
     kept = plan._kept_share
     if kept < 0.5:
@@ -53,7 +57,7 @@ def _warn_of_budget(plan):
 
 
 def _warn_of_rows(data, classes, unlisted):
-    """Of private counts: what reading changed in most cells of a column, and classes without rows."""
+    """Warns from private counts: columns that reading mostly changed, classes without rows."""
 
     def warn(words):
         warnings.warn(
@@ -125,7 +129,7 @@ def _warn_of_pipeline(steps):
 
 
 def _warn_of_scaled(table):
-    """Of private values: columns that were scaled by their own mean and deviation."""
+    """Warns from private values: columns that were scaled by their own mean and deviation."""
     names = _tables.standardized(table)
     if names:
         warnings.warn(
@@ -138,7 +142,8 @@ def _warn_of_scaled(table):
 
 
 class VoidWarning(UserWarning):
-    """A model was fitted with noise that whoever knows the seed can subtract: no guarantee."""
+    """Warns that a fit with a seed has no guarantee: anyone who knows the seed can subtract the
+    noise."""
 
 
 def _warn_of_unseen(data):
@@ -157,7 +162,7 @@ _KINDS = {"classes": "a class", "amount": "an amount", "count": "a count"}
 
 
 class _Private:
-    """What all estimators have in common. A subclass says what its label is."""
+    """Common base of the estimators. A subclass says what its label is."""
 
     _kind: str  # of the schema's label
     _of_ranges: tuple = ()  # parameters of its own that a schema says itself
@@ -173,11 +178,14 @@ class _Private:
         return inspect.signature(cls).parameters
 
     def get_params(self, deep: bool = True) -> dict:
-        """The parameters by name; `deep` changes nothing."""
+        """Returns the parameters by name. `deep` has no effect."""
         return {name: getattr(self, name) for name in self._parameters()}
 
     def set_params(self, **params) -> "_Private":
-        """Sets parameters; they are checked by `fit`. Returns the estimator."""
+        """Sets parameters and returns the estimator. `fit` checks their values.
+
+        Raises ValueError on a name that is no parameter.
+        """
         for name in params:
             if name not in self._parameters():
                 raise ValueError(
@@ -214,15 +222,31 @@ class _Private:
     # Fitting.
 
     def fit(self, X, y=None, **unsupported) -> "_Private":
-        """Releases a model of the rows X and their labels y.
+        """Releases a model of the rows X and their labels y (docs/reference/python.md).
 
-        X : table [rows, columns]: a pandas, polars or pyarrow one, anything with
-            `__arrow_c_stream__`, or an array of numbers
-        y : labels [rows]
+        Parameters
+        ----------
+        X : table [rows, columns]
+            A table of pandas, polars or pyarrow, anything with `__arrow_c_stream__`, or an array of
+            numbers.
+        y : array or column [rows]
+            The labels.
 
-        Returns the estimator. Raises ValueError on what cannot be read, `Infeasible` where the
-        budget cannot be kept, `BudgetSpent` where the ledger has no room; nothing is released or
-        written then.
+        Returns
+        -------
+        self
+            The estimator, now fitted.
+
+        Raises
+        ------
+        ValueError
+            If a parameter, a cell or a label is not as it must be.
+        Infeasible
+            If no mechanism can keep the budget.
+        BudgetSpent
+            If the ledger has no room for this fit.
+
+        Nothing is released or written if an error is raised.
         """
         for name in unsupported:
             if name == "sample_weight":
@@ -451,15 +475,27 @@ class _Private:
             self.coef_interval_ = ends[..., places, :] * units[:, np.newaxis]
 
     def summary(self, reference: dict | None = None):
-        """The table of effects: a pandas DataFrame where pandas is installed, else a list of
-        dicts with the same columns. The surest effects come first, those that noise hides last
-        (docs/reference/python.md, "Effects").
+        """Returns the table of effects, one row for each (docs/reference/python.md, "Effects").
 
-        reference : {column: level} that other levels are set against, in place of the schema's;
-            by default the most frequent level by the answered shares
+        The surest effects come first and those that noise hides come last. The table is public: it
+        reads the model alone.
 
-        Without intervals=True only the coefficients are known: std_err, lower, upper and p_value
-        are missing then. Public: it reads the model alone.
+        Parameters
+        ----------
+        reference : {column: level} or None
+            Levels that the other levels of their column are compared with, in place of the
+            schema's. The default is the most frequent level by the released shares.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Or a list of dicts with the same columns, if pandas is not installed. Without
+            intervals=True, std_err, lower, upper and p_value are missing.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
         """
         self._require_fitted()
         columns, rows, order, _ = self.release_.effects(dict(reference or {}))
@@ -480,11 +516,31 @@ class _Private:
         return frame.set_index(keys)
 
     def effect(self, text: str, of_class: str = "", against: str = "") -> dict:
-        """What is known of a linear combination of columns and levels, such as
-        "age*10 - sex=Male": estimate, std_err, lower, upper, p_value, odds_ratio, hidden, collinear. A column
-        counts per unit, a level against the mean of its column's levels. Of several classes
-        `of_class` names whose score is asked about, `against` the class that it is set against.
-        Costs no privacy. ValueError where the model was fitted without intervals=True."""
+        """Returns the estimate and 95 % interval of a linear combination of columns and levels.
+
+        It costs no privacy, as it follows from the model (docs/theory/intervals.md).
+
+        Parameters
+        ----------
+        text : str
+            The combination, such as "age*10 - sex=Male". A column counts per unit; a level counts
+            against the mean of its column's levels.
+        of_class, against : str
+            With several classes: the class whose score is asked for, and the class that it is
+            compared with.
+
+        Returns
+        -------
+        dict
+            estimate, std_err, lower, upper, p_value, odds_ratio, hidden, collinear.
+
+        Raises
+        ------
+        ValueError
+            If the model was fitted without intervals=True, or `text` cannot be read.
+        NotFittedError
+            Before `fit`.
+        """
         self._require_fitted()
         return self.release_.effect(text, of_class, against)
 
@@ -549,31 +605,48 @@ class _Private:
     # The file.
 
     def verify(self) -> _core.Verification:
-        """Recomputes what the certificate claims: a `Verification` with .valid and .failures."""
+        """Recomputes the claims of the certificate and returns a `Verification`.
+
+        Its `valid` is True if every claim holds, and `failures` lists the others
+        (docs/reference/certificate.md). Raises NotFittedError before `fit`.
+        """
         self._require_fitted()
         return self.release_.verify()
 
     def to_json(self) -> str:
-        """The text of model.json, which is all there is to publish."""
+        """Returns the text of model.json, all that there is to publish (docs/reference/formats.md).
+
+        Raises NotFittedError before `fit`.
+        """
         self._require_fitted()
         return self.release_.to_json()
 
     def save(self, path: str | os.PathLike, replace: bool = False) -> None:
-        """Writes model.json, whole or not at all; FileExistsError where there is one, unless
-        `replace`."""
+        """Writes the model file to `path`, whole or not at all.
+
+        Raises FileExistsError if the file exists and `replace` is False, OSError if it cannot be
+        written, NotFittedError before `fit`.
+        """
         self._require_fitted()
         self.release_.write(os.fspath(path), replace=replace)
 
     def to_onnx(self):
-        """An onnx.ModelProto that predicts as this estimator does, within 1e-6, from columns by
-        their names: encoding, clipping and scores in one graph (docs/how-to/onnx.md has its inputs and
-        outputs). Needs onnx (pip install 'gibbsite[onnx]')."""
+        """Returns an onnx.ModelProto that predicts as this estimator does, within 1e-6.
+
+        Its inputs are columns by their names; encoding, clipping and scores are in the graph
+        (docs/how-to/onnx.md). Raises ImportError without onnx (pip install 'gibbsite[onnx]') and
+        NotFittedError before `fit`.
+        """
         return _onnx.onnx_model(self.to_json())
 
     @classmethod
     def from_file(cls, path: str | os.PathLike) -> "_Private":
-        """The estimator of a model file, to predict with. The classes_ of a classifier are the
-        schema's names; epsilon and delta are None where the certificate is void."""
+        """Returns a fitted estimator from the model file at `path`, to predict with.
+
+        The classes_ of a classifier are the schema's names. epsilon and delta are None if the
+        certificate is void. Raises OSError or `BadInput` if the file cannot be read or was changed,
+        ValueError if its label is of another kind than this estimator's.
+        """
         return cls._from_release(_core.Release.read(os.fspath(path)))
 
     @classmethod
@@ -633,120 +706,120 @@ class _Private:
 
 
 class PrivateLogisticRegression(_Private):
-    """Logistic regression of two classes, or softmax regression of three and more, whose
-    coefficients may be published.
+    """Logistic regression of two classes, or softmax regression of more, under differential
+    privacy.
 
-    `fit` releases coefficients with a certificate of their (epsilon, delta)-differential privacy,
-    which `verify` recomputes (docs/reference/certificate.md). What the guarantee needs is public knowledge,
-    given here by a person and never derived from X or y: the range of every number, the levels of
-    every category, the classes.
+    `fit` releases coefficients that may be published. Their certificate states an (epsilon, delta)
+    guarantee, which `verify` recomputes (docs/reference/certificate.md). The guarantee rests on
+    public knowledge: the range of every number, the levels of every category, the classes. A person
+    gives it; it must not be computed from X or y.
 
     Parameters
     ----------
     epsilon, delta : float
-        The budget of one call of `fit`. Each further fit of the same people costs again (`ledger`).
+        The privacy budget of one call of `fit`. Each further fit of the same people costs again
+        (`ledger`).
     schema : Schema, path or str
-        What is public about the table (docs/reference/data.md): a `gibbsite.Schema`, the path of its file, or
-        its text.
+        What is public about the table (docs/reference/data.md): a `gibbsite.Schema`, the path of
+        its file, or its text. Exactly one of `schema` and `ranges` must be given.
     ranges : dict, list or pair
-        The same without a file, for columns of numbers and categories:
-        {"age": (17, 90), "job": ["clerk", "farmer"], "id": "ignore"}; a list of those in the order
-        of the columns; or one pair (lowest, highest) for all columns. Numbers beyond their range
-        count as its end. {"levels": ["clerk", "farmer"], "other": True} has a level for all others
-        (docs/reference/python.md). Exactly one of `schema` and `ranges` must be given.
-    classes : [negative, positive], a list of three and more, "observed" or None
-        The labels. None: the schema's, or 0 and 1 (also False and True) with `ranges`. A label that
-        is none of them is refused, which the certificate names as an assumption; a y that lacks a
-        class is fitted, as whether a class occurs tells about a person who is its only member.
-        "observed" takes the two labels that occur in y: whoever writes that declares that both were
-        known to occur; three and more are to be listed. Not with `schema`, nor invalid="middle".
+        What is public about the columns, without a file: {"age": (17, 90), "job": ["clerk",
+        "farmer"], "id": "ignore"}. A list of such values is in the order of the columns; one pair
+        (lowest, highest) is for all columns. Numbers beyond their range are clamped to it.
+        {"levels": ["clerk", "farmer"], "other": True} adds a level for all others
+        (docs/reference/python.md).
+    classes : [negative, positive], a list of three or more, "observed" or None
+        The labels. None takes the schema's, or 0 and 1 (also False and True) with `ranges`. A label
+        that is not listed is refused, which the certificate names as an assumption. A y that lacks
+        a class is fitted: whether a class occurs would tell about a person who is its only member.
+        "observed" takes the two labels that occur in y, and declares that both were known to occur.
+        It goes neither with `schema` nor with invalid="middle", nor with three or more classes.
     class_weight : {class: weight} or None
-        With `ranges`: how much a row of each class counts, every class named (docs/theory/losses.md,
-        "Weighted classes"). Public: "balanced" is refused, as it would publish how many rows of
-        each class there are. A schema has `class_weights`. predict_proba is then of a population
-        in which each class is as frequent as its weight makes it.
+        With `ranges`: the weight of a row of each class, every class named (docs/theory/losses.md,
+        "Weighted classes"). Weights are public: "balanced" is refused, as it would publish the size
+        of each class. predict_proba then describes a population in which each class is as frequent
+        as its weight makes it. A schema has `class_weights` instead.
     positive_share : float, (low, high) or None
-        With `ranges`, of two classes: how many of the rows are of the positive one, known without y.
-        The warning of few rows is then about such classes, not about classes of like size. The model
-        does not depend on it. A schema has `positive_share`.
+        With `ranges` and two classes: the share of positive rows, known without y. It only makes
+        the warning of few rows more exact; the model does not depend on it. A schema has
+        `positive_share` instead.
     mechanism : str
-        "auto", or one of those of docs/README.md.
-    ledger : Ledger or path
-        The account of everything released about these people (docs/how-to/ledger.md). Every fit is entered
-        before it returns; one that does not fit into what is left raises `BudgetSpent`.
+        "auto", or the name of a mechanism (docs/README.md lists them).
+    ledger : Ledger, path or None
+        The account of everything released about these people (docs/how-to/ledger.md). Every fit is
+        entered before it returns; one that exceeds what is left raises `BudgetSpent`.
     random_state : int or None
-        None: noise from a key of the operating system. An int makes runs repeatable and the
-        certificate void, as the noise can be subtracted: for tests only (`VoidWarning`).
+        None takes a key from the operating system. An int makes runs repeatable and the certificate
+        void, as the noise can be subtracted: for tests only (`VoidWarning`).
     fit_intercept : bool
-        With `ranges`: whether a constant is among the features. A schema says it itself.
+        With `ranges`: whether a constant 1 is among the features. A schema has `intercept` instead.
     row_norm : float or "auto"
-        With `ranges`: rows are scaled down to that length (docs/reference/data.md).
+        With `ranges`: longer rows are scaled down to this Euclidean norm (docs/reference/data.md).
     invalid : "refuse" or "middle"
-        With `ranges`: what a cell that cannot be read (NaN, an unknown level) becomes: an error, or
-        the middle of the range, and any label but the positive one the negative class (of several:
-        a label that is none of them the first).
+        With `ranges`: "refuse" raises an error if a cell or label cannot be read (NaN, an unknown
+        level). "middle" takes the middle of the range for such a cell; such a label counts as the
+        negative class, or as the first of several.
     intervals : bool
-        Whether a share of the budget is spent on how sure the coefficients are: the model then holds
-        estimates with 95 % intervals (docs/theory/intervals.md). Two or several classes without class
-        weights.
+        Whether a part of the budget pays for estimates with 95 % intervals, which the model then
+        holds (docs/theory/intervals.md). Not with class weights.
     prior_precision : float or None
-        Of the chain's Gaussian prior, on the encoder's scale (docs/theory/path.md).
+        Precision of the Gaussian prior on the encoder's scale (docs/theory/path.md).
     adjacency : "replace-one" or "add-remove"
-        What a neighboring table is (docs/reference/certificate.md). With "add-remove" `rows_cap` is required.
+        Which tables are neighbors (docs/reference/certificate.md). "add-remove" needs `rows_cap`.
     rows_cap : int or None
-        A public bound on the number of rows.
+        A public upper bound on the number of rows.
     rows_per_person : int
-        How many rows a person has at most.
+        The largest number of rows of one person.
     n_jobs : int or None
-        Threads; None and -1: as many as may run. No bit of the model depends on it.
+        Number of threads; None and -1 take as many as may run. No bit of the model depends on it.
     backend : str
         "auto", "cpu", "reference" or "cuda".
     progress : callable or None
-        Passed to `gibbsite.fit`.
+        Called as progress(done, in all) while reading and fitting.
 
     Attributes
     ----------
     classes_ : ndarray [classes]
-        The negative class and the positive one, or those of the list.
-    coef_ : ndarray [1, slopes], of several classes [classes, slopes]
-        Change of the log-odds per unit of a column, or where a category has that level; of several
-        classes of z_k, exp(z_k) over their sum being the probability of class k. It is shrunk
-        towards 0: by the prior that follows from the noise (mechanism "whitened", the default) or
-        by `prior_precision`. With mechanism "path" or "metric-path" (loss logistic-capped), and of
-        a model file of gibbsite-release/2 by "whitened", it is no log-odds but a score, from
-        which predict_proba follows by the file's link; `gibbsite.plan(..., loss_cap=1)` fits
+        The negative and the positive class, or the classes of the list.
+    coef_ : ndarray [1, slopes], or [classes, slopes] for several classes
+        Change of the log-odds per unit of a column, or if a category has that level. For several
+        classes: change of z_k, where class k has probability exp(z_k) over the sum of them. Slopes
+        are shrunk towards 0 by the prior that follows from the noise (mechanism "whitened", the
+        default) or by `prior_precision`. With mechanism "path" or "metric-path" (loss
+        logistic-capped), and in files of gibbsite-release/2 by "whitened", they are scores:
+        predict_proba follows from them by the file's link. `gibbsite.plan(..., loss_cap=1)` fits
         log-odds with those mechanisms.
-    intercept_ : ndarray [1], of several classes [classes]
-        Log-odds, or z_k, where every column is 0.
+    intercept_ : ndarray [1], or [classes] for several classes
+        Log-odds, or z_k, if every column is 0.
     coef_names_ : ndarray of str [slopes]
-        What each slope belongs to: "age", "job=clerk".
+        The name of each slope: "age", "job=clerk".
     coef_exact_ : bool
-        Whether `coef_` holds for every row within the ranges: no row can be longer than the
-        schema's norm, so none is scaled. Then intercept_ + X @ coef_ is decision_function up to
-        the rounding of rows to floats. `predict` goes by the encoder in either case.
+        Whether `coef_` holds for every row within the ranges: none is longer than the schema's
+        norm, so none is scaled. Then intercept_ + X @ coef_ is decision_function up to the rounding
+        of rows to floats. `predict` uses the encoder in either case.
     coef_scale_ : float
-        The least factor by which a row is scaled down, 1 where coef_exact_: a row's encoded
-        columns, and with them all of its score but the constant, count at least so much.
-    coef_interval_ : ndarray [slopes, 2], of several classes [classes, slopes, 2]
-        With intervals=True: ends of the 95 % interval of each effect, in the order and the units of
-        coef_names_; levels against the mean of their column's. The estimates inside are in summary();
-        coef_ is shrunk, predicts better, and may lie outside.
+        The smallest factor by which a row is scaled down, 1 if coef_exact_. All of a row's score
+        but the constant counts at least this much.
+    coef_interval_ : ndarray [slopes, 2], or [classes, slopes, 2] for several classes
+        With intervals=True: ends of the 95 % interval of each effect, in the order and units of
+        coef_names_. A level's effect is against the mean of its column's levels. summary() has the
+        estimates inside; coef_ is shrunk, predicts better, and may lie outside.
     certificate_ : dict
-        What is guaranteed, and the numbers it follows from.
+        The guarantee, and the numbers that it follows from.
     release_ : Release
-        The model itself.
+        The released model with its certificate.
     schema_ : Schema
         What was taken to be public.
     n_features_in_ : int
-        Columns of X.
+        Number of columns of X.
     feature_names_in_ : ndarray of object [n_features_in_]
-        Their names, where X had names.
+        Names of the columns of X, if it had names.
 
     Notes
     -----
-    A copy made by `sklearn.base.clone` is fitted only with a ledger (or an int `random_state`):
-    what clones, such as `GridSearchCV` or `cross_val_predict`, fits the same people many times, and
-    each fit costs epsilon.
+    A copy made by `sklearn.base.clone` can only be fitted with a ledger (or an int `random_state`).
+    Functions that clone, such as `GridSearchCV` or `cross_val_predict`, fit the same people many
+    times, and each fit costs epsilon.
     """
 
     _estimator_type = "classifier"  # of scikit-learn before 1.6
@@ -869,8 +942,12 @@ class PrivateLogisticRegression(_Private):
         return np.asarray(self.release_.predict_probabilities(rows), dtype=np.float64)
 
     def decision_function(self, X) -> np.ndarray:
-        """Log-odds of the positive class, those of `predict_proba` [rows]; of several classes the
-        logarithms of `predict_proba` [rows, classes]."""
+        """Returns the log-odds of the positive class by `predict_proba` [rows].
+
+        With several classes: the logarithms of `predict_proba` [rows, classes]. X is a table with
+        the columns of `fit`; a cell that the model cannot read gives a UserWarning. Raises
+        NotFittedError before `fit`, ValueError if columns are not those of `fit`.
+        """
         if self._is_of_several():
             # A probability of 0 is told from none.
             return np.log(np.maximum(self._class_probabilities(X), np.finfo(np.float64).tiny))
@@ -879,33 +956,49 @@ class PrivateLogisticRegression(_Private):
         return np.asarray(scores, dtype=np.float64)
 
     def predict_proba(self, X) -> np.ndarray:
-        """Probabilities of classes_ [rows, classes]: the sigmoid of the score, of several classes
-        the softmax of their scores; by the model file's link where it has one (docs/reference/formats.md)."""
+        """Returns the probability of each of classes_ [rows, classes].
+
+        It is the sigmoid of the score, or the softmax of the scores of several classes. A model
+        file with a `link` uses that (docs/reference/formats.md). X and errors are as in
+        `decision_function`.
+        """
         if self._is_of_several():
             return self._class_probabilities(X)
         p = self._probability(X)
         return np.stack([1 - p, p], axis=1)
 
     def predict_log_proba(self, X) -> np.ndarray:
-        """Logarithms of predict_proba [rows, classes]."""
+        """Returns the logarithms of `predict_proba` [rows, classes], which takes the same X."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
     def predict(self, X) -> np.ndarray:
-        """The likeliest class of each row [rows]; of several the first of equals."""
+        """Returns the likeliest class of each row [rows]; the first one if several are equal.
+
+        X and errors are as in `decision_function`.
+        """
         if self._is_of_several():
             return self.classes_[np.argmax(self._class_probabilities(X), axis=1)]
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(np.intp)]
 
     def predict_intervals(self, X) -> np.ndarray:
-        """With intervals=True: between which P(positive) lies at 95 % [rows, 2]; of several classes
-        the probability of each of classes_ [rows, classes, 2]."""
+        """Returns the ends of a 95 % interval of each row's P(positive) [rows, 2].
+
+        With several classes: of the probability of each of classes_ [rows, classes, 2]. Takes a
+        model that was fitted with intervals=True, else raises ValueError
+        (docs/theory/intervals.md).
+        """
         rows = self._rows(X)
         return np.asarray(self.release_.predict_intervals(rows), dtype=np.float64)
 
     def score(self, X, y, sample_weight=None) -> float:
-        """Accuracy. Of private rows it is private: the certificate does not cover it."""
+        """Returns the accuracy of `predict` on X [rows, columns] for the labels y [rows], in [0,
+        1].
+
+        sample_weight [rows] weighs rows. The accuracy on private rows is private: the certificate
+        does not cover it.
+        """
         right = _tables.equal_rows(self.predict(X), _tables.as_labels(y))
         return float(np.average(right, weights=sample_weight))
 
@@ -943,20 +1036,31 @@ class _Regressor(_Private):
         return self._engine_labels(labels, None, facts), None
 
     def predict_intervals(self, X) -> np.ndarray:
-        """With intervals=True: between which the mean of rows like each one lies at 95 %, in the
-        label's own unit [rows, 2]. One row's own label is spread wider."""
+        """Returns the ends of a 95 % interval of the mean label of rows like each one [rows, 2].
+
+        Values are in the label's unit; a single row's own label is spread wider. Takes a model that
+        was fitted with intervals=True, else raises ValueError (docs/theory/intervals.md).
+        """
         rows = self._rows(X)
         return np.asarray(self.release_.predict_intervals(rows), dtype=np.float64)
 
     def predict(self, X) -> np.ndarray:
-        """What is predicted for each row, in the label's own unit and held in its public range
-        [rows]."""
+        """Returns the predicted label of each row [rows], in the label's unit.
+
+        Predictions are clamped to the label's public range. X is a table with the columns of `fit`;
+        a cell that the model cannot read gives a UserWarning. Raises NotFittedError before `fit`,
+        ValueError if columns are not those of `fit`.
+        """
         rows = self._rows(X)
         return np.asarray(self.release_.predict_amounts(rows), dtype=np.float64)
 
     def score(self, X, y, sample_weight=None) -> float:
-        """R², 1 - sum of squared errors over that about the mean of y. Of private rows it is
-        private: the certificate does not cover it."""
+        """Returns R² of `predict` on X [rows, columns] for the labels y [rows].
+
+        R² is 1 minus the sum of squared errors over the sum of squares about the mean of y.
+        sample_weight [rows] weighs rows. The score on private rows is private: the certificate does
+        not cover it.
+        """
         y = _tables.amounts(_tables.as_labels(y))
         mean = np.average(y, weights=sample_weight)
         errors = np.average((y - self.predict(X)) ** 2, weights=sample_weight)
@@ -965,51 +1069,51 @@ class _Regressor(_Private):
 
 
 class PrivateLinearRegression(_Regressor):
-    """Linear regression of an amount whose coefficients may be published, by Huber's loss unless
-    `loss` names another.
+    """Linear regression of an amount under differential privacy, by default with Huber's loss.
 
-    Errors up to `tolerance` count by their square and larger ones in proportion, so that no row can
-    do more than one of that size (docs/theory/losses.md). What the guarantee needs is public knowledge,
-    given here by a person and never derived from X or y: the ranges of the columns and of y.
+    `fit` releases coefficients that may be published. Errors up to `tolerance` count by their
+    square and larger ones in proportion, so that one row has bounded influence
+    (docs/theory/losses.md). The guarantee rests on public knowledge: the ranges of the columns and
+    of y. A person gives them; they must not be computed from X or y.
 
     Parameters
     ----------
     epsilon, delta, schema, ranges
-        As of PrivateLogisticRegression; a schema's label has a `range`.
+        As in PrivateLogisticRegression; the label of a schema has a `range`.
     target_range : (lowest, highest) or None
-        With `ranges`, required: of y, known without the data. Labels beyond it count as its end,
-        predictions are held in it.
+        The range of y, known without the data; required with `ranges`. Labels and predictions are
+        clamped to it.
     tolerance : float or None
-        With `ranges`: an error of a prediction beyond which it is far off, in y's unit. None: a
-        fifth of the range.
+        With `ranges`: the error, in y's unit, above which a prediction counts as far off. None
+        takes a fifth of the range.
     invalid : "refuse" or "middle"
-        With `ranges`: what a cell or label that cannot be read becomes: an error, or the middle of
-        its range.
+        With `ranges`: "refuse" raises an error if a cell or label cannot be read; "middle" takes
+        the middle of its range.
     loss : "huber", "pseudo-huber" or "squared"
-        Of errors in tolerances. The squared loss, that of least squares, has a guarantee in a
-        `ball` alone: outside of one a row can do anything.
+        The loss of errors, measured in tolerances. The squared loss (least squares) needs a `ball`:
+        without one, the influence of a row has no bound.
     ball : float or None
-        With mechanism="path", or the squared loss: no iterate and no model is further from 0 than
-        this, in coefficients of the encoded columns over the tolerance. Public: chosen without the
-        data (docs/theory/ball.md).
+        With mechanism="path" or the squared loss: the largest norm of every iterate and model, for
+        coefficients of the encoded columns in tolerances. It is public and chosen without the data
+        (docs/theory/ball.md).
     intervals : bool
-        Asks three more questions, with a part of the same budget, so that the model also has
-        estimates with 95 % intervals (docs/theory/intervals.md). huber and pseudo-huber alone.
+        Whether a part of the budget pays for estimates with 95 % intervals, which the model then
+        holds (docs/theory/intervals.md). Only with the losses huber and pseudo-huber.
     mechanism, ledger, random_state, fit_intercept, row_norm, prior_precision, adjacency, rows_cap,
     rows_per_person, n_jobs, backend, progress
-        As of PrivateLogisticRegression.
+        As in PrivateLogisticRegression.
 
     Attributes
     ----------
     coef_ : ndarray [slopes]
-        Change of what is predicted per unit of a column, or where a category has that level.
+        Change of the prediction per unit of a column, or if a category has that level.
     intercept_ : float
-        What is predicted where every column is 0.
+        The prediction if every column is 0.
     coef_interval_ : ndarray [slopes, 2]
-        With intervals=True: ends of the 95 % interval of each effect, in the order and the units of
-        coef_; a level's is against the mean of its column.
+        With intervals=True: ends of the 95 % interval of each effect, in the order and units of
+        coef_. A level's effect is against the mean of its column's levels.
     coef_names_, coef_exact_, coef_scale_, certificate_, release_, schema_, n_features_in_, feature_names_in_
-        As of PrivateLogisticRegression.
+        As in PrivateLogisticRegression.
     """
 
     _kind = "amount"
@@ -1078,40 +1182,41 @@ class PrivateLinearRegression(_Regressor):
 
 
 class PrivatePoissonRegressor(_Regressor):
-    """Poisson regression of a count, whose coefficients may be published.
+    """Poisson regression of a count under differential privacy.
 
-    The mean is exp(intercept + slopes times columns), held at `highest` (docs/theory/losses.md); where a
-    column is the exposure, what the count is over, it is that many times as much.
+    `fit` releases coefficients that may be published. The predicted mean is exp(intercept_ +
+    X @ coef_), at most `highest` (docs/theory/losses.md). If a column is the exposure (what the
+    count is over), the mean is multiplied by it.
 
     Parameters
     ----------
     epsilon, delta, schema, ranges
-        As of PrivateLogisticRegression; a schema's label has a `range` and counts = true. With
-        `ranges` one column may be ("exposure", lowest, highest): of public numbers above 0.
+        As in PrivateLogisticRegression; the label of a schema has a `range` and counts = true. With
+        `ranges`, one column may be ("exposure", lowest, highest), with public bounds above 0.
     highest : int or None
-        With `ranges`, required: the largest count, known without the data; larger ones count as it.
-        Labels are whole numbers from 0 up: anything else is a label that cannot be read.
+        The largest count, known without the data; required with `ranges`. Larger counts are clamped
+        to it. Labels are whole numbers from 0 up; anything else cannot be read.
     invalid : "refuse" or "middle"
-        With `ranges`: what a cell or label that cannot be read becomes: an error, or the middle of
-        its range.
+        With `ranges`: "refuse" raises an error if a cell or label cannot be read; "middle" takes
+        the middle of its range.
     intervals : bool
-        Asks three more questions, with a part of the same budget, so that the model also has
-        estimates with 95 % intervals (docs/theory/intervals.md).
+        Whether a part of the budget pays for estimates with 95 % intervals, which the model then
+        holds (docs/theory/intervals.md).
     mechanism, ledger, random_state, fit_intercept, row_norm, prior_precision, adjacency, rows_cap,
     rows_per_person, n_jobs, backend, progress
-        As of PrivateLogisticRegression.
+        As in PrivateLogisticRegression.
 
     Attributes
     ----------
     coef_ : ndarray [slopes]
-        Change of the log of the mean per unit of a column, or where a category has that level.
+        Change of the log of the mean per unit of a column, or if a category has that level.
     intercept_ : float
-        Log of the mean where every column is 0.
+        Log of the mean if every column is 0.
     coef_interval_ : ndarray [slopes, 2]
-        With intervals=True: ends of the 95 % interval of each effect, in the order and the units of
-        coef_; a level's is against the mean of its column.
+        With intervals=True: ends of the 95 % interval of each effect, in the order and units of
+        coef_. A level's effect is against the mean of its column's levels.
     coef_names_, coef_exact_, coef_scale_, certificate_, release_, schema_, n_features_in_, feature_names_in_
-        As of PrivateLogisticRegression.
+        As in PrivateLogisticRegression.
     """
 
     _kind = "count"
@@ -1154,7 +1259,7 @@ class PrivatePoissonRegressor(_Regressor):
 
 
 def _unit(facts, name):
-    """What a coefficient on the encoder's scale is divided by: 1/(hi - lo) of a number, else 1."""
+    """Factor from the encoder's scale to the column's unit: 1/(hi - lo) of a number, else 1."""
     column = facts.columns.get(name)
     if column is None or column["type"] != "number":
         return 1.0

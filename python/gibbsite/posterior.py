@@ -6,10 +6,11 @@ from . import _core
 
 
 def sample_posterior(data, *, prior_precision, **options):
-    """Draws from exp(-U), U = beta sum of the model's losses + (prior_precision/2) ||theta||^2.
+    """Draws from a posterior without privacy: NOT PRIVATE (docs/theory/posterior.md).
 
-    NOT PRIVATE: draws carry no guarantee; they are for people who may see the table itself
-    (`fit` makes a model to publish).
+    The density is exp(-U) with U = beta sum_i loss_i(theta) + (prior_precision/2) ||theta||^2.
+    Draws carry no guarantee; they are for people who may see the table itself. `fit` makes a model
+    to publish.
 
     Parameters
     ----------
@@ -18,21 +19,24 @@ def sample_posterior(data, *, prior_precision, **options):
     prior_precision : float
         Precision of the prior N(0, I/prior_precision), above 0.
     **options
-        model="auto" (by the label: logistic, softmax, huber or poisson), beta=1, chains=4, draws=1000, warm_up=500, thinning=1, sampler="hmc" ("mala", "proximal"),
-        metric="auto", target_acceptance=None, tv=1e-10 (proximal), seed=None, backend="auto",
-        n_jobs=None, progress=None (called with transitions done and in all).
+        model="auto" (by the label: logistic, softmax, huber or poisson), beta=1, chains=4,
+        draws=1000, warm_up=500, thinning=1, sampler="hmc" ("mala" or "proximal"), metric="auto",
+        target_acceptance=None, tv=1e-10 (with "proximal"), seed=None, backend="auto", n_jobs=None,
+        progress=None (called as progress(transitions done, in all)).
 
     Returns
     -------
     arviz.InferenceData (a DataTree from ArviZ 1.0 on)
-        posterior["theta"] (chain, draw, feature), of several classes (chain, draw, class, feature),
-        on the encoder's scale, features and classes by their names;
-        sample_stats: lp, energy, acceptance_rate, diverging. posterior.attrs: verdict, usable.
+        posterior["theta"] is [chain, draw, feature], or [chain, draw, class, feature] for several
+        classes, on the encoder's scale; features and classes have their names. sample_stats has lp,
+        energy, acceptance_rate and diverging; posterior.attrs has verdict and usable.
 
     Raises
     ------
     ImportError
-        Without ArviZ.
+        If ArviZ is not installed.
+    BadInput
+        If an option is not as it must be, or rows have no labels.
     """
     try:
         import arviz

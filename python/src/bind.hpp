@@ -28,7 +28,7 @@ using namespace nanobind::literals;
 
 /// What Python names a file by: text, or an object of pathlib.
 using Path = std::filesystem::path;
-/// The same function of a path, for one that takes text.
+/// Wraps a function of text so that Python may pass a path.
 template <class Out>
 auto of_path(Out (*f)(const std::string&)) {
   return [f](const Path& path) { return f(path.string()); };

@@ -49,7 +49,8 @@ void bind_command(nb::module_& m) {
         });
       },
       "write"_a,
-      "What makes the bytes of an ONNX graph of a model file's text for `gibbsite export`.");
+      "Sets the function from the text of a model file to the bytes of its ONNX graph, which "
+      "`gibbsite export` calls.");
   m.def(
       "run_command",
       [](const std::vector<Path>& words) {
@@ -63,7 +64,8 @@ void bind_command(nb::module_& m) {
         return cli::run_command(static_cast<int>(arguments.size()), argv.data());
       },
       "arguments"_a,
-      "`gibbsite ARGUMENTS`, the command line program in this process; its exit status.");
+      "Runs the command line program `gibbsite` with these arguments in this process, and "
+      "returns its exit status (docs/reference/command-line.md).");
 }
 
 }  // namespace gibbsite::python

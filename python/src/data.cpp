@@ -60,8 +60,8 @@ class Stream {
   ArrowArrayStream stream_{};
 };
 
-// Of tables that know how many rows they have. A relation of DuckDB would have to be run for it;
-// its columns are attributes too, so what is no number is not believed.
+// The number of rows, if the table knows it, else 0. A relation of DuckDB would have to run for it.
+// Its columns are attributes too, so only a number is believed.
 std::uint64_t rows_of(const nb::object& table) {
   for (const char* const name : {"num_rows", "height"}) {
     std::uint64_t rows = 0;
@@ -93,10 +93,19 @@ void read_unseen(ReadOptions& options, const std::string& unseen) {
 }
 
 constexpr const char* unseen_doc =
-    "The table of a file by its extension: CSV, .svm, .npy (with labels=PATH), .parquet, .arrow. "
-    "progress(bytes done, in all). unseen, of rows to predict: \"middle\" reads a cell that the "
-    "schema cannot read as of another level or a missing one and lists it in Dataset.unseen; "
-    "\"refuse\" is an error, and a table without rows is none; by default the schema's `invalid` says.";
+    "Encodes the table of a file and returns a Dataset (docs/reference/data.md).\n"
+    "\n"
+    "The extension says the format: CSV, .svm, .npy (with labels=PATH), .parquet or .arrow. "
+    "labels_optional and ignore_extra_columns say whether a table may lack the label, or have "
+    "columns that the schema does not name. n_jobs: threads, None for all; no bit depends on "
+    "it. progress is called as progress(bytes done, in all).\n"
+    "\n"
+    "unseen is for rows to predict. \"middle\" reads a cell that the schema cannot read as "
+    "another level or a missing one, and lists it in Dataset.unseen. \"refuse\" raises an "
+    "error for such a cell. With either, a table may have no rows. By default the schema's "
+    "`invalid` decides.\n"
+    "\n"
+    "Raises BadInput if the file, a header or a cell is not as it must be.";
 
 void watch_reading(ReadOptions& options, Watch& watch) {
   options.progress = [&watch](std::uint64_t done, std::uint64_t total) {
@@ -139,7 +148,7 @@ nb::dict counts_of(const Dataset& data) {
   return out;
 }
 
-/// Of an array that is not in the CPU's memory; of others whatever comes next.
+/// Reads an array that is not in the CPU's memory. Others are left to the next overload.
 Dataset read_device(const nb::object& x, const nb::object& given, const Schema& schema,
                     bool labels_optional, std::optional<std::int64_t> n_jobs,
                     const nb::object& progress) {
@@ -181,46 +190,57 @@ nb::tuple read_device_labels(const nb::object& y) {
 }
 
 constexpr const char* array_doc =
-    "read_array(X, labels, schema, *, labels_optional=False, n_jobs=None, progress=None)\n\n"
-    "A table of numbers: X [n, k] float32 or float64, column j of the schema in column j, strides "
-    "as they come; labels [n] float64, -1 or +1 or the amounts themselves, or None with "
-    "labels_optional. X is read once and "
-    "not copied; on a GPU (DLPack) it is copied from there in blocks, integers too, where the "
-    "module is built with CUDA. n_jobs: threads, None for all; no bit depends on it. "
-    "progress(bytes done, in all).";
+    "read_array(X, labels, schema, *, labels_optional=False, n_jobs=None, progress=None)\n"
+    "\n"
+    "Encodes an array of numbers and returns a Dataset. X [n, k] is float32 or float64, with "
+    "column j of the schema in column j and any strides. labels [n] float64 are -1 or +1, "
+    "places in the schema's classes, or the amounts themselves; None with labels_optional. X is "
+    "read once and not copied. An array on a GPU (DLPack), also of integers, is copied in "
+    "blocks if the module is built with CUDA. n_jobs: threads, None for all; no bit depends on "
+    "it. progress is called as progress(bytes done, in all). Raises BadInput if a shape is "
+    "wrong, or a cell or label cannot be read.";
 
 void bind_schema(nb::module_& m) {
   nb::class_<Schema>(m, "Schema",
-                     "What is public about a table, written by a person: ranges, levels, classes, "
-                     "the largest norm of a row (docs/reference/data.md).")
-      .def_static("read", of_path(&read_schema), "path"_a, "From a TOML file.")
+                     "What is public about a table, as a person writes it: ranges, levels, "
+                     "classes, the largest norm of a row (docs/reference/data.md).")
+      .def_static("read", of_path(&read_schema), "path"_a,
+                  "Reads a schema from a TOML file. Raises BadInput, which names file and line.")
       .def_static("parse", &parse_schema, "toml"_a, "source"_a = "schema",
-                  "From TOML text; `source` names it in errors.")
+                  "Reads a schema from TOML text. `source` names the text in errors. Raises "
+                  "BadInput.")
       .def_static(
           "read_column",
           [](const Path& path, const std::string& column) {
             return read_column_schema(path.string(), column);
           },
-          "path"_a, "column"_a, "The schema of one column alone, for families; needs no label.")
-      .def_static("parse_column", &parse_column_schema, "toml"_a, "source"_a, "column"_a,
-                  "The same from text.")
+          "path"_a, "column"_a,
+          "Reads the schema of one column alone from a TOML file, for fit_family. It needs "
+          "no label.")
+      .def_static(
+          "parse_column", &parse_column_schema, "toml"_a, "source"_a, "column"_a,
+          "Reads the schema of one column alone from TOML text. `source` names the text in errors.")
       .def_static("read_network", of_path(&read_network_schema), "path"_a,
-                  "The columns of a network, the label's one among them; needs no label.")
-      .def_static("parse_network", &parse_network_schema, "toml"_a, "source"_a = "schema",
-                  "The same from text.")
+                  "Reads the schema of a network from a TOML file, for fit_network. The label's "
+                  "column is one of its columns, and none is needed.")
+      .def_static(
+          "parse_network", &parse_network_schema, "toml"_a, "source"_a = "schema",
+          "Reads the schema of a network from TOML text. `source` names the text in errors.")
       .def_static(
           "read_cross_table",
           [](const Path& path, const std::vector<std::string>& columns) {
             return read_table_schema(path.string(), columns);
           },
           "path"_a, "columns"_a,
-          "The columns of a cross table, in that order, as a network that is a chain of them; needs "
-          "no label.")
-      .def("cross_table", &table_schema, "columns"_a, "The same of this schema's columns.")
-      .def("to_toml", &to_toml, "Text that `parse` reads back to an equal schema.")
-      .def_prop_ro("features", &Schema::features, "Features of a row, the intercept included.")
+          "Reads the schema of a cross table of `columns`, in that order, from a TOML file. It "
+          "is a network that is a chain of them, and needs no label.")
+      .def("cross_table", &table_schema, "columns"_a,
+           "Returns the schema of a cross table of these columns of this schema, in that order.")
+      .def("to_toml", &to_toml, "Returns TOML text that `parse` reads back to an equal schema.")
+      .def_prop_ro("features", &Schema::features,
+                   "Number of features of an encoded row, the intercept included.")
       .def_prop_ro("feature_names", &Schema::feature_names,
-                   "'age', 'job=clerk', ..., '(intercept)'.")
+                   "Names of the features: 'age', 'job=clerk', ..., '(intercept)'.")
       .def_prop_ro(
           "columns",
           [](const Schema& s) {
@@ -228,7 +248,7 @@ void bind_schema(nb::module_& m) {
             for (const Column& c : s.columns) names.push_back(c.name);
             return names;
           },
-          "Names of the columns, in the schema's order, without the label's.")
+          "Names of the columns in the schema's order, without the label's.")
       .def_prop_ro(
           "used_columns",
           [](const Schema& s) {
@@ -237,21 +257,23 @@ void bind_schema(nb::module_& m) {
               if (c.type != ColumnType::ignore) names.push_back(c.name);
             return names;
           },
-          "Those that are not ignored.")
+          "Names of the columns that are not ignored.")
       .def_ro("label", &Schema::label, "Name of the column to predict.")
-      .def_ro("positive", &Schema::positive, "The positive class.")
-      .def_ro("classes", &Schema::classes,
-              "Of a label of three classes or more their names, else empty.")
-      .def_prop_ro("negative", &Schema::negative_name, "The other one, or 'not POSITIVE'.")
+      .def_ro("positive", &Schema::positive, "Name of the positive class of two, else empty.")
+      .def_ro("classes", &Schema::classes, "Names of three classes or more, else empty.")
+      .def_prop_ro("negative", &Schema::negative_name,
+                   "Name of the negative class of two, or 'not POSITIVE'.")
       .def_prop_ro(
           "names_both", [](const Schema& s) { return !s.negative.empty(); },
           "Whether the negative class has a name of its own.")
-      .def_ro("refuses_unlisted_label", &Schema::refuses_unlisted_label)
+      .def_ro("refuses_unlisted_label", &Schema::refuses_unlisted_label,
+              "Whether a label that is none of the classes is an error.")
       .def_prop_ro(
           "refuses_cells", [](const Schema& s) { return s.invalid == Invalid::refuse; },
           "Whether a cell that cannot be read is an error.")
-      .def_ro("row_norm", &Schema::row_norm, "Rows are scaled down to this norm.")
-      .def_ro("intercept", &Schema::intercept, "Whether a constant 1 is the last feature.")
+      .def_ro("row_norm", &Schema::row_norm,
+              "The largest Euclidean norm of an encoded row; longer rows are scaled down to it.")
+      .def_ro("intercept", &Schema::intercept, "Whether a constant 1 is the last feature of a row.")
       .def("__eq__", [](const Schema& a, const Schema& b) { return a == b; })
       .def("__getstate__", [](const Schema& s) { return to_toml(s); })
       .def(
@@ -268,11 +290,11 @@ void bind_schema(nb::module_& m) {
 void bind_data(nb::module_& m) {
   bind_schema(m);
   nb::class_<Dataset>(m, "Dataset",
-                      "The rows of a table as a model sees them: scaled, encoded, clipped. "
-                      "Private.")
-      .def_prop_ro("rows", &Dataset::rows)
-      .def_prop_ro("features", &Dataset::features)
-      .def_prop_ro("labeled", &Dataset::labeled)
+                      "The rows of a table as a model sees them: scaled, encoded and clipped. "
+                      "Private. `read_table`, `read_arrow` and `read_array` make one.")
+      .def_prop_ro("rows", &Dataset::rows, "Number of rows.")
+      .def_prop_ro("features", &Dataset::features, "Number of features of a row.")
+      .def_prop_ro("labeled", &Dataset::labeled, "Whether the rows have labels.")
       .def_prop_ro(
           "positive",
           [](const Dataset& d) {
@@ -282,7 +304,8 @@ void bind_data(nb::module_& m) {
             return to_numpy(std::move(out), {n});
           },
           nb::rv_policy::automatic,
-          "1 where a row is of the positive class, where there is one [n]. Private.")
+          "1 for each row of the positive class and 0 for the others [n], with two classes. "
+          "Private.")
       .def_prop_ro(
           "labels",
           [](const Dataset& d) {
@@ -294,11 +317,11 @@ void bind_data(nb::module_& m) {
             return to_numpy(std::move(out), {n});
           },
           nb::rv_policy::automatic,
-          "-1 or +1, of several classes places in their list from 0, or the amounts as rows keep "
-          "them: "
-          "clamped to their range [n]. Private.")
+          "The labels as rows keep them [n]: -1 or +1, places from 0 in the list of several "
+          "classes, or amounts clamped to their range. Private.")
       .def_prop_ro("counts", &counts_of,
-                   "What reading changed. Private: for the curator's eyes, never released.")
+                   "How many cells, labels and rows reading changed, by kind. Private: for the "
+                   "curator, never released.")
       .def_prop_ro(
           "column_counts",
           [](const Dataset& d) {
@@ -314,7 +337,7 @@ void bind_data(nb::module_& m) {
             }
             return out;
           },
-          "The same of cells, by column. Private.")
+          "How many cells of each column reading changed: {column: {kind: number}}. Private.")
       .def_prop_ro(
           "unseen",
           [](const Dataset& d) {
@@ -323,9 +346,9 @@ void bind_data(nb::module_& m) {
               out.emplace_back(cell.row, d.schema.columns[cell.column].name);
             return out;
           },
-          "(row from 0, column) of each cell that was read as another, with unseen=\"middle\". "
-          "Private.")
-      .def_ro("schema", &Dataset::schema)
+          "The cells that were read as another, with unseen=\"middle\": a list of (row from 0, "
+          "column). Private.")
+      .def_ro("schema", &Dataset::schema, "The schema that the rows were read by.")
       .def("__repr__", [](const Dataset& d) {
         return fmt::format("<gibbsite.Dataset: {} rows, {} features, private>", d.rows(),
                            d.features());
@@ -366,10 +389,10 @@ void bind_data(nb::module_& m) {
       "table"_a, "schema"_a, nb::kw_only(), "labels"_a = nb::none(), "labels_optional"_a = false,
       "ignore_extra_columns"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
       "_sparse"_a = nb::none(), "unseen"_a = "",
-      "Anything with __arrow_c_stream__: pandas, polars, pyarrow (readers too), DuckDB. labels [n] "
-      "float64, -1 or +1, of several classes places in schema.classes, or the amounts themselves, "
-      "take the place of the label's column. unseen: as of read_table. "
-      "progress(bytes done, 0).");
+      "Encodes a table with __arrow_c_stream__ (pandas, polars, pyarrow, DuckDB) and returns a "
+      "Dataset. labels [n] float64 take the place of the label's column: -1 or +1, places in "
+      "schema.classes, or the amounts themselves. unseen is as in read_table. progress is "
+      "called as progress(bytes done, 0). Raises BadInput.");
   m.def("read_array", &read_device, "X"_a, "labels"_a.none(), "schema"_a, nb::kw_only(),
         "labels_optional"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(), array_doc);
   m.def("read_array", &read_numbers<float>, "X"_a.noconvert(), "labels"_a.none(), "schema"_a,
@@ -388,8 +411,9 @@ void bind_data(nb::module_& m) {
         return schema_template(path.string(), header ? Header::given : Header::unknown);
       },
       "path"_a, "header"_a = false,
-      "A schema to fill in, from a table's header line alone; header=True: the first line names "
-      "the columns, whatever it looks like.");
+      "Returns the TOML text of a schema to fill in, from a table's header line alone. "
+      "header=True: the first line names the columns, whatever it looks like. Raises BadInput "
+      "if there is no such line.");
   m.def(
       "set_arrow_opener",
       [](const nb::callable& open) {

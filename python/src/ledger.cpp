@@ -50,8 +50,9 @@ nb::dict state_of(const Ledger& ledger) {
 void bind_ledger(nb::module_& m) {
   nb::class_<Ledger>(
       m, "Ledger",
-      "Caps on all that is released about the same people, in a file "
-      "(docs/how-to/ledger.md). Given to a fit, the release is entered before it returns.")
+      "The account of all that is released about the same people, in a file with a fixed budget "
+      "(docs/how-to/ledger.md). A fit that gets a ledger enters its release before it returns, "
+      "and raises BudgetSpent if the budget has no room for it.")
       .def(
           "__init__", [](Ledger* l, const Path& path) { new (l) Ledger(path.string()); }, "path"_a)
       .def_static(
@@ -65,13 +66,19 @@ void bind_ledger(nb::module_& m) {
           "path"_a, nb::kw_only(), "epsilon"_a, "delta"_a, "adjacency"_a = "replace-one",
           "rows_per_person"_a = 1, "reveal_share"_a = DeltaShares{}.reveal,
           "tv_share"_a = DeltaShares{}.tv,
-          "A new file; FileExistsError where there is one. Its caps never change.")
-      .def_prop_ro("path", &Ledger::path)
+          "Creates a ledger file with the budget (epsilon, delta), which never changes. "
+          "reveal_share and tv_share are the parts of delta for additive failure probability and "
+          "for total variation; the Gaussian part has the rest. "
+          "Raises FileExistsError if the file exists, BadInput if an argument is not as it must "
+          "be.")
+      .def_prop_ro("path", &Ledger::path, "Path of the file.")
       .def_prop_ro("has_memory", &Ledger::has_memory,
-                   "Whether an older copy of the file would be noticed here.")
+                   "Whether this machine would notice that an older copy of the file was put "
+                   "back.")
       .def("read", &state_of,
-           "Caps, spent, left and every release; amounts are exact decimals in text. whole: one "
-           "release took all of it, and keeps to that epsilon and delta by its own certificate.")
+           "Returns the ledger as a dict: the budget (caps), what is spent, what is left, and "
+           "every release. Amounts are exact decimals in text. whole is True if one release "
+           "took the whole budget: it keeps to that epsilon and delta by its own certificate.")
       .def("__repr__",
            [](const Ledger& l) { return fmt::format("<gibbsite.Ledger: {}>", shown(l.path())); });
 }

@@ -25,7 +25,7 @@ void bind_shares(nb::module_& m) {
       .def(
           "__init__",
           [](HeldRows* self, Dataset& data) { new (self) HeldRows(hold(std::move(data))); },
-          "data"_a, "Takes the rows out of it.")
+          "data"_a, "Takes the rows out of a Dataset, which must not be used afterwards.")
       .def_static(
           "none",
           [](const Schema& schema, bool sparse) {
@@ -49,10 +49,11 @@ void bind_shares(nb::module_& m) {
         const HeldRows head = joined(slices);
         return is_sparse_by_head(head.sparse.view(), head.columns);
       },
-      "slices"_a, "Whether a table is kept sparse that begins with these rows, which are.");
+      "slices"_a, "Whether a table that begins with these rows is kept sparse.");
   m.attr("_rows_that_choose") = rows_that_choose;
   m.def("_share_bounds", &share_bounds, "rows"_a, "shares"_a);
-  nb::class_<Share>(m, "_Share", "Whole blocks of a table's rows, which answer questions. Private.")
+  nb::class_<Share>(m, "_Share",
+                    "Whole blocks of a table's rows, which answer questions about them. Private.")
       .def(
           "__init__",
           [](Share* self, const Slices& slices, std::uint64_t first_row, std::uint64_t table_rows,

@@ -260,7 +260,7 @@ def test_guessed_types_of_csv_are_refused(client, tmp_path):
 
 
 def test_one_empty_cell_of_csv_ends_no_reading(client, tmp_path):
-    """Of whole numbers Dask refuses a piece with an empty cell, whatever the schema makes of it."""
+    """Dask refuses a piece of whole numbers with an empty cell, whatever the schema makes of it."""
     n = 6000
     ages = [str(20 + k % 50) for k in range(n)]
 

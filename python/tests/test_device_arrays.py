@@ -153,7 +153,7 @@ def seen(X, labels):
 
 
 def arrays(rows):
-    """The same numbers, whatever strides."""
+    """Pairs (name, array): equal numbers with different strides."""
     X, y = numbers(rows)
     X = X.astype(np.float32)
     wide = np.zeros((2 * rows, 9), np.float32)

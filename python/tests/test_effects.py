@@ -33,7 +33,7 @@ def table():
 
 
 def rows_of(summary):
-    """Of either kind."""
+    """The rows of a summary as dictionaries, whether it is a list or a table of pandas."""
     if isinstance(summary, list):
         return summary
     return summary.reset_index().to_dict("records")

@@ -129,7 +129,7 @@ def test_every_mechanism_fits_and_verifies(data, schema, mechanism):
 
 
 def test_the_model_is_that_of_the_program(data, schema, tmp_path):
-    """The same seed: the same bits, whichever face asks."""
+    """One seed gives the same bits on the command line and in Python."""
     (tmp_path / "s.toml").write_text(TOML)
     write_csv(tmp_path / "t.csv", *rows())
     status = gibbsite.run_command(

@@ -80,7 +80,7 @@ def test_coefficients_are_in_the_units_of_the_columns():
     logit = X @ model.coef_[0] + model.intercept_[0]
     clear = np.abs(logit) > 1e-5  # cells are kept as float
     np.testing.assert_array_equal(logit[clear] > 0, model.predict(X)[clear] == 1)
-    # The same column in other units has another slope, and the model is the same.
+    # A column in other units has another slope, and the model is the same.
     scaled = fitted(X * [1, 100, 1], y, ranges=[RANGE, (-300, 300), RANGE])
     plain = fitted(X, y)
     np.testing.assert_allclose(scaled.coef_[0] * [1, 100, 1], plain.coef_[0], rtol=1e-3, atol=1e-3)

@@ -198,6 +198,6 @@ def test_posterior_with_arviz(tmp_path):
     assert 0.99 < worst <= 1.01
     assert "divergent transitions: 0" in said[2]
     middle, low, high = map(float, re.search(r"women: ([\d.]+), 95 % from ([\d.]+) to ([\d.]+)", said[3]).groups())
-    # Of the ordinary fit with departments: exp(-0.0999) = 0.905, deviation 0.081.
+    # The ordinary fit with departments has exp(-0.0999) = 0.905, deviation 0.081.
     assert abs(middle - 0.905) < 0.03 and low < middle < high and 0.7 < low < 0.85 and 0.98 < high < 1.2
     assert len(said[4].strip().splitlines()) == 9 and said[4].strip().endswith("verified: True")

@@ -29,7 +29,7 @@ def with_missing(rows=300):
 
 @pytest.fixture
 def reference(tmp_path):
-    """Of columns: the model of their CSV."""
+    """A function from columns to the model of their CSV."""
 
     def of(table):
         path = tmp_path / "people.csv"
@@ -441,7 +441,7 @@ def test_rows_of_lists_keep_their_types():
     assert (data[0] == y).all() and (data[1] == y).all()
 
 
-# Of each cell what it is and what the schema says, alone.
+# Each cell is judged alone: what it is and what the schema says.
 
 CELLS = [
     *ODD, "a", "1", "1.0", "true", False, 0, 1, -1, -1.0, 0.1, 2**53 + 1, -np.inf, np.bool_(True), np.int8(3),

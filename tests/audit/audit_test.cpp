@@ -38,7 +38,8 @@ struct Trial {
   double reach = 0.9;  ///< of the claim, at least
 };
 
-// Reaches below 0.9: the claim is larger than what any pair of its kind gives (docs/how-to/audit.md).
+// Reaches below 0.9: the claim is larger than what any pair of its kind gives
+// (docs/how-to/audit.md).
 const std::map<std::string_view, Trial>& setups() {
   static const std::map<std::string_view, Trial> all{
       // No pair has the whole change of moments and that of gradients: 0.89 of the claim at most.
@@ -530,7 +531,7 @@ AuditCase case_of_table(const Dataset& data) {
       plan(model.constants(data.schema, data.rows()), {10, 1e-2}, {.mechanism = "output"}));
 }
 
-// Of a small budget: all answers, the lengths and what was asked second among them.
+// The audit of a small budget covers all answers, with the lengths and the second question.
 TEST(AuditPair, OfASmallBudgetOfWhitened) {
   const Dataset data = small_table(false, true);
   const Model model = logistic_regression();

@@ -131,7 +131,7 @@ TEST(AuditBounds, TheBoundOnEpsilonIsAboveTheTruthNoMoreOftenThanItSays) {
     ASSERT_NEAR(all, 1, 1e-9);
     EXPECT_LE(wrong, 1 - confidence);
   }
-  // Of much: near the truth.
+  // Many samples give a bound near the truth.
   EXPECT_NEAR(coupled_epsilon_down(300000, 20000, 120000, 1000000, delta, 0.95),
               std::log(0.38 / 0.12), 0.02);
 }

@@ -169,8 +169,9 @@ TEST(EvaluationFile, SaysThatTheModelEvaluatedIsVoid) {
   }
 }
 
-// Of each leaf: another number, a bit more and a bit less, another type, none. What passes without
-// a new digest is a weaker claim; with one, the same promise.
+// Every leaf is edited: another number, one bit more and one bit less, another type, removed. An
+// edit that passes without a new digest is a weaker claim. An edit that passes with one makes the
+// same promise.
 TEST(VerifyEvaluation, RejectsAnEditOfEveryLeaf) {
   for (const EvaluationRelease& release : evaluations()) {
     const json file = to_json(release);
@@ -188,7 +189,7 @@ TEST(VerifyEvaluation, RejectsAnEditOfEveryLeaf) {
           edits.emplace_back(before.get<double>() * factor);
         }
       }
-      // Of the many figures a few: all of them are compared in one way.
+      // A few figures are enough: all of them are compared in one way.
       if (name.starts_with("/model/figures")) edits = {nullptr, 3};
       for (const json& edit : edits) {
         if (edit == before || sweep.skips()) continue;

@@ -307,7 +307,7 @@ TEST(VerifyNetwork, RejectsATableThatTheNoiseDoesNotPayFor) {
         f["certificate"]["constants"]["levels"] = {4, 2, 3};
       },
       "constants.levels: claimed [4,2,3], the model has [4,2,2]");
-  // The same everywhere, with a hundredth less noise.
+  // Every place of the file claims 1 % less noise than mu needs.
   json less = file;
   const double noise = 0.99 * file["certificate"]["mechanism"]["noise"].get<double>();
   less["certificate"]["mechanism"]["noise"] = noise;

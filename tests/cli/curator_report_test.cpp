@@ -38,7 +38,7 @@ class CuratorReportCli : public Cli {
     EXPECT_THAT(out.err, HasSubstr("private: these figures read"));
     return folder.read("r.html");
   }
-  // Of the classes named, four to a page and more.
+  // Writes a table and a schema whose classes have these names.
   void write_classes(const std::vector<std::string>& names) const {
     std::string table = "age,work,income\n", classes;
     for (int i = 0; i < rows; ++i)
@@ -238,7 +238,8 @@ TEST_F(CuratorReportCli, OfAVoidModelSaysSoFirst) {
   EXPECT_THAT(page(), Not(HasSubstr("NO GUARANTEE")));
 }
 
-// Of the texts and grounds that it shares with the public report that one's test says it.
+// Lines and marks that only this report has stand out. The public report's test checks the texts
+// and grounds that both share.
 TEST_F(CuratorReportCli, HasLinesThatStandOut) {
   fit_model();
   const std::string page = this->page();

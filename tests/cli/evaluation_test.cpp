@@ -152,7 +152,7 @@ TEST_F(ReleasedEvaluationCli, ShowsNoMinusZeroAndNothingOfEmptyBins) {
   EXPECT_THAT(made.out, HasSubstr("bins hide about"));
   const nlohmann::json model = json("e.json")["model"];
   EXPECT_EQ(model["threshold"].dump().front(), '0');
-  // Of a hundred bins of so few rows most are empty.
+  // Most of a hundred bins are empty, as there are so few rows.
   int none = 0;
   for (const auto& bin : model["figures"]["calibration"]) none += bin["found"]["value"].is_null();
   EXPECT_GE(none, 30);

@@ -37,7 +37,7 @@ class FamilyCli : public Cli {
     return gibbsite(
         fit(Options{"--model", model, "--column", column, "--out", "draws.json"} + more));
   }
-  // Of plan, with that budget.
+  // Runs `plan` with the budget of the tests.
   [[nodiscard]] Outcome plan_of(const Options& more) const {
     return gibbsite(Options{"plan", "--epsilon", "1", "--delta", "1e-6"} + more);
   }
@@ -124,7 +124,7 @@ TEST_F(FamilyCli, PlansWithoutATable) {
                                     "bernoulli", "--rows", "1000", "--json"});
   EXPECT_EQ(several.status, 0) << several.err;
   EXPECT_TRUE(nlohmann::json::accept(several.out)) << several.out;
-  // Of the table it reads how many rows there are.
+  // The plan of a table depends only on how many rows it has.
   const Outcome of_table = plan_of({"--model", "bernoulli", "--column", "answer", "--data",
                                     "table.csv", "--schema", "table.toml"});
   const Outcome of_shape = plan_of({"--model", "bernoulli", "--rows", "200"});

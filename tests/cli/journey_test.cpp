@@ -553,7 +553,8 @@ TEST_F(Journey, PlansOfARareClassPromiseLess) {
   }
 }
 
-// A fit is the same to the last byte whatever is said of the classes: neither noise nor file has it.
+// A fit is the same to the last byte whatever is said of the classes: neither noise nor file has
+// it.
 TEST_F(Journey, AFitDoesNotDependOnThePositiveShare) {
   const std::string schema = folder.read("table.toml");
   const auto fitted = [&](const std::string& name, const std::string& line,
@@ -574,7 +575,8 @@ TEST_F(Journey, AFitDoesNotDependOnThePositiveShare) {
   EXPECT_EQ(fitted("d.json", "", {"--positive-share", "0.1,0.9"}), without);
 }
 
-// Nobody has measured bias or coverage of the rule of small budgets, so nothing about it has an interval.
+// Nobody has measured bias or coverage of the rule of small budgets, so nothing about it has an
+// interval.
 TEST_F(Journey, ASmallBudgetWithoutIntervalsShowsNone) {
   const auto fitted = [&](const std::string& name, const std::vector<std::string>& more) {
     std::vector<std::string> all{"fit",        "--data",    "table.csv", "--schema",
@@ -657,7 +659,8 @@ TEST_F(Journey, PredictWorksFromTheModelAlone) {
   EXPECT_EQ(to_file.status, 0) << to_file.err;
   EXPECT_EQ(to_file.out, "");
 
-  // The same from the coefficients in original units, by hand, for the row that is not clipped.
+  // The coefficients in original units give the same score, computed by hand for the row that is
+  // not clipped.
   const auto model = json("model.json")["model"];
   const auto& theta = model["coefficients"];
   const double age = (40.0 - 17) / (90 - 17);

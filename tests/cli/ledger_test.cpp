@@ -132,8 +132,8 @@ TEST_F(LedgerCli, ACheckpointFinishesOnce) {
   EXPECT_EQ(shown()["releases"].size(), 1U);
 }
 
-// Of a fitted profile the reveal is a part of delta: no epsilon helps, the delta that is named
-// does.
+// The reveal of a fitted profile is a part of delta. No epsilon helps, so the refusal names a delta
+// that fits.
 TEST_F(LedgerCli, ARevealThatIsTooLargeIsOneOfDelta) {
   make();
   const auto at = [&](const std::string& delta) {

@@ -95,7 +95,7 @@ TEST_F(NetworkQueryCli, DrawsPeople) {
   const std::string people = folder.read("people.csv");
   EXPECT_THAT(people, StartsWith("age,work,income\n"));
   EXPECT_EQ(std::count(people.begin(), people.end(), '\n'), 3001);
-  // The same on standard output, for any number of threads.
+  // Standard output gets the same rows as a file, for any number of threads.
   EXPECT_EQ(synthesize({"--rows", "3000", "--seed", "4", "--threads", "2"}).out, people);
   EXPECT_EQ(synthesize({"--rows", "3000", "--seed", "4", "--out", "-"}).out, people);
   EXPECT_NE(synthesize({"--rows", "3000", "--seed", "5"}).out, people);

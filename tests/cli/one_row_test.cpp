@@ -36,8 +36,8 @@ TEST_F(OneRow, DecidesNothingAboutTheExitStatus) {
   }
 }
 
-// Of a CSV of one column an empty cell is a blank line, and of LIBSVM a row without a label and
-// entries: the number of rows, which is published, does not tell of it, whoever's it is.
+// An empty cell is a blank line in a CSV of one column. In LIBSVM a row without a label and entries
+// is one. The published number of rows does not depend on it, whoever left the cell empty.
 TEST_F(OneRow, IsNotDroppedWhereItIsABlankLine) {
   for (const char* const table : {"visits.csv", "visits.svm"}) {
     const bool csv = table == std::string("visits.csv");

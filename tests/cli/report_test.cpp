@@ -46,7 +46,7 @@ TEST_F(ReportCli, SaysWhatTheModelHolds) {
       line.replace(at, 1, line[at] == '\'' ? "&#39;" : "&quot;");
     EXPECT_THAT(page, HasSubstr(line));
   }
-  // Of a number the slope in its own unit, as the file has it.
+  // The slope of a number is shown in the number's own unit, as the file has it.
   const std::string plain = report({});
   const double slope = json("m.json")["model"]["original_units"]["slopes"]["age"];
   std::ostringstream digits;

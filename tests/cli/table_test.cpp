@@ -230,7 +230,7 @@ TEST_F(TableCli, BadInputIsOneLine) {
   expect_error(table_of("sex", {"--out", "t.json", "--csv", "table.csv"}), 2, "--csv");
   expect_error(table_of("sex", {"--out", "t.json", "--csv", "no/t.csv"}), 2, "--csv");
   EXPECT_EQ(made(), std::vector<std::string>{});
-  // Of files.
+  // Files of releases: wrong columns, options without a meaning, paths in use, no release.
   ASSERT_EQ(table_of("sex", {"--out", "t.json", "--quiet"}).status, 0);
   expect_error(gibbsite({"table", "--model", "t.json", "--columns", "age"}), 2,
                "--columns: 'age' is no column");

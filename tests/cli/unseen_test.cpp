@@ -1,5 +1,5 @@
-// Rows to predict with cells that the model cannot read, no rows at all, and names of files that are
-// taken for patterns.
+// Rows to predict with cells that the model cannot read, no rows at all, and names of files that
+// are taken for patterns.
 #include <filesystem>
 
 #include "cli/cli.hpp"

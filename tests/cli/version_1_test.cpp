@@ -11,7 +11,7 @@ namespace version_1_test {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Of two draws.
+// A released file of format version 1 with two draws.
 std::string golden() {
   std::ostringstream text;
   text << std::ifstream(std::string(GIBBSITE_SOURCE_DIR) + "/tests/golden/v1/path-minami-cor8.json")
@@ -30,7 +30,8 @@ TEST_F(Version1Cli, VerifiesAndPredicts) {
                     HasSubstr("\nVALID: every number"),
                     HasSubstr("(ε, δ) = (1, 1e-05), add-remove, one row per person")));
 
-  // Encoded, none is longer than the row norm of 1.5: age, size, four levels of town, the intercept.
+  // Encoded, none is longer than the row norm of 1.5: age, size, four levels of town, the
+  // intercept.
   folder.write("new.csv", "age,size,town\n18,-1,north\n36,0,?\n54,0.5,elsewhere\n");
   const std::vector<std::vector<double>> encoded{
       {0, 0, 1, 0, 0, 0, 1}, {0.25, 0.5, 0, 0, 1, 0, 1}, {0.5, 0.75, 0, 0, 0, 1, 1}};

@@ -185,14 +185,15 @@ TEST(Compare, FiguresAreThoseOfTheSameFitByHand) {
     EXPECT_EQ(found.non_private[k].scores.log_loss,
               evaluate(predict_probabilities(*ordinary, test.view()), test.y).log_loss);
   }
-  // Of two models on the same rows the one with next to no noise is better.
+  // The model with next to no noise scores better than the noisy one on the same rows.
   EXPECT_LT(scores_of(found.of_plans[2]).log_loss.mean, scores_of(found.of_plans[0]).log_loss.mean);
 }
 
 TEST(Compare, ATableOfItsOwnJudgesAndAllRowsAreFitted) {
   const Dataset data = numbered(40);
   Dataset test = support::people(12, 2, 9);
-  // Of one class: the majority of the training rows' is right for all of them or for none.
+  // All test rows are of one class, so a majority of the training rows is right for all of them or
+  // for none.
   const auto positives = std::ranges::count(data.y, 1.0F);
   std::ranges::fill(test.y, positives >= 20 ? -1.0F : 1.0F);
   const std::vector<Plan> plans = plans_for(data.schema, 40);

@@ -257,7 +257,8 @@ TEST_P(BothKinds, ChainsStepsCoordinatesAndKeysAreIndependent) {
   EXPECT_LT(dependence_z(here, normals(key(2), 0, 0, n)), z_limit) << "keys";
   EXPECT_GT(dependence_z(here, here), z_limit) << "power";
 
-  // The same across streams: coordinate 0 and 1 of many (chain, step), as a chain consumes them.
+  // Independence holds across streams too: coordinates 0 and 1 of many (chain, step), as a chain
+  // consumes them.
   std::vector<double> first, second, next_step, next_chain;
   for (std::uint32_t chain = 0; chain < 100; ++chain) {
     for (std::uint64_t step = 0; step < 500; ++step) {
@@ -345,10 +346,7 @@ TEST(BoxMuller, LargestMagnitudeIsTheDocumentedOne) {
   EXPECT_GT(box_muller(~std::uint64_t{0}, 0)[0], 0);  // the radius is never 0
 }
 
-// The same in 64-bit significands with another reduction (nearest quarter turn). Rounding: log 1,
-// its argument 1, halved by the square root; sqrt, sin, phi (2), product: below 8 half ulps =
-// 1e-15.
-// Pairs whose radius has 128 bits, against 50 digits; words of every size, and both ends.
+// Pairs whose radius has 128 bits agree with 50 digits, for words of every size and for both ends.
 TEST(AnswerNormals, AgreeWithFiftyDigits) {
   std::mt19937_64 random(20261122);
   double worst = 0, largest = 0;
@@ -375,7 +373,8 @@ TEST(AnswerNormals, AgreeWithFiftyDigits) {
   EXPECT_GT(largest, max_abs_answer_normal - 2e-4) << "the smallest word was not met";
 }
 
-// The same pairs as of 64 bits, but for where in its word the radius is.
+// Answer normals are the pairs of `box_muller` up to rounding: only the radius takes its word from
+// another place.
 TEST(AnswerNormals, AreThoseOfTheirWords) {
   const StreamKey key = StreamKey::from_seed(5);
   std::vector<double> answers(7);
@@ -388,6 +387,9 @@ TEST(AnswerNormals, AreThoseOfTheirWords) {
   }
 }
 
+// Pairs agree with 64-bit significands that reduce the angle otherwise (to the nearest quarter
+// turn). Roundings: log 1, its argument 1, both halved by the square root; sqrt, sin, phi (2),
+// product. Their sum is below 8 half ulps = 1e-15.
 TEST(BoxMuller, AgreesWithLongDouble) {
   if (std::numeric_limits<long double>::digits < 64) GTEST_SKIP() << "long double is too short";
   std::vector<std::uint64_t> samples = words(StreamKey::from_seed(9), 0, 0, 2000);

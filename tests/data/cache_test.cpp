@@ -326,7 +326,8 @@ TEST_F(CacheTest, ForgedSizesAreMadeAnew) {
     EXPECT_THAT(made.notes, HasSubstr("cache.json is damaged; it is made anew")) << patch;
     expect_same_rows(made.data, rows);
   }
-  // Of sparse rows: a row beyond all entries, and as many rows as make `begin` empty.
+  // Damaged sparse caches: a row that ends beyond all entries, and a number of rows that overflows
+  // the size of `begin`.
   read(sparse, wide_schema(), Cache::always);
   std::string begin = text_of(sparse_cache + "begin.u64");
   begin[8 + 7] = 1;

@@ -215,7 +215,7 @@ TEST_F(NumberLabels, ThatCannotBeReadAreRefusedOrTheMiddle) {
   EXPECT_THAT(csv({"-0", "1.2e1", "3.0", "+6"}, labeled(counts)).y, ElementsAre(0, 1, 0.25F, 0.5F));
 }
 
-// The same cells by every other reader.
+// Labels that are no numbers are treated alike by every reader.
 TEST_F(NumberLabels, ThatAreNoNumbersAreTheSameInEveryReader) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double inf = std::numeric_limits<double>::infinity();
@@ -267,7 +267,7 @@ TEST_F(NumberLabels, AreKeptByACache) {
     EXPECT_EQ(data->counts.clamped_labels, 1U);
     EXPECT_EQ(data->counts.invalid_labels, 1U);
   }
-  // Of another range, tolerance or kind it is another table.
+  // A schema with another range, tolerance or kind of label does not use the cached table.
   for (const char* keys :
        {"range = [-5, 45]\ntolerance = 5\n", "range = [-5, 40]\ntolerance = 2.5\n",
         "range = [0, 45]\ncounts = true\n"}) {
@@ -435,7 +435,7 @@ TEST_F(ClassLabels, ThatAreNotListedAreRefusedOrTheFirst) {
       EXPECT_EQ(data.counts.unlisted_labels, bad.missing ? 0U : 1U);
     }
   }
-  // The same numbers by every reader of numbers, again and again.
+  // Every reader of numbers treats unlisted numbers alike, also if they repeat.
   for (const double bad : {2.0, 1e300, -10.0}) {
     for (const auto& [reader, data] : all({10, bad, 2.5, bad}, labeled(grades + or_first))) {
       EXPECT_THAT(data.y, ElementsAre(0, 0, 1, 0)) << reader;

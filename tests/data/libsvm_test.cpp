@@ -213,8 +213,8 @@ TEST_F(Libsvm, AMillionColumnsStaySparse) {
   x.validate();
 }
 
-// The same rows as text of entries, as a table with every cell, and by hand: values, counts and
-// clipping, where an absent 0 is a level, a missing cell, clamped, or not 0 after scaling.
+// Rows as LIBSVM text equal the same rows as a CSV with every cell: values, counts and clipping. An
+// absent 0 may be a level, an ignored or missing cell, clamped, or not 0 after scaling.
 TEST_F(Libsvm, AbsentIsZeroInEveryKindOfColumn) {
   std::mt19937_64 random(3);
   for (int trial = 0; trial < 200; ++trial) {

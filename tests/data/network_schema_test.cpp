@@ -187,7 +187,7 @@ TEST(NetworkSchema, RefusesEachFaultWithItsLine) {
                    {"s.toml:1:", "network", "a table [network]"});
 }
 
-// Of one column nothing is asked of the others.
+// A schema that is read for one column ignores [network], even if it has a cycle.
 TEST(NetworkSchema, IsNoBusinessOfOneColumn) {
   const std::string cyclic = with("[\"sex\", \"age\"]", "[\"hours\"]");
   EXPECT_FALSE(parse_column_schema(cyclic, "s.toml", "sex").network);

@@ -48,7 +48,8 @@ std::vector<Numbers> rows_of(const Dataset& data) {
   return out;
 }
 
-// The same rows in the pages of a file, as far as anybody sees: `kept` owns them.
+// A table whose rows look as if they were in the pages of a mapped file. `kept` owns them and must
+// outlive it.
 Dataset mapped(const Dataset& kept) {
   Dataset out = kept;
   out.x.clear();
@@ -178,7 +179,7 @@ TEST(WithCategoryAsLabel, LeavesItsFeaturesOutAndAddsAnIntercept) {
       data.schema.intercept = intercept;
       data.counts.clipped_rows = 2;
       for (const Dataset& from : {data, mapped(data)}) {
-        // Of two levels the second.
+        // The second of two levels is the positive class.
         const Dataset sex = with_category_as_label(from, "sex");
         EXPECT_EQ(rows_of(sex),
                   (std::vector<Numbers>{
@@ -194,7 +195,7 @@ TEST(WithCategoryAsLabel, LeavesItsFeaturesOutAndAddsAnIntercept) {
         EXPECT_FALSE(sex.schema.network);
         EXPECT_GE(sex.schema.row_norm, sex.schema.max_unclipped_norm());
         EXPECT_NO_THROW(sex.schema.validate("schema"));
-        // Of more the first: "(other)" is one.
+        // The first of more levels is the positive class; "(other)" counts as a level.
         const Dataset job = with_category_as_label(from, "job");
         EXPECT_EQ(rows_of(job),
                   (std::vector<Numbers>{

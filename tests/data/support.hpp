@@ -65,7 +65,8 @@ std::string bytes_of(const std::vector<T>& values) {
   return out;
 }
 
-/// The same rows and labels, bit by bit and wherever they are kept, and as many cells changed.
+/// Expects that both tables have the same rows and labels to the last bit, wherever they are kept,
+/// and the same counts of changed cells.
 inline void expect_same_rows(const Dataset& a, const Dataset& b) {
   const Rows x = a.view(), z = b.view();
   ASSERT_EQ(x.rows, z.rows);
@@ -90,7 +91,8 @@ inline void expect_same_rows(const Dataset& a, const Dataset& b) {
   EXPECT_EQ(a.bytes_per_row(), b.bytes_per_row());
 }
 
-/// The same tables in memory, and as many cells of each column changed.
+/// Expects that both tables are the same in memory: rows, schema, and the counts of changed cells
+/// of each column.
 inline void expect_same(const Dataset& a, const Dataset& b) {
   expect_same_rows(a, b);
   EXPECT_EQ(a.schema, b.schema);

@@ -83,7 +83,7 @@ TEST_F(BallChains, AreTheReferencesAndInside) {
         }
         EXPECT_GT(kept_back, 5);  // the ball has a say
         EXPECT_TRUE(found.finished());
-        // The same bits however the run is cut.
+        // A run that is cut into parts gives the same bits.
         advance_in_ball(*here, cut, ball, 5);
         advance_in_ball(*here, cut, ball, 1'000'000);
         EXPECT_EQ(cut.theta, found.theta);
@@ -120,8 +120,8 @@ class WatchedBall : public support::ForwardingEngine {
   double ball_;
 };
 
-// What a slope without a bound rests on (docs/theory/ball.md, "The squared loss"): from the start, here at
-// the edge, to the last step, however far a step goes beyond.
+// What a slope without a bound rests on (docs/theory/ball.md, "The squared loss"): from the start,
+// here at the edge, to the last step, however far a step goes beyond.
 TEST_F(BallChains, AskForGradientsInTheBallAlone) {
   support::OddRows rows = tame(9, false);
   for (std::size_t i = 0; i < rows.n; ++i) rows.y[i] = i % 3 == 0 ? 40.0F : -7.5F;

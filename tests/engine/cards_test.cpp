@@ -34,7 +34,8 @@ std::unique_ptr<Backend> on_cards(Communicator& ranks, Talk talk,
 }
 
 // How far two engines' answers may be apart that both keep to accumulation_depth
-// (docs/theory/map-error.md, steps 1 to 3, coordinate by coordinate); 0 where all say the same bits.
+// (docs/theory/map-error.md, steps 1 to 3, coordinate by coordinate); 0 where all say the same
+// bits.
 double apart(const std::string& name, std::size_t at, const Answers& whole, const Case& c,
              const Table& t) {
   constexpr double u = 0x1p-53;
@@ -68,7 +69,7 @@ double apart(const std::string& name, std::size_t at, const Answers& whole, cons
             t.loss.curvature() * static_cast<double>(c.d) * length(x) * norm);
   }
   const double gradient = 2 * 1.01 * u * sum;
-  // Of 7 steps of h = 1e-3 with beta = 1e-2, and what their updates round.
+  // Seven steps with h = 1e-3 and beta = 1e-2 add this much, and their updates round.
   return name == "theta" ? 2 * 7e-5 * gradient + 7 * 100 * u * (1 + norm) : gradient;
 }
 
@@ -85,7 +86,7 @@ void expect_near(const Answers& whole, const Answers& of_rank, std::size_t first
   }
 }
 
-// Of each rank.
+// Returns the answers of every rank, one entry for each.
 std::vector<Answers> ask_cards(const Case& c, const Table& t,
                                const std::vector<std::uint64_t>& bounds, Talk talk,
                                std::uint64_t seed) {

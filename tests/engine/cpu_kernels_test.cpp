@@ -53,11 +53,11 @@ std::vector<T> logits() {
 }
 
 constexpr const char* with_kernels[] = {"logistic", "logistic-capped"};
-// Of these f' crosses zero or ends there, so its error is one of its supremum.
+// Losses whose f' crosses or reaches zero: their error is measured in units of sup |f'|.
 constexpr const char* with_a_zero[] = {"smoothed-hinge", "huber", "pseudo-huber", "poisson",
                                        "squared"};
 
-// Of the logistic loss, with the losing side's slope held or not.
+// The largest error of f' in ulps for a logistic loss, with the losing side's slope capped or not.
 template <class T>
 double worst_ulps(const Loss& loss) {
   const bool held = loss.max_abs_residual() < 1;
@@ -77,8 +77,8 @@ double worst_ulps(const Loss& loss) {
   return worst;
 }
 
-// The map error allows 16 roundings, 16 half ulps (docs/theory/map-error.md, step 2). Few of the grid's
-// points are far from an exp's worst case, so what is seen is near the maximum.
+// The map error allows 16 roundings, 16 half ulps (docs/theory/map-error.md, step 2). Few of the
+// grid's points are far from an exp's worst case, so what is seen is near the maximum.
 TEST(CpuKernels, ResidualsAreWithinTheirUlps) {
   fmt::print("  worst error of f', ulps\n  {:<16} {:>8} {:>8}\n", "instructions", "double",
              "float");

@@ -242,8 +242,8 @@ TEST(CpuNoise, BitsOfAChainAreItsOwn) {
   });
 }
 
-// Within 8 roundings of the parts of either (docs/theory/map-error.md, step 4), the noise the same; in
-// float what is in double, rounded.
+// Within 8 roundings of the parts of either (docs/theory/map-error.md, step 4), the noise the same;
+// in float what is in double, rounded.
 TEST(CpuNoise, UpdateIsTheLangevinStep) {
   constexpr std::size_t d = 21, width = 16, chains = 13;
   constexpr double gamma = 8 * 0x1p-53 / (1 - 8 * 0x1p-53);

@@ -375,7 +375,7 @@ TEST_F(EngineTest, EveryFieldOfAChainCounts) {
   }
 }
 
-// The same promise on every instruction set this machine can run.
+// Gradients keep the error bound on every instruction set that this machine can run.
 TEST_F(EngineTest, EveryInstructionSetKeepsTheBound) {
   std::vector<std::string> seen;
   support::on_every_instruction_set([&](const std::string& /*name*/) {

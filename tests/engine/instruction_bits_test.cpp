@@ -1,5 +1,5 @@
-// Bits of the cpu backend in double on every instruction set of the machine: those of AVX2 are those
-// of AVX-512, and other sets differ by what fused multiply-adds would have rounded.
+// Bits of the cpu backend in double on every instruction set of the machine: those of AVX2 are
+// those of AVX-512, and other sets differ by what fused multiply-adds would have rounded.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -132,8 +132,8 @@ struct Shape {
   bool sparse;
 };
 
-// Sums over rows: few chains (lanes along the features) and many (along the chains), rows as numbers
-// and as entries, fewer features than lanes, rests; the moments of rows in a metric; steps.
+// Sums over rows: few chains (lanes along the features) and many (along the chains), rows as
+// numbers and as entries, fewer features than lanes, rests; the moments of rows in a metric; steps.
 TEST_F(InstructionBits, OfAnEnginesAnswers) {
   support::Thinned sweep(3);
   for (const Shape& shape : {Shape{50, 1, 1, false},

@@ -82,7 +82,7 @@ class EachLoss : public support::TestOn, public testing::WithParamInterface<std:
   [[nodiscard]] double slope_roundings() const {
     return 16 + (outputs() == 1 ? 0 : static_cast<double>(outputs()));
   }
-  // Of a slope that has no bound but its row's: |y| + sum |x_j theta_j|.
+  // A bound of |f'| for one row: |y| + sum |x_j theta_j| if the loss has no global one.
   [[nodiscard]] double most_slope(float y, double size) const {
     const double everywhere = loss_.max_abs_residual();
     return std::isfinite(everywhere) ? everywhere : std::fabs(static_cast<double>(y)) + size;
@@ -303,8 +303,9 @@ TEST_P(EachLoss, HessiansAndPlainSumsAreWithinTheirBounds) {
   }
 }
 
-// Of a smooth loss: (grad(theta + s v) - grad(theta - s v))/2s, off by
-// s^2/6 sup|f'''| |x| |x.v|^2 <= c phi s^2/6 |x| |x.v|^2 and roundings.
+// Hessian products of a smooth loss equal (grad(theta + s v) - grad(theta - s v))/2s. The
+// difference quotient is off by s^2/6 sup|f'''| |x| |x.v|^2 <= c phi s^2/6 |x| |x.v|^2 and
+// roundings.
 TEST_P(EachLoss, HessiansAreDifferencesOfGradients) {
   if (!std::isfinite(loss_.self_concordance())) return;
   for (const TableShape& s :

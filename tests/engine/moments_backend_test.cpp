@@ -484,9 +484,9 @@ TEST_F(Whitened, InformationOfARowIsExactlyBelow) {
   EXPECT_GT(held, support::repeats(emulated ? 10U : 100U, 5U));
 }
 
-// Of amounts and counts v v^T of one row is exactly below the limit and s s^T of its score exactly below the
-// clip, whatever the row, its label and the metric; both are those of the score that the gradient
-// has, whose weight does not look at the label.
+// Losses of amounts and counts: v v^T of one row is below the limit and s s^T of its score below
+// the clip. Both hold exactly, for any row, label and metric. Both use the score of the gradient,
+// whose weight does not depend on the label.
 TEST_F(Whitened, MatricesOfARowWithAHeldSlopeAreExactlyBelow) {
   std::size_t held = 0, weighted = 0, seen = 0;
   support::Thinned sweep(7, emulated ? 7 : 1);
@@ -789,8 +789,8 @@ TEST_F(Whitened, InformationOfClassesIsExactlyBelow) {
   EXPECT_GT(held, support::sanitized ? 3U : 50U);
 }
 
-// With the limit as one more weight sum_ab (e_a - e_b)(e_a - e_b)^T (x) block_ab is the derivative of
-// the scores' mean.
+// With the limit as one more weight sum_ab (e_a - e_b)(e_a - e_b)^T (x) block_ab is the derivative
+// of the scores' mean.
 TEST_F(Whitened, InformationOfClassesIsTheDerivativeOfTheScoresMean) {
   if (!any_loss_) GTEST_SKIP() << "the card caps losses of one output";
   const std::size_t n = 500, d = 4, K = 3;
@@ -969,7 +969,8 @@ TEST_P(Locality, OfCapsAndSlopes) {
   }
 }
 
-// Of classes: other rows are so sure of their class that they add nothing.
+// Other rows of several classes add nothing: they are so sure of their class that their slopes
+// vanish.
 TEST_P(Locality, OfSlopesOfClasses) {
   if (!any_loss_) GTEST_SKIP() << "the card caps losses of one output";
   const std::size_t d = GetParam(), n = d > 1000 ? 300 : 1100, K = 3;
@@ -1186,8 +1187,9 @@ TEST_P(Sums, GradientIsWithinItsBound) {
   }
 }
 
-// Of classes: against long double, with the caps that each row has alone; one row and its label
-// replaced, every pair of some: the gradients in coordinates of z are 2 clip apart at most.
+// Gradients of several classes agree with long double, with the cap that each row has alone. For
+// pairs that differ in one row and its label, gradients in coordinates of z differ by at most 2
+// clip.
 TEST_P(Sums, GradientsOfClassesAreWithinTheirBounds) {
   if (!any_loss_) GTEST_SKIP() << "the card caps losses of one output";
   const OddRows p = make(GetParam(), 4);
@@ -1287,7 +1289,7 @@ TEST_P(Sums, GradientsOfClassesAreWithinTheirBounds) {
         moved = std::max(moved, std::sqrt(square));
       }
     }
-    // Of more classes 2 clip is reached by rows of other directions (tests/run/whitened_test.cpp).
+    // Rows of other directions reach 2 clip for more classes (tests/run/whitened_test.cpp).
     EXPECT_GT(moved, (K == 2 ? 1.9 : 1.1) * clip) << "no power: " << K;
   }
   if (n >= 33) {

@@ -114,7 +114,8 @@ TEST_P(Rare, WeightedGradientIsWithinItsBound) {
   }
 }
 
-// Of every backend the sum of the rows' own numbers, each within half of the range, whatever the row.
+// Every backend returns the sum of the rows' log-lengths, each held to half the range on either
+// side, for any row.
 TEST_P(Rare, LogarithmsOfLengthsAreHeldAndAddedUp) {
   for (const double width : {0.25, 4.0}) {
     const Case c(GetParam());

@@ -116,8 +116,8 @@ constexpr Shape shapes[] = {
     {150, 64, 3},  {257, 7, 8},  {300, 255, 8}, {1025, 2, 2}, {1100, 33, 1}, {1300, 17, 3},
     {200, 108, 8}, {4300, 3, 1}, {33000, 1, 1},
 };
-// Of each shape of a leaf (kernels/leaf_gradient.hpp) the groups of chains that the list above has
-// not: with both every kernel of the family is run.
+// The remaining groups of chains for each shape of a leaf (kernels/leaf_gradient.hpp). Both lists
+// together run every kernel of the family.
 constexpr Shape other_kernels[] = {
     {140, 5, 3}, {140, 20, 1}, {140, 50, 2}, {140, 100, 2}, {140, 100, 3}, {140, 200, 2},
 };

@@ -140,7 +140,8 @@ TEST_F(CudaEngine, StreamedRowsGiveTheSameGradientAndValue) {
   }
 }
 
-// Of rows that are one rank's of several.
+// A table that is one rank's share of several uses no resident loop: its sums are added to other
+// ranks'.
 TEST_F(CudaEngine, AShareTakesNoLoop) {
   const Table t(300, 4);
   const Ensemble e = make_ensemble(2, t.d);
@@ -155,8 +156,8 @@ TEST_F(CudaEngine, AShareTakesNoLoop) {
               ThrowsMessage<BadInput>(HasSubstr("`design`: resident makes steps without a stop")));
 }
 
-// The same of several outputs, whose rows of theta meet in the residuals; and a run of them goes on
-// where it was cut, on rows that are streamed.
+// Losses of several outputs are streamed too; their rows of theta meet in the residuals. A cut run
+// continues on streamed rows.
 TEST_F(CudaEngine, SeveralOutputsAreStreamedToo) {
   Table t(5 * 1024 + 77, 5);
   for (std::size_t i = 0; i < t.n; ++i) t.y[i] = static_cast<float>(i * i % 3);
@@ -472,8 +473,8 @@ TEST(CudaEngineFault, LeavesTheEnsembleAsItWas) {
   }
 }
 
-// Of cards and tables that no test can hold: what is planned fits, keeps the promise of the map
-// error, and streams only where it must.
+// Layouts for cards and tables that no test can hold: each plan fits, keeps the promised map error,
+// and streams only if it must.
 TEST(CudaLayout, FitsTheCardAndKeepsThePromise) {
   constexpr std::size_t gib = std::size_t{1} << 30;
   for (const std::size_t n :

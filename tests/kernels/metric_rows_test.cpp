@@ -150,9 +150,10 @@ TEST_F(MetricKernels, MomentsOfWholeNumbersAreExact) {
   }
 }
 
-// At theta = 0 slopes, curvatures and caps are powers of two: with whole numbers nothing may be off.
-// The slope of the logistic loss is 1/2 of either sign and the curvature 1/4; of Huber's with labels
-// of 1/2 the slope is the label's negative and the curvature 1, which a cap takes whole or leaves.
+// At theta = 0 slopes, curvatures and caps are powers of two: with whole numbers nothing may be
+// off. The slope of the logistic loss is 1/2 of either sign and the curvature 1/4; of Huber's with
+// labels of 1/2 the slope is the label's negative and the curvature 1, which a cap takes whole or
+// leaves.
 TEST_F(MetricKernels, CappedSumsOfWholeNumbersAreExact) {
   for (const char* const loss : {"logistic", "huber"}) {
     const bool logistic = std::string_view(loss) == "logistic";

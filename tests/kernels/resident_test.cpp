@@ -136,8 +136,9 @@ TEST_P(ResidentOfShape, OneStepIsWithinItsBound) {
   }
 }
 
-// The same bits in groups of 1, 4 and 8, at any place, and however the steps are cut into launches:
-// by uploads, by the clock or by an offset. Chains rest at their T.
+// A chain's bits do not depend on the size of its group (1, 4 or 8) or its place there. Nor do they
+// depend on how uploads, the clock or an offset cut the steps into launches. Chains rest at their
+// T.
 TEST_P(ResidentOfShape, BitsAreOfTheChainAlone) {
   const auto [n, d, chains] = GetParam();
   const OddRows p = support::make_odd_rows(n, d, 2);

@@ -410,7 +410,8 @@ TEST_F(WarpGroupTest, LongRangesGoRoundTheStages) {
   check.template operator()<2>(20);
 }
 
-// Of pairs, terms of one sign over a long range: what the unit cuts off must not add up.
+// Sums of pairs whose terms all have one sign, over a long range: what the matrix unit cuts off
+// must not add up.
 TEST_F(WarpGroupTest, SumsOfPairsDoNotDrift) {
   constexpr std::size_t n = 4096, d = 3, chains = 64;
   std::mt19937 gen(23);

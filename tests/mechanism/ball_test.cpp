@@ -131,14 +131,15 @@ double apart(const Vector& u, const Vector& v, double a, double b) {
   }
   return std::sqrt(sum);
 }
-// Of the logistic loss, its slope held at `cap`.
+// The distance of two rows' gradients of the logistic loss, whose slope is capped at `cap`.
 auto logistic_pair(double cap) {
   return [cap](const Vector& theta, const Vector& u, const Vector& v) {
     return apart(u, v, std::min(cap, sigmoid(-dot(u, theta))),
                  std::min(cap, sigmoid(-dot(v, theta))));
   };
 }
-// Of the squared one: convex in each label, so ends are worst.
+// The largest distance of two rows' gradients of the squared loss. It is convex in each label, so
+// the ends are worst.
 auto squared_pair(double Y) {
   return [Y](const Vector& theta, const Vector& u, const Vector& v) {
     double worst = 0;
@@ -202,7 +203,8 @@ TEST(BallSensitivity, NoRandomSearchExceedsIt) {
   }
 }
 
-// The same of the squared loss: one dimension stays below, more of them reach it.
+// No pair that a search finds exceeds the bound for the squared loss. In one dimension pairs stay
+// below it; in more they reach it.
 TEST(BallSensitivity, NoRandomSearchExceedsThatOfTheSquaredLoss) {
   std::mt19937_64 random(20261123);
   support::Thinned sweep(4);
@@ -417,7 +419,7 @@ TEST(BallPath, IsPlannedWithinItsBudget) {
         const Plan without = plan(p, budget, {.mechanism = "path"});
         EXPECT_GE(s.beta, std::get<Path>(without.offer().mechanism).beta);
         EXPECT_EQ(setting(without.offer().mechanism, "ball"), std::nullopt);
-        // The same settings without their ball do not keep it.
+        // These settings without the ball do not keep the budget.
         Path open = s;
         open.ball = 0;
         const Analysis found = analyze(open, p, budget.neighbors(), budget.draws);

@@ -23,8 +23,8 @@ using ::testing::ThrowsMessage;
 
 constexpr Neighbors histogram_replaced{}, histogram_added{.adjacency = Adjacency::add_remove};
 
-// Of a count, its law on the grid within 9 deviations of 0 .. 10, and all that is beyond, at both
-// ends.
+// The law of a noisy count on its grid, within 9 deviations of 0 .. 10, with the mass beyond at
+// both ends.
 std::vector<double> histogram_law(double count, double sigma, double grid) {
   const auto most = static_cast<int>(std::ceil((10 + 9 * sigma) / grid));
   const auto below = [&](double at) { return std::erfc((count - at) / sigma / std::sqrt(2)) / 2; };

@@ -92,7 +92,7 @@ TEST(Learning, RowsKeepTheShareThatWasAskedFor) {
   }
 }
 
-// Of a rare class rows tell less: 4 p (1 - p) of what they tell of classes of like size.
+// Rows of a rare class say less: 4 p (1 - p) of what rows of balanced classes say.
 TEST(Learning, RareClassesTakeMoreRows) {
   Problem two = problem(50'000, 6);
   two.loss = "logistic";
@@ -195,7 +195,7 @@ TEST(Learning, HalfIntervalsHoldNoiseAndSample) {
   EXPECT_NEAR(*expected_half_interval(settings, one, who, 0.1) /
                   *expected_half_interval(settings, one, who, 0.3),
               3, 1e-9);
-  // Of a rare class the sample and the noise say as much less.
+  // An evenness of 4 p (1 - p) = 0.04 multiplies the noise's part by 25 and the sample's by 5.
   const double rare = *expected_half_interval(settings, one, who, 0.3, 1, 0.04);
   EXPECT_NEAR(rare, 1.959964 * std::hypot(noise / 0.04, sample / 0.2), 1e-6);
   settings.query_mu = 1e6;  // no noise to speak of: what the sample leaves

@@ -281,7 +281,8 @@ TEST(TrimmedTables, RangesWithinOneRowWouldBeTooShort) {
   EXPECT_GT(2 * level_range_up(row), record_range_up(row));
 }
 
-// Of a structure that is to be chosen: none that it could be has more.
+// The range for a structure that is still to be chosen is at least that of every structure it could
+// be.
 TEST(TrimmedTables, NoStructureHasALongerRange) {
   NetworkProblem open{.rows = 100, .levels = {2, 3, 5}};
   open.trim = 0.02;

@@ -256,7 +256,7 @@ TEST(NetworkCounts, MuIsTheLargestDistanceOfNeighbors) {
 
 double phi(double z) { return std::erfc(-z / std::sqrt(2.0)) / 2; }
 
-// Of a count on its grid.
+// The law of a noisy count on its release grid: probability by grid index.
 std::map<long long, double> law_of_count(double mean, double deviation) {
   const double grid = answer_grid(deviation);
   std::map<long long, double> out;

@@ -86,7 +86,7 @@ struct Table {
     for (const Row& r : rows) out += r.x * r.x * curve->curvature(r.x * theta, r.y);
     return out;
   }
-  // Of argmin J + b theta, b of the density gamma/2 exp(-gamma |b|).
+  // The density of argmin J + b theta, where b has the density gamma/2 exp(-gamma |b|).
   [[nodiscard]] double density(double theta, double rate) const {
     return rate / 2 * std::exp(-rate * std::fabs(gradient(theta))) * hessian(theta);
   }
@@ -147,7 +147,7 @@ std::vector<Pair> pairs(double R) {
           {{{R, 1}, {R, 1}}, {{R, -1}, {-R, 1}}, both}};
 }
 
-// Of losses to what is claimed, the largest.
+// The largest ratio of a pair's privacy loss to the claimed epsilon.
 double worst_share(const Curve& curve, double R, double ridge, double rate,
                    const std::function<double(const Neighbors&)>& claim) {
   double worst = 0;

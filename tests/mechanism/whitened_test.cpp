@@ -128,7 +128,7 @@ TEST(Whitened, EveryOfferKeepsItsBudgetAndUsesIt) {
       for (const std::uint64_t d : {1ULL, 20ULL, 108ULL, 2000ULL}) {
         for (const double epsilon : {0.01, 0.1, 1.0, 8.0}) {
           for (const auto adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
-            // Of one row, nobody is asked for a delta below what a double resolves.
+            // A table of one row gets delta = 1e-3: 1/n^2 would be 1.
             const auto n = static_cast<double>(rows);
             const double delta = std::min(1e-3, 1 / (n * n));
             const Budget budget{epsilon, delta, adjacency, 2, 1};

@@ -94,8 +94,8 @@ TEST(Estimates, HideWhatLeavesHalfOfThePriorsVariance) {
   EXPECT_FALSE(e.combination(std::vector<double>{0, 0, 0, 0, 1}).hidden);  // it has no prior
 }
 
-// Two numbers a and b, one more, and the constant. By hand: Var(a) = (Var(a + b) + Var(a - b))/4, the
-// prior's variance of a - b is 128, and a is known to Var(a + b) Var(a - b)/(4 Var(a)) given b.
+// Two numbers a and b, one more, and the constant. By hand: Var(a) = (Var(a + b) + Var(a - b))/4,
+// the prior's variance of a - b is 128, and a is known to Var(a + b) Var(a - b)/(4 Var(a)) given b.
 Estimates of_two_numbers(double sum, double difference) {
   Estimates e;
   e.weights = {1};
@@ -114,7 +114,7 @@ TEST(Collinearity, HoldsWhereOtherColumnsMakeUpForAnEffect) {
   EXPECT_TRUE(by_prior.holds(b));
   EXPECT_FALSE(by_prior.holds(sum));
   EXPECT_FALSE(by_prior.holds(c));  // hidden, and no other column has to do with it
-  // Of the prior's variance of a - b at least 0.4 must be left.
+  // At least 0.4 of the prior's variance of a - b must be left.
   EXPECT_TRUE(Collinearity(of_two_numbers(0.02, 0.41 * 128)).holds(a));
   EXPECT_FALSE(Collinearity(of_two_numbers(0.02, 0.39 * 128)).holds(a));
   // And b must be what makes a uncertain: 12 = (1 + x)^2/(4 x) of x = Var(a + b)/Var(a - b).
@@ -144,7 +144,8 @@ TEST(Estimates, ReachFurtherWhereRowsSaturateAndNotBeyondThePrior) {
   const double half = quantile_95 * 0.4;
   EXPECT_NEAR(age.upper, 2 + half, 1e-14);
   EXPECT_NEAR(age.lower, 2 - std::hypot(half, 0.3), 1e-14);
-  // Of the opposite it is above, and twice as far of twice as much.
+  // For the negated effect the extension lies above the estimate, and doubling the effect doubles
+  // it.
   const EffectEstimate opposite = e.combination(std::vector<double>{-2, 0, 0, 0, 0});
   EXPECT_NEAR(opposite.upper, -4 + 2 * std::hypot(half, 0.3), 1e-14);
   EXPECT_NEAR(opposite.lower, -4 - 2 * half, 1e-14);

@@ -174,10 +174,11 @@ struct Drawn {
   }
 };
 
-// Of 1,000 tables each, 95 % hold the population's value. A true 94 % would miss 60 times; more
-// than 105 misses of 1,000 at 6 % happen with probability 1e-8, of some hundred figures 1e-6.
-// Figures that are told by so few rows that noise is all hold more often. Seen to fail with the
-// noise left out of V, and with the sampling left out.
+// Intervals at 95 % contain the population's value in 1,000 tables for each case. A true 94 % would
+// miss 60 times. More than 105 misses of 1,000 at 6 % happen with probability 1e-8, for some
+// hundred figures 1e-6.
+// Figures that so few rows determine that noise is all contain it more often. The test was seen to
+// fail with the noise left out of V, and with the sampling left out.
 TEST(EvaluationFigures, IntervalsHoldThePopulationsValue) {
   struct Case {
     double a, s;
@@ -242,7 +243,7 @@ TEST(EvaluationFigures, IntervalsAreOfPeopleNotOfRows) {
   }
 }
 
-// Of a bin that may be noise alone nothing is told.
+// No figure is reported for a bin whose rows may be noise alone.
 TEST(EvaluationFigures, OfNoiseAloneAreNone) {
   EvaluationModel model{.schema = {},
                         .of = "",

@@ -283,7 +283,8 @@ TEST_P(EveryLoss, DropFromZeroBoundsWhatThereIsToGain) {
 // classes get all of [0, 1] and p rises with z; but the smoothed hinge tells nothing apart where
 // |z| is almost 1 or more, and takes 1/1000.
 TEST_P(EveryLoss, ProbabilityIsWhereTheMeanLossIsLeast) {
-  // Of weighted classes where each is as frequent as its weight makes it.
+  // The check uses the loss without class weights: a weighted class counts as if it were that much
+  // more frequent.
   const Loss& loss = loss_named(GetParam()).unweighted();
   if (loss.label() != LabelKind::two_classes) return;
   const bool held = loss.name() == "smoothed-hinge";
@@ -368,7 +369,8 @@ TEST_P(EveryLoss, GradientsOfNeighborsAreWithinTwoSlopes) {
     EXPECT_LE(apart, most * (1 + 1e-14));
     largest = std::max(largest, apart / most);
   }
-  // Of weighted classes both rows must be of the heaviest, which fewer pairs are.
+  // With class weights, only pairs with both rows of the heaviest class come near the bound; fewer
+  // of the tried pairs do.
   const double reached = !loss.class_weights().empty()            ? 0.9
                          : std::isfinite(loss.max_abs_residual()) ? 0.99
                                                                   : 0.95;

@@ -120,7 +120,7 @@ TEST(Posterior, WhatIsSaidOfADrawIsTrueOfIt) {
       EXPECT_NEAR(out.log_density[k], -u.value({&out.values[3 * k], 3}), 1e-12);
       EXPECT_GE(out.acceptance[k], 0);
       EXPECT_LE(out.acceptance[k], 1);
-      // Of the state before: the draw before where thinning is 1.
+      // The energy is of the state before, which is the draw before if thinning is 1.
       if (k >= 20) {
         EXPECT_GT(out.energy[k], -out.log_density[k - 20]);
       }

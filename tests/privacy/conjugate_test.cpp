@@ -149,7 +149,8 @@ TEST(Conjugate, GammaAndScalePairsAreTheirIntegrals) {
       }
     }
   }
-  // What docs/theory/conjugate.md takes from the theory: they rise with the shift, the ratio, the shape.
+  // What docs/theory/conjugate.md takes from the theory: they rise with the shift, the ratio, the
+  // shape.
   EXPECT_LT(gamma_pair_delta_up(5, 0.9, 1), gamma_pair_delta_up(5, 1, 1));
   EXPECT_LT(gamma_pair_delta_up(6, 1, 1), gamma_pair_delta_up(5, 1, 1));
   EXPECT_LT(scale_pair_delta_up(5, 0.4, 0.5), scale_pair_delta_up(5, 0.5, 0.5));

@@ -15,8 +15,8 @@
 namespace gibbsite {
 namespace objective_fit_test {
 
-// psi of docs/theory/objective-perturbation.md, Theorem 1, from `high` down to `high` - s with a slope of
-// -t that begins at `from`: what rows of one direction shift the noise by.
+// psi of docs/theory/objective-perturbation.md, Theorem 1, from `high` down to `high` - s with a
+// slope of -t that begins at `from`: what rows of one direction shift the noise by.
 struct Ramp {
   double high, s, t, from;
   [[nodiscard]] double at(double y) const { return high - std::clamp(t * (y - from), 0.0, s); }

@@ -71,7 +71,8 @@ TEST(Classes, HaveNamesAndUnitsOfTheirOwn) {
   EXPECT_EQ(b.intercept, 0.5);
 }
 
-// Of many classes, rows of numbers and of entries: to the bits of one product a class.
+// Predictions for many classes equal one product for each class, bit for bit, for rows of numbers
+// and of entries.
 TEST(Classes, AreThoseOfOneProductAClass) {
   constexpr std::size_t n = 20, d = 5, classes = 1000;
   LinearModel model;
@@ -159,7 +160,8 @@ TEST(Classes, AreJudgedByHand) {
   EXPECT_DOUBLE_EQ(e.auc[1], 1);
   EXPECT_TRUE(std::isnan(e.auc[2]));
   EXPECT_DOUBLE_EQ(e.mean_auc, (5.0 / 6 + 1) / 2);
-  // Of the class predicted: 0.7 and 0.75 right, 0.4 and 0.5 wrong, 1 right.
+  // Bins hold the probability of the predicted class: 0.7 and 0.75 were right, 0.4 and 0.5 wrong, 1
+  // right.
   EXPECT_EQ(e.calibration[7].rows, 2U);
   EXPECT_DOUBLE_EQ(e.calibration[7].predicted, 0.725);
   EXPECT_EQ(e.calibration[7].found, 1);

@@ -160,7 +160,7 @@ const std::vector<Case>& cases() {
       {{3, 2, 4}, {{1}, {}, {0, 1}}, {"c", "b"}, {0, 1, 2}},
       {{3, 2, 4}, {{1}, {}, {0, 1}}, {"a"}, {0, 1, 2}},
       {{1, 3, 2}, {{}, {0}, {0, 1}}, {"b", "a", "c"}, {0, 1, 2}},
-      // Of a network that is no chain: the tables that are margins of the one asked.
+      // A network that is no chain: only tables that are margins of the one asked are used.
       {{2, 2, 3}, {{}, {}, {0, 1}}, {"b", "c"}, {0, 2}},
   };
   return all;
@@ -271,8 +271,8 @@ TEST(CrossTable, MarginsAgreeExactly) {
 
 // 4,000 tables of seeded noise: an interval holds the true count 3,800 times, with a deviation of
 // 13.8; 75 off, 5.4 deviations, happens by chance with probability below 7e-8, of all these
-// numbers below 1e-6. The deviation of the table that was measured in place of the least squares' one, and half
-// of the noise of the widest table, are seen.
+// numbers below 1e-6. The deviation of the table that was measured in place of the least squares'
+// one, and half of the noise of the widest table, are seen.
 TEST(CrossTable, IntervalsCover) {
   constexpr int tables = 4'000, right = 3'800, off = 75;
   const std::vector<double> truth{40, 0, 25, 3, 300, 12};  // a nobody has among them

@@ -121,7 +121,8 @@ TEST(Effects, AreOrderedByWhatIsKnownAndHiddenOnesAreLast) {
   EXPECT_TRUE(table.effects[order.back()].is_constant());
 }
 
-// Two numbers of which only the sum is known: Var(a + b) = 0.02, Var(a - b) = 10 of the prior's 12.5.
+// Two numbers of which only the sum is known: Var(a + b) = 0.02, Var(a - b) = 10 of the prior's
+// 12.5.
 TEST(Effects, SayWhatTheTableCannotTellFromOtherColumns) {
   LinearModel model = support::effects_model();
   EXPECT_EQ(effect_table(model).collinear(), 0U);

@@ -83,7 +83,7 @@ NetworkModel random_network(std::size_t columns, std::size_t draws, std::mt19937
   });
 }
 
-// Of each combination of levels, the last column fastest, in one draw.
+// The probability of each combination of levels in one draw, the last column fastest.
 std::vector<double> whole_law(const NetworkModel& model, std::size_t draw) {
   const Network& network = model.network;
   std::size_t cells = 1;
@@ -498,7 +498,7 @@ TEST(Synthesis, IsReadToTheSameLevels) {
   }
 }
 
-// The same with a level for missing cells behind the bins, however they are written.
+// Missing cells have a level behind the bins. Readers find it again, however missing is written.
 TEST(Synthesis, MissingNumbersAreReadToTheirLevel) {
   std::vector<double> nine;
   for (int i = 1; i < 9; ++i) nine.push_back(1e8 * i);
@@ -524,7 +524,7 @@ TEST(Synthesis, MissingNumbersAreReadToTheirLevel) {
       }
     }
   }
-  // Of one column an empty line would be no row.
+  // An empty line would be no row in a table of one column, so the cell is quoted.
   Column alone = number("n", 0, 9, {5}, 0);
   alone.has_missing = true;
   const NetworkModel model =

@@ -61,7 +61,7 @@ TEST(FitOnCards, IsOneCertifiedModel) {
   EXPECT_EQ(releases[0].model().draws, releases[1].model().draws);
 }
 
-// Of a seed, whose noise and grid are the CPU's: near its model.
+// With a seed, noise and grid are the CPU's, so the model is near the CPU's.
 TEST(FitOnCards, IsNearTheCpus) {
   const Dataset data = support::people(1100, 2, 1);
   for (const auto& [mechanism, talk] : {std::pair("whitened", false), std::pair("path", true)}) {

@@ -1,4 +1,5 @@
-// Estimates of several classes: of exact answers the sample's own, of nothing but noise the prior's.
+// Estimates of several classes: of exact answers the sample's own, of nothing but noise the
+// prior's.
 #include "run/estimates_classes.hpp"
 
 #include <gmock/gmock.h>

@@ -305,7 +305,7 @@ AnsweredScores answers_of_a_mirrored_column(double moment_deviation, bool with_o
   truth[0] = 1.5;
   truth[k - 1] = -0.5;
   AnsweredScores out = exact_answers(table, truth, VectorXd::Zero(k), truth, 30, 1000);
-  // The same answers in the metric of floored moments (docs/theory/whitened.md).
+  // These answers are now written in the metric of floored moments (docs/theory/whitened.md).
   const double n = table.how_many.sum(),
                ridge = 0.1 * std::sqrt(2.0 * static_cast<double>(k)) * moment_deviation;
   const Eigen::SelfAdjointEigenSolver<MatrixXd> e(table.kinds.transpose() *
@@ -326,8 +326,8 @@ AnsweredScores answers_of_a_mirrored_column(double moment_deviation, bool with_o
   return out;
 }
 
-// What the table cannot tell keeps what the prior says of it. Planted: without that covariance T the
-// floor of the moments counts as information, and each interval is a tenth as wide.
+// What the table cannot tell keeps what the prior says of it. Planted: without that covariance T
+// the floor of the moments counts as information, and each interval is a tenth as wide.
 TEST(EstimatesOfAnswers, LeaveToThePriorHowTwoColumnsShareAnEffect) {
   for (const bool with_other : {false, true}) {
     SCOPED_TRACE(with_other);

@@ -169,7 +169,7 @@ inline const std::vector<Example>& loss_examples() {
   return all;
 }
 
-/// Of the squared loss, in balls that leave coefficients where they are and that do not.
+/// Examples with the squared loss: one ball leaves coefficients where they are, the other does not.
 inline const std::vector<Example>& squared_examples() {
   static const std::vector<Example> all = [] {
     const auto make = [](const char* name, bool intercept, const Budget& budget, double ball) {

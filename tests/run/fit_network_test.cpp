@@ -178,7 +178,7 @@ TEST(FitNetwork, DrawsTablesToo) {
   }
 }
 
-// Of a structure that is given; several draws, one, and rows that come and go.
+// Fits with a given structure: several draws, one draw, and neighbors under add/remove.
 TEST(FitNetwork, DrawsConjugateTables) {
   const Dataset data = small_table();
   for (const Budget& budget : {Budget{2.0, 1e-6, Adjacency::replace_one, 1, 3}, Budget{2.0, 1e-6},

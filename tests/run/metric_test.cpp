@@ -49,9 +49,9 @@ WhitenedRule::Metric metric_of(const Release& release, const MetricPath& s, cons
   return rule.metric() / rule.clip();
 }
 
-// Of every pair: the question's part, and T steps' at the worst of some positions. Never more than
-// mu, and near it for the worst pair. The rows' own length does not count: they are far longer than
-// 1 in the metric.
+// A pair of neighbors costs the question's part and T steps' at the worst of some positions. No
+// pair costs more than mu, and the worst one comes near it. Rows are far longer than 1 in the
+// metric; their own length does not count.
 TEST(MetricRun, NoNeighborIsFurtherAwayThanMu) {
   double nearest = 0;
   int pairs = 0;

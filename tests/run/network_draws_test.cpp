@@ -90,7 +90,7 @@ TEST(NetworkDraws, AreOfTheCutPosterior) {
   const auto right = betas(0.7, 0.5);
   double whole = 0;
   for (std::size_t i = 0; i < right.size(); ++i) {
-    // Of three levels the first split leaves two on the other side.
+    // The first split of three levels leaves two on the other side.
     const double low = 0.15, high = i == 0 ? 0.7 : 0.85;
     const auto below = [&](double x) { return boost::math::ibeta(right[i][0], right[i][1], x); };
     const auto law = [&](double x) {

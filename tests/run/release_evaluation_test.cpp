@@ -104,7 +104,7 @@ TEST(ReleaseEvaluation, OfTenThousandRowsIsNearAndItsIntervalsHold) {
   const EvaluationModel shape = evaluation_shape(bins);
   const HistogramPlan plan = plan_histogram({.rows = n, .cells = 2 * bins}, budget);
   const auto probability = [](double t) { return 1 / (1 + std::exp(0.7 - 1.6 * t)); };
-  // Of whole probabilities, by 10^6 people.
+  // The true figures come from 10^6 people with unrounded probabilities.
   std::normal_distribution<double> normal;
   const auto people = [&](std::size_t rows, std::vector<double>& p, std::vector<float>& y) {
     p.clear(), y.clear();

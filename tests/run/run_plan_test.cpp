@@ -255,7 +255,8 @@ TEST_P(Sample, PeriodicCheckpointCanBeResumed) {
   EXPECT_EQ(run(fresh(), kept).model.draws, whole.model.draws);
 }
 
-// Each of T steps differs by at most 2e (docs/theory/map-error.md) and the steps do not expand distances.
+// Each of T steps differs by at most 2e (docs/theory/map-error.md) and the steps do not expand
+// distances.
 TEST_P(Sample, ResumesOnAnotherBackend) {
   const StreamKey key = fresh();
   const auto whole = run(key);

@@ -32,7 +32,7 @@ struct Run3 {
   double tv = 0;
   std::optional<double> prior{};
 };
-// Of 60 rows at most.
+// The mechanisms and budgets that are run on tables of at most 60 rows.
 const std::vector<Run3>& runs() {
   static const std::vector<Run3> all{
       {"path", {2, 1e-4}},
@@ -163,8 +163,8 @@ TEST(SoftmaxRun, ClassesShareOneMetric) {
   }
 }
 
-// Of every pair of rows and labels: the question's part, and T steps' at the worst of some
-// positions, never more than mu; and near it where the rows give up their class.
+// A pair of rows and labels costs the question's part and T steps' at the worst of some positions.
+// That is never more than mu, and near it if the rows give up their class.
 TEST(SoftmaxRun, NoNeighborIsFurtherAwayThanMu) {
   double nearest = 0;
   const Dataset data = class_people(300, 2, 3, 7);

@@ -320,7 +320,7 @@ TEST(Targets, AnOffsetOutsideOfItsRangeIsRefused) {
         ::testing::ThrowsMessage<BadInput>(
             HasSubstr(fmt::format("has {} exposures of 20 rows", given))));
   }
-  // Of a schema without one.
+  // A schema without an exposure column refuses a table that has exposures.
   TargetCase of{"poisson", exposed_counts(20)};
   of.data.schema.columns.pop_back();
   const auto [model, made] = target_plan(of, target_runs()[3]);

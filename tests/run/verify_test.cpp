@@ -504,7 +504,8 @@ TEST(Verify, RejectsATvRunThatWasCutShort) {
   }
 }
 
-// The same with the digest computed anew: what carries the promise is caught without it.
+// An edit of the certificate with a new digest is rejected too: the check does not rely on the
+// digest.
 TEST(Verify, RejectsAResealedEditThatStrengthensTheCertificate) {
   for (const std::size_t i : {0U, 3U, 5U, 11U, 13U, 17U}) {
     const auto& example = testing::examples()[i];
@@ -542,7 +543,8 @@ TEST(Verify, RejectsAnEditOfEveryLeafOfAFamily) {
   }
 }
 
-// A certificate whose trim is of more levels than the model's draws have numbers reads none behind them.
+// A certificate whose trim is of more levels than the model's draws have numbers reads none behind
+// them.
 TEST(Verify, RefusesATrimOfMoreLevelsThanTheDrawsHave) {
   for (const FamilyRelease& release : testing::families()) {
     for (const std::size_t levels : {2U, 100U}) {
@@ -562,7 +564,8 @@ TEST(Verify, RefusesATrimOfMoreLevelsThanTheDrawsHave) {
   }
 }
 
-// The certificate claims another constant than the model has: none of one that does not belong there.
+// The certificate claims another constant than the model has: none of one that does not belong
+// there.
 TEST(Verify, NamesTheConstantThatIsNotTheModels) {
   const auto named = [](json file, const char* name, const json& claimed) {
     json& constants = file["certificate"]["constants"];
@@ -892,7 +895,7 @@ TEST(Verify, HoldsTheAnswersOfASmallBudgetToTheirShares) {
       EXPECT_FALSE(fails([](json& changed) { changed["model"].erase("answers"); }));
     }
   }
-  // Of even rows a start, but for bad luck.
+  // Even rows get a start instead of second moments, but for bad luck.
   EXPECT_TRUE(starts > 0 || seconds > 0) << starts << " " << seconds;
 }
 

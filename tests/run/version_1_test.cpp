@@ -76,7 +76,7 @@ void expect_certificate(const Certificate& c, const json& file) {
   expect_settings(c.mechanism, file["mechanism"]);
 }
 
-// Of a row of features 0.25, the mean over the draws.
+// The probability of a row whose features are 0.25, averaged over the draws.
 double probability_of(const json& draws) {
   double sum = 0;
   for (const json& draw : draws) {

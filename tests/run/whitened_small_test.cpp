@@ -1,5 +1,6 @@
-// Runs of small budgets of whitened: each released answer is an exact sum, of a question that follows
-// from the schema and earlier answers, and the noise of its share; and no table is told from a neighbor.
+// Runs of small budgets of whitened: each released answer is an exact sum, of a question that
+// follows from the schema and earlier answers, and the noise of its share; and no table is told
+// from a neighbor.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -77,10 +78,10 @@ Plan plan_of(const Dataset& data, const Neighbors& who, double iterations) {
               {.mechanism = "whitened", .iterations = iterations});
 }
 
-// Only public numbers and released answers decide what is asked and how much noise an answer has: the
-// answers of a run are those sums and that noise, number by number. Ends of the lengths that follow from
-// the rows, a second question that is chosen by the rows, one that is answered at another price, or
-// noise that serves twice fail here.
+// Only public numbers and released answers decide what is asked and how much noise an answer has:
+// the answers of a run are those sums and that noise, number by number. Ends of the lengths that
+// follow from the rows, a second question that is chosen by the rows, one that is answered at
+// another price, or noise that serves twice fail here.
 TEST(WhitenedSmall, AnswersAreThePublicQuestionsSumsWithTheirOwnNoise) {
   int starts = 0, seconds = 0;
   for (const Table& table : tables()) {
@@ -155,8 +156,8 @@ TEST(WhitenedSmall, AnswersAreThePublicQuestionsSumsWithTheirOwnNoise) {
   EXPECT_TRUE(starts > 0 && seconds > 0) << starts << " " << seconds;
 }
 
-// Rows of every kind, also such as no schema encodes, in place of others, more or fewer: along the run
-// that was made on one table all questions together tell it from its neighbor by mu at most.
+// Rows of every kind, also such as no schema encodes, in place of others, more or fewer: along the
+// run that was made on one table all questions together tell it from its neighbor by mu at most.
 TEST(WhitenedSmall, NoNeighborWithCategoriesIsFurtherAwayThanMu) {
   double closest = 0;
   for (const Table& table : tables()) {

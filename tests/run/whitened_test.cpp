@@ -191,8 +191,9 @@ TEST(WhitenedRun, EveryQuestionCostsItsShareForItsWorstPair) {
   }
 }
 
-// The same of small budgets, whose second moments' share may be a gradient's: lengths, a start and
-// gradients whose shares are like t^p, for both kinds of neighbors and for a person of three rows.
+// Every question of a small budget costs its share of mu^2: lengths, a start and gradients whose
+// shares grow like t^p. The second moments' share may go to a gradient. Both kinds of neighbors are
+// tried, and a person with three rows.
 TEST(WhitenedRun, EveryQuestionOfASmallBudgetCostsItsShare) {
   int starts = 0, seconds = 0;
   for (const bool add_remove : {false, true}) {
@@ -265,7 +266,8 @@ TEST(WhitenedRun, EveryQuestionOfASmallBudgetCostsItsShare) {
   EXPECT_TRUE(starts > 0 && seconds > 0) << starts << " " << seconds;
 }
 
-// What is asked second is decided by answers alone: of one answer more or less, and not of the rows.
+// What is asked second is decided by answers alone: of one answer more or less, and not of the
+// rows.
 TEST(WhitenedRun, AnswersDecideWhatASmallBudgetAsksSecond) {
   const Dataset data = people(400, 5, 3);
   const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-5});
@@ -360,9 +362,9 @@ TEST(WhitenedRun, TheBlockAndTheInformationCostTheirSharesForTheirWorstPair) {
   }
 }
 
-// Of three classes: p is 1/3 across all omegas. Opposite rows of one class are the block's worst
-// pair, orthogonal ones far away the information's, whose blocks of all pairs of classes count
-// together.
+// Three classes have p = 1/3 across all omegas. The block's worst pair is two opposite rows of one
+// class. The information's is two orthogonal rows far away; its blocks of all pairs of classes
+// count together.
 TEST(WhitenedRun, TheBlockAndTheInformationOfClassesCostTheirShares) {
   const Dataset data = support::class_people(200, 3, 3, 3);
   const std::size_t d = data.features();
@@ -418,8 +420,8 @@ TEST(WhitenedRun, TheBlockAndTheInformationOfClassesCostTheirShares) {
   }
 }
 
-// The same in coordinates of contrasts: of rows that the schema can encode, and of such that it
-// cannot, whose levels are none or all. Answers have as many numbers as there are contrasts.
+// No neighbor is further away than mu in coordinates of contrasts. Rows may be ones that the schema
+// can encode, or have no level or all. Answers have as many numbers as there are contrasts.
 TEST(WhitenedRun, NoNeighborIsFurtherAwayWithCategories) {
   int pairs = 0;
   for (const char* loss : {"logistic", "softmax-3", "huber"}) {
@@ -532,8 +534,8 @@ std::vector<OfLoss> other_losses(std::size_t rows, std::size_t numbers, std::uin
           {"poisson", c, {0, 0.1F, 0.5F, 1}}};
 }
 
-// The same of losses whose slope has either sign: no row with any label is further than mu from any
-// other, and a row far over the prediction against one far below it comes near.
+// No row with any label is further than mu from another for losses whose slope has either sign. A
+// row far above the prediction and one far below it come near mu.
 TEST(WhitenedRun, NoNeighborIsFurtherAwayWithAmountsAndCounts) {
   int pairs = 0;
   for (const OfLoss& of : other_losses(200, 3, 7)) {
@@ -579,15 +581,15 @@ TEST(WhitenedRun, NoNeighborIsFurtherAwayWithAmountsAndCounts) {
         }
       }
     }
-    // Of counts no slope has both ends: f' is from -1 to the mean predicted.
+    // Slopes of counts do not reach both ends: f' is between -1 and the predicted mean.
     EXPECT_GT(closest, of.loss == std::string("poisson") ? 0.4 : 0.7) << of.loss;
   }
   EXPECT_GT(pairs, 1000);
 }
 
-// The same of classes: no row with any label is further than mu from any other, and a row and
-// another of its labels, far out, come near. A sensitivity without the root of two, or of one class
-// alone, fails here.
+// No row with any label is further than mu from another for several classes. A row far out comes
+// near mu with another label. A sensitivity without the root of two, or for one class alone, fails
+// here.
 TEST(WhitenedRun, NoNeighborIsFurtherAwayWithSeveralClasses) {
   int pairs = 0;
   for (const std::size_t K : {2U, 3U, 6U}) {
@@ -640,9 +642,9 @@ TEST(WhitenedRun, NoNeighborIsFurtherAwayWithSeveralClasses) {
 }
 
 // A question's own worst pairs of three classes. Two rows far out in about the same direction, each
-// sure of a class and labeled with the other's, have opposite scores: the whole share of a gradient.
-// Where all classes are level, as at first, scores are 120 degrees apart: 3/4 of it. A row at 0
-// against one held is the whole share of the traces.
+// sure of a class and labeled with the other's, have opposite scores: the whole share of a
+// gradient. Where all classes are level, as at first, scores are 120 degrees apart: 3/4 of it. A
+// row at 0 against one held is the whole share of the traces.
 TEST(WhitenedRun, QuestionsOfClassesCostTheirShares) {
   const Dataset data = support::class_people(200, 2, 3, 3);
   const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-5}, 3, 0, "softmax-3");
@@ -886,8 +888,8 @@ TEST(WhitenedRun, AnswersAreSumsWithTheClipsThatTheyName) {
       held += at(0.5) > 20 && at(2) > 20 ? 1 : 0;
     }
     EXPECT_EQ(i, 8U);
-    // Of moments and the first gradients: nearer to the end scores of mean 0 add up to little,
-    // whatever the clip.
+    // Only moments and the first gradients show the clip: near the end, scores of mean 0 add up to
+    // little with any clip.
     EXPECT_GE(held, 3) << "another clip would not have been seen";
   }
 }
@@ -1062,7 +1064,7 @@ TEST_P(WhitenedBackend, ScoresKeepTheirCapAndHaveMeanZeroOverTheLabel) {
   }
 }
 
-// The same of three classes: their scores have norms of at most the clip and mean 0 over the label.
+// Scores of three classes have norms of at most the clip, and mean 0 over the label.
 TEST_P(WhitenedBackend, ScoresOfClassesKeepTheirCapAndHaveMeanZeroOverTheLabel) {
   if (GetParam() == std::string("emulated")) GTEST_SKIP() << "the card takes two classes alone";
   const std::size_t n = 60, K = 3;
@@ -1225,7 +1227,8 @@ TEST(WhitenedRun, FilesOfIntervalsHoldNothingBesideTheAnswers) {
   no_rows(to_json(release));
 }
 
-// The same with amounts: all at one end; alternately at both, a million tolerances apart.
+// Degenerate amounts end in a model: all at one end, or alternately at both, a million tolerances
+// apart.
 TEST(WhitenedRun, DegenerateAmountsEndInAModel) {
   for (const support::OddTable& odd : support::odd_tables()) {
     for (const int kind : {0, 2}) {
@@ -1261,7 +1264,7 @@ Dataset of_three_classes(Dataset data) {
   return data;
 }
 
-// The same of three classes, one of which may be all.
+// Degenerate tables of three classes end in a model; all rows may be of one class.
 TEST(WhitenedRun, DegenerateTablesOfClassesEndInAModel) {
   for (const support::OddTable& odd : support::odd_tables()) {
     const Dataset data = of_three_classes(odd.data);

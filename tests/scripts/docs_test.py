@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What every page promises its reader: short lines, short sentences, plain beginnings, links and paths that exist.
+"""What every page and comment promises its reader: short lines, plain beginnings, links and paths that exist.
 
-docs_test.py            checks README.md, SECURITY.md, CONTRIBUTING.md and docs/, and that each rule fails on a planted offence
+docs_test.py            checks the pages, and the comments and docstrings of sources, and that each rule fails on a planted offence
 docs_test.py --count    words, median and longest sentence, and long lines of every page
 
 Rules
@@ -12,9 +12,14 @@ Rules
 * A tutorial, how-to or reference page says in its first words for whom it is: "For people who ...".
 * Sources that a page names in backquotes exist.
 * Links, anchors and `docs/...` paths lead somewhere, here and in the comments of the sources.
+* No comment or docstring of a source begins with "Of " or "The same": it must say alone what it is about.
+* What Python offers has docstrings in sentences: public functions, classes and methods of python/gibbsite.
+* A line of C++ with a comment has at most 100 columns: clang-format leaves comments as they are.
 * A certificate names the page of its theorem as docs/NAME.md: that is docs/theory/NAME.md.
-DEBTS lists pages that were written before the rules, with what they still may have. A debt that is paid must leave the list.
+DEBTS and SOURCE_DEBTS list pages and sources that were written before the rules, with what they still may have.
+A debt may only shrink: one that is paid, or paid in part, fails until its entry says so.
 """
+import ast
 import pathlib
 import re
 import statistics
@@ -22,11 +27,21 @@ import sys
 import unicodedata
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-WIDTH, WORDS, README_LINES = 120, 25, 90
+WIDTH, WORDS, README_LINES, SOURCE_WIDTH = 120, 25, 90, 100
 
 # page: (lines over the width, median of words of a sentence, forbidden beginnings), each where it is over the rule.
 GENERATED = {"gibbsite/version.hpp"}
 DEBTS = {
+}
+# beginning of a source's path: (forbidden beginnings, C++ lines with a comment over the width)
+SOURCE_DEBTS = {
+    "host/certificate/": (7, 2),
+    "host/mechanism/": (27, 17),
+    "host/run/": (15, 27),
+    "host/cli/": (24, 3),
+    "include/gibbsite/certificate/": (9, 3),
+    "include/gibbsite/mechanism/": (16, 29),
+    "include/gibbsite/run/": (1, 1),
 }
 
 FENCE = re.compile(r"^(```|~~~).*?^\1[ ]*$", re.DOTALL | re.MULTILINE)
@@ -34,6 +49,11 @@ LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^)\s]+)\)")
 FORBIDDEN = re.compile(r"^(Of |The same )")
 SOURCES = ("include", "host", "kernels", "python", "tests", "scripts", "examples", "bench", "cmake", "data", ".ci")
 SOURCE_NAMES = re.compile(r"\.(hpp|cpp|cu|h|py|sh|cmake|txt|toml|ipynb|yaml|sbatch)$|^[a-z-]+$")
+CHECKED_SOURCES = ("include", "host", "kernels", "python", "tests", "bench", "scripts")
+CPP = (".hpp", ".cpp", ".cu", ".cuh", ".h")
+COMMENT = {True: re.compile(r"(?:^|\s)//+[<!]?\s*"), False: re.compile(r"(?:^|\s)#+\s*")}
+FORBIDDEN_IN_SOURCES = re.compile(r"Of |The same\b")
+FORBIDDEN_DOCSTRING = re.compile(r'^\s*[a-z]{0,2}"""(Of |The same\b)')
 IN_CERTIFICATES = re.compile(r'theorem = "docs/([a-z-]+)\.md"')
 IN_ASSUMPTIONS = re.compile(r'^ *(return )?"(every question was asked in the metric|the chains ran on rows of norm)')
 
@@ -138,6 +158,77 @@ def path_failures(name, text):
     return failures
 
 
+def comment_of(line, cpp):
+    """The text of the line's comment, or None. Marks within a text of the program are none."""
+    for mark in COMMENT[cpp].finditer(line):
+        if line.count('"', 0, mark.start()) % 2 == 0:
+            return line[mark.end():]
+    return None
+
+
+def comment_offences(name, text):
+    """(lines with a forbidden beginning of a comment, C++ lines with a comment that are too long)"""
+    cpp = name.endswith(CPP)
+    begins, long = [], []
+    for number, line in enumerate(text.splitlines(), 1):
+        may_begin = "Of " in line or "The same" in line
+        if not may_begin and not (cpp and len(line) > SOURCE_WIDTH):
+            continue
+        comment = comment_of(line, cpp)
+        if (comment and FORBIDDEN_IN_SOURCES.match(comment)) or (not cpp and FORBIDDEN_DOCSTRING.match(line)):
+            begins.append(number)
+        if cpp and len(line) > SOURCE_WIDTH and comment is not None:
+            long.append(number)
+    return begins, long
+
+
+def comment_failures(texts, debts):
+    """Sources, as (name, text), that break a rule of comments beyond their debt; debts that are paid."""
+    failures, found = [], dict.fromkeys(debts, (0, 0))
+    for name, text in texts:
+        begins, long = comment_offences(name, text)
+        room = next((room for room in debts if name.startswith(room)), None)
+        if room:
+            found[room] = (found[room][0] + len(begins), found[room][1] + len(long))
+            continue
+        failures += [f"{name}:{line}: a comment begins with \"Of\" or \"The same\": name its subject first" for line in begins]
+        failures += [f"{name}:{line}: a comment ends after column {SOURCE_WIDTH}: wrap it" for line in long]
+    for room, counts in found.items():
+        if counts[0] > debts[room][0] or counts[1] > debts[room][1]:
+            failures.append(f"{room}: {counts} comments that begin with Of or The same, or are too long; at most {debts[room]} are allowed")
+        elif counts != debts[room]:
+            what = f"lower its debt to {counts} in" if any(counts) else "take its debt out of"
+            failures.append(f"{room}: has {counts} bad comments now, not {debts[room]}; {what} tests/scripts/docs_test.py")
+    return failures
+
+
+def docstring_failures(name, text, exported):
+    """Public functions, classes and methods without a docstring that is a sentence; `exported` names those of a private module."""
+    tree = ast.parse(text)
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    is_private = pathlib.PurePath(name).name.startswith("_")
+    named = [(node.name, node) for node in tree.body
+             if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+             and (node.name in exported if is_private else not node.name.startswith("_"))]
+    for of, node in list(named):
+        bases = [node] if isinstance(node, ast.ClassDef) else []
+        for base in bases:
+            named += [(f"{of}.{one.name}", one) for one in base.body if isinstance(one, ast.FunctionDef) and not one.name.startswith("_")]
+            bases += [classes[one.id] for one in base.bases if isinstance(one, ast.Name) and one.id in classes]
+    failures = []
+    for of, node in named:
+        first = (ast.get_docstring(node) or "").split("\n\n")[0]
+        if not re.match(r"[A-Z].*[.:]", first, flags=re.DOTALL):
+            failures.append(f"{name}:{node.lineno}: {of}: has no docstring that begins with a sentence")
+    return sorted(set(failures))
+
+
+def exported_by_python():
+    """{module: its names that `import gibbsite` offers}"""
+    tree = ast.parse((ROOT / "python/gibbsite/__init__.py").read_text(encoding="utf-8"))
+    return {node.module: {one.name for one in node.names} for node in tree.body if isinstance(node, ast.ImportFrom) and node.level}
+
+
 def source_names():
     """Every source's path."""
     return [path.relative_to(ROOT).as_posix() for folder in (*SOURCES, "docs") for path in (ROOT / folder).rglob("*") if path.is_file()] + [
@@ -166,6 +257,12 @@ def sources():
     yield from (ROOT / name for name in ("CMakeLists.txt", "Makefile", "pyproject.toml", "mkdocs.yml"))
 
 
+def is_checked_source(path):
+    """Whether the rules of comments hold for the file: programs, not data or the records of runs."""
+    folder = path.relative_to(ROOT).parts[0]
+    return folder in CHECKED_SOURCES and (path.suffix in (*CPP, ".py", ".sh", ".cmake", "") or path.name == "CMakeLists.txt")
+
+
 def site_failures(site, names):
     """Every page is in the site's navigation."""
     return [f"mkdocs.yml: {name} is not in nav" for name in names
@@ -191,8 +288,36 @@ def rules_fail_on_what_they_forbid():
         "a source": name_failures(page, clean + "See `host/no_such.cpp`.\n", ["host/core/ball.cpp"]),
         "a page outside of nav": site_failures("nav:\n", ["docs/x.md"]),
     }
+    def comments(text, name="host/x.cpp", debts=None):
+        return comment_failures([(name, text)], debts or {})
+
+    planted |= {
+        "a comment's Of": comments("// Of two rows the longer one.\n"),
+        "a comment's The same": comments("  /// The same for counts.\n"),
+        "a comment behind code": comments('f("a");  ///< Of a row.\n'),
+        "a comment of Python": comments("x = 1  # Of a row\n", "python/x.py"),
+        "a docstring": comments('    """The same of counts."""\n', "scripts/x"),
+        "a long comment": comments("// " + "word " * 20 + "\n"),
+        "a long comment behind code": comments("x = 1;  // " + "word " * 20 + "\n"),
+        "a comment beyond the debt": comments("// Of x.\n// Of y.\n", debts={"host/": (1, 0)}),
+        "a long comment beyond the debt": comments("// " + "word " * 20 + "\n", debts={"host/": (1, 0)}),
+        "a debt that is paid": comments("// Rows.\n", debts={"host/": (1, 0)}),
+        "a debt that is paid in part": comments("// Of x.\n", debts={"host/": (2, 0)}),
+        "a debt of no source": comment_failures([], {"host/": (0, 1)}),
+    }
+    documented = 'class A:\n    """A table of counts."""\n    def f(self):\n        """Returns the sum."""\n'
+    planted |= {
+        "a function without a docstring": docstring_failures("x.py", "def f():\n    pass\n", ()),
+        "a method without a docstring": docstring_failures("_x.py", documented + "    def g(self):\n        pass\n", {"A"}),
+        "a base's method": docstring_failures("x.py", "class _B:\n    def g(self):\n        pass\n" + documented.replace("A:", "A(_B):"), ()),
+        "a docstring that is no sentence": docstring_failures("x.py", documented.replace("Returns the sum.", "of all the sum"), ()),
+    }
+    assert not docstring_failures("x.py", documented, ()) and not docstring_failures("_x.py", "def f():\n    pass\n", {"g"})
     for what, failures in planted.items():
         assert failures, f"the rule does not see {what}"
+    plain = '// Offers of rows. Of them most are long.\nf("// Of a row");\n// ' + "a" * 97 + '\nf("' + "a" * 120 + '");\n'
+    assert not comments(plain) and not comments('x = "# Of a row"\n', "python/x.py"), "texts of the program are no comments"
+    assert not comments("// Of x.\n", debts={"host/": (1, 0)}), "a debt is allowed"
     assert not style_failures("docs/x.md", clean + "```\n" + "word " * 40 + "\n```\n"), "output is no prose"
 
 
@@ -222,11 +347,21 @@ def main():
         failures += style_failures(page, text) + link_failures(page, text) + path_failures(page, prose_of(text)) + name_failures(page, text, names)
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     failures += link_failures("CHANGELOG.md", changes) + path_failures("CHANGELOG.md", changes)
+    checked = []
     for path in sources():
-        failures += path_failures(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8", errors="replace"))
+        name, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8", errors="replace")
+        failures += path_failures(name, text)
+        if is_checked_source(path):
+            checked.append((name, text))
+    failures += comment_failures(checked, SOURCE_DEBTS)
+    offered = exported_by_python()
+    for name, text in checked:
+        module = re.fullmatch(r"python/gibbsite/(\w+)\.py", name)
+        if module:
+            failures += docstring_failures(name, text, offered.get(module[1], ()))
     for failure in failures:
         print(failure)
-    print(f"{len(pages())} pages, {len(failures)} failures")
+    print(f"{len(pages())} pages, {len(checked)} sources, {len(failures)} failures")
     sys.exit(bool(failures))
 
 

@@ -199,7 +199,7 @@ TEST(MadeUpTable, IsAFunctionOfThePlace) {
       EXPECT_EQ(intercept ? x[i * d + 7] : 1, 1);
       agree += std::size_t{(score > 0) == (y[i] > 0)};
     }
-    // Of about 3/4 with a deviation of 0.006; a fixed seed.
+    // About 3/4 of the 5,000 labels agree, with a deviation of 0.006; the seed is fixed.
     EXPECT_GT(agree, 3500U);
     EXPECT_LT(agree, 4000U);
     const MadeUpTable other(4, 5000, 7, intercept);

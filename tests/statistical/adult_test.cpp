@@ -104,8 +104,8 @@ struct Reach {
   double epsilon, accuracy, log_loss;
 };
 
-// Means of ten seeds, six standard errors below what was measured (docs/theory/whitened.md): fails by
-// chance with less than 1e-6.
+// Means of ten seeds, six standard errors below what was measured (docs/theory/whitened.md): fails
+// by chance with less than 1e-6.
 TEST(AdultWhitened, TheDefaultKeepsItsPromise) {
   const std::string folder = std::string(GIBBSITE_SHARED_DIR) + "/data/";
   if (!std::filesystem::exists(folder + "adult-train.csv")) {

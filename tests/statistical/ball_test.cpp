@@ -1,5 +1,5 @@
-// Nothing beats the certificate on a ball (docs/theory/ball.md): exact laws of neighbors, by quadrature,
-// of truncated posteriors and of projected chains. Nothing here is random.
+// Nothing beats the certificate on a ball (docs/theory/ball.md): exact laws of neighbors, by
+// quadrature, of truncated posteriors and of projected chains. Nothing here is random.
 #include "gibbsite/mechanism/ball.hpp"
 
 #include <gtest/gtest.h>

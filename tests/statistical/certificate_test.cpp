@@ -149,8 +149,9 @@ TEST(Certificate, IsNotBeatenByAnyNeighbor) {
               1e-9);  // some neighbor reaches the curve: the comparison has power
 }
 
-// The same of losses of amounts and counts, whose slopes have two signs and whose curvature jumps:
-// there the quadrature converges slower, and its error says so.
+// Expects that no exact curve beats the certificate for losses of amounts and counts. Their slopes
+// have two signs and their curvature jumps: the quadrature converges more slowly, and its error
+// says so.
 template <class F>
 void expect_not_beaten(const std::vector<Neighbor>& pairs, const std::vector<double>& labels) {
   std::mt19937_64 random(20240612);

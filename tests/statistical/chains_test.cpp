@@ -51,7 +51,8 @@ std::vector<ChainSpec> copies(const ChainSpec& spec, std::size_t count) {
   return out;
 }
 
-/// The same drift with the noise sqrt(2h) scaled: a planted bug that any backend will run.
+/// A chain with the drift of `spec` and its noise sqrt(2h) scaled: a planted bug that any backend
+/// runs.
 ChainSpec with_noise_scaled(ChainSpec spec, double scale) {
   spec.step_size *= scale * scale;
   spec.inverse_temperature /= scale * scale;

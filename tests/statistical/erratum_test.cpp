@@ -1,5 +1,6 @@
-// docs/theory/dalalyan.md: the iteration count printed by Minami et al. (NIPS 2016, eq. 17; m to the first
-// power) misses its own total-variation target, the corrected one keeps it. Nothing here is random.
+// docs/theory/dalalyan.md: the iteration count printed by Minami et al. (NIPS 2016, eq. 17; m to
+// the first power) misses its own total-variation target, the corrected one keeps it. Nothing here
+// is random.
 //
 // The step is tiny (h ~ 1e-8) and the count huge (1e7 to 3e10), so the law is not carried on a
 // lattice of spacing sqrt(2h) but as a smooth density in a sinc basis: one exact step

@@ -67,7 +67,7 @@ void expect_inverts(const FamilyMechanism& mechanism, const FamilyProblem& p,
   }
 }
 
-// Of a law between bounds.
+// The distribution function of a law that is restricted to [low, high].
 template <class Below>
 auto between(Below below, double low, double high) {
   return [=](double x) { return (below(x) - below(low)) / (below(high) - below(low)); };

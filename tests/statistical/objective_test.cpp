@@ -42,7 +42,7 @@ Dataset table(std::size_t rows, std::size_t features, const std::string& kind) {
   return data;
 }
 
-// Of that mechanism alone: a plan of all takes longer than these fits.
+// A plan with that mechanism alone: planning all takes longer than these fits.
 Plan one_offer(const Problem& problem, const Budget& budget, const std::string& mechanism) {
   Plan made;
   made.problem = problem;
@@ -132,9 +132,9 @@ TEST(ObjectiveLaw, ThoseOfAmountsStandForNormalNoiseToo) {
   expect_normal_noise(data, "huber", 8000);
 }
 
-// The same of objective-pure: the noise that minimizers stand for has a Gamma(3) norm and any
-// direction, whose coordinates are uniform on [-1, 1] (Archimedes), long or short; of seven looks
-// 7e-7 in all. Noise 5 % off is seen.
+// The noise that minimizers of objective-pure stand for has a Gamma(3) norm and any direction. Its
+// direction's coordinates are uniform on [-1, 1] (Archimedes), for long noise and short. Seven
+// looks have error probability 7e-7 together; noise that is 5 % off is seen.
 TEST(ObjectiveLaw, ThoseOfThePureFormForAGammaNormAndAnyDirection) {
   const Dataset data = table(50, 3, "noisy");
   constexpr std::uint64_t draws = 20000;

@@ -133,9 +133,9 @@ TEST(OutputLaw, IsTheCertificatesGaussianAroundTheMinimizer) {
   }
 }
 
-// The same of output-pure: the noise's norm is Gamma(3) over the certificate's rate, and a
-// coordinate of its direction is uniform on [-1, 1] (Archimedes), for long noise and for short. Of
-// seven looks 7e-7 in all; a rate that is 5 % off is seen.
+// The noise of output-pure: its norm is Gamma(3) over the certificate's rate. A coordinate of its
+// direction is uniform on [-1, 1] (Archimedes), for long noise and for short. Seven looks have
+// error probability 7e-7 together; a rate that is 5 % off is seen.
 TEST(OutputLaw, OfOutputPureIsAGammaNormAndAnyDirection) {
   const auto [release, center] =
       fitted("output-pure", {.epsilon = 8, .delta = 1e-12, .draws = 20000}, 3.0);

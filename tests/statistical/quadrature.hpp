@@ -346,7 +346,7 @@ class HockeyStick2 {
   static double integral(const F& f, double from, double to) {
     return boost::math::quadrature::gauss<double, 7>::integrate(f, from, to);
   }
-  // Of each interval of each line.
+  // The mass of each interval of each line.
   static Eigen::MatrixXd masses(const Lattice2& law) {
     Eigen::MatrixXd out = Eigen::MatrixXd::Zero(law.density.rows(), law.density.cols());
     std::vector<std::pair<double, Points>> at;  // the rule's points

@@ -1,6 +1,6 @@
 // Nothing beats the certificate of several classes: the exact laws of a chain on D and on a
-// neighbor D', by quadrature, against the curve of path (docs/theory/path.md, docs/theory/losses.md). Nothing
-// here is random.
+// neighbor D', by quadrature, against the curve of path (docs/theory/path.md,
+// docs/theory/losses.md). Nothing here is random.
 //
 // One column, K classes: theta in R^K. A row's gradient is x (p - e_y), whose coordinates add up to
 // 0, and p does not change where every theta_k moves alike. So with an orthonormal basis of the
@@ -128,7 +128,7 @@ class TwoClasses {
   std::vector<quadrature::ChainLaw> fine_, coarse_;
 };
 
-/// Of three, two dimensions.
+/// Both laws of three classes, two dimensions.
 class ThreeClasses {
  public:
   static constexpr int classes = 3;

@@ -55,7 +55,7 @@ inline Verdict judge(const Eigen::MatrixXd& x, const Eigen::MatrixXd& y, double 
     out.energy = std::numeric_limits<double>::infinity();
     return out;
   }
-  // Of all draws together: exchanging x_i and y_i changes no scale.
+  // Scales come from all draws together, so exchanging x_i and y_i changes none.
   MatrixXd a = x.topRows(pairs), b = y.topRows(pairs);
   const Eigen::RowVectorXd mean = (a.colwise().mean() + b.colwise().mean()) / 2;
   a.rowwise() -= mean;

@@ -1,6 +1,6 @@
-// The exact law of whole runs of small budgets of whitened, in the coordinates that such a run has: a
-// constant and two numbers. The lengths are asked, and the answers decide whether second moments or a
-// gradient at 0 come next.
+// The exact law of whole runs of small budgets of whitened, in the coordinates that such a run has:
+// a constant and two numbers. The lengths are asked, and the answers decide whether second moments
+// or a gradient at 0 come next.
 #include <gtest/gtest.h>
 
 #include <Eigen/Core>
@@ -105,8 +105,8 @@ MatrixXd matrix_of(const VectorXd& coordinates) {
 }
 
 // A run of one gradient. Noise along the difference of the two tables' answers is integrated over.
-// Noise across it has the same law for both tables, whatever was answered before. It is held at some
-// value: no event may be likelier than the profile allows given that value either.
+// Noise across it has the same law for both tables, whatever was answered before. It is held at
+// some value: no event may be likelier than the profile allows given that value either.
 class RunOfThree {
  public:
   RunOfThree(const Pair& pair, bool turned, const Whitened& settings, std::uint64_t seed)
@@ -238,8 +238,8 @@ struct Shares {
   double length, first, second;
 };
 
-// Shares as plans have them, and such as give one question nearly all: no event is likelier than the
-// profile allows, whatever is asked second, and for each of them a pair comes near it.
+// Shares as plans have them, and such as give one question nearly all: no event is likelier than
+// the profile allows, whatever is asked second, and for each of them a pair comes near it.
 TEST(WhitenedSmallLaw, WholeRunsStayBelowTheirProfileWhateverIsAskedSecond) {
   int starts = 0, seconds = 0, both = 0;
   support::Thinned some(5);

@@ -183,9 +183,9 @@ TEST(WhitenedLaw, TwoGradientsThatFollowOneAnotherStayBelowIt) {
   }
 }
 
-// Of small budgets: the lengths decide how rows are scaled for the moments, and one direction has
-// nothing that stands out, so the second moments' share is a start's. Shares as plans have them, and
-// such as make lengths and start nearly all.
+// Runs of small budgets: the lengths decide how rows are scaled for the moments. One direction has
+// nothing that stands out, so the second moments' share goes to a start. Shares are as plans have
+// them, or nearly all for lengths and start.
 TEST(WhitenedLaw, ARunOfASmallBudgetStaysBelowIt) {
   double nearest = 0;
   for (const auto& [length, second] : {std::pair{0.02, 0.1}, std::pair{0.3, 0.4}}) {
@@ -290,8 +290,8 @@ TEST(WhitenedLaw, RunsOnAmountsAndCountsStayBelowIt) {
   }
 }
 
-// The same of three classes: a score is a vector of three that adds up to 0, so the noise of a
-// gradient counts in two directions, and the information is a block for each pair of classes.
+// A run on three classes and one feature. A score is a vector of three that adds up to 0, so a
+// gradient's noise counts in two directions. The information is a block for each pair of classes.
 class ThreeClasses {
  public:
   ThreeClasses(const Line& here, const Line& there, const Whitened& settings, Neighbors who,

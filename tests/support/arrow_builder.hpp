@@ -173,7 +173,7 @@ class ArrowTable {
   /// What may be changed in a batch or in the schema before it is handed out.
   std::function<void(ArrowArray&)> spoil_array;
   std::function<void(ArrowSchema&)> spoil_schema;
-  /// Of all batches: an offset of the struct itself, and which of its rows are there.
+  /// The offset of the struct itself in all batches, and which of its rows are valid.
   std::int64_t struct_offset = 0;
   std::optional<ArrowBytes> struct_validity;
 

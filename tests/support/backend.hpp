@@ -56,7 +56,7 @@ class TestOn : public ::testing::Test {
   std::string_view name_;
 };
 
-/// The same with that device.
+/// Tests with a device of that name: skipped if it is "cuda" and there is no GPU.
 class DeviceTest : public TestOn {
  protected:
   using TestOn::TestOn;

@@ -68,7 +68,8 @@ inline LinearModel effects_model() {
   return model;
 }
 
-/// The same coefficients of an amount, 0 to 100 with a tolerance of 20.
+/// A model with the coefficients of `effects_model` whose label is an amount, 0 to 100 with a
+/// tolerance of 20.
 inline LinearModel effects_of_amounts() {
   LinearModel model = effects_model();
   model.loss = "huber";

@@ -21,7 +21,8 @@ class Stacks : public context::pooled_fixedsize_stack {
   }
 };
 Stacks& stacks() {
-  // 64 KiB, and so much more that what threads have on top of theirs does not meet in a few sets of a cache.
+  // 64 KiB, and so much more that what threads have on top of theirs does not meet in a few sets of
+  // a cache.
   static thread_local Stacks pool((64 << 10) + 17 * 64);
   return pool;
 }

@@ -1,7 +1,7 @@
 // Which kernels a test program has launched. The file that the environment variable
 // GIBBSITE_KERNELS_RUN names gets one line for each of them when the program ends, and one for the
-// compute capability of a real GPU; without that variable nothing is written. tests/kernels/census.py compares such files with the list of all
-// kernels.
+// compute capability of a real GPU; without that variable nothing is written.
+// tests/kernels/census.py compares such files with the list of all kernels.
 #pragma once
 #include <memory>
 #include <typeinfo>
@@ -22,7 +22,7 @@ void note_kernel() {
   static_cast<void>(noted);
 }
 
-/// The same device, a real GPU: its compute capability and every kernel that it launches are noted.
+/// Wraps a real GPU: its compute capability and every kernel that it launches are noted.
 std::unique_ptr<cuda::Device> make_noted_device(std::unique_ptr<cuda::Device> device);
 
 }  // namespace gibbsite::support

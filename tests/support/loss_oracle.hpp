@@ -82,7 +82,7 @@ inline ExactLoss exact_loss(std::string_view name, long double z, long double y)
   return {std::max(-t, 0.0L) + std::log1p(e), -y * losing, e / ((1 + e) * (1 + e))};
 }
 
-/// Of K predictors z: f, grad_z f [K], grad_z^2 f [K x K].
+/// A loss at K predictors z: its value f, slope = grad_z f [K] and curvature = grad_z^2 f [K x K].
 struct ExactOutputs {
   long double value;
   std::vector<long double> slope, curvature;

@@ -40,7 +40,7 @@ inline ExactLogit exact_logit(const OddRows& p, std::size_t i, const double* the
   return logit;
 }
 
-// The same rows as entries: those that are not zero, and a zero here and there.
+// Stores the rows as sparse entries too: those that are not zero, and a zero here and there.
 inline void make_sparse(OddRows& p) {
   for (std::size_t i = 0; i < p.n; ++i) {
     for (std::size_t j = 0; j < p.d; ++j) {

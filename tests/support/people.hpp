@@ -75,8 +75,8 @@ inline Dataset with_categories(const Dataset& people, const std::vector<std::siz
   return data;
 }
 
-/// The same rows with an amount from 0 to 10 for a label, in tolerances of 1 from the middle: a
-/// line through the numbers, and noise.
+/// The rows of `people` with an amount from 0 to 10 as label, in tolerances of 1 from the middle.
+/// Labels are a line through the numbers, and noise.
 inline Dataset amounts(std::size_t n, std::size_t numbers, std::uint64_t seed, double noise = 0.5) {
   Dataset data = people(n, numbers, seed);
   data.schema.positive.clear();
@@ -93,7 +93,7 @@ inline Dataset amounts(std::size_t n, std::size_t numbers, std::uint64_t seed, d
   return data;
 }
 
-/// The same rows with a count from 0 to 10.
+/// The rows of `people` with a count from 0 to 10 as label.
 inline Dataset counts(std::size_t n, std::size_t numbers, std::uint64_t seed) {
   Dataset data = people(n, numbers, seed);
   data.schema.positive.clear();
@@ -109,8 +109,8 @@ inline Dataset counts(std::size_t n, std::size_t numbers, std::uint64_t seed) {
   return data;
 }
 
-/// The same rows with one of so many classes, more of the later ones where the first number is
-/// large.
+/// The rows of `people` with one of `classes` classes as label; later ones are more frequent if the
+/// first number is large.
 inline Dataset class_people(std::size_t n, std::size_t numbers, std::size_t classes,
                             std::uint64_t seed) {
   Dataset data = people(n, numbers, seed);

@@ -18,9 +18,9 @@ constexpr T repeats(T full, T fewer) {
   return sanitized ? fewer : full;
 }
 
-/// Of a sweep: every `stride`-th turn under sanitizers, beginning with the first, and every
-/// `in_release`-th in a release. A stride that has no factor in common with the sweep's lists meets
-/// all of what is in each.
+/// Thins out a sweep: every `stride`-th turn under sanitizers, beginning with the first, and every
+/// `in_release`-th in a release. A stride without a factor in common with the lengths of the
+/// sweep's lists meets every element of each.
 class Thinned {
  public:
   explicit Thinned(std::size_t stride, std::size_t in_release = 1)

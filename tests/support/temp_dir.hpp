@@ -53,7 +53,8 @@ class TempDir {
   }
 
  private:
-  // Messages hold paths, and tests look there for cells that must not be: no name has one by chance.
+  // Messages hold paths, and tests look there for cells that must not be: no name has one by
+  // chance.
   static constexpr std::string_view letters = "GHJKQVXZ";
   std::filesystem::path path_;
 };

@@ -15,7 +15,8 @@
 namespace gibbsite::cpu {
 
 // Numbers of X times chains below this: a second thread costs more than it gives (1000 x 25: slower
-// at C = 4, no faster at 16, faster at 256; docs/reference/performance.md), and much more on a busy machine.
+// at C = 4, no faster at 16, faster at 256; docs/reference/performance.md), and much more on a busy
+// machine.
 inline constexpr std::size_t small_work = 1 << 20;
 
 struct Range {

@@ -238,8 +238,8 @@ void OutputValues(size_t outputs, const double* z, size_t stride, const RowTarge
 
 // Scores of a vector of rows of several classes, in the place of their derivatives r = p - e_y:
 // w r with w = min(1, cap / largest, limit cap^2 / pair_norm), the largest ||p - e_k|| of any class
-// k (engine/clip.hpp). Gives the curvature w tr(diag p - p p^T). With o = 1 - p_y = -r_y, p_k = r_k,
-// and the others' sum of squares Q:
+// k (engine/clip.hpp). Gives the curvature w tr(diag p - p p^T). With o = 1 - p_y = -r_y, p_k =
+// r_k, and the others' sum of squares Q:
 //   |r|^2 = o^2 + Q,   largest^2 = 1 + |p|^2 - 2 min p,   1 - |p|^2 = o (2 - o) - Q.
 template <class D, class Load, class Store>
 HWY_INLINE hn::Vec<D> HoldOutputs(D d, size_t outputs, hn::Vec<D> label, hn::Vec<D> cap,

@@ -1,6 +1,6 @@
 #pragma once
-// What is asked of rows in a metric P (docs/theory/whitened.md): moments, and the loss capped in it.
-// Blocks of rows are shared by the crew, their sums added in the one tree (pairwise.hpp).
+// What is asked of rows in a metric P (docs/theory/whitened.md): moments, and the loss capped in
+// it. Blocks of rows are shared by the crew, their sums added in the one tree (pairwise.hpp).
 #include <memory>
 #include <span>
 

@@ -29,8 +29,8 @@ class BlockedSource final : public GradientSource {
         // A product may add its rows one after another: half a row_block leaves room for the sum
         // over blocks of the longest tables.
         block_rows_(single_ ? row_block : row_block / 2) {
-    // X and Z of a pass. More rows than L2 holds: a pass of three blocks leaves most of a card idle,
-    // which costs up to twice the time (docs/reference/cuda.md).
+    // X and Z of a pass. More rows than L2 holds: a pass of three blocks leaves most of a card
+    // idle, which costs up to twice the time (docs/reference/cuda.md).
     const std::size_t per_row = element() * (problem.shape.features + problem.shape.chains);
     const std::size_t rows = pass_bytes(problem.card) / per_row;
     pass_blocks_ = std::max<std::size_t>(1, rows / block_rows_);

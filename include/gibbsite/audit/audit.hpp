@@ -19,43 +19,44 @@
 
 namespace gibbsite {
 
-/// A number made from what one run releases, draw [d]: a larger one says "the neighbor".
+/// A statistic of one run's released model and draw [d]: a larger number speaks for the neighbor.
 using AuditStatistic =
     std::function<double(const LinearModel& released, std::span<const double> draw)>;
 
-/// A claim and where it is put to the test.
+/// A privacy claim and the pair of tables that tests it.
 struct AuditCase {
   Plan plan;  ///< its chosen offer's guarantee is the claim, its mechanism's settings are run
   Model model;
   Dataset table, neighbor;
-  /// Rows of zeros are not in the tables though the plan counts them: they add nothing to any
-  /// gradient, so draws have the bits that they would have with them.
+  /// True if the plan counts rows of zeros that are not in the tables. They add nothing to any
+  /// gradient, so draws have the same bits without them.
   bool zeros_left_out = false;
   AuditStatistic statistic;
   std::string pair;       ///< what the two tables differ in, for people
   bool synthetic = true;  ///< false: the table is somebody's, and everything about it private
 };
 
-/// Public shape of a table that an audit makes itself.
+/// The public shape of a table that an audit generates.
 struct AuditShape {
   std::uint64_t rows = 1000;
   std::uint64_t features = 10;
   double row_norm = 1;
 };
 
-/// Plans the mechanism of `wishes` for that shape and the loss of that name ("": logistic, with its
-/// slope held at 1/2 for path and metric-path; an amount's labels are within 5 tolerances of their
-/// middle; with a ball the center is at its edge), on the worst pair that is known for it: k =
-/// budget.rows_per_person rows of norm R among rows of zeros (docs/how-to/audit.md, "Pairs"). An
-/// offer out of reach is left as it is: `require_feasible` says so. Throws BadInput on an illegal
-/// request, draws other than 1, fewer than two features, or no more rows than k.
+/// Plans the mechanism of `wishes` for a shape and a loss, and makes its worst known pair of
+/// tables. The pair has k = budget.rows_per_person rows of norm R among rows of zeros
+/// (docs/how-to/audit.md, "Pairs"). An empty `loss` is logistic, for path and metric-path
+/// logistic-capped. Labels of an amount are within 5 tolerances of their middle; with a ball the
+/// center is at its edge. An infeasible offer is kept: `require_feasible` throws. Throws BadInput
+/// on an illegal request, draws other than 1, fewer than two features, or no more rows than k.
 AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const Wishes& wishes,
                            std::string_view loss = "", std::optional<double> prior_precision = {});
 
-/// A table whose first row is replaced by one of norm R along the direction in which it has least,
-/// and the same with that row's other label (of an amount or a count the ends of its range), for a
-/// plan that was made for it. Private. Throws BadInput where the table is in files or has no
-/// labels, and on add/remove, rows per person or draws other than 1.
+/// Makes an audit case of a private table and its plan. In the first table, the first row is
+/// replaced by one of norm R along the direction in which the table has least. In the neighbor that
+/// row has the other label (for an amount or a count the other end of its range). Throws BadInput
+/// if the table is in files or has no labels, and on add/remove, or rows per person or draws other
+/// than 1.
 AuditCase table_case(const Dataset& data, const Model& model, const Plan& plan);
 
 struct AuditOptions {
@@ -65,15 +66,15 @@ struct AuditOptions {
   std::uint64_t seed = 1;
   std::function<void(std::uint64_t, std::uint64_t)> progress{};  ///< (pairs done, in all)
   const std::atomic<bool>* stop = nullptr;
-  /// Each makes some of the runs, and all have the result; null: one process.
+  /// Ranks that share the runs; all get the result. Null: one process.
   Communicator* ranks = nullptr;
 };
 
-/// How often a true claim may be called refuted, whatever the confidence of the bounds shown: those
-/// of a tight claim are above it by chance as often as they say.
+/// Upper bound of the probability that a true claim is called refuted, whatever the confidence of
+/// the bounds shown. Bounds of a tight claim exceed it by chance as often as their confidence says.
 inline constexpr double refutes_wrongly = 1e-6;
 
-/// What a bound is about: mu, or, where the claim is an epsilon of its own, that epsilon.
+/// The quantity that a bound is about: mu, or epsilon if the claim is an epsilon of its own.
 enum class AuditMeasure { mu, epsilon };
 
 struct AuditResult {
@@ -86,18 +87,18 @@ struct AuditResult {
   double advantage_lower = 0, advantage_claimed = 0;  ///< TPR - FPR
   double mu_lower = 0;    ///< from the same counts and the same confidence
   double mu_claimed = 0;  ///< of the claim's largest TPR - FPR; infinite where that is 1
-  /// At the budget's delta; NaN unless measured.
+  /// Epsilon at the budget's delta; NaN unless measured.
   double epsilon_lower = 0, epsilon_claimed = 0;
   bool refuted = false;  ///< the bounds of these counts at 1 - refutes_wrongly are above the claim
   double seconds = 0;
   std::vector<double> of_table, of_neighbor;  ///< [pairs] the statistic
 
-  /// Lower bound over claim, in the measure.
+  /// The lower bound divided by the claim, both of the measure.
   [[nodiscard]] double reach() const;
 };
 
-/// Runs N pairs of fresh seeds after a pilot. Throws BadInput on no pairs or a confidence outside
-/// (0, 1), and as `fit` does; Interrupted when `stop` is set.
+/// Runs a pilot and then N pairs of runs with fresh seeds (docs/how-to/audit.md). Throws BadInput
+/// on no pairs or a confidence outside (0, 1), and as `fit`. Throws Interrupted if `stop` is set.
 AuditResult audit(const AuditCase& at, Backend& backend, const AuditOptions& options = {});
 
 }  // namespace gibbsite

@@ -7,14 +7,14 @@
 
 namespace gibbsite {
 
-/// Bounds on a probability from k successes in n independent trials, each wrong with probability at
-/// most `level` (Clopper & Pearson 1934): [0, 1], rounded outward. k <= n, 0 < level < 1; throws
-/// BadInput otherwise.
+/// Upper and lower bounds of a probability from k successes in n independent trials, each wrong
+/// with probability at most `level` (Clopper & Pearson 1934). They are in [0, 1] and rounded
+/// outward. k <= n, 0 < level < 1; throws BadInput otherwise.
 double clopper_pearson_up(std::uint64_t k, std::uint64_t n, double level);
 double clopper_pearson_down(std::uint64_t k, std::uint64_t n, double level);
 
-/// mu with 2 Phi(mu/2) - 1 = advantage, in [0, 1): the Gaussian mechanism whose largest
-/// TPR - FPR that is. Rounded down; 0 for an advantage below 0.
+/// The mu, rounded down, of the Gaussian mechanism whose largest TPR - FPR is `advantage` in [0,
+/// 1): 2 Phi(mu/2) - 1 = advantage. 0 for an advantage below 0.
 double mu_of_advantage_down(double advantage);
 
 /// A lower bound of mu from N pairs of runs on a table and its neighbor with the same noise. In
@@ -26,23 +26,23 @@ double mu_of_advantage_down(double advantage);
 double coupled_mu_down(std::uint64_t neighbor_alone, std::uint64_t table_alone, std::uint64_t pairs,
                        double confidence);
 
-/// From n runs on each, not coupled: `false_positives` of the table's above the threshold,
-/// `false_negatives` of the neighbor's not above it:
+/// A lower bound of mu from n runs on each table, not coupled: `false_positives` of the table's are
+/// above the threshold, `false_negatives` of the neighbor's are not:
 ///   Phi^-1(1 - FPR_up) - Phi^-1(FNR_up), each at a/2; at least 0.
 double two_samples_mu_down(std::uint64_t false_positives, std::uint64_t false_negatives,
                            std::uint64_t n, double confidence);
 
-/// The least epsilon that (epsilon, delta) could hold at, from N coupled pairs as above. In
-/// `table_above` of them the table's statistic is above the threshold (with the neighbor's or
-/// alone):
+/// A lower bound of the epsilon for which (epsilon, delta) can hold, from N coupled pairs as in
+/// coupled_mu_down. In `table_above` of them the table's statistic is above the threshold, with the
+/// neighbor's or alone:
 ///   log(1 + (d - delta)/FPR_up),   d as above, FPR_up of table_above; each of three at a/3;
-/// 0 where d <= delta.
+/// 0 if d <= delta.
 double coupled_epsilon_down(std::uint64_t neighbor_alone, std::uint64_t table_alone,
                             std::uint64_t table_above, std::uint64_t pairs, double delta,
                             double confidence);
 
-/// Largest TPR - FPR of any test that the guarantee allows, 2 best_guess - 1, rounded up; at
-/// most 1.
+/// The largest TPR - FPR that the guarantee allows any test: 2 best_guess - 1, rounded up; at most
+/// 1.
 double advantage_up(const Guarantee& guarantee);
 
 }  // namespace gibbsite

@@ -8,7 +8,8 @@
 
 namespace gibbsite {
 
-/// U on the rows and the loss of an engine; plain double sums, the same bits on every engine.
+/// The potential U on the rows and the loss of an engine. Sums are plain sums in double, with the
+/// same bits on every engine.
 struct Potential {
   std::shared_ptr<Engine> engine;
   double beta = 1.0;                 ///< inverse temperature
@@ -18,23 +19,23 @@ struct Potential {
   [[nodiscard]] const Loss& loss() const { return engine->loss(); }
   [[nodiscard]] std::size_t features() const { return engine->features(); }
   [[nodiscard]] double value(std::span<const double> theta) const;
-  /// out[d] = grad U(theta).
+  /// Writes grad U(theta) to out [d].
   void gradient(std::span<const double> theta, std::span<double> out) const;
 };
 
-/// grad^2 U(theta) = beta X^T diag(f'') X + m I [d x d], all of it. Work n d^2 / 2.
+/// The Hessian of U [d x d]: grad^2 U(theta) = beta X^T diag(f'') X + m I. Work n d^2 / 2.
 std::vector<double> hessian(const Potential& potential, std::span<const double> theta);
-/// Its diagonal [d]. Work n d.
+/// The diagonal of the Hessian of U [d]. Work n d.
 std::vector<double> hessian_diagonal(const Potential& potential, std::span<const double> theta);
 
-/// -(grad^2 U(theta))^-1 gradient [d] for m > 0: on the dense Hessian up to 1000 features, by
-/// conjugate gradients to a thousandth of the gradient beyond.
+/// The Newton step -(grad^2 U(theta))^-1 gradient [d], for m > 0. It uses the dense Hessian up to
+/// 1000 features, and beyond that conjugate gradients to a thousandth of the gradient.
 std::vector<double> newton_step(const Potential& potential, std::span<const double> theta,
                                 std::span<const double> gradient);
-/// The part t = log(1 + D)/D of a Newton step that moves no logit by more than `logits_moved`,
-/// D = c logits_moved with |f'''| <= c f'': curvature grows along it by e^(tD) at most, so U falls
-/// and its slope keeps its sign, from wherever the step begins (docs/theory/proximal.md, "Finding w"; Sun,
-/// Tran-Dinh 2019). 0 where curvature jumps.
+/// The damping t = log(1 + D)/D of a Newton step that moves no logit by more than `logits_moved`. D
+/// = c logits_moved with |f'''| <= c f''. Curvature grows along the step by at most e^(tD), so U
+/// falls and its slope keeps its sign from any start (docs/theory/proximal.md, "Finding w"; Sun,
+/// Tran-Dinh 2019). 0 if the loss's curvature jumps.
 double damping(const Loss& loss, double logits_moved);
 
 /// An approximate minimizer of U and the norm of the gradient there.
@@ -44,10 +45,10 @@ struct Minimum {
   int iterations = 0;
 };
 
-/// Newton's method with backtracking: on the dense Hessian up to 1000 features and where m = 0,
-/// with conjugate gradients beyond. Stops when
-/// ||grad U|| <= tolerance, or when rounding stops progress: read gradient_norm.
-/// Throws BadInput when m = 0 and the loss has no minimum (separable classes).
+/// Minimizes U by Newton's method with backtracking: with the dense Hessian up to 1000 features and
+/// if m = 0, else with conjugate gradients. It stops if ||grad U|| <= tolerance, or if rounding
+/// stops progress: read gradient_norm. Throws BadInput if m = 0 and the loss has no minimum
+/// (separable classes).
 Minimum minimize(const Potential& potential, double tolerance);
 
 }  // namespace gibbsite

@@ -18,42 +18,43 @@
 
 namespace gibbsite {
 
-/// Row numbers, ascending; together each row once.
+/// A split of a table: row numbers, ascending; together they have each row once.
 struct Split {
   std::vector<std::size_t> training, held_out;
 };
-/// round(share n) of n rows. Throws BadInput "NAME: ..." unless 0 < share < 1 and a row is left on
-/// either side.
+/// Number of held-out rows: round(share * rows). Throws BadInput "NAME: ..." unless 0 < share < 1
+/// and a row is left on either side.
 std::uint64_t held_out_rows(std::uint64_t rows, double share, std::string_view name = "share");
-/// Holds out so many rows, every set of that size equally likely over seeds: a pure function of its
-/// arguments (mt19937_64).
+/// Holds out `held_out` of `rows` rows; over seeds, every set of that size is equally likely. A
+/// pure function of its arguments (mt19937_64).
 Split split_rows(std::uint64_t rows, std::uint64_t held_out, std::uint64_t seed);
 
-/// Throws BadInput unless the label is of two classes: others are not compared.
+/// Throws BadInput unless the label has two classes: others are not compared.
 void require_two_classes(const Schema& schema);
 
-/// Newton's method on a dense Hessian.
+/// The largest number of features of a non-private fit, which is Newton's method on a dense
+/// Hessian.
 inline constexpr std::uint64_t most_non_private_features = 2000;
-/// The ordinary fit, as a yardstick: the maximum likelihood estimate with a ridge of 10^-3, just
-/// large enough that it exists. It holds no privacy at all. None beyond most_non_private_features.
+/// The ordinary fit, as a yardstick without any privacy: the maximum likelihood estimate with a
+/// ridge of 10^-3, just large enough that it exists. None beyond most_non_private_features.
 std::optional<LinearModel> non_private_fit(const Dataset& data, std::string_view loss);
-/// The fit by another backend than the reference; the sharded one if ranks have the rows.
+/// The ordinary fit on another backend than the reference: the sharded one if ranks have the rows.
 std::optional<LinearModel> non_private_fit(const Dataset& data, std::string_view loss,
                                            Backend& backend);
 
-/// One fit and how it does on the held-out rows.
+/// One fit and its scores on the held-out rows.
 struct Trial {
   std::uint64_t seed = 0;
   Evaluation scores;
   double seconds = 0;  ///< wall time of the fit, on rows that are in memory
 };
 
-/// Over trials.
+/// Mean and standard deviation of a figure over trials.
 struct Spread {
   double mean = 0;
   double sd = 0;  ///< of the sample, divided by count - 1; NaN for one
 };
-/// NaN for none, and where a value is.
+/// The spread of `values`; NaN if there are none, or one is NaN.
 Spread spread_of(std::span<const double> values);
 
 struct Scores {
@@ -61,8 +62,8 @@ struct Scores {
 };
 Scores scores_of(std::span<const Trial> trials);
 
-/// Which rows judge: a share of the table, another one for each seed; or another table, the same
-/// for each, and then every row of the first is fitted.
+/// The rows that scores are computed on: a share of the table, drawn anew for each seed. Or another
+/// table, the same for each seed; then every row of the first is fitted.
 struct HeldOut {
   double share = 0.3;
   const Dataset* table = nullptr;
@@ -83,10 +84,10 @@ struct Comparison {
   std::vector<Trial> majority;  ///< [seeds] the share of the training rows' classes for every row
 };
 
-/// Runs `fit` for each seed and plan (all for training_rows rows and a model centered at 0) on that
-/// seed's training rows, its noise from Key::from_seed(seed), and evaluates it on the held-out
-/// ones. Throws BadInput on unlabeled or differently shaped tables, no seeds, and as `fit` and
-/// `held_out_rows` do; Interrupted when `stop` is set.
+/// Compares plans: runs `fit` for each seed and plan on that seed's training rows, and scores it on
+/// the held-out rows. All plans are for training_rows rows and a model centered at 0; noise comes
+/// from Key::from_seed(seed). Throws BadInput on unlabeled or differently shaped tables, no seeds,
+/// and as `fit` and `held_out_rows`. Throws Interrupted if `stop` is set.
 Comparison compare(const Dataset& data, const HeldOut& held_out, std::span<const Plan> plans,
                    Backend& backend, const CompareOptions& options);
 

@@ -1,6 +1,6 @@
 #pragma once
-// How a released model does on a table, as a page for its curator (docs/how-to/report.md). PRIVATE: every
-// figure reads the rows, and no certificate covers it.
+// How a released model does on a table, as a page for its curator (docs/how-to/report.md). PRIVATE:
+// every figure reads the rows, and no certificate covers it.
 #include <optional>
 #include <string>
 
@@ -14,14 +14,15 @@ struct CuratorOptions {
   std::string table{};     ///< what people call the table
 };
 
-/// One HTML page, whole in itself like html_report's, marked PRIVATE on the screen, in every
-/// picture and on every printed page: ROC curves, calibration and confusion by threshold of two
-/// classes; of several each class against the rest, and the confusion matrix; of amounts and counts
-/// what was found beside what was predicted, and the errors. Beside it `non_private`, the ordinary
-/// fit of the same rows (`non_private_fit`); none: the page says so. What the reader changed is
-/// data.counts. `text` is the file of a linear model and `source` its name; `data` was read through
-/// its schema. A function of these alone. Of a void model the first line says so. Throws BadInput
-/// as parse_release and `evaluate` do, and Infeasible as require_verified.
+/// A self-contained HTML page, like html_report's, marked PRIVATE on the screen, in every picture
+/// and on every printed page. Two classes: ROC curves, calibration and confusion by threshold.
+/// Several classes: each class against the rest, and the confusion matrix. Amounts and counts: what
+/// was found beside what was predicted, and the errors. The ordinary fit of the same rows,
+/// `non_private` (`non_private_fit`), stands beside the model; if there is none, the page says so.
+/// `text` is the file of a linear model and `source` its name; `data` was read through its schema,
+/// and data.counts says what the reader changed. The page is a function of these alone. A void
+/// model's page says so in its first line. Throws BadInput as parse_release and `evaluate`, and
+/// Infeasible as require_verified.
 std::string curator_report(const std::string& text, const std::string& source, const Dataset& data,
                            const std::optional<LinearModel>& non_private,
                            const CuratorOptions& options = {});

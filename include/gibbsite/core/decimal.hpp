@@ -12,20 +12,20 @@ namespace gibbsite {
 class Decimal {
  public:
   Decimal() = default;
-  /// The least that is >= x, and the largest that is <= x. Throws BadInput when x is not in
-  /// [0, 10^8 - 1]; x evaluated as `round_up` has it.
+  /// The smallest Decimal >= x, and the largest <= x, where x is evaluated as in `round_up`. Both
+  /// throw BadInput if x is not in [0, 10^8 - 1].
   static Decimal up(const Wide& x);
   static Decimal down(const Wide& x);
   /// Parses "0.0561": digits, a point, up to 30 digits. Throws BadInput on anything else.
   static Decimal of(std::string_view text);
 
-  /// Without zeros at the end: "0", "0.0561".
+  /// The decimal digits without zeros at the end: "0", "0.0561".
   [[nodiscard]] std::string text() const;
   [[nodiscard]] Wide wide() const;
 
-  /// Throws BadInput from 10^8 on.
+  /// The exact sum. Throws BadInput if it is 10^8 or more.
   friend Decimal operator+(const Decimal& a, const Decimal& b);
-  /// a - b, or 0 where b is larger.
+  /// a - b, or 0 if b is larger.
   friend Decimal left_of(const Decimal& a, const Decimal& b);
   friend bool operator==(const Decimal&, const Decimal&) = default;
   friend std::strong_ordering operator<=>(const Decimal&, const Decimal&) = default;

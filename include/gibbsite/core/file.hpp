@@ -9,7 +9,7 @@
 
 namespace gibbsite {
 
-/// The permissions of a new file. What holds anything that rows say is private.
+/// Permissions of new files. Files with anything that rows say are private.
 inline constexpr unsigned public_file = 0644, private_file = 0600;
 
 struct CannotWrite : BadInput {
@@ -17,33 +17,34 @@ struct CannotWrite : BadInput {
   int error;  ///< errno
 };
 
-/// Removes what writers of `path` that were killed left beside it: files and folders
-/// "PATH.tmp-PID-N" of this user on which nobody holds a lock. Their writer holds one (flock) while
-/// it lives, so it does not matter whose number PID is now, nor, where the file system shares
-/// locks, on which machine it runs; links, and everything where there are no locks, are left alone.
-/// Returns whether there was any. Throws BadInput "PATH: cannot be removed: ...; ...".
+/// Removes what killed writers of `path` left beside it: files and folders "PATH.tmp-PID-N" of this
+/// user on which nobody holds a lock. A live writer holds a lock (flock), so neither the PID nor,
+/// if the file system shares locks, the machine matters. Links are left alone, and so is everything
+/// if there are no locks. Returns whether there was any. Throws BadInput "PATH: cannot be removed:
+/// ...; ...".
 bool remove_abandoned(const std::string& path);
 
-/// What becomes of a file that has the name already, however late it came.
+/// Whether a file that has the name already is replaced or kept, however late it came.
 enum class Existing { replaced, kept };
 
-/// A new file or folder "PATH.tmp-PID-N" beside its place, locked; it goes with this object unless
-/// it was renamed.
+/// A new file or folder "PATH.tmp-PID-N" beside `path`, locked. The destructor removes it unless it
+/// was renamed.
 class Temporary {
  public:
   enum class Kind { file, folder };
 
-  /// Removes what was abandoned first. Throws CannotWrite "PATH: cannot write: ...; ...".
+  /// Makes it, after removing what was abandoned. Throws CannotWrite "PATH: cannot write: ...;
+  /// ...".
   Temporary(std::string path, Kind kind, unsigned mode);
   ~Temporary();
   Temporary(const Temporary&) = delete;
   Temporary& operator=(const Temporary&) = delete;
 
-  /// Where it lies until it is renamed.
+  /// Its path until it is renamed.
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] int descriptor() const { return fd_; }
-  /// Gives it the place of `path`; where what is there is kept, the error is EEXIST and there is no
-  /// moment between looking and renaming. Returns 0 or the error.
+  /// Renames it to `path` and returns 0 or the errno. With Existing::kept it is EEXIST if the name
+  /// is taken, with no moment between looking and renaming.
   int rename(Existing existing = Existing::replaced);
 
  private:
@@ -61,8 +62,8 @@ class Temporary {
 void write_file_atomically(const std::string& path, std::string_view text,
                            unsigned mode = private_file, Existing existing = Existing::replaced);
 
-/// A file of any length that is written front to back and is there whole or not at all: what
-/// write_file_atomically does, piece by piece. What is not committed goes with this object.
+/// A file of any length that is written front to back and exists whole or not at all:
+/// write_file_atomically, piece by piece. The destructor removes what was not committed.
 class StreamedFile {
  public:
   /// Throws CannotWrite as write_file_atomically.
@@ -72,7 +73,7 @@ class StreamedFile {
   StreamedFile& operator=(const StreamedFile&) = delete;
 
   void append(std::string_view text);
-  /// Syncs and gives it its place; nothing is appended afterwards.
+  /// Syncs the file and renames it to its place; nothing can be appended afterwards.
   void commit(Existing existing = Existing::replaced);
 
  private:
@@ -81,8 +82,8 @@ class StreamedFile {
   int direct_ = -1;  ///< of a device or a pipe
 };
 
-/// A new file that is written front to back. Throws BadInput as above; what is there already, a
-/// link included, is not written to.
+/// A new file that is written front to back. Throws BadInput "PATH: ...". An existing file or link
+/// is not written to.
 class NewFile {
  public:
   NewFile(std::string path, unsigned mode);
@@ -99,21 +100,22 @@ class NewFile {
   int fd_ = -1;
 };
 
-/// A new folder of files: filled under another name beside `path`, then renamed, so that it is
-/// there whole or not at all.
+/// A new folder of files. It is filled under another name beside `path` and then renamed, so it
+/// exists whole or not at all.
 class NewFolder {
  public:
   /// Throws BadInput "PATH: ..." when `path` is a file or a folder that is not empty, or when its
   /// own folder cannot be written to; makes nothing.
   static void require_free(const std::string& path);
 
-  /// Throws as above. `mode` is its permission. What is not committed goes with this object.
+  /// Makes the folder with the permission `mode`. Throws as require_free. The destructor removes
+  /// what was not committed.
   NewFolder(const std::string& path, unsigned mode);
-  /// Where to write the file of that name.
+  /// The path for the file `name` of the folder.
   [[nodiscard]] std::string file(const std::string& name) const {
     return temporary_.name() + "/" + name;
   }
-  /// Syncs the names and gives the folder its own.
+  /// Syncs the names and renames the folder to its place.
   void commit();
 
  private:
@@ -121,7 +123,7 @@ class NewFolder {
   Temporary temporary_;
 };
 
-/// Syncs the names in a folder, where its file system allows that.
+/// Syncs the names in a folder, if its file system allows that.
 void sync_folder(const std::string& path);
 
 }  // namespace gibbsite

@@ -24,7 +24,7 @@ class StandardArithmetic {
   std::fenv_t before_{};
 };
 
-/// Gives a thread of the library's own that environment for good.
+/// Sets that environment for a thread of the library, until the thread ends.
 void set_standard_arithmetic();
 
 }  // namespace gibbsite

@@ -9,30 +9,32 @@
 
 namespace gibbsite {
 
-/// Most columns, levels of one, parents of one, and cells of one node's table.
+/// The largest number of columns, levels of a column, parents of a column, and cells of one node's
+/// table.
 inline constexpr std::uint64_t most_network_columns = 200;
 inline constexpr std::uint64_t most_network_levels = 1'000;
 inline constexpr std::uint64_t most_network_parents = 10;
 inline constexpr std::uint64_t most_network_cells = 1'000'000;
-/// Most (column, parents) that one pick of a structure chooses from.
+/// The largest number of (column, parents) that one pick of a structure chooses from.
 inline constexpr std::uint64_t most_network_candidates = 4'000'000;
 
-/// Which columns each column's law depends on. Columns are places 0 .. K-1.
+/// A structure: the parents of each column, whose levels its distribution depends on. Columns are
+/// places 0 .. K-1.
 struct Network {
   std::vector<std::uint64_t> levels;                ///< [K] r_k, each at least 1
   std::vector<std::vector<std::uint32_t>> parents;  ///< [K], ascending
 
   [[nodiscard]] std::size_t size() const { return levels.size(); }
-  /// Parents' levels multiplied: rows of the node's table. Beyond 2^64 - 1: that.
+  /// Number of rows of the node's table: the product of its parents' levels. At most 2^64 - 1.
   [[nodiscard]] std::uint64_t configurations(std::size_t node) const;
-  /// configurations * levels: cell (c, l) of the node's table is at c * levels + l, c counting the
-  /// parents' levels with the last parent fastest.
+  /// Number of cells: configurations * levels. Cell (c, l) of the node's table is at c * levels +
+  /// l, where c counts the parents' levels with the last parent fastest.
   [[nodiscard]] std::uint64_t cells(std::size_t node) const;
-  /// Every column after its parents, as early as its place allows. Throws BadInput on a cycle,
-  /// naming `names` [K] of its columns.
+  /// The columns in an order with every column after its parents, as early as its place allows.
+  /// Throws BadInput on a cycle, with the columns' `names` [K].
   [[nodiscard]] std::vector<std::uint32_t> order(std::span<const std::string> names = {}) const;
-  /// Throws BadInput naming the field: sizes, ranges of places, a column its own parent, a cycle,
-  /// limits above.
+  /// Throws BadInput that names the field, if sizes differ, a place is out of range, a column is
+  /// its own parent, there is a cycle, or a limit above is exceeded.
   void validate(std::span<const std::string> names = {}) const;
   bool operator==(const Network&) const = default;
 };
@@ -48,7 +50,8 @@ struct StructureLimits {
 struct NetworkProblem {
   std::uint64_t rows = 0;             ///< n; under add-remove a public cap
   std::vector<std::uint64_t> levels;  ///< [K]
-  /// Given by a person [K]; none: chosen from the table within `limits`, which costs privacy.
+  /// The parents [K], given by a person. None: they are chosen from the table within `limits`,
+  /// which costs privacy.
   std::optional<std::vector<std::vector<std::uint32_t>>> parents{};
   StructureLimits limits{};
   double prior = 0.5;            ///< pseudo-count of every cell, of drawn tables; above 0
@@ -57,9 +60,10 @@ struct NetworkProblem {
   [[nodiscard]] bool chooses_structure() const { return !parents.has_value(); }
   /// The network of a structure that was given. Throws BadInput if none was.
   [[nodiscard]] Network network() const;
-  /// Pairs of a column and its parents, whatever their cells, in a pick of a structure, at most.
+  /// Upper bound of the number of (column, parents) pairs in one pick of a structure, whatever
+  /// their cells.
   [[nodiscard]] std::uint64_t most_candidates() const;
-  /// Cells of all tables; of a private structure at most.
+  /// Number of cells of all tables; an upper bound if the structure is private.
   [[nodiscard]] std::uint64_t most_cells() const;
   /// Throws BadInput naming the field that is out of range, with what to do.
   void validate() const;

@@ -12,14 +12,14 @@ struct PositiveShare {
   bool operator==(const PositiveShare&) const = default;
 };
 
-/// What is wrong with it, for people: "must be ..., got ...; ..."; empty where nothing is.
+/// What is wrong with the bounds, for people: "must be ..., got ...; ...". Empty if nothing is.
 std::string fault_of(const PositiveShare& share);
 
 /// Throws BadInput "NAME: ..." unless 0 < low <= high < 1.
 void require_positive_share(const PositiveShare& share, const std::string& name);
 
-/// 4 share (1 - share) at the end of the bounds where it is least, in (0, 1]: 1 where classes are of
-/// like size. A row's label tells that much as one of such a table does.
+/// The smallest evenness within the bounds: 4 share (1 - share), in (0, 1]; it is 1 for classes of
+/// equal size. A row of such a table says this part of what a row of even classes says.
 double least_evenness(const PositiveShare& share);
 
 }  // namespace gibbsite

@@ -15,8 +15,8 @@ enum class NoiseKind {
 };
 std::string_view to_string(NoiseKind kind);
 
-/// What streams of noise are computed from: chains, engines and draws that are not private take
-/// one. It does not say where its bytes came from, so no guarantee rests on it: that takes a `Key`.
+/// A key of noise streams, for chains, engines and draws that are not private. It does not say
+/// where its bytes came from, so no guarantee rests on it: that takes a `Key`.
 struct StreamKey {
   NoiseKind kind;
   std::array<std::uint8_t, 32> bytes;
@@ -60,9 +60,9 @@ class Key {
 std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> counter,
                                            std::array<std::uint32_t, 2> key);
 
-/// out[i] = 64-bit word i of the stream (chain, step). ChaCha20: RFC 8439 block function with nonce
-/// (chain, step) little-endian in 4 + 8 bytes and block counter i / 8. Philox: counter
-/// {i / 2, step low, step high, chain}, key = seed.
+/// Writes the words of the stream (chain, step): out[i] is 64-bit word i. ChaCha20: RFC 8439 block
+/// function with nonce (chain, step) little-endian in 4 + 8 bytes and block counter i / 8. Philox:
+/// counter {i / 2, step low, step high, chain}, key = seed.
 void fill_words(const StreamKey& key, std::uint32_t chain, std::uint64_t step,
                 std::span<std::uint64_t> out);
 
@@ -74,32 +74,33 @@ std::array<double, 2> box_muller(std::uint64_t radius_word, std::uint64_t angle_
 /// Largest |normal| that box_muller can return, rounded up: sqrt(2 * 65 log 2) = 9.4925...
 inline constexpr double max_abs_normal = 9.4926;
 
-/// out[j] = N(0,1) of (chain, step, coordinate j): words (2p, 2p+1) give coordinates (2p, 2p+1).
-/// Pure: no state, thread safe.
+/// Writes standard normals of (chain, step): out[j] is that of coordinate j, and words (2p, 2p+1)
+/// give coordinates (2p, 2p+1). Pure: no state, thread safe.
 void fill_normals(const StreamKey& key, std::uint32_t chain, std::uint64_t step,
                   std::span<double> out);
 
-/// out[j] = N(0,1) whose radius has 128 bits, words (3p, 3p + 2), its angle from word 3p + 1, for
-/// coordinates (2p, 2p + 1) of (chain, step): what answers to questions about private sums take, so
-/// that many of them together are off by nothing that a delta could show (docs/theory/noise-law.md).
-/// Relative error as of box_muller.
+/// Writes standard normals whose radius has 128 bits, for answers to questions about private sums.
+/// Words 3p and 3p + 2 give the radius and word 3p + 1 the angle, for coordinates (2p, 2p + 1) of
+/// (chain, step). Many of them together are off by nothing that a delta could show
+/// (docs/theory/noise-law.md). The relative error is that of box_muller.
 void answer_normals(const StreamKey& key, std::uint32_t chain, std::uint64_t step,
                     std::span<double> out);
-/// Largest that they can be, rounded up: sqrt(2 * 129 log 2).
+/// Largest |normal| that answer_normals can return, rounded up: sqrt(2 * 129 log 2).
 inline constexpr double max_abs_answer_normal = 13.3729;
 
-/// out [d] = b of a density proportional to exp(-rate ||b||): the norm is Gamma(d) over the rate,
-/// the direction uniform. b = ||zeta|| xi/rate, xi [d] the `answer_normals` of (chain, step) and
-/// zeta [d + 1] those of (chain, step + 1), the norm in 50 digits (docs/theory/noise-law.md, "Pure
-/// noise"). Nothing is tried or drawn anew. Throws BadInput unless the rate is finite and positive.
+/// Draws out [d] = b with a density proportional to exp(-rate ||b||): its norm is Gamma(d) over the
+/// rate, its direction uniform. b = ||zeta|| xi/rate, where xi [d] are the `answer_normals` of
+/// (chain, step) and zeta [d + 1] those of (chain, step + 1). The norm is computed in 50 digits
+/// (docs/theory/noise-law.md, "Pure noise"). Nothing is rejected or drawn again. Throws BadInput
+/// unless the rate is finite and positive.
 void fill_laplace(const StreamKey& key, std::uint32_t chain, std::uint64_t step, double rate,
                   std::span<double> out);
 
 /// Step number reserved for the start of a chain drawn at random (schedules that need one).
 inline constexpr std::uint64_t start_step = ~std::uint64_t{0};
-/// And for the word that decides where a chain stops (mechanism/averaged.hpp).
+/// Step number reserved for the word that decides where a chain stops (mechanism/averaged.hpp).
 inline constexpr std::uint64_t stop_step = start_step - 1;
-/// And for an answer that chains wait for (mechanism/in_metric.hpp).
+/// Step number reserved for an answer that chains wait for (mechanism/in_metric.hpp).
 inline constexpr std::uint64_t moments_step = start_step - 2;
 
 }  // namespace gibbsite

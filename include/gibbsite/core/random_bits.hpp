@@ -99,7 +99,7 @@ GIBBSITE_HD inline WordPair chacha20_pair(const std::uint32_t* key, std::uint32_
   return words;
 }
 
-/// Radius and angle of a pair to its coordinates: the angle is 2 pi (word >> 11) 2^-53.
+/// The pair of normals with this radius and the angle 2 pi (word >> 11) 2^-53.
 GIBBSITE_HD inline NormalPair turned(double radius, std::uint64_t angle_word) {
   // The angle 2 pi k 2^-53 is (pi/4)(octant + f), f exact in [0, 1). Odd octants run backwards, so
   // sin and cos are only taken on [0, pi/4] and are accurate to an ulp or two also near their
@@ -122,7 +122,7 @@ GIBBSITE_HD inline NormalPair turned(double radius, std::uint64_t angle_word) {
           radius * (octant >= 4 ? -y : y)};               // lower half plane
 }
 
-/// sqrt(-2 log u), or sqrt(-2 log(1 - u)) in the upper half.
+/// The radius of a pair: sqrt(-2 log u), or sqrt(-2 log(1 - u)) in the upper half.
 GIBBSITE_HD inline double radius_at(bool upper, double u) {
   return std::sqrt(-2 * (upper ? std::log1p(-u) : std::log(u)));
 }
@@ -138,7 +138,7 @@ GIBBSITE_HD inline NormalPair box_muller_pair(WordPair words) {
   return turned(radius_at(upper, (tail + 0.5) * 0x1p-64), words.second);
 }
 
-/// box_muller_pair with 64 more bits of the radius: u = (w 2^64 + low + 1/2) 2^-128.
+/// The pair of normals with 64 more bits of the radius: u = (w 2^64 + low + 1/2) 2^-128.
 inline NormalPair box_muller_pair(WordPair words, std::uint64_t low) {
   const bool upper = words.first >> 63;
   const auto high = static_cast<double>(upper ? ~words.first : words.first);

@@ -6,9 +6,9 @@
 
 namespace gibbsite {
 
-/// What every certified backend promises of its sums: X.theta over d terms in any order; X^T r over
-/// blocks of at most 1024 rows in any order, blocks combined in a tree. Depth = the number of
-/// roundings on the longest path from a term to the result.
+/// The largest number of rows that a certified backend may add in any order. Its sums are X.theta
+/// over d terms in any order, and X^T r over such blocks, combined in a tree. Depth is the number
+/// of roundings on the longest path from a term to the result.
 inline constexpr std::uint64_t row_block = 1024;
 
 /// Longest path of additions for n rows: min(n, 1024) + ceil(log2(blocks)) + 64 (room for partial

@@ -13,15 +13,15 @@ namespace gibbsite {
 /// (U+061C, U+200E/F, U+202A to U+202E, U+2066 to U+2069) and what has no width (U+200B, U+2060 to
 /// U+2064, U+FEFF, tags) as \u{NNNN}. Backslashes stay, so that shown(shown(t)) = shown(t).
 std::string shown(std::string_view text);
-/// `shown` with another way of writing: `escape` is given a code point, or a byte that is not UTF-8
+/// `shown` with another way to escape: `escape` gets a code point, or a byte that is not UTF-8
 /// (is_byte).
 std::string shown(std::string_view text, std::string (*escape)(std::uint32_t code, bool is_byte));
 
-/// 'text' for an error message: as shown(), long text cut.
+/// Text in quotes for an error message: as shown(), with long text cut.
 std::string quoted(std::string_view text);
 
-/// ", did you mean NAME?" for the nearest of `names`, at most a third of which may differ
-/// (Levenshtein distance); else "".
+/// Returns ", did you mean NAME?" for the nearest of `names`, if at most a third of it differs
+/// (Levenshtein distance), else "".
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& names);
 
 /// Shortest text of a number: "3", "-1", "0.5"; -0 is "0".

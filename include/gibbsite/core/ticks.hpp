@@ -9,7 +9,7 @@ std::vector<double> ticks(double low, double high, double count);
 
 struct Range {
   double low = 0, high = 1;
-  /// From 0 at `low` to 1 at `high`.
+  /// The place of a value in the range: 0 at `low`, 1 at `high`.
   [[nodiscard]] double share(double value) const { return (value - low) / (high - low); }
 };
 

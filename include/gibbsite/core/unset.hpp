@@ -7,8 +7,8 @@
 
 namespace gibbsite {
 
-/// An allocator whose vector leaves what `resize(n)` adds unset: its pages are touched first by who
-/// writes them, on any thread. `resize(n, 0)` sets them.
+/// An allocator whose vector leaves elements that `resize(n)` adds uninitialized. Their pages are
+/// touched first by the thread that writes them. `resize(n, 0)` sets them.
 template <class T>
 struct LeaveUnset : std::allocator<T> {
   LeaveUnset() = default;
@@ -28,8 +28,8 @@ struct LeaveUnset : std::allocator<T> {
   }
 };
 
-/// Such a vector of floats. It is freed by a function that is compiled once, with optimization:
-/// where it is not optimized GCC keeps the loop that destroys each float, 28 ms for 400 MB.
+/// A vector of floats with that allocator. It is freed by a function that is always compiled with
+/// optimization: without it, GCC keeps the loop that destroys each float, 28 ms for 400 MB.
 struct UnsetFloats : std::vector<float, LeaveUnset<float>> {
   using Base = std::vector<float, LeaveUnset<float>>;
   using Base::Base;

@@ -13,8 +13,8 @@
 
 namespace gibbsite {
 
-/// 50 decimal digits (168 bits), exponents to 10^(3e8): no overflow or underflow in any range used
-/// here.
+/// A number of 50 decimal digits (168 bits) with exponents to 10^(3e8): no overflow or underflow in
+/// any range used here.
 class Wide {
  public:
   Wide() noexcept : Wide(0LL) {}

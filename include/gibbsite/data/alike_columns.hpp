@@ -7,7 +7,7 @@
 
 namespace gibbsite {
 
-/// A column that repeats another one, or says nothing.
+/// A column that repeats another one, or is constant.
 struct AlikeColumns {
   enum class Kind {
     equal,    ///< numbers that lie at the same place of their ranges; levels that go together
@@ -18,10 +18,10 @@ struct AlikeColumns {
   std::size_t first = 0, second = 0;  ///< places in the schema's columns; of a constant the same
 };
 
-/// Each column with the first one that it repeats in every row, which are compared as they were
-/// encoded. Candidates come from the first 1024 rows, and each is held against all rows until one
-/// differs. Empty where a backend makes the rows, of fewer than 32 rows, where columns
-/// are alike by chance, and beyond 2^20 features.
+/// Pairs of each column and the first one that it repeats in every row; encoded values are
+/// compared. Candidates come from the first 1024 rows and are compared with all rows until one
+/// differs. Empty if a backend makes the rows, for fewer than 32 rows, where columns are alike by
+/// chance, and beyond 2^20 features.
 std::vector<AlikeColumns> alike_columns(const Dataset& data);
 
 }  // namespace gibbsite

@@ -11,26 +11,26 @@
 
 namespace gibbsite {
 
-/// Rows of a table that comes as a stream of record batches. Consumes and releases the stream, also
-/// when it throws. Columns are found by name, in any order, as in read_csv; which types are read
-/// and what becomes of nulls is in docs/reference/data.md, "Arrow". The bits and counts are those of read_csv
-/// for the same text and of read_npy for the same numbers.
-///
-/// labels [n] as read_array has them, -1 or +1 of two classes, take the place of a label column:
-/// one of the label's name is then skipped. Empty: the label column, under options.labels. Nothing
-/// is cached: options.cache is not looked at. Errors are BadInput "SOURCE: row I: ...", I from 1; a
-/// stream's own errors, and one that is not as the interface says, as far as that can be told, are
-/// BadInput too. options.progress is given bytes of the columns that are used, and 0 for all.
+/// Reads a table that comes as a stream of record batches. It consumes and releases the stream,
+/// also if it throws. Columns are found by name, in any order, as in read_csv.
+/// docs/reference/data.md, "Arrow", lists the types that are read and the treatment of nulls. Bits
+/// and counts are those of read_csv for the same text and of read_npy for the same numbers.
+/// labels [n], as in read_array, take the place of a label column; a column of the label's name is
+/// then skipped. If empty, the label column is read as options.labels says. Nothing is cached, so
+/// options.cache has no effect. Errors are BadInput "SOURCE: row I: ...", I from 1. Errors of the
+/// stream, and breaches of the interface that can be noticed, are BadInput too. options.progress
+/// gets bytes of the columns that are used, and 0 for all.
 Dataset read_arrow(ArrowArrayStream& stream, const Schema& schema, const ReadOptions& options = {},
                    std::span<const double> labels = {}, const std::string& source = "table");
 
-/// What opens .parquet, .arrow, .feather and .ipc files: fills *out with a stream of the columns of
-/// these names (none: all), which opens the file and reads no row before the first get_next.
-/// Returns how many rows there are, 0 where the file does not say. Throws BadInput.
+/// Opens .parquet, .arrow, .feather and .ipc files. It fills *out with a stream of the named
+/// columns (none: all) and reads no row before the first get_next. It returns the number of rows, 0
+/// if the file does not say. Throws BadInput.
 using ArrowOpener = std::function<std::uint64_t(
     const std::string& path, const std::vector<std::string>& columns, ArrowArrayStream* out)>;
-/// From now on, in all of the process. Without one (or an empty one) the library
-/// libgibbsite_parquet.so is looked for: beside the program, in ../lib, where the loader looks.
+/// Sets the opener for the whole process. Without one (or with an empty one) the library
+/// libgibbsite_parquet.so is used. It is looked for beside the program, in ../lib, and where the
+/// loader looks.
 void set_arrow_opener(ArrowOpener opener);
 
 }  // namespace gibbsite

@@ -4,9 +4,9 @@
 
 namespace gibbsite {
 
-/// From now on caches are made, looked for and removed in this folder, which is made with mode 0700
-/// where it is not there; a table's own in it is called by the table's name and place. Empty: in
-/// the folder that GIBBSITE_CACHE_DIR names, or beside the table where that is not set. Not while
+/// Sets the folder in which caches are made, found and removed; it is created with mode 0700 if
+/// needed. A table's folder in it is named by the table's name and place. If empty: the folder that
+/// GIBBSITE_CACHE_DIR names, or beside the table without that variable. Must not be called while
 /// tables are read.
 void set_cache_folder(std::string folder);
 

@@ -7,9 +7,9 @@
 
 namespace gibbsite {
 
-/// Calls row(cells) for each row of a CSV file: the text of those columns, in that order, without
-/// quotes and blanks around it. Throws BadInput on another kind of table, a column that the
-/// header lacks, and as read_csv does on a file that is no CSV.
+/// Calls row(cells) for each row of a CSV file with the text of `columns`, in that order, without
+/// quotes and blanks around it. Throws BadInput on another kind of table, on a column that the
+/// header lacks, and as read_csv does.
 void read_csv_columns(const std::string& path, const std::vector<std::string>& columns,
                       const std::function<void(std::span<const std::string>)>& row);
 

@@ -16,7 +16,7 @@ namespace gibbsite {
 
 class CacheWriter;
 
-/// What the reader changed in the cells of one column. Private.
+/// Counts of the cells of one column that the reader changed. Private.
 struct CellCounts {
   std::uint64_t clamped = 0;  ///< numbers outside their public range
   std::uint64_t missing = 0;
@@ -26,7 +26,7 @@ struct CellCounts {
   [[nodiscard]] std::uint64_t sum() const { return clamped + missing + other + invalid; }
 };
 
-/// What the reader changed. Private: for the curator's eyes, never released.
+/// Counts of what the reader changed. Private: for the curator, never released.
 struct IngestCounts {
   std::uint64_t clamped_cells = 0;  ///< the sums over `columns`
   std::uint64_t missing_cells = 0;
@@ -38,31 +38,31 @@ struct IngestCounts {
   std::uint64_t clipped_rows = 0;     ///< rows scaled down to row_norm
   std::vector<CellCounts> columns;    ///< [columns of the schema]
 
-  /// All of them, in one order; of use while the columns stay.
+  /// Pointers to all counts, in a fixed order; valid while `columns` does not change.
   [[nodiscard]] std::vector<std::uint64_t*> numbers();
 };
 
-/// A cell that its column cannot read.
+/// The place of a cell that its column cannot read.
 struct UnreadableCell {
   std::uint64_t row = 0;     ///< of the Dataset, from 0
   std::uint32_t column = 0;  ///< place in the schema's columns
 };
 
-/// Rows of a table after scaling, encoding and clipping: every row without the intercept has
-/// norm <= row_norm in exact arithmetic, the intercept (if any) is the last feature.
+/// Rows of a table after scaling, encoding and clipping. Every row without the intercept has norm
+/// <= row_norm in exact arithmetic; the intercept (if any) is the last feature. Private.
 struct Dataset {
   Schema schema;
-  /// [n x d] row-major; empty when the rows are sparse, or in files.
+  /// [n x d] row-major; empty if the rows are sparse or in files.
   UnsetFloats x;
   SparseTable sparse;                       ///< no rows when they are dense, or in files
   std::shared_ptr<const Rows> mapped = {};  ///< [n x d] in the files of a cache; null in memory
   std::vector<float> y;         ///< [n] as LabelKind says; empty when the file had no label column
   std::vector<float> offset{};  ///< [n] of Schema::scaled_exposure; empty without an exposure
   IngestCounts counts;
-  /// Under ReadOptions::Unreadable::marked: each cell that was read as something else, by row.
+  /// Under ReadOptions::Unreadable::marked: the cells that were read as something else, by row.
   std::vector<UnreadableCell> unreadable{};
-  /// So many rows that a backend makes itself (engine/made_rows.hpp), the only one to take them: x
-  /// and y are empty.
+  /// Number of rows that a backend generates itself (engine/made_rows.hpp); x and y are then empty,
+  /// and only that backend takes the table. 0 for other tables.
   std::uint64_t made = 0;
 
   [[nodiscard]] std::uint64_t rows() const;
@@ -73,81 +73,84 @@ struct Dataset {
   [[nodiscard]] double bytes_per_row() const;
 };
 
-/// How to read. Rows are kept sparse where at most most_sparse_density (data/rows.hpp) of the first
-/// 1024 rows' features are not zero, whatever the format.
+/// Options of the readers. Rows are kept sparse if at most most_sparse_density (data/rows.hpp) of
+/// the first 1024 rows' features are not zero, whatever the format.
 struct ReadOptions {
-  /// fit and evaluate need labels, predict does not: with `optional` a table without a label
-  /// column, or with a label that the schema refuses, is read as unlabeled (y empty).
+  /// Whether labels are required: fit and evaluate need them, predict does not. With `optional`, a
+  /// table without a label column, or with a label that the schema refuses, is read as unlabeled (y
+  /// empty).
   enum class Labels { required, optional } labels = Labels::required;
-  /// What becomes of a cell that its column cannot read: a level that is not listed, text that is
-  /// no number, an empty cell.
+  /// What happens to a cell that its column cannot read: an unlisted level, text that is no number,
+  /// an empty cell.
   enum class Unreadable {
     by_schema,  ///< as `invalid` of the schema says
-    /// An error whose advice leaves the schema alone: it is that of a model, which is published.
+    /// An error whose advice does not mention the schema: it is that of a published model.
     refused,
-    /// Predicted all the same: read as under Invalid::middle, but an empty cell of a category as a
-    /// missing one where the schema has a level for that. Dataset::unreadable lists them.
+    /// The row is predicted and the cell is read as under Invalid::middle. An empty cell of a
+    /// category counts as missing if there is a level for that. Dataset::unreadable lists such
+    /// cells.
     marked
   } unreadable = Unreadable::by_schema;
   bool may_be_empty = false;  ///< a table without rows is no error: there is nothing to predict
   bool ignore_extra_columns =
       false;                    ///< predict and evaluate: columns not in the schema are skipped
   std::string label_path = {};  ///< .npy only: the file of y
-  /// Rows in files beside the table instead of in memory (docs/reference/data.md, Cache).
-  /// `automatic`: where memory cannot hold them, or a cache is there already; not for a pipe.
+  /// Whether rows are kept in files beside the table instead of in memory (docs/reference/data.md,
+  /// Cache). `automatic`: if memory cannot hold them, or a cache exists already; not for a pipe.
   enum class Cache { never, automatic, always } cache = Cache::never;
-  /// Threads that read a stream, or a .npy file or an array whose columns are all numbers; 0: one
-  /// for each processor that may be used. Rows, counts and errors are the same for any number.
+  /// Number of threads that read a stream, or numeric columns of a .npy file or an array. 0: one
+  /// for each processor that may be used. Rows, counts and errors do not depend on it.
   std::size_t threads = 0;
-  /// Whether rows are kept sparse: as their first ones say, or as all of a table are of which these
-  /// are some.
+  /// Whether rows are kept sparse. automatic: as the first rows say. The others are for parts of a
+  /// table, which are laid out as the whole one.
   enum class Layout { automatic, dense, sparse } layout = Layout::automatic;
-  /// Rows of the table before the first that is read, for what is said of one by its number.
+  /// Number of rows before the first one that is read, for messages that number rows.
   std::uint64_t rows_before = 0;
-  /// About how many rows a stream has (read_arrow), where somebody knows: room is taken at once.
+  /// Expected number of rows of a stream (read_arrow), for which room is taken at once; 0: unknown.
   std::uint64_t expected_rows = 0;
-  /// The files (data/cache.hpp, not owned) that rows are appended to, if they are some of a table.
-  /// The Dataset has their labels and counts, and no rows.
+  /// The cache files (data/cache.hpp, not owned) that a part's rows are appended to. The Dataset
+  /// then has labels and counts, but no rows.
   CacheWriter* to_files = nullptr;
-  /// Called with (bytes read, bytes in all; 0 when unknown) every 4 MiB or sooner; return false to
-  /// stop (throws Interrupted).
+  /// Called with (bytes read, bytes in all; 0 if unknown) at least every 4 MiB; returning false
+  /// stops with Interrupted.
   std::function<bool(std::uint64_t, std::uint64_t)> progress = {};
   /// Called with a line for people about the cache: made, used, or why it is made anew.
   std::function<void(const std::string&)> note = {};
 };
 
-/// CSV with a header line through libcsv; streamed, so the text is never held in memory. Quotes,
-/// CRLF, a byte order mark, blanks around cells and blank lines are accepted; behind a header of
-/// one name a blank line is a row. Throws BadInput "FILE:LINE: ..." on a missing or empty file, a
-/// header without rows, a ragged row, an unknown or missing column, more rows than memory holds, of
-/// one column a last line without its end and, unless schema.invalid is `middle`, on a cell that is
-/// not a finite number, a level that is not in the schema (unless `other`), an empty cell or label,
-/// a label that is none of several classes (docs/reference/refusals.md). Columns of type "ignore"
-/// may be absent.
+/// Reads CSV with a header line; it is streamed, so the text is never held in memory. Quotes, CRLF,
+/// a byte order mark, blanks around cells and blank lines are accepted. If the header has one name,
+/// a blank line is a row. Columns of type "ignore" may be absent.
+/// Throws BadInput "FILE:LINE: ..." on a missing or empty file, a header without rows, a ragged
+/// row, and an unknown or missing column. More rows than memory holds, and a table of one column
+/// whose last line has no end, throw too. So do cells that cannot be read, unless schema.invalid is
+/// `middle`: no finite number, an unlisted level (without `other`), an empty cell or label, an
+/// unlisted class (docs/reference/refusals.md).
 Dataset read_csv(const std::string& path, const Schema& schema, const ReadOptions& options = {});
-/// LIBSVM/svmlight text "label index:value ...", indices from 1, increasing. Column k of the schema
-/// is index k. Absent indices are the number 0 before scaling; work and memory grow with the
-/// entries that are not zero after it. In a category the number's shortest
-/// text ("3") is the level. Labels are compared as numbers where they are numbers. Lines that are
-/// blank or begin with #, but for comments at the top, are rows without a label
-/// (docs/reference/data.md).
+/// Reads LIBSVM/svmlight text "label index:value ...", with increasing indices from 1. Column k of
+/// the schema is index k. Absent indices are the number 0 before scaling; work and memory grow with
+/// the entries that are not zero after it. The level of a category is the number's shortest text
+/// ("3"). Labels that are numbers are compared as numbers. Lines that are blank or begin with #,
+/// except comments at the top, are rows without a label (docs/reference/data.md). Throws BadInput
+/// as read_csv does.
 Dataset read_libsvm(const std::string& path, const Schema& schema, const ReadOptions& options = {});
-/// NumPy .npy, float32 or float64, C order: X [n x k] with column j of the schema in column j, and
-/// y [n] in options.label_path, compared as a number with the schema's classes.
+/// Reads NumPy .npy files, float32 or float64, in C order: X [n x k] with column j of the schema in
+/// column j. y [n] in options.label_path is compared as a number with the schema's classes. Throws
+/// BadInput.
 Dataset read_npy(const std::string& path, const Schema& schema, const ReadOptions& options = {});
-/// By the file's extension: .npy; .svm, .libsvm, .svmlight; .parquet, .arrow, .feather, .ipc, by
-/// what data/arrow.hpp opens them with; anything else is CSV. A cache that is there and of this
-/// table, schema and software, by their hashes, is mapped in place of that; one that is not is made
-/// anew. Throws BadInput when a cache is needed and cannot be written, or is asked for beside a
-/// Parquet or Arrow file that is not a part of a folder or pattern.
+/// Reads a table by the file's extension: .npy; .svm, .libsvm, .svmlight; .parquet, .arrow,
+/// .feather, .ipc (data/arrow.hpp opens them); anything else is CSV. An existing cache is mapped if
+/// its hashes say that it is of this table, schema and software; else it is made anew. Throws
+/// BadInput if a needed cache cannot be written, or a cache is asked for beside a single Parquet or
+/// Arrow file.
 Dataset read_table(const std::string& path, const Schema& schema, const ReadOptions& options = {});
-/// Removes the table's cache, those of ranks' shares among them, and what runs that were killed
-/// left of one. Returns whether there was any; throws BadInput when it cannot be removed.
+/// Removes the table's cache, with those of ranks' shares and what killed runs left of one. Returns
+/// whether there was any. Throws BadInput if it cannot be removed.
 bool remove_cache(const std::string& table);
 
-/// Scales `row` (no intercept) down so that its norm in exact arithmetic is <= row_norm, and not
-/// below row_norm (1 - 1.3e-7); a row that is inside already keeps its bits
-/// (docs/reference/data.md, Clipping). Returns whether it changed. Throws BadInput when a value is
+/// Clips `row` (without intercept): scales it down so that its norm in exact arithmetic is <=
+/// row_norm, and not below row_norm (1 - 1.3e-7). A row within row_norm keeps its bits
+/// (docs/reference/data.md, Clipping). Returns whether it changed. Throws BadInput if a value is
 /// not finite or row_norm is not positive.
 bool clip_row_to_norm(std::span<float> row, double row_norm);
 

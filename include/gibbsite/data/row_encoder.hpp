@@ -10,38 +10,37 @@
 
 namespace gibbsite {
 
-/// Makes a Dataset of rows in memory: scaled, encoded and clipped as the readers of files do, with
-/// the bits of read_csv for cells of text and of read_npy (float64) for numbers. One table's rows
-/// are all text or all numbers, all with a label or all without (to be predicted); else BadInput.
-///
-/// Errors of a row are BadInput "rows: row I: column "NAME": ...", I from 1, where a file's reader
-/// would refuse the cell (docs/reference/refusals.md; invalid = "middle" in the schema refuses none). Rows to
-/// fit are not to be left out for what is in them, so a refusal is the end of the table: whatever
-/// is called next throws BadInput too.
+/// Makes a Dataset of rows in memory: scaled, encoded and clipped as readers of files do. Bits are
+/// those of read_csv for text and of read_npy (float64) for numbers. The rows of one table are all
+/// text or all numbers, all with a label or all without (to be predicted); else BadInput is thrown.
+/// A cell that a file's reader would refuse throws BadInput "rows: row I: column "NAME": ...", I
+/// from 1 (docs/reference/refusals.md). With invalid = "middle" none is refused. After an error
+/// every call throws BadInput: rows must not be left out of a fit for what they contain.
 class RowEncoder {
  public:
-  /// A row's cells are one a column of the schema, in its order; those of type "ignore" are not
-  /// looked at. Throws BadInput when the schema is illegal.
+  /// Each row has one cell for each column of the schema, in its order; cells of type "ignore" are
+  /// not read. Throws BadInput if the schema is illegal.
   explicit RowEncoder(const Schema& schema);
-  /// A row's cells are those of these columns, in this order: each of the schema's once, those of
-  /// type "ignore" or not. Throws BadInput naming one that is unknown, twice there or lacking.
+  /// Each row has the cells of these columns, in this order: every column of the schema once; those
+  /// of type "ignore" may be absent. Throws BadInput that names a column that is unknown, repeated
+  /// or lacking.
   RowEncoder(const Schema& schema, std::span<const std::string> columns);
   RowEncoder(const RowEncoder&) = delete;
   RowEncoder& operator=(const RowEncoder&) = delete;
   ~RowEncoder();
 
-  /// About how many rows there will be: room for them is taken at once.
+  /// Sets the expected number of rows, for which room is taken at once.
   void expect(std::uint64_t rows);
 
-  /// Text as it stands in a cell of a CSV file, without quotes and blanks around it.
+  /// Adds a row of text, as in a CSV file, without quotes and blanks around cells.
   void add(std::span<const std::string_view> cells, std::string_view label);
   void add(std::span<const std::string_view> cells);
-  /// Numbers; in a category the number's shortest text ("3") is the level, and the label is
-  /// compared with the schema's as a number, as in a .npy file.
+  /// Adds a row of numbers. The level of a category is the number's shortest text ("3"); the label
+  /// is compared with the schema's as a number, as in a .npy file.
   void add(std::span<const double> values, double label);
   void add(std::span<const double> values);
 
-  /// The data set; nothing can be added any more. Throws BadInput when there are no rows.
+  /// Returns the table; nothing can be added afterwards. Throws BadInput if there are no rows.
   Dataset finish();
 
  private:

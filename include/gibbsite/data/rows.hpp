@@ -10,13 +10,12 @@
 
 namespace gibbsite {
 
-/// Most entries that are not zero, as a fraction of all, for which rows are kept as entries: met by
-/// itself an entry costs more than one in a dense row, 2.2 ns beside 0.35 for one chain, 0.42
-/// beside 0.09 a chain for many (one-hot rows of 108 features, AVX-512;
-/// docs/reference/performance.md).
+/// Largest fraction of entries that are not zero for which rows are kept sparse. A sparse entry
+/// costs more than a dense one: 2.2 ns against 0.35 for one chain, 0.42 against 0.09 per chain for
+/// many. (One-hot rows of 108 features, AVX-512; docs/reference/performance.md.)
 inline constexpr double most_sparse_density = 0.15;
 
-/// Rows of which most entries are zero: the others, row after row.
+/// Sparse rows, not owned (CSR): the entries that are not zero, row after row.
 struct SparseRows {
   const std::uint64_t* begin = nullptr;  ///< [rows + 1] entries of row i: [begin[i], begin[i + 1])
   const std::uint32_t* feature = nullptr;  ///< of an entry, ascending in a row
@@ -30,7 +29,7 @@ struct SparseRows {
   }
 };
 
-/// Sparse rows that own their memory.
+/// Sparse rows (CSR) that own their memory.
 struct SparseTable {
   std::vector<std::uint64_t> begin{0};  ///< [n + 1]
   std::vector<std::uint32_t> feature;   ///< [entries]
@@ -42,23 +41,23 @@ struct SparseTable {
   }
 };
 
-/// n rows of d features, not owned.
+/// A view of n rows of d features, dense or sparse, not owned.
 struct Rows {
   std::size_t rows = 0;          ///< n
   std::size_t cols = 0;          ///< d
   const float* dense = nullptr;  ///< [n x d] row-major; null when sparse
   SparseRows sparse{};           ///< without `begin` when dense
   bool in_memory = true;         ///< false: pages of a file, dear to read twice
-  /// [n] o of each row: its predictor is x . theta + o, of a loss of one output; null: all 0.
+  /// [n] Offsets o: the predictor of a row is x . theta + o, for losses of one output. Null: all
+  /// are 0.
   const float* offset = nullptr;
-  /// Rows, and entries that are not 0, of the whole table if these are some of its rows. An engine
-  /// makes its choices by them, so that a row has the same bits in every part.
+  /// The size of the whole table, if these are some of its rows. An engine makes its choices by it,
+  /// so that a row has the same bits in every part.
   struct Whole {
     std::uint64_t rows = 0;  ///< 0: these are all
     std::uint64_t entries = 0;
-    /// Parts whose sums are added to these rows' in a tree: that many leaves, and ceil(log2) more
-    /// roundings of the accumulation_depth that all rows are promised. 1: the engine that adds has
-    /// counted them.
+    /// Number of parts whose sums are added in a tree. Their ceil(log2) roundings are part of the
+    /// accumulation_depth that is promised for all rows. 1: the engine that adds has counted them.
     std::uint64_t parts = 1;
   } whole{};
 
@@ -68,15 +67,15 @@ struct Rows {
   Rows(MatrixView<T> x) : Rows(x.data, x.rows, x.cols) {}  // NOLINT: dense rows are rows
   Rows(const SparseRows& x, std::size_t d) : rows(x.rows), cols(d), sparse(x) {}
 
-  /// Throws BadInput when rows are empty, have no features, or entries are not in order: features
-  /// of a row strictly ascending and below d, `begin` not descending.
+  /// Throws BadInput if there are no rows or features, or entries are out of order. Features of a
+  /// row must ascend strictly and be below d, and `begin` must not descend.
   void validate() const;
   [[nodiscard]] bool is_sparse() const { return sparse.begin != nullptr; }
-  /// Entries that are kept: all of dense rows.
+  /// Number of stored entries: all of them if rows are dense.
   [[nodiscard]] std::uint64_t entries() const {
     return is_sparse() ? sparse.entries() : std::uint64_t{rows} * cols;
   }
-  /// Those of them that are not 0, of dense rows counted.
+  /// Number of entries that are not 0; those of dense rows are counted.
   [[nodiscard]] std::uint64_t nonzeros() const;
   /// Rows [first, last), of the same whole.
   [[nodiscard]] Rows part(std::size_t first, std::size_t last) const;
@@ -85,7 +84,7 @@ struct Rows {
   }
   /// The matrix of dense rows.
   [[nodiscard]] MatrixView<const float> matrix() const { return {dense, rows, cols}; }
-  /// f(j, x_ij) in ascending j over the entries of row i: all of them, or those kept.
+  /// Calls f(j, x_ij) in ascending j for the stored entries of row i.
   template <class F>
   void for_each(std::size_t i, F f) const {
     if (is_sparse()) {
@@ -102,7 +101,7 @@ struct Rows {
     for_each(i, [&](std::size_t j, float v) { sum += static_cast<double>(v) * theta[j]; });
     return sum;
   }
-  /// x_ij.
+  /// The value x_ij.
   [[nodiscard]] float operator()(std::size_t i, std::size_t j) const {
     if (!is_sparse()) return dense[i * cols + j];
     const std::uint32_t* const first = sparse.feature + sparse.begin[i];

@@ -13,17 +13,19 @@ namespace gibbsite {
 /// Takes a line for people.
 using Note = std::function<void(const std::string&)>;
 
-/// make_backend, whose "auto" tells `note` why another backend runs than the fastest there is.
+/// Makes a backend as the other make_backend does. With "auto", tells `note` why the fastest one
+/// that exists is not used.
 std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options,
                                       Note note);
 
-/// Where the backend is "auto" on a machine with a card, chooses for rows of that loss, with
-/// offsets or without, so that its name and description are of the one that runs; its `load` does
-/// so too. Does nothing to others.
+/// Settles a backend made with "auto" on a machine with a GPU: it chooses for rows of this loss,
+/// with offsets or without. Its name and description are then of the one that runs. Its `load` does
+/// so too. Has no effect on other backends.
 void settle(Backend& backend, const Loss& loss, bool offsets);
 
-/// `card` until it is asked for rows that it has no kernels of, by `why_not(loss, offsets)`: "has
-/// no kernels of ...", or empty; from then on what `other` makes, with one line to `note`.
+/// A backend that is `card` until it is asked for rows that the card has no kernels for.
+/// why_not(loss, offsets) tells: "has no kernels of ...", or empty. From then on it is what `other`
+/// makes, with one line to `note`.
 std::unique_ptr<Backend> make_automatic_backend(
     std::unique_ptr<Backend> card, std::function<std::string(const Loss&, bool)> why_not,
     std::function<std::unique_ptr<Backend>()> other, Note note);

@@ -6,11 +6,11 @@
 
 namespace gibbsite {
 
-/// Copies from the card of this number (CUDA's device id), after all work that was given to its
-/// legacy default stream; the calling thread's own choice of a card stays what it was. `data` is
-/// where the array lies; null asks for the card alone. Throws NotCompiled in a build without CUDA,
-/// NoDevice where there is no card of this number, CudaError on a pointer that is not its memory;
-/// the copies throw CudaError.
+/// Opens the memory of a GPU by its number (CUDA's device id). Copies come after all work that was
+/// given to its legacy default stream; the calling thread's own device stays chosen. `data` is the
+/// place of the array; null asks for the GPU alone. Throws NotCompiled in a build without CUDA,
+/// NoDevice if there is no such GPU, CudaError if the pointer is not its memory. Copies throw
+/// CudaError.
 std::unique_ptr<RemoteMemory> open_device_memory(int device, const void* data);
 
 }  // namespace gibbsite

@@ -8,7 +8,7 @@
 
 namespace gibbsite {
 
-/// What one chain targets and how it moves. Chains of one ensemble may differ in every field.
+/// The target of one chain, and how it moves. Chains of one ensemble may differ in every field.
 struct ChainSpec {
   double inverse_temperature = 1.0;  ///< beta
   double prior_precision = 1.0;      ///< m
@@ -35,32 +35,34 @@ struct Ensemble {
   [[nodiscard]] std::span<const double> chain(std::size_t c) const {
     return {theta.data() + c * features, features};
   }
-  /// Every chain has done its T steps.
+  /// True if every chain has done its T steps.
   [[nodiscard]] bool finished() const;
 };
 
-/// Chains at their public start: theta0 of each spec, step 0. Throws BadInput when a spec is out of
-/// range (h <= 0, beta < 0, m < 0, T = 0, center of the wrong length) or there is no chain.
+/// Makes chains at their public start: theta0 of each spec, step 0. Throws BadInput if a spec is
+/// out of range (h <= 0, beta < 0, m < 0, T = 0, center of the wrong length) or there is no chain.
 Ensemble start(std::vector<ChainSpec> specs, std::size_t features);
 
-/// Moves every chain to a start of its own: theta_c = center + deviation N(0, I), the noise of
-/// (key, stream, start_step), which no Langevin step uses. Throws BadInput when the center [d] has
-/// another length or is not finite, or the deviation is not finite and 0 or above.
+/// Moves every chain to a random start theta_c = center + deviation N(0, I). Its noise is that of
+/// (key, stream, start_step), which no Langevin step uses. Throws BadInput if the center [d] has
+/// another length or is not finite, or the deviation is not finite and at least 0.
 void start_at_random(Ensemble& ensemble, std::span<const double> center, double deviation);
 
-/// One Langevin step of one chain, given the gradient of the *loss sum* at theta and the noise, all
-/// [d]: theta <- theta - h (beta g + m (theta - theta0)) + sqrt(2h) noise.
+/// Makes one Langevin step of one chain: theta <- theta - h (beta g + m (theta - theta0)) +
+/// sqrt(2h) noise. g = loss_gradient is that of the loss sum at theta; all vectors are [d].
 void langevin_update(const ChainSpec& spec, std::span<const double> loss_gradient,
                      std::span<const double> noise, std::span<double> theta);
 
-/// Where output k of a chain of K outputs draws its noise: K stream + k. Throws BadInput where that
-/// is beyond 32 bits.
+/// The noise stream of output k of a chain of K outputs: K stream + k. Throws BadInput if that
+/// exceeds 32 bits.
 std::uint32_t output_stream(std::uint32_t stream, std::size_t outputs, std::size_t k);
-/// Throws what `output_stream` does of any chain: for engines, before a chain moves.
+/// Throws as `output_stream` if any chain's streams exceed 32 bits; engines call it before a chain
+/// moves.
 void require_output_streams(const Ensemble& ensemble, std::size_t outputs);
 
-/// One Langevin step with the noise xi(key, stream, step); each of K outputs has d/K coordinates
-/// from a stream of its own. In place; pure in (theta, spec, step, g). `noise` is scratch [d].
+/// Makes one Langevin step, in place, with the noise xi(key, stream, step). Each of K outputs has
+/// d/K coordinates from a stream of its own. The result is a pure function of (theta, spec, step,
+/// g). `noise` is scratch [d].
 void langevin_update(const ChainSpec& spec, std::uint64_t step,
                      std::span<const double> loss_gradient, std::span<double> theta,
                      std::span<double> noise, std::size_t outputs = 1);

@@ -11,28 +11,27 @@
 
 namespace gibbsite {
 
-/// A table whose rows follow from their place alone.
+/// A table whose rows follow from their place alone, so that nobody keeps them.
 class RowMaker {
  public:
   virtual ~RowMaker() = default;
-  /// n, of all ranks.
+  /// n, the number of rows of all ranks.
   [[nodiscard]] virtual std::uint64_t rows() const = 0;
-  /// Columns of a row.
+  /// Number of columns of a row.
   [[nodiscard]] virtual std::size_t features() const = 0;
-  /// Rows [first, last): x [(last - first) x features()], y [last - first]. The same whatever else
-  /// is made; several threads call it.
+  /// Makes rows [first, last): x [(last - first) x features()], y [last - first]. A row does not
+  /// depend on what else is made; several threads call this.
   virtual void make(std::uint64_t first, std::uint64_t last, std::span<float> x,
                     std::span<float> y) const = 0;
 };
 
-/// A backend whose engines have the maker's rows on all ranks, each the share of `share_bounds`
-/// (engine/sharded.hpp), and keep none: memory is constant in their number. `load` is called by
-/// every rank with a table that says how many rows its share has and holds none (Dataset::made).
-///
+/// A backend whose engines have the maker's rows on all ranks, each its share by `share_bounds`
+/// (engine/sharded.hpp). They keep no row, so memory does not grow with their number. Every rank
+/// calls `load` with a table that says how many rows its share has, and holds none (Dataset::made).
 /// It answers gradients, second moments, capped gradients and `first_fault`, with the bits of an
-/// engine of `local` that holds all rows, and throws BadInput on other questions. `threads` tasks
-/// run at a time, each with an engine of its own: `local` should have one thread. `maker` and
-/// `ranks` must outlive it.
+/// engine of `local` that holds all rows. It throws BadInput on other questions. `threads` tasks
+/// run at a time, each with its own engine: `local` should have one thread. `maker` and `ranks`
+/// must outlive it.
 [[nodiscard]] std::unique_ptr<Backend> make_rows(std::unique_ptr<Backend> local,
                                                  const RowMaker& maker, Communicator& ranks,
                                                  std::size_t threads);

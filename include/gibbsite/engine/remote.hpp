@@ -17,7 +17,7 @@
 
 namespace gibbsite {
 
-/// Rows of a table as a model sees them, with their labels: what is kept of a partition.
+/// Encoded rows of a partition, with their labels, which a worker keeps.
 struct HeldRows {
   std::uint64_t columns = 0;  ///< features of a row
   bool is_sparse = false;
@@ -27,52 +27,53 @@ struct HeldRows {
   std::vector<float> offset{};  ///< [n], or none
 
   [[nodiscard]] std::uint64_t rows() const { return y.size(); }
-  /// That are not 0.
+  /// Number of entries that are not 0.
   [[nodiscard]] std::uint64_t entries() const;
-  /// What they take up.
+  /// Memory of the rows in bytes.
   [[nodiscard]] std::uint64_t memory_bytes() const;
   [[nodiscard]] Rows view() const;
-  /// BLAKE2b-256 of all of it, in hexadecimal digits.
+  /// BLAKE2b-256 of rows, labels and offsets, in hexadecimal digits.
   [[nodiscard]] std::string digest() const;
-  /// Bytes that `parse` reads, on machines of the same byte order; BadInput of others.
+  /// Serializes the rows to bytes that `parse` reads, on machines of the same byte order. `parse`
+  /// throws BadInput on other bytes.
   [[nodiscard]] std::string bytes() const;
   static HeldRows parse(std::string_view bytes);
 };
 
-/// Takes over a table with labels, in memory. Throws BadInput on another one.
+/// Takes over the rows of a table with labels, in memory. Throws BadInput on another table.
 HeldRows hold(Dataset data);
 
-/// Rows [first, last) of some.
+/// Rows [first, last) of a partition.
 struct Slice {
   const HeldRows* rows;
   std::uint64_t first, last;
 };
-/// One after another. Throws BadInput where a slice is beyond its rows, or they are kept in several
-/// ways.
+/// Joins slices, one after another. Throws BadInput if a slice is beyond its rows, or layouts
+/// differ.
 HeldRows join(std::span<const Slice> slices);
 
-/// Where a share is in its table.
+/// The place of a share in its table.
 struct SharePlace {
   std::uint64_t first_row = 0;   ///< a multiple of 1024
   std::uint64_t table_rows = 0;  ///< of all shares
   std::uint64_t table_entries = 0;
 };
 
-/// Some rows of a table and the loss that they are asked about: whole blocks of 1024 rows, but the
-/// table's last one.
+/// Rows of a table and the loss that they are asked about. They are whole blocks of 1024 rows,
+/// except at the table's end.
 class Share {
  public:
-  /// Throws BadInput where the rows do not fit the place or the loss.
+  /// Makes a share. Throws BadInput if the rows do not fit the place or the loss.
   Share(HeldRows rows, const SharePlace& place, const std::string& loss);
   Share(Share&&) noexcept;
   ~Share();
   [[nodiscard]] const HeldRows& rows() const;
   /// Digest of the rows, their place and the loss, which every answer repeats.
   [[nodiscard]] std::string digest() const;
-  /// A function of the share and these bytes alone; what was found for a question before may be
-  /// kept for the next. `before`: what the share before it answered, of a question that goes from
-  /// share to share; else empty. One thread, and one question at a time: others wait. Throws
-  /// BadInput where bytes are no question.
+  /// Answers a question; the answer is a function of the share and these bytes alone. Results for
+  /// one question may be kept for the next. `before` is the answer of the share before, for a
+  /// question that goes from share to share, else empty. It uses one thread and answers one
+  /// question at a time: other callers wait. Throws BadInput if the bytes are no question.
   [[nodiscard]] std::string answer(std::string_view question, std::string_view before) const;
   [[nodiscard]] std::string bytes() const;
   static Share parse(std::string_view bytes);
@@ -82,18 +83,18 @@ class Share {
   std::unique_ptr<State> state_;
 };
 
-/// Who carries questions to shares. What either throws ends the question and is thrown on.
+/// Carries questions to shares. An exception of either function ends the question and is passed on.
 class ShareCarrier {
  public:
   virtual ~ShareCarrier() = default;
-  /// What each share answers, in their order.
+  /// The answers of all shares, in their order.
   virtual std::vector<std::string> ask(const std::string& question) = 0;
-  /// answer(question, before) of the first share; of the next one, with that as what is before it;
-  /// and so on: what the last one answers.
+  /// Passes a question from share to share: the first gets `before`, each next one the answer of
+  /// the one before it. Returns the last answer.
   virtual std::string relay(const std::string& question, const std::string& before) = 0;
 };
 
-/// The table that shares are of.
+/// The table that consists of the shares.
 struct RemoteTable {
   std::vector<std::uint64_t> bounds;  ///< [shares + 1] rows before each, and all
   std::vector<std::string> digests;   ///< [shares]
@@ -101,10 +102,10 @@ struct RemoteTable {
   bool is_sparse = false;
 };
 
-/// A backend whose engine has these rows and nothing else: `load` takes no rows of its own. All
+/// A backend whose engine has the rows of a remote table; `load` takes no rows of its own. All
 /// questions but `clipped_rows` and `weighted_loss_gradients` (BadInput) have the bits that `local`
-/// (cpu) has of the whole table, and chains move in this process. A share with other rows than its
-/// digest, another version or instruction set, or an answer to another question is BadInput.
+/// (cpu) has for the whole table. Chains move in this process. Throws BadInput if a share has other
+/// rows than its digest says, or another version or instruction set, or answers another question.
 /// `carrier` must outlive it and its engines.
 [[nodiscard]] std::unique_ptr<Backend> make_remote_backend(std::unique_ptr<Backend> local,
                                                            RemoteTable table,

@@ -12,7 +12,7 @@
 
 namespace gibbsite {
 
-/// What was agreed when it was made, and never changes.
+/// The terms of a ledger, which are fixed when it is made.
 struct LedgerTerms {
   std::string id;       ///< 32 hex digits, random
   std::string created;  ///< UTC, "2026-11-23T01:02:03Z"
@@ -24,7 +24,7 @@ struct LedgerTerms {
   [[nodiscard]] Guarantee guarantee() const { return guarantee_of(caps, who); }
 };
 
-/// A release.
+/// The entry of one release.
 struct LedgerEntry {
   std::uint64_t number = 0;  ///< 1, 2, ...
   std::string time;          ///< UTC, never before the entry's before
@@ -40,60 +40,61 @@ struct LedgerState {
   std::vector<LedgerEntry> entries;
 
   [[nodiscard]] Charge spent() const;
-  /// Whether one release took all of it, by its own certificate: that one's guarantee is then what
-  /// holds at every other epsilon.
+  /// True if one release took the whole ledger by its own certificate. That certificate's guarantee
+  /// then holds at every other epsilon.
   [[nodiscard]] bool is_whole() const;
   [[nodiscard]] Charge left() const { return left_of(terms.caps, spent()); }
 };
 
 struct LedgerOptions {
-  /// For how long another program's lock is waited for.
+  /// How long to wait for another program's lock.
   std::chrono::milliseconds patience{10'000};
-  /// Where this user's machine remembers how far each ledger was: a copy that is older is noticed.
-  /// Empty: $XDG_STATE_HOME/gibbsite/ledgers, or that of ~/.local/state; no relative one.
+  /// Folder in which this user's machine remembers the last entry of each ledger, so that an older
+  /// copy is noticed. Empty: $XDG_STATE_HOME/gibbsite/ledgers, or that of ~/.local/state. Must not
+  /// be relative.
   std::string memory{};
-  /// What time it is.
+  /// The clock that gives the time of entries.
   std::function<std::chrono::system_clock::time_point()> clock = std::chrono::system_clock::now;
 };
 
-/// A ledger's file. Every function opens it anew, checks all of it (its form, every entry's chain
-/// and amount, the memory of this machine) and throws BadInput "FILE: ..." where it is missing,
-/// locked, cut short, edited, rolled back or something else.
+/// A ledger's file (docs/how-to/ledger.md). Every function opens it anew and checks all of it: its
+/// form, every entry's chain and amount, the memory of this machine. It throws BadInput "FILE: ..."
+/// if the file is missing, locked, cut short, edited, rolled back or something else.
 class Ledger {
  public:
-  /// Throws BadInput where there is no such ledger.
+  /// Names an existing ledger. Throws BadInput if there is none at `path`.
   explicit Ledger(std::string path, LedgerOptions options = {});
-  /// A new file, whole or not at all. Throws as caps_down, and CannotWrite; EEXIST where there is a
-  /// file of that name.
+  /// Creates a ledger file, whole or not at all, for the budget (epsilon, delta). Throws as
+  /// caps_down, and CannotWrite, with EEXIST if the file exists.
   static Ledger create(const std::string& path, double epsilon, double delta, const Neighbors& who,
                        const DeltaShares& shares = {}, LedgerOptions options = {});
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] LedgerState read() const;
 
-  /// Throws what `enter` would of a release of that guarantee, all but the entry: BudgetSpent where
-  /// it would not fit, BadInput where it protects other neighbors, where the clock is behind and
-  /// where the file cannot be written to. For a look before the work; what it finds may have
-  /// changed when `enter` is called. `own`: as in Release.
+  /// Throws what `enter` would throw for a release with this guarantee, except about the entry
+  /// itself. BudgetSpent: it would not fit. BadInput: it protects other neighbors, the clock is
+  /// behind, or the file cannot be written. It is for a look before the work; `enter` may find
+  /// something else later. `own` is as in Release.
   void require_room(const Guarantee& guarantee, const std::optional<Guarantee>& own = {}) const;
 
   struct Release {
     std::string command;
     Guarantee guarantee;  ///< without a pure part
     std::string key_hash, digest;
-    /// What its certificate claims. Caps have a part of delta each, so one release at the ledger's
-    /// own epsilon and delta is beyond one of them. As the first release it is taken all the same
-    /// if its own delta at that epsilon is within the ledger's: it takes all of the caps, and
-    /// nothing is ever released after it.
+    /// The guarantee of its certificate. Caps have a part of delta each, so a release at the
+    /// ledger's own epsilon and delta exceeds one of them. As the first release it is accepted if
+    /// its own delta at that epsilon is within the ledger's. It then takes all of the caps, and
+    /// nothing is released after it.
     std::optional<Guarantee> own = {};
   };
-  /// Checks and enters it in one transaction, on disk when it returns: the output is to be written
-  /// after. Returns the entry's number. Throws as require_room, and BadInput on a key or a digest
-  /// that is entered already and where the clock is a minute or more behind the last entry; nothing
-  /// is entered then.
+  /// Checks and enters a release in one transaction; the entry is on disk on return, and the output
+  /// is written after that. Returns the entry's number. Throws as require_room. Throws BadInput,
+  /// and enters nothing, if the key or digest is entered already or the clock is a minute or more
+  /// behind the last entry.
   [[nodiscard]] std::uint64_t enter(const Release& release) const;
 
-  /// Whether older copies of the file can be noticed here: the memory can be written to.
+  /// True if older copies of the file can be noticed on this machine: its memory can be written.
   [[nodiscard]] bool has_memory() const;
 
  private:

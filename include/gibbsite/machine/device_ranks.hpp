@@ -12,17 +12,17 @@ namespace gibbsite {
 class DeviceRanks {
  public:
   virtual ~DeviceRanks() = default;
-  /// "nccl".
+  /// The name of the library: "nccl".
   [[nodiscard]] virtual std::string_view name() const = 0;
-  /// Collective, in the order of `stream` (a cudaStream_t): all [size x bytes] = what rank 0, rank
-  /// 1, ... have, as many bytes each. Memory of the card. Nothing is added: the order of a sum is
-  /// of who adds. Throws Error of status backend_unavailable.
+  /// Gathers `bytes` bytes of every rank, in GPU memory, to all [size x bytes] on every rank.
+  /// Collective, in the order of `stream` (a cudaStream_t). It adds nothing: the caller adds in an
+  /// order of its own. Throws Error of status backend_unavailable.
   virtual void gather(const std::byte* mine, std::byte* all, std::size_t bytes, void* stream) = 0;
   /// Copies rank 0's bytes to `data` on all ranks.
   virtual void broadcast(std::byte* data, std::size_t bytes, void* stream) = 0;
 };
 
-/// Whether this process finds libgibbsite_nccl.so.
+/// True if this process finds libgibbsite_nccl.so.
 [[nodiscard]] bool device_ranks_are_there();
 
 /// Joins the GPUs that the ranks' threads have chosen (cudaSetDevice), by libgibbsite_nccl.so.

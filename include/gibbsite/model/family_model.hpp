@@ -8,11 +8,12 @@
 
 namespace gibbsite {
 
-/// Draws of a family's parameters. Says nothing about privacy.
+/// Released draws of a family's parameters, without their certificate.
 struct FamilyModel {
   Family family = Family::bernoulli;
   Schema schema;  ///< of the one column
-  /// [draws][K] shares of the levels in their order; else [draws][1]: mean count, 1/mean, mean.
+  /// [draws][K] shares of the levels in their order; for numbers [draws][1], the mean count, 1/mean
+  /// or mean.
   std::vector<std::vector<double>> draws;
 
   [[nodiscard]] const std::string& column() const { return schema.columns.front().name; }
@@ -20,14 +21,14 @@ struct FamilyModel {
   [[nodiscard]] std::vector<std::string> levels() const;
 };
 
-/// Leaves `schema` with a label that no table has, for readers that ask for one.
+/// Gives `schema` a label that no table has, for readers that ask for a label.
 void drop_label(Schema& schema);
-/// A schema of that column alone, by the same rules for its cells, without a label; the label of
-/// `whole` as a column of two levels. Throws BadInput when there is no such column, or it is
+/// A schema of this column alone, without a label and with the same rules for its cells. The label
+/// of `whole` becomes a column of two levels. Throws BadInput if there is no such column, or it is
 /// ignored.
 Schema family_schema(const Schema& whole, const std::string& column);
-/// The public numbers of that family over the column of such a schema; prior, variance and trim are
-/// left to the caller. Throws BadInput when the family does not fit the column.
+/// The public numbers of a family over the column of `one_column`, with `rows` rows. The caller
+/// sets prior, variance and trim. Throws BadInput if the family does not fit the column.
 FamilyProblem family_problem(const Schema& one_column, Family family, std::uint64_t rows);
 
 }  // namespace gibbsite

@@ -24,26 +24,28 @@ class Loss {
   [[nodiscard]] virtual std::string_view name() const = 0;
   /// This loss before its classes are weighted.
   [[nodiscard]] virtual const Loss& unweighted() const { return *this; }
-  /// w(y) in (0, 1], what a row of class y is multiplied by: in the order of y, the largest 1 (of
-  /// two classes: of -1, then of +1). None: all 1.
+  /// Weights w(y) in (0, 1] of the rows of each class, in the order of y (two classes: -1, then
+  /// +1). The largest is 1. Empty if all are 1.
   [[nodiscard]] virtual std::span<const float> class_weights() const { return {}; }
-  /// What it predicts.
+  /// The kind of label that the loss predicts.
   [[nodiscard]] virtual LabelKind label() const { return LabelKind::two_classes; }
-  /// K: predictors of a row.
+  /// K, the number of predictors of a row.
   [[nodiscard]] virtual std::size_t outputs() const { return 1; }
-  /// sup |f'(z, y)| over all z and legal y; of K > 1 outputs sup ||grad_z f||. Infinite where only
-  /// bounded predictors bound it: then |f'| <= residual_at_zero + phi |z|.
+  /// The Lipschitz constant of f: sup |f'(z, y)| over all z and legal y; for K > 1 outputs sup
+  /// ||grad_z f||. Infinite if only bounded predictors bound it: then |f'| <= residual_at_zero +
+  /// phi |z|.
   [[nodiscard]] virtual double max_abs_residual() const = 0;
-  /// sup |f'(0, y)| over |y| <= label_bound, or a bound of it.
+  /// Upper bound of |f'(0, y)| over |y| <= label_bound.
   [[nodiscard]] virtual double residual_at_zero(double /*label_bound*/) const {
     return max_abs_residual();
   }
-  /// phi = sup f''(z, y); of K > 1 outputs the largest eigenvalue of grad_z^2 f.
+  /// The smoothness constant phi = sup f''(z, y); for K > 1 outputs the largest eigenvalue of
+  /// grad_z^2 f.
   [[nodiscard]] virtual double curvature() const = 0;
   /// Traces of the Hessian grad_z^2 f; both are 1 for one output.
   [[nodiscard]] virtual HessianTraces traces() const { return {}; }
-  /// c with |f'''(z, y)| <= c f''(z, y): how fast curvature can change (generalized
-  /// self-concordance); infinite where it jumps.
+  /// The generalized self-concordance c, with |f'''(z, y)| <= c f''(z, y): how fast curvature can
+  /// change. Infinite if it jumps.
   [[nodiscard]] virtual double self_concordance() const = 0;
   /// The y that is predicted at z, for amounts and counts. Rises with z.
   [[nodiscard]] virtual double predicted(double z) const { return z; }
@@ -53,7 +55,8 @@ class Loss {
     const double e = std::exp(-std::fabs(z));
     return (z >= 0 ? 1.0 : e) / (1.0 + e);
   }
-  /// How another program gets what is predicted, where z is no log-odds; else "".
+  /// Words that tell another program how to compute a prediction from z; empty if z is the
+  /// log-odds.
   [[nodiscard]] virtual std::string_view link_words() const { return ""; }
   /// Bound on f(0, y) - inf f over |y| <= label_bound.
   [[nodiscard]] virtual double drop_from_zero(double label_bound) const = 0;
@@ -61,21 +64,23 @@ class Loss {
   [[nodiscard]] virtual bool one_signed() const { return false; }
   // With K outputs z, r, v and out are [K x n]: an output's numbers of all rows, then the next
   // one's.
-  /// Sum of f(z[i], y[i]).
+  /// The sum of f(z[i], y[i]) over rows.
   [[nodiscard]] virtual double value_sum(std::span<const double> z,
                                          std::span<const float> y) const = 0;
-  /// r[i] = f'(z[i], y[i]).
+  /// Writes the derivatives r[i] = f'(z[i], y[i]).
   virtual void residuals(std::span<const double> z, std::span<const float> y,
                          std::span<double> r) const = 0;
-  /// w[i] = f''(z[i], y[i]); for Newton's method and tests. Of one output.
+  /// Writes the second derivatives w[i] = f''(z[i], y[i]) of a loss of one output, for Newton's
+  /// method and tests.
   virtual void curvatures(std::span<const double> z, std::span<const float> y,
                           std::span<double> w) const = 0;
-  /// out[., i] = grad_z^2 f(z[., i], y[i]) v[., i]. Of any number of outputs; out may be v.
+  /// Writes Hessian products out[., i] = grad_z^2 f(z[., i], y[i]) v[., i], for any number of
+  /// outputs; out may be v.
   virtual void curvature_products(std::span<const double> z, std::span<const float> y,
                                   std::span<const double> v, std::span<double> out) const = 0;
 };
 
-/// Turns a struct of three scalar functions and two constants into a Loss, inlined per block.
+/// Makes a Loss of a struct with three scalar functions and its constants, inlined for each block.
 template <class F>
 class LossOf final : public Loss {
  public:
@@ -154,26 +159,26 @@ class LossOf final : public Loss {
   }
 };
 
-/// The loss of that name; that of K classes is called softmax-K, one of weighted classes
-/// NAME(w,w,..) with the shortest digits of its weights: logistic(0.4,1). Throws BadInput listing
-/// the names there are. Lives as long as the program.
+/// The loss with this name. The loss of K classes is called softmax-K. A loss with class weights is
+/// NAME(w,w,..) with the shortest digits of its weights: logistic(0.4,1). The loss lives as long as
+/// the program. Throws BadInput that lists the known names.
 const Loss& loss_named(std::string_view name);
 /// The loss's name with the weights of its classes (Loss::class_weights), NAME(w,w,..), if it has
 /// any.
 std::string full_loss_name(std::string_view name, const FeatureSpace& space);
-/// w(y): 1 where there are none; not a number where y is no class.
+/// The weight w(y) of class y: 1 if there are no weights, NaN if y is no class.
 float class_weight(std::span<const float> weights, float y);
 /// Names of every loss of one output that was compiled in.
 std::vector<std::string_view> loss_names();
-/// What is fitted to such a label where nobody says: logistic, huber, poisson, softmax.
+/// Name of the default loss for a kind of label: logistic, huber, poisson or softmax.
 std::string_view default_loss(LabelKind label);
-/// Names of those that predict that, as a person asks for them: "softmax" for any number of
-/// classes.
+/// Names of the losses that predict this kind of label, as a person writes them: "softmax" stands
+/// for any number of classes.
 std::vector<std::string_view> loss_names(LabelKind label);
-/// The name of the loss that a person calls so on a label of that many classes: softmax-K for
-/// softmax, else the name itself.
+/// The full name of a loss for a label of `classes` classes: softmax-K for softmax, else the name
+/// itself.
 std::string full_loss_name(std::string_view name, std::uint64_t classes);
-/// Fills in what a problem, with its label_bound, holds of its loss: the name and the constants.
+/// Sets the loss's name and constants in a problem, which has its label_bound already.
 void set_loss(Problem& problem, const Loss& loss);
 
 }  // namespace gibbsite

@@ -10,14 +10,14 @@
 
 namespace gibbsite {
 
-/// A loss and a Gaussian prior N(theta0, I/m). Public: knows no data.
+/// A loss and a Gaussian prior N(theta0, I/m). It is public and knows no data.
 struct Model {
   const Loss* loss = nullptr;
   std::optional<double> prior_precision;  ///< m >= 0; absent: the schedule chooses it
   std::vector<double> center;             ///< theta0 [d]; empty means 0
 
-  /// The public constants of this model on n rows of that space (a Schema converts to it).
-  /// Throws BadInput on m < 0, non-finite m, or a center of the wrong length.
+  /// The public constants of this model on `rows` rows of a feature space (a Schema converts to
+  /// one). Throws BadInput if m is negative or not finite, or the center has the wrong length.
   [[nodiscard]] Problem constants(const FeatureSpace& space, std::uint64_t rows) const;
 };
 
@@ -28,8 +28,8 @@ struct GlmOptions {
 
 /// Logistic regression, labels -1 and +1.
 Model logistic_regression(const GlmOptions& options = {});
-/// A GLM with the loss of that name. Throws BadInput on an unknown one; "probit" is refused with
-/// the reason (its loss is not Lipschitz).
+/// A GLM with the loss of this name. Throws BadInput if the name is unknown, and on "probit" with
+/// the reason: its loss is not Lipschitz.
 Model glm(std::string_view loss, const GlmOptions& options = {});
 
 }  // namespace gibbsite

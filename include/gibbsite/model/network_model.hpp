@@ -10,25 +10,26 @@
 
 namespace gibbsite {
 
-/// A network with its conditional tables. Says nothing about privacy.
+/// A network with its released conditional tables, without their certificate.
 struct NetworkModel {
   Schema schema;  ///< of network_schema: columns that are not ignored, without a label
   Network network;
   /// [draws][K][cells]: shares of each configuration, nonnegative, that sum to 1 within rounding.
   std::vector<std::vector<std::vector<double>>> tables;
-  /// Noisy counts [K][cells] and each table's standard deviation [K] where tables were counted;
-  /// empty where they were drawn.
+  /// Noisy counts [K][cells], and each table's standard deviation [K], if tables were counted.
+  /// Empty if they were drawn.
   std::vector<std::vector<double>> counts{};
   std::vector<double> noise{};
 
   [[nodiscard]] std::vector<std::string> names() const;  ///< [K]
-  /// In words: levels; of numbers their bins "[20, 30)", the last closed, then "(missing)" [r].
+  /// Names of a column's levels [r]: a category's levels, or a number's bins "[20, 30)", of which
+  /// the last is closed, then "(missing)".
   [[nodiscard]] std::vector<std::string> level_names(std::size_t column) const;
 };
 
-/// A schema whose every column is a node: no ignored ones, no intercept, the label as a column like
-/// others (classes as levels, amounts and counts as numbers), row_norm such that nothing is
-/// clipped. Throws BadInput where a category has no level for some cell (as family_problem).
+/// A schema in which every column is a node: without ignored columns and without an intercept. The
+/// label is a column like others (classes as levels, amounts and counts as numbers), and no row is
+/// clipped. Throws BadInput if a category has no level for some cell, as family_problem does.
 Schema network_schema(const Schema& whole);
 /// The schema of a cross table: these columns of `whole`, or its label, in that order, as a network
 /// (network_schema) whose [network] is a chain. The column of the fewest levels has no parents, the
@@ -38,18 +39,18 @@ Schema network_schema(const Schema& whole);
 /// need none), more than most_table_columns, and more than most_network_cells cells.
 Schema table_schema(const Schema& whole, const std::vector<std::string>& columns);
 inline constexpr std::uint64_t most_table_columns = most_network_parents + 1;
-/// Its missing_level as has_missing_bin is: said where it is not what its own `missing` means.
+/// Sets missing_level of a number to has_missing_bin, unless its own `missing` already implies it.
 void say_missing_level(Column& number);
-/// Where bins of a number meet whose schema says nothing of them: default_bins of equal width; of
-/// whole numbers (decimals = 0) between them, up to 16 each one a bin.
+/// The edges of a number's bins if its schema gives none: default_bins of equal width. Edges of
+/// whole numbers (decimals = 0) lie between them; up to 16 values have a bin each.
 std::vector<double> default_edges(const Column& number);
-/// Levels of each column of such a schema [K]: of a category its features, of a number its bins
-/// and "(missing)" where it has that.
+/// Number of levels of each column of a network schema [K]: a category's features, or a number's
+/// bins and "(missing)".
 std::vector<std::uint64_t> network_levels(const Schema& columns);
-/// Parents as the schema's [network] says [K]; throws BadInput on unknown or ignored columns and
-/// cycles, naming them, and where the schema has no [network].
+/// The parents of each node [K] by the schema's [network]. Throws BadInput, with names, on unknown
+/// or ignored columns and on cycles, and if the schema has no [network].
 std::vector<std::vector<std::uint32_t>> network_parents(const Schema& columns);
-/// How a column's features become a level: what `levels_of` (engine/contingency.hpp) goes by.
+/// How a column's features become a level; `levels_of` (engine/contingency.hpp) uses it.
 struct LevelColumn {
   std::size_t first_feature = 0;
   std::uint64_t levels = 1;
@@ -60,10 +61,9 @@ struct LevelColumn {
 };
 std::vector<LevelColumn> level_columns(const Schema& columns);
 
-/// Conditional tables [K][cells] from noisy counts [K][cells] of deviations noise [K]: common
-/// margins of tables are reconciled by their variances, negative counts and configurations that are
-/// lost in the noise handled as docs/theory/network.md "From counts to tables" says. Pure; reads no
-/// row.
+/// Conditional tables [K][cells] from noisy counts [K][cells] with standard deviations noise [K].
+/// Common margins are reconciled by their variances; negative counts and configurations lost in
+/// noise are treated as in docs/theory/network.md, "From counts to tables". It reads no row.
 std::vector<std::vector<double>> tables_of_counts(const Network& network,
                                                   std::span<const std::vector<double>> counts,
                                                   std::span<const double> noise);

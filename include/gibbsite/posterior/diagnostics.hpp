@@ -9,7 +9,7 @@
 
 namespace gibbsite {
 
-/// Saved states of an ensemble.
+/// A view of the saved states of an ensemble of chains.
 struct Draws {
   std::span<const double> values{};  ///< [N x C x d] row-major: one theta [C x d] after another
   std::size_t draws = 0;             ///< N, of each chain
@@ -24,7 +24,7 @@ struct Quantile {
   double standard_error = 0;  ///< Monte Carlo: half the 68% interval of VGSCB 4.4
 };
 
-/// One parameter. Every number is NaN when a draw is not finite.
+/// The summary of one parameter. Every number is NaN if a draw is not finite.
 struct Summary {
   double mean = 0;
   double deviation = 0;            ///< standard deviation over all draws, divisor C N - 1
@@ -37,19 +37,19 @@ struct Summary {
   std::vector<Quantile> quantiles{};  ///< of the probabilities asked for, in their order
 };
 
-/// Where the arithmetic is done; the numbers agree to about 1e-10 in relative terms.
+/// Where summaries are computed; the numbers agree to about 1e-10 in relative terms.
 enum class Processor {
   host,    ///< OpenMP threads, a parameter each
   device,  ///< the GPU that the cuda backend takes
 };
 
-/// The summary of each parameter [d], equal to ArviZ's to rounding (1e-6 is promised). Work: O(C N)
-/// for each lag up to the first negative pair of autocorrelations, for four effective sizes and one
-/// more for each probability, so slow chains cost more. Memory: 64 bytes for each of a parameter's
-/// C N draws and 16 MiB on the device; 80 bytes for each, times the threads, on the host. Bitwise
-/// the same from run to run and for any number of threads.
-/// Throws BadInput (fewer than 4 draws, no chain, no parameter, `values` of another size, a
-/// probability outside [0, 1]), and for the device NotCompiled, NoDevice or CudaError.
+/// The summary of each parameter [d], equal to ArviZ's up to rounding (1e-6 is promised). Work is
+/// O(C N) for each lag up to the first negative pair of autocorrelations, for four effective sizes
+/// and one more for each probability. Slow chains thus cost more. Memory on the device is 64 bytes
+/// for each of a parameter's C N draws, and 16 MiB. On the host it is 80 bytes for each, times the
+/// threads. Bits repeat from run to run and for any number of threads. Throws BadInput on fewer
+/// than 4 draws, no chain, no parameter, `values` of another size, or a probability outside [0, 1].
+/// On the device it also throws NotCompiled, NoDevice or CudaError.
 std::vector<Summary> summarize(const Draws& draws, std::span<const double> probabilities,
                                Processor processor = Processor::host);
 

@@ -9,13 +9,13 @@
 
 namespace gibbsite {
 
-/// Names that every reader takes for one number each: runs of ASCII characters other than letters
-/// and digits become one '_', none at the ends ("workclass=State-gov" -> "workclass_State_gov",
-/// "(intercept)" -> "intercept"), "x_" goes before a digit, and "_2", "_3", ... behind a name that
-/// is taken, or that readers keep for themselves ("chain", "draw", ...). [d]
+/// Names [d] that every reader takes for one number each. Runs of characters other than ASCII
+/// letters and digits become one '_', with none at the ends ("workclass=State-gov" ->
+/// "workclass_State_gov", "(intercept)" -> "intercept"). "x_" goes before a digit. "_2", "_3", ...
+/// go behind a name that is taken, or that readers keep for themselves ("chain", "draw", ...).
 std::vector<std::string> column_names(const std::vector<std::string>& features);
 
-/// What the comments of a CSV say of the run.
+/// Facts about a run, which the comments of a CSV say.
 struct DrawsFacts {
   std::string version;  ///< of gibbsite
   std::string loss;     ///< its name
@@ -28,14 +28,15 @@ struct DrawsFacts {
   Metric metric = Metric::automatic;
 };
 
-/// Writes chain c, 0 <= c < C, as CmdStan 2.3x does: comments, a header line, a line for each of N
-/// draws, numbers in the fewest digits that read back to the same double. Step sizes are in units
-/// of the metric, so the metric of the comments is the unit one. Throws BadInput when the file is
-/// there or cannot be written, `columns` [d] has another length, or there is no such chain.
+/// Writes one chain (0 <= chain < C) as CmdStan 2.3x does: comments, a header line, and a line for
+/// each of N draws. Numbers have the fewest digits that read back to the same double. Step sizes
+/// are in units of the metric, so the comments give the unit metric. Throws BadInput if the file
+/// exists or cannot be written, `columns` [d] has another length, or there is no such chain.
 void write_cmdstan_csv(const std::string& path, const PosteriorDraws& draws, std::size_t chain,
                        const std::vector<std::string>& columns, const DrawsFacts& facts);
 
-/// Writes all draws as one NumPy array, float64 [C x N x d] (ArviZ's order). Throws as above.
+/// Writes all draws as one NumPy array, float64 [C x N x d] (ArviZ's order). Throws BadInput if the
+/// file exists or cannot be written.
 void write_npy(const std::string& path, const PosteriorDraws& draws);
 
 }  // namespace gibbsite

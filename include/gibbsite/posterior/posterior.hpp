@@ -14,7 +14,7 @@
 
 namespace gibbsite {
 
-/// How a chain moves; every move leaves exp(-U) as it is.
+/// The transition of a chain; each leaves the density exp(-U) unchanged.
 enum class Transition {
   hamiltonian,  ///< "hmc": leapfrog trajectories (Neal 2011)
   langevin,     ///< "mala": one leapfrog step (Roberts and Tweedie 1996)
@@ -23,7 +23,7 @@ enum class Transition {
 std::string_view to_string(Transition transition);         // "hmc", "mala", "proximal"
 Transition transition_from_string(std::string_view name);  // throws BadInput
 
-/// The matrix that trajectories are preconditioned with: the covariance that they take U to have.
+/// The preconditioner of trajectories: an estimate of the covariance of exp(-U).
 enum class Metric {
   automatic,  ///< laplace up to 1000 parameters, then diagonal
   unit,       ///< the identity
@@ -49,12 +49,12 @@ struct PosteriorOptions {
   double tv = 1e-10;             ///< proximal: total variation to the posterior, of each draw. It
                                  ///< chooses its own start, warm-up and step size
   StreamKey key = StreamKey::from_seed(0);  ///< of all noise; chain c takes stream c
-  /// Called with (transitions done, in all) of a chain, a few times a second.
+  /// Called as (transitions done, in all) for a chain, a few times a second.
   std::function<void(std::uint64_t, std::uint64_t)> progress{};
   const std::atomic<bool>* stop = nullptr;  ///< set by a signal handler
 };
 
-/// What was drawn, and how.
+/// The draws, and how they were made.
 struct PosteriorDraws {
   std::size_t draws = 0, chains = 0, parameters = 0;  ///< N, C, d
   std::vector<double> values{};                       ///< [N x C x d]
@@ -70,15 +70,15 @@ struct PosteriorDraws {
   std::uint64_t burn_in = 0;  ///< proximal: iterations before the first draw
   double warm_up_seconds = 0, sampling_seconds = 0;
 
-  /// For `summarize` (posterior/diagnostics.hpp).
+  /// A view of the draws for `summarize` (posterior/diagnostics.hpp).
   [[nodiscard]] Draws view() const { return {values, draws, chains, parameters}; }
 };
 
-/// C chains on exp(-U). Pure in (U, its backend, options): bits repeat.
-/// Throws BadInput on options out of range, a start or scales of another length or not finite, m =
-/// 0 (the posterior may have no mass to normalize), a U that is not finite at the start;
-/// Interrupted when `stop` is set; for the proximal sampler Infeasible where rounding does not let
-/// `tv` be kept.
+/// Runs C chains on the density exp(-U) (docs/theory/posterior.md). The result is a pure function
+/// of U, its backend and the options: bits repeat. Throws BadInput on options out of range, and on
+/// a start or scales of another length or not finite. Throws it too if U is not finite at the
+/// start, or m = 0, where the posterior may have no mass to normalize. Throws Interrupted if `stop`
+/// is set. With the proximal sampler, throws Infeasible if rounding does not let `tv` be kept.
 PosteriorDraws sample_posterior(const Potential& potential, const PosteriorOptions& options);
 
 }  // namespace gibbsite

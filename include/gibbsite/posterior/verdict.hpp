@@ -15,7 +15,7 @@ namespace gibbsite {
 
 inline constexpr double most_r_hat = 1.01, least_effective_per_chain = 100;
 
-/// What would help most.
+/// The change of the run that would help most.
 enum class Advice {
   none,                     ///< the draws are usable
   more_chains,              ///< one chain says nothing of its convergence
@@ -38,14 +38,14 @@ struct Verdict {
   [[nodiscard]] bool usable() const { return advice == Advice::none; }
 };
 
-/// summaries: [d], of these draws.
+/// Judges draws by their summaries [d].
 Verdict judge(std::span<const Summary> summaries, const PosteriorDraws& draws);
 
-/// The verdict in one line for people, the advice left to who knows what they can set.
+/// The verdict in one line for people. The caller adds the advice in terms of its own options.
 std::string in_words(const Verdict& verdict);
 
-/// The parameters [d]: those whose chains disagree first, the largest R-hat before all (NaN is
-/// larger than any), then those worth the fewest draws.
+/// Places of the parameters [d], the worst first: by R-hat for those whose chains disagree (NaN is
+/// larger than any), then by the fewest effective draws.
 std::vector<std::size_t> worst_first(std::span<const Summary> summaries);
 
 }  // namespace gibbsite

@@ -8,7 +8,8 @@
 
 namespace gibbsite {
 
-/// Beyond it e^epsilon is no double, and nothing is promised long before.
+/// The largest allowed epsilon: above it e^epsilon is no double, and nothing is promised long
+/// before.
 inline constexpr double most_epsilon = 700;
 
 /// A request for (epsilon, delta)-differential privacy.
@@ -22,7 +23,8 @@ struct Budget {
   [[nodiscard]] Neighbors neighbors() const { return {adjacency, rows_per_person}; }
   /// Throws BadInput naming the field that is out of range.
   void validate() const;
-  /// delta >= 1/rows: publishing one person's row, picked at random, keeps to such a delta.
+  /// True if delta >= 1/rows. Publishing one person's row, picked at random, would satisfy such a
+  /// delta.
   [[nodiscard]] bool delta_is_large(std::uint64_t rows) const;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// From a budget to beta for exact Gibbs sampling: four calibrations (docs/theory/calibrations.md). And the
-// names of those of objective perturbation (privacy/objective.hpp).
+// From a budget to beta for exact Gibbs sampling: four calibrations (docs/theory/calibrations.md).
+// And the names of those of objective perturbation (privacy/objective.hpp).
 #include <string_view>
 
 #include "gibbsite/privacy/budget.hpp"
@@ -18,17 +18,19 @@ enum class Calibration {
 std::string_view to_string(Calibration calibration);         // "gdp", "minami-cor8", ...
 Calibration calibration_from_string(std::string_view name);  // throws BadInput listing the names
 
-/// Largest beta such that one exact draw of the Gibbs posterior is (epsilon, delta)-DP by that
-/// theorem, rounded down. `lipschitz` = L (already times rows_per_person), m > 0. replace-one:
-/// gradient difference 2 beta L; add-remove: beta L, so beta is twice as large. Throws BadInput on
-/// arguments out of range, and on a calibration of objective perturbation.
+/// Largest beta, rounded down, for which one exact draw of the Gibbs posterior is (epsilon,
+/// delta)-DP by the calibration's theorem. `lipschitz` = L, already times rows_per_person; m =
+/// prior_precision > 0. Gradients of neighbors differ by 2 beta L under replace-one and by beta L
+/// under add-remove, so beta is then twice as large. Throws BadInput on arguments out of range, and
+/// on a calibration of objective perturbation.
 double calibrate_beta_down(Calibration calibration, double epsilon, double delta, double lipschitz,
                            double prior_precision, Adjacency adjacency);
 
-/// Pure epsilon-DP by the exponential mechanism (Thm 4 of Dimitrakakis et al.): largest
-/// beta with (4 beta A, 0)-DP when |l| <= A, rounded down.
+/// Largest beta, rounded down, for pure epsilon-DP by the exponential mechanism (Dimitrakakis et
+/// al., Thm 4): it is (4 beta A, 0)-DP if |l| <= A = max_abs_loss.
 double exponential_beta_bounded_loss_down(double epsilon, double max_abs_loss);
-/// Largest beta with (2 beta Delta, 0)-DP when |l(theta,x1) - l(theta,x2)| <= Delta, rounded down.
+/// Largest beta, rounded down, for pure epsilon-DP: it is (2 beta Delta, 0)-DP if |l(theta,x1) -
+/// l(theta,x2)| <= Delta = loss_gap.
 double exponential_beta_loss_gap_down(double epsilon, double loss_gap);
 
 }  // namespace gibbsite

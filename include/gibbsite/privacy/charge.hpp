@@ -15,26 +15,26 @@ struct Charge {
 };
 
 Charge operator+(const Charge& a, const Charge& b);
-/// What is left of each of `caps`.
+/// What is left of each cap.
 Charge left_of(const Charge& caps, const Charge& spent);
-/// No amount is above its cap.
+/// True if no amount is above its cap.
 bool within(const Charge& charge, const Charge& caps);
 
-/// The cost of a guarantee without a pure part (mechanism/ledger_guarantee.hpp makes it so),
-/// rounded up. Throws BadInput if it has one, or promises nothing.
+/// The cost of a guarantee without a pure part, rounded up (mechanism/ledger_guarantee.hpp covers
+/// others by such). Throws BadInput if it has a pure part, or promises nothing.
 Charge charge_up(const Guarantee& guarantee);
 
-/// Parts of delta that caps keep for reveal and for tv; the Gaussian has the rest.
+/// Parts of delta that the caps reserve for reveal and for tv; the Gaussian part has the rest.
 struct DeltaShares {
   double reveal = 0.05;
   double tv = 0.05;
 };
-/// Caps such that delta_up(guarantee_of(caps), epsilon) <= delta, rounded down: mu of (epsilon,
-/// (1 - shares) delta), reveal of its share, tv of its share over 1 + e^epsilon. Throws BadInput on
-/// an illegal request and where epsilon leaves no tv.
+/// The caps of a budget, rounded down so that delta_up(guarantee_of(caps), epsilon) <= delta. mu is
+/// that of (epsilon, (1 - shares) delta), reveal its share of delta, tv its share over 1 +
+/// e^epsilon. Throws BadInput on an illegal request, and if epsilon leaves no tv.
 Charge caps_down(double epsilon, double delta, const DeltaShares& shares = {});
-/// (epsilon, H(epsilon; mu) + reveal + (1 + e^epsilon) tv) for every epsilon, of all that was ever
-/// released within the caps, rounded up.
+/// The guarantee of all that is ever released within the caps: (epsilon, H(epsilon; mu) + reveal +
+/// (1 + e^epsilon) tv) for every epsilon, rounded up.
 Guarantee guarantee_of(const Charge& caps, const Neighbors& who);
 
 }  // namespace gibbsite

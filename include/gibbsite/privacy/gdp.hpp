@@ -1,12 +1,14 @@
 #pragma once
-// Gaussian differential privacy: delta(epsilon; mu), its inverses, composition (docs/theory/gdp.md).
-// Every function evaluates in 50 digits and rounds so that the guarantee is never overstated.
+// Gaussian differential privacy: delta(epsilon; mu), its inverses, composition
+// (docs/theory/gdp.md). Every function evaluates in 50 digits and rounds so that the guarantee is
+// never overstated.
 #include <span>
 
 namespace gibbsite {
 
-/// delta(eps; mu) = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu) (Balle & Wang 2018, Thm 8),
-/// rounded up. mu >= 0 (0 gives 0), eps >= 0. Throws BadInput on anything else.
+/// The profile of mu-GDP, rounded up: delta(eps; mu) = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 -
+/// eps/mu) (Balle & Wang 2018, Thm 8). mu >= 0 (0 gives 0), eps >= 0. Throws BadInput on anything
+/// else.
 double gdp_delta_up(double epsilon, double mu);
 /// Smallest epsilon with delta(epsilon; mu) <= delta, rounded up, so that
 /// gdp_delta_up(result, mu) <= delta. delta in (0, 1).
@@ -14,8 +16,8 @@ double gdp_epsilon_up(double mu, double delta);
 /// Largest mu with delta(epsilon; mu) <= delta, rounded down, so that
 /// gdp_delta_up(epsilon, result) <= delta.
 double gdp_mu_down(double epsilon, double delta);
-/// sqrt(sum mu_i^2), rounded up: independent releases on the same people (Dong, Roth, Su 2022,
-/// Cor. 3.3).
+/// The mu of independent releases about the same people: sqrt(sum mu_i^2), rounded up (Dong, Roth,
+/// Su 2022, Cor. 3.3).
 double gdp_compose_up(std::span<const double> mus);
 /// Largest mu such that `draws` releases of mu-GDP compose to at most `total`, rounded down.
 double gdp_split_down(double total, unsigned long long draws);

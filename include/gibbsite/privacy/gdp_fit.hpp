@@ -11,36 +11,36 @@
 
 namespace gibbsite {
 
-/// The smallest mu' that covers delta(epsilon) <= H(epsilon - pure; mu), rounded up:
+/// The smallest mu', rounded up, that covers delta(epsilon) <= H(epsilon - pure; mu)
+/// (docs/theory/gdp-fit.md):
 ///   mu' = 2z with e^pure Phi(-z) = Phi(z - mu)
-/// mu for pure = 0; 2 Phi^-1(1/(1 + e^-pure)) for mu = 0, smallest possible. mu, pure >= 0 (mu may
-/// be infinite); infinite for pure > 0 beyond mu = 60 or pure = 650.
+/// It is mu for pure = 0, and 2 Phi^-1(1/(1 + e^-pure)) for mu = 0, the smallest possible. mu, pure
+/// >= 0; mu may be infinite. The result is infinite for pure > 0 beyond mu = 60 or pure = 650.
 double gdp_cover_up(double mu, double pure);
-/// A guarantee without a pure part that covers `guarantee`: mu is larger, the rest as it was. mu is
+/// A guarantee without a pure part that covers `guarantee`: mu is larger, the rest unchanged. mu is
 /// infinite if reveal leaves nothing to promise.
 Guarantee gdp_cover_up(const Guarantee& guarantee);
 
-/// A bound on delta(epsilon), epsilon >= 0, of both directions and all neighbors.
+/// An upper bound of delta(epsilon) at one epsilon >= 0, for both directions and all neighbors.
 struct ProfilePoint {
   double epsilon = 0;
   double delta = 1;
 };
-/// delta of epsilon >= 0.
+/// A privacy profile: delta as a function of epsilon >= 0.
 using Profile = std::function<double(double epsilon)>;
 
-/// Whether whatever has a profile below these points is covered by (mu, reveal), tested in 50
-/// digits: chords of the points against tangents of the cover. Points rise in epsilon from 0 or
-/// more; the last one's delta is at most reveal. False where a point is none. mu > 0, reveal in
-/// (0, 1).
+/// True if every release with a profile below these points is covered by (mu, reveal). Chords of
+/// the points are compared with tangents of the cover, in 50 digits. Points ascend in epsilon from
+/// 0 or more, and the last one's delta is at most reveal. False if a point is none. mu > 0, reveal
+/// in (0, 1).
 bool gdp_covers(double mu, double reveal, std::span<const ProfilePoint> points);
 
-/// A small mu with delta(epsilon) <= reveal + (1 - reveal) H(epsilon; mu) for all epsilon in both
-/// directions, of whatever has a profile below these points, in any order. Infinite where none is
-/// found: where no delta is below reveal up to epsilon = 600, or mu would be beyond 40. reveal in
-/// (0, 1).
+/// A small mu with delta(epsilon) <= reveal + (1 - reveal) H(epsilon; mu) for all epsilon, for
+/// every release with a profile below these points, in any order. Infinite if none is found: no
+/// delta is below reveal up to epsilon = 600, or mu would exceed 40. reveal in (0, 1).
 double gdp_fit_up(std::span<const ProfilePoint> points, double reveal);
-/// The mu that fits some dozens of values of `delta_up`, which bounds delta from above. `about`, if
-/// given, is near it and cheaper, and is searched with. Fewer `points`, at least 10, are coarser.
+/// The mu that covers `points` values of `delta_up`, an upper bound of delta. The search uses the
+/// cheaper function `about`, if it is given. Fewer points, at least 10, give a coarser mu.
 inline constexpr std::size_t most_fit_points = 48;
 double gdp_fit_up(const Profile& delta_up, double reveal, const Profile& about = {},
                   std::size_t points = most_fit_points);

@@ -15,8 +15,9 @@ struct Neighbors {
   bool operator==(const Neighbors&) const = default;
 };
 
-/// A release is (epsilon, H(epsilon - pure; mu) + reveal + (1 + e^epsilon) tv)-private for every
-/// real epsilon, H the profile of Gaussian privacy (privacy/gdp.hpp).
+/// The guarantee of a release: it is (epsilon, delta)-private for every real epsilon with delta =
+/// H(epsilon - pure; mu) + reveal + (1 + e^epsilon) tv. H is the profile of Gaussian differential
+/// privacy (privacy/gdp.hpp).
 struct Guarantee {
   double mu = 0;      ///< of the Gaussian part
   double pure = 0;    ///< epsilon of a pure part: it comes off epsilon
@@ -24,7 +25,7 @@ struct Guarantee {
   double tv = 0;      ///< each table's law is within this total variation of what the rest is about
   Neighbors who{};
 
-  /// Calls visit(name, number) for each of its numbers, as a mechanism's `fields`.
+  /// Calls visit(name, number) for each number, as `fields` of a mechanism does.
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("mu", self.mu);
@@ -34,20 +35,20 @@ struct Guarantee {
   }
 };
 
-/// The delta that `epsilon` holds with, rounded up; 1 where nothing is promised. A guarantee at a
-/// smaller epsilon holds at this one too: tv is paid for where it is cheapest.
+/// The delta of the guarantee at `epsilon`, rounded up; 1 if nothing is promised. A guarantee at a
+/// smaller epsilon holds at this one too, so tv counts where it costs least.
 double delta_up(const Guarantee& guarantee, double epsilon);
 
-/// How often whoever knows every other row guesses right, at even odds, which of two neighbors was
-/// released from: at most
+/// Upper bound of the probability of guessing right, at even odds, from which of two neighbors a
+/// release was made, for someone who knows every other row:
 ///   1 - (1 - delta(pure))/(1 + e^pure) + tv,   delta(pure) = 2 Phi(mu/2) - 1 + reveal.
-/// In [1/2, 1]; for words, not rounded.
+/// It is in [1/2, 1], for words, and not rounded.
 double best_guess(const Guarantee& guarantee);
-/// The best guess's chance in percent, rounded up to a tenth.
+/// best_guess in percent, rounded up to a tenth.
 double best_guess_percent(const Guarantee& guarantee);
 
-/// Independent releases about the same people: sqrt(sum mu^2), sums of the rest, rounded up. Throws
-/// BadInput when they protect different neighbors, or there is none.
+/// The guarantee of independent releases about the same people: sqrt(sum mu^2) and sums of the
+/// rest, rounded up. Throws BadInput if they protect different neighbors, or there is none.
 Guarantee compose_up(std::span<const Guarantee> parts);
 
 }  // namespace gibbsite

@@ -1,12 +1,12 @@
 #pragma once
 // The profile of objective perturbation, argmin J(theta) + b.theta with b ~ N(0, sigma^2 I), for
-// one row and for one person (docs/theory/objective-perturbation.md). Everything is rounded to the safe
-// side.
+// one row and for one person (docs/theory/objective-perturbation.md). Everything is rounded to the
+// safe side.
 #include "gibbsite/privacy/calibrate.hpp"
 
 namespace gibbsite {
 
-/// A pair of tables that differ in one row, of which nothing else matters.
+/// What matters of a pair of tables that differ in one row.
 struct ObjectivePair {
   double s = 0;             ///< L/sigma
   double t = 0;             ///< phi R^2/Lambda
@@ -21,19 +21,19 @@ struct ObjectivePair {
 /// profile where a row is taken away. 0 < s <= sqrt(2 epsilon), t > 0.
 double objective_excess_up(double epsilon, double s, double t, int panels = 4096);
 
-/// delta(epsilon) of the law without a row against the law with it, and the other way round.
-/// epsilon >= 0. Throw BadInput on anything out of range, or another calibration.
+/// The profile of inserting a row (the law without it against the law with it), and of deleting
+/// one. epsilon >= 0. Both throw BadInput on arguments out of range, or another calibration.
 double objective_insert_delta_up(const ObjectivePair& pair, double epsilon);
 double objective_delete_delta_up(const ObjectivePair& pair, double epsilon);
 
-/// delta(epsilon) of one draw for a person of who.rows_per_person rows: a step a row, first those
-/// taken away, with `deletion_epsilon` of epsilon for them all, then those put in. Add/remove: all
-/// of epsilon for the one or the other.
+/// The profile of one draw for a person of who.rows_per_person rows, with one step for each row.
+/// Under replace-one rows are first deleted, with `deletion_epsilon` of epsilon for all of them,
+/// and then inserted. Under add/remove all of epsilon is for the one or the other.
 double objective_delta_up(const ObjectivePair& pair, double epsilon, double deletion_epsilon,
                           const Neighbors& who);
 
 /// The largest s found with objective_delta_up <= delta, and the part of epsilon that deletions
-/// take; pair.s is not read. s = 0 where there is none.
+/// take. pair.s is not read. s is 0 if there is none.
 struct ObjectiveScale {
   double s = 0, deletion_epsilon = 0;
 };

@@ -7,16 +7,16 @@
 
 namespace gibbsite {
 
-/// Rows a person beyond which no fit is made.
+/// The largest number of rows per person for which a fit is made.
 inline constexpr unsigned most_fitted_rows = 1000;
 
 /// Points above the profile of one draw for a person of who.rows_per_person rows, both directions,
-/// to where delta is at most `reveal`, as far as it gets there: by the exact theorem, whatever
-/// pair.calibration says. None beyond that many rows, or where a row's delta stays above. reveal in
-/// (0, 1); throws BadInput as `objective_delta_up` does.
+/// by the exact theorem, whatever pair.calibration says. They end at the epsilon where delta is at
+/// most `reveal`, if one is reached. Empty beyond most_fitted_rows, or if one row's delta stays
+/// above `reveal`, which is in (0, 1). Throws BadInput as objective_delta_up does.
 std::vector<ProfilePoint> objective_profile_up(const ObjectivePair& pair, const Neighbors& who,
                                                double reveal);
-/// mu of `gdp_fit_up` for them; infinite where none is found.
+/// The mu of gdp_fit_up for these points; infinite if none is found.
 double objective_fit_up(const ObjectivePair& pair, const Neighbors& who, double reveal);
 
 }  // namespace gibbsite

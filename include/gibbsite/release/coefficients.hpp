@@ -9,19 +9,20 @@
 
 namespace gibbsite {
 
-/// "age, 17 to 90", "work=Private", ..., "(intercept)" [d].
+/// Names of the coefficients for people [d]: "age, 17 to 90", "work=Private", ..., "(intercept)".
 std::vector<std::string> coefficient_line_names(const Schema& schema);
 
-/// "", or of two classes whose coefficients are no log-odds a sentence that says so and what an
-/// effect does to the odds; fields stand in backquotes.
+/// A sentence about the coefficients of two classes that are no log-odds, and what an effect does
+/// to the odds; fields stand in backquotes. Empty for other models.
 std::string score_words(const LinearModel& model);
 
-/// Coefficients of the first draw of a model of one output, amounts in the label's own unit.
+/// Coefficients of the first draw of a model of one output; amounts are in the label's own unit.
 struct CoefficientLines {
   std::vector<std::string> names;
-  /// A number from the low end of its range to the high end.
+  /// Values of the coefficients; a number counts from the low to the high end of its range.
   std::vector<double> values;
-  /// Within which 95 % of the noise leaves each (coefficient_noise_up). Empty: there is no bound.
+  /// Half-widths that contain 95 % of the noise of each coefficient (coefficient_noise_up). Empty
+  /// if there is no bound.
   std::vector<double> half_widths;
   bool multiplies = false;  ///< exp(value) multiplies odds or a mean
 

@@ -13,8 +13,8 @@
 
 namespace gibbsite {
 
-/// A count of a cross table, in rows. The interval is of the table's own count: it covers what
-/// privacy's noise leaves open, with probability 95 % for each number, and no sampling of the rows.
+/// A count of a cross table, in rows. Its interval contains the table's own count with probability
+/// 95 %. It covers the noise of privacy, but no sampling of the rows.
 struct TableNumber {
   double estimate = 0;          ///< best linear unbiased estimate; may be below 0
   double deviation = 0;         ///< standard error of the estimate
@@ -22,11 +22,12 @@ struct TableNumber {
   double whole = 0;  ///< estimate as a whole number; may be below 0; wholes add up as estimates do
   double count = 0;  ///< whole number of at least 0 near the estimate; counts add up too
 
-  /// Noise hides it: the interval holds 0.
+  /// True if noise hides the count: the interval contains 0.
   [[nodiscard]] bool hidden() const { return lower <= 0; }
 };
 
-/// Cells add up to the margins, and margins to the total, exactly: of estimates, wholes and counts.
+/// A cross table. Cells add up to the margins and margins to the total, exactly: estimates, wholes
+/// and counts alike.
 struct CrossTable {
   std::vector<std::string> columns;               ///< [d]
   std::vector<std::vector<std::string>> levels;   ///< [d][r] in words
@@ -39,11 +40,11 @@ struct CrossTable {
   [[nodiscard]] std::vector<std::uint32_t> levels_of(std::size_t cell) const;
 };
 
-/// The table of these columns, in that order; of none, of all columns of the network. Takes the
-/// counted table that has them all and, of those that are margins of one another within it, all:
-/// generalized least squares over them, with the total fixed to `rows` if that is given. Throws
-/// BadInput "`columns`: ..." on a column twice or unknown, where no counted table has them all, and
-/// where the network's tables were drawn, not counted.
+/// The cross table of these columns, in that order; of all columns of the network if there are
+/// none. It uses the counted table that has them all, and the tables that are margins of one
+/// another within it. Estimates are generalized least squares over them, with the total fixed to
+/// `rows` if that is given (docs/how-to/table.md). Throws BadInput "`columns`: ..." on a column
+/// twice or unknown, if no counted table has them all, and if the network's tables were drawn.
 CrossTable cross_table(const NetworkModel& model, std::optional<std::uint64_t> rows,
                        const std::vector<std::string>& columns = {});
 /// The cross table of a release; its total is public under replace-one.
@@ -59,11 +60,11 @@ struct TableDeviations {
 TableDeviations cross_table_deviations(const Network& network, std::span<const double> noise,
                                        bool total_is_public);
 
-/// Half of a 95 % interval is so many deviations.
+/// Half of a 95 % interval, in standard deviations.
 inline constexpr double half_width_deviations = 1.959963984540054;
 
-/// What a margin has in place of the level of a column that it sums over: "(all)", in more
-/// parentheses where a level is called that.
+/// The text in place of the level of a column that a margin sums over: "(all)", in more parentheses
+/// if a level has that name.
 std::string all_levels(const CrossTable& table);
 
 }  // namespace gibbsite

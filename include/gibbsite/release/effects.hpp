@@ -14,11 +14,11 @@
 
 namespace gibbsite {
 
-/// What a reader may conclude from the intervals of a table of effects.
+/// The meaning of the intervals in a table of effects of two classes, for readers.
 inline constexpr std::string_view interval_meaning =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 94 to 100 % of "
     "the effects on average, the worst effect in about nine tables of ten (docs/theory/intervals.md).";
-/// What a reader may conclude from intervals of amounts, of counts and of several classes.
+/// The meaning of intervals of amounts, of counts and of several classes, for readers.
 inline constexpr std::string_view interval_meaning_of_amounts =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 95 to 97 % of "
     "the effects on average where errors are symmetric, and 87 to 90 % where they are very skewed, "
@@ -37,7 +37,7 @@ constexpr std::string_view interval_meaning_of(LabelKind label) {
                                        : interval_meaning;
 }
 
-/// What is said of an effect that the table cannot tell from those of other columns.
+/// The sentence for an effect that the table cannot tell from those of other columns.
 inline constexpr std::string_view collinear_meaning = "the table cannot tell it from other columns";
 
 /// One row of the table. Estimates are log-odds (two classes), log of a mean (counts), the label's
@@ -50,8 +50,9 @@ struct Effect {
   double lo = 0, hi = 0;  ///< public range of a number; equal otherwise
   /// The shrunk coefficient of the encoded feature, which predictions are made by.
   double coefficient = 0;
-  /// A number over its range; a level against the mean of its column's levels weighted by their
-  /// shares; the constant with all levels at that mean. Without intervals: the coefficient.
+  /// The estimated effect: a number over its range, a level against the mean of its column's levels
+  /// by their shares. The constant is for all levels at that mean. Without intervals it is the
+  /// coefficient.
   EffectEstimate effect;
   std::optional<EffectEstimate> per_unit;           ///< a number: for one more of its unit
   std::optional<double> share;                      ///< a level: answered share of the rows
@@ -64,18 +65,18 @@ struct Effect {
 
 struct EffectTable {
   bool has_intervals = false;
-  /// What exp(estimate) is: "odds ratio" or "rate ratio"; empty where it is nothing.
+  /// The meaning of exp(estimate): "odds ratio" or "rate ratio"; empty if it has none.
   std::string ratio;
   std::string unit;  ///< of estimates: "log-odds", "log of the mean", "score", or the label's name
   bool has_classes = false;
   std::vector<Effect> effects;  ///< in the schema's order, the constant last; class after class
 
   /// Places in `effects`, the surest first: by |estimate| over the half of the interval that
-  /// reaches towards 0, so that effects whose interval excludes 0 precede the others. Effects that
-  /// noise hides come after all others, constants last. Without intervals by how far an effect
-  /// spreads the scores where shares are known, else by size.
+  /// extends towards 0. So effects whose interval excludes 0 come first. Effects that noise hides
+  /// come after all others, constants last. Without intervals, the order is by how far an effect
+  /// spreads the scores if shares are known, else by size.
   [[nodiscard]] std::vector<std::size_t> by_certainty() const;
-  /// `ratio` as a key of data: "odds_ratio" or "rate_ratio"; empty where there is none.
+  /// `ratio` as a key of data: "odds_ratio" or "rate_ratio"; empty if there is none.
   [[nodiscard]] std::string ratio_key() const;
   /// How many effects noise hides, constants aside.
   [[nodiscard]] std::size_t hidden() const;
@@ -83,17 +84,17 @@ struct EffectTable {
   [[nodiscard]] std::size_t collinear() const;
 };
 
-/// Level by column, in place of the schema's `reference`.
+/// Reference level by column, which replaces the schema's `reference`.
 using References = std::map<std::string, std::string>;
 /// Reads "column=level". Throws BadInput on an unknown column or level, with the nearest spelling.
 void add_reference(const Schema& schema, std::string_view text, References& references);
 
-/// The reference level of each category is, in this order: the one given here, the schema's, the
-/// most frequent one by the answered shares, the first one. Throws BadInput on an unknown column
-/// or level.
+/// The table of effects of a model. The reference level of a category is the one in `references`,
+/// else the schema's. Without either it is the most frequent level by released shares, else the
+/// first. Throws BadInput on an unknown column or level.
 EffectTable effect_table(const LinearModel& model, const References& references = {});
 
-/// A cell of the table as data: nothing, a text, a number, true or false.
+/// A cell of the table as data: empty, a text, a number, or true or false.
 using EffectCell = std::variant<std::monostate, std::string, double, bool>;
 /// Names of the columns of the table as data: "estimate", "std_err", "p_value", ...
 std::vector<std::string> effect_columns(const EffectTable& table);
@@ -102,7 +103,7 @@ std::vector<EffectCell> effect_cells(const EffectTable& table, const Effect& eff
 /// The whole table as CSV in the schema's order (RFC 4180; numbers with all their digits).
 std::string effects_csv(const EffectTable& table);
 
-/// "0.0123"; "<0.001" for smaller ones.
+/// A p-value as text: "0.0123", or "<0.001" for smaller ones.
 std::string p_value_text(double p);
 
 }  // namespace gibbsite

@@ -9,9 +9,9 @@
 
 namespace gibbsite {
 
-/// [n] cells, by EvaluationBins::cell, of a table read by the model's schema with its labels:
-/// private. A row's cell depends on the model and on that row alone. Throws BadInput on a model of
-/// amounts or counts, and on a table without labels.
+/// The cell of each row [n], by EvaluationBins::cell, for a table that was read by the model's
+/// schema with its labels. Private: a row's cell depends on the model and on that row alone. Throws
+/// BadInput on a model of amounts or counts, and on a table without labels.
 std::vector<std::uint32_t> evaluation_cells(const LinearModel& model, const EvaluationBins& bins,
                                             const Dataset& data);
 

@@ -29,8 +29,8 @@ struct EffectClasses {
 std::vector<double> parse_effect(const LinearModel& model, std::string_view text,
                                  const EffectClasses& classes = {});
 
-/// What the estimates say of it, in the label's unit (EffectTable). Throws BadInput where the model
-/// has none.
+/// The estimate of the combination in the label's unit (EffectTable). Throws BadInput if the text
+/// or a class cannot be read, or if the model has no estimates.
 EffectEstimate ask_effect(const LinearModel& model, std::string_view text,
                           const EffectClasses& classes = {});
 

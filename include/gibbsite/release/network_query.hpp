@@ -20,61 +20,63 @@ struct LevelEvent {
   std::uint32_t column = 0;
   std::vector<std::uint32_t> levels;  ///< ascending
 };
-/// "P(income = >50K | sex = Female, age >= 40)". Events that are listed hold together.
+/// A question such as "P(income = >50K | sex = Female, age >= 40)". All events of a list hold
+/// together.
 struct NetworkQuestion {
   std::vector<LevelEvent> target, evidence;
   std::string text{};  ///< as it was asked, for messages
 };
-/// An event is `column = level`, `!=`, `in {level, level}`; of a number `<`, `>=` and the end of a
-/// bin, `<=` and `>` where that says the same of every number that the column is written with
-/// (Column::decimals), or `= [20, 30)`. Names are those of the model, the longest that fits, or in
-/// quotes. Throws BadInput on another form, a column that the network lacks, or a level that a
-/// column does not have, listing what there is; of numbers the ends of bins.
+/// Reads a question. An event is `column = level`, `!=`, or `in {level, level}`. An event of a
+/// number is `<` or `>=` and the end of a bin, or `= [20, 30)`. `<=` and `>` are allowed if they
+/// mean the same for every number that the column is written with (Column::decimals). Names are
+/// those of the model, the longest that fits, or in quotes. Throws BadInput on another form, an
+/// unknown column, or an unknown level; it lists the known ones, or the ends of bins.
 NetworkQuestion parse_question(const NetworkModel& model, const std::string& text);
 
-/// Columns of the question that no edges join to another column of it, among those and what they
-/// depend on: the network takes them for independent of the others, whatever the table says. None
-/// of a question about one column.
+/// Columns of the question that no edges join to another column of it, directly or through what
+/// they depend on. The network takes them for independent of the others, whatever the table says.
+/// Empty for a question about one column.
 std::vector<std::uint32_t> unjoined_columns(const Network& network,
                                             const NetworkQuestion& question);
-/// About the standard deviation that privacy's noise gives the answer to a question about one
-/// column and no evidence, of counted tables; none of other questions.
+/// Approximate standard deviation of an answer due to the noise, for counted tables and a question
+/// about one column without evidence. None for other questions.
 std::optional<double> question_noise(const NetworkModel& model, const NetworkQuestion& question);
 
 /// Largest table that elimination may make on its way.
 inline constexpr std::uint64_t most_query_cells = 100'000'000;
-/// P(target and evidence)/P(evidence) by elimination of variables (docs/how-to/network.md,
-/// "Questions"), exact but for rounding; of each draw [draws]. Throws BadInput where the evidence
-/// has probability 0 in a draw, or a table on the way would have more than `most_cells`, naming its
-/// columns.
+/// The conditional probability P(target and evidence)/P(evidence) in each draw [draws], exact but
+/// for rounding. It is computed by variable elimination (docs/how-to/network.md, "Questions").
+/// Throws BadInput if the evidence has probability 0 in a draw. Throws BadInput, with the columns,
+/// if an intermediate table would have more than `most_cells` cells.
 std::vector<double> answer(const NetworkModel& model, const NetworkQuestion& question,
                            std::uint64_t most_cells = most_query_cells);
-/// Joint law over these columns, each once, the last fastest [product of levels], of the average
-/// over draws.
+/// The joint distribution of these columns, each named once, averaged over draws: [product of
+/// levels], the last column fastest. Throws BadInput as `answer` does.
 std::vector<double> joint(const NetworkModel& model, std::span<const std::uint32_t> columns,
                           std::uint64_t most_cells = most_query_cells);
 
-/// Ends of a number's bins in its own unit, its range's among them [levels + 1].
+/// Ends of a number's bins in its own unit, with those of its range [levels + 1].
 std::vector<double> bin_ends(const Column& column);
 
 struct SynthesisOptions {
   std::size_t threads = 0;  ///< 0: one for each processor
   char delimiter = ',';     ///< or ';', tab, '|'
-  /// (rows done, rows in all), from any one thread at a time; return false to stop (throws
-  /// Interrupted).
+  /// Called as (rows done, rows in all), from one thread at a time; returning false stops with
+  /// Interrupted.
   std::function<bool(std::uint64_t, std::uint64_t)> progress = {};
 };
-/// Gives `write` a CSV table of people drawn from the network, piece by piece, from any one thread
-/// at a time: a header, then `rows` lines in the columns of the schema, that its readers read to
-/// the same levels. A number is uniform over the numbers of its bin with the column's decimals, or
-/// as many more as it takes for each bin to have one. Row i is a pure function of the stream and i:
-/// the same for any number of threads. With several draws, row i is of draw i mod draws. Each
-/// probability is met to 2^-32. Nothing here needs a secret stream: the network is released
-/// already. Throws BadInput on no rows; what `write` throws ends it.
+/// Writes a CSV table of people drawn from the network: a header, then `rows` lines in the columns
+/// of the schema. `write` gets it piece by piece, from one thread at a time. Readers read every
+/// cell to its level. A number is uniform over the numbers of its bin that have the column's
+/// decimals, or more decimals if a bin has no such number.
+/// Row i is a pure function of the stream and i, whatever the number of threads. With several
+/// draws, row i is from draw i mod draws. Each probability is met to 2^-32. The stream need not be
+/// secret, as the network is released already. Throws BadInput if `rows` is 0, and whatever `write`
+/// throws.
 void synthesize(const NetworkModel& model, std::uint64_t rows, const StreamKey& stream,
                 const std::function<void(std::string_view)>& write,
                 const SynthesisOptions& options = {});
-/// The people of `synthesize`, read through the schema.
+/// The rows that `synthesize` writes, read through the schema.
 Dataset synthetic_rows(const NetworkModel& model, std::uint64_t rows, const StreamKey& stream);
 
 }  // namespace gibbsite

@@ -11,39 +11,41 @@
 
 namespace gibbsite {
 
-/// Two classes: P(y = +1) for rows [n x d], the mean over the released draws of the loss's
-/// probability at x.theta, which is the sigmoid for the logistic loss. A model with a
-/// LegacyCappedLink has capped_probability instead. Throws BadInput on a model of anything else.
+/// P(y = +1) for rows [n x d] of a model of two classes [n]. It is the mean over the released draws
+/// of the loss's probability at x.theta, for the logistic loss the sigmoid. A model with a
+/// LegacyCappedLink uses capped_probability instead. Throws BadInput on another kind of model.
 std::vector<double> predict_probabilities(const LinearModel& model, const Rows& x);
 
-/// Whether scores x.theta of two classes are log-odds: P(y = +1) is their sigmoid.
+/// True if scores x.theta of two classes are log-odds: P(y = +1) is their sigmoid.
 bool scores_are_log_odds(const LinearModel& model);
-/// Log-odds of predict_probabilities [n], finite: x.theta itself where there is one draw whose
-/// scores are log-odds, so that no digit is lost where a probability is next to 1. Throws as it.
+/// Log-odds of predict_probabilities [n], finite. With one draw whose scores are log-odds, they are
+/// x.theta itself, so no digit is lost if a probability is close to 1. Throws as
+/// predict_probabilities.
 std::vector<double> predict_log_odds(const LinearModel& model, const Rows& x);
 
-/// The amount or count predicted for rows [n x d], in its own unit and held in its public range:
-/// the mean over the released draws. Throws BadInput on a model of classes.
+/// The predicted amount or count for rows [n x d], averaged over the released draws [n]. It is in
+/// the label's unit and clamped to its public range. Throws BadInput on a model of classes.
 std::vector<double> predict_amounts(const LinearModel& model, const Rows& x);
 
-/// P(class k) of several classes for rows [n x d], [n x K] row-major, k a place in the schema's
-/// list: the mean over the released draws of softmax(x.theta_1, ..., x.theta_K). Throws BadInput on
-/// a model of anything else.
+/// P(class k) for rows [n x d] of a model of several classes, [n x K] row-major, with k a place in
+/// the schema's list. It is the mean over the released draws of softmax(x.theta_1, ..., x.theta_K).
+/// Throws BadInput on another kind of model.
 std::vector<double> predict_classes(const LinearModel& model, const Rows& x);
-/// The place of the largest of `probabilities`, the first of equals.
+/// The place of the largest of `probabilities` [K], the first of equals.
 std::size_t likeliest(std::span<const double> probabilities);
 
-/// Ends of an interval of level Estimates::level: what the two ends of the score's interval say.
+/// An interval of a prediction at the level Estimates::level, by the ends of the score's interval.
 struct PredictionInterval {
   double low = 0, high = 1;
 };
-/// One a row: of two classes of P(y = +1), of amounts and counts of the mean of the rows that are
-/// like it, in the label's unit and held in its public range. Throws BadInput where the model has
-/// no intervals.
+/// Intervals for rows [n x d], one for each. For two classes they are of P(y = +1), for amounts and
+/// counts of the mean of rows like it. The latter are in the label's unit and clamped to its public
+/// range. Throws BadInput if the model has no intervals (docs/theory/intervals.md).
 std::vector<PredictionInterval> predict_intervals(const LinearModel& model, const Rows& x);
-/// [n x K] Between which the probability of each of several classes lies at Intervals::level: from
-/// the interval of its log-odds against all others, linear in the coefficients about the estimates.
-/// Throws BadInput where the model has no intervals or is of no several classes.
+/// Intervals [n x K] of the probability of each of several classes, at the level Estimates::level.
+/// They follow from the interval of the class's log-odds against all others, linear in the
+/// coefficients about the estimates. Throws BadInput if the model has no intervals or not several
+/// classes.
 std::vector<PredictionInterval> predict_class_intervals(const LinearModel& model, const Rows& x);
 
 /// Rows whose predicted probability lies in one tenth of [0, 1].
@@ -69,11 +71,12 @@ struct Evaluation {
   /// The fraction of the rows of that class that is predicted to be; NaN if there are none.
   [[nodiscard]] double recall(std::size_t of) const;
 };
-/// The positive class is predicted from a probability of `threshold` on.
+/// Scores probabilities [n] of the positive class against labels [n] of -1 and +1. The positive
+/// class is predicted for probabilities of at least `threshold`.
 Evaluation evaluate(std::span<const double> probabilities, std::span<const float> labels,
                     double threshold = 0.5);
 
-/// How good probabilities of K > 2 classes are; the likeliest is predicted.
+/// Scores of predicted probabilities of K > 2 classes; the likeliest class is predicted.
 struct ClassesEvaluation {
   std::size_t classes = 0;  ///< K
   std::uint64_t rows = 0;
@@ -94,16 +97,16 @@ struct ClassesEvaluation {
   [[nodiscard]] std::uint64_t rows_of(std::size_t is) const;
   /// Places in `confusion` of the pairs that are taken for each other most often, at most `most`.
   [[nodiscard]] std::vector<std::size_t> most_confused(std::size_t most) const;
-  /// As of Evaluation.
+  /// Precision and recall of class `of`, as in Evaluation.
   [[nodiscard]] double precision(std::size_t of) const;
   [[nodiscard]] double recall(std::size_t of) const;
 };
-/// `probabilities` [n x K] row-major; labels [n] are places of classes. Throws BadInput unless
-/// there is one a row and at least one, and where one is no place of a class.
+/// Scores probabilities [n x K] row-major against labels [n], places of classes. Throws BadInput if
+/// sizes differ, if there is no row, or if a label is no place of a class.
 ClassesEvaluation evaluate_classes(std::span<const double> probabilities,
                                    std::span<const float> labels, std::size_t classes);
 
-/// How good predicted amounts or counts are, in the label's own unit.
+/// Scores of predicted amounts or counts, in the label's own unit.
 struct AmountEvaluation {
   std::uint64_t rows = 0;
   double rmse = 0;  ///< root mean square error
@@ -114,7 +117,8 @@ struct AmountEvaluation {
   double deviation = 0;  ///< root mean square of labels about their mean: rmse of predicting that
   double mean_deviance = 0;  ///< of predicting the labels' mean; NaN for amounts
 };
-/// `y` as rows keep it. Throws BadInput unless there is one a row and at least one.
+/// Scores predicted amounts or counts [n] against y [n], scaled as rows keep it. Throws BadInput if
+/// sizes differ or there is no row.
 AmountEvaluation evaluate_amounts(const Schema& schema, std::span<const double> predicted,
                                   std::span<const float> y);
 

@@ -13,58 +13,62 @@
 
 namespace gibbsite {
 
-/// About one parameter: a level's share, the mean count, the mean time, the mean.
+/// The estimate of one parameter: a level's share, the mean count, the mean time, the mean.
 struct ParameterEstimate {
   std::string name;          ///< "yes"; the column's name for numbers
   double value = 0;          ///< for the people that the table is a sample of
   double low = 0, high = 0;  ///< 95 %, noise and sample together
 };
-/// What the draws say about the parameters of those people: prior and weight are taken out again.
-/// Computed by quadrature over what the table's mean may have been, given the draws; for trimmed
-/// draws, the mean and quantiles of the draws themselves. At most the `most` largest levels.
+/// Estimates of the people's parameters from the draws, with prior and weight taken out. They are
+/// computed by quadrature over the possible means of the table, given the draws. For trimmed draws:
+/// the mean and quantiles of the draws themselves. At most the `most` largest levels are returned.
 std::vector<ParameterEstimate> estimates(
     const FamilyRelease& release, std::size_t most = std::numeric_limits<std::size_t>::max());
 
-/// What a query asks about: a level's share; "rate", "time" or "mean" for numbers.
+/// Names of the parameters that a query may ask for: levels, or "rate", "time" or "mean" for
+/// numbers.
 std::vector<std::string> parameter_names(const FamilyRelease& release);
-/// An answer: the people's parameter as `estimates` has it, and its deviation. For trimmed draws:
-/// the average of the parameter over them (of 1/theta for "time"), and its Monte Carlo error, 0 if
-/// there is one draw, for which it is not known.
+/// An answer: the people's parameter as in `estimates`, and its standard deviation. For trimmed
+/// draws it is the average over them (of 1/theta for "time") and its Monte Carlo error, which is 0
+/// for a single draw.
 struct Answer {
   double value = 0, error = 0;
 };
 Answer expectation(const FamilyRelease& release, const std::string& parameter);
-/// "yes > 0.3", "rate <= 2", "yes > no": the fraction of trimmed draws for which it holds; else the
-/// probability that it holds for the people, noise and sample together, error 0. Throws BadInput on
-/// another form, a parameter that the release does not have, or two of several that are not
-/// trimmed.
+/// The probability of an event such as "yes > 0.3", "rate <= 2" or "yes > no". For trimmed draws it
+/// is the fraction of draws for which the event holds. Else it is the probability for the people,
+/// noise and sample together, with error 0. Throws BadInput on another form, an unknown parameter,
+/// or two parameters of several draws that are not trimmed.
 Answer probability(const FamilyRelease& release, const std::string& event);
 
-/// Utilities of responses, by what a new person's value turns out to be.
+/// Utilities of responses, by the value that a new person turns out to have.
 struct UtilityTable {
   std::string source = "utilities";    ///< names it in errors
   std::vector<std::string> responses;  ///< [R]
-  /// [outcomes]: levels; for numbers lower ends of intervals of the value, the first taking all
-  /// below too.
+  /// [outcomes]: levels; for numbers the lower ends of intervals of the value, of which the first
+  /// includes all values below.
   std::vector<std::string> outcomes;
   std::vector<std::vector<double>> utility;  ///< [R][outcomes]
 };
-/// CSV: a header "response,OUTCOME,...", then a line a response. Throws BadInput "FILE:LINE: ..."
-/// on malformed text, outcomes given twice or a utility that is no finite number.
+/// Reads utilities from a CSV file: a header "response,OUTCOME,...", then a line for each response.
+/// Throws BadInput "FILE:LINE: ..." on malformed text, a repeated outcome, or a utility that is no
+/// finite number.
 UtilityTable read_utilities(const std::string& path);
 
-/// One response's expected utility over trimmed draws, else for the estimates; and a new person.
+/// The expected utility of one response for a new person: over trimmed draws, else by the
+/// estimates.
 struct Response {
   std::string name;
   double utility = 0;
 };
 struct BestResponse {
   std::vector<Response> ranked;  ///< best first
-  /// How much worse than the best for the released posterior the first may be, in its units, except
-  /// with probability 5 %. For trimmed draws alone.
+  /// Upper bound, except with probability 5 %, of how much utility the first response loses against
+  /// the best one for the released posterior. Only for trimmed draws.
   std::optional<double> regret{};
 };
-/// Throws BadInput where outcomes are not the release's levels, or not ascending numbers.
+/// Ranks the responses by expected utility. Throws BadInput if outcomes are not the release's
+/// levels, or not ascending numbers.
 BestResponse best_response(const FamilyRelease& release, const UtilityTable& table);
 
 }  // namespace gibbsite

@@ -7,7 +7,7 @@
 
 namespace gibbsite {
 
-/// What one rank does by itself, in rows a second.
+/// Speed of one rank, in rows per second.
 struct RankSpeed {
   double gradients = 0;  ///< of one chain's gradient: a step of `path`
   double capped = 0;     ///< of a capped gradient of `whitened`
@@ -36,27 +36,29 @@ struct ClusterTime {
   }
 };
 
-/// A table on ranks.
+/// A table whose rows are spread over ranks.
 struct ClusterShape {
   std::uint64_t rows = 0;  ///< n, of all ranks
   std::uint64_t features = 0;
   std::uint64_t ranks = 1;
 };
 
-/// One step of one chain of `path`: a gradient over all rows, the sum of it, theta to all ranks.
+/// Time of one step of one chain of `path`: a gradient over all rows, its sum, and theta to all
+/// ranks.
 [[nodiscard]] ClusterTime step_time(const ClusterShape& shape, const RankSpeed& speed,
                                     const RankLink& link);
-/// A capped gradient of `whitened`: ranks compare what is asked, then the sum.
+/// Time of a capped gradient of `whitened`: ranks compare the question, then add.
 [[nodiscard]] ClusterTime capped_time(const ClusterShape& shape, const RankSpeed& speed,
                                       const RankLink& link);
-/// What the first of them takes more.
+/// Additional time of the first capped gradient, which finds the caps.
 [[nodiscard]] ClusterTime caps_time(const ClusterShape& shape, const RankSpeed& speed);
-/// Second moments, likewise.
+/// Time of second moments: ranks compare the question, then add.
 [[nodiscard]] ClusterTime moments_time(const ClusterShape& shape, const RankSpeed& speed,
                                        const RankLink& link);
 
-/// The fewest ranks, at most `most`, at which messages are half of the time, where they grow with
-/// the ranks and the rows' time does not; none: fewer than half at `most`.
+/// The smallest number of ranks, at most `most`, at which messages take half of the time. Assumes
+/// that messages grow with the ranks and the rows' time does not. None if messages take less than
+/// half at `most`.
 [[nodiscard]] std::optional<std::uint64_t> half_way(
     const std::function<ClusterTime(std::uint64_t ranks)>& time, std::uint64_t most);
 

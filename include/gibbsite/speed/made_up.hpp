@@ -8,13 +8,14 @@
 
 namespace gibbsite {
 
-/// Rows from (seed, place) alone, by whole numbers, so the same bits on every machine: uniform on a
-/// cube in the ball of norm 1, the intercept last where there is one. Labels -1 and 1 follow the
-/// sign of x.w + e with w_j = (-1)^j/sqrt(columns) and e, a sum of four uniform numbers, about as
-/// large: three of four are the sign of x.w.
+/// A generated table whose rows follow from (seed, place) alone, by whole numbers, so bits are the
+/// same on every machine. Rows are uniform on a cube in the ball of norm 1, with the intercept
+/// last, if there is one. Labels -1 and 1 follow the sign of x.w + e with w_j =
+/// (-1)^j/sqrt(columns). e is a sum of four uniform numbers of about the same size: three of four
+/// labels are the sign of x.w.
 class MadeUpTable final : public RowMaker {
  public:
-  /// `features` of at least 1, the intercept not counted.
+  /// A table of `rows` rows with `features` >= 1 features, the intercept not counted.
   MadeUpTable(std::uint64_t seed, std::uint64_t rows, std::size_t features, bool intercept);
 
   [[nodiscard]] std::uint64_t rows() const override { return rows_; }

@@ -15,29 +15,30 @@
 
 namespace gibbsite {
 
-/// What the time of a step depends on: n, and how many entries of a row can be other than zero.
+/// What the time of a step depends on: n, and how many entries of a row can be nonzero.
 struct TableShape {
   std::uint64_t rows = 0;             ///< n
   std::vector<std::uint32_t> widths;  ///< [columns] features of a column, of which one is not zero
 
   [[nodiscard]] std::uint64_t features() const;  ///< d, the intercept included
-  /// Entries of a row that are not zero, at most: a category's column has one, a number's too.
+  /// Largest number of nonzero entries of a row: a category's column has one, and so has a
+  /// number's.
   [[nodiscard]] std::uint64_t entries() const { return widths.size(); }
-  /// Whether rows with that many entries are kept as entries.
+  /// True if readers keep such rows sparse.
   [[nodiscard]] bool is_sparse() const;
   /// Memory of such a row and its label, in bytes.
   [[nodiscard]] double bytes_per_row() const;
 };
-/// Rows without a schema: every entry may be other than zero.
+/// The shape of rows without a schema: every entry may be nonzero.
 TableShape dense_shape(const FeatureSpace& space, std::uint64_t rows);
-/// Rows under a schema; public like it.
+/// The shape of rows under a schema; public like it.
 TableShape shape_of(const Schema& schema, std::uint64_t rows);
-/// Rows of which so many entries are not zero, evenly spread over the features: what is mostly zero
-/// takes its time by them. At most `features` of them count, and at least one.
+/// The shape of rows with `entries` nonzero entries, evenly spread over the features; their number
+/// decides the time of sparse rows. It is clamped to [1, features].
 TableShape sparse_shape(std::uint64_t features, std::uint64_t rows, double entries);
 
-/// Rows of norm 1, labels at random: one level of every category, numbers of either sign. Sparse
-/// where the readers would keep such a table as entries (data/rows.hpp).
+/// Generated rows of norm 1 with random labels: one level of every category, numbers of either
+/// sign. Sparse if readers would keep such a table sparse (data/rows.hpp).
 struct MadeUpRows {
   std::uint64_t features = 0;  ///< d
   std::vector<float> x;        ///< [n x d] row-major; empty when the rows are sparse
@@ -46,10 +47,10 @@ struct MadeUpRows {
 
   [[nodiscard]] Rows view() const;
 };
-/// The first `rows` of them. Throws std::bad_alloc.
+/// Generates the first `rows` rows of a shape. Throws std::bad_alloc.
 MadeUpRows make_up_rows(const TableShape& shape, std::uint64_t rows);
 
-/// How a figure is taken.
+/// How a time is measured.
 struct TimingOptions {
   double seconds = 0.25;  ///< measured for about so long a number of chains, where a
                           ///< step is shorter; else three steps
@@ -76,15 +77,15 @@ struct StepTime {
 /// Measures steps of a backend on a table. Keeps views of the rows it is given.
 class StepTimer {
  public:
-  /// On made-up rows: all of them, or as many as `most_bytes` holds.
+  /// Measures on generated rows: all of them, or as many as `most_bytes` holds.
   StepTimer(Backend& backend, const TableShape& shape, const Loss& loss,
             TimingOptions options = {});
-  /// On rows that are there [n x d], with labels [n].
+  /// Measures on existing rows [n x d] with labels [n].
   StepTimer(Backend& backend, const Rows& x, std::span<const float> y, const Loss& loss,
             TimingOptions options = {});
 
-  /// Seconds of a step of that many chains. Rows beyond those measured count in proportion, and
-  /// so do chains beyond `most_chains`.
+  /// Seconds of a step of `chains` chains on all rows. Rows beyond those measured count in
+  /// proportion, and so do chains beyond `most_chains`.
   StepTime time(std::uint64_t chains);
 
  private:
@@ -104,8 +105,8 @@ class StepTimer {
 double seconds_per_pass(Backend& backend, const TableShape& shape, const Loss& loss,
                         std::uint64_t draws, double seconds);
 
-/// Seconds that an offer takes, all of its draws, where a gradient pass of one chain takes
-/// `pass_seconds`: its work in such passes. For the screen: nothing that is planned depends on it.
+/// Predicted seconds of an offer with all of its draws, if a gradient pass of one chain takes
+/// `pass_seconds`. It is for the screen: nothing that is planned depends on it.
 double predicted_seconds(const Offer& offer, double pass_seconds);
 /// The predicted seconds of every offer of a plan, in its order.
 std::vector<double> predicted_seconds(const Plan& plan, double pass_seconds);

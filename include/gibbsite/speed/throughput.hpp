@@ -7,16 +7,18 @@
 
 namespace gibbsite {
 
-/// Names as the command line and Python take them; as they are by default, those of a fit.
+/// Arithmetic and noise by their names on the command line and in Python; the defaults are those of
+/// a fit.
 struct Throughput {
   std::string arithmetic = "float64";  ///< "float64", "float32" or "bfloat16"
   std::string noise = "chacha20";      ///< "chacha20", "philox" or "curand"
 
-  /// Whether a fit computes in the same arithmetic, with the same noise.
+  /// True if a fit uses the same arithmetic and noise.
   [[nodiscard]] bool as_of_a_fit() const;
-  /// What `make_backend` is given. Throws BadInput on a name that is not one of those above.
+  /// The options for `make_backend`. Throws BadInput on a name that is not listed above.
   [[nodiscard]] BackendOptions backend_options() const;
-  /// The kind of the chains' streams; cuRAND takes their key as its seed. Throws BadInput likewise.
+  /// The kind of the chains' noise streams; cuRAND takes their key as its seed. Throws BadInput on
+  /// an unknown name.
   [[nodiscard]] NoiseKind noise_kind() const;
 };
 

@@ -109,7 +109,7 @@ TEST(ChosenCard, EveryCallOfADeviceIsOnItsCard) {
   }
 }
 
-// The same where the thread made another device last.
+// Calls go to their device's card, also if the thread made another device last.
 TEST(ChosenCard, TwoDevicesOfAThreadTakeTurns) {
   const std::unique_ptr<Device> first = make_device(1), second = make_device(2);
   for (const Operation& operation : operations()) {

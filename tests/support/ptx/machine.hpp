@@ -91,7 +91,7 @@ struct MatrixRead {
   u32 group, from, to;
 };
 
-/// Of the registers of a warp: what wgmma forbids to do with them now.
+/// What wgmma forbids to do with the registers of a warp at this time.
 struct MatrixRegisters {
   std::vector<u8> written;      // since the last wgmma.fence
   std::vector<u32> group;       // of the wgmma under way that uses it, 0: none

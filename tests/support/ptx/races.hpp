@@ -10,9 +10,9 @@ namespace gibbsite::ptx {
 /// Records an access of a thread, or says which one it races with.
 void note_shared_write(Warp& warp, u32 address, u32 bytes, u32 thread);
 void note_shared_read(Warp& warp, u32 address, u32 bytes, u32 thread);
-/// The same through the asynchronous proxy, which sees a thread's writes after its
-/// fence.proxy.async
-/// alone; what it read or wrote is recorded when it is done.
+/// Records an access through the asynchronous proxy, or says which one it races with. The proxy
+/// sees a thread's writes only after its fence.proxy.async. What it read or wrote is recorded when
+/// it is done.
 void check_copy_over(Warp& warp, u32 address, u32 bytes, u32 thread);
 void check_matrix_read(Warp& warp, u32 address, u32 bytes, u32 thread);
 void record_copy(Block& block, u32 address, u32 bytes, u32 clock);

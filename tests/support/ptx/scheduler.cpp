@@ -384,7 +384,8 @@ std::unique_ptr<Block> make_block(u32 threads) {
   return block;
 }
 
-// Blocks that ended well are used again, by later grids too: much of a small grid's time is their memory.
+// Blocks that ended well are used again, by later grids too: much of a small grid's time is their
+// memory.
 class SpareBlocks {
  public:
   std::unique_ptr<Block> take(u32 threads) {

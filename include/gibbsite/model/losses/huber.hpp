@@ -17,7 +17,7 @@ struct huber {
   static constexpr double curvature = 1.0;
   /// f'' jumps at |r| = 1.
   static constexpr double self_concordance = std::numeric_limits<double>::infinity();
-  /// f(0, y) = |y| - 1/2 where |y| >= 1, at most 1/2 where it is not, and f = 0 at z = y.
+  /// Upper bound of f(0, y): |y| - 1/2 for |y| >= 1, else at most 1/2. f = 0 at z = y.
   static double drop_from_zero(double label_bound) { return std::max(label_bound, 1.0) - 0.5; }
 
   template <class Real>
@@ -26,13 +26,13 @@ struct huber {
     const Real size = fabs(Real{z - y});
     return size <= 1 ? Real{size * size / Real{2}} : Real{size - Real{1} / Real{2}};
   }
-  /// df/dz = r held at -1 and 1.
+  /// df/dz = r, clamped to [-1, 1].
   template <class Real>
   GIBBSITE_HD static Real residual(Real z, Real y) {
     const Real r = z - y;
     return r > 1 ? Real{1} : r < -1 ? Real{-1} : r;  // what is no number stays none
   }
-  /// At |r| = 1 the curvature of the side that has one.
+  /// d2f/dz2: 1 for |r| <= 1, else 0.
   template <class Real>
   GIBBSITE_HD static Real second(Real z, Real y) {
     const Real r = z - y;

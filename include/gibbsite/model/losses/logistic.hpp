@@ -14,7 +14,8 @@ struct logistic {
   static constexpr double drop_from_zero = 0.6931471805599454;  // log 2, rounded up
   static constexpr bool one_signed = true;
 
-  /// log(1 + exp(-y z)), stable for every finite z: softplus(t) = max(t, 0) + log1p(exp(-|t|)).
+  /// The loss log(1 + exp(-y z)), stable for every finite z: softplus(t) = max(t, 0) +
+  /// log1p(exp(-|t|)).
   template <class Real>
   GIBBSITE_HD static Real value(Real z, Real y) {
     using std::exp, std::fabs, std::log1p;  // or those of the Real's own namespace

@@ -30,12 +30,12 @@ struct logistic_capped {
   GIBBSITE_HD static Real residual(Real z, Real y) {
     return y * z < 0 ? Real{-y / Real{2}} : logistic::residual(z, y);  // no number stays none
   }
-  /// At 0 the curvature of the side that has one.
+  /// d2f/dz2; at y z = 0 it is the curvature of the winning side, 1/4.
   template <class Real>
   GIBBSITE_HD static Real second(Real z, Real y) {
     return y * z < 0 ? Real{0} : logistic::second(z, y);
   }
-  /// P(y = +1) where the mean loss is least at z: the losing side has s/(1/2 + s), s =
+  /// The P(y = +1) for which z minimizes the expected loss: the losing side has s/(1/2 + s), s =
   /// sigmoid(-|z|).
   static double probability(double z) {
     const double e = std::exp(-std::fabs(z)), s = e / (1 + e);

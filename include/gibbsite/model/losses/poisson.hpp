@@ -1,7 +1,8 @@
 #pragma once
 // Poisson's loss of a count with its mean held at the largest count N, in units of N: the mean is
 // N q, q = min(e^(z - log 10), 1), and with y = count/N, f = e^u - y u for u = z - log 10 <= 0, its
-// tangent 1 + u - y u beyond (sup |f'| = 1, phi = 1; docs/theory/losses.md). At z = 0 the mean is N/10.
+// tangent 1 + u - y u beyond (sup |f'| = 1, phi = 1; docs/theory/losses.md). At z = 0 the mean is
+// N/10.
 #include <cmath>
 #include <limits>
 
@@ -27,19 +28,19 @@ struct poisson {
     const Real u = z - static_cast<Real>(shift);  // both terms are positive: nothing cancels
     return u > 0 ? Real{Real{1} + (Real{1} - y) * u} : Real{exp(u) - y * u};
   }
-  /// min(e^u, 1) - y.
+  /// df/dz = min(e^u, 1) - y.
   template <class Real>
   GIBBSITE_HD static Real residual(Real z, Real y) {
     const Real mean = std::exp(z - static_cast<Real>(shift));
     return (mean > 1 ? Real{1} : mean) - y;  // at most 1 whatever exp rounds to
   }
-  /// At u = 0 the curvature of the side that has one.
+  /// d2f/dz2 = e^u for u <= 0, else 0.
   template <class Real>
   GIBBSITE_HD static Real second(Real z, Real /*y*/) {
     const Real u = z - static_cast<Real>(shift);
     return u > 0 ? Real{0} : Real{std::exp(u)};
   }
-  /// The mean as a part of N.
+  /// The predicted mean as a part of N.
   static double predicted(double z) { return z > shift ? 1.0 : std::exp(z - shift); }
   static constexpr const char* link_words =
       "z = x . coefficients of the encoded row x; the mean predicted is highest/10 exp(z), at most "

@@ -18,7 +18,7 @@ struct pseudo_huber {
   static constexpr double self_concordance = 1.5;  // |f'''|/f'' = 3 |r|/(1 + r^2)
   static double drop_from_zero(double label_bound) { return std::max(label_bound, 1.0); }
 
-  /// r^2/(1 + sqrt(1 + r^2)): no cancellation.
+  /// The loss as r^2/(1 + sqrt(1 + r^2)), in which nothing cancels.
   template <class Real>
   GIBBSITE_HD static Real value(Real z, Real y) {
     using std::fabs, std::sqrt;  // or those of the Real's own namespace
@@ -34,7 +34,7 @@ struct pseudo_huber {
     if (std::fabs(r) > Real{1e18F}) return r > 0 ? Real{1} : Real{-1};
     return r / std::sqrt(Real{1} + r * r);
   }
-  /// (1 + r^2)^(-3/2).
+  /// d2f/dz2 = (1 + r^2)^(-3/2).
   template <class Real>
   GIBBSITE_HD static Real second(Real z, Real y) {
     const Real r = z - y;

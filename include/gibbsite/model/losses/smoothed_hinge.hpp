@@ -24,22 +24,22 @@ struct smoothed_hinge {
     if (room >= 1) return Real{room - Real{1} / Real{2}};
     return room > 0 ? Real{room * room / Real{2}} : room <= 0 ? Real{0} : room;
   }
-  /// -y clip(1 - v, 0, 1).
+  /// df/dz = -y clip(1 - v, 0, 1).
   template <class Real>
   GIBBSITE_HD static Real residual(Real z, Real y) {
     const Real room = Real{1} - y * z;
     const Real held = room >= 1 ? Real{1} : room <= 0 ? Real{0} : room;
     return -y * held;
   }
-  /// At the ends of the band the curvature within.
+  /// d2f/dz2: 1 within the band and at its ends, else 0.
   template <class Real>
   GIBBSITE_HD static Real second(Real z, Real y) {
     const Real v = y * z;
     if (v < 0 || v > 1) return Real{0};
     return v >= 0 ? Real{1} : v;
   }
-  /// P(y = +1) where the mean loss is least at z: the losing side has (1 - |z|)/(2 - |z|); beyond a
-  /// |z| of 1 this loss tells no probabilities apart, and 1/1000 is taken.
+  /// The P(y = +1) for which z minimizes the expected loss: the losing side has (1 - |z|)/(2 -
+  /// |z|). For |z| near or above 1, the loss does not determine a probability, and 1/1000 is taken.
   static double probability(double z) {
     const double room = std::max(1 - std::fabs(z), 0.0);
     const double losing = std::max(room / (1 + room), 0.001);

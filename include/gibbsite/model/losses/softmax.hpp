@@ -22,11 +22,11 @@ class Softmax final : public Loss {
   [[nodiscard]] std::string_view name() const override { return name_; }
   [[nodiscard]] LabelKind label() const override { return LabelKind::classes; }
   [[nodiscard]] std::size_t outputs() const override { return classes_; }
-  /// sqrt(2), rounded up.
+  /// The bound sqrt(2) of ||grad_z f||, rounded up.
   [[nodiscard]] double max_abs_residual() const override;
   [[nodiscard]] double curvature() const override { return 0.5; }
-  /// tr = 1 - sum p_k^2 <= 1 - 1/K, and diag p - p p' <= (I - 11'/K)/2 (Boehning 1992), of trace
-  /// (K - 1)/2.
+  /// Traces of the Hessian: tr = 1 - sum p_k^2 <= 1 - 1/K. Also diag p - p p' <= (I - 11'/K)/2
+  /// (Boehning 1992), of trace (K - 1)/2.
   [[nodiscard]] HessianTraces traces() const override;
   /// The curvature along v changes along u by Cov_p(u, (v - E v)^2), at most
   /// (max u - min u) Var_p(v) <= 2 max |u| Var_p(v): 2 per largest predictor moved.
@@ -49,15 +49,15 @@ class Softmax final : public Loss {
   std::string name_;  // softmax-K
 };
 
-/// The place of the class that a label is, or `classes` where it is none:
-/// not 0, 1, .., classes - 1.
+/// The place of the class that the label y is: 0 to classes - 1, or `classes` if y is none of
+/// these.
 GIBBSITE_HD inline std::size_t class_of(float y, std::size_t classes) {
   if (!(y >= 0 && static_cast<double>(y) < static_cast<double>(classes))) return classes;
   const auto at = static_cast<std::size_t>(y);
   return static_cast<float>(at) == y ? at : classes;
 }
 
-/// p[k] = e^{z_k} / sum_j e^{z_j}, z and p [K].
+/// Softmax: p[k] = e^{z_k} / sum_j e^{z_j}, for z and p [K].
 void softmax(std::span<const double> z, std::span<double> p);
 
 }  // namespace gibbsite::losses

@@ -26,7 +26,7 @@ struct squared {
     const Real r = z - y;
     return r * r / Real{2};
   }
-  /// z - y.
+  /// df/dz = z - y.
   template <class Real>
   GIBBSITE_HD static Real residual(Real z, Real y) {
     return z - y;

@@ -9,7 +9,7 @@
 
 namespace gibbsite::losses {
 
-/// The least weight beside a largest of 1.
+/// The smallest allowed weight, if the largest is 1.
 inline constexpr float least_class_weight = 1e-9F;
 
 class Weighted final : public Loss {
@@ -32,7 +32,7 @@ class Weighted final : public Loss {
     return loss_.drop_from_zero(label_bound);
   }
   [[nodiscard]] bool one_signed() const override { return loss_.one_signed(); }
-  /// Where each class is as frequent as its weight makes it.
+  /// The probability in a population where each class is as frequent as its weight makes it.
   [[nodiscard]] double probability(double z) const override { return loss_.probability(z); }
   [[nodiscard]] std::string_view link_words() const override { return loss_.link_words(); }
   [[nodiscard]] double value_sum(std::span<const double> z,
@@ -52,10 +52,10 @@ class Weighted final : public Loss {
   std::string name_;
 };
 
-/// "NAME(w,w,..)".
+/// The name of a weighted loss: "NAME(w,w,..)".
 std::string weighted_name(std::string_view name, std::span<const float> weights);
-/// Weights from their public values, all positive: divided by the largest, and none where all are
-/// the same. Throws BadInput where one is not finite and positive, or too small beside the largest.
+/// Class weights divided by the largest; empty if all are equal. Throws BadInput if a weight is not
+/// finite and positive, or too small beside the largest.
 std::vector<float> scaled_class_weights(std::span<const double> weights);
 
 }  // namespace gibbsite::losses
