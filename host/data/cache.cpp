@@ -3,9 +3,9 @@
 // [entries]; labels.f32 [n], or empty; offsets.f32 [n] where there is an exposure. cache.json has
 // format, software, layout ("dense" or "sparse"), rows, features, counts, input and input_bytes,
 // label_file, encoding (of the schema and of what is asked of the labels), arrays (by name), and
-// digest of the other fields, all digests in hex. For a folder, a pattern or a rank's share there is
-// also share, the rows [first, last) that are there; input is then the digest of the digests of all
-// files' pieces, labels among them.
+// digest of the other fields, all digests in hex. For a folder, a pattern or a rank's share there
+// is also share, the rows [first, last) that are there; input is then the digest of the digests of
+// all files' pieces, labels among them.
 #include "data/cache.hpp"
 
 #include <fcntl.h>

@@ -123,7 +123,7 @@ def test_first_model(tmp_path):
     assert "54.8 %" in said[3]
     assert all(name in said[4] for name in ("gender=Female", "department=F", "odds_ratio"))
     estimate, lower, upper = map(float, re.search(r"beside men: (\S+), 95 % from (\S+) to (\S+)", said[5]).groups())
-    # Of the ordinary fit 0.100; privacy's noise has a deviation of 0.08 (half of ~0.19, of a difference).
+    # The ordinary fit says 0.100; the noise of privacy has a deviation of 0.08 (half of ~0.19, of a difference).
     assert lower < estimate < upper and abs(estimate - 0.1) < 0.8 and 0.3 < upper - lower < 0.7
     assert said[6].startswith("verified: True") and said[6].strip().endswith("status 0")
     assert "admitted" in (at / "report.html").read_text(encoding="utf-8")
