@@ -11,7 +11,6 @@
 #include "certificate/certify.hpp"
 #include "certificate/model_json.hpp"
 #include "certificate/problem_json.hpp"
-#include "certificate/version_1.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/mechanism/kinds.hpp"
@@ -317,11 +316,7 @@ C certificate_of(const json& object) {
 }  // namespace
 
 Certificate certificate_from_json(const json& object) {
-  const json upgraded = from_version_1(object);
-  const json& mechanism = field(upgraded, "mechanism", "certificate");
-  const std::string name = text_field(mechanism, "name", "mechanism");
-  return certificate_of<Certificate>(upgraded,
-                                     settings_from_json(mechanism, mechanism_named(name)));
+  return certificate_of<Certificate>(object);
 }
 
 FamilyCertificate family_certificate_from_json(const json& object) {

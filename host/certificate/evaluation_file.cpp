@@ -142,7 +142,7 @@ EvaluationRelease parse_evaluation(const std::string& text, const std::string& p
   try {
     EvaluationCertificate certificate = evaluation_certificate_from_json(file.at("certificate"));
     certificate.refuses_cells = model.schema.invalid == Invalid::refuse;
-    certificate.format = format_written(file);
+    certificate.format = format_of(file);
     return ReleaseAccess::make(std::move(model), std::move(certificate));
   } catch (const BadInput& error) {
     throw BadInput(fmt::format("{}: {}", path, error.what()));

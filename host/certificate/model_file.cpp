@@ -171,23 +171,33 @@ LinearModel model_from_json(const json& model, const std::string& source) {
 
 std::size_t format_of(const json& object) {
   if (!object.is_object() || !object.contains("format")) return 0;
-  for (std::size_t format = 1; format <= Claims::newest_format; ++format) {
+  for (std::size_t format = oldest_format; format <= Claims::newest_format; ++format) {
     if (object["format"] == format_names[format]) return format;
   }
   return 0;
 }
 
-std::size_t format_written(const json& object) {
-  const std::size_t format = format_of(object);
-  return format > 1 ? format : Claims::newest_format;
+bool is_release(const json& object) { return format_of(object) != 0; }
+
+namespace {
+
+// What to say of an object that is no release.
+std::string no_release(const json& object, const std::string& source) {
+  if (object.is_object() && object.value("format", json()) == "gibbsite-release/1") {
+    return fmt::format(
+        "{}: is a gibbsite-release/1 file, of before the first release; {} and {} are read: fit "
+        "the model again",
+        source, format_names[oldest_format], release_format);
+  }
+  return fmt::format("{}: is not a {} file; give a model.json that fit wrote", source,
+                     release_format);
 }
 
-bool is_release(const json& object) { return format_of(object) != 0; }
+}  // namespace
 
 Release release_from_json(const json& object, const std::string& source) {
   if (!is_release(object)) {
-    throw BadInput(fmt::format("{}: is not a {} file; give a model.json that fit wrote", source,
-                               release_format));
+    throw BadInput(no_release(object, source));
   }
   LinearModel model = model_from_json(field(object, "model", source), source);
   if (model.legacy_link && format_of(object) != legacy_link_format) {
@@ -199,7 +209,7 @@ Release release_from_json(const json& object, const std::string& source) {
   try {
     Certificate certificate = certificate_from_json(field(object, "certificate", source));
     certificate.refuses_cells = model.schema.invalid == Invalid::refuse;
-    certificate.format = format_written(object);
+    certificate.format = format_of(object);
     return ReleaseAccess::make(std::move(model), std::move(certificate));
   } catch (const BadInput& error) {
     throw BadInput(fmt::format("{}: {}", source, error.what()));
@@ -224,8 +234,7 @@ json parse_release_json(const std::string& text, const std::string& path) {
   json out = parse_strict(text, path);
   if (!is_release(out) || !out.contains("model") || !out["model"].is_object() ||
       !out.contains("certificate") || !out["certificate"].is_object()) {
-    throw BadInput(fmt::format("{}: is not a {} file; give a model.json that fit wrote", path,
-                               release_format));
+    throw BadInput(no_release(out, path));
   }
   return out;
 }

@@ -17,18 +17,16 @@
 
 namespace gibbsite {
 
-/// By number; none is read that is not among them.
+/// By number; none is read that is not among them. No released program wrote format 1.
 inline constexpr std::array<std::string_view, Claims::newest_format + 1> format_names{
-    "", "gibbsite-release/1", "gibbsite-release/2", "gibbsite-release/3"};
+    "", "", "gibbsite-release/2", "gibbsite-release/3"};
+inline constexpr std::size_t oldest_format = 2;
 /// What new files have.
 inline constexpr std::string_view release_format = format_names.back();
 /// The one format whose whitened logistic models hold a LegacyCappedLink.
 inline constexpr std::size_t legacy_link_format = 2;
 /// The number of the format of a file's object; 0 where it has none that is read.
 std::size_t format_of(const nlohmann::json& object);
-/// What that file is written as again: as it is, but format 1, whose names are no more, as the
-/// newest.
-std::size_t format_written(const nlohmann::json& object);
 
 /// The "model" object: loss, classes, features, coefficients, preprocessing, original_units.
 nlohmann::json model_json(const LinearModel& model);

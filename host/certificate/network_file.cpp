@@ -174,7 +174,7 @@ NetworkRelease parse_network(const std::string& text, const std::string& path) {
   try {
     NetworkCertificate certificate = network_certificate_from_json(claimed);
     certificate.refuses_cells = model.schema.invalid == Invalid::refuse;
-    certificate.format = format_written(file);
+    certificate.format = format_of(file);
     return ReleaseAccess::make(std::move(model), std::move(certificate));
   } catch (const BadInput& error) {
     throw BadInput(fmt::format("{}: {}", path, error.what()));

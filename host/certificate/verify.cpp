@@ -11,7 +11,6 @@
 #include "certificate/certify.hpp"
 #include "certificate/model_json.hpp"
 #include "certificate/problem_json.hpp"
-#include "certificate/version_1.hpp"
 #include "core/backend_names.hpp"
 #include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/certificate/model_file.hpp"
@@ -138,14 +137,10 @@ void verify_certificate(Verifier& v, Verification& out, const json& file) {
   const json& certificate = field(file, "certificate", "file");
   Certificate c = certificate_from_json(certificate);
   const Analysis found = verify_numbers(v, out, file, c);
-  const bool old_names = certificate.at("guarantee").contains("gdp_mu");
-  v.check(old_names == (format_of(file) == 1),
-          "guarantee: its numbers have the names of the file's format");
-
   // A file of another version stands if this version comes to the same numbers and words.
   json expected = to_json(c, found);
   expected["digest"] = field(certificate, "digest", "certificate");  // checked with the model
-  v.same("", expected, from_version_1(certificate));
+  v.same("", expected, certificate);
 }
 
 // Released answers: as many questions as the settings have, each with the noise of its share at
@@ -330,14 +325,13 @@ void verify_model(Verifier& v, const json& file) {
   }
 }
 
-// Of what is no table's model of one outcome; no such file has format 1.
+// Of what is no table's model of one outcome.
 template <class C>
 void verify_certificate_of(Verifier& v, Verification& out, const json& file,
                            C (*certificate_from)(const json&)) {
   const json& certificate = file.at("certificate");
   C c = certificate_from(certificate);
   const Analysis found = verify_numbers(v, out, file, c);
-  v.check(format_of(file) >= 2, fmt::format("format = {}", file.at("format").get<std::string>()));
   json expected = to_json(c, found);
   expected["digest"] = field(certificate, "digest", "certificate");  // checked with the model
   v.same("", expected, certificate);
@@ -534,7 +528,8 @@ Verification verify(const json& model) {
   v.check(is_release(model),
           is_release(model)
               ? fmt::format("format = {}", format_names[format_of(model)])
-              : fmt::format("format: none of gibbsite-release/1 to {}", Claims::newest_format));
+              : fmt::format("format: none of gibbsite-release/{} to {}", oldest_format,
+                                Claims::newest_format));
   if (model.is_object()) {
     for (const auto& item : model.items()) {
       const bool known =

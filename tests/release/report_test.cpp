@@ -33,7 +33,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 std::string golden_text(const std::string& name) {
-  std::ifstream file(std::string(GIBBSITE_SOURCE_DIR) + "/tests/golden/v1/" + name + ".json",
+  std::ifstream file(std::string(GIBBSITE_SOURCE_DIR) + "/tests/golden/v3/" + name + ".json",
                      std::ios::binary);
   std::ostringstream text;
   text << file.rdbuf();

@@ -704,7 +704,7 @@ TEST(Verify, ReadsDigestsOfSpellingAndSaysWhatRewritingDoesToThem) {
   EXPECT_THAT(result.failures[0], HasSubstr("1.0 as 1"));
 }
 
-TEST(Verify, RejectsTheNamesOfVersion1InAFileOfThisOne) {
+TEST(Verify, RejectsTheNamesOfVersion1) {
   json file = to_json(testing::examples().front().release);
   json& guarantee = file["certificate"]["guarantee"];
   guarantee["gdp_mu"] = guarantee["mu"];

@@ -134,18 +134,13 @@ TEST(Version2, GradientsHaveTheClipOfTheLink) {
 
 TEST(Version2, ACappedLinkIsRefusedInOtherFormats) {
   const std::string text = text_of(path_of("whitened"));
-  for (const char* format : {"gibbsite-release/1", "gibbsite-release/3"}) {
-    json file = json::parse(text);
-    file["format"] = format;
-    file = resealed(file);
-    EXPECT_FALSE(verify(file).valid) << format;
-    try {
-      static_cast<void>(parse_release(file.dump(), "m.json"));
-      ADD_FAILURE() << format;
-    } catch (const BadInput& error) {
-      EXPECT_THAT(error.what(), HasSubstr("m.json: model.link: capped-logistic")) << format;
-    }
-  }
+  json file = json::parse(text);
+  file["format"] = "gibbsite-release/3";
+  file = resealed(file);
+  EXPECT_FALSE(verify(file).valid);
+  EXPECT_THAT([&] { static_cast<void>(parse_release(file.dump(), "m.json")); },
+              ::testing::ThrowsMessage<BadInput>(
+                  HasSubstr("m.json: model.link: capped-logistic")));
 }
 
 // Coefficients of a clipped fit are no log-odds, and no page says so.

@@ -62,7 +62,7 @@ nlohmann::json to_json(const Certificate& certificate);
 nlohmann::json to_json(const FamilyCertificate& certificate);
 nlohmann::json to_json(const NetworkCertificate& certificate);
 nlohmann::json to_json(const EvaluationCertificate& certificate);
-/// From that object, or from one of a gibbsite-release/1 file. Reads the primary numbers, and
+/// From that object. Reads the primary numbers, and
 /// believes them. Throws BadInput naming the field that is missing, or out of range.
 Certificate certificate_from_json(const nlohmann::json& json);
 FamilyCertificate family_certificate_from_json(const nlohmann::json& json);

@@ -28,7 +28,7 @@ class Release {
 
 /// The whole file, digest and all.
 nlohmann::json to_json(const Release& release);
-/// From a file of this version, or of gibbsite-release/2 or /1. Throws BadInput "SOURCE: ..." on
+/// From a file of this version, or of gibbsite-release/2. Throws BadInput "SOURCE: ..." on
 /// anything else, and when a number of its certificate is missing or out of range.
 Release release_from_json(const nlohmann::json& json, const std::string& source);
 
