@@ -50,6 +50,10 @@ concept GivesRawDraws = requires(const M& model, const Dataset& data, const Plan
 }
 || requires(const M& model, const Dataset& data, const Plan& plan, Backend& backend, Key& key) {
   run_plan(model, data, plan, backend, key);
+}
+|| requires(const M& model, const Dataset& data, const Plan& plan, Backend& backend,
+            StreamKey& key) {
+  run_plan(model, data, plan, backend, key);
 };
 static_assert(!CertifiesDraws<Plan> && !GivesRawDraws<Model>);
 

@@ -4,10 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "gibbsite/certificate/evaluation_file.hpp"
-#include "gibbsite/certificate/family_file.hpp"
 #include "gibbsite/certificate/model_file.hpp"
-#include "gibbsite/certificate/network_file.hpp"
 
 namespace gibbsite {
 
@@ -24,9 +21,7 @@ struct Verification {
 /// holds: malformed parts are failures, not errors.
 Verification verify(const nlohmann::json& model);
 /// The same of what its file would hold.
-Verification verify(const Release& release);
-Verification verify(const FamilyRelease& release);
-Verification verify(const NetworkRelease& release);
-Verification verify(const EvaluationRelease& release);
+template <class Kind>
+Verification verify(const ReleaseOf<Kind>& release);
 
 }  // namespace gibbsite
