@@ -13,6 +13,8 @@
 #include "certificate/release_of.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/ledger/ledger.hpp"
+#include "gibbsite/mechanism/noise_law.hpp"
+#include "gibbsite/model/model.hpp"
 #include "gibbsite/run/fit.hpp"
 #include "gibbsite/run/fit_family.hpp"
 #include "gibbsite/run/fit_network.hpp"
