@@ -42,7 +42,7 @@ struct TallyProblem {
 };
 struct TallyNoise {
   static constexpr std::string_view name = "tally";
-  static constexpr std::string_view theorem = "docs/tally.md";
+  static constexpr std::string_view theorem = "docs/evaluation.md";
   double noise = 0;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
