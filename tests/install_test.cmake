@@ -81,7 +81,7 @@ run(network ${prefix}/bin/gibbsite fit --model network --structure private --sch
 run(evaluation ${prefix}/bin/gibbsite evaluate --model ${SCRATCH}/model.json ${private} ${SCRATCH}/evaluation.json)
 # Says what `gibbsite verify --verbose` says, with its exit status.
 foreach(case 0:${SCRATCH}/model.json 0:${SCRATCH}/family.json 0:${SCRATCH}/network.json 0:${SCRATCH}/evaluation.json
-        4:${SCRATCH}/edited.json 2:${SCRATCH}/empty.json 4:${ROOT}/tests/golden/v1/seeded.json)
+        4:${SCRATCH}/edited.json 2:${SCRATCH}/empty.json 4:${ROOT}/tests/golden/v3/seeded.json)
   string(REGEX MATCH "^(.):(.*)$" case ${case})
   set(expected ${CMAKE_MATCH_1})
   set(file ${CMAKE_MATCH_2})

@@ -36,7 +36,9 @@ set(may_python ${may_cli})
 # Headers of host/ that only these rooms open: keys, raw draws, the making of certificates.
 set(only_core/key_access.hpp core run)
 set(only_run/run_plan.hpp run)
+set(only_run/certified.hpp run)
 set(only_certificate/certify.hpp certificate run)
+set(only_certificate/release_of.hpp certificate run)
 
 set(cuda "^(cuda|cub/|cublas|curand|cusolver|cusparse|cooperative_groups|thrust/|nccl|nvtx)|[.]cuh$")
 
@@ -164,6 +166,8 @@ plant(host/release/a.cpp "\"core/key_access.hpp\"" TRUE)
 plant(host/cli/a.cpp "\"core/key_access.hpp\"" TRUE)
 plant(host/cli/a.cpp "\"run/run_plan.hpp\"" TRUE)
 plant(host/cli/a.cpp "\"certificate/certify.hpp\"" TRUE)
+plant(host/release/a.cpp "\"certificate/release_of.hpp\"" TRUE)
+plant(python/src/a.cpp "\"run/certified.hpp\"" TRUE)
 plant(host/release/a.cpp "\"../cli/text.hpp\"" TRUE)
 plant(include/gibbsite/engine/a.hpp "<cuda_runtime.h>" TRUE)
 plant(include/gibbsite/core/a.hpp "\"kernels/row.cuh\"" TRUE)

@@ -1,95 +1,26 @@
 #include "gibbsite/certificate/certificate.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <utility>
 
-#include "certificate/certify.hpp"
 #include "certificate/model_json.hpp"
 #include "certificate/problem_json.hpp"
-#include "certificate/version_1.hpp"
+#include "certificate/release_of.hpp"
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/core/text.hpp"
-#include "gibbsite/mechanism/kinds.hpp"
 #include "gibbsite/version.hpp"
 
 namespace gibbsite {
-namespace {
 
 using nlohmann::json;
 
-// A whole number reads as one up to 2^53; beyond, a double does not count in ones.
 json whole(double value) {
   const bool is_whole = value >= 0 && value <= 0x1p53 && value == std::floor(value);
   return is_whole ? json(static_cast<std::uint64_t>(value)) : json(value);
 }
 
-bool counts(Legal legal) { return legal == Legal::count || legal == Legal::count_or_none; }
-
-// Of a Mechanism, a FamilyMechanism, a NetworkMechanism or a HistogramMechanism.
-json settings_json(const auto& mechanism) {
-  struct Writer {
-    json out;
-    void operator()(const char* name, double value, Legal legal) {
-      if (is_absent(legal, value)) return;
-      out[name] = counts(legal) ? whole(value) : json(value);
-    }
-    void operator()(const char* name, Calibration value) { out[name] = to_string(value); }
-  } writer;
-  writer.out = {{"name", name_of(mechanism)}};
-  visit_fields(mechanism, writer);
-  return writer.out;
-}
-
-template <class Variant>
-Variant settings_from_json(const json& object, Variant out) {
-  const std::string source = "mechanism";
-  struct Reader {
-    const json& object;
-    const std::string& source;
-    void operator()(const char* name, double& value, Legal legal) const {
-      if (legal == Legal::positive_or_absent && !object.contains(name)) return;  // stays 0
-      if (counts(legal)) {
-        value = static_cast<double>(count_field(object, name, source));
-        if (legal == Legal::count) require_at_least(value, 1, source + "." + name);
-        return;
-      }
-      value = number_field(object, name, source);
-      if (legal == Legal::positive || legal == Legal::positive_or_absent) {
-        require_finite_positive(value, source + "." + name);
-      }
-      if (legal == Legal::nonnegative) require_finite_nonnegative(value, source + "." + name);
-    }
-    void operator()(const char* name, Calibration& value) const {
-      value = calibration_from_string(text_field(object, name, source));
-    }
-  };
-  visit_fields(out, Reader{object, source});
-  return out;
-}
-
-// The settings of whichever alternative the object names.
-template <class Variant>
-Variant settings_from_json(const json& object) {
-  const std::string name = text_field(object, "name", "mechanism");
-  const std::optional<Variant> named = kind_named<Variant>(name);
-  if (!named) {
-    throw BadInput(fmt::format("mechanism.name: {} is none of {}", gibbsite::quoted(name),
-                               fmt::join(kind_names<Variant>(), ", ")));
-  }
-  return settings_from_json(object, *named);
-}
-
-void put_numbers(json& out, const Guarantee& guarantee) {
-  Guarantee::fields(guarantee, [&](const char* name, double value) { out[name] = value; });
-}
-
-// What a reader has to believe, because no program can check it; `own` of the mechanism.
-json assumptions_json(const Claims& c, const std::string& own, const char* what) {
+json assumptions_json(const Claims& c, const std::string& own, std::string_view made) {
   const std::uint64_t k = c.claimed.who.rows_per_person;
   json out = json::array();
   out.push_back(
@@ -115,7 +46,7 @@ json assumptions_json(const Claims& c, const std::string& own, const char* what)
         fmt::format("every table that comes into question can be read under the schema: a cell or "
                     "a label that cannot is refused, so that whether there is {} tells about it "
                     "(model.preprocessing.invalid = \"middle\" refuses none)",
-                    what));
+                    made));
   }
   out.push_back(
       "the rows of different people are independent: nobody's data decides whether or how another "
@@ -153,30 +84,7 @@ Claims claims_of(const Budget& budget, const Guarantee& guarantee, const RunFact
           .version = GIBBSITE_VERSION};
 }
 
-}  // namespace
-
-Certificate certify(const Plan& plan, const RunFacts& facts) {
-  const Offer& chosen = plan.offer();
-  return {claims_of(plan.budget, chosen.guarantee, facts), plan.problem, chosen.mechanism};
-}
-
-FamilyCertificate certify(const FamilyPlan& plan, const RunFacts& facts) {
-  return {claims_of(plan.budget, plan.guarantee, facts), plan.problem, plan.mechanism};
-}
-
-NetworkCertificate certify(const NetworkPlan& plan, const RunFacts& facts) {
-  const NetworkOffer& chosen = plan.offer();
-  return {claims_of(plan.budget, chosen.guarantee, facts), plan.problem, chosen.mechanism};
-}
-
-EvaluationCertificate certify(const HistogramPlan& plan, const RunFacts& facts) {
-  return {claims_of(plan.budget, plan.guarantee, facts), plan.problem, plan.mechanism};
-}
-
-namespace {
-
-json to_json_of(const auto& c, const Analysis& found, const std::string& assumption,
-                const char* what = "a model") {
+json guarantee_json(const Claims& c) {
   const auto claim = [&](double value) { return c.is_void() ? json(nullptr) : json(value); };
   json guarantee = {{"epsilon", claim(c.epsilon)},
                     {"delta", claim(c.delta)},
@@ -190,23 +98,41 @@ json to_json_of(const auto& c, const Analysis& found, const std::string& assumpt
         "the noise follows from a user's seed, so whoever knows or guesses it can remove it; fit "
         "without --seed for a guarantee";
   }
-  json mechanism = settings_json(c.mechanism);
-  mechanism["draws"] = c.draws;
-  json constants = problem_json(c.problem, c.mechanism);
-  for (const auto& [name, value] : found.constants) constants[std::string(name)] = value;
-  return {{"guarantee", guarantee},
-          {"mechanism", mechanism},
-          {"constants", constants},
-          {"numerics",
-           {{"arithmetic", "double"},
-            {"map_error", found.map_error},
-            {"noise", to_string(c.noise)},
-            {"noise_tv", found.noise.tv},
-            {"release_epsilon", found.noise.epsilon},
-            {"release_grid", found.release_grid}}},
-          {"assumptions", assumptions_json(c, assumption, what)},
-          {"theorem", theorem_of(c.mechanism)},
-          {"software", {{"version", c.version}, {"backend", c.backend}}}};
+  return guarantee;
+}
+
+json numerics_json(const Claims& c, const Analysis& found) {
+  return {{"arithmetic", "double"},
+          {"map_error", found.map_error},
+          {"noise", to_string(c.noise)},
+          {"noise_tv", found.noise.tv},
+          {"release_epsilon", found.noise.epsilon},
+          {"release_grid", found.release_grid}};
+}
+
+void SettingsReader::operator()(const char* name, double& value, Legal legal) const {
+  if (legal == Legal::positive_or_absent && !object.contains(name)) return;  // stays 0
+  const std::string path = std::string("mechanism.") + name;
+  if (is_count(legal)) {
+    value = static_cast<double>(count_field(object, name, "mechanism"));
+    if (legal == Legal::count) require_at_least(value, 1, path);
+    return;
+  }
+  value = number_field(object, name, "mechanism");
+  if (legal == Legal::positive || legal == Legal::positive_or_absent) {
+    require_finite_positive(value, path);
+  }
+  if (legal == Legal::nonnegative) require_finite_nonnegative(value, path);
+}
+
+void SettingsReader::operator()(const char* name, Calibration& value) const {
+  value = calibration_from_string(text_field(object, name, "mechanism"));
+}
+
+namespace {
+
+void put_numbers(json& out, const Guarantee& guarantee) {
+  Guarantee::fields(guarantee, [&](const char* name, double value) { out[name] = value; });
 }
 
 // What a program calls itself, and no place for anything else: "1.2.3", "1.2.3.dev4+g5678".
@@ -217,6 +143,8 @@ bool is_version(std::string_view text) {
   return !text.empty() && text.size() <= longest && text[0] >= '0' && text[0] <= '9' &&
          text.find_first_not_of(signs) == text.npos;
 }
+
+}  // namespace
 
 Claims claims_from_json(const json& object) {
   const std::string source = "certificate";
@@ -251,91 +179,6 @@ Claims claims_from_json(const json& object) {
     });
   }
   budget.validate();
-  return c;
-}
-
-}  // namespace
-
-json to_json(const Certificate& c) {
-  return to_json(c, analyze(c.mechanism, c.problem, c.claimed.who, c.draws));
-}
-
-json to_json(const Certificate& c, const Analysis& found) {
-  return to_json_of(c, found, assumption_of(c.mechanism));
-}
-
-json to_json(const FamilyCertificate& c) {
-  return to_json(c, analyze(c.mechanism, c.problem, c.claimed.who, c.draws));
-}
-
-json to_json(const FamilyCertificate& c, const Analysis& found) { return to_json_of(c, found, ""); }
-
-json to_json(const NetworkCertificate& c) {
-  return to_json(c, analyze(c.mechanism, c.problem, c.claimed.who, c.draws));
-}
-
-json to_json(const NetworkCertificate& c, const Analysis& found) {
-  return to_json_of(c, found,
-                    c.problem.chooses_structure()
-                        ? "the limits of the structure were chosen without looking at the table"
-                        : "the structure, which columns are parents of which, was given without "
-                          "looking at the table");
-}
-
-json to_json(const EvaluationCertificate& c) {
-  return to_json(c, analyze(c.mechanism, c.problem, c.claimed.who, c.draws));
-}
-
-json to_json(const EvaluationCertificate& c, const Analysis& found) {
-  json out = to_json_of(
-      c, found,
-      c.of_void ? "the model and the bins were fixed without looking at these rows; the model is "
-                  "void: what it tells of them, where it was fitted to some, is covered by nothing"
-                : "the model and the bins were fixed without looking at these rows; what the "
-                  "model itself tells of them, where it was fitted to some, is accounted for by "
-                  "its own certificate",
-      "an evaluation");
-  if (c.of_void) out["constants"]["of_void"] = true;
-  return out;
-}
-
-namespace {
-
-template <class C>
-C certificate_of(const json& object, decltype(C::mechanism) mechanism) {
-  return {claims_from_json(object),
-          problem_from_json(field(object, "constants", "certificate"), mechanism),
-          std::move(mechanism)};
-}
-
-template <class C>
-C certificate_of(const json& object) {
-  return certificate_of<C>(object, settings_from_json<decltype(C::mechanism)>(
-                                       field(object, "mechanism", "certificate")));
-}
-
-}  // namespace
-
-Certificate certificate_from_json(const json& object) {
-  const json upgraded = from_version_1(object);
-  const json& mechanism = field(upgraded, "mechanism", "certificate");
-  const std::string name = text_field(mechanism, "name", "mechanism");
-  return certificate_of<Certificate>(upgraded,
-                                     settings_from_json(mechanism, mechanism_named(name)));
-}
-
-FamilyCertificate family_certificate_from_json(const json& object) {
-  return certificate_of<FamilyCertificate>(object);
-}
-
-NetworkCertificate network_certificate_from_json(const json& object) {
-  return certificate_of<NetworkCertificate>(object);
-}
-
-EvaluationCertificate evaluation_certificate_from_json(const json& object) {
-  auto c = certificate_of<EvaluationCertificate>(object);
-  const json& constants = object.at("constants");
-  c.of_void = constants.contains("of_void") && flag_field(constants, "of_void", "constants");
   return c;
 }
 

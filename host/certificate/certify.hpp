@@ -1,14 +1,11 @@
 #pragma once
-// Where certificates are made. Not a public header: `fit` alone uses it, and tests.
-#include <nlohmann/json_fwd.hpp>
+// Where certificates are made. Not a public header: the run of a plan alone uses it, and tests.
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "gibbsite/certificate/certificate.hpp"
-#include "gibbsite/certificate/evaluation_file.hpp"
-#include "gibbsite/certificate/family_file.hpp"
 #include "gibbsite/certificate/model_file.hpp"
-#include "gibbsite/certificate/network_file.hpp"
 
 namespace gibbsite {
 
@@ -19,31 +16,39 @@ struct RunFacts {
   bool refuses_cells = true;
 };
 
-/// The certificate of a run of the plan's chosen offer by this program.
-Certificate certify(const Plan& plan, const RunFacts& facts);
-FamilyCertificate certify(const FamilyPlan& plan, const RunFacts& facts);
-NetworkCertificate certify(const NetworkPlan& plan, const RunFacts& facts);
-EvaluationCertificate certify(const HistogramPlan& plan, const RunFacts& facts);
+/// What a plan chose, with its mechanism and guarantee; some plans have one offer alone.
+const auto& chosen_of(const auto& plan) {
+  if constexpr (requires { plan.offer(); }) {
+    return plan.offer();
+  } else {
+    return plan;
+  }
+}
 
-/// to_json of a certificate whose analysis is at hand.
-nlohmann::json to_json(const Certificate& certificate, const Analysis& analysis);
-nlohmann::json to_json(const FamilyCertificate& certificate, const Analysis& analysis);
-nlohmann::json to_json(const NetworkCertificate& certificate, const Analysis& analysis);
-nlohmann::json to_json(const EvaluationCertificate& certificate, const Analysis& analysis);
+/// What follows from the settings that a plan chose. Throws BadInput on settings that no plan has.
+Analysis analysis_of_plan(const auto& plan) {
+  const auto& chosen = chosen_of(plan);
+  return analyze(chosen.mechanism, plan.problem, chosen.guarantee.who, plan.budget.draws);
+}
+
+Claims claims_of(const Budget& budget, const Guarantee& guarantee, const RunFacts& facts);
+
+/// The certificate of a run of the plan's chosen offer by this program; `analysis` is that of the
+/// plan.
+template <class Kind>
+CertificateOf<Kind> certify(const typename Kind::Plan& plan, const RunFacts& facts,
+                            std::optional<Analysis> analysis = {},
+                            const typename Kind::Extra& extra = {}) {
+  const auto& chosen = chosen_of(plan);
+  return {claims_of(plan.budget, chosen.guarantee, facts), extra, plan.problem, chosen.mechanism,
+          std::move(analysis)};
+}
 
 /// Makes Releases: from a run, or from a file.
 struct ReleaseAccess {
-  static Release make(LinearModel model, Certificate certificate) {
-    return Release(std::move(model), std::move(certificate));
-  }
-  static FamilyRelease make(FamilyModel model, FamilyCertificate certificate) {
-    return FamilyRelease(std::move(model), std::move(certificate));
-  }
-  static NetworkRelease make(NetworkModel model, NetworkCertificate certificate) {
-    return NetworkRelease(std::move(model), std::move(certificate));
-  }
-  static EvaluationRelease make(EvaluationModel model, EvaluationCertificate certificate) {
-    return EvaluationRelease(std::move(model), std::move(certificate));
+  template <class Kind>
+  static ReleaseOf<Kind> make(typename Kind::Model model, CertificateOf<Kind> certificate) {
+    return {std::move(model), std::move(certificate)};
   }
 };
 

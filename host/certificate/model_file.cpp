@@ -10,13 +10,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "certificate/certify.hpp"
-#include "certificate/estimates_json.hpp"
 #include "certificate/model_json.hpp"
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/core/file.hpp"
-#include "gibbsite/model/linear_model.hpp"
-#include "gibbsite/model/loss.hpp"
 
 namespace gibbsite {
 namespace {
@@ -72,9 +67,6 @@ class Watch final : public nlohmann::json_sax<json> {
   std::vector<std::unordered_set<std::string>> names_;  // of the objects that are open
 };
 
-constexpr const char* no_model_of_rows =
-    ": holds the evaluation of a model, not a model of rows; give the model's file";
-
 // A name given twice would show a reader one value and a program the other. The parser takes a NUL
 // byte for the end of the text: what is behind it would travel with the file, unread.
 json parse_strict(const std::string& text, const std::string& source) {
@@ -107,107 +99,39 @@ json parse_strict(const std::string& text, const std::string& source) {
 
 }  // namespace
 
-json to_json(const Release& release) {
-  json out = {{"format", format_names.at(release.certificate().format)},
-              {"model", model_json(release.model())},
-              {"certificate", to_json(release.certificate())}};
-  out["certificate"]["digest"] = file_digest(out);
-  return out;
-}
-
-LinearModel model_from_json(const json& model, const std::string& source) {
-  if (!model.is_object())
-    throw BadInput(source + ": model: must be an object; give a file that fit wrote");
-  LinearModel out;
-  out.loss = text_field(model, "loss", source);
-  const Loss& loss = loss_named(out.loss);  // throws when this program does not know it
-  out.schema = schema_from_json(field(model, "preprocessing", source), source);
-  if (loss.label() != out.schema.label_kind) {
-    throw BadInput(
-        fmt::format("{}: loss: predicts {}, and the schema's label is {}; use the file as "
-                    "written",
-                    source, to_string(loss.label()), to_string(out.schema.label_kind)));
-  }
-  const bool classes = out.schema.label_kind == LabelKind::classes;
-  if (classes && loss.outputs() != out.schema.classes.size()) {
-    throw BadInput(fmt::format(
-        "{}: loss: {} is of {} classes, and the schema lists {}; use the file as written", source,
-        out.loss, loss.outputs(), out.schema.classes.size()));
-  }
-  if (!std::ranges::equal(loss.class_weights(), out.schema.scaled_class_weights())) {
-    throw BadInput(
-        fmt::format("{}: loss: {} has not the class_weights of the schema; use the file as written",
-                    source, out.loss));
-  }
-  const json& coefficients = field(model, "coefficients", source);
-  const std::size_t d = out.schema.features();
-  const bool several = coefficients.is_array() && !coefficients.empty() &&
-                       (classes ? coefficients[0].is_object() : coefficients[0].is_array());
-  if (several) {
-    for (const json& draw : coefficients)
-      out.draws.push_back(draw_from_json(draw, out.schema, source));
-  } else {
-    out.draws.push_back(draw_from_json(coefficients, out.schema, source));
-  }
-  // Of a loss of its own it says nothing that the loss does not.
-  const bool of_loss =
-      model.contains("link") && model["link"].contains("kind") && model["link"]["kind"] == out.loss;
-  if (model.contains("link") && !of_loss) {
-    out.legacy_link = legacy_link_from_json(model["link"], d, source);
-  }
-  if (model.contains("intervals")) {
-    out.intervals = intervals_from_json(model["intervals"], d, source);
-  }
-  const std::size_t outputs = classes ? out.schema.classes.size() : 1;
-  if (model.contains("estimates"))
-    out.estimates = estimates_from_json(model["estimates"], d, outputs, source);
-  if (model.contains("feature_means"))
-    out.feature_means = numbers_field(model, "feature_means", d, source);
-  if (model.contains("answers")) {
-    out.answers = answers_from_json(model["answers"], out.schema, outputs, source);
-  }
-  return out;
-}
-
 std::size_t format_of(const json& object) {
   if (!object.is_object() || !object.contains("format")) return 0;
-  for (std::size_t format = 1; format <= Claims::newest_format; ++format) {
+  for (std::size_t format = oldest_format; format <= Claims::newest_format; ++format) {
     if (object["format"] == format_names[format]) return format;
   }
   return 0;
 }
 
-std::size_t format_written(const json& object) {
-  const std::size_t format = format_of(object);
-  return format > 1 ? format : Claims::newest_format;
+bool has_tag(const json& certificate, std::string_view tag) {
+  const json::json_pointer at("/constants/" + std::string(tag));
+  return certificate.is_object() && certificate.contains(at);
 }
 
 bool is_release(const json& object) { return format_of(object) != 0; }
 
-Release release_from_json(const json& object, const std::string& source) {
-  if (!is_release(object)) {
-    throw BadInput(fmt::format("{}: is not a {} file; give a model.json that fit wrote", source,
-                               release_format));
+namespace {
+
+// What to say of an object that is no release.
+std::string no_release(const json& object, const std::string& source) {
+  if (object.is_object() && object.value("format", json()) == "gibbsite-release/1") {
+    return fmt::format(
+        "{}: is a gibbsite-release/1 file, of before the first release; {} and {} are read: fit "
+        "the model again",
+        source, format_names[oldest_format], release_format);
   }
-  LinearModel model = model_from_json(field(object, "model", source), source);
-  if (model.legacy_link && format_of(object) != legacy_link_format) {
-    throw BadInput(fmt::format(
-        "{}: model.link: capped-logistic belongs to files of {} alone; use the file as it was "
-        "written",
-        source, format_names[legacy_link_format]));
-  }
-  try {
-    Certificate certificate = certificate_from_json(field(object, "certificate", source));
-    certificate.refuses_cells = model.schema.invalid == Invalid::refuse;
-    certificate.format = format_written(object);
-    return ReleaseAccess::make(std::move(model), std::move(certificate));
-  } catch (const BadInput& error) {
-    throw BadInput(fmt::format("{}: {}", source, error.what()));
-  }
+  return fmt::format("{}: is not a {} file; give a model.json that fit wrote", source,
+                     release_format);
 }
 
-void write_release(const std::string& path, const Release& release, Existing existing) {
-  write_file_atomically(path, to_json(release).dump(2) + "\n", public_file, existing);
+}  // namespace
+
+void require_release(const json& object, const std::string& source) {
+  if (!is_release(object)) throw BadInput(no_release(object, source));
 }
 
 std::string text_of(const std::string& path) {
@@ -222,11 +146,9 @@ std::string text_of(const std::string& path) {
 
 json parse_release_json(const std::string& text, const std::string& path) {
   json out = parse_strict(text, path);
-  if (!is_release(out) || !out.contains("model") || !out["model"].is_object() ||
-      !out.contains("certificate") || !out["certificate"].is_object()) {
-    throw BadInput(fmt::format("{}: is not a {} file; give a model.json that fit wrote", path,
-                               release_format));
-  }
+  const auto has = [&](const char* part) { return out.contains(part) && out[part].is_object(); };
+  if (!is_release(out) || !has("model") || !has("certificate"))
+    throw BadInput(no_release(out, path));
   return out;
 }
 
@@ -252,21 +174,6 @@ json untouched_json(const std::string& text, const std::string& path) {
   return file;
 }
 
-Release read_release(const std::string& path) { return parse_release(text_of(path), path); }
-
-Release parse_release(const std::string& text, const std::string& path) {
-  const json file = untouched_json(text, path);
-  if (is_of_family(file.at("certificate"))) {
-    throw BadInput(path +
-                   ": holds draws of a family, not a model of rows; query it as draws of a family");
-  }
-  if (is_of_network(file.at("certificate"))) {
-    throw BadInput(path +
-                   ": holds a network, not a model of rows; query it as a network, or draw people "
-                   "from it");
-  }
-  if (is_of_evaluation(file.at("certificate"))) throw BadInput(path + no_model_of_rows);
-  return release_from_json(file, path);
-}
+std::string read_release_text(const std::string& path) { return text_of(path); }
 
 }  // namespace gibbsite

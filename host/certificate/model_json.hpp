@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "gibbsite/certificate/certificate.hpp"
@@ -17,35 +18,70 @@
 
 namespace gibbsite {
 
-/// By number; none is read that is not among them.
+/// By number; none is read that is not among them. No released program wrote format 1.
 inline constexpr std::array<std::string_view, Claims::newest_format + 1> format_names{
-    "", "gibbsite-release/1", "gibbsite-release/2", "gibbsite-release/3"};
+    "", "", "gibbsite-release/2", "gibbsite-release/3"};
+inline constexpr std::size_t oldest_format = 2;
 /// What new files have.
 inline constexpr std::string_view release_format = format_names.back();
 /// The one format whose whitened logistic models hold a LegacyCappedLink.
 inline constexpr std::size_t legacy_link_format = 2;
 /// The number of the format of a file's object; 0 where it has none that is read.
 std::size_t format_of(const nlohmann::json& object);
-/// What that file is written as again: as it is, but format 1, whose names are no more, as the
-/// newest.
-std::size_t format_written(const nlohmann::json& object);
 
 /// The "model" object: loss, classes, features, coefficients, preprocessing, original_units.
 nlohmann::json model_json(const LinearModel& model);
-/// Back from it. Throws BadInput "SOURCE: ..." on a missing or ill-typed field.
-LinearModel model_from_json(const nlohmann::json& model, const std::string& source);
 nlohmann::json model_json(const FamilyModel& model);
-FamilyModel family_model_from_json(const nlohmann::json& model, const std::string& source);
 nlohmann::json model_json(const NetworkModel& model);
-NetworkModel network_model_from_json(const nlohmann::json& model, const std::string& source);
 nlohmann::json model_json(const EvaluationModel& model);
-EvaluationModel evaluation_model_from_json(const nlohmann::json& model, const std::string& source);
-/// Whether a "certificate" object speaks of a family, of a network, or of an evaluation.
-bool is_of_family(const nlohmann::json& certificate);
-bool is_of_network(const nlohmann::json& certificate);
-bool is_of_evaluation(const nlohmann::json& certificate);
 /// Whether its format is one that is read.
 bool is_release(const nlohmann::json& object);
+/// Throws BadInput where it is none.
+void require_release(const nlohmann::json& object, const std::string& source);
+
+/// A certificate is of the first kind whose tag it has, else of the last.
+template <class... Kinds>
+struct KindList {};
+using AllKinds = KindList<ConjugateKind, GraphicalKind, EvaluationKind, LinearKind>;
+
+/// Whether a certificate's constants have that tag.
+bool has_tag(const nlohmann::json& certificate, std::string_view tag);
+/// f(std::type_identity<Kind>{}) of the kind that a "certificate" object speaks of.
+template <class F, class Kind, class... Others>
+auto with_kind(const nlohmann::json& certificate, const F& f, KindList<Kind, Others...> /*of*/) {
+  if constexpr (sizeof...(Others) == 0) {
+    return f(std::type_identity<Kind>{});
+  } else {
+    return has_tag(certificate, Kind::tag) ? f(std::type_identity<Kind>{})
+                                           : with_kind(certificate, f, KindList<Others...>{});
+  }
+}
+template <class F>
+auto with_kind(const nlohmann::json& certificate, const F& f) {
+  return with_kind(certificate, f, AllKinds{});
+}
+/// Whether a "certificate" object speaks of that kind.
+template <class Kind>
+bool is_of(const nlohmann::json& certificate) {
+  if constexpr (!Kind::tag.empty()) {
+    return has_tag(certificate, Kind::tag);
+  } else {
+    return with_kind(certificate, []<class Held>(std::type_identity<Held>) {
+      return std::is_same_v<Held, Kind>;
+    });
+  }
+}
+/// Throws BadInput where a file's certificate is of another kind: what it holds, and what to do.
+template <class Kind>
+void require_kind(const nlohmann::json& certificate, const std::string& source) {
+  if (is_of<Kind>(certificate)) return;
+  with_kind(certificate, [&]<class Held>(std::type_identity<Held>) {
+    throw BadInput(source + ": holds " + std::string(Held::holds) + ", not " +
+                   std::string(Kind::holds) + "; " +
+                   std::string(Kind::wanted.empty() ? Held::use : Kind::wanted));
+  });
+}
+
 /// Names of the two kinds of digests. That of values is over the canonical JSON of RFC 8785: it
 /// holds when another program wrote 1.0 as 1. That of spelling is over nlohmann's compact dump: files
 /// of formats 1 and 2 have it, and the first ones of format 3.

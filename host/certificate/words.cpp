@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "certificate/model_json.hpp"
+#include "certificate/release_of.hpp"
 #include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
@@ -84,7 +85,7 @@ std::string in_words(const FamilyCertificate& c) {
 std::string in_words(const NetworkCertificate& c) {
   if (c.is_void()) return words_of(c, 100, c.problem.rows, "");
   const Neighbors& who = c.claimed.who;
-  const Analysis found = analyze(c.mechanism, c.problem, who, c.draws);
+  const Analysis found = analysis_of(c);
   std::string basis = basis_of(c.mechanism, c.problem);
   const auto named = std::ranges::find_if(
       found.constants, [](const NamedNumber& n) { return n.name == "structure_mu"; });
@@ -125,16 +126,13 @@ std::string in_words(const EvaluationCertificate& c) {
 
 std::string in_words(const nlohmann::json& certificate) {
   const nlohmann::json& guarantee = field(certificate, "guarantee", "certificate");
-  const bool evaluates = is_of_evaluation(certificate);
+  const bool evaluates = is_of<EvaluationKind>(certificate);
   if (guarantee.is_object() && guarantee.contains("void") && !evaluates) {
     return void_in_words(text_field(guarantee, "reason", "certificate"));
   }
-  if (is_of_family(certificate)) return in_words(family_certificate_from_json(certificate));
-  if (is_of_network(certificate)) return in_words(network_certificate_from_json(certificate));
-  if (evaluates) {
-    return in_words(evaluation_certificate_from_json(certificate));
-  }
-  return in_words(certificate_from_json(certificate));
+  return with_kind(certificate, [&]<class Kind>(std::type_identity<Kind>) {
+    return in_words(certificate_from_json<Kind>(certificate));
+  });
 }
 
 }  // namespace gibbsite

@@ -11,7 +11,6 @@
 #include "command.hpp"
 #include "evaluation.hpp"
 #include "gibbsite/certificate/model_file.hpp"
-#include "gibbsite/certificate/network_file.hpp"
 #include "gibbsite/compare/compare.hpp"
 #include "gibbsite/compare/curator_report.hpp"
 #include "gibbsite/core/error.hpp"
@@ -169,7 +168,7 @@ struct EvaluateCommand {
       require_released_alone();
       return released.run(text, model, data_table, threshold, network.force, json);
     }
-    if (release_kind(text, model) == ReleaseKind::network) {
+    if (holds<GraphicalKind>(text, model)) {
       require_one_process(model + ": holds a network, which");
       if (!report.empty()) {
         throw BadInput(
@@ -182,7 +181,8 @@ struct EvaluateCommand {
             fmt::format("{}: has no meaning with {}, which holds a network; leave it out",
                         threshold ? "--threshold" : "--beside-non-private", model));
       }
-      return network.run(parse_network(text, model).model(), model, data_table, json);
+      return network.run(parse_release<GraphicalKind>(text, model).model(), model, data_table,
+                         json);
     }
     network.require_absent(model, !report.empty());
     const LinearModel linear = parse_release(text, model).model();

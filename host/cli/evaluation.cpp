@@ -9,8 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "gibbsite/certificate/evaluation_file.hpp"
-#include "gibbsite/certificate/network_file.hpp"
+#include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
@@ -126,7 +125,7 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
                              const TableArguments& table, std::optional<double> threshold,
                              bool force, bool json) const {
   // What can go wrong without the data goes wrong first.
-  if (release_kind(text, model) == ReleaseKind::network) {
+  if (holds<GraphicalKind>(text, model)) {
     throw BadInput(fmt::format(
         "--epsilon: is for a model of classes, {} holds a network; leave it out", model));
   }
@@ -241,8 +240,7 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
   FitOptions options;
   options.ledger = ledger ? &*ledger : nullptr;
   const EvaluationRelease made = release_evaluation(shape, cells, plan, Key::from_os(), options);
-  write_entered(out, force, ledger,
-                [&](Existing existing) { write_evaluation(out, made, existing); });
+  write_entered(out, force, ledger, [&](Existing existing) { write_release(out, made, existing); });
   if (json) {
     const nlohmann::json file = to_json(made);
     fmt::print("{}\n", nlohmann::json{{"figures", file.at("model").at("figures")},

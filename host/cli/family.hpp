@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gibbsite/certificate/family_file.hpp"
+#include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/mechanism/family.hpp"
 #include "options.hpp"
 

@@ -62,7 +62,7 @@ void FitCommand::fit_family_model(Family kind) const {
   watched.stop = &stop_flag();
   watched.ledger = ledger ? &*ledger : nullptr;
   const FamilyRelease drawn = fit_family(data, made, key(), watched);
-  write_entered(ledger, [&](Existing existing) { write_family(out, drawn, existing); });
+  write_entered(ledger, [&](Existing existing) { write_release(out, drawn, existing); });
   say(
       fmt::format("\n{}\n{}Written: {}; next:\n"
                   "  gibbsite query --model {} --probability '{} > 0.5'\n"

@@ -73,7 +73,7 @@ void FitCommand::fit_network_model() const {
   watched.stop = &stop_flag();
   watched.ledger = ledger ? &*ledger : nullptr;
   const NetworkRelease release = fit_network(data, made, key(), watched);
-  write_entered(ledger, [&](Existing existing) { write_network(out, release, existing); });
+  write_entered(ledger, [&](Existing existing) { write_release(out, release, existing); });
   if (told) return told(release);
   say(
       fmt::format("\n{}\n{}Written: {}; next:\n"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "family.hpp"
-#include "gibbsite/certificate/network_file.hpp"
+#include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/mechanism/network.hpp"
 #include "options.hpp"
 

@@ -12,7 +12,6 @@
 #include "command.hpp"
 #include "family.hpp"
 #include "gibbsite/certificate/model_file.hpp"
-#include "gibbsite/certificate/network_file.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/release/effects.hpp"
@@ -42,17 +41,17 @@ struct QueryCommand {
     }
     if (!classes.of.empty() || !classes.against.empty())
       throw BadInput("--class: goes with --effect; give one, or leave it out");
-    if (release_kind(text, model) == ReleaseKind::network) {
+    if (holds<GraphicalKind>(text, model)) {
       if (!expectations.empty() || !utilities.empty()) {
         throw BadInput(
             fmt::format("{}: has no meaning with {}, which holds a network; ask it "
                         "\"P(column = level | column = level)\"",
                         expectations.empty() ? "--utilities" : "--expectation", model));
       }
-      const NetworkRelease release = parse_network(text, model);
+      const NetworkRelease release = parse_release<GraphicalKind>(text, model);
       return json ? print_json(release.model(), asked) : print(release.model(), asked);
     }
-    const FamilyRelease release = parse_family(text, model);
+    const FamilyRelease release = parse_release<ConjugateKind>(text, model);
     if (json) throw BadInput("--json: has no meaning with draws of a family; leave it out");
     ask(release, asked);
   }

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "command.hpp"
-#include "gibbsite/certificate/network_file.hpp"
+#include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/release/network_query.hpp"
 #include "interrupt.hpp"
@@ -33,7 +33,7 @@ struct SynthesizeCommand {
       require_new(out, force);
       require_writable(out, "--out");
     }
-    const NetworkRelease release = read_network(model);
+    const NetworkRelease release = read_release<GraphicalKind>(model);
     const std::uint64_t count = rows.value_or(release.certificate().problem.rows);
     const std::uint64_t number = seed.value_or(fresh_seed());
     catch_interrupts();

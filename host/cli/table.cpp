@@ -8,7 +8,7 @@
 #include "cross_table.hpp"
 #include "fit_command.hpp"
 #include "gibbsite/certificate/certificate.hpp"
-#include "gibbsite/certificate/network_file.hpp"
+#include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/core/error.hpp"
 #include "ledger.hpp"
 #include "options.hpp"
@@ -59,7 +59,7 @@ struct TableCommand {
       require_new(csv, fit.force, "--csv");
       require_writable(csv, "--csv");
     }
-    const NetworkRelease release = read_network(model);
+    const NetworkRelease release = read_release<GraphicalKind>(model);
     if (release.certificate().is_void()) {
       fmt::print(stderr, "gibbsite: warning: {}: its noise follows from a seed: no guarantee\n",
                  model);

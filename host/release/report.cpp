@@ -11,7 +11,6 @@
 #include "certificate/model_json.hpp"
 #include "core/digest.hpp"
 #include "gibbsite/certificate/model_file.hpp"
-#include "gibbsite/certificate/network_file.hpp"
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/human_count.hpp"
@@ -260,10 +259,10 @@ void require_verified(const json& file, const std::string& source) {
 std::string html_report(const std::string& text, const std::string& source) {
   const json file = parse_release_json(text, source);
   require_verified(file, source);
-  if (is_of_family(file.at("certificate")))
-    return report_of(parse_family(text, source), file, text);
-  if (is_of_network(file.at("certificate")))
-    return report_of(parse_network(text, source), file, text);
+  if (is_of<ConjugateKind>(file.at("certificate")))
+    return report_of(parse_release<ConjugateKind>(text, source), file, text);
+  if (is_of<GraphicalKind>(file.at("certificate")))
+    return report_of(parse_release<GraphicalKind>(text, source), file, text);
   return report_of(parse_release(text, source), file, text);
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "gibbsite/certificate/certificate.hpp"
-#include "gibbsite/certificate/family_file.hpp"
+#include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/network_model.hpp"
 #include "gibbsite/model/schema.hpp"

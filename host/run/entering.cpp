@@ -1,14 +1,25 @@
 #include "run/entering.hpp"
 
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
+#include <utility>
 
 #include "core/digest.hpp"
+#include "core/key_access.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/ledger/ledger.hpp"
 
 namespace gibbsite {
+
+StreamKey key_of_first_rank(Key&& key, Communicator& ranks) {
+  StreamKey out = KeyAccess::take(std::move(key));
+  auto kind = static_cast<std::uint64_t>(out.kind);
+  ranks.broadcast(std::as_writable_bytes(std::span(&kind, 1)), 0);
+  ranks.broadcast(std::as_writable_bytes(std::span(out.bytes)), 0);
+  out.kind = static_cast<NoiseKind>(kind);
+  return out;
+}
 
 std::string key_hash(const StreamKey& key) {
   constexpr std::string_view words = "gibbsite noise key of a ledger's entry";
@@ -19,7 +30,6 @@ std::string key_hash(const StreamKey& key) {
 }
 
 void require_room(const FitOptions& options, NoiseKind noise, const LedgerPrice& price) {
-  if (options.ledger == nullptr) return;
   if (noise != NoiseKind::chacha20) {
     throw BadInput(
         "`ledger`: a run from a `seed` has no guarantee to enter; leave one of them out");
@@ -27,16 +37,11 @@ void require_room(const FitOptions& options, NoiseKind noise, const LedgerPrice&
   options.ledger->require_room(price.added, price.own);
 }
 
-void enter(const FitOptions& options, std::string_view mechanism, const LedgerPrice& price,
+void enter(const FitOptions& options, const std::string& run, const LedgerPrice& price,
            const std::string& key_hash, const nlohmann::json& file) {
-  enter(options, "fit", mechanism, price, key_hash, file);
-}
-
-void enter(const FitOptions& options, std::string_view command, std::string_view mechanism,
-           const LedgerPrice& price, const std::string& key_hash, const nlohmann::json& file) {
   if (options.ledger == nullptr) return;
   static_cast<void>(
-      options.ledger->enter({fmt::format("{} {}", command, mechanism), price.added, key_hash,
+      options.ledger->enter({run, price.added, key_hash,
                              file.at("certificate").at("digest").get<std::string>(), price.own}));
 }
 

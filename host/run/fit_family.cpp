@@ -2,17 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "certificate/certify.hpp"
-#include "core/key_access.hpp"
 #include "engine/integer_sums.hpp"
-#include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/core/floating_point.hpp"
-#include "gibbsite/mechanism/ledger_guarantee.hpp"
-#include "run/entering.hpp"
+#include "run/certified.hpp"
 #include "run/family_draws.hpp"
 
 namespace gibbsite {
@@ -49,18 +43,8 @@ void require_planned(const Dataset& data, const FamilyProblem& plan) {
   }
 }
 
-}  // namespace
-
-FamilyRelease fit_family(const Dataset& data, const FamilyPlan& asked, Key&& key,
-                         const FitOptions& options) {
-  const StandardArithmetic arithmetic;
-  const FamilyPlan plan = asked;  // NOLINT(performance-unnecessary-copy-initialization)
-  const StreamKey stream = KeyAccess::take(std::move(key));
-  require_planned(data, plan.problem);
-  // Throws on settings that no plan has, before anything is drawn with them.
-  static_cast<void>(analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws));
-  const LedgerPrice paid = price_of(options, plan);
-  require_room(options, stream.kind, paid);
+FamilyModel draws_from(const Dataset& data, const FamilyPlan& plan, const StreamKey& stream,
+                       const FitOptions& options) {
   const FamilyStatistic statistic = statistic_of(data, plan.problem);
   FamilyModel model{plan.problem.family, data.schema, {}};
   for (std::uint64_t k = 0; k < plan.budget.draws; ++k) {
@@ -72,19 +56,18 @@ FamilyRelease fit_family(const Dataset& data, const FamilyPlan& asked, Key&& key
     model.draws.push_back(family_draw(plan.mechanism, plan.problem, statistic, stream,
                                       static_cast<std::uint32_t>(k)));
   }
-  FamilyRelease out = ReleaseAccess::make(
-      std::move(model),
-      certify(plan, {stream.kind, "reference", data.schema.invalid == Invalid::refuse}));
-  if (out.certificate().is_void()) return out;
-  // Before anything can be refused: a refusal after the noise may tell, as in `fit`.
-  enter(options, name_of(plan.mechanism), paid, key_hash(stream), to_json(out));
-  if (const Verification check = verify(out); !check.valid) {
-    throw BadInput(
-        fmt::format("plan: its certificate does not verify ({}); use the plan as plan_family() "
-                    "made it",
-                    check.failures.front()));
-  }
-  return out;
+  return model;
+}
+
+}  // namespace
+
+FamilyRelease fit_family(const Dataset& data, const FamilyPlan& plan, Key&& key,
+                         const FitOptions& options) {
+  return certified<ConjugateKind>(
+      plan, std::move(key), options,
+      {.require_planned = [&](const FamilyPlan& is) { require_planned(data, is.problem); },
+       .make_model = [&](const FamilyPlan& is, const StreamKey& stream,
+                         const Analysis&) { return draws_from(data, is, stream, options); }});
 }
 
 }  // namespace gibbsite

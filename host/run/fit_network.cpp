@@ -2,18 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <variant>
 
-#include "certificate/certify.hpp"
-#include "core/key_access.hpp"
 #include "engine/contingency.hpp"
-#include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/core/floating_point.hpp"
-#include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "run/answers.hpp"
-#include "run/entering.hpp"
+#include "run/certified.hpp"
 #include "run/network_draws.hpp"
 #include "run/network_structure.hpp"
 
@@ -115,31 +109,13 @@ class NetworkRun {
 
 }  // namespace
 
-NetworkRelease fit_network(const Dataset& data, const NetworkPlan& asked, Key&& key,
+NetworkRelease fit_network(const Dataset& data, const NetworkPlan& plan, Key&& key,
                            const FitOptions& options) {
-  const StandardArithmetic arithmetic;
-  const NetworkPlan plan = asked;  // NOLINT(performance-unnecessary-copy-initialization)
-  const StreamKey stream = KeyAccess::take(std::move(key));
-  require_planned_network(data, plan);
-  const NetworkMechanism& mechanism = plan.offer().mechanism;
-  // Throws on settings that no plan has, before anything is drawn with them.
-  static_cast<void>(
-      analyze(mechanism, plan.problem, plan.offer().guarantee.who, plan.budget.draws));
-  const LedgerPrice paid = price_of(options, plan);
-  require_room(options, stream.kind, paid);
-  NetworkRelease out = ReleaseAccess::make(
-      NetworkRun(data, plan, stream, options).run(),
-      certify(plan, {stream.kind, "reference", data.schema.invalid == Invalid::refuse}));
-  if (out.certificate().is_void()) return out;
-  // Before anything can be refused: a refusal after the noise may tell, as in `fit`.
-  enter(options, name_of(mechanism), paid, key_hash(stream), to_json(out));
-  if (const Verification check = verify(out); !check.valid) {
-    throw BadInput(
-        fmt::format("plan: its certificate does not verify ({}); use the plan as plan_network() "
-                    "made it",
-                    check.failures.front()));
-  }
-  return out;
+  return certified<GraphicalKind>(
+      plan, std::move(key), options,
+      {.require_planned = [&](const NetworkPlan& is) { require_planned_network(data, is); },
+       .make_model = [&](const NetworkPlan& is, const StreamKey& stream,
+                         const Analysis&) { return NetworkRun(data, is, stream, options).run(); }});
 }
 
 }  // namespace gibbsite

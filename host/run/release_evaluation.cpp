@@ -1,17 +1,8 @@
 #include "gibbsite/run/release_evaluation.hpp"
 
-#include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
-
-#include "certificate/certify.hpp"
-#include "core/key_access.hpp"
-#include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/core/floating_point.hpp"
-#include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "run/answers.hpp"
-#include "run/entering.hpp"
+#include "run/certified.hpp"
 
 namespace gibbsite {
 namespace {
@@ -43,44 +34,31 @@ std::vector<double> noisy_counts(std::span<const std::uint32_t> cells, std::uint
   return out;
 }
 
+EvaluationModel counted(EvaluationModel model, std::span<const std::uint32_t> cells,
+                        const HistogramPlan& plan, const StreamKey& stream) {
+  const bool is_public = plan.budget.adjacency == Adjacency::replace_one;
+  model.rows = is_public ? std::optional(plan.problem.rows) : std::nullopt;
+  model.rows_per_person = plan.guarantee.who.rows_per_person;
+  model.noise = histogram_deviation(plan.mechanism, plan.problem);
+  model.counts = noisy_counts(cells, plan.problem.cells, model.noise, stream);
+  return model;
+}
+
 }  // namespace
 
 EvaluationRelease release_evaluation(const EvaluationModel& shape,
                                      std::span<const std::uint32_t> cells,
-                                     const HistogramPlan& asked, Key&& key,
+                                     const HistogramPlan& plan, Key&& key,
                                      const FitOptions& options) {
-  const StandardArithmetic arithmetic;
-  const HistogramPlan plan = asked;  // NOLINT(performance-unnecessary-copy-initialization)
-  const StreamKey stream = KeyAccess::take(std::move(key));
-  shape.bins.validate();
-  require_planned_cells(cells, shape, plan);
-  // Throws on settings that no plan has, before anything is drawn with them.
-  static_cast<void>(analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws));
-  const LedgerPrice paid = price_of(options, plan);
-  require_room(options, stream.kind, paid);
-  EvaluationModel model = shape;
-  if (plan.budget.adjacency == Adjacency::replace_one) {
-    model.rows = plan.problem.rows;
-  } else {
-    model.rows.reset();
-  }
-  model.rows_per_person = plan.guarantee.who.rows_per_person;
-  model.noise = histogram_deviation(plan.mechanism, plan.problem);
-  model.counts = noisy_counts(cells, plan.problem.cells, model.noise, stream);
-  const bool refuses = model.schema.invalid == Invalid::refuse;
-  EvaluationCertificate certificate = certify(plan, {stream.kind, "reference", refuses});
-  certificate.of_void = model.of_void;
-  EvaluationRelease out = ReleaseAccess::make(std::move(model), std::move(certificate));
-  if (out.certificate().is_void()) return out;
-  // Before anything can be refused: a refusal after the noise may tell, as in `fit`.
-  enter(options, "evaluate", name_of(plan.mechanism), paid, key_hash(stream), to_json(out));
-  if (const Verification check = verify(out); !check.valid) {
-    throw BadInput(
-        fmt::format("plan: its certificate does not verify ({}); use the plan as plan_histogram() "
-                    "made it",
-                    check.failures.front()));
-  }
-  return out;
+  return certified<EvaluationKind>(
+      plan, std::move(key), options,
+      {.require_planned =
+           [&](const HistogramPlan& is) {
+             shape.bins.validate();
+             require_planned_cells(cells, shape, is);
+           },
+       .make_model = [&](const HistogramPlan& is, const StreamKey& stream,
+                         const Analysis&) { return counted(shape, cells, is, stream); }});
 }
 
 }  // namespace gibbsite

@@ -12,13 +12,11 @@
 #include <span>
 
 #include "core/digest.hpp"
-#include "core/key_access.hpp"
 #include "data/keyed_digest.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/machine/communicator.hpp"
 #include "gibbsite/model/model.hpp"
-#include "run/entering.hpp"
 #include "run/sampler.hpp"
 
 namespace gibbsite {
@@ -44,10 +42,15 @@ double precision_of(const Mechanism& mechanism) {
   return ridge ? *ridge : setting(mechanism, "prior_precision").value_or(0);
 }
 
+// Of all ranks.
+std::uint64_t rows_of(const Dataset& data, Communicator& ranks, const FitOptions& options) {
+  const std::vector<std::uint64_t> shares = ranks.gather(data.rows());
+  return std::accumulate(shares.begin(), shares.end(), options.rows_elsewhere);
+}
+
 // The guarantee rests on these: the shape that was planned for, and rows within their norm.
 // `rows`: of all ranks.
-void require_planned(const Model& model, const Dataset& data, std::uint64_t rows,
-                     const Plan& plan) {
+void require_shape(const Model& model, const Dataset& data, std::uint64_t rows, const Plan& plan) {
   // One object a name: another of that name would have other gradients than its constants bound.
   if (model.loss != &loss_named(model.loss->name())) {
     throw BadInput(fmt::format("loss: this is not the library's {}; make the model with glm()",
@@ -200,26 +203,26 @@ void require_same_state(Communicator& ranks, const Sampler& sampler, const Check
 
 }  // namespace
 
-Run run_plan(const Model& model, const Dataset& data, const Plan& plan, Backend& backend, Key&& key,
-             const FitOptions& options) {
+void require_planned(const Model& model, const Dataset& data, const Plan& plan,
+                     const FitOptions& options) {
   const std::unique_ptr<Communicator> alone = one_process();
   Communicator& ranks = options.ranks != nullptr ? *options.ranks : *alone;
-  const bool first_rank = ranks.rank() == 0;
-  StreamKey asked = KeyAccess::take(std::move(key));
-  auto kind = static_cast<std::uint64_t>(asked.kind);
-  ranks.broadcast(std::as_writable_bytes(std::span(&kind, 1)), 0);
-  ranks.broadcast(std::as_writable_bytes(std::span(asked.bytes)), 0);
-  asked.kind = static_cast<NoiseKind>(kind);
-  const std::vector<std::uint64_t> shares = ranks.gather(data.rows());
-  const std::uint64_t rows = std::accumulate(shares.begin(), shares.end(), options.rows_elsewhere);
+  const std::uint64_t rows = rows_of(data, ranks, options);
   ranks.together([&] {
     static_cast<void>(require_feasible(plan));
-    require_planned(model, data, rows, plan);
+    require_shape(model, data, rows, plan);
     if (options.rows_elsewhere > 0 && !options.checkpoint.empty()) {
       throw BadInput("`checkpoint`: it belongs to rows, which lie elsewhere here; leave it out");
     }
   });
+}
 
+LinearModel run_plan(const Model& model, const Dataset& data, const Plan& plan, Backend& backend,
+                     StreamKey& key, const FitOptions& options) {
+  const std::unique_ptr<Communicator> alone = one_process();
+  Communicator& ranks = options.ranks != nullptr ? *options.ranks : *alone;
+  const bool first_rank = ranks.rank() == 0;
+  const std::uint64_t rows = rows_of(data, ranks, options);
   const std::shared_ptr<Engine> engine = backend.load(data.view(), data.y, *model.loss);
   require_equal(std::uint64_t{engine->rows()}, rows, "rows");
   require_planned_rows(*engine, plan.problem);
@@ -231,7 +234,7 @@ Run run_plan(const Model& model, const Dataset& data, const Plan& plan, Backend&
                     backend.name()));
   }
   const bool keep = !options.checkpoint.empty();
-  Checkpoint checkpoint{asked, {}, {}, {}};
+  Checkpoint checkpoint{key, {}, {}, {}};
   std::unique_ptr<Sampler> sampler;
   std::optional<Checkpoint> found;
   ranks.together([&] {
@@ -242,12 +245,13 @@ Run run_plan(const Model& model, const Dataset& data, const Plan& plan, Backend&
   if (auto before = shared(ranks, std::move(found))) {
     checkpoint = *std::move(before);
     sampler = make_sampler(model, data, plan, backend, engine, checkpoint.key);
-    require_same_run(checkpoint, options, asked, *sampler,
+    require_same_run(checkpoint, options, key, *sampler,
                      fingerprint_of(model, data, plan, checkpoint.key, ranks));
     sampler->restore(checkpoint);
+    key = checkpoint.key;
   } else {
-    if (keep) checkpoint.fingerprint = fingerprint_of(model, data, plan, asked, ranks);
-    sampler = make_sampler(model, data, plan, backend, engine, asked);
+    if (keep) checkpoint.fingerprint = fingerprint_of(model, data, plan, key, ranks);
+    sampler = make_sampler(model, data, plan, backend, engine, key);
     sampler->begin();
   }
   const auto save = [&] {
@@ -299,8 +303,7 @@ Run run_plan(const Model& model, const Dataset& data, const Plan& plan, Backend&
   LinearModel fitted{std::string(model.loss->name()), data.schema, sampler->draws(), {}, {}};
   sampler->complete(fitted);
   if (!options.release_answers) fitted.answers.clear();
-  return {plan, std::move(fitted), checkpoint.key.kind, std::string(backend.name()),
-          key_hash(checkpoint.key)};
+  return fitted;
 }
 
 }  // namespace gibbsite

@@ -8,37 +8,35 @@
 #include <vector>
 
 #include "core/secret.hpp"
-#include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/chains/potential.hpp"
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/engine/engine.hpp"
 #include "gibbsite/mechanism/plan.hpp"
+#include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/model.hpp"
 #include "gibbsite/run/fit_options.hpp"
 
 namespace gibbsite {
 
-/// What a run leaves: the draws and public facts about how they were made. No diagnostics.
-struct Run {
-  Plan plan;                            ///< that it followed
-  LinearModel model;                    ///< before its draws are rounded to the release grid
-  NoiseKind noise = NoiseKind::philox;  ///< of the key that it used up
-  std::string backend;
-  std::string key_hash;  ///< run/entering.hpp
-};
+/// Throws BadInput, on all ranks, where the data of all of them has another shape than the plan's
+/// constants, and Infeasible where the plan is.
+void require_planned(const Model& model, const Dataset& data, const Plan& plan,
+                     const FitOptions& options);
 
-/// Draws from the plan's chosen certificate: `budget.draws` chains, streams 0, 1, ..., same key.
-/// Uses the key up, also when it throws: BadInput when the data has another shape than the plan's
-/// constants, or when the backend does not compute in double with the chains' own noise
+/// Draws from the plan's chosen certificate, before they are rounded to the release grid:
+/// `budget.draws` chains, streams 0, 1, ..., same key. No diagnostics. `key` is that of all ranks;
+/// where the run goes on from a checkpoint it becomes the one that is held there. Throws BadInput
+/// when the backend does not compute in double with the chains' own noise
 /// (`Engine::certifiable`); Interrupted when `stop` is set (a checkpoint is then written if one was
 /// asked for). The last checkpoint of a whole run stays: another run goes on from it to the
 /// same draws without a step.
-Run run_plan(const Model& model, const Dataset& data, const Plan& plan, Backend& backend, Key&& key,
-             const FitOptions& options = {});
+LinearModel run_plan(const Model& model, const Dataset& data, const Plan& plan, Backend& backend,
+                     StreamKey& key, const FitOptions& options = {});
 
-/// Rounds the draws to the release grid and attaches the certificate of the run's own plan.
-Release release(const Run& run);
+/// Its draws rounded to the release grid, and kept in the ball that the mechanism has. Throws
+/// BadInput where one is not finite.
+LinearModel on_release_grid(LinearModel model, const Mechanism& mechanism, double grid);
 
 /// State of a run. Holds the key: files are written with mode 0600.
 struct Checkpoint {

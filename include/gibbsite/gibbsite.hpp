@@ -1,9 +1,6 @@
 #pragma once
 // Everything a program that uses gibbsite as a library needs.
-#include "gibbsite/certificate/evaluation_file.hpp"
-#include "gibbsite/certificate/family_file.hpp"
 #include "gibbsite/certificate/model_file.hpp"
-#include "gibbsite/certificate/network_file.hpp"
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/problem.hpp"

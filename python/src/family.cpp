@@ -5,13 +5,12 @@
 #include <utility>
 
 #include "bind.hpp"
-#include "gibbsite/certificate/family_file.hpp"
-#include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/release/query.hpp"
 #include "gibbsite/run/fit_family.hpp"
 #include "private_run.hpp"
+#include "release_file.hpp"
 
 namespace gibbsite::python {
 namespace {
@@ -109,18 +108,10 @@ void bind_family(nb::module_& m) {
       "Draws and certifies. `data` is read through the one column's schema, labels_optional and "
       "ignore_extra_columns. seed, ledger: as `fit`.");
 
-  nb::class_<FamilyRelease>(m, "FamilyRelease",
-                            "Draws of a family's parameters that may be published.")
-      .def_static("read", of_path(&read_family), "path"_a)
-      .def_static("from_json", &parse_family, "text"_a, "source"_a = "model")
-      .def("to_json", [](const FamilyRelease& r) { return to_json(r).dump(2) + "\n"; })
-      .def(
-          "write",
-          [](const FamilyRelease& r, const Path& path, bool replace) {
-            write_family(path.string(), r, replace ? Existing::replaced : Existing::kept);
-          },
-          "path"_a, "replace"_a = false)
-      .def_prop_ro("column", [](const FamilyRelease& r) { return r.model().column(); })
+  nb::class_<FamilyRelease> release(m, "FamilyRelease",
+                                    "Draws of a family's parameters that may be published.");
+  bind_release_file(release);
+  release.def_prop_ro("column", [](const FamilyRelease& r) { return r.model().column(); })
       .def_prop_ro(
           "draws",
           [](const FamilyRelease& r) {
@@ -132,10 +123,6 @@ void bind_family(nb::module_& m) {
           nb::rv_policy::automatic,
           "[draws, levels] shares, or [draws, 1] mean count, 1/mean, mean.")
       .def_prop_ro("parameters", &parameter_names, "What a query may ask about.")
-      .def_prop_ro("certificate",
-                   [](const FamilyRelease& r) { return to_python(to_json(r.certificate())); })
-      .def("in_words", [](const FamilyRelease& r) { return in_words(r.certificate()); })
-      .def("verify", [](const FamilyRelease& r) { return verify(r); })
       .def(
           "estimates",
           [](const FamilyRelease& r) {

@@ -12,8 +12,6 @@
 #include <variant>
 
 #include "bind.hpp"
-#include "gibbsite/certificate/model_file.hpp"
-#include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/compare/compare.hpp"
 #include "gibbsite/compare/curator_report.hpp"
 #include "gibbsite/core/error.hpp"
@@ -27,6 +25,7 @@
 #include "gibbsite/release/predict.hpp"
 #include "gibbsite/run/model_request.hpp"
 #include "private_run.hpp"
+#include "release_file.hpp"
 #include "shares.hpp"
 
 namespace gibbsite::python {
@@ -381,22 +380,9 @@ void bind_release(nb::module_& m) {
                                                           : v.valid  ? "valid"
                                                                      : v.failures.front());
       });
-  nb::class_<Release>(m, "Release", "A model that may be published, with its certificate.")
-      .def_static("read", of_path(&read_release), "path"_a,
-                  "From a model.json, unchanged since `fit`.")
-      .def_static("from_json", &parse_release, "text"_a, "source"_a = "model",
-                  "From its text; `source` names it in errors.")
-      .def(
-          "to_json", [](const Release& r) { return to_json(r).dump(2) + "\n"; },
-          "The text of model.json.")
-      .def(
-          "write",
-          [](const Release& r, const Path& path, bool replace) {
-            write_release(path.string(), r, replace ? Existing::replaced : Existing::kept);
-          },
-          "path"_a, "replace"_a = false,
-          "model.json, whole or not at all; FileExistsError where there is one, unless replace.")
-      .def_prop_ro("loss", [](const Release& r) { return r.model().loss; })
+  nb::class_<Release> release(m, "Release", "A model that may be published, with its certificate.");
+  bind_release_file(release);
+  release.def_prop_ro("loss", [](const Release& r) { return r.model().loss; })
       .def_prop_ro("schema", [](const Release& r) { return r.model().schema; })
       .def_prop_ro(
           "draws", [](const Release& r) { return draws_of(r.model()); }, nb::rv_policy::automatic,
@@ -436,15 +422,6 @@ void bind_release(nb::module_& m) {
           "intervals", [](const Release& r) { return interval_ends(r.model()); },
           "Ends of the 95 % interval of each feature's effect [features, 2], or None: numbers over "
           "their range, levels against the mean of their column's; of amounts in the label's unit.")
-      .def_prop_ro(
-          "certificate", [](const Release& r) { return to_python(to_json(r.certificate())); },
-          "The certificate of model.json, as a dict.")
-      .def(
-          "in_words", [](const Release& r) { return in_words(r.certificate()); },
-          "The certificate for a person.")
-      .def(
-          "verify", [](const Release& r) { return verify(r); },
-          "Recomputes every claim from its public numbers.")
       .def(
           "predict_probabilities",
           [](const Release& r, const Dataset& data) {

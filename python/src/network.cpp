@@ -10,8 +10,6 @@
 #include <utility>
 
 #include "bind.hpp"
-#include "gibbsite/certificate/network_file.hpp"
-#include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/compare/network_quality.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
@@ -21,6 +19,7 @@
 #include "gibbsite/run/fit_network.hpp"
 #include "gibbsite/run/model_request.hpp"
 #include "private_run.hpp"
+#include "release_file.hpp"
 
 namespace gibbsite::python {
 namespace {
@@ -195,19 +194,12 @@ nb::dict cross_table_dict(const NetworkRelease& release, const std::vector<std::
 }
 
 void bind_network_release(nb::module_& m) {
-  nb::class_<NetworkRelease>(m, "NetworkRelease",
-                             "A network with its tables that may be published. Questions to it and "
-                             "people drawn from it cost no privacy.")
-      .def_static("read", of_path(&read_network), "path"_a)
-      .def_static("from_json", &parse_network, "text"_a, "source"_a = "model")
-      .def("to_json", [](const NetworkRelease& r) { return to_json(r).dump(2) + "\n"; })
-      .def(
-          "write",
-          [](const NetworkRelease& r, const Path& path, bool replace) {
-            write_network(path.string(), r, replace ? Existing::replaced : Existing::kept);
-          },
-          "path"_a, "replace"_a = false)
-      .def_prop_ro("columns", [](const NetworkRelease& r) { return r.model().names(); })
+  nb::class_<NetworkRelease> release(
+      m, "NetworkRelease",
+      "A network with its tables that may be published. Questions to it and "
+      "people drawn from it cost no privacy.");
+  bind_release_file(release);
+  release.def_prop_ro("columns", [](const NetworkRelease& r) { return r.model().names(); })
       .def_prop_ro(
           "parents",
           [](const NetworkRelease& r) {
@@ -236,10 +228,6 @@ void bind_network_release(nb::module_& m) {
           "Shares of its levels, given its parents' [draws, configurations, levels]; the last "
           "parent's levels go fastest.")
       .def("_cross_table", &cross_table_dict, "columns"_a)
-      .def_prop_ro("certificate",
-                   [](const NetworkRelease& r) { return to_python(to_json(r.certificate())); })
-      .def("in_words", [](const NetworkRelease& r) { return in_words(r.certificate()); })
-      .def("verify", [](const NetworkRelease& r) { return verify(r); })
       .def(
           "probability",
           [](const NetworkRelease& r, const std::string& question) {

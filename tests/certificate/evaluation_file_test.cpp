@@ -1,6 +1,4 @@
 // An evaluation's file gives back what was written, and no edit that strengthens its claim passes.
-#include "gibbsite/certificate/evaluation_file.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +7,7 @@
 
 #include "certificate/certify.hpp"
 #include "certificate/model_json.hpp"
-#include "gibbsite/certificate/network_file.hpp"
+#include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
@@ -55,7 +53,7 @@ EvaluationRelease evaluation(const Budget& budget, bool several = false,
     model.counts.push_back(std::round(count / grid) * grid);
   }
   model.rows_per_person = budget.rows_per_person;
-  EvaluationCertificate certificate = certify(plan, {kind, "reference", true});
+  EvaluationCertificate certificate = certify<EvaluationKind>(plan, {kind, "reference", true});
   certificate.of_void = of_void;
   return ReleaseAccess::make(std::move(model), std::move(certificate));
 }
@@ -85,11 +83,11 @@ void leaves_of(const json& value, const json::json_pointer& at,
 TEST(EvaluationFile, GivesBackWhatWasWritten) {
   for (const EvaluationRelease& release : evaluations()) {
     const std::string text = to_json(release).dump(1);
-    const EvaluationRelease back = parse_evaluation(text, "e.json");
+    const EvaluationRelease back = parse_release<EvaluationKind>(text, "e.json");
     EXPECT_EQ(to_json(back), json::parse(text));
     EXPECT_EQ(back.model().counts, release.model().counts);
     EXPECT_EQ(back.model().rows, release.model().rows);
-    EXPECT_EQ(release_kind(text, "e.json"), ReleaseKind::evaluation);
+    EXPECT_TRUE(holds<EvaluationKind>(text, "e.json"));
     const Verification whole = verify(json::parse(text));
     EXPECT_TRUE(whole.valid) << ::testing::PrintToString(whole.failures);
     // Under add-remove no number of rows but the cap is in it.
@@ -102,14 +100,16 @@ TEST(EvaluationFile, OtherReadersRefuseItInOneLine) {
   const std::string text = to_json(evaluation({})).dump();
   EXPECT_THAT([&] { parse_release(text, "e.json"); },
               ThrowsMessage<BadInput>(HasSubstr("e.json: holds the evaluation of a model")));
-  EXPECT_THAT([&] { parse_family(text, "e.json"); },
+  EXPECT_THAT([&] { parse_release<ConjugateKind>(text, "e.json"); },
               ThrowsMessage<BadInput>(HasSubstr("e.json: holds the evaluation of a model")));
-  EXPECT_THAT([&] { parse_network(text, "e.json"); },
+  EXPECT_THAT([&] { parse_release<GraphicalKind>(text, "e.json"); },
               ThrowsMessage<BadInput>(HasSubstr("e.json: holds the evaluation of a model")));
   json other = json::parse(text);
   other["certificate"]["constants"].erase("histogram");
-  EXPECT_THAT([&] { parse_evaluation(sealed_anew(other).dump(), "e.json"); },
-              ThrowsMessage<BadInput>(HasSubstr("e.json: holds no evaluation")));
+  EXPECT_THAT([&] { parse_release<EvaluationKind>(sealed_anew(other).dump(), "e.json"); },
+              ThrowsMessage<BadInput>(HasSubstr(
+                  "e.json: holds a model of rows, not the evaluation of a model; give the "
+                  "file of an evaluation")));
 }
 
 TEST(EvaluationFile, WordsSpeakOfAnEvaluation) {

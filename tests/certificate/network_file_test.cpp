@@ -1,6 +1,4 @@
 // A network's file gives back what was written, and no edit that strengthens its claim passes.
-#include "gibbsite/certificate/network_file.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 
 #include "certificate/certify.hpp"
 #include "certificate/model_json.hpp"
+#include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
@@ -72,7 +71,8 @@ NetworkRelease release_of(NetworkProblem p, const Budget& budget, const std::str
       }
     }
   }
-  return ReleaseAccess::make(std::move(model), certify(plan, {kind, "reference", true}));
+  return ReleaseAccess::make(std::move(model),
+                             certify<GraphicalKind>(plan, {kind, "reference", true}));
 }
 
 NetworkRelease counted(NoiseKind kind = NoiseKind::chacha20) {
@@ -159,7 +159,7 @@ bool is_same_promise(const std::string& at, const json& before, const json& afte
 TEST(NetworkFile, GivesBackWhatWasWritten) {
   for (const NetworkRelease& release : releases()) {
     const std::string text = to_json(release).dump(1);
-    const NetworkRelease back = parse_network(text, "network.json");
+    const NetworkRelease back = parse_release<GraphicalKind>(text, "network.json");
     EXPECT_EQ(to_json(back), json::parse(text));
     EXPECT_EQ(back.model().network, release.model().network);
     EXPECT_EQ(back.model().schema, release.model().schema);
@@ -167,7 +167,7 @@ TEST(NetworkFile, GivesBackWhatWasWritten) {
     EXPECT_EQ(back.model().counts, release.model().counts);
     EXPECT_EQ(back.certificate().problem.parents, release.certificate().problem.parents);
     EXPECT_EQ(back.certificate().claimed.mu, release.certificate().claimed.mu);
-    EXPECT_EQ(release_kind(text, "network.json"), ReleaseKind::network);
+    EXPECT_TRUE(holds<GraphicalKind>(text, "network.json"));
   }
 }
 
@@ -176,7 +176,7 @@ TEST(NetworkFile, OthersReadersSayWhatToUse) {
   EXPECT_THAT([&] { parse_release(text, "f.json"); },
               ThrowsMessage<BadInput>(HasSubstr("f.json: holds a network, not a model of rows")));
   EXPECT_THAT(
-      [&] { parse_family(text, "f.json"); },
+      [&] { parse_release<ConjugateKind>(text, "f.json"); },
       ThrowsMessage<BadInput>(HasSubstr(
           "holds a network, not draws of a family; query it as a network, or draw people")));
   Schema one = columns();
@@ -185,17 +185,17 @@ TEST(NetworkFile, OthersReadersSayWhatToUse) {
   family.prior = family.default_prior();
   const FamilyModel draws{Family::bernoulli, one, {{0.5, 0.5}}};
   const FamilyPlan plan = plan_family(family, {});
-  const FamilyRelease other =
-      ReleaseAccess::make(draws, certify(plan, {NoiseKind::chacha20, "reference", true}));
+  const FamilyRelease other = ReleaseAccess::make(
+      draws, certify<ConjugateKind>(plan, {NoiseKind::chacha20, "reference", true}));
   const std::string of_family = to_json(other).dump();
-  EXPECT_THAT([&] { parse_network(of_family, "f.json"); },
+  EXPECT_THAT([&] { parse_release<GraphicalKind>(of_family, "f.json"); },
               ThrowsMessage<BadInput>(HasSubstr("holds draws of a family, not a network")));
-  EXPECT_EQ(release_kind(of_family, "f.json"), ReleaseKind::family);
+  EXPECT_TRUE(holds<ConjugateKind>(of_family, "f.json"));
   json linear = json::parse(of_family);
   linear["certificate"]["constants"].erase("family");
-  EXPECT_THAT([&] { parse_network(resealed(linear).dump(), "f.json"); },
+  EXPECT_THAT([&] { parse_release<GraphicalKind>(resealed(linear).dump(), "f.json"); },
               ThrowsMessage<BadInput>(HasSubstr("holds a model of rows, not a network")));
-  EXPECT_EQ(release_kind(linear.dump(), "f.json"), ReleaseKind::linear);
+  EXPECT_TRUE(holds<LinearKind>(linear.dump(), "f.json"));
 }
 
 TEST(VerifyNetwork, AcceptsWhatThePlannerMade) {
@@ -365,7 +365,7 @@ TEST(NetworkFile, RefusesWhatIsNoNetwork) {
   const auto refuses = [&](const auto& change, const char* why) {
     json changed = file;
     change(changed["model"]);
-    EXPECT_THAT([&] { parse_network(resealed(changed).dump(), "f.json"); },
+    EXPECT_THAT([&] { parse_release<GraphicalKind>(resealed(changed).dump(), "f.json"); },
                 ThrowsMessage<BadInput>(HasSubstr(why)));
   };
   refuses([](json& m) { m["kind"] = "linear"; }, "kind: must be network");

@@ -19,7 +19,7 @@ class EffectsCli : public Cli {
  protected:
   void SetUp() override {
     Cli::SetUp();
-    std::ifstream golden(std::string(GIBBSITE_SOURCE_DIR) + "/tests/golden/v1/path.json",
+    std::ifstream golden(std::string(GIBBSITE_SOURCE_DIR) + "/tests/golden/v3/path.json",
                          std::ios::binary);
     file_ = nlohmann::json::parse(golden);
     write("model.json", support::effects_model());

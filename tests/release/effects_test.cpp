@@ -299,7 +299,7 @@ TEST(Effects, AreTheSameFromTheFile) {
   model.estimates->further_above.assign(10, 0.5);
   model.estimates->further_below.assign(10, 0.25);
   const nlohmann::json file = nlohmann::json::parse(model_json(model).dump());
-  const LinearModel back = model_from_json(file, "m");
+  const LinearModel back = LinearKind::model_from_json(file, "m");
   EXPECT_EQ(back.schema, model.schema);
   EXPECT_EQ(back.feature_means, model.feature_means);
   EXPECT_EQ(effects_csv(effect_table(back)), effects_csv(effect_table(model)));
@@ -307,7 +307,7 @@ TEST(Effects, AreTheSameFromTheFile) {
   const auto refuses = [&](const char* place, const nlohmann::json& value) {
     nlohmann::json edited = file;
     edited[nlohmann::json::json_pointer(place)] = value;
-    EXPECT_THROW(static_cast<void>(model_from_json(edited, "m")), BadInput) << place;
+    EXPECT_THROW(static_cast<void>(LinearKind::model_from_json(edited, "m")), BadInput) << place;
   };
   refuses("/preprocessing/columns/4/reference", "white");
   refuses("/preprocessing/columns/0/reference", "white");
@@ -323,7 +323,7 @@ TEST(Effects, AreTheSameFromTheFile) {
   before.erase("estimates");
   before.erase("feature_means");
   before["preprocessing"]["columns"][4].erase("reference");
-  const LinearModel old = model_from_json(before, "m");
+  const LinearModel old = LinearKind::model_from_json(before, "m");
   EXPECT_FALSE(old.estimates);
   EXPECT_TRUE(old.feature_means.empty());
   EXPECT_EQ(named(effect_table(old), "country=it's").reference, "United-States");

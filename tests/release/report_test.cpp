@@ -33,7 +33,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 std::string golden_text(const std::string& name) {
-  std::ifstream file(std::string(GIBBSITE_SOURCE_DIR) + "/tests/golden/v1/" + name + ".json",
+  std::ifstream file(std::string(GIBBSITE_SOURCE_DIR) + "/tests/golden/v3/" + name + ".json",
                      std::ios::binary);
   std::ostringstream text;
   text << file.rdbuf();
@@ -175,7 +175,7 @@ TEST(Report, EscapesNames) {
   const std::string script = "<script>alert(1)</script>", close = "</td></table>\"'>",
                     control = "a\x1b[31m\x01 & \xe2\x80\xae", comment = "--><!--", braces = "{}{0}";
   json file = json::parse(golden_text("path"));
-  LinearModel model = model_from_json(file.at("model"), "path");
+  LinearModel model = LinearKind::model_from_json(file.at("model"), "path");
   model.schema.label = script;
   model.schema.positive = close;
   model.schema.negative = control;

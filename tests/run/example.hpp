@@ -58,62 +58,65 @@ inline Example make_example(const std::string& name, const Schema& schema, std::
                             const Budget& budget, const Wishes& wishes, std::optional<double> prior,
                             NoiseKind noise = NoiseKind::chacha20,
                             const std::string& loss = "logistic") {
-  Run run;
-  run.plan = example_plan(
+  LinearModel model;
+  const Plan made = example_plan(
       glm(loss, {.prior_precision = prior, .center = {}}).constants(schema, rows), budget, wishes);
-  EXPECT_TRUE(run.plan.offer().feasible) << name << ": " << run.plan.offer().why;
-  run.model.schema = schema;
-  run.model.loss = loss;
-  run.noise = noise;
-  run.backend = "reference";
+  EXPECT_TRUE(made.offer().feasible) << name << ": " << made.offer().why;
+  model.schema = schema;
+  model.loss = loss;
   for (std::uint64_t c = 0; c < budget.draws; ++c) {
     std::vector<double> theta(schema.features() * loss_named(loss).outputs());
     for (std::size_t j = 0; j < theta.size(); ++j) {
       theta[j] = 1.0 / 3.0 - 0.1 * static_cast<double>(j) + 0.01 * static_cast<double>(c);
     }
-    run.model.draws.push_back(theta);
+    model.draws.push_back(theta);
   }
-  if (std::holds_alternative<Whitened>(run.plan.offer().mechanism)) {
+  if (std::holds_alternative<Whitened>(made.offer().mechanism)) {
     const std::size_t d = schema.features();
     const std::size_t outputs = loss_named(loss).outputs();
-    const auto& w = std::get<Whitened>(run.plan.offer().mechanism);
+    const auto& w = std::get<Whitened>(made.offer().mechanism);
     const Neighbors who = budget.neighbors();
     std::vector<double> square(d * d, 1), triangle(d * (d + 1) / 2, 0.25), vector(outputs * d, 3);
-    const double curvature = run.plan.problem.curvature * run.plan.problem.traces.most;
+    const double curvature = made.problem.curvature * made.problem.traces.most;
     const bool small = is_small_budget(w);
     if (small) {
       const RowLengths lengths = row_lengths(schema);
-      run.model.answers.push_back({"lengths",
-                                   lengths.half(),
-                                   length_deviation_up(w, who, lengths.half(), 0),
-                                   {lengths.low, lengths.high},
-                                   {0.5}});
+      model.answers.push_back({"lengths",
+                               lengths.half(),
+                               length_deviation_up(w, who, lengths.half(), 0),
+                               {lengths.low, lengths.high},
+                               {0.5}});
     }
     for (int i = 0; i < (w.second_moment_share > 0 && !small ? 2 : 1); ++i) {
       const double clip = i > 0 ? 2 : w.first_clip;
-      run.model.answers.push_back(
+      model.answers.push_back(
           {"moments", clip, moment_deviation_up(w, who, i > 0, clip, 0), square, triangle});
     }
     const double clip = 0.5 * gradient_clip(w, static_cast<double>(d));
     if (small) {
-      run.model.answers.push_back({"start", clip, start_deviation_up(w, who, clip, 0),
-                                   std::vector<double>(outputs * d, 0), vector});
+      model.answers.push_back({"start", clip, start_deviation_up(w, who, clip, 0),
+                               std::vector<double>(outputs * d, 0), vector});
     }
     for (std::uint64_t t = 1; static_cast<double>(t) <= w.iterations; ++t) {
-      run.model.answers.push_back(
+      model.answers.push_back(
           {"gradient", clip, gradient_deviation_up(w, who, t, clip, 0), vector, vector});
-      run.model.answers.push_back(
+      model.answers.push_back(
           {"curvature", 0, curvature_deviation_up(w, who, curvature, 0), vector, {17}});
     }
   }
-  if (const auto* const metric = std::get_if<MetricPath>(&run.plan.offer().mechanism)) {
+  if (const auto* const metric = std::get_if<MetricPath>(&made.offer().mechanism)) {
     const std::size_t d = schema.features();
-    run.model.answers.push_back(
+    model.answers.push_back(
         {"moments", metric->first_clip,
          moment_deviation_up(Wide(metric->moments_mu), budget.neighbors(), metric->first_clip, 0),
          std::vector<double>(d * d, 1), std::vector<double>(d * (d + 1) / 2, 0.25)});
   }
-  return {name, run.plan, release(run)};
+  Analysis found = analysis_of_plan(made);
+  model = on_release_grid(std::move(model), made.offer().mechanism, found.release_grid);
+  const RunFacts facts{noise, "reference", schema.invalid == Invalid::refuse};
+  return {
+      name, made,
+      ReleaseAccess::make(std::move(model), certify<LinearKind>(made, facts, std::move(found)))};
 }
 
 /// That schema with a label of the kind that this loss predicts.

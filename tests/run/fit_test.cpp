@@ -50,6 +50,10 @@ concept GivesRawDraws = requires(const M& model, const Dataset& data, const Plan
 }
 || requires(const M& model, const Dataset& data, const Plan& plan, Backend& backend, Key& key) {
   run_plan(model, data, plan, backend, key);
+}
+|| requires(const M& model, const Dataset& data, const Plan& plan, Backend& backend,
+            StreamKey& key) {
+  run_plan(model, data, plan, backend, key);
 };
 static_assert(!CertifiesDraws<Plan> && !GivesRawDraws<Model>);
 
@@ -90,6 +94,7 @@ TEST_F(Fit, CertifiesThePlanThatItRanAndTheKeyThatItUsedUp) {
   EXPECT_EQ(setting(release.certificate().mechanism, "step_size"),
             setting(made.offer().mechanism, "step_size"));
   EXPECT_EQ(release.certificate().noise, NoiseKind::chacha20);
+  EXPECT_EQ(release.certificate().backend, backend->name());
   EXPECT_THROW(fit(model, data, made, *backend, std::move(key)), BadInput);
 
   const Release seeded = fit(model, data, made, *backend, Key::from_seed(0));

@@ -36,12 +36,9 @@ TEST(Release, RoundsCoefficientsToTheGridAndNoFurther) {
 
 TEST(Release, RefusesACoefficientThatIsNotFinite) {
   const auto example = testing::examples()[0];
-  gibbsite::Run run;
-  run.model.schema = example.release.model().schema;
-  run.plan = example.plan;
-  run.model.loss = "logistic";
-  run.model.draws = {std::vector<double>(run.model.schema.features(), NAN)};
-  EXPECT_THROW(release(run), BadInput);
+  LinearModel model = example.release.model();
+  model.draws = {std::vector<double>(model.schema.features(), NAN)};
+  EXPECT_THROW(on_release_grid(model, example.plan.offer().mechanism, 0x1p-20), BadInput);
 }
 
 TEST(Release, ModelFileHasTheFieldsOfTheContract) {

@@ -426,7 +426,7 @@ TEST(Verify, HoldsABallAgainstItsNumbersAndItsModel) {
   json& first = outside["model"]["coefficients"][0][0];
   first = first.get<double>() + 1;
   outside["model"]["original_units"] =
-      model_json(model_from_json(outside["model"], "model"))["original_units"];
+      model_json(LinearKind::model_from_json(outside["model"], "model"))["original_units"];
   const Verification found = verify(resealed(outside));
   EXPECT_FALSE(found.valid);
   EXPECT_THAT(found.failures, ::testing::ElementsAre(HasSubstr("in the ball of radius 0.5")));
@@ -707,7 +707,7 @@ TEST(Verify, ReadsDigestsOfSpellingAndSaysWhatRewritingDoesToThem) {
   EXPECT_THAT(result.failures[0], HasSubstr("1.0 as 1"));
 }
 
-TEST(Verify, RejectsTheNamesOfVersion1InAFileOfThisOne) {
+TEST(Verify, RejectsTheNamesOfVersion1) {
   json file = to_json(testing::examples().front().release);
   json& guarantee = file["certificate"]["guarantee"];
   guarantee["gdp_mu"] = guarantee["mu"];

@@ -86,9 +86,9 @@ TEST(Version2, IsValidAndWrittenAgainWithItsDigest) {
     ASSERT_EQ(file["format"], "gibbsite-release/2");
     const Verification result = verify(file);
     EXPECT_TRUE(result.valid) << ::testing::PrintToString(result.failures);
-    const json again = name == "bernoulli"    ? to_json(read_family(path_of(name)))
-                       : name == "network"    ? to_json(read_network(path_of(name)))
-                       : name == "evaluation" ? to_json(read_evaluation(path_of(name)))
+    const json again = name == "bernoulli"    ? to_json(read_release<ConjugateKind>(path_of(name)))
+                       : name == "network"    ? to_json(read_release<GraphicalKind>(path_of(name)))
+                       : name == "evaluation" ? to_json(read_release<EvaluationKind>(path_of(name)))
                                               : to_json(read_release(path_of(name)));
     EXPECT_EQ(again, file);
   }
@@ -134,18 +134,12 @@ TEST(Version2, GradientsHaveTheClipOfTheLink) {
 
 TEST(Version2, ACappedLinkIsRefusedInOtherFormats) {
   const std::string text = text_of(path_of("whitened"));
-  for (const char* format : {"gibbsite-release/1", "gibbsite-release/3"}) {
-    json file = json::parse(text);
-    file["format"] = format;
-    file = resealed(file);
-    EXPECT_FALSE(verify(file).valid) << format;
-    try {
-      static_cast<void>(parse_release(file.dump(), "m.json"));
-      ADD_FAILURE() << format;
-    } catch (const BadInput& error) {
-      EXPECT_THAT(error.what(), HasSubstr("m.json: model.link: capped-logistic")) << format;
-    }
-  }
+  json file = json::parse(text);
+  file["format"] = "gibbsite-release/3";
+  file = resealed(file);
+  EXPECT_FALSE(verify(file).valid);
+  EXPECT_THAT([&] { static_cast<void>(parse_release(file.dump(), "m.json")); },
+              ::testing::ThrowsMessage<BadInput>(HasSubstr("m.json: model.link: capped-logistic")));
 }
 
 // Coefficients of a clipped fit are no log-odds, and no page says so.
@@ -162,12 +156,12 @@ TEST(Version2, ACappedModelIsReportedWithoutOdds) {
 }
 
 TEST(Version2, DrawsAndNetworksAreAsked) {
-  const FamilyRelease draws = read_family(path_of("bernoulli"));
+  const FamilyRelease draws = read_release<ConjugateKind>(path_of("bernoulli"));
   double sum = 0;
   for (const ParameterEstimate& one : estimates(draws)) sum += one.value;
   EXPECT_NEAR(sum, 1, 1e-9);
-  EXPECT_EQ(read_network(path_of("network")).model().network.size(), 5U);
-  EXPECT_EQ(read_evaluation(path_of("evaluation")).model().of,
+  EXPECT_EQ(read_release<GraphicalKind>(path_of("network")).model().network.size(), 5U);
+  EXPECT_EQ(read_release<EvaluationKind>(path_of("evaluation")).model().of,
             read_release_json(path_of("whitened"))["certificate"]["digest"]);
 }
 

@@ -3,14 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "gibbsite/certificate/kinds.hpp"
 #include "gibbsite/core/random.hpp"
-#include "gibbsite/mechanism/family.hpp"
-#include "gibbsite/mechanism/histogram.hpp"
-#include "gibbsite/mechanism/network.hpp"
-#include "gibbsite/mechanism/plan.hpp"
+#include "gibbsite/mechanism/analysis.hpp"
 
 namespace gibbsite {
 
@@ -31,43 +30,29 @@ struct Claims {
   [[nodiscard]] bool is_void() const { return noise != NoiseKind::chacha20; }
 };
 
-/// Of a linear model: and the public numbers that its claims follow from.
-struct Certificate : Claims {
-  Problem problem;
-  Mechanism mechanism;
+/// The claims of one kind of release, and the public numbers that they follow from.
+template <class Kind>
+struct CertificateOf : Claims, Kind::Extra {
+  typename Kind::Problem problem;
+  typename Kind::Mechanism mechanism;
+  /// What the run computed of them, so that its file is written without computing it again. No file
+  /// holds it, and `verify` never takes it.
+  std::optional<Analysis> analysis{};
 };
 
-/// Of draws from a family's posterior.
-struct FamilyCertificate : Claims {
-  FamilyProblem problem;
-  FamilyMechanism mechanism;
-};
-
-/// Of a network's tables, and of its structure where that was chosen from the table.
-struct NetworkCertificate : Claims {
-  NetworkProblem problem;
-  NetworkMechanism mechanism;
-};
-
-/// Of a model's evaluation on held-out rows.
-struct EvaluationCertificate : Claims {
-  HistogramProblem problem;
-  HistogramMechanism mechanism;
-  bool of_void = false;  ///< the model evaluated carries no guarantee
-};
+using Certificate = CertificateOf<LinearKind>;
+using FamilyCertificate = CertificateOf<ConjugateKind>;
+using NetworkCertificate = CertificateOf<GraphicalKind>;
+using EvaluationCertificate = CertificateOf<EvaluationKind>;
 
 /// The "certificate" object of a model file (docs/reference/formats.md), without its digest: the numbers
 /// above and all that follows from them. A void one has guarantee.void = true, with the reason.
-nlohmann::json to_json(const Certificate& certificate);
-nlohmann::json to_json(const FamilyCertificate& certificate);
-nlohmann::json to_json(const NetworkCertificate& certificate);
-nlohmann::json to_json(const EvaluationCertificate& certificate);
-/// From that object, or from one of a gibbsite-release/1 file. Reads the primary numbers, and
-/// believes them. Throws BadInput naming the field that is missing, or out of range.
-Certificate certificate_from_json(const nlohmann::json& json);
-FamilyCertificate family_certificate_from_json(const nlohmann::json& json);
-NetworkCertificate network_certificate_from_json(const nlohmann::json& json);
-EvaluationCertificate evaluation_certificate_from_json(const nlohmann::json& json);
+template <class Kind>
+nlohmann::json to_json(const CertificateOf<Kind>& certificate);
+/// From that object. Reads the primary numbers, and believes them. Throws BadInput naming the field
+/// that is missing, or out of range.
+template <class Kind = LinearKind>
+CertificateOf<Kind> certificate_from_json(const nlohmann::json& json);
 
 /// What `plan --json` prints (docs/reference/formats.md), less the times: the problem, every offer, the
 /// chosen one.

@@ -4,10 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "gibbsite/certificate/evaluation_file.hpp"
-#include "gibbsite/certificate/family_file.hpp"
 #include "gibbsite/certificate/model_file.hpp"
-#include "gibbsite/certificate/network_file.hpp"
 
 namespace gibbsite {
 
@@ -20,13 +17,11 @@ struct Verification {
 };
 
 /// Recomputes every number of a model file from its public constants; any edit that strengthens the
-/// claim fails (docs/reference/certificate.md lists what may change). `model` is the whole model.json, of
-/// either version, whatever it holds: malformed parts are failures, not errors.
+/// claim fails (docs/reference/certificate.md lists what may change). `model` is the whole model.json, whatever it
+/// holds: malformed parts are failures, not errors.
 Verification verify(const nlohmann::json& model);
 /// The same of what its file would hold.
-Verification verify(const Release& release);
-Verification verify(const FamilyRelease& release);
-Verification verify(const NetworkRelease& release);
-Verification verify(const EvaluationRelease& release);
+template <class Kind>
+Verification verify(const ReleaseOf<Kind>& release);
 
 }  // namespace gibbsite

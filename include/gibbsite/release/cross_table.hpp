@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "gibbsite/certificate/network_file.hpp"
+#include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/model/network_model.hpp"
 
 namespace gibbsite {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "gibbsite/certificate/family_file.hpp"
+#include "gibbsite/certificate/model_file.hpp"
 
 namespace gibbsite {
 

@@ -1,6 +1,6 @@
 #pragma once
 // From a column and a plan to released draws: the same function draws and certifies.
-#include "gibbsite/certificate/family_file.hpp"
+#include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/mechanism/family.hpp"

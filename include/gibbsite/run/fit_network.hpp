@@ -1,6 +1,6 @@
 #pragma once
 // From a table and a plan to a released network: the same function draws and certifies.
-#include "gibbsite/certificate/network_file.hpp"
+#include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/mechanism/network.hpp"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "gibbsite/certificate/evaluation_file.hpp"
+#include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/mechanism/histogram.hpp"
 #include "gibbsite/model/evaluation_model.hpp"

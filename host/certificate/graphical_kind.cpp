@@ -1,15 +1,14 @@
-#include "gibbsite/certificate/network_file.hpp"
-
+// A network: its JSON, and what verify asks of its tables.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "certificate/certify.hpp"
 #include "certificate/model_json.hpp"
-#include "gibbsite/certificate/model_file.hpp"
+#include "certificate/release_of.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/mechanism/noise_law.hpp"
 
 namespace gibbsite {
 
@@ -68,7 +67,7 @@ const json& list_field(const json& object, const char* name, const std::string& 
 
 }  // namespace
 
-NetworkModel network_model_from_json(const json& model, const std::string& source) {
+NetworkModel GraphicalKind::model_from_json(const json& model, const std::string& source) {
   if (text_field(model, "kind", source) != "network") {
     throw BadInput(source + ": kind: must be network; use the file as it was written");
   }
@@ -136,60 +135,102 @@ NetworkModel network_model_from_json(const json& model, const std::string& sourc
   return out;
 }
 
-bool is_of_network(const json& certificate) {
-  const json::json_pointer network("/constants/network");
-  return certificate.is_object() && certificate.contains(network);
+std::string assumption_of(const NetworkCertificate& c) {
+  return c.problem.chooses_structure()
+             ? "the limits of the structure were chosen without looking at the table"
+             : "the structure, which columns are parents of which, was given without looking at "
+               "the table";
 }
 
-json to_json(const NetworkRelease& release) {
-  json out = {{"format", format_names.at(release.certificate().format)},
-              {"model", model_json(release.model())},
-              {"certificate", to_json(release.certificate())}};
-  out["certificate"]["digest"] = file_digest(out);
+std::size_t draws_of(const NetworkModel& model) { return model.tables.size(); }
+
+NetworkProblem problem_of(const NetworkModel& model, const NetworkCertificate& c) {
+  NetworkProblem out = c.problem;
+  out.levels = model.network.levels;
+  if (out.parents) out.parents = model.network.parents;
   return out;
 }
 
-// Thousands of cells: a line for each would be most of the file.
-void write_network(const std::string& path, const NetworkRelease& release, Existing existing) {
-  write_file_atomically(path, to_json(release).dump(1) + "\n", public_file, existing);
+namespace {
+
+// Counts have the noise that they are paid for with, and tables follow from them.
+void verify_tables(Verifier& v, const NetworkCounts& s, const NetworkProblem& p,
+                   const NetworkModel& model) {
+  if (model.counts.empty()) {
+    v.check(false, "model.nodes: counts are missing");
+    return;
+  }
+  v.check(model.noise == table_deviations(s.noise, model.network),
+          "model.nodes: each has the noise that follows from mechanism.noise");
+  std::size_t off = 0, beyond = 0;
+  for (std::size_t i = 0; i < model.counts.size(); ++i) {
+    const double grid = answer_grid(model.noise[i]);
+    const double noise = answer_reach(model.noise[i]);
+    for (const double count : model.counts[i]) {
+      off += std::remainder(count, grid) != 0;
+      beyond += !(count >= -noise && count <= static_cast<double>(p.rows) + noise);
+    }
+  }
+  v.check(off == 0, fmt::format("model.nodes: {} counts off the grid of their noise", off));
+  v.check(beyond == 0, fmt::format("model.nodes: {} counts that no noise leads to", beyond));
+  const auto tables = tables_of_counts(model.network, model.counts, model.noise);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    for (std::size_t j = 0; j < tables[i].size(); ++j) {
+      wrong += !(std::abs(tables[i][j] - model.tables[0][i][j]) <= 1e-9);  // no number is wrong too
+    }
+  }
+  v.check(wrong == 0, fmt::format("model.nodes: {} shares do not follow from the counts", wrong));
 }
 
-NetworkRelease read_network(const std::string& path) { return parse_network(text_of(path), path); }
-
-NetworkRelease parse_network(const std::string& text, const std::string& path) {
-  const json file = untouched_json(text, path);
-  const json& claimed = file.at("certificate");
-  if (is_of_family(claimed)) {
-    throw BadInput(path +
-                   ": holds draws of a family, not a network; ask it for an expectation, a "
-                   "probability or utilities");
+void verify_draws(Verifier& v, const NetworkProblem& p, const NetworkModel& model) {
+  v.check(model.counts.empty(), "model.nodes: drawn tables have no counts");
+  if (!p.trim) return;
+  std::size_t below = 0;
+  for (const auto& draw : model.tables) {
+    for (std::size_t i = 0; i < draw.size(); ++i) {
+      const std::uint64_t levels = model.network.levels[i];
+      for (std::size_t first = 0; first < draw[i].size(); first += levels) {
+        const auto share = [&](std::uint64_t from, std::uint64_t to) {
+          double sum = 0;
+          for (std::uint64_t l = from; l < to; ++l) sum += draw[i][first + l];
+          return sum;
+        };
+        for_each_split(0, levels, [&](std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+          const double chosen = share(a, b) / share(a, c);
+          const auto [least, most] = split_trim(*p.trim, a, b, c);
+          below += !(chosen >= least - 1e-9 && chosen <= most + 1e-9);
+        });
+      }
+    }
   }
-  if (is_of_evaluation(claimed)) {
-    throw BadInput(path + ": holds the evaluation of a model, not a network");
-  }
-  if (!is_of_network(claimed)) {
-    throw BadInput(path + ": holds a model of rows, not a network; predict with it instead");
-  }
-  NetworkModel model = network_model_from_json(file.at("model"), path);
-  try {
-    NetworkCertificate certificate = network_certificate_from_json(claimed);
-    certificate.refuses_cells = model.schema.invalid == Invalid::refuse;
-    certificate.format = format_written(file);
-    return ReleaseAccess::make(std::move(model), std::move(certificate));
-  } catch (const BadInput& error) {
-    throw BadInput(fmt::format("{}: {}", path, error.what()));
-  }
+  v.check(below == 0, fmt::format("model.nodes: {} splits outside of the trim {}", below, *p.trim));
 }
 
-std::string read_release_text(const std::string& path) { return text_of(path); }
-
-ReleaseKind release_kind(const std::string& text, const std::string& source) {
-  const json file = parse_release_json(text, source);
-  const json& certificate = file.at("certificate");
-  return is_of_network(certificate)      ? ReleaseKind::network
-         : is_of_family(certificate)     ? ReleaseKind::family
-         : is_of_evaluation(certificate) ? ReleaseKind::evaluation
-                                         : ReleaseKind::linear;
+void verify_tables(Verifier& v, const NetworkTrimmed& /*settings*/, const NetworkProblem& p,
+                   const NetworkModel& model) {
+  verify_draws(v, p, model);
 }
+void verify_tables(Verifier& v, const NetworkConjugate& /*settings*/, const NetworkProblem& p,
+                   const NetworkModel& model) {
+  verify_draws(v, p, model);
+}
+
+}  // namespace
+
+void check_model(Verifier& v, const NetworkModel& model, const NetworkCertificate& c) {
+  const NetworkProblem& p = c.problem;
+  if (!p.parents) {
+    bool within = true;
+    for (std::size_t i = 0; i < model.network.size(); ++i) {
+      within = within && model.network.parents[i].size() <= p.limits.parents &&
+               model.network.cells(i) <= p.limits.cells;
+    }
+    v.check(within, "constants.limits: every table of the model is within them");
+  }
+  std::visit([&](const auto& s) { verify_tables(v, s, p, model); }, c.mechanism);
+}
+
+GIBBSITE_RELEASE_KIND(GraphicalKind);
 
 }  // namespace gibbsite

@@ -1,4 +1,4 @@
-// What a person does with a model file that a version before the format /2 wrote.
+// What a person does with a model file that an earlier program wrote.
 #include <cmath>
 #include <fstream>
 #include <sstream>
@@ -6,7 +6,7 @@
 #include "cli/cli.hpp"
 
 namespace gibbsite::testing {
-namespace version_1_test {
+namespace golden_file_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -14,14 +14,14 @@ using ::testing::HasSubstr;
 // A released file of format version 1 with two draws.
 std::string golden() {
   std::ostringstream text;
-  text << std::ifstream(std::string(GIBBSITE_SOURCE_DIR) + "/tests/golden/v1/path-minami-cor8.json")
+  text << std::ifstream(std::string(GIBBSITE_SOURCE_DIR) + "/tests/golden/v3/path-minami-cor8.json")
               .rdbuf();
   return text.str();
 }
 
-class Version1Cli : public Cli {};
+class GoldenFileCli : public Cli {};
 
-TEST_F(Version1Cli, VerifiesAndPredicts) {
+TEST_F(GoldenFileCli, VerifiesAndPredicts) {
   folder.write("m.json", golden());
   const Outcome verified = gibbsite({"verify", "m.json"});
   EXPECT_EQ(verified.status, 0) << verified.err;
@@ -60,7 +60,7 @@ TEST_F(Version1Cli, VerifiesAndPredicts) {
   EXPECT_FALSE(std::getline(lines, line)) << line;
 }
 
-TEST_F(Version1Cli, WhatWasChangedIsRefused) {
+TEST_F(GoldenFileCli, WhatWasChangedIsRefused) {
   auto file = nlohmann::json::parse(golden());
   file["certificate"]["guarantee"]["epsilon"] = 0.5;
   folder.write("claim.json", file.dump());
@@ -74,5 +74,5 @@ TEST_F(Version1Cli, WhatWasChangedIsRefused) {
                "changed.json: was changed after fit wrote it");
 }
 
-}  // namespace version_1_test
+}  // namespace golden_file_test
 }  // namespace gibbsite::testing

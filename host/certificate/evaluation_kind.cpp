@@ -1,14 +1,13 @@
-#include "gibbsite/certificate/evaluation_file.hpp"
-
+// The evaluation of a model: its JSON, and what verify asks of its counts.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "certificate/certify.hpp"
 #include "certificate/model_json.hpp"
-#include "gibbsite/certificate/model_file.hpp"
+#include "certificate/release_of.hpp"
+#include "gibbsite/mechanism/noise_law.hpp"
 
 namespace gibbsite {
 
@@ -72,7 +71,7 @@ json model_json(const EvaluationModel& model) {
   return out;
 }
 
-EvaluationModel evaluation_model_from_json(const json& model, const std::string& source) {
+EvaluationModel EvaluationKind::model_from_json(const json& model, const std::string& source) {
   if (text_field(model, "kind", source) != "evaluation") {
     throw BadInput(source + ": kind: must be evaluation; use the file as it was written");
   }
@@ -110,43 +109,85 @@ EvaluationModel evaluation_model_from_json(const json& model, const std::string&
   return out;
 }
 
-bool is_of_evaluation(const json& certificate) {
-  const json::json_pointer histogram("/constants/histogram");
-  return certificate.is_object() && certificate.contains(histogram);
+EvaluationKind::Extra EvaluationKind::extra_of(const EvaluationModel& model) {
+  return {model.of_void};
+}
+EvaluationKind::Extra EvaluationKind::extra_from_json(const json& constants) {
+  return {constants.contains("of_void") && flag_field(constants, "of_void", "constants")};
+}
+void EvaluationKind::put_extra(const Extra& extra, json& constants) {
+  if (extra.of_void) constants["of_void"] = true;
 }
 
-json to_json(const EvaluationRelease& release) {
-  json out = {{"format", format_names.at(release.certificate().format)},
-              {"model", model_json(release.model())},
-              {"certificate", to_json(release.certificate())}};
-  out["certificate"]["digest"] = file_digest(out);
+std::string assumption_of(const EvaluationCertificate& c) {
+  return c.of_void
+             ? "the model and the bins were fixed without looking at these rows; the model is "
+               "void: what it tells of them, where it was fitted to some, is covered by nothing"
+             : "the model and the bins were fixed without looking at these rows; what the "
+               "model itself tells of them, where it was fitted to some, is accounted for by "
+               "its own certificate";
+}
+
+std::size_t draws_of(const EvaluationModel& /*model*/) { return 1; }
+
+HistogramProblem problem_of(const EvaluationModel& model, const EvaluationCertificate& c) {
+  HistogramProblem out = c.problem;
+  out.cells = model.counts.size();
   return out;
 }
 
-void write_evaluation(const std::string& path, const EvaluationRelease& release,
-                      Existing existing) {
-  write_file_atomically(path, to_json(release).dump(1) + "\n", public_file, existing);
+namespace {
+
+// Whether numbers are within 2e-6, which is two of the last decimals, and the rest is the same.
+bool alike(const json& a, const json& b) {
+  if (a.is_number() && b.is_number()) {
+    return std::abs(a.get<double>() - b.get<double>()) <= 2e-6 * (1 + std::abs(a.get<double>()));
+  }
+  if (a.type() != b.type() || a.size() != b.size()) return false;
+  if (a.is_array()) return std::equal(a.begin(), a.end(), b.begin(), alike);
+  if (!a.is_object()) return a == b;
+  return std::ranges::all_of(a.items(), [&](const auto& item) {
+    return b.contains(item.key()) && alike(item.value(), b.at(item.key()));
+  });
 }
 
-EvaluationRelease read_evaluation(const std::string& path) {
-  return parse_evaluation(text_of(path), path);
+}  // namespace
+
+// The figures follow from the counts.
+void settle(Verifier& v, const EvaluationModel& /*model*/, json& expected, const json& claimed) {
+  v.check(alike(expected.at("figures"), field(claimed, "figures", "model")),
+          "model.figures: follow from the counts");
+  expected["figures"] = claimed.at("figures");
 }
 
-EvaluationRelease parse_evaluation(const std::string& text, const std::string& path) {
-  const json file = untouched_json(text, path);
-  if (!is_of_evaluation(file.at("certificate"))) {
-    throw BadInput(path +
-                   ": holds no evaluation; give the file of an evaluation released with `epsilon`");
+// The counts have the noise that they are paid for with.
+void check_model(Verifier& v, const EvaluationModel& model, const EvaluationCertificate& c) {
+  const bool is_public = c.claimed.who.adjacency == Adjacency::replace_one;
+  v.check(model.rows == (is_public ? std::optional(c.problem.rows) : std::nullopt),
+          "model.rows: constants.rows where those are public, and there only");
+  v.check(model.of_void == c.of_void, "model.of_void: the certificate says the same");
+  v.check(model.rows_per_person == c.claimed.who.rows_per_person,
+          "model.rows_per_person: those of the guarantee");
+  v.check(model.noise == histogram_deviation(c.mechanism, c.problem),
+          "model.noise: follows from mechanism.noise");
+  const double grid = answer_grid(model.noise);
+  const double noise = answer_reach(model.noise);
+  std::size_t off = 0, beyond = 0;
+  double sum = 0;
+  for (const double count : model.counts) {
+    sum += count;
+    off += std::remainder(count, grid) != 0;
+    beyond += !(count >= -noise && count <= static_cast<double>(c.problem.rows) + noise);
   }
-  EvaluationModel model = evaluation_model_from_json(file.at("model"), path);
-  try {
-    EvaluationCertificate certificate = evaluation_certificate_from_json(file.at("certificate"));
-    certificate.refuses_cells = model.schema.invalid == Invalid::refuse;
-    certificate.format = format_written(file);
-    return ReleaseAccess::make(std::move(model), std::move(certificate));
-  } catch (const BadInput& error) {
-    throw BadInput(fmt::format("{}: {}", path, error.what()));
-  }
+  v.check(off == 0, fmt::format("model.counts: {} off the grid of their noise", off));
+  v.check(beyond == 0, fmt::format("model.counts: {} that no noise leads to", beyond));
+  // A normal beyond 13.9 of its deviations, the grid's rounding aside: a chance below 1e-43.
+  const auto rows = static_cast<double>(c.problem.rows);
+  const double slack = 14 * model.noise * std::sqrt(static_cast<double>(model.counts.size()));
+  v.check(sum >= (is_public ? rows : 0) - slack && sum <= rows + slack,
+          "model.counts: their sum is that of the rows, and noise");
 }
+
+GIBBSITE_RELEASE_KIND(EvaluationKind);
 
 }  // namespace gibbsite

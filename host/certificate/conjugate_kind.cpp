@@ -1,0 +1,92 @@
+// Draws of a family: their JSON, and what verify asks of them.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "certificate/model_json.hpp"
+#include "certificate/release_of.hpp"
+#include "gibbsite/core/text.hpp"
+
+namespace gibbsite {
+
+using nlohmann::json;
+
+json model_json(const FamilyModel& model) {
+  json out = {{"kind", to_string(model.family)},
+              {"column", model.column()},
+              {"preprocessing", schema_json(model.schema)},
+              {"draws", model.draws}};
+  if (const auto levels = model.levels(); !levels.empty()) out["levels"] = levels;
+  return out;
+}
+
+FamilyModel ConjugateKind::model_from_json(const json& model, const std::string& source) {
+  const std::string kind = text_field(model, "kind", source);
+  const auto family = family_named(kind);
+  if (!family)
+    throw BadInput(fmt::format("{}: kind: {} is no family", source, gibbsite::quoted(kind)));
+  FamilyModel out{*family, schema_from_json(field(model, "preprocessing", source), source), {}};
+  if (out.schema.columns.size() != 1) {
+    throw BadInput(source +
+                   ": preprocessing: must have one column; use the file as it was written");
+  }
+  // Throws where the family does not fit the column.
+  const FamilyProblem shape = family_problem(out.schema, *family, 1);
+  const json& draws = field(model, "draws", source);
+  if (!draws.is_array() || draws.empty()) {
+    throw BadInput(source + ": draws: must be a list of draws; use the file as it was written");
+  }
+  for (const json& draw : draws) {
+    out.draws.push_back(
+        numbers_field({{"draws", draw}}, "draws", shape.has_levels() ? shape.levels : 1, source));
+  }
+  return out;
+}
+
+std::size_t draws_of(const FamilyModel& model) { return model.draws.size(); }
+
+FamilyProblem problem_of(const FamilyModel& model, const FamilyCertificate& c) {
+  FamilyProblem out = family_problem(model.schema, model.family, c.problem.rows);
+  out.prior = c.problem.prior;
+  out.variance = c.problem.variance;
+  out.trim = c.problem.trim;
+  return out;
+}
+
+// The draws are within the bounds of the family, and on the grid.
+void check_model(Verifier& v, const FamilyModel& model, const FamilyCertificate& c) {
+  const FamilyProblem& p = c.problem;
+  const auto [low, high] = p.reach();
+  const double grid = family_grid(p);
+  std::size_t off = 0;
+  for (const auto& draw : model.draws) {
+    double sum = 0;
+    bool inside = true;
+    for (const double value : draw) {
+      sum += value;
+      inside = inside && value >= low && value <= high &&
+               (p.levels > 2 || std::remainder(value, grid) == 0);
+    }
+    if (p.has_levels() && draw.size() != p.levels) {
+      inside = false;  // another family's, or column's: there is nothing to split
+    } else if (p.trim && p.has_levels()) {
+      for_each_split(0, p.levels,
+                     [&](std::uint64_t first, std::uint64_t middle, std::uint64_t last) {
+                       double share = 0, whole = 0;
+                       for (std::uint64_t i = first; i < last; ++i)
+                         (i < middle ? share : whole) += draw[i];
+                       const auto [least, most] = split_trim(p, first, middle, last);
+                       share /= share + whole;
+                       inside = inside && share >= least - 1e-9 && share <= most + 1e-9;
+                     });
+    }
+    off += !inside || (p.has_levels() && std::abs(sum - 1) > 1e-12);
+  }
+  v.check(off == 0,
+          fmt::format("model.draws: {} off the release grid {} or out of reach", off, grid));
+}
+
+GIBBSITE_RELEASE_KIND(ConjugateKind);
+
+}  // namespace gibbsite

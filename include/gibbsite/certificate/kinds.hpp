@@ -1,0 +1,103 @@
+#pragma once
+// What a release can be of. One struct names a kind's types, and what readers say of it: certificate,
+// file, `verify` and the run of a plan are generic over it.
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "gibbsite/mechanism/family.hpp"
+#include "gibbsite/mechanism/histogram.hpp"
+#include "gibbsite/mechanism/network.hpp"
+#include "gibbsite/mechanism/plan.hpp"
+
+namespace gibbsite {
+
+struct EvaluationModel;
+struct FamilyModel;
+struct LinearModel;
+struct NetworkModel;
+
+/// What most kinds have.
+struct KindDefaults {
+  /// What a certificate says beyond its problem and its mechanism. Read and written by the kind's
+  /// `extra_from_json` and `put_extra`, and taken from the model by `extra_of`.
+  struct Extra {};
+  static Extra extra_of(const auto& /*model*/) { return {}; }
+  static Extra extra_from_json(const nlohmann::json& /*constants*/) { return {}; }
+  static void put_extra(const Extra& /*extra*/, nlohmann::json& /*constants*/) {}
+
+  static constexpr std::string_view command = "fit";   ///< what a ledger calls its run
+  static constexpr std::string_view made = "a model";  ///< what a run makes
+  /// What a reader that wants this kind says of a file of another; empty: what to do with that one.
+  static constexpr std::string_view wanted = "";
+  static constexpr int indent = 2;  ///< of its file
+};
+
+/// A model of rows by coefficients.
+struct LinearKind : KindDefaults {
+  using Problem = gibbsite::Problem;
+  using Mechanism = gibbsite::Mechanism;
+  using Plan = gibbsite::Plan;
+  using Model = LinearModel;
+  /// The field of a certificate's constants that tells the kind. A kind without one is what no
+  /// other is.
+  static constexpr std::string_view tag = "";
+  static constexpr std::string_view holds = "a model of rows";  ///< what its file holds
+  static constexpr std::string_view use = "predict with it instead";
+  static constexpr std::string_view plan_maker = "plan()";
+  /// Back from a file's "model". Throws BadInput "SOURCE: ..." on a missing or ill-typed field.
+  static LinearModel model_from_json(const nlohmann::json& model, const std::string& source);
+};
+
+/// Draws of the parameters of a conjugate family.
+struct ConjugateKind : KindDefaults {
+  using Problem = FamilyProblem;
+  using Mechanism = FamilyMechanism;
+  using Plan = FamilyPlan;
+  using Model = FamilyModel;
+  static constexpr std::string_view tag = "family";
+  static constexpr std::string_view holds = "draws of a family";
+  static constexpr std::string_view use = "ask it for an expectation, a probability or utilities";
+  static constexpr std::string_view plan_maker = "plan_family()";
+  static FamilyModel model_from_json(const nlohmann::json& model, const std::string& source);
+};
+
+/// A Bayesian network's tables, and its structure where that was chosen from the table.
+struct GraphicalKind : KindDefaults {
+  using Problem = NetworkProblem;
+  using Mechanism = NetworkMechanism;
+  using Plan = NetworkPlan;
+  using Model = NetworkModel;
+  static constexpr std::string_view tag = "network";
+  static constexpr std::string_view holds = "a network";
+  static constexpr std::string_view use = "query it as a network, or draw people from it";
+  static constexpr std::string_view plan_maker = "plan_network()";
+  static constexpr int indent = 1;  // thousands of cells: a line for each would be most of the file
+  static NetworkModel model_from_json(const nlohmann::json& model, const std::string& source);
+};
+
+/// A model's evaluation on held-out rows.
+struct EvaluationKind : KindDefaults {
+  using Problem = HistogramProblem;
+  using Mechanism = HistogramMechanism;
+  using Plan = HistogramPlan;
+  using Model = EvaluationModel;
+  struct Extra {
+    bool of_void = false;  ///< the model evaluated carries no guarantee
+  };
+  static Extra extra_of(const EvaluationModel& model);
+  static Extra extra_from_json(const nlohmann::json& constants);
+  static void put_extra(const Extra& extra, nlohmann::json& constants);
+  static constexpr std::string_view command = "evaluate";
+  static constexpr std::string_view made = "an evaluation";
+  static constexpr std::string_view wanted =
+      "give the file of an evaluation released with `epsilon`";
+  static constexpr std::string_view tag = "histogram";
+  static constexpr std::string_view holds = "the evaluation of a model";
+  static constexpr std::string_view use = "give the model's file";
+  static constexpr std::string_view plan_maker = "plan_histogram()";
+  static constexpr int indent = 1;
+  static EvaluationModel model_from_json(const nlohmann::json& model, const std::string& source);
+};
+
+}  // namespace gibbsite
