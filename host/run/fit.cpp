@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -17,21 +16,10 @@
 #include "gibbsite/model/linear_model.hpp"
 #include "mechanism/whitened_losses.hpp"
 #include "run/entering.hpp"
+#include "run/gaussian_mechanism.hpp"
 #include "run/run_plan.hpp"
 
 namespace gibbsite {
-namespace {
-
-// To the nearest multiple of a power of two: exact in double.
-double to_grid(double value, double grid) {
-  if (!std::isfinite(value)) {
-    throw BadInput("coefficients: one is not finite; report this, no legal run leaves such a draw");
-  }
-  return std::nearbyint(value / grid) * grid + 0.0;  // + 0.0 turns -0 into 0
-}
-
-}  // namespace
-
 Release release(const Run& run) {
   const Plan& plan = run.plan;
   const double grid =
@@ -44,7 +32,7 @@ Release release(const Run& run) {
   LinearModel model = run.model;
   const auto ball = setting(plan.offer().mechanism, "ball");
   for (auto& draw : model.draws) {
-    for (double& value : draw) value = to_grid(value, grid);
+    for (double& value : draw) value = on_grid(value, grid);
     // After the grid, which hides where computed noise falls: of a function of what is on it.
     if (ball) project_on_ball(draw, *ball, grid);
   }
