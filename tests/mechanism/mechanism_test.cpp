@@ -55,10 +55,10 @@ TEST(MechanismTest, WhoeverDoesNotSayAllOfItselfIsLetIntoNoVariant) {
 TEST(MechanismTest, WhatNeedNotBeSaidHasADefaultThatPromisesNothing) {
   static_assert(Described<Dummy<4>> && Described<Dummy<5>> && Described<Dummy<6>> &&
                 Described<Dummy<7>>);
-  EXPECT_FALSE(run_time_tells(Dummy<4>{}).empty()) << "its time is private";
-  EXPECT_EQ(basis_of(Dummy<5>{}), "It rests on the theorem that the certificate names");
-  EXPECT_EQ(procedure_of(Dummy<6>{}, {30, 30}), "about 30 passes over the data");
-  EXPECT_FALSE(coefficient_noise_up(Dummy<7>{}, {}).has_value());
+  EXPECT_FALSE(gibbsite::run_time_tells(Dummy<4>{}).empty()) << "its time is private";
+  EXPECT_EQ(gibbsite::basis_of(Dummy<5>{}), "It rests on the theorem that the certificate names");
+  EXPECT_EQ(gibbsite::procedure_of(Dummy<6>{}, {30, 30}), "about 30 passes over the data");
+  EXPECT_FALSE(gibbsite::coefficient_noise_up(Dummy<7>{}, {}).has_value());
 }
 TEST(MechanismTest, ACalibrationThatNobodyChecksIsNone) {
   static_assert(!Described<Dummy<8>> && !Described<Dummy<9>> && Described<Dummy<10>>);
