@@ -40,13 +40,16 @@ TEST(GaussianMechanism, NoNormalServesTwice) {
 }
 
 TEST(GaussianMechanism, ASymmetricMatrixHasLessNoiseBesideItsDiagonal) {
-  const std::vector<double> normals = normals_of(1, 3), sums{5, 6, 6, 7};
-  const std::vector<double> lower =
-      GaussianMechanism(key, 1, 3).release_symmetric({sums.data(), 2, 2}, 2);
-  ASSERT_EQ(lower.size(), 3U);
-  EXPECT_EQ(lower[0], expected(5, normals[0], 2));
-  EXPECT_NEAR(lower[1], 6 + std::sqrt(2.0) * normals[1], 2.0 / 16);
-  EXPECT_EQ(lower[2], expected(7, normals[2], 2));
+  const std::vector<double> sums{5, 6, 6, 7};
+  for (std::uint64_t answer = 0; answer < 20; ++answer) {
+    const std::vector<double> normals = normals_of(answer, 3);
+    const std::vector<double> lower =
+        GaussianMechanism(key, answer, 3).release_symmetric({sums.data(), 2, 2}, 2);
+    ASSERT_EQ(lower.size(), 3U);
+    EXPECT_EQ(lower[0], expected(5, normals[0], 2));
+    EXPECT_NEAR(lower[1], 6 + std::sqrt(2.0) * normals[1], 0.0625 + 1e-12) << "half a grid";
+    EXPECT_EQ(lower[2], expected(7, normals[2], 2));
+  }
 }
 
 TEST(GaussianMechanism, NothingThatIsNotFiniteIsReleased) {
