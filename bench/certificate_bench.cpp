@@ -157,8 +157,8 @@ double gap_of(const Settings& s, const ProximalSchedule& schedule, const Problem
         Dalalyan{Calibration::gdp, s.beta, s.prior_precision, s.start_gradient_norm, s.step_size,
                  s.iterations,     0};
   } else if (s.kind == Rejection::name) {
-    settings = Rejection{Calibration::gdp, s.beta,   s.prior_precision, s.start_gradient_norm,
-                         s.proposals,      s.rounds, s.residual,        0};
+    settings =
+        Rejection{Calibration::gdp, s.beta, s.prior_precision, s.start_gradient_norm, schedule, 0};
   } else {
     settings = Proximal{Calibration::gdp,  s.beta,
                         s.prior_precision, s.gradients > 0 ? 0 : s.start_gradient_norm,
@@ -197,8 +197,8 @@ Scheduled schedule(const Instance& p, const Case& c) {
       out.passes.gradients = s.iterations;
     } else {
       const ProximalSchedule s = plan.kind == Rejection::name
-                                     ? rejection_schedule(d, m, M, tv, G, per_read)
-                                     : proximal_schedule(d, m, M, tv, G, padded, per_read);
+                                     ? rejection_schedule({d, m, M, tv, G}, per_read)
+                                     : proximal_schedule({d, m, M, tv, G}, padded, per_read);
       plan.step_size = s.step_size;
       plan.iterations = s.iterations;
       plan.proposals = s.proposals;

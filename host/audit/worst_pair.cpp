@@ -91,23 +91,26 @@ Reach reach_of(const Path& m, const Problem& problem, double L) {
   return {m.beta * L * m.step_size * m.iterations, *coefficient_noise_up(m, problem)};
 }
 template <class M>
-concept NearPosterior = std::is_same_v<M, Rejection> || std::is_same_v<M, Proximal> ||
-    std::is_same_v<M, Averaged> || std::is_same_v<M, Dalalyan>;
+concept NearPosterior = requires(const M& m) {
+  m.beta;
+  m.tv_gap;
+};
 Reach reach_of(const NearPosterior auto& m, const Problem& /*problem*/, double L) {
   return {m.beta * L / m.prior_precision, 1 / std::sqrt(m.prior_precision)};
 }
-Reach reach_of(const OutputPerturbation& m, const Problem& /*problem*/, double L) {
-  return {L / m.ridge, m.noise_scale};
-}
+// Of pure noise longer than it ever is.
 Reach reach_of(const PureOutputPerturbation& m, const Problem& problem, double L) {
-  return {L / m.ridge, (static_cast<double>(problem.features) + deviations) / m.noise_rate};
+  return {L / m.ridge, (static_cast<double>(problem.features) + deviations) / m.noise};
+}
+Reach reach_of(const OutputPerturbation& m, const Problem& /*problem*/, double L) {
+  return {L / m.ridge, m.noise};
 }
 Reach reach_of(const ObjectivePerturbation& m, const Problem& /*problem*/, double L) {
-  return {L / m.ridge, m.noise_scale / m.ridge + m.output_noise};
+  return {L / m.ridge, m.noise / m.ridge + m.output_noise};
 }
 Reach reach_of(const PureObjectivePerturbation& m, const Problem& problem, double L) {
   const double length = static_cast<double>(problem.features) + deviations;
-  return {L / m.ridge, length / (m.noise_rate * m.ridge) + length / m.output_rate};
+  return {L / m.ridge, length / (m.noise * m.ridge) + length / m.output_noise};
 }
 // In a metric the center is 0.
 Reach reach_of(const Whitened& /*m*/, const Problem& /*problem*/, double /*L*/) { return {}; }
@@ -119,16 +122,10 @@ Reach reach_of(const InMetric<Chain>& /*m*/, const Problem& /*problem*/, double 
 // What tells two tables apart best: where a draw lies along the difference of their gradients, how
 // far it is from their two minimizers, or what all questions were answered.
 enum class ToldBy { direction, distances, answers };
-ToldBy told_by(const Whitened& /*m*/) { return ToldBy::answers; }
-ToldBy told_by(const PureOutputPerturbation& /*m*/) { return ToldBy::distances; }
-ToldBy told_by(const PureObjectivePerturbation& /*m*/) { return ToldBy::distances; }
-ToldBy told_by(const OutputPerturbation& /*m*/) { return ToldBy::direction; }
-ToldBy told_by(const ObjectivePerturbation& /*m*/) { return ToldBy::direction; }
-ToldBy told_by(const Path& /*m*/) { return ToldBy::direction; }
-ToldBy told_by(const NearPosterior auto& /*m*/) { return ToldBy::direction; }
-template <class Chain>
-ToldBy told_by(const InMetric<Chain>& /*m*/) {
-  return ToldBy::direction;
+template <class M>
+ToldBy told_by(const M& /*m*/) {
+  if constexpr (requires { requires M::is_pure; }) return ToldBy::distances;
+  return std::is_same_v<M, Whitened> ? ToldBy::answers : ToldBy::direction;
 }
 ToldBy what_tells(const Mechanism& mechanism) {
   return std::visit([](const auto& m) { return told_by(m); }, mechanism);

@@ -73,8 +73,8 @@ Cost lay_out(Averaged& s, const Problem& problem, double tv, const Wishes& /*wis
 
 GapError gap_error(const Averaged& s, const Problem& problem) {
   if (!start_in_reach(s, problem)) return {};
-  const ChainError error = chain_error(problem, s.beta, s.prior_precision, s.step_size,
-                                       s.iterations, s.start_gradient_norm, 0);
+  const ChainError error = chain_error(
+      problem, {s.beta, s.prior_precision, s.step_size, s.iterations}, s.start_gradient_norm, 0);
   GapError out{error.map_error, 1.0};
   if (!std::isfinite(error.map_error)) return out;
   // A 64-bit word chooses the step to stop at.

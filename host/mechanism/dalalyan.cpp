@@ -50,8 +50,9 @@ GapError gap_error(const Dalalyan& s, const Problem& problem) {
   const Wide d = problem.features, m = s.prior_precision, h = s.step_size, K = s.iterations;
   const Wide M = problem.smoothness_up(s.beta, s.prior_precision), G = s.start_gradient_norm;
   const Wide spread = sqrt(Wide(d / M)) * Wide(max_abs_normal);  // N(0, I/M) of bounded bits
-  const ChainError error = chain_error(problem, s.beta, s.prior_precision, s.step_size,
-                                       s.iterations, s.start_gradient_norm, spread);
+  const ChainError error =
+      chain_error(problem, {s.beta, s.prior_precision, s.step_size, s.iterations},
+                  s.start_gradient_norm, spread);
   GapError out{error.map_error, 1.0};
   if (!std::isfinite(error.map_error)) return out;
   const Wide mixing =

@@ -8,6 +8,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
+#include "gibbsite/mechanism/map_error.hpp"
 #include "mechanism/minimizer_reach.hpp"
 #include "mechanism/offers.hpp"
 
@@ -99,7 +100,7 @@ Offer gap_offer(const GapRules<M>& rules, const Problem& problem, const Budget& 
   s.beta = gibbs_beta_down(problem, left, wishes.calibration, gap.delta, m);
   // A public tolerance for the minimizer that a run starts from: it adds 1e-6 to an exponent. A
   // padded run has no minimizer and starts at theta0.
-  const bool padded = wishes.padded && requires { s.padded(); };
+  const bool padded = wishes.padded && M::takes.padded;
   if (!padded) s.start_gradient_norm = 1e-3 * std::sqrt(m);
 
   const double tv = s.tv_gap / static_cast<double>(asked.draws);
@@ -149,9 +150,10 @@ template <class M, class Noise>
 Analysis gap_analysis(const M& s, const Problem& problem, const Neighbors& who, std::uint64_t draws,
                       double gap, const Noise& noise) {
   const double sensitivity = problem.sensitivity_up(s.beta, who.adjacency, who.rows_per_person);
-  return gibbs_analysis(problem, who, draws, sensitivity,
-                        gibbs_mu_up(problem, who, s.beta, s.prior_precision),
-                        kept_gap_up(s.tv_gap, gap, draws), noise);
+  return gibbs_analysis(problem, who, draws,
+                        {sensitivity, gibbs_mu_up(problem, who, s.beta, s.prior_precision),
+                         kept_gap_up(s.tv_gap, gap, draws)},
+                        noise);
 }
 
 /// The same of a Langevin chain.
@@ -177,8 +179,7 @@ struct ChainError {
   double map_error = 0;
   Wide rounding;
 };
-ChainError chain_error(const Problem& problem, double beta, double prior_precision,
-                       double step_size, double iterations, double start_gradient_norm,
-                       const Wide& spread);
+ChainError chain_error(const Problem& problem, const LangevinSteps& steps,
+                       double start_gradient_norm, const Wide& spread);
 
 }  // namespace gibbsite

@@ -35,13 +35,19 @@ std::string obstacle(const InMetric<Chain>& s, const Problem& problem) {
   return moments_obstacle(problem, is_sound(s, problem));
 }
 
+// What the metric leaves to the chain.
+struct ChainShare {
+  double delta = 0, gap = 0, mu = 0;
+  double signal = 0;  // signal_of
+};
+
 Offer chain_offer(std::type_identity<Path>, const Problem& problem, const Budget& budget,
-                  double /*delta*/, double /*gap*/, double mu, double signal,
-                  const Wishes& wishes) {
-  const double tau = std::clamp(descent_per_signal * signal, least_descent, most_descent);
+                  const ChainShare& left, const Wishes& wishes) {
+  const double tau = std::clamp(descent_per_signal * left.signal, least_descent, most_descent);
   const double T = wishes.iterations.value_or(std::ceil(tau));
-  const PathCertificate found = path_calibrate_relative(
-      problem, budget.neighbors(), gdp_split_down(mu, budget.draws), 0, std::min(tau / T, 1.9), T);
+  const PathCertificate found =
+      path_calibrate_relative(problem, budget.neighbors(), gdp_split_down(left.mu, budget.draws),
+                              {.iterations = T}, std::min(tau / T, 1.9));
   Offer out{.mechanism = Path{Calibration::gdp, found.beta, found.prior_precision, found.step_size,
                               found.iterations}};
   out.cost = cost_of(found.iterations, found.iterations, budget.draws);
@@ -54,15 +60,15 @@ Offer chain_offer(std::type_identity<Path>, const Problem& problem, const Budget
 
 // At a budget of its own that leaves it `mu` and the gap.
 Offer chain_offer(std::type_identity<Proximal> kind, const Problem& problem, const Budget& budget,
-                  double delta, double gap, double mu, double /*signal*/, const Wishes& wishes) {
+                  const ChainShare& left, const Wishes& wishes) {
   Budget share = budget;
-  share.epsilon = gdp_epsilon_up(mu, delta);
+  share.epsilon = gdp_epsilon_up(left.mu, left.delta);
   if (!(share.epsilon > 0)) {
     return {.mechanism = Proximal{}, .why = "the metric leaves nothing of the budget"};
   }
-  share.delta = round_up(Wide(delta) + gap_price(Wide(share.epsilon)) * Wide(gap));
+  share.delta = round_up(Wide(left.delta) + gap_price(Wide(share.epsilon)) * Wide(left.gap));
   Wishes own = wishes;
-  own.tv = gap;
+  own.tv = left.gap;
   Offer out = offer(kind, problem, share, own);
   if (out.feasible) {
     out.why = "a draw within the gap of the Gibbs posterior that has its prior in a private metric";
@@ -90,8 +96,8 @@ Offer metric_offer(const Problem& problem, const Budget& budget, const Budget& l
   // A little less than all: roots are rounded, and may add up to more.
   const double chain_mu = round_down(
       Wide(1 - 1e-12) * sqrt(Wide(mu) * Wide(mu) - Wide(s.moments_mu) * Wide(s.moments_mu)));
-  out = chain_offer(std::type_identity<Chain>{}, in_metric(problem), budget, delta, gap, chain_mu,
-                    N, wishes);
+  out = chain_offer(std::type_identity<Chain>{}, in_metric(problem), budget,
+                    {delta, gap, chain_mu, N}, wishes);
   s.chain = std::get<Chain>(out.mechanism);
   out.mechanism = s;
   out.cost.passes += 2;
@@ -187,9 +193,6 @@ std::string basis_of(const MetricPath& m) {
 std::string procedure_of(const MetricPath& m, const Cost& cost) {
   return metric_procedure(m, cost);
 }
-std::optional<double> coefficient_noise_up(const MetricPath& /*m*/, const Problem& /*problem*/) {
-  return {};
-}
 
 std::string assumption_of(const MetricProximal& m) {
   const std::string chain = assumption_of(m.chain);
@@ -202,10 +205,6 @@ std::string basis_of(const MetricProximal& m) {
 }
 std::string procedure_of(const MetricProximal& m, const Cost& cost) {
   return metric_procedure(m, cost);
-}
-std::optional<double> coefficient_noise_up(const MetricProximal& /*m*/,
-                                           const Problem& /*problem*/) {
-  return {};
 }
 
 }  // namespace gibbsite

@@ -56,8 +56,8 @@ Guarantee of(const auto& mechanism, const Problem& problem, const Neighbors& who
 
 // What is pure adds up; covered draw by draw it grows as a root.
 template <class M>
-Guarantee of_pure(const M& mechanism, const Problem& problem, const Neighbors& who,
-                  std::uint64_t draws, double reveal) {
+requires(M::is_pure) Guarantee of(const M& mechanism, const Problem& problem, const Neighbors& who,
+                                  std::uint64_t draws, double reveal) {
   const Guarantee all = analyze(mechanism, problem, who, draws).guarantee;
   const Guarantee own = gdp_cover_up(all);
   if (draws == 1) return own;
@@ -65,14 +65,6 @@ Guarantee of_pure(const M& mechanism, const Problem& problem, const Neighbors& w
   Guarantee each = of_draws(one, draws, own);
   each.tv = std::max(all.tv, round_up(Wide(draws) * Wide(one.tv)));
   return better(own, each, reveal);
-}
-Guarantee of(const PureOutputPerturbation& m, const Problem& problem, const Neighbors& who,
-             std::uint64_t draws, double reveal) {
-  return of_pure(m, problem, who, draws, reveal);
-}
-Guarantee of(const PureObjectivePerturbation& m, const Problem& problem, const Neighbors& who,
-             std::uint64_t draws, double reveal) {
-  return of_pure(m, problem, who, draws, reveal);
 }
 
 // The exact minimizers' fits, the noise that hides how they were found, and what rounding costs.

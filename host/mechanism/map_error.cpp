@@ -18,25 +18,25 @@ constexpr int update_roundings = 8;
 
 }  // namespace
 
-MapBounds map_bounds_up(const Problem& constants, double beta, double prior_precision,
-                        double step_size, double iterations, double start_norm, double ball) {
+MapBounds map_bounds_up(const Problem& constants, const LangevinSteps& steps, double start_norm) {
+  const double ball = steps.ball;
   const Wide n = constants.rows;
   const Wide d = constants.features;
   const Wide row = constants.full_row_norm_up();
   // Where nothing holds a slope as computed it is off by the predictor's d roundings and its own.
   const Wide residual = Wide(constants.max_abs_residual_up(ball)) *
                         (constants.bounded() ? Wide(1) : 1 + gamma_k(Wide(constants.features) + 2));
-  const Wide h = step_size;
-  const Wide m = prior_precision;
+  const Wide h = steps.step_size;
+  const Wide m = steps.prior_precision;
   const Wide slack = 1 + Wide("1e-9");  // second-order products of roundings
   const Wide center = constants.center_norm;
 
   // One exact step: |1 - hm| ||theta - theta0|| + drift + noise.
-  const Wide drift = h * Wide(beta) * n * residual * row;
+  const Wide drift = h * Wide(steps.beta) * n * residual * row;
   const Wide noise = sqrt(2 * h * d) * Wide(max_abs_normal);
   const Wide factor = abs(1 - h * m);
-  const Wide steps =
-      factor < 1 ? Wide(std::min(Wide(iterations), Wide(1 / (1 - factor)))) : Wide(iterations);
+  const Wide T = steps.iterations;
+  const Wide remembered = factor < 1 ? Wide(std::min(T, Wide(1 / (1 - factor)))) : T;
 
   // e <= fixed + growth * ||theta - theta0||: logits (d terms), residuals, the sum over rows,
   // update.
@@ -45,7 +45,7 @@ MapBounds map_bounds_up(const Problem& constants, double beta, double prior_prec
   const Wide terms = offsets ? Wide(d + 1) : d;
   const Wide logit = gamma_k(terms) * row;  // per unit of ||theta||
   const Wide curvature = constants.curvature;
-  const Wide loss_part = h * Wide(beta) * n * row * slack;
+  const Wide loss_part = h * Wide(steps.beta) * n * row * slack;
   const Wide residual_error =
       (sum + gamma_k(Wide(residual_roundings_of(static_cast<double>(constants.outputs))))) *
       residual;
@@ -58,7 +58,7 @@ MapBounds map_bounds_up(const Problem& constants, double beta, double prior_prec
                      (growth - update * h * m) * center;
 
   // Computed iterates: B = start + steps (drift + noise + e), e = fixed + growth B.
-  const Wide feedback = growth * steps;
+  const Wide feedback = growth * remembered;
   const Wide infinity = std::numeric_limits<double>::infinity();
   if (ball > 0 && gamma_k(d) < Wide(0.01)) {  // ||theta_k|| <= ball, whatever came before
     const Wide reach = Wide(ball) + center;
@@ -67,9 +67,9 @@ MapBounds map_bounds_up(const Problem& constants, double beta, double prior_prec
   if (!(feedback < Wide(0.5)) || !(gamma_k(d) < Wide(0.01))) {
     return {static_cast<double>(infinity), static_cast<double>(infinity)};
   }
-  const Wide reach = Wide(start_norm) + steps * (drift + noise);
+  const Wide reach = Wide(start_norm) + remembered * (drift + noise);
   const Wide e = (fixed + growth * reach) / (1 - feedback);
-  return {round_up(e), round_up(Wide(reach + steps * e))};
+  return {round_up(e), round_up(Wide(reach + remembered * e))};
 }
 
 }  // namespace gibbsite

@@ -12,6 +12,11 @@
 #include "privacy/gap_price.hpp"
 
 namespace gibbsite {
+
+std::string passes_words(const Cost& cost) {
+  return fmt::format("about {:.3g} passes over the data", cost.passes);
+}
+
 std::string_view name_of(const Mechanism& mechanism) {
   return std::visit([](const auto& m) { return std::decay_t<decltype(m)>::name; }, mechanism);
 }

@@ -1,8 +1,6 @@
 #pragma once
-// What mechanisms share that minimize J with noise b in its slope (docs/theory/objective-perturbation.md,
-// docs/theory/objective-pure.md).
-#include <string>
-
+// J with noise b in its slope, which objective perturbation minimizes
+// (docs/theory/objective-perturbation.md, docs/theory/objective-pure.md).
 #include "gibbsite/core/problem.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
@@ -49,15 +47,5 @@ struct NoisySlope {
   /// tell most; else as far as rounding lets it, up to `most`.
   [[nodiscard]] Search search(double least, double most) const;
 };
-
-/// What certificates and people are told of it; `kind`: of output_noise or output_rate.
-inline std::string noisy_slope_assumption(const char* kind) {
-  return std::string(
-             "the minimizer of the loss, the ridge and the noise together was found to a gradient "
-             "norm of at most mechanism.gradient_norm, before noise of mechanism.output_") +
-         kind + " was added";
-}
-inline constexpr const char* searches_with_noise =
-    "it searches the minimizer of the loss with noise";
 
 }  // namespace gibbsite

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/rounding.hpp"
@@ -18,83 +19,188 @@
 namespace gibbsite {
 namespace {
 
-// b as computed beside the exact one: 20 roundings of sigma xi a coordinate (docs/theory/noise-law.md),
-// and the radius, which is further than `radius_off` from the middle of its word with a probability
-// below `radius_missed` a pair.
+// Gaussian b as computed beside the exact one: 20 roundings of sigma xi a coordinate
+// (docs/theory/noise-law.md), and the radius, which is further than `radius_off` from the middle of its
+// word with a probability below `radius_missed` a pair.
 constexpr int noise_roundings = 20;
 const Wide radius_off = ldexp(Wide(1), -48), radius_missed = ldexp(Wide(1), -80);
 
 Wide pairs(const Problem& problem) { return ceil(Wide(problem.features) / 2); }
 
-// ||b|| at most: a pair's norm is its radius.
-Wide longest_noise(const ObjectivePerturbation& s, const Problem& problem) {
-  return Wide(s.noise_scale) * Wide(max_abs_answer_normal) * sqrt(pairs(problem)) *
-         (1 + gamma_k(Wide(noise_roundings)));
+NoisySlope slope_of(const ObjectivePerturbation& s, const Problem& problem) {
+  const Wide roundings = gamma_k(Wide(noise_roundings));
+  // ||b|| at most: a pair's norm is its radius.
+  const Wide longest =
+      Wide(s.noise) * Wide(max_abs_answer_normal) * sqrt(pairs(problem)) * (1 + roundings);
+  const Wide normals = roundings * Wide(max_abs_answer_normal) + radius_off;
+  return {problem, s.ridge, longest, Wide(s.noise) * sqrt(Wide(problem.features)) * normals};
 }
 
-NoisySlope slope_of(const ObjectivePerturbation& s, const Problem& problem) {
-  const Wide normals = gamma_k(Wide(noise_roundings)) * Wide(max_abs_answer_normal) + radius_off;
-  return {problem, s.ridge, longest_noise(s, problem),
-          Wide(s.noise_scale) * sqrt(Wide(problem.features)) * normals};
+// Pure b = ||zeta|| xi/gamma as computed beside the exact one (docs/theory/objective-pure.md, "The noise as
+// computed"): a radius is further than `half_word` from the middle of its word with a probability
+// below `first_words`, and the exact normals of a vector, the thrown-away half of a last pair
+// included, are longer than sqrt(d + 2) + 13.4 with one below `beyond_normals`.
+const Wide half_word = ldexp(Wide(1), -41), first_words = ldexp(Wide(1), -87);
+const Wide beyond_normals = Wide("1.1e-39");
+
+Wide longest_normals(const Problem& problem) {
+  return sqrt(Wide(problem.features) + 2) + Wide("13.4");
+}
+
+// Pairs of zeta, which has d + 1 normals; xi has no more.
+Wide length_pairs(const Problem& problem) { return ceil((Wide(problem.features) + 1) / 2); }
+
+// ||computed - exact|| of xi, and of zeta.
+Wide normals_off(const Problem& problem) {
+  return sqrt(2 * length_pairs(problem)) *
+         (gamma_k(Wide(normal_roundings)) * Wide(max_abs_answer_normal) + half_word);
+}
+
+// b is off by what the normals are, and by the roundings of its scale and of the product.
+NoisySlope slope_of(const PureObjectivePerturbation& s, const Problem& problem) {
+  const Wide off = normals_off(problem), length = longest_normals(problem);
+  const Wide longest = (length + off) * (length + off) * (1 + gamma_k(Wide(4))) / Wide(s.noise);
+  return {problem, s.ridge, longest,
+          off * (2 * length + off) / Wide(s.noise) + gamma_k(Wide(4)) * longest};
 }
 
 ObjectivePair pair_of(const ObjectivePerturbation& s, const Problem& problem) {
-  return {s.noise_scale > 0 ? round_up(Wide(problem.lipschitz_up()) / Wide(s.noise_scale)) : 0.0,
+  return {s.noise > 0 ? round_up(Wide(problem.lipschitz_up()) / Wide(s.noise)) : 0.0,
           curvature_ratio_up(problem, s.ridge), problem.one_signed, s.calibration};
 }
 
-double output_mu_up(const ObjectivePerturbation& s) {
+double search_mu_up(const ObjectivePerturbation& s) {
   return round_up(2 * Wide(s.gradient_norm) / (Wide(s.ridge) * Wide(s.output_noise)));
 }
 
-void require_settings(const ObjectivePerturbation& s) {
+template <NoiseLaw law>
+void require_settings(const PerturbedObjective<law>& s) {
   require_finite_positive(s.ridge, "ridge");
-  require_finite_positive(s.noise_scale, "noise_scale");
+  require_finite_positive(s.noise, s.is_pure ? "noise_rate" : "noise_scale");
   require_finite_positive(s.gradient_norm, "gradient_norm");
-  require_finite_positive(s.output_noise, "output_noise");
+  require_finite_positive(s.output_noise, s.is_pure ? "output_rate" : "output_noise");
 }
 
 // Parts of epsilon and delta for what the minimizer is found to.
 constexpr double search_share = 1.0 / 64;
 
-// t in parts of a row's epsilon, measured (docs/theory/objective-perturbation.md, "The ridge").
-constexpr double curvature_share = 0.1;
+// t in parts of a row's epsilon, measured (docs/theory/objective-perturbation.md and
+// docs/theory/objective-pure.md, "The ridge").
+constexpr double curvature_share = 0.1, pure_curvature_share = 1.0 / 16;
 
+// Of one draw: what the noise in the slope takes, and what the search takes: a mu; pure: an epsilon.
+struct ObjectiveShares {
+  double epsilon = 0, delta = 0, search = 0;
+};
+template <NoiseLaw law>
+ObjectiveShares shares_of(const Budget& left, std::uint64_t draws) {
+  if (law == NoiseLaw::pure) {
+    const Wide each = Wide(left.epsilon) / Wide(draws);
+    const double search = round_down(Wide(search_share) * each);
+    return {round_down(each - Wide(search)), 0, search};
+  }
+  const double found_epsilon = search_share * left.epsilon, found_delta = search_share * left.delta;
+  return {round_down((Wide(left.epsilon) - Wide(found_epsilon)) / Wide(draws)),
+          round_down((Wide(left.delta) - Wide(found_delta)) / Wide(draws)),
+          gdp_split_down(gdp_mu_down(found_epsilon, found_delta), draws)};
+}
+
+// The largest rate found whose epsilon is within that of one draw; 0 where there is none.
+double rate_down(const Problem& problem, const Neighbors& who, double ridge, double epsilon) {
+  const double steps = who.adjacency == Adjacency::replace_one ? 2 : 1;
+  const double free = epsilon / (steps * static_cast<double>(who.rows_per_person) *
+                                 problem.lipschitz_up());  // where curvature costs nothing
+  if (!std::isnormal(free)) return 0;
+  const auto fits = [&](double rate) {
+    return objective_epsilon_up(problem, who, ridge, rate) <= epsilon;
+  };
+  double lo = free * 1e-6, hi = free;
+  if (!fits(lo)) return 0;
+  if (fits(hi)) return hi;
+  while (lo < std::nextafter(hi, 0.0)) {
+    const double middle = lo + (hi - lo) / 2;
+    if (!(lo < middle && middle < hi)) break;
+    (fits(middle) ? lo : hi) = middle;
+  }
+  return lo;
+}
+
+// The noise in the slope that its share pays for; false if none is enough.
+bool hide_slope(ObjectivePerturbation& s, const Problem& problem, const Neighbors& who,
+                const ObjectiveShares& share) {
+  const ObjectiveScale scale =
+      objective_scale_down(pair_of(s, problem), s.epsilon, share.delta, who);
+  if (!(scale.s > 0)) return false;
+  s.deletion_epsilon = scale.deletion_epsilon;
+  s.noise = round_up(Wide(problem.lipschitz_up()) / Wide(scale.s));
+  while (pair_of(s, problem).s > scale.s) s.noise = std::nextafter(s.noise, INFINITY);
+  return true;
+}
+bool hide_slope(PureObjectivePerturbation& s, const Problem& problem, const Neighbors& who,
+                const ObjectiveShares& share) {
+  s.noise = rate_down(problem, who, s.ridge, share.epsilon);
+  return s.noise > 0;
+}
+
+template <NoiseLaw law>
 Offer objective_offer(const Problem& problem, const Budget& budget, const Budget& left,
                       const Wishes& wishes) {
+  constexpr bool pure = law == NoiseLaw::pure;
   const Neighbors who = budget.neighbors();
-  const Wide draws = budget.draws;
-  ObjectivePerturbation s;
-  if (wishes.calibration == Calibration::redberg) s.calibration = Calibration::redberg;
-  const double found_epsilon = search_share * left.epsilon, found_delta = search_share * left.delta;
-  s.epsilon = round_down((Wide(left.epsilon) - Wide(found_epsilon)) / draws);
-  const double delta = round_down((Wide(left.delta) - Wide(found_delta)) / draws);
-  const double output_mu = gdp_split_down(gdp_mu_down(found_epsilon, found_delta), budget.draws);
-  s.ridge =
-      problem.prior_precision.value_or(curvature_ridge(problem, who, s.epsilon, curvature_share));
+  const ObjectiveShares share = shares_of<law>(left, budget.draws);
+  PerturbedObjective<law> s;
+  if constexpr (!pure) {
+    if (wishes.calibration == Calibration::redberg) s.calibration = Calibration::redberg;
+    s.epsilon = share.epsilon;
+  }
+  s.ridge = problem.prior_precision.value_or(
+      curvature_ridge(problem, who, share.epsilon, pure ? pure_curvature_share : curvature_share));
   const auto refused = [&](const char* why) { return Offer{.mechanism = s, .why = why}; };
   if (const char* why = ridge_refused(problem, s.ridge)) return refused(why);
-  const ObjectiveScale scale = objective_scale_down(pair_of(s, problem), s.epsilon, delta, who);
-  if (!(scale.s > 0)) return refused(curvature_unpaid);
-  s.deletion_epsilon = scale.deletion_epsilon;
-  s.noise_scale = round_up(Wide(problem.lipschitz_up()) / Wide(scale.s));
-  while (pair_of(s, problem).s > scale.s) s.noise_scale = std::nextafter(s.noise_scale, INFINITY);
-  const NoisySlope::Search search =
-      slope_of(s, problem)
-          .search(0.05 * s.noise_scale * output_mu, 0.5 * s.noise_scale * output_mu);
+  if (!hide_slope(s, problem, who, share)) return refused(curvature_unpaid);
+  const auto far = [&](double part) {  // where the last noise is that part of the slope's
+    return pure ? part * share.search / s.noise : part * s.noise * share.search;
+  };
+  const NoisySlope::Search search = slope_of(s, problem).search(far(0.05), far(0.5));
   if (!(search.gradient_norm > 0)) return refused(noise_beyond_double);
   s.gradient_norm = search.gradient_norm;
-  s.output_noise = round_up(2 * Wide(s.gradient_norm) / (Wide(s.ridge) * Wide(output_mu)));
-  if (!std::isnormal(s.output_noise) || !std::isnormal(s.noise_scale)) {
+  const Wide apart = 2 * Wide(s.gradient_norm), ridge = s.ridge, paid = share.search;
+  s.output_noise = pure ? round_down(paid * ridge / apart) : round_up(apart / (ridge * paid));
+  if (!std::isnormal(s.output_noise) || !std::isnormal(s.noise)) {
     return refused(noise_beyond_double);
   }
-  while (!(output_mu_up(s) <= output_mu)) s.output_noise = std::nextafter(s.output_noise, INFINITY);
+  if constexpr (!pure) {
+    while (!(search_mu_up(s) <= share.search)) {
+      s.output_noise = std::nextafter(s.output_noise, INFINITY);
+    }
+  }
+  const char* const merit = pure ? "one minimizer of the loss with noise in its slope that epsilon "
+                                   "alone pays for, whatever delta: for few features"
+                                 : "one minimizer of the loss with noise in its slope: less noise "
+                                   "where the data tell more";
   return {.mechanism = s,
           .cost = cost_of(minimizer_cost.passes, minimizer_cost.work, budget.draws),
           .feasible = search.found,
-          .why = search.found ? "one minimizer of the loss with noise in its slope: less noise "
-                                "where the data tell more"
-                              : slope_search_unfound};
+          .why = search.found ? merit : slope_search_unfound};
+}
+
+// What one draw costs, its search included, and the chance that the noise in its slope as computed is
+// not within what `slope_of` says.
+struct ObjectivePrice {
+  double mu = 0, delta = 0;
+  Wide epsilon, missed;
+};
+ObjectivePrice price_of(const ObjectivePerturbation& s, const Problem& problem,
+                        const Neighbors& who) {
+  return {search_mu_up(s),
+          objective_delta_up(pair_of(s, problem), s.epsilon, s.deletion_epsilon, who), s.epsilon,
+          pairs(problem) * radius_missed};
+}
+ObjectivePrice price_of(const PureObjectivePerturbation& s, const Problem& problem,
+                        const Neighbors& who) {
+  const Wide search = 2 * Wide(s.gradient_norm) * Wide(s.output_noise) / Wide(s.ridge);
+  return {0, 0, Wide(objective_epsilon_up(problem, who, s.ridge, s.noise)) + search,
+          2 * (length_pairs(problem) * first_words + beyond_normals)};
 }
 
 }  // namespace
@@ -107,63 +213,123 @@ ObjectivePair objective_pair_of(const ObjectivePerturbation& s, const Problem& p
 
 double objective_output_mu_up(const ObjectivePerturbation& s) {
   require_settings(s);
-  return output_mu_up(s);
+  return search_mu_up(s);
 }
 
-double objective_search_norm_down(const ObjectivePerturbation& s, const Problem& problem) {
+double objective_epsilon_up(const Problem& problem, const Neighbors& who, double ridge,
+                            double noise_rate) {
+  require_finite_positive(ridge, "ridge");
+  require_finite_positive(noise_rate, "noise_rate");
+  require_one_output(problem);
+  const Wide R = problem.full_row_norm_up(), L = problem.lipschitz_up(), gamma = noise_rate;
+  const Wide t = Wide(problem.curvature) * R * R / Wide(ridge);
+  // f'' <= kappa (F - |f'|): w says how steeply |f'| pays for what f'' costs.
+  Wide w = 0;
+  if (std::isfinite(problem.self_concordance)) {
+    const Wide kappa = std::max(Wide(problem.self_concordance),
+                                Wide(problem.curvature) / Wide(problem.max_abs_residual_up()));
+    w = gamma * Wide(ridge) / (kappa * R);
+  }
+  Wide curvature = 0;
+  if (w * (1 + t) <= 1) {
+    curvature = log1p(t) - w * t;
+  } else if (w < 1) {
+    curvature = w - 1 - log(w);
+  }
+  const Wide steps = who.adjacency == Adjacency::replace_one ? 2 : 1;
+  return round_up(Wide(who.rows_per_person) * (steps * gamma * L + curvature));
+}
+
+template <NoiseLaw law>
+double objective_search_norm_down(const PerturbedObjective<law>& s, const Problem& problem) {
   require_settings(s);
   return slope_of(s, problem).search_norm_down(s.gradient_norm);
 }
 
-Offer offer(std::type_identity<ObjectivePerturbation> /*kind*/, const Problem& problem,
+template <NoiseLaw law>
+Offer offer(std::type_identity<PerturbedObjective<law>> /*kind*/, const Problem& problem,
             const Budget& budget, const Wishes& wishes) {
   return within_budget(paid_for_noise(problem, budget,
                                       [&](const Budget& left) {
-                                        return objective_offer(problem, budget, left, wishes);
+                                        return objective_offer<law>(problem, budget, left, wishes);
                                       }),
                        budget);
 }
 
-Analysis analyze(const ObjectivePerturbation& s, const Problem& problem, const Neighbors& who,
+template <NoiseLaw law>
+Analysis analyze(const PerturbedObjective<law>& s, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws) {
   require_settings(s);
   require_one_output(problem);
-  const double delta = objective_delta_up(pair_of(s, problem), s.epsilon, s.deletion_epsilon, who);
+  const ObjectivePrice price = price_of(s, problem, who);
   const NoisySlope slope = slope_of(s, problem);
-  const AddedNoise noise{s.output_noise, minimizer_reach_up(slope.about, s.ridge, s.gradient_norm)};
   const Wide k = draws;
   Analysis out;
   out.constants = minimizer_constants(problem, who, s.ridge);
-  out.release_grid = release_grid(noise);
-  out.noise = noise_cost_up(noise, problem.features, draws);
-  out.noise.tv = round_up(Wide(out.noise.tv) + k * pairs(problem) * radius_missed);
+  count_added_noise(law, s.output_noise, minimizer_reach_up(slope.about, s.ridge, s.gradient_norm),
+                    problem, draws, out);
+  out.noise.tv = round_up(Wide(out.noise.tv) + k * price.missed);
   const bool found = slope.found_to(slope.search_norm_down(s.gradient_norm));
-  out.guarantee = {draws_mu_up(output_mu_up(s), draws),
-                   round_up(k * Wide(s.epsilon) + Wide(out.noise.epsilon)),
-                   round_up(k * Wide(delta)), found ? out.noise.tv : 1.0, who};
+  out.guarantee = {draws_mu_up(price.mu, draws),
+                   round_up(k * price.epsilon + Wide(out.noise.epsilon)),
+                   round_up(k * Wide(price.delta)), found ? out.noise.tv : 1.0, who};
   return out;
 }
 
-std::string assumption_of(const ObjectivePerturbation& /*m*/) {
-  return noisy_slope_assumption("noise");
+template <NoiseLaw law>
+std::string assumption_of(const PerturbedObjective<law>& m) {
+  return fmt::format(
+      "the minimizer of the loss, the ridge and the noise together was found to a gradient norm of "
+      "at most mechanism.gradient_norm, before noise of mechanism.output_{} was added",
+      m.is_pure ? "rate" : "noise");
 }
-std::string_view run_time_tells(const ObjectivePerturbation& /*m*/) { return searches_with_noise; }
-std::string basis_of(const ObjectivePerturbation& m) {
+template <NoiseLaw law>
+std::string_view run_time_tells(const PerturbedObjective<law>& /*m*/) {
+  return "it searches the minimizer of the loss with noise";
+}
+template <NoiseLaw law>
+std::string basis_of(const PerturbedObjective<law>& m) {
+  if (m.is_pure) {
+    return fmt::format(
+        "It rests on noise in the slope of what is minimized, of a density that falls as "
+        "exp(-{:.3g} length), and on some added to the coefficients, exp(-{:.3g} length)",
+        m.noise, m.output_noise);
+  }
   return fmt::format(
       "It rests on noise of deviation {:.3g} in the slope of what is minimized, and of {:.3g} "
-      "added "
-      "to every coefficient",
-      m.noise_scale, m.output_noise);
+      "added to every coefficient",
+      m.noise, m.output_noise);
 }
-std::string procedure_of(const ObjectivePerturbation& m, const Cost& /*cost*/) {
-  return fmt::format("the minimizer at ridge {:.4g} of the loss with noise of {:.3g} in its slope",
-                     m.ridge, m.noise_scale);
+template <NoiseLaw law>
+std::string procedure_of(const PerturbedObjective<law>& m, const Cost& /*cost*/) {
+  return fmt::format(
+      "the minimizer at ridge {:.4g} of the loss with noise of {}{:.3g} in its slope", m.ridge,
+      m.is_pure ? "rate " : "", m.noise);
 }
 std::optional<double> coefficient_noise_up(const ObjectivePerturbation& m,
                                            const Problem& /*problem*/) {
   require_finite_positive(m.ridge, "ridge");
-  const Wide inside = Wide(m.noise_scale) / Wide(m.ridge), added = m.output_noise;
+  const Wide inside = Wide(m.noise) / Wide(m.ridge), added = m.output_noise;
   return round_up(sqrt(inside * inside + added * added));
 }
+
+template double objective_search_norm_down(const ObjectivePerturbation&, const Problem&);
+template double objective_search_norm_down(const PureObjectivePerturbation&, const Problem&);
+template Offer offer(std::type_identity<ObjectivePerturbation>, const Problem&, const Budget&,
+                     const Wishes&);
+template Offer offer(std::type_identity<PureObjectivePerturbation>, const Problem&, const Budget&,
+                     const Wishes&);
+template Analysis analyze(const ObjectivePerturbation&, const Problem&, const Neighbors&,
+                          std::uint64_t);
+template Analysis analyze(const PureObjectivePerturbation&, const Problem&, const Neighbors&,
+                          std::uint64_t);
+template std::string assumption_of(const ObjectivePerturbation&);
+template std::string assumption_of(const PureObjectivePerturbation&);
+template std::string_view run_time_tells(const ObjectivePerturbation&);
+template std::string_view run_time_tells(const PureObjectivePerturbation&);
+template std::string basis_of(const ObjectivePerturbation&);
+template std::string basis_of(const PureObjectivePerturbation&);
+template std::string procedure_of(const ObjectivePerturbation&, const Cost&);
+template std::string procedure_of(const PureObjectivePerturbation&, const Cost&);
 
 }  // namespace gibbsite

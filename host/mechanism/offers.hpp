@@ -37,21 +37,24 @@ std::string out_of_reach(const Cost& cost);
 /// "1,000 steps of 0.01", of a Langevin chain.
 std::string steps_words(double iterations, double step_size);
 
-/// Of draws by a chain or by proposals: S and mu of one draw and the gap of all, with what the
-/// computed noise costs.
+/// Draws by a chain or by proposals: S and mu of one draw, and the gap of all.
+struct GibbsClaim {
+  double sensitivity = 0, mu_of_one = 0, tv_gap = 0;
+};
+/// The same with what the computed noise costs.
 template <class Noise>
 Analysis gibbs_analysis(const Problem& problem, const Neighbors& who, std::uint64_t draws,
-                        double sensitivity, double mu_of_one, double tv_gap, const Noise& noise) {
+                        const GibbsClaim& claim, const Noise& noise) {
   Analysis out;
   out.map_error = noise.map_error;
-  out.tv_gap = tv_gap;
-  out.constants = {{"sensitivity", sensitivity},
+  out.tv_gap = claim.tv_gap;
+  out.constants = {{"sensitivity", claim.sensitivity},
                    {"strong_convexity", noise.strong_convexity},
                    {"smoothness", noise.smoothness}};
   out.release_grid = release_grid(noise);
   out.noise = noise_cost_up(noise, problem.features, draws);
-  const double tv = round_up(Wide(tv_gap) + Wide(out.noise.tv));
-  out.guarantee = {draws_mu_up(mu_of_one, draws), out.noise.epsilon, 0, tv, who};
+  const double tv = round_up(Wide(claim.tv_gap) + Wide(out.noise.tv));
+  out.guarantee = {draws_mu_up(claim.mu_of_one, draws), out.noise.epsilon, 0, tv, who};
   return out;
 }
 

@@ -13,7 +13,6 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/mechanism/ball.hpp"
-#include "gibbsite/mechanism/map_error.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "mechanism/offers.hpp"
 #include "mechanism/path_formula.hpp"
@@ -91,11 +90,11 @@ double path_mu_started_up(double sensitivity, double strong_convexity, double sm
 
 namespace {
 
-// Where iterates stay, and what one person moves of a gradient there: no beta in it.
+// What one person moves of a gradient where iterates stay: no beta in it.
 struct Place {
-  double ball = 0, difference = 0;
+  double difference = 0;
 
-  Place(const Problem& constants, const Neighbors& who, double radius) : ball(radius) {
+  Place(const Problem& constants, const Neighbors& who, double ball) {
     if (ball != 0) {
       require_ball(ball, "`ball`");
       if (!(constants.center_norm <= ball)) {
@@ -116,19 +115,14 @@ struct Place {
 };
 
 PathCertificate certificate_at(const Problem& constants, const Neighbors& who, const Place& place,
-                               double beta, double prior_precision, double step_size,
-                               double iterations) {
+                               const LangevinSteps& steps) {
+  const auto& [beta, prior_precision, step_size, iterations, ball] = steps;
   PathCertificate out;
-  out.beta = beta;
-  out.prior_precision = prior_precision;
-  out.step_size = step_size;
-  out.iterations = iterations;
-  out.sensitivity = place.ball == 0
-                        ? constants.sensitivity_up(beta, who.adjacency, who.rows_per_person)
-                        : round_up(Wide(beta) * Wide(place.difference));
+  static_cast<LangevinSteps&>(out) = steps;
+  out.sensitivity = ball == 0 ? constants.sensitivity_up(beta, who.adjacency, who.rows_per_person)
+                              : round_up(Wide(beta) * Wide(place.difference));
   out.smoothness = constants.smoothness_up(beta, prior_precision);
-  const MapBounds bounds =
-      map_bounds_up(constants, beta, prior_precision, step_size, iterations, 0, place.ball);
+  const MapBounds bounds = map_bounds_up(constants, steps);
   out.map_error = bounds.map_error;
   out.iterate_norm = bounds.iterate_norm;
   if (!std::isfinite(bounds.map_error)) {
@@ -144,33 +138,31 @@ PathCertificate certificate_at(const Problem& constants, const Neighbors& who, c
 
 }  // namespace
 
-PathCertificate path_certificate(const Problem& constants, const Neighbors& who, double beta,
-                                 double prior_precision, double step_size, double iterations,
-                                 double ball) {
-  return certificate_at(constants, who, Place(constants, who, ball), beta, prior_precision,
-                        step_size, iterations);
+PathCertificate path_certificate(const Problem& constants, const Neighbors& who,
+                                 const LangevinSteps& steps) {
+  return certificate_at(constants, who, Place(constants, who, steps.ball), steps);
 }
 
 PathCertificate path_calibrate_relative(const Problem& constants, const Neighbors& who, double mu,
-                                        double prior_precision, double relative_step,
-                                        double iterations, double ball) {
+                                        const LangevinSteps& steps, double relative_step) {
   require_between(relative_step, 0, 2, "relative step");
-  const Place place(constants, who, ball);
-  const auto step_at = [&](double beta) {
-    return relative_step / (constants.smoothness_up(beta, prior_precision) + prior_precision);
-  };
+  const Place place(constants, who, steps.ball);
   const auto at = [&](double beta) {
-    return certificate_at(constants, who, place, beta, prior_precision, step_at(beta), iterations);
+    LangevinSteps tried = steps;
+    tried.beta = beta;
+    const double m = steps.prior_precision;
+    tried.step_size = relative_step / (constants.smoothness_up(beta, m) + m);
+    return certificate_at(constants, who, place, tried);
   };
   return largest_beta(
       mu, std::numeric_limits<double>::infinity(), [&](double beta) { return at(beta).mu; }, at);
 }
 
 PathCertificate path_calibrate_fixed(const Problem& constants, const Neighbors& who, double mu,
-                                     double prior_precision, double step_size, double iterations,
-                                     double ball) {
+                                     const LangevinSteps& steps) {
+  const double step_size = steps.step_size, prior_precision = steps.prior_precision;
   require_finite_positive(step_size, "`step_size`");
-  const Place place(constants, who, ball);
+  const Place place(constants, who, steps.ball);
   // h <= 2/(M + m) caps beta: M <= 2/h - m.
   const double slope = constants.smoothness_up(1.0, 0.0);
   const double cap = (2 / step_size - 2 * prior_precision) / slope * (1 - 1e-12);
@@ -181,8 +173,9 @@ PathCertificate path_calibrate_fixed(const Problem& constants, const Neighbors& 
                     step_size, prior_precision, 1 / prior_precision));
   }
   const auto at = [&](double beta) {
-    return certificate_at(constants, who, place, std::min(beta, cap), prior_precision, step_size,
-                          iterations);
+    LangevinSteps tried = steps;
+    tried.beta = std::min(beta, cap);
+    return certificate_at(constants, who, place, tried);
   };
   return largest_beta(
       mu, cap, [&](double beta) { return at(beta).mu * std::max(1.0, beta / cap); }, at);
@@ -210,11 +203,11 @@ PathCertificate path_schedule(const Problem& problem, const Budget& asked, const
     const double mu = share(left);
     const DefaultChoice choice =
         default_rule(problem, asked, share(asked), m, wishes.iterations, ball);
+    const LangevinSteps steps{0, choice.prior_precision, wishes.step_size.value_or(0),
+                              choice.iterations, ball};
     return wishes.step_size
-               ? path_calibrate_fixed(problem, who, mu, choice.prior_precision, *wishes.step_size,
-                                      choice.iterations, ball)
-               : path_calibrate_relative(problem, who, mu, choice.prior_precision,
-                                         choice.relative_step, choice.iterations, ball);
+               ? path_calibrate_fixed(problem, who, mu, steps)
+               : path_calibrate_relative(problem, who, mu, steps, choice.relative_step);
   }
   // The other calibrations fix beta for the stationary law; run until its start is forgotten.
   const double prior = m.value_or(1.0);
@@ -223,7 +216,7 @@ PathCertificate path_schedule(const Problem& problem, const Budget& asked, const
   const double h = wishes.step_size.value_or(1 / (M + prior));
   const double T = wishes.iterations.value_or(
       std::ceil(std::log(stationary_tolerance) / std::log1p(-std::min(h * prior, 2 - h * M))));
-  return path_certificate(problem, who, beta, prior, h, std::max(T, 1.0), ball);
+  return path_certificate(problem, who, {beta, prior, h, std::max(T, 1.0), ball});
 }
 
 Offer path_offer(const Problem& problem, const Budget& asked, const Budget& left,
@@ -270,10 +263,10 @@ Offer offer(std::type_identity<Path> /*kind*/, const Problem& problem, const Bud
 }
 
 Analysis analyze(const Path& s, const Problem& problem, const Neighbors& who, std::uint64_t draws) {
-  const PathCertificate found =
-      path_certificate(problem, who, s.beta, s.prior_precision, s.step_size, s.iterations, s.ball);
-  Analysis out =
-      gibbs_analysis(problem, who, draws, found.sensitivity, found.mu, 0, noise_of(found, problem));
+  const PathCertificate found = path_certificate(
+      problem, who, {s.beta, s.prior_precision, s.step_size, s.iterations, s.ball});
+  Analysis out = gibbs_analysis(problem, who, draws, {found.sensitivity, found.mu, 0},
+                                noise_of(found, problem));
   if (s.ball > 0 && !std::isfinite(out.noise.epsilon)) {
     throw BadInput(
         fmt::format("`ball`: rounding moves a step in a ball of radius {} by up to {:.2g}, more "

@@ -12,24 +12,30 @@
 namespace gibbsite {
 namespace {
 
-double smoothness_of(const Proximal& s, const Problem& problem) {
+template <bool exact>
+double smoothness_of(const ProximalDraw<exact>& s, const Problem& problem) {
   return problem.smoothness_up(s.beta, s.prior_precision);
 }
 
 // ||grad U|| at the start: at theta0 for a padded run, at a minimizer found to a tolerance else.
-double start_gradient(const Proximal& s, const Problem& problem, bool padded) {
+template <bool exact>
+double start_gradient(const ProximalDraw<exact>& s, const Problem& problem, bool padded) {
   return padded ? start_gradient_up(problem, s.beta) : s.start_gradient_norm;
 }
 
-Cost lay_out(Proximal& s, const Problem& problem, double tv, const Wishes& wishes) {
+template <bool exact>
+Cost lay_out(ProximalDraw<exact>& s, const Problem& problem, double tv, const Wishes& wishes) {
+  const bool padded = !exact && wishes.padded;
   const auto d = static_cast<double>(problem.features);
   const double m = s.prior_precision, M = smoothness_of(s, problem),
-               G = start_gradient(s, problem, wishes.padded);
+               G = start_gradient(s, problem, padded);
   const double per_read = proposals_per_read(d);
+  const ProximalTarget target{d, m, M, tv, G, problem.traces};
   const auto ends = [&](const ProximalSchedule& tried) {
     return proximal_search_ends(problem, s.beta, m, M, tried, G);
   };
-  s.schedule = proximal_schedule(d, m, M, tv, G, wishes.padded, per_read, ends, problem.traces);
+  s.schedule = exact ? rejection_schedule(target, per_read)
+                     : proximal_schedule(target, padded, per_read, ends);
   const ProximalSchedule& found = s.schedule;
   const ProximalPasses passes = proximal_passes(
       found,
@@ -38,7 +44,8 @@ Cost lay_out(Proximal& s, const Problem& problem, double tv, const Wishes& wishe
           passes.gradients + passes.proposals * batch_cost(found.proposals, per_read)};
 }
 
-ProximalError error_of(const Proximal& s, const Problem& problem) {
+template <bool exact>
+ProximalError error_of(const ProximalDraw<exact>& s, const Problem& problem) {
   if (!s.padded() && !start_in_reach(s, problem)) {
     ProximalError none;
     none.map_error = std::numeric_limits<double>::infinity();
@@ -49,30 +56,46 @@ ProximalError error_of(const Proximal& s, const Problem& problem) {
                         start_gradient(s, problem, s.padded()));
 }
 
-GapError gap_error(const Proximal& s, const Problem& problem) {
+template <bool exact>
+GapError gap_error(const ProximalDraw<exact>& s, const Problem& problem) {
   const ProximalError error = error_of(s, problem);
   return {error.map_error, error.total};
 }
 
-std::string_view merit(const Proximal& s) {
+template <bool exact>
+std::string_view merit(const ProximalDraw<exact>& s) {
+  if (exact) {
+    return "an exact draw but for the gap, the chance that no proposal is accepted; the number "
+           "of passes depends on the data, so keep the time private";
+  }
   return s.padded()
              ? "a draw within the gap of the Gibbs posterior, at a public number of passes"
              : "a draw within the gap of the Gibbs posterior; the number of passes depends on the "
                "data, so keep the time private or ask for it with `padded`";
 }
 
-constexpr GapRules<Proximal> proximal_rules{lay_out, gap_error, merit, true};
+// What no file holds, but a caller may have changed.
+void require_exact(const ProximalSchedule& s) {
+  if (s.step_size != 0 || s.iterations != 1 || s.gradients != 0) {
+    throw BadInput("schedule: exact rejection has one iteration and no step; leave it as planned");
+  }
+}
 
 }  // namespace
 
-Offer offer(std::type_identity<Proximal> /*kind*/, const Problem& problem, const Budget& budget,
-            const Wishes& wishes) {
-  return paid_gap_offer(proximal_rules, problem, budget, wishes);
+template <bool exact>
+Offer offer(std::type_identity<ProximalDraw<exact>> /*kind*/, const Problem& problem,
+            const Budget& budget, const Wishes& wishes) {
+  constexpr GapRules<ProximalDraw<exact>> rules{lay_out, gap_error, merit, true};
+  return paid_gap_offer(rules, problem, budget, wishes);
 }
 
-Analysis analyze(const Proximal& s, const Problem& problem, const Neighbors& who,
+template <bool exact>
+Analysis analyze(const ProximalDraw<exact>& s, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws) {
-  if (s.padded() != (s.start_gradient_norm == 0)) {
+  if (exact) {
+    require_exact(s.schedule);
+  } else if (s.padded() != (s.start_gradient_norm == 0)) {
     throw BadInput(
         "start_gradient_norm: is 0 for a padded run, which starts at a public point, and above 0 "
         "for any other; use the file as it was written");
@@ -83,16 +106,45 @@ Analysis analyze(const Proximal& s, const Problem& problem, const Neighbors& who
   return gap_analysis(s, problem, who, draws, error.total, noise);
 }
 
-std::string assumption_of(const Proximal& m) { return m.padded() ? "" : minimizer_assumption; }
-std::string_view run_time_tells(const Proximal& m) { return m.padded() ? "" : proposes; }
-std::string basis_of(const Proximal& m) { return gap_basis(m.tv_gap); }
-std::string procedure_of(const Proximal& m, const Cost& cost) {
-  return fmt::format("{} iterations of step {:.3g}, about {} passes",
-                     human_count(m.schedule.iterations), m.schedule.step_size,
-                     human_count(cost.passes));
+template <bool exact>
+std::string assumption_of(const ProximalDraw<exact>& m) {
+  return m.padded() ? "" : minimizer_assumption;
 }
-std::optional<double> coefficient_noise_up(const Proximal& m, const Problem& /*problem*/) {
+template <bool exact>
+std::string_view run_time_tells(const ProximalDraw<exact>& m) {
+  return m.padded() ? "" : proposes;
+}
+template <bool exact>
+std::string basis_of(const ProximalDraw<exact>& m) {
+  return gap_basis(m.tv_gap);
+}
+template <bool exact>
+std::string procedure_of(const ProximalDraw<exact>& m, const Cost& cost) {
+  const std::string steps =
+      exact ? "proposals until one is accepted"
+            : fmt::format("{} iterations of step {:.3g}", human_count(m.schedule.iterations),
+                          m.schedule.step_size);
+  return fmt::format("{}, about {} passes", steps, human_count(cost.passes));
+}
+template <bool exact>
+std::optional<double> coefficient_noise_up(const ProximalDraw<exact>& m,
+                                           const Problem& /*problem*/) {
   return gibbs_noise_up(m.prior_precision);
 }
+
+template Offer offer(std::type_identity<Proximal>, const Problem&, const Budget&, const Wishes&);
+template Offer offer(std::type_identity<Rejection>, const Problem&, const Budget&, const Wishes&);
+template Analysis analyze(const Proximal&, const Problem&, const Neighbors&, std::uint64_t);
+template Analysis analyze(const Rejection&, const Problem&, const Neighbors&, std::uint64_t);
+template std::string assumption_of(const Proximal&);
+template std::string assumption_of(const Rejection&);
+template std::string_view run_time_tells(const Proximal&);
+template std::string_view run_time_tells(const Rejection&);
+template std::string basis_of(const Proximal&);
+template std::string basis_of(const Rejection&);
+template std::string procedure_of(const Proximal&, const Cost&);
+template std::string procedure_of(const Rejection&, const Cost&);
+template std::optional<double> coefficient_noise_up(const Proximal&, const Problem&);
+template std::optional<double> coefficient_noise_up(const Rejection&, const Problem&);
 
 }  // namespace gibbsite

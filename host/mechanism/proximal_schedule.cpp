@@ -58,8 +58,10 @@ double far_gradient_up(double d, double m, double M, double eta, double offset, 
   return round_up(Wide(G) + Wide(m) * away);
 }
 
-ProximalSchedule laid_out(double d, double m, double M, double tv, double G, bool padded,
-                          double eta, double kl_start) {
+ProximalSchedule laid_out(const ProximalTarget& target, double tv, bool padded, double eta,
+                          double kl_start) {
+  const double d = target.features, m = target.strong_convexity, M = target.smoothness,
+               G = target.gradient_norm;
   ProximalSchedule out;
   out.step_size = eta;
   const double trace = M - m;
@@ -89,6 +91,17 @@ void choose_batch(ProximalSchedule& out, double acceptance, double tv, double pe
       out = tried;
     }
   }
+}
+
+// Of one proposal.
+double acceptance_of(const ProximalTarget& target, double step_size, double residual) {
+  return proposal_bounds(target.features, target.strong_convexity, target.smoothness, step_size,
+                         residual, target.traces)
+      .acceptance_down;
+}
+
+void require_target(const ProximalTarget& t) {
+  require_tv_target(t.features, t.strong_convexity, t.smoothness, t.tv, t.gradient_norm);
 }
 
 double cost_of_schedule(const ProximalSchedule& schedule, double acceptance, double per_read) {
@@ -268,45 +281,36 @@ double proposals_per_read(double features) { return features < 50 ? 2 : 4; }
 
 double batch_cost(double proposals, double per_read) { return 1 + (proposals - 1) / per_read; }
 
-ProximalSchedule proximal_schedule(double features, double strong_convexity, double smoothness,
-                                   double tv, double gradient_norm, bool padded, double per_read,
-                                   const std::function<bool(const ProximalSchedule&)>& admits,
-                                   const HessianTraces& traces) {
-  require_tv_target(features, strong_convexity, smoothness, tv, gradient_norm);
-  const double mixing = (1 - cap_share) * tv;
-  const double kl_start =
-      proximal_kl_start_up(features, strong_convexity, smoothness, gradient_norm);
+ProximalSchedule proximal_schedule(const ProximalTarget& target, bool padded, double per_read,
+                                   const std::function<bool(const ProximalSchedule&)>& admits) {
+  require_target(target);
+  const double m = target.strong_convexity, M = target.smoothness;
+  const double mixing = (1 - cap_share) * target.tv;
+  const double kl_start = proximal_kl_start_up(target.features, m, M, target.gradient_norm);
   ProximalSchedule best;
   double least = std::numeric_limits<double>::infinity();
   // eta A = 0.25 2^(j/4), up to where nothing is accepted.
   for (int j = 0; j < 64; ++j) {
-    const double eta = 0.25 * std::exp2(j / 4.0) / (smoothness - strong_convexity);
-    ProximalSchedule tried = laid_out(features, strong_convexity, smoothness, mixing, gradient_norm,
-                                      padded, eta, kl_start);
-    const double acceptance =
-        proposal_bounds(features, strong_convexity, smoothness, eta, tried.residual, traces)
-            .acceptance_down;
+    const double eta = 0.25 * std::exp2(j / 4.0) / (M - m);
+    ProximalSchedule tried = laid_out(target, mixing, padded, eta, kl_start);
+    const double acceptance = acceptance_of(target, eta, tried.residual);
     if (j > 0 && (!(acceptance > 1e-6) || (admits && !admits(tried)))) break;
-    choose_batch(tried, acceptance, tv, per_read);
+    choose_batch(tried, acceptance, target.tv, per_read);
     if (const double cost = cost_of_schedule(tried, acceptance, per_read); cost < least) {
       least = cost;
       best = tried;
     }
   }
-  best.iterations = proximal_iterations_up(kl_start, best.step_size, strong_convexity, mixing);
+  best.iterations = proximal_iterations_up(kl_start, best.step_size, m, mixing);
   return best;
 }
 
-ProximalSchedule rejection_schedule(double features, double strong_convexity, double smoothness,
-                                    double tv, double gradient_norm, double per_read,
-                                    const HessianTraces& traces) {
-  require_tv_target(features, strong_convexity, smoothness, tv, gradient_norm);
-  ProximalSchedule out =
-      laid_out(features, strong_convexity, smoothness, tv, gradient_norm, false, 0, 0);
-  const double acceptance =
-      proposal_bounds(features, strong_convexity, smoothness, 0, gradient_norm, traces)
-          .acceptance_down;
-  choose_batch(out, acceptance, tv / cap_share, per_read);  // the cap is all there is to pay for
+ProximalSchedule rejection_schedule(const ProximalTarget& target, double per_read) {
+  require_target(target);
+  ProximalSchedule out = laid_out(target, target.tv, false, 0, 0);
+  // The cap is all there is to pay for.
+  choose_batch(out, acceptance_of(target, 0, target.gradient_norm), target.tv / cap_share,
+               per_read);
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/mechanism/noise_law.hpp"
 #include "mechanism/minimizer_reach.hpp"
 
 namespace gibbsite {
@@ -72,6 +73,19 @@ std::vector<NamedNumber> minimizer_constants(const Problem& problem, const Neigh
 double minimizer_reach_up(const Problem& problem, double ridge, double gradient_norm) {
   return round_up(Wide(problem.center_norm) + Wide(problem.minimizer_distance_up(1, ridge)) +
                   Wide(gradient_norm) / Wide(ridge));
+}
+
+void count_added_noise(NoiseLaw law, double noise, double reach, const Problem& problem,
+                       std::uint64_t draws, Analysis& out) {
+  if (law == NoiseLaw::pure) {
+    const LaplaceNoise added{noise, reach, problem.features};
+    out.release_grid = release_grid(added);
+    out.noise = noise_cost_up(added, draws);
+  } else {
+    const AddedNoise added{noise, reach};
+    out.release_grid = release_grid(added);
+    out.noise = noise_cost_up(added, problem.features, draws);
+  }
 }
 
 bool minimizer_found(const Problem& problem, double ridge, double gradient_norm) {

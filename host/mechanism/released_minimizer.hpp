@@ -30,6 +30,11 @@ double minimizer_reach_up(const Problem& problem, double ridge, double gradient_
 /// Whether the search for it ends on every table: else g means nothing.
 bool minimizer_found(const Problem& problem, double ridge, double gradient_norm);
 
+/// Fills in the release grid and the cost of the noise as computed: one vector, added last to what no
+/// coordinate of is above `reach`. `noise`: a deviation; pure: a rate.
+void count_added_noise(NoiseLaw law, double noise, double reach, const Problem& problem,
+                       std::uint64_t draws, Analysis& out);
+
 /// Of a search for one minimizer: Newton on rows, gradients and Hessians as dear as several. All
 /// draws share it.
 inline constexpr Cost minimizer_cost{30, 30};

@@ -307,8 +307,5 @@ std::string procedure_of(const Whitened& m, const Cost& cost) {
   return fmt::format("{} of second moments and {:.0f} capped gradients, {:.0f} passes", sums,
                      m.iterations, cost.passes);
 }
-std::optional<double> coefficient_noise_up(const Whitened& /*m*/, const Problem& /*problem*/) {
-  return {};
-}
 
 }  // namespace gibbsite

@@ -66,8 +66,8 @@ Layout layout_within(const Potential& u, const PosteriorOptions& o, double G) {
   }
   for (const double share : {0.999, 0.9, 0.5}) {
     out.schedule = proximal_schedule(
-        static_cast<double>(u.features()), m, out.smoothness, share * o.tv, G, false,
-        proposals_per_read(static_cast<double>(u.features())), ends, constants.traces);
+        {static_cast<double>(u.features()), m, out.smoothness, share * o.tv, G, constants.traces},
+        false, proposals_per_read(static_cast<double>(u.features())), ends);
     if (proximal_error(constants, u.beta, m, out.smoothness, out.schedule, G).total <= o.tv) {
       return out;
     }

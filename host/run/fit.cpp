@@ -1,31 +1,20 @@
 #include "gibbsite/run/fit.hpp"
 
-#include <cmath>
 #include <utility>
 
 #include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/mechanism/mechanism.hpp"
 #include "run/certified.hpp"
+#include "run/gaussian_mechanism.hpp"
 #include "run/run_plan.hpp"
 
 namespace gibbsite {
-namespace {
-
-// To the nearest multiple of a power of two: exact in double.
-double to_grid(double value, double grid) {
-  if (!std::isfinite(value)) {
-    throw BadInput("coefficients: one is not finite; report this, no legal run leaves such a draw");
-  }
-  return std::nearbyint(value / grid) * grid + 0.0;  // + 0.0 turns -0 into 0
-}
-
-}  // namespace
 
 LinearModel on_release_grid(LinearModel model, const Mechanism& mechanism, double grid) {
   const auto ball = setting(mechanism, "ball");
   for (auto& draw : model.draws) {
-    for (double& value : draw) value = to_grid(value, grid);
+    for (double& value : draw) value = on_grid(value, grid);
     // After the grid, which hides where computed noise falls: of a function of what is on it.
     if (ball) project_on_ball(draw, *ball, grid);
   }

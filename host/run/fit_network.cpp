@@ -6,8 +6,8 @@
 
 #include "engine/contingency.hpp"
 #include "gibbsite/core/error.hpp"
-#include "run/answers.hpp"
 #include "run/certified.hpp"
+#include "run/gaussian_mechanism.hpp"
 #include "run/network_draws.hpp"
 #include "run/network_structure.hpp"
 
@@ -75,13 +75,9 @@ class NetworkRun {
     for (std::uint32_t node = 0; node < model_.network.size(); ++node) {
       begin_node(node);
       const std::vector<std::uint64_t> exact = counts_of(node);
-      std::vector<double> noisy(exact.size());
-      answer_normals(stream_, 0, node, noisy);
-      const double sigma = model_.noise[node];
-      for (std::size_t cell = 0; cell < exact.size(); ++cell) {
-        noisy[cell] = answered(static_cast<double>(exact[cell]), sigma * noisy[cell], sigma);
-      }
-      model_.counts.push_back(std::move(noisy));
+      GaussianMechanism noise(stream_, node, exact.size());
+      model_.counts.push_back(
+          noise.release(std::vector<double>(exact.begin(), exact.end()), model_.noise[node]));
     }
     model_.tables = {tables_of_counts(model_.network, model_.counts, model_.noise)};
   }

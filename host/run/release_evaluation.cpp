@@ -1,8 +1,8 @@
 #include "gibbsite/run/release_evaluation.hpp"
 
 #include "gibbsite/core/error.hpp"
-#include "run/answers.hpp"
 #include "run/certified.hpp"
+#include "run/gaussian_mechanism.hpp"
 
 namespace gibbsite {
 namespace {
@@ -24,14 +24,9 @@ void require_planned_cells(std::span<const std::uint32_t> cells, const Evaluatio
 // Each row adds one to one count: what the guarantee rests on.
 std::vector<double> noisy_counts(std::span<const std::uint32_t> cells, std::uint64_t number,
                                  double deviation, const StreamKey& stream) {
-  std::vector<std::uint64_t> exact(number);
+  std::vector<double> exact(number);
   for (const std::uint32_t cell : cells) ++exact[cell];
-  std::vector<double> out(number);
-  answer_normals(stream, 0, 0, out);
-  for (std::size_t i = 0; i < number; ++i) {
-    out[i] = answered(static_cast<double>(exact[i]), deviation * out[i], deviation) + 0.0;  // no -0
-  }
-  return out;
+  return GaussianMechanism(stream, 0, number).release(exact, deviation);
 }
 
 EvaluationModel counted(EvaluationModel model, std::span<const std::uint32_t> cells,

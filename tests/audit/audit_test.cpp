@@ -212,7 +212,7 @@ TEST_P(EveryLoss, PlantedErrorsAreFound) {
   }
   {
     AuditCase at = case_of_loss(GetParam(), "output");
-    std::get<OutputPerturbation>(at.plan.offers[at.plan.chosen].mechanism).noise_scale /= 2;
+    std::get<OutputPerturbation>(at.plan.offers[at.plan.chosen].mechanism).noise /= 2;
     EXPECT_TRUE(audited(at, options_of("output")).refuted);
   }
   {
@@ -364,17 +364,17 @@ TEST(AuditPlanted, HalfTheNoiseIsFound) {
   }
   {
     AuditCase at = case_of("output");
-    settings_of<OutputPerturbation>(at).noise_scale /= 2;
+    settings_of<OutputPerturbation>(at).noise /= 2;
     expect_refuted(at, "output");
   }
   {
     AuditCase at = case_of("output-pure");
-    settings_of<PureOutputPerturbation>(at).noise_rate *= 2;
+    settings_of<PureOutputPerturbation>(at).noise *= 2;
     expect_refuted(at, "output-pure");
   }
   {
     AuditCase at = case_of("objective-pure");
-    settings_of<PureObjectivePerturbation>(at).noise_rate *= 2;
+    settings_of<PureObjectivePerturbation>(at).noise *= 2;
     expect_refuted(at, "objective-pure");
   }
 }

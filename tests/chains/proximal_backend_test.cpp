@@ -69,8 +69,8 @@ class Proximal : public support::TestOn {
 
 ProximalSchedule schedule_for(const Potential& u, bool padded = false, double tv = 1e-8) {
   const double G = padded ? u.beta * static_cast<double>(u.engine->rows()) : 1e-3;
-  return proximal_schedule(static_cast<double>(u.features()), u.prior_precision, smoothness(u), tv,
-                           G, padded);
+  return proximal_schedule(
+      {static_cast<double>(u.features()), u.prior_precision, smoothness(u), tv, G}, padded);
 }
 
 TEST_F(Proximal, BitsRepeatWhoeverIsBeside) {
@@ -166,7 +166,7 @@ TEST_F(Proximal, MoreFeaturesThanRowsAndNoPrediction) {
 TEST_F(Proximal, ExactRejectionTakesOneIteration) {
   const Instance p = make_problem(50, 4, 9);
   const auto u = p.potential(0.5, 5.0);
-  const auto schedule = rejection_schedule(4, 5.0, smoothness(u), 1e-9, 1e-5);
+  const auto schedule = rejection_schedule({4, 5.0, smoothness(u), 1e-9, 1e-5});
   ProximalChains chains(u, schedule, minimize(u, 1e-6).theta, 20, StreamKey::from_seed(1));
   while (chains.advance(1)) {
   }

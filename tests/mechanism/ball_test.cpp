@@ -337,14 +337,14 @@ TEST(BallPath, CalibratesTightly) {
     for (const double ball : {0.1, 1.0, 5.0}) {
       for (const double m : {0.0, 1.0}) {
         for (const double T : {1.0, 50.0}) {
-          const auto found = path_calibrate_relative(p, who, 0.2, m, 1.5, T, ball);
+          const auto found = path_calibrate_relative(p, who, 0.2, {0, m, 0, T, ball}, 1.5);
           EXPECT_LE(found.mu, 0.2);
           const double beta = found.beta * (1 + 1e-9);
           const double h = 1.5 / (p.smoothness_up(beta, m) + m);
-          EXPECT_GT(path_certificate(p, who, beta, m, h, T, ball).mu, 0.2);
-          EXPECT_GT(found.beta, path_calibrate_relative(p, who, 0.2, m, 1.5, T).beta);
+          EXPECT_GT(path_certificate(p, who, {beta, m, h, T, ball}).mu, 0.2);
+          EXPECT_GT(found.beta, path_calibrate_relative(p, who, 0.2, {0, m, 0, T}, 1.5).beta);
           EXPECT_DOUBLE_EQ(found.sensitivity, found.beta * gradient_difference_up(p, who, ball));
-          const auto fixed = path_calibrate_fixed(p, who, 0.2, m, found.step_size, T, ball);
+          const auto fixed = path_calibrate_fixed(p, who, 0.2, {0, m, found.step_size, T, ball});
           EXPECT_LE(fixed.mu, 0.2);
           EXPECT_NEAR(fixed.beta, found.beta, 1e-6 * found.beta);
         }
@@ -357,15 +357,15 @@ TEST(BallPath, CalibratesTightly) {
 TEST(BallPath, PaysForItsProjection) {
   Problem p = in_ball_problem();
   for (const double ball : {1e-6, 1.0, 1e3}) {
-    const MapBounds bounds = map_bounds_up(p, 0.1, 0, 1e-4, 100, 0, ball);
+    const MapBounds bounds = map_bounds_up(p, {0.1, 0, 1e-4, 100, ball});
     EXPECT_GE(bounds.map_error, projection_error_up(p.features, ball));
     EXPECT_DOUBLE_EQ(bounds.iterate_norm, ball);
     // All else as for the chain that starts there and takes a step.
-    const MapBounds one = map_bounds_up(p, 0.1, 0, 1e-4, 1, ball);
+    const MapBounds one = map_bounds_up(p, {0.1, 0, 1e-4, 1}, ball);
     EXPECT_LE(bounds.map_error, one.map_error + projection_error_up(p.features, ball) * 1.0001);
   }
   p.center_norm = 2;
-  EXPECT_DOUBLE_EQ(map_bounds_up(p, 0.1, 0, 1e-4, 100, 0, 3).iterate_norm, 5);
+  EXPECT_DOUBLE_EQ(map_bounds_up(p, {0.1, 0, 1e-4, 100, 3}).iterate_norm, 5);
 }
 
 template <class Make>
@@ -463,7 +463,7 @@ TEST(BallPath, IsAllThatTheSquaredLossMayHave) {
   Path open = std::get<Path>(made.offer().mechanism);
   open.ball = 0;
   EXPECT_THROW(static_cast<void>(analyze(Mechanism(open), p, {}, 1)), BadInput);
-  EXPECT_THROW(path_certificate(p, {}, open.beta, 0, open.step_size, open.iterations), BadInput);
+  EXPECT_THROW(path_certificate(p, {}, {open.beta, 0, open.step_size, open.iterations}), BadInput);
 }
 
 // Within its budget or refused with the reason, however the shape is.
@@ -518,14 +518,14 @@ TEST(BallPath, OfTheSquaredLossPaysForSlopesThatNothingHolds) {
   const Problem p = squared_problem(3, 1000, 50);
   Problem held = p;
   held.max_abs_residual = p.max_abs_residual_up(2);  // 5
-  const double e = map_bounds_up(p, 0.1, 0, 1e-4, 100, 0, 2).map_error;
-  const double least = map_bounds_up(held, 0.1, 0, 1e-4, 100, 0, 2).map_error;
+  const double e = map_bounds_up(p, {0.1, 0, 1e-4, 100, 2}).map_error;
+  const double least = map_bounds_up(held, {0.1, 0, 1e-4, 100, 2}).map_error;
   EXPECT_GE(e, least);
   EXPECT_LE(e, least * (1 + 1e-12));
   Problem wide = squared_problem(3, 1000, std::uint64_t{1} << 39), wide_held = wide;
   wide_held.max_abs_residual = 5;
-  EXPECT_GT(map_bounds_up(wide, 0.1, 0, 1e-4, 1, 0, 2).map_error,
-            map_bounds_up(wide_held, 0.1, 0, 1e-4, 1, 0, 2).map_error);
+  EXPECT_GT(map_bounds_up(wide, {0.1, 0, 1e-4, 1, 2}).map_error,
+            map_bounds_up(wide_held, {0.1, 0, 1e-4, 1, 2}).map_error);
 }
 
 // Chains in a metric have no ball, whatever a file says.

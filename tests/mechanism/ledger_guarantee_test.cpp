@@ -117,7 +117,7 @@ TEST(LedgerGuarantee, ObjectivePerturbationPaysForTheSearch) {
   auto& s = std::get<ObjectivePerturbation>(m);
   const double search = 2 * s.gradient_norm / (s.ridge * s.output_noise);
   const double fit =
-      objective_fit_up({p.lipschitz_up() / s.noise_scale, p.curvature / s.ridge, true}, {}, 1e-9);
+      objective_fit_up({p.lipschitz_up() / s.noise, p.curvature / s.ridge, true}, {}, 1e-9);
   const double rounding = analyze(m, p, {}, 1).noise.epsilon;
   ASSERT_GT(rounding, 1e-11);
   const double all = gdp_cover_up(std::hypot(fit, search), rounding);

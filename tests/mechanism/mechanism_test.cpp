@@ -21,6 +21,11 @@ struct Dummy : std::conditional_t<Lacks == 8 || Lacks == 10, Calibrated, Uncalib
   static constexpr Takes takes{.tv = true, .posterior_calibration = Lacks >= 9};
   // Fields of others, whose claims they do not bring along.
   double beta = 0, prior_precision = 0, tv_gap = 0, ridge = 0, gradient_norm = 0;
+
+  template <class Self, class Visit>
+  requires(Lacks != 11) static void fields(Self& self, Visit&& visit) {
+    visit("beta", self.beta, Legal::positive);
+  }
 };
 
 template <int Lacks>
@@ -44,9 +49,16 @@ requires(Lacks != 7) std::optional<double> coefficient_noise_up(const Dummy<Lack
 TEST(MechanismTest, WhoeverDoesNotSayAllOfItselfIsLetIntoNoVariant) {
   static_assert(Described<Dummy<0>>);
   static_assert(!Described<Dummy<1>> && !Described<Dummy<2>> && !Described<Dummy<3>> &&
-                !Described<Dummy<4>> && !Described<Dummy<5>> && !Described<Dummy<6>> &&
-                !Described<Dummy<7>>);
+                !Described<Dummy<11>>);
   SUCCEED();
+}
+TEST(MechanismTest, WhatNeedNotBeSaidHasADefaultThatPromisesNothing) {
+  static_assert(Described<Dummy<4>> && Described<Dummy<5>> && Described<Dummy<6>> &&
+                Described<Dummy<7>>);
+  EXPECT_FALSE(gibbsite::run_time_tells(Dummy<4>{}).empty()) << "its time is private";
+  EXPECT_EQ(gibbsite::basis_of(Dummy<5>{}), "It rests on the theorem that the certificate names");
+  EXPECT_EQ(gibbsite::procedure_of(Dummy<6>{}, {30, 30}), "about 30 passes over the data");
+  EXPECT_FALSE(gibbsite::coefficient_noise_up(Dummy<7>{}, {}).has_value());
 }
 TEST(MechanismTest, ACalibrationThatNobodyChecksIsNone) {
   static_assert(!Described<Dummy<8>> && !Described<Dummy<9>> && Described<Dummy<10>>);

@@ -367,7 +367,7 @@ TEST(NoiseLaw, PureNoiseIsReleasedOnAGridThatItsSumResolves) {
 // and 8u of the iterate, which after one step is the noise.
 TEST(NoiseLaw, TheMapErrorPaysForTheNormals) {
   const double h = 1e-3, noise = std::sqrt(2 * h * 4) * 9.4926;
-  const PathCertificate c = path_certificate(problem(10, 4), {}, 1e-9, 0, h, 1);
+  const PathCertificate c = path_certificate(problem(10, 4), {}, {1e-9, 0, h, 1});
   EXPECT_GE(c.map_error, 31.9 * 0x1p-53 * noise);
   EXPECT_LE(c.map_error, 32.1 * 0x1p-53 * noise);
 }

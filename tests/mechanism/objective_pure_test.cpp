@@ -1,7 +1,5 @@
 // Objective perturbation without a delta: exact laws of neighbors in one and two dimensions that
 // try to break the claim, what is planted must break it; offers.
-#include "gibbsite/mechanism/objective_pure.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,6 +14,7 @@
 #include <vector>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/mechanism/objective.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 #include "gibbsite/model/losses.hpp"
 #include "support/repeats.hpp"
@@ -371,8 +370,8 @@ TEST(ObjectivePureOffer, EveryOneKeepsItsBudgetAndUsesIt) {
         EXPECT_GE(all.pure, budget.epsilon * (1 - 1e-6)) << "budget left unused";
         EXPECT_EQ(delta_up(all, budget.epsilon * 0.999), 1);
         const auto draws = static_cast<double>(budget.draws);
-        const double one = objective_epsilon_up(p, budget.neighbors(), s.ridge, s.noise_rate),
-                     search = 2 * s.gradient_norm * s.output_rate / s.ridge;
+        const double one = objective_epsilon_up(p, budget.neighbors(), s.ridge, s.noise),
+                     search = 2 * s.gradient_norm * s.output_noise / s.ridge;
         EXPECT_LE(draws * (one + search), all.pure * (1 + 1e-15));
         EXPECT_NEAR(draws * (one + search) / all.pure, 1, 1e-6);
       });
@@ -385,9 +384,9 @@ TEST(ObjectivePureOffer, PaysLittleForTheSearch) {
     for (const std::uint64_t features : {1ULL, 20ULL, 108ULL}) {
       const Problem p = problem(rows, features);
       const PureObjectivePerturbation s = settings_of(offered(p));
-      EXPECT_GT(objective_epsilon_up(p, {}, s.ridge, s.noise_rate), 0.98);
+      EXPECT_GT(objective_epsilon_up(p, {}, s.ridge, s.noise), 0.98);
       const double here = rows == 100 ? 0.2 / p.smoothness_up(1, s.ridge) : 0.01 / s.ridge;
-      EXPECT_LT(1 / s.output_rate, here / s.noise_rate);
+      EXPECT_LT(1 / s.output_noise, here / s.noise);
       EXPECT_GT(objective_search_norm_down(s, p), 0);
       EXPECT_LT(objective_search_norm_down(s, p), s.gradient_norm);
     }
@@ -418,7 +417,7 @@ TEST(ObjectivePureOffer, HasTheLargestRateThatEpsilonPaysFor) {
       const Offer offer = offered(p, {.epsilon = 2, .delta = 1e-12});
       if (!offer.feasible) continue;
       const auto& s = std::get<PureObjectivePerturbation>(offer.mechanism);
-      EXPECT_NEAR(objective_epsilon_up(p, {}, s.ridge, s.noise_rate), 2 * 63.0 / 64, 1e-6);
+      EXPECT_NEAR(objective_epsilon_up(p, {}, s.ridge, s.noise), 2 * 63.0 / 64, 1e-6);
     }
   }
 }
@@ -467,9 +466,9 @@ TEST(ObjectivePureAnalysis, PromisesNoMoreThanItsSettings) {
     s.*field *= factor;
     return pure(s);
   };
-  EXPECT_GT(with(&PureObjectivePerturbation::noise_rate, 1.001), 1);
+  EXPECT_GT(with(&PureObjectivePerturbation::noise, 1.001), 1);
   EXPECT_GT(with(&PureObjectivePerturbation::ridge, 0.5), 1.01);
-  EXPECT_GT(with(&PureObjectivePerturbation::output_rate, 1.01), 1);
+  EXPECT_GT(with(&PureObjectivePerturbation::output_noise, 1.01), 1);
   EXPECT_GT(with(&PureObjectivePerturbation::gradient_norm, 1.01), 1);
   // All draws' epsilons, and what rounding costs.
   const Analysis two = analyze(good, p, {}, 2);
@@ -486,8 +485,8 @@ TEST(ObjectivePureAnalysis, PromisesNoMoreThanItsSettings) {
   EXPECT_EQ(delta_up(analyze(far, p, {}, 1).guarantee, 10), 1);
   for (const double bad : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
     for (const auto field :
-         {&PureObjectivePerturbation::ridge, &PureObjectivePerturbation::noise_rate,
-          &PureObjectivePerturbation::gradient_norm, &PureObjectivePerturbation::output_rate}) {
+         {&PureObjectivePerturbation::ridge, &PureObjectivePerturbation::noise,
+          &PureObjectivePerturbation::gradient_norm, &PureObjectivePerturbation::output_noise}) {
       PureObjectivePerturbation s = good;
       s.*field = bad;
       EXPECT_THROW(static_cast<void>(analyze(s, p, {}, 1)), BadInput);

@@ -40,8 +40,8 @@ TEST(ObjectiveOffer, EveryOneKeepsItsBudgetAndUsesIt) {
       1e-6, [](const Problem& p, const Budget& budget, const Guarantee& all, const auto& s) {
         EXPECT_GT(delta_up(all, budget.epsilon), 0.9e-6) << "budget left unused";
         EXPECT_EQ(delta_up(all, budget.epsilon * 0.98), 1);
-        const ObjectivePair pair{p.lipschitz_up() / s.noise_scale,
-                                 p.curvature / s.ridge * (1 - 1e-15), p.one_signed, s.calibration};
+        const ObjectivePair pair{p.lipschitz_up() / s.noise, p.curvature / s.ridge * (1 - 1e-15),
+                                 p.one_signed, s.calibration};
         const double delta =
             objective_delta_up(pair, s.epsilon, s.deletion_epsilon, budget.neighbors());
         const auto draws = static_cast<double>(budget.draws);
@@ -80,7 +80,7 @@ TEST(ObjectiveOffer, PaysLittleForTheSearch) {
     const Problem p = problem(rows, 20);
     const ObjectivePerturbation s = settings_of(offered(p));
     EXPECT_GT(s.epsilon, 0.98);
-    EXPECT_LT(s.output_noise, 0.2 * s.noise_scale / s.ridge);
+    EXPECT_LT(s.output_noise, 0.2 * s.noise / s.ridge);
     EXPECT_GT(objective_search_norm_down(s, p), 0);
     EXPECT_LT(objective_search_norm_down(s, p), s.gradient_norm);
   }
@@ -104,9 +104,9 @@ TEST(ObjectiveOffer, OfThePublishedFormHasMoreNoise) {
                                 same = settings_of(offered(p, budget, Calibration::exact)),
                                 published = settings_of(offered(p, budget, Calibration::redberg));
     EXPECT_EQ(sharp.calibration, Calibration::exact);
-    EXPECT_EQ(sharp.noise_scale, same.noise_scale);
+    EXPECT_EQ(sharp.noise, same.noise);
     EXPECT_EQ(published.calibration, Calibration::redberg);
-    EXPECT_GT(published.noise_scale, 1.05 * sharp.noise_scale);
+    EXPECT_GT(published.noise, 1.05 * sharp.noise);
   }
   p.prior_precision = 0.2;
   const Offer none = offered(p, {}, Calibration::redberg);
@@ -119,9 +119,9 @@ TEST(ObjectiveOffer, OfThePublishedFormHasMoreNoise) {
 TEST(ObjectiveOffer, OfATwoSignedLossHasMoreNoise) {
   Problem p = problem(10000, 10);
   p.prior_precision = 20;
-  const double one = settings_of(offered(p)).noise_scale;
+  const double one = settings_of(offered(p)).noise;
   p.one_signed = false;
-  EXPECT_GT(settings_of(offered(p)).noise_scale, 1.01 * one);
+  EXPECT_GT(settings_of(offered(p)).noise, 1.01 * one);
   EXPECT_FALSE(Problem{}.one_signed) << "a bare problem promises nothing";
 }
 
@@ -157,7 +157,7 @@ TEST(ObjectiveAnalysis, PromisesNoMoreThanItsSettings) {
     s.*field *= factor;
     return delta(s);
   };
-  EXPECT_GT(with(&ObjectivePerturbation::noise_scale, 0.5), 1e-4);
+  EXPECT_GT(with(&ObjectivePerturbation::noise, 0.5), 1e-4);
   EXPECT_GT(with(&ObjectivePerturbation::ridge, 0.5), 1e-6);
   EXPECT_GT(with(&ObjectivePerturbation::output_noise, 0.5), 1e-6);
   EXPECT_GT(with(&ObjectivePerturbation::gradient_norm, 2), 1e-6);
@@ -174,10 +174,11 @@ TEST(ObjectiveAnalysis, PromisesNoMoreThanItsSettings) {
   EXPECT_GT(objective_search_norm_down(far, p), 0);
   EXPECT_EQ(delta(far), 1);
   for (const double bad : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
-    for (const auto field :
-         {&ObjectivePerturbation::ridge, &ObjectivePerturbation::noise_scale,
-          &ObjectivePerturbation::gradient_norm, &ObjectivePerturbation::output_noise,
-          &ObjectivePerturbation::epsilon, &ObjectivePerturbation::deletion_epsilon}) {
+    for (double ObjectivePerturbation::*const field :
+         std::initializer_list<double ObjectivePerturbation::*>{
+             &ObjectivePerturbation::ridge, &ObjectivePerturbation::noise,
+             &ObjectivePerturbation::gradient_norm, &ObjectivePerturbation::output_noise,
+             &ObjectivePerturbation::epsilon, &ObjectivePerturbation::deletion_epsilon}) {
       ObjectivePerturbation s = good;
       s.*field = bad;
       EXPECT_THROW(static_cast<void>(analyze(s, p, {}, 1)), BadInput);
@@ -206,7 +207,7 @@ TEST(ObjectiveAnalysis, NoMinimizerIsFurtherFromAFarCenterThanBounded) {
 
 // theta is (1/Lambda)-Lipschitz in b.
 TEST(ObjectiveAnalysis, TheNoiseOfACoefficientIsAtMostThatOfTheRidgeAlone) {
-  const ObjectivePerturbation s{Calibration::exact, 2, 6, 1e-3, 4, 1, 0.5};
+  const ObjectivePerturbation s{{Calibration::exact, 1, 0.5}, 2, 6, 1e-3, 4};
   EXPECT_NEAR(*coefficient_noise_up(s, problem(10, 2)), 5, 1e-14);
 }
 

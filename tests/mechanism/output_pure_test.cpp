@@ -1,5 +1,3 @@
-#include "gibbsite/mechanism/output_pure.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/mechanism/output.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 #include "tests/mechanism/problems.hpp"
 
@@ -78,7 +77,7 @@ TEST(OutputPure, EveryOfferKeepsItsBudgetAndUsesIt) {
         EXPECT_GE(all.pure, budget.epsilon * (1 - 1e-7)) << "budget left unused";
         EXPECT_EQ(delta_up(all, budget.epsilon * 0.999), 1);
         const double one = output_epsilon_up(p.lipschitz_up(), budget.neighbors(), s.ridge,
-                                             s.gradient_norm, s.noise_rate);
+                                             s.gradient_norm, s.noise);
         EXPECT_LE(one * static_cast<double>(budget.draws), all.pure);
       });
 }
@@ -124,7 +123,7 @@ TEST(OutputPure, PromisesNothingBeyondItsArithmetic) {
   EXPECT_FALSE(none.feasible);
   EXPECT_THAT(none.why, HasSubstr("computed in double"));
 
-  const PureOutputPerturbation good{.ridge = 100, .noise_rate = 1, .gradient_norm = 1e-3};
+  const PureOutputPerturbation good{.ridge = 100, .noise = 1, .gradient_norm = 1e-3};
   EXPECT_LT(analyze(good, p, {}, 1).guarantee.tv, 1e-30);
   // All draws' epsilons, and what rounding costs.
   const Analysis two = analyze(good, p, {}, 2);
@@ -137,7 +136,7 @@ TEST(OutputPure, PromisesNothingBeyondItsArithmetic) {
   EXPECT_EQ(delta_up(analyze(far, p, {}, 1).guarantee, 10), 1);
   for (const double bad : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
     PureOutputPerturbation s = good;
-    s.noise_rate = bad;
+    s.noise = bad;
     EXPECT_THROW(analyze(s, p, {}, 1), BadInput);
     s = good;
     s.ridge = bad;

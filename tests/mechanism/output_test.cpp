@@ -49,8 +49,8 @@ TEST(Output, EveryOfferKeepsItsBudgetAndUsesIt) {
         Guarantee weaker = all;
         weaker.mu *= 1.001;
         EXPECT_GT(delta_up(weaker, budget.epsilon), 0.999e-6) << "budget left unused";
-        const double mu = output_mu_up(p.lipschitz_up(), budget.neighbors(), s.ridge,
-                                       s.gradient_norm, s.noise_scale);
+        const double mu =
+            output_mu_up(p.lipschitz_up(), budget.neighbors(), s.ridge, s.gradient_norm, s.noise);
         EXPECT_LE(mu * std::sqrt(static_cast<double>(budget.draws)), all.mu * (1 + 1e-15));
       });
 }
@@ -66,14 +66,14 @@ TEST(Output, KeepsThePriorThatWasGivenAsItsRidge) {
 // Where no gradient of that norm can be promised, nothing is.
 TEST(Output, PromisesNothingBeyondItsMinimizersReach) {
   const Problem p = problem(1'000'000, 20);
-  const OutputPerturbation good{.ridge = 100, .noise_scale = 1, .gradient_norm = 1e-3};
+  const OutputPerturbation good{.ridge = 100, .noise = 1, .gradient_norm = 1e-3};
   EXPECT_LT(analyze(good, p, {}, 1).guarantee.tv, 1e-14);
   OutputPerturbation far = good;
   far.gradient_norm = 1e-15;
   EXPECT_EQ(delta_up(analyze(far, p, {}, 1).guarantee, 10), 1);
   for (const double bad : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
     OutputPerturbation s = good;
-    s.noise_scale = bad;
+    s.noise = bad;
     EXPECT_THROW(analyze(s, p, {}, 1), BadInput);
     s = good;
     s.ridge = bad;

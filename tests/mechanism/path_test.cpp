@@ -114,12 +114,12 @@ TEST(PathCalibration, IsTightAndNeverOverstates) {
       for (const double m : {0.0, 0.05, 1.0, 300.0}) {
         for (const double T : {1.0, 50.0, 3000.0}) {
           for (const double a : {0.3, 1.0, 1.9}) {
-            const auto found = path_calibrate_relative(adult(), who, mu, m, a, T);
+            const auto found = path_calibrate_relative(adult(), who, mu, {0, m, 0, T}, a);
             EXPECT_LE(found.mu, mu);
             EXPECT_GT(found.map_error, 0);
             const double beta = found.beta * (1 + 1e-9);
             const double h = a / (adult().smoothness_up(beta, m) + m);
-            EXPECT_GT(path_certificate(adult(), who, beta, m, h, T).mu, mu)
+            EXPECT_GT(path_certificate(adult(), who, {beta, m, h, T}).mu, mu)
                 << "mu " << mu << " m " << m << " T " << T << " a " << a;
           }
         }
@@ -131,21 +131,22 @@ TEST(PathCalibration, IsTightAndNeverOverstates) {
 TEST(PathCalibration, KeepsAFixedStepInsideItsRange) {
   const Neighbors who;
   for (const double h : {1e-6, 1e-3, 1.0}) {
-    const auto found = path_calibrate_fixed(adult(), who, 0.2, 0.05, h, 200);
+    const auto found = path_calibrate_fixed(adult(), who, 0.2, {0, 0.05, h, 200});
     EXPECT_LE(found.mu, 0.2);
     EXPECT_EQ(found.step_size, h);
     EXPECT_LE(h * (found.smoothness + 0.05), 2.0);
     EXPECT_GT(found.beta, 0);
   }
-  EXPECT_THROW(path_calibrate_fixed(adult(), who, 0.2, 5.0, 1.0, 200), BadInput);
+  EXPECT_THROW(path_calibrate_fixed(adult(), who, 0.2, {0, 5.0, 1.0, 200}), BadInput);
 }
 
 // A short chain may use a larger beta than the stationary law (docs/theory/path.md).
 TEST(PathCalibration, ShortChainsMayBeColder) {
   const Neighbors who;
   const double gibbs = 0.2 / 2;  // mu sqrt(m) / (2 L), m = 1
-  EXPECT_GT(path_calibrate_relative(adult(), who, 0.2, 1, 1.9, 10).beta, 3 * gibbs);
-  EXPECT_NEAR(path_calibrate_relative(adult(), who, 0.2, 1, 0.01, 1e7).beta, gibbs, 1e-3 * gibbs);
+  EXPECT_GT(path_calibrate_relative(adult(), who, 0.2, {0, 1, 0, 10}, 1.9).beta, 3 * gibbs);
+  EXPECT_NEAR(path_calibrate_relative(adult(), who, 0.2, {0, 1, 0, 1e7}, 0.01).beta, gibbs,
+              1e-3 * gibbs);
 }
 
 TEST(MapError, DepthOfTheSum) {
@@ -162,7 +163,7 @@ TEST(MapError, IsSmallBesideTheSensitivity) {
   for (const std::uint64_t rows : {100ULL, 32561ULL, 1'000'000ULL, 100'000'000ULL}) {
     Problem c = adult();
     c.rows = rows;
-    const auto found = path_calibrate_relative(c, who, 0.2, 0, 1, 500);
+    const auto found = path_calibrate_relative(c, who, 0.2, {0, 0, 0, 500}, 1);
     const double share = 2 * found.map_error / (found.sensitivity * found.step_size);
     EXPECT_LT(share, 1e-6 + 1e-11 * static_cast<double>(rows)) << rows;
     EXPECT_GT(share, 1e-14 * static_cast<double>(rows)) << rows;
@@ -171,12 +172,12 @@ TEST(MapError, IsSmallBesideTheSensitivity) {
 
 TEST(MapError, GrowsAndGivesUpRatherThanLie) {
   Problem c = adult();
-  const auto at = [&](double T) { return map_bounds_up(c, 0.1, 0, 1e-4, T); };
+  const auto at = [&](double T) { return map_bounds_up(c, {0.1, 0, 1e-4, T}); };
   EXPECT_LT(at(10).map_error, at(1000).map_error);
   EXPECT_LT(at(10).iterate_norm, at(1000).iterate_norm);
   EXPECT_TRUE(std::isinf(at(1e16).map_error));
   const Neighbors who;
-  EXPECT_THROW(path_calibrate_relative(c, who, 0.2, 0, 1, 1e18), Infeasible);
+  EXPECT_THROW(path_calibrate_relative(c, who, 0.2, {0, 0, 0, 1e18}, 1), Infeasible);
 }
 
 }  // namespace path_test

@@ -47,9 +47,9 @@ TEST(Plan, EveryFeasiblePathKeepsItsBudget) {
             const Offer chosen = offer(std::type_identity<Path>{}, c, budget, {});
             ASSERT_TRUE(chosen.feasible) << chosen.why;
             const auto& path = std::get<Path>(chosen.mechanism);
-            const auto again =
-                path_certificate(c, budget.neighbors(), path.beta, path.prior_precision,
-                                 path.step_size, path.iterations);
+            const auto again = path_certificate(
+                c, budget.neighbors(),
+                {path.beta, path.prior_precision, path.step_size, path.iterations});
             EXPECT_LE(again.mu * std::sqrt(static_cast<double>(draws)),
                       chosen.guarantee.mu * (1 + 1e-15));
             EXPECT_LE(delta_up(chosen.guarantee, epsilon), delta);

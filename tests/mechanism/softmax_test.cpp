@@ -17,7 +17,6 @@
 #include "gibbsite/mechanism/map_error.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
 #include "gibbsite/mechanism/objective.hpp"
-#include "gibbsite/mechanism/objective_pure.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 #include "gibbsite/mechanism/proximal_schedule.hpp"
 #include "gibbsite/model/loss.hpp"
@@ -172,7 +171,7 @@ TEST(SoftmaxProblem, ComputedResidualsAreWithinTheirRoundings) {
 
 TEST(SoftmaxProblem, RoundingAndNormalsOfOutputsArePaidFor) {
   const auto error = [](const Problem& p) {
-    return map_bounds_up(p, 0.01, 1, 0.001, 100).map_error;
+    return map_bounds_up(p, {0.01, 1, 0.001, 100}).map_error;
   };
   Problem p = softmax_problem(10, 3, 500), one_sum = p;
   one_sum.outputs = 1;

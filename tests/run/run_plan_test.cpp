@@ -278,7 +278,7 @@ TEST_P(Sample, ResumesOnAnotherBackend) {
   const Path& c = path_of(plan);
   const double bound =
       2 * c.iterations *
-      map_bounds_up(plan.problem, c.beta, c.prior_precision, c.step_size, c.iterations).map_error;
+      map_bounds_up(plan.problem, {c.beta, c.prior_precision, c.step_size, c.iterations}).map_error;
   EXPECT_LT(bound, 1e-6);
   for (std::size_t k = 0; k < 3; ++k) {
     for (std::size_t j = 0; j < d; ++j) {

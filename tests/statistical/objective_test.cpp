@@ -170,13 +170,13 @@ TEST(ObjectiveLaw, TheLastNoiseOfThePureFormIsAnother) {
   Plan made = one_offer(model.constants(data.schema, data.rows()), {.epsilon = 1, .delta = 1e-12},
                         "objective-pure");
   auto& s = std::get<PureObjectivePerturbation>(made.offers[0].mechanism);
-  s.output_rate = s.noise_rate * s.ridge;
+  s.output_noise = s.noise * s.ridge;
   made.budget.draws = 20000;
   const auto backend = make_backend("cpu");
   const Release release = fit(model, data, made, *backend, Key::from_seed(5));
   double square = 0;
   for (const auto& draw : release.model().draws) {
-    square += std::pow(length_of(draw) * s.output_rate, 2);
+    square += std::pow(length_of(draw) * s.output_noise, 2);
   }
   square /= static_cast<double>(made.budget.draws);
   EXPECT_NEAR(square / (2 * 3 * 4), 1, 0.1);
@@ -189,12 +189,12 @@ TEST(ObjectiveLaw, TheLastNoiseHidesTheSearch) {
   const Release release = fitted(data, {.epsilon = 1, .delta = 1e-6}, {});
   const ObjectivePerturbation& s = settings_of(release);
   EXPECT_LT(s.gradient_norm / s.ridge, 0.01 * s.output_noise);
-  EXPECT_LT(s.output_noise, 0.2 * s.noise_scale / s.ridge);
+  EXPECT_LT(s.output_noise, 0.2 * s.noise / s.ridge);
   const Release pure =
       fitted(data, {.epsilon = 1, .delta = 1e-20}, {}, "logistic", "objective-pure");
   const auto& p = std::get<PureObjectivePerturbation>(pure.certificate().mechanism);
-  EXPECT_LT(p.gradient_norm / p.ridge, 0.01 / p.output_rate);
-  EXPECT_LT(1 / p.output_rate, 0.2 / p.noise_rate / p.ridge);
+  EXPECT_LT(p.gradient_norm / p.ridge, 0.01 / p.output_noise);
+  EXPECT_LT(1 / p.output_noise, 0.2 / p.noise / p.ridge);
 }
 
 // Tables on which a search could go astray: it ends, and the noise is that of the run's key.
@@ -246,9 +246,9 @@ void expect_no_easier_than_claimed(const char* mechanism, double delta,
                           mechanism);
     Mechanism& settings = made.offers[made.chosen].mechanism;
     if (auto* const pure = std::get_if<PureObjectivePerturbation>(&settings)) {
-      pure->noise_rate *= less_noise;
+      pure->noise *= less_noise;
     } else {
-      std::get<ObjectivePerturbation>(settings).noise_scale /= less_noise;
+      std::get<ObjectivePerturbation>(settings).noise /= less_noise;
     }
     made.budget.draws = draws;
     const Release release = fit(model, data, made, *backend, Key::from_seed(seed));

@@ -127,7 +127,7 @@ TEST(OutputLaw, IsTheCertificatesGaussianAroundTheMinimizer) {
   for (std::size_t j = 0; j < 3; ++j) {
     std::vector<double> z;
     for (const auto& draw : release.model().draws) {
-      z.push_back((draw[j] - center[j]) / settings.noise_scale);
+      z.push_back((draw[j] - center[j]) / settings.noise);
     }
     EXPECT_LE(distance_to_law(z, normal_below), chance_distance(z.size())) << "coordinate " << j;
   }
@@ -144,7 +144,7 @@ TEST(OutputLaw, OfOutputPureIsAGammaNormAndAnyDirection) {
   std::vector<double> norms;
   std::vector<double> coordinates[2][3];
   for (const auto& draw : release.model().draws) {
-    const double norm = distance(draw, center), z = norm * settings.noise_rate;
+    const double norm = distance(draw, center), z = norm * settings.noise;
     norms.push_back(z);
     for (std::size_t j = 0; j < 3; ++j) {
       coordinates[z > 3 ? 1 : 0][j].push_back((draw[j] - center[j]) / norm);
@@ -165,8 +165,8 @@ TEST(OutputLaw, OfOutputPureIsAGammaNormAndAnyDirection) {
 TEST(OutputLaw, OfOutputPureIsAroundTheMinimizer) {
   const auto [release, center] = fitted("output-pure", {.epsilon = 50, .delta = 1e-6}, 3.0);
   const auto& settings = std::get<PureOutputPerturbation>(release.certificate().mechanism);
-  EXPECT_LE(distance(release.model().draws[0], center) * settings.noise_rate, 25);
-  EXPECT_GE(distance(std::vector<double>(3), center) * settings.noise_rate, 50);
+  EXPECT_LE(distance(release.model().draws[0], center) * settings.noise, 25);
+  EXPECT_GE(distance(std::vector<double>(3), center) * settings.noise, 50);
 }
 
 }  // namespace output_test

@@ -197,7 +197,7 @@ TEST(ProximalLaw, ReachesAGaussianPosteriorAsPlanned) {
   const auto u = t.potential(squared_loss, beta, m);
   const Gaussian law(t, beta, m);
   const double M = trace_of(u) + m;
-  const auto schedule = proximal_schedule(2, m, M, 1e-3, 1e-8, false);
+  const auto schedule = proximal_schedule({2, m, M, 1e-3, 1e-8}, false);
   std::mt19937_64 bits(5);
   std::normal_distribution<double> normal;
   MatrixXd start(20000, 2);
@@ -449,8 +449,8 @@ MatrixXd calibrated(Kind kind, const Rows& rows, std::span<const float> labels, 
     for (std::size_t c = 0; c < draws; ++c) keep(c, chains.chain(c));
     return out;
   }
-  const auto schedule = kind == Kind::proximal ? proximal_schedule(d, m, M, 1e-4, 1e-6, false)
-                                               : rejection_schedule(d, m, M, 1e-9, 1e-6);
+  const auto schedule = kind == Kind::proximal ? proximal_schedule({d, m, M, 1e-4, 1e-6}, false)
+                                               : rejection_schedule({d, m, M, 1e-9, 1e-6});
   ProximalChains chains(u, schedule, minimize(u, 1e-7).theta, draws, key);
   chains.start_at_random(1 / std::sqrt(M));
   while (chains.advance(static_cast<std::uint64_t>(schedule.iterations))) {

@@ -23,6 +23,10 @@ constexpr bool is_absent(Legal legal, double value) {
   return legal == Legal::positive_or_absent && value == 0;
 }
 
+/// Noise that is added to a released vector: Gaussian, or of a density proportional to
+/// exp(-rate ||b||), which epsilon alone pays for.
+enum class NoiseLaw { gaussian, pure };
+
 /// What computed noise costs beside real-valued Gaussian noise (mechanism/noise_law.hpp).
 struct NoiseCost {
   double tv = 0;       ///< finite range and grid of the normals: each table's law is off by this
@@ -69,7 +73,7 @@ struct Wishes {
   bool intervals = false;
 };
 
-/// Which wishes a mechanism takes: `plan` and `fit` refuse the others, and `calibration_allows`
+/// Which wishes a mechanism takes, none by default: `plan` and `fit` refuse the others, and `calibration_allows`
 /// checks beta where it takes a calibration of the posterior.
 struct Takes {
   bool step_size = false, iterations = false, ball = false, padded = false, tv = false;

@@ -50,11 +50,9 @@ std::string assumption_of(const MetricPath& settings);
 std::string_view run_time_tells(const MetricPath& settings);
 std::string basis_of(const MetricPath& settings);
 std::string procedure_of(const MetricPath& settings, const Cost& cost);
-std::optional<double> coefficient_noise_up(const MetricPath& settings, const Problem& problem);
 std::string assumption_of(const MetricProximal& settings);
 std::string_view run_time_tells(const MetricProximal& settings);
 std::string basis_of(const MetricProximal& settings);
 std::string procedure_of(const MetricProximal& settings, const Cost& cost);
-std::optional<double> coefficient_noise_up(const MetricProximal& settings, const Problem& problem);
 
 }  // namespace gibbsite

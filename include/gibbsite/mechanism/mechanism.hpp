@@ -12,14 +12,12 @@
 
 #include "gibbsite/mechanism/averaged.hpp"
 #include "gibbsite/mechanism/dalalyan.hpp"
+#include "gibbsite/mechanism/defaults.hpp"
 #include "gibbsite/mechanism/in_metric.hpp"
 #include "gibbsite/mechanism/objective.hpp"
-#include "gibbsite/mechanism/objective_pure.hpp"
 #include "gibbsite/mechanism/output.hpp"
-#include "gibbsite/mechanism/output_pure.hpp"
 #include "gibbsite/mechanism/path.hpp"
 #include "gibbsite/mechanism/proximal.hpp"
-#include "gibbsite/mechanism/rejection.hpp"
 #include "gibbsite/mechanism/whitened.hpp"
 
 namespace gibbsite {
@@ -30,8 +28,12 @@ concept ClaimsCalibration = requires(const M& m) {
   m.calibration;
 };
 
-/// What a mechanism's header says of it, for itself: nothing is taken over from another one, and
-/// only what says all of it is let into the variant.
+struct IgnoreFields {
+  void operator()(std::string_view /*name*/, const auto&... /*setting, legal*/) const {}
+};
+
+/// What a mechanism's header says of it, for itself: only what says all of it is let into the
+/// variant. Nothing that privacy rests on has a default; mechanism/defaults.hpp has those of the rest.
 template <class M>
 concept Described = (ClaimsCalibration<M> ==
                      (M::takes.posterior_calibration || M::takes.objective_calibration)) &&
@@ -40,6 +42,7 @@ concept Described = (ClaimsCalibration<M> ==
   { M::name } -> std::convertible_to<std::string_view>;
   { M::theorem } -> std::convertible_to<std::string_view>;
   { M::takes } -> std::convertible_to<Takes>;
+  M::fields(m, IgnoreFields{});
   requires std::same_as<decltype(offer(std::type_identity<M>{}, problem, budget, wishes)), Offer>;
   { analyze(m, problem, who, std::uint64_t{1}) } -> std::same_as<Analysis>;
   { assumption_of(m) } -> std::same_as<std::string>;

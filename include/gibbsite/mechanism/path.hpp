@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "gibbsite/mechanism/analysis.hpp"
+#include "gibbsite/mechanism/map_error.hpp"
 
 namespace gibbsite {
 
@@ -58,8 +59,7 @@ double path_mu_started_up(double sensitivity, double strong_convexity, double sm
                           double step_size, double iterations, double start_distance);
 
 /// A path schedule at one (beta, m, h, T) with everything that the certificate needs.
-struct PathCertificate {
-  double beta = 0, prior_precision = 0, step_size = 0, iterations = 0;
+struct PathCertificate : LangevinSteps {
   double sensitivity = 0;   ///< S, without the map error
   double smoothness = 0;    ///< M
   double map_error = 0;     ///< e
@@ -70,18 +70,16 @@ struct PathCertificate {
 /// Evaluates the certificate: S + 2e/h in place of S. With a ball (docs/theory/ball.md) S is what holds
 /// inside it, and e includes what the projection is off by. Throws BadInput when h > 2/M, the ball
 /// is none that `require_ball` takes, or theta0 is outside of it.
-PathCertificate path_certificate(const Problem& constants, const Neighbors& who, double beta,
-                                 double prior_precision, double step_size, double iterations,
-                                 double ball = 0);
+PathCertificate path_certificate(const Problem& constants, const Neighbors& who,
+                                 const LangevinSteps& steps);
 
 /// Largest beta (rounded down) with mu_T(beta) <= mu for h = a / (M(beta) + m): `relative_step` a
-/// in (0,2).
+/// in (0,2). `steps` has m, T and the ball; its beta and h are not read.
 PathCertificate path_calibrate_relative(const Problem& constants, const Neighbors& who, double mu,
-                                        double prior_precision, double relative_step,
-                                        double iterations, double ball = 0);
-/// The same for a fixed step size h; beta is also capped so that h <= 2/(M + m).
+                                        const LangevinSteps& steps, double relative_step);
+/// Largest beta for the step size h of `steps`, whose beta is not read; also capped so that
+/// h <= 2/(M + m).
 PathCertificate path_calibrate_fixed(const Problem& constants, const Neighbors& who, double mu,
-                                     double prior_precision, double step_size, double iterations,
-                                     double ball = 0);
+                                     const LangevinSteps& steps);
 
 }  // namespace gibbsite

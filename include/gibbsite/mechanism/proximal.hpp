@@ -1,5 +1,6 @@
 #pragma once
-// Proximal sampler (docs/theory/proximal.md): a TV target gamma at a cost of log(1/gamma).
+// Proximal sampler and exact rejection (docs/theory/proximal.md): a TV target gamma at a cost of
+// log(1/gamma).
 #include <type_traits>
 
 #include "gibbsite/mechanism/analysis.hpp"
@@ -7,17 +8,20 @@
 
 namespace gibbsite {
 
-/// The last iterate of the proximal sampler, public settings.
-struct Proximal {
-  static constexpr std::string_view name = "proximal";
+/// The last iterate of the proximal sampler, public settings. `exact`: of an infinite step, so one
+/// iteration that proposes from the Gaussian around a minimizer (`rejection`).
+template <bool exact>
+struct ProximalDraw {
+  static constexpr std::string_view name = exact ? "rejection" : "proximal";
   static constexpr std::string_view theorem = "docs/proximal.md";
-  static constexpr Takes takes{.padded = true, .tv = true, .posterior_calibration = true};
+  static constexpr Takes takes{.padded = !exact, .tv = true, .posterior_calibration = true};
   Calibration calibration = Calibration::gdp;
   double beta = 0;                 ///< inverse temperature
   double prior_precision = 0;      ///< m, the strong convexity of U
   double start_gradient_norm = 0;  ///< ||grad U|| at the start is at most this; padded: 0
-  ProximalSchedule schedule{};     ///< of one draw
-  double tv_gap = 0;               ///< gamma of all draws, promised
+  /// Of one draw; of an exact one without y.
+  ProximalSchedule schedule{.proposals = exact ? 0.0 : 1.0, .rounds = exact ? 0.0 : 1.0};
+  double tv_gap = 0;  ///< gamma of all draws, promised
 
   /// Starts at theta0, which is public, and takes the same number of passes whatever the data.
   [[nodiscard]] bool padded() const { return schedule.gradients > 0; }
@@ -27,25 +31,38 @@ struct Proximal {
     visit("calibration", self.calibration);
     visit("beta", self.beta, Legal::positive);
     visit("prior_precision", self.prior_precision, Legal::positive);
-    visit("start_gradient_norm", self.start_gradient_norm, Legal::nonnegative);
-    visit("step_size", self.schedule.step_size, Legal::positive);
-    visit("iterations", self.schedule.iterations, Legal::count);
+    visit("start_gradient_norm", self.start_gradient_norm,
+          exact ? Legal::positive : Legal::nonnegative);
+    if constexpr (!exact) {
+      visit("step_size", self.schedule.step_size, Legal::positive);
+      visit("iterations", self.schedule.iterations, Legal::count);
+    }
     visit("proposals", self.schedule.proposals, Legal::count);
     visit("rounds", self.schedule.rounds, Legal::count);
     visit("residual", self.schedule.residual, Legal::positive);
-    visit("gradients", self.schedule.gradients, Legal::count_or_none);
+    if constexpr (!exact) visit("gradients", self.schedule.gradients, Legal::count_or_none);
     visit("tv_gap", self.tv_gap, Legal::nonnegative);
   }
 };
+using Proximal = ProximalDraw<false>;
+using Rejection = ProximalDraw<true>;
 
-Offer offer(std::type_identity<Proximal>, const Problem& problem, const Budget& budget,
+template <bool exact>
+Offer offer(std::type_identity<ProximalDraw<exact>>, const Problem& problem, const Budget& budget,
             const Wishes& wishes);
-Analysis analyze(const Proximal& settings, const Problem& problem, const Neighbors& who,
+template <bool exact>
+Analysis analyze(const ProximalDraw<exact>& settings, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws);
-std::string assumption_of(const Proximal& settings);
-std::string_view run_time_tells(const Proximal& settings);
-std::string basis_of(const Proximal& settings);
-std::string procedure_of(const Proximal& settings, const Cost& cost);
-std::optional<double> coefficient_noise_up(const Proximal& settings, const Problem& problem);
+template <bool exact>
+std::string assumption_of(const ProximalDraw<exact>& settings);
+template <bool exact>
+std::string_view run_time_tells(const ProximalDraw<exact>& settings);
+template <bool exact>
+std::string basis_of(const ProximalDraw<exact>& settings);
+template <bool exact>
+std::string procedure_of(const ProximalDraw<exact>& settings, const Cost& cost);
+template <bool exact>
+std::optional<double> coefficient_noise_up(const ProximalDraw<exact>& settings,
+                                           const Problem& problem);
 
 }  // namespace gibbsite

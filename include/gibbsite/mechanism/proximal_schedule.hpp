@@ -72,21 +72,25 @@ double proposals_per_read(double features);
 /// What a pass costs that evaluates B proposals, in passes of one: 1 + (B - 1)/per_read.
 double batch_cost(double proposals, double per_read);
 
+/// A draw that a schedule is laid out for: public numbers of U, and the TV target.
+struct ProximalTarget {
+  double features = 1;                          ///< d
+  double strong_convexity = 0, smoothness = 0;  ///< m, M
+  double tv = 0;
+  double gradient_norm = 0;  ///< ||grad U|| where the run starts is at most this
+  HessianTraces traces{};    ///< of the loss
+};
+
 /// eta and B that minimize the cost for this TV target, and what follows from them. `padded`: every
 /// iteration takes the same public number of passes, and ||grad U|| <= `gradient_norm` holds at
 /// theta0 for every data set instead of at a minimizer. A tenth of a percent of the target
 /// goes to the cap on trials. Only steps that `admits` are taken, where one is (there
 /// `proximal_search_ends` belongs); without it, any.
-ProximalSchedule proximal_schedule(double features, double strong_convexity, double smoothness,
-                                   double tv, double gradient_norm, bool padded,
-                                   double per_read = 4,
-                                   const std::function<bool(const ProximalSchedule&)>& admits = {},
-                                   const HessianTraces& traces = {});
+ProximalSchedule proximal_schedule(const ProximalTarget& target, bool padded, double per_read = 4,
+                                   const std::function<bool(const ProximalSchedule&)>& admits = {});
 
 /// B and N of exact rejection, from a minimizer with ||grad U|| <= gradient_norm.
-ProximalSchedule rejection_schedule(double features, double strong_convexity, double smoothness,
-                                    double tv, double gradient_norm, double per_read = 4,
-                                    const HessianTraces& traces = {});
+ProximalSchedule rejection_schedule(const ProximalTarget& target, double per_read = 4);
 
 /// Whether the search for the center w of every iteration ends for every data set, in double
 /// arithmetic: gradient descent shrinks ||grad|| by q = (M - m)/(M + m + 2/eta) a step, down to a

@@ -103,6 +103,5 @@ std::string assumption_of(const Whitened& settings);
 std::string_view run_time_tells(const Whitened& settings);
 std::string basis_of(const Whitened& settings);
 std::string procedure_of(const Whitened& settings, const Cost& cost);
-std::optional<double> coefficient_noise_up(const Whitened& settings, const Problem& problem);
 
 }  // namespace gibbsite

@@ -1,5 +1,3 @@
-#include "gibbsite/mechanism/proximal_schedule.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,9 +7,10 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/mechanism/plan.hpp"
+#include "gibbsite/mechanism/proximal_schedule.hpp"
 
 namespace gibbsite {
-namespace proximal_schedule_test {
+namespace proximal_test {
 
 double number(const nlohmann::json& value) { return std::stod(value.get<std::string>()); }
 
@@ -189,7 +188,7 @@ TEST(Proximal, SchedulesKeepTheirTarget) {
           const double G = padded ? beta * rows * (1 + 1e-15) : 1e-3 * std::sqrt(m);
           const auto d = static_cast<double>(features);
           const double share = tv < 1e-8 ? 0.5 : 0.9;  // rounding takes its part
-          const auto s = proximal_schedule(d, m, M, share * tv, G, padded);
+          const auto s = proximal_schedule({d, m, M, share * tv, G}, padded);
           const auto error = proximal_error(c, beta, m, M, s, G);
           // Decisions at proposals that are rounded take 0.2 to 1.3e-10 at this size.
           const double beyond = rows == 1000000 && tv == 1e-10 ? 1.9 : 1;
@@ -226,7 +225,7 @@ TEST(Proximal, SchedulesKeepTheirTarget) {
 TEST(Proximal, ErrorsThatMustGrow) {
   const auto c = problem(32561, 108, 1);
   const double beta = 0.05, M = c.smoothness_up(beta, 1), G = 1e-3;
-  const auto s = proximal_schedule(108, 1, M, 1e-8, G, false);
+  const auto s = proximal_schedule({108, 1, M, 1e-8, G}, false);
   const auto base = proximal_error(c, beta, 1, M, s, G);
   auto fewer = s;
   fewer.rounds = std::ceil(s.rounds / 2);
@@ -243,7 +242,7 @@ TEST(Proximal, ErrorsThatMustGrow) {
   EXPECT_EQ(proximal_error(c, beta, 1, M, strict, G).total, 1);
   // A padded run with a gradient too few.
   const double far = beta * 32561 * (1 + 1e-15);
-  auto padded = proximal_schedule(108, 1, M, 1e-8, far, true);
+  auto padded = proximal_schedule({108, 1, M, 1e-8, far}, true);
   EXPECT_LE(proximal_error(c, beta, 1, M, padded, far).total, 1.01e-8);
   padded.gradients -= 1;
   EXPECT_EQ(proximal_error(c, beta, 1, M, padded, far).total, 1);
@@ -278,7 +277,7 @@ TEST(ProximalSearch, NeedsRoundingFarBelowItsTolerance) {
   const auto admits = [&](const ProximalSchedule& t) {
     return proximal_search_ends(c, beta, 1e-4, M, t, G);
   };
-  const auto s = proximal_schedule(1, 1e-4, M, 1e-9, G, false, 4, admits);
+  const auto s = proximal_schedule({1, 1e-4, M, 1e-9, G}, false, 4, admits);
   EXPECT_TRUE(admits(s));
   auto strict = s;
   strict.residual *= 1e-7;
@@ -289,12 +288,12 @@ TEST(ProximalSearch, NeedsRoundingFarBelowItsTolerance) {
   const auto ends = [&](const ProximalSchedule& t) {
     return proximal_search_ends(large, b, 1e-3, L, t, 3e-5);
   };
-  const auto any = proximal_schedule(2, 1e-3, L, 1e-3, 3e-5, false);
-  const auto sure = proximal_schedule(2, 1e-3, L, 1e-3, 3e-5, false, 4, ends);
+  const auto any = proximal_schedule({2, 1e-3, L, 1e-3, 3e-5}, false);
+  const auto sure = proximal_schedule({2, 1e-3, L, 1e-3, 3e-5}, false, 4, ends);
   EXPECT_FALSE(ends(any));
   EXPECT_LT(sure.step_size, any.step_size);
-  auto padded = proximal_schedule(108, 1, problem(32561, 108, 1).smoothness_up(0.05, 1), 1e-8,
-                                  0.05 * 32561, true);
+  auto padded = proximal_schedule(
+      {108, 1, problem(32561, 108, 1).smoothness_up(0.05, 1), 1e-8, 0.05 * 32561}, true);
   EXPECT_TRUE(proximal_search_ends(problem(32561, 108, 1), 0.05, 1,
                                    problem(32561, 108, 1).smoothness_up(0.05, 1), padded,
                                    0.05 * 32561));
@@ -307,7 +306,7 @@ TEST(ProximalSearch, NeedsRoundingFarBelowItsTolerance) {
 TEST(Rejection, SmallProblemsAreExact) {
   const auto c = problem(200, 5, 4);
   const double beta = 0.3, M = c.smoothness_up(beta, 4), G = 2e-3;
-  const auto s = rejection_schedule(5, 4, M, 1e-10, G);
+  const auto s = rejection_schedule({5, 4, M, 1e-10, G});
   const auto error = proximal_error(c, beta, 4, M, s, G);
   EXPECT_EQ(s.iterations, 1);
   EXPECT_EQ(error.tv_mixing, 0);
@@ -321,11 +320,11 @@ TEST(Rejection, SmallProblemsAreExact) {
 }
 
 TEST(Proximal, RefusesWhatTheTheoremDoesNotCover) {
-  EXPECT_THROW(proximal_schedule(5, 0.0, 7, 0.1, 0, false), BadInput);
-  EXPECT_THROW(proximal_schedule(5, 8.0, 7, 0.1, 0, false), BadInput);
-  EXPECT_THROW(proximal_schedule(5, 1.0, 7, 0.5, 0, false), BadInput);
-  EXPECT_THROW(rejection_schedule(5, 1.0, 7, std::nan(""), 0), BadInput);
+  EXPECT_THROW(proximal_schedule({5, 0.0, 7, 0.1, 0}, false), BadInput);
+  EXPECT_THROW(proximal_schedule({5, 8.0, 7, 0.1, 0}, false), BadInput);
+  EXPECT_THROW(proximal_schedule({5, 1.0, 7, 0.5, 0}, false), BadInput);
+  EXPECT_THROW(rejection_schedule({5, 1.0, 7, std::nan(""), 0}), BadInput);
 }
 
-}  // namespace proximal_schedule_test
+}  // namespace proximal_test
 }  // namespace gibbsite

@@ -14,6 +14,7 @@
 #include "gibbsite/model/contrasts.hpp"
 #include "mechanism/moments_question.hpp"
 #include "run/answers.hpp"
+#include "run/gaussian_mechanism.hpp"
 #include "run/sampler.hpp"
 
 namespace gibbsite {
@@ -36,11 +37,12 @@ class MetricSampler final : public Sampler {
   }
 
   void begin() override {
-    std::vector<double> values(answers());
-    answer_normals(task_.key, 0, moments_step, values);
     const WhitenedRule rule = asked();
-    answer_moments(*task_.engine, view(rule.metric()), rule.clip(), deviation(rule), values);
-    take(std::move(values));
+    const std::size_t k = rule.coordinates();
+    std::vector<double> sums(k * k);
+    task_.engine->second_moments(view(rule.metric()), rule.clip(), {sums.data(), k, k});
+    take(GaussianMechanism(task_.key, moments_step, answers())
+             .release_symmetric({sums.data(), k, k}, deviation(rule)));
     chain_->begin();
   }
   void advance(std::uint64_t steps) override { chain_->advance(steps); }
@@ -53,7 +55,7 @@ class MetricSampler final : public Sampler {
     const ContrastBasis contrasts = contrast_basis(task_.schema);
     std::vector<std::vector<double>> out = chain_->draws();
     for (auto& draw : out) {
-      for (double& v : draw) v = std::nearbyint(v / grid) * grid;
+      for (double& v : draw) v = on_grid(v, grid);
       const auto k = metric_.cols();
       const Eigen::Map<const MatrixXd> omega(draw.data(), k,
                                              static_cast<Eigen::Index>(draw.size()) / k);

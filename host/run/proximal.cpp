@@ -1,34 +1,33 @@
-// Runs that propose until a proposal is accepted: the proximal sampler and exact rejection.
+// Runs of proximal and rejection: they propose until a proposal is accepted.
+#include "gibbsite/chains/proximal.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "gibbsite/chains/proximal.hpp"
 #include "run/sampler.hpp"
 
 namespace gibbsite {
 namespace {
 
-/// Proximal, Rejection.
-class ProposalSampler final : public Sampler {
+template <bool exact>
+class ProximalSampler final : public Sampler {
  public:
-  ProposalSampler(const Proximal& m, const Task& task)
-      : ProposalSampler(m, m.schedule, !m.padded(), 1.0, task) {}
-  ProposalSampler(const Rejection& m, const Task& task)
-      : ProposalSampler(m, m.schedule(), true, 0.0, task) {}
+  ProximalSampler(const ProximalDraw<exact>& settings, const Task& task)
+      : settings_(settings),
+        task_(task),
+        potential_(task.potential(settings.beta, settings.prior_precision)) {}
 
   void begin() override {
     const double beta = potential_.beta, m = potential_.prior_precision;
-    if (minimizes_) {
-      center_ = task_.minimizer(beta, m, tolerance_);
+    if (!settings_.padded()) {
+      center_ = task_.minimizer(beta, m, settings_.start_gradient_norm);
     } else {  // padded: public, and so is the number of passes
       center_ =
           task_.model.center.empty() ? std::vector<double>(features(), 0.0) : task_.model.center;
     }
     make_chains();
-    if (spread_ > 0) {
-      chains_->start_at_random(spread_ / std::sqrt(task_.problem.smoothness_up(beta, m)));
-    }
+    if (!exact) chains_->start_at_random(1 / std::sqrt(task_.problem.smoothness_up(beta, m)));
   }
   void advance(std::uint64_t /*steps*/) override { chains_->advance(iterations()); }
   [[nodiscard]] std::uint64_t done() const override {
@@ -77,29 +76,18 @@ class ProposalSampler final : public Sampler {
   }
 
  private:
-  ProposalSampler(const auto& m, const ProximalSchedule& schedule, bool minimizes, double spread,
-                  const Task& task)
-      : task_(task),
-        schedule_(schedule),
-        potential_(task.potential(m.beta, m.prior_precision)),
-        minimizes_(minimizes),
-        tolerance_(m.start_gradient_norm),
-        spread_(spread) {}
-
   void make_chains() {
-    chains_ =
-        std::make_unique<ProximalChains>(potential_, schedule_, center_, task_.draws, task_.key);
+    chains_ = std::make_unique<ProximalChains>(potential_, settings_.schedule, center_, task_.draws,
+                                               task_.key);
   }
   [[nodiscard]] std::uint64_t iterations() const {
-    return static_cast<std::uint64_t>(schedule_.iterations);
+    return static_cast<std::uint64_t>(settings_.schedule.iterations);
   }
   [[nodiscard]] std::size_t features() const { return task_.features(); }
 
+  ProximalDraw<exact> settings_;
   Task task_;
-  ProximalSchedule schedule_;
   Potential potential_;
-  bool minimizes_;
-  double tolerance_, spread_;
   std::vector<double> center_;  // [d]
   std::unique_ptr<ProximalChains> chains_;
 };
@@ -107,10 +95,10 @@ class ProposalSampler final : public Sampler {
 }  // namespace
 
 std::unique_ptr<Sampler> sampler_of(const Rejection& settings, const Task& task) {
-  return std::make_unique<ProposalSampler>(settings, task);
+  return std::make_unique<ProximalSampler<true>>(settings, task);
 }
 std::unique_ptr<Sampler> sampler_of(const Proximal& settings, const Task& task) {
-  return std::make_unique<ProposalSampler>(settings, task);
+  return std::make_unique<ProximalSampler<false>>(settings, task);
 }
 
 }  // namespace gibbsite

@@ -16,6 +16,7 @@
 #include "run/estimates.hpp"
 #include "run/estimates_amounts.hpp"
 #include "run/estimates_classes.hpp"
+#include "run/gaussian_mechanism.hpp"
 #include "run/sampler.hpp"
 #include "run/whitened_rule.hpp"
 
@@ -291,48 +292,46 @@ class WhitenedSampler final : public Sampler {
   }
 
   void ask() {
-    const Deviations noise = deviations();
+    const Deviations deviation = deviations();
     const Asked what = asked();
-    std::vector<double> values(numbers_of(what));
-    // Of the run's one stream, a step for each question.
-    answer_normals(task_.key, 0, done(), values);
+    // Of the run's one stream, an answer for each question.
+    GaussianMechanism noise(task_.key, done(), numbers_of(what));
+    std::vector<double> values;
     if (what == Asked::lengths) {
-      values[0] = answered(task_.engine->log_lengths(lengths_), noise.sum * values[0], noise.sum);
+      values = {noise.release(task_.engine->log_lengths(lengths_), deviation.sum)};
     } else if (what == Asked::moments) {
-      answer_moments(*task_.engine, view(rule_.metric()), rule_.clip(), noise.sum, values);
+      const std::size_t k = rule_.coordinates();
+      std::vector<double> sums(k * k);
+      task_.engine->second_moments(view(rule_.metric()), rule_.clip(), {sums.data(), k, k});
+      values = noise.release_symmetric({sums.data(), k, k}, deviation.sum);
     } else if (what == Asked::information) {
-      answer_information(noise.sum, values);
+      values = answer_information(noise, deviation.sum);
     } else if (what == Asked::scores) {
-      answer_score_moments(noise.sum, values);
+      values = answer_score_moments(noise, deviation.sum);
     } else {
-      const double curvature =
-          answer_scores(what == Asked::block ? block_scores() : path(), noise.sum, values);
-      if (what == Asked::gradient) {
-        values.back() = answered(curvature, noise.curvature * values.back(), noise.curvature);
-      }
+      double curvature = 0;
+      const VectorXd gradient =
+          gradient_of(what == Asked::block ? block_scores() : path(), curvature);
+      values = noise.release({gradient.data(), count(gradient.size())}, deviation.sum);
+      if (what == Asked::gradient) values.push_back(noise.release(curvature, deviation.curvature));
     }
     take(std::move(values));
   }
-  // values [K x k, ...]: normals, which become the noisy gradient; gives the exact curvature.
-  double answer_scores(CappedLoss& loss, double deviation, std::vector<double>& values) {
+  // The exact gradient in the metric [K x k], and the curvature.
+  [[nodiscard]] VectorXd gradient_of(CappedLoss& loss, double& curvature) const {
     const VectorXd theta = rule_.theta();
     VectorXd sum(theta.size());
-    const double curvature =
-        loss.gradient({theta.data(), task_.features()}, {sum.data(), task_.features()});
+    curvature = loss.gradient({theta.data(), task_.features()}, {sum.data(), task_.features()});
     const auto d = rule_.metric().rows(), k = rule_.metric().cols();
+    VectorXd out(sum.size() / d * k);
     for (Eigen::Index output = 0; output * d < sum.size(); ++output) {
-      const VectorXd gradient = rule_.metric().transpose() * sum.segment(output * d, d);
-      for (Eigen::Index j = 0; j < k; ++j) {
-        double& value = values[count(output * k + j)];
-        value = answered(gradient[j], deviation * value, deviation);
-      }
+      out.segment(output * k, k) = rule_.metric().transpose() * sum.segment(output * d, d);
     }
-    return curvature;
+    return out;
   }
-  // values [pairs][k (k + 1)/2]: normals, which become the noisy information where the block was
-  // asked.
-  void answer_information(double deviation, std::vector<double>& values) {
-    const std::size_t k = rule_.coordinates(), numbers = k * (k + 1) / 2;
+  // [pairs][k (k + 1)/2], where the block was asked.
+  std::vector<double> answer_information(GaussianMechanism& noise, double deviation) {
+    const std::size_t k = rule_.coordinates();
     const auto d = rule_.metric().rows(), K = static_cast<Eigen::Index>(task_.outputs());
     VectorXd theta(K * d);
     for (Eigen::Index output = 0; output < K; ++output) {
@@ -340,27 +339,27 @@ class WhitenedSampler final : public Sampler {
           rule_.metric() *
           rule_.block_omega().segment(output * rule_.metric().cols(), rule_.metric().cols());
     }
-    std::vector<double> sum(k * k);
+    std::vector<double> sum(k * k), out;
     if (task_.outputs() == 1) {
       block().information({theta.data(), task_.features()}, {sum.data(), k, k});
-      answer_symmetric({sum.data(), k, k}, deviation, values);
+      out = noise.release_symmetric({sum.data(), k, k}, deviation);
     } else {
-      std::span<double> left = values;
       for (const ClassPair& pair : pairs()) {
         block().information_between({theta.data(), task_.features()}, pair, {sum.data(), k, k});
-        answer_symmetric({sum.data(), k, k}, deviation, left.first(numbers));
-        left = left.subspan(numbers);
+        const auto of_pair = noise.release_symmetric({sum.data(), k, k}, deviation);
+        out.insert(out.end(), of_pair.begin(), of_pair.end());
       }
     }
     block_.reset();
+    return out;
   }
   // Likewise the noisy second moments of the scores.
-  void answer_score_moments(double deviation, std::vector<double>& values) {
+  std::vector<double> answer_score_moments(GaussianMechanism& noise, double deviation) {
     const VectorXd theta = rule_.metric() * rule_.block_omega();
     const std::size_t k = rule_.coordinates();
     std::vector<double> sum(k * k);
     path().score_moments({theta.data(), task_.features()}, {sum.data(), k, k});
-    answer_symmetric({sum.data(), k, k}, deviation, values);
+    return noise.release_symmetric({sum.data(), k, k}, deviation);
   }
 
   // The same from a checkpoint as from the rows.
