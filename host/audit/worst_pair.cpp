@@ -98,7 +98,7 @@ concept NearPosterior = requires(const M& m) {
 Reach reach_of(const NearPosterior auto& m, const Problem& /*problem*/, double L) {
   return {m.beta * L / m.prior_precision, 1 / std::sqrt(m.prior_precision)};
 }
-// Of pure noise longer than it ever is.
+// How far draws with pure noise go: longer than they ever are.
 Reach reach_of(const PureOutputPerturbation& m, const Problem& problem, double L) {
   return {L / m.ridge, (static_cast<double>(problem.features) + deviations) / m.noise};
 }

@@ -56,7 +56,7 @@ LinearModel LinearKind::model_from_json(const json& model, const std::string& so
   } else {
     out.draws.push_back(draw_from_json(coefficients, out.schema, source));
   }
-  // Of a loss of its own it says nothing that the loss does not.
+  // A link by the loss says nothing that the loss does not.
   const bool of_loss =
       model.contains("link") && model["link"].contains("kind") && model["link"]["kind"] == out.loss;
   if (model.contains("link") && !of_loss) {
@@ -103,8 +103,8 @@ namespace {
 // least, clipped where the settings and the link of format 2 say; without a link at one clip, of
 // what kappa allows; with intervals one block at that clip, one information at its limit and of
 // amounts one matrix of scores at the clip. Of a small budget the lengths, within the ends that the
-// schema has, and two of moments or one and a start. (What rounding added to the noise cannot be seen here,
-// nor the clip between first moments and gradients.)
+// schema has, and two of moments or one and a start. (What rounding added to the noise cannot be
+// seen here, nor the clip between first moments and gradients.)
 void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
                     const LinearModel& model) {
   const std::optional<LegacyCappedLink>& link = model.legacy_link;

@@ -211,7 +211,7 @@ json legacy_link_json(const LegacyCappedLink& link, std::size_t d) {
           {"words", legacy_link_words}};
 }
 
-// Of a loss whose z is no log-odds.
+// The link of a loss whose z is no log-odds.
 json loss_link_json(const LinearModel& model) {
   const std::string_view words = loss_named(model.loss).link_words();
   if (words.empty()) return nullptr;

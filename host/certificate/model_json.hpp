@@ -83,8 +83,8 @@ void require_kind(const nlohmann::json& certificate, const std::string& source) 
 }
 
 /// Names of the two kinds of digests. That of values is over the canonical JSON of RFC 8785: it
-/// holds when another program wrote 1.0 as 1. That of spelling is over nlohmann's compact dump: files
-/// of formats 1 and 2 have it, and the first ones of format 3.
+/// holds when another program wrote 1.0 as 1. That of spelling is over nlohmann's compact dump:
+/// files of formats 1 and 2 have it, and the first ones of format 3.
 inline const std::string digest_of_values = "blake2b-256-jcs:", digest_of_spelling = "blake2b-256:";
 /// The digest of the whole file but for itself and guarantee's numbers, which may be claimed weaker
 /// than they are. It is of the kind that the file's own has, else of values.

@@ -152,7 +152,7 @@ struct Reader {
   void operator()(const char* name, StructureLimits& value) const {
     fields(value, Reader{field(object, name, source), source + "." + name});
   }
-  // Of columns: numbers, or lists of them.
+  // Reads what columns have: numbers, or lists of them.
   template <class T>
   void operator()(const char* name, std::vector<T>& value) const {
     const json& list = field(object, name, source);

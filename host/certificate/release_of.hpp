@@ -1,6 +1,6 @@
 #pragma once
-// What is the same of every kind of release: certificate and file, both ways, and `verify`. What is a
-// kind's own is found by overload (`*_kind.cpp`). Not a public header: it makes releases.
+// What is the same of every kind of release: certificate and file, both ways, and `verify`. What is
+// a kind's own is found by overload (`*_kind.cpp`). Not a public header: it makes releases.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -80,7 +80,7 @@ Claims claims_from_json(const nlohmann::json& certificate);
 
 inline bool is_count(Legal legal) { return legal == Legal::count || legal == Legal::count_or_none; }
 
-/// Of a variant of mechanisms: its name and its settings.
+/// The name and the settings of the mechanism that a variant holds.
 nlohmann::json settings_json(const auto& mechanism) {
   struct Writer {
     nlohmann::json out;
@@ -237,7 +237,7 @@ void verify_model(Verifier& v, const nlohmann::json& file, const std::optional<A
   check_model(v, model, c);
 }
 
-/// The same of a file that is taken for one of that kind.
+/// Verifies a file that is taken for one of that kind.
 template <class Kind>
 Verification verify_as(const nlohmann::json& file) {
   const StandardArithmetic arithmetic;
@@ -260,7 +260,7 @@ Verification verify(const ReleaseOf<Kind>& release) {
 
 }  // namespace gibbsite
 
-// Of every kind once (`*_kind.cpp`): what is declared in public headers.
+// Instantiates what public headers declare, once for each kind (`*_kind.cpp`).
 #define GIBBSITE_RELEASE_KIND(Kind)                                                            \
   template nlohmann::json to_json(const CertificateOf<Kind>&);                                 \
   template CertificateOf<Kind> certificate_from_json<Kind>(const nlohmann::json&);             \

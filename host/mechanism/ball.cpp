@@ -44,7 +44,7 @@ struct Cell {
   int i = 0, j = 0;
 };
 
-// Of all pairs in the cell at most: the square is convex in the lengths, so a corner of theirs is
+// The most of all pairs in the cell: the square is convex in the lengths, so a corner of theirs is
 // worst, with the angle between the rows that is nearest to pi; it is pi where q = -p.
 double squared_up(Cosines& at, const Cell& cell, int side) {
   const double p = Cosines::cosine(cell.i), p_up = Cosines::cosine(cell.i + side);
@@ -63,8 +63,8 @@ bool is_logistic(const Problem& problem) {
   return problem.loss == "logistic" && problem.max_abs_residual == 1;
 }
 
-// The same, but for no ball and for a loss whose form is not known: two gradients then, each at
-// most R sup |f'| long.
+// The difference without a ball, or for a loss whose form is not known: two gradients, each at most
+// R sup |f'| long.
 double unbounded_difference_up(const Problem& problem, const Neighbors& who, double ball) {
   const double L = problem.lipschitz_up(ball);  // refuses where there is no ball
   const bool one = who.adjacency == Adjacency::add_remove;

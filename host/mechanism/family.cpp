@@ -119,8 +119,8 @@ double mean_mu_up(const ConjugateDraw& s, const FamilyProblem& p, const Neighbor
   return round_up(Wide(who.rows_per_person) * g * (Wide(p.hi) - Wide(p.lo)) / sqrt(precision));
 }
 
-// Of M(first, last): the longest way from a subtree's top to a level, in units of log share; the
-// widest pair of levels within it.
+// The spread of M(first, last): the longest way from a subtree's top to a level, in units of log
+// share, and the widest pair of levels within it.
 struct Spread {
   Wide way = 0, pair = 0;
 };
@@ -139,7 +139,8 @@ double numbers_of(const FamilyProblem& p) {
   return p.has_levels() ? static_cast<double>(p.levels - 1) : 1;
 }
 
-// Of 2^34 cells at most, whose probability is off by 2^-94 at most (docs/theory/conjugate.md).
+// Total variation of at most 2^34 cells, whose probability is off by at most 2^-94
+// (docs/theory/conjugate.md).
 double noise_tv(const FamilyProblem& p, std::uint64_t draws) {
   return round_up(Wide(numbers_of(p)) * Wide(draws) * ldexp(Wide(1), -60));
 }
@@ -268,7 +269,7 @@ void expect(FamilyPlan& plan) {
   plan.sample_deviation = std::sqrt(sampled);
 }
 
-// Of the prior beyond the bounds.
+// Mass of the prior beyond the bounds.
 double cut_mass(const FamilyProblem& p) {
   if (!p.trim) return 0;
   const auto [low, high] = p.reach();

@@ -31,13 +31,14 @@ bool start_in_reach(const M& s, const Problem& problem) {
                             s.start_gradient_norm);
 }
 
-/// Of the exact Gibbs posterior: S/sqrt(m), rounded up.
+/// mu of a draw from the exact Gibbs posterior: S/sqrt(m), rounded up.
 inline double gibbs_mu_up(const Problem& problem, const Neighbors& who, double beta, double m) {
   return round_up(Wide(problem.sensitivity_up(beta, who.adjacency, who.rows_per_person)) /
                   sqrt(Wide(m)));
 }
 
-/// Of one coefficient of it: 1/sqrt(m), rounded up. Throws BadInput where m is not above 0.
+/// Noise of one coefficient of such a draw: 1/sqrt(m), rounded up. Throws BadInput if m is not
+/// above 0.
 inline double gibbs_noise_up(double m) {
   require_finite_positive(m, "prior_precision");
   return round_up(1 / sqrt(Wide(m)));
@@ -52,7 +53,7 @@ inline std::string gap_basis(double tv_gap) {
   return fmt::format("It rests on a draw within {:.3g} (total variation) of the exact law", tv_gap);
 }
 
-/// Of all draws, from one draw's: what was promised where that is kept.
+/// The gap of all draws, from one draw's: what was promised if that is kept.
 inline double kept_gap_up(double promised, double of_one, std::uint64_t draws) {
   const double total = draws == 1 ? of_one : round_up(Wide(of_one) * Wide(draws));
   return total <= promised ? promised : total;
@@ -136,7 +137,7 @@ Offer gap_offer(const GapRules<M>& rules, const Problem& problem, const Budget& 
   return refused(guarantee, cost, why + "; the path certificate is in reach at the same budget");
 }
 
-/// The same within what computed noise leaves.
+/// The gap within what computed noise leaves.
 template <class M>
 Offer paid_gap_offer(const GapRules<M>& rules, const Problem& problem, const Budget& budget,
                      const Wishes& wishes) {
@@ -145,7 +146,7 @@ Offer paid_gap_offer(const GapRules<M>& rules, const Problem& problem, const Bud
   });
 }
 
-/// Of settings whose draw is off by `gap` at most.
+/// The analysis of settings whose draw is off by `gap` at most.
 template <class M, class Noise>
 Analysis gap_analysis(const M& s, const Problem& problem, const Neighbors& who, std::uint64_t draws,
                       double gap, const Noise& noise) {
@@ -156,7 +157,7 @@ Analysis gap_analysis(const M& s, const Problem& problem, const Neighbors& who, 
                         noise);
 }
 
-/// The same of a Langevin chain.
+/// The analysis of a Langevin chain.
 template <class M>
 Analysis chain_analysis(const M& s, const Problem& problem, const Neighbors& who,
                         std::uint64_t draws, const GapError& error, bool random_start) {
@@ -172,9 +173,9 @@ std::string_view chain_merit(const M& /*settings*/) {
   return "a draw within the total variation gap of the Gibbs posterior";
 }
 
-/// Of a Langevin chain (docs/theory/dalalyan.md, docs/theory/averaged.md): the bound on its start's distance from
-/// theta0, and what its rounding adds: KL of K Gaussian steps whose means differ by at most e, then
-/// Pinsker. `spread`: of a random start.
+/// The error of a Langevin chain (docs/theory/dalalyan.md, docs/theory/averaged.md): the bound on
+/// its start's distance from theta0, and what its rounding adds (KL of K Gaussian steps whose means
+/// differ by at most e, then Pinsker). `spread` is that of a random start.
 struct ChainError {
   double map_error = 0;
   Wide rounding;

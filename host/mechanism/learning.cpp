@@ -36,8 +36,9 @@ constexpr Curve measured_from_few{{{1, 0.27},
                                    {80, 0.983},
                                    {160, 0.994},
                                    {320, 0.997}}};
-// Of what the AUC gains over one half where 0.2 % of the rows are positive, at N/d times the evenness:
-// the means of 12 tables. Some keep all of it, and some nothing at any budget that was tried.
+// The part of the AUC's gain over one half that is kept, at N/d times the evenness, if 0.2 % of the
+// rows are positive: the means of 12 tables. Some keep all of it, and some nothing at any budget
+// that was tried.
 constexpr Curve measured_rare{{{1, 0.26},
                                {2, 0.31},
                                {5, 0.44},
@@ -58,8 +59,9 @@ struct ExpectedRow {
   double slope_square;  // of the score along its label; q where the labels' law is the model's
 };
 
-// Classes: z between -1 and 1, less by `evenness` where one of two is rare. Amounts: normal errors of a tolerance. Counts: a mean of a tenth of
-// the largest count N, where fits start, and Poisson's variance, which is mean/N^2 in units of N.
+// Classes: z between -1 and 1, less by `evenness` where one of two is rare. Amounts: normal errors
+// of a tolerance. Counts: a mean of a tenth of the largest count N, where fits start, and Poisson's
+// variance, which is mean/N^2 in units of N.
 ExpectedRow expected_row(const Problem& problem, double largest_count, double evenness) {
   if (problem.loss == "huber") return {0.683, 0.516};
   if (problem.loss == "pseudo-huber") return {0.565, 0.344};

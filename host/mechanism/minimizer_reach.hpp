@@ -12,8 +12,9 @@ namespace gibbsite {
 /// True where rounding leaves three quarters of the tolerance, and an eighth over sqrt(kappa) of
 /// the gradient in the norm in which damped Newton steps lower U: at any theta that they stop at.
 /// And of their linear systems (12 d^2 u kappa by Higham 2002, Theorem 10.4, and n u kappa in the
-/// Hessian), so that `minimizer_within` ends (docs/theory/proximal.md, "The start"). Where f'' jumps, that
-/// gradient descent comes to a quarter of the tolerance: kappa times the gradient's error.
+/// Hessian), so that `minimizer_within` ends (docs/theory/proximal.md, "The start"). Where f''
+/// jumps, that gradient descent comes to a quarter of the tolerance: kappa times the gradient's
+/// error.
 inline bool minimizer_in_reach(const Problem& constants, double beta, double strong_convexity,
                                double smoothness, double tolerance) {
   const Wide n = constants.rows, d = constants.features, b = beta, m = strong_convexity;

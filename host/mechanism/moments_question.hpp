@@ -37,7 +37,7 @@ inline double clip_factor_of(double signal, std::uint64_t features) {
   return std::clamp(0.35 * std::cbrt(signal / (8 * static_cast<double>(features))), 0.25, 1.0);
 }
 
-/// Of one symmetric matrix.
+/// Numbers of one symmetric matrix.
 inline double moment_numbers(std::uint64_t features) {
   const auto d = static_cast<double>(features);
   return d * (d + 1) / 2;

@@ -43,7 +43,7 @@ double counts_mu_up(double noise, const Neighbors& who) {
   return round_up(table_change(who) / Wide(noise));
 }
 
-// Of all picks together.
+// The cost of all picks together.
 struct StructureCost {
   double mu = 0, tv = 0, range = 0;
 };

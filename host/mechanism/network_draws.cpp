@@ -143,7 +143,7 @@ void require_one_row(const Neighbors& who) {
   }
 }
 
-// Of all draws of all tables at that epsilon: telling nodes times draws independent copies of one
+// delta of all draws of all tables at that epsilon: nodes times draws independent copies of one
 // pair of laws.
 double tables_delta(const NetworkConjugate& s, const NetworkProblem& p, Adjacency adjacency,
                     std::uint64_t draws, double epsilon, Digits digits) {
@@ -165,7 +165,7 @@ void require_scale(const NetworkConjugate& s) {
   }
 }
 
-// Of delta, what the grid and a structure's gap leave.
+// What the grid and a structure's gap leave of delta.
 double delta_left(const NetworkProblem& p, const Budget& budget, double structure_tv) {
   return delta_left_down(budget.delta, budget.epsilon,
                          Wide(table_tv(p, budget.draws)) + Wide(structure_tv));
@@ -357,7 +357,7 @@ double drawn_deviation(const NetworkProblem& p, double weight, double prior_scal
     if (p.levels[i] < 2) continue;
     const double records = n / rows, prior = levels * prior_scale * p.prior;
     const double total = prior + weight * records, pull = prior / total;
-    // Of a uniform point of the simplex, one share's variance; the expected t (1 - t) of its pull.
+    // Variance of one share of a uniform point of the simplex; the expected t (1 - t) of its pull.
     const double spread = (levels - 1) / (levels * levels * (levels + 1));
     const double mixed = (1 - 1 / levels) / levels - (1 - pull) * (1 - pull) * spread;
     const double drawn = mixed / (total + 1) / static_cast<double>(draws);

@@ -14,14 +14,15 @@
 namespace gibbsite {
 namespace {
 
-// Of a pair of normals, in units of its deviation, u a multiple of 2^-64 (docs/theory/noise-law.md).
+// Constants of a pair of normals, in units of its deviation, u a multiple of 2^-64
+// (docs/theory/noise-law.md).
 const Wide word = ldexp(Wide(1), -64);
 const Wide mean_shift = Wide("4.9") * word;  // E|r - r at the middle of its word|
 const Wide smoothed = Wide("0.39895");       // TV of N(0,1) and N(x,1) is at most this times x
 const Wide beyond_range = Wide("2.2e-21");   // P(|N(0,1)| > 9.5)
 const Wide beyond_norm = Wide("2.6e-20");    // P(||N(0,I_d)|| > sqrt(d) + 9.5) <= exp(-9.5^2/2)
 constexpr double range = 9.5;
-// Of sigma xi: the normal's own, and those of sigma and of the product.
+// Roundings of sigma xi: the normal's own, and those of sigma and of the product.
 constexpr int product_roundings = normal_roundings + 4;
 
 // Variance of the last noise.
@@ -111,7 +112,7 @@ Expense added_cost(const Wide& d, const AddedNoise& c, const Wide& grid) {
   return {d * (crossing(sigma, grid) + beyond_range), cell_loss(d, shift, grid, slope)};
 }
 
-// Of normals with 128 bits of the radius: a word, and P(|N(0,1)| > 13.4).
+// Constants of normals with 128 bits of the radius: a word, and P(|N(0,1)| > 13.4).
 const Wide word_128 = ldexp(Wide(1), -128);
 const Wide range_128 = Wide("13.4");
 
@@ -128,7 +129,8 @@ Expense laplace_cost(const LaplaceNoise& c, const Wide& grid) {
   const Wide d = c.features, rate = c.rate, pairs = ceil(Wide((d + 1) / 2));
   const Wide xi = 2 * range_128 * sqrt(d + 1) / (rate * grid) + 2;
   const Wide zeta = range_128 / (rate * grid) + 2;
-  // Of xi and of zeta, as long as its whole pairs, and those of its length and of the product.
+  // Roundings of xi and of zeta, as long as its whole pairs, and those of its length and the
+  // product.
   const Wide shift =
       gamma_k(Wide(2 * normal_roundings + 4)) * longest(c) * Wide(max_abs_answer_normal) / rate;
   return {d * word_128 * (xi + pairs * zeta) + beyond_length, cell_loss(d, shift, grid, rate)};

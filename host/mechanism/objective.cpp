@@ -20,8 +20,8 @@ namespace gibbsite {
 namespace {
 
 // Gaussian b as computed beside the exact one: 20 roundings of sigma xi a coordinate
-// (docs/theory/noise-law.md), and the radius, which is further than `radius_off` from the middle of its
-// word with a probability below `radius_missed` a pair.
+// (docs/theory/noise-law.md), and the radius, which is further than `radius_off` from the middle of
+// its word with a probability below `radius_missed` a pair.
 constexpr int noise_roundings = 20;
 const Wide radius_off = ldexp(Wide(1), -48), radius_missed = ldexp(Wide(1), -80);
 
@@ -36,10 +36,10 @@ NoisySlope slope_of(const ObjectivePerturbation& s, const Problem& problem) {
   return {problem, s.ridge, longest, Wide(s.noise) * sqrt(Wide(problem.features)) * normals};
 }
 
-// Pure b = ||zeta|| xi/gamma as computed beside the exact one (docs/theory/objective-pure.md, "The noise as
-// computed"): a radius is further than `half_word` from the middle of its word with a probability
-// below `first_words`, and the exact normals of a vector, the thrown-away half of a last pair
-// included, are longer than sqrt(d + 2) + 13.4 with one below `beyond_normals`.
+// Pure b = ||zeta|| xi/gamma as computed beside the exact one (docs/theory/objective-pure.md, "The
+// noise as computed"): a radius is further than `half_word` from the middle of its word with a
+// probability below `first_words`, and the exact normals of a vector, the thrown-away half of a
+// last pair included, are longer than sqrt(d + 2) + 13.4 with one below `beyond_normals`.
 const Wide half_word = ldexp(Wide(1), -41), first_words = ldexp(Wide(1), -87);
 const Wide beyond_normals = Wide("1.1e-39");
 
@@ -88,7 +88,7 @@ constexpr double search_share = 1.0 / 64;
 // docs/theory/objective-pure.md, "The ridge").
 constexpr double curvature_share = 0.1, pure_curvature_share = 1.0 / 16;
 
-// Of one draw: what the noise in the slope takes, and what the search takes: a mu; pure: an epsilon.
+// What one draw's noise in the slope takes, and what its search takes: a mu, or an epsilon if pure.
 struct ObjectiveShares {
   double epsilon = 0, delta = 0, search = 0;
 };
@@ -184,8 +184,8 @@ Offer objective_offer(const Problem& problem, const Budget& budget, const Budget
           .why = search.found ? merit : slope_search_unfound};
 }
 
-// What one draw costs, its search included, and the chance that the noise in its slope as computed is
-// not within what `slope_of` says.
+// What one draw costs, its search included, and the chance that the noise in its slope as computed
+// is not within what `slope_of` says.
 struct ObjectivePrice {
   double mu = 0, delta = 0;
   Wide epsilon, missed;

@@ -13,7 +13,7 @@ namespace gibbsite {
 /// proportional to beta, so sqrt(draws) comes off beta.
 double gibbs_beta_down(const Problem& problem, const Budget& budget, Calibration calibration,
                        double delta, double prior_precision);
-/// Of all draws, from one draw's.
+/// mu of all draws, from one draw's.
 double draws_mu_up(double mu, std::uint64_t draws);
 
 /// N: rows in units of the noise that hides one of them, for residuals of at most 1.
@@ -41,7 +41,7 @@ std::string steps_words(double iterations, double step_size);
 struct GibbsClaim {
   double sensitivity = 0, mu_of_one = 0, tv_gap = 0;
 };
-/// The same with what the computed noise costs.
+/// The guarantee with what the computed noise costs.
 template <class Noise>
 Analysis gibbs_analysis(const Problem& problem, const Neighbors& who, std::uint64_t draws,
                         const GibbsClaim& claim, const Noise& noise) {

@@ -21,7 +21,7 @@ double price_of_one_up(const PerturbedMinimizer<law>& s, const Problem& problem,
   return price(problem.lipschitz_up(), who, s.ridge, s.gradient_norm, s.noise);
 }
 
-// Of all draws: epsilons add, with what rounding costs, and mu grows as a root.
+// The guarantee of all draws: epsilons add, with what rounding costs, and mu grows as a root.
 template <NoiseLaw law>
 Guarantee guarantee_up(double of_one, std::uint64_t draws, double rounding) {
   if (law == NoiseLaw::gaussian) return {.mu = draws_mu_up(of_one, draws), .pure = rounding};

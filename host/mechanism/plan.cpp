@@ -128,7 +128,8 @@ bool of_objective(Calibration calibration) {
   return calibration == Calibration::exact || calibration == Calibration::redberg;
 }
 
-// Of a mechanism that is yet to be chosen. Where slopes are bounded in a ball alone it is path.
+// What a mechanism that is yet to be chosen takes. It is path if slopes are bounded in a ball
+// alone.
 Takes taken_by_auto(const Problem& problem, const Wishes& wishes) {
   return {.step_size = !wishes.tv && !wishes.intervals,
           .iterations = !wishes.tv && !wishes.intervals,

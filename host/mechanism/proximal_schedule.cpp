@@ -93,7 +93,7 @@ void choose_batch(ProximalSchedule& out, double acceptance, double tv, double pe
   }
 }
 
-// Of one proposal.
+// The probability that one proposal is accepted.
 double acceptance_of(const ProximalTarget& target, double step_size, double residual) {
   return proposal_bounds(target.features, target.strong_convexity, target.smoothness, step_size,
                          residual, target.traces)
@@ -138,8 +138,8 @@ Extent extent_of(const Problem& constants, double beta, double strong_convexity,
   out.norm = Wide(constants.center_norm) +
              Wide(constants.minimizer_distance_up(beta, strong_convexity)) + out.away + out.y_kick +
              out.reach + Wide(constants.offset_bound) / row;  // as its part of the logits
-  // The loss gradient (docs/theory/map-error.md, steps 2 and 3), and the few operations that make a slope
-  // of it.
+  // The loss gradient (docs/theory/map-error.md, steps 2 and 3), and the few operations that make a
+  // slope of it.
   const Wide depth = Wide(accumulation_depth(constants.rows)) + 1;
   const Wide stiffness = exact ? m : Wide(m + 1 / eta);
   out.growth =

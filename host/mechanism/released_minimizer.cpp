@@ -22,8 +22,8 @@ double gradients_of(const Neighbors& who) {
          static_cast<double>(who.rows_per_person);
 }
 
-// Least sum of what noise and shrinking add to the mean loss (docs/theory/output.md): phi R^2 sigma^2/2
-// with sigma = sL/(Lambda mu), and Lambda B^2/(2n) with B = logits/R.
+// Least sum of what noise and shrinking add to the mean loss (docs/theory/output.md): phi R^2
+// sigma^2/2 with sigma = sL/(Lambda mu), and Lambda B^2/(2n) with B = logits/R.
 double ridge_rule(const Problem& problem, const Neighbors& who, double mu) {
   const double R = problem.full_row_norm_up(), L = gradients_of(who) * problem.lipschitz_up();
   const double B = expected_logits / R, n = static_cast<double>(problem.rows);

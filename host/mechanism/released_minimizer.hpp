@@ -18,8 +18,8 @@ struct ReleasedMinimizer {
 /// (k s L + 2g)/Lambda: how far computed minimizers of neighboring tables are apart at most, L as
 /// given. Throws BadInput when a number is out of range.
 Wide minimizers_apart(double lipschitz, const Neighbors& who, double ridge, double gradient_norm);
-/// The prior that was asked for as its ridge, or Lambda of docs/theory/output.md for noise of deviation k
-/// s L/(Lambda mu) a coordinate; g as small as rounding lets it be found.
+/// The prior that was asked for as its ridge, or Lambda of docs/theory/output.md for noise of
+/// deviation k s L/(Lambda mu) a coordinate; g as small as rounding lets it be found.
 ReleasedMinimizer released_minimizer(const Problem& problem, const Neighbors& who, double mu);
 
 /// What a certificate shows: sensitivity k s L/Lambda, strong convexity and smoothness of J.
@@ -30,13 +30,13 @@ double minimizer_reach_up(const Problem& problem, double ridge, double gradient_
 /// Whether the search for it ends on every table: else g means nothing.
 bool minimizer_found(const Problem& problem, double ridge, double gradient_norm);
 
-/// Fills in the release grid and the cost of the noise as computed: one vector, added last to what no
-/// coordinate of is above `reach`. `noise`: a deviation; pure: a rate.
+/// Fills in the release grid and the cost of the noise as computed: one vector, added last to what
+/// no coordinate of is above `reach`. `noise`: a deviation; pure: a rate.
 void count_added_noise(NoiseLaw law, double noise, double reach, const Problem& problem,
                        std::uint64_t draws, Analysis& out);
 
-/// Of a search for one minimizer: Newton on rows, gradients and Hessians as dear as several. All
-/// draws share it.
+/// Cost of a search for one minimizer: Newton on rows, gradients and Hessians as dear as several.
+/// All draws share it.
 inline constexpr Cost minimizer_cost{30, 30};
 
 /// Why there is no offer.

@@ -38,8 +38,9 @@ Wide left_by_moments(const Whitened& s) {
 // Those of a small budget have no closed sum of shares.
 constexpr double most_uneven_gradients = 100;
 
-// w_t of t = 1, ..., T: t^p over their sum, p = 1 - evenness. 2t/(T (T + 1)) where p = 1. More uneven
-// gradients than can be added up promise nothing (`is_sound`), and a file that names them has that one.
+// w_t of t = 1, ..., T: t^p over their sum, p = 1 - evenness. 2t/(T (T + 1)) where p = 1. More
+// uneven gradients than can be added up promise nothing (`is_sound`), and a file that names them
+// has that one.
 Wide gradient_weight(const Whitened& s, std::uint64_t t) {
   const Wide T = s.iterations;
   if (s.gradient_evenness == 0 || s.iterations > most_uneven_gradients)
@@ -57,7 +58,8 @@ bool is_sound(const Whitened& s, const Problem& problem) {
                       s.curvature_share > 0 && s.information_share >= 0 && s.block_share >= 0 &&
                       s.score_share >= 0 && s.length_share >= 0 && s.iterations >= 1;
   // The block and the information go together, of classes that count the same, amounts and counts:
-  // what a row's information is limited by is derived for them. Scores' moments go with held slopes.
+  // what a row's information is limited by is derived for them. Scores' moments go with held
+  // slopes.
   const bool together = asks_information(s) == (s.block_share > 0) && s.block_share < 1 &&
                         (!asks_information(s) || takes_information(problem)) &&
                         asks_scores(s) == (asks_information(s) && has_held_slopes(problem));
@@ -75,7 +77,7 @@ bool is_sound(const Whitened& s, const Problem& problem) {
          answers_resolve(static_cast<double>(problem.rows), s.query_mu);
 }
 
-// Of a sum of what has norm <= bound of every row, for that share.
+// Deviation of the noise, for that share, of a sum over rows of what has norm <= bound.
 double sum_deviation_up(const Whitened& s, const Neighbors& who, const Wide& share, double bound,
                         double error) {
   const Wide change = rows_of(who) * Wide(of_both(who, 2)) * Wide(bound) + 2 * Wide(error);
@@ -96,10 +98,10 @@ Whitened rule(const Problem& problem, const Neighbors& who, double mu,
               const std::optional<double>& iterations, bool intervals) {
   const auto d = static_cast<double>(problem.row_features());
   const auto K = static_cast<double>(problem.outputs);
-  // What intervals take: .1 of mu^2 for the information, and of the gradients .2 for the block of two
-  // classes, where other shares cost more log-loss or hold no more often, .4 elsewhere
-  // (docs/theory/intervals.md). With held slopes the scores' moments have .03 more: their noise is small
-  // beside what they are.
+  // What intervals take: .1 of mu^2 for the information, and of the gradients .2 for the block of
+  // two classes, where other shares cost more log-loss or hold no more often, .4 elsewhere
+  // (docs/theory/intervals.md). With held slopes the scores' moments have .03 more: their noise is
+  // small beside what they are.
   const double information = intervals ? 0.1 : 0.0;
   const double scores = intervals && has_held_slopes(problem) ? 0.03 : 0.0;
   const double rest = 1 - information - scores;

@@ -11,8 +11,8 @@ namespace gibbsite {
 
 MatrixView<const double> view(const WhitenedRule::Metric& metric);
 
-/// How far a computed sum of v v^T is off, in the Frobenius norm, rounded up (docs/theory/whitened.md,
-/// "Rounding").
+/// How far a computed sum of v v^T is off, in the Frobenius norm, rounded up
+/// (docs/theory/whitened.md, "Rounding").
 double moments_error_up(double clip, const Problem& problem);
 
 /// How far a computed sum of logarithms of lengths is off, rounded up.

@@ -33,10 +33,10 @@ struct RunSteps {
   Communicator* ranks = nullptr;  ///< null: one process
 };
 
-/// Runs the plan on private data, certifies what it made and enters it in the ledger. Nothing is read
-/// before the plan is known to be within the budget; and once there is noise nothing is refused
-/// before the release is entered: a refusal may tell of the data, so it is paid. Uses the key up,
-/// also when it throws.
+/// Runs the plan on private data, certifies what it made and enters it in the ledger. Nothing is
+/// read before the plan is known to be within the budget; and once there is noise nothing is
+/// refused before the release is entered: a refusal may tell of the data, so it is paid. Uses the
+/// key up, also when it throws.
 template <class Kind>
 ReleaseOf<Kind> certified(const typename Kind::Plan& asked, Key&& key, const FitOptions& options,
                           const RunSteps<Kind>& steps) {

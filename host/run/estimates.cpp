@@ -24,7 +24,8 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-// Public constants, chosen once by simulation (docs/theory/intervals.md). None has to do with privacy.
+// Public constants, chosen once by simulation (docs/theory/intervals.md). None has to do with
+// privacy.
 constexpr double prior_scale = 2.5;          // tau: log-odds of a level, and of one sd of a number
 constexpr double least_deviation = 0.02;     // of a number, as a part of its range
 constexpr double constant_precision = 1e-4;  // of the prior of the constant
@@ -43,7 +44,8 @@ constexpr int quadrature_points = 61;
 
 MatrixXd symmetric(const MatrixXd& M) { return 0.5 * (M + M.transpose()); }
 
-// Of a symmetric positive definite matrix; where rounding spoils that, of the nearest that is.
+// The inverse of a symmetric positive definite matrix, or of the nearest one if rounding spoils
+// that.
 MatrixXd inverse_of(const MatrixXd& M) {
   const Eigen::LLT<MatrixXd> factor(M);
   if (factor.info() == Eigen::Success) {
@@ -102,7 +104,7 @@ class NormalRows {
   [[nodiscard]] std::array<double, 4> averages(const VectorXd& omega) const {
     return averages(mean_.dot(omega), std::sqrt(std::max(variance(omega), 1e-8)));
   }
-  // Of normal scores.
+  // Averages over normal scores.
   [[nodiscard]] std::array<double, 4> averages(double center, double deviation) const {
     std::array<double, 4> sum{};
     for (Index k = 0; k < quadrature_points; ++k) {
@@ -522,10 +524,10 @@ class Equation {
     bool stuck = false;  // no step from where the block was asked helped
   };
 
-  // Newton's method from where the block was asked. A step is halved until the next one, by the same
-  // derivative, is sufficiently shorter (Deuflhard's natural monotonicity test): derivatives are held
-  // positive, so a step need not go down any cost. The covariance of U moves with omega. Where that
-  // makes steps go to and fro, they are relaxed.
+  // Newton's method from where the block was asked. A step is halved until the next one, by the
+  // same derivative, is sufficiently shorter (Deuflhard's natural monotonicity test): derivatives
+  // are held positive, so a step need not go down any cost. The covariance of U moves with omega.
+  // Where that makes steps go to and fro, they are relaxed.
   [[nodiscard]] Solution solve() const {
     Solution out;
     VectorXd omega = at_;

@@ -1,7 +1,7 @@
 #pragma once
 // Estimates of the coefficients with their uncertainty, from the noisy answers of `whitened`
-// (docs/theory/intervals.md). Sees no row: noisy answers and public numbers alone, so nothing here costs
-// privacy.
+// (docs/theory/intervals.md). Sees no row: noisy answers and public numbers alone, so nothing here
+// costs privacy.
 #include <Eigen/Core>
 #include <optional>
 #include <vector>
@@ -26,8 +26,8 @@ struct AnsweredScores {
   /// that deviation on the diagonal and over sqrt(2) beside it [k x k].
   Eigen::MatrixXd information;
   double information_deviation = 0;
-  /// C and B of the weights (docs/theory/intervals.md); 0: unknown, then what follows from them for rows
-  /// of rare levels is left out, and their intervals are several times wider.
+  /// C and B of the weights (docs/theory/intervals.md); 0: unknown, then what follows from them for
+  /// rows of rare levels is left out, and their intervals are several times wider.
   double clip = 0, information_bound = 0;
   Eigen::VectorXd prior;      ///< v: shape of the prior variances that the path used [k]
   std::vector<double> means;  ///< answered_means [d], or empty: then those of the metric
@@ -36,9 +36,9 @@ struct AnsweredScores {
 
 /// Answered means of the features [d], of levels shares that add up to 1, from the first answer:
 /// the noisy sum of u u^T [k x k] of u = S^T x with the starting metric S [d x k], whose last
-/// coordinate is the constant's. That question scales hardly any row down, later ones do, most those
-/// of rare levels. Shares and means are held to what a table can have. Empty without a constant
-/// column.
+/// coordinate is the constant's. That question scales hardly any row down, later ones do, most
+/// those of rare levels. Shares and means are held to what a table can have. Empty without a
+/// constant column.
 std::vector<double> answered_means(const Eigen::MatrixXd& start, const Eigen::MatrixXd& moments,
                                    const Schema& schema);
 

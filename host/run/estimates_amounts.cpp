@@ -1,6 +1,6 @@
-// Estimates of amounts and counts from noisy answers (docs/theory/intervals.md, "Amounts and counts"): the
-// root of the block's held score in one step, and a sandwich covariance with the error of the
-// answered information.
+// Estimates of amounts and counts from noisy answers (docs/theory/intervals.md, "Amounts and
+// counts"): the root of the block's held score in one step, and a sandwich covariance with the
+// error of the answered information.
 #include "run/estimates_amounts.hpp"
 
 #include <Eigen/Dense>

@@ -1,5 +1,6 @@
-// Estimates of several classes from noisy answers (docs/theory/intervals.md, "Several classes"). Everything
-// is in orthonormal contrasts of the classes: K - 1 coefficients for each coordinate of the metric.
+// Estimates of several classes from noisy answers (docs/theory/intervals.md, "Several classes").
+// Everything is in orthonormal contrasts of the classes: K - 1 coefficients for each coordinate of
+// the metric.
 #include "run/estimates_classes.hpp"
 
 #include <fmt/format.h>
@@ -61,9 +62,9 @@ MatrixXd class_contrasts(Index K) {
   return out;
 }
 
-// Points [D x Q] and weights whose mean is 0 and whose covariance is 1, for means over a normal of D
-// dimensions: Gauss-Hermite products of one and two, beyond an additive sequence of square roots of
-// primes, made normal by Box and Muller's formula and symmetric.
+// Points [D x Q] and weights whose mean is 0 and whose covariance is 1, for means over a normal of
+// D dimensions: Gauss-Hermite products of one and two, beyond an additive sequence of square roots
+// of primes, made normal by Box and Muller's formula and symmetric.
 struct NormalPoints {
   MatrixXd points;
   VectorXd weights;
@@ -113,7 +114,8 @@ NormalPoints::NormalPoints(Index D) {
   weights = VectorXd::Constant(2 * half, 1 / static_cast<double>(2 * half));
 }
 
-// Of normal rows at one omega: the mean score and, of every pair of classes, E p_a p_b z z^T.
+// Averages over normal rows at one omega: the mean score and, for every pair of classes,
+// E p_a p_b z z^T.
 struct Averages {
   VectorXd score;                // E C^T p (x) z [(K - 1) k]
   std::vector<MatrixXd> pairs;   // [k x k] each
@@ -229,8 +231,9 @@ struct Posterior {
   MatrixXd covariance;
 };
 
-// U = F(omega) + noise, F(omega) = alpha h(omega) + sum over pairs of d d^T (x) (M (omega - omega_0)
-// + D omega E p_a p_b at omega over that at omega_0). M is what a pair's own multiple adds.
+// U = F(omega) + noise, F(omega) = alpha h(omega) + sum over pairs of d d^T (x) (M (omega -
+// omega_0) + D omega E p_a p_b at omega over that at omega_0). M is what a pair's own multiple
+// adds.
 class ClassEquation {
  public:
   ClassEquation(const AnsweredScores& answers, const FeatureParts& features, Index classes)

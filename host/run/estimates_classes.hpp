@@ -1,7 +1,7 @@
 #pragma once
-// Estimates of the coefficients of several classes with their uncertainty, from the noisy answers of
-// `whitened` (docs/theory/intervals.md, "Several classes"). Sees no row: noisy answers and public numbers
-// alone, so nothing here costs privacy.
+// Estimates of the coefficients of several classes with their uncertainty, from the noisy answers
+// of `whitened` (docs/theory/intervals.md, "Several classes"). Sees no row: noisy answers and
+// public numbers alone, so nothing here costs privacy.
 #include <cstddef>
 #include <optional>
 

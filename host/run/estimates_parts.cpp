@@ -15,8 +15,8 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-// Public constants, found by simulation (docs/theory/intervals.md). Variances are in deviations of what
-// noise alone has along the same direction.
+// Public constants, found by simulation (docs/theory/intervals.md). Variances are in deviations of
+// what noise alone has along the same direction.
 constexpr double clear_variance = 5, certain_variance = 7;  // of a feature that is no noise itself
 constexpr double certain_rest = 5, clear_rest = 7;          // of what other columns leave of it
 constexpr double clear_inflation = 1.6, certain_inflation = 2.2;  // one over its part of the whole
@@ -102,7 +102,7 @@ MatrixXd unseparated(const ColumnDirections& features, const AnsweredDirections&
     }
   }
   std::ranges::stable_sort(found, std::ranges::greater(), &Unseparated::doubt);
-  // Of directions that several pairs of columns find each counts once.
+  // Each direction counts once, even if several pairs of columns find it.
   MatrixXd out = MatrixXd::Zero(lambda.size(), lambda.size());
   std::vector<VectorXd> known;
   for (Unseparated& one : found) {

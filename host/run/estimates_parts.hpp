@@ -36,8 +36,8 @@ Eigen::VectorXd correction_deviations(Eigen::Index directions, const Eigen::Vect
 
 /// What an answered matrix, with noise of `deviation` on the diagonal and over sqrt(2) beside it,
 /// adds to what a public model of the rows expects: scale sum_j delta_j u_j u_j^T + rest. u_j are
-/// the rows of `directions` [J x k]; delta_j follow by their prior deviations [J], the rest is shrunk
-/// element by element by its own size (docs/theory/intervals.md).
+/// the rows of `directions` [J x k]; delta_j follow by their prior deviations [J], the rest is
+/// shrunk element by element by its own size (docs/theory/intervals.md).
 class ShrunkInformation {
  public:
   ShrunkInformation(const Eigen::MatrixXd& answered, double deviation,
@@ -68,9 +68,9 @@ struct ColumnDirections {
   std::vector<Column> columns;
 };
 
-/// What was answered of directions of z: second moments diag(lambda) and the information, with noise
-/// of `deviation` on the diagonal; `unit`: the information that a second moment of 1 is expected to
-/// have.
+/// What was answered of directions of z: second moments diag(lambda) and the information, with
+/// noise of `deviation` on the diagonal; `unit`: the information that a second moment of 1 is
+/// expected to have.
 struct AnsweredDirections {
   const Eigen::VectorXd& lambda;       ///< [k]
   const Eigen::MatrixXd& information;  ///< [k x k]
@@ -79,9 +79,10 @@ struct AnsweredDirections {
 
 /// Covariance T [k x k] of what no answer tells of omega: directions along which a feature is what
 /// another column's features say, as far as the noise of the answers lets one see. Along such a
-/// direction T is the prior's variance, less where the answers leave a doubt; 0 elsewhere. `prior` is
-/// its precision [k x k]. Rows that are all alike along a direction say nothing of it, but answered
-/// moments and what makes them positive have some variance in every direction (docs/theory/intervals.md).
+/// direction T is the prior's variance, less where the answers leave a doubt; 0 elsewhere. `prior`
+/// is its precision [k x k]. Rows that are all alike along a direction say nothing of it, but
+/// answered moments and what makes them positive have some variance in every direction
+/// (docs/theory/intervals.md).
 Eigen::MatrixXd unseparated(const ColumnDirections& features, const AnsweredDirections& answers,
                             const Eigen::MatrixXd& prior);
 

@@ -11,9 +11,9 @@
 
 namespace gibbsite {
 
-/// Releases sums over rows: adds Gaussian noise of a deviation and rounds to answer_grid(deviation).
-/// One object makes one answer of a run. Each number takes a normal of its own, in the order of the
-/// calls.
+/// Releases sums over rows: adds Gaussian noise of a deviation and rounds to
+/// answer_grid(deviation). One object makes one answer of a run. Each number takes a normal of its
+/// own, in the order of the calls.
 class GaussianMechanism {
  public:
   /// For `numbers` numbers. Every answer of a run needs its own `answer`.

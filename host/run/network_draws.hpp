@@ -1,5 +1,6 @@
 #pragma once
-// Draws of a network's tables by inversion, as of one column (docs/theory/network.md, "Drawn tables").
+// Draws of a network's tables by inversion, as of one column (docs/theory/network.md, "Drawn
+// tables").
 #include <cstdint>
 #include <span>
 #include <vector>

@@ -1,6 +1,6 @@
 #pragma once
-// Parents chosen from the table, a pick at a time by the exponential mechanism (docs/theory/network.md,
-// "Structure").
+// Parents chosen from the table, a pick at a time by the exponential mechanism
+// (docs/theory/network.md, "Structure").
 #include <cstdint>
 #include <span>
 #include <vector>

@@ -1,5 +1,5 @@
-// Runs of objective and objective-pure: a minimizer for every draw, about a center that its noise has
-// moved.
+// Runs of objective and objective-pure: a minimizer for every draw, about a center that its noise
+// has moved.
 #include <fmt/format.h>
 
 #include "chains/minimizer.hpp"

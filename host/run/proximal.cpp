@@ -43,7 +43,7 @@ class ProximalSampler final : public Sampler {
     }
     return out;
   }
-  // Of each chain its position, a pair, and the center that all started from.
+  // Saves each chain's position, a pair, and the center that all started from.
   void save(Checkpoint& checkpoint) const override {
     const auto positions = chains_->positions();
     const std::size_t pair = 2 * features();

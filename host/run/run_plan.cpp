@@ -42,7 +42,7 @@ double precision_of(const Mechanism& mechanism) {
   return ridge ? *ridge : setting(mechanism, "prior_precision").value_or(0);
 }
 
-// Of all ranks.
+// Rows of all ranks.
 std::uint64_t rows_of(const Dataset& data, Communicator& ranks, const FitOptions& options) {
   const std::vector<std::uint64_t> shares = ranks.gather(data.rows());
   return std::accumulate(shares.begin(), shares.end(), options.rows_elsewhere);
@@ -125,9 +125,9 @@ std::unique_ptr<Sampler> make_sampler(const Model& model, const Dataset& data, c
   return std::visit([&](const auto& m) { return sampler_of(m, task); }, plan.offer().mechanism);
 }
 
-// Of everything a resumed run must share with the run it continues: keyed, so that it says nothing
-// about the data to a reader without the key. Neighbors too: noise may be scaled to them where the
-// settings are not.
+// Digest of everything that a resumed run must share with the run it continues: keyed, so that it
+// says nothing about the data to a reader without the key. It holds the neighbors too, as noise may
+// be scaled to them where the settings are not.
 std::string fingerprint_of(const Model& model, const Dataset& data, const Plan& plan,
                            const StreamKey& key, Communicator& ranks) {
   const Problem& p = plan.problem;

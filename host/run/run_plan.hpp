@@ -44,7 +44,7 @@ struct Checkpoint {
   std::string fingerprint;          ///< of the plan and the data, keyed with `key` (BLAKE2b)
   std::vector<double> theta;        ///< [C x d]
   std::vector<std::uint64_t> step;  ///< [C]
-  // Of chains in a metric:
+  // For chains in a metric:
   std::vector<double> answers = {};  ///< that the metric follows from
   std::string arithmetic = {};       ///< backend and instructions that rows in it were made by
 };

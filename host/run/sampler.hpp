@@ -39,8 +39,8 @@ struct Task {
   [[nodiscard]] Potential potential(double beta, double prior_precision) const {
     return {engine, beta, prior_precision, model.center};
   }
-  /// One that meets its public tolerance (docs/theory/proximal.md, "The start"); throws Infeasible where
-  /// rounding does not allow it.
+  /// One that meets its public tolerance (docs/theory/proximal.md, "The start"); throws Infeasible
+  /// where rounding does not allow it.
   [[nodiscard]] std::vector<double> minimizer(double beta, double prior_precision,
                                               double tolerance) const;
 };

@@ -43,9 +43,10 @@ Wide inverse_norm_up(const Metric& P) {
 }
 
 // How far a computed gradient P^T (X^T r) of n rows is off, in norm: the sum over rows, of numbers
-// cap_i ||x_i|| <= min(sup |f'| row norm, C ||P^-1||) each, and the product (docs/theory/whitened.md,
-// "Rounding"). Of several outputs in the Frobenius norm. In coordinates of contrasts the row norm
-// alone bounds a row: one that no schema can encode may have z = 0 and yet that norm.
+// cap_i ||x_i|| <= min(sup |f'| row norm, C ||P^-1||) each, and the product
+// (docs/theory/whitened.md, "Rounding"). Of several outputs in the Frobenius norm. In coordinates
+// of contrasts the row norm alone bounds a row: one that no schema can encode may have z = 0 and
+// yet that norm.
 double gradient_error_up(const Metric& P, double clip, const Problem& problem) {
   const Wide n = problem.rows, d = problem.row_features(), slack = 1 + Wide(1e-9);
   const Wide by_cap = Wide(clip) * inverse_norm_up(P);
@@ -190,7 +191,7 @@ class WhitenedSampler final : public Sampler {
     }
     return out;
   }
-  // Of amounts: the second moments of scores where the block was asked, the last answer.
+  // The second moments of scores where the block was asked, the last answer for amounts.
   [[nodiscard]] AnsweredMoments score_moments() const {
     return {whole_matrix(answers_.back().values, rule_.coordinates()), answers_.back().deviation};
   }
@@ -294,7 +295,7 @@ class WhitenedSampler final : public Sampler {
   void ask() {
     const Deviations deviation = deviations();
     const Asked what = asked();
-    // Of the run's one stream, an answer for each question.
+    // Each question takes an answer of the run's one stream.
     GaussianMechanism noise(task_.key, done(), numbers_of(what));
     std::vector<double> values;
     if (what == Asked::lengths) {
@@ -362,7 +363,7 @@ class WhitenedSampler final : public Sampler {
     return noise.release_symmetric({sum.data(), k, k}, deviation);
   }
 
-  // The same from a checkpoint as from the rows.
+  // Takes an answer, from a checkpoint as from the rows.
   void take(std::vector<double> values) {
     const Deviations noise = deviations();
     const double clip = rule_.clip();

@@ -17,8 +17,8 @@ using Eigen::ArrayXXd;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-// Constants of the rule: found by measurement, flat about these values (docs/theory/whitened.md). None
-// has to do with privacy.
+// Constants of the rule: found by measurement, flat about these values (docs/theory/whitened.md).
+// None has to do with privacy.
 constexpr double prior_power = 0.75;  // of coefficients' own variances
 constexpr double near_cap = 0.5;  // of a cap: how far below it the number of rows is taken to be
 constexpr double least_variance = 0.01;  // of z, a priori
@@ -316,7 +316,7 @@ double WhitenedRule::damped_curvature() const {
   return std::min(curvature_ * damping_, constants_.most_damped);
 }
 
-// The same as 1/weight_, bit by bit, where the power is 0.
+// Equal to 1/weight_, bit by bit, if the power is 0.
 double WhitenedRule::noise() const { return squares_ / weight_ / weight_; }
 
 }  // namespace gibbsite

@@ -1,6 +1,6 @@
 #pragma once
-// What `whitened` asks next, from what it was answered so far (docs/theory/whitened.md, "The rule"). Sees
-// no row: noisy answers and public numbers alone, so nothing here costs privacy.
+// What `whitened` asks next, from what it was answered so far (docs/theory/whitened.md, "The
+// rule"). Sees no row: noisy answers and public numbers alone, so nothing here costs privacy.
 #include <Eigen/Core>
 #include <cstdint>
 
@@ -80,7 +80,8 @@ class WhitenedRule {
   /// P omega [K x d]: where the next gradient is asked.
   [[nodiscard]] Eigen::VectorXd theta() const;
 
-  /// Sum over rows of how far the logarithms of their lengths are from `lengths`' middle, with noise.
+  /// Sum over rows of how far the logarithms of their lengths are from `lengths`' middle, with
+  /// noise.
   void answer_lengths(double noisy, const RowLengths& lengths);
   /// Sum of clipped u u^T, u = P^T x, with noise of that deviation on its diagonal.
   void answer_moments(const Eigen::MatrixXd& noisy, double deviation);
@@ -104,7 +105,7 @@ class WhitenedRule {
     return settings_.second_moment_share > 0 ? 2 : 1;
   }
 
-  // Of small budgets, when the first moments are answered: whether they told little.
+  // Whether the first moments, once answered, told little; for small budgets.
   [[nodiscard]] bool has_start() const {
     return is_small_budget(settings_) && moments_ == 1 && explained_ < small_.explained;
   }
@@ -122,7 +123,7 @@ class WhitenedRule {
     double directions = 1;  // of z that move what is predicted
   };
   static Constants constants_for(const Problem& problem);
-  // Of a small budget: from N/d.
+  // Constants of a small budget, from N/d.
   struct SmallBudget {
     double constant = 1;   // gamma: of the constant beside a typical row without it, at least
     double explained = 0;  // what first moments must tell for second ones to be asked

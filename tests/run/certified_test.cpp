@@ -116,7 +116,7 @@ void check_model(Verifier& v, const TallyModel& model, const CertificateOf<Tally
     v.check(std::remainder(count, grid) == 0, "model.counts: on the grid");
 }
 
-// Of each kind: a small table, a plan for it, and its run.
+// For each kind: a small table, a plan for it, and its run.
 
 struct TallyCase {
   using Kind = TallyKind;

@@ -45,8 +45,9 @@ using FamilyCertificate = CertificateOf<ConjugateKind>;
 using NetworkCertificate = CertificateOf<GraphicalKind>;
 using EvaluationCertificate = CertificateOf<EvaluationKind>;
 
-/// The "certificate" object of a model file (docs/reference/formats.md), without its digest: the numbers
-/// above and all that follows from them. A void one has guarantee.void = true, with the reason.
+/// The "certificate" object of a model file (docs/reference/formats.md), without its digest: the
+/// numbers above and all that follows from them. A void one has guarantee.void = true, with the
+/// reason.
 template <class Kind>
 nlohmann::json to_json(const CertificateOf<Kind>& certificate);
 /// From that object. Reads the primary numbers, and believes them. Throws BadInput naming the field
@@ -54,13 +55,14 @@ nlohmann::json to_json(const CertificateOf<Kind>& certificate);
 template <class Kind = LinearKind>
 CertificateOf<Kind> certificate_from_json(const nlohmann::json& json);
 
-/// What `plan --json` prints (docs/reference/formats.md), less the times: the problem, every offer, the
-/// chosen one.
+/// What `plan --json` prints (docs/reference/formats.md), less the times: the problem, every offer,
+/// the chosen one.
 nlohmann::json plan_json(const Plan& plan);
 
-/// The same of a family's plan, its one offer chosen.
+/// What `plan --json` prints of a family's plan, its one offer chosen.
 nlohmann::json plan_json(const FamilyPlan& plan);
-/// Of a network's: every offer, the chosen one, and each node's table beside its noise.
+/// What `plan --json` prints of a network's plan: every offer, the chosen one, and each node's
+/// table beside its noise.
 nlohmann::json plan_json(const NetworkPlan& plan);
 
 /// What to say where Budget::delta_is_large: one line without its end.
@@ -72,7 +74,7 @@ std::string in_words(const Certificate& certificate);
 std::string in_words(const FamilyCertificate& certificate);
 std::string in_words(const NetworkCertificate& certificate);
 std::string in_words(const EvaluationCertificate& certificate);
-/// The same of a file's "certificate" object. Throws BadInput as certificate_from_json.
+/// A file's "certificate" object in words. Throws BadInput as certificate_from_json.
 std::string in_words(const nlohmann::json& certificate);
 
 }  // namespace gibbsite

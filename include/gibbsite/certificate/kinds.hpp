@@ -1,6 +1,6 @@
 #pragma once
-// What a release can be of. One struct names a kind's types, and what readers say of it: certificate,
-// file, `verify` and the run of a plan are generic over it.
+// What a release can be of. One struct names a kind's types, and what readers say of it:
+// certificate, file, `verify` and the run of a plan are generic over it.
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>

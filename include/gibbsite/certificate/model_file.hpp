@@ -55,7 +55,7 @@ void write_release(const std::string& path, const ReleaseOf<Kind>& release,
 /// its guarantee, which may be claimed weaker).
 template <class Kind = LinearKind>
 ReleaseOf<Kind> read_release(const std::string& path);
-/// The same of a file's text; `source` names it in errors.
+/// Reads a release from a file's text; `source` names it in errors.
 template <class Kind = LinearKind>
 ReleaseOf<Kind> parse_release(const std::string& text, const std::string& source);
 

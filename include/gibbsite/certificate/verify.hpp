@@ -17,10 +17,10 @@ struct Verification {
 };
 
 /// Recomputes every number of a model file from its public constants; any edit that strengthens the
-/// claim fails (docs/reference/certificate.md lists what may change). `model` is the whole model.json, whatever it
-/// holds: malformed parts are failures, not errors.
+/// claim fails (docs/reference/certificate.md lists what may change). `model` is the whole
+/// model.json, whatever it holds: malformed parts are failures, not errors.
 Verification verify(const nlohmann::json& model);
-/// The same of what its file would hold.
+/// Verifies what the release's file would hold.
 template <class Kind>
 Verification verify(const ReleaseOf<Kind>& release);
 

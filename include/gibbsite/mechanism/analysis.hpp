@@ -73,8 +73,8 @@ struct Wishes {
   bool intervals = false;
 };
 
-/// Which wishes a mechanism takes, none by default: `plan` and `fit` refuse the others, and `calibration_allows`
-/// checks beta where it takes a calibration of the posterior.
+/// Which wishes a mechanism takes, none by default: `plan` and `fit` refuse the others, and
+/// `calibration_allows` checks beta where it takes a calibration of the posterior.
 struct Takes {
   bool step_size = false, iterations = false, ball = false, padded = false, tv = false;
   bool posterior_calibration = false;  ///< other than gdp, a bound on beta

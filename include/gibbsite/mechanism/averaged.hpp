@@ -1,6 +1,6 @@
 #pragma once
-// Langevin Monte Carlo stopped at a random step (docs/theory/averaged.md): a TV target in about kappa
-// d/gamma^2 steps.
+// Langevin Monte Carlo stopped at a random step (docs/theory/averaged.md): a TV target in about
+// kappa d/gamma^2 steps.
 
 #include <type_traits>
 

@@ -7,15 +7,16 @@ namespace gibbsite {
 
 /// s(rho) = sup ||sigma(-u.theta) u - sigma(-u'.theta) u'||
 /// over ||theta|| <= rho, ||u|| <= 1 and ||u'|| <= 1 in any number of dimensions, sigma the
-/// logistic function: 1 at rho = 0, 2 at infinity. Rounded up, by less than 0.1 % (docs/theory/ball.md, "The search"); a multiple of 2^-30, so that fused
-/// operations do not change it. rho >= 0; throws BadInput otherwise.
+/// logistic function: 1 at rho = 0, 2 at infinity. Rounded up, by less than 0.1 %
+/// (docs/theory/ball.md, "The search"); a multiple of 2^-30, so that fused operations do not change
+/// it. rho >= 0; throws BadInput otherwise.
 double logistic_difference_up(double rho);
 
 /// s(rho, Y) = sup ||(u.theta - y) u - (u'.theta - y') u'||
 ///           = 2 sqrt(1 - c^2) (rho c + Y),  c = 2 rho/(Y + sqrt(Y^2 + 8 rho^2))
-/// over ||theta|| <= rho, ||u|| <= 1, ||u'|| <= 1, |y| <= Y and |y'| <= Y (docs/theory/ball.md, "The
-/// squared loss"); attained from two dimensions on. Rounded up. rho >= 0, Y > 0; throws BadInput
-/// otherwise.
+/// over ||theta|| <= rho, ||u|| <= 1, ||u'|| <= 1, |y| <= Y and |y'| <= Y (docs/theory/ball.md,
+/// "The squared loss"); attained from two dimensions on. Rounded up. rho >= 0, Y > 0; throws
+/// BadInput otherwise.
 double squared_difference_up(double rho, double label_bound);
 
 /// sup ||grad sum l - grad sum l'|| of neighbors over ||theta|| <= ball, without beta, rounded up:

@@ -1,5 +1,6 @@
 #pragma once
-// Dalalyan's schedule, corrected (docs/theory/dalalyan.md): step size and iteration count for a TV target.
+// Dalalyan's schedule, corrected (docs/theory/dalalyan.md): step size and iteration count for a TV
+// target.
 
 #include <type_traits>
 
@@ -52,7 +53,8 @@ struct DalalyanSchedule {
 ///   h = 2 m g^2 / (d M^2 A),   K = ceil(d M^2 A^2 / (4 m^2 g^2)),
 ///   A = 4 log(1/g) + d log(M/m) + G^2 (1/m + 1/M),
 /// started from N(theta_hat, I/M) with ||grad U(theta_hat)|| <= G.
-/// Both errors are gamma/2 by this choice (docs/theory/dalalyan.md). Needs gamma in (0, 1/2), 0 < m <= M.
+/// Both errors are gamma/2 by this choice (docs/theory/dalalyan.md). Needs gamma in (0, 1/2), 0 < m
+/// <= M.
 DalalyanSchedule dalalyan_schedule(double features, double strong_convexity, double smoothness,
                                    double tv, double gradient_norm = 0);
 

@@ -1,6 +1,6 @@
 #pragma once
-// What a mechanism need not say. A default is here only if it promises nothing: what privacy rests on
-// has none (`Described` in mechanism/mechanism.hpp).
+// What a mechanism need not say. A default is here only if it promises nothing: what privacy rests
+// on has none (`Described` in mechanism/mechanism.hpp).
 #include <concepts>
 #include <optional>
 #include <string>

@@ -98,7 +98,7 @@ double level_range_up(const FamilyProblem& problem);
 /// The bounds of a split's share where every level has at least `least`, [low, high].
 std::pair<double, double> split_trim(double least, std::uint64_t first, std::uint64_t middle,
                                      std::uint64_t last);
-/// The same within the problem's trim.
+/// The split's bounds within the problem's trim.
 std::pair<double, double> split_trim(const FamilyProblem& problem, std::uint64_t first,
                                      std::uint64_t middle, std::uint64_t last);
 /// Spacing of what is drawn: shares of splits or the parameter itself, on multiples of a power of

@@ -54,7 +54,7 @@ std::string basis_of(const HistogramMechanism& mechanism, const HistogramProblem
 /// range, or draws is not 1.
 Analysis analyze(const HistogramMechanism& mechanism, const HistogramProblem& problem,
                  const Neighbors& who, std::uint64_t draws);
-/// Of a count, a double that the answers' noise takes.
+/// Deviation of the noise of a count, a double that the answers' noise takes.
 double histogram_deviation(const HistogramMechanism& mechanism, const HistogramProblem& problem);
 
 }  // namespace gibbsite

@@ -1,6 +1,6 @@
 #pragma once
-// Chains in a private metric (docs/theory/metric.md): noisy second moments become coordinates in which no
-// direction pays for the worst one; chains then run on rows in these coordinates.
+// Chains in a private metric (docs/theory/metric.md): noisy second moments become coordinates in
+// which no direction pays for the worst one; chains then run on rows in these coordinates.
 #include <type_traits>
 
 #include "gibbsite/mechanism/path.hpp"

@@ -1,7 +1,7 @@
 #pragma once
-// What a ledger adds for a mechanism (docs/theory/gdp-fit.md): the Gaussian mu and the reveal probability
-// that cover it, sharper than those of its certificate's guarantee where its whole profile is
-// known.
+// What a ledger adds for a mechanism (docs/theory/gdp-fit.md): the Gaussian mu and the reveal
+// probability that cover it, sharper than those of its certificate's guarantee where its whole
+// profile is known.
 #include <cstdint>
 
 #include "gibbsite/core/family_problem.hpp"
@@ -15,8 +15,9 @@
 
 namespace gibbsite {
 
-/// Of all `draws` together: pure = 0, tv and who as `analyze` has them. `reveal` in [0, 1) is what
-/// may be spent on the result's reveal, in all; mechanisms without a delta spend none of it. Where
+/// The guarantee of all `draws` together: pure = 0, tv and who as `analyze` has them. `reveal` in
+/// [0, 1) is what may be spent on the result's reveal, in all; mechanisms without a delta spend
+/// none of it. Where
 /// no pair within it is found the result is that of the mechanism's own guarantee, whose reveal may
 /// be larger, and mu infinite: the caller compares both with what is left. A pure function of the
 /// settings; throws BadInput as `analyze` does, and on another reveal.
@@ -27,8 +28,8 @@ Guarantee ledger_guarantee(const FamilyMechanism& mechanism, const FamilyProblem
 
 Guarantee ledger_guarantee(const NetworkMechanism& mechanism, const NetworkProblem& problem,
                            const Neighbors& who, std::uint64_t draws, double reveal);
-/// Of what the plan would release: reveal is spent up to a thousandth of the budget's delta, which
-/// is public.
+/// The guarantee of what the plan would release: reveal is spent up to a thousandth of the budget's
+/// delta, which is public.
 Guarantee ledger_guarantee(const Plan& plan);
 Guarantee ledger_guarantee(const FamilyPlan& plan);
 Guarantee ledger_guarantee(const NetworkPlan& plan);

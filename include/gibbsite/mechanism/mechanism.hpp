@@ -33,7 +33,8 @@ struct IgnoreFields {
 };
 
 /// What a mechanism's header says of it, for itself: only what says all of it is let into the
-/// variant. Nothing that privacy rests on has a default; mechanism/defaults.hpp has those of the rest.
+/// variant. Nothing that privacy rests on has a default; mechanism/defaults.hpp has those of the
+/// rest.
 template <class M>
 concept Described = (ClaimsCalibration<M> ==
                      (M::takes.posterior_calibration || M::takes.objective_calibration)) &&
@@ -106,13 +107,13 @@ std::string basis_of(const Mechanism& mechanism);
 std::string procedure_of(const Mechanism& mechanism, const Cost& cost);
 
 /// s such that every coefficient of a draw is an s-Lipschitz function of standard normals, rounded
-/// up (docs/theory/path.md, What the noise does to a coefficient). So it lies within t s of the median of
-/// its law with a probability of at least 2 Phi(t) - 1; for a TV certificate less its tv_gap. path:
-/// sqrt(2h (1 - c^2T)/(1 - c^2)); output: sigma; else 1/sqrt(m). Of exact arithmetic; rounding is
-/// below the release grid. None for whitened and in a metric, where it depends on what was released
-/// before, nor for output-pure and objective-pure, whose noise is a product of normals. objective:
-/// sqrt(sigma^2/Lambda^2 + sigma_out^2), less than which the data leave of it. Throws BadInput on a
-/// TV certificate without strong convexity.
+/// up (docs/theory/path.md, What the noise does to a coefficient). So it lies within t s of the
+/// median of its law with a probability of at least 2 Phi(t) - 1; for a TV certificate less its
+/// tv_gap. path: sqrt(2h (1 - c^2T)/(1 - c^2)); output: sigma; else 1/sqrt(m). Of exact arithmetic;
+/// rounding is below the release grid. None for whitened and in a metric, where it depends on what
+/// was released before, nor for output-pure and objective-pure, whose noise is a product of
+/// normals. objective: sqrt(sigma^2/Lambda^2 + sigma_out^2), less than which the data leave of it.
+/// Throws BadInput on a TV certificate without strong convexity.
 std::optional<double> coefficient_noise_up(const Mechanism& mechanism, const Problem& problem);
 
 }  // namespace gibbsite

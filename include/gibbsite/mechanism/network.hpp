@@ -72,7 +72,7 @@ using NetworkMechanism = std::variant<NetworkCounts, NetworkTrimmed, NetworkConj
 
 struct NetworkWishes {
   std::string mechanism = "auto";  ///< or "counts", "trimmed", "conjugate", or their whole names
-  /// Of mu^2, for choosing the structure where it is not given; in (0, 1).
+  /// The share of mu^2 for choosing the structure if it is not given; in (0, 1).
   std::optional<double> structure_share{};
 };
 
@@ -120,13 +120,13 @@ inline constexpr double pick_tv = 0x1p-100;
 /// sigma_i of every table [K], each a double that the answers' noise takes; their costs together
 /// are at most that of `noise`, rounded so.
 std::vector<double> table_deviations(double noise, const Network& network);
-/// The same as it can be expected of an offer whose tables are drawn: its `deviation`.
+/// Deviations that can be expected of an offer whose tables are drawn: its `deviation`.
 std::vector<double> table_deviations(const NetworkOffer& offer, const Network& network);
 
 /// sup |score - score'| between neighbors, of
 ///   score(X, Pi) = ||N_{X,Pi} - N_X N_Pi/N||_1 - penalty * cells,
-/// N the table's own rows, a score of none 0: 6k replace-one, 4k add-remove (docs/theory/network.md,
-/// "Structure"). Both are attained in the limit.
+/// N the table's own rows, a score of none 0: 6k replace-one, 4k add-remove
+/// (docs/theory/network.md, "Structure"). Both are attained in the limit.
 double score_change_up(const NetworkProblem& problem, const Neighbors& who);
 /// The public penalty per cell: a quarter of the L1 error that noise adds to a table's cell.
 double cell_penalty(const NetworkMechanism& mechanism, const NetworkProblem& problem);

@@ -1,6 +1,6 @@
 #pragma once
-// Objective perturbation (docs/theory/objective-perturbation.md, docs/theory/objective-pure.md): noise in
-// the slope of what is minimized.
+// Objective perturbation (docs/theory/objective-perturbation.md, docs/theory/objective-pure.md):
+// noise in the slope of what is minimized.
 #include <type_traits>
 
 #include "gibbsite/mechanism/analysis.hpp"
@@ -51,8 +51,8 @@ using PureObjectivePerturbation = PerturbedObjective<NoiseLaw::pure>;
 
 /// epsilon of one pure draw of the exact minimizer for a person of k = who.rows_per_person rows:
 /// k (s gamma L + c*), s = 2 (replace-one) or 1 (add/remove), rounded up. c* is what one row's
-/// curvature costs, at most log(1 + t), t = phi R^2/Lambda (docs/theory/objective-pure.md, Theorem 1).
-/// Throws BadInput when a number is out of range.
+/// curvature costs, at most log(1 + t), t = phi R^2/Lambda (docs/theory/objective-pure.md, Theorem
+/// 1). Throws BadInput when a number is out of range.
 double objective_epsilon_up(const Problem& problem, const Neighbors& who, double ridge,
                             double noise_rate);
 

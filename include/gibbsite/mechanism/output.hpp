@@ -1,6 +1,6 @@
 #pragma once
-// Output perturbation (docs/theory/output.md, docs/theory/output-pure.md): noise added to the minimizer
-// of a strongly convex loss.
+// Output perturbation (docs/theory/output.md, docs/theory/output-pure.md): noise added to the
+// minimizer of a strongly convex loss.
 #include <type_traits>
 
 #include "gibbsite/mechanism/analysis.hpp"
@@ -32,8 +32,8 @@ using OutputPerturbation = PerturbedMinimizer<NoiseLaw::gaussian>;
 using PureOutputPerturbation = PerturbedMinimizer<NoiseLaw::pure>;
 
 /// mu = (k s L/Lambda + 2g/Lambda)/sigma of one draw, s = 2 (replace-one) or 1 (add/remove), k rows
-/// a person, rounded up (docs/theory/output.md; Chaudhuri, Monteleoni, Sarwate 2011, Lemma 7, with the
-/// profile of Balle & Wang 2018).
+/// a person, rounded up (docs/theory/output.md; Chaudhuri, Monteleoni, Sarwate 2011, Lemma 7, with
+/// the profile of Balle & Wang 2018).
 double output_mu_up(double lipschitz, const Neighbors& who, double ridge, double gradient_norm,
                     double noise_scale);
 /// epsilon = gamma (k s L + 2g)/Lambda of one draw, s and k as above, rounded up (Chaudhuri,

@@ -1,6 +1,6 @@
 #pragma once
-// Path certificate (docs/theory/path.md): the privacy of the last iterate of Langevin Monte Carlo, for
-// every T.
+// Path certificate (docs/theory/path.md): the privacy of the last iterate of Langevin Monte Carlo,
+// for every T.
 #include <type_traits>
 
 #include "gibbsite/mechanism/analysis.hpp"
@@ -67,9 +67,9 @@ struct PathCertificate : LangevinSteps {
   double mu = 0;            ///< of one draw, map error included
 };
 
-/// Evaluates the certificate: S + 2e/h in place of S. With a ball (docs/theory/ball.md) S is what holds
-/// inside it, and e includes what the projection is off by. Throws BadInput when h > 2/M, the ball
-/// is none that `require_ball` takes, or theta0 is outside of it.
+/// Evaluates the certificate: S + 2e/h in place of S. With a ball (docs/theory/ball.md) S is what
+/// holds inside it, and e includes what the projection is off by. Throws BadInput when h > 2/M, the
+/// ball is none that `require_ball` takes, or theta0 is outside of it.
 PathCertificate path_certificate(const Problem& constants, const Neighbors& who,
                                  const LangevinSteps& steps);
 

@@ -32,7 +32,7 @@ struct Plan {
 /// cheapest that keeps the gap where one is. Throws BadInput on an illegal request.
 Plan plan(const Problem& problem, const Budget& budget, const Wishes& wishes = {});
 
-/// The same where `path` and `metric-path` may have a loss of their own, that of `chains`: the
+/// A plan in which `path` and `metric-path` may have a loss of their own, that of `chains`: the
 /// problem of the plan is the chosen one's.
 Plan plan(const Problem& problem, const Problem& chains, const Budget& budget,
           const Wishes& wishes = {});
@@ -49,7 +49,8 @@ struct ExpectedLearning {
 };
 /// None where nothing was measured: the chosen offer is out of reach, or the loss has no bounded
 /// slope and no ball. `share`: of the positive class, where a person says so; without it what is
-/// expected is of classes of like size. A plan was made before it is asked for, and does not have it.
+/// expected is of classes of like size. A plan was made before it is asked for, and does not have
+/// it.
 std::optional<ExpectedLearning> expected_learning(const Plan& plan,
                                                   const std::optional<PositiveShare>& share = {});
 
@@ -57,7 +58,8 @@ std::optional<ExpectedLearning> expected_learning(const Plan& plan,
 /// without them can tell of. None where such a fit has no intervals, or `whitened` was not chosen.
 std::optional<Offer> offer_with_intervals(const Plan& plan, const Wishes& wishes);
 
-/// The (T, m, a) that the default rule of `path` picks, h = a / (M + m) (docs/theory/default-rule.md).
+/// The (T, m, a) that the default rule of `path` picks, h = a / (M + m)
+/// (docs/theory/default-rule.md).
 struct DefaultChoice {
   double iterations = 1;
   double prior_precision = 0;

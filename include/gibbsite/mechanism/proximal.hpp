@@ -19,7 +19,7 @@ struct ProximalDraw {
   double beta = 0;                 ///< inverse temperature
   double prior_precision = 0;      ///< m, the strong convexity of U
   double start_gradient_norm = 0;  ///< ||grad U|| at the start is at most this; padded: 0
-  /// Of one draw; of an exact one without y.
+  /// The schedule of one draw; of an exact one without y.
   ProximalSchedule schedule{.proposals = exact ? 0.0 : 1.0, .rounds = exact ? 0.0 : 1.0};
   double tv_gap = 0;  ///< gamma of all draws, promised
 

@@ -66,8 +66,8 @@ struct ProximalPasses {
 ProximalPasses proximal_passes(const ProximalSchedule& schedule, double acceptance);
 
 /// How many proposals' arithmetic costs as much as reading X [n x d] once: 4 from 50 features on, 2
-/// below, as measured (docs/reference/performance.md, "Certified draws"). A guess at it costs time, nothing
-/// else.
+/// below, as measured (docs/reference/performance.md, "Certified draws"). A guess at it costs time,
+/// nothing else.
 double proposals_per_read(double features);
 /// What a pass costs that evaluates B proposals, in passes of one: 1 + (B - 1)/per_read.
 double batch_cost(double proposals, double per_read);
@@ -94,8 +94,9 @@ ProximalSchedule rejection_schedule(const ProximalTarget& target, double per_rea
 
 /// Whether the search for the center w of every iteration ends for every data set, in double
 /// arithmetic: gradient descent shrinks ||grad|| by q = (M - m)/(M + m + 2/eta) a step, down to a
-/// floor that rounding sets, which must leave half of `residual` (docs/theory/proximal.md, "Finding w").
-/// Padded: within the schedule's number of passes. True for exact rejection, which has no search.
+/// floor that rounding sets, which must leave half of `residual` (docs/theory/proximal.md, "Finding
+/// w"). Padded: within the schedule's number of passes. True for exact rejection, which has no
+/// search.
 bool proximal_search_ends(const Problem& constants, double beta, double strong_convexity,
                           double smoothness, const ProximalSchedule& schedule,
                           double gradient_norm);

@@ -1,6 +1,6 @@
 #pragma once
-// Whitened gradients (docs/theory/whitened.md): second moments that become a metric, then noisy capped
-// gradients in it, all of them used.
+// Whitened gradients (docs/theory/whitened.md): second moments that become a metric, then noisy
+// capped gradients in it, all of them used.
 #include <cstdint>
 #include <type_traits>
 
@@ -10,10 +10,10 @@ namespace gibbsite {
 
 /// One or two clipped second moments and T capped gradients with their curvatures; with intervals
 /// also one more gradient and the information matrix at one point, and of amounts and counts the
-/// second moments of the scores there. Small budgets ask for the rows' mean length first, and may ask
-/// a gradient at 0 in place of the second moments, at their price (docs/theory/whitened.md, "Small
-/// budgets"). Each is a Gaussian mechanism with a public share of mu^2 fixed beforehand; public
-/// settings. Whatever else a run does follows from their answers.
+/// second moments of the scores there. Small budgets ask for the rows' mean length first, and may
+/// ask a gradient at 0 in place of the second moments, at their price (docs/theory/whitened.md,
+/// "Small budgets"). Each is a Gaussian mechanism with a public share of mu^2 fixed beforehand;
+/// public settings. Whatever else a run does follows from their answers.
 struct Whitened {
   static constexpr std::string_view name = "whitened";
   static constexpr std::string_view theorem = "docs/whitened.md";
@@ -60,39 +60,40 @@ inline bool is_small_budget(const Whitened& settings) { return settings.length_s
 /// What the questions of a run are answered with. Deviations are rounded up: each makes its
 /// question at most as dear as its share. Sensitivities are those of exact sums; `error` is the
 /// largest that a computed sum can be off, in the norm of the sensitivity.
-/// Of a sum over rows of logarithms of lengths, each within `half` of a public middle.
+/// Noise of a sum over rows of logarithms of lengths, each within `half` of a public middle.
 double length_deviation_up(const Whitened& settings, const Neighbors& who, double half,
                            double error);
 /// Second moments of rows of norm <= clip: of a diagonal entry; one off it has this over sqrt(2).
 double moment_deviation_up(const Whitened& settings, const Neighbors& who, bool second, double clip,
                            double error);
-/// Of every coordinate of gradient t = 1, ..., T, which is capped at `clip`; of the block's, which
-/// is asked beside the information, t = T + 1.
+/// Noise of every coordinate of gradient t = 1, ..., T, which is capped at `clip`. The block's,
+/// which is asked beside the information, has t = T + 1.
 double gradient_deviation_up(const Whitened& settings, const Neighbors& who, std::uint64_t t,
                              double clip, double error);
-/// Of every coordinate of the gradient at 0 that small budgets may ask in place of second moments.
+/// Noise of every coordinate of the gradient at 0 that small budgets may ask in place of second
+/// moments.
 double start_deviation_up(const Whitened& settings, const Neighbors& who, double clip,
                           double error);
-/// Of a diagonal entry of the information matrix, whose rows v v^T have ||v|| <= clip; one off it
-/// has this over sqrt(2). Of several classes of each block of it: a row's v of all pairs of classes
-/// have sum ||v||^4 <= clip^4.
+/// Noise of a diagonal entry of the information matrix, whose rows v v^T have ||v|| <= clip; one
+/// off the diagonal has this over sqrt(2). With several classes, of each block of it: a row's v of
+/// all pairs of classes have sum ||v||^4 <= clip^4.
 double information_deviation_up(const Whitened& settings, const Neighbors& who, double clip,
                                 double error);
-/// Of a diagonal entry of the second moments of scores s = (score) z, ||s|| <= clip; one off it has
-/// this over sqrt(2).
+/// Noise of a diagonal entry of the second moments of scores s = (score) z, ||s|| <= clip; one off
+/// the diagonal has this over sqrt(2).
 double score_deviation_up(const Whitened& settings, const Neighbors& who, double clip,
                           double error);
-/// ScoreLimits::information of the information matrix, and of classes of the block: B / clip^2 for a
-/// typical norm R = clip / kappa. B = 2 R^2/4 of two classes, whose curvatures are at most 1/4, and
-/// of several, at least clip^2/4; B = R^2 max(1, 4 kappa^3) of amounts and counts.
+/// ScoreLimits::information of the information matrix, and of classes of the block: B / clip^2 for
+/// a typical norm R = clip / kappa. B = 2 R^2/4 of two classes, whose curvatures are at most 1/4,
+/// and of several, at least clip^2/4; B = R^2 max(1, 4 kappa^3) of amounts and counts.
 double information_limit(const Whitened& settings);
-/// Of a sum of curvatures, each from 0 to `curvature`.
+/// Noise of a sum of curvatures, each from 0 to `curvature`.
 double curvature_deviation_up(const Whitened& settings, const Neighbors& who, double curvature,
                               double error);
 
 /// Numbers of moments and gradients that are answered in a run of one output: T (d + 1), and
-/// d (d + 1)/2 for each question for moments, those of scores among them; one of lengths. A gradient
-/// in place of moments has fewer.
+/// d (d + 1)/2 for each question for moments, those of scores among them; one of lengths. A
+/// gradient in place of moments has fewer.
 double answered_numbers(const Whitened& settings, std::uint64_t features);
 
 Offer offer(std::type_identity<Whitened>, const Problem& problem, const Budget& budget,

@@ -27,7 +27,8 @@ struct FitOptions {
   const std::atomic<bool>* stop = nullptr;  ///< set by a signal handler
   /// The ranks that the rows lie on, each of which calls `fit` with its own and a backend of
   /// `shard` (engine/sharded.hpp); null: one process. Rank 0's key is taken, and rank 0 alone reads
-  /// and writes the checkpoint and knows the ledger: its model is the one to write. Which ranks `stop` is set on makes no difference.
+  /// and writes the checkpoint and knows the ledger: its model is the one to write. Which ranks
+  /// `stop` is set on makes no difference.
   Communicator* ranks = nullptr;
   /// Rows that the backend has from elsewhere beside the data's (engine/remote.hpp). There is no
   /// checkpoint of them.

@@ -13,8 +13,8 @@ namespace gibbsite {
 struct ModelRequest {
   std::string model = "auto";  ///< a loss's name, or "auto": what the schema's label asks for
   std::optional<double> prior_precision{};  ///< m; absent: chosen from public numbers
-  /// Of the logistic loss: 0.5 holds its slope at 1/2, 1 does not; absent: what is best for each
-  /// mechanism, 0.5 for path and metric-path (docs/theory/metric.md), 1 for others.
+  /// Cap of the logistic loss: 0.5 holds its slope at 1/2, 1 does not; absent: what is best for
+  /// each mechanism, 0.5 for path and metric-path (docs/theory/metric.md), 1 for others.
   std::optional<double> loss_cap{};
   std::optional<std::uint64_t> rows_cap{};  ///< under add-remove: public bound on the rows
 };
