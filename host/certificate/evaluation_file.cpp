@@ -8,6 +8,7 @@
 
 #include "certificate/certify.hpp"
 #include "certificate/model_json.hpp"
+#include "core/format_message.hpp"
 #include "gibbsite/certificate/model_file.hpp"
 
 namespace gibbsite {
@@ -98,7 +99,7 @@ EvaluationModel evaluation_model_from_json(const json& model, const std::string&
   try {
     out.bins.validate();
   } catch (const BadInput& error) {
-    throw BadInput(fmt::format("{}: {}", source, error.what()));
+    throw BadInput(FilePosition{source}, error.message());
   }
   if (model.contains("rows")) out.rows = count_field(model, "rows", source);
   if (out.rows == 0) throw BadInput(source + ": rows: must be at least 1");
@@ -135,8 +136,9 @@ EvaluationRelease read_evaluation(const std::string& path) {
 EvaluationRelease parse_evaluation(const std::string& text, const std::string& path) {
   const json file = untouched_json(text, path);
   if (!is_of_evaluation(file.at("certificate"))) {
-    throw BadInput(path +
-                   ": holds no evaluation; give the file of an evaluation released with `epsilon`");
+    throw BadInput(FilePosition{path}, "holds no evaluation",
+                   format_message("give the file of an evaluation released with {}",
+                                  Field{"epsilon"}));
   }
   EvaluationModel model = evaluation_model_from_json(file.at("model"), path);
   try {
@@ -145,7 +147,7 @@ EvaluationRelease parse_evaluation(const std::string& text, const std::string& p
     certificate.format = format_written(file);
     return ReleaseAccess::make(std::move(model), std::move(certificate));
   } catch (const BadInput& error) {
-    throw BadInput(fmt::format("{}: {}", path, error.what()));
+    throw BadInput(FilePosition{path}, error.message());
   }
 }
 

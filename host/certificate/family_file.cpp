@@ -86,7 +86,7 @@ FamilyRelease parse_family(const std::string& text, const std::string& path) {
     certificate.format = format_written(file);
     return ReleaseAccess::make(std::move(model), std::move(certificate));
   } catch (const BadInput& error) {
-    throw BadInput(fmt::format("{}: {}", path, error.what()));
+    throw BadInput(FilePosition{path}, error.message());
   }
 }
 

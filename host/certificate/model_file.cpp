@@ -202,7 +202,7 @@ Release release_from_json(const json& object, const std::string& source) {
     certificate.format = format_written(object);
     return ReleaseAccess::make(std::move(model), std::move(certificate));
   } catch (const BadInput& error) {
-    throw BadInput(fmt::format("{}: {}", source, error.what()));
+    throw BadInput(FilePosition{source}, error.message());
   }
 }
 

@@ -111,7 +111,7 @@ NetworkModel network_model_from_json(const json& model, const std::string& sourc
   try {
     out.network.validate(names);
   } catch (const BadInput& error) {
-    throw BadInput(fmt::format("{}: {}", source, error.what()));
+    throw BadInput(FilePosition{source}, error.message());
   }
   const bool counted = nodes[0].contains("counts");
   const std::size_t draws = list_field(nodes[0], "tables", at[0]).size();
@@ -177,7 +177,7 @@ NetworkRelease parse_network(const std::string& text, const std::string& path) {
     certificate.format = format_written(file);
     return ReleaseAccess::make(std::move(model), std::move(certificate));
   } catch (const BadInput& error) {
-    throw BadInput(fmt::format("{}: {}", path, error.what()));
+    throw BadInput(FilePosition{path}, error.message());
   }
 }
 

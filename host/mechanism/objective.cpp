@@ -72,21 +72,21 @@ Offer objective_offer(const Problem& problem, const Budget& budget, const Budget
   const double output_mu = gdp_split_down(gdp_mu_down(found_epsilon, found_delta), budget.draws);
   s.ridge =
       problem.prior_precision.value_or(curvature_ridge(problem, who, s.epsilon, curvature_share));
-  const auto refused = [&](const char* why) { return Offer{.mechanism = s, .why = why}; };
-  if (const char* why = ridge_refused(problem, s.ridge)) return refused(why);
+  const auto refused = [&](const Message& why) { return Offer{.mechanism = s, .why = why}; };
+  if (const Message why = ridge_refused(problem, s.ridge); !why.empty()) return refused(why);
   const ObjectiveScale scale = objective_scale_down(pair_of(s, problem), s.epsilon, delta, who);
-  if (!(scale.s > 0)) return refused(curvature_unpaid);
+  if (!(scale.s > 0)) return refused(curvature_unpaid());
   s.deletion_epsilon = scale.deletion_epsilon;
   s.noise_scale = round_up(Wide(problem.lipschitz_up()) / Wide(scale.s));
   while (pair_of(s, problem).s > scale.s) s.noise_scale = std::nextafter(s.noise_scale, INFINITY);
   const NoisySlope::Search search =
       slope_of(s, problem)
           .search(0.05 * s.noise_scale * output_mu, 0.5 * s.noise_scale * output_mu);
-  if (!(search.gradient_norm > 0)) return refused(noise_beyond_double);
+  if (!(search.gradient_norm > 0)) return refused(noise_beyond_double());
   s.gradient_norm = search.gradient_norm;
   s.output_noise = round_up(2 * Wide(s.gradient_norm) / (Wide(s.ridge) * Wide(output_mu)));
   if (!std::isnormal(s.output_noise) || !std::isnormal(s.noise_scale)) {
-    return refused(noise_beyond_double);
+    return refused(noise_beyond_double());
   }
   while (!(output_mu_up(s) <= output_mu)) s.output_noise = std::nextafter(s.output_noise, INFINITY);
   return {.mechanism = s,
@@ -94,7 +94,7 @@ Offer objective_offer(const Problem& problem, const Budget& budget, const Budget
           .feasible = search.found,
           .why = search.found ? "one minimizer of the loss with noise in its slope: less noise "
                                 "where the data tell more"
-                              : slope_search_unfound};
+                              : slope_search_unfound()};
 }
 
 }  // namespace

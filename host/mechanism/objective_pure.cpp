@@ -96,25 +96,25 @@ Offer pure_objective_offer(const Problem& problem, const Budget& budget, const B
   PureObjectivePerturbation s;
   s.ridge = problem.prior_precision.value_or(
       curvature_ridge(problem, who, epsilon, pure_curvature_share));
-  const auto refused = [&](const char* why) { return Offer{.mechanism = s, .why = why}; };
-  if (const char* why = ridge_refused(problem, s.ridge)) return refused(why);
+  const auto refused = [&](const Message& why) { return Offer{.mechanism = s, .why = why}; };
+  if (const Message why = ridge_refused(problem, s.ridge); !why.empty()) return refused(why);
   s.noise_rate = rate_down(problem, who, s.ridge, epsilon);
-  if (!(s.noise_rate > 0)) return refused(curvature_unpaid);
+  if (!(s.noise_rate > 0)) return refused(curvature_unpaid());
   const NoisySlope::Search search =
       slope_of(s, problem)
           .search(0.05 * found_epsilon / s.noise_rate, 0.5 * found_epsilon / s.noise_rate);
-  if (!(search.gradient_norm > 0)) return refused(noise_beyond_double);
+  if (!(search.gradient_norm > 0)) return refused(noise_beyond_double());
   s.gradient_norm = search.gradient_norm;
   s.output_rate = round_down(Wide(found_epsilon) * Wide(s.ridge) / (2 * Wide(s.gradient_norm)));
   if (!std::isnormal(s.output_rate) || !std::isnormal(s.noise_rate)) {
-    return refused(noise_beyond_double);
+    return refused(noise_beyond_double());
   }
   return {.mechanism = s,
           .cost = cost_of(minimizer_cost.passes, minimizer_cost.work, budget.draws),
           .feasible = search.found,
           .why = search.found ? "one minimizer of the loss with noise in its slope that epsilon "
                                 "alone pays for, whatever delta: for few features"
-                              : slope_search_unfound};
+                              : slope_search_unfound()};
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ Offer output_offer(const Problem& problem, const Budget& budget, const Budget& l
       round_up(minimizers_apart(problem.lipschitz_up(), who, s.ridge, s.gradient_norm) / Wide(mu));
   out.mechanism = s;
   if (!std::isnormal(s.noise_scale)) {
-    out.why = noise_beyond_double;
+    out.why = noise_beyond_double();
     return out;
   }
   const auto mu_now = [&] {

@@ -30,7 +30,7 @@ Offer pure_offer(const Problem& problem, const Budget& budget, const Budget& lef
       round_down(each / minimizers_apart(problem.lipschitz_up(), who, s.ridge, s.gradient_norm));
   out.mechanism = s;
   if (!std::isnormal(s.noise_rate)) {
-    out.why = noise_beyond_double;
+    out.why = noise_beyond_double();
     return out;
   }
   const auto epsilon_now = [&] {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/human_count.hpp"
 #include "mechanism/gap.hpp"
@@ -54,11 +55,13 @@ GapError gap_error(const Proximal& s, const Problem& problem) {
   return {error.map_error, error.total};
 }
 
-std::string_view merit(const Proximal& s) {
+Message merit(const Proximal& s) {
   return s.padded()
              ? "a draw within the gap of the Gibbs posterior, at a public number of passes"
-             : "a draw within the gap of the Gibbs posterior; the number of passes depends on the "
-               "data, so keep the time private or ask for it with `padded`";
+             : format_message(
+                   "a draw within the gap of the Gibbs posterior; the number of passes depends "
+                   "on the data, so keep the time private or ask for it with {}",
+                   Field{"padded"});
 }
 
 constexpr GapRules<Proximal> proximal_rules{lay_out, gap_error, merit, true};

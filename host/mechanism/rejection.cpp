@@ -46,7 +46,7 @@ GapError gap_error(const Rejection& s, const Problem& problem) {
   return {error.map_error, error.total};
 }
 
-std::string_view merit(const Rejection& /*s*/) {
+Message merit(const Rejection& /*s*/) {
   return "an exact draw but for the gap, the chance that no proposal is accepted; the number "
          "of passes depends on the data, so keep the time private";
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "chains/minimizer.hpp"
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "mechanism/minimizer_reach.hpp"
 #include "run/sampler.hpp"
@@ -18,10 +19,9 @@ std::vector<double> Task::minimizer(double beta, double prior_precision, double 
   // Public numbers: a plan that was not edited has passed this.
   if (!minimizer_in_reach(problem, beta, prior_precision,
                           problem.smoothness_up(beta, prior_precision), tolerance)) {
-    throw Infeasible(
-        fmt::format("the minimizer cannot be computed to within its public tolerance {:.3g}; use "
-                    "`mechanism` path",
-                    tolerance));
+    throw Infeasible(format_message(
+        "the minimizer cannot be computed to within its public tolerance {:.3g}; use {} path",
+        tolerance, Field{"mechanism"}));
   }
   return minimizer_within(potential(beta, prior_precision), problem.full_row_norm_up(), tolerance);
 }
@@ -203,10 +203,9 @@ class ObjectiveSampler final : public EnsembleSampler {
   void advance(std::uint64_t steps) override {
     const double search = objective_search_norm_down(settings_, task_.problem);
     if (!(analyze(settings_, task_.problem, task_.who, task_.draws).guarantee.tv < 1)) {
-      throw Infeasible(fmt::format(
-          "the minimizer cannot be computed to within its public tolerance {:.3g}; use `mechanism` "
-          "path",
-          search));
+      throw Infeasible(format_message(
+          "the minimizer cannot be computed to within its public tolerance {:.3g}; use {} path",
+          search, Field{"mechanism"}));
     }
     for (std::size_t c = 0; c < ensemble_.chains() && steps > 0; ++c) {
       if (ensemble_.step[c] == 1) continue;

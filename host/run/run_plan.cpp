@@ -12,6 +12,7 @@
 #include <span>
 
 #include "core/digest.hpp"
+#include "core/format_message.hpp"
 #include "core/key_access.hpp"
 #include "data/keyed_digest.hpp"
 #include "gibbsite/core/error.hpp"
@@ -155,10 +156,10 @@ void require_same_run(const Checkpoint& checkpoint, const FitOptions& options,
   const std::string& path = options.checkpoint;
   if (checkpoint.key.kind != asked.kind ||
       (asked.kind == NoiseKind::philox && checkpoint.key.bytes != asked.bytes)) {
-    throw BadInput(fmt::format(
-        "{}: this checkpoint was made with another `seed` (or with none); give the same, or remove "
+    throw BadInput(format_message(
+        "{}: this checkpoint was made with another {} (or with none); give the same, or remove "
         "it and start again",
-        path));
+        path, Field{"seed"}));
   }
   if (checkpoint.fingerprint != fingerprint || !sampler.fits(checkpoint)) {
     throw BadInput(fmt::format(
@@ -216,7 +217,8 @@ Run run_plan(const Model& model, const Dataset& data, const Plan& plan, Backend&
     static_cast<void>(require_feasible(plan));
     require_planned(model, data, rows, plan);
     if (options.rows_elsewhere > 0 && !options.checkpoint.empty()) {
-      throw BadInput("`checkpoint`: it belongs to rows, which lie elsewhere here; leave it out");
+      throw BadInput(Field{"checkpoint"}, "it belongs to rows, which lie elsewhere here",
+                     "leave it out");
     }
   });
 
@@ -225,10 +227,9 @@ Run run_plan(const Model& model, const Dataset& data, const Plan& plan, Backend&
   require_planned_rows(*engine, plan.problem);
   if (!engine->certifiable()) {
     throw BadInput(
-        fmt::format("`backend` {}: its arithmetic or its noise is for throughput only and no "
-                    "certificate covers "
-                    "it; use double arithmetic and the chains' own noise",
-                    backend.name()));
+        format_message("{} {}", Field{"backend"}, backend.name()),
+        "its arithmetic or its noise is for throughput only and no certificate covers it",
+        "use double arithmetic and the chains' own noise");
   }
   const bool keep = !options.checkpoint.empty();
   Checkpoint checkpoint{asked, {}, {}, {}};
@@ -278,7 +279,8 @@ Run run_plan(const Model& model, const Dataset& data, const Plan& plan, Backend&
       throw Interrupted(
           fmt::format("interrupted after {} of {} steps; {}", sampler->done(), total,
                       keep ? fmt::format("run the same again to go on from {}", options.checkpoint)
-                           : "nothing was kept; give `checkpoint` FILE to be able to go on"));
+                           : format_message("nothing was kept; give {} FILE to be able to go on",
+                                            Field{"checkpoint"})));
     }
     const auto chunk_start = Clock::now();
     sampler->advance(chunk);

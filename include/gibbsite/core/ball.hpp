@@ -3,7 +3,8 @@
 // computed, and what that is off by.
 #include <cstdint>
 #include <span>
-#include <string>
+
+#include "gibbsite/core/error.hpp"
 
 namespace gibbsite {
 
@@ -11,7 +12,7 @@ namespace gibbsite {
 inline constexpr double smallest_ball = 1e-100, largest_ball = 1e100;
 
 /// Throws BadInput "NAME: ..." unless smallest_ball <= ball <= largest_ball.
-void require_ball(double ball, const std::string& name);
+void require_ball(double ball, const Name& name);
 
 /// theta min(1, B/||theta||), in place, inside the ball in exact arithmetic: ||theta|| <= B for
 /// whatever theta came in; a point is left as it is where a norm rounded up is at most B. 0 where a

@@ -6,12 +6,13 @@
 #include <string>
 #include <string_view>
 
+#include "gibbsite/core/message.hpp"
 #include "gibbsite/engine/engine.hpp"
 
 namespace gibbsite {
 
 /// Takes a line for people.
-using Note = std::function<void(const std::string&)>;
+using Note = std::function<void(const Message&)>;
 
 /// make_backend, whose "auto" tells `note` why another backend runs than the fastest there is.
 std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options,

@@ -61,7 +61,7 @@ class Communicator {
   /// Throws, on every rank the same, where at least one rank has an error: that of the first one,
   /// "rank 2: ..."; of its status: BadInput, Infeasible, BudgetSpent, Interrupted,
   /// BackendUnavailable or Error.
-  void agree(const std::optional<std::string>& my_error, Status status = Status::bad_input);
+  void agree(const std::optional<Message>& my_error, Status status = Status::bad_input);
   /// f() on every rank, then `agree` about what it threw: an Error, or another exception (of
   /// status bad_input). Nothing in f may be collective.
   void together(const std::function<void()>& f);

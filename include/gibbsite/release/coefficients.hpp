@@ -14,7 +14,7 @@ std::vector<std::string> coefficient_line_names(const Schema& schema);
 
 /// "", or of two classes whose coefficients are no log-odds a sentence that says so and what an
 /// effect does to the odds; fields stand in backquotes.
-std::string score_words(const LinearModel& model);
+Message score_words(const LinearModel& model);
 
 /// Of the first draw of a model of one output, amounts in the label's own unit.
 struct CoefficientLines {
