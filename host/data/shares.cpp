@@ -669,7 +669,8 @@ void SharedTable::Files::tell(const std::vector<Message>& notes) const {
   const std::vector<std::string> all = ranks.gather(mine.packed());
   if (ranks.rank() != 0) return;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    for (const Message::Piece& line : Message::unpacked(all[rank]).pieces())
+    const Message said = Message::unpacked(all[rank]);
+    for (const Message::Piece& line : said.pieces())
       note(options, format_message("rank {}: {}", rank, Message::unpacked(line.text)));
   }
   note(options,

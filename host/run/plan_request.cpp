@@ -95,7 +95,8 @@ void require_of_family(const PlanRequest& r) {
 void require_structure(const PlanRequest& r) {
   if (r.structure != "given" && r.structure != "private") {
     throw BadInput(Field{"structure"},
-                   fmt::format("{} is neither given nor private", quoted(r.structure)), "give one");
+                   fmt::format("{} is neither given nor private", gibbsite::quoted(r.structure)),
+                   "give one");
   }
   if (r.structure == "private") return;
   const char* const name = r.structure_share ? "structure_share"
@@ -117,7 +118,7 @@ void require_of_network(const PlanRequest& r) {
   if (!counts && !trimmed && !conjugate && r.mechanism != "auto") {
     throw BadInput(Field{"mechanism"},
                    format_message("{} is none of {} network's: auto, counts, trimmed, conjugate",
-                                  quoted(r.mechanism), Field{"model"}),
+                                  gibbsite::quoted(r.mechanism), Field{"model"}),
                    "give one");
   }
   if (counts && r.draws.value_or(1) > 1) {

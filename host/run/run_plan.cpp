@@ -277,10 +277,10 @@ Run run_plan(const Model& model, const Dataset& data, const Plan& plan, Backend&
     if (any(options.stop != nullptr && *options.stop)) {
       if (keep) save();
       throw Interrupted(
-          fmt::format("interrupted after {} of {} steps; {}", sampler->done(), total,
-                      keep ? fmt::format("run the same again to go on from {}", options.checkpoint)
-                           : format_message("nothing was kept; give {} FILE to be able to go on",
-                                            Field{"checkpoint"})));
+          format_message("interrupted after {} of {} steps; {}", sampler->done(), total,
+                         keep ? Message("run the same again to go on from " + options.checkpoint)
+                              : format_message("nothing was kept; give {} FILE to be able to go on",
+                                               Field{"checkpoint"})));
     }
     const auto chunk_start = Clock::now();
     sampler->advance(chunk);
