@@ -53,7 +53,7 @@ void Arguments::wrong_type(const char* name, const std::string& kind, const nb::
   if (is_number) {
     got = nb::str(value).c_str();
   } else {
-    const nb::object type = value.type();
+    const nb::handle type = value.type();
     const auto library = nb::cast<std::string>(type.attr("__module__"));
     got = library == "builtins" ? "" : library.substr(0, library.find('.')) + ".";
     got += nb::cast<std::string>(type.attr("__name__"));
