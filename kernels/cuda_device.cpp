@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/format_message.hpp"
 #include "engine/cuda/cuda.hpp"
 #include "engine/cuda/probe.hpp"
 #include "gibbsite/core/error.hpp"
@@ -21,18 +22,21 @@ namespace {
 
 void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
-  throw CudaError(fmt::format("`backend` cuda: {}: {}; run again, or use `backend` cpu", what,
-                              cudaGetErrorString(status)));
+  throw CudaError(format_message("{} cuda", Field{"backend"}),
+                  fmt::format("{}: {}", what, cudaGetErrorString(status)),
+                  format_message("run again, or use {} cpu", Field{"backend"}));
 }
 void check(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw CudaError(fmt::format("`backend` cuda: {}: {}; run again, or use `backend` cpu", what,
-                              cublasLtGetStatusString(status)));
+  throw CudaError(format_message("{} cuda", Field{"backend"}),
+                  fmt::format("{}: {}", what, cublasLtGetStatusString(status)),
+                  format_message("run again, or use {} cpu", Field{"backend"}));
 }
 void check(curandStatus_t status, const char* what) {
   if (status == CURAND_STATUS_SUCCESS) return;
-  throw CudaError(fmt::format("`backend` cuda: {}: cuRAND status {}; use the streams' own noise",
-                              what, static_cast<int>(status)));
+  throw CudaError(format_message("{} cuda", Field{"backend"}),
+                  fmt::format("{}: cuRAND status {}", what, static_cast<int>(status)),
+                  "use the streams' own noise");
 }
 
 // An opaque handle and the call that frees it.
@@ -104,10 +108,11 @@ class CudaDevice final : public Device {
     const cudaError_t status = cudaMalloc(&memory, bytes);
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();  // not sticky: forget it
-      throw CudaError(fmt::format(
-          "`backend` cuda: the GPU has no {} MiB in one piece, {} MiB are free; free the card, use "
-          "fewer chains or `backend` cpu",
-          (bytes >> 20) + 1, card().free_bytes >> 20));
+      throw CudaError(
+          format_message("{} cuda", Field{"backend"}),
+          fmt::format("the GPU has no {} MiB in one piece, {} MiB are free", (bytes >> 20) + 1,
+                      card().free_bytes >> 20),
+          format_message("free the card, use fewer chains or {} cpu", Field{"backend"}));
     }
     check(status, "allocating GPU memory");
     return static_cast<std::byte*>(memory);
@@ -261,8 +266,8 @@ class CudaDevice final : public Device {
     const kernels::GemmKey key = kernels::key_of(p);
     if (const auto known = products_.find(key); known != products_.end()) return known->second;
     if (capturing_) {  // newer libraries refuse, and not in a way that says why
-      throw CudaError(
-          "`backend` cuda: a product is first seen while a step is captured; report it");
+      throw CudaError(format_message("{} cuda", Field{"backend"}),
+                      "a product is first seen while a step is captured", "report it");
     }
     Planned plan;
     // Pedantic: the library has doubles made of smaller integers too, which an environment variable

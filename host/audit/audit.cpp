@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/run/fit.hpp"
@@ -169,11 +170,12 @@ std::vector<double> candidates_of(const Samples& pilot) {
 }
 
 void require_legal(const AuditCase& at, const AuditOptions& options) {
-  require_between(options.confidence, 0, 1, "`confidence`");
-  if (options.pairs == 0) throw BadInput("`pairs`: must be at least 1, got 0; give more");
-  if (options.pilot == 0) throw BadInput("`pilot`: must be at least 1, got 0; give more");
+  require_between(options.confidence, 0, 1, Field{"confidence"});
+  if (options.pairs == 0) throw BadInput(Field{"pairs"}, "must be at least 1, got 0", "give more");
+  if (options.pilot == 0)
+    throw BadInput(format_message("{}: must be at least 1, got 0; give more", Word{"pilot"}));
   if (at.plan.budget.draws != 1) {
-    throw BadInput("`draws`: an audit is of one draw; leave it out");
+    throw BadInput(Field{"draws"}, "an audit is of one draw", "leave it out");
   }
 }
 

@@ -27,7 +27,7 @@ void require_counts(std::uint64_t k, std::uint64_t n, double level) {
 
 // What may go wrong, a = 1 - confidence.
 double risk(double confidence) {
-  require_between(confidence, 0, 1, "`confidence`");
+  require_between(confidence, 0, 1, Field{"confidence"});
   return 1 - confidence;
 }
 

@@ -384,21 +384,27 @@ VectorXd gradient_direction(const Record& table, const std::optional<Record>& ne
 
 void require_shape(const AuditShape& shape, const Budget& budget) {
   if (shape.features < 2) {
-    throw BadInput(fmt::format(
-        "`features`: must be at least 2, got {}: in one dimension no two rows have all of their "
-        "slope at once; give more",
-        shape.features));
+    throw BadInput(
+        Field{"features"},
+        fmt::format(
+            "must be at least 2, got {}: in one dimension no two rows have all of their slope at "
+            "once",
+            shape.features),
+        "give more");
   }
-  require_finite_positive(shape.row_norm, "`row_norm`");
+  require_finite_positive(shape.row_norm, Field{"row_norm"});
   if (shape.rows <= budget.rows_per_person) {
-    throw BadInput(fmt::format("`rows`: must be above rows per person, {}, got {}; give more",
-                               budget.rows_per_person, shape.rows));
+    throw BadInput(Field{"rows"},
+                   fmt::format("must be above rows per person, {}, got {}", budget.rows_per_person,
+                               shape.rows),
+                   "give more");
   }
-  if (budget.draws != 1) throw BadInput("`draws`: an audit is of one draw; leave it out");
+  if (budget.draws != 1) throw BadInput(Field{"draws"}, "an audit is of one draw", "leave it out");
 }
 
 constexpr const char* table_pair =
-    "the table with its first row replaced by one of full norm where it has least, and that row's "
+    "the table with its first row replaced by one of full norm where it has least, and that "
+    "row's "
     "other label";
 
 constexpr std::size_t most_eigenvector_features = 500;
@@ -561,7 +567,8 @@ AuditCase table_case(const Dataset& data, const Model& model, const Plan& plan) 
   if (budget.adjacency != Adjacency::replace_one || budget.rows_per_person != 1 ||
       budget.draws != 1) {
     throw BadInput(
-        "adjacency, rows per person, draws: an audit of a table replaces one row and looks at one "
+        "adjacency, rows per person, draws: an audit of a table replaces one row and looks at "
+        "one "
         "draw; leave them out");
   }
   if (data.mapped || data.made > 0) {

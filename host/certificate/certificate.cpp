@@ -182,16 +182,6 @@ Claims claims_from_json(const json& object) {
   return c;
 }
 
-namespace {
-
-// Fields have their names here.
-std::string plain(std::string text) {
-  std::erase(text, '`');
-  return text;
-}
-
-}  // namespace
-
 json plan_json(const Plan& plan) {
   json offers = json::array();
   for (const Offer& offer : plan.offers) {
@@ -200,7 +190,7 @@ json plan_json(const Plan& plan) {
     put_numbers(out["guarantee"], offer.guarantee);
     out["passes"] = whole(std::floor(offer.cost.passes));
     out["feasible"] = offer.feasible;
-    out["why"] = plain(offer.why);
+    out["why"] = offer.why.plain();
     offers.push_back(std::move(out));
   }
   json constants = problem_json(plan.problem, plan.offer().mechanism);
@@ -231,7 +221,7 @@ json plan_json(const NetworkPlan& plan) {
     put_numbers(out["guarantee"], offer.guarantee);
     out["deviation"] = offer.feasible ? json(offer.deviation) : json(nullptr);
     out["feasible"] = offer.feasible;
-    out["why"] = plain(offer.why);
+    out["why"] = offer.why.plain();
     offers.push_back(std::move(out));
   }
   const NetworkProblem& p = plan.problem;

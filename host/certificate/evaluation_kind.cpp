@@ -97,7 +97,7 @@ EvaluationModel EvaluationKind::model_from_json(const json& model, const std::st
   try {
     out.bins.validate();
   } catch (const BadInput& error) {
-    throw BadInput(fmt::format("{}: {}", source, error.what()));
+    throw BadInput(FilePosition{source}, error.message());
   }
   if (model.contains("rows")) out.rows = count_field(model, "rows", source);
   if (out.rows == 0) throw BadInput(source + ": rows: must be at least 1");

@@ -110,7 +110,7 @@ NetworkModel GraphicalKind::model_from_json(const json& model, const std::string
   try {
     out.network.validate(names);
   } catch (const BadInput& error) {
-    throw BadInput(fmt::format("{}: {}", source, error.what()));
+    throw BadInput(FilePosition{source}, error.message());
   }
   const bool counted = nodes[0].contains("counts");
   const std::size_t draws = list_field(nodes[0], "tables", at[0]).size();

@@ -76,9 +76,9 @@ template <class Kind>
 void require_kind(const nlohmann::json& certificate, const std::string& source) {
   if (is_of<Kind>(certificate)) return;
   with_kind(certificate, [&]<class Held>(std::type_identity<Held>) {
-    throw BadInput(source + ": holds " + std::string(Held::holds) + ", not " +
-                   std::string(Kind::holds) + "; " +
-                   std::string(Kind::wanted.empty() ? Held::use : Kind::wanted));
+    throw BadInput(FilePosition{source},
+                   "holds " + std::string(Held::holds) + ", not " + std::string(Kind::holds),
+                   Kind::wanted().empty() ? Message(Held::use) : Kind::wanted());
   });
 }
 

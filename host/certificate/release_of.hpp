@@ -172,7 +172,7 @@ ReleaseOf<Kind> release_from_json(const nlohmann::json& object, const std::strin
     certificate.format = format_of(object);
     return ReleaseAccess::make(std::move(model), std::move(certificate));
   } catch (const BadInput& error) {
-    throw BadInput(fmt::format("{}: {}", source, error.what()));
+    throw BadInput(FilePosition{source}, error.message());
   }
 }
 

@@ -308,7 +308,7 @@ ProximalChains::ProximalChains(const Potential& potential, const ProximalSchedul
                                std::span<const double> center, std::size_t chains,
                                const StreamKey& key) {
   const double m = potential.prior_precision, eta = schedule.step_size;
-  require_finite_positive(m, "`prior_precision`");
+  require_finite_positive(m, Field{"prior_precision"});
   require_finite_nonnegative(eta, "step_size");
   require_finite_positive(schedule.residual, "residual");
   require_at_least(schedule.proposals, 1, "proposals");
@@ -319,7 +319,7 @@ ProximalChains::ProximalChains(const Potential& potential, const ProximalSchedul
   }
   if (center.size() != potential.features() ||
       !std::all_of(center.begin(), center.end(), [](double v) { return std::isfinite(v); })) {
-    throw BadInput("`start`: needs a finite coordinate for each feature; give them");
+    throw BadInput(Field{"start"}, "needs a finite coordinate for each feature", "give them");
   }
   if (chains == 0) throw BadInput("chains: there is none; give at least one");
 

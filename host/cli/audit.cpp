@@ -204,9 +204,8 @@ struct AuditCommand {
   }
   [[nodiscard]] AuditCase case_of(const Dataset& data, const std::string& name) const {
     const PlanArguments arguments = arguments_of(name);
-    const Plan made =
-        arguments.make(data.schema, data.rows(), arguments.budget(), arguments.wishes());
-    return table_case(data, arguments.model_of(made), made);
+    const Plan made = gibbsite::plan(arguments, data.schema, data.rows(), arguments.budget());
+    return table_case(data, model_of(arguments, made), made);
   }
 
   static std::string in_measure(const AuditResult& r, double value) {

@@ -14,7 +14,7 @@ namespace gibbsite::cli {
 namespace {
 
 Note noted(bool quiet) {
-  return [quiet](const std::string& line) {
+  return [quiet](const Message& line) {
     if (!quiet) fmt::print(stderr, "gibbsite: {}\n", in_options(line));
   };
 }

@@ -122,7 +122,7 @@ struct BenchCommand {
     }
     if (ranks.wanted) return ranks.run(shape, plan, backend, json);
     const Budget budget = budgeted ? plan.budget() : Budget{.draws = plan.draws.value_or(1)};
-    const Wishes wishes = plan.wishes();
+    static_cast<void>(plan.wishes());
     const bool of_table = shape.of_table(plan);
     const auto engines = make_noted_backend(backend, false, options);
     catch_interrupts();
@@ -132,8 +132,8 @@ struct BenchCommand {
     Problem constants;
     std::optional<Plan> made;
     const auto plan_for = [&](const FeatureSpace& space, std::uint64_t rows_there) {
-      if (budgeted) made = plan.make(space, rows_there, budget, wishes);
-      constants = budgeted ? made->problem : plan.constants(space, rows_there);
+      if (budgeted) made = gibbsite::plan(plan, space, rows_there, budget);
+      constants = budgeted ? made->problem : gibbsite::constants(plan, space, rows_there);
     };
     std::optional<Reading> reading;
     if (of_table) {
@@ -195,7 +195,7 @@ struct BenchCommand {
       if (json) {
         fmt::print(
             "{}\n",
-            to_json(*engines, roofs, work, made_up, figures, reading, nullptr, on_host).dump(2));
+            to_json(*engines, {roofs, work, figures, reading, made_up, on_host}, nullptr).dump(2));
       }
       return;
     }
@@ -230,7 +230,7 @@ struct BenchCommand {
         human_time(planning_seconds), human_time(sampling_seconds)));
     if (json) {
       fmt::print("{}\n",
-                 to_json(*engines, roofs, work, made_up, figures, reading, fit, on_host).dump(2));
+                 to_json(*engines, {roofs, work, figures, reading, made_up, on_host}, fit).dump(2));
     }
     if (made) static_cast<void>(require_feasible(*made));
   }
@@ -363,10 +363,16 @@ struct BenchCommand {
                 : private_table);
   }
 
-  [[nodiscard]] nlohmann::json to_json(const Backend& engines, const Roofs& roofs, const Work& work,
-                                       bool made_up, const std::vector<Figure>& figures,
-                                       const std::optional<Reading>& reading, nlohmann::json fit,
-                                       bool on_host) const {
+  struct Measured {
+    const Roofs& roofs;
+    const Work& work;
+    const std::vector<Figure>& figures;
+    const std::optional<Reading>& reading;
+    bool made_up, on_host;
+  };
+  [[nodiscard]] nlohmann::json to_json(const Backend& engines, const Measured& measured,
+                                       nlohmann::json fit) const {
+    const auto& [roofs, work, figures, reading, made_up, on_host] = measured;
     nlohmann::json out;
     out["machine"] = {{"instruction_set", instruction_set()},
                       {"threads", thread_count()},

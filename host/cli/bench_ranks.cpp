@@ -240,9 +240,10 @@ void fit_made_up(const ShapeArguments& shape, const PlanArguments& plan, bool js
   data.schema = made_up.schema();
   const auto bounds = share_bounds(made_up.rows(), ranks().size());
   data.made = bounds[ranks().rank() + 1] - bounds[ranks().rank()];
-  Wishes wishes = plan.wishes();
-  wishes.mechanism = Whitened::name;
-  const Plan made = plan.make(data.schema, made_up.rows(), plan.budget(), wishes);
+  static_cast<void>(plan.wishes());
+  PlanRequest request = plan;
+  request.mechanism = Whitened::name;
+  const Plan made = gibbsite::plan(request, data.schema, made_up.rows(), plan.budget());
   static_cast<void>(require_feasible(made));
   const auto threads = static_cast<std::size_t>(thread_count());
   const auto engines = make_rows(make_backend("cpu", {.threads = 1}), made_up, ranks(), threads);
@@ -259,7 +260,7 @@ void fit_made_up(const ShapeArguments& shape, const PlanArguments& plan, bool js
   options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
   const Stopwatch clock;
   // Noise of a seed: the same whatever the ranks, and its certificate would be void.
-  const Release out = gibbsite::fit(plan.model_of(made), data, made, *engines,
+  const Release out = gibbsite::fit(model_of(plan, made), data, made, *engines,
                                     Key::from_seed(seed_of_rows), options);
   const double seconds = clock.seconds(), mine = peak_bytes();
   const double peak = std::ranges::max(ranks().gather(std::span<const double>(&mine, 1)));
@@ -359,7 +360,7 @@ void RanksBench::run(const ShapeArguments& shape, const PlanArguments& plan,
 
   const FeatureSpace space = shape.space(plan.model);
   std::optional<Plan> made;
-  if (plan.epsilon) made = plan.make(space, *shape.rows, plan.budget(), plan.wishes());
+  if (plan.epsilon) made = gibbsite::plan(plan, space, *shape.rows, plan.budget());
   const std::size_t count = ranks().size(), d = space.features;
   const Loss& loss = loss_named("logistic");
   const bool elsewhere = !rates.empty();

@@ -331,8 +331,7 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   for (std::size_t i = 0; std::getline(rows, line); ++i) {
     out += (is_inside(order[i]) ? gray(line) : line) + '\n';
   }
-  if (const std::string words = score_words(model); !words.empty())
-    out += wrapped(in_options(words));
+  if (const Message words = score_words(model); !words.empty()) out += wrapped(in_options(words));
   if (!bounded) return out + no_bound(model, certificate);
   return out + "±: " + bound_words(model, certificate, inside, theta.size());
 }

@@ -240,7 +240,7 @@ struct CompareCommand {
         arguments.epsilon = epsilon;
         arguments.delta = used_delta;
         arguments.mechanism = mechanism;
-        Plan made = arguments.make(domain, rows, arguments.budget(), arguments.wishes());
+        Plan made = gibbsite::plan(arguments, domain, rows, arguments.budget());
         const Offer& offer = made.offer();
         if (!offer.feasible) {
           leave_out(left_out, made, in_options(offer.why));

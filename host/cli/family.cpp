@@ -56,25 +56,25 @@ std::string prior_words(const FamilyPlan& plan) {
 
 }  // namespace
 
-void FamilyArguments::add_to(CLI::App& app, bool shape) {
+void FamilyArguments::add_to(CLI::App& app, PlanArguments& plan, bool shape) {
   app.add_option(
          "--column", column,
          "--model bernoulli, categorical, rate, waiting or mean: the column it is fitted to")
       ->type_name("NAME");
-  app.add_option("--prior", prior,
-                 "a family's prior: pseudo-counts of the levels, shape and rate, or a mean's "
-                 "precision (of a network the pseudo-count of each cell of drawn tables); then "
-                 "records are weighed down, and without it the prior is scaled up, "
-                 "until the budget is kept (docs/theory/conjugate.md)")
+  add_numbers(app, "--prior", plan.prior,
+              "a family's prior: pseudo-counts of the levels, shape and rate, or a mean's "
+              "precision (of a network the pseudo-count of each cell of drawn tables); then "
+              "records are weighed down, and without it the prior is scaled up, "
+              "until the budget is kept (docs/theory/conjugate.md)")
       ->type_name("A,B");
-  app.add_flag("--diffused", diffused, "a family: weigh records down whatever the prior");
-  app.add_option(
-         "--trim", trim,
-         "a family: draws cut to public bounds, the least share of a level within each split of "
-         "the levels, or low,high: many --draws that `query` asks (docs/theory/trimmed.md); a network: "
-         "the least share of a level in each row of its tables")
+  app.add_flag("--diffused", plan.diffused, "a family: weigh records down whatever the prior");
+  add_numbers(
+      app, "--trim", plan.trim,
+      "a family: draws cut to public bounds, the least share of a level within each split of "
+      "the levels, or low,high: many --draws that `query` asks (docs/theory/trimmed.md); a network: "
+      "the least share of a level in each row of its tables")
       ->type_name("A[,B]");
-  add_number(app, "--variance", variance,
+  add_number(app, "--variance", plan.variance,
              "mean: known variance of the column; default: the most that its range allows");
   if (!shape) return;
   add_count(app, "--levels", levels, "a family over levels, instead of --schema: how many", 2);
@@ -83,74 +83,15 @@ void FamilyArguments::add_to(CLI::App& app, bool shape) {
 }
 
 void FamilyArguments::require_of_model(const PlanArguments& plan) const {
-  if (plan.model == network_model) return;  // NetworkArguments::require_of_model
-  const bool of_family = family_named(plan.model).has_value();
-  struct Given {
-    bool given, family;
-    const char* name;
-  };
-  const std::array<Given, 17> options{{
-      {!column.empty(), true, "--column"},
-      {!prior.empty(), true, "--prior"},
-      {diffused, true, "--diffused"},
-      {!trim.empty(), true, "--trim"},
-      {variance.has_value(), true, "--variance"},
-      {levels.has_value(), true, "--levels"},
-      {!range.empty(), true, "--range"},
-      {plan.prior_precision.has_value(), false, "--prior-precision"},
-      {plan.tv.has_value(), false, "--tv"},
-      {plan.step_size.has_value(), false, "--step-size"},
-      {plan.iterations.has_value(), false, "--iterations"},
-      {plan.loss_cap.has_value(), false, "--loss-cap"},
-      {plan.ball.has_value(), false, "--ball"},
-      {plan.padded, false, "--padded"},
-      {plan.positive_share.has_value(), false, "--positive-share"},
-      {of_family && plan.mechanism != "auto" && plan.mechanism != ConjugateDraw::name &&
-           plan.mechanism != TrimmedDraw::name,
-       false, "--mechanism"},
-      {of_family && variance && plan.model != to_string(Family::mean), false, "--variance"},
-  }};
-  for (const Given& option : options) {
-    if (!option.given || option.family == of_family) continue;
-    throw BadInput(fmt::format("{}: has no meaning with --model {}; leave it out", option.name,
-                               shown(plan.model)));
+  const char* const given = !column.empty()  ? "--column"
+                            : levels         ? "--levels"
+                            : !range.empty() ? "--range"
+                                             : nullptr;
+  if (given != nullptr && kind_of(plan) != of_family) {
+    throw BadInput(
+        fmt::format("{}: has no meaning with --model {}; leave it out", given, shown(plan.model)));
   }
-  if (!of_family) return;
-  if (!trim.empty() && (diffused || plan.calibration != to_string(Calibration::gdp))) {
-    throw BadInput(fmt::format("{}: has no meaning with --trim; leave it out",
-                               diffused ? "--diffused" : "--calibration"));
-  }
-  if (plan.mechanism == TrimmedDraw::name && trim.empty()) {
-    throw BadInput("--mechanism trimmed: needs --trim; give the bounds that draws are cut to");
-  }
-  if (plan.mechanism == ConjugateDraw::name && !trim.empty()) {
-    throw BadInput("--trim: is of --mechanism trimmed; leave one out");
-  }
-}
-
-FamilyWishes FamilyArguments::wishes(const PlanArguments& plan) const {
-  FamilyWishes out{.concentrated = prior.empty() && !diffused};
-  // The default of the option is that of linear models.
-  if (plan.calibration != to_string(Calibration::gdp)) {
-    out.calibration = calibration_from_string(plan.calibration);
-  }
-  return out;
-}
-
-FamilyProblem FamilyArguments::complete(FamilyProblem p) const {
-  p.prior = prior.empty() ? p.default_prior() : parse_numbers(prior, "--prior");
-  if (p.family == Family::mean) {
-    p.variance = variance.value_or((p.hi - p.lo) * (p.hi - p.lo) / 4);
-  }
-  if (!trim.empty()) {
-    if (p.has_levels()) {
-      p.trim = {parse_number(trim, "--trim"), 0};
-    } else {
-      p.trim = two_of(trim, "--trim");
-    }
-  }
-  p.validate();
-  return p;
+  gibbsite::require_of_model(plan);
 }
 
 FamilyProblem FamilyArguments::problem_of_shape(Family family, std::uint64_t rows) const {

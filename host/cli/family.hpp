@@ -12,20 +12,17 @@
 
 namespace gibbsite::cli {
 
+/// The column of a family, or its public shape.
 struct FamilyArguments {
-  std::string column, prior, trim, range;
-  std::optional<double> variance;
+  std::string column, range;
   std::optional<std::uint64_t> levels;
-  bool diffused = false;
 
-  /// `shape`: with --levels and --range in place of a schema's column.
-  void add_to(CLI::App& app, bool shape);
+  /// With the fields of `plan` that are a family's. `shape`: with --levels and --range in place of a
+  /// schema's column.
+  void add_to(CLI::App& app, PlanArguments& plan, bool shape);
   /// Throws BadInput naming what was given of these options, or of `plan`'s, that --model does not
   /// take.
   void require_of_model(const PlanArguments& plan) const;
-  [[nodiscard]] FamilyWishes wishes(const PlanArguments& plan) const;
-  /// With prior, variance and trim as asked for, or their defaults. Throws BadInput.
-  [[nodiscard]] FamilyProblem complete(FamilyProblem problem) const;
   /// Of --levels and --range.
   [[nodiscard]] FamilyProblem problem_of_shape(Family family, std::uint64_t rows) const;
 };

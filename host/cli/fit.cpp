@@ -66,8 +66,10 @@ class CacheRemoval {
       } else {
         remove_cache_of_share(table_, ranks().rank(), ranks().size());
       }
+    } catch (const Error& error) {
+      fmt::print(stderr, "gibbsite: warning: {}\n", in_options(error.message()));
     } catch (const std::exception& error) {
-      fmt::print(stderr, "gibbsite: warning: {}\n", in_options(error.what()));
+      fmt::print(stderr, "gibbsite: warning: {}\n", error.what());
     }
   }
 
@@ -150,32 +152,31 @@ void FitCommand::remove_early() const {
 
 void FitCommand::fit() const {
   family.require_of_model(plan);
-  network.require_of_model(plan, family);
   if (plan.model == network_model) return fit_network_model();
   if (const auto kind = family_named(plan.model)) return fit_family_model(*kind);
   // What can go wrong without the data goes wrong first.
   const Budget budget = plan.budget();
-  const Wishes wishes = plan.wishes();
+  static_cast<void>(plan.wishes());
   cache_from_string(cache);
   const auto engine_maker = make_backend_of_ranks(backend, quiet, design);
   const auto ledger = opened_ledger();
   prepare();
   const Schema domain = read_schema(schema);
   require_same_everywhere(to_toml(domain), schema + ": the schema");
-  const auto positive_share = plan.positive_share_of(domain.label_kind, &domain);
+  const auto positive_share = positive_share_of(plan, domain.label_kind, &domain);
   const TableArguments::Share share = read(domain);
   const Dataset& data = share.data;
   const std::uint64_t rows = share.rows;
   remove_early();
   const std::size_t warnings =
-      tell_counts(data, rows, describe(plan.constants(domain, rows), budget) + "\n");
+      tell_counts(data, rows, describe(constants(plan, domain, rows), budget) + "\n");
 
   // The clock is for the screen: what is planned follows from public numbers alone.
-  const Plan made = plan.make(domain, rows, budget, wishes);
+  const Plan made = gibbsite::plan(plan, domain, rows, budget);
   const Offer& offer = require_feasible(made);
   if (ledger) {
     require_room(*ledger, budget, own_guarantee(made), [&](const Budget& smaller) {
-      const Plan other = plan.make(domain, rows, smaller, wishes);
+      const Plan other = gibbsite::plan(plan, domain, rows, smaller);
       return other.offer().feasible ? std::optional(ledger_guarantee(other)) : std::nullopt;
     });
   }
@@ -311,7 +312,7 @@ TableArguments::Share FitCommand::read(const Schema& domain, bool one_column) co
   options.ignore_extra_columns = one_column;
   if (one_column) options.labels = ReadOptions::Labels::optional;
   // That private rows are put on disk is said in any case.
-  options.note = [this](const std::string& note) {
+  options.note = [this](const Message& note) {
     const std::string line = in_options(note);
     if (quiet && line.starts_with("private")) fmt::print(stderr, "{}\n", line);
     say(line + "\n");
@@ -330,7 +331,7 @@ Release FitCommand::fit_plan(const Dataset& data, const Plan& made, Backend& eng
   options.stop = &stop_flag();
   options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
   options.design = [&how](const std::string& line) { how = line; };
-  return gibbsite::fit(plan.model_of(made), data, made, engine_maker, key(), options);
+  return gibbsite::fit(model_of(plan, made), data, made, engine_maker, key(), options);
 }
 
 std::string FitCommand::report(const Release& model) const {
@@ -388,8 +389,8 @@ void define_fit(CLI::App& app) {
   command->add_input(app, true);
   command->plan.add_to(app);
   command->plan.add_positive_share_to(app);
-  command->family.add_to(app, false);
-  command->network.add_to(app);
+  command->family.add_to(app, command->plan, false);
+  add_network_to(app, command->plan);
   app.add_option("--backend", command->backend, "auto, reference, cpu or cuda")->type_name("NAME");
   app.add_option("--design", command->design,
                  "how a GPU goes about it: auto, one-pass, blocked, ... (docs/reference/cuda.md)")

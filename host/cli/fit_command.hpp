@@ -28,7 +28,6 @@ struct FitCommand {
   bool quiet = false, progress = false, verbose = false, removes_cache = false, force = false;
   bool release_moments = false, all_effects = false, check = false;
   FamilyArguments family;
-  NetworkArguments network;
   // Of `table`: the columns of the cross table, which is released as a network. Else none.
   std::vector<std::string> columns;
   // Called with a network that was written, in place of words on it.

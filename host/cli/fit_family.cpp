@@ -37,20 +37,19 @@ void FitCommand::fit_family_model(Family kind) const {
         fmt::format("--column: is missing; name the column that {} is fitted to", plan.model));
   }
   const Budget budget = plan.budget();
-  const FamilyWishes wishes = family.wishes(plan);
   cache_from_string(cache);
   const auto ledger = opened_ledger();
   prepare();
   const Schema domain = read_column_schema(schema, family.column);
   // Throws on what no table could mend.
-  static_cast<void>(family.complete(family_problem(domain, kind, 1)));
+  static_cast<void>(complete(plan, family_problem(domain, kind, 1)));
   const Dataset data = read(domain, true).data;
   const std::size_t warnings = tell_counts(data, data.rows());
   const FamilyPlan made =
-      plan_family(family.complete(family_problem(domain, kind, data.rows())), budget, wishes);
+      gibbsite::plan(plan, complete(plan, family_problem(domain, kind, data.rows())), budget);
   if (ledger) {
     require_room(*ledger, budget, own_guarantee(made), [&](const Budget& smaller) {
-      return std::optional(ledger_guarantee(plan_family(made.problem, smaller, wishes)));
+      return std::optional(ledger_guarantee(gibbsite::plan(plan, made.problem, smaller)));
     });
   }
   warn_of_large_delta(budget, made.problem.rows);

@@ -40,23 +40,21 @@ std::string asked_of(const NetworkModel& model) {
 void FitCommand::fit_network_model() const {
   require_no_engine();
   const Budget budget = plan.budget();
-  const NetworkWishes wishes = network.wishes(plan);
   cache_from_string(cache);
   const auto ledger = opened_ledger();
   prepare();
   const Schema domain =
       columns.empty() ? read_network_schema(schema) : read_table_schema(schema, columns);
   // Throws on what no table could mend.
-  static_cast<void>(network.problem(domain, 1, plan, family));
+  static_cast<void>(network_problem(plan, domain, 1));
   const Dataset data = read(domain, true).data;
   const std::size_t warnings = tell_counts(data, data.rows()) + warn_of_network_reading(data);
-  const NetworkPlan made =
-      plan_network(network.problem(domain, data.rows(), plan, family), budget, wishes);
+  const NetworkPlan made = gibbsite::plan(plan, network_problem(plan, domain, data.rows()), budget);
   if (ledger) {
     require_room(*ledger, budget, own_guarantee(made),
                  [&](const Budget& smaller) -> std::optional<Guarantee> {
                    try {
-                     return ledger_guarantee(plan_network(made.problem, smaller, wishes));
+                     return ledger_guarantee(gibbsite::plan(plan, made.problem, smaller));
                    } catch (const Infeasible&) {
                      return std::nullopt;
                    }

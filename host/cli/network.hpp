@@ -13,22 +13,8 @@
 
 namespace gibbsite::cli {
 
-struct NetworkArguments {
-  std::string structure;
-  std::optional<double> structure_share;
-  std::optional<std::uint64_t> parents, cells;
-
-  void add_to(CLI::App& app);
-  /// Throws BadInput naming what was given of these options, of a family's or of `plan`'s that
-  /// --model does not take.
-  void require_of_model(const PlanArguments& plan, const FamilyArguments& family) const;
-  [[nodiscard]] NetworkWishes wishes(const PlanArguments& plan) const;
-  /// Of such a schema (network_schema). Throws BadInput where it has no [network] and one is asked
-  /// for, on a cap that `rows` breaks, and what NetworkProblem::validate does.
-  [[nodiscard]] NetworkProblem problem(const Schema& columns, std::uint64_t rows,
-                                       const PlanArguments& plan,
-                                       const FamilyArguments& family) const;
-};
+/// The options of `plan` that are a network's alone.
+void add_network_to(CLI::App& app, PlanArguments& plan);
 
 /// What a budget buys, a line for each mechanism, and below each node's table beside its noise.
 std::string network_summary(std::span<const NetworkPlan> plans, const Schema& columns);

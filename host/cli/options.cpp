@@ -81,6 +81,12 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, std::optional<do
       ->type_name("NUMBER");
 }
 
+CLI::Option* add_numbers(CLI::App& app, const std::string& name,
+                         std::optional<std::vector<double>>& values, const std::string& help) {
+  return app.add_option_function<std::string>(
+      name, [&values, name](const std::string& text) { values = parse_numbers(text, name); }, help);
+}
+
 CLI::Option* add_numbers(CLI::App& app, const std::string& name, std::vector<double>& values,
                          const std::string& help) {
   return app
@@ -247,17 +253,6 @@ void PlanArguments::add_positive_share_to(CLI::App& app) {
       ->type_name("NUMBERS");
 }
 
-std::optional<PositiveShare> PlanArguments::positive_share_of(LabelKind label,
-                                                              const Schema* schema) const {
-  if (!positive_share) return schema == nullptr ? std::nullopt : schema->positive_share;
-  if (label != LabelKind::two_classes) {
-    throw BadInput(
-        fmt::format("--positive-share: is of two classes, and the label is {}; leave it out",
-                    to_string(label)));
-  }
-  return positive_share;
-}
-
 void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double>* epsilons) {
   add_budget_to(app, budget_needed, epsilons);
   add_number(app, "--prior-precision", prior_precision,
@@ -298,52 +293,11 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double
   add_count(app, "--draws", draws, "draws to release; they share the budget; default 1");
 }
 
-Budget PlanArguments::budget() const {
-  Budget out{*epsilon, *delta, adjacency_from_string(adjacency), rows_per_person.value_or(1),
-             draws.value_or(1)};
-  out.validate();
-  require_cap(request(), out.adjacency);
-  return out;
-}
-
 Wishes PlanArguments::wishes() const {
-  // Before the table is read, not after.
-  if (prior_precision) require_finite_nonnegative(*prior_precision, "--prior-precision");
-  if (step_size) require_finite_positive(*step_size, "--step-size");
-  if (tv) require_between(*tv, 0, 0.5, "--tv");
-  if (ball) require_ball(*ball, "--ball");
-  if (family_named(model) || model == network_model) {
+  if (kind_of(*this) != of_linear) {
     throw BadInput(fmt::format("--model {}: is for fit and plan; leave it out", model));
   }
-  const bool known = std::ranges::count(loss_names(), model) > 0;
-  static_cast<void>(loss_of_chains(
-      request(), {.label = known ? loss_named(model).label() : LabelKind::two_classes}));
-  Wishes out;
-  if (mechanism != "auto") static_cast<void>(mechanism_named(mechanism));
-  out.mechanism = mechanism;
-  out.calibration = calibration_from_string(calibration);
-  out.tv = tv;
-  out.ball = ball;
-  out.padded = padded;
-  out.intervals = intervals;
-  out.step_size = step_size;
-  if (iterations) out.iterations = static_cast<double>(*iterations);
-  return out;
-}
-
-ModelRequest PlanArguments::request() const { return {model, prior_precision, loss_cap, rows_cap}; }
-
-Model PlanArguments::model_of(const Plan& made) const {
-  return gibbsite::model_of(request(), made);
-}
-
-Problem PlanArguments::constants(const FeatureSpace& space, std::uint64_t rows) const {
-  return gibbsite::constants(request(), space, rows);
-}
-
-Plan PlanArguments::make(const FeatureSpace& space, std::uint64_t rows, const Budget& budget,
-                         const Wishes& wishes) const {
-  return gibbsite::plan(request(), space, rows, budget, wishes);
+  return wishes_of(*this);
 }
 
 void warn_of_large_delta(const Budget& budget, std::uint64_t rows) {

@@ -11,13 +11,10 @@
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 #include "gibbsite/model/model.hpp"
-#include "gibbsite/run/model_request.hpp"
+#include "gibbsite/run/plan_request.hpp"
 #include "gibbsite/speed/speed.hpp"
 
 namespace gibbsite::cli {
-
-/// What --model says of a Bayesian network over all columns.
-inline constexpr const char* network_model = "network";
 
 /// For how long `fit` measures a step before it samples; some steps are longer.
 inline constexpr double fit_measured_seconds = 0.1;
@@ -37,6 +34,8 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, std::optional<do
 /// Numbers with commas between.
 CLI::Option* add_numbers(CLI::App& app, const std::string& name, std::vector<double>& values,
                          const std::string& help);
+CLI::Option* add_numbers(CLI::App& app, const std::string& name,
+                         std::optional<std::vector<double>>& values, const std::string& help);
 CLI::Option* add_count(CLI::App& app, const std::string& name, std::optional<std::uint64_t>& value,
                        const std::string& help, std::uint64_t least = 1);
 
@@ -80,14 +79,8 @@ struct TableArguments {
   void complete(ReadOptions& options) const;
 };
 
-/// Budget and schedule: everything after the data in `gibbsite plan`.
-struct PlanArguments {
-  std::optional<double> epsilon, delta, prior_precision, tv, step_size, loss_cap, ball;
-  std::optional<std::uint64_t> iterations, rows_cap, rows_per_person, draws;
-  bool padded = false, intervals = false;
-  std::string model = "auto", mechanism = "auto", calibration = "gdp", adjacency = "replace-one";
-  std::optional<PositiveShare> positive_share;
-
+/// A request as options fill it in.
+struct PlanArguments : PlanRequest {
   /// `budget_needed`: whether a command makes sense without --epsilon and --delta. `epsilons`:
   /// where several may be given, with commas between; `epsilon` is not filled in then.
   void add_to(CLI::App& app, bool budget_needed = true, std::vector<double>* epsilons = nullptr);
@@ -96,24 +89,9 @@ struct PlanArguments {
   void add_neighbors_to(CLI::App& app);
   /// Of the commands that say what a plan is expected to learn.
   void add_positive_share_to(CLI::App& app);
-  /// Both throw BadInput or Infeasible on values that no data could make right.
-  [[nodiscard]] Budget budget() const;
+  [[nodiscard]] Budget budget() const { return budget_of(*this); }
+  /// Of a command that takes linear models alone; throws BadInput on another one.
   [[nodiscard]] Wishes wishes() const;
-  /// The model of a plan that was made here.
-  [[nodiscard]] Model model_of(const Plan& made) const;
-  /// For that table. Throws BadInput on a cap that it breaks.
-  [[nodiscard]] Plan make(const FeatureSpace& space, std::uint64_t rows, const Budget& budget,
-                          const Wishes& wishes) const;
-  /// Public constants: the table's rows under replace-one, the cap under add-remove. Throws
-  /// BadInput when the table has more rows than the cap.
-  [[nodiscard]] Problem constants(const FeatureSpace& space, std::uint64_t rows) const;
-  /// --positive-share, else what the schema says; null: there is none. Throws BadInput where the
-  /// option is given and the label is not one of two classes.
-  [[nodiscard]] std::optional<PositiveShare> positive_share_of(LabelKind label,
-                                                               const Schema* schema) const;
-
- private:
-  [[nodiscard]] ModelRequest request() const;
 };
 
 /// A warning on stderr where delta is not below 1/rows; rows are the public ones.

@@ -31,13 +31,13 @@ struct PlanCommand {
   PlanArguments plan;
   std::vector<double> epsilons;
   FamilyArguments family;
-  NetworkArguments network;
   std::string columns;  // of a cross table
 
   // A cross table is a network of these columns that is counted.
   void take_table() {
     if (columns.empty()) return;
-    if (plan.model != "auto" || plan.mechanism != "auto" || !network.structure.empty()) {
+    if (plan.model != "auto" || plan.mechanism != "auto" ||
+        plan.structure != PlanRequest().structure) {
       throw BadInput(
           fmt::format("{}: has no meaning with --columns, the cross table of which is "
                       "counted; leave it out",
@@ -51,7 +51,6 @@ struct PlanCommand {
 
   void run() const {
     family.require_of_model(plan);
-    network.require_of_model(plan, family);
     if (nonzero && !shape.features)
       throw BadInput(
           "--nonzero: says how many of --features are not 0; give that, or leave it out");
@@ -68,12 +67,12 @@ struct PlanCommand {
     std::optional<Schema> domain;
     if (shape.of_table(plan)) domain = read_schema(shape.schema);
     const FeatureSpace space = domain ? FeatureSpace(*domain) : shape.space(plan.model);
-    const auto positive_share = plan.positive_share_of(space.label, domain ? &*domain : nullptr);
+    const auto positive_share = positive_share_of(plan, space.label, domain ? &*domain : nullptr);
     double entries = 0;  // of a row; of a table what it holds
     const std::uint64_t rows =
         domain ? rows_of_table(*domain, {}, &entries) : shape.rows.value_or(0);
     std::vector<Plan> plans;
-    for (const Budget& budget : budgets) plans.push_back(plan.make(space, rows, budget, wishes));
+    for (const Budget& budget : budgets) plans.push_back(gibbsite::plan(plan, space, rows, budget));
     const std::uint64_t planned = plans.front().problem.rows;
     const TableShape table = domain ? shape_of_table(*domain, planned, entries)
                              : nonzero
@@ -145,10 +144,10 @@ struct PlanCommand {
     const std::uint64_t rows = !shape.table.data.empty()
                                    ? rows_of_table(domain, options)
                                    : shape.rows.value_or(plan.rows_cap.value_or(0));
-    const NetworkProblem problem = network.problem(domain, rows, plan, family);
+    const NetworkProblem problem = network_problem(plan, domain, rows);
     std::vector<NetworkPlan> plans;
     for (const Budget& budget : budgets) {
-      plans.push_back(plan_network(problem, budget, network.wishes(plan)));
+      plans.push_back(gibbsite::plan(plan, problem, budget));
     }
     warn_of_large_delta(budgets.front(), problem.rows);
     if (json) {
@@ -188,10 +187,10 @@ struct PlanCommand {
       problem = family_problem(domain, kind,
                                shape.rows ? *shape.rows : rows_of_table(domain, one_column));
     }
-    problem = family.complete(problem);
+    problem = complete(plan, problem);
     std::vector<FamilyPlan> plans;
     for (const Budget& budget : budgets) {
-      plans.push_back(plan_family(problem, budget, family.wishes(plan)));
+      plans.push_back(gibbsite::plan(plan, problem, budget));
     }
     warn_of_large_delta(budgets.front(), problem.rows);
     if (json) {
@@ -230,8 +229,8 @@ void define_plan(CLI::App& app) {
   command->shape.add_to(app);
   command->plan.add_to(app, true, &command->epsilons);
   command->plan.add_positive_share_to(app);
-  command->family.add_to(app, true);
-  command->network.add_to(app);
+  command->family.add_to(app, command->plan, true);
+  add_network_to(app, command->plan);
   app.add_option(
          "--columns", command->columns,
          "columns of a cross table, with commas between: how wide the intervals of `gibbsite "

@@ -150,7 +150,7 @@ void meet_ranks(int argc, char** argv) {
     held() = make_communicator();
   } catch (const Error& error) {
     // Each says its own: the machine of one of them may be the only one that lacks something.
-    throw Error(error.status(), rank_by_name() + error.what());
+    throw Error(error.status(), rank_by_name() + error.message());
   }
   if (ranks().size() == 1) return;
   ranks().share(stop_flag());

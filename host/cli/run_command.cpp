@@ -190,10 +190,11 @@ void run(int argc, char** argv) {
   flush_output();
 }
 
-int fail(std::vector<std::string> lines, Status status) {
-  for (std::string& line : lines) {
-    std::replace(line.begin(), line.end(), '\n', ' ');
-    line = in_options(StandardOutput::named(line));
+int fail(const std::vector<Message>& messages, Status status) {
+  std::vector<std::string> lines;
+  for (const Message& message : messages) {
+    lines.push_back(StandardOutput::named(in_options(message)));
+    std::ranges::replace(lines.back(), '\n', ' ');
   }
   end_ranks(lines, status);
   for (const std::string& line : lines) fmt::print(stderr, "gibbsite: {}\n", shown(line));
@@ -221,7 +222,7 @@ int run_command(int argc, char** argv) {
     return fail(errors.lines, errors.status());
   } catch (const Error& error) {
     std::fflush(stdout);
-    return fail({error.what()}, error.status());
+    return fail({error.message()}, error.status());
   } catch (const ReaderLeft&) {
     constexpr int died_of = 128;  // as shells count
     return died_of + SIGPIPE;

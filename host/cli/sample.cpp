@@ -20,7 +20,7 @@
 #include "gibbsite/posterior/draws_file.hpp"
 #include "gibbsite/posterior/posterior.hpp"
 #include "gibbsite/posterior/verdict.hpp"
-#include "gibbsite/run/model_request.hpp"
+#include "gibbsite/run/plan_request.hpp"
 #include "gibbsite/version.hpp"
 #include "interrupt.hpp"
 #include "options.hpp"

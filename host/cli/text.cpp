@@ -14,6 +14,7 @@
 #include "gibbsite/mechanism/learning.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
+#include "standard_output.hpp"
 
 namespace gibbsite::cli {
 namespace {
@@ -28,82 +29,20 @@ std::size_t columns_of(const std::string& text) {
   }));
 }
 
-std::string in_options(std::string_view message) {
-  constexpr auto fields = std::to_array<std::string_view>({"model",
-                                                           "prior_precision",
-                                                           "step_size",
-                                                           "iterations",
-                                                           "tv",
-                                                           "padded",
-                                                           "epsilon",
-                                                           "delta",
-                                                           "rows_per_person",
-                                                           "rows_cap",
-                                                           "loss_cap",
-                                                           "draws",
-                                                           "adjacency",
-                                                           "calibration",
-                                                           "mechanism",
-                                                           "backend",
-                                                           "arithmetic",
-                                                           "noise",
-                                                           "sampler",
-                                                           "metric",
-                                                           "start",
-                                                           "checkpoint",
-                                                           "seed",
-                                                           "cache",
-                                                           "cache_dir",
-                                                           "remove_cache",
-                                                           "labels",
-                                                           "header",
-                                                           "design",
-                                                           "intervals",
-                                                           "column",
-                                                           "prior",
-                                                           "trim",
-                                                           "target",
-                                                           "variance",
-                                                           "ball",
-                                                           "ledger",
-                                                           "reveal_share",
-                                                           "tv_share",
-                                                           "structure",
-                                                           "structure_share",
-                                                           "parents",
-                                                           "cells",
-                                                           "columns",
-                                                           "bins",
-                                                           "threshold",
-                                                           "confidence",
-                                                           "pairs",
-                                                           "row_norm",
-                                                           "effect",
-                                                           "reference",
-                                                           "features",
-                                                           "rows",
-                                                           "seeds",
-                                                           "chains",
-                                                           "thinning",
-                                                           "warm_up",
-                                                           "target_acceptance",
-                                                           "scales",
-                                                           "beta",
-                                                           "threads"});
-  std::string out;
-  for (std::size_t at = 0; at < message.size();) {
-    const std::size_t end = message[at] == '`' ? message.find('`', at + 1) : std::string_view::npos;
-    const std::string_view name =
-        end == std::string_view::npos ? "" : message.substr(at + 1, end - at - 1);
-    if (std::ranges::find(fields, name) == fields.end()) {
-      out += message[at++];
-      continue;
+std::string in_options(const Message& message) {
+  return message.written([](const Message::Piece& piece) {
+    switch (piece.kind) {
+      case Message::Kind::field: {
+        std::string option = "--" + piece.text;
+        std::ranges::replace(option, '_', '-');
+        return option;
+      }
+      case Message::Kind::word:
+        return '`' + piece.text + '`';
+      default:
+        return StandardOutput::named(piece.text);
     }
-    out += "--" + std::string(name);
-    std::ranges::replace(out.end() - static_cast<std::ptrdiff_t>(name.size()), out.end(), '_', '-');
-    at = end + 1;
-  }
-  return out;
+  });
 }
 
 std::string human_time(double seconds) {

@@ -12,9 +12,9 @@
 
 namespace gibbsite::cli {
 
-/// A message of the library with its fields as this program's options: "`step_size`" is
-/// "--step-size". Other words in backquotes stay.
-std::string in_options(std::string_view message);
+/// A message with its fields as this program's options, such as --step-size, and its words in
+/// backquotes. The file behind --out - is "standard output".
+std::string in_options(const Message& message);
 
 /// "0.6 s", "3.2 h", "3.1e+09 years"; "?" for NaN.
 std::string human_time(double seconds);

@@ -157,7 +157,7 @@ Scores scores_of(std::span<const Trial> trials) {
 Comparison compare(const Dataset& data, const HeldOut& held_out, std::span<const Plan> plans,
                    Backend& backend, const CompareOptions& options) {
   require_comparable(data, held_out);
-  if (options.seeds == 0) throw BadInput("`seeds`: must be at least 1, got 0; give more");
+  if (options.seeds == 0) throw BadInput(Field{"seeds"}, "must be at least 1, got 0", "give more");
   const std::uint64_t apart =
       held_out.table != nullptr ? 0 : held_out_rows(data.rows(), held_out.share);
   Comparison out;
@@ -200,7 +200,7 @@ Comparison compare(const Dataset& data, const HeldOut& held_out, std::span<const
         const double seconds = seconds_since(begin);
         out.of_plans[p].push_back(judged(seed, release.model(), test, seconds));
       } catch (const Infeasible& error) {
-        out.why[p] = error.what();
+        out.why[p] = error.message();
       } catch (const Interrupted&) {  // it speaks of a checkpoint
         throw Interrupted("interrupted; nothing was written");
       }

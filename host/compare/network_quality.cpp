@@ -108,10 +108,10 @@ SyntheticClassifier synthetic_classifier(const NetworkModel& model, const Datase
   const auto judged = [&](const Dataset& of) {
     const auto fitted = non_private_fit(of, full_loss_name(losses::logistic::name, of.schema));
     if (!fitted) {
-      throw BadInput(
-          fmt::format("`target`: the other columns have {} features, at most {} are fitted; "
-                      "leave the classifier out",
-                      of.features(), most_non_private_features));
+      throw BadInput(Field{"target"},
+                     fmt::format("the other columns have {} features, at most {} are fitted",
+                                 of.features(), most_non_private_features),
+                     "leave the classifier out");
     }
     return evaluate(predict_probabilities(*fitted, test.view()), test.y);
   };

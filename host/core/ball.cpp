@@ -44,12 +44,12 @@ bool at_most(const ScaledNorm& norm, double ball) {
 
 }  // namespace
 
-void require_ball(double ball, const std::string& name) {
+void require_ball(double ball, const Name& name) {
   if (!(ball >= smallest_ball && ball <= largest_ball)) {
     throw BadInput(
-        fmt::format("{}: must be a radius from {} to {}, got {}; give one, or leave it "
-                    "out for no ball",
-                    name, smallest_ball, largest_ball, ball));
+        name.message(),
+        fmt::format("must be a radius from {} to {}, got {}", smallest_ball, largest_ball, ball),
+        "give one, or leave it out for no ball");
   }
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 
 namespace gibbsite {
@@ -42,28 +43,31 @@ void validate_range(const FamilyProblem& p) {
                     p.lo, p.hi));
   }
   if (p.family == Family::waiting && !(p.lo > 0) && !p.trim) {
-    throw BadInput(
+    throw BadInput(format_message(
         "range: waiting needs a lowest time above 0, for on a table of zeros one time tells on; "
-        "give the column a range such as [0.5, 100], or `trim`");
+        "give the column a range such as [0.5, 100], or {}",
+        Field{"trim"}));
   }
 }
 
 void validate_prior(const FamilyProblem& p) {
   const std::size_t numbers = p.has_levels() ? p.levels : p.family == Family::mean ? 1 : 2;
   if (p.prior.size() != numbers) {
-    throw BadInput(fmt::format("`prior`: {} takes {} {}, got {}", to_string(p.family), numbers,
+    throw BadInput(Field{"prior"},
+                   fmt::format("{} takes {} {}, got {}", to_string(p.family), numbers,
                                numbers == 1 ? "number" : "numbers", p.prior.size()));
   }
   const std::vector<double> weak = p.default_prior();
   for (std::size_t i = 0; i < numbers; ++i) {
     const double least = 1e-6 * weak[i], most = 1e12 * weak[i];
     if (!(p.prior[i] >= least && p.prior[i] <= most)) {
-      throw BadInput(
-          fmt::format("`prior`: must be {} from {:.4g} to {:.4g}, got {}; a weak one is {:.4g}",
-                      numbers == 1 ? "a number"
-                      : i == 0     ? "numbers, the first"
-                                   : "numbers, the others",
-                      least, most, p.prior[i], weak[i]));
+      throw BadInput(Field{"prior"},
+                     fmt::format("must be {} from {:.4g} to {:.4g}, got {}",
+                                 numbers == 1 ? "a number"
+                                 : i == 0     ? "numbers, the first"
+                                              : "numbers, the others",
+                                 least, most, p.prior[i]),
+                     fmt::format("a weak one is {:.4g}", weak[i]));
     }
   }
 }
@@ -74,17 +78,19 @@ void validate_trim(const FamilyProblem& p) {
   if (p.has_levels()) {
     if (!(low > 0 && low * static_cast<double>(p.levels) < 1 && high == 0)) {
       throw BadInput(
-          fmt::format("`trim`: the least share of {} levels within what they are split into must "
-                      "be above 0 and "
-                      "below 1/{}, got {}",
-                      p.levels, p.levels, low));
+          Field{"trim"},
+          fmt::format(
+              "the least share of {} levels within what they are split into must be above 0 and "
+              "below 1/{}, got {}",
+              p.levels, p.levels, low));
     }
     return;
   }
   const bool positive = p.family != Family::mean;
   if (!(std::isfinite(low) && std::isfinite(high) && low < high && (!positive || low > 0)) ||
       (positive && !(high / low <= 1e6))) {
-    throw BadInput(fmt::format("`trim`: must be two numbers{}, the lower first, got {},{}",
+    throw BadInput(Field{"trim"},
+                   fmt::format("must be two numbers{}, the lower first, got {},{}",
                                positive ? " above 0, a million apart at most" : "", low, high));
   }
 }
@@ -133,16 +139,17 @@ void FamilyProblem::validate() const {
     throw BadInput(fmt::format("rows: must be from 1 to 2^38, got {}", rows));
   }
   if (family == Family::bernoulli && levels != 2) {
-    throw BadInput(fmt::format(
-        "`model` bernoulli: takes a column of two levels, this one has {}; give categorical",
-        levels));
+    throw BadInput(format_message("{} bernoulli", Field{"model"}),
+                   fmt::format("takes a column of two levels, this one has {}", levels),
+                   "give categorical");
   }
   if (has_levels() && (levels < 2 || levels > most_family_levels)) {
-    throw BadInput(fmt::format("`model` {}: takes a column of 2 to {} levels, this one has {}",
-                               to_string(family), most_family_levels, levels));
+    throw BadInput(format_message("{} {}", Field{"model"}, to_string(family)),
+                   fmt::format("takes a column of 2 to {} levels, this one has {}",
+                               most_family_levels, levels));
   }
   if (!has_levels()) validate_range(*this);
-  if (family == Family::mean) require_finite_positive(variance, "`variance`");
+  if (family == Family::mean) require_finite_positive(variance, Field{"variance"});
   validate_prior(*this);
   validate_trim(*this);
 }

@@ -23,12 +23,11 @@ namespace fs = std::filesystem;
 [[noreturn]] void fail(const std::string& path, int error) {
   const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
   const bool no_folder = error == ENOENT || error == ENOTDIR;
-  throw CannotWrite(
-      fmt::format("{}: cannot write: {}; {}", path, std::generic_category().message(error),
-                  full        ? "free space or choose another path"
-                  : no_folder ? "create the folder first or choose another path"
-                              : "choose another path"),
-      error);
+  throw CannotWrite(path, "cannot write: " + std::generic_category().message(error),
+                    full        ? "free space or choose another path"
+                    : no_folder ? "create the folder first or choose another path"
+                                : "choose another path",
+                    error);
 }
 
 // Both return 0 or the error.

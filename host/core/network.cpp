@@ -32,7 +32,8 @@ void require_levels(std::span<const std::uint64_t> levels, std::span<const std::
   for (std::size_t i = 0; i < levels.size(); ++i) {
     if (levels[i] < 1 || levels[i] > most_network_levels) {
       throw BadInput(
-          fmt::format("levels: {} has {}; from 1 to {} are taken: give it fewer levels or bins, or "
+          fmt::format("levels: {} has {}; from 1 to {} are taken: give it fewer levels or bins, "
+                      "or "
                       "leave it out",
                       column_name(names, i), levels[i], most_network_levels));
     }
@@ -166,32 +167,37 @@ void NetworkProblem::validate() const {
     network().validate();
   } else {
     if (limits.parents < 1 || limits.parents > most_network_parents) {
-      throw BadInput(
-          fmt::format("`parents`: a private structure has from 1 to {} of a column, got {}",
-                      most_network_parents, limits.parents));
+      throw BadInput(Field{"parents"},
+                     fmt::format("a private structure has from 1 to {} of a column, got {}",
+                                 most_network_parents, limits.parents));
     }
     if (limits.cells < widest || limits.cells > most_network_cells) {
-      throw BadInput(fmt::format(
-          "`cells`: tables of a private structure have from {}, the most levels of a column, to {} "
-          "cells at most, got {}",
-          widest, most_network_cells, limits.cells));
+      throw BadInput(
+          Field{"cells"},
+          fmt::format(
+              "tables of a private structure have from {}, the most levels of a column, to {} "
+              "cells at most, got {}",
+              widest, most_network_cells, limits.cells));
     }
     if (const std::uint64_t most = most_candidates(); most > most_network_candidates) {
-      throw BadInput(fmt::format(
-          "`parents`: with up to {} of {} columns one pick would choose among {} sets; at most {} "
-          "are taken: give fewer parents",
-          limits.parents, levels.size(), most == beyond ? "too many" : std::to_string(most),
-          most_network_candidates));
+      throw BadInput(
+          Field{"parents"},
+          fmt::format("with up to {} of {} columns one pick would choose among {} sets",
+                      limits.parents, levels.size(),
+                      most == beyond ? "too many" : std::to_string(most)),
+          fmt::format("at most {} are taken: give fewer parents", most_network_candidates));
     }
   }
   if (!(prior > 0 && prior <= most_prior)) {
-    throw BadInput(
-        fmt::format("`prior`: must be above 0 and at most {}, got {}", most_prior, prior));
+    throw BadInput(Field{"prior"},
+                   fmt::format("must be above 0 and at most {}, got {}", most_prior, prior));
   }
   if (trim && !(*trim > 0 && *trim * static_cast<double>(widest) < 1)) {
-    throw BadInput(fmt::format(
-        "`trim`: the least share must be above 0 and below 1/{}, one over the most levels, got {}",
-        widest, *trim));
+    throw BadInput(
+        Field{"trim"},
+        fmt::format(
+            "the least share must be above 0 and below 1/{}, one over the most levels, got {}",
+            widest, *trim));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 
@@ -45,10 +46,10 @@ bool Problem::bounded() const { return std::isfinite(max_abs_residual); }
 double Problem::max_abs_residual_up(double ball) const {
   if (bounded()) return max_abs_residual;
   if (!(ball > 0)) {
-    throw BadInput(
-        fmt::format("`model` {}: its slope grows with the error without bound, so one row could do "
-                    "anything; keep chains in a `ball` (`mechanism` path), or take another loss",
-                    loss));
+    throw BadInput(format_message("{} {}", Field{"model"}, loss),
+                   "its slope grows with the error without bound, so one row could do anything",
+                   format_message("keep chains in a {} ({} path), or take another loss",
+                                  Field{"ball"}, Field{"mechanism"}));
   }
   return round_up(Wide(residual_at_zero) +
                   Wide(curvature) * sqrt(full_row_norm_squared(*this)) * Wide(ball));
@@ -97,7 +98,7 @@ void Problem::validate() const {
   require_finite_positive(traces.most, "traces.most");
   require_finite_positive(traces.majorant, "traces.majorant");
   require_finite_nonnegative(center_norm, "center_norm");
-  if (prior_precision) require_finite_nonnegative(*prior_precision, "`prior_precision`");
+  if (prior_precision) require_finite_nonnegative(*prior_precision, Field{"prior_precision"});
 }
 
 }  // namespace gibbsite

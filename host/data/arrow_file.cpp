@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 
+#include "core/format_message.hpp"
 #include "data/arrow.hpp"
 #include "data/arrow_stream.hpp"
 #include "data/columns.hpp"
@@ -28,8 +29,10 @@ decltype(&gibbsite_parquet_open_1) load_plugin(const std::string& path) {
   return reinterpret_cast<decltype(&gibbsite_parquet_open_1)>(
       plugin_function(plugin_name, "gibbsite_parquet_open_1", RTLD_NOW | RTLD_LOCAL,
                       [&](const std::string&, const std::string& why) {
-                        throw BadInput(fmt::format("{}: what opens such files cannot be loaded: {}",
-                                                   path, shown(why)));
+                        throw BadInput(
+                            fmt::format("{}: what opens such files cannot be loaded: "
+                                        "{}",
+                                        path, shown(why)));
                       }));
 }
 
@@ -38,10 +41,10 @@ std::uint64_t open_with_plugin(const std::string& path, const std::vector<std::s
                                ArrowArrayStream* out) {
   const auto open = load_plugin(path);
   if (open == nullptr)
-    throw BadInput(fmt::format(
-        "{}: nothing here opens Parquet and Arrow files; use the `gibbsite` of the Python package "
-        "with pyarrow installed, or build gibbsite where Arrow's C++ library is ({})",
-        path, plugin_name));
+    throw BadInput(format_message(
+        "{}: nothing here opens Parquet and Arrow files; use the {} of the Python package with "
+        "pyarrow installed, or build gibbsite where Arrow's C++ library is ({})",
+        path, Word{"gibbsite"}, plugin_name));
   std::vector<const char*> names;
   for (const std::string& name : columns) names.push_back(name.c_str());
   std::array<char, 1024> error{};

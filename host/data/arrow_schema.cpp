@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/format_message.hpp"
 #include "data/arrow_reader.hpp"
 #include "data/columns.hpp"
 #include "machine/processors.hpp"
@@ -89,10 +90,10 @@ void ArrowReader::find_groups() {
 }
 
 void ArrowReader::no_number(const std::string& name) const {
-  rows_.fail(fmt::format(
+  rows_.fail(format_message(
       "label column {} is of type bool and the schema's label is {}; give a column of numbers, "
-      "or name the class in `positive` in place of `range`",
-      gibbsite::quoted(name), to_string(schema_.label_kind)));
+      "or name the class in {} in place of {}",
+      gibbsite::quoted(name), to_string(schema_.label_kind), Word{"positive"}, Word{"range"}));
 }
 
 void ArrowReader::require_word(const std::string& name) const {
@@ -100,17 +101,17 @@ void ArrowReader::require_word(const std::string& name) const {
     const auto listed = [&](std::string_view word) { return is_class(schema_, word); };
     if (std::ranges::any_of(words_of_true, listed) && std::ranges::any_of(words_of_false, listed))
       return;
-    rows_.fail(
-        fmt::format("label column {} is of type bool and `classes` does not list \"true\" and "
-                    "\"false\"; list both, or give the column as text",
-                    gibbsite::quoted(name)));
+    rows_.fail(format_message(
+        "label column {} is of type bool and {} does not list \"true\" and \"false\"; list both, "
+        "or give the column as text",
+        gibbsite::quoted(name), Word{"classes"}));
   }
   for (const auto& words : {words_of_true, words_of_false})
     if (std::find(words.begin(), words.end(), schema_.positive) != words.end()) return;
-  rows_.fail(
-      fmt::format("label column {} is of type bool and `positive` is {}; set it to "
-                  "\"true\" or \"false\", or give the column as text",
-                  gibbsite::quoted(name), gibbsite::quoted(schema_.positive)));
+  rows_.fail(format_message(
+      "label column {} is of type bool and {} is {}; set it to \"true\" or \"false\", or give "
+      "the column as text",
+      gibbsite::quoted(name), Word{"positive"}, gibbsite::quoted(schema_.positive)));
 }
 
 void ArrowReader::set_types(const ArrowSchema& column, Field& field) const {

@@ -26,6 +26,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/format_message.hpp"
 #include "data/input.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/cache_folder.hpp"
@@ -254,13 +255,14 @@ std::shared_ptr<const Rows> rows_of(const std::shared_ptr<const Mapping>& mappin
 bool is_folder(const std::string& cache, struct stat& info) {
   if (::lstat(cache.c_str(), &info) != 0) return false;
   if (!S_ISDIR(info.st_mode))
-    throw BadInput(cache + ": is in the place of the table's cache; move it, or use `cache` never");
+    throw BadInput(FilePosition{cache}, "is in the place of the table's cache",
+                   format_message("move it, or use {} never", Field{"cache"}));
   return true;
 }
 
 [[noreturn]] void fail_foreign(const std::string& cache) {
-  throw BadInput(cache +
-                 ": belongs to another user; work on a copy of the table, or use `cache` never");
+  throw BadInput(FilePosition{cache}, "belongs to another user",
+                 format_message("work on a copy of the table, or use {} never", Field{"cache"}));
 }
 
 bool remove_folder(const std::string& folder) {
@@ -387,9 +389,10 @@ std::optional<Dataset> opened(const std::string& cache, const Schema& schema,
     data.y.assign(labels.numbers<float>(), labels.numbers<float>() + labels.size() / sizeof(float));
     if (offsets) data.offset.assign(offsets->numbers<float>(), offsets->numbers<float>() + rows);
     data.counts = counts_from_json(d.at("counts"), schema.columns.size());
-    note(options, fmt::format("private: rows from {}, which agrees with the table and the schema; "
-                              "`remove_cache` removes it",
-                              cache));
+    note(options,
+         format_message(
+             "private: rows from {}, which agrees with the table and the schema; {} removes it",
+             cache, Field{"remove_cache"}));
     return data;
   } catch (const Unusable& unusable) {
     note(options, fmt::format("{}: {}; it is made anew", cache, unusable.why));
@@ -441,20 +444,24 @@ CacheWriter::CacheWriter(std::string cache) : cache_(std::move(cache)) {
   const std::string folder = cache_folder();
   if (!folder.empty() && ::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
     throw BadInput(
-        fmt::format("{}: cannot make this folder for caches: {}; give `cache_dir` "
-                    "(GIBBSITE_CACHE_DIR) a folder that you may write to",
-                    folder, std::generic_category().message(errno)));
+        FilePosition{folder},
+        "cannot make this folder for caches: " + std::generic_category().message(errno),
+        format_message("give {} (GIBBSITE_CACHE_DIR) a folder that you may write to",
+                       Field{"cache_dir"}));
   try {
     folder_.emplace(cache_, Temporary::Kind::folder, 0700);
   } catch (const CannotWrite& failure) {
-    throw BadInput(fmt::format(
-        "{}: cannot make this folder for the rows: {}; {}", cache_,
-        std::generic_category().message(failure.error),
+    throw BadInput(
+        FilePosition{cache_},
+        "cannot make this folder for the rows: " + std::generic_category().message(failure.error),
         folder.empty()
-            ? "give `cache_dir` (GIBBSITE_CACHE_DIR) a folder that you may write to, make the "
-              "folder of the table writable, or use `cache` never with more memory"
-            : "give `cache_dir` (GIBBSITE_CACHE_DIR) another folder, or use `cache` never with more "
-              "memory"));
+            ? format_message(
+                  "give {} (GIBBSITE_CACHE_DIR) a folder that you may write to, make the folder "
+                  "of the table writable, or use {} never with more memory",
+                  Field{"cache_dir"}, Field{"cache"})
+            : format_message(
+                  "give {} (GIBBSITE_CACHE_DIR) another folder, or use {} never with more memory",
+                  Field{"cache_dir"}, Field{"cache"}));
   }
 }
 
@@ -502,9 +509,9 @@ std::shared_ptr<const Rows> CacheWriter::finish(const Dataset& data, bool sparse
     throw BadInput(
         fmt::format("{}: cannot take its place: {}; is another fit on this table at work?", cache_,
                     std::generic_category().message(error)));
-  note(options, fmt::format("private: {} holds the rows ({:.1f} MiB, for this user only); "
-                            "`remove_cache` removes it",
-                            cache_, static_cast<double>(bytes) / (1 << 20)));
+  note(options,
+       format_message("private: {} holds the rows ({:.1f} MiB, for this user only); {} removes it",
+                      cache_, static_cast<double>(bytes) / (1 << 20), Field{"remove_cache"}));
   try {
     return rows_of(std::make_shared<const Mapping>(cache_, rows_, data.features(), sparse));
   } catch (const Unusable& unusable) {

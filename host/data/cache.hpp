@@ -83,7 +83,7 @@ std::optional<Dataset> open_cache(const std::string& cache, const Schema& schema
 /// Removes one cache and what runs that were killed left of it, as `remove_cache`.
 bool remove_cache_folder(const std::string& cache);
 
-inline void note(const ReadOptions& options, const std::string& line) {
+inline void note(const ReadOptions& options, const Message& line) {
   if (options.note) options.note(line);
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 
+#include "core/format_message.hpp"
 #include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
@@ -70,8 +71,8 @@ std::vector<Target> match_columns(const std::vector<std::string>& written, const
   // First, as a label under another name is a column that is not in the schema too.
   if (!has_labels && std::find(names.begin(), names.end(), schema.label) == names.end())
     rows.set_unlabeled(
-        fmt::format("{} lacks the label column {}{}; add it, or fix `label` in the schema", what,
-                    gibbsite::quoted(schema.label), strangers(names, schema)));
+        format_message("{} lacks the label column {}{}; add it, or fix {} in the schema", what,
+                       gibbsite::quoted(schema.label), strangers(names, schema), Word{"label"}));
   std::vector<Target> targets;
   for (const std::string& name : names) {
     Target target;

@@ -95,8 +95,9 @@ class CsvReader {
   }
 
   /// "FILE:LINE" of the line where the current record starts.
+  [[nodiscard]] FilePosition position() const { return {input_.path(), line_}; }
   [[nodiscard]] std::string where() const { return fmt::format("{}:{}", input_.path(), line_); }
-  [[noreturn]] void fail(const std::string& what) const { throw BadInput(where() + ": " + what); }
+  [[noreturn]] void fail(const Message& what) const { throw BadInput(position(), what); }
 
  private:
   void parse(std::string_view text) {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/machine/memory.hpp"
@@ -94,7 +95,7 @@ bool parse_grouped(std::string_view text, double& value, char point, std::string
 }
 
 CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input* input,
-                         std::function<std::string()> where, std::string source)
+                         std::function<Message()> where, std::string source)
     : features_(schema.features()),
       may_clip_(schema.max_unclipped_norm() > schema.row_norm),
       positive_(schema.positive),
@@ -174,10 +175,13 @@ void CellEncoder::reserve(std::uint64_t rows) {
   if (options_.cache == Cache::always || options_.to_files != nullptr) return begin_cache();
   if (!shortage.empty()) {
     if (!may_cache)
-      throw BadInput(shortage +
-                     "; use a machine with more memory, fewer rows, levels or columns, or "
-                     "`cache` auto on a regular file" +
-                     (input_ == nullptr ? " of CSV or .npy" : ""));
+      throw BadInput(
+          shortage +
+          format_message(
+              "; use a machine with more memory, fewer rows, levels or columns, or {} auto on a "
+              "regular file",
+              Field{"cache"}) +
+          (input_ == nullptr ? " of CSV or .npy" : ""));
     note(options_, shortage + ": they go to files on disk");
     return begin_cache();
   }
@@ -212,9 +216,12 @@ void CellEncoder::begin_cache() {
     }
   } else {
     if (input_->size() == 0)
-      throw BadInput(input_->path() +
-                     ": rows of a pipe cannot be cached, it is read only once; give a regular "
-                     "file, or `cache` never");
+      throw BadInput(
+          FilePosition{input_->path()},
+          format_message(
+              "rows of a pipe cannot be cached, it is read only once; give a regular file, or "
+              "{} never",
+              Field{"cache"}));
     own_cache_ = std::make_unique<CacheWriter>(cache_of(input_->path()));
     cache_ = own_cache_.get();
     input_->start_digest();
@@ -244,53 +251,55 @@ void CellEncoder::drain() {
   t.value.clear();
 }
 
-void CellEncoder::fail(const std::string& what) const { throw BadInput(where_() + ": " + what); }
+void CellEncoder::fail(const Message& what) const { throw BadInput(where_(), what); }
 
-void CellEncoder::fail(const Encoding& e, const std::string& what) const {
-  fail(fmt::format("column {}: {}", gibbsite::quoted(e.name), what));
+void CellEncoder::fail(const Encoding& e, const Message& what) const {
+  fail(format_message("column {}: {}", gibbsite::quoted(e.name), what));
 }
 
-void CellEncoder::fail_quoting(const std::string& what) const {
+void CellEncoder::fail_quoting(const Message& what) const {
   fail(what + " (private: this line quotes the table)");
 }
 
-std::string CellEncoder::or_else(const std::string& in_schema) const {
+Message CellEncoder::or_else(const Message& in_schema) const {
   if (options_.unreadable != ReadOptions::Unreadable::by_schema)
     return " (the schema is the model's and stays as it was published)";
-  return fmt::format(", {}or set invalid = \"middle\" in the schema", in_schema);
+  return format_message(", {}or set invalid = \"middle\" in the schema", in_schema);
 }
 
-std::string CellEncoder::missing_label_words() const {
+Message CellEncoder::missing_label_words() const {
   return "the label is missing; fill it" + or_else("");
 }
 
-std::string CellEncoder::number_advice(const Encoding& e, std::string_view cell) const {
+Message CellEncoder::number_advice(const Encoding& e, std::string_view cell) const {
   const char point = data_.schema.decimal, other = point == '.' ? ',' : '.';
   const bool has_other = cell.find(other) != std::string_view::npos;
   double value = 0;
-  std::string out;
+  Message out;
+  bool grouped = false;
   if (has_other && parse_number(cell, value, other))
     out += fmt::format("set decimal = \"{}\" if that is the decimal sign, ", other);
   for (const std::string_view sign : thousands_signs) {
-    if (data_.schema.thousands.empty() && parse_grouped(cell, value, point, sign))
-      out += fmt::format("set thousands = \"{}\" if it groups digits, ", sign);
+    if (!data_.schema.thousands.empty() || !parse_grouped(cell, value, point, sign)) continue;
+    out += fmt::format("set thousands = \"{}\" if it groups digits, ", sign);
+    grouped = true;
   }
   std::string plain(cell);
   std::erase(plain, other);
-  if (has_other && out.find("thousands") == std::string::npos &&
+  if (has_other && !grouped &&
       parse_number(plain, value, point) && std::isfinite(value))
     out += "write numbers without thousands separators, ";
   constexpr std::size_t longest_mark = 16;
   const bool digits = cell.find_first_of("0123456789") != std::string_view::npos;
   if (!digits && cell.size() <= longest_mark)
     out += e.has_missing()
-               ? fmt::format("write it as {} if it is a missing one, or list it in `missing`, ",
-                             gibbsite::quoted(e.missing_texts.front()))
+               ? format_message("write it as {} if it is a missing one, or list it in {}, ",
+                                gibbsite::quoted(e.missing_texts.front()), Word{"missing"})
                : fmt::format("set missing = \"{}\" if it marks a missing cell, ", shown(cell));
   return out;
 }
 
-std::string CellEncoder::level_advice(const Encoding& e, std::string_view cell) const {
+Message CellEncoder::level_advice(const Encoding& e, std::string_view cell) const {
   if (!is_utf8(cell))
     return "save the table as UTF-8 (this looks like Latin-1 or Windows-1252: iconv -f LATIN1 -t "
            "UTF-8), ";
@@ -299,7 +308,8 @@ std::string CellEncoder::level_advice(const Encoding& e, std::string_view cell) 
     for (const auto& [level, feature] : e.levels)
       if (parse_number(level, listed) && listed == value)
         return fmt::format(
-            "write it as {}, which is the same number (R writes 1e+05 unless options(scipen = 999) "
+            "write it as {}, which is the same number (R writes 1e+05 unless options(scipen = "
+            "999) "
             "is set), ",
             gibbsite::quoted(level));
   }
@@ -323,17 +333,17 @@ void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
   const bool number =
       e.is_number() || (labels_are_numbers_ && parse_number(cell, value) && !std::isfinite(value));
   if (cell.empty())
-    fail(e,
-         "the cell is empty; fill it" +
-             or_else(e.has_missing() ? fmt::format("write it as a missing one, {}, or list \"\" in "
-                                                   "`missing`, ",
-                                                   gibbsite::quoted(e.missing_texts.front()))
-                                     : "set missing = \"\", "));
+    fail(e, "the cell is empty; fill it" +
+                or_else(e.has_missing()
+                            ? format_message("write it as a missing one, {}, or list \"\" in {}, ",
+                                             gibbsite::quoted(e.missing_texts.front()),
+                                             Word{"missing"})
+                            : "set missing = \"\", "));
   const std::string column = fmt::format("column {}: ", gibbsite::quoted(e.name));
   if (number)
-    fail_quoting(fmt::format("{}{} is not a finite number; fix the cell{}", column,
+    fail_quoting(format_message("{}{} is not a finite number; fix the cell{}", column,
                              gibbsite::quoted(cell), or_else(number_advice(e, cell))));
-  fail_quoting(fmt::format("{}level {} is not in the schema; fix the cell{}", column,
+  fail_quoting(format_message("{}level {} is not in the schema; fix the cell{}", column,
                            gibbsite::quoted(cell), or_else(level_advice(e, cell))));
 }
 
@@ -369,7 +379,7 @@ void CellEncoder::compare_labels_as_numbers() {
     classes_.emplace(canonical(names[k]), static_cast<float>(k));
 }
 
-void CellEncoder::set_unlabeled(const std::string& why) {
+void CellEncoder::set_unlabeled(const Message& why) {
   if (options_.labels != ReadOptions::Labels::optional) fail(why);
   labeled_ = false;
 }
@@ -381,7 +391,7 @@ void CellEncoder::set_label(std::string_view text) {
     add_label(text);
 }
 
-void CellEncoder::set_label_missing(const std::string& why) {
+void CellEncoder::set_label_missing(const Message& why) {
   if (!labeled_) return;
   if (data_.schema.invalid == Invalid::refuse) return set_unlabeled(why);
   ++data_.counts.invalid_labels;
@@ -397,7 +407,7 @@ void CellEncoder::add_number_label(double value, std::string_view text) {
     data_.y.push_back(schema.scaled_label(value));
     return;
   }
-  set_label_missing(fmt::format(
+  set_label_missing(format_message(
       "label {} is not {}; fix the label{} (private: this line quotes the table)",
       gibbsite::quoted(text),
       schema.label_kind == LabelKind::amount ? "a finite number" : "a whole number from 0 up",
@@ -437,11 +447,11 @@ void CellEncoder::set_class(double label) {
   if (data_.schema.label_kind == LabelKind::classes) {
     const std::size_t most = data_.schema.classes.size() - 1;
     if (!(label >= 0 && label <= static_cast<double>(most) && label == std::floor(label)))
-      fail_quoting(fmt::format(
+      fail_quoting(format_message(
           "label {} is no place in the schema's classes; give a whole number from 0 to {}", label,
           most));
   } else if (label != 1 && label != -1)
-    fail_quoting(fmt::format("label {} is neither -1 nor +1; give one of them", label));
+    fail_quoting(format_message("label {} is neither -1 nor +1; give one of them", label));
   data_.y.push_back(static_cast<float>(label + 0.0));  // -0 is 0
 }
 
@@ -458,10 +468,11 @@ bool CellEncoder::add_class(std::string_view label) {
   if (label.empty() || marks_missing_label(schema, label)) {
     set_label_missing(missing_label_words());
   } else if (schema.invalid == Invalid::refuse) {
-    set_unlabeled(fmt::format(
-        "label {} is none of the schema's classes; fix the label{} (private: this line quotes the "
+    set_unlabeled(format_message(
+        "label {} is none of the schema's classes; fix the label{} (private: this line quotes "
+        "the "
         "table)",
-        gibbsite::quoted(label), or_else("list it in `classes`, ")));
+        gibbsite::quoted(label), or_else(format_message("list it in {}, ", Word{"classes"}))));
   } else {
     ++data_.counts.unlisted_labels;
     data_.y.push_back(middle_label_);
@@ -505,7 +516,7 @@ bool CellEncoder::add_label(std::string_view label) {
   }
   const bool unlisted = !listed && !negative_.empty();
   if (unlisted && schema.refuses_unlisted_label) {
-    set_unlabeled(fmt::format(
+    set_unlabeled(format_message(
         "label {} is neither {} nor {}; fix the label{} (private: this line quotes the table)",
         gibbsite::quoted(label), gibbsite::quoted(positive_), gibbsite::quoted(negative_),
         options_.unreadable == ReadOptions::Unreadable::by_schema

@@ -109,7 +109,7 @@ class CellEncoder {
   /// Errors begin with what `where` returns: the file and the line or row. Without an input, for
   /// rows in memory, there is no cache, and what is said of all rows begins with `source`.
   CellEncoder(const Schema& schema, const ReadOptions& options, Input* input,
-              std::function<std::string()> where, std::string source = "rows");
+              std::function<Message()> where, std::string source = "rows");
 
   /// About how many rows there will be (0: unknown), so that room for them is taken, or a cache
   /// begun or BadInput thrown when memory cannot hold them, once their layout is known.
@@ -153,9 +153,9 @@ class CellEncoder {
   /// BadInput; the label itself for amounts and counts.
   void set_class(double label);
   /// This row has none: `why` is said where that is refused.
-  void set_label_missing(const std::string& why);
+  void set_label_missing(const Message& why);
   /// The file holds no labels; throws BadInput when they are required.
-  void set_unlabeled(const std::string& why);
+  void set_unlabeled(const Message& why);
   /// Whether cells that cannot be read are marked now, where the options ask for it; else they are
   /// refused. Rows that go in many at a time end before such a row, which then goes in alone.
   void mark_unreadable(bool may) { may_mark_ = may; }
@@ -217,17 +217,17 @@ class CellEncoder {
   Dataset finish();
 
   /// Throws BadInput "WHERE: what".
-  [[noreturn]] void fail(const std::string& what) const;
+  [[noreturn]] void fail(const Message& what) const;
   /// Fails with a line that quotes the rows, and says that this is private.
-  [[noreturn]] void fail_quoting(const std::string& what) const;
+  [[noreturn]] void fail_quoting(const Message& what) const;
 
  private:
-  [[noreturn]] void fail(const Encoding& encoding, const std::string& what) const;
+  [[noreturn]] void fail(const Encoding& encoding, const Message& what) const;
   /// Behind "fix the cell": what the schema can do about it, unless it is a published one.
-  [[nodiscard]] std::string or_else(const std::string& in_schema) const;
-  [[nodiscard]] std::string missing_label_words() const;
-  [[nodiscard]] std::string number_advice(const Encoding& encoding, std::string_view cell) const;
-  [[nodiscard]] std::string level_advice(const Encoding& encoding, std::string_view cell) const;
+  [[nodiscard]] Message or_else(const Message& in_schema) const;
+  [[nodiscard]] Message missing_label_words() const;
+  [[nodiscard]] Message number_advice(const Encoding& encoding, std::string_view cell) const;
+  [[nodiscard]] Message level_advice(const Encoding& encoding, std::string_view cell) const;
   /// A cell that is no cell of this column: refused, or made one, as the schema says.
   void set_invalid(const Encoding& encoding, std::string_view cell);
   void set_in_range(const Encoding& e, double value) {
@@ -310,7 +310,7 @@ class CellEncoder {
   std::unique_ptr<CacheWriter> own_cache_;
   CacheWriter* cache_ = nullptr;       // that, or of the options
   std::uint64_t drained_entries_ = 0;  // in the cache's files
-  std::function<std::string()> where_;
+  std::function<Message()> where_;
 };
 
 inline void CellEncoder::set(const Encoding& e, std::string_view cell) {

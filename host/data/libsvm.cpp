@@ -31,7 +31,7 @@ std::string_view next_word(std::string_view& line) {
 class LibsvmReader {
  public:
   LibsvmReader(Input& input, const Schema& schema, const ReadOptions& options)
-      : input_(input), rows_(schema, options, &input, [this] { return where(); }) {
+      : input_(input), rows_(schema, options, &input, [this] { return position(); }) {
     rows_.compare_labels_as_numbers();
     rows_.absent_is(0);
   }
@@ -55,6 +55,7 @@ class LibsvmReader {
   }
 
  private:
+  [[nodiscard]] FilePosition position() const { return {input_.path(), line_}; }
   [[nodiscard]] std::string where() const { return fmt::format("{}:{}", input_.path(), line_); }
 
   /// Gives f each line with its end, where it has one.

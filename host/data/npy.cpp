@@ -9,6 +9,7 @@
 #include <cstring>
 #include <span>
 
+#include "core/format_message.hpp"
 #include "data/encoder.hpp"
 #include "data/input.hpp"
 #include "data/number_blocks.hpp"
@@ -90,8 +91,8 @@ class NpyFile {
       fail("the file has fewer or more bytes than its header's shape needs; write it again");
   }
 
-  [[noreturn]] void fail(const std::string& what) const {
-    throw BadInput(input_.path() + ": " + what);
+  [[noreturn]] void fail(const Message& what) const {
+    throw BadInput(FilePosition{input_.path()}, what);
   }
   [[nodiscard]] const std::vector<std::uint64_t>& shape() const { return shape_; }
   [[nodiscard]] bool is_float() const { return is_single() || type_name_ == "<f8"; }
@@ -172,7 +173,8 @@ Dataset read_rows(const std::string& path, const Schema& schema, const ReadOptio
     if (!vector || y->shape()[0] != x.shape()[0])
       y->fail(fmt::format("labels must be a vector of one value per row of {}", path));
   } else if (options.labels != ReadOptions::Labels::optional) {
-    x.fail("a .npy table holds no labels; give theirs with `labels` FILE.npy");
+    x.fail(format_message("a .npy table holds no labels; give theirs with {} FILE.npy",
+                          Field{"labels"}));
   } else {
     rows.set_unlabeled("");
   }

@@ -109,11 +109,11 @@ Dataset with_category_as_label(const Dataset& data, const std::string& target) {
   const Schema& whole = data.schema;
   const auto found = std::ranges::find(whole.columns, target, &Column::name);
   if (found == whole.columns.end() || found->type != ColumnType::category) {
-    throw BadInput(fmt::format("`target`: {} is no category; give one of the columns that is",
-                               gibbsite::quoted(target)));
+    throw BadInput(Field{"target"}, fmt::format("{} is no category", gibbsite::quoted(target)),
+                   "give one of the columns that is");
   }
   if (whole.columns.size() == 1)
-    throw BadInput("`target`: is the only column; nothing is left to tell it by");
+    throw BadInput(Field{"target"}, "is the only column", "nothing is left to tell it by");
   if (whole.exposure() != nullptr)
     throw BadInput("data: has an exposure, which is of counts; give a table without one");
   const Rows rows = kept_rows(data);

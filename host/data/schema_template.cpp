@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/format_message.hpp"
 #include "data/arrow.hpp"
 #include "data/csv.hpp"
 #include "data/schema_writer.hpp"
@@ -22,11 +23,10 @@ void require_names(const std::vector<std::string>& header, const std::string& pa
     double value = 0;
     const bool number = parse_number(header[j], value);
     if (!number && !header[j].empty()) continue;
-    throw BadInput(fmt::format(
+    throw BadInput(format_message(
         "{}:1: cell {} is {}, so this looks like a row and not like a header: its cells would be "
-        "published as names; put a line of names above it, or give `header` yes if these are the "
-        "names",
-        path, j + 1, number ? "a number" : "empty"));
+        "published as names; put a line of names above it, or give {} yes if these are the names",
+        path, j + 1, number ? "a number" : "empty", Field{"header"}));
   }
 }
 
@@ -38,11 +38,11 @@ void require_unlike_rows(const std::vector<std::string>& header, const std::stri
     return !cell.empty() && !parse_number(cell, value);
   };
   if (row.size() != header.size() || !std::ranges::all_of(row, is_word)) return;
-  throw BadInput(fmt::format(
-      "{}:1: the second line looks like the first one, all words, so the first may be a row, whose "
-      "cells would be published as names; put a line of names above it, or give `header` yes if "
+  throw BadInput(format_message(
+      "{}:1: the second line looks like the first one, all words, so the first may be a row, "
+      "whose cells would be published as names; put a line of names above it, or give {} yes if "
       "these are the names",
-      path));
+      path, Field{"header"}));
 }
 
 }  // namespace

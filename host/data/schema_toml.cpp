@@ -7,6 +7,7 @@
 #include <map>
 #include <span>
 
+#include "core/format_message.hpp"
 #include "data/input.hpp"
 #include "data/schema_writer.hpp"
 #include "data/text.hpp"
@@ -25,7 +26,8 @@ namespace {
 
 constexpr std::string_view types_text = "\"number\", \"category\", \"exposure\" or \"ignore\"";
 constexpr std::string_view no_row_weights =
-    "a row's own weight multiplies what one person can do to the model, and without a public bound "
+    "a row's own weight multiplies what one person can do to the model, and without a public "
+    "bound "
     "nothing can be certified; class_weights weighs classes, and type = \"exposure\" is for what "
     "counts are over";
 
@@ -108,16 +110,19 @@ class SchemaReader {
       collect_checks();
     }
     std::ranges::stable_sort(errors_, {}, &SchemaError::line);
-    std::vector<std::string> lines;
-    for (const SchemaError& error : errors_) lines.emplace_back(error.what());
+    std::vector<Message> lines;
+    for (const SchemaError& error : errors_) lines.push_back(error.message());
     for (const std::string_view key : {"label", "positive", "columns"})
       if (!root.contains(key) && (labeled || key == "columns") &&
           !(key == "positive" && (root.contains("range") || root.contains("classes"))))
-        lines.push_back(fmt::format("{}: `{}` is missing; add it{}", lines_.source, key,
-                                    key == "positive"
-                                        ? ", or `classes` where there are more than two, or "
-                                          "`range` where the label is an amount or a count"
-                                        : ""));
+        lines.push_back(format_message(
+            "{}: {} is missing; add it{}", lines_.source, Word{std::string(key)},
+            key == "positive"
+                ? format_message(
+                      ", or {} where there are more than two, or {} where the label is an amount "
+                      "or a count",
+                      Word{"classes"}, Word{"range"})
+                : ""));
     if (!lines.empty()) throw BadInputs(std::move(lines));
     check_schema(schema_, lines_);
     return std::move(schema_);
@@ -126,13 +131,13 @@ class SchemaReader {
  private:
   /// One of the errors of a schema.
   struct SchemaError : BadInput {
-    SchemaError(const std::string& source, unsigned at, const std::string& what)
-        : SchemaError(at, fmt::format("{}:{}: {}", source, at, what)) {}
-    SchemaError(unsigned at, const std::string& message) : BadInput(message), line(at) {}
+    SchemaError(const std::string& source, unsigned at, const Message& what)
+        : BadInput(FilePosition{source, at}, what), line(at) {}
+    SchemaError(unsigned at, const Message& message) : BadInput(message), line(at) {}
     unsigned line;
   };
 
-  [[noreturn]] void fail(const toml::source_region& at, const std::string& what) const {
+  [[noreturn]] void fail(const toml::source_region& at, const Message& what) const {
     throw SchemaError(lines_.source, at.begin.line, what);
   }
 
@@ -288,14 +293,14 @@ class SchemaReader {
       if (!node.is_table()) wrong_type(node, name, "a table [columns]");
       read_columns(*node.as_table());
     } else {
-      fail(
-          key.source(),
-          fmt::format(
-              "unknown key {}; known are label, positive, negative, "
-              "unlisted_label, classes, class_weights, positive_share, range, tolerance, counts, bins, decimals, "
-              "invalid, decimal, thousands, row_norm, intercept, missing, [network] and "
-              "[columns]",
-              gibbsite::quoted(name)));
+      fail(key.source(),
+           fmt::format(
+               "unknown key {}; known are label, positive, negative, "
+               "unlisted_label, classes, class_weights, positive_share, range, tolerance, counts, "
+               "bins, decimals, "
+               "invalid, decimal, thousands, row_norm, intercept, missing, [network] and "
+               "[columns]",
+               gibbsite::quoted(name)));
     }
   }
 
@@ -412,7 +417,8 @@ class SchemaReader {
       const auto given = class_weights_.find(name);
       if (given == class_weights_.end()) {
         errors_.emplace_back(
-            line, lines_.at(line, fmt::format("class_weights: {} has no weight; give one for each "
+            line, lines_.at(line, fmt::format("class_weights: {} has no weight; give one for "
+                                              "each "
                                               "class",
                                               gibbsite::quoted(name))));
         continue;
@@ -436,13 +442,14 @@ class SchemaReader {
           lines_.of_key(key),
           lines_.at(
               lines_.of_key(key),
-              fmt::format("{} has no meaning beside `classes`, which names every class of the "
-                          "label; leave one out",
-                          key)));
+              format_message(
+                  "{} has no meaning beside {}, which names every class of the label; leave one "
+                  "out",
+                  key, Word{"classes"})));
     }
     if (schema_.label_kind == LabelKind::classes && root.contains("unlisted_label")) {
       errors_.emplace_back(lines_.of_key("unlisted_label"),
-                           lines_.at(lines_.of_key("unlisted_label"), unlisted_of_several));
+                           lines_.at(lines_.of_key("unlisted_label"), unlisted_of_several()));
     }
     // A list names every class, of two as of more: a third one goes by `invalid`.
     if (root.contains("classes") && !schema_.negative.empty() && !root.contains("unlisted_label"))
@@ -452,10 +459,10 @@ class SchemaReader {
       errors_.emplace_back(
           lines_.of_key(key),
           lines_.at(lines_.of_key(key),
-                    fmt::format("{} {} a meaning beside the label's `range` only; give that, or "
-                                "leave {} out",
-                                key, key == "bins" || key == "decimals" ? "have" : "has",
-                                key == "bins" || key == "decimals" ? "them" : "it")));
+                    format_message(
+                        "{} {} a meaning beside the label's {} only; give that, or leave {} out",
+                        key, key == "bins" || key == "decimals" ? "have" : "has", Word{"range"},
+                        key == "bins" || key == "decimals" ? "them" : "it")));
       schema_.label_decimals.reset();
     }
     if (label_bins_ != nullptr && schema_.has_number_label()) {
@@ -624,14 +631,15 @@ namespace {
 // Limits of each column's parents and table, by the lines of [network].
 void require_tables(const Schema& columns, const SchemaLines& lines) {
   if (!columns.network) return;
-  std::vector<std::string> names, faults;
+  std::vector<std::string> names;
+  std::vector<Message> faults;
   for (const Column& column : columns.columns) names.push_back(column.name);
   Network one{.levels = network_levels(columns), .parents = {}};
   one.parents.resize(one.levels.size());
   try {
     one.validate(names);
   } catch (const BadInput& error) {
-    throw BadInput(fmt::format("{}: {}", lines.source, error.what()));
+    throw BadInput(FilePosition{lines.source}, error.message());
   }
   const auto parents = network_parents(columns);
   for (std::size_t node = 0; node < parents.size(); ++node) {
@@ -640,7 +648,7 @@ void require_tables(const Schema& columns, const SchemaLines& lines) {
       one.validate(names);
     } catch (const BadInput& error) {
       faults.push_back(
-          lines.at(lines.of_node(names[node]), fmt::format("[network]: {}", error.what())));
+          lines.at(lines.of_node(names[node]), "[network]: " + error.message()));
     }
     one.parents[node].clear();
   }

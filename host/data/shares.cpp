@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "core/digest.hpp"
+#include "core/format_message.hpp"
 #include "data/cache.hpp"
 #include "data/compressed.hpp"
 #include "data/csv.hpp"
@@ -114,7 +115,8 @@ std::uint64_t size_of(const std::string& path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error) && !error && fs::exists(path, error)) {
     throw BadInput(path +
-                   ": is no regular file, of which a share could be read; give one, or a folder or "
+                   ": is no regular file, of which a share could be read; give one, or a folder "
+                   "or "
                    "pattern of them");
   }
   const std::uint64_t size = error ? 0 : fs::file_size(path, error);
@@ -230,7 +232,7 @@ struct SharedTable::Files {
   [[nodiscard]] bool is_short_of_memory(RowRange range) const;
   [[nodiscard]] bool goes_to_files(RowRange range) const;
   [[nodiscard]] Dataset read_or_open(RowRange range, ReadOptions wanted) const;
-  void tell(const std::vector<std::string>& notes) const;
+  void tell(const std::vector<Message>& notes) const;
 
   [[nodiscard]] std::pair<std::size_t, std::size_t> turn(std::size_t rank) const;
   [[nodiscard]] TextRange find(const Part& part, RowRange range) const;
@@ -659,21 +661,22 @@ void SharedTable::Files::require_same_bytes(RowRange range) const {
 }
 
 /// What ranks noted, to the first one's reader: of all alike one line.
-void SharedTable::Files::tell(const std::vector<std::string>& notes) const {
+void SharedTable::Files::tell(const std::vector<Message>& notes) const {
   if (ranks.size() == 1) return;
-  std::string mine;
-  for (const std::string& line : notes)
-    if (!line.starts_with("private: ")) mine += line + "\n";
-  const std::vector<std::string> all = ranks.gather(mine);
+  Message mine;  // a piece for each
+  for (const Message& line : notes)
+    if (!line.text().starts_with("private: ")) mine.append({Message::Kind::word, line.packed()});
+  const std::vector<std::string> all = ranks.gather(mine.packed());
   if (ranks.rank() != 0) return;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    std::istringstream lines(all[rank]);
-    for (std::string line; std::getline(lines, line);)
-      note(options, fmt::format("rank {}: {}", rank, line));
+    const Message said = Message::unpacked(all[rank]);
+    for (const Message::Piece& line : said.pieces())
+      note(options, format_message("rank {}: {}", rank, Message::unpacked(line.text)));
   }
-  note(options, fmt::format("private: {}.K-of-{} of each rank K holds its rows (for this user "
-                            "only); `remove_cache` removes it",
-                            cache_of(path), ranks.size()));
+  note(options,
+       format_message(
+           "private: {}.K-of-{} of each rank K holds its rows (for this user only); {} removes it",
+           cache_of(path), ranks.size(), Field{"remove_cache"}));
 }
 
 SharedTable::SharedTable(const std::string& path, const Schema& schema, const ReadOptions& options,
@@ -714,12 +717,12 @@ Dataset SharedTable::read(RowRange range) const {
   });
   const bool in_files = files.goes_to_files(range);
   if (in_files && files.digest.empty()) files.digest_pieces();
-  std::vector<std::string> notes;
+  std::vector<Message> notes;
   files.ranks.together([&] {
     ReadOptions wanted = files.options;
     wanted.layout = files.layout;
     if (files.ranks.size() > 1)
-      wanted.note = [&notes](const std::string& line) { notes.push_back(line); };
+      wanted.note = [&notes](const Message& line) { notes.push_back(line); };
     data = in_files ? files.read_or_open(range, wanted) : files.read(range, wanted);
     if (data.rows() != range.rows())
       throw BadInput(

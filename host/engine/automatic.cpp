@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "core/format_message.hpp"
+
 namespace gibbsite {
 namespace {
 
@@ -32,8 +34,8 @@ class AutomaticBackend final : public Backend {
     auto other = other_();
     other_ = nullptr;
     if (note_) {
-      note_(fmt::format("`backend` auto: {} {}; this runs on {}", chosen_->name(), why,
-                        other->name()));
+      note_(format_message("{} auto: {} {}; this runs on {}", Field{"backend"}, chosen_->name(),
+                           why, other->name()));
     }
     chosen_ = std::move(other);
   }

@@ -17,8 +17,10 @@ namespace {
 
 void require_center(std::span<const double> center, std::size_t features) {
   if (center.size() != features) {
-    throw BadInput(fmt::format("center: has {} coordinates, the rows have {}; give one per feature",
-                               center.size(), features));
+    throw BadInput(
+        fmt::format("center: has {} coordinates, the rows have {}; give one per "
+                    "feature",
+                    center.size(), features));
   }
   if (!std::all_of(center.begin(), center.end(), [](double v) { return std::isfinite(v); })) {
     throw BadInput("center: has a coordinate that is not finite; give finite numbers");
@@ -63,7 +65,7 @@ void start_at_random(Ensemble& ensemble, std::span<const double> center, double 
 }
 
 void advance_in_ball(Engine& engine, Ensemble& ensemble, double ball, std::uint64_t steps) {
-  require_ball(ball, "`ball`");
+  require_ball(ball, Field{"ball"});
   for (; steps > 0 && !ensemble.finished(); --steps) {
     engine.advance(ensemble, 1);
     for (std::size_t c = 0; c < ensemble.chains(); ++c) {
@@ -93,7 +95,8 @@ std::uint32_t output_stream(std::uint32_t stream, std::size_t outputs, std::size
   const std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
   if (outputs == 0 || k >= outputs || outputs > most || stream > (most - k) / outputs) {
     throw BadInput(fmt::format(
-        "stream: chain {} of {} outputs draws beyond the 2^32 streams of a key; give chains lower "
+        "stream: chain {} of {} outputs draws beyond the 2^32 streams of a key; give chains "
+        "lower "
         "numbers",
         stream, outputs));
   }

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/format_message.hpp"
 #include "engine/clip.hpp"
 #include "engine/eigen_index.hpp"
 #include "engine/exact_loss.hpp"
@@ -278,17 +279,16 @@ bool is_logistic(const Loss& loss) { return loss.unweighted().name() == losses::
 void require_information(const Loss& loss, const ScoreLimits& limits, const ClassPair& pair) {
   const bool softmax = dynamic_cast<const losses::Softmax*>(&loss.unweighted()) != nullptr;
   if (!softmax || !(limits.information < std::numeric_limits<double>::infinity())) {
-    throw BadInput(
-        fmt::format("information: rows of `model` {} have none of pairs of classes that is "
-                    "limited; ask it of softmax, with a limit",
-                    loss.name()));
+    throw BadInput(format_message(
+        "information: rows of {} {} have none of pairs of classes that is limited; ask it of "
+        "softmax, with a limit",
+        Field{"model"}, loss.name()));
   }
   const std::size_t classes = loss.outputs();
   if (pair.first < pair.second && pair.second < classes) return;
-  throw BadInput(
-      fmt::format("information: classes {} and {} are no pair of `model` {}; give first < second "
-                  "below {}",
-                  pair.first, pair.second, loss.name(), classes));
+  throw BadInput(format_message(
+      "information: classes {} and {} are no pair of {} {}; give first < second below {}",
+      pair.first, pair.second, Field{"model"}, loss.name(), classes));
 }
 std::vector<ClassPair> class_pairs(std::size_t classes) {
   std::vector<ClassPair> out;
@@ -313,15 +313,16 @@ PairFactor pair_factor(std::span<const double> p, double cap, double limit, cons
 }
 void require_information(const Loss& loss, const ScoreLimits& limits) {
   if (loss.outputs() == 1 && limits.information < std::numeric_limits<double>::infinity()) return;
-  throw BadInput(fmt::format(
-      "information: rows of `model` {} have none that is limited; ask it of a model of one output "
-      "and with a limit",
-      loss.name()));
+  throw BadInput(format_message(
+      "information: rows of {} {} have none that is limited; ask it of a model of one output and "
+      "with a limit",
+      Field{"model"}, loss.name()));
 }
 void require_one_output(const Loss& loss) {
   if (loss.outputs() == 1) return;
-  throw BadInput(fmt::format(
-      "score_moments: `model` {} has several outputs; ask it of a model of one", loss.name()));
+  throw BadInput(
+      format_message("score_moments: {} {} has several outputs; ask it of a model of one",
+                     Field{"model"}, loss.name()));
 }
 double information_clip(const ScoreLimits& limits) {
   return std::sqrt(limits.information) * limits.clip * (1 - 0x1p-50);

@@ -1,3 +1,4 @@
+#include "core/format_message.hpp"
 #include "engine/cpu/cpu.hpp"
 #include "engine/cuda/cuda.hpp"
 #include "engine/cuda/why_not.hpp"
@@ -14,8 +15,7 @@ BackendInfo cuda_info() {
   try {
     return {"cuda", true, make_backend("cuda")->description()};
   } catch (const BackendUnavailable& error) {
-    std::string why = error.what();
-    return {"cuda", false, why.substr(why.find(": ") + 2)};  // without "`backend` cuda"
+    return {"cuda", false, error.wrong() + "; " + error.hint()};
   }
 }
 
@@ -23,16 +23,20 @@ BackendInfo cuda_info() {
 void require_plain(std::string_view name, const BackendOptions& options) {
   if (options.arithmetic == Arithmetic::bfloat16 ||
       (options.arithmetic == Arithmetic::float32 && name != "cpu")) {
-    throw BadInput("`backend` " + std::string(name) + ": does not compute in " +
-                   std::string(to_string(options.arithmetic)) + "; use `backend` cuda");
+    throw BadInput(format_message("{} {}", Field{"backend"}, name),
+                   fmt::format("does not compute in {}", to_string(options.arithmetic)),
+                   format_message("use {} cuda", Field{"backend"}));
   }
   if (options.design != "auto") {
-    throw BadInput("`design`: '" + options.design + "' is of `backend` cuda, not of " +
-                   std::string(name) + "; leave it out");
+    throw BadInput(Field{"design"},
+                   format_message("'{}' is of {} cuda, not of {}", options.design,
+                                  Field{"backend"}, name),
+                   "leave it out");
   }
   if (options.noise != NoiseSource::streams) {
-    throw BadInput("`noise`: cuRAND is of `backend` cuda, not of " + std::string(name) +
-                   "; leave it out");
+    throw BadInput(Field{"noise"},
+                   format_message("cuRAND is of {} cuda, not of {}", Field{"backend"}, name),
+                   "leave it out");
   }
 }
 
@@ -76,8 +80,10 @@ std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOption
   if (name == "cpu") {
     require_plain(name, options);
     if (options.threads > Crew::most_members) {
-      throw BadInput("`threads`: must be at most " + std::to_string(Crew::most_members) + ", got " +
-                     std::to_string(options.threads) + "; give fewer, or 0");
+      throw BadInput(
+          Field{"threads"},
+          fmt::format("must be at most {}, got {}", Crew::most_members, options.threads),
+          "give fewer, or 0");
     }
     return make_cpu_backend(options.arithmetic, options.threads);
   }
@@ -85,8 +91,8 @@ std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOption
     require_plain(name, options);
     return make_reference_backend();
   }
-  throw BadInput("`backend`: no backend is called '" + std::string(name) +
-                 "'; there is: auto, reference, cpu, cuda");
+  throw BadInput(Field{"backend"}, fmt::format("no backend is called '{}'", name),
+                 "there is: auto, reference, cpu, cuda");
 }
 
 }  // namespace gibbsite

@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "core/digest.hpp"
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/core/text.hpp"
@@ -38,7 +39,8 @@ using Clock = std::chrono::system_clock;
 constexpr std::int64_t application_id = 0x67696262;  // "gibb"
 constexpr std::int64_t form = 1;
 constexpr std::string_view terms_table =
-    "CREATE TABLE terms(id TEXT NOT NULL, created TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT "
+    "CREATE TABLE terms(id TEXT NOT NULL, created TEXT NOT NULL, epsilon TEXT NOT NULL, delta "
+    "TEXT "
     "NOT NULL, adjacency TEXT NOT NULL, rows_per_person TEXT NOT NULL, mu_squared TEXT NOT NULL, "
     "reveal TEXT NOT NULL, tv TEXT NOT NULL, software TEXT NOT NULL) STRICT";
 constexpr std::string_view entry_table =
@@ -177,8 +179,10 @@ LedgerState state_of(Database& file) {
     throw BadInput(path + ": is no ledger; give a file that was made as a ledger");
   }
   if (pragma("user_version") != std::to_string(form)) {
-    throw BadInput(fmt::format("{}: is a ledger of form {}, this program reads {}; use a newer one",
-                               path, pragma("user_version"), form));
+    throw BadInput(
+        fmt::format("{}: is a ledger of form {}, this program reads {}; use a newer "
+                    "one",
+                    path, pragma("user_version"), form));
   }
   // ANALYZE is free to leave what it counted.
   Statement schema(
@@ -351,7 +355,8 @@ class Memory {
       if (file >> entries >> chain && !(file >> more)) return std::pair(entries, chain);
     }
     throw BadInput(
-        fmt::format("{}: what this machine saw of it last, {}, is damaged; make sure that this is "
+        fmt::format("{}: what this machine saw of it last, {}, is damaged; make sure that this "
+                    "is "
                     "the copy that has every entry, then remove that file",
                     path, file_));
   }
@@ -393,11 +398,11 @@ Entering require_room_in(const std::string& path, const LedgerState& state,
                          const Guarantee& guarantee, const std::optional<Guarantee>& own) {
   const Neighbors &ours = state.terms.who, &theirs = guarantee.who;
   if (ours != theirs) {
-    throw BadInput(fmt::format(
-        "{}: counts {} neighbors of {} row(s) a person, this release protects {} ones of {}; give "
-        "another ledger, or those `adjacency` and `rows_per_person`",
+    throw BadInput(format_message(
+        "{}: counts {} neighbors of {} row(s) a person, this release protects {} ones of {}; "
+        "give another ledger, or those {} and {}",
         path, to_string(ours.adjacency), ours.rows_per_person, to_string(theirs.adjacency),
-        theirs.rows_per_person));
+        theirs.rows_per_person, Field{"adjacency"}, Field{"rows_per_person"}));
   }
   const Charge charge = charge_up(guarantee);
   // Caps, not left_of: nothing is subtracted where it decides.
@@ -528,11 +533,10 @@ Ledger Ledger::create(const std::string& path, double epsilon, double delta, con
     transaction.commit();
   }
   if (const int error = place.rename(Existing::kept); error != 0) {
-    throw CannotWrite(
-        fmt::format("{}: {}; give another name: a ledger is never replaced", path,
-                    error == EEXIST ? "is there already"
-                                    : "cannot write: " + std::generic_category().message(error)),
-        error);
+    throw CannotWrite(path,
+                      error == EEXIST ? "is there already"
+                                      : "cannot write: " + std::generic_category().message(error),
+                      "give another name: a ledger is never replaced", error);
   }
   Memory(path, options, terms.id).note({terms, {}});
   return Ledger(path, std::move(options));
@@ -571,7 +575,8 @@ std::uint64_t Ledger::enter(const Release& release) const {
     const bool same_file = entry.digest == release.digest;
     if (!same_file && entry.key_hash != release.key_hash) continue;
     throw BadInput(fmt::format(
-        "{}: {} is entry {} of {} already; noise serves once: run it again with a new key, without "
+        "{}: {} is entry {} of {} already; noise serves once: run it again with a new key, "
+        "without "
         "its checkpoint",
         path_, same_file ? "this very release" : "what the noise key of this release made",
         entry.number, entry.time));

@@ -13,6 +13,7 @@
 #include <numeric>
 #include <system_error>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/text.hpp"
 #include "machine/mpi_plugin.hpp"
 #include "machine/plugin.hpp"
@@ -30,7 +31,7 @@ std::vector<T> gather_numbers(Communicator& ranks, std::span<const T> mine) {
   return out;
 }
 
-[[noreturn]] void throw_as(Status status, const std::string& message) {
+[[noreturn]] void throw_as(Status status, const Message& message) {
   switch (status) {
     case Status::bad_input:
       throw BadInput(message);
@@ -189,25 +190,26 @@ std::string Communicator::broadcast(std::string text, std::size_t root) {
   return text;
 }
 
-void Communicator::agree(const std::optional<std::string>& my_error, Status status) {
+void Communicator::agree(const std::optional<Message>& my_error, Status status) {
   const auto mine = static_cast<std::uint64_t>(status) + 1;
   const std::vector<std::uint64_t> all = gather(my_error ? mine : std::uint64_t{0});
   const auto first = std::ranges::find_if(all, [](std::uint64_t v) { return v != 0; });
   if (first == all.end()) return;
   const auto root = static_cast<std::size_t>(first - all.begin());
-  const std::string message = broadcast(my_error.value_or(""), root);
+  const Message message =
+      Message::unpacked(broadcast(my_error.value_or(Message()).packed(), root));
   throw_as(static_cast<Status>(static_cast<int>(*first) - 1),
-           size() == 1 ? message : fmt::format("rank {}: {}", root, message));
+           size() == 1 ? message : format_message("rank {}: {}", root, message));
 }
 
 void Communicator::together(const std::function<void()>& f) {
   if (size() == 1) return f();
-  std::optional<std::string> error;
+  std::optional<Message> error;
   Status status = Status::bad_input;
   try {
     f();
   } catch (const Error& failure) {
-    error = failure.what();
+    error = failure.message();
     status = failure.status();
   } catch (const std::bad_alloc&) {
     error = "out of memory; use a machine with more, or a smaller table";

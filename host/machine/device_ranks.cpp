@@ -11,6 +11,7 @@
 #include <string>
 #include <system_error>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 
 namespace gibbsite {
@@ -51,7 +52,7 @@ class Nccl final : public DeviceRanks {
   void broadcast(std::byte* data, std::size_t bytes, void* stream) override {
     check([&](char* error) { return library_.broadcast(state_, data, bytes, stream, error); });
   }
-  std::optional<std::string> open(const unsigned char* id, std::size_t size) {
+  std::optional<Message> open(const unsigned char* id, std::size_t size) {
     ErrorText error{};
     if (library_.open(id, rank_, size, &state_, error.data()) == 0) return {};
     state_ = nullptr;
@@ -77,11 +78,11 @@ class Nccl final : public DeviceRanks {
 std::unique_ptr<DeviceRanks> open_device_ranks(Communicator& ranks,
                                                const gibbsite_nccl_functions_2* library) {
   // Each step is agreed about before the next, which waits for all.
-  std::optional<std::string> failure;
+  std::optional<Message> failure;
   if (library == nullptr) {
-    failure = fmt::format(
-        "{} is not there, so cards cannot talk; build it (GIBBSITE_NCCL=ON) or use `backend` cpu",
-        nccl_name);
+    failure = format_message(
+        "{} is not there, so cards cannot talk; build it (GIBBSITE_NCCL=ON) or use {} cpu",
+        nccl_name, Field{"backend"});
   }
   ranks.agree(failure, Status::backend_unavailable);
   std::array<unsigned char, gibbsite_nccl_id_bytes> id{};

@@ -7,6 +7,7 @@
 #include <functional>
 #include <numeric>
 
+#include "core/format_message.hpp"
 #include "core/special.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/floating_point.hpp"
@@ -36,14 +37,16 @@ std::vector<double> scaled(const FamilyProblem& p, double scale) {
 void require_who(const FamilyProblem& p, const Neighbors& who) {
   if (who.adjacency != Adjacency::replace_one) {
     throw BadInput(
-        "`adjacency`: posterior draws of a family are private under replace-one, where the number "
-        "of rows is public; leave it out");
+        Field{"adjacency"},
+        "posterior draws of a family are private under replace-one, where the number of rows is "
+        "public",
+        "leave it out");
   }
   if (who.rows_per_person < 1 || who.rows_per_person > most_rows_per_person ||
       who.rows_per_person > p.rows) {
-    throw BadInput(
-        fmt::format("`rows_per_person`: must be from 1 to {} and at most the rows, got {}",
-                    most_rows_per_person, who.rows_per_person));
+    throw BadInput(Field{"rows_per_person"},
+                   fmt::format("must be from 1 to {} and at most the rows, got {}",
+                               most_rows_per_person, who.rows_per_person));
   }
 }
 
@@ -54,10 +57,9 @@ void require_weight(double weight) {
 }
 
 [[noreturn]] void refuse_renyi(const FamilyProblem& p) {
-  throw BadInput(fmt::format(
-      "`calibration` geumlek-rdp: is for bernoulli and categorical with one row a person, and for "
-      "rate; leave it out for {}",
-      to_string(p.family)));
+  throw BadInput(format_message("{} geumlek-rdp", Field{"calibration"}),
+                 "is for bernoulli and categorical with one row a person, and for rate",
+                 fmt::format("leave it out for {}", to_string(p.family)));
 }
 
 // At that epsilon: of one draw, of all by the papers' form.
@@ -71,10 +73,10 @@ double delta_of_draws(const ConjugateDraw& s, const FamilyProblem& p, const Neig
     case Family::categorical: {
       if (p.levels > 2) {
         if (k > 1) {
-          throw BadInput(fmt::format(
-              "`rows_per_person`: the theorem of {} levels is for one row a person, got {}; keep "
-              "one row of each, or give `trim`",
-              p.levels, k));
+          throw BadInput(
+              Field{"rows_per_person"},
+              fmt::format("the theorem of {} levels is for one row a person, got {}", p.levels, k),
+              format_message("keep one row of each, or give {}", Field{"trim"}));
         }
         // All records may lie elsewhere: the two cells with the least prior.
         std::ranges::partial_sort(prior, prior.begin() + 2);
@@ -148,7 +150,8 @@ double noise_tv(const FamilyProblem& p, std::uint64_t draws) {
 Guarantee guarantee_of(const ConjugateDraw& s, const FamilyProblem& p, const Neighbors& who,
                        std::uint64_t draws) {
   if (p.trim) {
-    throw BadInput("`trim`: conjugate draws are not cut; the mechanism of a trim is trimmed");
+    throw BadInput(Field{"trim"}, "conjugate draws are not cut",
+                   "the mechanism of a trim is trimmed");
   }
   require_weight(s.weight);
   if (!(s.prior_scale >= 1 && s.prior_scale <= most_scale)) {
@@ -156,7 +159,7 @@ Guarantee guarantee_of(const ConjugateDraw& s, const FamilyProblem& p, const Nei
         fmt::format("prior_scale: must be from 1 to {}, got {}", most_scale, s.prior_scale));
   }
   if (s.calibration != Calibration::exact && s.calibration != Calibration::geumlek_rdp) {
-    throw BadInput("`calibration`: families take exact or geumlek-rdp; give one");
+    throw BadInput(Field{"calibration"}, "families take exact or geumlek-rdp", "give one");
   }
   if (p.family == Family::mean) {
     if (s.calibration != Calibration::exact) refuse_renyi(p);
@@ -202,17 +205,18 @@ double depth_of(const TrimmedDraw& s, const FamilyProblem& p) {
 void require_depth(const TrimmedDraw& s, const FamilyProblem& p) {
   constexpr double deepest = 2e8;  // and a margin of 3
   if (const double depth = depth_of(s, p); !(depth <= deepest)) {
-    throw BadInput(fmt::format(
-        "`trim`: on some table the posterior would lie further outside than can be computed "
-        "(e^-{:.2g}"
-        ", {:.2g} is the most); give a wider trim, one nearer to the range, or a smaller epsilon",
-        depth, deepest));
+    throw BadInput(
+        Field{"trim"},
+        fmt::format("on some table the posterior would lie further outside than can be computed "
+                    "(e^-{:.2g}, {:.2g} is the most)",
+                    depth, deepest),
+        "give a wider trim, one nearer to the range, or a smaller epsilon");
   }
 }
 
 Guarantee guarantee_of(const TrimmedDraw& s, const FamilyProblem& p, const Neighbors& who,
                        std::uint64_t draws) {
-  if (!p.trim) throw BadInput("`trim`: is missing; give the bounds that draws are cut to");
+  if (!p.trim) throw BadInput(Field{"trim"}, "is missing", "give the bounds that draws are cut to");
   require_weight(s.weight);
   require_depth(s, p);
   const double range =
@@ -292,13 +296,13 @@ double cut_mass(const FamilyProblem& p) {
 }
 
 [[noreturn]] void refuse_plan(const FamilyProblem& p, const Budget& budget, bool concentrated) {
-  throw Infeasible(
-      fmt::format("{} of {} keep{} this budget with no {}; ask for a larger epsilon or delta{}{}",
-                  budget.draws == 1 ? "one draw" : fmt::format("{} draws", budget.draws),
-                  to_string(p.family), budget.draws == 1 ? "s" : "",
-                  concentrated ? "prior that can be evaluated" : "weight above 1e-6",
-                  budget.draws == 1 ? "" : ", or fewer `draws`",
-                  concentrated ? "" : ", or give a stronger `prior`"));
+  throw Infeasible(format_message(
+      "{} of {} keep{} this budget with no {}; ask for a larger epsilon or delta{}{}",
+      budget.draws == 1 ? "one draw" : fmt::format("{} draws", budget.draws), to_string(p.family),
+      budget.draws == 1 ? "s" : "",
+      concentrated ? "prior that can be evaluated" : "weight above 1e-6",
+      budget.draws == 1 ? "" : format_message(", or fewer {}", Field{"draws"}),
+      concentrated ? "" : format_message(", or give a stronger {}", Field{"prior"})));
 }
 
 ConjugateDraw conjugate_draw(const FamilyProblem& p, const Budget& budget, double delta,
@@ -345,9 +349,10 @@ TrimmedDraw trimmed_draw(const FamilyProblem& p, const Budget& budget, double de
   const Wide person = Wide(budget.rows_per_person) * Wide(record_range_up(p));
   TrimmedDraw s{std::min(1.0, round_down(Wide(bounded_range_down(mu)) / person))};
   if (!(s.weight >= least_weight)) {
-    throw Infeasible(
+    throw Infeasible(format_message(
         "draws cut to these bounds keep this budget with no weight above 1e-6; give a tighter "
-        "`trim`, fewer `draws` or a larger epsilon");
+        "{}, fewer {} or a larger epsilon",
+        Field{"trim"}, Field{"draws"}));
   }
   return s;
 }
@@ -384,7 +389,7 @@ std::pair<double, double> split_trim(const FamilyProblem& p, std::uint64_t first
 
 double record_range_up(const FamilyProblem& p) {
   p.validate();
-  if (!p.trim) throw BadInput("`trim`: is missing; give the bounds that draws are cut to");
+  if (!p.trim) throw BadInput(Field{"trim"}, "is missing", "give the bounds that draws are cut to");
   if (p.has_levels()) return round_up(spread_of(p, 0, p.levels).pair);
   const Wide low = p.trim->first, high = p.trim->second, width = Wide(p.hi) - Wide(p.lo);
   if (p.family == Family::rate) return round_up(Wide(p.hi) * log(high / low));
@@ -394,10 +399,10 @@ double record_range_up(const FamilyProblem& p) {
 
 double level_range_up(const FamilyProblem& p) {
   p.validate();
-  if (!p.trim) throw BadInput("`trim`: is missing; give the bounds that draws are cut to");
+  if (!p.trim) throw BadInput(Field{"trim"}, "is missing", "give the bounds that draws are cut to");
   if (!p.has_levels()) {
-    throw BadInput(
-        fmt::format("`model`: {} has no levels; give a column of levels", to_string(p.family)));
+    throw BadInput(Field{"model"}, fmt::format("{} has no levels", to_string(p.family)),
+                   "give a column of levels");
   }
   return round_up(spread_of(p, 0, p.levels).way);
 }
@@ -429,9 +434,8 @@ FamilyPlan plan_by(const FamilyProblem& problem, const Budget& budget, Calibrati
   const double left =
       delta_left_down(budget.delta, budget.epsilon, noise_tv(problem, budget.draws));
   if (!(left > 0)) {
-    throw Infeasible(
-        "`delta`: is less than what drawing on a grid takes; ask for a larger one, or fewer "
-        "`draws`");
+    throw Infeasible(Field{"delta"}, "is less than what drawing on a grid takes",
+                     format_message("ask for a larger one, or fewer {}", Field{"draws"}));
   }
   FamilyPlan out{problem, budget, {}, {}};
   // A search in shortcuts, then the claim itself: stepped to the safe side until it holds.
@@ -463,8 +467,8 @@ FamilyPlan plan_family(const FamilyProblem& problem, const Budget& budget,
   budget.validate();
   require_who(problem, budget.neighbors());
   if (problem.trim && wishes.calibration) {
-    throw BadInput(
-        "`calibration`: draws that are cut have one of their own; leave it out with `trim`");
+    throw BadInput(Field{"calibration"}, "draws that are cut have one of their own",
+                   format_message("leave it out with {}", Field{"trim"}));
   }
   const auto plan = [&](Calibration calibration) {
     return plan_by(problem, budget, calibration, wishes.concentrated);

@@ -1,5 +1,6 @@
 #include "mechanism/gap.hpp"
 
+#include "core/format_message.hpp"
 #include "privacy/gap_price.hpp"
 
 namespace gibbsite {
@@ -20,10 +21,10 @@ AskedGap asked_gap(const Budget& asked, const Budget& left, const Wishes& wishes
   out.delta = delta_left_down(left.delta, asked.epsilon, out.tv);
   if (!(out.delta > 0)) {
     const auto paid = static_cast<double>(price);
-    out.obstacle = fmt::format(
-        "a total variation gap of {:.3g} costs (1+e^epsilon) gamma = {:.3g}, more than delta; ask "
-        "for `tv` below {:.3g}",
-        out.tv, paid * out.tv, left.delta / paid);
+    out.obstacle = format_message(
+        "a total variation gap of {:.3g} costs (1+e^epsilon) gamma = {:.3g}, more than delta; "
+        "ask for {} below {:.3g}",
+        out.tv, paid * out.tv, Field{"tv"}, left.delta / paid);
   }
   return out;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/mechanism/map_error.hpp"
@@ -46,7 +47,8 @@ inline double gibbs_noise_up(double m) {
 
 /// What certificates and people are told of draws within a gap.
 inline constexpr const char* minimizer_assumption =
-    "the run started from a minimizer whose gradient norm is at most mechanism.start_gradient_norm";
+    "the run started from a minimizer whose gradient norm is at most "
+    "mechanism.start_gradient_norm";
 inline constexpr const char* searches_start = "it searches the minimizer that it starts from";
 inline constexpr const char* proposes = "it ends when a proposal is accepted";
 inline std::string gap_basis(double tv_gap) {
@@ -65,8 +67,8 @@ struct GapRules {
   /// Fills the schedule for that gap of one draw; returns its passes and work.
   Cost (*lay_out)(M& settings, const Problem& problem, double tv, const Wishes& wishes);
   GapError (*error)(const M& settings, const Problem& problem);
-  std::string_view (*merit)(const M& settings);  ///< why one would choose it
-  bool proposes = false;                         ///< rounding can be all that stands in the way
+  Message (*merit)(const M& settings);  ///< why one would choose it
+  bool proposes = false;                ///< rounding can be all that stands in the way
 };
 
 /// gamma, and what it leaves of delta for exact Gibbs, rounded down:
@@ -74,7 +76,7 @@ struct GapRules {
 struct AskedGap {
   double tv = 0;
   double delta = 0;
-  std::string obstacle;  ///< "" where there is none
+  Message obstacle;  ///< "" where there is none
 };
 AskedGap asked_gap(const Budget& asked, const Budget& left, const Wishes& wishes);
 
@@ -86,14 +88,18 @@ Offer gap_offer(const GapRules<M>& rules, const Problem& problem, const Budget& 
   s.calibration = wishes.calibration;
   const double m = problem.prior_precision.value_or(1.0);
   s.prior_precision = m;
-  const auto refused = [&](Guarantee guarantee, Cost cost, std::string why) {
+  const auto refused = [&](Guarantee guarantee, Cost cost, Message why) {
     return Offer{s, guarantee, cost, false, std::move(why)};
   };
   if (!(m > 0)) {
-    return refused({}, {}, "needs a strongly convex potential; give `prior_precision` above 0");
+    return refused({}, {},
+                   format_message("needs a strongly convex potential; give {} above 0",
+                                  Field{"prior_precision"}));
   }
   if (!std::isnormal(m)) {  // 1/m is no double
-    return refused({}, {}, "its draws are beyond double; give a larger `prior_precision`");
+    return refused(
+        {}, {},
+        format_message("its draws are beyond double; give a larger {}", Field{"prior_precision"}));
   }
   AskedGap gap = asked_gap(asked, left, wishes);
   s.tv_gap = gap.tv;
@@ -116,20 +122,19 @@ Offer gap_offer(const GapRules<M>& rules, const Problem& problem, const Budget& 
   Guarantee guarantee;
   guarantee.mu = draws_mu_up(gibbs_mu_up(problem, asked.neighbors(), s.beta, m), asked.draws);
   guarantee.tv = s.tv_gap;
-  std::string why;
+  Message why;
   if (!std::isfinite(cost.passes)) {
     why = "accepts less than one proposal in 1e300";
   } else if (!in_reach(cost)) {
     why = out_of_reach(cost);
   } else if (error.total <= tv) {
-    return {s, guarantee, cost, true, std::string(rules.merit(s))};
+    return {s, guarantee, cost, true, rules.merit(s)};
   } else if (rules.proposes && error.total < 0.5) {
     // Half of the gap went to the schedule; rounding hardly depends on the rest.
     const double rounding = error.total - schedule_shares.back() * tv;
-    why = fmt::format(
-        "rounding in double arithmetic takes {:.2g} of the gap {:.2g}; ask for `tv` "
-        "{:.2g}",
-        rounding * static_cast<double>(asked.draws), s.tv_gap,
+    why = format_message(
+        "rounding in double arithmetic takes {:.2g} of the gap {:.2g}; ask for {} {:.2g}",
+        rounding * static_cast<double>(asked.draws), s.tv_gap, Field{"tv"},
         2.2 * rounding * static_cast<double>(asked.draws));
   } else {
     why = out_of_reach(cost) + ", more than double arithmetic can keep exact enough";
@@ -169,7 +174,7 @@ Analysis chain_analysis(const M& s, const Problem& problem, const Neighbors& who
 }
 
 template <class M>
-std::string_view chain_merit(const M& /*settings*/) {
+Message chain_merit(const M& /*settings*/) {
   return "a draw within the total variation gap of the Gibbs posterior";
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/mechanism/network.hpp"
@@ -28,10 +29,10 @@ NetworkPlan planned_counts(const HistogramProblem& problem, const Budget& budget
   try {
     return plan_network(one_column(problem), budget, {.mechanism = "counts"});
   } catch (const Infeasible&) {  // its words are of a network
-    throw Infeasible(fmt::format(
-        "`epsilon` {}, `delta` {}: no noise in double precision keeps an evaluation to that; ask "
-        "for a larger epsilon or delta",
-        budget.epsilon, budget.delta));
+    throw Infeasible(format_message("{} {}, {} {}", Field{"epsilon"}, budget.epsilon,
+                                    Field{"delta"}, budget.delta),
+                     "no noise in double precision keeps an evaluation to that",
+                     "ask for a larger epsilon or delta");
   }
 }
 
@@ -48,8 +49,8 @@ HistogramPlan plan_histogram(const HistogramProblem& problem, const Budget& budg
   const StandardArithmetic arithmetic;
   problem.validate();
   if (budget.draws != 1) {
-    throw BadInput(
-        fmt::format("`draws`: a histogram is released once; leave it out (got {})", budget.draws));
+    throw BadInput(Field{"draws"}, "a histogram is released once",
+                   fmt::format("leave it out (got {})", budget.draws));
   }
   const NetworkPlan counts = planned_counts(problem, budget);
   const auto& chosen = std::get<NetworkCounts>(counts.offer().mechanism);

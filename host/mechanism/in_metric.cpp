@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/gdp.hpp"
@@ -28,9 +29,10 @@ bool is_sound(const InMetric<Chain>& s, const Problem& problem) {
 
 // "" where there is none.
 template <class Chain>
-std::string obstacle(const InMetric<Chain>& s, const Problem& problem) {
+Message obstacle(const InMetric<Chain>& s, const Problem& problem) {
   if (problem.center_norm != 0 || problem.prior_precision) {
-    return "its prior is one in the metric; leave out `prior_precision` and the center";
+    return format_message("its prior is one in the metric; leave out {} and the center",
+                          Field{"prior_precision"});
   }
   return moments_obstacle(problem, is_sound(s, problem));
 }
@@ -71,7 +73,9 @@ Offer chain_offer(std::type_identity<Proximal> kind, const Problem& problem, con
   own.tv = left.gap;
   Offer out = offer(kind, problem, share, own);
   if (out.feasible) {
-    out.why = "a draw within the gap of the Gibbs posterior that has its prior in a private metric";
+    out.why =
+        "a draw within the gap of the Gibbs posterior that has its prior in a private "
+        "metric";
   }
   return out;
 }
@@ -123,9 +127,9 @@ Analysis metric_analysis(const InMetric<Chain>& s, const Problem& problem, const
   }
   if constexpr (std::is_same_v<Chain, Path>) {
     if (s.chain.ball != 0) {
-      throw BadInput(
-          "ball: chains in a metric run in none; use the file as it was written, or `mechanism` "
-          "path");
+      throw BadInput(format_message(
+          "ball: chains in a metric run in none; use the file as it was written, or {} path",
+          Field{"mechanism"}));
     }
   }
   Analysis out = analyze(s.chain, in_metric(problem), who, draws);

@@ -34,8 +34,8 @@ std::vector<std::string_view> mechanism_names() { return kind_names<Mechanism>()
 Mechanism mechanism_named(std::string_view name) {
   const std::optional<Mechanism> out = kind_named<Mechanism>(name);
   if (!out) {
-    throw BadInput(fmt::format("`mechanism`: '{}' is unknown; give auto, {}", name,
-                               fmt::join(mechanism_names(), ", ")));
+    throw BadInput(Field{"mechanism"}, fmt::format("'{}' is unknown", name),
+                   fmt::format("give auto, {}", fmt::join(mechanism_names(), ", ")));
   }
   return *out;
 }

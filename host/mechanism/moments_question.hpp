@@ -44,7 +44,7 @@ inline double moment_numbers(std::uint64_t features) {
 }
 
 /// What stands in the way of the question; "" where nothing does. `resolved`: its settings' sums.
-inline std::string moments_obstacle(const Problem& problem, bool resolved) {
+inline Message moments_obstacle(const Problem& problem, bool resolved) {
   if (problem.row_features() > most_metric_features) {
     return fmt::format("{} features have too many second moments (at most {} features)",
                        problem.row_features(), most_metric_features);

@@ -8,6 +8,7 @@
 #include <numbers>
 #include <type_traits>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/core/wide.hpp"
@@ -27,9 +28,9 @@ constexpr double least_noise = 1e-100, most_noise = 1e100;
 void require_who_of_network(const NetworkProblem& p, const Neighbors& who) {
   if (who.rows_per_person < 1 || who.rows_per_person > most_rows_of_a_person ||
       who.rows_per_person > p.rows) {
-    throw BadInput(
-        fmt::format("`rows_per_person`: must be from 1 to {} and at most the rows, got {}",
-                    most_rows_of_a_person, who.rows_per_person));
+    throw BadInput(Field{"rows_per_person"},
+                   fmt::format("must be from 1 to {} and at most the rows, got {}",
+                               most_rows_of_a_person, who.rows_per_person));
   }
 }
 
@@ -83,10 +84,9 @@ double numbers_answered(const NetworkProblem& p) { return static_cast<double>(p.
 Analysis tables_analysis(const NetworkCounts& s, const NetworkProblem& p, const Neighbors& who,
                          std::uint64_t draws) {
   if (draws != 1) {
-    throw BadInput(fmt::format(
-        "`draws`: counts are released once, and any number of people are drawn from them; leave it "
-        "out (got {})",
-        draws));
+    throw BadInput(Field{"draws"},
+                   "counts are released once, and any number of people are drawn from them",
+                   fmt::format("leave it out (got {})", draws));
   }
   if (!(s.noise >= least_noise && s.noise <= most_noise)) {
     throw BadInput(
@@ -159,8 +159,9 @@ NetworkOffer offer_of(std::type_identity<NetworkCounts> /*which*/, const Network
   const Neighbors who = budget.neighbors();
   NetworkOffer out{.mechanism = NetworkCounts{}};
   if (budget.draws != 1) {
-    out.why =
-        "releases one set of tables, and any number of people are drawn from it; leave out `draws`";
+    out.why = format_message(
+        "releases one set of tables, and any number of people are drawn from it; leave out {}",
+        Field{"draws"});
     return out;
   }
   const NoiseCost noise = noise_cost_up(AnsweredNoise{numbers_answered(p)}, 1);
@@ -184,7 +185,8 @@ NetworkOffer offer_of(std::type_identity<NetworkCounts> /*which*/, const Network
   }
   if (!keeps(out.guarantee, budget)) {
     out.why =
-        "computing noise in double takes more than the budget has; ask for a larger delta or fewer "
+        "computing noise in double takes more than the budget has; ask for a larger delta or "
+        "fewer "
         "rows";
     return out;
   }
@@ -200,9 +202,9 @@ NetworkOffer offer_of(std::type_identity<Drawn> which, const NetworkProblem& p,
   const Neighbors who = budget.neighbors();
   NetworkOffer out{.mechanism = Drawn{}};
   if (p.chooses_structure() && std::is_same_v<Drawn, NetworkConjugate>) {
-    out.why =
-        "takes a structure that is given; write [network] in the schema, or use `mechanism` "
-        "counts";
+    out.why = format_message(
+        "takes a structure that is given; write [network] in the schema, or use {} counts",
+        Field{"mechanism"});
     return out;
   }
   const double tv = structure_tv(p);
@@ -238,7 +240,7 @@ std::optional<std::size_t> wished(const std::string& name) {
     if (name == names[i] || name == names[i].substr(prefix.size())) return i;
   }
   if (name == "auto") return {};
-  throw BadInput("`mechanism`: '" + name +
+  throw BadInput(format_message("{}: '", Field{"mechanism"}) + name +
                  "' is none of a network's; give auto, counts, trimmed or conjugate");
 }
 
@@ -368,12 +370,11 @@ NetworkPlan plan_network(const NetworkProblem& problem, const Budget& budget,
   budget.validate();
   require_who_of_network(problem, budget.neighbors());
   if (wishes.structure_share) {
-    require_between(*wishes.structure_share, 0, 1, "`structure_share`");
+    require_between(*wishes.structure_share, 0, 1, Field{"structure_share"});
     if (!problem.chooses_structure()) {
-      throw BadInput(
-          "`structure_share`: is of a structure chosen from the table, and this one is given; "
-          "leave "
-          "it out");
+      throw BadInput(Field{"structure_share"},
+                     "is of a structure chosen from the table, and this one is given",
+                     "leave it out");
     }
   }
   const std::optional<std::size_t> only = wished(wishes.mechanism);
@@ -384,7 +385,9 @@ NetworkPlan plan_network(const NetworkProblem& problem, const Budget& budget,
     bool asked = !only || *only == out.offers.size();
     if (std::is_same_v<M, NetworkTrimmed> && !only && !problem.trim) {
       asked = false;
-      one.why = "draws of tables whose shares are cut to a least one; to have them give `trim`";
+      one.why = format_message(
+          "draws of tables whose shares are cut to a least one; to have them give {}",
+          Field{"trim"});
     }
     out.offers.push_back(asked ? offer_of(which, problem, budget, wishes) : one);
   };
@@ -400,8 +403,8 @@ NetworkPlan plan_network(const NetworkProblem& problem, const Budget& budget,
     }
   }
   if (!out.offer().feasible) {
-    throw Infeasible(
-        fmt::format("`mechanism` {}: {}", name_of(out.offer().mechanism), out.offer().why));
+    throw Infeasible(format_message("{} {}", Field{"mechanism"}, name_of(out.offer().mechanism)),
+                     out.offer().why);
   }
   return out;
 }

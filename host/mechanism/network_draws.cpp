@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/mechanism/family.hpp"
@@ -72,10 +73,12 @@ void require_numbers(const NetworkProblem& p, std::uint64_t draws) {
   const std::uint64_t numbers = drawn_numbers(p);
   if (numbers > most_drawn_numbers ||
       draws > most_drawn_numbers / std::max<std::uint64_t>(numbers, 1)) {
-    throw BadInput(fmt::format(
-        "`draws`: {} of {} numbers each are more than the {} that are drawn in reasonable time; "
-        "take fewer `draws`, fewer parents or coarser bins, or `mechanism` counts",
-        draws, numbers, most_drawn_numbers));
+    throw BadInput(
+        Field{"draws"},
+        fmt::format("{} of {} numbers each are more than the {} that are drawn in reasonable time",
+                    draws, numbers, most_drawn_numbers),
+        format_message("take fewer {}, fewer parents or coarser bins, or {} counts", Field{"draws"},
+                       Field{"mechanism"}));
   }
 }
 
@@ -86,13 +89,16 @@ void require_table_weight(double weight) {
 }
 
 void require_trim(const NetworkProblem& p) {
-  if (!p.trim) throw BadInput("`trim`: is missing; give the least share that tables are cut to");
+  if (!p.trim)
+    throw BadInput(Field{"trim"}, "is missing", "give the least share that tables are cut to");
   const auto levels = static_cast<double>(most_levels(p));
   if (!(*p.trim > 0 && *p.trim * levels <= most_trimmed_share)) {
-    throw BadInput(fmt::format(
-        "`trim`: the least share must be above 0 and at most {:.4g}, for a column has {} levels; "
-        "got {}",
-        most_trimmed_share / levels, most_levels(p), *p.trim));
+    throw BadInput(
+        Field{"trim"},
+        fmt::format(
+            "the least share must be above 0 and at most {:.4g}, for a column has {} levels",
+            most_trimmed_share / levels, most_levels(p)),
+        fmt::format("got {}", *p.trim));
   }
 }
 
@@ -103,10 +109,12 @@ void require_table_depth(const NetworkTrimmed& s, const NetworkProblem& p) {
   const double depth =
       -(static_cast<double>(most_levels(p)) * p.prior + records) * std::log(*p.trim);
   if (!(depth <= deepest_table)) {
-    throw BadInput(fmt::format(
-        "`trim`: on some table the posterior would lie further outside than can be computed "
-        "(e^-{:.2g}, {:.2g} is the most); give a smaller trim, or a smaller epsilon",
-        depth, deepest_table));
+    throw BadInput(
+        Field{"trim"},
+        fmt::format("on some table the posterior would lie further outside than can be computed "
+                    "(e^-{:.2g}, {:.2g} is the most)",
+                    depth, deepest_table),
+        "give a smaller trim, or a smaller epsilon");
   }
 }
 
@@ -136,10 +144,10 @@ Wide eta_of(const NetworkProblem& p, Adjacency adjacency) {
 
 void require_one_row(const Neighbors& who) {
   if (who.rows_per_person != 1) {
-    throw BadInput(fmt::format(
-        "`rows_per_person`: the theorem of conjugate tables is for one row a person, got {}; take "
-        "`mechanism` counts, or give `trim`",
-        who.rows_per_person));
+    throw BadInput(Field{"rows_per_person"},
+                   fmt::format("the theorem of conjugate tables is for one row a person, got {}",
+                               who.rows_per_person),
+                   format_message("take {} counts, or give {}", Field{"mechanism"}, Field{"trim"}));
   }
 }
 
@@ -184,7 +192,7 @@ double last_weight(double tolerance, const std::function<bool(double)>& keeps) {
   return std::exp(good);
 }
 
-NetworkOffer no_tables(NetworkMechanism mechanism, std::string why) {
+NetworkOffer no_tables(NetworkMechanism mechanism, Message why) {
   NetworkOffer out{.mechanism = mechanism};
   out.why = std::move(why);
   return out;
@@ -198,7 +206,8 @@ NetworkOffer found_offer(const NetworkProblem& p, const Budget& budget, double s
     const double left = delta_left(p, budget, structure_tv);
     if (!(left > 0)) {
       return no_tables(Settings{},
-                       "drawing on a grid takes all of delta; ask for a larger `delta`");
+                       format_message("drawing on a grid takes all of delta; ask for a larger {}",
+                                      Field{"delta"}));
     }
     double share = 1;
     for (int attempt = 0; attempt < 20; ++attempt, share *= 1 - 1e-3) {
@@ -219,9 +228,9 @@ NetworkOffer found_offer(const NetworkProblem& p, const Budget& budget, double s
     }
     return no_tables(Settings{}, "no settings were found whose claim keeps the budget");
   } catch (const BadInput& error) {
-    return no_tables(Settings{}, error.what());
+    return no_tables(Settings{}, error.message());
   } catch (const Infeasible& error) {
-    return no_tables(Settings{}, error.what());
+    return no_tables(Settings{}, error.message());
   }
 }
 
@@ -260,7 +269,8 @@ Analysis tables_analysis(const NetworkTrimmed& s, const NetworkProblem& p, const
 Analysis tables_analysis(const NetworkConjugate& s, const NetworkProblem& p, const Neighbors& who,
                          std::uint64_t draws) {
   if (p.trim) {
-    throw BadInput("`trim`: conjugate tables are not cut; the mechanism of a trim is trimmed");
+    throw BadInput(Field{"trim"}, "conjugate tables are not cut",
+                   "the mechanism of a trim is trimmed");
   }
   require_one_row(who);
   require_table_weight(s.weight);
@@ -288,9 +298,10 @@ NetworkOffer tables_offer(std::type_identity<NetworkTrimmed> /*which*/, const Ne
         const double each = gdp_split_down(tables, budget.draws);
         const double weight = std::min(1.0, round_down(Wide(bounded_range_down(each)) / person));
         if (!(weight >= least_table_weight)) {
-          throw Infeasible(
-              "tables cut to this `trim` keep the budget with no weight above 1e-6; give a larger "
-              "`trim`, fewer `draws` or a larger epsilon");
+          throw Infeasible(format_message(
+              "tables cut to this {} keep the budget with no weight above 1e-6; give a larger {}, "
+              "fewer {} or a larger epsilon",
+              Field{"trim"}, Field{"trim"}, Field{"draws"}));
         }
         return {.weight = weight};
       });
@@ -334,9 +345,10 @@ NetworkOffer tables_offer(std::type_identity<NetworkConjugate> /*which*/, const 
         if (found == 0) find_scale(delta);
         s.prior_scale = found;
         if (found == 0 || !weigh(delta, 1e-12)) {
-          throw Infeasible(
+          throw Infeasible(format_message(
               "conjugate tables keep the budget with no prior and no weight that can be evaluated; "
-              "ask for a larger epsilon or delta, or fewer `draws`");
+              "ask for a larger epsilon or delta, or fewer {}",
+              Field{"draws"}));
         }
         return s;
       });

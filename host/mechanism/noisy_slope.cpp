@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "core/format_message.hpp"
 #include "core/rounding.hpp"
 #include "gibbsite/core/error.hpp"
 #include "mechanism/released_minimizer.hpp"
@@ -21,17 +22,18 @@ double curvature_ridge(const Problem& problem, const Neighbors& who, double epsi
   return problem.curvature * R * R / std::min(share * each, 0.5);
 }
 
-const char* ridge_refused(const Problem& problem, double ridge) {
-  if (problem.outputs > 1) return several_outputs;
+Message ridge_refused(const Problem& problem, double ridge) {
+  if (problem.outputs > 1) return several_outputs();
   if (!(ridge > 0 && std::isfinite(ridge))) {
-    return "needs a strongly convex loss; give `prior_precision` above 0";
+    return format_message("needs a strongly convex loss; give {} above 0",
+                          Field{"prior_precision"});
   }
   const double t = curvature_ratio_up(problem, ridge);
-  return t > 1e-30 && t < 1e30 ? nullptr : noise_beyond_double;
+  return t > 1e-30 && t < 1e30 ? Message() : noise_beyond_double();
 }
 
 void require_one_output(const Problem& problem) {
-  if (problem.outputs > 1) throw BadInput(std::string("mechanism: ") + several_outputs);
+  if (problem.outputs > 1) throw BadInput("mechanism", several_outputs());
 }
 
 NoisySlope::NoisySlope(const Problem& problem, double Lambda, const Wide& longest,

@@ -8,20 +8,29 @@
 namespace gibbsite {
 
 /// Why there is no offer.
-inline constexpr const char* several_outputs =
-    "its proof is of losses of one output: a row of several bends the map from noise to minimizer "
-    "along as many directions; use another `mechanism`, output or output-pure";
-inline constexpr const char* curvature_unpaid =
-    "no noise is enough for what the curvature of one row changes; give a larger `prior_precision`";
-inline constexpr const char* slope_search_unfound =
-    "the minimizer cannot be computed well enough in double; give a larger `prior_precision`";
+inline Message several_outputs() {
+  return format_message(
+      "its proof is of losses of one output: a row of several bends the map from noise to "
+      "minimizer along as many directions; use another {}, output or output-pure",
+      Field{"mechanism"});
+}
+inline Message curvature_unpaid() {
+  return format_message(
+      "no noise is enough for what the curvature of one row changes; give a larger "
+      "{}",
+      Field{"prior_precision"});
+}
+inline Message slope_search_unfound() {
+  return format_message("the minimizer cannot be computed well enough in double; give a larger {}",
+                        Field{"prior_precision"});
+}
 
 /// t = phi R^2/Lambda.
 double curvature_ratio_up(const Problem& problem, double ridge);
 /// Lambda where t is `share` of a row's epsilon, at most 1/2.
 double curvature_ridge(const Problem& problem, const Neighbors& who, double epsilon, double share);
-/// Why no noise in the slope makes up for this ridge, or for any; null where some may.
-const char* ridge_refused(const Problem& problem, double ridge);
+/// Why no noise in the slope makes up for this ridge, or for any; "" where some may.
+Message ridge_refused(const Problem& problem, double ridge);
 /// Throws BadInput where `several_outputs` says why.
 void require_one_output(const Problem& problem);
 

@@ -155,19 +155,19 @@ Offer objective_offer(const Problem& problem, const Budget& budget, const Budget
   }
   s.ridge = problem.prior_precision.value_or(
       curvature_ridge(problem, who, share.epsilon, pure ? pure_curvature_share : curvature_share));
-  const auto refused = [&](const char* why) { return Offer{.mechanism = s, .why = why}; };
-  if (const char* why = ridge_refused(problem, s.ridge)) return refused(why);
-  if (!hide_slope(s, problem, who, share)) return refused(curvature_unpaid);
+  const auto refused = [&](const Message& why) { return Offer{.mechanism = s, .why = why}; };
+  if (const Message why = ridge_refused(problem, s.ridge); !why.empty()) return refused(why);
+  if (!hide_slope(s, problem, who, share)) return refused(curvature_unpaid());
   const auto far = [&](double part) {  // where the last noise is that part of the slope's
     return pure ? part * share.search / s.noise : part * s.noise * share.search;
   };
   const NoisySlope::Search search = slope_of(s, problem).search(far(0.05), far(0.5));
-  if (!(search.gradient_norm > 0)) return refused(noise_beyond_double);
+  if (!(search.gradient_norm > 0)) return refused(noise_beyond_double());
   s.gradient_norm = search.gradient_norm;
   const Wide apart = 2 * Wide(s.gradient_norm), ridge = s.ridge, paid = share.search;
   s.output_noise = pure ? round_down(paid * ridge / apart) : round_up(apart / (ridge * paid));
   if (!std::isnormal(s.output_noise) || !std::isnormal(s.noise)) {
-    return refused(noise_beyond_double);
+    return refused(noise_beyond_double());
   }
   if constexpr (!pure) {
     while (!(search_mu_up(s) <= share.search)) {
@@ -181,7 +181,7 @@ Offer objective_offer(const Problem& problem, const Budget& budget, const Budget
   return {.mechanism = s,
           .cost = cost_of(minimizer_cost.passes, minimizer_cost.work, budget.draws),
           .feasible = search.found,
-          .why = search.found ? merit : slope_search_unfound};
+          .why = search.found ? merit : slope_search_unfound()};
 }
 
 // What one draw costs, its search included, and the chance that the noise in its slope as computed

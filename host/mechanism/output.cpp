@@ -46,7 +46,7 @@ Offer output_offer(const Problem& problem, const Budget& budget, const Budget& l
   s.noise = pure ? round_down(each / apart) : round_up(apart / Wide(mu));
   out.mechanism = s;
   if (!std::isnormal(s.noise)) {
-    out.why = noise_beyond_double;
+    out.why = noise_beyond_double();
     return out;
   }
   const auto fits = [&] {

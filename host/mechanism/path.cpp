@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
@@ -96,15 +97,16 @@ struct Place {
 
   Place(const Problem& constants, const Neighbors& who, double ball) {
     if (ball != 0) {
-      require_ball(ball, "`ball`");
+      require_ball(ball, Field{"ball"});
       if (!(constants.center_norm <= ball)) {
-        throw BadInput(fmt::format(
-            "`ball`: chains start at the prior's center, whose norm is {}, above {}; give a larger "
-            "ball, or another center",
-            constants.center_norm, ball));
+        throw BadInput(Field{"ball"},
+                       fmt::format("chains start at the prior's center, whose norm is {}, above "
+                                   "{}",
+                                   constants.center_norm, ball),
+                       "give a larger ball, or another center");
       }
       if (!(constants.features <= most_features)) {
-        throw BadInput("`ball`: has more than 2^40 features; leave it out");
+        throw BadInput(Field{"ball"}, "has more than 2^40 features", "leave it out");
       }
     }
     difference = gradient_difference_up(constants, who, ball);
@@ -161,16 +163,17 @@ PathCertificate path_calibrate_relative(const Problem& constants, const Neighbor
 PathCertificate path_calibrate_fixed(const Problem& constants, const Neighbors& who, double mu,
                                      const LangevinSteps& steps) {
   const double step_size = steps.step_size, prior_precision = steps.prior_precision;
-  require_finite_positive(step_size, "`step_size`");
+  require_finite_positive(step_size, Field{"step_size"});
   const Place place(constants, who, steps.ball);
   // h <= 2/(M + m) caps beta: M <= 2/h - m.
   const double slope = constants.smoothness_up(1.0, 0.0);
   const double cap = (2 / step_size - 2 * prior_precision) / slope * (1 - 1e-12);
   if (!(cap > 0)) {
     throw BadInput(
-        fmt::format("`step_size`: {} is too long for the prior precision {}: it must stay below "
-                    "1/m = {}; lower it",
-                    step_size, prior_precision, 1 / prior_precision));
+        Field{"step_size"},
+        fmt::format("{} is too long for the prior precision {}: it must stay below 1/m = {}",
+                    step_size, prior_precision, 1 / prior_precision),
+        "lower it");
   }
   const auto at = [&](double beta) {
     LangevinSteps tried = steps;
@@ -229,16 +232,18 @@ Offer path_offer(const Problem& problem, const Budget& asked, const Budget& left
   const double grid = release_grid(noise_of(found, problem));
   const double least = grid * std::sqrt(static_cast<double>(problem.features));
   if (wishes.ball && *wishes.ball < least) {
-    out.why = fmt::format(
-        "`ball`: in one of radius {} a model can be all zeros, for it is published on a grid of "
+    out.why = format_message(
+        "{}: in one of radius {} a model can be all zeros, for it is published on a grid of "
         "{:.2g}, which noise asks for; give one well above {:.2g}, a larger epsilon, or more rows",
-        *wishes.ball, grid, least);
+        Field{"ball"}, *wishes.ball, grid, least);
   } else if (!(gdp_delta_up(left.epsilon, out.guarantee.mu) <= left.delta)) {
-    out.why =
-        "this step size makes the chain less private than its stationary law; leave out "
-        "`step_size`, or lower it below 2/(M+m)";
+    out.why = format_message(
+        "this step size makes the chain less private than its stationary law; leave out {}, or "
+        "lower it below 2/(M+m)",
+        Field{"step_size"});
   } else if (!in_reach(out.cost)) {
-    out.why = out_of_reach(out.cost) + "; ask for fewer with `iterations`";
+    out.why =
+        out_of_reach(out.cost) + format_message("; ask for fewer with {}", Field{"iterations"});
   } else {
     out.feasible = true;
     out.why =
@@ -269,9 +274,12 @@ Analysis analyze(const Path& s, const Problem& problem, const Neighbors& who, st
                                 noise_of(found, problem));
   if (s.ball > 0 && !std::isfinite(out.noise.epsilon)) {
     throw BadInput(
-        fmt::format("`ball`: rounding moves a step in a ball of radius {} by up to {:.2g}, more "
-                    "than its noise can hide; give a smaller one",
-                    s.ball, found.map_error));
+        Field{"ball"},
+        fmt::format(
+            "rounding moves a step in a ball of radius {} by up to {:.2g}, more than its noise "
+            "can hide",
+            s.ball, found.map_error),
+        "give a smaller one");
   }
   return out;
 }

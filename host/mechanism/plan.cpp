@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/floating_point.hpp"
@@ -94,12 +95,11 @@ Offer paid_for_noise(const Problem& problem, const Budget& budget,
     const Budget left = after_noise(budget, paid);
     if (!(left.epsilon > 0) || !(left.delta > 0)) {
       out.feasible = false;
-      out.why = fmt::format(
+      out.why = format_message(
           "normals computed in double are off by {:.2g} in total variation, which costs "
-          "(1+e^epsilon) times that of delta, and {:.2g} of epsilon, over {} and {:.3g} "
-          "passes: more than the budget has; ask for a larger delta, fewer draws or fewer "
-          "`iterations`",
-          paid.tv, paid.epsilon, coefficients_words(problem), out.cost.passes);
+          "(1+e^epsilon) times that of delta, and {:.2g} of epsilon, over {} and {:.3g} passes: "
+          "more than the budget has; ask for a larger delta, fewer draws or fewer {}",
+          paid.tv, paid.epsilon, coefficients_words(problem), out.cost.passes, Field{"iterations"});
       return out;
     }
     out = make(left);
@@ -110,7 +110,8 @@ Offer paid_for_noise(const Problem& problem, const Budget& budget,
     paid = {round_up(Wide(1.01) * found.noise.tv), round_up(Wide(1.01) * found.noise.epsilon)};
   }
   out.feasible = false;
-  out.why = "the cost of computed noise does not settle; ask for another `iterations`";
+  out.why = format_message("the cost of computed noise does not settle; ask for another {}",
+                           Field{"iterations"});
   return out;
 }
 
@@ -143,86 +144,91 @@ void validate(const Problem& problem, const Budget& budget, const Wishes& wishes
   problem.validate();
   budget.validate();
   if (wishes.mechanism != "auto") static_cast<void>(mechanism_named(wishes.mechanism));
-  if (wishes.tv) require_between(*wishes.tv, 0, 0.5, "`tv`");
-  if (wishes.step_size) require_finite_positive(*wishes.step_size, "`step_size`");
+  if (wishes.tv) require_between(*wishes.tv, 0, 0.5, Field{"tv"});
+  if (wishes.step_size) require_finite_positive(*wishes.step_size, Field{"step_size"});
   if (wishes.iterations &&
       !(*wishes.iterations >= 1 && *wishes.iterations == std::floor(*wishes.iterations) &&
         *wishes.iterations <= most_steps)) {
-    throw BadInput(fmt::format(
-        "`iterations`: must be a whole number from 1 to 2^53, got {}; give one, or leave it out",
-        *wishes.iterations));
+    throw BadInput(Field{"iterations"},
+                   fmt::format("must be a whole number from 1 to 2^53, got {}", *wishes.iterations),
+                   "give one, or leave it out");
   }
   const bool automatic = wishes.mechanism == "auto";
   const Takes takes =
       automatic ? taken_by_auto(problem, wishes) : taken_by(mechanism_named(wishes.mechanism));
   if ((wishes.step_size && !takes.step_size) || (wishes.iterations && !takes.iterations)) {
     throw BadInput(
-        "`step_size`, `iterations`: every mechanism but path fixes both itself (whitened and "
-        "metric-path the first); leave them out, or use `mechanism` path");
+        format_message("{}, {}", Field{"step_size"}, Field{"iterations"}),
+        "every mechanism but path fixes both itself (whitened and metric-path the first)",
+        format_message("leave them out, or use {} path", Field{"mechanism"}));
   }
   if (wishes.padded && !takes.padded) {
-    throw BadInput(
-        "`padded`: belongs to `mechanism` proximal or metric-proximal; give both or neither");
+    throw BadInput(Field{"padded"},
+                   format_message("belongs to {} proximal or metric-proximal", Field{"mechanism"}),
+                   "give both or neither");
   }
   if (wishes.intervals && !takes.intervals) {
-    throw BadInput(
-        fmt::format("`intervals`: {} answers nothing that they could be made from; leave them out, "
-                    "or use `mechanism` whitened",
-                    wishes.mechanism));
+    throw BadInput(Field{"intervals"},
+                   fmt::format("{} answers nothing that they could be made from", wishes.mechanism),
+                   format_message("leave them out, or use {} whitened", Field{"mechanism"}));
   }
   if (wishes.intervals && (wishes.tv || wishes.ball)) {
-    throw BadInput(
-        "`intervals`: belong to `mechanism` whitened, which takes no `tv` and no `ball`; leave one "
-        "out");
+    throw BadInput(Field{"intervals"},
+                   format_message("belong to {} whitened, which takes no {} and no {}",
+                                  Field{"mechanism"}, Field{"tv"}, Field{"ball"}),
+                   "leave one out");
   }
   if (wishes.ball) {
-    require_ball(*wishes.ball, "`ball`");
+    require_ball(*wishes.ball, Field{"ball"});
     if (!takes.ball) {
-      throw BadInput(fmt::format(
-          "`ball`: only chains of `mechanism` path are kept in one, others have no proof there; "
-          "leave it out, or use path instead of {}",
-          wishes.mechanism));
+      throw BadInput(
+          Field{"ball"},
+          format_message("only chains of {} path are kept in one, others have no proof there",
+                         Field{"mechanism"}),
+          fmt::format("leave it out, or use path instead of {}", wishes.mechanism));
     }
     if (automatic && wishes.tv) {
       throw BadInput(
-          "`tv`: chains in a `ball` keep no distance to the Gibbs posterior; leave one of the two "
-          "out");
+          Field{"tv"},
+          format_message("chains in a {} keep no distance to the Gibbs posterior", Field{"ball"}),
+          "leave one of the two out");
     }
     if (wishes.calibration != Calibration::gdp) {
-      throw BadInput(fmt::format(
-          "`ball`: `calibration` {} is of the posterior on the whole space; give gdp, or no ball",
-          to_string(wishes.calibration)));
+      throw BadInput(Field{"ball"},
+                     format_message("{} {} is of the posterior on the whole space",
+                                    Field{"calibration"}, to_string(wishes.calibration)),
+                     "give gdp, or no ball");
     }
   }
   if (of_objective(wishes.calibration) && !takes.objective_calibration) {
-    throw BadInput(
-        fmt::format("`calibration` {}: belongs to `mechanism` objective; give both or neither",
-                    to_string(wishes.calibration)));
+    throw BadInput(format_message("{} {}", Field{"calibration"}, to_string(wishes.calibration)),
+                   format_message("belongs to {} objective", Field{"mechanism"}),
+                   "give both or neither");
   }
   if (wishes.calibration != Calibration::gdp && problem.prior_precision == 0.0) {
-    throw BadInput(
-        fmt::format("`calibration` {}: needs a prior precision above 0; give `prior_precision`",
-                    to_string(wishes.calibration)));
+    throw BadInput(format_message("{} {}", Field{"calibration"}, to_string(wishes.calibration)),
+                   "needs a prior precision above 0",
+                   format_message("give {}", Field{"prior_precision"}));
   }
   const bool of_posterior =
       wishes.calibration != Calibration::gdp && !of_objective(wishes.calibration);
   if ((wishes.tv && !takes.tv) || (of_posterior && !takes.posterior_calibration)) {
-    throw BadInput(
-        fmt::format("`tv`, `calibration`: belong to draws from the Gibbs posterior; leave them "
-                    "out, or use another `mechanism` than {}",
-                    wishes.mechanism));
+    throw BadInput(format_message("{}, {}", Field{"tv"}, Field{"calibration"}),
+                   "belong to draws from the Gibbs posterior",
+                   format_message("leave them out, or use another {} than {}", Field{"mechanism"},
+                                  wishes.mechanism));
   }
 }
 
 // Outside of a ball. A radius at which a row of typical norm can predict the ends of the range.
-std::string unbounded_words(const Problem& problem) {
+Message unbounded_words(const Problem& problem) {
   const double row =
       problem.typical_row_norm > 0 ? problem.typical_row_norm : problem.full_row_norm_up();
-  return fmt::format(
+  return format_message(
       "one row can do anything to {}, whose slope grows with the error without bound, unless "
-      "chains are kept in a ball: give `mechanism` path and a public `ball` ({:.2g}: a row of "
-      "typical norm then predicts the ends of the label's range), or `model` huber",
-      problem.loss, problem.label_bound / row);
+      "chains are kept in a ball: give {} path and a public {} ({:.2g}: a row of typical norm "
+      "then predicts the ends of the label's range), or {} huber",
+      problem.loss, Field{"mechanism"}, Field{"ball"}, problem.label_bound / row, Field{"model"});
 }
 
 template <class M>
@@ -293,8 +299,8 @@ Plan plan(const Problem& problem, const Problem& chains, const Budget& budget,
   validate(problem, budget, wishes);
   validate(chains, budget, wishes);
   if (wishes.intervals) {
-    if (const std::string why = information_obstacle(problem); !why.empty())
-      throw BadInput("`intervals`: " + why);
+    if (const Message why = information_obstacle(problem); !why.empty())
+      throw BadInput(format_message("{}: ", Field{"intervals"}) + why);
   }
   Plan out{problem, budget,
            all_offers(std::type_identity<Mechanism>{}, problem, chains, budget, wishes), 0};
@@ -312,7 +318,8 @@ Plan plan(const Problem& problem, const Problem& chains, const Budget& budget,
 const Offer& require_feasible(const Plan& plan) {
   const Offer& chosen = plan.offer();
   if (!chosen.feasible) {
-    throw Infeasible(fmt::format("`mechanism` {}: {}", name_of(chosen.mechanism), chosen.why));
+    throw Infeasible(format_message("{} {}", Field{"mechanism"}, name_of(chosen.mechanism)),
+                     chosen.why);
   }
   return chosen;
 }

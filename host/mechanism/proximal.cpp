@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/human_count.hpp"
 #include "mechanism/gap.hpp"
@@ -63,15 +64,17 @@ GapError gap_error(const ProximalDraw<exact>& s, const Problem& problem) {
 }
 
 template <bool exact>
-std::string_view merit(const ProximalDraw<exact>& s) {
+Message merit(const ProximalDraw<exact>& s) {
   if (exact) {
     return "an exact draw but for the gap, the chance that no proposal is accepted; the number "
            "of passes depends on the data, so keep the time private";
   }
   return s.padded()
              ? "a draw within the gap of the Gibbs posterior, at a public number of passes"
-             : "a draw within the gap of the Gibbs posterior; the number of passes depends on the "
-               "data, so keep the time private or ask for it with `padded`";
+             : format_message(
+                   "a draw within the gap of the Gibbs posterior; the number of passes depends "
+                   "on the data, so keep the time private or ask for it with {}",
+                   Field{"padded"});
 }
 
 // What no file holds, but a caller may have changed.

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
 #include "mechanism/minimizer_reach.hpp"
@@ -44,7 +45,8 @@ ReleasedMinimizer released_minimizer(const Problem& problem, const Neighbors& wh
   out.ridge = problem.prior_precision.value_or(ridge_rule(problem, who, mu));
   if (!(out.ridge > 0 && std::isfinite(out.ridge))) {
     out.ridge = 0;
-    out.refused = "needs a strongly convex loss; give `prior_precision` above 0";
+    out.refused =
+        format_message("needs a strongly convex loss; give {} above 0", Field{"prior_precision"});
     return out;
   }
   const double change = gradients_of(who) * problem.lipschitz_up();
@@ -54,10 +56,10 @@ ReleasedMinimizer released_minimizer(const Problem& problem, const Neighbors& wh
     out.gradient_norm *= 2;
   }
   if (!minimizer_found(problem, out.ridge, out.gradient_norm)) {
-    out.refused = fmt::format(
+    out.refused = format_message(
         "the minimizer cannot be computed to within the gradient norm {:.2g} in double; give a "
-        "larger `prior_precision`",
-        out.gradient_norm);
+        "larger {}",
+        out.gradient_norm, Field{"prior_precision"});
   }
   return out;
 }

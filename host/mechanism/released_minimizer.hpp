@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/problem.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/mechanism/analysis.hpp"
@@ -12,7 +13,7 @@ namespace gibbsite {
 /// J = sum l + (ridge/2) ||theta - theta0||^2, minimized to a gradient of norm g.
 struct ReleasedMinimizer {
   double ridge = 0, gradient_norm = 0;
-  std::string refused;  ///< why there is none; empty otherwise
+  Message refused;  ///< why there is none; empty otherwise
 };
 
 /// (k s L + 2g)/Lambda: how far computed minimizers of neighboring tables are apart at most, L as
@@ -40,12 +41,16 @@ void count_added_noise(NoiseLaw law, double noise, double reach, const Problem& 
 inline constexpr Cost minimizer_cost{30, 30};
 
 /// Why there is no offer.
-inline constexpr const char* noise_beyond_double =
-    "its noise is no number of double arithmetic; give another `prior_precision`";
+inline Message noise_beyond_double() {
+  return format_message("its noise is no number of double arithmetic; give another {}",
+                        Field{"prior_precision"});
+}
 
 /// What certificates and people are told of it.
 inline constexpr const char* released_minimizer_assumption =
     "the minimizer that noise was added to has a gradient norm of at most mechanism.gradient_norm";
-inline constexpr const char* searches_released = "it searches the minimizer that noise is added to";
+inline constexpr const char* searches_released =
+    "it searches the minimizer that noise is added "
+    "to";
 
 }  // namespace gibbsite

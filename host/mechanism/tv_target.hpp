@@ -8,11 +8,11 @@ namespace gibbsite {
 /// Throws BadInput naming what is out of range.
 inline void require_tv_target(double d, double m, double M, double tv, double gradient_norm) {
   require_at_least(d, 1, "features");
-  require_finite_positive(m, "`prior_precision`");
+  require_finite_positive(m, Field{"prior_precision"});
   require_finite_positive(M, "smoothness");
-  require_between(tv, 0, 0.5, "`tv`");
+  require_between(tv, 0, 0.5, Field{"tv"});
   require_finite_nonnegative(gradient_norm, "gradient_norm");
-  if (!(m <= M)) throw BadInput("`prior_precision`: exceeds the smoothness; lower it");
+  if (!(m <= M)) throw BadInput(Field{"prior_precision"}, "exceeds the smoothness", "lower it");
 }
 
 /// A count below 2^53 is a double already; a larger one is rounded up.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "mechanism/moments_question.hpp"
@@ -141,17 +142,19 @@ Offer whitened_offer(const Problem& problem, const Budget& budget, const Budget&
   const double gradients = s.iterations + (intervals ? 1 : 0) + lengths;
   out.cost = cost_of(gradients + questions, gradients + questions * moments_work(problem), 1);
   if (!whitened_takes(problem)) {
-    out.why = fmt::format(
-        "what {} predicts where gradients are capped is not known; use another `mechanism`, or "
-        "`model` logistic, softmax, huber, pseudo-huber or poisson",
-        problem.loss);
+    out.why = format_message(
+        "what {} predicts where gradients are capped is not known; use another {}, or {} "
+        "logistic, softmax, huber, pseudo-huber or poisson",
+        problem.loss, Field{"mechanism"}, Field{"model"});
   } else if (intervals && !information_obstacle(problem).empty()) {
-    out.why = "`intervals`: " + information_obstacle(problem);
+    out.why = format_message("{}: ", Field{"intervals"}) + information_obstacle(problem);
   } else if (problem.center_norm != 0 || problem.prior_precision) {
-    out.why = "chooses its own prior; leave out `prior_precision` and the center";
+    out.why = format_message("chooses its own prior; leave out {} and the center",
+                             Field{"prior_precision"});
   } else if (budget.draws != 1) {
-    out.why = "releases one model; leave out `draws`, or use `mechanism` path";
-  } else if (std::string why = moments_obstacle(problem, is_sound(s, problem)); !why.empty()) {
+    out.why = format_message("releases one model; leave out {}, or use {} path", Field{"draws"},
+                             Field{"mechanism"});
+  } else if (Message why = moments_obstacle(problem, is_sound(s, problem)); !why.empty()) {
     out.why = std::move(why);
   } else if (!in_reach(out.cost)) {
     out.why = out_of_reach(out.cost);
@@ -164,7 +167,7 @@ Offer whitened_offer(const Problem& problem, const Budget& budget, const Budget&
 
 }  // namespace
 
-std::string information_obstacle(const Problem& problem) {
+Message information_obstacle(const Problem& problem) {
   if (!takes_information(problem)) {
     return fmt::format(
         "they are of two or more classes that count the same, of amounts and of counts "
@@ -179,7 +182,8 @@ std::string information_obstacle(const Problem& problem) {
       static_cast<double>(problem.row_features()) * static_cast<double>(problem.outputs - 1);
   if (problem.outputs > 1 && contrasts > most_contrasts) {
     return fmt::format(
-        "of {} classes and {} columns they would be of {} coefficients, and at most {} are taken; "
+        "of {} classes and {} columns they would be of {} coefficients, and at most {} are "
+        "taken; "
         "leave them out, or take fewer columns or classes",
         problem.outputs, problem.row_features(), contrasts, most_contrasts);
   }
@@ -271,14 +275,16 @@ Analysis analyze(const Whitened& s, const Problem& problem, const Neighbors& who
 
 std::string assumption_of(const Whitened& /*m*/) {
   return "every question was asked in the metric and with the clip that docs/whitened.md derives "
-         "from the answers before it, and its noise was scaled to that clip, to what rounding may "
+         "from the answers before it, and its noise was scaled to that clip, to what rounding "
+         "may "
          "add and to its share";
 }
 std::string_view run_time_tells(const Whitened& /*m*/) { return ""; }
 std::string basis_of(const Whitened& m) {
   if (is_small_budget(m)) {
     return fmt::format(
-        "It rests on the noise in the rows' mean length, in one or two sums of second moments and "
+        "It rests on the noise in the rows' mean length, in one or two sums of second moments "
+        "and "
         "{:.10g} or one more gradients, which it covers too",
         m.iterations);
   }
@@ -290,7 +296,8 @@ std::string basis_of(const Whitened& m) {
         sums, m.iterations + 1, asks_scores(m) ? " and one of scores" : "");
   }
   return fmt::format(
-      "It rests on the noise in {} of second moments and {:.10g} of gradients, which it covers too",
+      "It rests on the noise in {} of second moments and {:.10g} of gradients, which it covers "
+      "too",
       sums, m.iterations);
 }
 std::string procedure_of(const Whitened& m, const Cost& cost) {
@@ -303,7 +310,8 @@ std::string procedure_of(const Whitened& m, const Cost& cost) {
   const char* const sums = m.second_moment_share > 0 ? "two" : "one";
   if (asks_information(m)) {
     return fmt::format(
-        "{} of second moments, {:.0f} capped gradients and one information matrix{}, {:.0f} passes",
+        "{} of second moments, {:.0f} capped gradients and one information matrix{}, {:.0f} "
+        "passes",
         sums, m.iterations + 1, asks_scores(m) ? " and one of scores" : "", cost.passes);
   }
   return fmt::format("{} of second moments and {:.0f} capped gradients, {:.0f} passes", sums,

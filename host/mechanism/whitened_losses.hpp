@@ -56,7 +56,7 @@ inline constexpr double most_contrasts = 600;
 inline constexpr std::uint64_t most_interval_classes = 20;
 
 /// Why no intervals can be had of it, for people; empty where they can.
-std::string information_obstacle(const Problem& problem);
+Message information_obstacle(const Problem& problem);
 
 /// sup of the trace of a row's grad_z^2 f, from which its curvature is asked: phi of one output.
 inline double largest_trace(const Problem& problem) {

@@ -160,19 +160,20 @@ void EvaluationBins::validate() const {
   if (!legal_threshold(threshold) ||
       (threshold > 0 && !std::ranges::binary_search(edges, threshold))) {
     throw BadInput(
-        "threshold: must be 0, or 1 or from 1e-6 to 1 - 1e-6 and one of edges; use the file as it "
+        "threshold: must be 0, or 1 or from 1e-6 to 1 - 1e-6 and one of edges; use the file as "
+        "it "
         "was written");
   }
 }
 
 EvaluationBins evaluation_bins(std::uint64_t bins, std::size_t classes, double threshold) {
   if (bins < least_evaluation_bins || bins > most_evaluation_bins) {
-    throw BadInput(fmt::format("`bins`: must be from {} to {}, got {}", least_evaluation_bins,
-                               most_evaluation_bins, bins));
+    throw BadInput(Field{"bins"}, fmt::format("must be from {} to {}, got {}",
+                                              least_evaluation_bins, most_evaluation_bins, bins));
   }
   if (!legal_threshold(threshold)) {
-    throw BadInput(
-        fmt::format("`threshold`: must be 0, 1 or from 1e-6 to 1 - 1e-6, got {}", threshold));
+    throw BadInput(Field{"threshold"},
+                   fmt::format("must be 0, 1 or from 1e-6 to 1 - 1e-6, got {}", threshold));
   }
   const double low = classes > 2 ? 1 / static_cast<double>(classes) : 0;
   EvaluationBins out{.edges = {},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 
@@ -67,9 +68,10 @@ Schema family_schema(const Schema& whole, const std::string& column) {
   }
   const auto found = std::ranges::find(whole.columns, column, &Column::name);
   if (found == whole.columns.end() || found->type == ColumnType::ignore) {
-    throw BadInput(fmt::format("`column`: {} is {} the schema; give one of its columns",
-                               quoted(column),
-                               found == whole.columns.end() ? "not in" : "ignored by"));
+    throw BadInput(Field{"column"},
+                   fmt::format("{} is {} the schema", quoted(column),
+                               found == whole.columns.end() ? "not in" : "ignored by"),
+                   "give one of its columns");
   }
   out.columns = {*found};
   return out;
@@ -80,9 +82,11 @@ FamilyProblem family_problem(const Schema& one_column, Family family, std::uint6
   FamilyProblem out{.family = family, .rows = rows};
   const bool category = column.type == ColumnType::category;
   if (out.has_levels() != category) {
-    throw BadInput(fmt::format("`model` {}: takes a {} column, {} is a {}; give another `column`",
-                               to_string(family), out.has_levels() ? "category" : "number",
-                               quoted(column.name), category ? "category" : "number"));
+    throw BadInput(
+        format_message("{} {}", Field{"model"}, to_string(family)),
+        fmt::format("takes a {} column, {} is a {}", out.has_levels() ? "category" : "number",
+                    quoted(column.name), category ? "category" : "number"),
+        format_message("give another {}", Field{"column"}));
   }
   if (category) {
     // Every record counts as some level.
@@ -90,10 +94,11 @@ FamilyProblem family_problem(const Schema& one_column, Family family, std::uint6
                         !one_column.has_missing_level(column) &&
                         one_column.missing_level(column) == nullptr;
     if (!column.other && (missed || one_column.invalid == Invalid::middle)) {
-      throw BadInput(fmt::format(
-          "`column`: {} has no level for cells that {}; give it other = true in the schema{}",
-          quoted(column.name), missed ? "are missing" : "cannot be read",
-          missed ? ", or a missing of its own" : ""));
+      throw BadInput(Field{"column"},
+                     fmt::format("{} has no level for cells that {}", quoted(column.name),
+                                 missed ? "are missing" : "cannot be read"),
+                     fmt::format("give it other = true in the schema{}",
+                                 missed ? ", or a missing of its own" : ""));
     }
     out.levels = one_column.features();
   } else {

@@ -104,10 +104,9 @@ const Loss& loss_named(std::string_view name) {
     if (loss->name() == name) return *loss;
     known += (known.empty() ? "" : ", ") + std::string(loss->name());
   }
-  throw BadInput(
-      fmt::format("`model`: no loss is called '{}'; there is: {}, {}-K of K = 2 to {} "
-                  "classes",
-                  name, known, losses::Softmax::family, losses::Softmax::most_classes));
+  throw BadInput(Field{"model"}, fmt::format("no loss is called '{}'", name),
+                 fmt::format("there is: {}, {}-K of K = 2 to {} classes", known,
+                             losses::Softmax::family, losses::Softmax::most_classes));
 }
 
 std::vector<std::string_view> loss_names() {

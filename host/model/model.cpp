@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 
@@ -21,36 +22,43 @@ Problem Model::constants(const FeatureSpace& space, std::uint64_t rows) const {
   }
   const std::uint64_t coordinates = space.features * loss->outputs();
   if (!center.empty() && center.size() != coordinates) {
-    throw BadInput(fmt::format("center: has {} coordinates, the model has {}; give one per feature",
-                               center.size(), coordinates));
+    throw BadInput(
+        fmt::format("center: has {} coordinates, the model has {}; give one per "
+                    "feature",
+                    center.size(), coordinates));
   }
   if (!std::all_of(center.begin(), center.end(), [](double c) { return std::isfinite(c); })) {
     throw BadInput("center: has a coordinate that is not finite; give finite numbers");
   }
   if (loss->label() != space.label) {
-    throw BadInput(fmt::format(
-        "`model`: {} predicts {}, and the schema's label is {}; take {}, or describe the label "
-        "anew ({})",
-        loss->name(), to_string(loss->label()), to_string(space.label),
-        fmt::join(loss_names(space.label), " or "),
-        loss->label() == LabelKind::two_classes ? "`positive`"
-        : loss->label() == LabelKind::amount    ? "`range`"
-        : loss->label() == LabelKind::count     ? "`range` and counts = true"
-                                                : "`classes`"));
+    throw BadInput(Field{"model"},
+                   fmt::format("{} predicts {}, and the schema's label is {}", loss->name(),
+                               to_string(loss->label()), to_string(space.label)),
+                   format_message("take {}, or describe the label anew ({})",
+                                  fmt::join(loss_names(space.label), " or "),
+                                  loss->label() == LabelKind::two_classes ? Word{"positive"}
+                                  : loss->label() == LabelKind::amount    ? Word{"range"}
+                                  : loss->label() == LabelKind::count
+                                      ? format_message("{} and counts = true", Word{"range"})
+                                      : Word{"classes"}));
   }
   if (space.label == LabelKind::classes && loss->outputs() != space.classes) {
-    throw BadInput(fmt::format("`model`: {} is of {} classes, and the schema lists {}; take {}",
-                               loss->name(), loss->outputs(), space.classes,
-                               full_loss_name(default_loss(space.label), space.classes)));
+    throw BadInput(
+        Field{"model"},
+        fmt::format("{} is of {} classes, and the schema lists {}", loss->name(), loss->outputs(),
+                    space.classes),
+        fmt::format("take {}", full_loss_name(default_loss(space.label), space.classes)));
   }
   if (!std::ranges::equal(loss->class_weights(), space.class_weights)) {
-    throw BadInput(fmt::format("`model`: {} has not the class_weights of the schema; take {}",
-                               loss->name(), full_loss_name(loss->unweighted().name(), space)));
+    throw BadInput(Field{"model"},
+                   fmt::format("{} has not the class_weights of the schema", loss->name()),
+                   fmt::format("take {}", full_loss_name(loss->unweighted().name(), space)));
   }
   if (space.offset_bound > 0 && loss->label() != LabelKind::count) {
-    throw BadInput(
-        fmt::format("`model`: an exposure is a count's, and {} predicts {}; leave it out",
-                    loss->name(), to_string(loss->label())));
+    throw BadInput(Field{"model"},
+                   fmt::format("an exposure is a count's, and {} predicts {}", loss->name(),
+                               to_string(loss->label())),
+                   "leave it out");
   }
   Problem constants;
   constants.label_bound = space.label_bound;
@@ -74,8 +82,10 @@ Model logistic_regression(const GlmOptions& options) { return glm("logistic", op
 Model glm(std::string_view loss, const GlmOptions& options) {
   if (loss == "probit") {
     throw BadInput(
-        "`model`: probit is refused: its gradient is not bounded (the likelihood is not "
-        "Lipschitz), so no budget buys a guarantee; use logistic");
+        Field{"model"},
+        "probit is refused: its gradient is not bounded (the likelihood is not Lipschitz), so no "
+        "budget buys a guarantee",
+        "use logistic");
   }
   struct Refusal {
     std::string_view name, why;
@@ -84,7 +94,8 @@ Model glm(std::string_view loss, const GlmOptions& options) {
       {"hinge",
        "hinge is refused: its slope jumps, so no chain's guarantee is known; use smoothed-hinge"}};
   for (const Refusal& refusal : refusals) {
-    if (loss == refusal.name) throw BadInput("`model`: " + std::string(refusal.why));
+    if (loss == refusal.name)
+      throw BadInput(format_message("{}: ", Field{"model"}) + std::string(refusal.why));
   }
   return {&loss_named(loss), options.prior_precision, options.center};
 }

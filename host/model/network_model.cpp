@@ -147,13 +147,16 @@ Schema named_columns(const Schema& whole, const std::vector<std::string>& names)
   if (has_label) known.push_back(whole.label);
   for (const std::string& name : names) {
     if (!seen.insert(name).second)
-      throw BadInput(fmt::format("`columns`: {} is given twice; leave one out", quoted(name)));
+      throw BadInput(Field{"columns"}, fmt::format("{} is given twice", quoted(name)),
+                     "leave one out");
     if (std::ranges::find(known, name) != known.end()) continue;
     const bool ignored =
         std::ranges::find(whole.columns, name, &Column::name) != whole.columns.end();
-    throw BadInput(fmt::format("`columns`: {} is {} the schema{}; give columns of it", quoted(name),
-                               ignored ? "ignored by" : "not in",
-                               ignored ? "" : did_you_mean(name, known)));
+    throw BadInput(
+        Field{"columns"},
+        fmt::format("{} is {} the schema{}", quoted(name), ignored ? "ignored by" : "not in",
+                    ignored ? "" : did_you_mean(name, known)),
+        "give columns of it");
   }
   out.network.reset();
   if (!has_label || !seen.contains(whole.label)) drop_label(out);
@@ -165,8 +168,8 @@ Schema named_columns(const Schema& whole, const std::vector<std::string>& names)
 
 Schema table_schema(const Schema& whole, const std::vector<std::string>& columns) {
   if (columns.empty() || columns.size() > most_table_columns) {
-    throw BadInput(fmt::format("`columns`: a table has from 1 to {} of them, got {}",
-                               most_table_columns, columns.size()));
+    throw BadInput(Field{"columns"}, fmt::format("a table has from 1 to {} of them, got {}",
+                                                 most_table_columns, columns.size()));
   }
   const Schema named = named_columns(whole, columns);
   Schema out = network_schema(named);
@@ -175,10 +178,9 @@ Schema table_schema(const Schema& whole, const std::vector<std::string>& columns
     const bool has_bins =
         of == named.columns.end() ? !named.label_edges.empty() : !of->edges.empty();
     if (column.type != ColumnType::number || has_bins || bins_are_values(column)) continue;
-    throw BadInput(
-        fmt::format("`columns`: {} has no bins in the schema; give it some, such as bins = 5 or "
-                    "where they meet, bins = [25, 40, 65]",
-                    quoted(column.name)));
+    throw BadInput(Field{"columns"},
+                   fmt::format("{} has no bins in the schema", quoted(column.name)),
+                   "give it some, such as bins = 5 or where they meet, bins = [25, 40, 65]");
   }
   const auto place = [&](const Column& column) {
     return std::ranges::find(columns, column.name) - columns.begin();
@@ -189,9 +191,10 @@ Schema table_schema(const Schema& whole, const std::vector<std::string>& columns
   for (const std::uint64_t r : levels) cells *= static_cast<double>(r);
   if (cells > static_cast<double>(most_network_cells)) {
     throw BadInput(
-        fmt::format("`columns`: the table would have {:.0f} cells; at most {} are taken: give "
-                    "fewer columns, or columns with fewer levels or bins",
-                    cells, most_network_cells));
+        Field{"columns"}, fmt::format("the table would have {:.0f} cells", cells),
+        fmt::format(
+            "at most {} are taken: give fewer columns, or columns with fewer levels or bins",
+            most_network_cells));
   }
   std::vector<std::size_t> chain(levels.size());
   std::iota(chain.begin(), chain.end(), std::size_t{0});

@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/model/losses/softmax.hpp"
@@ -381,7 +382,8 @@ void check_exposure(const Schema& schema, const SchemaLines& lines,
     };
     if (schema.label_kind != LabelKind::count) {
       fail(
-          fmt::format("an exposure is what a count is over, and the label is {}; leave the column "
+          fmt::format("an exposure is what a count is over, and the label is {}; leave the "
+                      "column "
                       "out, or give counts = true and a range",
                       to_string(schema.label_kind)));
     }
@@ -392,7 +394,8 @@ void check_exposure(const Schema& schema, const SchemaLines& lines,
     if (!(column.lo > 0 && column.lo < column.hi && column.hi <= most_exposures * column.lo &&
           std::isnormal(column.lo) && std::isfinite(column.hi))) {
       fail(
-          fmt::format("range [{}, {}] of an exposure must be two numbers above 0, the lower first, "
+          fmt::format("range [{}, {}] of an exposure must be two numbers above 0, the lower "
+                      "first, "
                       "the higher at most {:g} times it; fix the range",
                       column.lo, column.hi, most_exposures));
     }
@@ -425,7 +428,7 @@ void check_class_weights(const Schema& schema, const Fail& fail) {
     try {
       static_cast<void>(schema.scaled_class_weights());
     } catch (const BadInput& error) {
-      fail("class_weights", error.what());
+      fail("class_weights", error.message());
     }
   }
 }
@@ -450,8 +453,10 @@ void check_label(const Schema& schema, const Fail& fail) {
          "bins and decimals are of numbers, and the label is none; leave them out");
   if (two_classes && schema.positive.empty())
     fail("positive",
-         "positive is empty; name the positive class, or give `classes` where there are more than "
-         "two, or the label's `range` where it is an amount or a count");
+         format_message(
+             "positive is empty; name the positive class, or give {} where there are more than "
+             "two, or the label's {} where it is an amount or a count",
+             Word{"classes"}, Word{"range"}));
   if (!schema.positive.empty() && schema.positive == schema.negative)
     fail("negative", "negative is the same class as positive; name the other class");
   if (schema.label_kind != LabelKind::classes && !schema.classes.empty())
@@ -464,7 +469,8 @@ void check_label(const Schema& schema, const Fail& fail) {
            "positive and negative name two classes, and classes names all; leave one "
            "out");
     const std::string fault = schema.classes.size() == 2
-                                  ? "classes lists 2, which are negative and positive; name them so"
+                                  ? "classes lists 2, which are negative and positive; name them "
+                                    "so"
                                   : classes_fault(schema.classes);
     if (!fault.empty()) fail("classes", fault);
     return;
@@ -496,7 +502,8 @@ void check_label(const Schema& schema, const Fail& fail) {
   } else if (!(schema.tolerance > 0) || !(schema.label_bound() <= 1e6F) ||
              !(schema.label_bound() >= 1)) {
     fail("tolerance",
-         fmt::format("tolerance {} must be above 0, at most half of the label's range and at least "
+         fmt::format("tolerance {} must be above 0, at most half of the label's range and at "
+                     "least "
                      "a millionth of that; it is the error beyond which a prediction is far off",
                      schema.tolerance));
   }
@@ -524,7 +531,7 @@ std::string classes_fault(std::span<const std::string> classes) {
 
 std::vector<SchemaFault> schema_faults(const Schema& schema, const SchemaLines& lines) {
   std::vector<SchemaFault> faults;
-  const auto fail = [&](std::string_view key, const std::string& what) {
+  const auto fail = [&](std::string_view key, const Message& what) {
     faults.push_back({lines.of_key(key), lines.at(lines.of_key(key), what)});
   };
   if (schema.label.empty()) fail("label", "label is empty; name the column to predict");
@@ -544,16 +551,18 @@ std::vector<SchemaFault> schema_faults(const Schema& schema, const SchemaLines& 
              quoted(schema.thousands)));
   if (schema.thousands == std::string(1, schema.decimal))
     fail("thousands",
-         fmt::format("thousands and decimal are both {}; give the decimal sign, or leave thousands "
+         fmt::format("thousands and decimal are both {}; give the decimal sign, or leave "
+                     "thousands "
                      "out",
                      quoted(schema.thousands)));
   if (schema.refuses_unlisted_label && schema.label_kind == LabelKind::classes)
-    fail("unlisted_label", std::string(unlisted_of_several));
+    fail("unlisted_label", unlisted_of_several());
   else if (schema.refuses_unlisted_label && schema.negative.empty())
     fail("unlisted_label",
-         "unlisted_label has a meaning beside `negative` only: without it every label but "
-         "`positive` "
-         "is the negative class; name `negative`, or leave it out");
+         format_message(
+             "unlisted_label has a meaning beside {} only: without it every label but {} is the "
+             "negative class; name {}, or leave it out",
+             Word{"negative"}, Word{"positive"}, Word{"negative"}));
   if (schema.refuses_unlisted_label && schema.invalid == Invalid::middle)
     fail("unlisted_label",
          "unlisted_label = \"refuse\" contradicts invalid = \"middle\", which refuses nothing; "
@@ -561,7 +570,8 @@ std::vector<SchemaFault> schema_faults(const Schema& schema, const SchemaLines& 
          "one out");
   // Features lie in [0, 1], so nothing is lost; far smaller rows would lose float's precision.
   if (!(schema.row_norm >= 1e-6 && schema.row_norm <= 1e6))
-    fail("row_norm", fmt::format("row_norm must be a positive number between 1e-6 and 1e6, got {}; "
+    fail("row_norm", fmt::format("row_norm must be a positive number between 1e-6 and 1e6, got "
+                                 "{}; "
                                  "\"auto\" is a good start",
                                  schema.row_norm));
   std::set<std::string_view> seen;
@@ -590,7 +600,7 @@ std::vector<SchemaFault> schema_faults(const Schema& schema, const SchemaLines& 
 }
 
 void check_schema(const Schema& schema, const SchemaLines& lines) {
-  std::vector<std::string> errors;
+  std::vector<Message> errors;
   for (SchemaFault& fault : schema_faults(schema, lines)) {
     errors.push_back(std::move(fault.message));
   }

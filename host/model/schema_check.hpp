@@ -1,13 +1,12 @@
 #pragma once
 // The checks of a schema, with the lines of its file when it came from one.
-#include <fmt/format.h>
-
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/format_message.hpp"
 #include "gibbsite/model/schema.hpp"
 
 namespace gibbsite {
@@ -32,20 +31,22 @@ struct SchemaLines {
     return line == nodes.end() ? of_key("network") : line->second;
   }
   /// "SOURCE:LINE: what".
-  [[nodiscard]] std::string at(unsigned line, std::string_view what) const {
-    return line == 0 ? fmt::format("{}: {}", source, what)
-                     : fmt::format("{}:{}: {}", source, line, what);
+  [[nodiscard]] Message at(unsigned line, const Message& what) const {
+    return format_message("{}: {}", FilePosition{source, line}, what);
   }
 };
 
 /// A value that is not legal.
 struct SchemaFault {
   unsigned line = 0;  ///< 0: of none
-  std::string message;
+  Message message;
 };
-inline constexpr std::string_view unlisted_of_several =
-    "unlisted_label is of two classes: of several `invalid` says what becomes of a label that is "
-    "not listed; leave it out";
+inline Message unlisted_of_several() {
+  return format_message(
+      "unlisted_label is of two classes: of several {} says what becomes of a label that is not "
+      "listed; leave it out",
+      Word{"invalid"});
+}
 
 /// What is wrong with a list of classes; empty: nothing.
 std::string classes_fault(std::span<const std::string> classes);

@@ -3,6 +3,7 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "posterior/target.hpp"
 
@@ -18,9 +19,10 @@ class Chart {
   static Chart of_precision(const Eigen::MatrixXd& precision) {
     const Eigen::LLT<Eigen::MatrixXd> factor(precision);
     if (factor.info() != Eigen::Success || !precision.allFinite()) {
-      throw BadInput(
-          "`metric` laplace: the Hessian at the minimizer is not positive definite in double "
-          "precision; use `metric` diagonal, or a larger `prior_precision`");
+      throw BadInput(format_message("{} laplace", Field{"metric"}),
+                     "the Hessian at the minimizer is not positive definite in double precision",
+                     format_message("use {} diagonal, or a larger {}", Field{"metric"},
+                                    Field{"prior_precision"}));
     }
     Chart chart(Eigen::VectorXd{});
     chart.inverse_ = Eigen::MatrixXd::Identity(precision.rows(), precision.cols());

@@ -10,6 +10,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/format_message.hpp"
 #include "gibbsite/chains/potential.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/machine/memory.hpp"
@@ -43,78 +44,84 @@ std::string_view name_of(const Names& names, T value) {
 }
 
 template <class Names>
-auto named(const Names& names, std::string_view name, std::string_view what) {
+auto named(const Names& names, std::string_view name, const Field& what) {
   const auto found = std::ranges::find(names, name, [](const auto& entry) { return entry.second; });
   if (found == names.end()) {
     std::string known;
     for (const auto& entry : names) {
       known += fmt::format("{}{}", known.empty() ? "" : ", ", entry.second);
     }
-    throw BadInput(fmt::format("{}: '{}' is not one; use one of: {}", what, name, known));
+    throw BadInput(what, fmt::format("'{}' is not one", name), "use one of: " + known);
   }
   return found->first;
 }
 
 void require_valid(const Potential& u, const PosteriorOptions& o) {
   const std::size_t d = u.features();
-  require_finite_nonnegative(u.beta, "`beta`");
+  require_finite_nonnegative(u.beta, Field{"beta"});
   if (u.prior_precision == 0) {
-    throw BadInput(
-        "`prior_precision`: 0, and without a prior the posterior may have no mass to normalize; "
-        "give one above 0");
+    throw BadInput(Field{"prior_precision"},
+                   "0, and without a prior the posterior may have no mass to normalize",
+                   "give one above 0");
   }
-  require_finite_positive(u.prior_precision, "`prior_precision`");
-  const auto require_length = [&](std::span<const double> v, std::string_view name) {
+  require_finite_positive(u.prior_precision, Field{"prior_precision"});
+  const auto require_length = [&](std::span<const double> v, const Message& name) {
     if (v.size() != d) {
-      throw BadInput(fmt::format("{}: has {} numbers, the rows have {} features; give one for each",
-                                 name, v.size(), d));
+      throw BadInput(name,
+                     fmt::format("has {} numbers, the rows have {} features", v.size(), d),
+                     "give one for each");
     }
   };
   const auto finite = [](double v) { return std::isfinite(v); };
-  if (!u.center.empty()) require_length(u.center, "`center`");
+  if (!u.center.empty()) require_length(u.center, Word{"center"});
   if (!std::ranges::all_of(u.center, finite)) {
-    throw BadInput("`center`: has a coordinate that is not finite; give finite numbers");
+    throw BadInput(format_message("{}: has a coordinate that is not finite; give finite numbers",
+                                  Word{"center"}));
   }
-  const auto require_count = [](std::uint64_t value, std::uint64_t most, std::string_view name) {
+  const auto require_count = [](std::uint64_t value, std::uint64_t most, const Message& name) {
     if (value < 1 || value > most) {
-      throw BadInput(fmt::format("{}: must be from 1 to {}, got {}", name, most, value));
+      throw BadInput(name, fmt::format("must be from 1 to {}, got {}", most, value));
     }
   };
   constexpr std::uint64_t many = std::uint64_t{1} << 40;
-  require_count(o.chains, std::numeric_limits<std::uint32_t>::max(), "`chains`");
-  require_count(o.draws, many, "`draws`");
-  require_count(o.thinning, many / o.draws, "`thinning`");
+  require_count(o.chains, std::numeric_limits<std::uint32_t>::max(), Field{"chains"});
+  require_count(o.draws, many, Field{"draws"});
+  require_count(o.thinning, many / o.draws, Field{"thinning"});
   if (o.warm_up > many) {
-    throw BadInput(fmt::format("`warm_up`: must be at most {}, got {}", many, o.warm_up));
+    throw BadInput(Field{"warm_up"}, fmt::format("must be at most {}, got {}", many, o.warm_up));
   }
-  if (o.target_acceptance != 0) require_between(o.target_acceptance, 0, 1, "`target_acceptance`");
-  require_finite_nonnegative(o.step_size, "`step_size`");
+  if (o.target_acceptance != 0)
+    require_between(o.target_acceptance, 0, 1, Field{"target_acceptance"});
+  require_finite_nonnegative(o.step_size, Field{"step_size"});
   if (o.transition == Transition::proximal) {
-    require_between(o.tv, 0, 0.5, "`tv`");
+    require_between(o.tv, 0, 0.5, Field{"tv"});
     if (!o.start.empty() || o.step_size != 0 || o.metric != Metric::automatic) {
-      throw BadInput(
-          "`sampler` proximal: chooses its own start, step size and metric; leave out `start` and "
-          "`metric`");
+      throw BadInput(format_message("{} proximal", Field{"sampler"}),
+                     "chooses its own start, step size and metric",
+                     format_message("leave out {} and {}", Field{"start"}, Field{"metric"}));
     }
   }
   if (o.metric == Metric::scales) {
-    require_length(o.scales, "`scales`");
-    for (const double s : o.scales) require_finite_positive(s, "`scales`");
+    require_length(o.scales, Field{"scales"});
+    for (const double s : o.scales) require_finite_positive(s, Field{"scales"});
   }
   if (!o.start.empty()) {
-    if (o.start.size() != d * o.chains) require_length(o.start, "`start`");
+    if (o.start.size() != d * o.chains) require_length(o.start, Field{"start"});
     if (!std::ranges::all_of(o.start, finite)) {
-      throw BadInput("`start`: has a coordinate that is not finite; give finite numbers");
+      throw BadInput(Field{"start"}, "has a coordinate that is not finite", "give finite numbers");
     }
   }
   const double bytes = 8.0 * static_cast<double>(o.draws) * static_cast<double>(o.chains) *
                        static_cast<double>(d + 4);
   const std::uint64_t available = available_memory();
   if (available > 0 && bytes > static_cast<double>(available)) {
-    throw BadInput(fmt::format(
-        "`draws`: {} of {} chains and {} parameters take {:.3g} GiB, more than the {:.3g} "
-        "GiB of memory that are free; give fewer `draws`, or a larger `thinning`",
-        o.draws, o.chains, d, bytes / 0x1p30, static_cast<double>(available) / 0x1p30));
+    throw BadInput(
+        Field{"draws"},
+        fmt::format(
+            "{} of {} chains and {} parameters take {:.3g} GiB, more than the {:.3g} GiB of "
+            "memory that are free",
+            o.draws, o.chains, d, bytes / 0x1p30, static_cast<double>(available) / 0x1p30),
+        format_message("give fewer {}, or a larger {}", Field{"draws"}, Field{"thinning"}));
   }
 }
 
@@ -148,8 +155,8 @@ class Sampler {
       chains_.set_width(deviations.cwiseQuotient(chart.scales()).maxCoeff());
     }
     if (!chains_.set_chart(std::move(chart))) {
-      throw BadInput(
-          "`start`: the potential or its gradient is not finite there; give a start nearer to 0");
+      throw BadInput(Field{"start"}, "the potential or its gradient is not finite there",
+                     "give a start nearer to 0");
     }
     chains_.set_step_size(options_.step_size > 0 ? options_.step_size
                                                  : chains_.searched_step_size());
@@ -245,10 +252,10 @@ class Sampler {
 
 std::string_view to_string(Transition transition) { return name_of(transitions, transition); }
 Transition transition_from_string(std::string_view name) {
-  return named(transitions, name, "`sampler`");
+  return named(transitions, name, Field{"sampler"});
 }
 std::string_view to_string(Metric metric) { return name_of(metrics, metric); }
-Metric metric_from_string(std::string_view name) { return named(metrics, name, "`metric`"); }
+Metric metric_from_string(std::string_view name) { return named(metrics, name, Field{"metric"}); }
 
 PosteriorDraws sample_posterior(const Potential& potential, const PosteriorOptions& options) {
   require_valid(potential, options);

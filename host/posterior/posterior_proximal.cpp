@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "chains/minimizer.hpp"
+#include "core/format_message.hpp"
 #include "gibbsite/chains/potential.hpp"
 #include "gibbsite/chains/proximal.hpp"
 #include "gibbsite/core/error.hpp"
@@ -34,9 +35,11 @@ Layout layout_within(const Potential& u, const PosteriorOptions& o, double G) {
   const Loss& loss = u.loss();
   if (!std::isfinite(loss.max_abs_residual())) {
     throw BadInput(
-        fmt::format("`sampler` proximal: what rounding does to it is known for losses whose slope "
-                    "is bounded, and {}'s is not; use `sampler` hmc",
-                    loss.name()));
+        format_message("{} proximal", Field{"sampler"}),
+        fmt::format(
+            "what rounding does to it is known for losses whose slope is bounded, and {}'s is not",
+            loss.name()),
+        format_message("use {} hmc", Field{"sampler"}));
   }
   const RowNorms norms = u.engine->row_norms();
   Problem constants;
@@ -60,9 +63,11 @@ Layout layout_within(const Potential& u, const PosteriorOptions& o, double G) {
     return proximal_search_ends(constants, u.beta, m, out.smoothness, tried, G);
   };
   if (!minimizer_in_reach(constants, u.beta, m, constants.smoothness_up(u.beta, m), G)) {
-    throw Infeasible(
-        "`sampler` proximal: the minimizer that it starts from cannot be computed to within its "
-        "tolerance; give a larger `prior_precision`, or use `sampler` hmc");
+    throw Infeasible(format_message("{} proximal", Field{"sampler"}),
+                     "the minimizer that it starts from cannot be computed to within its "
+                     "tolerance",
+                     format_message("give a larger {}, or use {} hmc", Field{"prior_precision"},
+                                    Field{"sampler"}));
   }
   for (const double share : {0.999, 0.9, 0.5}) {
     out.schedule = proximal_schedule(
@@ -72,10 +77,10 @@ Layout layout_within(const Potential& u, const PosteriorOptions& o, double G) {
       return out;
     }
   }
-  throw Infeasible(fmt::format(
-      "`tv`: {} is closer to the posterior than double arithmetic can keep; ask for more, or use "
-      "`sampler` hmc",
-      o.tv));
+  throw Infeasible(
+      Field{"tv"},
+      fmt::format("{} is closer to the posterior than double arithmetic can keep", o.tv),
+      format_message("ask for more, or use {} hmc", Field{"sampler"}));
 }
 
 }  // namespace
@@ -86,7 +91,7 @@ PosteriorDraws sample_proximal(const Potential& u, const PosteriorOptions& o) {
   const double G = 1e-3 * std::sqrt(u.prior_precision);
   const Layout layout = layout_within(u, o, G);
   if (!u.engine->certifiable()) {
-    throw BadInput("`sampler`: proximal needs double arithmetic; choose another backend");
+    throw BadInput(Field{"sampler"}, "proximal needs double arithmetic", "choose another backend");
   }
   const auto minimizer = minimizer_within(u, layout.row_norm, G);
   ProximalChains chains(u, layout.schedule, minimizer, C, o.key);

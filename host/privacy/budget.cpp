@@ -10,41 +10,46 @@ namespace gibbsite {
 
 void Budget::validate() const {
   if (!(std::isfinite(epsilon) && epsilon > 0)) {
-    throw BadInput(fmt::format(
-        "`epsilon`: must be a finite number above 0, got {}; give for example 1", epsilon));
+    throw BadInput(Field{"epsilon"},
+                   fmt::format("must be a finite number above 0, got {}", epsilon),
+                   "give for example 1");
   }
   if (epsilon > most_epsilon) {
     throw BadInput(
-        fmt::format("`epsilon`: must be at most {}, got {}: a guarantee of that size promises "
-                    "nothing; give for example 1",
-                    most_epsilon, epsilon));
+        Field{"epsilon"},
+        fmt::format("must be at most {}, got {}: a guarantee of that size promises nothing",
+                    most_epsilon, epsilon),
+        "give for example 1");
   }
   if (delta == 0) {
     throw BadInput(
-        "`delta`: must lie strictly between 0 and 1, got 0; this mechanism gives no guarantee with "
-        "delta = 0, give for example 1e-6, far below 1/rows");
+        Field{"delta"}, "must lie strictly between 0 and 1, got 0",
+        "this mechanism gives no guarantee with delta = 0, give for example 1e-6, far below "
+        "1/rows");
   }
   if (!(delta > 0 && delta < 1)) {
-    throw BadInput(
-        fmt::format("`delta`: must lie strictly between 0 and 1, got {}; give for example 1e-6, "
-                    "far below 1/rows",
-                    delta));
+    throw BadInput(Field{"delta"}, fmt::format("must lie strictly between 0 and 1, got {}", delta),
+                   "give for example 1e-6, far below 1/rows");
   }
   if (delta >= 0.5) {
     throw BadInput(
-        fmt::format("`delta`: must be below 0.5, got {}: with that probability every row could be "
-                    "published as it is; give for example 1e-6, far below 1/rows",
-                    delta));
+        Field{"delta"},
+        fmt::format(
+            "must be below 0.5, got {}: with that probability every row could be published as it "
+            "is",
+            delta),
+        "give for example 1e-6, far below 1/rows");
   }
   if (rows_per_person < 1) {
-    throw BadInput(
-        "`rows_per_person`: must be at least 1, got 0; give the most rows one person can have");
+    throw BadInput(Field{"rows_per_person"}, "must be at least 1, got 0",
+                   "give the most rows one person can have");
   }
   if (draws < 1) {
-    throw BadInput("`draws`: must be at least 1, got 0; give the number of draws to release");
+    throw BadInput(Field{"draws"}, "must be at least 1, got 0",
+                   "give the number of draws to release");
   }
   if (draws >= std::uint64_t{1} << 32) {  // each has a noise stream of its own
-    throw BadInput(fmt::format("`draws`: must be below 2^32, got {}; give fewer", draws));
+    throw BadInput(Field{"draws"}, fmt::format("must be below 2^32, got {}", draws), "give fewer");
   }
 }
 
@@ -59,8 +64,8 @@ std::string_view to_string(Adjacency adjacency) {
 Adjacency adjacency_from_string(std::string_view name) {
   if (name == "replace-one") return Adjacency::replace_one;
   if (name == "add-remove") return Adjacency::add_remove;
-  throw BadInput(
-      fmt::format("`adjacency`: unknown adjacency '{}'; use replace-one or add-remove", name));
+  throw BadInput(Field{"adjacency"}, fmt::format("unknown adjacency '{}'", name),
+                 "use replace-one or add-remove");
 }
 
 }  // namespace gibbsite

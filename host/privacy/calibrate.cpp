@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/gdp.hpp"
@@ -33,11 +34,9 @@ Wide largest_mu(Calibration calibration, double epsilon, double delta) {
       break;
     case Calibration::exact:
     case Calibration::redberg:
-      throw BadInput(
-          fmt::format("`calibration` {}: belongs to `mechanism` objective; use gdp, minami-cor8, "
-                      "minami-thm7 or "
-                      "geumlek-rdp",
-                      to_string(calibration)));
+      throw BadInput(format_message("{} {}", Field{"calibration"}, to_string(calibration)),
+                     format_message("belongs to {} objective", Field{"mechanism"}),
+                     "use gdp, minami-cor8, minami-thm7 or geumlek-rdp");
     case Calibration::minami_cor8:
       // Follows from Thm 7 only up to an epsilon between 1 and 2 and overstates the guarantee at
       // large epsilon (docs/theory/calibrations.md), so the exact curve caps it.
@@ -63,11 +62,8 @@ Calibration calibration_from_string(std::string_view name) {
   for (const auto& [calibration, known] : names) {
     if (known == name) return calibration;
   }
-  throw BadInput(
-      fmt::format("`calibration`: unknown calibration '{}'; use gdp, minami-cor8, minami-thm7, "
-                  "geumlek-rdp, exact "
-                  "or redberg",
-                  name));
+  throw BadInput(Field{"calibration"}, fmt::format("unknown calibration '{}'", name),
+                 "use gdp, minami-cor8, minami-thm7, geumlek-rdp, exact or redberg");
 }
 
 double calibrate_beta_down(Calibration calibration, double epsilon, double delta, double lipschitz,

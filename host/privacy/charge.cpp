@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/budget.hpp"
@@ -29,7 +30,8 @@ bool within(const Charge& charge, const Charge& caps) {
 Charge charge_up(const Guarantee& g) {
   if (g.pure != 0) {
     throw BadInput(
-        fmt::format("guarantee: its pure part {} has no place in a ledger; cover it by a Gaussian "
+        fmt::format("guarantee: its pure part {} has no place in a ledger; cover it by a "
+                    "Gaussian "
                     "first (ledger_guarantee)",
                     g.pure));
   }
@@ -45,7 +47,8 @@ Charge caps_down(double epsilon, double delta, const DeltaShares& shares) {
   Budget{.epsilon = epsilon, .delta = delta}.validate();
   const double rest = 1 - shares.reveal - shares.tv;
   if (!(shares.reveal >= 0) || !(shares.tv > 0) || !(rest > 0)) {
-    throw BadInput("`reveal_share`, `tv_share`: must be at least 0 and above 0, their sum below 1");
+    throw BadInput(format_message("{}, {}", Field{"reveal_share"}, Field{"tv_share"}),
+                   "must be at least 0 and above 0, their sum below 1");
   }
   double mu = gdp_mu_down(epsilon, round_down(Wide(delta) * Wide(rest)));
   const auto caps = [&] {

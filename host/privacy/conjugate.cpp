@@ -10,6 +10,7 @@
 #include <numbers>
 #include <vector>
 
+#include "core/format_message.hpp"
 #include "core/special.hpp"
 #include "gibbsite/core/error.hpp"
 
@@ -36,13 +37,13 @@ double claimed(double first, double second) { return first - second; }
 
 double as_delta(const Wide& value) { return std::min(1.0, round_up(value)); }
 
-void require_shape(double a, const char* name) {
+void require_shape(double a, const Name& name) {
   require_finite_positive(a, name);
   if (!(a <= most_conjugate_shape)) {
-    throw BadInput(
-        fmt::format("{}: comes to {}, and laws of more than {} records are not "
-                    "evaluated; take a weaker `prior` or a smaller range",
-                    name, a, most_conjugate_shape));
+    throw BadInput(name.message(),
+                   fmt::format("comes to {}, and laws of more than {} records are not evaluated", a,
+                               most_conjugate_shape),
+                   format_message("take a weaker {} or a smaller range", Field{"prior"}));
   }
 }
 
@@ -112,10 +113,10 @@ std::uint64_t scanned(double a0, double b0, double weight, std::uint64_t rows) {
 }
 
 void require_beta(double a0, double b0, double weight, std::uint64_t rows, double epsilon) {
-  require_shape(a0, "`prior`");
-  require_shape(b0, "`prior`");
-  require_shape(weight, "`weight`");
-  require_finite_nonnegative(epsilon, "`epsilon`");
+  require_shape(a0, Field{"prior"});
+  require_shape(b0, Field{"prior"});
+  require_shape(weight, "weight");
+  require_finite_nonnegative(epsilon, Field{"epsilon"});
   if (rows < 1) throw BadInput("rows: must be at least 1, got 0; give a table with a row");
 }
 
@@ -239,9 +240,9 @@ double beta_delta_up(double a0, double b0, double weight, std::uint64_t rows, do
 }
 
 double gamma_pair_delta_up(double a, double shift, double epsilon, Digits digits) {
-  require_shape(a, "`prior`");
-  require_shape(shift, "`weight`");
-  require_finite_nonnegative(epsilon, "`epsilon`");
+  require_shape(a, Field{"prior"});
+  require_shape(shift, "weight");
+  require_finite_nonnegative(epsilon, Field{"epsilon"});
   if (digits == Digits::few) {  // not a number where the library gives up
     if (const double few = gamma_pair<double>(a, shift, epsilon); !std::isnan(few)) return few;
   }
@@ -249,9 +250,9 @@ double gamma_pair_delta_up(double a, double shift, double epsilon, Digits digits
 }
 
 double scale_pair_delta_up(double shape, double ratio_minus_one, double epsilon, Digits digits) {
-  require_shape(shape, "`prior`");
-  require_shape(ratio_minus_one, "`weight`");
-  require_finite_nonnegative(epsilon, "`epsilon`");
+  require_shape(shape, Field{"prior"});
+  require_shape(ratio_minus_one, "weight");
+  require_finite_nonnegative(epsilon, Field{"epsilon"});
   if (digits == Digits::few) {
     if (const double few = scale_pair<double>(shape, ratio_minus_one, epsilon); !std::isnan(few)) {
       return few;
@@ -279,9 +280,9 @@ double beta_renyi_delta_up(double a0, double b0, double weight, std::uint64_t ro
 
 double gamma_renyi_delta_up(double a, double shift, std::uint64_t draws, double epsilon,
                             Digits digits) {
-  require_shape(a, "`prior`");
-  require_shape(shift, "`weight`");
-  require_finite_nonnegative(epsilon, "`epsilon`");
+  require_shape(a, Field{"prior"});
+  require_shape(shift, "weight");
+  require_finite_nonnegative(epsilon, Field{"epsilon"});
   if (digits == Digits::few) {
     return gamma_renyi_delta<double>(a, shift, draws, epsilon);
   }

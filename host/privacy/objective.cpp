@@ -241,9 +241,9 @@ void require_pair(const ObjectivePair& p) {
   require_finite_positive(p.s, "s");
   require_finite_positive(p.t, "t");
   if (p.calibration != Calibration::exact && p.calibration != Calibration::redberg) {
-    throw BadInput(
-        fmt::format("`calibration`: objective perturbation has exact and redberg, not {}",
-                    to_string(p.calibration)));
+    throw BadInput(Field{"calibration"},
+                   fmt::format("objective perturbation has exact and redberg, not {}",
+                               to_string(p.calibration)));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/human_count.hpp"
 #include "gibbsite/mechanism/mechanism.hpp"
 #include "gibbsite/model/loss.hpp"
@@ -25,7 +26,7 @@ bool CoefficientLines::is_inside(std::size_t j) const {
   return !half_widths.empty() && std::fabs(values[j]) <= half_widths[j];
 }
 
-std::string score_words(const LinearModel& model) {
+Message score_words(const LinearModel& model) {
   if (model.schema.label_kind != LabelKind::two_classes) return "";
   if (model.legacy_link) {
     return "These are scores and no log-odds: the probability follows by model.link of the file, "
@@ -33,9 +34,11 @@ std::string score_words(const LinearModel& model) {
   }
   if (loss_named(model.loss).link_words().empty()) return "";
   if (unweighted_name(model.loss) == losses::logistic_capped::name) {
-    return "These are scores and no log-odds: the loss holds slopes at 1/2. From even odds, an "
-           "effect v multiplies the odds by (1 + exp(v))/2, and by 2/(1 + exp(-v)) where v is "
-           "below 0. With `loss_cap` 1 they are log-odds.";
+    return format_message(
+        "These are scores and no log-odds: the loss holds slopes at 1/2. From even odds, an "
+        "effect v multiplies the odds by (1 + exp(v))/2, and by 2/(1 + exp(-v)) where v is below "
+        "0. With {} 1 they are log-odds.",
+        Field{"loss_cap"});
   }
   return "These are scores and no log-odds: the probability follows by model.link of the file.";
 }

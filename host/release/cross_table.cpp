@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
@@ -271,13 +272,15 @@ Columns places_of(const NetworkModel& model, const std::vector<std::string>& col
   for (const std::string& column : columns) {
     const auto at = std::ranges::find(names, column);
     if (at == names.end()) {
-      throw BadInput(
-          fmt::format("`columns`: {} is no column of the released tables{}; give columns of them",
-                      quoted(column), did_you_mean(column, names)));
+      throw BadInput(Field{"columns"},
+                     fmt::format("{} is no column of the released tables{}", quoted(column),
+                                 did_you_mean(column, names)),
+                     "give columns of them");
     }
     out.push_back(static_cast<std::uint32_t>(at - names.begin()));
     if (std::ranges::count(out, out.back()) > 1) {
-      throw BadInput(fmt::format("`columns`: {} is given twice; leave one out", quoted(column)));
+      throw BadInput(Field{"columns"}, fmt::format("{} is given twice", quoted(column)),
+                     "leave one out");
     }
   }
   if (!out.empty()) return out;
@@ -300,9 +303,8 @@ Chain best_chain(const Network& network, std::span<const double> noise, const Co
     }
   }
   if (!best) {
-    throw BadInput(
-        "`columns`: no table that was counted has all of these columns; give those of one column "
-        "and its parents, or release their table");
+    throw BadInput(Field{"columns"}, "no table that was counted has all of these columns",
+                   "give those of one column and its parents, or release their table");
   }
   return *std::move(best);
 }
@@ -339,9 +341,8 @@ std::vector<std::uint32_t> CrossTable::levels_of(std::size_t cell) const {
 CrossTable cross_table(const NetworkModel& model, std::optional<std::uint64_t> rows,
                        const std::vector<std::string>& columns) {
   if (model.counts.empty()) {
-    throw BadInput(
-        "`columns`: the network's tables were drawn, not counted; release noisy counts, with "
-        "`mechanism` counts");
+    throw BadInput(Field{"columns"}, "the network's tables were drawn, not counted",
+                   format_message("release noisy counts, with {} counts", Field{"mechanism"}));
   }
   const Network& network = model.network;
   const Columns asked = places_of(model, columns);

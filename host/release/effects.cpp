@@ -35,16 +35,18 @@ const Column& category_named(const Schema& schema, const std::string& name) {
     if (column.name == name) return column;
     names.push_back(column.name);
   }
-  throw BadInput(fmt::format("`reference`: no category is called {}{}; name a column with levels",
-                             quoted(name), did_you_mean(name, names)));
+  throw BadInput(Field{"reference"},
+                 fmt::format("no category is called {}{}", quoted(name), did_you_mean(name, names)),
+                 "name a column with levels");
 }
 
 std::size_t reference_place(const Schema& schema, const Column& column, const std::string& level) {
   const auto place = schema.level_index(column, level);
   if (place) return *place;
-  throw BadInput(fmt::format("`reference`: column {} has no level {}{}; name one of its levels",
-                             quoted(column.name), quoted(level),
-                             did_you_mean(level, schema.level_names(column))));
+  throw BadInput(Field{"reference"},
+                 fmt::format("column {} has no level {}{}", quoted(column.name), quoted(level),
+                             did_you_mean(level, schema.level_names(column))),
+                 "name one of its levels");
 }
 
 // Which of the column's levels others are set against.
@@ -240,8 +242,8 @@ void add_reference(const Schema& schema, std::string_view text, References& refe
   }
   const std::size_t at = text.find('=');
   if (at == std::string_view::npos)
-    throw BadInput(
-        fmt::format("`reference`: {} is no column=level; write, say, race=white", quoted(text)));
+    throw BadInput(Field{"reference"}, fmt::format("{} is no column=level", quoted(text)),
+                   "write, say, race=white");
   static_cast<void>(category_named(schema, std::string(text.substr(0, at))));
 }
 

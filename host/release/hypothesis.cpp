@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 
@@ -65,7 +66,7 @@ class EffectReader {
   };
 
   [[noreturn]] void fail(const std::string& what, const std::string& how) const {
-    throw BadInput(fmt::format("`effect` {}: {}; {}", quoted(text_), what, how));
+    throw BadInput(format_message("{} {}", Field{"effect"}, quoted(text_)), what, how);
   }
 
   static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
@@ -282,8 +283,10 @@ class EffectReader {
 std::size_t class_place(const Schema& schema, const std::string& name) {
   const auto found = std::ranges::find(schema.classes, name);
   if (found == schema.classes.end()) {
-    throw BadInput(fmt::format("`effect`: no class is called {}{}; name one of the label's classes",
-                               quoted(name), did_you_mean(name, schema.classes)));
+    throw BadInput(
+        Field{"effect"},
+        fmt::format("no class is called {}{}", quoted(name), did_you_mean(name, schema.classes)),
+        "name one of the label's classes");
   }
   return static_cast<std::size_t>(found - schema.classes.begin());
 }
@@ -296,17 +299,17 @@ std::vector<double> parse_effect(const LinearModel& model, std::string_view text
   std::vector<double> one = EffectReader(model, text).read();
   if (schema.label_kind != LabelKind::classes) {
     if (!classes.of.empty() || !classes.against.empty())
-      throw BadInput("`effect`: the model is not of several classes; name no class");
+      throw BadInput(Field{"effect"}, "the model is not of several classes", "name no class");
     return one;
   }
   if (classes.of.empty()) {
-    throw BadInput(fmt::format(
-        "`effect`: the model is of {} classes; name the class whose score is asked about",
-        schema.classes.size()));
+    throw BadInput(Field{"effect"},
+                   fmt::format("the model is of {} classes", schema.classes.size()),
+                   "name the class whose score is asked about");
   }
   const std::size_t count = schema.classes.size(), d = one.size();
   if (classes.of == classes.against)
-    throw BadInput("`effect`: a class against itself is 0; name another one");
+    throw BadInput(Field{"effect"}, "a class against itself is 0", "name another one");
   std::vector<double> weights(count, 0.0);
   if (classes.against.empty()) {
     weights.assign(count, -1.0 / static_cast<double>(count));

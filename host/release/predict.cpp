@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/loss.hpp"
@@ -205,10 +206,13 @@ std::size_t likeliest(std::span<const double> probabilities) {
 namespace {
 const Estimates& require_estimates(const LinearModel& model) {
   if (model.estimates) return *model.estimates;
-  throw BadInput(model.intervals
-                     ? "model: its intervals were made in an older way that held less often than "
-                       "it said; fit it again with `intervals`"
-                     : "model: holds no intervals; fit it with `intervals`");
+  throw BadInput(
+      model.intervals
+          ? format_message(
+                "model: its intervals were made in an older way that held less often than it "
+                "said; fit it again with {}",
+                Field{"intervals"})
+          : format_message("model: holds no intervals; fit it with {}", Field{"intervals"}));
 }
 }  // namespace
 

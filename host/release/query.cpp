@@ -10,6 +10,7 @@
 #include <numeric>
 #include <optional>
 
+#include "core/format_message.hpp"
 #include "core/special.hpp"
 #include "data/csv.hpp"
 #include "gibbsite/core/error.hpp"
@@ -239,10 +240,10 @@ double probability_below(const FamilyRelease& release, const std::string& name,
   if (const std::size_t other = index_of(release, right); release.model().levels().size() == 2) {
     return left == other ? 0 : Mixture(release, left).below(0.5);
   }
-  throw BadInput(fmt::format(
-      "event {} and {}: a draw that is not trimmed answers about one parameter; compare it with a "
-      "number, or fit with `trim`",
-      gibbsite::quoted(name), gibbsite::quoted(std::string(right))));
+  throw BadInput(format_message(
+      "event {} and {}: a draw that is not trimmed answers about one parameter; compare it with "
+      "a number, or fit with {}",
+      gibbsite::quoted(name), gibbsite::quoted(std::string(right)), Field{"trim"}));
 }
 
 // The probability of each outcome for a new person, given a draw.

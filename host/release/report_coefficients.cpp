@@ -176,7 +176,7 @@ void coefficients_section(Html& page, const LinearModel& model, const Certificat
   switch (schema.label_kind) {
     case LabelKind::two_classes:
       page.put("<p>Above 0 speaks for {} = {}.</p>\n", schema.label, schema.positive);
-      if (const std::string words = score_words(model); !words.empty())
+      if (const std::string words = score_words(model).text(); !words.empty())
         page.put("<p>{}</p>\n", words);
       break;
     case LabelKind::amount:

@@ -15,6 +15,7 @@
 #include <system_error>
 #include <thread>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/row_encoder.hpp"
@@ -411,7 +412,7 @@ class People {
 };
 
 void require_rows(std::uint64_t rows) {
-  if (rows == 0) throw BadInput("`rows`: must be at least 1, got 0; ask for some people");
+  if (rows == 0) throw BadInput(Field{"rows"}, "must be at least 1, got 0", "ask for some people");
 }
 
 }  // namespace
@@ -421,7 +422,8 @@ void synthesize(const NetworkModel& model, std::uint64_t rows, const StreamKey& 
                 const SynthesisOptions& options) {
   require_rows(rows);
   if (std::string_view(",;\t|").find(options.delimiter) == std::string_view::npos) {
-    throw BadInput("`delimiter`: must be a comma, a semicolon, a tab or a bar; give one of them");
+    throw BadInput(format_message(
+        "{}: must be a comma, a semicolon, a tab or a bar; give one of them", Word{"delimiter"}));
   }
   const People people(model, stream, true);
   std::string header;

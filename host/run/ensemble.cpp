@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "chains/minimizer.hpp"
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "mechanism/minimizer_reach.hpp"
 
@@ -15,10 +16,9 @@ std::vector<double> Task::minimizer(double beta, double prior_precision, double 
   // Public numbers: a plan that was not edited has passed this.
   if (!minimizer_in_reach(problem, beta, prior_precision,
                           problem.smoothness_up(beta, prior_precision), tolerance)) {
-    throw Infeasible(
-        fmt::format("the minimizer cannot be computed to within its public tolerance {:.3g}; use "
-                    "`mechanism` path",
-                    tolerance));
+    throw Infeasible(format_message(
+        "the minimizer cannot be computed to within its public tolerance {:.3g}; use {} path",
+        tolerance, Field{"mechanism"}));
   }
   return minimizer_within(potential(beta, prior_precision), problem.full_row_norm_up(), tolerance);
 }

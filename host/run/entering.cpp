@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/digest.hpp"
+#include "core/format_message.hpp"
 #include "core/key_access.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/ledger/ledger.hpp"
@@ -31,8 +32,9 @@ std::string key_hash(const StreamKey& key) {
 
 void require_room(const FitOptions& options, NoiseKind noise, const LedgerPrice& price) {
   if (noise != NoiseKind::chacha20) {
-    throw BadInput(
-        "`ledger`: a run from a `seed` has no guarantee to enter; leave one of them out");
+    throw BadInput(Field{"ledger"},
+                   format_message("a run from a {} has no guarantee to enter", Field{"seed"}),
+                   "leave one of them out");
   }
   options.ledger->require_room(price.added, price.own);
 }

@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "core/format_message.hpp"
 #include "engine/integer_sums.hpp"
 #include "gibbsite/core/error.hpp"
 #include "run/certified.hpp"
@@ -19,10 +20,10 @@ FamilyStatistic statistic_of(const Dataset& data, const FamilyProblem& p) {
   const double scale = p.has_levels() ? 1 : counted ? p.hi : fine_steps;
   IntegerSums found = integer_sums(data.view(), scale);
   if (counted && found.not_whole && data.schema.invalid == Invalid::refuse) {
-    throw BadInput(fmt::format(
-        "data: row {} has a count that is not whole; mend the table, give invalid = \"middle\" in "
-        "the schema to take the nearest, or use `model` mean (private: which row it is)",
-        *found.not_whole + 1));
+    throw BadInput(format_message(
+        "data: row {} has a count that is not whole; mend the table, give invalid = \"middle\" "
+        "in the schema to take the nearest, or use {} mean (private: which row it is)",
+        *found.not_whole + 1, Field{"model"}));
   }
   if (p.has_levels()) {
     // A missing cell has no level: it counts as (other), the last, which family_problem asks for.

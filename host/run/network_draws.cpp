@@ -21,14 +21,15 @@ struct TableLaw {
 };
 
 TableLaw table_law(const NetworkTrimmed& s, const NetworkProblem& p) {
-  if (!p.trim) throw BadInput("`trim`: is missing; give the least share that tables are cut to");
+  if (!p.trim)
+    throw BadInput(Field{"trim"}, "is missing", "give the least share that tables are cut to");
   return {s.weight, p.prior, std::pair{*p.trim, 0.0}};
 }
 TableLaw table_law(const NetworkConjugate& s, const NetworkProblem& p) {
   return {s.weight, s.prior_scale * p.prior, {}};
 }
 TableLaw table_law(const NetworkCounts& /*s*/, const NetworkProblem& /*p*/) {
-  throw BadInput("`mechanism`: counts draws no tables; give trimmed or conjugate");
+  throw BadInput(Field{"mechanism"}, "counts draws no tables", "give trimmed or conjugate");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "chains/minimizer.hpp"
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "run/ensemble.hpp"
 #include "run/gaussian_mechanism.hpp"
@@ -19,10 +20,9 @@ class ObjectiveSampler final : public EnsembleSampler {
   void advance(std::uint64_t steps) override {
     const double search = objective_search_norm_down(settings_, task_.problem);
     if (!(analyze(settings_, task_.problem, task_.who, task_.draws).guarantee.tv < 1)) {
-      throw Infeasible(fmt::format(
-          "the minimizer cannot be computed to within its public tolerance {:.3g}; use `mechanism` "
-          "path",
-          search));
+      throw Infeasible(format_message(
+          "the minimizer cannot be computed to within its public tolerance {:.3g}; use {} path",
+          search, Field{"mechanism"}));
     }
     for (std::size_t c = 0; c < ensemble_.chains() && steps > 0; ++c) {
       if (ensemble_.step[c] == 1) continue;

@@ -12,6 +12,7 @@
 #include <span>
 
 #include "core/digest.hpp"
+#include "core/format_message.hpp"
 #include "data/keyed_digest.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/schema_file.hpp"
@@ -158,10 +159,10 @@ void require_same_run(const Checkpoint& checkpoint, const FitOptions& options,
   const std::string& path = options.checkpoint;
   if (checkpoint.key.kind != asked.kind ||
       (asked.kind == NoiseKind::philox && checkpoint.key.bytes != asked.bytes)) {
-    throw BadInput(fmt::format(
-        "{}: this checkpoint was made with another `seed` (or with none); give the same, or remove "
+    throw BadInput(format_message(
+        "{}: this checkpoint was made with another {} (or with none); give the same, or remove "
         "it and start again",
-        path));
+        path, Field{"seed"}));
   }
   if (checkpoint.fingerprint != fingerprint || !sampler.fits(checkpoint)) {
     throw BadInput(fmt::format(
@@ -212,7 +213,8 @@ void require_planned(const Model& model, const Dataset& data, const Plan& plan,
     static_cast<void>(require_feasible(plan));
     require_shape(model, data, rows, plan);
     if (options.rows_elsewhere > 0 && !options.checkpoint.empty()) {
-      throw BadInput("`checkpoint`: it belongs to rows, which lie elsewhere here; leave it out");
+      throw BadInput(Field{"checkpoint"}, "it belongs to rows, which lie elsewhere here",
+                     "leave it out");
     }
   });
 }
@@ -228,10 +230,9 @@ LinearModel run_plan(const Model& model, const Dataset& data, const Plan& plan, 
   require_planned_rows(*engine, plan.problem);
   if (!engine->certifiable()) {
     throw BadInput(
-        fmt::format("`backend` {}: its arithmetic or its noise is for throughput only and no "
-                    "certificate covers "
-                    "it; use double arithmetic and the chains' own noise",
-                    backend.name()));
+        format_message("{} {}", Field{"backend"}, backend.name()),
+        "its arithmetic or its noise is for throughput only and no certificate covers it",
+        "use double arithmetic and the chains' own noise");
   }
   const bool keep = !options.checkpoint.empty();
   Checkpoint checkpoint{key, {}, {}, {}};
@@ -280,9 +281,10 @@ LinearModel run_plan(const Model& model, const Dataset& data, const Plan& plan, 
     if (any(options.stop != nullptr && *options.stop)) {
       if (keep) save();
       throw Interrupted(
-          fmt::format("interrupted after {} of {} steps; {}", sampler->done(), total,
-                      keep ? fmt::format("run the same again to go on from {}", options.checkpoint)
-                           : "nothing was kept; give `checkpoint` FILE to be able to go on"));
+          format_message("interrupted after {} of {} steps; {}", sampler->done(), total,
+                         keep ? Message("run the same again to go on from " + options.checkpoint)
+                              : format_message("nothing was kept; give {} FILE to be able to go on",
+                                               Field{"checkpoint"})));
     }
     const auto chunk_start = Clock::now();
     sampler->advance(chunk);

@@ -22,7 +22,7 @@ BackendOptions Throughput::backend_options() const {
   } else if (arithmetic == "bfloat16") {
     out.arithmetic = Arithmetic::bfloat16;
   } else if (arithmetic != "float64") {
-    throw BadInput("`arithmetic`: must be float64, float32 or bfloat16");
+    throw BadInput(Field{"arithmetic"}, "must be float64, float32 or bfloat16");
   }
   return out;
 }
@@ -32,7 +32,7 @@ NoiseKind Throughput::noise_kind() const {
   for (const NoiseKind kind : {NoiseKind::chacha20, NoiseKind::philox}) {
     if (noise == to_string(kind)) return kind;
   }
-  throw BadInput("`noise`: must be chacha20, philox or curand");
+  throw BadInput(Field{"noise"}, "must be chacha20, philox or curand");
 }
 
 }  // namespace gibbsite

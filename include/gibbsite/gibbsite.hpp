@@ -38,6 +38,6 @@
 #include "gibbsite/run/fit_family.hpp"
 #include "gibbsite/run/fit_network.hpp"
 #include "gibbsite/run/fit_options.hpp"
-#include "gibbsite/run/model_request.hpp"
+#include "gibbsite/run/plan_request.hpp"
 #include "gibbsite/run/release_evaluation.hpp"
 #include "gibbsite/version.hpp"

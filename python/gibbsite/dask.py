@@ -29,38 +29,20 @@ def _is_whole(value, least):
     return is_whole and least <= value < least + (1 << 64)
 
 
-# Checks of arguments, made before the cluster is used: what a value must be, and whose.
+# Checks of a run's arguments, made before the cluster is used; those of a plan are read by gibbsite.plan.
 _KINDS = {
-    "a number": (
-        lambda v: isinstance(v, numbers.Real) and not isinstance(v, bool),
-        "epsilon delta prior_precision loss_cap tv step_size ball row_norm",
-    ),
-    "a whole number, 0 or more": (
-        lambda v: _is_whole(v, 0),
-        "rows_cap rows_per_person draws iterations classes features seed",
-    ),
-    "a whole number": (lambda v: _is_whole(v, -(1 << 63)), "n_jobs"),
-    "text": (lambda v: isinstance(v, str), "model mechanism calibration adjacency backend checkpoint"),
-    "True or False": (
-        lambda v: isinstance(v, bool),
-        "padded intercept intervals release_moments",
-    ),
-    "a gibbsite.Ledger": (lambda v: isinstance(v, _core.Ledger), "ledger"),
-    "a function": (callable, "progress"),
+    "seed": ("a whole number, 0 or more", lambda v: v is None or _is_whole(v, 0)),
+    "n_jobs": ("a whole number", lambda v: v is None or _is_whole(v, -(1 << 63))),
+    "release_moments": ("True or False", lambda v: isinstance(v, bool)),
+    "ledger": ("a gibbsite.Ledger", lambda v: v is None or isinstance(v, _core.Ledger)),
+    "progress": ("a function", lambda v: v is None or callable(v)),
 }
-_KIND_OF = {name: kind for kind, (_, names) in _KINDS.items() for name in names.split()}
-_MAY_BE_NONE = set(
-    "prior_precision loss_cap tv step_size ball row_norm rows_cap iterations classes features seed "
-    "n_jobs ledger progress".split()
-)
 
 
 def _require_kinds(**arguments):
     for name, value in arguments.items():
-        kind = _KIND_OF.get(name)
-        if kind is None:
-            raise TypeError(f"{name}: gibbsite.plan has no such argument; leave it out")
-        if not _KINDS[kind][0](value) and not (value is None and name in _MAY_BE_NONE):
+        kind, is_one = _KINDS[name]
+        if not is_one(value):
             is_number = kind.startswith("a whole") and isinstance(value, numbers.Integral)
             raise TypeError(f"{name}: must be {kind}, got {value if is_number else _type_of(value)}")
 
@@ -284,9 +266,7 @@ def fit(
     }
     if "rows" in wishes:
         raise _core.BadInput("rows: are those of ddf; leave it out")
-    _require_kinds(
-        epsilon=epsilon, delta=delta, backend=backend, checkpoint=checkpoint, **options, **wishes
-    )
+    _require_kinds(**options)
     _require_frame(ddf)
     client = _client_of(client)
     if backend not in ("auto", "cpu"):

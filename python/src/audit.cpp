@@ -3,31 +3,36 @@
 
 #include <cmath>
 
+#include "arguments.hpp"
 #include "bind.hpp"
 #include "gibbsite/core/error.hpp"
 
 namespace gibbsite::python {
 namespace {
 
-nb::dict audit_shape(double epsilon, double delta, std::uint64_t rows, std::uint64_t features,
-                     double row_norm, const std::string& mechanism, const std::string& model,
-                     std::uint64_t pairs, double confidence, std::uint64_t seed,
-                     const std::string& backend, const nb::object& progress) {
-  Wishes wishes;
-  if (mechanism != "auto") static_cast<void>(mechanism_named(mechanism));
-  wishes.mechanism = mechanism;
-  Budget budget;
-  budget.epsilon = epsilon;
-  budget.delta = delta;
-  budget.validate();
-  const auto engines = make_warning_backend(backend);
+nb::dict audit_shape(const nb::kwargs& arguments) {
+  Arguments given("audit", arguments);
+  PlanRequest request = given.request(of_linear);
+  AuditShape shape;
+  shape.rows = given.take("rows", shape.rows);
+  shape.features = given.take("features", shape.features);
+  shape.row_norm = given.take("row_norm", shape.row_norm);
   AuditOptions options;
-  options.pairs = pairs;
-  options.pilot = std::max<std::uint64_t>(pairs / 4, 1);
-  options.confidence = confidence;
-  options.seed = seed;
+  options.pairs = given.take("pairs", options.pairs);
+  options.pilot = std::max<std::uint64_t>(options.pairs / 4, 1);
+  options.confidence = given.take("confidence", options.confidence);
+  options.seed = given.take("seed", options.seed);
+  const auto backend = given.take<std::string>("backend", "auto");
+  const auto progress = given.take<nb::object>("progress", nb::none());
+  given.finish();
+  const bool usual = request.model.empty() || request.model == "auto";
+  if (usual) request.model = "auto";
+  const Wishes wishes = wishes_of(request);
+  const Budget budget = budget_of(request);
+  const auto engines = make_warning_backend(backend);
   const AuditResult r = watched(progress, [&](Watch& watch) {
-    const AuditCase at = worst_known_case({rows, features, row_norm}, budget, wishes, model);
+    const AuditCase at = worst_known_case(shape, budget, wishes, usual ? "" : request.model,
+                                          request.prior_precision);
     require_feasible(at.plan);
     options.stop = watch.stop();
     options.progress = watch.reporter();
@@ -49,11 +54,13 @@ nb::dict audit_shape(double epsilon, double delta, std::uint64_t rows, std::uint
 }  // namespace
 
 void bind_audit(nb::module_& m) {
-  m.def("audit", &audit_shape, nb::kw_only(), "epsilon"_a, "delta"_a, "rows"_a = AuditShape{}.rows,
-        "features"_a = AuditShape{}.features, "row_norm"_a = AuditShape{}.row_norm,
-        "mechanism"_a = "auto", "model"_a = "", "pairs"_a = AuditOptions{}.pairs,
-        "confidence"_a = AuditOptions{}.confidence, "seed"_a = AuditOptions{}.seed,
-        "backend"_a = "auto", "progress"_a = nb::none(),
+  m.def("audit", &audit_shape,
+        nb::sig("def audit(*, epsilon: float, delta: float, rows: int = ..., features: int = ..., "
+                "row_norm: float = ..., mechanism: str = 'auto', model: str = '', "
+                "prior_precision: float | None = None, tv: float | None = None, "
+                "iterations: int | None = None, ball: float | None = None, pairs: int = ..., "
+                "confidence: float = ..., seed: int = ..., backend: str = 'auto', "
+                "progress: object | None = None) -> dict"),
         "Runs a mechanism on pairs of synthetic neighboring tables and bounds from below what its "
         "claim must be (docs/how-to/audit.md). progress(pairs done, in all).");
 }

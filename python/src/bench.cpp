@@ -1,6 +1,7 @@
 // Steps timed on made-up rows: throughput, also in the arithmetic and with the noise of no fit.
 #include <algorithm>
 
+#include "arguments.hpp"
 #include "bind.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/loss.hpp"
@@ -10,21 +11,31 @@
 namespace gibbsite::python {
 namespace {
 
-nb::dict bench(std::uint64_t rows, std::optional<std::uint64_t> features, const Schema* schema,
-               const std::vector<std::uint64_t>& chains, const std::string& loss,
-               const std::string& backend, const std::string& arithmetic, const std::string& noise,
-               double seconds, std::optional<std::int64_t> n_jobs, const nb::object& progress) {
+nb::dict bench(const nb::kwargs& arguments) {
+  Arguments given("bench", arguments);
+  const auto rows = given.need<std::uint64_t>("rows");
+  const auto features = given.take<std::uint64_t>("features");
+  const auto* const schema = given.take<const Schema*>("schema", nullptr);
+  const auto chains = given.take<std::vector<std::uint64_t>>("chains", {1, 4, 16, 64, 256});
+  const auto loss = given.take<std::string>("loss", "logistic");
+  const auto backend = given.take<std::string>("backend", "auto");
+  const auto arithmetic = given.take("arithmetic", Throughput().arithmetic);
+  const auto noise = given.take("noise", Throughput().noise);
+  const auto seconds = given.take("seconds", TimingOptions().seconds);
+  const auto n_jobs = given.take<std::int64_t>("n_jobs");
+  const auto progress = given.take<nb::object>("progress", nb::none());
+  given.finish();
   const Throughput throughput{arithmetic, noise};
   const BackendOptions options = throughput.backend_options();
-  if (rows == 0) throw BadInput("rows: must be at least 1; give the number of rows");
+  if (rows == 0) throw BadInput(Field{"rows"}, "must be at least 1", "give the number of rows");
   if (features.has_value() == (schema != nullptr)) {
-    throw BadInput("features: give either features, the number of columns, or schema");
+    throw BadInput(Field{"features"}, "give either features, the number of columns, or schema");
   }
-  if (features == std::uint64_t{0}) throw BadInput("features: must be at least 1");
+  if (features == std::uint64_t{0}) throw BadInput(Field{"features"}, "must be at least 1");
   if (chains.empty() || std::ranges::count(chains, 0U) != 0) {
-    throw BadInput("chains: must be numbers of at least 1, [1, 64] say");
+    throw BadInput(Field{"chains"}, "must be numbers of at least 1, [1, 64] say");
   }
-  require_finite_positive(seconds, "seconds");
+  require_finite_positive(seconds, Field{"seconds"});
   const Loss& of = loss_named(loss);
   FeatureSpace space;
   if (features) space.features = *features;
@@ -60,7 +71,7 @@ nb::dict bench(std::uint64_t rows, std::optional<std::uint64_t> features, const 
   }
   nb::dict out;
   out["backend"] = std::string(engines->name());
-  out["description"] = in_arguments(std::string(engines->description()));
+  out["description"] = std::string(engines->description());
   out["arithmetic"] = arithmetic;
   out["noise"] = noise;
   out["rows"] = rows;
@@ -72,12 +83,13 @@ nb::dict bench(std::uint64_t rows, std::optional<std::uint64_t> features, const 
 }  // namespace
 
 void bind_bench(nb::module_& m) {
-  const std::vector<std::uint64_t> usual{1, 4, 16, 64, 256};
   m.def(
-      "bench", &bench, nb::kw_only(), "rows"_a, "features"_a = nb::none(), "schema"_a = nb::none(),
-      "chains"_a = usual, "loss"_a = "logistic", "backend"_a = "auto",
-      "arithmetic"_a = Throughput().arithmetic, "noise"_a = Throughput().noise,
-      "seconds"_a = TimingOptions().seconds, "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
+      "bench", &bench,
+      nb::sig("def bench(*, rows: int, features: int | None = None, schema: Schema | None = None, "
+              "chains: Sequence[int] = [1, 4, 16, 64, 256], loss: str = 'logistic', "
+              "backend: str = 'auto', arithmetic: str = 'float64', noise: str = 'chacha20', "
+              "seconds: float = ..., n_jobs: int | None = None, progress: object | None = None) "
+              "-> dict"),
       "Times Langevin steps of several chains on made-up rows of a public shape: `rows` rows of "
       "`features` numbers, or of the columns of `schema`. No table is read and nothing is released.\n"
       "\n"

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "gibbsite/core/message.hpp"
 #include "gibbsite/engine/automatic.hpp"
 #include "watch.hpp"
 
@@ -52,8 +53,8 @@ Numbers to_numpy(std::vector<double> values, const std::vector<std::size_t>& sha
 /// What json.loads makes of it.
 nb::object to_python(const nlohmann::json& json);
 
-/// A message of the library without the backquotes around its fields: they are arguments here.
-std::string in_arguments(const std::string& message);
+/// A message of the library: its fields are arguments here, and have their names.
+inline std::string in_arguments(const Message& message) { return message.plain(); }
 /// -1, None: 0, as many threads as may run. Throws BadInput on other numbers below 0.
 std::size_t threads_of(std::optional<std::int64_t> n_jobs);
 /// make_backend, and where "auto" takes another than the fastest there is, a UserWarning.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "arguments.hpp"
 #include "bind.hpp"
 #include "dlpack.hpp"
 #include "gibbsite/core/error.hpp"
@@ -71,25 +72,30 @@ std::uint64_t rows_of(const nb::object& table) {
   return 0;
 }
 
-ReadOptions options_of(bool labels_optional, bool ignore_extra_columns,
-                       std::optional<std::int64_t> n_jobs) {
-  ReadOptions options;
-  options.labels = labels_optional ? ReadOptions::Labels::optional : ReadOptions::Labels::required;
-  options.ignore_extra_columns = ignore_extra_columns;
-  options.threads = threads_of(n_jobs);
-  return options;
-}
-
-/// What `predict --unseen` says: "" as the schema has it.
-void read_unseen(ReadOptions& options, const std::string& unseen) {
+/// Those that readers have in common. `unseen` is what `predict --unseen` says: "" as the schema
+/// has it.
+ReadOptions options_of(Arguments& given) {
   using Unreadable = ReadOptions::Unreadable;
-  if (unseen.empty()) return;
+  ReadOptions options;
+  if (given.take("labels_optional", false)) options.labels = ReadOptions::Labels::optional;
+  options.ignore_extra_columns = given.take("ignore_extra_columns", false);
+  options.threads = threads_of(given.take<std::int64_t>("n_jobs"));
+  const auto unseen = given.take<std::string>("unseen", "");
+  if (unseen.empty()) return options;
   if (unseen != "middle" && unseen != "refuse") {
-    throw BadInput(fmt::format(
-        "unseen: '{}' is neither middle nor refuse; give one, or leave it out", shown(unseen)));
+    throw BadInput(Field{"unseen"}, fmt::format("'{}' is neither middle nor refuse", shown(unseen)),
+                   "give one, or leave it out");
   }
   options.unreadable = unseen == "middle" ? Unreadable::marked : Unreadable::refused;
   options.may_be_empty = true;
+  return options;
+}
+
+ReadOptions options_of(bool labels_optional, std::optional<std::int64_t> n_jobs) {
+  ReadOptions options;
+  if (labels_optional) options.labels = ReadOptions::Labels::optional;
+  options.threads = threads_of(n_jobs);
+  return options;
 }
 
 constexpr const char* unseen_doc =
@@ -126,7 +132,7 @@ template <class Number>
 Dataset read_numbers(const nb::ndarray<const Number, nb::ndim<2>, nb::device::cpu>& x,
                      const Labels& labels, const Schema& schema, bool labels_optional,
                      std::optional<std::int64_t> n_jobs, const nb::object& progress) {
-  ReadOptions options = options_of(labels_optional, false, n_jobs);
+  ReadOptions options = options_of(labels_optional, n_jobs);
   const ArrayView view = view_of(x);
   return watched(progress, [&](Watch& watch) {
     watch_reading(options, watch);
@@ -155,7 +161,7 @@ Dataset read_device(const nb::object& x, const nb::object& given, const Schema& 
   if (!DeviceArray::is_one(x)) throw nb::next_overload();
   Labels labels;  // converted here, so that x is asked for nothing on the way
   if (!given.is_none() && !nb::try_cast(given, labels)) throw nb::next_overload();
-  ReadOptions options = options_of(labels_optional, false, n_jobs);
+  ReadOptions options = options_of(labels_optional, n_jobs);
   const DeviceArray array(x, "array", 2);
   return watched(progress, [&](Watch& watch) {
     watch_reading(options, watch);
@@ -356,27 +362,32 @@ void bind_data(nb::module_& m) {
 
   m.def(
       "read_table",
-      [](const Path& path, const Schema& schema, const Path& labels, bool labels_optional,
-         bool ignore_extra_columns, std::optional<std::int64_t> n_jobs, const nb::object& progress,
-         const std::string& unseen) {
-        ReadOptions options = options_of(labels_optional, ignore_extra_columns, n_jobs);
-        options.label_path = labels.string();
-        read_unseen(options, unseen);
+      [](const Path& path, const Schema& schema, const nb::kwargs& arguments) {
+        Arguments given("read_table", arguments);
+        ReadOptions options = options_of(given);
+        options.label_path = given.take<Path>("labels", "").string();
+        const auto progress = given.take<nb::object>("progress", nb::none());
+        given.finish();
         return watched(progress, [&](Watch& watch) {
           watch_reading(options, watch);
           return read_table(path.string(), schema, options);
         });
       },
-      "path"_a, "schema"_a, nb::kw_only(), "labels"_a = "", "labels_optional"_a = false,
-      "ignore_extra_columns"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
-      "unseen"_a = "", unseen_doc);
+      "path"_a, "schema"_a, "arguments"_a,
+      nb::sig("def read_table(path: str | os.PathLike, schema: Schema, *, "
+              "labels: str | os.PathLike = '', labels_optional: bool = False, "
+              "ignore_extra_columns: bool = False, n_jobs: int | None = None, "
+              "progress: object | None = None, unseen: str = '') -> Dataset"),
+      unseen_doc);
   m.def(
       "read_arrow",
-      [](const nb::object& table, const Schema& schema, const Labels& labels, bool labels_optional,
-         bool ignore_extra_columns, std::optional<std::int64_t> n_jobs, const nb::object& progress,
-         std::optional<bool> sparse, const std::string& unseen) {
-        ReadOptions options = options_of(labels_optional, ignore_extra_columns, n_jobs);
-        read_unseen(options, unseen);
+      [](const nb::object& table, const Schema& schema, const nb::kwargs& arguments) {
+        Arguments given("read_arrow", arguments);
+        ReadOptions options = options_of(given);
+        const Labels labels = given.take<Labels::value_type>("labels");
+        const auto sparse = given.take<bool>("_sparse");
+        const auto progress = given.take<nb::object>("progress", nb::none());
+        given.finish();
         options.expected_rows = rows_of(table);
         if (sparse)
           options.layout = *sparse ? ReadOptions::Layout::sparse : ReadOptions::Layout::dense;
@@ -386,9 +397,12 @@ void bind_data(nb::module_& m) {
           return read_arrow(stream.get(), schema, options, span_of(labels));
         });
       },
-      "table"_a, "schema"_a, nb::kw_only(), "labels"_a = nb::none(), "labels_optional"_a = false,
-      "ignore_extra_columns"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
-      "_sparse"_a = nb::none(), "unseen"_a = "",
+      "table"_a, "schema"_a, "arguments"_a,
+      nb::sig("def read_arrow(table: object, schema: Schema, *, "
+              "labels: numpy.typing.NDArray | None = None, labels_optional: bool = False, "
+              "ignore_extra_columns: bool = False, n_jobs: int | None = None, "
+              "progress: object | None = None, _sparse: bool | None = None, unseen: str = '') "
+              "-> Dataset"),
       "Encodes a table with __arrow_c_stream__ (pandas, polars, pyarrow, DuckDB) and returns a "
       "Dataset. labels [n] float64 take the place of the label's column: -1 or +1, places in "
       "schema.classes, or the amounts themselves. unseen is as in read_table. progress is "

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "arguments.hpp"
 #include "bind.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
@@ -15,42 +16,24 @@
 namespace gibbsite::python {
 namespace {
 
-using Number = std::optional<double>;
-
-FamilyPlan make_family_plan(const std::string& model, double epsilon, double delta,
-                            std::uint64_t rows, const Schema& schema,
-                            const std::optional<std::vector<double>>& prior, bool diffused,
-                            const std::optional<std::vector<double>>& trim, Number variance,
-                            const std::string& calibration, const std::string& adjacency,
-                            std::uint64_t rows_per_person, std::uint64_t draws) {
+FamilyPlan make_family_plan(const std::string& model, const nb::kwargs& arguments) {
+  Arguments given("plan_family", arguments);
+  PlanRequest request = given.request(of_family & ~unsigned{of_linear});
+  request.model = model;
+  if (request.calibration.empty()) request.calibration = PlanRequest().calibration;
+  const auto rows = given.need<std::uint64_t>("rows");
+  const auto* const schema = given.need<const Schema*>("schema");
+  given.finish();
   const auto family = family_named(model);
   if (!family) {
-    throw BadInput(fmt::format(
-        "model: no family is called {}; give bernoulli, categorical, rate, waiting or mean",
-        shown(model)));
+    throw BadInput(Field{"model"}, fmt::format("no family is called {}", shown(model)),
+                   "give bernoulli, categorical, rate, waiting or mean");
   }
-  FamilyProblem problem = family_problem(schema, *family, rows);
-  problem.prior = prior.value_or(problem.default_prior());
-  if (variance && *family != Family::mean) {
-    throw BadInput(fmt::format("variance: has no meaning with {}; leave it out", shown(model)));
-  }
-  if (*family == Family::mean) {
-    const double width = problem.hi - problem.lo;
-    problem.variance = variance.value_or(width * width / 4);
-  }
-  if (trim) {
-    if (trim->size() != (problem.has_levels() ? 1U : 2U)) {
-      throw BadInput(
-          "trim: must be [least share] for levels, [low, high] for numbers; give those numbers");
-    }
-    problem.trim = {trim->front(), problem.has_levels() ? 0 : trim->back()};
-  }
-  problem.validate();
-  FamilyWishes wishes{.concentrated = !prior && !diffused};
-  if (!calibration.empty()) wishes.calibration = calibration_from_string(calibration);
-  const Budget budget{epsilon, delta, adjacency_from_string(adjacency), rows_per_person, draws};
+  require_of_model(request);
+  const FamilyProblem problem = complete(request, family_problem(*schema, *family, rows));
+  const Budget budget = budget_of(request);
   const nb::gil_scoped_release unlocked;
-  return plan_family(problem, budget, wishes);
+  return plan(request, problem, budget);
 }
 
 nb::dict estimate_dict(const ParameterEstimate& e) {
@@ -88,10 +71,12 @@ void bind_family(nb::module_& m) {
               "The part of it that the sample has without privacy.")
       .def("to_json", [](const FamilyPlan& p) { return plan_json(p).dump(2); });
   m.def(
-      "plan_family", &make_family_plan, "model"_a, nb::kw_only(), "epsilon"_a, "delta"_a, "rows"_a,
-      "schema"_a, "prior"_a = nb::none(), "diffused"_a = false, "trim"_a = nb::none(),
-      "variance"_a = nb::none(), "calibration"_a = "", "adjacency"_a = "replace-one",
-      "rows_per_person"_a = 1, "draws"_a = 1,
+      "plan_family", &make_family_plan, "model"_a, "arguments"_a,
+      nb::sig("def plan_family(model: str, *, epsilon: float, delta: float, rows: int, "
+              "schema: Schema, prior: Sequence[float] | None = None, diffused: bool = False, "
+              "trim: Sequence[float] | None = None, variance: float | None = None, "
+              "calibration: str = '', adjacency: str = 'replace-one', rows_per_person: int = 1, "
+              "draws: int = 1) -> FamilyPlan"),
       "Draws of a family's parameters from `rows` values of one column (Schema.read_column): "
       "bernoulli, categorical, rate, waiting or mean (docs/theory/conjugate.md). prior: pseudo-counts, "
       "shape and rate, or a mean's precision. trim: docs/theory/trimmed.md.");

@@ -2,15 +2,14 @@
 #include "gibbsite/run/fit.hpp"
 
 #include <fmt/format.h>
-#include <nanobind/stl/variant.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
-#include <variant>
 
+#include "arguments.hpp"
 #include "bind.hpp"
 #include "gibbsite/compare/compare.hpp"
 #include "gibbsite/compare/curator_report.hpp"
@@ -23,7 +22,7 @@
 #include "gibbsite/release/effects.hpp"
 #include "gibbsite/release/hypothesis.hpp"
 #include "gibbsite/release/predict.hpp"
-#include "gibbsite/run/model_request.hpp"
+#include "gibbsite/run/plan_request.hpp"
 #include "private_run.hpp"
 #include "release_file.hpp"
 #include "shares.hpp"
@@ -31,79 +30,53 @@
 namespace gibbsite::python {
 namespace {
 
-/// A plan with what was said about its model.
+/// A plan with the request that it follows from.
 struct PlanOf {
-  ModelRequest request;
+  PlanRequest request;
   Plan plan;
-  std::optional<PositiveShare> positive_share = {};  ///< for what is expected; the plan has it not
+  std::optional<PositiveShare> positive_share = {};  ///< the request's, else the schema's
 };
 
-/// One share, or its bounds.
-using ShareArgument = std::optional<std::variant<double, std::pair<double, double>>>;
-
-std::optional<PositiveShare> positive_share_of(const ShareArgument& given, const Schema* schema,
-                                               LabelKind label) {
-  if (!given) return schema == nullptr ? std::nullopt : schema->positive_share;
-  if (label != LabelKind::two_classes) {
-    throw BadInput(fmt::format(
-        "positive_share: is of two classes, and the label is {}; leave it out", to_string(label)));
-  }
-  const auto* const one = std::get_if<double>(&*given);
-  const auto [low, high] =
-      one != nullptr ? std::pair(*one, *one) : std::get<std::pair<double, double>>(*given);
-  const PositiveShare share{low, high};
-  require_positive_share(share, "positive_share");
-  return share;
-}
-
-using Count = std::optional<std::uint64_t>;
-using Number = std::optional<double>;
-
-PlanOf make_plan(double epsilon, double delta, Count rows, const Schema* schema, Count features,
-                 Number row_norm, bool intercept, const std::string& model,
-                 const std::string& mechanism, const std::string& calibration,
-                 const std::string& adjacency, Count rows_cap, std::uint64_t rows_per_person,
-                 std::uint64_t draws, Number prior_precision, Number loss_cap, Number tv,
-                 bool padded, bool intervals, Number step_size, Count iterations, Number ball,
-                 Count classes, const ShareArgument& positive_share) {
-  if (!rows && !rows_cap) throw BadInput("rows: is missing; give the number of rows");
-  FeatureSpace space;
+FeatureSpace space_of(Arguments& given, const Schema* schema) {
+  const auto features = given.take<std::uint64_t>("features");
+  const auto row_norm = given.take<double>("row_norm");
+  const bool intercept = given.take("intercept", false);
+  const auto classes = given.take<std::uint64_t>("classes");
   if (schema != nullptr) {
     if (features || row_norm || intercept || classes) {
-      throw BadInput(
-          "schema: says features, row_norm, intercept and classes itself; leave those out");
+      throw BadInput(Field{"schema"}, "says features, row_norm, intercept and classes itself",
+                     "leave those out");
     }
-    space = *schema;
-  } else {
-    if (!features || !row_norm) {
-      throw BadInput("schema: is missing; give one, or features and row_norm");
-    }
-    require_finite_positive(*row_norm, "row_norm");
-    space = {*features + (intercept ? 1 : 0), *row_norm, intercept};
-    if (classes) {
-      if (*classes < 3) throw BadInput("classes: must be at least 3 where they are given");
-      space.label = LabelKind::classes;
-      space.classes = *classes;
-    }
+    return *schema;
   }
-  const Budget budget{epsilon, delta, adjacency_from_string(adjacency), rows_per_person, draws};
-  budget.validate();
-  Wishes wishes;
-  if (mechanism != "auto") static_cast<void>(mechanism_named(mechanism));
-  wishes.mechanism = mechanism;
-  wishes.calibration = calibration_from_string(calibration);
-  wishes.tv = tv;
-  wishes.step_size = step_size;
-  if (iterations) wishes.iterations = static_cast<double>(*iterations);
-  wishes.ball = ball;
-  wishes.padded = padded;
-  wishes.intervals = intervals;
-  const ModelRequest request{model, prior_precision, loss_cap, rows_cap};
-  const bool named = schema == nullptr && std::ranges::count(loss_names(), model) > 0;
-  const LabelKind label = named ? loss_named(model).label() : space.label;
-  const auto share = positive_share_of(positive_share, schema, label);
+  if (!features || !row_norm) {
+    throw BadInput(Field{"schema"}, "is missing", "give one, or features and row_norm");
+  }
+  require_finite_positive(*row_norm, Field{"row_norm"});
+  FeatureSpace space{*features + (intercept ? 1 : 0), *row_norm, intercept};
+  if (classes) {
+    if (*classes < 3) throw BadInput(Field{"classes"}, "must be at least 3 where they are given");
+    space.label = LabelKind::classes;
+    space.classes = *classes;
+  }
+  return space;
+}
+
+PlanOf make_plan(const nb::kwargs& arguments) {
+  Arguments given("plan", arguments);
+  const PlanRequest request = given.request(of_linear);
+  const auto rows = given.take<std::uint64_t>("rows");
+  const auto* const schema = given.take<const Schema*>("schema", nullptr);
+  const FeatureSpace space = space_of(given, schema);
+  given.finish();
+  if (!rows && !request.rows_cap) {
+    throw BadInput(Field{"rows"}, "is missing", "give the number of rows");
+  }
+  const bool named = schema == nullptr && std::ranges::count(loss_names(), request.model) > 0;
+  const LabelKind label = named ? loss_named(request.model).label() : space.label;
+  const auto share = positive_share_of(request, label, schema);
   const nb::gil_scoped_release unlocked;
-  return {request, plan(request, space, rows.value_or(0), budget, wishes), share};
+  return {request, plan(request, space, rows.value_or(0), budget_of(request)), share};
 }
 
 nb::dict offer_dict(const Offer& offer) {
@@ -123,47 +96,72 @@ nb::dict offer_dict(const Offer& offer) {
   return out;
 }
 
-Release fit_data(const Dataset& data, const PlanOf& plan, const std::string& backend,
-                 std::optional<std::uint64_t> seed, const Ledger* ledger, const Path& checkpoint,
-                 bool release_moments, std::optional<std::int64_t> n_jobs,
-                 const nb::object& progress, const nb::object& arithmetic,
-                 const nb::object& noise) {
-  if (!arithmetic.is_none() || !noise.is_none()) {
-    throw BadInput(fmt::format(
-        "{}: is of bench, for throughput; certificates cover doubles and noise that the operating "
-        "system keys, so leave it out",
-        arithmetic.is_none() ? "noise" : "arithmetic"));
-  }
-  require_feasible(plan.plan);
-  const auto engines = make_warning_backend(backend, n_jobs);
-  settle(*engines, loss_named(plan.plan.problem.loss), !data.offset.empty());
+/// What runs have in common.
+struct RunArguments {
+  std::optional<std::uint64_t> seed;
+  const Ledger* ledger;
+  bool release_moments;
+  std::optional<std::int64_t> n_jobs;
+  nb::object progress;
+
+  explicit RunArguments(Arguments& given)
+      : seed(given.take<std::uint64_t>("seed")),
+        ledger(given.take<const Ledger*>("ledger", nullptr)),
+        release_moments(given.take("release_moments", false)),
+        n_jobs(given.take<std::int64_t>("n_jobs")),
+        progress(given.take<nb::object>("progress", nb::none())) {}
+};
+
+Release fit_data(const Dataset& data, const PlanOf& plan, const nb::kwargs& arguments) {
+  Arguments given("fit", arguments);
+  const RunArguments run(given);
+  const auto backend = given.take<std::string>("backend", "auto");
   FitOptions options;
-  options.checkpoint = checkpoint.string();
-  options.release_answers = release_moments;
-  return private_run(progress, ledger, seed, options, [&](Key&& key, const FitOptions& watching) {
-    return gibbsite::fit(model_of(plan.request, plan.plan), data, plan.plan, *engines,
-                         std::move(key), watching);
-  });
+  options.checkpoint = given.take<Path>("checkpoint", "").string();
+  options.release_answers = run.release_moments;
+  for (const char* name : {"arithmetic", "noise"}) {
+    if (!given.take<nb::object>(name)) continue;
+    throw BadInput(Field{name}, "is of bench, for throughput",
+                   "certificates cover doubles and noise that the operating system keys, so leave "
+                   "it out");
+  }
+  given.finish();
+  require_feasible(plan.plan);
+  const auto engines = make_warning_backend(backend, run.n_jobs);
+  settle(*engines, loss_named(plan.plan.problem.loss), !data.offset.empty());
+  return private_run(run.progress, run.ledger, run.seed, options,
+                     [&](Key&& key, const FitOptions& watching) {
+                       return gibbsite::fit(model_of(plan.request, plan.plan), data, plan.plan,
+                                            *engines, std::move(key), watching);
+                     });
 }
 
-Release fit_shares(const Schema& schema, const PlanOf& plan, RemoteTable table,
-                   const nb::object& ask, const nb::object& relay,
-                   std::optional<std::uint64_t> seed, const Ledger* ledger, bool release_moments,
-                   std::optional<std::int64_t> n_jobs, const nb::object& progress) {
+Release fit_shares(const Schema& schema, const PlanOf& plan, const nb::kwargs& arguments) {
+  Arguments given("_fit_shares", arguments);
+  RemoteTable table{given.need<std::vector<std::uint64_t>>("bounds"),
+                    {},
+                    given.need<std::uint64_t>("entries"),
+                    given.need<bool>("sparse")};
+  for (const nb::bytes& digest : given.need<std::vector<nb::bytes>>("digests"))
+    table.digests.emplace_back(digest.c_str(), digest.size());
+  const auto ask = given.need<nb::object>("ask"), relay = given.need<nb::object>("relay");
+  const RunArguments run(given);
+  given.finish();
   require_feasible(plan.plan);
   BackendOptions threads;
-  threads.threads = threads_of(n_jobs);
+  threads.threads = threads_of(run.n_jobs);
   PythonCarrier carrier(ask, relay);
   FitOptions options;
-  options.release_answers = release_moments;
+  options.release_answers = run.release_moments;
   options.rows_elsewhere = table.bounds.back();
   const auto engines = make_remote_backend(make_backend("cpu", threads), std::move(table), carrier);
   Dataset none;
   none.schema = schema;
-  return private_run(progress, ledger, seed, options, [&](Key&& key, const FitOptions& watching) {
-    return gibbsite::fit(model_of(plan.request, plan.plan), none, plan.plan, *engines,
-                         std::move(key), watching);
-  });
+  return private_run(run.progress, run.ledger, run.seed, options,
+                     [&](Key&& key, const FitOptions& watching) {
+                       return gibbsite::fit(model_of(plan.request, plan.plan), none, plan.plan,
+                                            *engines, std::move(key), watching);
+                     });
 }
 
 bool of_classes(const LinearModel& model) { return model.schema.label_kind == LabelKind::classes; }
@@ -353,14 +351,17 @@ void bind_plan(nb::module_& m) {
                            p.plan.offer().feasible ? "" : ", out of reach");
       });
   m.def(
-      "plan", &make_plan, nb::kw_only(), "epsilon"_a, "delta"_a, "rows"_a = nb::none(),
-      "schema"_a = nb::none(), "features"_a = nb::none(), "row_norm"_a = nb::none(),
-      "intercept"_a = false, "model"_a = "auto", "mechanism"_a = "auto", "calibration"_a = "gdp",
-      "adjacency"_a = "replace-one", "rows_cap"_a = nb::none(), "rows_per_person"_a = 1,
-      "draws"_a = 1, "prior_precision"_a = nb::none(), "loss_cap"_a = nb::none(),
-      "tv"_a = nb::none(), "padded"_a = false, "intervals"_a = false, "step_size"_a = nb::none(),
-      "iterations"_a = nb::none(), "ball"_a = nb::none(), "classes"_a = nb::none(),
-      "positive_share"_a = nb::none(),
+      "plan", &make_plan,
+      nb::sig("def plan(*, epsilon: float, delta: float, rows: int | None = None, "
+              "schema: Schema | None = None, features: int | None = None, "
+              "row_norm: float | None = None, intercept: bool = False, model: str = 'auto', "
+              "mechanism: str = 'auto', calibration: str = 'gdp', adjacency: str = 'replace-one', "
+              "rows_cap: int | None = None, rows_per_person: int = 1, draws: int = 1, "
+              "prior_precision: float | None = None, loss_cap: float | None = None, "
+              "tv: float | None = None, padded: bool = False, intervals: bool = False, "
+              "step_size: float | None = None, iterations: int | None = None, "
+              "ball: float | None = None, classes: int | None = None, "
+              "positive_share: float | tuple[float, float] | None = None) -> Plan"),
       "What the budget buys on `rows` rows of that schema (or of `features` numbers within "
       "`row_norm`, and of three `classes` or more), without any data. The arguments are those of "
       "`gibbsite plan`; `positive_share` is a number or (low, high): no offer depends on it. Raises "
@@ -531,31 +532,19 @@ void bind_release(nb::module_& m) {
 void bind_fit(nb::module_& m) {
   bind_plan(m);
   bind_release(m);
-  m.def("fit", &fit_data, "data"_a, "plan"_a, nb::kw_only(), "backend"_a = "auto",
-        "seed"_a = nb::none(), "ledger"_a = nb::none(), "checkpoint"_a = "",
-        "release_moments"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
-        "arithmetic"_a = nb::none(), "noise"_a = nb::none(),
+  m.def("fit", &fit_data, "data"_a, "plan"_a, "arguments"_a,
+        nb::sig("def fit(data: Dataset, plan: Plan, *, backend: str = 'auto', "
+                "seed: int | None = None, ledger: Ledger | None = None, "
+                "checkpoint: str | os.PathLike = '', release_moments: bool = False, "
+                "n_jobs: int | None = None, progress: object | None = None, "
+                "arithmetic: object | None = None, noise: object | None = None) -> Release"),
         "Runs the plan on the data and certifies what it releases. seed: reproducible noise and a "
         "void certificate. ledger: entered there before this returns. checkpoint: a file to resume "
         "from and to save to (it holds the noise key). progress(steps done, in all). arithmetic, "
         "noise: refused, they are of `bench`. Raises Infeasible, BudgetSpent, BackendUnavailable, "
         "BadInput.");
   m.def(
-      "_fit_shares",
-      [](const Schema& schema, const PlanOf& plan, std::vector<std::uint64_t> bounds,
-         const std::vector<nb::bytes>& digests, std::uint64_t entries, bool sparse,
-         const nb::object& ask, const nb::object& relay, std::optional<std::uint64_t> seed,
-         const Ledger* ledger, bool release_moments, std::optional<std::int64_t> n_jobs,
-         const nb::object& progress) {
-        RemoteTable table{std::move(bounds), {}, entries, sparse};
-        for (const nb::bytes& digest : digests)
-          table.digests.emplace_back(digest.c_str(), digest.size());
-        return fit_shares(schema, plan, std::move(table), ask, relay, seed, ledger, release_moments,
-                          n_jobs, progress);
-      },
-      "schema"_a, "plan"_a, nb::kw_only(), "bounds"_a, "digests"_a, "entries"_a, "sparse"_a,
-      "ask"_a, "relay"_a, "seed"_a = nb::none(), "ledger"_a = nb::none(),
-      "release_moments"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
+      "_fit_shares", &fit_shares, "schema"_a, "plan"_a, "arguments"_a,
       "`fit` of rows in shares elsewhere: ask(question) gives the answers of all, relay(question, "
       "before) that of the last, each asked with the answer of the one before it.");
   m.def("discard_checkpoint", of_path(&discard_checkpoint), "path"_a,

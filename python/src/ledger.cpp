@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "arguments.hpp"
 #include "bind.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/privacy/budget.hpp"
@@ -57,15 +58,21 @@ void bind_ledger(nb::module_& m) {
           "__init__", [](Ledger* l, const Path& path) { new (l) Ledger(path.string()); }, "path"_a)
       .def_static(
           "create",
-          [](const Path& path, double epsilon, double delta, const std::string& adjacency,
-             std::uint64_t rows_per_person, double reveal_share, double tv_share) {
-            return Ledger::create(path.string(), epsilon, delta,
-                                  {adjacency_from_string(adjacency), rows_per_person},
-                                  {reveal_share, tv_share});
+          [](const Path& path, const nb::kwargs& arguments) {
+            Arguments given("create", arguments);
+            const auto epsilon = given.need<double>("epsilon"), delta = given.need<double>("delta");
+            const Neighbors who{
+                adjacency_from_string(given.take<std::string>("adjacency", "replace-one")),
+                given.take<std::uint64_t>("rows_per_person", 1)};
+            const DeltaShares shares{given.take("reveal_share", DeltaShares{}.reveal),
+                                     given.take("tv_share", DeltaShares{}.tv)};
+            given.finish();
+            return Ledger::create(path.string(), epsilon, delta, who, shares);
           },
-          "path"_a, nb::kw_only(), "epsilon"_a, "delta"_a, "adjacency"_a = "replace-one",
-          "rows_per_person"_a = 1, "reveal_share"_a = DeltaShares{}.reveal,
-          "tv_share"_a = DeltaShares{}.tv,
+          "path"_a, "arguments"_a,
+          nb::sig("def create(path: str | os.PathLike, *, epsilon: float, delta: float, "
+                  "adjacency: str = 'replace-one', rows_per_person: int = 1, "
+                  "reveal_share: float = ..., tv_share: float = ...) -> Ledger"),
           "Creates a ledger file with the budget (epsilon, delta), which never changes. "
           "reveal_share and tv_share are the parts of delta for additive failure probability and "
           "for total variation; the Gaussian part has the rest. "

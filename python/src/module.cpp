@@ -6,6 +6,7 @@
 #include "bind.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
+#include "gibbsite/core/text.hpp"
 #include "gibbsite/version.hpp"
 
 namespace gibbsite::python {
@@ -27,30 +28,40 @@ PyObject* add_error(nb::module_& m, const char* name, PyObject* base, PyObject* 
   return type;
 }
 
+// An exception of that type with the attributes `field` and `hint`.
+void raise(PyObject* type, const Error& error, const std::string& text) {
+  const std::string field = error.field();
+  const nb::object raised = nb::borrow(nb::handle(type))(text);
+  raised.attr("field") = field.empty() ? nb::none() : nb::cast(field);
+  raised.attr("hint") = in_arguments(error.hint());
+  PyErr_SetObject(type, raised.ptr());
+}
+
 void translate(const std::exception_ptr& thrown, void* /*data*/) {
-  const auto raise = [](PyObject* type, const std::string& message) {
-    PyErr_SetString(type, in_arguments(message).c_str());
+  const auto raise_one = [](PyObject* type, const Error& error) {
+    raise(type, error, shown(in_arguments(error.message())));
   };
   try {
     std::rethrow_exception(thrown);
   } catch (const CannotWrite& e) {
-    raise(e.error == EEXIST ? PyExc_FileExistsError : PyExc_OSError, e.what());
+    raise_one(e.error == EEXIST ? PyExc_FileExistsError : PyExc_OSError, e);
   } catch (const BadInputs& e) {
     std::string all;
-    for (const std::string& line : e.lines) all += (all.empty() ? "" : "\n") + line;
-    raise(errors.bad_input, all);
+    for (const Message& line : e.lines)
+      all += (all.empty() ? "" : "\n") + shown(in_arguments(line));
+    raise(errors.bad_input, e, all);
   } catch (const BadInput& e) {
-    raise(errors.bad_input, e.what());
+    raise_one(errors.bad_input, e);
   } catch (const Infeasible& e) {
-    raise(errors.infeasible, e.what());
+    raise_one(errors.infeasible, e);
   } catch (const BudgetSpent& e) {
-    raise(errors.budget_spent, e.what());
+    raise_one(errors.budget_spent, e);
   } catch (const BackendUnavailable& e) {
-    raise(errors.unavailable, e.what());
+    raise_one(errors.unavailable, e);
   } catch (const Interrupted& e) {
-    raise(PyExc_KeyboardInterrupt, e.what());
+    raise_one(PyExc_KeyboardInterrupt, e);
   } catch (const Error& e) {
-    raise(errors.base, e.what());
+    raise_one(errors.base, e);
   }
 }
 
@@ -58,9 +69,10 @@ void translate(const std::exception_ptr& thrown, void* /*data*/) {
 
 void bind_errors(nb::module_& m) {
   errors.base = add_error(m, "Error", PyExc_Exception, nullptr, "Every error of gibbsite's own.");
-  errors.bad_input =
-      add_error(m, "BadInput", errors.base, PyExc_ValueError,
-                "An argument, a file or a cell is not as it must be; the message names it.");
+  errors.bad_input = add_error(
+      m, "BadInput", errors.base, PyExc_ValueError,
+      "An argument, a file or a cell is not as it must be; the message names it. field: the "
+      "argument's name or None, hint: what to do.");
   errors.infeasible = add_error(m, "Infeasible", errors.base, PyExc_ValueError,
                                 "The guarantee asked for cannot be given.");
   errors.budget_spent =
@@ -81,13 +93,6 @@ nb::object to_python(const nlohmann::json& json) {
   return nb::module_::import_("json").attr("loads")(json.dump());
 }
 
-std::string in_arguments(const std::string& message) {
-  std::string out;
-  for (const char c : message)
-    if (c != '`') out += c;
-  return out;
-}
-
 std::size_t threads_of(std::optional<std::int64_t> n_jobs) {
   if (!n_jobs || *n_jobs == -1) return 0;
   if (*n_jobs < 0) {
@@ -101,7 +106,7 @@ std::unique_ptr<Backend> make_warning_backend(const std::string& name,
                                               std::optional<std::int64_t> n_jobs,
                                               BackendOptions options) {
   options.threads = threads_of(n_jobs);
-  return make_backend(name, options, [](const std::string& line) {
+  return make_backend(name, options, [](const Message& line) {
     const nb::gil_scoped_acquire locked;
     if (PyErr_WarnEx(PyExc_UserWarning, in_arguments(line).c_str(), 1) != 0)
       throw nb::python_error();

@@ -9,7 +9,9 @@
 #include <random>
 #include <utility>
 
+#include "arguments.hpp"
 #include "bind.hpp"
+#include "core/format_message.hpp"
 #include "gibbsite/compare/network_quality.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
@@ -17,7 +19,7 @@
 #include "gibbsite/release/cross_table.hpp"
 #include "gibbsite/release/network_query.hpp"
 #include "gibbsite/run/fit_network.hpp"
-#include "gibbsite/run/model_request.hpp"
+#include "gibbsite/run/plan_request.hpp"
 #include "private_run.hpp"
 #include "release_file.hpp"
 
@@ -25,44 +27,26 @@ namespace gibbsite::python {
 namespace {
 
 using Count = std::optional<std::uint64_t>;
-using Number = std::optional<double>;
 
-NetworkPlan make_network_plan(double epsilon, double delta, Count rows, const Schema& schema,
-                              const std::string& structure, Number structure_share, Count parents,
-                              Count cells, const std::string& mechanism, Number prior, Number trim,
-                              const std::string& adjacency, Count rows_cap,
-                              std::uint64_t rows_per_person, std::uint64_t draws) {
-  if (!rows && !rows_cap) throw BadInput("rows: is missing; give the number of rows");
-  const Budget budget{epsilon, delta, adjacency_from_string(adjacency), rows_per_person, draws};
-  require_cap({.rows_cap = rows_cap}, budget.adjacency);
-  if (rows && rows_cap) {
-    throw BadInput("rows: the cap counts under add-remove; give rows_cap alone");
+NetworkPlan make_network_plan(const nb::kwargs& arguments) {
+  Arguments given("plan_network", arguments);
+  PlanRequest request = given.request(of_network);
+  request.model = network_model;
+  const auto rows = given.take<std::uint64_t>("rows");
+  const auto* const schema = given.need<const Schema*>("schema");
+  given.finish();
+  if (!rows && !request.rows_cap) {
+    throw BadInput(Field{"rows"}, "is missing", "give the number of rows");
   }
-  NetworkProblem problem{.rows = rows_cap ? *rows_cap : *rows, .levels = network_levels(schema)};
-  if (structure == "private") {
-    if (parents) problem.limits.parents = *parents;
-    if (cells) problem.limits.cells = *cells;
-  } else if (structure != "given") {
-    throw BadInput(fmt::format("structure: {} is neither given nor private; give one",
-                               gibbsite::quoted(structure)));
-  } else {
-    if (parents || cells || structure_share) {
-      throw BadInput(fmt::format("{}: has a meaning with structure=\"private\"; leave it out",
-                                 parents ? "parents" : (cells ? "cells" : "structure_share")));
-    }
-    if (!schema.network) {
-      throw BadInput(
-          "structure: the schema has no [network]; say there what each column depends on, or give "
-          "structure=\"private\", which chooses from the table and takes a share of the budget");
-    }
-    problem.parents = network_parents(schema);
+  if (rows && request.rows_cap) {
+    throw BadInput(Field{"rows"}, "the cap counts under add-remove",
+                   format_message("give {} alone", Field{"rows_cap"}));
   }
-  if (prior) problem.prior = *prior;
-  if (trim) problem.trim = *trim;
-  problem.validate();
+  require_of_model(request);
+  const Budget budget = budget_of(request);
+  const NetworkProblem problem = network_problem(request, *schema, rows.value_or(0));
   const nb::gil_scoped_release unlocked;
-  return plan_network(problem, budget,
-                      {.mechanism = mechanism, .structure_share = structure_share});
+  return plan(request, problem, budget);
 }
 
 std::size_t column_of(const NetworkModel& model, const std::string& name) {
@@ -266,8 +250,13 @@ void bind_network_release(nb::module_& m) {
           "same seed, which is no secret, whatever n_jobs.")
       .def(
           "write_synthetic",
-          [](const NetworkRelease& r, const Path& path, Count rows, Count seed, bool replace,
-             std::optional<std::int64_t> n_jobs, const nb::object& progress) {
+          [](const NetworkRelease& r, const Path& path, Count rows, const nb::kwargs& arguments) {
+            Arguments given("write_synthetic", arguments);
+            const auto seed = given.take<std::uint64_t>("seed");
+            const bool replace = given.take("replace", false);
+            const auto n_jobs = given.take<std::int64_t>("n_jobs");
+            const auto progress = given.take<nb::object>("progress", nb::none());
+            given.finish();
             watched(progress, [&](Watch& watch) {
               StreamedFile file(path.string(), public_file);
               synthesize(
@@ -278,8 +267,10 @@ void bind_network_release(nb::module_& m) {
               return 0;
             });
           },
-          "path"_a, "rows"_a = nb::none(), nb::kw_only(), "seed"_a = nb::none(),
-          "replace"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
+          "path"_a, "rows"_a = nb::none(), "arguments"_a,
+          nb::sig("def write_synthetic(self, path: str | os.PathLike, rows: int | None = None, *, "
+                  "seed: int | None = None, replace: bool = False, n_jobs: int | None = None, "
+                  "progress: object | None = None) -> None"),
           "The same to a file, written whole or not at all.")
       .def(
           "evaluate",
@@ -324,11 +315,13 @@ void bind_network(nb::module_& m) {
           "chooses_structure", [](const NetworkPlan& p) { return p.problem.chooses_structure(); },
           "Whether parents are chosen from the table.");
   m.def(
-      "plan_network", &make_network_plan, nb::kw_only(), "epsilon"_a, "delta"_a,
-      "rows"_a = nb::none(), "schema"_a, "structure"_a = "given", "structure_share"_a = nb::none(),
-      "parents"_a = nb::none(), "cells"_a = nb::none(), "mechanism"_a = "auto",
-      "prior"_a = nb::none(), "trim"_a = nb::none(), "adjacency"_a = "replace-one",
-      "rows_cap"_a = nb::none(), "rows_per_person"_a = 1, "draws"_a = 1,
+      "plan_network", &make_network_plan,
+      nb::sig("def plan_network(*, epsilon: float, delta: float, rows: int | None = None, "
+              "schema: Schema, structure: str = 'given', structure_share: float | None = None, "
+              "parents: int | None = None, cells: int | None = None, mechanism: str = 'auto', "
+              "prior: float | None = None, trim: float | None = None, "
+              "adjacency: str = 'replace-one', rows_cap: int | None = None, "
+              "rows_per_person: int = 1, draws: int = 1) -> NetworkPlan"),
       "A network over the columns of Schema.read_network (docs/theory/network.md). structure: \"given\" "
       "as [network] in the schema says, or \"private\": chosen from the table, with at most "
       "`parents` of a column and `cells` of its table, for `structure_share` of what is spent. "

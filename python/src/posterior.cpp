@@ -6,13 +6,14 @@
 #include <random>
 #include <utility>
 
+#include "arguments.hpp"
 #include "bind.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/model.hpp"
 #include "gibbsite/posterior/verdict.hpp"
-#include "gibbsite/run/model_request.hpp"
+#include "gibbsite/run/plan_request.hpp"
 
 namespace gibbsite::python {
 namespace {
@@ -29,23 +30,28 @@ Numbers by_chain(const std::vector<T>& values, const PosteriorDraws& drawn, std:
   return d == 0 ? to_numpy(std::move(out), {c, n}) : to_numpy(std::move(out), {c, n, d});
 }
 
-nb::dict sample(const Dataset& data, double prior_precision, const std::string& model, double beta,
-                std::uint64_t chains, std::uint64_t draws, std::uint64_t warm_up,
-                std::uint64_t thinning, const std::string& sampler, const std::string& metric,
-                std::optional<double> target_acceptance, double tv,
-                std::optional<std::uint64_t> seed, const std::string& backend,
-                std::optional<std::int64_t> n_jobs, const nb::object& progress) {
-  require_finite_positive(beta, "beta");
-  require_finite_positive(prior_precision, "prior_precision");
+nb::dict sample(const Dataset& data, const nb::kwargs& arguments) {
+  Arguments given("draw_posterior", arguments);
+  const auto prior_precision = given.need<double>("prior_precision");
+  const auto model = given.take<std::string>("model", "auto");
+  const auto beta = given.take("beta", 1.0);
   PosteriorOptions options;
-  options.transition = transition_from_string(sampler);
-  options.metric = metric_from_string(metric);
-  options.chains = chains;
-  options.draws = draws;
-  options.warm_up = warm_up;
-  options.thinning = thinning;
-  options.tv = tv;
-  if (target_acceptance) require_between(*target_acceptance, 0, 1, "target_acceptance");
+  options.transition = transition_from_string(given.take<std::string>("sampler", "hmc"));
+  options.metric = metric_from_string(given.take<std::string>("metric", "auto"));
+  options.chains = given.take<std::uint64_t>("chains", 4);
+  options.draws = given.take<std::uint64_t>("draws", 1000);
+  options.warm_up = given.take<std::uint64_t>("warm_up", 500);
+  options.thinning = given.take<std::uint64_t>("thinning", 1);
+  options.tv = given.take("tv", options.tv);
+  const auto target_acceptance = given.take<double>("target_acceptance");
+  const auto seed = given.take<std::uint64_t>("seed");
+  const auto backend = given.take<std::string>("backend", "auto");
+  const auto n_jobs = given.take<std::int64_t>("n_jobs");
+  const auto progress = given.take<nb::object>("progress", nb::none());
+  given.finish();
+  require_finite_positive(beta, Field{"beta"});
+  require_finite_positive(prior_precision, Field{"prior_precision"});
+  if (target_acceptance) require_between(*target_acceptance, 0, 1, Field{"target_acceptance"});
   options.target_acceptance = target_acceptance.value_or(0);
   options.key = StreamKey::from_seed(seed ? *seed : std::random_device{}());
   const auto engines = make_warning_backend(backend, n_jobs);
@@ -79,11 +85,13 @@ nb::dict sample(const Dataset& data, double prior_precision, const std::string& 
 }  // namespace
 
 void bind_posterior(nb::module_& m) {
-  m.def("draw_posterior", &sample, "data"_a, nb::kw_only(), "prior_precision"_a, "model"_a = "auto",
-        "beta"_a = 1.0, "chains"_a = 4, "draws"_a = 1000, "warm_up"_a = 500, "thinning"_a = 1,
-        "sampler"_a = "hmc", "metric"_a = "auto", "target_acceptance"_a = nb::none(),
-        "tv"_a = PosteriorOptions{}.tv, "seed"_a = nb::none(), "backend"_a = "auto",
-        "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
+  m.def("draw_posterior", &sample, "data"_a, "arguments"_a,
+        nb::sig("def draw_posterior(data: Dataset, *, prior_precision: float, model: str = 'auto', "
+                "beta: float = 1.0, chains: int = 4, draws: int = 1000, warm_up: int = 500, "
+                "thinning: int = 1, sampler: str = 'hmc', metric: str = 'auto', "
+                "target_acceptance: float | None = None, tv: float = ..., seed: int | None = None, "
+                "backend: str = 'auto', n_jobs: int | None = None, "
+                "progress: object | None = None) -> dict"),
         "What `sample_posterior` makes an arviz.InferenceData of. Not private. draws [chains, "
         "draws, features] on the encoder's scale; the rest [chains, draws].");
 }

@@ -46,7 +46,8 @@ class CacheTest : public test::DataTest {
               ReadOptions options = {}) {
     Result out;
     options.cache = cache;
-    options.note = [&](const std::string& line) {
+    options.note = [&](const Message& note) {
+      const std::string line = note.text();
       EXPECT_EQ(line.find('\n'), std::string::npos) << line;
       out.notes += line + "\n";
     };

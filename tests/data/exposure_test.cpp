@@ -188,7 +188,7 @@ TEST_F(Exposures, OfACacheThatWasDamagedAreMadeAnew) {
   const std::string table = write("t.csv", "y,e,z,x\n3,1,1,0\n4,2,1,0\n");
   std::string notes;
   ReadOptions options{.cache = ReadOptions::Cache::always};
-  options.note = [&](const std::string& line) { notes += line; };
+  options.note = [&](const Message& line) { notes += line.text(); };
   const Dataset made = read_table(table, exposed(), options);
   EXPECT_THAT(read_table(table, exposed(), options).offset,
               ::testing::ElementsAreArray(made.offset));

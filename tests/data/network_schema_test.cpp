@@ -106,7 +106,9 @@ TEST(NetworkSchema, ABadColumnIsSaidOnce) {
     try {
       static_cast<void>(parse_network_schema(text, "s.toml"));
     } catch (const BadInputs& error) {
-      return error.lines;
+      std::vector<std::string> out;
+      for (const Message& line : error.lines) out.push_back(line.text());
+      return out;
     }
     return {};
   };

@@ -274,7 +274,9 @@ TEST(Schema, SaysAllThatIsWrongAtOnce) {
       parse_schema(text, "s");
     } catch (const BadInputs& errors) {
       EXPECT_EQ(std::string(errors.what()).find('\n'), std::string::npos);
-      return errors.lines;
+      std::vector<std::string> out;
+      for (const Message& line : errors.lines) out.push_back(line.text());
+      return out;
     }
     return std::vector<std::string>{};
   };

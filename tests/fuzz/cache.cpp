@@ -67,7 +67,7 @@ void run(std::string_view in) {
   table.folder.write(Table::in_cache("cache.json"), written);
 
   ReadOptions options;
-  options.note = [](const std::string& line) { require_one_line(line); };
+  options.note = [](const Message& line) { require_one_line(line.text()); };
   std::optional<Dataset> data;
   if (!accepts([&] { data = open_cache(table.path, schema_of(3), options); }) || !data) return;
   // What reads rows checks them first.

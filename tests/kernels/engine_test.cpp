@@ -345,7 +345,7 @@ TEST_F(CudaEngine, AutoTakesTheProcessorForWhatHasNoKernels) {
     std::vector<std::string> notes;
     const auto automatic = make_automatic_backend(
         make_cuda_backend(device_, {}), why_no_kernels, [] { return make_backend("cpu"); },
-        [&](const std::string& line) { notes.push_back(line); });
+        [&](const Message& line) { notes.push_back(line.text()); });
     EXPECT_EQ(automatic->name(), "cuda");
     const auto card = make_cuda_backend(device_, {});
     if (*of.why == 0) {

@@ -480,7 +480,8 @@ TEST(BallPath, OfTheSquaredLossKeepsItsBudgetAtOddShapes) {
             const Problem p = squared_problem(Y, rows, features);
             try {
               const Plan made = plan(p, budget, {.mechanism = "path", .ball = ball});
-              ASSERT_EQ(made.offer().feasible, made.offer().why.find("private at every") == 0)
+              ASSERT_EQ(made.offer().feasible,
+                        made.offer().why.text().find("private at every") == 0)
                   << made.offer().why;
               if (!made.offer().feasible) continue;
               const Path& s = std::get<Path>(made.offer().mechanism);

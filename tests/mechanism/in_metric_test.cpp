@@ -124,7 +124,7 @@ TEST(InMetric, IsTakenWhereWhitenedIsNot) {
   const auto why = [&](const Problem& p) {
     const Plan made = plan(p, budget, {.mechanism = "metric-path"});
     EXPECT_FALSE(made.offer().feasible);
-    return made.offer().why;
+    return made.offer().why.text();
   };
   Problem prior = problem(1000, 5);
   prior.prior_precision = 1;

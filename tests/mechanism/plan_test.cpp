@@ -158,7 +158,7 @@ TEST(Plan, AGapBelowRoundingNamesTheSmallestThatWouldDo) {
   c.drop_from_zero = 0.6931471805599454;
   const Budget budget{.epsilon = 1.0, .delta = 1e-6};
   const Plan p = plan(c, budget, {.mechanism = "proximal", .tv = 1e-15});
-  const std::string why = p.offer().why;
+  const std::string why = p.offer().why.text();
   ASSERT_FALSE(p.offer().feasible);
   const std::string ask = "ask for `tv` ";
   ASSERT_THAT(why, HasSubstr(ask));

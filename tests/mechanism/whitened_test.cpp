@@ -260,7 +260,7 @@ TEST(Whitened, WhatItDoesNotDoIsSaidWhenItIsPlanned) {
   const auto why = [&](Problem p, Budget b) {
     const Plan made = plan(p, b, {.mechanism = "whitened"});
     EXPECT_FALSE(made.offer().feasible);
-    return made.offer().why;
+    return made.offer().why.text();
   };
   Budget draws = budget;
   draws.draws = 2;
@@ -460,7 +460,7 @@ TEST(Whitened, IntervalsAreRefusedWhereNothingAnswersThem) {
     try {
       const Plan made = plan(p, budget, wishes);
       const Offer& offer = made.offer();
-      if (!offer.feasible) return offer.why;
+      if (!offer.feasible) return offer.why.text();
       return setting(offer.mechanism, "information_share").value_or(0) > 0 ? "none" : "silence";
     } catch (const std::exception& e) {
       return e.what();

@@ -1,6 +1,7 @@
 // Design B on the host: scratch for the partials, launches of many steps.
 #include <algorithm>
 
+#include "core/format_message.hpp"
 #include "engine/cuda/source.hpp"
 #include "gibbsite/core/error.hpp"
 
@@ -57,9 +58,9 @@ class CooperativeLoop final : public StepLoop {
       const bool fits = kernels::cooperative_shared_bytes(kernel) <= shared;
       const std::size_t most = fits ? device.blocks_at_once(kernel) : 0;
       if (most == 0) {
-        throw CudaError(
-            "`backend` cuda: the card holds no block of design cooperative; use `design` "
-            "one-pass");
+        throw CudaError(format_message("{} cuda", Field{"backend"}),
+                        "the card holds no block of design cooperative",
+                        format_message("use {} one-pass", Field{"design"}));
       }
       if (most >= kernel.blocks) return kernel.blocks;
       kernel.blocks = narrow(most);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/format_message.hpp"
 #include "engine/cuda/engine.hpp"
 #include "engine/cuda/memory.hpp"
 #include "gibbsite/core/error.hpp"
@@ -41,9 +42,9 @@ std::unique_ptr<Backend> make_cuda_backend(std::shared_ptr<Device> device,
 #ifndef GIBBSITE_HAS_CUDA
 bool compiled() { return false; }
 std::unique_ptr<Device> make_device() {
-  throw NotCompiled(
-      "`backend` cuda: not compiled into this build; build with nvcc and -DGIBBSITE_CUDA=ON, or "
-      "use `backend` cpu or auto");
+  throw NotCompiled(format_message("{} cuda", Field{"backend"}), "not compiled into this build",
+                    format_message("build with nvcc and -DGIBBSITE_CUDA=ON, or use {} cpu or auto",
+                                   Field{"backend"}));
 }
 std::unique_ptr<Device> make_device(int) { return make_device(); }
 std::vector<VisibleCard> usable_cards() {

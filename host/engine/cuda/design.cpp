@@ -47,7 +47,8 @@ Design design_named(std::string_view name) {
     if (name == to_string(design)) return design;
     known += fmt::format("{}{}", known.empty() ? "" : ", ", to_string(design));
   }
-  throw BadInput(fmt::format("`design`: none is called '{}'; there is: auto, {}", name, known));
+  throw BadInput(Field{"design"}, fmt::format("none is called '{}'", name),
+                 fmt::format("there is: auto, {}", known));
 }
 
 std::size_t cache_for_all(const Card& card) {
@@ -162,7 +163,7 @@ Choice choose_design(const Shape& shape, Arithmetic arithmetic, const Card& card
                      std::optional<Design> asked) {
   if (asked) {
     const std::string why = why_not(*asked, shape, arithmetic, card);
-    if (!why.empty()) throw BadInput(fmt::format("`design`: {} {}", to_string(*asked), why));
+    if (!why.empty()) throw BadInput(Field{"design"}, fmt::format("{} {}", to_string(*asked), why));
     return {*asked, "asked for"};
   }
   const auto takes = [&](Design design) {

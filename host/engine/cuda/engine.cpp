@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/format_message.hpp"
 #include "engine/card_share.hpp"
 #include "engine/checks.hpp"
 #include "engine/clip.hpp"
@@ -125,7 +126,8 @@ class CudaEngine final : public HostRows, public CardShare {
     device_->synchronize();
     if (strange != 0) {
       throw BadInput(fmt::format(
-          "ranks: rank {} is not where rank 0 is: another theta on its card; start all again, and "
+          "ranks: rank {} is not where rank 0 is: another theta on its card; start all again, "
+          "and "
           "look at that card",
           strange));
     }
@@ -289,10 +291,11 @@ class CudaEngine final : public HostRows, public CardShare {
     auto loop = make_loop(choice.design, problem);
     if (loop && ranks_ > 1) {  // a loop does not stop for other ranks' sums
       if (options_.design) {
-        throw BadInput(fmt::format(
-            "`design`: {} makes steps without a stop, and sums of several ranks are one; "
-            "leave it out",
-            to_string(*options_.design)));
+        throw BadInput(
+            Field{"design"},
+            fmt::format("{} makes steps without a stop, and sums of several ranks are one",
+                        to_string(*options_.design)),
+            "leave it out");
       }
       choice = {gradient_design(choice.design, shape), "its sums are added to other ranks'"};
       loop.reset();
@@ -308,7 +311,8 @@ class CudaEngine final : public HostRows, public CardShare {
     // the steps.
     if (loop && (layout.streamed || layout.row_bytes + layout.work_bytes + loop_bytes > free)) {
       if (options_.design) {
-        throw BadInput(fmt::format("`design`: {} needs all rows on the card, {} MiB are free",
+        throw BadInput(Field{"design"},
+                       fmt::format("{} needs all rows on the card, {} MiB are free",
                                    to_string(*options_.design), free >> 20));
       }
       choice = {gradient_design(choice.design, shape), "the card has little room"};
@@ -512,7 +516,9 @@ std::unique_ptr<Engine> make_engine(std::shared_ptr<Device> device, const Rows& 
                                     const EngineOptions& options) {
   require_loadable(x, y, loss);
   const std::string why = why_no_kernels(loss, x.offset != nullptr);
-  if (!why.empty()) throw BadInput(fmt::format("`backend` cuda: {}; use `backend` cpu", why));
+  if (!why.empty())
+    throw BadInput(format_message("{} cuda", Field{"backend"}), why,
+                   format_message("use {} cpu", Field{"backend"}));
   return std::make_unique<CudaEngine>(std::move(device), x, y, loss,
                                       kernels::index_of_loss(loss.name()), options);
 }

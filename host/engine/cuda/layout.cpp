@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/format_message.hpp"
 #include "engine/cuda/placed_rows.hpp"
 #include "engine/cuda/work.hpp"
 #include "gibbsite/core/error.hpp"
@@ -54,13 +55,16 @@ Layout plan_layout(const Shape& shape, const GradientSource& source, std::size_t
     }
   }
   const auto mib = [&](const Layout& layout) { return (bytes(layout) >> 20) + 1; };
-  throw CudaError(fmt::format(
-      "`backend` cuda: {} rows x {} features and {} chains{} need {} MiB on the card, or {} MiB "
-      "when X is streamed, and {} MiB are free; free the card, use fewer chains or `backend` cpu",
-      shape.rows, shape.features, shape.chains / shape.outputs,
-      shape.outputs > 1 ? fmt::format(" of {} outputs", shape.outputs) : "",
-      mib(layout_of(shape.rows, false)),
-      mib(layout_of(std::min<std::size_t>(shape.rows, row_block), true)), free_bytes >> 20));
+  throw CudaError(
+      format_message("{} cuda", Field{"backend"}),
+      fmt::format(
+          "{} rows x {} features and {} chains{} need {} MiB on the card, or {} MiB when X is "
+          "streamed, and {} MiB are free",
+          shape.rows, shape.features, shape.chains / shape.outputs,
+          shape.outputs > 1 ? fmt::format(" of {} outputs", shape.outputs) : "",
+          mib(layout_of(shape.rows, false)),
+          mib(layout_of(std::min<std::size_t>(shape.rows, row_block), true)), free_bytes >> 20),
+      format_message("free the card, use fewer chains or {} cpu", Field{"backend"}));
 }
 
 }  // namespace gibbsite::cuda

@@ -9,6 +9,7 @@
 
 #include <string>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 
 namespace gibbsite::cuda {
@@ -20,10 +21,10 @@ void* load(const std::string& name) {
   if (library == nullptr)
     library = ::dlopen((GIBBSITE_CUDA_LIBRARIES "/" + name).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
-    throw CudaError(
-        fmt::format("`backend` cuda: {} cannot be loaded: {}; install that of the CUDA "
-                    "toolkit, or use `backend` cpu",
-                    name, ::dlerror()));  // NOLINT: of this thread
+    throw CudaError(::gibbsite::format_message("{} cuda", Field{"backend"}),
+                    fmt::format("{} cannot be loaded: {}", name, ::dlerror()),
+                    format_message("install that of the CUDA toolkit, or use {} cpu",
+                                   Field{"backend"}));  // NOLINT: of this thread
   return library;
 }
 void* of_cublaslt(const char* function) {
@@ -39,14 +40,15 @@ void* of_curand(const char* function) {
 }  // namespace gibbsite::cuda
 
 // Hidden: another library of a process that calls cuBLASLt goes on to call it directly.
-#define GIBBSITE_PASS(result, name, library, parameters, arguments)                        \
-  extern "C" __attribute__((visibility("hidden"))) result name parameters {                \
-    static const auto function =                                                           \
-        reinterpret_cast<decltype(&name)>(gibbsite::cuda::of_##library(#name));            \
-    if (function == nullptr)                                                               \
-      throw gibbsite::CudaError("`backend` cuda: the CUDA toolkit's library has no " #name \
-                                "; install the version gibbsite was built with");          \
-    return function arguments;                                                             \
+#define GIBBSITE_PASS(result, name, library, parameters, arguments)                              \
+  extern "C" __attribute__((visibility("hidden"))) result name parameters {                      \
+    static const auto function =                                                                 \
+        reinterpret_cast<decltype(&name)>(gibbsite::cuda::of_##library(#name));                  \
+    if (function == nullptr)                                                                     \
+      throw gibbsite::CudaError(gibbsite::format_message("{} cuda", gibbsite::Field{"backend"}), \
+                                "the CUDA toolkit's library has no " #name,                      \
+                                "install the version gibbsite was built with");                  \
+    return function arguments;                                                                   \
   }
 #define GIBBSITE_BLAS(name, parameters, arguments) \
   GIBBSITE_PASS(cublasStatus_t, name, cublaslt, parameters, arguments)

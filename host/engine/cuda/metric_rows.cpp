@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 
+#include "core/format_message.hpp"
 #include "engine/clip.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/summation.hpp"
@@ -129,10 +130,13 @@ void MetricRows::prepare(std::size_t k) {
   const std::size_t depth =
       std::max(capped_gradient_depth(shape(), plan), moments_depth(shape(), plan));
   if (depth > most_depth_) {
-    throw BadInput(fmt::format(
-        "`backend` cuda: sums of {} additions in a row, where the certificate has room for {} "
-        "beside those over ranks; start fewer ranks, of even shares",
-        depth, most_depth_));
+    throw BadInput(
+        format_message("{} cuda", Field{"backend"}),
+        fmt::format(
+            "sums of {} additions in a row, where the certificate has room for {} beside those "
+            "over ranks",
+            depth, most_depth_),
+        "start fewer ranks, of even shares");
   }
   Parts sizes;
   lay_out(sizes, plan, k);
@@ -151,11 +155,13 @@ void MetricRows::prepare(std::size_t k) {
     layout.streamed = true;
     layout.row_bytes = bytes_of_rows(std::min(x_.rows, plan.chunk_rows), x_.cols);
     if (bytes() > usable) {
-      throw CudaError(fmt::format(
-          "`backend` cuda: {} rows x {} features in a metric of {} columns need {} MiB on the "
-          "card, or {} MiB when X is streamed, and {} MiB are free; free the card or use `backend` "
-          "cpu",
-          x_.rows, x_.cols, k, (whole >> 20) + 1, (bytes() >> 20) + 1, free >> 20));
+      throw CudaError(
+          format_message("{} cuda", Field{"backend"}),
+          fmt::format(
+              "{} rows x {} features in a metric of {} columns need {} MiB on the card, or {} "
+              "MiB when X is streamed, and {} MiB are free",
+              x_.rows, x_.cols, k, (whole >> 20) + 1, (bytes() >> 20) + 1, free >> 20),
+          format_message("free the card or use {} cpu", Field{"backend"}));
     }
   }
   arena_ = std::make_unique<Memory>(device_, bytes());

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <thread>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/machine/memory.hpp"
 
@@ -41,10 +42,13 @@ std::vector<float> written_out(const Rows& x) {
   const auto available = static_cast<double>(available_memory());
   constexpr double gib = 1 << 30;
   if (bytes > (available > 0 ? available : 1e18)) {
-    throw BadInput(fmt::format(
-        "`backend` cuda: takes dense rows, and {} rows of {} features need {:.1f} GiB of memory, "
-        "{:.1f} GiB are available; use `backend` cpu, which takes them as they are",
-        x.rows, x.cols, bytes / gib, available / gib));
+    throw BadInput(
+        format_message("{} cuda", Field{"backend"}),
+        fmt::format(
+            "takes dense rows, and {} rows of {} features need {:.1f} GiB of memory, {:.1f} GiB "
+            "are available",
+            x.rows, x.cols, bytes / gib, available / gib),
+        format_message("use {} cpu, which takes them as they are", Field{"backend"}));
   }
   std::vector<float> dense(x.rows * x.cols);
   for (std::size_t i = 0; i < x.rows; ++i) {

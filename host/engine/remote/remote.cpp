@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/format_message.hpp"
 #include "engine/checks.hpp"
 #include "engine/clip.hpp"
 #include "engine/host_rows.hpp"
@@ -102,13 +103,15 @@ class Asker {
             return a == static_cast<unsigned char>(b);
           })) {
         throw BadInput(fmt::format(
-            "shares: rows {} to {} are not those of before: what makes them gives other rows each "
+            "shares: rows {} to {} are not those of before: what makes them gives other rows "
+            "each "
             "time, so nothing is released; give a table that is the same whenever it is read",
             table_.bounds[p] + 1, table_.bounds[p + 1]));
       }
       if (stamp.program != program_) {
         throw BadInput(fmt::format(
-            "shares: rows {} to {} are asked by another version or instruction set than here; run "
+            "shares: rows {} to {} are asked by another version or instruction set than here; "
+            "run "
             "the same gibbsite on machines of one kind",
             table_.bounds[p] + 1, table_.bounds[p + 1]));
       }
@@ -383,8 +386,8 @@ class RemoteBackend final : public Backend {
   RemoteBackend(std::unique_ptr<Backend> local, RemoteTable table, ShareCarrier& carrier)
       : local_(std::move(local)), table_(std::move(table)), carrier_(carrier) {
     if (local_->name() != "cpu") {
-      throw BadInput(fmt::format("`backend` {}: rows elsewhere are asked on the CPU; give cpu",
-                                 local_->name()));
+      throw BadInput(format_message("{} {}", Field{"backend"}, local_->name()),
+                     "rows elsewhere are asked on the CPU", "give cpu");
     }
     const auto& bounds = table_.bounds;
     if (bounds.size() != table_.digests.size() + 1 || bounds.front() != 0 ||

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/format_message.hpp"
 #include "engine/cuda/cuda.hpp"
 #include "engine/cuda/why_not.hpp"
 #include "gibbsite/core/error.hpp"
@@ -36,13 +37,13 @@ std::vector<std::string> lines_of(const std::string& text) {
 // What a rank sees before it says anything.
 struct Seen {
   std::vector<cuda::VisibleCard> cards;
-  std::optional<std::string> why_not;  // none of them can be used
+  std::optional<Message> why_not;      // none of them can be used
 };
 Seen look() {
   try {
     return {cuda::usable_cards(), {}};
   } catch (const BackendUnavailable& error) {
-    return {{}, error.what()};
+    return {{}, error.message()};
   }
 }
 
@@ -75,10 +76,11 @@ std::size_t own_card(Communicator& ranks, std::span<const std::string> ids,
     if (card == lines.end()) {
       const auto here = std::ranges::count_if(
           all, [&](const std::string& other) { return lines_of(other)[0] == lines[0]; });
-      throw NoDevice(fmt::format(
-          "rank {}: `backend` cuda: {} shows it {} card{} for {} rank{}; start one rank for each "
-          "card there, or use `backend` cpu",
-          p, lines[0], lines.size() - 1, lines.size() == 2 ? "" : "s", here, here == 1 ? "" : "s"));
+      throw NoDevice(format_message("rank {}: {} cuda", p, Field{"backend"}),
+                     fmt::format("{} shows it {} card{} for {} rank{}", lines[0], lines.size() - 1,
+                                 lines.size() == 2 ? "" : "s", here, here == 1 ? "" : "s"),
+                     format_message("start one rank for each card there, or use {} cpu",
+                                    Field{"backend"}));
     }
     taken.push_back(*card);
   }
@@ -108,9 +110,9 @@ std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOption
         },
         cpu, note);
   } catch (const BackendUnavailable& error) {
-    const std::string why = error.what();
     if (note && std::ranges::any_of(cards, [](std::uint64_t count) { return count > 0; })) {
-      note(fmt::format("`backend` auto: {}; this runs on cpu", why.substr(0, why.find(';'))));
+      note(format_message("{} auto: {}: {}; this runs on cpu", Field{"backend"}, error.about(),
+                          error.wrong()));
     }
     return cpu();
   }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/format_message.hpp"
 #include "engine/checks.hpp"
 #include "engine/clip.hpp"
 #include "engine/sharded/sums.hpp"
@@ -253,9 +254,8 @@ class MadeEngine final : public Engine {
 
   [[noreturn]] static void refuse(const char* what) {
     throw BadInput(
-        fmt::format("rows that are made anew: {} are not found of them; ask for `mechanism` "
-                    "whitened",
-                    what));
+        format_message("rows that are made anew: {} are not found of them; ask for {} whitened",
+                       what, Field{"mechanism"}));
   }
 
   static std::vector<std::size_t> blocks_of(std::span<const std::uint64_t> bounds) {

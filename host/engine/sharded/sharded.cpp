@@ -370,12 +370,12 @@ class ShardedEngine final : public HostRows {
     mark.add(w);
     asking_.require_equal(mark);
     std::array<double, 4> sum{};
-    std::optional<std::string> error;
+    std::optional<Message> error;
     relay(asking_.ranks, sum, [&] {
       try {
         sum = exact_difference_from(sum, terms, w, shares_.bounds[asking_.ranks.rank()]);
       } catch (const Error& failure) {  // others wait for what this rank sends
-        error = failure.what();
+        error = failure.message();
       }
     });
     asking_.ranks.agree(error);

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "gibbsite/core/message.hpp"
 #include "gibbsite/mechanism/family.hpp"
 #include "gibbsite/mechanism/histogram.hpp"
 #include "gibbsite/mechanism/network.hpp"
@@ -29,7 +30,7 @@ struct KindDefaults {
   static constexpr std::string_view command = "fit";   ///< what a ledger calls its run
   static constexpr std::string_view made = "a model";  ///< what a run makes
   /// What a reader that wants this kind says of a file of another; empty: what to do with that one.
-  static constexpr std::string_view wanted = "";
+  static Message wanted() { return {}; }
   static constexpr int indent = 2;  ///< of its file
 };
 
@@ -90,8 +91,9 @@ struct EvaluationKind : KindDefaults {
   static void put_extra(const Extra& extra, nlohmann::json& constants);
   static constexpr std::string_view command = "evaluate";
   static constexpr std::string_view made = "an evaluation";
-  static constexpr std::string_view wanted =
-      "give the file of an evaluation released with `epsilon`";
+  static Message wanted() {
+    return Message("give the file of an evaluation released with ") + Field{"epsilon"};
+  }
   static constexpr std::string_view tag = "histogram";
   static constexpr std::string_view holds = "the evaluation of a model";
   static constexpr std::string_view use = "give the model's file";

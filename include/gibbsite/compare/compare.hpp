@@ -79,7 +79,7 @@ struct CompareOptions {
 struct Comparison {
   std::uint64_t training_rows = 0, held_out_rows = 0;
   std::vector<std::vector<Trial>> of_plans;  ///< [plans][seeds]; empty where a run was infeasible
-  std::vector<std::string> why;              ///< [plans] it was; "" elsewhere
+  std::vector<Message> why;                  ///< [plans] it was; "" elsewhere
   std::vector<Trial> non_private;            ///< [seeds]; empty where there is none
   std::vector<Trial> majority;  ///< [seeds] the share of the training rows' classes for every row
 };

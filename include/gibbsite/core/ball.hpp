@@ -3,7 +3,8 @@
 // is computed, and what that is off by.
 #include <cstdint>
 #include <span>
-#include <string>
+
+#include "gibbsite/core/error.hpp"
 
 namespace gibbsite {
 
@@ -12,7 +13,7 @@ namespace gibbsite {
 inline constexpr double smallest_ball = 1e-100, largest_ball = 1e100;
 
 /// Throws BadInput "NAME: ..." unless smallest_ball <= ball <= largest_ball.
-void require_ball(double ball, const std::string& name);
+void require_ball(double ball, const Name& name);
 
 /// Projects theta [d] on the ball, in place: theta min(1, B/||theta||), with ||theta|| <= B in
 /// exact arithmetic for any input. A point whose norm, rounded up, is at most B does not change.

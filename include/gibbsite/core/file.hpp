@@ -13,7 +13,8 @@ namespace gibbsite {
 inline constexpr unsigned public_file = 0644, private_file = 0600;
 
 struct CannotWrite : BadInput {
-  CannotWrite(const std::string& message, int number) : BadInput(message), error(number) {}
+  CannotWrite(const std::string& path, const Message& wrong, const Message& hint, int number)
+      : BadInput(FilePosition{path}, wrong, hint), error(number) {}
   int error;  ///< errno
 };
 

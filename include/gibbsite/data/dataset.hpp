@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "gibbsite/core/message.hpp"
 #include "gibbsite/core/unset.hpp"
 #include "gibbsite/data/rows.hpp"
 #include "gibbsite/model/schema.hpp"
@@ -115,7 +116,7 @@ struct ReadOptions {
   /// stops with Interrupted.
   std::function<bool(std::uint64_t, std::uint64_t)> progress = {};
   /// Called with a line for people about the cache: made, used, or why it is made anew.
-  std::function<void(const std::string&)> note = {};
+  std::function<void(const Message&)> note = {};
 };
 
 /// Reads CSV with a header line; it is streamed, so the text is never held in memory. Quotes, CRLF,

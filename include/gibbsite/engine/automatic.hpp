@@ -6,12 +6,13 @@
 #include <string>
 #include <string_view>
 
+#include "gibbsite/core/message.hpp"
 #include "gibbsite/engine/engine.hpp"
 
 namespace gibbsite {
 
 /// Takes a line for people.
-using Note = std::function<void(const std::string&)>;
+using Note = std::function<void(const Message&)>;
 
 /// Makes a backend as the other make_backend does. With "auto", tells `note` why the fastest one
 /// that exists is not used.

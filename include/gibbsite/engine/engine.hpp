@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gibbsite/core/message.hpp"
 #include "gibbsite/data/rows.hpp"
 #include "gibbsite/engine/ensemble.hpp"
 #include "gibbsite/model/contrasts.hpp"
@@ -249,7 +250,7 @@ std::shared_ptr<Engine> load_in_metric(Engine& engine, Backend& backend, std::sp
 struct BackendInfo {
   std::string name;  ///< "reference", "cpu", "cuda"
   bool available = false;
-  std::string description;  ///< or why it is not available
+  Message description;  ///< or why it is not available
 };
 std::vector<BackendInfo> list_backends();
 

@@ -63,7 +63,7 @@ class Communicator {
   /// Throws, on every rank alike, if at least one rank has an error: that of the first one, "rank
   /// 2: ...", with its status. The type is BadInput, Infeasible, BudgetSpent, Interrupted,
   /// BackendUnavailable or Error.
-  void agree(const std::optional<std::string>& my_error, Status status = Status::bad_input);
+  void agree(const std::optional<Message>& my_error, Status status = Status::bad_input);
   /// Calls f() on every rank, then `agree` about what it threw: an Error, or another exception (of
   /// status bad_input). Nothing in f may be collective.
   void together(const std::function<void()>& f);

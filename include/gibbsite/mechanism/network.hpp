@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "gibbsite/core/message.hpp"
 #include "gibbsite/core/network.hpp"
 #include "gibbsite/mechanism/analysis.hpp"
 
@@ -82,7 +83,7 @@ struct NetworkOffer {
   Guarantee guarantee{};  ///< of all draws and of the structure
   double deviation = 0;   ///< expected, of a count of one cell, in rows; averaged over cells
   bool feasible = false;
-  std::string why{};
+  Message why{};
 };
 
 struct NetworkPlan {

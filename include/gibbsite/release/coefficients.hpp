@@ -13,8 +13,8 @@ namespace gibbsite {
 std::vector<std::string> coefficient_line_names(const Schema& schema);
 
 /// A sentence about the coefficients of two classes that are no log-odds, and what an effect does
-/// to the odds; fields stand in backquotes. Empty for other models.
-std::string score_words(const LinearModel& model);
+/// to the odds. Empty for other models.
+Message score_words(const LinearModel& model);
 
 /// Coefficients of the first draw of a model of one output; amounts are in the label's own unit.
 struct CoefficientLines {

@@ -1,0 +1,323 @@
+#include "gibbsite/run/plan_request.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/format_message.hpp"
+#include "gibbsite/core/ball.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
+#include "gibbsite/model/losses.hpp"
+#include "gibbsite/model/network_model.hpp"
+
+namespace gibbsite {
+namespace {
+
+Model glm_of(const PlanRequest& request, const std::string& loss) {
+  return glm(loss, {.prior_precision = request.prior_precision, .center = {}});
+}
+
+std::uint64_t public_rows(const PlanRequest& request, std::uint64_t rows) {
+  if (request.rows_cap && rows > *request.rows_cap) {
+    throw BadInput(Field{"rows_cap"},
+                   fmt::format("the table has more than {} rows", *request.rows_cap),
+                   "give a public bound that holds (private: how many rows there are is not "
+                   "public)");
+  }
+  return request.rows_cap.value_or(rows);
+}
+
+Problem constants_of(const PlanRequest& request, const std::string& loss, const FeatureSpace& space,
+                     std::uint64_t rows) {
+  return glm_of(request, loss).constants(space, public_rows(request, rows));
+}
+
+void require_cap(const PlanRequest& request, Adjacency adjacency) {
+  const bool needs_cap = adjacency == Adjacency::add_remove;
+  if (needs_cap && !request.rows_cap) {
+    throw BadInput(Field{"adjacency"}, "the number of rows is private under add-remove",
+                   format_message("give a public upper bound, {}", Field{"rows_cap"}));
+  }
+  if (!needs_cap && request.rows_cap) {
+    throw BadInput(Field{"rows_cap"}, "has a meaning under the adjacency add-remove only",
+                   "leave it out");
+  }
+}
+
+// The first field that the request gives of another kind than its model's.
+std::string strange_field(const PlanRequest& request) {
+  const unsigned kind = kind_of(request);
+  const PlanRequest none;
+  std::string out;
+  visit_request(request, [&](const char* name, const auto& value, unsigned kinds) {
+    if ((kinds & kind) != 0 || !out.empty()) return;
+    visit_request(none, [&](const char* other, const auto& absent, unsigned) {
+      if constexpr (std::is_same_v<decltype(value), decltype(absent)>) {
+        if (other == std::string_view(name) && value != absent) out = name;
+      }
+    });
+  });
+  return out;
+}
+
+// "network-counts" is `counts` too.
+template <class Kind>
+bool is_mechanism(const std::string& wish) {
+  constexpr std::string_view prefix = "network-", name = Kind::name;
+  return wish == name || (name.starts_with(prefix) && wish == name.substr(prefix.size()));
+}
+
+void require_of_family(const PlanRequest& r) {
+  const auto none = [&](const char* name) {
+    throw BadInput(Field{name},
+                   format_message("has no meaning with {} {}", Field{"model"}, r.model),
+                   "leave it out");
+  };
+  const bool drawn = r.mechanism == ConjugateDraw::name, cut = r.mechanism == TrimmedDraw::name;
+  if (r.mechanism != "auto" && !drawn && !cut) none("mechanism");
+  if (r.variance && r.model != to_string(Family::mean)) none("variance");
+  if (r.trim && (r.diffused || r.calibration != to_string(Calibration::gdp))) {
+    throw BadInput(Field{r.diffused ? "diffused" : "calibration"},
+                   format_message("has no meaning with {}", Field{"trim"}), "leave it out");
+  }
+  if (cut && !r.trim) {
+    throw BadInput(format_message("{} trimmed", Field{"mechanism"}),
+                   format_message("needs {}", Field{"trim"}),
+                   "give the bounds that draws are cut to");
+  }
+  if (drawn && r.trim) {
+    throw BadInput(Field{"trim"}, format_message("is of {} trimmed", Field{"mechanism"}),
+                   "leave one out");
+  }
+}
+
+void require_structure(const PlanRequest& r) {
+  if (r.structure != "given" && r.structure != "private") {
+    throw BadInput(Field{"structure"},
+                   fmt::format("{} is neither given nor private", gibbsite::quoted(r.structure)),
+                   "give one");
+  }
+  if (r.structure == "private") return;
+  const char* const name = r.structure_share ? "structure_share"
+                           : r.parents       ? "parents"
+                           : r.cells         ? "cells"
+                                             : nullptr;
+  if (name == nullptr) return;
+  throw BadInput(Field{name}, format_message("has a meaning with {} private", Field{"structure"}),
+                 "leave it out");
+}
+
+void require_of_network(const PlanRequest& r) {
+  require_structure(r);
+  if (r.structure_share) require_between(*r.structure_share, 0, 1, Field{"structure_share"});
+  const bool counts = is_mechanism<NetworkCounts>(r.mechanism),
+             trimmed = is_mechanism<NetworkTrimmed>(r.mechanism),
+             conjugate = is_mechanism<NetworkConjugate>(r.mechanism);
+  const Message of_trimmed = format_message("is of {} trimmed", Field{"mechanism"});
+  if (!counts && !trimmed && !conjugate && r.mechanism != "auto") {
+    throw BadInput(Field{"mechanism"},
+                   format_message("{} is none of {} network's: auto, counts, trimmed, conjugate",
+                                  gibbsite::quoted(r.mechanism), Field{"model"}),
+                   "give one");
+  }
+  if (counts && r.draws.value_or(1) > 1) {
+    throw BadInput(
+        Field{"draws"}, "noisy counts are released once",
+        format_message("leave it out, or give {} trimmed or conjugate", Field{"mechanism"}));
+  }
+  if (counts && (r.prior || r.trim)) {
+    throw BadInput(
+        Field{r.prior ? "prior" : "trim"},
+        format_message("is of drawn tables, {} trimmed or conjugate", Field{"mechanism"}),
+        "leave it out");
+  }
+  if (trimmed && !r.trim) {
+    throw BadInput(format_message("{} trimmed", Field{"mechanism"}),
+                   format_message("needs {}", Field{"trim"}), "give the least share of a level");
+  }
+  if (conjugate && r.trim) throw BadInput(Field{"trim"}, of_trimmed, "leave one out");
+  if (conjugate && r.structure == "private") {
+    throw BadInput(format_message("{} conjugate", Field{"mechanism"}),
+                   "needs a structure that is given",
+                   format_message("give [network] in the schema and {} given, or another mechanism",
+                                  Field{"structure"}));
+  }
+}
+
+// The one number of such a field.
+double only(const std::vector<double>& numbers, const char* name) {
+  if (numbers.size() != 1) {
+    throw BadInput(Field{name}, fmt::format("must be one number, got {}", numbers.size()),
+                   "give one");
+  }
+  return numbers.front();
+}
+
+}  // namespace
+
+unsigned kind_of(const PlanRequest& request) {
+  if (request.model == network_model) return of_network;
+  return family_named(request.model) ? of_family : of_linear;
+}
+
+void require_of_model(const PlanRequest& request) {
+  const unsigned kind = kind_of(request);
+  if (const std::string name = strange_field(request); !name.empty()) {
+    const bool of_networks_alone =
+        name == "structure" || name == "structure_share" || name == "parents" || name == "cells";
+    throw BadInput(
+        Field{name},
+        of_networks_alone
+            ? format_message("has a meaning with {} network", Field{"model"})
+            : format_message("has no meaning with {} {}", Field{"model"}, shown(request.model)),
+        "leave it out");
+  }
+  if (kind == of_family) require_of_family(request);
+  if (kind == of_network) require_of_network(request);
+}
+
+Budget budget_of(const PlanRequest& request) {
+  Budget out{request.epsilon.value(), request.delta.value(),
+             adjacency_from_string(request.adjacency), request.rows_per_person.value_or(1),
+             request.draws.value_or(1)};
+  out.validate();
+  require_cap(request, out.adjacency);
+  return out;
+}
+
+Wishes wishes_of(const PlanRequest& request) {
+  // Before the table is read, not after.
+  if (request.prior_precision) {
+    require_finite_nonnegative(*request.prior_precision, Field{"prior_precision"});
+  }
+  if (request.step_size) require_finite_positive(*request.step_size, Field{"step_size"});
+  if (request.tv) require_between(*request.tv, 0, 0.5, Field{"tv"});
+  if (request.ball) require_ball(*request.ball, Field{"ball"});
+  const bool known = std::ranges::count(loss_names(), request.model) > 0;
+  static_cast<void>(loss_of_chains(
+      request, {.label = known ? loss_named(request.model).label() : LabelKind::two_classes}));
+  if (request.mechanism != "auto") static_cast<void>(mechanism_named(request.mechanism));
+  Wishes out;
+  out.mechanism = request.mechanism;
+  out.calibration = calibration_from_string(request.calibration);
+  out.tv = request.tv;
+  out.ball = request.ball;
+  out.padded = request.padded;
+  out.intervals = request.intervals;
+  out.step_size = request.step_size;
+  if (request.iterations) out.iterations = static_cast<double>(*request.iterations);
+  return out;
+}
+
+std::string loss_of(const PlanRequest& request, const FeatureSpace& space) {
+  return full_loss_name(request.model == "auto" ? default_loss(space.label) : request.model, space);
+}
+
+std::string loss_of_chains(const PlanRequest& request, const FeatureSpace& space) {
+  const std::string model = loss_of(request, space);
+  const bool logistic = unweighted_name(model) == losses::logistic::name;
+  const double capped = losses::logistic_capped::max_abs_residual;
+  const std::optional<double>& cap = request.loss_cap;
+  if (cap && !(logistic && (*cap == capped || *cap == 1))) {
+    throw BadInput(Field{"loss_cap"},
+                   fmt::format("must be 0.5 or, for none, 1, of the model logistic; got {} with {}",
+                               *cap, shown(model)),
+                   "leave it out, or give one of them");
+  }
+  std::string loss = logistic && cap.value_or(capped) == capped
+                         ? full_loss_name(losses::logistic_capped::name, space)
+                         : model;
+  static_cast<void>(glm_of(request, loss));
+  return loss;
+}
+
+Problem constants(const PlanRequest& request, const FeatureSpace& space, std::uint64_t rows) {
+  return constants_of(request,
+                      request.loss_cap ? loss_of_chains(request, space) : loss_of(request, space),
+                      space, rows);
+}
+
+Plan plan(const PlanRequest& request, const FeatureSpace& space, std::uint64_t rows,
+          const Budget& budget) {
+  return plan(constants(request, space, rows),
+              constants_of(request, loss_of_chains(request, space), space, rows), budget,
+              wishes_of(request));
+}
+
+Model model_of(const PlanRequest& request, const Plan& plan) {
+  return glm_of(request, plan.problem.loss);
+}
+
+std::optional<PositiveShare> positive_share_of(const PlanRequest& request, LabelKind label,
+                                               const Schema* schema) {
+  if (!request.positive_share) return schema == nullptr ? std::nullopt : schema->positive_share;
+  if (label != LabelKind::two_classes) {
+    throw BadInput(Field{"positive_share"},
+                   fmt::format("is of two classes, and the label is {}", to_string(label)),
+                   "leave it out");
+  }
+  return request.positive_share;
+}
+
+FamilyProblem complete(const PlanRequest& request, FamilyProblem p) {
+  p.prior = request.prior.value_or(p.default_prior());
+  if (p.family == Family::mean) {
+    p.variance = request.variance.value_or((p.hi - p.lo) * (p.hi - p.lo) / 4);
+  }
+  if (request.trim && p.has_levels()) {
+    p.trim = {only(*request.trim, "trim"), 0};
+  } else if (request.trim) {
+    if (request.trim->size() != 2) {
+      throw BadInput(
+          Field{"trim"},
+          fmt::format("must be two numbers, the lower first, got {}", request.trim->size()),
+          "give the bounds that draws are cut to");
+    }
+    p.trim = {request.trim->front(), request.trim->back()};
+  }
+  p.validate();
+  return p;
+}
+
+FamilyPlan plan(const PlanRequest& request, const FamilyProblem& problem, const Budget& budget) {
+  FamilyWishes wishes{.concentrated = !request.prior && !request.diffused};
+  // The default of a request is that of linear models.
+  if (request.calibration != to_string(Calibration::gdp)) {
+    wishes.calibration = calibration_from_string(request.calibration);
+  }
+  return plan_family(problem, budget, wishes);
+}
+
+NetworkProblem network_problem(const PlanRequest& request, const Schema& columns,
+                               std::uint64_t rows) {
+  NetworkProblem out{.rows = public_rows(request, rows), .levels = network_levels(columns)};
+  if (request.structure == "private") {
+    if (request.parents) out.limits.parents = *request.parents;
+    if (request.cells) out.limits.cells = *request.cells;
+  } else {
+    if (!columns.network) {
+      throw BadInput(
+          Field{"structure"}, "the schema has no [network]",
+          format_message("say there what each column depends on, such as income = [\"education\"], "
+                         "or give {} private, which chooses from the table and takes a share of "
+                         "the budget",
+                         Field{"structure"}));
+    }
+    out.parents = network_parents(columns);
+    std::vector<std::string> names;
+    for (const Column& column : columns.columns) names.push_back(column.name);
+    out.network().validate(names);
+  }
+  if (request.prior) out.prior = only(*request.prior, "prior");
+  if (request.trim) out.trim = only(*request.trim, "trim");
+  out.validate();
+  return out;
+}
+
+NetworkPlan plan(const PlanRequest& request, const NetworkProblem& problem, const Budget& budget) {
+  return plan_network(problem, budget,
+                      {.mechanism = request.mechanism, .structure_share = request.structure_share});
+}
+
+}  // namespace gibbsite
