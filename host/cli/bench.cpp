@@ -31,7 +31,7 @@ constexpr std::uint64_t chain_counts[] = {1, 4, 16, 64, 256};
 constexpr double longest = 40;  // seconds: numbers of chains that would take longer are left out
 constexpr std::size_t large = 64 << 20;  // floats, 256 MiB: no cache holds them
 constexpr std::uint64_t steps_without_budget = 1000;
-// Of the entries that the schema allows; a table with fewer is measured itself.
+// The share of the entries that the schema allows; a table with fewer is measured itself.
 constexpr double like_its_schema = 2.0 / 3;
 
 constexpr const char* private_table =
@@ -199,7 +199,7 @@ struct BenchCommand {
       }
       return;
     }
-    // Of a draw, in gradient passes: of a path its steps.
+    // Gradient passes of a draw: the steps of a path.
     const double steps = made ? made->offer().cost.work / static_cast<double>(budget.draws)
                               : static_cast<double>(plan.iterations.value_or(steps_without_budget));
     // What `fit` does between reading and sampling.

@@ -131,7 +131,7 @@ RankSpeed measured_speed(Backend& local, const Measured& rows, const Loss& loss)
   return out;
 }
 
-// Of the rows measured, on the ranks there are.
+// A step over the rows measured, on the ranks there are.
 struct Step {
   double measured = 0;
   ClusterTime predicted;

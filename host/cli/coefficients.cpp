@@ -62,7 +62,7 @@ std::string estimated_beside(const EffectTable& table, const Effect& effect) {
   return "";
 }
 
-// The same without intervals.
+// What stands beside an effect without intervals.
 std::string beside(const EffectTable& table, const Effect& effect) {
   const bool multiplies = !table.ratio.empty();
   const auto text = [&](const EffectEstimate& of, int digits) {
@@ -213,7 +213,7 @@ std::string class_report(const LinearModel& model, const Certificate& certificat
   const std::size_t classes = schema.classes.size(), d = names.size();
   const std::vector<double>& theta = model.draws.front();
   const bool columns = classes <= most_columns;
-  // Of a line [d], or [K x d], the largest coefficient: a line is shown the earlier.
+  // The largest coefficient of a line [d], or [K x d], by which lines are ordered.
   const auto size = [&](std::size_t line) {
     double largest = 0;
     for (std::size_t k = 0; columns && k < classes; ++k)

@@ -14,12 +14,12 @@ namespace gibbsite::cli {
 /// "a, b", in which a quote is written twice, as in CSV. Throws BadInput on an empty name.
 std::vector<std::string> named_columns(const std::string& list);
 
-/// Of two columns rows by columns, else, or where that is too wide for a terminal, a list.
+/// Two columns as rows by columns; a list for more, or if that is too wide for a terminal.
 std::string cross_table_screen(const CrossTable& table);
 /// A header, the cells, the margins and the total: columns, then estimate, std_err, lower, upper,
 /// count, hidden. Numbers read back to the same doubles.
 std::string cross_table_csv(const CrossTable& table);
-/// The same as an object.
+/// The cross table as an object.
 nlohmann::json cross_table_json(const CrossTable& table);
 
 /// How wide the intervals will be, a line for each budget.

@@ -260,8 +260,8 @@ struct EvaluateCommand {
         "--report");
   }
 
-  // Of all rows, on the first rank, in the order of one process: a row's prediction is its own
-  // rank's work. The yardstick too, with --beside-non-private.
+  // Predicts all rows, on the first rank, in the order of one process: a row's prediction is its
+  // own rank's work. So does the yardstick, with --beside-non-private.
   template <class Predict, class Judge>
   auto judged(const LinearModel& linear, const Dataset& data,
               const std::optional<LinearModel>& fitted, const Predict& predict,

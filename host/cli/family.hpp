@@ -17,13 +17,13 @@ struct FamilyArguments {
   std::string column, range;
   std::optional<std::uint64_t> levels;
 
-  /// With the fields of `plan` that are a family's. `shape`: with --levels and --range in place of a
-  /// schema's column.
+  /// With the fields of `plan` that are a family's. `shape`: with --levels and --range in place of
+  /// a schema's column.
   void add_to(CLI::App& app, PlanArguments& plan, bool shape);
   /// Throws BadInput naming what was given of these options, or of `plan`'s, that --model does not
   /// take.
   void require_of_model(const PlanArguments& plan) const;
-  /// Of --levels and --range.
+  /// The problem that --levels and --range describe.
   [[nodiscard]] FamilyProblem problem_of_shape(Family family, std::uint64_t rows) const;
 };
 

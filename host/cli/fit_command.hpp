@@ -28,7 +28,7 @@ struct FitCommand {
   bool quiet = false, progress = false, verbose = false, removes_cache = false, force = false;
   bool release_moments = false, all_effects = false, check = false;
   FamilyArguments family;
-  // Of `table`: the columns of the cross table, which is released as a network. Else none.
+  // The columns of the cross table of `table`, which is released as a network. Else none.
   std::vector<std::string> columns;
   // Called with a network that was written, in place of words on it.
   std::function<void(const NetworkRelease&)> told;
@@ -59,11 +59,11 @@ struct FitCommand {
   void write_entered(const std::optional<Ledger>& ledger,
                      const std::function<void(Existing)>& write) const;
   [[nodiscard]] Key key() const { return seed ? Key::from_seed(*seed) : Key::from_os(); }
-  // Of models that take no engine.
+  // Refuses an engine for models that take none.
   void require_no_engine() const;
   void fit_network_model() const;
   void fit_family_model(Family kind) const;
-  // Of all draws, timed on the table itself.
+  // Seconds of all draws, timed on the table itself.
   [[nodiscard]] static double seconds_of_step(const Dataset& data, const Plan& made,
                                               Backend& engine_maker, double steps);
   // This rank's rows, and how many all have.

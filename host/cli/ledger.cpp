@@ -256,7 +256,7 @@ void require_room(const Ledger& ledger, const Budget& budget, const Guarantee& o
     ledger.require_room(*price, own);
   } catch (const BudgetSpent& spent) {
     const LedgerState state = ledger.read();
-    // Of a fitted profile a part of --delta, which no epsilon makes smaller.
+    // The part of --delta that a fitted profile takes, which no epsilon makes smaller.
     const Decimal reveal = Decimal::up(price->reveal), left = state.left().reveal;
     if (price->reveal < 1 && reveal > left) {
       throw BudgetSpent(fmt::format(

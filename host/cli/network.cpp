@@ -26,7 +26,7 @@ std::string list_of(const std::vector<std::uint32_t>& parents, const Schema& col
 // "± 19": how far a count is off 95 % of the time.
 std::string rows_text(double rows) { return fmt::format("{:.3g}", rows); }
 
-// Of mu^2, that choosing the structure takes, in percent.
+// The percentage of mu^2 that choosing the structure takes.
 double structure_percent(const NetworkPlan& plan) {
   const Analysis found =
       analyze(plan.offer().mechanism, plan.problem, plan.budget.neighbors(), plan.budget.draws);
@@ -37,7 +37,8 @@ double structure_percent(const NetworkPlan& plan) {
   return 0;
 }
 
-// Of a plan's chosen offer, a line for each node; of a private structure the widest table of each.
+// A line for each node of a plan's chosen offer; the widest table of each if the structure is
+// private.
 std::string nodes_table(const NetworkPlan& plan, const Schema& columns) {
   const NetworkProblem& p = plan.problem;
   const auto n = static_cast<double>(p.rows);

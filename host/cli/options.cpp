@@ -367,7 +367,7 @@ FeatureSpace ShapeArguments::space(const std::string& model) const {
     out.label = loss.label();
     if (out.label == LabelKind::classes) out.classes = loss.outputs();
   }
-  // Of a schema that does not say how far off is far.
+  // The usual bound if a schema does not say how far off is far.
   if (out.label == LabelKind::amount) out.label_bound = 5;
   return out;
 }

@@ -87,10 +87,10 @@ struct PlanArguments : PlanRequest {
   /// The parts of it that every release has: --epsilon and --delta, and who is protected.
   void add_budget_to(CLI::App& app, bool needed, std::vector<double>* epsilons = nullptr);
   void add_neighbors_to(CLI::App& app);
-  /// Of the commands that say what a plan is expected to learn.
+  /// Adds --positive-share to commands that say what a plan is expected to learn.
   void add_positive_share_to(CLI::App& app);
   [[nodiscard]] Budget budget() const { return budget_of(*this); }
-  /// Of a command that takes linear models alone; throws BadInput on another one.
+  /// The wishes of a command that takes linear models alone; throws BadInput on another one.
   [[nodiscard]] Wishes wishes() const;
 };
 
@@ -113,7 +113,7 @@ struct ShapeArguments {
   /// Whether it is a table. Throws BadInput when it is neither, both or half of one; under
   /// --rows-cap the shape needs no --rows.
   [[nodiscard]] bool of_table(const PlanArguments& plan) const;
-  /// Of a shape that is no table, for a loss of that name.
+  /// The space of a shape that is no table, for a loss of that name.
   [[nodiscard]] FeatureSpace space(const std::string& model) const;
 };
 

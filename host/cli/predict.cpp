@@ -148,8 +148,8 @@ struct PredictCommand {
               "column which they are, skip leaves them without a prediction, refuse stops");
   }
 
-  /// The header and a line for each row: the cells that are kept, then what `put` says of row i, and
-  /// with --unseen the columns whose cell the model could not read.
+  /// The header and a line for each row: the cells that are kept, then what `put` says of row i,
+  /// and with --unseen the columns whose cell the model could not read.
   template <class Name, class Put>
   [[nodiscard]] fmt::memory_buffer lines(const Dataset& data, std::vector<std::string> head,
                                          const Name& name, const Put& put_row) const {

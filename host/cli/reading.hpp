@@ -27,14 +27,14 @@ std::size_t warn_of_reading(const Dataset& data, const IngestCounts& counts, std
 /// process holds. Returns how many there are.
 std::size_t warn_of_alike_columns(const Dataset& data);
 
-/// More of them about a table that a network is fitted to, or held against: numbers that are missing
-/// count in a middle bin. Returns how many there are.
+/// More of them about a table that a network is fitted to, or held against: numbers that are
+/// missing count in a middle bin. Returns how many there are.
 std::size_t warn_of_network_reading(const Dataset& data);
 
 /// For commands whose standard output is for something else: the warnings, and the counts' line if
 /// a cell or a label did not count as it is written.
 void tell_reading(const Dataset& data);
-/// The same of rows that all ranks hold, `rows` of them.
+/// Tells of rows that all ranks hold, `rows` of them.
 void tell_reading_of_ranks(const Dataset& data, std::uint64_t rows);
 
 /// The last lines of a check (fit --check), which released, spent and wrote nothing.

@@ -11,7 +11,7 @@
 
 namespace gibbsite::cli {
 
-/// Of the summaries, in this order.
+/// Probabilities of the summaries' quantiles, in this order.
 inline constexpr double shown_quantiles[] = {0.05, 0.5, 0.95};
 
 /// A run, its parameters [d] and the folder of its draws; lives no longer than what it refers to.
@@ -26,7 +26,7 @@ struct SampleReport {
 
   /// A line for each parameter.
   [[nodiscard]] std::string csv() const;
-  /// Of the first 20 in `order`, or of all in their own.
+  /// The table of the first 20 in `order`, or of all in their own.
   [[nodiscard]] std::string table(std::vector<std::size_t> order) const;
   /// How it went and how fast.
   [[nodiscard]] std::string speed() const;

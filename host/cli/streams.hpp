@@ -10,7 +10,8 @@ namespace gibbsite::cli {
 ///   command opens, a ledger for example, would take the number of the stream and receive its text.
 ///   Standard input and output are opened so that using them is an error, as on a closed stream.
 /// - Text that stderr cannot take is dropped: a warning that nobody can read ends no fit.
-/// - A reader that leaves a pipe early (`gibbsite plan | head -1`) sends no SIGPIPE, which would end
+/// - A reader that leaves a pipe early (`gibbsite plan | head -1`) sends no SIGPIPE, which would
+/// end
 ///   a fit between its ledger entry and its model. flush_output sees the error at the end.
 class SafeStreams {
  public:
@@ -34,7 +35,7 @@ class ReaderLeft : public std::exception {};
 /// example) ends the program with a line on stderr and status 2. Returns the handler before.
 void (*say_last_words_at_the_end())();
 
-/// The same for the duration of a command.
+/// Holds the streams so for the duration of a command.
 class LastWords {
  public:
   LastWords();

@@ -42,7 +42,7 @@ struct TableCommand {
   }
 
  private:
-  // Of a release: nothing but the file is read.
+  // Prints the cross table of a release: nothing but the file is read.
   void print_again(const CLI::App& app) const {
     for (const CLI::Option* option : app.get_options()) {
       const std::string name = option->get_name();

@@ -61,8 +61,14 @@ void bind_audit(nb::module_& m) {
                 "iterations: int | None = None, ball: float | None = None, pairs: int = ..., "
                 "confidence: float = ..., seed: int = ..., backend: str = 'auto', "
                 "progress: object | None = None) -> dict"),
-        "Runs a mechanism on pairs of synthetic neighboring tables and bounds from below what its "
-        "claim must be (docs/how-to/audit.md). progress(pairs done, in all).");
+        "Audits a mechanism: runs it on pairs of synthetic neighboring tables and bounds from "
+        "below what its claim must be (docs/how-to/audit.md). model: name of the loss, \"\" for "
+        "the default. pairs: number of pairs of runs. confidence: of the lower bounds. progress "
+        "is called as progress(pairs done, in all).\n"
+        "\n"
+        "Returns a dict: measure (\"mu\" or \"epsilon\"), pairs, confidence, mu_lower, "
+        "mu_claimed, epsilon_lower, epsilon_claimed, reach (bound over claim) and refuted. "
+        "Raises BadInput or Infeasible.");
 }
 
 }  // namespace gibbsite::python

@@ -62,24 +62,30 @@ UtilityTable table_of(const std::vector<std::string>& responses,
 }  // namespace
 
 void bind_family(nb::module_& m) {
-  nb::class_<FamilyPlan>(m, "FamilyPlan", "What the budget buys for a family over one column.")
-      .def_prop_ro("mechanism",
-                   [](const FamilyPlan& p) { return std::string(name_of(p.mechanism)); })
+  nb::class_<FamilyPlan>(
+      m, "FamilyPlan",
+      "A plan for a family over one column: what the budget buys. `plan_family` makes one.")
+      .def_prop_ro(
+          "mechanism", [](const FamilyPlan& p) { return std::string(name_of(p.mechanism)); },
+          "Name of the chosen mechanism.")
       .def_ro("deviation", &FamilyPlan::deviation,
               "Expected standard deviation of the estimate, in the column's units.")
       .def_ro("sample_deviation", &FamilyPlan::sample_deviation,
-              "The part of it that the sample has without privacy.")
-      .def("to_json", [](const FamilyPlan& p) { return plan_json(p).dump(2); });
-  m.def(
-      "plan_family", &make_family_plan, "model"_a, "arguments"_a,
-      nb::sig("def plan_family(model: str, *, epsilon: float, delta: float, rows: int, "
-              "schema: Schema, prior: Sequence[float] | None = None, diffused: bool = False, "
-              "trim: Sequence[float] | None = None, variance: float | None = None, "
-              "calibration: str = '', adjacency: str = 'replace-one', rows_per_person: int = 1, "
-              "draws: int = 1) -> FamilyPlan"),
-      "Draws of a family's parameters from `rows` values of one column (Schema.read_column): "
-      "bernoulli, categorical, rate, waiting or mean (docs/theory/conjugate.md). prior: pseudo-counts, "
-      "shape and rate, or a mean's precision. trim: docs/theory/trimmed.md.");
+              "The part of the deviation that the sample alone has, without privacy.")
+      .def(
+          "to_json", [](const FamilyPlan& p) { return plan_json(p).dump(2); },
+          "Returns the plan as JSON text.");
+  m.def("plan_family", &make_family_plan, "model"_a, "arguments"_a,
+        nb::sig("def plan_family(model: str, *, epsilon: float, delta: float, rows: int, "
+                "schema: Schema, prior: Sequence[float] | None = None, diffused: bool = False, "
+                "trim: Sequence[float] | None = None, variance: float | None = None, "
+                "calibration: str = '', adjacency: str = 'replace-one', rows_per_person: int = 1, "
+                "draws: int = 1) -> FamilyPlan"),
+        "Plans draws of a family's parameters from `rows` values of one column "
+        "(Schema.read_column) and returns a FamilyPlan (docs/theory/conjugate.md). family: "
+        "bernoulli, categorical, rate, waiting or mean. prior: pseudo-counts, shape and rate, or "
+        "a mean's precision. trim: public bounds of the parameter (docs/theory/trimmed.md). "
+        "Raises BadInput or Infeasible.");
   m.def(
       "fit_family",
       [](const Dataset& data, const FamilyPlan& plan, std::optional<std::uint64_t> seed,
@@ -90,13 +96,18 @@ void bind_family(nb::module_& m) {
       },
       "data"_a, "plan"_a, nb::kw_only(), "seed"_a = nb::none(), "ledger"_a = nb::none(),
       "progress"_a = nb::none(),
-      "Draws and certifies. `data` is read through the one column's schema, labels_optional and "
-      "ignore_extra_columns. seed, ledger: as `fit`.");
+      "Draws the parameters of a plan and returns a FamilyRelease with its certificate. `data` "
+      "is read through the one column's schema, with labels_optional and ignore_extra_columns. "
+      "seed and ledger are as in `fit`. Raises BadInput or BudgetSpent.");
 
   nb::class_<FamilyRelease> release(m, "FamilyRelease",
-                                    "Draws of a family's parameters that may be published.");
+                                    "Released draws of a family's parameters, which may be "
+                                    "published. `fit_family` makes them.");
   bind_release_file(release);
-  release.def_prop_ro("column", [](const FamilyRelease& r) { return r.model().column(); })
+  release
+      .def_prop_ro(
+          "column", [](const FamilyRelease& r) { return r.model().column(); },
+          "Name of the column.")
       .def_prop_ro(
           "draws",
           [](const FamilyRelease& r) {
@@ -106,8 +117,9 @@ void bind_family(nb::module_& m) {
                             {r.model().draws.size(), r.model().draws.front().size()});
           },
           nb::rv_policy::automatic,
-          "[draws, levels] shares, or [draws, 1] mean count, 1/mean, mean.")
-      .def_prop_ro("parameters", &parameter_names, "What a query may ask about.")
+          "The draws: shares [draws, levels], or the mean count, 1/mean or mean [draws, 1].")
+      .def_prop_ro("parameters", &parameter_names,
+                   "Names of the parameters that a query may ask for.")
       .def(
           "estimates",
           [](const FamilyRelease& r) {
@@ -115,22 +127,26 @@ void bind_family(nb::module_& m) {
             for (const ParameterEstimate& e : estimates(r)) out.append(estimate_dict(e));
             return out;
           },
-          "For the people that the table is a sample of: dicts of name, value, low, high (95 %, "
-          "noise and sample together).")
+          "Estimates for the people that the table is a sample of: dicts of name, value, low "
+          "and high (95 %, noise and sample together).")
       .def(
           "expectation",
           [](const FamilyRelease& r, const std::string& parameter) {
             const Answer a = expectation(r, parameter);
             return std::pair(a.value, a.error);
           },
-          "parameter"_a, "(value, error) of docs/theory/trimmed.md, Questions. Costs no privacy.")
+          "parameter"_a,
+          "Returns (value, error) of a parameter (docs/theory/trimmed.md, \"Questions\"). "
+          "It costs no privacy.")
       .def(
           "probability",
           [](const FamilyRelease& r, const std::string& event) {
             const Answer a = probability(r, event);
             return std::pair(a.value, a.error);
           },
-          "event"_a, "(value, error) of 'yes > 0.3', 'rate <= 2', 'yes > no'.")
+          "event"_a,
+          "Returns (value, error) of the probability of an event: 'yes > 0.3', 'rate <= 2' "
+          "or 'yes > no'. Raises BadInput on another form.")
       .def(
           "best_response",
           [](const FamilyRelease& r, const std::vector<std::string>& responses,
@@ -143,8 +159,8 @@ void bind_family(nb::module_& m) {
             return std::pair(ranked, best.regret);
           },
           "responses"_a, "outcomes"_a, "utility"_a,
-          "utility [responses][outcomes] gives ([(response, expected utility), ...] best first, "
-          "regret or None).")
+          "Ranks responses by expected utility, from utility [responses][outcomes]. Returns "
+          "([(response, expected utility), ...], the best first, and the regret or None).")
       .def("__repr__", [](const FamilyRelease& r) {
         return fmt::format("<gibbsite.FamilyRelease: {} of column {}>", to_string(r.model().family),
                            shown(r.model().column()));

@@ -311,27 +311,39 @@ void require_same_space(const LinearModel& model, const Dataset& data) {
 
 void bind_plan(nb::module_& m) {
   nb::class_<PlanOf>(m, "Plan",
-                     "Public settings that follow from public numbers alone: what every mechanism "
-                     "would do with the budget, and the one that was chosen.")
-      .def_prop_ro("mechanism",
-                   [](const PlanOf& p) { return std::string(name_of(p.plan.offer().mechanism)); })
-      .def_prop_ro("feasible", [](const PlanOf& p) { return p.plan.offer().feasible; })
+                     "The settings of a fit, which follow from public numbers alone: what every "
+                     "mechanism would do with the budget, and the one that was chosen. `plan` "
+                     "makes one.")
+      .def_prop_ro(
+          "mechanism",
+          [](const PlanOf& p) { return std::string(name_of(p.plan.offer().mechanism)); },
+          "Name of the chosen mechanism.")
+      .def_prop_ro(
+          "feasible", [](const PlanOf& p) { return p.plan.offer().feasible; },
+          "Whether the chosen mechanism can keep the budget.")
       .def_prop_ro(
           "why", [](const PlanOf& p) { return in_arguments(p.plan.offer().why); },
-          "Why it was chosen, or why it is out of reach.")
+          "Why this mechanism was chosen, or why the budget cannot be kept.")
       .def_prop_ro("_kept_share",
                    [](const PlanOf& p) {
                      const auto expected = expected_learning(p.plan, p.positive_share);
                      return expected ? expected->kept : std::numeric_limits<double>::quiet_NaN();
                    })
       .def_prop_ro("_loss", [](const PlanOf& p) { return p.plan.problem.loss; })
-      .def_prop_ro("epsilon", [](const PlanOf& p) { return p.plan.budget.epsilon; })
-      .def_prop_ro("delta", [](const PlanOf& p) { return p.plan.budget.delta; })
-      .def_prop_ro("rows", [](const PlanOf& p) { return p.plan.problem.rows; })
-      .def_prop_ro("features", [](const PlanOf& p) { return p.plan.problem.row_features(); })
+      .def_prop_ro(
+          "epsilon", [](const PlanOf& p) { return p.plan.budget.epsilon; },
+          "The epsilon of the budget.")
+      .def_prop_ro(
+          "delta", [](const PlanOf& p) { return p.plan.budget.delta; }, "The delta of the budget.")
+      .def_prop_ro(
+          "rows", [](const PlanOf& p) { return p.plan.problem.rows; },
+          "Number of rows, or their public upper bound.")
+      .def_prop_ro(
+          "features", [](const PlanOf& p) { return p.plan.problem.row_features(); },
+          "Number of features of a row, the intercept included.")
       .def_prop_ro(
           "classes", [](const PlanOf& p) { return p.plan.problem.outputs; },
-          "How many, of a model of several classes; else 1.")
+          "Number of classes of a model of several, else 1.")
       .def_prop_ro(
           "offers",
           [](const PlanOf& p) {
@@ -339,11 +351,11 @@ void bind_plan(nb::module_& m) {
             for (const Offer& offer : p.plan.offers) out.append(offer_dict(offer));
             return out;
           },
-          "A dict for each mechanism: mechanism, feasible, why, passes (over the table), mu, "
-          "settings.")
+          "The offers: for each mechanism a dict with mechanism, feasible, why, passes (over "
+          "the table), mu and settings.")
       .def(
           "to_json", [](const PlanOf& p) { return plan_json(p.plan).dump(2); },
-          "What `gibbsite plan --json` prints, less the times.")
+          "Returns the plan as a dict: what `gibbsite plan --json` prints, without the times.")
       .def("__repr__", [](const PlanOf& p) {
         return fmt::format("<gibbsite.Plan: {}, ({}, {}), {} rows{}>",
                            name_of(p.plan.offer().mechanism), p.plan.budget.epsilon,
@@ -362,67 +374,83 @@ void bind_plan(nb::module_& m) {
               "step_size: float | None = None, iterations: int | None = None, "
               "ball: float | None = None, classes: int | None = None, "
               "positive_share: float | tuple[float, float] | None = None) -> Plan"),
-      "What the budget buys on `rows` rows of that schema (or of `features` numbers within "
-      "`row_norm`, and of three `classes` or more), without any data. The arguments are those of "
-      "`gibbsite plan`; `positive_share` is a number or (low, high): no offer depends on it. Raises "
-      "BadInput on an illegal request; a plan that is out of reach says so.");
+      "Plans a fit of `rows` rows of a schema, without any data, and returns a Plan "
+      "(docs/reference/command-line.md, `gibbsite plan`).\n"
+      "\n"
+      "In place of a schema, give the number of `features`, numbers within `row_norm`, and the "
+      "number of `classes` if there are three or more. The other arguments are those of "
+      "`gibbsite plan`. `positive_share` is a number or (low, high); no offer depends on it.\n"
+      "\n"
+      "Raises BadInput on an illegal request. If no mechanism can keep the budget, the plan "
+      "says so (`feasible`, `why`).");
 }
 
 void bind_release(nb::module_& m) {
-  nb::class_<Verification>(m, "Verification", "What `verify` found.")
-      .def_ro("valid", &Verification::valid, "Every number of the certificate holds.")
+  nb::class_<Verification>(
+      m, "Verification",
+      "The result of `verify`; it is true if the certificate is valid and not void.")
+      .def_ro("valid", &Verification::valid, "True if every number of the certificate holds.")
       .def_ro("void_run", &Verification::void_run,
-              "Made with noise of a user's seed: no guarantee, whatever else holds.")
-      .def_ro("checks", &Verification::checks, "A line for each number recomputed.")
-      .def_ro("failures", &Verification::failures, "A line for each claim that does not hold.")
+              "True if the noise came from a seed: there is then no guarantee, whatever else "
+              "holds.")
+      .def_ro("checks", &Verification::checks, "One line for each number that was recomputed.")
+      .def_ro("failures", &Verification::failures, "One line for each claim that does not hold.")
       .def("__bool__", [](const Verification& v) { return v.valid && !v.void_run; })
       .def("__repr__", [](const Verification& v) {
         return fmt::format("<gibbsite.Verification: {}>", v.void_run ? "void"
                                                           : v.valid  ? "valid"
                                                                      : v.failures.front());
       });
-  nb::class_<Release> release(m, "Release", "A model that may be published, with its certificate.");
+  nb::class_<Release> release(
+      m, "Release",
+      "A released model with its certificate, which may be published. `fit` makes one.");
   bind_release_file(release);
-  release.def_prop_ro("loss", [](const Release& r) { return r.model().loss; })
-      .def_prop_ro("schema", [](const Release& r) { return r.model().schema; })
+  release
+      .def_prop_ro(
+          "loss", [](const Release& r) { return r.model().loss; }, "Name of the loss.")
+      .def_prop_ro(
+          "schema", [](const Release& r) { return r.model().schema; },
+          "The schema that rows to predict are read by.")
       .def_prop_ro(
           "draws", [](const Release& r) { return draws_of(r.model()); }, nb::rv_policy::automatic,
-          "Coefficients [draws, features], of several classes [draws, classes, features], of rows "
-          "as "
-          "the encoder scales them.")
+          "The coefficients [draws, features], or [draws, classes, features] for several "
+          "classes, for rows as the encoder scales them.")
       .def(
           "original_units", [](const Release& r) { return in_original_units(r.model()); },
-          "For each draw (intercept, {column or column=level: slope}, exact): in the units of the "
-          "columns; exact where no row can be scaled down. Of several classes for each draw a list "
-          "of those, one a class.")
+          "Returns the coefficients in the units of the columns, for each draw (intercept, "
+          "{column or column=level: slope}, exact). exact is True if no row can be scaled down. "
+          "With several classes, each draw has a list of such, one for each class.")
       .def_prop_ro(
           "least_row_scale",
           [](const Release& r) {
             const Schema& schema = r.model().schema;
             return std::min(1.0, schema.row_norm / schema.max_unclipped_norm());
           },
-          "The least factor by which the encoder scales a row down; 1: none is.")
+          "The smallest factor by which the encoder scales a row down; 1 if none is scaled.")
       .def(
           "effects",
           [](const Release& r, const References& reference) {
             return effects_of(r.model(), reference);
           },
           "reference"_a = References{},
-          "(columns, rows, order, has_intervals) of the table of effects: cells by column, None "
-          "where nothing is known, and the places of the rows, the surest first. reference: levels "
-          "by column that others are set against, in place of the schema's.")
+          "Returns the table of effects as (columns, rows, order, has_intervals). Cells are "
+          "None if nothing is known; order has the places of the rows, the surest first. "
+          "reference: {column: level} that other levels are compared with, in place of the "
+          "schema's. Raises BadInput on an unknown name.")
       .def(
           "effect",
           [](const Release& r, const std::string& text, const std::string& of_class,
              const std::string& against) { return effect_of(r.model(), text, of_class, against); },
           "text"_a, "of_class"_a = "", "against"_a = "",
-          "The estimate of a linear combination of columns and levels, such as 'age*10 - "
-          "sex=Male', with its interval and p-value, from the released estimates alone. Raises "
-          "BadInput where the model has none, and on a name that it does not know.")
+          "Returns the estimate of a linear combination of columns and levels, such as 'age*10 "
+          "- sex=Male', as a dict with interval and p-value. It follows from the released "
+          "estimates alone and costs no privacy. Raises BadInput if the model has none, or a "
+          "name is unknown.")
       .def_prop_ro(
           "intervals", [](const Release& r) { return interval_ends(r.model()); },
-          "Ends of the 95 % interval of each feature's effect [features, 2], or None: numbers over "
-          "their range, levels against the mean of their column's; of amounts in the label's unit.")
+          "Ends of the 95 % interval of each feature's effect [features, 2], or [classes, "
+          "features, 2] for several classes; None without intervals. Numbers count over their "
+          "range, levels against the mean of their column's; amounts are in the label's unit.")
       .def(
           "predict_probabilities",
           [](const Release& r, const Dataset& data) {
@@ -431,7 +459,9 @@ void bind_release(nb::module_& m) {
             const std::size_t n = p.size();
             return to_numpy(std::move(p), {n});
           },
-          "data"_a, "P(positive class) [n].")
+          "data"_a,
+          "Returns P(positive class) of each row [n], for two classes. Raises BadInput for "
+          "other models.")
       .def(
           "log_odds",
           [](const Release& r, const Dataset& data) {
@@ -440,7 +470,9 @@ void bind_release(nb::module_& m) {
             const std::size_t n = z.size();
             return to_numpy(std::move(z), {n});
           },
-          "data"_a, "Log-odds of the positive class [n], those of predict_probabilities.")
+          "data"_a,
+          "Returns the log-odds of predict_probabilities [n]. Raises BadInput unless the "
+          "model has two classes.")
       .def(
           "predict_classes",
           [](const Release& r, const Dataset& data) {
@@ -449,7 +481,9 @@ void bind_release(nb::module_& m) {
             const std::size_t classes = r.model().schema.classes.size(), n = p.size() / classes;
             return to_numpy(std::move(p), {n, classes});
           },
-          "data"_a, "Of several classes: the probability of each, in the schema's order [n, K].")
+          "data"_a,
+          "Returns the probability of each of several classes, in the schema's order [n, "
+          "K]. Raises BadInput for other models.")
       .def(
           "predict_amounts",
           [](const Release& r, const Dataset& data) {
@@ -458,7 +492,9 @@ void bind_release(nb::module_& m) {
             const std::size_t n = p.size();
             return to_numpy(std::move(p), {n});
           },
-          "data"_a, "Of amounts and counts: what is predicted, in the label's own unit [n].")
+          "data"_a,
+          "Returns the predicted amount or count of each row, in the label's own unit [n]. "
+          "Raises BadInput for models of classes.")
       .def(
           "predict_intervals",
           [](const Release& r, const Dataset& data) {
@@ -477,8 +513,9 @@ void bind_release(nb::module_& m) {
             return nb::cast(to_numpy(std::move(flat), {n, 2}));
           },
           "data"_a,
-          "Between which P(positive class), or the mean of an amount, lies at 95 % [n, 2], of several "
-          "classes [n, K, 2]; of a model with intervals.")
+          "Returns the ends of a 95 % interval of each row's P(positive class), or of the mean "
+          "of an amount or count [n, 2]. For several classes: of each probability [n, K, 2]. "
+          "Raises BadInput if the model has no intervals (docs/theory/intervals.md).")
       .def(
           "evaluate",
           [](const Release& r, const Dataset& data) {
@@ -491,11 +528,14 @@ void bind_release(nb::module_& m) {
             return measures_of_classes(e, e.auc);
           },
           "data"_a,
-          "rows, accuracy, log_loss (nats a row), auc, majority; of several classes also classes, "
-          "confusion [K, K] (rows of the class i predicted to be of k), precision, recall and "
-          "auc_by_class [K], NaN where a class has no rows, and auc is their mean; of amounts "
-          "rows, "
-          "rmse, mae, r2, of counts deviance too. Private: reads the labels.")
+          "Returns the scores of predictions on labeled rows, as a dict. PRIVATE: it reads the "
+          "labels.\n"
+          "\n"
+          "Two classes: rows, accuracy, log_loss (nats per row), auc, majority. Several "
+          "classes: also classes, confusion [K, K] (rows of class i predicted to be of k), "
+          "precision, recall and auc_by_class [K]; NaN if a class has no rows, and auc is the "
+          "mean. Amounts: rows, rmse, mae, r2; counts also deviance. Raises BadInput if data "
+          "has no labels.")
       .def(
           "curator_report",
           [](const Release& r, const Dataset& data, double threshold, const std::string& table) {
@@ -508,10 +548,10 @@ void bind_release(nb::module_& m) {
                                   {.threshold = threshold, .table = table});
           },
           "data"_a, "threshold"_a = 0.5, "table"_a = "",
-          "The text of one HTML page for the curator, beside the ordinary fit of the same rows: "
-          "ROC, "
-          "calibration, confusion by threshold, errors, and what the reader changed, by column. "
-          "PRIVATE: reads the rows, and no certificate covers it.")
+          "Returns the text of an HTML page for the curator (docs/how-to/report.md): ROC, "
+          "calibration, confusion by threshold, errors, and what the reader changed, by column, "
+          "beside the ordinary fit of the same rows. PRIVATE: it reads the rows, and no "
+          "certificate covers it. Raises BadInput if data has no labels.")
       .def("__repr__", [](const Release& r) {
         const Certificate& c = r.certificate();
         return fmt::format(
@@ -524,7 +564,9 @@ void bind_release(nb::module_& m) {
         const nb::gil_scoped_release unlocked;
         return verify(read_release_json(path.string()));
       },
-      "path"_a, "Recomputes every claim of a model.json of either kind, whatever it holds.");
+      "path"_a,
+      "Recomputes every claim of a model file, of any kind, whatever it contains, and "
+      "returns a Verification. Raises BadInput if the file cannot be read.");
 }
 
 }  // namespace
@@ -538,11 +580,15 @@ void bind_fit(nb::module_& m) {
                 "checkpoint: str | os.PathLike = '', release_moments: bool = False, "
                 "n_jobs: int | None = None, progress: object | None = None, "
                 "arithmetic: object | None = None, noise: object | None = None) -> Release"),
-        "Runs the plan on the data and certifies what it releases. seed: reproducible noise and a "
-        "void certificate. ledger: entered there before this returns. checkpoint: a file to resume "
-        "from and to save to (it holds the noise key). progress(steps done, in all). arithmetic, "
-        "noise: refused, they are of `bench`. Raises Infeasible, BudgetSpent, BackendUnavailable, "
-        "BadInput.");
+        "Runs a plan on a table and returns a Release with its certificate.\n"
+        "\n"
+        "seed: an int makes the noise repeatable and the certificate void. ledger: the release "
+        "is entered there before this returns (docs/how-to/ledger.md). checkpoint: a file to "
+        "resume from and to save to; it holds the noise key. progress is called as "
+        "progress(steps done, in all). arithmetic and noise are refused: they are arguments of "
+        "`bench`.\n"
+        "\n"
+        "Raises Infeasible, BudgetSpent, BackendUnavailable or BadInput.");
   m.def(
       "_fit_shares", &fit_shares, "schema"_a, "plan"_a, "arguments"_a,
       "`fit` of rows in shares elsewhere: ask(question) gives the answers of all, relay(question, "
@@ -557,7 +603,7 @@ void bind_fit(nb::module_& m) {
           out.emplace_back(info.name, info.available, in_arguments(info.description));
         return out;
       },
-      "(name, available, description or why not) of each.");
+      "Returns the backends as a list of (name, available, description or why not).");
 }
 
 }  // namespace gibbsite::python

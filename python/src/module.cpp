@@ -68,15 +68,16 @@ void translate(const std::exception_ptr& thrown, void* /*data*/) {
 }  // namespace
 
 void bind_errors(nb::module_& m) {
-  errors.base = add_error(m, "Error", PyExc_Exception, nullptr, "Every error of gibbsite's own.");
+  errors.base = add_error(m, "Error", PyExc_Exception, nullptr,
+                          "The base of every error that gibbsite raises itself.");
   errors.bad_input = add_error(
       m, "BadInput", errors.base, PyExc_ValueError,
       "An argument, a file or a cell is not as it must be; the message names it. field: the "
       "argument's name or None, hint: what to do.");
   errors.infeasible = add_error(m, "Infeasible", errors.base, PyExc_ValueError,
-                                "The guarantee asked for cannot be given.");
+                                "No mechanism can give the guarantee that was asked for.");
   errors.budget_spent =
-      add_error(m, "BudgetSpent", errors.base, nullptr, "The budget in the ledger is spent.");
+      add_error(m, "BudgetSpent", errors.base, nullptr, "The ledger has no room for this release.");
   errors.unavailable = add_error(m, "BackendUnavailable", errors.base, PyExc_RuntimeError,
                                  "The backend is not compiled in, has no device, or failed.");
   nb::register_exception_translator(translate);

@@ -180,10 +180,13 @@ nb::dict cross_table_dict(const NetworkRelease& release, const std::vector<std::
 void bind_network_release(nb::module_& m) {
   nb::class_<NetworkRelease> release(
       m, "NetworkRelease",
-      "A network with its tables that may be published. Questions to it and "
-      "people drawn from it cost no privacy.");
+      "A released network with its conditional tables, which may be published. Questions to it "
+      "and people drawn from it cost no privacy (docs/how-to/network.md).");
   bind_release_file(release);
-  release.def_prop_ro("columns", [](const NetworkRelease& r) { return r.model().names(); })
+  release
+      .def_prop_ro(
+          "columns", [](const NetworkRelease& r) { return r.model().names(); },
+          "Names of the columns.")
       .def_prop_ro(
           "parents",
           [](const NetworkRelease& r) {
@@ -196,21 +199,21 @@ void bind_network_release(nb::module_& m) {
             }
             return out;
           },
-          "Of each column those that its law depends on.")
+          "The parents of each column: the columns that its distribution depends on.")
       .def(
           "levels",
           [](const NetworkRelease& r, const std::string& column) {
             return r.model().level_names(column_of(r.model(), column));
           },
-          "column"_a, "In words; of a number its bins.")
+          "column"_a, "Names of a column's levels; for a number its bins.")
       .def(
           "table",
           [](const NetworkRelease& r, const std::string& column) {
             return table_of(r.model(), column);
           },
           "column"_a,
-          "Shares of its levels, given its parents' [draws, configurations, levels]; the last "
-          "parent's levels go fastest.")
+          "Shares of a column's levels for each configuration of its parents [draws, "
+          "configurations, levels], with the last parent's levels fastest.")
       .def("_cross_table", &cross_table_dict, "columns"_a)
       .def(
           "probability",
@@ -219,8 +222,9 @@ void bind_network_release(nb::module_& m) {
             return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
           },
           "question"_a,
-          "Of 'P(income = >50K | sex = Female, age >= 40)', exact but for rounding; averaged over "
-          "draws. Raises BadInput on a column or level it lacks, or evidence of probability 0.")
+          "Returns the probability of a question such as 'P(income = >50K | sex = Female, age "
+          ">= 40)', averaged over draws and exact but for rounding. Raises BadInput on an "
+          "unknown column or level, or evidence of probability 0.")
       .def(
           "probabilities",
           [](const NetworkRelease& r, const std::string& question) {
@@ -228,7 +232,7 @@ void bind_network_release(nb::module_& m) {
             const std::size_t n = all.size();
             return to_numpy(std::move(all), {n});
           },
-          "question"_a, "The same of each draw [draws].")
+          "question"_a, "Returns the answer of `probability` in each draw [draws].")
       .def(
           "synthesize",
           [](const NetworkRelease& r, Count rows, Count seed, std::optional<std::int64_t> n_jobs,
@@ -245,9 +249,10 @@ void bind_network_release(nb::module_& m) {
           },
           "rows"_a = nb::none(), nb::kw_only(), "seed"_a = nb::none(), "n_jobs"_a = nb::none(),
           "progress"_a = nb::none(),
-          "People drawn from the network, as the text of a CSV table that pandas, polars and "
-          "read_table read; as many as the certificate counts unless `rows` says. The same for the "
-          "same seed, which is no secret, whatever n_jobs.")
+          "Returns people drawn from the network, as the text of a CSV table that pandas, "
+          "polars and read_table read. There are as many as the certificate counts, unless "
+          "`rows` says otherwise. The same seed, which is no secret, gives the same people, "
+          "whatever n_jobs.")
       .def(
           "write_synthetic",
           [](const NetworkRelease& r, const Path& path, Count rows, const nb::kwargs& arguments) {
@@ -271,7 +276,7 @@ void bind_network_release(nb::module_& m) {
           nb::sig("def write_synthetic(self, path: str | os.PathLike, rows: int | None = None, *, "
                   "seed: int | None = None, replace: bool = False, n_jobs: int | None = None, "
                   "progress: object | None = None) -> None"),
-          "The same to a file, written whole or not at all.")
+          "Writes the people of `synthesize` to a file, whole or not at all.")
       .def(
           "evaluate",
           [](const NetworkRelease& r, const Dataset& data, const std::string& target,
@@ -285,10 +290,11 @@ void bind_network_release(nb::module_& m) {
             return quality_dict(r.model(), quality, judged);
           },
           "data"_a, "target"_a = "", "seed"_a = 1,
-          "How near it is to a table read through the model's columns. one_column, two_columns: "
-          "total variation by column, by pair; with target also a classifier of that column, "
-          "trained on people drawn and on the table. Private: reads the rows, no certificate "
-          "covers it.")
+          "Returns how close the network is to a table that was read through the model's "
+          "columns, as a dict. one_column and two_columns: total variation distance by column "
+          "and by pair. With `target`: also scores of a classifier of that column, trained on "
+          "drawn people and on the table. PRIVATE: it reads the rows, and no certificate covers "
+          "it.")
       .def("__repr__", [](const NetworkRelease& r) {
         const NetworkCertificate& c = r.certificate();
         return fmt::format(
@@ -301,33 +307,45 @@ void bind_network_release(nb::module_& m) {
 }  // namespace
 
 void bind_network(nb::module_& m) {
-  nb::class_<NetworkPlan>(m, "NetworkPlan", "What the budget buys for a network.")
-      .def_prop_ro("mechanism",
-                   [](const NetworkPlan& p) { return std::string(name_of(p.offer().mechanism)); })
+  nb::class_<NetworkPlan>(m, "NetworkPlan",
+                          "A plan for a network: what the budget buys. `plan_network` makes one.")
+      .def_prop_ro(
+          "mechanism",
+          [](const NetworkPlan& p) { return std::string(name_of(p.offer().mechanism)); },
+          "Name of the chosen mechanism.")
       .def_prop_ro(
           "deviation", [](const NetworkPlan& p) { return p.offer().deviation; },
-          "Expected standard deviation of the count of one cell, in rows; averaged over cells.")
-      .def_prop_ro("epsilon", [](const NetworkPlan& p) { return p.budget.epsilon; })
-      .def_prop_ro("delta", [](const NetworkPlan& p) { return p.budget.delta; })
-      .def_prop_ro("rows", [](const NetworkPlan& p) { return p.problem.rows; })
-      .def("to_json", [](const NetworkPlan& p) { return plan_json(p).dump(2); })
+          "Expected standard deviation of the count of a cell, in rows, averaged over cells.")
+      .def_prop_ro(
+          "epsilon", [](const NetworkPlan& p) { return p.budget.epsilon; },
+          "The epsilon of the budget.")
+      .def_prop_ro(
+          "delta", [](const NetworkPlan& p) { return p.budget.delta; }, "The delta of the budget.")
+      .def_prop_ro(
+          "rows", [](const NetworkPlan& p) { return p.problem.rows; },
+          "Number of rows, or their public upper bound.")
+      .def(
+          "to_json", [](const NetworkPlan& p) { return plan_json(p).dump(2); },
+          "Returns the plan as JSON text.")
       .def_prop_ro(
           "chooses_structure", [](const NetworkPlan& p) { return p.problem.chooses_structure(); },
-          "Whether parents are chosen from the table.");
-  m.def(
-      "plan_network", &make_network_plan,
-      nb::sig("def plan_network(*, epsilon: float, delta: float, rows: int | None = None, "
-              "schema: Schema, structure: str = 'given', structure_share: float | None = None, "
-              "parents: int | None = None, cells: int | None = None, mechanism: str = 'auto', "
-              "prior: float | None = None, trim: float | None = None, "
-              "adjacency: str = 'replace-one', rows_cap: int | None = None, "
-              "rows_per_person: int = 1, draws: int = 1) -> NetworkPlan"),
-      "A network over the columns of Schema.read_network (docs/theory/network.md). structure: \"given\" "
-      "as [network] in the schema says, or \"private\": chosen from the table, with at most "
-      "`parents` of a column and `cells` of its table, for `structure_share` of what is spent. "
-      "mechanism: auto, counts, trimmed (with trim, the least share) or conjugate (prior: "
-      "pseudo-count of a cell). Under adjacency add-remove rows_cap, a public upper bound, takes "
-      "the place of rows.");
+          "Whether the parents are chosen from the table.");
+  m.def("plan_network", &make_network_plan,
+        nb::sig("def plan_network(*, epsilon: float, delta: float, rows: int | None = None, "
+                "schema: Schema, structure: str = 'given', structure_share: float | None = None, "
+                "parents: int | None = None, cells: int | None = None, mechanism: str = 'auto', "
+                "prior: float | None = None, trim: float | None = None, "
+                "adjacency: str = 'replace-one', rows_cap: int | None = None, "
+                "rows_per_person: int = 1, draws: int = 1) -> NetworkPlan"),
+        "Plans a network over the columns of Schema.read_network and returns a NetworkPlan "
+        "(docs/theory/network.md).\n"
+        "\n"
+        "structure: \"given\" takes the schema's [network]. \"private\" chooses it from the "
+        "table, with at most `parents` parents of a column and `cells` cells of its table, for "
+        "`structure_share` of the budget. mechanism: auto, counts, trimmed (with trim, the "
+        "smallest share) or conjugate (prior: pseudo-count of a cell). Under adjacency "
+        "add-remove, rows_cap, a public upper bound, takes the place of rows. Raises BadInput or "
+        "Infeasible.");
   m.def(
       "fit_network",
       [](const Dataset& data, const NetworkPlan& plan, std::optional<std::uint64_t> seed,
@@ -338,8 +356,9 @@ void bind_network(nb::module_& m) {
       },
       "data"_a, "plan"_a, nb::kw_only(), "seed"_a = nb::none(), "ledger"_a = nb::none(),
       "progress"_a = nb::none(),
-      "Counts or draws the tables and certifies them. `data` is read through Schema.read_network, "
-      "labels_optional and ignore_extra_columns. seed, ledger: as `fit`.");
+      "Counts or draws the tables of a plan and returns a NetworkRelease with its certificate. "
+      "`data` is read through Schema.read_network, with labels_optional and "
+      "ignore_extra_columns. seed and ledger are as in `fit`. Raises BadInput or BudgetSpent.");
   bind_network_release(m);
 }
 

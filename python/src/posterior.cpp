@@ -92,8 +92,8 @@ void bind_posterior(nb::module_& m) {
                 "target_acceptance: float | None = None, tv: float = ..., seed: int | None = None, "
                 "backend: str = 'auto', n_jobs: int | None = None, "
                 "progress: object | None = None) -> dict"),
-        "What `sample_posterior` makes an arviz.InferenceData of. Not private. draws [chains, "
-        "draws, features] on the encoder's scale; the rest [chains, draws].");
+        "Draws from a posterior for `sample_posterior`, as a dict. NOT PRIVATE. draws is "
+        "[chains, draws, features] on the encoder's scale; the rest is [chains, draws].");
 }
 
 }  // namespace gibbsite::python

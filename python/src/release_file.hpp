@@ -11,29 +11,30 @@ namespace gibbsite::python {
 template <class Kind>
 void bind_release_file(nb::class_<ReleaseOf<Kind>>& c) {
   using R = ReleaseOf<Kind>;
-  c.def_static("read", of_path(&read_release<Kind>), "path"_a,
-               "From a model.json, unchanged since it was written.")
+  c.def_static(
+       "read", of_path(&read_release<Kind>), "path"_a,
+       "Reads a model.json that is unchanged since it was written. Raises BadInput on any other file.")
       .def_static("from_json", &parse_release<Kind>, "text"_a, "source"_a = "model",
-                  "From its text; `source` names it in errors.")
+                  "Reads the text of a model.json; `source` names it in errors. Raises BadInput.")
       .def(
           "to_json", [](const R& r) { return to_json(r).dump(2) + "\n"; },
-          "The text of model.json.")
+          "Returns the text of model.json.")
       .def(
           "write",
           [](const R& r, const Path& path, bool replace) {
             write_release(path.string(), r, replace ? Existing::replaced : Existing::kept);
           },
           "path"_a, "replace"_a = false,
-          "model.json, whole or not at all; FileExistsError where there is one, unless replace.")
+          "Writes model.json, whole or not at all. Raises FileExistsError if there is one, unless replace.")
       .def_prop_ro(
           "certificate", [](const R& r) { return to_python(to_json(r.certificate())); },
-          "The certificate of model.json, as a dict.")
+          "The certificate of model.json as a dict.")
       .def(
           "in_words", [](const R& r) { return in_words(r.certificate()); },
-          "The certificate for a person.")
+          "Returns the certificate in words for a person.")
       .def(
           "verify", [](const R& r) { return verify(r); },
-          "Recomputes every claim from its public numbers.");
+          "Recomputes every claim from its public numbers and returns a Verification.");
 }
 
 }  // namespace gibbsite::python

@@ -22,9 +22,9 @@ enum class Status : int {
 };
 
 /// Base of every error gibbsite throws on purpose: what it is about (a field, a place in a file, or
-/// words), what is wrong with it, and what to do. `what()` is "ABOUT: WRONG; HINT", one line without
-/// the program's name and safe to show. A front end writes `message()` with fields as its users
-/// type them; nobody reads them out of a text.
+/// words), what is wrong with it, and what to do. `what()` is "ABOUT: WRONG; HINT", one line
+/// without the program's name and safe to show. A front end writes `message()` with fields as its
+/// users type them; nobody reads them out of a text.
 class Error : public std::runtime_error {
  public:
   Error(Status status, const Message& message) : Error(status, {}, message, {}) {}

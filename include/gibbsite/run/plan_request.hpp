@@ -26,22 +26,22 @@ struct PlanRequest {
   std::optional<std::uint64_t> rows_per_person{}, draws{};
   std::string mechanism = "auto", calibration = "gdp";
 
-  // Of linear models.
+  // For linear models.
   std::optional<double> prior_precision{};  ///< m; absent: chosen from public numbers
-  /// Of the logistic loss: 0.5 holds its slope at 1/2, 1 does not; absent: what is best for each
-  /// mechanism, 0.5 for path and metric-path (docs/theory/metric.md), 1 for others.
+  /// Cap of the logistic loss: 0.5 holds its slope at 1/2, 1 does not; absent: what is best for
+  /// each mechanism, 0.5 for path and metric-path (docs/theory/metric.md), 1 for others.
   std::optional<double> loss_cap{};
   std::optional<double> tv{}, step_size{}, ball{};
   std::optional<std::uint64_t> iterations{};
   bool padded = false, intervals = false;
   std::optional<PositiveShare> positive_share{};  ///< for what is expected; no plan has it
 
-  // Of families over one column; prior and trim of networks too.
+  // For families over one column; prior and trim for networks too.
   std::optional<std::vector<double>> prior{}, trim{};
   std::optional<double> variance{};
   bool diffused = false;
 
-  // Of networks.
+  // For networks.
   std::string structure = "given";
   std::optional<double> structure_share{};
   std::optional<std::uint64_t> parents{}, cells{};
@@ -88,7 +88,7 @@ void require_of_model(const PlanRequest& request);
 /// Throws BadInput on an illegal one, and where rows_cap is missing under add-remove, or given
 /// without it. Needs epsilon and delta.
 Budget budget_of(const PlanRequest& request);
-/// Of a linear model. Throws BadInput on what no data could make right.
+/// The wishes for a linear model. Throws BadInput on what no data could make right.
 Wishes wishes_of(const PlanRequest& request);
 
 /// The full name of the loss: of "auto" what such a label is fitted by, of softmax softmax-K.
@@ -115,8 +115,9 @@ std::optional<PositiveShare> positive_share_of(const PlanRequest& request, Label
 FamilyProblem complete(const PlanRequest& request, FamilyProblem problem);
 FamilyPlan plan(const PlanRequest& request, const FamilyProblem& problem, const Budget& budget);
 
-/// Of a table of such columns (network_schema). Throws BadInput where they have no [network] and
-/// one is asked for, on a cap that `rows` breaks, and what NetworkProblem::validate does.
+/// The problem of a table of such columns (network_schema). Throws BadInput if they have no
+/// [network] and one is asked for, on a cap that `rows` breaks, and where NetworkProblem::validate
+/// does.
 NetworkProblem network_problem(const PlanRequest& request, const Schema& columns,
                                std::uint64_t rows);
 NetworkPlan plan(const PlanRequest& request, const NetworkProblem& problem, const Budget& budget);
