@@ -36,8 +36,8 @@ inline bool takes_information(const Problem& problem) {
 /// N/d below which the rule is that of small budgets.
 inline constexpr double rows_of_small_budgets = 25;
 
-/// Whether a small budget has a rule of its own there: a row's constant is what fills the first
-/// moments.
+/// Whether what small budgets ask is derived for it, and can pay: a row's constant is what fills
+/// the first moments.
 inline bool takes_small_budget(const Problem& problem) {
   return whitened_takes(problem) && problem.intercept && problem.row_features() > 1;
 }

@@ -184,11 +184,14 @@ TEST(Whitened, TheRuleIsThatOfTheDocuments) {
 }
 
 // From N/d = 25 on the rule is the one it was; below, with a constant column and without intervals,
-// it is that of small budgets. Held slopes have the shares of gradients that they had.
+// it is that of small budgets. Amounts of numbers alone have it with the shares of gradients that
+// they had; counts, and amounts of levels, do not.
 TEST(Whitened, SmallBudgetsHaveARuleOfTheirOwn) {
   const auto rule = [](std::uint64_t rows, const char* loss = "logistic", bool intervals = false,
-                       bool constant = true, std::optional<double> iterations = {}) {
+                       bool constant = true, std::optional<double> iterations = {},
+                       double typical = std::sqrt(1 + 4.0 / 12)) {
     Problem p = long_rows(rows, 5);
+    p.typical_row_norm = typical;
     p.loss = loss;
     p.intercept = constant;
     return settings_of(gibbsite::offer(
@@ -203,13 +206,15 @@ TEST(Whitened, SmallBudgetsHaveARuleOfTheirOwn) {
     EXPECT_EQ(small.second_moment_share, 0.1) << s;
     EXPECT_NEAR(1 - small.gradient_evenness, std::clamp(std::log2(s / 16) / 2, -1.0, 1.0), 0.3)
         << s;
-    for (const char* loss : {"huber", "pseudo-huber", "poisson"}) {
+    for (const char* loss : {"huber", "pseudo-huber"}) {
       const Whitened held = rule(rows(s), loss);
       EXPECT_EQ(held.length_share, 0.02) << loss;
       EXPECT_EQ(held.second_moment_share, 0.1) << loss;
       EXPECT_EQ(held.gradient_evenness, 0) << loss;
       EXPECT_FALSE(is_small_budget(rule(rows(s), loss, true)));
+      EXPECT_FALSE(is_small_budget(rule(rows(s), loss, false, true, {}, 1.5))) << "levels";
     }
+    EXPECT_FALSE(is_small_budget(rule(rows(s), "poisson")));
     EXPECT_FALSE(is_small_budget(rule(rows(s), "logistic", true)));
     EXPECT_FALSE(is_small_budget(rule(rows(s), "logistic", false, false)));
     EXPECT_FALSE(is_small_budget(rule(rows(s), "logistic", false, true, 101)));
