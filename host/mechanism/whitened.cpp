@@ -64,8 +64,8 @@ bool is_sound(const Whitened& s, const Problem& problem) {
   const bool together = asks_information(s) == (s.block_share > 0) && s.block_share < 1 &&
                         (!asks_information(s) || takes_information(problem)) &&
                         asks_scores(s) == (asks_information(s) && has_held_slopes(problem));
-  // What small budgets ask is derived for rows with a constant and two classes, without intervals.
-  // Their gradients' shares are added up one by one.
+  // What small budgets ask is derived for rows with a constant, without intervals. Their gradients'
+  // shares are added up one by one.
   const bool small =
       s.gradient_evenness >= 0 && s.gradient_evenness <= 2 &&
       (is_small_budget(s) ? takes_small_budget(problem) && s.second_moment_share > 0 &&
@@ -85,12 +85,28 @@ double sum_deviation_up(const Whitened& s, const Neighbors& who, const Wide& sha
   return round_up(change / (Wide(s.query_mu) * sqrt(share)));
 }
 
+// Whether all columns are numbers, as far as a typical row's norm tells.
+bool is_of_numbers(const Problem& problem) {
+  const double of_numbers = 1 + (static_cast<double>(problem.row_features()) - 1) / 12;
+  const double typical = problem.typical_row_norm * problem.typical_row_norm;
+  return std::fabs(typical - of_numbers) < 1e-6 * of_numbers;
+}
+
+// Whether the rule of small budgets was ahead where it was measured: of counts, and of amounts with
+// levels among the columns, it was not.
+bool gains_by_small_budget(const Problem& problem) {
+  return takes_small_budget(problem) &&
+         (!has_held_slopes(problem) || (problem.loss != "poisson" && is_of_numbers(problem)));
+}
+
 // What is another for a small budget, s = N/d rows for a feature (docs/theory/whitened.md, "Small
 // budgets"): there the rule of the others wastes most of it on what noise hides.
-Whitened for_small_budget(Whitened settings, double s) {
+Whitened for_small_budget(Whitened settings, const Problem& problem, double s) {
   settings.length_share = 0.02;
   settings.first_moment_share = settings.second_moment_share = 0.1;
-  settings.gradient_evenness = 1 - std::clamp(std::log2(s / 16) / 2, -1.0, 1.0);
+  // Held slopes are the less biased the later they are asked, so later ones count more there.
+  if (!has_held_slopes(problem))
+    settings.gradient_evenness = 1 - std::clamp(std::log2(s / 16) / 2, -1.0, 1.0);
   return settings;
 }
 
@@ -125,8 +141,8 @@ Whitened rule(const Problem& problem, const Neighbors& who, double mu,
       .block_share = intervals ? block : 0.0,
       .score_share = scores};
   const bool small = signal < rows_of_small_budgets * d && !intervals &&
-                     takes_small_budget(problem) && out.iterations <= most_uneven_gradients;
-  return small ? for_small_budget(out, signal / d) : out;
+                     gains_by_small_budget(problem) && out.iterations <= most_uneven_gradients;
+  return small ? for_small_budget(out, problem, signal / d) : out;
 }
 
 Offer whitened_offer(const Problem& problem, const Budget& budget, const Budget& left,

@@ -36,10 +36,10 @@ inline bool takes_information(const Problem& problem) {
 /// N/d below which the rule is that of small budgets.
 inline constexpr double rows_of_small_budgets = 25;
 
-/// Whether a small budget has a rule of its own there: for two classes, and a row's constant is
-/// what fills the first moments.
+/// Whether what small budgets ask is derived for the problem, and can pay: a row's constant is what
+/// fills the first moments.
 inline bool takes_small_budget(const Problem& problem) {
-  return is_two_class_logistic(problem.loss) && problem.intercept && problem.row_features() > 1;
+  return whitened_takes(problem) && problem.intercept && problem.row_features() > 1;
 }
 
 /// Pairs of classes, each of which has one block of the information: 1 of two classes.

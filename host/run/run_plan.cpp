@@ -132,11 +132,13 @@ std::unique_ptr<Sampler> make_sampler(const Model& model, const Dataset& data, c
 std::string fingerprint_of(const Model& model, const Dataset& data, const Plan& plan,
                            const StreamKey& key, Communicator& ranks) {
   const Problem& p = plan.problem;
+  Schema schema = data.schema;
+  schema.positive_share.reset();  // of plans' words alone
   std::string text = fmt::format("{} {} {} {:a} {} {} {} {}\n{}\n{}\n{} ", to_string(key.kind),
                                  p.rows, p.features, p.row_norm, p.intercept, plan.budget.draws,
                                  to_string(plan.offer().guarantee.who.adjacency),
                                  plan.offer().guarantee.who.rows_per_person, model.loss->name(),
-                                 to_toml(data.schema), name_of(plan.offer().mechanism));
+                                 to_toml(schema), name_of(plan.offer().mechanism));
   struct Writer {
     std::string& text;
     void operator()(const char* name, double value, Legal legal) const {

@@ -120,7 +120,8 @@ WhitenedRule::WhitenedRule(const Whitened& settings, const Problem& problem, con
                            Metric start)
     : settings_(settings),
       constants_(constants_for(problem)),
-      small_(SmallBudget::for_signal(signal_per_feature(problem, who, settings.query_mu))),
+      small_(SmallBudget::for_signal(signal_per_feature(problem, who, settings.query_mu) *
+                                     static_cast<double>(problem.outputs))),
       adjacency_(who.adjacency),
       outputs_(problem.outputs),
       rows_(static_cast<double>(problem.rows)),

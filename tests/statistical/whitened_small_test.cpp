@@ -70,10 +70,23 @@ std::vector<Pair> pairs() {
   };
 }
 
-Schema two_numbers() {
+// Labels of pairs are 1 and -1: those of an amount at its ends, of three classes two of them.
+float label_of(float label, const std::string& loss) {
+  return loss == "huber" ? 5 * label : loss == "softmax-3" ? (1 - label) / 2 : label;
+}
+
+Schema two_numbers(const std::string& loss) {
   Schema out;
   out.label = std::string("y");
-  out.positive = std::string("1");
+  if (loss == "huber") {
+    out.label_kind = LabelKind::amount;
+    out.label_lo = -5, out.label_hi = 5, out.tolerance = 1;
+  } else if (loss == "softmax-3") {
+    out.label_kind = LabelKind::classes;
+    out.classes = {"a", "b", "c"};
+  } else {
+    out.positive = std::string("1");
+  }
   out.row_norm = 2;
   out.intercept = true;
   for (const char* name : {"a", "b"}) {
@@ -81,6 +94,8 @@ Schema two_numbers() {
   }
   return out;
 }
+
+std::size_t count(const VectorXd& of) { return static_cast<std::size_t>(of.size()); }
 
 // Orthonormal coordinates of a symmetric matrix, and back.
 VectorXd coordinates_of(const MatrixXd& symmetric) {
@@ -109,11 +124,12 @@ MatrixXd matrix_of(const VectorXd& coordinates) {
 // some value: no event may be likelier than the profile allows given that value either.
 class RunOfThree {
  public:
-  RunOfThree(const Pair& pair, bool turned, const Whitened& settings, std::uint64_t seed)
+  RunOfThree(const Pair& pair, bool turned, const Whitened& settings, std::uint64_t seed,
+             const std::string& loss)
       : settings_(settings),
         who_(pair.who),
-        schema_(two_numbers()),
-        problem_(logistic_regression().constants(schema_, pair.rows)),
+        schema_(two_numbers(loss)),
+        problem_(glm(loss).constants(schema_, pair.rows)),
         lengths_(row_lengths(schema_)) {
     const auto backend = make_backend("reference");
     for (const int table : {0, 1}) {
@@ -121,14 +137,14 @@ class RunOfThree {
       for (const auto& [a, b] : of.numbers) {
         for (const float v : {a, b, 1.0F}) x_[table].push_back(v);
       }
-      y_[table] = of.labels;
+      for (const float label : of.labels) y_[table].push_back(label_of(label, loss));
       engines_[table] =
-          backend->load({x_[table].data(), y_[table].size(), 3}, y_[table], loss_named("logistic"));
+          backend->load({x_[table].data(), y_[table].size(), 3}, y_[table], loss_named(loss));
     }
     std::mt19937_64 random(seed);
     std::normal_distribution<double> normal;
     for (VectorXd& noise : across_)
-      noise = VectorXd::NullaryExpr(6, [&] { return normal(random); });
+      noise = VectorXd::NullaryExpr(9, [&] { return normal(random); });
   }
 
   // sup over events of P(E) - e^epsilon P'(E), E of all answers.
@@ -196,11 +212,12 @@ class RunOfThree {
     const VectorXd theta = rule.theta();
     Scores out;
     for (const int table : {0, 1}) {
-      VectorXd sum(3);
-      out.curvature[table] = engines_[table]
-                                 ->capped_loss({P.data(), 3, 3}, {.clip = rule.clip()})
-                                 ->gradient({theta.data(), 3}, {sum.data(), 3});
-      out.gradient[table] = P.transpose() * sum;
+      VectorXd sum(theta.size());
+      out.curvature[table] =
+          engines_[table]
+              ->capped_loss({P.data(), 3, 3}, {.clip = rule.clip()})
+              ->gradient({theta.data(), count(theta)}, {sum.data(), count(theta)});
+      out.gradient[table] = (P.transpose() * sum.reshaped(3, theta.size() / 3)).reshaped();
     }
     return out;
   }
@@ -216,7 +233,8 @@ class RunOfThree {
   double after_gradient(const WhitenedRule& rule, double epsilon, double odds) {
     const Scores of = scores(rule);
     const double sigma = gradient_deviation_up(settings_, who_, 1, rule.clip(), 0);
-    const double of_curvature = curvature_deviation_up(settings_, who_, problem_.curvature, 0);
+    const double of_curvature =
+        curvature_deviation_up(settings_, who_, problem_.curvature * problem_.traces.most, 0);
     return last_part(epsilon, odds,
                      std::hypot((of.gradient[0] - of.gradient[1]).norm() / sigma,
                                 (of.curvature[0] - of.curvature[1]) / of_curvature));
@@ -239,8 +257,10 @@ struct Shares {
 };
 
 // Shares as plans have them, and such as give one question nearly all: no event is likelier than
-// the profile allows, whatever is asked second, and for each of them a pair comes near it.
-TEST(WhitenedSmallLaw, WholeRunsStayBelowTheirProfileWhateverIsAskedSecond) {
+// the profile allows, whatever is asked second, and for each of them a pair comes near it. Of
+// classes two scores are less than opposite.
+class WhitenedSmallLaw : public ::testing::TestWithParam<const char*> {};
+TEST_P(WhitenedSmallLaw, WholeRunsStayBelowTheirProfileWhateverIsAskedSecond) {
   int starts = 0, seconds = 0, both = 0;
   support::Thinned some(5);
   bool turned = false;
@@ -261,7 +281,7 @@ TEST(WhitenedSmallLaw, WholeRunsStayBelowTheirProfileWhateverIsAskedSecond) {
       for (const Pair& pair : pairs()) {
         turned = !turned;
         if (some.skips()) continue;
-        RunOfThree run(pair, turned, settings, 5);
+        RunOfThree run(pair, turned, settings, 5, GetParam());
         const double epsilon = mu < 1 ? 0.2 : 30;
         const double allowed = gdp_delta_up(epsilon, mu), found = run.delta(epsilon);
         EXPECT_LE(found, allowed + 1e-9) << of.most << " " << mu << " " << pair.name << turned;
@@ -275,6 +295,10 @@ TEST(WhitenedSmallLaw, WholeRunsStayBelowTheirProfileWhateverIsAskedSecond) {
   }
   EXPECT_TRUE(starts > 0 && seconds > 0 && both > 0) << starts << " " << seconds << " " << both;
 }
+
+INSTANTIATE_TEST_SUITE_P(Losses, WhitenedSmallLaw,
+                         ::testing::Values("logistic", "huber", "softmax-3"),
+                         [](const auto& p) { return std::string(p.param).substr(0, 5); });
 
 }  // namespace whitened_small_test
 }  // namespace gibbsite
