@@ -66,6 +66,12 @@ nb::dict sample(const Dataset& data, double prior_precision, const std::string& 
   if (!drawn.energy.empty()) out["energy"] = by_chain(drawn.energy, drawn, 0);
   if (!drawn.acceptance.empty()) out["acceptance_rate"] = by_chain(drawn.acceptance, drawn, 0);
   if (!drawn.divergent.empty()) out["diverging"] = by_chain(drawn.divergent, drawn, 0);
+  if (!drawn.controlled_mean.empty()) {
+    const std::size_t d = drawn.parameters;
+    out["controlled_mean"] = to_numpy(std::vector<double>(drawn.controlled_mean), {d});
+    out["controlled_error"] = to_numpy(std::vector<double>(drawn.controlled_error), {d});
+  }
+  out["sampler"] = std::string(to_string(drawn.transition));
   out["step_size"] = drawn.step_size;
   out["gradients"] = drawn.gradients;
   out["tv_gap"] = drawn.tv_gap;
@@ -81,7 +87,7 @@ nb::dict sample(const Dataset& data, double prior_precision, const std::string& 
 void bind_posterior(nb::module_& m) {
   m.def("draw_posterior", &sample, "data"_a, nb::kw_only(), "prior_precision"_a, "model"_a = "auto",
         "beta"_a = 1.0, "chains"_a = 4, "draws"_a = 1000, "warm_up"_a = 500, "thinning"_a = 1,
-        "sampler"_a = "hmc", "metric"_a = "auto", "target_acceptance"_a = nb::none(),
+        "sampler"_a = "auto", "metric"_a = "auto", "target_acceptance"_a = nb::none(),
         "tv"_a = PosteriorOptions{}.tv, "seed"_a = nb::none(), "backend"_a = "auto",
         "n_jobs"_a = nb::none(), "progress"_a = nb::none(),
         "What `sample_posterior` makes an arviz.InferenceData of. Not private. draws [chains, "
