@@ -368,7 +368,8 @@ TEST(PosteriorLaw, LogisticInOneDimension) {
   }
   // Copies of a rotation from where the last of these are: the library's, and such with bugs.
   const MatrixXd kept = drawn(u, options);
-  options.start.assign(kept.begin(), kept.end());
+  options.chains = 30000;
+  options.start.assign(kept.data(), kept.data() + options.chains);
   options.warm_up = 0;
   options.thinning = 4;
   options.step_size = 2;
