@@ -85,7 +85,7 @@ std::string advised(const Verdict& verdict) {
 
 struct SampleCommand {
   TableArguments table;
-  std::string schema, out, start, scales, model = "auto", sampler = "hmc", metric = "auto",
+  std::string schema, out, start, scales, model = "auto", sampler = "auto", metric = "auto",
                                           backend = "auto";
   std::optional<double> beta, prior_precision, target_acceptance, tv;
   std::optional<std::uint64_t> chains, draws, warm_up, thinning, seed;
@@ -145,8 +145,8 @@ struct SampleCommand {
                            certified ? drawn.burn_in : options.warm_up,
                            options.thinning,
                            used_seed,
-                           options.target_acceptance,
-                           options.transition,
+                           aim_of(drawn.transition),
+                           drawn.transition,
                            options.metric};
     const SampleReport report{drawn, facts, features, columns, summaries, out, peak};
     const std::vector<std::string> files = write(report, panels);
@@ -162,6 +162,12 @@ struct SampleCommand {
       fmt::print(stderr, "gibbsite: warning: {}\n", shown(text));
     }
     say(report.reading(files));
+  }
+
+  // The mean acceptance that the warm-up aimed at; 0: at none.
+  [[nodiscard]] double aim_of(Transition transition) const {
+    if (transition == Transition::split) return 0;
+    return target_acceptance.value_or(transition == Transition::langevin ? 0.574 : 0.8);
   }
 
   void say(const std::string& text) const {
@@ -191,8 +197,7 @@ struct SampleCommand {
           "leave out --warm-up and --target-acceptance");
     }
     if (target_acceptance) require_between(*target_acceptance, 0, 1, "--target-acceptance");
-    const double usual = o.transition == Transition::hamiltonian ? 0.8 : 0.574;
-    o.target_acceptance = target_acceptance.value_or(usual);
+    o.target_acceptance = target_acceptance.value_or(0);
     if (scales.empty() == (o.metric == Metric::scales)) {
       throw BadInput(
           "--scales: belongs to --metric scales, the file of its numbers; give both or neither");
@@ -300,7 +305,9 @@ void define_sample(CLI::App& app) {
   add_count(app, "--warm-up", command->warm_up,
             "transitions of each chain that adapt and are thrown away; default 500", 0);
   add_count(app, "--thinning", command->thinning, "transitions for each draw; default 1");
-  app.add_option("--sampler", command->sampler, "hmc, mala, or proximal, whose draws keep to --tv")
+  app.add_option("--sampler", command->sampler,
+                 "auto: split, kicks and rotations about the mode, where the warm-up accepts "
+                 "them, else hmc; split, hmc, mala, or proximal, whose draws keep to --tv")
       ->type_name("NAME");
   add_number(app, "--tv", command->tv,
              "proximal: total variation between each draw and the posterior; default 1e-10");
@@ -310,7 +317,8 @@ void define_sample(CLI::App& app) {
   app.add_option("--scales", command->scales, "scale of each parameter, a line each")
       ->type_name("FILE");
   add_number(app, "--target-acceptance", command->target_acceptance,
-             "mean acceptance that the warm-up aims at; default 0.8 (hmc), 0.574 (mala)");
+             "mean acceptance that the warm-up aims at; default 0.8 (hmc), 0.574 (mala); "
+             "with it auto is hmc");
   app.add_option("--start", command->start,
                  "where all chains start, or each after the other, a line each; default: apart, "
                  "around the mode")

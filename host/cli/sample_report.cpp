@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 #include "text.hpp"
@@ -11,12 +12,20 @@
 namespace gibbsite::cli {
 namespace {
 constexpr std::size_t most_in_table = 20;
+
+// A number in the digits that its error leaves, and one more.
+std::string in_digits(double value, double error) {
+  const double first = std::floor(std::log10(error));
+  if (!std::isfinite(first) || first > 0) return fmt::format("{:.4g}", value);
+  return fmt::format("{:.{}f}", value, std::min(12, 1 - static_cast<int>(first)));
 }
+}  // namespace
 
 std::string SampleReport::csv() const {
   std::string text =
       "variable,feature,mean,sd,q5,q50,q95,mcse_mean,mcse_q5,mcse_q50,mcse_q95,r_hat,ess_bulk,"
       "ess_tail";
+  if (is_controlled()) text += ",controlled_mean,mcse_controlled_mean";
   text += mode.empty() ? "\n" : ",mode\n";
   for (std::size_t j = 0; j < summaries.size(); ++j) {
     const Summary& s = summaries[j];
@@ -25,6 +34,9 @@ std::string SampleReport::csv() const {
                         csv_cell(features[j]), s.mean, s.deviation, q[0].value, q[1].value,
                         q[2].value, s.mean_standard_error, q[0].standard_error, q[1].standard_error,
                         q[2].standard_error, s.r_hat, s.ess_bulk, s.ess_tail);
+    if (is_controlled()) {
+      text += fmt::format(",{},{}", drawn.controlled_mean[j], drawn.controlled_error[j]);
+    }
     text += mode.empty() ? "\n" : fmt::format(",{}\n", mode[j]);
   }
   return text;
@@ -40,6 +52,9 @@ std::string SampleReport::table(std::vector<std::size_t> order) const {
   const auto figure = [](double value) { return fmt::format("{:.4g}", value); };
   std::vector<std::vector<std::string>> lines{{"parameter", "mean", "sd", "5 %", "50 %", "95 %",
                                                "error of mean", "R-hat", "ESS bulk", "ESS tail"}};
+  if (is_controlled()) {
+    lines[0].insert(lines[0].end(), {"controlled mean", "error of it"});
+  }
   if (!mode.empty()) lines[0].insert(lines[0].begin() + 1, "mode");
   for (const std::size_t j : order) {
     const Summary& s = summaries[j];
@@ -48,6 +63,11 @@ std::string SampleReport::table(std::vector<std::size_t> order) const {
                      figure(q[1].value), figure(q[2].value),
                      fmt::format("{:.2g}", s.mean_standard_error), fmt::format("{:.4f}", s.r_hat),
                      human_count(std::floor(s.ess_bulk)), human_count(std::floor(s.ess_tail))});
+    if (is_controlled()) {
+      lines.back().insert(lines.back().end(),
+                          {in_digits(drawn.controlled_mean[j], drawn.controlled_error[j]),
+                           fmt::format("{:.2g}", drawn.controlled_error[j])});
+    }
     if (!mode.empty()) lines.back().insert(lines.back().begin() + 1, figure(mode[j]));
   }
   return gibbsite::cli::table(lines) +
@@ -83,14 +103,19 @@ std::string SampleReport::speed() const {
         human_count(std::round(gradients() / seconds)),
         human_count(std::round(least_bulk() / seconds)), drawn.step_size, acceptance());
   }
+  const std::string moves =
+      drawn.transition == Transition::split
+          ? fmt::format("kicks and a rotation by {:.2f} π about the mode",
+                        drawn.step_size / std::numbers::pi)
+          : fmt::format("step size {:.3g}, {} leapfrog {}", drawn.step_size, drawn.leapfrog_steps,
+                        drawn.leapfrog_steps == 1 ? "step" : "steps");
   return fmt::format(
       "{}: warm-up {}, sampling {}: {} transitions/s, {} gradients/s, {} effective draws/s of "
-      "the slowest parameter\nstep size {:.3g}, {} leapfrog {}, acceptance {:.2f}\n",
+      "the slowest parameter\n{}, acceptance {:.2f}\n",
       to_string(facts.transition), human_time(drawn.warm_up_seconds), human_time(seconds),
       human_count(std::round(transitions() / seconds)),
       human_count(std::round(gradients() / seconds)),
-      human_count(std::round(least_bulk() / seconds)), drawn.step_size, drawn.leapfrog_steps,
-      drawn.leapfrog_steps == 1 ? "step" : "steps", acceptance());
+      human_count(std::round(least_bulk() / seconds)), moves, acceptance());
 }
 
 std::string SampleReport::reading(const std::vector<std::string>& files) const {
@@ -147,6 +172,10 @@ nlohmann::json SampleReport::json(bool usable, const std::string& text,
                                     {"r_hat", s.r_hat},  // NaN is written as null
                                     {"ess_bulk", s.ess_bulk},
                                     {"ess_tail", s.ess_tail}});
+    if (is_controlled()) {
+      result["parameters"].back()["controlled_mean"] = drawn.controlled_mean[j];
+      result["parameters"].back()["mcse_controlled_mean"] = drawn.controlled_error[j];
+    }
     if (!mode.empty()) result["parameters"].back()["mode"] = mode[j];
   }
   result["verdict"] = {{"usable", usable}, {"text", text}};

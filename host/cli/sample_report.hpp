@@ -41,6 +41,7 @@ struct SampleReport {
   [[nodiscard]] double transitions() const;
   [[nodiscard]] double gradients() const;
   [[nodiscard]] double acceptance() const;
+  [[nodiscard]] bool is_controlled() const { return !drawn.controlled_mean.empty(); }
 };
 
 }  // namespace gibbsite::cli

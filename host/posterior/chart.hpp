@@ -39,6 +39,15 @@ class Chart {
     }
   }
 
+  /// Rows L^-1 p of rows p [C x d], in place.
+  void coordinates(Rowwise& p) const {
+    if (scales_.size() > 0) {
+      p = p * scales_.cwiseInverse().asDiagonal();
+    } else {
+      inverse_.triangularView<Eigen::Lower>().solveInPlace<Eigen::OnTheRight>(p);
+    }
+  }
+
   /// Rows L^T g of rows g [C x d].
   void pull(const Rowwise& g, Rowwise& out) const {
     if (scales_.size() > 0) {

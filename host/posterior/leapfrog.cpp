@@ -19,6 +19,7 @@ constexpr std::uint64_t most_leapfrogs = 1000;
 constexpr double divergence = 1000;  // energy error
 constexpr double overdispersion = 2;
 constexpr double quarter_period = std::numbers::pi / 2;
+constexpr double angle_jitter = 0.1;  // of the angle, to either side
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -96,29 +97,32 @@ std::uint64_t Leapfrog::transitions_in_all() const {
   return options_.warm_up + options_.draws * options_.thinning;
 }
 
-// Leapfrog steps from the chains' states and momenta, to `proposal_*`, `momentum_` and
-// `acceptance_`: p <- p - h/2 L^T g, then theta <- theta + h L p and p <- p - h L^T g (h/2 the
-// last time). Reads X once a step, and once for the values.
-void Leapfrog::leapfrog(std::uint64_t steps) {
+void Leapfrog::rotate_about(const VectorXd& mode, double angle) {
+  mode_ = mode;
+  step_size_ = angle;
+  coordinates_ = theta_.rowwise() - mode_.transpose();
+  chart_.coordinates(coordinates_);
+  proposal_coordinates_.resizeLike(coordinates_);
+}
+
+void Leapfrog::begin_proposal() {
   energy_ = value_ + momentum_.rowwise().squaredNorm() / 2;
   proposal_ = theta_;
-  momentum_ -= step_size_ / 2 * slope_;
   lost_.assign(options_.chains, false);
-  for (std::uint64_t l = 1; l <= steps; ++l) {
-    poll();
-    chart_.push(momentum_, scratch_);
-    proposal_ += step_size_ * scratch_;
-    for (Eigen::Index c = 0; c < proposal_.rows(); ++c) {
-      if (proposal_.row(c).allFinite()) continue;
-      // It waits where it was: no backend meets a number that is not finite.
-      lost_[static_cast<std::size_t>(c)] = true;
-      proposal_.row(c) = theta_.row(c);
-      momentum_.row(c).setZero();
-    }
-    target_.gradients(proposal_, scratch_);
-    chart_.pull(scratch_, proposal_slope_);
-    momentum_ -= (l < steps ? step_size_ : step_size_ / 2) * proposal_slope_;
+}
+
+// A chain whose proposal is not finite waits where it was: no backend meets such a number.
+void Leapfrog::hold_lost() {
+  for (Eigen::Index c = 0; c < proposal_.rows(); ++c) {
+    if (proposal_.row(c).allFinite()) continue;
+    lost_[static_cast<std::size_t>(c)] = true;
+    proposal_.row(c) = theta_.row(c);
+    momentum_.row(c).setZero();
   }
+}
+
+// Energies of the proposals, to `acceptance_`. Reads X once, for the values.
+void Leapfrog::end_proposal() {
   target_.values(proposal_, proposal_value_);
   for (Eigen::Index c = 0; c < proposal_.rows(); ++c) {
     const double error = proposal_value_(c) + momentum_.row(c).squaredNorm() / 2 - energy_(c);
@@ -130,6 +134,43 @@ void Leapfrog::leapfrog(std::uint64_t steps) {
   }
 }
 
+// Leapfrog steps from the chains' states and momenta, to `proposal_*`, `momentum_` and
+// `acceptance_`: p <- p - h/2 L^T g, then theta <- theta + h L p and p <- p - h L^T g (h/2 the
+// last time). Reads X once a step, and once for the values.
+void Leapfrog::leapfrog(std::uint64_t steps) {
+  begin_proposal();
+  momentum_ -= step_size_ / 2 * slope_;
+  for (std::uint64_t l = 1; l <= steps; ++l) {
+    poll();
+    chart_.push(momentum_, scratch_);
+    proposal_ += step_size_ * scratch_;
+    hold_lost();
+    target_.gradients(proposal_, scratch_);
+    chart_.pull(scratch_, proposal_slope_);
+    momentum_ -= (l < steps ? step_size_ : step_size_ / 2) * proposal_slope_;
+  }
+  end_proposal();
+}
+
+// theta = mode + L q and U = |q|^2/2 + r(q): p <- p - a/2 grad r(q), then (q, p) turns by a, then
+// p <- p - a/2 grad r(q). grad r = L^T grad U - q. Each part keeps volume, and the whole is its own
+// inverse when p changes sign. Reads X twice.
+void Leapfrog::rotate(double angle) {
+  poll();
+  begin_proposal();
+  momentum_ -= angle / 2 * (slope_ - coordinates_);
+  const double c = std::cos(angle), s = std::sin(angle);
+  proposal_coordinates_ = c * coordinates_ + s * momentum_;
+  momentum_ = c * momentum_ - s * coordinates_;
+  chart_.push(proposal_coordinates_, proposal_);
+  proposal_.rowwise() += mode_.transpose();
+  hold_lost();
+  target_.gradients(proposal_, scratch_);
+  chart_.pull(scratch_, proposal_slope_);
+  momentum_ -= angle / 2 * (proposal_slope_ - proposal_coordinates_);
+  end_proposal();
+}
+
 std::uint64_t Leapfrog::leapfrogs(double jitter) const {
   if (options_.transition == Transition::langevin) return 1;
   const double steps = std::round((0.5 + jitter) * quarter_period * width_ / step_size_);
@@ -139,13 +180,19 @@ std::uint64_t Leapfrog::leapfrogs(double jitter) const {
 // Step numbers of the noise: 3t momenta, 3t + 1 acceptance, 3t + 2 of stream 0 the length.
 void Leapfrog::transition() {
   const std::uint64_t step = 3 * done_;
-  const std::uint64_t steps = leapfrogs(uniform(0, step + 2));
+  const double jitter = uniform(0, step + 2);
+  const std::uint64_t steps = rotates() ? 1 : leapfrogs(jitter);
   fill_momenta(step);
-  leapfrog(steps);
+  if (rotates()) {
+    rotate(step_size_ * (1 + angle_jitter * (2 * jitter - 1)));
+  } else {
+    leapfrog(steps);
+  }
   for (Eigen::Index c = 0; c < theta_.rows(); ++c) {
     if (!(uniform(static_cast<std::size_t>(c), step + 1) < acceptance_(c))) continue;
     theta_.row(c) = proposal_.row(c);
     slope_.row(c) = proposal_slope_.row(c);
+    if (rotates()) coordinates_.row(c) = proposal_coordinates_.row(c);
     value_(c) = proposal_value_(c);
   }
   gradients_ += steps;

@@ -1,5 +1,6 @@
 #pragma once
-// Chains that move by leapfrog trajectories, all together: every pass over the rows serves all.
+// Chains that move by leapfrog trajectories, or by rotations between kicks, all together: every
+// pass over the rows serves all.
 #include <Eigen/Core>
 #include <chrono>
 #include <cstdint>
@@ -22,7 +23,11 @@ class Leapfrog {
   void place(const Eigen::VectorXd& center, const Chart& spread);
   /// From here on in this chart; U and its gradient where the chains are. False: not finite.
   bool set_chart(Chart chart);
-  /// One trajectory of every chain, accepted or not.
+  /// From here on by rotations about `mode` (Transition::split), by the angle, in this chart.
+  void rotate_about(const Eigen::VectorXd& mode, double angle);
+  /// From here on by leapfrog trajectories again.
+  void stop_rotating() { coordinates_.resize(0, 0); }
+  /// One trajectory or rotation of every chain, accepted or not.
   void transition();
   /// The largest power of 2 at which one leapfrog step is accepted with probability above 0.8, the
   /// mean over all chains (as in Hoffman and Gelman 2014, algorithm 4).
@@ -40,10 +45,11 @@ class Leapfrog {
 
   [[nodiscard]] Target& target() { return target_; }
   [[nodiscard]] const Chart& chart() const { return chart_; }
-  [[nodiscard]] const Rowwise& theta() const { return theta_; }                    ///< [C x d]
-  [[nodiscard]] const Eigen::VectorXd& value() const { return value_; }            ///< [C] U there
-  [[nodiscard]] const Eigen::VectorXd& energy() const { return energy_; }          ///< [C]
-  [[nodiscard]] const Eigen::VectorXd& acceptance() const { return acceptance_; }  ///< [C]
+  [[nodiscard]] const Rowwise& theta() const { return theta_; }            ///< [C x d]
+  [[nodiscard]] const Rowwise& slope() const { return slope_; }            ///< [C x d] L^T grad U
+  [[nodiscard]] const Eigen::VectorXd& value() const { return value_; }    ///< [C] U there
+  [[nodiscard]] const Eigen::VectorXd& energy() const { return energy_; }  ///< [C]
+  [[nodiscard]] const Eigen::VectorXd& acceptance() const { return acceptance_; }        ///< [C]
   [[nodiscard]] const std::vector<std::uint8_t>& diverged() const { return diverged_; }  ///< [C]
   [[nodiscard]] std::uint64_t gradients() const { return gradients_; }  ///< of one chain
 
@@ -52,7 +58,12 @@ class Leapfrog {
   [[nodiscard]] double uniform(std::size_t chain, std::uint64_t step) const;
   [[nodiscard]] std::uint64_t transitions_in_all() const;
   [[nodiscard]] std::uint64_t leapfrogs(double jitter) const;
+  [[nodiscard]] bool rotates() const { return coordinates_.size() > 0; }
+  void begin_proposal();
+  void hold_lost();
+  void end_proposal();
   void leapfrog(std::uint64_t steps);
+  void rotate(double angle);
 
   const PosteriorOptions& options_;
   Target target_;
@@ -62,6 +73,8 @@ class Leapfrog {
   Rowwise theta_, slope_;                                   // [C x d] and L^T grad U there
   Eigen::VectorXd value_;                                   // [C] U there
   Rowwise proposal_, proposal_slope_, momentum_, scratch_;  // [C x d]
+  Eigen::VectorXd mode_;                                    // [d] what rotations are about
+  Rowwise coordinates_, proposal_coordinates_;              // [C x d] L^-1 (theta - mode); or empty
   Crew crew_;
   Eigen::VectorXd proposal_value_, energy_, acceptance_;  // [C]
   std::vector<bool> lost_;                                // [C]

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <utility>
 
 #include "core/format_message.hpp"
@@ -15,6 +16,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/machine/memory.hpp"
 #include "posterior/adaptation.hpp"
+#include "posterior/controlled_means.hpp"
 #include "posterior/leapfrog.hpp"
 #include "posterior/posterior_proximal.hpp"
 
@@ -27,8 +29,15 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t most_dense_parameters = 1000;  // of Metric::automatic
 
-constexpr std::array<std::pair<Transition, std::string_view>, 3> transitions{
-    {{Transition::hamiltonian, "hmc"},
+// Rotations: the angle, at which means of a Gaussian are antithetic and squares next to
+// independent, and the least acceptance of the warm-up at which `automatic` stays with them.
+constexpr double usual_angle = 0.55 * std::numbers::pi, least_acceptance = 0.6;
+constexpr std::uint64_t most_trials = 100;  // transitions of the warm-up that tell
+
+constexpr std::array<std::pair<Transition, std::string_view>, 5> transitions{
+    {{Transition::automatic, "auto"},
+     {Transition::split, "split"},
+     {Transition::hamiltonian, "hmc"},
      {Transition::langevin, "mala"},
      {Transition::proximal, "proximal"}}};
 constexpr std::array<std::pair<Metric, std::string_view>, 5> metrics{
@@ -67,8 +76,7 @@ void require_valid(const Potential& u, const PosteriorOptions& o) {
   require_finite_positive(u.prior_precision, Field{"prior_precision"});
   const auto require_length = [&](std::span<const double> v, const Message& name) {
     if (v.size() != d) {
-      throw BadInput(name,
-                     fmt::format("has {} numbers, the rows have {} features", v.size(), d),
+      throw BadInput(name, fmt::format("has {} numbers, the rows have {} features", v.size(), d),
                      "give one for each");
     }
   };
@@ -101,6 +109,20 @@ void require_valid(const Potential& u, const PosteriorOptions& o) {
                      format_message("leave out {} and {}", Field{"start"}, Field{"metric"}));
     }
   }
+  if (o.transition == Transition::split) {
+    if (o.metric != Metric::automatic && o.metric != Metric::laplace) {
+      throw BadInput(
+          format_message("{} split", Field{"sampler"}),
+          "turns in the Gaussian of the laplace metric",
+          format_message("leave out {}, or take {} hmc", Field{"metric"}, Field{"sampler"}));
+    }
+    if (o.target_acceptance != 0) {
+      throw BadInput(Field{"target_acceptance"},
+                     format_message("{} split has none to aim at", Field{"sampler"}),
+                     format_message("leave it out, or take {} hmc", Field{"sampler"}));
+    }
+    if (o.step_size != 0) require_between(o.step_size, 0, std::numbers::pi, Field{"step_size"});
+  }
   if (o.metric == Metric::scales) {
     require_length(o.scales, Field{"scales"});
     for (const double s : o.scales) require_finite_positive(s, Field{"scales"});
@@ -130,9 +152,12 @@ class Sampler {
   Sampler(const Potential& potential, const PosteriorOptions& options)
       : u_(potential),
         options_(options),
-        metric_(options.metric != Metric::automatic             ? options.metric
-                : potential.features() <= most_dense_parameters ? Metric::laplace
-                                                                : Metric::diagonal),
+        metric_(options.metric != Metric::automatic ? options.metric
+                : options.transition == Transition::split ||
+                        potential.features() <= most_dense_parameters
+                    ? Metric::laplace
+                    : Metric::diagonal),
+        transition_(first_transition()),
         chains_(potential, options) {}
 
   // Chains at their start, trajectories at their first metric.
@@ -143,7 +168,8 @@ class Sampler {
       const Minimum minimum = minimize(u_, 1e-6 * std::sqrt(u_.prior_precision));
       const std::vector<double> h = hessian(u_, minimum.theta);
       chart = Chart::of_precision(Eigen::Map<const MatrixXd>(h.data(), d, d));
-      chains_.place(vector(minimum.theta), chart);
+      mode_ = vector(minimum.theta);
+      chains_.place(mode_, chart);
     } else {
       const VectorXd near = options_.start.empty() ? found_start() : vector(options_.start);
       const VectorXd deviations = conditional_deviations(near.head(d));
@@ -158,16 +184,89 @@ class Sampler {
       throw BadInput(Field{"start"}, "the potential or its gradient is not finite there",
                      "give a start nearer to 0");
     }
-    chains_.set_step_size(options_.step_size > 0 ? options_.step_size
-                                                 : chains_.searched_step_size());
+    if (transition_ == Transition::split) {
+      chains_.rotate_about(mode_, options_.step_size > 0 ? options_.step_size : usual_angle);
+    } else {
+      chains_.set_step_size(options_.step_size > 0 ? options_.step_size
+                                                   : chains_.searched_step_size());
+    }
   }
 
   void warm_up() {
+    std::uint64_t done = 0;
+    if (transition_ == Transition::split) {
+      done = options_.transition == Transition::split ? 0 : try_rotations();
+      if (transition_ == Transition::split) {
+        for (; done < options_.warm_up; ++done) chains_.transition();
+        return;
+      }
+    }
+    warm_up_leapfrogs(done);
+  }
+
+  PosteriorDraws draw() {
+    const std::size_t N = options_.draws, C = options_.chains, d = u_.features();
+    PosteriorDraws out;
+    out.draws = N;
+    out.chains = C;
+    out.parameters = d;
+    out.transition = transition_;
+    out.values.reserve(N * C * d);
+    ControlledMeans controlled(C, N, d);
+    chains_.forget_gradients();
+    const auto add = [](auto& to, const auto& from) {
+      to.insert(to.end(), from.data(), from.data() + from.size());
+    };
+    for (std::uint64_t k = 0; k < N; ++k) {
+      chains_.forget_divergences();
+      for (std::uint64_t t = 0; t < options_.thinning; ++t) chains_.transition();
+      add(out.values, chains_.theta());
+      controlled.add(chains_.theta(), chains_.slope());
+      for (const double value : chains_.value()) out.log_density.push_back(-value);
+      add(out.energy, chains_.energy());
+      add(out.acceptance, chains_.acceptance());
+      add(out.divergent, chains_.diverged());
+    }
+    controlled.finish(out.controlled_mean, out.controlled_error);
+    out.step_size = chains_.step_size();
+    out.gradients = chains_.gradients();
+    const std::uint64_t made = N * options_.thinning;
+    out.leapfrog_steps = (out.gradients + made / 2) / made;
+    return out;
+  }
+
+ private:
+  [[nodiscard]] Transition first_transition() const {
+    const PosteriorOptions& o = options_;
+    if (o.transition != Transition::automatic) return o.transition;
+    const bool tries = metric_ == Metric::laplace && o.warm_up >= 2 && o.step_size == 0 &&
+                       o.target_acceptance == 0;
+    return tries ? Transition::split : Transition::hamiltonian;
+  }
+
+  // Rotations for a part of the warm-up, and leapfrogs from there on where these are refused too
+  // often, as far as the second half of the part tells. Returns how many transitions that were.
+  std::uint64_t try_rotations() {
+    const std::uint64_t trials = std::min(most_trials, options_.warm_up / 2);
+    double accepted = 0;
+    for (std::uint64_t t = 0; t < trials; ++t) {
+      chains_.transition();
+      if (t >= trials / 2) accepted += chains_.acceptance().mean();
+    }
+    if (accepted < least_acceptance * static_cast<double>(trials - trials / 2)) {
+      transition_ = Transition::hamiltonian;
+      chains_.stop_rotating();
+      chains_.set_step_size(chains_.searched_step_size());
+    }
+    return trials;
+  }
+
+  void warm_up_leapfrogs(std::uint64_t done) {
     const bool adapts = options_.step_size == 0, windowed = metric_ != Metric::laplace;
     const Windows windows(options_.warm_up);
     Spread spread(chains_.chart().scales(), first_direction());
     StepSize adapted(chains_.step_size());
-    for (std::uint64_t t = 0; t < options_.warm_up; ++t) {
+    for (std::uint64_t t = done; t < options_.warm_up; ++t) {
       chains_.transition();
       if (adapts) {
         chains_.set_step_size(adapted.next(target_acceptance() - chains_.acceptance().mean()));
@@ -190,37 +289,9 @@ class Sampler {
     if (adapts && options_.warm_up > 0) chains_.set_step_size(adapted.mean());
   }
 
-  PosteriorDraws draw() {
-    const std::size_t N = options_.draws, C = options_.chains, d = u_.features();
-    PosteriorDraws out;
-    out.draws = N;
-    out.chains = C;
-    out.parameters = d;
-    out.values.reserve(N * C * d);
-    chains_.forget_gradients();
-    const auto add = [](auto& to, const auto& from) {
-      to.insert(to.end(), from.data(), from.data() + from.size());
-    };
-    for (std::uint64_t k = 0; k < N; ++k) {
-      chains_.forget_divergences();
-      for (std::uint64_t t = 0; t < options_.thinning; ++t) chains_.transition();
-      add(out.values, chains_.theta());
-      for (const double value : chains_.value()) out.log_density.push_back(-value);
-      add(out.energy, chains_.energy());
-      add(out.acceptance, chains_.acceptance());
-      add(out.divergent, chains_.diverged());
-    }
-    out.step_size = chains_.step_size();
-    out.gradients = chains_.gradients();
-    const std::uint64_t made = N * options_.thinning;
-    out.leapfrog_steps = (out.gradients + made / 2) / made;
-    return out;
-  }
-
- private:
   [[nodiscard]] double target_acceptance() const {
     if (options_.target_acceptance > 0) return options_.target_acceptance;
-    return options_.transition == Transition::hamiltonian ? 0.8 : 0.574;
+    return transition_ == Transition::hamiltonian ? 0.8 : 0.574;
   }
 
   // 1/sqrt of the diagonal of the Hessian: deviations of each coordinate given the others.
@@ -244,7 +315,9 @@ class Sampler {
   const Potential& u_;
   const PosteriorOptions& options_;
   Metric metric_;
+  Transition transition_;  // split, or what leapfrogs are
   Leapfrog chains_;
+  VectorXd mode_;          // [d] of the laplace metric
   VectorXd first_scales_;  // [d] of a diagonal chart, before any draw
 };
 

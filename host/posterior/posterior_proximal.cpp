@@ -116,6 +116,7 @@ PosteriorDraws sample_proximal(const Potential& u, const PosteriorOptions& o) {
   out.draws = o.draws;
   out.chains = C;
   out.parameters = d;
+  out.transition = Transition::proximal;
   out.tv_gap = o.tv;
   out.burn_in = burn_in;
   out.step_size = layout.schedule.step_size;

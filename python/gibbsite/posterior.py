@@ -20,16 +20,19 @@ def sample_posterior(data, *, prior_precision, **options):
         Precision of the prior N(0, I/prior_precision), above 0.
     **options
         model="auto" (by the label: logistic, softmax, huber or poisson), beta=1, chains=4,
-        draws=1000, warm_up=500, thinning=1, sampler="hmc" ("mala" or "proximal"), metric="auto",
-        target_acceptance=None, tv=1e-10 (with "proximal"), seed=None, backend="auto", n_jobs=None,
-        progress=None (called as progress(transitions done, in all)).
+        draws=1000, warm_up=500, thinning=1, sampler="auto" ("split", "hmc", "mala" or
+        "proximal"), metric="auto", target_acceptance=None, tv=1e-10 (with "proximal"),
+        seed=None, backend="auto", n_jobs=None, progress=None (called as
+        progress(transitions done, in all)).
 
     Returns
     -------
     arviz.InferenceData (a DataTree from ArviZ 1.0 on)
         posterior["theta"] is [chain, draw, feature], or [chain, draw, class, feature] for several
         classes, on the encoder's scale; features and classes have their names. sample_stats has lp,
-        energy, acceptance_rate and diverging; posterior.attrs has verdict and usable.
+        energy, acceptance_rate and diverging; posterior.attrs has verdict, usable, the sampler
+        that ran, and controlled_mean and controlled_error (one number a parameter,
+        docs/theory/posterior.md).
 
     Raises
     ------
@@ -50,7 +53,10 @@ def sample_posterior(data, *, prior_precision, **options):
     }
     if "diverging" in drawn:
         stats["diverging"] = drawn["diverging"] > 0
-    said = {name: drawn[name] for name in ("verdict", "step_size", "gradients", "tv_gap")}
+    said = {name: drawn[name] for name in ("verdict", "sampler", "step_size", "gradients", "tv_gap")}
+    for name in ("controlled_mean", "controlled_error"):
+        if name in drawn:
+            said[name] = drawn[name]
     said["usable"] = int(drawn["usable"])
     theta, coords = drawn["draws"], {"feature": data.schema.feature_names}
     if data.schema.classes:

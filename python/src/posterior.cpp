@@ -36,7 +36,7 @@ nb::dict sample(const Dataset& data, const nb::kwargs& arguments) {
   const auto model = given.take<std::string>("model", "auto");
   const auto beta = given.take("beta", 1.0);
   PosteriorOptions options;
-  options.transition = transition_from_string(given.take<std::string>("sampler", "hmc"));
+  options.transition = transition_from_string(given.take<std::string>("sampler", "auto"));
   options.metric = metric_from_string(given.take<std::string>("metric", "auto"));
   options.chains = given.take<std::uint64_t>("chains", 4);
   options.draws = given.take<std::uint64_t>("draws", 1000);
@@ -72,6 +72,12 @@ nb::dict sample(const Dataset& data, const nb::kwargs& arguments) {
   if (!drawn.energy.empty()) out["energy"] = by_chain(drawn.energy, drawn, 0);
   if (!drawn.acceptance.empty()) out["acceptance_rate"] = by_chain(drawn.acceptance, drawn, 0);
   if (!drawn.divergent.empty()) out["diverging"] = by_chain(drawn.divergent, drawn, 0);
+  if (!drawn.controlled_mean.empty()) {
+    const std::size_t d = drawn.parameters;
+    out["controlled_mean"] = to_numpy(std::vector<double>(drawn.controlled_mean), {d});
+    out["controlled_error"] = to_numpy(std::vector<double>(drawn.controlled_error), {d});
+  }
+  out["sampler"] = std::string(to_string(drawn.transition));
   out["step_size"] = drawn.step_size;
   out["gradients"] = drawn.gradients;
   out["tv_gap"] = drawn.tv_gap;
@@ -88,7 +94,7 @@ void bind_posterior(nb::module_& m) {
   m.def("draw_posterior", &sample, "data"_a, "arguments"_a,
         nb::sig("def draw_posterior(data: Dataset, *, prior_precision: float, model: str = 'auto', "
                 "beta: float = 1.0, chains: int = 4, draws: int = 1000, warm_up: int = 500, "
-                "thinning: int = 1, sampler: str = 'hmc', metric: str = 'auto', "
+                "thinning: int = 1, sampler: str = 'auto', metric: str = 'auto', "
                 "target_acceptance: float | None = None, tv: float = ..., seed: int | None = None, "
                 "backend: str = 'auto', n_jobs: int | None = None, "
                 "progress: object | None = None) -> dict"),

@@ -1,7 +1,8 @@
 #pragma once
-// Draws from a posterior for its own sake: Metropolis-adjusted Langevin and Hamiltonian chains, and
-// the proximal sampler, which certifies its distance. None is private: step sizes and metrics are
-// fitted to the data, and the draws are for whoever may see the data (docs/theory/posterior.md).
+// Draws from a posterior for its own sake: split Hamiltonian, Hamiltonian and Metropolis-adjusted
+// Langevin chains, and the proximal sampler, which certifies its distance. None is private: step
+// sizes and metrics are fitted to the data, and the draws are for whoever may see the data
+// (docs/theory/posterior.md).
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -16,11 +17,16 @@ namespace gibbsite {
 
 /// The transition of a chain; each leaves the density exp(-U) unchanged.
 enum class Transition {
+  /// "auto": split if the metric is laplace and the warm-up accepts enough of its moves, else hmc.
+  automatic,
+  /// "split": half a kick by what is not Gaussian, an exact rotation in the Gaussian of the metric
+  /// about the mode, half a kick (Shahbaba, Lan, Johnson and Neal 2014). Takes the laplace metric.
+  split,
   hamiltonian,  ///< "hmc": leapfrog trajectories (Neal 2011)
   langevin,     ///< "mala": one leapfrog step (Roberts and Tweedie 1996)
   proximal,     ///< "proximal": every draw within `tv` of the posterior (docs/theory/proximal.md)
 };
-std::string_view to_string(Transition transition);         // "hmc", "mala", "proximal"
+std::string_view to_string(Transition transition);         // "auto", "split", "hmc", ...
 Transition transition_from_string(std::string_view name);  // throws BadInput
 
 /// The preconditioner of trajectories: an estimate of the covariance of exp(-U).
@@ -42,12 +48,13 @@ struct PosteriorOptions {
   std::uint64_t warm_up = 500;   ///< transitions of a chain that are thrown away
   std::uint64_t draws = 1000;    ///< N, kept of each chain
   std::uint64_t thinning = 1;    ///< transitions for each draw that is kept
-  double target_acceptance = 0;  ///< of the warm-up; 0: 0.8 for hmc, 0.574 for mala
-  double step_size = 0;          ///< in units of the metric; 0: adapted in the warm-up
-  std::vector<double> start{};   ///< [d] where all chains start, or [C x d] where each does; empty:
-                                 ///< overdispersed, around the minimizer
-  double tv = 1e-10;             ///< proximal: total variation to the posterior, of each draw. It
-                                 ///< chooses its own start, warm-up and step size
+  double target_acceptance = 0;  ///< of the warm-up; 0: 0.8 for hmc, 0.574 for mala; split has none
+  double step_size = 0;         ///< in units of the metric, the angle of split in radians below pi;
+                                ///< 0: adapted in the warm-up, the angle 0.55 pi
+  std::vector<double> start{};  ///< [d] where all chains start, or [C x d] where each does; empty:
+                                ///< overdispersed, around the minimizer
+  double tv = 1e-10;            ///< proximal: total variation to the posterior, of each draw. It
+                                ///< chooses its own start, warm-up and step size
   StreamKey key = StreamKey::from_seed(0);  ///< of all noise; chain c takes stream c
   /// Called as (transitions done, in all) for a chain, a few times a second.
   std::function<void(std::uint64_t, std::uint64_t)> progress{};
@@ -56,6 +63,7 @@ struct PosteriorOptions {
 
 /// The draws, and how they were made.
 struct PosteriorDraws {
+  Transition transition = Transition::hamiltonian;    ///< that made the draws; never automatic
   std::size_t draws = 0, chains = 0, parameters = 0;  ///< N, C, d
   std::vector<double> values{};                       ///< [N x C x d]
   std::vector<double> log_density{};  ///< [N x C] -U, without a constant: CmdStan's lp__
@@ -63,12 +71,17 @@ struct PosteriorDraws {
   std::vector<double> acceptance{};   ///< [N x C] min(1, exp(-energy error)) of the transition
   std::vector<std::uint8_t> divergent{};  ///< [N x C] energy error above 1000 in a transition since
                                           ///< the draw before
-  double step_size = 0;                   ///< after the warm-up, in units of the metric
+  double step_size = 0;                   ///< after the warm-up, as in the options
   std::uint64_t leapfrog_steps = 0;       ///< of a transition (the mean, where it varies)
   std::uint64_t gradients = 0;            ///< of one chain, warm-up not included
   double tv_gap = 0;  ///< proximal: each draw is so close to the posterior; 0: not certified
   std::uint64_t burn_in = 0;  ///< proximal: iterations before the first draw
   double warm_up_seconds = 0, sampling_seconds = 0;
+  /// Means of the parameters with the gradients as control variates, and their Monte Carlo errors
+  /// [d] (docs/theory/posterior.md). The same expectation as the plain means, to 1/N, and less
+  /// variance. Empty where there are too few draws for the regression, for more than 1000
+  /// parameters and for the proximal sampler.
+  std::vector<double> controlled_mean{}, controlled_error{};
 
   /// A view of the draws for `summarize` (posterior/diagnostics.hpp).
   [[nodiscard]] Draws view() const { return {values, draws, chains, parameters}; }
