@@ -103,7 +103,7 @@ TEST(Report, HasTextThatStandsOutFromEveryGround) {
 // path of version 1 is Gaussian but for the noise's own share: the curve is that of mu, from below.
 TEST(Report, DrawsTheTradeOffCurveFromBelow) {
   const std::string text = golden_text("path");
-  const double mu = json::parse(text).at("certificate").at("guarantee").at("gdp_mu");
+  const double mu = json::parse(text).at("certificate").at("guarantee").at("mu");
   const std::vector<std::string> curve =
       all_of(html_report(text, "path"), "class=\"curve\" d=\"M([^\"]*)\"");
   ASSERT_EQ(curve.size(), 1U);
