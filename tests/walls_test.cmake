@@ -321,6 +321,7 @@ function(find_lacks root result)
   set(${result} "${offences}" PARENT_SCOPE)
 endfunction()
 
+set(new_page new-proof)
 # One mechanism of two names in SCRATCH, without `absent`: what is missing is one line that names it, or nothing.
 function(plant_lack absent expected)
   file(REMOVE_RECURSE ${SCRATCH})
@@ -329,9 +330,9 @@ function(plant_lack absent expected)
   file(WRITE ${SCRATCH}/include/gibbsite/mechanism/defaults.hpp "template <class M>\n")
   file(WRITE ${SCRATCH}/include/gibbsite/mechanism/new_one.hpp
        "static constexpr std::string_view name = pure ? \"new-pure\" : \"new\";\n"
-       "static constexpr std::string_view theorem =\n    \"docs/new-proof.md\";\n")
+       "static constexpr std::string_view theorem =\n    \"docs/${new_page}.md\";\n")
   file(WRITE ${SCRATCH}/tests/audit/audit_test.cpp "{\"new\", {}},\n{\"new-pure\",\n       {.pairs = 1}},\n")
-  foreach(file host/mechanism/new_one.cpp host/run/new_one.cpp docs/theory/new-proof.md
+  foreach(file host/mechanism/new_one.cpp host/run/new_one.cpp docs/theory/${new_page}.md
           tests/mechanism/new_one_test.cpp)
     file(WRITE ${SCRATCH}/${file} "\n")
   endforeach()
@@ -347,7 +348,7 @@ function(plant_lack absent expected)
   file(REMOVE_RECURSE ${SCRATCH})
 endfunction()
 foreach(file include/gibbsite/mechanism/new_one.hpp host/mechanism/new_one.cpp host/run/new_one.cpp
-        docs/theory/new-proof.md tests/mechanism/new_one_test.cpp)
+        docs/theory/${new_page}.md tests/mechanism/new_one_test.cpp)
   plant_lack(${file} "\n  new_one: has no ${file}")
 endforeach()
 plant_lack("{\"new\", {}},\n" "\n  new_one: has no audit of \"new-pure\"[^\n]*")

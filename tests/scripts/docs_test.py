@@ -278,6 +278,7 @@ def rules_fail_on_what_they_forbid():
         "an anchor": link_failures(page, clean + "[page](theory/path.md#no-such)\n"),
         "a path": path_failures("host/x.cpp", "// docs/no-such.md, \"Title\""),
         "a theorem": path_failures("host/x.hpp", 'theorem = "docs/no-such.md";'),
+        "a theorem of another law": path_failures("include/gibbsite/mechanism/x.hpp", 'pure ? "docs/no-such.md" : "docs/output.md";'),
         "a source": name_failures(page, clean + "See `host/no_such.cpp`.\n", ["host/core/ball.cpp"]),
         "a page outside of nav": site_failures("nav:\n", ["docs/x.md"]),
     }

@@ -19,8 +19,9 @@ namespace toy_test {
 Problem small_problem() {
   Schema schema;
   schema.row_norm = 1;
-  schema.columns.resize(3);
-  for (std::size_t j = 0; j < 3; ++j) schema.columns[j].name = std::string(1, "abc"[j]);
+  for (const char* const name : {"a", "b", "c"}) {
+    schema.columns.push_back({.name = name, .type = ColumnType::number});
+  }
   return glm("logistic", {}).constants(schema, 1000);
 }
 
@@ -52,8 +53,9 @@ TEST(Toy, ItsCertificateIsReadAsItWasWritten) {
   const Plan made = plan(small_problem(), {}, {.mechanism = "toy"});
   const Certificate one = certify(made, {NoiseKind::chacha20, "reference", true});
   const nlohmann::json file = to_json(one);
-  EXPECT_EQ(file.at("mechanism"), nlohmann::json({{"name", "toy"}, {"noise_scale", 1.0}}));
-  EXPECT_EQ(file.at("theorem"), "docs/toy.md");
+  EXPECT_EQ(file.at("mechanism"),
+            nlohmann::json({{"draws", 1}, {"name", "toy"}, {"noise_scale", 1.0}}));
+  EXPECT_EQ(file.at("theorem"), "docs/dummy.md");
   EXPECT_NE(file.at("assumptions").dump().find("theta0 is public"), std::string::npos);
   const Certificate back = certificate_from_json(file);
   EXPECT_EQ(std::get<Toy>(back.mechanism).noise_scale, 1);
