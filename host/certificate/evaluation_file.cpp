@@ -136,9 +136,9 @@ EvaluationRelease read_evaluation(const std::string& path) {
 EvaluationRelease parse_evaluation(const std::string& text, const std::string& path) {
   const json file = untouched_json(text, path);
   if (!is_of_evaluation(file.at("certificate"))) {
-    throw BadInput(FilePosition{path}, "holds no evaluation",
-                   format_message("give the file of an evaluation released with {}",
-                                  Field{"epsilon"}));
+    throw BadInput(
+        FilePosition{path}, "holds no evaluation",
+        format_message("give the file of an evaluation released with {}", Field{"epsilon"}));
   }
   EvaluationModel model = evaluation_model_from_json(file.at("model"), path);
   try {

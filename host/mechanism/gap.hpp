@@ -66,7 +66,7 @@ struct GapRules {
   Cost (*lay_out)(M& settings, const Problem& problem, double tv, const Wishes& wishes);
   GapError (*error)(const M& settings, const Problem& problem);
   Message (*merit)(const M& settings);  ///< why one would choose it
-  bool proposes = false;                         ///< rounding can be all that stands in the way
+  bool proposes = false;                ///< rounding can be all that stands in the way
 };
 
 /// gamma, and what it leaves of delta for exact Gibbs, rounded down:

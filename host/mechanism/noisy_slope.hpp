@@ -13,19 +13,19 @@ namespace gibbsite {
 /// Why there is no offer.
 inline Message several_outputs() {
   return format_message(
-    "its proof is of losses of one output: a row of several bends the map from noise to "
-    "minimizer along as many directions; use another {}, output or output-pure",
-    Field{"mechanism"});
+      "its proof is of losses of one output: a row of several bends the map from noise to "
+      "minimizer along as many directions; use another {}, output or output-pure",
+      Field{"mechanism"});
 }
 inline Message curvature_unpaid() {
   return format_message(
-    "no noise is enough for what the curvature of one row changes; give a larger "
-    "{}",
-    Field{"prior_precision"});
+      "no noise is enough for what the curvature of one row changes; give a larger "
+      "{}",
+      Field{"prior_precision"});
 }
 inline Message slope_search_unfound() {
   return format_message("the minimizer cannot be computed well enough in double; give a larger {}",
-                   Field{"prior_precision"});
+                        Field{"prior_precision"});
 }
 
 /// t = phi R^2/Lambda.

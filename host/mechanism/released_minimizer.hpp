@@ -37,8 +37,8 @@ inline constexpr Cost minimizer_cost{30, 30};
 
 /// Why there is no offer.
 inline Message noise_beyond_double() {
-  return format_message(
-    "its noise is no number of double arithmetic; give another {}", Field{"prior_precision"});
+  return format_message("its noise is no number of double arithmetic; give another {}",
+                        Field{"prior_precision"});
 }
 
 /// What certificates and people are told of it.

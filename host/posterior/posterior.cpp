@@ -67,8 +67,7 @@ void require_valid(const Potential& u, const PosteriorOptions& o) {
   require_finite_positive(u.prior_precision, Field{"prior_precision"});
   const auto require_length = [&](std::span<const double> v, const Message& name) {
     if (v.size() != d) {
-      throw BadInput(name,
-                     fmt::format("has {} numbers, the rows have {} features", v.size(), d),
+      throw BadInput(name, fmt::format("has {} numbers, the rows have {} features", v.size(), d),
                      "give one for each");
     }
   };
