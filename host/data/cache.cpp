@@ -443,11 +443,10 @@ CacheWriter::CacheWriter(std::string cache) : cache_(std::move(cache)) {
   }
   const std::string folder = cache_folder();
   if (!folder.empty() && ::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
-    throw BadInput(
-        FilePosition{folder},
-        "cannot make this folder for caches: " + std::generic_category().message(errno),
-        format_message("give {} (GIBBSITE_CACHE_DIR) a folder that you may write to",
-                       Field{"cache_dir"}));
+    throw BadInput(FilePosition{folder},
+                   "cannot make this folder for caches: " + std::generic_category().message(errno),
+                   format_message("give {} (GIBBSITE_CACHE_DIR) a folder that you may write to",
+                                  Field{"cache_dir"}));
   try {
     folder_.emplace(cache_, Temporary::Kind::folder, 0700);
   } catch (const CannotWrite& failure) {

@@ -92,9 +92,9 @@ Dataset read_table(const std::string& path, const Schema& schema, const ReadOpti
   }
   if (is_arrow_file(path)) {
     if (options.cache == ReadOptions::Cache::always)
-      throw BadInput(FilePosition{path}, "rows of a Parquet or Arrow file are not cached",
-                     format_message("use {} never, or write the table as .npy or CSV",
-                                    Field{"cache"}));
+      throw BadInput(
+          FilePosition{path}, "rows of a Parquet or Arrow file are not cached",
+          format_message("use {} never, or write the table as .npy or CSV", Field{"cache"}));
     return read_input(path, schema, options);
   }
   if (options.cache == ReadOptions::Cache::never || !has_cache(cache_of(path), options))

@@ -286,8 +286,7 @@ Message CellEncoder::number_advice(const Encoding& e, std::string_view cell) con
   }
   std::string plain(cell);
   std::erase(plain, other);
-  if (has_other && !grouped &&
-      parse_number(plain, value, point) && std::isfinite(value))
+  if (has_other && !grouped && parse_number(plain, value, point) && std::isfinite(value))
     out += "write numbers without thousands separators, ";
   constexpr std::size_t longest_mark = 16;
   const bool digits = cell.find_first_of("0123456789") != std::string_view::npos;
@@ -342,9 +341,9 @@ void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
   const std::string column = fmt::format("column {}: ", gibbsite::quoted(e.name));
   if (number)
     fail_quoting(format_message("{}{} is not a finite number; fix the cell{}", column,
-                             gibbsite::quoted(cell), or_else(number_advice(e, cell))));
+                                gibbsite::quoted(cell), or_else(number_advice(e, cell))));
   fail_quoting(format_message("{}level {} is not in the schema; fix the cell{}", column,
-                           gibbsite::quoted(cell), or_else(level_advice(e, cell))));
+                              gibbsite::quoted(cell), or_else(level_advice(e, cell))));
 }
 
 void CellEncoder::set_null(const Encoding& e) {

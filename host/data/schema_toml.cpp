@@ -647,8 +647,7 @@ void require_tables(const Schema& columns, const SchemaLines& lines) {
     try {
       one.validate(names);
     } catch (const BadInput& error) {
-      faults.push_back(
-          lines.at(lines.of_node(names[node]), "[network]: " + error.message()));
+      faults.push_back(lines.at(lines.of_node(names[node]), "[network]: " + error.message()));
     }
     one.parents[node].clear();
   }

@@ -28,10 +28,10 @@ void require_plain(std::string_view name, const BackendOptions& options) {
                    format_message("use {} cuda", Field{"backend"}));
   }
   if (options.design != "auto") {
-    throw BadInput(Field{"design"},
-                   format_message("'{}' is of {} cuda, not of {}", options.design,
-                                  Field{"backend"}, name),
-                   "leave it out");
+    throw BadInput(
+        Field{"design"},
+        format_message("'{}' is of {} cuda, not of {}", options.design, Field{"backend"}, name),
+        "leave it out");
   }
   if (options.noise != NoiseSource::streams) {
     throw BadInput(Field{"noise"},
@@ -80,10 +80,9 @@ std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOption
   if (name == "cpu") {
     require_plain(name, options);
     if (options.threads > Crew::most_members) {
-      throw BadInput(
-          Field{"threads"},
-          fmt::format("must be at most {}, got {}", Crew::most_members, options.threads),
-          "give fewer, or 0");
+      throw BadInput(Field{"threads"},
+                     fmt::format("must be at most {}, got {}", Crew::most_members, options.threads),
+                     "give fewer, or 0");
     }
     return make_cpu_backend(options.arithmetic, options.threads);
   }

@@ -196,8 +196,7 @@ void Communicator::agree(const std::optional<Message>& my_error, Status status) 
   const auto first = std::ranges::find_if(all, [](std::uint64_t v) { return v != 0; });
   if (first == all.end()) return;
   const auto root = static_cast<std::size_t>(first - all.begin());
-  const Message message =
-      Message::unpacked(broadcast(my_error.value_or(Message()).packed(), root));
+  const Message message = Message::unpacked(broadcast(my_error.value_or(Message()).packed(), root));
   throw_as(static_cast<Status>(static_cast<int>(*first) - 1),
            size() == 1 ? message : format_message("rank {}: {}", root, message));
 }

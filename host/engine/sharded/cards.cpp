@@ -37,7 +37,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 // What a rank sees before it says anything.
 struct Seen {
   std::vector<cuda::VisibleCard> cards;
-  std::optional<Message> why_not;      // none of them can be used
+  std::optional<Message> why_not;  // none of them can be used
 };
 Seen look() {
   try {
@@ -76,11 +76,11 @@ std::size_t own_card(Communicator& ranks, std::span<const std::string> ids,
     if (card == lines.end()) {
       const auto here = std::ranges::count_if(
           all, [&](const std::string& other) { return lines_of(other)[0] == lines[0]; });
-      throw NoDevice(format_message("rank {}: {} cuda", p, Field{"backend"}),
-                     fmt::format("{} shows it {} card{} for {} rank{}", lines[0], lines.size() - 1,
-                                 lines.size() == 2 ? "" : "s", here, here == 1 ? "" : "s"),
-                     format_message("start one rank for each card there, or use {} cpu",
-                                    Field{"backend"}));
+      throw NoDevice(
+          format_message("rank {}: {} cuda", p, Field{"backend"}),
+          fmt::format("{} shows it {} card{} for {} rank{}", lines[0], lines.size() - 1,
+                      lines.size() == 2 ? "" : "s", here, here == 1 ? "" : "s"),
+          format_message("start one rank for each card there, or use {} cpu", Field{"backend"}));
     }
     taken.push_back(*card);
   }

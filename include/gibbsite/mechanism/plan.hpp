@@ -17,7 +17,7 @@ struct Offer {
   Guarantee guarantee{};  ///< of all draws: delta_up(guarantee, epsilon) <= delta where feasible
   Cost cost{};            ///< of all draws
   bool feasible = false;  ///< can be run in this universe (T <= 1e12) and meets the budget
-  Message why{};      ///< why it would be chosen, or why it is out of reach and what is not
+  Message why{};          ///< why it would be chosen, or why it is out of reach and what is not
 };
 
 struct Plan {
