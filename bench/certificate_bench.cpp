@@ -97,8 +97,8 @@ struct Instance {
     const Model model = logistic_regression({.prior_precision = m});
     constants = model.constants(space, shape.rows);
     const auto n = static_cast<double>(shape.rows);
-    const double beta =
-        *setting(plan(constants, {.epsilon = 1, .delta = 1 / (n * n)}).offers[4].mechanism, "beta");
+    const double beta = *setting(
+        plan(constants, {.epsilon = 1, .delta = 1 / (n * n)}).candidates[4].mechanism, "beta");
     smoothness = constants.smoothness_up(beta, m);
     potential = {backend->load(rows.view(), rows.y, *model.loss), beta, m};
     const auto begin = Clock::now();
@@ -413,7 +413,7 @@ void draw(benchmark::State& state, Instance& p, const Case& c) {
   count("run_exact", r.exact);
 }
 
-// Takes `--name=NUMBER` out of the arguments.
+// SupportedOptions `--name=NUMBER` out of the arguments.
 double option(int& argc, char** argv, std::string_view name, double otherwise) {
   const std::string prefix = fmt::format("--{}=", name);
   for (int i = 1; i < argc; ++i) {

@@ -53,12 +53,12 @@ class Experiment {
     // What `fit` runs is the mechanism's settings and k draws; who the neighbors are changes
     // nothing in them where zeros can be left out.
     if (at.zeros_left_out) {
-      plan_.offers[plan_.chosen].guarantee.who.adjacency = Adjacency::add_remove;
+      plan_.candidates[plan_.chosen].guarantee.who.adjacency = Adjacency::add_remove;
     }
   }
 
   Samples run(std::uint64_t pairs, bool pilot) {
-    const std::uint64_t most = one_draw_a_run(plan_.offer().mechanism) ? 1 : batch;
+    const std::uint64_t most = one_draw_a_run(plan_.candidate().mechanism) ? 1 : batch;
     const std::uint64_t runs = (pairs + most - 1) / most;
     // Neighboring runs are one rank's; a run has its own seed, so the bits are of no number of
     // them.
@@ -189,7 +189,7 @@ AuditResult audit(const AuditCase& at, Backend& backend, const AuditOptions& opt
   require_legal(at, options);
   static_cast<void>(require_feasible(at.plan));
   const auto begin = Clock::now();
-  const Guarantee& claim = at.plan.offer().guarantee;
+  const Guarantee& claim = at.plan.candidate().guarantee;
   AuditResult out;
   // Fixed by the claim, so before anything is looked at.
   out.measure = claim.pure > claim.mu ? AuditMeasure::epsilon : AuditMeasure::mu;

@@ -135,9 +135,9 @@ ToldBy what_tells(const Mechanism& mechanism) {
 double center_distance(const Plan& plan) {
   const Problem& p = plan.problem;
   const double L =
-      p.lipschitz_up() * static_cast<double>(plan.offer().guarantee.who.rows_per_person);
+      p.lipschitz_up() * static_cast<double>(plan.candidate().guarantee.who.rows_per_person);
   const Reach reach =
-      std::visit([&](const auto& m) { return reach_of(m, p, L); }, plan.offer().mechanism);
+      std::visit([&](const auto& m) { return reach_of(m, p, L); }, plan.candidate().mechanism);
   return aside / p.row_norm * (whole_slope + p.row_norm * (reach.drift + deviations * reach.noise));
 }
 
@@ -313,7 +313,7 @@ class Answered {
 class MetricOf {
  public:
   MetricOf(const Plan& plan, const Schema& schema)
-      : settings_(std::get<Whitened>(plan.offer().mechanism)),
+      : settings_(std::get<Whitened>(plan.candidate().mechanism)),
         problem_(plan.problem),
         who_(plan.budget.neighbors()),
         start_(starting_metric(schema)),
@@ -458,11 +458,12 @@ std::string_view loss_for(const Mechanism& mechanism) {
 
 }  // namespace
 
-AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const Wishes& wishes,
-                           std::string_view loss, std::optional<double> prior_precision) {
+AuditCase worst_known_case(const AuditShape& shape, const Budget& budget,
+                           const PlanOptions& plan_options, std::string_view loss,
+                           std::optional<double> prior_precision) {
   budget.validate();
   require_shape(shape, budget);
-  const Mechanism asked = mechanism_named(wishes.mechanism);
+  const Mechanism asked = mechanism_named(plan_options.mechanism);
   const std::string of_loss =
       full_loss_name(loss.empty() ? loss_for(asked) : loss, audited_classes);
   const std::uint64_t outputs = loss_named(of_loss).outputs();
@@ -479,14 +480,14 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
       (outputs == 1 ? center[0] : center[shape.features]) = outputs == 1 ? -K : two_logits * K;
     }
     out.model = glm(of_loss, {.prior_precision = prior_precision, .center = std::move(center)});
-    out.plan = plan(out.model.constants(schema, shape.rows), budget, wishes);
+    out.plan = plan(out.model.constants(schema, shape.rows), budget, plan_options);
   };
-  const bool in_ball = wishes.ball && outputs == 1;
-  double K = in_ball ? *wishes.ball * inside : 0;
+  const bool in_ball = plan_options.ball && outputs == 1;
+  double K = in_ball ? *plan_options.ball * inside : 0;
   made(K);
   // Settings hardly depend on the center.
-  for (int attempt = 0; !metric && !wishes.ball && attempt < 8 && out.plan.offer().feasible;
-       ++attempt) {
+  for (int attempt = 0;
+       !metric && !plan_options.ball && attempt < 8 && out.plan.candidate().feasible; ++attempt) {
     const double needed = center_distance(out.plan);
     if (needed <= K) break;
     made(K = 2 * needed);
@@ -495,7 +496,7 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
   const bool replaces = budget.adjacency == Adjacency::replace_one;
   const double R = shape.row_norm;
   const double a = metric    ? R
-                   : in_ball ? along_in_ball(*out.model.loss, R, *wishes.ball, high)
+                   : in_ball ? along_in_ball(*out.model.loss, R, *plan_options.ball, high)
                              : R / aside;
   const double b = metric ? 0 : std::sqrt(R * R - a * a);
   const Record table = record_of(shape, {a, b}, high);
@@ -534,7 +535,7 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
   if (answers || metric) {
     out.pair = replaces ? "a row and its other label, among " : "a row, among ";
     out.pair += answers ? "rows that say nothing" : "zeros";
-  } else if (wishes.ball) {
+  } else if (plan_options.ball) {
     out.pair = replaces ? "rows whose slopes differ most at the edge of the ball"
                         : "a row at the edge of the ball";
   } else {
@@ -557,7 +558,7 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const 
     return by_distances(center + slope * pull, center + slope * other);
   };
   out.statistic = told == ToldBy::distances
-                      ? centers(setting(out.plan.offer().mechanism, "ridge").value())
+                      ? centers(setting(out.plan.candidate().mechanism, "ridge").value())
                       : along(direction);
   return out;
 }
@@ -580,14 +581,14 @@ AuditCase table_case(const Dataset& data, const Model& model, const Plan& plan) 
   out.model = model;
   out.synthetic = false;
   const auto [low, high] = labels_of(data.schema);
-  Record record = weakest_record(data, asks_for_moments(plan.offer().mechanism));
+  Record record = weakest_record(data, asks_for_moments(plan.candidate().mechanism));
   record.y = high;
   Record other = record;
   other.y = low;
   out.table = with_row(data, 0, record.x, record.y);
   out.neighbor = with_row(data, 0, other.x, other.y);
   out.pair = table_pair;
-  out.statistic = what_tells(plan.offer().mechanism) == ToldBy::answers
+  out.statistic = what_tells(plan.candidate().mechanism) == ToldBy::answers
                       ? by_answers({{record, 1}}, {{other, 1}}, {}, MetricOf(plan, data.schema))
                       : along(gradient_direction(record, other, plan.problem.outputs));
   return out;

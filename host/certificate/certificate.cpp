@@ -183,53 +183,53 @@ Claims claims_from_json(const json& object) {
 }
 
 json plan_json(const Plan& plan) {
-  json offers = json::array();
-  for (const Offer& offer : plan.offers) {
-    json out = settings_json(offer.mechanism);
+  json candidates = json::array();
+  for (const Candidate& candidate : plan.candidates) {
+    json out = settings_json(candidate.mechanism);
     out["guarantee"] = {{"epsilon", plan.budget.epsilon}, {"delta", plan.budget.delta}};
-    put_numbers(out["guarantee"], offer.guarantee);
-    out["passes"] = whole(std::floor(offer.cost.passes));
-    out["feasible"] = offer.feasible;
-    out["why"] = offer.why.plain();
-    offers.push_back(std::move(out));
+    put_numbers(out["guarantee"], candidate.guarantee);
+    out["passes"] = whole(std::floor(candidate.cost.passes));
+    out["feasible"] = candidate.feasible;
+    out["why"] = candidate.why.plain();
+    candidates.push_back(std::move(out));
   }
-  json constants = problem_json(plan.problem, plan.offer().mechanism);
+  json constants = problem_json(plan.problem, plan.candidate().mechanism);
   constants["features"] = plan.problem.row_features();
   constants["outputs"] = plan.problem.outputs;
   return {{"constants", std::move(constants)},
-          {"offers", offers},
-          {"chosen", name_of(plan.offer().mechanism)}};
+          {"offers", candidates},
+          {"chosen", name_of(plan.candidate().mechanism)}};
 }
 
 json plan_json(const FamilyPlan& plan) {
-  json offer = settings_json(plan.mechanism);
-  offer["guarantee"] = {{"epsilon", plan.budget.epsilon}, {"delta", plan.budget.delta}};
-  put_numbers(offer["guarantee"], plan.guarantee);
-  offer["feasible"] = true;
-  offer["estimate_deviation"] = plan.deviation;
-  offer["sample_deviation"] = plan.sample_deviation;
+  json candidate = settings_json(plan.mechanism);
+  candidate["guarantee"] = {{"epsilon", plan.budget.epsilon}, {"delta", plan.budget.delta}};
+  put_numbers(candidate["guarantee"], plan.guarantee);
+  candidate["feasible"] = true;
+  candidate["estimate_deviation"] = plan.deviation;
+  candidate["sample_deviation"] = plan.sample_deviation;
   return {{"constants", problem_json(plan.problem, plan.mechanism)},
-          {"offers", json::array({offer})},
+          {"offers", json::array({candidate})},
           {"chosen", name_of(plan.mechanism)}};
 }
 
 json plan_json(const NetworkPlan& plan) {
-  json offers = json::array();
-  for (const NetworkOffer& offer : plan.offers) {
-    json out = settings_json(offer.mechanism);
+  json candidates = json::array();
+  for (const NetworkCandidate& candidate : plan.candidates) {
+    json out = settings_json(candidate.mechanism);
     out["guarantee"] = {{"epsilon", plan.budget.epsilon}, {"delta", plan.budget.delta}};
-    put_numbers(out["guarantee"], offer.guarantee);
-    out["deviation"] = offer.feasible ? json(offer.deviation) : json(nullptr);
-    out["feasible"] = offer.feasible;
-    out["why"] = offer.why.plain();
-    offers.push_back(std::move(out));
+    put_numbers(out["guarantee"], candidate.guarantee);
+    out["deviation"] = candidate.feasible ? json(candidate.deviation) : json(nullptr);
+    out["feasible"] = candidate.feasible;
+    out["why"] = candidate.why.plain();
+    candidates.push_back(std::move(out));
   }
   const NetworkProblem& p = plan.problem;
-  const NetworkMechanism& chosen = plan.offer().mechanism;
+  const NetworkMechanism& chosen = plan.candidate().mechanism;
   json tables = json::array();
   if (p.parents) {
     const Network network = p.network();
-    const std::vector<double> noise = table_deviations(plan.offer(), network);
+    const std::vector<double> noise = table_deviations(plan.candidate(), network);
     for (std::size_t i = 0; i < network.size(); ++i) {
       const std::uint64_t cells = network.cells(i);
       tables.push_back({{"column", i},
@@ -240,7 +240,7 @@ json plan_json(const NetworkPlan& plan) {
     }
   }
   return {{"constants", problem_json(p, chosen)},
-          {"offers", offers},
+          {"offers", candidates},
           {"chosen", name_of(chosen)},
           {"tables", tables}};
 }

@@ -18,8 +18,8 @@ struct RunFacts {
 
 /// What a plan chose, with its mechanism and guarantee; some plans have one offer alone.
 const auto& chosen_of(const auto& plan) {
-  if constexpr (requires { plan.offer(); }) {
-    return plan.offer();
+  if constexpr (requires { plan.candidate(); }) {
+    return plan.candidate();
   } else {
     return plan;
   }

@@ -41,7 +41,9 @@ constexpr double most_work = 20000;
 struct Finding {
   AuditCase at;
   AuditResult result;
-  [[nodiscard]] std::string_view mechanism() const { return name_of(at.plan.offer().mechanism); }
+  [[nodiscard]] std::string_view mechanism() const {
+    return name_of(at.plan.candidate().mechanism);
+  }
 };
 struct NotAudited {
   std::string mechanism, why;
@@ -83,14 +85,15 @@ struct AuditCommand {
     for (const std::string& name : names()) {
       ranks().together(stop_if_asked);
       AuditCase at = data ? case_of(*data, name) : case_of(name);
-      const Offer& offer = at.plan.offer();
+      const Candidate& candidate = at.plan.candidate();
       if (mechanism != "all") {
         static_cast<void>(require_feasible(at.plan));
-      } else if (!offer.feasible || offer.cost.work > most_work) {
+      } else if (!candidate.feasible || candidate.cost.work > most_work) {
         left_out.push_back(
-            {name, offer.feasible ? fmt::format("{} gradient passes a draw; --mechanism {} runs it",
-                                                human_count(std::ceil(offer.cost.work)), name)
-                                  : in_options(offer.why)});
+            {name, candidate.feasible
+                       ? fmt::format("{} gradient passes a draw; --mechanism {} runs it",
+                                     human_count(std::ceil(candidate.cost.work)), name)
+                       : in_options(candidate.why)});
         continue;
       }
       Progress bar(fmt::format("auditing {}", name), quiet, progress ? 1 : 5);
@@ -199,7 +202,7 @@ struct AuditCommand {
     shape.features = features.value_or(shape.features);
     shape.row_norm = row_norm.value_or(shape.row_norm);
     const bool usual = arguments.model == "auto" || arguments.model == losses::logistic::name;
-    return worst_known_case(shape, arguments.budget(), arguments.wishes(),
+    return worst_known_case(shape, arguments.budget(), arguments.plan_options(),
                             usual ? "" : arguments.model, arguments.prior_precision);
   }
   [[nodiscard]] AuditCase case_of(const Dataset& data, const std::string& name) const {
@@ -296,7 +299,7 @@ struct AuditCommand {
     }
     for (const Finding& one : found) {
       const AuditResult& r = one.result;
-      const Guarantee& claim = one.at.plan.offer().guarantee;
+      const Guarantee& claim = one.at.plan.candidate().guarantee;
       out["results"].push_back(
           {{"mechanism", one.mechanism()},
            {"loss", one.at.plan.problem.loss},

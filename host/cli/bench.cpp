@@ -122,7 +122,7 @@ struct BenchCommand {
     }
     if (ranks.wanted) return ranks.run(shape, plan, backend, json);
     const Budget budget = budgeted ? plan.budget() : Budget{.draws = plan.draws.value_or(1)};
-    static_cast<void>(plan.wishes());
+    static_cast<void>(plan.plan_options());
     const bool of_table = shape.of_table(plan);
     const auto engines = make_noted_backend(backend, false, options);
     catch_interrupts();
@@ -200,7 +200,7 @@ struct BenchCommand {
       return;
     }
     // Gradient passes of a draw: the steps of a path.
-    const double steps = made ? made->offer().cost.work / static_cast<double>(budget.draws)
+    const double steps = made ? made->candidate().cost.work / static_cast<double>(budget.draws)
                               : static_cast<double>(plan.iterations.value_or(steps_without_budget));
     // What `fit` does between reading and sampling.
     const Stopwatch planning;

@@ -155,13 +155,13 @@ struct Passes {
 Passes passes_of(const std::optional<Plan>& made) {
   Passes out;
   if (!made) return out;
-  for (const Offer& offer : made->offers) {
-    if (const auto* const w = std::get_if<Whitened>(&offer.mechanism)) {
-      if (!offer.feasible) continue;
+  for (const Candidate& candidate : made->candidates) {
+    if (const auto* const w = std::get_if<Whitened>(&candidate.mechanism)) {
+      if (!candidate.feasible) continue;
       out.moments = w->second_moment_share > 0 ? 2 : 1;
       out.gradients = w->iterations;
-    } else if (std::holds_alternative<Path>(offer.mechanism) && offer.feasible) {
-      out.steps = offer.cost.work / static_cast<double>(made->budget.draws);
+    } else if (std::holds_alternative<Path>(candidate.mechanism) && candidate.feasible) {
+      out.steps = candidate.cost.work / static_cast<double>(made->budget.draws);
     }
   }
   return out;
@@ -240,7 +240,7 @@ void fit_made_up(const ShapeArguments& shape, const PlanArguments& plan, bool js
   data.schema = made_up.schema();
   const auto bounds = share_bounds(made_up.rows(), ranks().size());
   data.made = bounds[ranks().rank() + 1] - bounds[ranks().rank()];
-  static_cast<void>(plan.wishes());
+  static_cast<void>(plan.plan_options());
   PlanRequest request = plan;
   request.mechanism = Whitened::name;
   const Plan made = gibbsite::plan(request, data.schema, made_up.rows(), plan.budget());
@@ -266,7 +266,7 @@ void fit_made_up(const ShapeArguments& shape, const PlanArguments& plan, bool js
   const double peak = std::ranges::max(ranks().gather(std::span<const double>(&mine, 1)));
   const std::vector<double>& theta = out.model().draws.front();
   const std::string bits = bits_of(theta);
-  const auto& settings = std::get<Whitened>(made.offer().mechanism);
+  const auto& settings = std::get<Whitened>(made.candidate().mechanism);
   // Rows are looked at once before.
   const double passes = 1 + (settings.second_moment_share > 0 ? 2 : 1) + settings.iterations;
   const double agreement = made_up.agreement(theta);

@@ -214,7 +214,7 @@ struct CompareCommand {
   }
 
   static void leave_out(std::vector<LeftOut>& all, const Plan& plan, const std::string& why) {
-    const std::string name(name_of(plan.offer().mechanism));
+    const std::string name(name_of(plan.candidate().mechanism));
     auto found = std::ranges::find(all, name, &LeftOut::mechanism);
     if (found == all.end()) found = all.insert(all.end(), LeftOut{name, {}, ""});
     found->epsilons.push_back(plan.budget.epsilon);
@@ -241,13 +241,13 @@ struct CompareCommand {
         arguments.delta = used_delta;
         arguments.mechanism = mechanism;
         Plan made = gibbsite::plan(arguments, domain, rows, arguments.budget());
-        const Offer& offer = made.offer();
-        if (!offer.feasible) {
-          leave_out(left_out, made, in_options(offer.why));
-        } else if (offer.cost.work > most) {
+        const Candidate& candidate = made.candidate();
+        if (!candidate.feasible) {
+          leave_out(left_out, made, in_options(candidate.why));
+        } else if (candidate.cost.work > most) {
           leave_out(left_out, made,
                     fmt::format("{} gradient passes; a larger --most-passes runs it",
-                                human_count(std::ceil(offer.cost.work))));
+                                human_count(std::ceil(candidate.cost.work))));
         } else {
           out.push_back(std::move(made));
         }
@@ -288,8 +288,8 @@ struct CompareCommand {
       const Plan& plan = plans[p];
       if (plan.budget.epsilon != epsilon) block(fmt::format("ε = {:.4g}", plan.budget.epsilon));
       epsilon = plan.budget.epsilon;
-      add(best(found, plans, p) ? "→" : " ", name_of(plan.offer().mechanism), found.of_plans[p],
-          human_count(plan.offer().cost.passes));
+      add(best(found, plans, p) ? "→" : " ", name_of(plan.candidate().mechanism), found.of_plans[p],
+          human_count(plan.candidate().cost.passes));
     }
     block("no privacy");
     if (!found.non_private.empty()) add(" ", "non-private fit", found.non_private, "");
@@ -355,9 +355,9 @@ struct CompareCommand {
       const Plan& plan = plans[p];
       nlohmann::json result = to_json(found.of_plans[p]);
       result["epsilon"] = plan.budget.epsilon;
-      result["mechanism"] = name_of(plan.offer().mechanism);
+      result["mechanism"] = name_of(plan.candidate().mechanism);
       result["loss"] = plan.problem.loss;
-      result["passes"] = plan.offer().cost.passes;
+      result["passes"] = plan.candidate().cost.passes;
       result["best"] = best(found, plans, p);
       out["results"].push_back(std::move(result));
     }
@@ -375,7 +375,7 @@ struct CompareCommand {
     std::vector<Curve> curves;
     for (std::size_t p = 0; p < plans.size(); ++p) {
       if (found.of_plans[p].empty()) continue;
-      const std::string name(name_of(plans[p].offer().mechanism));
+      const std::string name(name_of(plans[p].candidate().mechanism));
       auto curve = std::ranges::find(curves, name, &Curve::name);
       if (curve == curves.end()) curve = curves.insert(curves.end(), Curve{name, {}});
       curve->points.push_back({plans[p].budget.epsilon, scores_of(found.of_plans[p]).accuracy});

@@ -141,7 +141,7 @@ std::string table_list(const CrossTable& of) {
 // Standard errors of a plan's table.
 TableDeviations deviations_of(const NetworkPlan& plan) {
   const Network network = plan.problem.network();
-  return cross_table_deviations(network, table_deviations(plan.offer(), network),
+  return cross_table_deviations(network, table_deviations(plan.candidate(), network),
                                 plan.budget.adjacency == Adjacency::replace_one);
 }
 
@@ -264,7 +264,7 @@ std::string cross_table_summary(std::span<const NetworkPlan> plans, const Schema
     for (const double margin : is.margins)
       if (p.levels.size() > 1) lines.back().push_back(half_width(margin));
     lines.back().push_back(total_text(plan, is));
-    lines.back().push_back(fmt::format("{:.1f} %", best_guess_percent(plan.offer().guarantee)));
+    lines.back().push_back(fmt::format("{:.1f} %", best_guess_percent(plan.candidate().guarantee)));
   }
   out += table(lines) + "\n";
   for (const NetworkPlan& plan : plans) out += hidden_words(plan, deviations_of(plan));
@@ -275,9 +275,10 @@ std::string cross_table_summary(std::span<const NetworkPlan> plans, const Schema
 
 std::string cross_table_line(const NetworkPlan& plan, const Schema& columns) {
   const TableDeviations is = deviations_of(plan);
-  std::string out = fmt::format(
-      "mechanism {}: {} cells, 95 % intervals of {} rows a cell", name_of(plan.offer().mechanism),
-      plan.problem.network().cells(plan.problem.network().order().back()), half_width(is.cell));
+  std::string out = fmt::format("mechanism {}: {} cells, 95 % intervals of {} rows a cell",
+                                name_of(plan.candidate().mechanism),
+                                plan.problem.network().cells(plan.problem.network().order().back()),
+                                half_width(is.cell));
   for (std::size_t c = 0; is.margins.size() > 1 && c < is.margins.size(); ++c)
     out +=
         fmt::format(", {} for {} alone", half_width(is.margins[c]), shown(columns.columns[c].name));

@@ -53,7 +53,7 @@ void warn_of_run_time(const Mechanism& mechanism) {
              name_of(mechanism), reason);
 }
 
-/// Takes the table's cache away, however a run ends.
+/// SupportedOptions the table's cache away, however a run ends.
 class CacheRemoval {
  public:
   explicit CacheRemoval(const std::string& table) : table_(table) {}
@@ -156,7 +156,7 @@ void FitCommand::fit() const {
   if (const auto kind = family_named(plan.model)) return fit_family_model(*kind);
   // What can go wrong without the data goes wrong first.
   const Budget budget = plan.budget();
-  static_cast<void>(plan.wishes());
+  static_cast<void>(plan.plan_options());
   cache_from_string(cache);
   const auto engine_maker = make_backend_of_ranks(backend, quiet, design);
   const auto ledger = opened_ledger();
@@ -173,16 +173,16 @@ void FitCommand::fit() const {
 
   // The clock is for the screen: what is planned follows from public numbers alone.
   const Plan made = gibbsite::plan(plan, domain, rows, budget);
-  const Offer& offer = require_feasible(made);
+  const Candidate& candidate = require_feasible(made);
   if (ledger) {
     require_room(*ledger, budget, own_guarantee(made), [&](const Budget& smaller) {
       const Plan other = gibbsite::plan(plan, domain, rows, smaller);
-      return other.offer().feasible ? std::optional(ledger_guarantee(other)) : std::nullopt;
+      return other.candidate().feasible ? std::optional(ledger_guarantee(other)) : std::nullopt;
     });
   }
   warn_of_large_delta(budget, made.problem.rows);
   warn_of_few_rows(made, positive_share);
-  warn_of_run_time(offer.mechanism);
+  warn_of_run_time(candidate.mechanism);
   if (check) {
     return say_checked(plan_line(made, std::numeric_limits<double>::quiet_NaN()) + "\n", warnings);
   }
@@ -190,8 +190,8 @@ void FitCommand::fit() const {
   double seconds = std::numeric_limits<double>::quiet_NaN();
   if (!quiet && ranks().size() == 1) {
     const auto draws = static_cast<double>(budget.draws);  // chains of a step
-    const double step = seconds_of_step(data, made, *engine_maker, offer.cost.work / draws);
-    seconds = predicted_seconds(offer, step / draws);
+    const double step = seconds_of_step(data, made, *engine_maker, candidate.cost.work / draws);
+    seconds = predicted_seconds(candidate, step / draws);
   }
   say(plan_line(made, seconds) + "\n" +
       fmt::format("backend {}: {}\n", engine_maker->name(), engine_maker->description()));

@@ -71,7 +71,7 @@ double epsilon_that_fits(const Ledger& ledger, const Budget& budget, const Price
   return fits_at(rounded) ? rounded : low;
 }
 
-nlohmann::json json_of(const Charge& charge) {
+nlohmann::json json_of(const PrivacyCost& charge) {
   return {{"mu_squared", charge.mu_squared.text()},
           {"reveal", charge.reveal.text()},
           {"tv", charge.tv.text()}};
@@ -125,16 +125,16 @@ std::string guarantee_words(const LedgerTerms& terms) {
 }
 
 std::string shown_state(const std::string& path, const LedgerState& state) {
-  const Charge spent = state.spent(), left = state.left(), &caps = state.terms.caps;
+  const PrivacyCost spent = state.spent(), left = state.left(), &caps = state.terms.caps;
   std::vector<std::vector<std::string>> amounts{{"", "spent", "left", "cap"}};
-  const auto add = [&](const char* name, Decimal Charge::*amount) {
+  const auto add = [&](const char* name, Decimal PrivacyCost::*amount) {
     amounts.push_back({name, fmt::format("{:.4g}", rough(spent.*amount)),
                        fmt::format("{:.4g}", rough(left.*amount)),
                        fmt::format("{:.4g}", rough(caps.*amount))});
   };
-  add("mu^2", &Charge::mu_squared);
-  add("reveal", &Charge::reveal);
-  add("tv", &Charge::tv);
+  add("mu^2", &PrivacyCost::mu_squared);
+  add("reveal", &PrivacyCost::reveal);
+  add("tv", &PrivacyCost::tv);
   std::string out =
       fmt::format("{}: {} release{} since {}\n\n{}\n{}", shown(path), state.entries.size(),
                   state.entries.size() == 1 ? "" : "s", shown(state.terms.created), table(amounts),

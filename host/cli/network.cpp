@@ -29,9 +29,9 @@ std::string rows_text(double rows) { return fmt::format("{:.3g}", rows); }
 // The percentage of mu^2 that choosing the structure takes.
 double structure_percent(const NetworkPlan& plan) {
   const Analysis found =
-      analyze(plan.offer().mechanism, plan.problem, plan.budget.neighbors(), plan.budget.draws);
+      analyze(plan.candidate().mechanism, plan.problem, plan.budget.neighbors(), plan.budget.draws);
   for (const NamedNumber& one : found.constants) {
-    const double part = one.value / plan.offer().guarantee.mu;
+    const double part = one.value / plan.candidate().guarantee.mu;
     if (one.name == "structure_mu") return 100 * part * part;
   }
   return 0;
@@ -42,7 +42,7 @@ double structure_percent(const NetworkPlan& plan) {
 std::string nodes_table(const NetworkPlan& plan, const Schema& columns) {
   const NetworkProblem& p = plan.problem;
   const auto n = static_cast<double>(p.rows);
-  const bool has_offer = plan.offer().feasible;
+  const bool has_candidate = plan.candidate().feasible;
   if (p.chooses_structure()) {
     const double cells = static_cast<double>(p.limits.cells), per = n / cells;
     std::string out = fmt::format(
@@ -50,7 +50,7 @@ std::string nodes_table(const NetworkPlan& plan, const Schema& columns) {
         "cells,\nin which {} rows are expected in a cell; its tables are known when it is paid "
         "for\n",
         p.limits.parents, p.limits.cells, rows_text(per));
-    if (has_offer) {
+    if (has_candidate) {
       out += fmt::format(
           "choosing takes {:.3g} % of what is spent, as mu squared; a structure that is given in "
           "the schema's [network] takes none\n",
@@ -60,17 +60,17 @@ std::string nodes_table(const NetworkPlan& plan, const Schema& columns) {
   }
   const Network network = p.network();
   std::vector<double> sigma(network.size());
-  if (has_offer) sigma = table_deviations(plan.offer(), network);
+  if (has_candidate) sigma = table_deviations(plan.candidate(), network);
   std::vector<std::vector<std::string>> lines{
       {"column", "parents", "cells", "rows expected in a cell", "noise in a cell", ""}};
   std::size_t lost = 0;
   for (const std::uint32_t node : network.order()) {
     const double per = n / static_cast<double>(network.cells(node));
-    const bool hidden = has_offer && sigma[node] > per;
+    const bool hidden = has_candidate && sigma[node] > per;
     lost += hidden ? 1 : 0;
     lines.push_back({columns.columns[node].name, list_of(network.parents[node], columns),
                      std::to_string(network.cells(node)), rows_text(per),
-                     has_offer ? rows_text(sigma[node]) : "-",
+                     has_candidate ? rows_text(sigma[node]) : "-",
                      hidden ? "more noise than rows" : ""});
   }
   std::string out = table(lines);
@@ -111,14 +111,15 @@ std::string network_summary(std::span<const NetworkPlan> plans, const Schema& co
   std::vector<std::vector<std::string>> lines{
       {"", "ε", "mechanism", "noise in a count, rows", "best guess", ""}};
   for (const NetworkPlan& plan : plans) {
-    for (std::size_t i = 0; i < plan.offers.size(); ++i) {
-      const NetworkOffer& offer = plan.offers[i];
+    for (std::size_t i = 0; i < plan.candidates.size(); ++i) {
+      const NetworkCandidate& candidate = plan.candidates[i];
       lines.push_back(
-          {i == plan.chosen && offer.feasible ? "→" : " ",
-           fmt::format("{:.4g}", plan.budget.epsilon), std::string(name_of(offer.mechanism)),
-           offer.feasible ? rows_text(offer.deviation) : "-",
-           offer.feasible ? fmt::format("{:.1f} %", best_guess_percent(offer.guarantee)) : "-",
-           offer.feasible ? "" : in_options(offer.why)});
+          {i == plan.chosen && candidate.feasible ? "→" : " ",
+           fmt::format("{:.4g}", plan.budget.epsilon), std::string(name_of(candidate.mechanism)),
+           candidate.feasible ? rows_text(candidate.deviation) : "-",
+           candidate.feasible ? fmt::format("{:.1f} %", best_guess_percent(candidate.guarantee))
+                              : "-",
+           candidate.feasible ? "" : in_options(candidate.why)});
     }
   }
   out += table(lines) + "\n";
@@ -133,13 +134,13 @@ std::string network_summary(std::span<const NetworkPlan> plans, const Schema& co
 }
 
 std::string network_line(const NetworkPlan& plan) {
-  const NetworkOffer& offer = plan.offer();
+  const NetworkCandidate& candidate = plan.candidate();
   return fmt::format(
       "mechanism {}: {} columns, {}, a count of a cell is off by {} rows, (ε, δ) = "
       "({:.4g}, {:.4g})",
-      name_of(offer.mechanism), plan.problem.levels.size(),
+      name_of(candidate.mechanism), plan.problem.levels.size(),
       plan.problem.chooses_structure() ? "structure chosen from the table" : "structure given",
-      rows_text(offer.deviation), plan.budget.epsilon, plan.budget.delta);
+      rows_text(candidate.deviation), plan.budget.epsilon, plan.budget.delta);
 }
 
 std::string network_report(const NetworkModel& model) {

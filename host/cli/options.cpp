@@ -293,11 +293,11 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double
   add_count(app, "--draws", draws, "draws to release; they share the budget; default 1");
 }
 
-Wishes PlanArguments::wishes() const {
+PlanOptions PlanArguments::plan_options() const {
   if (kind_of(*this) != of_linear) {
     throw BadInput(fmt::format("--model {}: is for fit and plan; leave it out", model));
   }
-  return wishes_of(*this);
+  return plan_options_of(*this);
 }
 
 void warn_of_large_delta(const Budget& budget, std::uint64_t rows) {

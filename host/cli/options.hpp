@@ -91,7 +91,7 @@ struct PlanArguments : PlanRequest {
   void add_positive_share_to(CLI::App& app);
   [[nodiscard]] Budget budget() const { return budget_of(*this); }
   /// The wishes of a command that takes linear models alone; throws BadInput on another one.
-  [[nodiscard]] Wishes wishes() const;
+  [[nodiscard]] PlanOptions plan_options() const;
 };
 
 /// A warning on stderr where delta is not below 1/rows; rows are the public ones.

@@ -62,7 +62,7 @@ struct PlanCommand {
     }
     if (plan.model == network_model) return plan_of_network(budgets);
     if (const auto kind = family_named(plan.model)) return plan_of_family(*kind, budgets);
-    const Wishes wishes = plan.wishes();
+    const PlanOptions plan_options = plan.plan_options();
     const auto backend = make_backend("auto");
     std::optional<Schema> domain;
     if (shape.of_table(plan)) domain = read_schema(shape.schema);
@@ -84,8 +84,8 @@ struct PlanCommand {
     // The clock is for the screen: what is planned follows from public numbers alone.
     const double pass = seconds_per_pass(*backend, table, loss_named(plans.front().problem.loss),
                                          budgets.front().draws, measured_seconds);
-    show(plans, pass, {domain ? domain->label_unit() : 0, wishes, positive_share});
-    if (std::ranges::none_of(plans, [](const Plan& p) { return p.offer().feasible; })) {
+    show(plans, pass, {domain ? domain->label_unit() : 0, plan_options, positive_share});
+    if (std::ranges::none_of(plans, [](const Plan& p) { return p.candidate().feasible; })) {
       static_cast<void>(require_feasible(plans.front()));
     }
   }
@@ -218,7 +218,7 @@ struct PlanCommand {
         fmt::print("{}", plan_table(made, predicted_seconds(made, pass), context));
     } else {
       std::vector<double> seconds;
-      for (const Plan& made : plans) seconds.push_back(predicted_seconds(made.offer(), pass));
+      for (const Plan& made : plans) seconds.push_back(predicted_seconds(made.candidate(), pass));
       fmt::print("{}", plan_summary(plans, seconds, context));
     }
   }

@@ -144,8 +144,8 @@ std::string describe(const Problem& constants, const Budget& budget) {
 namespace {
 
 // Whether mu is what the guarantee comes from: of `objective` it is a small part.
-bool is_gaussian(const Offer& offer) {
-  return offer.guarantee.mu > 0 && offer.guarantee.reveal == 0;
+bool is_gaussian(const Candidate& candidate) {
+  return candidate.guarantee.mu > 0 && candidate.guarantee.reveal == 0;
 }
 
 std::string cell(const std::optional<double>& value) { return value ? digits(*value) : "-"; }
@@ -171,22 +171,22 @@ std::string about_count(double count) {
 // Names whose offer at some budget is (not) in reach, the chosen ones left out.
 std::string others(std::span<const Plan> plans, bool feasible) {
   std::vector<std::string_view> names;
-  for (std::size_t k = 0; k < plans.front().offers.size(); ++k) {
+  for (std::size_t k = 0; k < plans.front().candidates.size(); ++k) {
     const auto is = [&](auto test) { return std::ranges::any_of(plans, test); };
     if (is([&](const Plan& p) { return p.chosen == k; })) continue;
-    const bool reached = is([&](const Plan& p) { return p.offers[k].feasible; });
-    if (reached == feasible) names.push_back(name_of(plans.front().offers[k].mechanism));
+    const bool reached = is([&](const Plan& p) { return p.candidates[k].feasible; });
+    if (reached == feasible) names.push_back(name_of(plans.front().candidates[k].mechanism));
   }
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
 // "±" of a coefficient: a bound, or what can be expected.
-std::string noise_cell(const Plan& plan, const Offer& offer, double evenness) {
-  if (!offer.feasible) return "-";
-  const auto expected =
-      expected_coefficient_noise(offer.mechanism, plan.problem, plan.budget.neighbors(), evenness);
+std::string noise_cell(const Plan& plan, const Candidate& candidate, double evenness) {
+  if (!candidate.feasible) return "-";
+  const auto expected = expected_coefficient_noise(candidate.mechanism, plan.problem,
+                                                   plan.budget.neighbors(), evenness);
   if (expected) return fmt::format("~{:.2g}", two_sided_95 * *expected);
-  const auto bound = coefficient_noise_up(offer.mechanism, plan.problem);
+  const auto bound = coefficient_noise_up(candidate.mechanism, plan.problem);
   return bound ? fmt::format("{:.2g}", two_sided_95 * *bound) : "-";
 }
 
@@ -214,9 +214,9 @@ std::string interval_words(std::span<const Plan> plans, const PlanContext& conte
   const LabelKind label = loss_named(plans.front().problem.loss).label();
   if (label == LabelKind::count && label_unit == 0) return "";
   for (const Plan& plan : plans) {
-    const auto offer = offer_with_intervals(plan, context.wishes);
-    if (!offer) continue;
-    const auto& whitened = std::get<Whitened>(offer->mechanism);
+    const auto candidate = candidate_with_intervals(plan, context.plan_options);
+    if (!candidate) continue;
+    const auto& whitened = std::get<Whitened>(candidate->mechanism);
     for (const auto& [words, share] : {std::pair{&ordinary, 0.1}, {&rare, 0.01}}) {
       const auto half =
           expected_half_interval(whitened, plan.problem, plan.budget.neighbors(),
@@ -262,22 +262,22 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
                                                "rows for 99 %"}};
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const Plan& plan = plans[i];
-    const Offer& offer = plan.offer();
+    const Candidate& candidate = plan.candidate();
     lines.push_back({digits(plan.budget.epsilon)});
-    if (!offer.feasible) {
+    if (!candidate.feasible) {
       lines.back().emplace_back("none");
       continue;
     }
     const Neighbors who = plan.budget.neighbors();
-    const double mu = offer.guarantee.mu;
+    const double mu = candidate.guarantee.mu;
     const double evenness = context.evenness();
     lines.back().insert(
         lines.back().end(),
-        {std::string(name_of(offer.mechanism)), human_count(offer.cost.passes),
-         human_time(seconds[i]), fmt::format("{:.1f} %", best_guess_percent(offer.guarantee)),
-         noise_cell(plan, offer, context.evenness())});
-    const bool known = mu > 0 && is_measured(offer.mechanism);
-    const bool from_few = learns_from_few(offer.mechanism, plan.problem);
+        {std::string(name_of(candidate.mechanism)), human_count(candidate.cost.passes),
+         human_time(seconds[i]), fmt::format("{:.1f} %", best_guess_percent(candidate.guarantee)),
+         noise_cell(plan, candidate, context.evenness())});
+    const bool known = mu > 0 && is_measured(candidate.mechanism);
+    const bool from_few = learns_from_few(candidate.mechanism, plan.problem);
     const auto rows = [&](double share) {
       const double needed =
           known ? rows_to_keep(share, plan.problem, who, mu, from_few, evenness) : HUGE_VAL;
@@ -300,10 +300,9 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
   for (const Plan& plan : plans) {
     if (std::ranges::find(said, plan.chosen) != said.end()) continue;
     said.push_back(plan.chosen);
-    const Offer& offer = plan.offer();
-    out += fmt::format("{} {}: {}\n",
-                       offer.feasible ? "chosen:" : "out of reach:", name_of(offer.mechanism),
-                       in_options(offer.why));
+    const Candidate& candidate = plan.candidate();
+    out += fmt::format("{} {}: {}\n", candidate.feasible ? "chosen:" : "out of reach:",
+                       name_of(candidate.mechanism), in_options(candidate.why));
   }
   if (const std::string names = others(plans, true); !names.empty()) {
     out += "also possible: " + names + "\n";
@@ -319,43 +318,43 @@ std::string plan_table(const Plan& plan, std::span<const double> seconds,
   std::vector<std::vector<std::string>> lines{{"", "mechanism", "T", "step size h", "β", "prior m",
                                                "μ", "TV gap", "coefficient ±", "passes",
                                                "time on this machine"}};
-  for (std::size_t i = 0; i < plan.offers.size(); ++i) {
-    const Offer& offer = plan.offers[i];
-    const Mechanism& m = offer.mechanism;
+  for (std::size_t i = 0; i < plan.candidates.size(); ++i) {
+    const Candidate& candidate = plan.candidates[i];
+    const Mechanism& m = candidate.mechanism;
     const std::string name(name_of(m));
     const auto ridge = setting(m, "ridge");
     const std::string prior = cell(ridge ? ridge : setting(m, "prior_precision"));
-    if (!(offer.cost.passes > 0)) {  // it could not be planned at all
+    if (!(candidate.cost.passes > 0)) {  // it could not be planned at all
       lines.push_back({" ", name, "-", "-", "-", prior, "-", "-", "-", "-", "-"});
       continue;
     }
     const auto iterations = setting(m, "iterations");
-    lines.push_back({i == plan.chosen && offer.feasible ? "→" : " ", name,
+    lines.push_back({i == plan.chosen && candidate.feasible ? "→" : " ", name,
                      iterations ? human_count(*iterations) : "-", cell(setting(m, "step_size")),
                      cell(setting(m, "beta")), prior,
-                     is_gaussian(offer) ? digits(offer.guarantee.mu) : "-",
-                     cell(setting(m, "tv_gap")), noise_cell(plan, offer, context.evenness()),
-                     human_count(offer.cost.passes), human_time(seconds[i])});
+                     is_gaussian(candidate) ? digits(candidate.guarantee.mu) : "-",
+                     cell(setting(m, "tv_gap")), noise_cell(plan, candidate, context.evenness()),
+                     human_count(candidate.cost.passes), human_time(seconds[i])});
   }
   std::string out =
       describe(plan.problem, plan.budget) +
       fmt::format("\n(ε, δ) = ({:.4g}, {:.4g})\n\n", plan.budget.epsilon, plan.budget.delta) +
       table(lines) + "\n" + noise_words + interval_words({&plan, 1}, context) + "\n";
-  for (std::size_t i = 0; i < plan.offers.size(); ++i) {
-    const Offer& offer = plan.offers[i];
+  for (std::size_t i = 0; i < plan.candidates.size(); ++i) {
+    const Candidate& candidate = plan.candidates[i];
     out += fmt::format("{} {}: {}\n",
-                       !offer.feasible    ? "out of reach:"
-                       : i == plan.chosen ? "chosen:"
-                                          : "also possible:",
-                       name_of(offer.mechanism), in_options(offer.why));
+                       !candidate.feasible ? "out of reach:"
+                       : i == plan.chosen  ? "chosen:"
+                                           : "also possible:",
+                       name_of(candidate.mechanism), in_options(candidate.why));
   }
   return out;
 }
 
 std::string plan_line(const Plan& plan, double seconds) {
-  const Offer& offer = plan.offer();
-  const Mechanism& m = offer.mechanism;
-  std::string out = fmt::format("mechanism {}: {}", name_of(m), procedure_of(m, offer.cost));
+  const Candidate& candidate = plan.candidate();
+  const Mechanism& m = candidate.mechanism;
+  std::string out = fmt::format("mechanism {}: {}", name_of(m), procedure_of(m, candidate.cost));
   if (const auto gap = setting(m, "tv_gap")) {
     out += fmt::format(", within {:.3g} of the posterior", *gap);
   }
@@ -363,7 +362,7 @@ std::string plan_line(const Plan& plan, double seconds) {
     out += fmt::format(", β = {:.4g}, prior precision {:.4g}", *beta,
                        setting(m, "prior_precision").value_or(0));
   }
-  if (is_gaussian(offer)) out += fmt::format(", μ = {:.4g}", offer.guarantee.mu);
+  if (is_gaussian(candidate)) out += fmt::format(", μ = {:.4g}", candidate.guarantee.mu);
   out += fmt::format(", (ε, δ) = ({:.4g}, {:.4g})", plan.budget.epsilon, plan.budget.delta);
   return std::isnan(seconds) ? out : out + ", " + about(seconds);
 }

@@ -45,8 +45,8 @@ std::string describe(const Problem& constants, const Budget& budget);
 std::string kept_words(double share);
 /// What is known beside a plan when it is told.
 struct PlanContext {
-  double label_unit = 0;  ///< of the schema; 0 without one
-  Wishes wishes;          ///< what the plan was made for
+  double label_unit = 0;     ///< of the schema; 0 without one
+  PlanOptions plan_options;  ///< what the plan was made for
   std::optional<PositiveShare> positive_share = {};
 
   [[nodiscard]] double evenness() const {

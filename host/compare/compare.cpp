@@ -64,7 +64,7 @@ class Passes {
 
  private:
   // A fit of no pass to speak of takes its time too.
-  static double of(const Plan& plan) { return 100 + plan.offer().cost.work; }
+  static double of(const Plan& plan) { return 100 + plan.candidate().cost.work; }
   void show(double done) const {
     if (!options_.progress) return;
     options_.progress(static_cast<std::uint64_t>(std::min(done, total_)),

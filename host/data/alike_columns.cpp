@@ -63,21 +63,21 @@ struct ColumnHead {
   std::map<float, std::uint32_t> order;  // of levels as they came
 };
 
-struct Candidate {
+struct AlikePair {
   AlikeColumns found;
   ColumnPlace first, second;
   float value = 0;
   std::map<float, float> to{}, from{};  // levels that went together
 };
 
-bool goes_together(Candidate& candidate, float a, float b) {
+bool goes_together(AlikePair& candidate, float a, float b) {
   if (candidate.first.is_number)
     return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
   return candidate.to.emplace(a, b).first->second == b &&
          candidate.from.emplace(b, a).first->second == a;
 }
 
-bool holds_in(Candidate& candidate, const float* row) {
+bool holds_in(AlikePair& candidate, const float* row) {
   const float a = cell_of(candidate.first, row);
   switch (candidate.found.kind) {
     case AlikeColumns::Kind::constant:
@@ -102,10 +102,10 @@ std::vector<ColumnPlace> places_of(const Schema& schema) {
   return out;
 }
 
-std::vector<Candidate> candidates_of(const std::vector<ColumnPlace>& places,
+std::vector<AlikePair> candidates_of(const std::vector<ColumnPlace>& places,
                                      const std::vector<ColumnHead>& heads, double weights) {
   using Kind = AlikeColumns::Kind;
-  std::vector<Candidate> out;
+  std::vector<AlikePair> out;
   const auto add = [&](Kind kind, std::size_t a, std::size_t b) {
     out.push_back({.found = {kind, places[a].column, places[b].column},
                    .first = places[a],
@@ -164,13 +164,13 @@ std::vector<AlikeColumns> alike_columns(const Dataset& data) {
       head.hash = (head.hash ^ code) * 0x100000001b3U + (head.hash >> 29);
     }
   }
-  std::vector<Candidate> candidates = candidates_of(places, heads, weights);
+  std::vector<AlikePair> candidates = candidates_of(places, heads, weights);
   for (std::uint64_t i = 0; i < n && !candidates.empty(); ++i) {
     const float* const row = rows.at(i);
-    std::erase_if(candidates, [&](Candidate& one) { return !holds_in(one, row); });
+    std::erase_if(candidates, [&](AlikePair& one) { return !holds_in(one, row); });
   }
   std::vector<AlikeColumns> out;
-  for (const Candidate& one : candidates) out.push_back(one.found);
+  for (const AlikePair& one : candidates) out.push_back(one.found);
   return out;
 }
 

@@ -254,8 +254,8 @@ class CellEncoder {
   void store_dense(std::span<const std::uint32_t> features, std::span<const float> values);
   void choose_layout();
   void sum_counts();
-  /// Takes room for this many rows, or begins a cache; throws BadInput when memory cannot hold them
-  /// and there may be no cache.
+  /// SupportedOptions room for this many rows, or begins a cache; throws BadInput when memory
+  /// cannot hold them and there may be no cache.
   void reserve(std::uint64_t rows);
   void begin_cache();
   void drain();

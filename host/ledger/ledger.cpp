@@ -61,7 +61,7 @@ class Contents {
     text_ += fmt::format("{} {} ", text.size(), text);
     return *this;
   }
-  Contents& add(const Charge& charge) {
+  Contents& add(const PrivacyCost& charge) {
     return add(charge.mu_squared.text()).add(charge.reveal.text()).add(charge.tv.text());
   }
   [[nodiscard]] std::string digest() const { return digest_of(text_); }
@@ -114,7 +114,7 @@ double number_of(const std::string& path, const std::string& text) {
   return value;
 }
 
-Charge charge_of(const std::string& path, const Statement& row, int column) {
+PrivacyCost charge_of(const std::string& path, const Statement& row, int column) {
   try {
     return {Decimal::of(row.text(column)), Decimal::of(row.text(column + 1)),
             Decimal::of(row.text(column + 2))};
@@ -366,8 +366,8 @@ class Memory {
 };
 
 // What a release does not fit into, the first amount that is short.
-std::string shortage(const Charge& charge, const LedgerState& state) {
-  const Charge left = state.left();
+std::string shortage(const PrivacyCost& charge, const LedgerState& state) {
+  const PrivacyCost left = state.left();
   const auto amount = [](const Decimal& x) {
     return fmt::format("{:.6g}", static_cast<double>(x.wide()));
   };
@@ -389,7 +389,7 @@ std::string shortage(const Charge& charge, const LedgerState& state) {
 constexpr std::string_view of_all = " (whole ledger)";
 
 struct Entering {
-  Charge charge;
+  PrivacyCost charge;
   bool whole = false;
 };
 
@@ -404,7 +404,7 @@ Entering require_room_in(const std::string& path, const LedgerState& state,
         path, to_string(ours.adjacency), ours.rows_per_person, to_string(theirs.adjacency),
         theirs.rows_per_person, Field{"adjacency"}, Field{"rows_per_person"}));
   }
-  const Charge charge = charge_up(guarantee);
+  const PrivacyCost charge = privacy_cost_up(guarantee);
   // Caps, not left_of: nothing is subtracted where it decides.
   if (within(state.spent() + charge, state.terms.caps)) return {charge};
   // Nothing was released before and nothing will be after: no release is chosen by another one, and
@@ -486,8 +486,8 @@ bool LedgerState::is_whole() const {
   return entries.size() == 1 && entries[0].command.ends_with(of_all);
 }
 
-Charge LedgerState::spent() const {
-  Charge out;
+PrivacyCost LedgerState::spent() const {
+  PrivacyCost out;
   for (const LedgerEntry& entry : entries) out = out + entry.charge;
   return out;
 }

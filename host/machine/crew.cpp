@@ -101,7 +101,7 @@ void Crew::open(std::size_t place, std::size_t tasks, Run run, void* context, bo
   for (std::size_t i = 0; i < wake; ++i) bell_.notify_one();
 }
 
-// Takes tasks until none is left. The least seconds that one of them took, or patience.
+// SupportedOptions tasks until none is left. The least seconds that one of them took, or patience.
 double Crew::take_all(Place& at) {
   double least = std::numeric_limits<double>::infinity();
   for (std::uint64_t seen = ticket_.load(std::memory_order_relaxed); left(seen) > 0;) {

@@ -62,7 +62,7 @@ double averaged_stop(double strong_convexity, double step_size, double iteration
 
 namespace {
 
-Cost lay_out(Averaged& s, const Problem& problem, double tv, const Wishes& /*wishes*/) {
+Cost lay_out(Averaged& s, const Problem& problem, double tv, const PlanOptions& /*wishes*/) {
   const AveragedSchedule found = averaged_schedule(
       static_cast<double>(problem.features), s.prior_precision,
       problem.smoothness_up(s.beta, s.prior_precision), tv, s.start_gradient_norm);
@@ -89,9 +89,9 @@ constexpr GapRules<Averaged> averaged_rules{lay_out, gap_error, chain_merit, fal
 
 }  // namespace
 
-Offer offer(std::type_identity<Averaged> /*kind*/, const Problem& problem, const Budget& budget,
-            const Wishes& wishes) {
-  return paid_gap_offer(averaged_rules, problem, budget, wishes);
+Candidate candidate(std::type_identity<Averaged> /*kind*/, const Problem& problem,
+                    const Budget& budget, const PlanOptions& plan_options) {
+  return paid_gap_candidate(averaged_rules, problem, budget, plan_options);
 }
 
 Analysis analyze(const Averaged& s, const Problem& problem, const Neighbors& who,

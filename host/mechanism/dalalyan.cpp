@@ -36,7 +36,7 @@ double dalalyan_iterations_as_printed(double features, double strong_convexity, 
 
 namespace {
 
-Cost lay_out(Dalalyan& s, const Problem& problem, double tv, const Wishes& /*wishes*/) {
+Cost lay_out(Dalalyan& s, const Problem& problem, double tv, const PlanOptions& /*wishes*/) {
   const DalalyanSchedule found = dalalyan_schedule(
       static_cast<double>(problem.features), s.prior_precision,
       problem.smoothness_up(s.beta, s.prior_precision), tv, s.start_gradient_norm);
@@ -68,9 +68,9 @@ constexpr GapRules<Dalalyan> dalalyan_rules{lay_out, gap_error, chain_merit, fal
 
 }  // namespace
 
-Offer offer(std::type_identity<Dalalyan> /*kind*/, const Problem& problem, const Budget& budget,
-            const Wishes& wishes) {
-  return paid_gap_offer(dalalyan_rules, problem, budget, wishes);
+Candidate candidate(std::type_identity<Dalalyan> /*kind*/, const Problem& problem,
+                    const Budget& budget, const PlanOptions& plan_options) {
+  return paid_gap_candidate(dalalyan_rules, problem, budget, plan_options);
 }
 
 Analysis analyze(const Dalalyan& s, const Problem& problem, const Neighbors& who,

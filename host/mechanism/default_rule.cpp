@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "gibbsite/mechanism/plan.hpp"
-#include "mechanism/offers.hpp"
+#include "mechanism/candidates.hpp"
 
 namespace gibbsite {
 namespace {

@@ -14,8 +14,8 @@
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/conjugate.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "mechanism/candidates.hpp"
 #include "mechanism/conjugate_profile.hpp"
-#include "mechanism/offers.hpp"
 #include "privacy/gap_price.hpp"
 
 namespace gibbsite {
@@ -461,23 +461,23 @@ FamilyPlan plan_by(const FamilyProblem& problem, const Budget& budget, Calibrati
 }  // namespace
 
 FamilyPlan plan_family(const FamilyProblem& problem, const Budget& budget,
-                       const FamilyWishes& wishes) {
+                       const FamilyWishes& plan_options) {
   const StandardArithmetic arithmetic;
   problem.validate();
   budget.validate();
   require_who(problem, budget.neighbors());
-  if (problem.trim && wishes.calibration) {
+  if (problem.trim && plan_options.calibration) {
     throw BadInput(Field{"calibration"}, "draws that are cut have one of their own",
                    format_message("leave it out with {}", Field{"trim"}));
   }
   const auto plan = [&](Calibration calibration) {
-    return plan_by(problem, budget, calibration, wishes.concentrated);
+    return plan_by(problem, budget, calibration, plan_options.concentrated);
   };
   // Several draws compose better by Renyi divergences, where there are any.
   const bool renyi =
       problem.family == Family::rate || (problem.has_levels() && budget.rows_per_person == 1);
-  if (wishes.calibration || problem.trim || budget.draws == 1 || !renyi) {
-    return plan(wishes.calibration.value_or(Calibration::exact));
+  if (plan_options.calibration || problem.trim || budget.draws == 1 || !renyi) {
+    return plan(plan_options.calibration.value_or(Calibration::exact));
   }
   std::optional<FamilyPlan> exact;
   try {

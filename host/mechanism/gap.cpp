@@ -10,10 +10,11 @@ constexpr double default_tv_share = 0.01;  // of delta, reserved for gamma
 
 }  // namespace
 
-AskedGap asked_gap(const Budget& asked, const Budget& left, const Wishes& wishes) {
+AskedGap asked_gap(const Budget& asked, const Budget& left, const PlanOptions& plan_options) {
   const Wide price = gap_price(Wide(asked.epsilon));
   AskedGap out;
-  out.tv = wishes.tv ? *wishes.tv : round_down(Wide(default_tv_share) * Wide(asked.delta) / price);
+  out.tv = plan_options.tv ? *plan_options.tv
+                           : round_down(Wide(default_tv_share) * Wide(asked.delta) / price);
   if (!(out.tv > 0)) {
     out.obstacle = "delta is too small to leave a gap; ask for a larger delta";
     return out;

@@ -10,8 +10,8 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/mechanism/map_error.hpp"
+#include "mechanism/candidates.hpp"
 #include "mechanism/minimizer_reach.hpp"
-#include "mechanism/offers.hpp"
 
 namespace gibbsite {
 
@@ -65,7 +65,7 @@ inline double kept_gap_up(double promised, double of_one, std::uint64_t draws) {
 template <class M>
 struct GapRules {
   /// Fills the schedule for that gap of one draw; returns its passes and work.
-  Cost (*lay_out)(M& settings, const Problem& problem, double tv, const Wishes& wishes);
+  Cost (*lay_out)(M& settings, const Problem& problem, double tv, const PlanOptions& plan_options);
   GapError (*error)(const M& settings, const Problem& problem);
   Message (*merit)(const M& settings);  ///< why one would choose it
   bool proposes = false;                ///< rounding can be all that stands in the way
@@ -78,18 +78,18 @@ struct AskedGap {
   double delta = 0;
   Message obstacle;  ///< "" where there is none
 };
-AskedGap asked_gap(const Budget& asked, const Budget& left, const Wishes& wishes);
+AskedGap asked_gap(const Budget& asked, const Budget& left, const PlanOptions& plan_options);
 
 /// An offer of M; `left` is what noise leaves of `asked`.
 template <class M>
-Offer gap_offer(const GapRules<M>& rules, const Problem& problem, const Budget& asked,
-                const Budget& left, const Wishes& wishes) {
+Candidate gap_candidate(const GapRules<M>& rules, const Problem& problem, const Budget& asked,
+                        const Budget& left, const PlanOptions& plan_options) {
   M s;
-  s.calibration = wishes.calibration;
+  s.calibration = plan_options.calibration;
   const double m = problem.prior_precision.value_or(1.0);
   s.prior_precision = m;
   const auto refused = [&](Guarantee guarantee, Cost cost, Message why) {
-    return Offer{s, guarantee, cost, false, std::move(why)};
+    return Candidate{s, guarantee, cost, false, std::move(why)};
   };
   if (!(m > 0)) {
     return refused({}, {},
@@ -101,20 +101,20 @@ Offer gap_offer(const GapRules<M>& rules, const Problem& problem, const Budget& 
         {}, {},
         format_message("its draws are beyond double; give a larger {}", Field{"prior_precision"}));
   }
-  AskedGap gap = asked_gap(asked, left, wishes);
+  AskedGap gap = asked_gap(asked, left, plan_options);
   s.tv_gap = gap.tv;
   if (!gap.obstacle.empty()) return refused({}, {}, std::move(gap.obstacle));
-  s.beta = gibbs_beta_down(problem, left, wishes.calibration, gap.delta, m);
+  s.beta = gibbs_beta_down(problem, left, plan_options.calibration, gap.delta, m);
   // A public tolerance for the minimizer that a run starts from: it adds 1e-6 to an exponent. A
   // padded run has no minimizer and starts at theta0.
-  const bool padded = wishes.padded && M::takes.padded;
+  const bool padded = plan_options.padded && M::takes.padded;
   if (!padded) s.start_gradient_norm = 1e-3 * std::sqrt(m);
 
   const double tv = s.tv_gap / static_cast<double>(asked.draws);
   Cost cost;
   GapError error;
   for (const double share : schedule_shares) {
-    const auto [passes, work] = rules.lay_out(s, problem, share * tv, wishes);
+    const auto [passes, work] = rules.lay_out(s, problem, share * tv, plan_options);
     cost = cost_of(passes, work, asked.draws);
     error = rules.error(s, problem);
     if (error.total <= tv || !std::isfinite(passes)) break;
@@ -144,10 +144,10 @@ Offer gap_offer(const GapRules<M>& rules, const Problem& problem, const Budget& 
 
 /// The gap within what computed noise leaves.
 template <class M>
-Offer paid_gap_offer(const GapRules<M>& rules, const Problem& problem, const Budget& budget,
-                     const Wishes& wishes) {
+Candidate paid_gap_candidate(const GapRules<M>& rules, const Problem& problem, const Budget& budget,
+                             const PlanOptions& plan_options) {
   return paid_for_noise(problem, budget, [&](const Budget& left) {
-    return gap_offer(rules, problem, budget, left, wishes);
+    return gap_candidate(rules, problem, budget, left, plan_options);
   });
 }
 

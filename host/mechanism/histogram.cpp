@@ -53,7 +53,7 @@ HistogramPlan plan_histogram(const HistogramProblem& problem, const Budget& budg
                    fmt::format("leave it out (got {})", budget.draws));
   }
   const NetworkPlan counts = planned_counts(problem, budget);
-  const auto& chosen = std::get<NetworkCounts>(counts.offer().mechanism);
+  const auto& chosen = std::get<NetworkCounts>(counts.candidate().mechanism);
   HistogramPlan out{
       .problem = problem, .budget = budget, .mechanism = HistogramCounts{.noise = chosen.noise}};
   out.guarantee = analyze(out.mechanism, problem, budget.neighbors(), 1).guarantee;

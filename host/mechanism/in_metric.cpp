@@ -7,9 +7,9 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "mechanism/candidates.hpp"
 #include "mechanism/gap.hpp"
 #include "mechanism/moments_question.hpp"
-#include "mechanism/offers.hpp"
 #include "privacy/gap_price.hpp"
 
 namespace gibbsite {
@@ -43,15 +43,15 @@ struct ChainShare {
   double signal = 0;  // signal_of
 };
 
-Offer chain_offer(std::type_identity<Path>, const Problem& problem, const Budget& budget,
-                  const ChainShare& left, const Wishes& wishes) {
+Candidate chain_candidate(std::type_identity<Path>, const Problem& problem, const Budget& budget,
+                          const ChainShare& left, const PlanOptions& plan_options) {
   const double tau = std::clamp(descent_per_signal * left.signal, least_descent, most_descent);
-  const double T = wishes.iterations.value_or(std::ceil(tau));
+  const double T = plan_options.iterations.value_or(std::ceil(tau));
   const PathCertificate found =
       path_calibrate_relative(problem, budget.neighbors(), gdp_split_down(left.mu, budget.draws),
                               {.iterations = T}, std::min(tau / T, 1.9));
-  Offer out{.mechanism = Path{Calibration::gdp, found.beta, found.prior_precision, found.step_size,
-                              found.iterations}};
+  Candidate out{.mechanism = Path{Calibration::gdp, found.beta, found.prior_precision,
+                                  found.step_size, found.iterations}};
   out.cost = cost_of(found.iterations, found.iterations, budget.draws);
   out.feasible = in_reach(out.cost);
   out.why = out.feasible ? "chains in a private metric, private at every iteration count: no "
@@ -61,17 +61,18 @@ Offer chain_offer(std::type_identity<Path>, const Problem& problem, const Budget
 }
 
 // At a budget of its own that leaves it `mu` and the gap.
-Offer chain_offer(std::type_identity<Proximal> kind, const Problem& problem, const Budget& budget,
-                  const ChainShare& left, const Wishes& wishes) {
+Candidate chain_candidate(std::type_identity<Proximal> kind, const Problem& problem,
+                          const Budget& budget, const ChainShare& left,
+                          const PlanOptions& plan_options) {
   Budget share = budget;
   share.epsilon = gdp_epsilon_up(left.mu, left.delta);
   if (!(share.epsilon > 0)) {
     return {.mechanism = Proximal{}, .why = "the metric leaves nothing of the budget"};
   }
   share.delta = round_up(Wide(left.delta) + gap_price(Wide(share.epsilon)) * Wide(left.gap));
-  Wishes own = wishes;
+  PlanOptions own = plan_options;
   own.tv = left.gap;
-  Offer out = offer(kind, problem, share, own);
+  Candidate out = candidate(kind, problem, share, own);
   if (out.feasible) {
     out.why =
         "a draw within the gap of the Gibbs posterior that has its prior in a private "
@@ -81,27 +82,28 @@ Offer chain_offer(std::type_identity<Proximal> kind, const Problem& problem, con
 }
 
 template <class Chain>
-Offer metric_offer(const Problem& problem, const Budget& budget, const Budget& left,
-                   const Wishes& wishes) {
+Candidate metric_candidate(const Problem& problem, const Budget& budget, const Budget& left,
+                           const PlanOptions& plan_options) {
   const Neighbors who = budget.neighbors();
   InMetric<Chain> s;
-  const auto [gap, delta, refusal] =
-      std::is_same_v<Chain, Path> ? AskedGap{0, left.delta, ""} : asked_gap(budget, left, wishes);
+  const auto [gap, delta, refusal] = std::is_same_v<Chain, Path>
+                                         ? AskedGap{0, left.delta, ""}
+                                         : asked_gap(budget, left, plan_options);
   if (!refusal.empty()) return {.mechanism = s, .why = refusal};
   const double mu = gdp_mu_down(left.epsilon, delta);
   const double N = signal_of(problem, who, mu);
   s.moments_mu = round_down(Wide(mu) * sqrt(Wide(moments_share)));
   s.first_clip = first_clip_of(problem);
   s.clip_factor = clip_factor_of(N, problem.row_features());
-  Offer out;
+  Candidate out;
   out.mechanism = s;
   out.why = obstacle(s, problem);
   if (!out.why.empty()) return out;
   // A little less than all: roots are rounded, and may add up to more.
   const double chain_mu = round_down(
       Wide(1 - 1e-12) * sqrt(Wide(mu) * Wide(mu) - Wide(s.moments_mu) * Wide(s.moments_mu)));
-  out = chain_offer(std::type_identity<Chain>{}, in_metric(problem), budget,
-                    {delta, gap, chain_mu, N}, wishes);
+  out = chain_candidate(std::type_identity<Chain>{}, in_metric(problem), budget,
+                        {delta, gap, chain_mu, N}, plan_options);
   s.chain = std::get<Chain>(out.mechanism);
   out.mechanism = s;
   out.cost.passes += 2;
@@ -111,10 +113,12 @@ Offer metric_offer(const Problem& problem, const Budget& budget, const Budget& l
 
 // Within what computed noise leaves; the guarantee is the analysis's.
 template <class Chain>
-Offer paid_metric_offer(const Problem& problem, const Budget& budget, const Wishes& wishes) {
+Candidate paid_metric_candidate(const Problem& problem, const Budget& budget,
+                                const PlanOptions& plan_options) {
   return within_budget(paid_for_noise(problem, budget,
                                       [&](const Budget& left) {
-                                        return metric_offer<Chain>(problem, budget, left, wishes);
+                                        return metric_candidate<Chain>(problem, budget, left,
+                                                                       plan_options);
                                       }),
                        budget);
 }
@@ -168,17 +172,17 @@ Problem in_metric(const Problem& problem) {
   return out;
 }
 
-Offer offer(std::type_identity<MetricPath> /*kind*/, const Problem& problem, const Budget& budget,
-            const Wishes& wishes) {
-  Wishes own = wishes;
-  if (wishes.mechanism != MetricPath::name) own.iterations.reset();
-  return paid_metric_offer<Path>(problem, budget, own);
+Candidate candidate(std::type_identity<MetricPath> /*kind*/, const Problem& problem,
+                    const Budget& budget, const PlanOptions& plan_options) {
+  PlanOptions own = plan_options;
+  if (plan_options.mechanism != MetricPath::name) own.iterations.reset();
+  return paid_metric_candidate<Path>(problem, budget, own);
 }
-Offer offer(std::type_identity<MetricProximal> /*kind*/, const Problem& problem,
-            const Budget& budget, const Wishes& wishes) {
-  Wishes own = wishes;
+Candidate candidate(std::type_identity<MetricProximal> /*kind*/, const Problem& problem,
+                    const Budget& budget, const PlanOptions& plan_options) {
+  PlanOptions own = plan_options;
   own.calibration = Calibration::gdp;
-  return paid_metric_offer<Proximal>(problem, budget, own);
+  return paid_metric_candidate<Proximal>(problem, budget, own);
 }
 Analysis analyze(const MetricPath& s, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws) {

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "gibbsite/core/human_count.hpp"
-#include "mechanism/offers.hpp"
+#include "mechanism/candidates.hpp"
 #include "mechanism/whitened_losses.hpp"
 
 namespace gibbsite {

@@ -10,9 +10,9 @@
 #include "gibbsite/privacy/gdp.hpp"
 #include "gibbsite/privacy/gdp_fit.hpp"
 #include "gibbsite/privacy/objective_fit.hpp"
+#include "mechanism/candidates.hpp"
 #include "mechanism/conjugate_profile.hpp"
 #include "mechanism/objective_pair.hpp"
-#include "mechanism/offers.hpp"
 
 namespace gibbsite {
 namespace {
@@ -149,7 +149,7 @@ Guarantee ledger_guarantee(const NetworkMechanism& mechanism, const NetworkProbl
 }
 
 Guarantee ledger_guarantee(const Plan& plan) {
-  return ledger_guarantee(plan.offer().mechanism, plan.problem, plan.offer().guarantee.who,
+  return ledger_guarantee(plan.candidate().mechanism, plan.problem, plan.candidate().guarantee.who,
                           plan.budget.draws, plan.budget.delta * ledger_reveal_share);
 }
 
@@ -159,7 +159,7 @@ Guarantee ledger_guarantee(const FamilyPlan& plan) {
 }
 
 Guarantee ledger_guarantee(const NetworkPlan& plan) {
-  return ledger_guarantee(plan.offer().mechanism, plan.problem, plan.offer().guarantee.who,
+  return ledger_guarantee(plan.candidate().mechanism, plan.problem, plan.candidate().guarantee.who,
                           plan.budget.draws, plan.budget.delta * ledger_reveal_share);
 }
 
@@ -170,8 +170,9 @@ Guarantee ledger_guarantee(const HistogramPlan& plan) {
 }
 
 Guarantee own_guarantee(const Plan& plan) {
-  const Offer& offer = plan.offer();
-  return analyze(offer.mechanism, plan.problem, offer.guarantee.who, plan.budget.draws).guarantee;
+  const Candidate& candidate = plan.candidate();
+  return analyze(candidate.mechanism, plan.problem, candidate.guarantee.who, plan.budget.draws)
+      .guarantee;
 }
 
 Guarantee own_guarantee(const FamilyPlan& plan) {
@@ -179,8 +180,9 @@ Guarantee own_guarantee(const FamilyPlan& plan) {
 }
 
 Guarantee own_guarantee(const NetworkPlan& plan) {
-  const NetworkOffer& offer = plan.offer();
-  return analyze(offer.mechanism, plan.problem, offer.guarantee.who, plan.budget.draws).guarantee;
+  const NetworkCandidate& candidate = plan.candidate();
+  return analyze(candidate.mechanism, plan.problem, candidate.guarantee.who, plan.budget.draws)
+      .guarantee;
 }
 
 Guarantee own_guarantee(const HistogramPlan& plan) {

@@ -8,7 +8,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/mechanism/kinds.hpp"
-#include "mechanism/offers.hpp"
+#include "mechanism/candidates.hpp"
 #include "privacy/gap_price.hpp"
 
 namespace gibbsite {
@@ -21,8 +21,9 @@ std::string_view name_of(const Mechanism& mechanism) {
   return std::visit([](const auto& m) { return std::decay_t<decltype(m)>::name; }, mechanism);
 }
 
-const Takes& taken_by(const Mechanism& mechanism) {
-  return std::visit([]<class M>(const M&) -> const Takes& { return M::takes; }, mechanism);
+const SupportedOptions& taken_by(const Mechanism& mechanism) {
+  return std::visit([]<class M>(const M&) -> const SupportedOptions& { return M::takes; },
+                    mechanism);
 }
 
 std::string_view theorem_of(const Mechanism& mechanism) {

@@ -133,8 +133,8 @@ double tables_part_down(double mu, double structure_mu) {
   return round_down(sqrt(Wide(mu) * Wide(mu) - Wide(structure_mu) * Wide(structure_mu)));
 }
 
-double share_of(const NetworkProblem& p, const NetworkWishes& wishes) {
-  return picks_of(p) == 0 ? 0 : wishes.structure_share.value_or(default_structure_share);
+double share_of(const NetworkProblem& p, const NetworkWishes& plan_options) {
+  return picks_of(p) == 0 ? 0 : plan_options.structure_share.value_or(default_structure_share);
 }
 
 double counts_deviation(double noise, const NetworkProblem& p) {
@@ -154,10 +154,10 @@ constexpr std::string_view nothing_left =
     "choosing the structure and computing noise in double leave nothing of the budget; ask for a "
     "larger epsilon or delta";
 
-NetworkOffer offer_of(std::type_identity<NetworkCounts> /*which*/, const NetworkProblem& p,
-                      const Budget& budget, const NetworkWishes& wishes) {
+NetworkCandidate candidate_of(std::type_identity<NetworkCounts> /*which*/, const NetworkProblem& p,
+                              const Budget& budget, const NetworkWishes& plan_options) {
   const Neighbors who = budget.neighbors();
-  NetworkOffer out{.mechanism = NetworkCounts{}};
+  NetworkCandidate out{.mechanism = NetworkCounts{}};
   if (budget.draws != 1) {
     out.why = format_message(
         "releases one set of tables, and any number of people are drawn from it; leave out {}",
@@ -173,7 +173,7 @@ NetworkOffer offer_of(std::type_identity<NetworkCounts> /*which*/, const Network
   double step = 1;
   for (int attempt = 0; attempt < 20; ++attempt) {  // to the safe side until the claim holds
     const double mu = whole * step;
-    const double chosen = round_down(Wide(mu) * sqrt(Wide(share_of(p, wishes))));
+    const double chosen = round_down(Wide(mu) * sqrt(Wide(share_of(p, plan_options))));
     s.score_weight = chosen > 0 ? score_weight_down(chosen, p, who) : 0;
     if (picks_of(p) > 0 && !(s.score_weight > 0)) return out;
     s.noise = round_up(table_change(who) / Wide(tables_part_down(mu, chosen)));
@@ -197,10 +197,10 @@ NetworkOffer offer_of(std::type_identity<NetworkCounts> /*which*/, const Network
 }
 
 template <class Drawn>
-NetworkOffer offer_of(std::type_identity<Drawn> which, const NetworkProblem& p,
-                      const Budget& budget, const NetworkWishes& wishes) {
+NetworkCandidate candidate_of(std::type_identity<Drawn> which, const NetworkProblem& p,
+                              const Budget& budget, const NetworkWishes& plan_options) {
   const Neighbors who = budget.neighbors();
-  NetworkOffer out{.mechanism = Drawn{}};
+  NetworkCandidate out{.mechanism = Drawn{}};
   if (p.chooses_structure() && std::is_same_v<Drawn, NetworkConjugate>) {
     out.why = format_message(
         "takes a structure that is given; write [network] in the schema, or use {} counts",
@@ -211,12 +211,12 @@ NetworkOffer offer_of(std::type_identity<Drawn> which, const NetworkProblem& p,
   const double whole = mu_beside(budget, 0, tv);
   double chosen = 0, weight = 0;
   if (picks_of(p) > 0) {
-    chosen = round_down(Wide(whole) * sqrt(Wide(share_of(p, wishes))));
+    chosen = round_down(Wide(whole) * sqrt(Wide(share_of(p, plan_options))));
     weight = chosen > 0 ? score_weight_down(chosen, p, who) : 0;
     out.why = nothing_left;
     if (!(weight > 0)) return out;
   }
-  out = tables_offer(which, p, budget, chosen, tv);
+  out = tables_candidate(which, p, budget, chosen, tv);
   if (!out.feasible) return out;
   if constexpr (requires(Drawn s) { s.score_weight; }) {
     std::get<Drawn>(out.mechanism).score_weight = weight;
@@ -289,9 +289,9 @@ std::vector<double> table_deviations(double noise, const Network& network) {
   return out;
 }
 
-std::vector<double> table_deviations(const NetworkOffer& offer, const Network& network) {
-  const auto* const counts = std::get_if<NetworkCounts>(&offer.mechanism);
-  return counts == nullptr ? std::vector<double>(network.size(), offer.deviation)
+std::vector<double> table_deviations(const NetworkCandidate& candidate, const Network& network) {
+  const auto* const counts = std::get_if<NetworkCounts>(&candidate.mechanism);
+  return counts == nullptr ? std::vector<double>(network.size(), candidate.deviation)
                            : table_deviations(counts->noise, network);
 }
 
@@ -364,47 +364,48 @@ std::string basis_of(const NetworkMechanism& mechanism, const NetworkProblem& pr
 }
 
 NetworkPlan plan_network(const NetworkProblem& problem, const Budget& budget,
-                         const NetworkWishes& wishes) {
+                         const NetworkWishes& plan_options) {
   const StandardArithmetic arithmetic;
   problem.validate();
   budget.validate();
   require_who_of_network(problem, budget.neighbors());
-  if (wishes.structure_share) {
-    require_between(*wishes.structure_share, 0, 1, Field{"structure_share"});
+  if (plan_options.structure_share) {
+    require_between(*plan_options.structure_share, 0, 1, Field{"structure_share"});
     if (!problem.chooses_structure()) {
       throw BadInput(Field{"structure_share"},
                      "is of a structure chosen from the table, and this one is given",
                      "leave it out");
     }
   }
-  const std::optional<std::size_t> only = wished(wishes.mechanism);
+  const std::optional<std::size_t> only = wished(plan_options.mechanism);
   NetworkPlan out{problem, budget, {}, 0};
-  const auto offer = [&]<class M>(std::type_identity<M> which) {
-    NetworkOffer one{.mechanism = M{}};
+  const auto candidate = [&]<class M>(std::type_identity<M> which) {
+    NetworkCandidate one{.mechanism = M{}};
     one.why = "was not asked for";
-    bool asked = !only || *only == out.offers.size();
+    bool asked = !only || *only == out.candidates.size();
     if (std::is_same_v<M, NetworkTrimmed> && !only && !problem.trim) {
       asked = false;
       one.why = format_message(
           "draws of tables whose shares are cut to a least one; to have them give {}",
           Field{"trim"});
     }
-    out.offers.push_back(asked ? offer_of(which, problem, budget, wishes) : one);
+    out.candidates.push_back(asked ? candidate_of(which, problem, budget, plan_options) : one);
   };
-  offer(std::type_identity<NetworkCounts>{});
-  offer(std::type_identity<NetworkTrimmed>{});
-  offer(std::type_identity<NetworkConjugate>{});
+  candidate(std::type_identity<NetworkCounts>{});
+  candidate(std::type_identity<NetworkTrimmed>{});
+  candidate(std::type_identity<NetworkConjugate>{});
   if (only) {
     out.chosen = *only;
   } else {
-    for (std::size_t i = 1; i < out.offers.size(); ++i) {
-      const NetworkOffer &one = out.offers[i], &best = out.offers[out.chosen];
+    for (std::size_t i = 1; i < out.candidates.size(); ++i) {
+      const NetworkCandidate &one = out.candidates[i], &best = out.candidates[out.chosen];
       if (one.feasible && (!best.feasible || one.deviation < best.deviation)) out.chosen = i;
     }
   }
-  if (!out.offer().feasible) {
-    throw Infeasible(format_message("{} {}", Field{"mechanism"}, name_of(out.offer().mechanism)),
-                     out.offer().why);
+  if (!out.candidate().feasible) {
+    throw Infeasible(
+        format_message("{} {}", Field{"mechanism"}, name_of(out.candidate().mechanism)),
+        out.candidate().why);
   }
   return out;
 }

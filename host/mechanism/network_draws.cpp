@@ -16,7 +16,7 @@
 #include "gibbsite/mechanism/family.hpp"
 #include "gibbsite/privacy/conjugate.hpp"
 #include "gibbsite/privacy/gdp.hpp"
-#include "mechanism/offers.hpp"
+#include "mechanism/candidates.hpp"
 #include "privacy/gap_price.hpp"
 
 namespace gibbsite {
@@ -192,16 +192,16 @@ double last_weight(double tolerance, const std::function<bool(double)>& keeps) {
   return std::exp(good);
 }
 
-NetworkOffer no_tables(NetworkMechanism mechanism, Message why) {
-  NetworkOffer out{.mechanism = mechanism};
+NetworkCandidate no_tables(NetworkMechanism mechanism, Message why) {
+  NetworkCandidate out{.mechanism = mechanism};
   out.why = std::move(why);
   return out;
 }
 
 // A search in shortcuts, then the claim itself: stepped to the safe side until it holds.
 template <class Settings, class Find>
-NetworkOffer found_offer(const NetworkProblem& p, const Budget& budget, double structure_mu,
-                         double structure_tv, const Find& find) {
+NetworkCandidate found_candidate(const NetworkProblem& p, const Budget& budget, double structure_mu,
+                                 double structure_tv, const Find& find) {
   try {
     const double left = delta_left(p, budget, structure_tv);
     if (!(left > 0)) {
@@ -219,7 +219,7 @@ NetworkOffer found_offer(const NetworkProblem& p, const Budget& budget, double s
       const std::vector<Guarantee> parts{
           tables, {.mu = structure_mu, .tv = structure_tv, .who = tables.who}};
       if (delta_up(alone ? tables : compose_up(parts), budget.epsilon) <= budget.delta) {
-        NetworkOffer out{.mechanism = settings};
+        NetworkCandidate out{.mechanism = settings};
         out.guarantee = tables;
         out.feasible = true;
         return out;
@@ -285,9 +285,10 @@ Analysis tables_analysis(const NetworkConjugate& s, const NetworkProblem& p, con
   return out;
 }
 
-NetworkOffer tables_offer(std::type_identity<NetworkTrimmed> /*which*/, const NetworkProblem& p,
-                          const Budget& budget, double structure_mu, double structure_tv) {
-  NetworkOffer out = found_offer<NetworkTrimmed>(
+NetworkCandidate tables_candidate(std::type_identity<NetworkTrimmed> /*which*/,
+                                  const NetworkProblem& p, const Budget& budget,
+                                  double structure_mu, double structure_tv) {
+  NetworkCandidate out = found_candidate<NetworkTrimmed>(
       p, budget, structure_mu, structure_tv, [&](double delta) -> NetworkTrimmed {
         const Wide person =
             Wide(budget.rows_per_person) * Wide(network_range_up(p, budget.adjacency));
@@ -312,8 +313,9 @@ NetworkOffer tables_offer(std::type_identity<NetworkTrimmed> /*which*/, const Ne
   return out;
 }
 
-NetworkOffer tables_offer(std::type_identity<NetworkConjugate> /*which*/, const NetworkProblem& p,
-                          const Budget& budget, double structure_mu, double structure_tv) {
+NetworkCandidate tables_candidate(std::type_identity<NetworkConjugate> /*which*/,
+                                  const NetworkProblem& p, const Budget& budget,
+                                  double structure_mu, double structure_tv) {
   if (p.chooses_structure() || structure_mu > 0 || structure_tv > 0) {
     return no_tables(NetworkConjugate{}, "conjugate tables are of a structure that is given");
   }
@@ -339,8 +341,8 @@ NetworkOffer tables_offer(std::type_identity<NetworkConjugate> /*which*/, const 
       if (s.weight == 1 || !gains) break;
     }
   };
-  NetworkOffer out =
-      found_offer<NetworkConjugate>(p, budget, 0, 0, [&](double delta) -> NetworkConjugate {
+  NetworkCandidate out =
+      found_candidate<NetworkConjugate>(p, budget, 0, 0, [&](double delta) -> NetworkConjugate {
         require_one_row(budget.neighbors());
         if (found == 0) find_scale(delta);
         s.prior_scale = found;

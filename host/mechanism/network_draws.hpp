@@ -32,10 +32,12 @@ Analysis tables_analysis(const NetworkConjugate& settings, const NetworkProblem&
 
 /// What the budget buys beside a structure of that mu and tv: settings, guarantee of the tables
 /// alone, deviation. Not feasible, with why, where it buys nothing.
-NetworkOffer tables_offer(std::type_identity<NetworkTrimmed> which, const NetworkProblem& problem,
-                          const Budget& budget, double structure_mu, double structure_tv);
-NetworkOffer tables_offer(std::type_identity<NetworkConjugate> which, const NetworkProblem& problem,
-                          const Budget& budget, double structure_mu, double structure_tv);
+NetworkCandidate tables_candidate(std::type_identity<NetworkTrimmed> which,
+                                  const NetworkProblem& problem, const Budget& budget,
+                                  double structure_mu, double structure_tv);
+NetworkCandidate tables_candidate(std::type_identity<NetworkConjugate> which,
+                                  const NetworkProblem& problem, const Budget& budget,
+                                  double structure_mu, double structure_tv);
 
 /// Expected deviation of a cell's count in rows, as the average of `draws` draws has it, averaged
 /// over cells, were records spread evenly over the configurations: of the estimate from which the

@@ -11,9 +11,9 @@
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "gibbsite/privacy/objective.hpp"
+#include "mechanism/candidates.hpp"
 #include "mechanism/noisy_slope.hpp"
 #include "mechanism/objective_pair.hpp"
-#include "mechanism/offers.hpp"
 #include "mechanism/released_minimizer.hpp"
 
 namespace gibbsite {
@@ -143,19 +143,19 @@ bool hide_slope(PureObjectivePerturbation& s, const Problem& problem, const Neig
 }
 
 template <NoiseLaw law>
-Offer objective_offer(const Problem& problem, const Budget& budget, const Budget& left,
-                      const Wishes& wishes) {
+Candidate objective_candidate(const Problem& problem, const Budget& budget, const Budget& left,
+                              const PlanOptions& plan_options) {
   constexpr bool pure = law == NoiseLaw::pure;
   const Neighbors who = budget.neighbors();
   const ObjectiveShares share = shares_of<law>(left, budget.draws);
   PerturbedObjective<law> s;
   if constexpr (!pure) {
-    if (wishes.calibration == Calibration::redberg) s.calibration = Calibration::redberg;
+    if (plan_options.calibration == Calibration::redberg) s.calibration = Calibration::redberg;
     s.epsilon = share.epsilon;
   }
   s.ridge = problem.prior_precision.value_or(
       curvature_ridge(problem, who, share.epsilon, pure ? pure_curvature_share : curvature_share));
-  const auto refused = [&](const Message& why) { return Offer{.mechanism = s, .why = why}; };
+  const auto refused = [&](const Message& why) { return Candidate{.mechanism = s, .why = why}; };
   if (const Message why = ridge_refused(problem, s.ridge); !why.empty()) return refused(why);
   if (!hide_slope(s, problem, who, share)) return refused(curvature_unpaid());
   const auto far = [&](double part) {  // where the last noise is that part of the slope's
@@ -247,11 +247,12 @@ double objective_search_norm_down(const PerturbedObjective<law>& s, const Proble
 }
 
 template <NoiseLaw law>
-Offer offer(std::type_identity<PerturbedObjective<law>> /*kind*/, const Problem& problem,
-            const Budget& budget, const Wishes& wishes) {
+Candidate candidate(std::type_identity<PerturbedObjective<law>> /*kind*/, const Problem& problem,
+                    const Budget& budget, const PlanOptions& plan_options) {
   return within_budget(paid_for_noise(problem, budget,
                                       [&](const Budget& left) {
-                                        return objective_offer<law>(problem, budget, left, wishes);
+                                        return objective_candidate<law>(problem, budget, left,
+                                                                        plan_options);
                                       }),
                        budget);
 }
@@ -315,10 +316,10 @@ std::optional<double> coefficient_noise_up(const ObjectivePerturbation& m,
 
 template double objective_search_norm_down(const ObjectivePerturbation&, const Problem&);
 template double objective_search_norm_down(const PureObjectivePerturbation&, const Problem&);
-template Offer offer(std::type_identity<ObjectivePerturbation>, const Problem&, const Budget&,
-                     const Wishes&);
-template Offer offer(std::type_identity<PureObjectivePerturbation>, const Problem&, const Budget&,
-                     const Wishes&);
+template Candidate candidate(std::type_identity<ObjectivePerturbation>, const Problem&,
+                             const Budget&, const PlanOptions&);
+template Candidate candidate(std::type_identity<PureObjectivePerturbation>, const Problem&,
+                             const Budget&, const PlanOptions&);
 template Analysis analyze(const ObjectivePerturbation&, const Problem&, const Neighbors&,
                           std::uint64_t);
 template Analysis analyze(const PureObjectivePerturbation&, const Problem&, const Neighbors&,

@@ -7,7 +7,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/gdp.hpp"
-#include "mechanism/offers.hpp"
+#include "mechanism/candidates.hpp"
 #include "mechanism/released_minimizer.hpp"
 
 namespace gibbsite {
@@ -29,7 +29,7 @@ Guarantee guarantee_up(double of_one, std::uint64_t draws, double rounding) {
 }
 
 template <NoiseLaw law>
-Offer output_offer(const Problem& problem, const Budget& budget, const Budget& left) {
+Candidate output_candidate(const Problem& problem, const Budget& budget, const Budget& left) {
   constexpr bool pure = law == NoiseLaw::pure;
   const Neighbors who = budget.neighbors();
   const Wide each = Wide(left.epsilon) / Wide(budget.draws);
@@ -39,7 +39,7 @@ Offer output_offer(const Problem& problem, const Budget& budget, const Budget& l
   const ReleasedMinimizer found = released_minimizer(
       problem, who, pure ? round_down(each / sqrt(Wide(problem.features) + 1)) : mu);
   PerturbedMinimizer<law> s{found.ridge, 0, found.gradient_norm};
-  Offer out{.mechanism = s, .why = found.refused};
+  Candidate out{.mechanism = s, .why = found.refused};
   if (!(s.ridge > 0)) return out;
   // Inverted in 50 digits and rounded to the safe side; then on by ulps until the formula agrees.
   const Wide apart = minimizers_apart(problem.lipschitz_up(), who, s.ridge, s.gradient_norm);
@@ -81,10 +81,10 @@ double output_epsilon_up(double lipschitz, const Neighbors& who, double ridge, d
 }
 
 template <NoiseLaw law>
-Offer offer(std::type_identity<PerturbedMinimizer<law>> /*kind*/, const Problem& problem,
-            const Budget& budget, const Wishes& /*wishes*/) {
+Candidate candidate(std::type_identity<PerturbedMinimizer<law>> /*kind*/, const Problem& problem,
+                    const Budget& budget, const PlanOptions& /*wishes*/) {
   return paid_for_noise(problem, budget, [&](const Budget& left) {
-    return output_offer<law>(problem, budget, left);
+    return output_candidate<law>(problem, budget, left);
   });
 }
 
@@ -126,10 +126,10 @@ std::string procedure_of(const PerturbedMinimizer<law>& m, const Cost& /*cost*/)
                      law == NoiseLaw::pure ? "rate " : "", m.noise);
 }
 
-template Offer offer(std::type_identity<OutputPerturbation>, const Problem&, const Budget&,
-                     const Wishes&);
-template Offer offer(std::type_identity<PureOutputPerturbation>, const Problem&, const Budget&,
-                     const Wishes&);
+template Candidate candidate(std::type_identity<OutputPerturbation>, const Problem&, const Budget&,
+                             const PlanOptions&);
+template Candidate candidate(std::type_identity<PureOutputPerturbation>, const Problem&,
+                             const Budget&, const PlanOptions&);
 template Analysis analyze(const OutputPerturbation&, const Problem&, const Neighbors&,
                           std::uint64_t);
 template Analysis analyze(const PureOutputPerturbation&, const Problem&, const Neighbors&,

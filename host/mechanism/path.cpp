@@ -15,7 +15,7 @@
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/mechanism/ball.hpp"
 #include "gibbsite/privacy/gdp.hpp"
-#include "mechanism/offers.hpp"
+#include "mechanism/candidates.hpp"
 #include "mechanism/path_formula.hpp"
 
 namespace gibbsite {
@@ -195,47 +195,48 @@ ChainNoise noise_of(const PathCertificate& c, const Problem& problem) {
 
 // `left` is what noise leaves of `asked`, by which the rule goes.
 PathCertificate path_schedule(const Problem& problem, const Budget& asked, const Budget& left,
-                              const Wishes& wishes) {
+                              const PlanOptions& plan_options) {
   const auto& m = problem.prior_precision;
   const Neighbors who = asked.neighbors();
-  const double ball = wishes.ball.value_or(0);
-  if (wishes.calibration == Calibration::gdp) {
+  const double ball = plan_options.ball.value_or(0);
+  if (plan_options.calibration == Calibration::gdp) {
     const auto share = [](const Budget& of) {
       return gdp_split_down(gdp_mu_down(of.epsilon, of.delta), of.draws);
     };
     const double mu = share(left);
     const DefaultChoice choice =
-        default_rule(problem, asked, share(asked), m, wishes.iterations, ball);
-    const LangevinSteps steps{0, choice.prior_precision, wishes.step_size.value_or(0),
+        default_rule(problem, asked, share(asked), m, plan_options.iterations, ball);
+    const LangevinSteps steps{0, choice.prior_precision, plan_options.step_size.value_or(0),
                               choice.iterations, ball};
-    return wishes.step_size
+    return plan_options.step_size
                ? path_calibrate_fixed(problem, who, mu, steps)
                : path_calibrate_relative(problem, who, mu, steps, choice.relative_step);
   }
   // The other calibrations fix beta for the stationary law; run until its start is forgotten.
   const double prior = m.value_or(1.0);
-  const double beta = gibbs_beta_down(problem, left, wishes.calibration, left.delta, prior);
+  const double beta = gibbs_beta_down(problem, left, plan_options.calibration, left.delta, prior);
   const double M = problem.smoothness_up(beta, prior);
-  const double h = wishes.step_size.value_or(1 / (M + prior));
-  const double T = wishes.iterations.value_or(
+  const double h = plan_options.step_size.value_or(1 / (M + prior));
+  const double T = plan_options.iterations.value_or(
       std::ceil(std::log(stationary_tolerance) / std::log1p(-std::min(h * prior, 2 - h * M))));
   return path_certificate(problem, who, {beta, prior, h, std::max(T, 1.0), ball});
 }
 
-Offer path_offer(const Problem& problem, const Budget& asked, const Budget& left,
-                 const Wishes& wishes) {
-  const PathCertificate found = path_schedule(problem, asked, left, wishes);
-  Offer out{.mechanism = Path{wishes.calibration, found.beta, found.prior_precision,
-                              found.step_size, found.iterations, wishes.ball.value_or(0)}};
+Candidate path_candidate(const Problem& problem, const Budget& asked, const Budget& left,
+                         const PlanOptions& plan_options) {
+  const PathCertificate found = path_schedule(problem, asked, left, plan_options);
+  Candidate out{.mechanism =
+                    Path{plan_options.calibration, found.beta, found.prior_precision,
+                         found.step_size, found.iterations, plan_options.ball.value_or(0)}};
   out.guarantee.mu = draws_mu_up(found.mu, asked.draws);
   out.cost = cost_of(found.iterations, found.iterations, asked.draws);
   const double grid = release_grid(noise_of(found, problem));
   const double least = grid * std::sqrt(static_cast<double>(problem.features));
-  if (wishes.ball && *wishes.ball < least) {
+  if (plan_options.ball && *plan_options.ball < least) {
     out.why = format_message(
         "{}: in one of radius {} a model can be all zeros, for it is published on a grid of "
         "{:.2g}, which noise asks for; give one well above {:.2g}, a larger epsilon, or more rows",
-        Field{"ball"}, *wishes.ball, grid, least);
+        Field{"ball"}, *plan_options.ball, grid, least);
   } else if (!(gdp_delta_up(left.epsilon, out.guarantee.mu) <= left.delta)) {
     out.why = format_message(
         "this step size makes the chain less private than its stationary law; leave out {}, or "
@@ -249,9 +250,9 @@ Offer path_offer(const Problem& problem, const Budget& asked, const Budget& left
     out.why =
         "private at every iteration count, converged or not; says nothing of the distance "
         "to the Gibbs posterior";
-    if (wishes.ball) {
+    if (plan_options.ball) {
       out.why += fmt::format(
-          "; in a ball of radius {:.4g}{}", *wishes.ball,
+          "; in a ball of radius {:.4g}{}", *plan_options.ball,
           ball_sharpens(problem) ? "" : ", which does not lower what one row of this loss can do");
     }
   }
@@ -260,10 +261,10 @@ Offer path_offer(const Problem& problem, const Budget& asked, const Budget& left
 
 }  // namespace
 
-Offer offer(std::type_identity<Path> /*kind*/, const Problem& problem, const Budget& budget,
-            const Wishes& wishes) {
+Candidate candidate(std::type_identity<Path> /*kind*/, const Problem& problem, const Budget& budget,
+                    const PlanOptions& plan_options) {
   return paid_for_noise(problem, budget, [&](const Budget& left) {
-    return path_offer(problem, budget, left, wishes);
+    return path_candidate(problem, budget, left, plan_options);
   });
 }
 

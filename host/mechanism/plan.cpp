@@ -15,7 +15,7 @@
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/mechanism/learning.hpp"
 #include "gibbsite/privacy/gdp.hpp"
-#include "mechanism/offers.hpp"
+#include "mechanism/candidates.hpp"
 #include "mechanism/whitened_losses.hpp"
 #include "privacy/gap_price.hpp"
 
@@ -86,10 +86,10 @@ Budget after_noise(Budget budget, const NoiseCost& paid) {
 
 }  // namespace
 
-Offer paid_for_noise(const Problem& problem, const Budget& budget,
-                     const std::function<Offer(const Budget&)>& make) {
+Candidate paid_for_noise(const Problem& problem, const Budget& budget,
+                         const std::function<Candidate(const Budget&)>& make) {
   NoiseCost paid;
-  Offer out;
+  Candidate out;
   // The cost hardly depends on what is left; a step of the grid may double it.
   for (int attempt = 0; attempt < 4; ++attempt) {
     const Budget left = after_noise(budget, paid);
@@ -115,7 +115,7 @@ Offer paid_for_noise(const Problem& problem, const Budget& budget,
   return out;
 }
 
-Offer within_budget(Offer out, const Budget& budget) {
+Candidate within_budget(Candidate out, const Budget& budget) {
   if (out.feasible && !(delta_up(out.guarantee, budget.epsilon) <= budget.delta)) {
     out.feasible = false;
     out.why = "rounding takes more than the budget has; ask for a larger delta";
@@ -131,92 +131,96 @@ bool of_objective(Calibration calibration) {
 
 // What a mechanism that is yet to be chosen takes. It is path if slopes are bounded in a ball
 // alone.
-Takes taken_by_auto(const Problem& problem, const Wishes& wishes) {
-  return {.step_size = !wishes.tv && !wishes.intervals,
-          .iterations = !wishes.tv && !wishes.intervals,
+SupportedOptions taken_by_auto(const Problem& problem, const PlanOptions& plan_options) {
+  return {.step_size = !plan_options.tv && !plan_options.intervals,
+          .iterations = !plan_options.tv && !plan_options.intervals,
           .ball = !problem.bounded(),
           .tv = true,
           .posterior_calibration = true,
           .intervals = true};
 }
 
-void validate(const Problem& problem, const Budget& budget, const Wishes& wishes) {
+void validate(const Problem& problem, const Budget& budget, const PlanOptions& plan_options) {
   problem.validate();
   budget.validate();
-  if (wishes.mechanism != "auto") static_cast<void>(mechanism_named(wishes.mechanism));
-  if (wishes.tv) require_between(*wishes.tv, 0, 0.5, Field{"tv"});
-  if (wishes.step_size) require_finite_positive(*wishes.step_size, Field{"step_size"});
-  if (wishes.iterations &&
-      !(*wishes.iterations >= 1 && *wishes.iterations == std::floor(*wishes.iterations) &&
-        *wishes.iterations <= most_steps)) {
-    throw BadInput(Field{"iterations"},
-                   fmt::format("must be a whole number from 1 to 2^53, got {}", *wishes.iterations),
-                   "give one, or leave it out");
+  if (plan_options.mechanism != "auto") static_cast<void>(mechanism_named(plan_options.mechanism));
+  if (plan_options.tv) require_between(*plan_options.tv, 0, 0.5, Field{"tv"});
+  if (plan_options.step_size) require_finite_positive(*plan_options.step_size, Field{"step_size"});
+  if (plan_options.iterations &&
+      !(*plan_options.iterations >= 1 &&
+        *plan_options.iterations == std::floor(*plan_options.iterations) &&
+        *plan_options.iterations <= most_steps)) {
+    throw BadInput(
+        Field{"iterations"},
+        fmt::format("must be a whole number from 1 to 2^53, got {}", *plan_options.iterations),
+        "give one, or leave it out");
   }
-  const bool automatic = wishes.mechanism == "auto";
-  const Takes takes =
-      automatic ? taken_by_auto(problem, wishes) : taken_by(mechanism_named(wishes.mechanism));
-  if ((wishes.step_size && !takes.step_size) || (wishes.iterations && !takes.iterations)) {
+  const bool automatic = plan_options.mechanism == "auto";
+  const SupportedOptions takes = automatic ? taken_by_auto(problem, plan_options)
+                                           : taken_by(mechanism_named(plan_options.mechanism));
+  if ((plan_options.step_size && !takes.step_size) ||
+      (plan_options.iterations && !takes.iterations)) {
     throw BadInput(
         format_message("{}, {}", Field{"step_size"}, Field{"iterations"}),
         "every mechanism but path fixes both itself (whitened and metric-path the first)",
         format_message("leave them out, or use {} path", Field{"mechanism"}));
   }
-  if (wishes.padded && !takes.padded) {
+  if (plan_options.padded && !takes.padded) {
     throw BadInput(Field{"padded"},
                    format_message("belongs to {} proximal or metric-proximal", Field{"mechanism"}),
                    "give both or neither");
   }
-  if (wishes.intervals && !takes.intervals) {
-    throw BadInput(Field{"intervals"},
-                   fmt::format("{} answers nothing that they could be made from", wishes.mechanism),
-                   format_message("leave them out, or use {} whitened", Field{"mechanism"}));
+  if (plan_options.intervals && !takes.intervals) {
+    throw BadInput(
+        Field{"intervals"},
+        fmt::format("{} answers nothing that they could be made from", plan_options.mechanism),
+        format_message("leave them out, or use {} whitened", Field{"mechanism"}));
   }
-  if (wishes.intervals && (wishes.tv || wishes.ball)) {
+  if (plan_options.intervals && (plan_options.tv || plan_options.ball)) {
     throw BadInput(Field{"intervals"},
                    format_message("belong to {} whitened, which takes no {} and no {}",
                                   Field{"mechanism"}, Field{"tv"}, Field{"ball"}),
                    "leave one out");
   }
-  if (wishes.ball) {
-    require_ball(*wishes.ball, Field{"ball"});
+  if (plan_options.ball) {
+    require_ball(*plan_options.ball, Field{"ball"});
     if (!takes.ball) {
       throw BadInput(
           Field{"ball"},
           format_message("only chains of {} path are kept in one, others have no proof there",
                          Field{"mechanism"}),
-          fmt::format("leave it out, or use path instead of {}", wishes.mechanism));
+          fmt::format("leave it out, or use path instead of {}", plan_options.mechanism));
     }
-    if (automatic && wishes.tv) {
+    if (automatic && plan_options.tv) {
       throw BadInput(
           Field{"tv"},
           format_message("chains in a {} keep no distance to the Gibbs posterior", Field{"ball"}),
           "leave one of the two out");
     }
-    if (wishes.calibration != Calibration::gdp) {
+    if (plan_options.calibration != Calibration::gdp) {
       throw BadInput(Field{"ball"},
                      format_message("{} {} is of the posterior on the whole space",
-                                    Field{"calibration"}, to_string(wishes.calibration)),
+                                    Field{"calibration"}, to_string(plan_options.calibration)),
                      "give gdp, or no ball");
     }
   }
-  if (of_objective(wishes.calibration) && !takes.objective_calibration) {
-    throw BadInput(format_message("{} {}", Field{"calibration"}, to_string(wishes.calibration)),
-                   format_message("belongs to {} objective", Field{"mechanism"}),
-                   "give both or neither");
+  if (of_objective(plan_options.calibration) && !takes.objective_calibration) {
+    throw BadInput(
+        format_message("{} {}", Field{"calibration"}, to_string(plan_options.calibration)),
+        format_message("belongs to {} objective", Field{"mechanism"}), "give both or neither");
   }
-  if (wishes.calibration != Calibration::gdp && problem.prior_precision == 0.0) {
-    throw BadInput(format_message("{} {}", Field{"calibration"}, to_string(wishes.calibration)),
-                   "needs a prior precision above 0",
-                   format_message("give {}", Field{"prior_precision"}));
+  if (plan_options.calibration != Calibration::gdp && problem.prior_precision == 0.0) {
+    throw BadInput(
+        format_message("{} {}", Field{"calibration"}, to_string(plan_options.calibration)),
+        "needs a prior precision above 0", format_message("give {}", Field{"prior_precision"}));
   }
   const bool of_posterior =
-      wishes.calibration != Calibration::gdp && !of_objective(wishes.calibration);
-  if ((wishes.tv && !takes.tv) || (of_posterior && !takes.posterior_calibration)) {
+      plan_options.calibration != Calibration::gdp && !of_objective(plan_options.calibration);
+  if ((plan_options.tv && !takes.tv) || (of_posterior && !takes.posterior_calibration)) {
     throw BadInput(format_message("{}, {}", Field{"tv"}, Field{"calibration"}),
                    "belong to draws from the Gibbs posterior",
                    format_message("leave them out, or use another {} than {}", Field{"mechanism"},
-                                  wishes.mechanism));
+                                  plan_options.mechanism));
   }
 }
 
@@ -232,20 +236,22 @@ Message unbounded_words(const Problem& problem) {
 }
 
 template <class M>
-Offer offer_of(const Problem& problem, const Budget& budget, const Wishes& wishes) {
-  if (!problem.bounded() && !(M::takes.ball && wishes.ball)) {
+Candidate candidate_of(const Problem& problem, const Budget& budget,
+                       const PlanOptions& plan_options) {
+  if (!problem.bounded() && !(M::takes.ball && plan_options.ball)) {
     return {.mechanism = M{}, .why = unbounded_words(problem)};
   }
-  return offer(std::type_identity<M>{}, problem, budget, wishes);
+  return candidate(std::type_identity<M>{}, problem, budget, plan_options);
 }
 
 template <class... M>
-std::vector<Offer> all_offers(std::type_identity<std::variant<M...>>, const Problem& problem,
-                              const Problem& chains, const Budget& budget, const Wishes& wishes) {
-  Wishes others = wishes;  // the table has every mechanism
-  if (of_objective(wishes.calibration)) others.calibration = Calibration::gdp;
-  return {offer_of<M>(M::takes.loss_of_chains ? chains : problem, budget,
-                      M::takes.objective_calibration ? wishes : others)...};
+std::vector<Candidate> all_candidates(std::type_identity<std::variant<M...>>,
+                                      const Problem& problem, const Problem& chains,
+                                      const Budget& budget, const PlanOptions& plan_options) {
+  PlanOptions others = plan_options;  // the table has every mechanism
+  if (of_objective(plan_options.calibration)) others.calibration = Calibration::gdp;
+  return {candidate_of<M>(M::takes.loss_of_chains ? chains : problem, budget,
+                          M::takes.objective_calibration ? plan_options : others)...};
 }
 
 bool keeps_a_gap(const Mechanism& mechanism) {
@@ -256,7 +262,7 @@ bool keeps_a_gap(const Mechanism& mechanism) {
       mechanism);
 }
 
-std::size_t index_of(const std::vector<Offer>& all, std::string_view name) {
+std::size_t index_of(const std::vector<Candidate>& all, std::string_view name) {
   std::size_t i = 0;
   while (name_of(all[i].mechanism) != name) ++i;
   return i;
@@ -265,13 +271,14 @@ std::size_t index_of(const std::vector<Offer>& all, std::string_view name) {
 // The cheapest within reach that keeps the gap, where one is asked for. Else whitened, then chains
 // in a metric, unless what is asked for is path's alone: the running time of all three says nothing
 // of the data.
-std::size_t automatic_choice(const std::vector<Offer>& all, const Wishes& wishes) {
+std::size_t automatic_choice(const std::vector<Candidate>& all, const PlanOptions& plan_options) {
   const std::size_t path = index_of(all, Path::name), whitened = index_of(all, Whitened::name),
                     metric = index_of(all, MetricPath::name);
-  if (!wishes.tv) {
-    const bool asks_for_path = wishes.ball || wishes.step_size || wishes.iterations ||
-                               wishes.calibration != Calibration::gdp;
-    if (wishes.intervals) return whitened;
+  if (!plan_options.tv) {
+    const bool asks_for_path = plan_options.ball || plan_options.step_size ||
+                               plan_options.iterations ||
+                               plan_options.calibration != Calibration::gdp;
+    if (plan_options.intervals) return whitened;
     if (asks_for_path) return path;
     return all[whitened].feasible ? whitened : all[metric].feasible ? metric : path;
   }
@@ -289,34 +296,35 @@ std::size_t automatic_choice(const std::vector<Offer>& all, const Wishes& wishes
 
 }  // namespace
 
-Plan plan(const Problem& problem, const Budget& budget, const Wishes& wishes) {
-  return plan(problem, problem, budget, wishes);
+Plan plan(const Problem& problem, const Budget& budget, const PlanOptions& plan_options) {
+  return plan(problem, problem, budget, plan_options);
 }
 
 Plan plan(const Problem& problem, const Problem& chains, const Budget& budget,
-          const Wishes& wishes) {
+          const PlanOptions& plan_options) {
   const StandardArithmetic arithmetic;
-  validate(problem, budget, wishes);
-  validate(chains, budget, wishes);
-  if (wishes.intervals) {
+  validate(problem, budget, plan_options);
+  validate(chains, budget, plan_options);
+  if (plan_options.intervals) {
     if (const Message why = information_obstacle(problem); !why.empty())
       throw BadInput(format_message("{}: ", Field{"intervals"}) + why);
   }
   Plan out{problem, budget,
-           all_offers(std::type_identity<Mechanism>{}, problem, chains, budget, wishes), 0};
-  if (wishes.mechanism == "auto") {
-    out.chosen = automatic_choice(out.offers, wishes);
-    Offer& best = out.offers[out.chosen];
-    if (wishes.tv && best.feasible) best.why += "; the cheapest within the gap";
+           all_candidates(std::type_identity<Mechanism>{}, problem, chains, budget, plan_options),
+           0};
+  if (plan_options.mechanism == "auto") {
+    out.chosen = automatic_choice(out.candidates, plan_options);
+    Candidate& best = out.candidates[out.chosen];
+    if (plan_options.tv && best.feasible) best.why += "; the cheapest within the gap";
   } else {
-    out.chosen = index_of(out.offers, wishes.mechanism);
+    out.chosen = index_of(out.candidates, plan_options.mechanism);
   }
-  if (taken_by(out.offer().mechanism).loss_of_chains) out.problem = chains;
+  if (taken_by(out.candidate().mechanism).loss_of_chains) out.problem = chains;
   return out;
 }
 
-const Offer& require_feasible(const Plan& plan) {
-  const Offer& chosen = plan.offer();
+const Candidate& require_feasible(const Plan& plan) {
+  const Candidate& chosen = plan.candidate();
   if (!chosen.feasible) {
     throw Infeasible(format_message("{} {}", Field{"mechanism"}, name_of(chosen.mechanism)),
                      chosen.why);
@@ -324,32 +332,33 @@ const Offer& require_feasible(const Plan& plan) {
   return chosen;
 }
 
-std::optional<Offer> offer_with_intervals(const Plan& plan, const Wishes& wishes) {
-  const Offer& chosen = plan.offer();
+std::optional<Candidate> candidate_with_intervals(const Plan& plan,
+                                                  const PlanOptions& plan_options) {
+  const Candidate& chosen = plan.candidate();
   const auto* const whitened = std::get_if<Whitened>(&chosen.mechanism);
   if (whitened == nullptr || !chosen.feasible) return {};
   if (whitened->information_share > 0) return chosen;
   const StandardArithmetic arithmetic;
-  Wishes with = wishes;
+  PlanOptions with = plan_options;
   with.intervals = true;
-  Offer out = offer(std::type_identity<Whitened>{}, plan.problem, plan.budget, with);
+  Candidate out = candidate(std::type_identity<Whitened>{}, plan.problem, plan.budget, with);
   return out.feasible ? std::optional(std::move(out)) : std::nullopt;
 }
 
 std::optional<ExpectedLearning> expected_learning(const Plan& plan,
                                                   const std::optional<PositiveShare>& share) {
-  const Offer& offer = plan.offer();
-  if (!offer.feasible) return {};
-  const Guarantee& guarantee = offer.guarantee;
+  const Candidate& candidate = plan.candidate();
+  if (!candidate.feasible) return {};
+  const Guarantee& guarantee = candidate.guarantee;
   double mu = guarantee.reveal > 0 ? gdp_mu_down(plan.budget.epsilon, plan.budget.delta)
                                    : guarantee.mu;  // of objective: what it is worth
   if (!(mu > 0)) return {};
   if (!plan.problem.bounded()) {  // what was measured has slopes of at most 1
-    const auto ball = setting(offer.mechanism, "ball");
+    const auto ball = setting(candidate.mechanism, "ball");
     if (!ball) return {};
     mu /= plan.problem.max_abs_residual_up(*ball);
   }
-  const bool from_few = learns_from_few(offer.mechanism, plan.problem);
+  const bool from_few = learns_from_few(candidate.mechanism, plan.problem);
   const double evenness = share ? least_evenness(*share) : 1;
   const double signal = signal_per_feature(plan.problem, plan.budget.neighbors(), mu);
   return ExpectedLearning{mu, kept_share(signal, from_few, evenness), from_few, evenness};

@@ -25,8 +25,9 @@ double start_gradient(const ProximalDraw<exact>& s, const Problem& problem, bool
 }
 
 template <bool exact>
-Cost lay_out(ProximalDraw<exact>& s, const Problem& problem, double tv, const Wishes& wishes) {
-  const bool padded = !exact && wishes.padded;
+Cost lay_out(ProximalDraw<exact>& s, const Problem& problem, double tv,
+             const PlanOptions& plan_options) {
+  const bool padded = !exact && plan_options.padded;
   const auto d = static_cast<double>(problem.features);
   const double m = s.prior_precision, M = smoothness_of(s, problem),
                G = start_gradient(s, problem, padded);
@@ -87,10 +88,10 @@ void require_exact(const ProximalSchedule& s) {
 }  // namespace
 
 template <bool exact>
-Offer offer(std::type_identity<ProximalDraw<exact>> /*kind*/, const Problem& problem,
-            const Budget& budget, const Wishes& wishes) {
+Candidate candidate(std::type_identity<ProximalDraw<exact>> /*kind*/, const Problem& problem,
+                    const Budget& budget, const PlanOptions& plan_options) {
   constexpr GapRules<ProximalDraw<exact>> rules{lay_out, gap_error, merit, true};
-  return paid_gap_offer(rules, problem, budget, wishes);
+  return paid_gap_candidate(rules, problem, budget, plan_options);
 }
 
 template <bool exact>
@@ -135,8 +136,10 @@ std::optional<double> coefficient_noise_up(const ProximalDraw<exact>& m,
   return gibbs_noise_up(m.prior_precision);
 }
 
-template Offer offer(std::type_identity<Proximal>, const Problem&, const Budget&, const Wishes&);
-template Offer offer(std::type_identity<Rejection>, const Problem&, const Budget&, const Wishes&);
+template Candidate candidate(std::type_identity<Proximal>, const Problem&, const Budget&,
+                             const PlanOptions&);
+template Candidate candidate(std::type_identity<Rejection>, const Problem&, const Budget&,
+                             const PlanOptions&);
 template Analysis analyze(const Proximal&, const Problem&, const Neighbors&, std::uint64_t);
 template Analysis analyze(const Rejection&, const Problem&, const Neighbors&, std::uint64_t);
 template std::string assumption_of(const Proximal&);

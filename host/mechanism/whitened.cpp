@@ -9,8 +9,8 @@
 #include "core/format_message.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "mechanism/candidates.hpp"
 #include "mechanism/moments_question.hpp"
-#include "mechanism/offers.hpp"
 #include "mechanism/whitened_losses.hpp"
 
 namespace gibbsite {
@@ -145,14 +145,14 @@ Whitened rule(const Problem& problem, const Neighbors& who, double mu,
   return small ? for_small_budget(out, problem, signal / d) : out;
 }
 
-Offer whitened_offer(const Problem& problem, const Budget& budget, const Budget& left,
-                     const std::optional<double>& iterations, bool intervals) {
+Candidate whitened_candidate(const Problem& problem, const Budget& budget, const Budget& left,
+                             const std::optional<double>& iterations, bool intervals) {
   const double mu = gdp_mu_down(left.epsilon, left.delta);
   const Whitened s = rule(problem, budget.neighbors(), mu, iterations, intervals);
   const double lengths = is_small_budget(s) ? 1 : 0;
   const double questions = (s.second_moment_share > 0 ? 2 : 1) +
                            (intervals ? information_blocks(problem) : 0) + (asks_scores(s) ? 1 : 0);
-  Offer out;
+  Candidate out;
   out.mechanism = s;
   out.guarantee.mu = mu;
   const double gradients = s.iterations + (intervals ? 1 : 0) + lengths;
@@ -266,11 +266,12 @@ double answered_numbers(const Whitened& s, std::uint64_t features) {
          (is_small_budget(s) ? 1 : 0);
 }
 
-Offer offer(std::type_identity<Whitened> /*kind*/, const Problem& problem, const Budget& budget,
-            const Wishes& wishes) {
-  const auto iterations = wishes.mechanism == Whitened::name ? wishes.iterations : std::nullopt;
+Candidate candidate(std::type_identity<Whitened> /*kind*/, const Problem& problem,
+                    const Budget& budget, const PlanOptions& plan_options) {
+  const auto iterations =
+      plan_options.mechanism == Whitened::name ? plan_options.iterations : std::nullopt;
   return paid_for_noise(problem, budget, [&](const Budget& left) {
-    return whitened_offer(problem, budget, left, iterations, wishes.intervals);
+    return whitened_candidate(problem, budget, left, iterations, plan_options.intervals);
   });
 }
 

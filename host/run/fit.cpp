@@ -36,7 +36,7 @@ Release fit(const Model& asked, const Dataset& data, const Plan& plan, Backend& 
                    "iterations");
              }
              return on_release_grid(run_plan(model, data, is, backend, stream, options),
-                                    is.offer().mechanism, found.release_grid);
+                                    is.candidate().mechanism, found.release_grid);
            },
        .backend = std::string(backend.name()),
        .ranks = options.ranks});

@@ -44,7 +44,7 @@ class NetworkRun {
 
   NetworkModel run() {
     const NetworkProblem& p = plan_.problem;
-    const NetworkMechanism& mechanism = plan_.offer().mechanism;
+    const NetworkMechanism& mechanism = plan_.candidate().mechanism;
     model_.network = {p.levels,
                       p.chooses_structure()
                           ? choose_structure(rows_, p, score_weight_of(mechanism),

@@ -14,7 +14,7 @@ Wide wide_of(Exact x) {
   return ldexp(Wide(static_cast<std::uint64_t>(x >> 64)), 64) + Wide(static_cast<std::uint64_t>(x));
 }
 
-struct Candidate {
+struct ParentSet {
   std::uint32_t column = 0;
   std::vector<std::uint32_t> parents;
   Wide score;
@@ -110,7 +110,7 @@ std::vector<std::vector<std::uint32_t>> choose_structure(const LevelRows& rows,
   std::vector<std::uint32_t> placed{first_placed(problem.levels)};
   std::vector<bool> is_placed(columns);
   is_placed[placed[0]] = true;
-  std::vector<Candidate> candidates;
+  std::vector<ParentSet> candidates;
   for (std::uint64_t pick = 0; placed.size() < columns; ++pick) {
     if (options.progress) options.progress(pick, 2 * columns - 1);
     for (std::uint32_t column = 0; column < columns; ++column) {
@@ -129,16 +129,16 @@ std::vector<std::vector<std::uint32_t>> choose_structure(const LevelRows& rows,
     }
     std::vector<Wide> scores;
     scores.reserve(candidates.size());
-    for (const Candidate& one : candidates) scores.push_back(one.score);
+    for (const ParentSet& one : candidates) scores.push_back(one.score);
     std::array<std::uint64_t, 2> words{};
     fill_words(key, structure_chain, pick, words);
     const Wide uniform = ldexp(ldexp(Wide(words[0]), 64) + Wide(words[1]) + Wide(0.5), -128);
-    const Candidate& chosen = candidates[exponential_pick(scores, weight, uniform)];
+    const ParentSet& chosen = candidates[exponential_pick(scores, weight, uniform)];
     const std::uint32_t column = chosen.column;
     out[column] = chosen.parents;
     placed.push_back(column);
     is_placed[column] = true;
-    std::erase_if(candidates, [&](const Candidate& one) { return one.column == column; });
+    std::erase_if(candidates, [&](const ParentSet& one) { return one.column == column; });
   }
   return out;
 }

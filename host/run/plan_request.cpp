@@ -186,7 +186,7 @@ Budget budget_of(const PlanRequest& request) {
   return out;
 }
 
-Wishes wishes_of(const PlanRequest& request) {
+PlanOptions plan_options_of(const PlanRequest& request) {
   // Before the table is read, not after.
   if (request.prior_precision) {
     require_finite_nonnegative(*request.prior_precision, Field{"prior_precision"});
@@ -198,7 +198,7 @@ Wishes wishes_of(const PlanRequest& request) {
   static_cast<void>(loss_of_chains(
       request, {.label = known ? loss_named(request.model).label() : LabelKind::two_classes}));
   if (request.mechanism != "auto") static_cast<void>(mechanism_named(request.mechanism));
-  Wishes out;
+  PlanOptions out;
   out.mechanism = request.mechanism;
   out.calibration = calibration_from_string(request.calibration);
   out.tv = request.tv;
@@ -242,7 +242,7 @@ Plan plan(const PlanRequest& request, const FeatureSpace& space, std::uint64_t r
           const Budget& budget) {
   return plan(constants(request, space, rows),
               constants_of(request, loss_of_chains(request, space), space, rows), budget,
-              wishes_of(request));
+              plan_options_of(request));
 }
 
 Model model_of(const PlanRequest& request, const Plan& plan) {
@@ -281,12 +281,12 @@ FamilyProblem complete(const PlanRequest& request, FamilyProblem p) {
 }
 
 FamilyPlan plan(const PlanRequest& request, const FamilyProblem& problem, const Budget& budget) {
-  FamilyWishes wishes{.concentrated = !request.prior && !request.diffused};
+  FamilyWishes plan_options{.concentrated = !request.prior && !request.diffused};
   // The default of a request is that of linear models.
   if (request.calibration != to_string(Calibration::gdp)) {
-    wishes.calibration = calibration_from_string(request.calibration);
+    plan_options.calibration = calibration_from_string(request.calibration);
   }
-  return plan_family(problem, budget, wishes);
+  return plan_family(problem, budget, plan_options);
 }
 
 NetworkProblem network_problem(const PlanRequest& request, const Schema& columns,

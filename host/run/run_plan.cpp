@@ -76,9 +76,10 @@ void require_shape(const Model& model, const Dataset& data, std::uint64_t rows, 
   require_equal(here.one_signed, planned.one_signed, "one_signed");
   require_equal(here.center_norm, planned.center_norm, "center_norm");
   if (model.prior_precision) {
-    require_equal(*model.prior_precision, precision_of(plan.offer().mechanism), "prior_precision");
+    require_equal(*model.prior_precision, precision_of(plan.candidate().mechanism),
+                  "prior_precision");
   }
-  if (plan.offer().guarantee.who.adjacency == Adjacency::replace_one) {
+  if (plan.candidate().guarantee.who.adjacency == Adjacency::replace_one) {
     require_equal(rows, planned.rows, "rows");
   } else if (rows > planned.rows) {
     throw BadInput(fmt::format(
@@ -120,10 +121,10 @@ std::unique_ptr<Sampler> make_sampler(const Model& model, const Dataset& data, c
                                       Backend& backend, const std::shared_ptr<Engine>& engine,
                                       const StreamKey& key) {
   // The neighbors that the certificate will name.
-  const Neighbors& who = plan.offer().guarantee.who;
+  const Neighbors& who = plan.candidate().guarantee.who;
   const Task task{model, plan.problem, who,    plan.budget.draws, data.schema, engine,
                   key,   backend,      data.y, data.view().offset};
-  return std::visit([&](const auto& m) { return sampler_of(m, task); }, plan.offer().mechanism);
+  return std::visit([&](const auto& m) { return sampler_of(m, task); }, plan.candidate().mechanism);
 }
 
 // Digest of everything that a resumed run must share with the run it continues: keyed, so that it
@@ -136,9 +137,9 @@ std::string fingerprint_of(const Model& model, const Dataset& data, const Plan& 
   schema.positive_share.reset();  // of plans' words alone
   std::string text = fmt::format("{} {} {} {:a} {} {} {} {}\n{}\n{}\n{} ", to_string(key.kind),
                                  p.rows, p.features, p.row_norm, p.intercept, plan.budget.draws,
-                                 to_string(plan.offer().guarantee.who.adjacency),
-                                 plan.offer().guarantee.who.rows_per_person, model.loss->name(),
-                                 to_toml(schema), name_of(plan.offer().mechanism));
+                                 to_string(plan.candidate().guarantee.who.adjacency),
+                                 plan.candidate().guarantee.who.rows_per_person, model.loss->name(),
+                                 to_toml(schema), name_of(plan.candidate().mechanism));
   struct Writer {
     std::string& text;
     void operator()(const char* name, double value, Legal legal) const {
@@ -149,7 +150,7 @@ std::string fingerprint_of(const Model& model, const Dataset& data, const Plan& 
       text += fmt::format("{} {} ", name, to_string(value));
     }
   };
-  visit_fields(plan.offer().mechanism, Writer{text});
+  visit_fields(plan.candidate().mechanism, Writer{text});
   for (const double v : model.center) text += fmt::format("{:a} ", v);
   return keyed_digest(key.bytes, text, data, ranks);
 }

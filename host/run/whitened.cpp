@@ -363,7 +363,7 @@ class WhitenedSampler final : public Sampler {
     return noise.release_symmetric({sum.data(), k, k}, deviation);
   }
 
-  // Takes an answer, from a checkpoint as from the rows.
+  // SupportedOptions an answer, from a checkpoint as from the rows.
   void take(std::vector<double> values) {
     const Deviations noise = deviations();
     const double clip = rule_.clip();

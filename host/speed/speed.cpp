@@ -218,13 +218,14 @@ double seconds_per_pass(Backend& backend, const TableShape& shape, const Loss& l
   return timer.time(draws).seconds / static_cast<double>(draws);
 }
 
-double predicted_seconds(const Offer& offer, double pass_seconds) {
-  return offer.cost.work * pass_seconds;
+double predicted_seconds(const Candidate& candidate, double pass_seconds) {
+  return candidate.cost.work * pass_seconds;
 }
 
 std::vector<double> predicted_seconds(const Plan& plan, double pass_seconds) {
   std::vector<double> out;
-  for (const Offer& offer : plan.offers) out.push_back(predicted_seconds(offer, pass_seconds));
+  for (const Candidate& candidate : plan.candidates)
+    out.push_back(predicted_seconds(candidate, pass_seconds));
   return out;
 }
 

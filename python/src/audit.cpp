@@ -27,11 +27,11 @@ nb::dict audit_shape(const nb::kwargs& arguments) {
   given.finish();
   const bool usual = request.model.empty() || request.model == "auto";
   if (usual) request.model = "auto";
-  const Wishes wishes = wishes_of(request);
+  const PlanOptions plan_options = plan_options_of(request);
   const Budget budget = budget_of(request);
   const auto engines = make_warning_backend(backend);
   const AuditResult r = watched(progress, [&](Watch& watch) {
-    const AuditCase at = worst_known_case(shape, budget, wishes, usual ? "" : request.model,
+    const AuditCase at = worst_known_case(shape, budget, plan_options, usual ? "" : request.model,
                                           request.prior_precision);
     require_feasible(at.plan);
     options.stop = watch.stop();

@@ -30,7 +30,7 @@ std::span<const double> span_of(const Labels& labels) {
 /// Releases what the stream of a PyCapsule has not been read of.
 class Stream {
  public:
-  /// Takes it out of what has __arrow_c_stream__; the capsule keeps none.
+  /// SupportedOptions it out of what has __arrow_c_stream__; the capsule keeps none.
   explicit Stream(const nb::object& table) {
     if (!nb::hasattr(table, "__arrow_c_stream__")) {
       throw BadInput(fmt::format(

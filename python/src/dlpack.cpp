@@ -108,16 +108,16 @@ DeviceArray::DeviceArray(const nb::object& x, const char* name, int dimensions) 
                      instead));
   if (remote) memory_ = open(place.number, nullptr);  // or it is said before work begins there
 
-  nb::dict wishes;
-  wishes["max_version"] = nb::make_tuple(1, 0);
-  if (remote) wishes["stream"] = 1;  // the legacy default stream, on which it is copied
+  nb::dict plan_options;
+  plan_options["max_version"] = nb::make_tuple(1, 0);
+  if (remote) plan_options["stream"] = 1;  // the legacy default stream, on which it is copied
   try {
     try {
-      capsule_ = x.attr("__dlpack__")(**wishes);
+      capsule_ = x.attr("__dlpack__")(**plan_options);
     } catch (const nb::python_error& error) {
       if (!error.matches(PyExc_TypeError)) throw;
-      PyDict_DelItemString(wishes.ptr(), "max_version");  // from before DLPack 1.0
-      capsule_ = x.attr("__dlpack__")(**wishes);
+      PyDict_DelItemString(plan_options.ptr(), "max_version");  // from before DLPack 1.0
+      capsule_ = x.attr("__dlpack__")(**plan_options);
     }
   } catch (const nb::python_error& error) {
     if (!error.matches(PyExc_Exception)) throw;

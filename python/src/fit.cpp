@@ -79,17 +79,17 @@ PlanOf make_plan(const nb::kwargs& arguments) {
   return {request, plan(request, space, rows.value_or(0), budget_of(request)), share};
 }
 
-nb::dict offer_dict(const Offer& offer) {
+nb::dict candidate_dict(const Candidate& candidate) {
   nb::dict out;
-  out["mechanism"] = std::string(name_of(offer.mechanism));
-  out["feasible"] = offer.feasible;
-  out["why"] = in_arguments(offer.why);
-  out["passes"] = offer.cost.passes;
-  out["mu"] = offer.guarantee.mu;
+  out["mechanism"] = std::string(name_of(candidate.mechanism));
+  out["feasible"] = candidate.feasible;
+  out["why"] = in_arguments(candidate.why);
+  out["passes"] = candidate.cost.passes;
+  out["mu"] = candidate.guarantee.mu;
   nb::dict settings;
-  visit_fields(offer.mechanism, [&](std::string_view name, const auto& value, auto...) {
+  visit_fields(candidate.mechanism, [&](std::string_view name, const auto& value, auto...) {
     const std::string key(name);
-    if (const auto number = setting(offer.mechanism, name)) settings[key.c_str()] = *number;
+    if (const auto number = setting(candidate.mechanism, name)) settings[key.c_str()] = *number;
     static_cast<void>(value);
   });
   out["settings"] = settings;
@@ -316,13 +316,13 @@ void bind_plan(nb::module_& m) {
                      "makes one.")
       .def_prop_ro(
           "mechanism",
-          [](const PlanOf& p) { return std::string(name_of(p.plan.offer().mechanism)); },
+          [](const PlanOf& p) { return std::string(name_of(p.plan.candidate().mechanism)); },
           "Name of the chosen mechanism.")
       .def_prop_ro(
-          "feasible", [](const PlanOf& p) { return p.plan.offer().feasible; },
+          "feasible", [](const PlanOf& p) { return p.plan.candidate().feasible; },
           "Whether the chosen mechanism can keep the budget.")
       .def_prop_ro(
-          "why", [](const PlanOf& p) { return in_arguments(p.plan.offer().why); },
+          "why", [](const PlanOf& p) { return in_arguments(p.plan.candidate().why); },
           "Why this mechanism was chosen, or why the budget cannot be kept.")
       .def_prop_ro("_kept_share",
                    [](const PlanOf& p) {
@@ -348,7 +348,8 @@ void bind_plan(nb::module_& m) {
           "offers",
           [](const PlanOf& p) {
             nb::list out;
-            for (const Offer& offer : p.plan.offers) out.append(offer_dict(offer));
+            for (const Candidate& candidate : p.plan.candidates)
+              out.append(candidate_dict(candidate));
             return out;
           },
           "The offers: for each mechanism a dict with mechanism, feasible, why, passes (over "
@@ -358,9 +359,9 @@ void bind_plan(nb::module_& m) {
           "Returns the plan as a dict: what `gibbsite plan --json` prints, without the times.")
       .def("__repr__", [](const PlanOf& p) {
         return fmt::format("<gibbsite.Plan: {}, ({}, {}), {} rows{}>",
-                           name_of(p.plan.offer().mechanism), p.plan.budget.epsilon,
+                           name_of(p.plan.candidate().mechanism), p.plan.budget.epsilon,
                            p.plan.budget.delta, p.plan.problem.rows,
-                           p.plan.offer().feasible ? "" : ", out of reach");
+                           p.plan.candidate().feasible ? "" : ", out of reach");
       });
   m.def(
       "plan", &make_plan,

@@ -11,7 +11,7 @@
 namespace gibbsite::python {
 namespace {
 
-nb::dict dict_of(const Charge& charge) {
+nb::dict dict_of(const PrivacyCost& charge) {
   nb::dict out;
   out["mu_squared"] = charge.mu_squared.text();
   out["reveal"] = charge.reveal.text();

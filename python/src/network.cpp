@@ -311,10 +311,10 @@ void bind_network(nb::module_& m) {
                           "A plan for a network: what the budget buys. `plan_network` makes one.")
       .def_prop_ro(
           "mechanism",
-          [](const NetworkPlan& p) { return std::string(name_of(p.offer().mechanism)); },
+          [](const NetworkPlan& p) { return std::string(name_of(p.candidate().mechanism)); },
           "Name of the chosen mechanism.")
       .def_prop_ro(
-          "deviation", [](const NetworkPlan& p) { return p.offer().deviation; },
+          "deviation", [](const NetworkPlan& p) { return p.candidate().deviation; },
           "Expected standard deviation of the count of a cell, in rows, averaged over cells.")
       .def_prop_ro(
           "epsilon", [](const NetworkPlan& p) { return p.budget.epsilon; },

@@ -32,7 +32,7 @@ constexpr double sure = 1 - 1e-6;
 struct Trial {
   AuditShape shape{100, 2, 1};
   Budget budget{10, 1e-2};
-  Wishes wishes{};
+  PlanOptions plan_options{};
   std::optional<double> prior_precision{};
   std::uint64_t pairs = 20000;
   double reach = 0.9;  ///< of the claim, at least
@@ -54,13 +54,13 @@ const std::map<std::string_view, Trial>& setups() {
       {"averaged",
        {.shape = {5, 2, 1},
         .budget = {1, 0.45},
-        .wishes = {.tv = 0.1},
+        .plan_options = {.tv = 0.1},
         .prior_precision = 50,
         .reach = 0.5}},
       {"dalalyan",
        {.shape = {5, 2, 1},
         .budget = {1, 0.45},
-        .wishes = {.tv = 0.1},
+        .plan_options = {.tv = 0.1},
         .prior_precision = 50,
         .pairs = 4000,
         .reach = 0.4}},
@@ -77,9 +77,9 @@ const std::map<std::string_view, Trial>& setups() {
 
 AuditCase case_of(std::string_view name) {
   const Trial& setup = setups().at(name);
-  Wishes wishes = setup.wishes;
-  wishes.mechanism = name;
-  return worst_known_case(setup.shape, setup.budget, wishes, "", setup.prior_precision);
+  PlanOptions plan_options = setup.plan_options;
+  plan_options.mechanism = name;
+  return worst_known_case(setup.shape, setup.budget, plan_options, "", setup.prior_precision);
 }
 AuditOptions options_of(std::string_view name, std::uint64_t fewer = 1) {
   const std::uint64_t pairs = setups().at(name).pairs / fewer;
@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(Audit, EveryMechanism, ::testing::ValuesIn(mechanism_na
 TEST_P(EveryMechanism, KeepsItsClaimAndIsAuditedNearIt) {
   ASSERT_TRUE(setups().contains(GetParam())) << "no audit of this mechanism";
   const AuditCase at = case_of(GetParam());
-  ASSERT_TRUE(at.plan.offer().feasible) << at.plan.offer().why;
+  ASSERT_TRUE(at.plan.candidate().feasible) << at.plan.candidate().why;
   const AuditResult r = audited(at, options_of(GetParam()));
   EXPECT_FALSE(r.refuted);
   EXPECT_LE(r.mu_lower, r.mu_claimed);
@@ -121,9 +121,9 @@ TEST_P(EveryMechanism, KeepsItsClaimAndIsAuditedNearIt) {
 
 AuditCase case_of_loss(std::string_view loss, std::string_view name) {
   const Trial& setup = setups().at(name);
-  Wishes wishes = setup.wishes;
-  wishes.mechanism = name;
-  return worst_known_case(setup.shape, setup.budget, wishes, loss, setup.prior_precision);
+  PlanOptions plan_options = setup.plan_options;
+  plan_options.mechanism = name;
+  return worst_known_case(setup.shape, setup.budget, plan_options, loss, setup.prior_precision);
 }
 
 // All but the logistic losses, which every mechanism is audited with above, and the squared one,
@@ -149,7 +149,7 @@ TEST_P(EveryLoss, KeepsItsClaimsAndIsAuditedNearThem) {
   for (const char* const name :
        {"path", "rejection", "output", "output-pure", "objective", "objective-pure"}) {
     const AuditCase at = case_of_loss(GetParam(), name);
-    ASSERT_TRUE(at.plan.offer().feasible) << name << ": " << at.plan.offer().why;
+    ASSERT_TRUE(at.plan.candidate().feasible) << name << ": " << at.plan.candidate().why;
     EXPECT_EQ(at.plan.problem.loss, GetParam());
     const AuditResult r = audited(at, options_of(name));
     EXPECT_FALSE(r.refuted) << name;
@@ -166,7 +166,7 @@ TEST_P(EveryLoss, KeepsItsClaimsAndIsAuditedNearThem) {
 // In a metric, whose prior is at 0: an amount's labels have all of the slope there.
 TEST_P(EveryLoss, KeepsTheClaimOfAMetric) {
   const AuditCase at = case_of_loss(GetParam(), "metric-path");
-  ASSERT_TRUE(at.plan.offer().feasible) << at.plan.offer().why;
+  ASSERT_TRUE(at.plan.candidate().feasible) << at.plan.candidate().why;
   const AuditResult r = audited(at, options_of("metric-path"));
   EXPECT_FALSE(r.refuted);
   if (!support::sanitized) {
@@ -178,7 +178,7 @@ TEST_P(EveryLoss, KeepsTheClaimOfAMetric) {
 TEST_P(EveryLoss, KeepsTheClaimsOfDrawsFromThePosterior) {
   for (const char* const name : {"proximal", "metric-proximal", "averaged", "dalalyan"}) {
     const AuditCase at = case_of_loss(GetParam(), name);
-    ASSERT_TRUE(at.plan.offer().feasible) << name << ": " << at.plan.offer().why;
+    ASSERT_TRUE(at.plan.candidate().feasible) << name << ": " << at.plan.candidate().why;
     EXPECT_EQ(at.plan.problem.loss, GetParam());
     const bool in_metric = std::string_view(name).starts_with("metric");
     const AuditResult r = audited(at, options_of(name, in_metric ? 3 : 4));
@@ -194,17 +194,17 @@ TEST_P(EveryLoss, PlantedErrorsAreFound) {
   if (support::sanitized) return;
   {
     AuditCase at = case_of_loss(GetParam(), "proximal");
-    std::get<Proximal>(at.plan.offers[at.plan.chosen].mechanism).beta *= 2;
+    std::get<Proximal>(at.plan.candidates[at.plan.chosen].mechanism).beta *= 2;
     EXPECT_TRUE(audited(at, options_of("proximal", 4)).refuted);
   }
   {
     AuditCase at = case_of_loss(GetParam(), "averaged");
-    std::get<Averaged>(at.plan.offers[at.plan.chosen].mechanism).beta *= 4;
+    std::get<Averaged>(at.plan.candidates[at.plan.chosen].mechanism).beta *= 4;
     EXPECT_TRUE(audited(at, options_of("averaged", 4)).refuted);
   }
   {
     AuditCase at = case_of_loss(GetParam(), "path");
-    auto& m = std::get<Path>(at.plan.offers[at.plan.chosen].mechanism);
+    auto& m = std::get<Path>(at.plan.candidates[at.plan.chosen].mechanism);
     m.step_size /= 4;
     m.beta *= 4;
     m.prior_precision *= 4;
@@ -212,12 +212,12 @@ TEST_P(EveryLoss, PlantedErrorsAreFound) {
   }
   {
     AuditCase at = case_of_loss(GetParam(), "output");
-    std::get<OutputPerturbation>(at.plan.offers[at.plan.chosen].mechanism).noise /= 2;
+    std::get<OutputPerturbation>(at.plan.candidates[at.plan.chosen].mechanism).noise /= 2;
     EXPECT_TRUE(audited(at, options_of("output")).refuted);
   }
   {
     AuditCase at = case_of_loss(GetParam(), "rejection");
-    std::get<Rejection>(at.plan.offers[at.plan.chosen].mechanism).beta *= 2;
+    std::get<Rejection>(at.plan.candidates[at.plan.chosen].mechanism).beta *= 2;
     EXPECT_TRUE(audited(at, options_of("rejection", 4)).refuted);
   }
 }
@@ -228,7 +228,7 @@ TEST_P(EveryLoss, PlantedErrorsAreFound) {
 TEST(AuditSoftmax, KeepsItsClaimsAndIsAuditedNearThem) {
   for (const char* const name : {"path", "output", "output-pure", "rejection"}) {
     const AuditCase at = case_of_loss("softmax", name);
-    ASSERT_TRUE(at.plan.offer().feasible) << name << ": " << at.plan.offer().why;
+    ASSERT_TRUE(at.plan.candidate().feasible) << name << ": " << at.plan.candidate().why;
     EXPECT_EQ(at.plan.problem.loss, "softmax-3");
     const AuditResult r = audited(at, options_of(name, 4));
     EXPECT_FALSE(r.refuted) << name;
@@ -240,21 +240,21 @@ TEST(AuditSoftmax, KeepsItsClaimsAndIsAuditedNearThem) {
   }
   // Without a center a row and its other label differ by half of what they might.
   const AuditCase at = case_of_loss("softmax", "metric-path");
-  ASSERT_TRUE(at.plan.offer().feasible) << at.plan.offer().why;
+  ASSERT_TRUE(at.plan.candidate().feasible) << at.plan.candidate().why;
   const AuditResult r = audited(at, options_of("metric-path"));
   EXPECT_FALSE(r.refuted);
   if (!support::sanitized) {
     EXPECT_GE(r.reach(), 0.3);
   }
   for (const char* const name : {"objective", "objective-pure"}) {
-    EXPECT_FALSE(case_of_loss("softmax", name).plan.offer().feasible) << name;
+    EXPECT_FALSE(case_of_loss("softmax", name).plan.candidate().feasible) << name;
   }
 }
 
 TEST(AuditSoftmax, KeepsTheClaimsOfDrawsFromThePosterior) {
   for (const char* const name : {"proximal", "metric-proximal", "averaged", "dalalyan"}) {
     const AuditCase at = case_of_loss("softmax", name);
-    ASSERT_TRUE(at.plan.offer().feasible) << name << ": " << at.plan.offer().why;
+    ASSERT_TRUE(at.plan.candidate().feasible) << name << ": " << at.plan.candidate().why;
     const bool proposes = name == std::string_view("proximal");
     AuditOptions options = options_of(name, 40);
     if (!proposes) options.pairs = options.pilot = 20;  // slow: only that nothing is refuted
@@ -270,10 +270,10 @@ TEST(AuditSoftmax, KeepsTheClaimsOfDrawsFromThePosterior) {
 
 AuditCase case_in_ball(std::string_view loss, double ball, double steps) {
   const Trial& setup = setups().at("path");
-  Wishes wishes{.mechanism = "path"};
-  wishes.iterations = steps;
-  wishes.ball = ball;
-  return worst_known_case(setup.shape, setup.budget, wishes, loss);
+  PlanOptions plan_options{.mechanism = "path"};
+  plan_options.iterations = steps;
+  plan_options.ball = ball;
+  return worst_known_case(setup.shape, setup.budget, plan_options, loss);
 }
 
 TEST(AuditBall, KeepsItsClaimsAndIsAuditedNearThem) {
@@ -281,7 +281,7 @@ TEST(AuditBall, KeepsItsClaimsAndIsAuditedNearThem) {
     for (const double ball : {0.5, 5.0}) {
       for (const double steps : {1.0, 4.0}) {
         const AuditCase at = case_in_ball(loss, ball, steps);
-        ASSERT_TRUE(at.plan.offer().feasible) << at.plan.offer().why;
+        ASSERT_TRUE(at.plan.candidate().feasible) << at.plan.candidate().why;
         EXPECT_EQ(at.plan.problem.loss, loss);
         const AuditResult r = audited(at, options_of("path", 4));
         EXPECT_FALSE(r.refuted) << loss << ' ' << ball << ' ' << steps;
@@ -299,7 +299,7 @@ TEST(AuditBall, ALabelBoundOrARadiusThatIsTooSmallIsFound) {
   const double true_difference = squared_difference_up(5, 5);
   for (const double claimed : {squared_difference_up(5, 2.5), squared_difference_up(0.5, 5)}) {
     AuditCase at = case_in_ball("squared", 5, 1);
-    at.plan.offers[at.plan.chosen].guarantee.mu *= claimed / true_difference;
+    at.plan.candidates[at.plan.chosen].guarantee.mu *= claimed / true_difference;
     EXPECT_TRUE(audited(at, options_of("path", 4)).refuted) << claimed;
   }
 }
@@ -307,7 +307,7 @@ TEST(AuditBall, ALabelBoundOrARadiusThatIsTooSmallIsFound) {
 TEST(AuditBall, ThereIsNoClaimOfTheSquaredLossWithoutOne) {
   for (const std::string_view name : mechanism_names()) {
     const AuditCase at = case_of_loss("squared", name);
-    EXPECT_FALSE(at.plan.offer().feasible) << name;
+    EXPECT_FALSE(at.plan.candidate().feasible) << name;
     EXPECT_THROW(audited(at, options_of("path")), Infeasible) << name;
   }
 }
@@ -316,13 +316,13 @@ TEST(AuditBall, ThereIsNoClaimOfTheSquaredLossWithoutOne) {
 // half the noise it is found.
 TEST(AuditSoftmax, WhitenedKeepsItsClaimAndIsAuditedNearIt) {
   AuditCase at = case_of_loss("softmax", "whitened");
-  ASSERT_TRUE(at.plan.offer().feasible) << at.plan.offer().why;
+  ASSERT_TRUE(at.plan.candidate().feasible) << at.plan.candidate().why;
   EXPECT_EQ(at.plan.problem.loss, "softmax-3");
   const AuditResult r = audited(at, options_of("whitened"));
   EXPECT_FALSE(r.refuted);
   if (support::sanitized) return;
   EXPECT_GE(r.reach(), 0.5);
-  auto& s = std::get<Whitened>(at.plan.offers[at.plan.chosen].mechanism);
+  auto& s = std::get<Whitened>(at.plan.candidates[at.plan.chosen].mechanism);
   s.query_mu *= 2;
   const AuditResult half = audited(at, options_of("whitened"));
   EXPECT_TRUE(half.refuted) << half.reach();
@@ -333,7 +333,7 @@ TEST(AuditSoftmax, ASensitivityWithoutTheRootIsFound) {
   if (support::sanitized) return;
   for (const char* const name : {"path", "output"}) {
     AuditCase at = case_of_loss("softmax", name);
-    Guarantee& claim = at.plan.offers[at.plan.chosen].guarantee;
+    Guarantee& claim = at.plan.candidates[at.plan.chosen].guarantee;
     claim.mu /= std::sqrt(2.0);
     const AuditResult r = audited(at, options_of(name, 4));
     EXPECT_TRUE(r.refuted) << name << ": " << r.reach();
@@ -344,7 +344,7 @@ TEST(AuditSoftmax, ASensitivityWithoutTheRootIsFound) {
 
 template <class M>
 M& settings_of(AuditCase& at) {
-  return std::get<M>(at.plan.offers[at.plan.chosen].mechanism);
+  return std::get<M>(at.plan.candidates[at.plan.chosen].mechanism);
 }
 void expect_refuted(const AuditCase& at, std::string_view name, std::uint64_t fewer = 1) {
   if (support::sanitized) return;  // too few runs there
@@ -398,9 +398,9 @@ TEST(AuditPlanted, TwiceTheSensitivityIsFound) {
     AuditCase at = case_of(name);
     Trial two = setups().at(name);
     two.budget.rows_per_person = 2;
-    Wishes wishes;
-    wishes.mechanism = name;
-    const AuditCase wider = worst_known_case(two.shape, two.budget, wishes);
+    PlanOptions plan_options;
+    plan_options.mechanism = name;
+    const AuditCase wider = worst_known_case(two.shape, two.budget, plan_options);
     // Rows of the pair of two at the center of the pair of one.
     at.table = wider.table;
     at.neighbor = wider.neighbor;
@@ -411,9 +411,9 @@ TEST(AuditPlanted, TwiceTheSensitivityIsFound) {
 }
 
 TEST(AuditPlanted, AStepUnpaidIsFound) {
-  Wishes wishes{.mechanism = "path"};
-  wishes.iterations = 1;
-  AuditCase at = worst_known_case({100, 2, 1}, {10, 1e-2}, wishes);
+  PlanOptions plan_options{.mechanism = "path"};
+  plan_options.iterations = 1;
+  AuditCase at = worst_known_case({100, 2, 1}, {10, 1e-2}, plan_options);
   EXPECT_FALSE(audited(at, options_of("path")).refuted);
   settings_of<Path>(at).iterations = 2;
   expect_refuted(at, "path");
@@ -441,9 +441,9 @@ TEST(AuditPair, AddRemoveTakesARowAway) {
   for (const std::string_view name : {"path", "output", "whitened"}) {
     Trial setup = setups().at(name);
     setup.budget.adjacency = Adjacency::add_remove;
-    Wishes wishes;
-    wishes.mechanism = name;
-    const AuditCase at = worst_known_case(setup.shape, setup.budget, wishes);
+    PlanOptions plan_options;
+    plan_options.mechanism = name;
+    const AuditCase at = worst_known_case(setup.shape, setup.budget, plan_options);
     EXPECT_EQ(at.neighbor.rows() + 1, at.table.rows()) << name;
     const AuditResult r = audited(at, options_of(name, 2));
     EXPECT_FALSE(r.refuted) << name;
@@ -482,7 +482,7 @@ TEST(AuditPair, RowsOfZerosChangeNoBit) {
   }
   const auto backend = make_backend("cpu");
   Plan few = at.plan;
-  few.offers[few.chosen].guarantee.who.adjacency = Adjacency::add_remove;
+  few.candidates[few.chosen].guarantee.who.adjacency = Adjacency::add_remove;
   EXPECT_EQ(fit(at.model, whole, at.plan, *backend, Key::from_seed(3)).model().draws,
             fit(at.model, at.table, few, *backend, Key::from_seed(3)).model().draws);
 }
@@ -624,7 +624,7 @@ TEST(AuditPair, OfAWideTableIsAlongTheAxisWithLeast) {
 }
 
 TEST(AuditPair, IllegalRequestsAreRefused) {
-  const Wishes path{.mechanism = "path"};
+  const PlanOptions path{.mechanism = "path"};
   EXPECT_THROW(worst_known_case({100, 1, 1}, {1, 1e-6}, path), BadInput);
   EXPECT_THROW(worst_known_case({1, 2, 1}, {1, 1e-6}, path), BadInput);
   EXPECT_THROW(worst_known_case({100, 2, 0}, {1, 1e-6}, path), BadInput);
@@ -702,11 +702,11 @@ TEST(AuditRun, ABoundAboveItsClaimRefutesAtOneInAMillion) {
   // A claim a little below the truth: the bound at 50 % is above it, that at 1 - 1e-6 is not.
   AuditCase at = case_of("output");
   AuditOptions options{.pairs = 2000, .pilot = 200, .confidence = 0.5, .seed = 5};
-  at.plan.offers[at.plan.chosen].guarantee.mu *= 0.93;
+  at.plan.candidates[at.plan.chosen].guarantee.mu *= 0.93;
   const AuditResult chance = audited(at, options);
   EXPECT_GT(chance.reach(), 1);
   EXPECT_FALSE(chance.refuted);
-  at.plan.offers[at.plan.chosen].guarantee.mu *= 0.5;
+  at.plan.candidates[at.plan.chosen].guarantee.mu *= 0.5;
   EXPECT_TRUE(audited(at, options).refuted);
 }
 

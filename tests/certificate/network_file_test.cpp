@@ -49,7 +49,7 @@ NetworkRelease release_of(NetworkProblem p, const Budget& budget, const std::str
   const Network network{
       p.levels, p.parents.value_or(std::vector<std::vector<std::uint32_t>>{{}, {0}, {0, 1}})};
   NetworkModel model{.schema = schema, .network = network, .tables = {}};
-  if (const auto* const counts = std::get_if<NetworkCounts>(&plan.offer().mechanism)) {
+  if (const auto* const counts = std::get_if<NetworkCounts>(&plan.candidate().mechanism)) {
     model.noise = table_deviations(counts->noise, network);
     std::mt19937 random(7);
     for (std::size_t i = 0; i < network.size(); ++i) {

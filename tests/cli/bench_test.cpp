@@ -111,7 +111,8 @@ TEST_F(Bench, JsonKeepsItsContract) {
             20);  // five floats: less than three entries of eight bytes
   EXPECT_EQ(table["made_up"], true);
   EXPECT_EQ(out["reading"]["bytes"], csv().size());
-  EXPECT_EQ(out["fit"]["steps"].get<double>(), offer_of(plan, "path")["iterations"].get<double>());
+  EXPECT_EQ(out["fit"]["steps"].get<double>(),
+            candidate_of(plan, "path")["iterations"].get<double>());
   EXPECT_EQ(out["fit"]["draws"], 2);
   EXPECT_EQ(out["fit"]["planned"], true);
   const auto seconds = [&](const char* name) { return out["fit"][name].get<double>(); };

@@ -59,10 +59,10 @@ class Cli : public ::testing::Test {
     return out;
   }
   /// The offer of that mechanism in what `plan --json` printed.
-  [[nodiscard]] static nlohmann::json offer_of(const nlohmann::json& plan,
-                                               const std::string& name) {
-    for (const auto& offer : plan["offers"]) {
-      if (offer["name"] == name) return offer;
+  [[nodiscard]] static nlohmann::json candidate_of(const nlohmann::json& plan,
+                                                   const std::string& name) {
+    for (const auto& candidate : plan["offers"]) {
+      if (candidate["name"] == name) return candidate;
     }
     ADD_FAILURE() << "no offer of " << name;
     return {};

@@ -25,7 +25,7 @@ class Interrupt : public Cli {
         gibbsite({"plan", "--data", "table.csv", "--schema", "table.toml", "--epsilon", "1",
                   "--delta", "1e-6", "--iterations", "1000", "--json"})
             .out);
-    const double pass = offer_of(plan, "path")["seconds"].get<double>() / 1000;
+    const double pass = candidate_of(plan, "path")["seconds"].get<double>() / 1000;
     return std::to_string(std::clamp(static_cast<long>(seconds / pass), 1000L, 200'000'000L));
   }
   static bool sampling(const Process& process) {

@@ -393,19 +393,19 @@ TEST_F(Journey, PlanJsonKeepsItsContract) {
   EXPECT_EQ(out["constants"]["outputs"], 1);
   EXPECT_EQ(out["chosen"], "whitened");
   ASSERT_EQ(out["offers"].size(), 12U);
-  for (const auto& offer : out["offers"]) {
-    const auto fields = names(offer);
+  for (const auto& candidate : out["offers"]) {
+    const auto fields = names(candidate);
     for (const char* name : {"name", "guarantee", "passes", "seconds", "feasible", "why"}) {
       EXPECT_TRUE(fields.contains(name)) << name;
     }
-    EXPECT_GT(offer["seconds"].get<double>(), 0);
+    EXPECT_GT(candidate["seconds"].get<double>(), 0);
   }
-  EXPECT_EQ(offer_of(out, "whitened")["passes"], 42);
-  EXPECT_EQ(offer_of(out, "whitened")["iterations"], 40);
-  EXPECT_LT(offer_of(out, "proximal")["passes"].get<double>(), 1e6);
-  EXPECT_TRUE(offer_of(out, "path")["iterations"].is_number_integer());
-  EXPECT_TRUE(offer_of(out, "path")["feasible"].get<bool>());
-  const auto far = offer_of(out, "dalalyan");
+  EXPECT_EQ(candidate_of(out, "whitened")["passes"], 42);
+  EXPECT_EQ(candidate_of(out, "whitened")["iterations"], 40);
+  EXPECT_LT(candidate_of(out, "proximal")["passes"].get<double>(), 1e6);
+  EXPECT_TRUE(candidate_of(out, "path")["iterations"].is_number_integer());
+  EXPECT_TRUE(candidate_of(out, "path")["feasible"].get<bool>());
+  const auto far = candidate_of(out, "dalalyan");
   EXPECT_FALSE(far["feasible"].get<bool>());
   EXPECT_TRUE(far["iterations"].is_number_float());
   EXPECT_GT(far["iterations"].get<double>(), 0x1p64);  // no silent overflow
@@ -523,13 +523,13 @@ TEST_F(Journey, PlansOfARareClassPromiseLess) {
               HasSubstr("where 0.1 to 1 % of the rows"));
 
   // No offer depends on it.
-  const auto offers = [&](std::vector<std::string> more) {
+  const auto candidates = [&](std::vector<std::string> more) {
     more.insert(more.end(), {"--epsilon", "0.1", "--json"});
     nlohmann::json out = nlohmann::json::parse(with(more).out);
-    for (auto& offer : out["offers"]) offer.erase("seconds");
+    for (auto& candidate : out["offers"]) candidate.erase("seconds");
     return out;
   };
-  EXPECT_EQ(offers({"--positive-share", "0.002"}), offers({}));
+  EXPECT_EQ(candidates({"--positive-share", "0.002"}), candidates({}));
 
   const auto refused = [&](const std::string& share, const std::string& words,
                            std::vector<std::string> more = {}) {
@@ -638,7 +638,7 @@ TEST_F(Journey, PlanOptionsReachThePlan) {
   ASSERT_EQ(plan.status, 0) << plan.err;
   const auto out = nlohmann::json::parse(plan.out);
   EXPECT_EQ(out["constants"]["rows"], 500);
-  const auto path = offer_of(out, "path");
+  const auto path = candidate_of(out, "path");
   EXPECT_EQ(path["iterations"], 100);
   EXPECT_EQ(path["passes"], 200);
   EXPECT_EQ(path["prior_precision"], 0.5);

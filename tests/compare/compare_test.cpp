@@ -30,7 +30,7 @@ std::vector<Plan> plans_for(const Schema& schema, std::uint64_t rows) {
     out.push_back(plan(glm("logistic-capped").constants(schema, rows), budget,
                        {.mechanism = "path", .iterations = 40}));
   }
-  for (const Plan& one : out) EXPECT_TRUE(one.offer().feasible) << one.offer().why;
+  for (const Plan& one : out) EXPECT_TRUE(one.candidate().feasible) << one.candidate().why;
   return out;
 }
 
@@ -228,7 +228,7 @@ TEST(Compare, RefusesWhatCannotBeCompared) {
 TEST(Compare, OneInfeasiblePlanTakesNoOtherWithIt) {
   const Dataset data = support::people(40, 2, 3);
   std::vector<Plan> plans = plans_for(data.schema, 28);
-  plans[0].offers[plans[0].chosen].feasible = false;
+  plans[0].candidates[plans[0].chosen].feasible = false;
   const Comparison found = compare(data, {}, plans, *make_backend("reference"), {.seeds = 2});
   EXPECT_TRUE(found.of_plans[0].empty());
   EXPECT_THAT(found.why[0], HasSubstr("output"));

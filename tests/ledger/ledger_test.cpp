@@ -563,7 +563,7 @@ TEST_F(LedgerFile, HoldsOneReleaseOfAllThatItPromises) {
   const LedgerState state = ledger.read();
   EXPECT_TRUE(state.is_whole());
   EXPECT_EQ(state.spent(), terms.caps);
-  EXPECT_EQ(state.left(), Charge{});
+  EXPECT_EQ(state.left(), PrivacyCost{});
   EXPECT_THROW(static_cast<void>(ledger.enter(release(1e-9, "3"))), BudgetSpent);
   Ledger::Release second = release(1e-9, "4");
   second.own = second.guarantee;

@@ -308,7 +308,7 @@ TEST(BallPlan, RefusesABallThatTheGridEmpties) {
     for (double ball = 1e-9; ball < 10; ball *= support::repeats(3.1, 20.0)) {
       SCOPED_TRACE(ball);
       const Budget budget{1, 1e-6};
-      const Offer found = offer(std::type_identity<Path>{}, p, budget, {.ball = ball});
+      const Candidate found = candidate(std::type_identity<Path>{}, p, budget, {.ball = ball});
       const Analysis analysis = analyze(found.mechanism, p, budget.neighbors(), 1);
       const double grid = analysis.release_grid;
       std::vector<double> far(p.features, 10.0);
@@ -411,14 +411,14 @@ TEST(BallPath, IsPlannedWithinItsBudget) {
         const Budget budget{epsilon, 1e-6, adjacency, 2, 3};
         const Problem p = in_ball_problem();
         const Plan made = plan(p, budget, {.mechanism = "path", .ball = ball});
-        ASSERT_TRUE(made.offer().feasible) << made.offer().why;
-        EXPECT_LE(delta_up(made.offer().guarantee, epsilon), 1e-6);
-        const Path& s = std::get<Path>(made.offer().mechanism);
+        ASSERT_TRUE(made.candidate().feasible) << made.candidate().why;
+        EXPECT_LE(delta_up(made.candidate().guarantee, epsilon), 1e-6);
+        const Path& s = std::get<Path>(made.candidate().mechanism);
         EXPECT_EQ(s.ball, ball);
         EXPECT_EQ(setting(s, "ball"), ball);
         const Plan without = plan(p, budget, {.mechanism = "path"});
-        EXPECT_GE(s.beta, std::get<Path>(without.offer().mechanism).beta);
-        EXPECT_EQ(setting(without.offer().mechanism, "ball"), std::nullopt);
+        EXPECT_GE(s.beta, std::get<Path>(without.candidate().mechanism).beta);
+        EXPECT_EQ(setting(without.candidate().mechanism, "ball"), std::nullopt);
         // These settings without the ball do not keep the budget.
         Path open = s;
         open.ball = 0;
@@ -428,7 +428,7 @@ TEST(BallPath, IsPlannedWithinItsBudget) {
     }
   }
   const Plan capped = plan(capped_problem(), Budget{}, {.mechanism = "path", .ball = 1});
-  EXPECT_THAT(capped.offer().why, HasSubstr("does not lower"));
+  EXPECT_THAT(capped.candidate().why, HasSubstr("does not lower"));
 }
 
 // No number that is true in a ball alone reaches a mechanism that leaves it.
@@ -437,30 +437,30 @@ TEST(BallPath, IsAllThatTheSquaredLossMayHave) {
   const Budget budget;
   for (const std::string_view name : mechanism_names()) {
     const Plan made = plan(p, budget, {.mechanism = std::string(name)});
-    EXPECT_FALSE(made.offer().feasible) << name;
-    EXPECT_THAT(made.offer().why, HasSubstr("one row can do anything to squared")) << name;
-    EXPECT_THAT(made.offer().why, HasSubstr("`ball` (5:")) << name;
+    EXPECT_FALSE(made.candidate().feasible) << name;
+    EXPECT_THAT(made.candidate().why, HasSubstr("one row can do anything to squared")) << name;
+    EXPECT_THAT(made.candidate().why, HasSubstr("`ball` (5:")) << name;
     EXPECT_THROW(require_feasible(made), Infeasible) << name;
     // The settings that another loss has.
     const Plan huber = plan(in_ball_problem(), budget, {.mechanism = std::string(name)});
-    const Mechanism& settings = huber.offer().mechanism;
+    const Mechanism& settings = huber.candidate().mechanism;
     EXPECT_FALSE(bounds_slopes(settings, p)) << name;
     EXPECT_THAT([&] { static_cast<void>(analyze(settings, p, {}, 1)); },
                 testing::ThrowsMessage<BadInput>(HasSubstr("`model` squared: its slope")))
         << name;
   }
   const Plan automatic = plan(p, budget, {});
-  EXPECT_FALSE(automatic.offer().feasible);
+  EXPECT_FALSE(automatic.candidate().feasible);
   // With a ball there is one mechanism to choose.
   const Plan made = plan(p, budget, {.ball = 2});
-  ASSERT_TRUE(made.offer().feasible) << made.offer().why;
-  EXPECT_EQ(name_of(made.offer().mechanism), "path");
-  EXPECT_EQ(setting(made.offer().mechanism, "ball"), 2);
-  EXPECT_TRUE(bounds_slopes(made.offer().mechanism, p));
-  for (const Offer& offer : made.offers) {
-    EXPECT_EQ(offer.feasible, std::holds_alternative<Path>(offer.mechanism));
+  ASSERT_TRUE(made.candidate().feasible) << made.candidate().why;
+  EXPECT_EQ(name_of(made.candidate().mechanism), "path");
+  EXPECT_EQ(setting(made.candidate().mechanism, "ball"), 2);
+  EXPECT_TRUE(bounds_slopes(made.candidate().mechanism, p));
+  for (const Candidate& candidate : made.candidates) {
+    EXPECT_EQ(candidate.feasible, std::holds_alternative<Path>(candidate.mechanism));
   }
-  Path open = std::get<Path>(made.offer().mechanism);
+  Path open = std::get<Path>(made.candidate().mechanism);
   open.ball = 0;
   EXPECT_THROW(static_cast<void>(analyze(Mechanism(open), p, {}, 1)), BadInput);
   EXPECT_THROW(path_certificate(p, {}, {open.beta, 0, open.step_size, open.iterations}), BadInput);
@@ -480,26 +480,26 @@ TEST(BallPath, OfTheSquaredLossKeepsItsBudgetAtOddShapes) {
             const Problem p = squared_problem(Y, rows, features);
             try {
               const Plan made = plan(p, budget, {.mechanism = "path", .ball = ball});
-              ASSERT_EQ(made.offer().feasible,
-                        made.offer().why.text().find("private at every") == 0)
-                  << made.offer().why;
-              if (!made.offer().feasible) continue;
-              const Path& s = std::get<Path>(made.offer().mechanism);
+              ASSERT_EQ(made.candidate().feasible,
+                        made.candidate().why.text().find("private at every") == 0)
+                  << made.candidate().why;
+              if (!made.candidate().feasible) continue;
+              const Path& s = std::get<Path>(made.candidate().mechanism);
               EXPECT_TRUE(s.beta > 0 && std::isfinite(s.beta));
               ++feasible;
-              EXPECT_LE(delta_up(made.offer().guarantee, 1), 1e-9);
-              const Analysis found = analyze(made.offer().mechanism, p, budget.neighbors(), 1);
-              EXPECT_GE(made.offer().guarantee.mu, found.guarantee.mu);
+              EXPECT_LE(delta_up(made.candidate().guarantee, 1), 1e-9);
+              const Analysis found = analyze(made.candidate().mechanism, p, budget.neighbors(), 1);
+              EXPECT_GE(made.candidate().guarantee.mu, found.guarantee.mu);
               // A label twice as far, or a larger ball, is not paid for.
               const Problem further = squared_problem(2 * Y, rows, features);
               EXPECT_GT(
-                  analyze(made.offer().mechanism, further, budget.neighbors(), 1).guarantee.mu,
-                  made.offer().guarantee.mu);
+                  analyze(made.candidate().mechanism, further, budget.neighbors(), 1).guarantee.mu,
+                  made.candidate().guarantee.mu);
               Path larger = s;
               larger.ball *= 1.5;
               if (ball < 1e-3 * Y) continue;  // hardly in it
               EXPECT_GT(analyze(Mechanism(larger), p, budget.neighbors(), 1).guarantee.mu,
-                        made.offer().guarantee.mu);
+                        made.candidate().guarantee.mu);
             } catch (const Infeasible&) {
               ++refused;
             } catch (const BadInput& error) {
@@ -532,7 +532,7 @@ TEST(BallPath, OfTheSquaredLossPaysForSlopesThatNothingHolds) {
 // Chains in a metric have no ball, whatever a file says.
 TEST(BallPath, HasNoBallInAMetric) {
   const Plan made = plan(in_ball_problem(), Budget{}, {.mechanism = "metric-path"});
-  MetricPath edited = std::get<MetricPath>(made.offer().mechanism);
+  MetricPath edited = std::get<MetricPath>(made.candidate().mechanism);
   EXPECT_NO_THROW(analyze(edited, in_ball_problem(), {}, 1));
   edited.chain.ball = 1;
   EXPECT_THROW(analyze(edited, in_ball_problem(), {}, 1), BadInput);

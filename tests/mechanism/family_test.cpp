@@ -272,8 +272,8 @@ std::string refusal(F f) {
 }
 
 TEST(Families, RefusalsSayWhatToDo) {
-  const auto plan = [](FamilyProblem p, Budget budget = {}, FamilyWishes wishes = {}) {
-    return refusal([&] { plan_family(p, budget, wishes); });
+  const auto plan = [](FamilyProblem p, Budget budget = {}, FamilyWishes plan_options = {}) {
+    return refusal([&] { plan_family(p, budget, plan_options); });
   };
   EXPECT_THAT(plan(levels(2, 10, {0, 1})),
               HasSubstr("`prior`: must be numbers, the first from 1e-06"));

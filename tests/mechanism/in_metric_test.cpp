@@ -24,7 +24,9 @@ Problem problem(std::uint64_t rows, std::uint64_t features) {
   return p;
 }
 
-const MetricPath& settings_of(const Offer& offer) { return std::get<MetricPath>(offer.mechanism); }
+const MetricPath& settings_of(const Candidate& candidate) {
+  return std::get<MetricPath>(candidate.mechanism);
+}
 
 // The claim is that of the question and of the chain on rows of norm 1, written out: mu of the
 // question is its sensitivity over its noise, and nothing of the raw rows' norm enters the chain.
@@ -66,13 +68,13 @@ TEST(InMetric, EveryOfferKeepsItsBudgetAndUsesIt) {
           if (sweep.skips()) continue;
           const double delta = draws > 1 ? 1e-8 : 1e-10;
           const Budget budget{epsilon, delta, Adjacency::replace_one, 2, draws};
-          const Offer offer =
-              gibbsite::offer(std::type_identity<MetricPath>{}, problem(rows, d), budget, {});
-          ASSERT_TRUE(offer.feasible) << offer.why;
-          const double spent = delta_up(offer.guarantee, epsilon);
+          const Candidate candidate =
+              gibbsite::candidate(std::type_identity<MetricPath>{}, problem(rows, d), budget, {});
+          ASSERT_TRUE(candidate.feasible) << candidate.why;
+          const double spent = delta_up(candidate.guarantee, epsilon);
           EXPECT_LE(spent, delta);
           EXPECT_GE(spent, delta * (1 - 1e-2)) << "less was bought than paid for";
-          EXPECT_LE(offer.cost.passes, 602.0 * static_cast<double>(draws));
+          EXPECT_LE(candidate.cost.passes, 602.0 * static_cast<double>(draws));
           ++planned;
         }
       }
@@ -91,13 +93,13 @@ TEST(InMetric, ProximalKeepsItsBudgetWithItsGap) {
       const Budget budget{.epsilon = epsilon, .delta = 1e-4};
       const Plan made = plan(problem(2000, 4), budget,
                              {.mechanism = "metric-proximal", .tv = 1e-6, .padded = padded});
-      const Offer& offer = require_feasible(made);
-      const auto& s = std::get<MetricProximal>(offer.mechanism);
+      const Candidate& candidate = require_feasible(made);
+      const auto& s = std::get<MetricProximal>(candidate.mechanism);
       EXPECT_EQ(s.chain.padded(), padded);
-      EXPECT_GE(offer.guarantee.tv, 1e-6);
-      EXPECT_LE(delta_up(offer.guarantee, epsilon), 1e-4);
-      EXPECT_GE(delta_up(offer.guarantee, epsilon), 0.98e-4);
-      EXPECT_EQ(setting(offer.mechanism, "tv_gap"), 1e-6);
+      EXPECT_GE(candidate.guarantee.tv, 1e-6);
+      EXPECT_LE(delta_up(candidate.guarantee, epsilon), 1e-4);
+      EXPECT_GE(delta_up(candidate.guarantee, epsilon), 0.98e-4);
+      EXPECT_EQ(setting(candidate.mechanism, "tv_gap"), 1e-6);
       ++feasible;
     }
   }
@@ -106,8 +108,8 @@ TEST(InMetric, ProximalKeepsItsBudgetWithItsGap) {
 
 TEST(InMetric, IsTakenWhereWhitenedIsNot) {
   const Budget budget{.epsilon = 1, .delta = 1e-6};
-  const auto chosen = [&](const Problem& p, const Budget& b, const Wishes& w) {
-    return name_of(plan(p, b, w).offer().mechanism);
+  const auto chosen = [&](const Problem& p, const Budget& b, const PlanOptions& w) {
+    return name_of(plan(p, b, w).candidate().mechanism);
   };
   Budget draws = budget;
   draws.draws = 3;
@@ -118,13 +120,13 @@ TEST(InMetric, IsTakenWhereWhitenedIsNot) {
   EXPECT_EQ(chosen(capped, budget, {}), "metric-path");
   EXPECT_EQ(chosen(capped, budget, {.iterations = 50}), "path");
   EXPECT_EQ(
-      settings_of(plan(capped, budget, {.mechanism = "metric-path", .iterations = 50}).offer())
+      settings_of(plan(capped, budget, {.mechanism = "metric-path", .iterations = 50}).candidate())
           .chain.iterations,
       50);
   const auto why = [&](const Problem& p) {
     const Plan made = plan(p, budget, {.mechanism = "metric-path"});
-    EXPECT_FALSE(made.offer().feasible);
-    return made.offer().why.text();
+    EXPECT_FALSE(made.candidate().feasible);
+    return made.candidate().why.text();
   };
   Problem prior = problem(1000, 5);
   prior.prior_precision = 1;
@@ -144,7 +146,8 @@ TEST(InMetric, IsTakenWhereWhitenedIsNot) {
 // A certificate may hold any settings: what they do not add up to is not promised.
 TEST(InMetric, SettingsThatCannotBePromiseNothing) {
   const MetricPath good = settings_of(
-      plan(problem(1000, 5), {.epsilon = 1, .delta = 1e-6}, {.mechanism = "metric-path"}).offer());
+      plan(problem(1000, 5), {.epsilon = 1, .delta = 1e-6}, {.mechanism = "metric-path"})
+          .candidate());
   const auto delta = [](const MetricPath& s, std::uint64_t rows = 1000) {
     return delta_up(analyze(s, problem(rows, 5), {}, 1).guarantee, 1);
   };

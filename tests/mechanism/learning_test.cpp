@@ -156,22 +156,23 @@ TEST(Learning, IntervalsAreToldOfTheFitThatHasThem) {
     two.intercept = true;
     const Budget budget{.epsilon = epsilon, .delta = 1e-8};
     const Plan without = plan(two, budget), with = plan(two, budget, {.intervals = true});
-    const auto offer = offer_with_intervals(without, {});
-    ASSERT_TRUE(offer);
-    const auto settings = [](const Offer& of) {
+    const auto candidate = candidate_with_intervals(without, {});
+    ASSERT_TRUE(candidate);
+    const auto settings = [](const Candidate& of) {
       std::vector<double> out;
       visit_fields(of.mechanism, [&](std::string_view name, const auto&, auto...) {
         out.push_back(setting(of.mechanism, name).value_or(-1));
       });
       return out;
     };
-    EXPECT_EQ(settings(*offer), settings(with.offer())) << epsilon;
-    EXPECT_NE(settings(without.offer()), settings(with.offer())) << "no power";
-    EXPECT_EQ(settings(*offer_with_intervals(with, {.intervals = true})), settings(with.offer()));
+    EXPECT_EQ(settings(*candidate), settings(with.candidate())) << epsilon;
+    EXPECT_NE(settings(without.candidate()), settings(with.candidate())) << "no power";
+    EXPECT_EQ(settings(*candidate_with_intervals(with, {.intervals = true})),
+              settings(with.candidate()));
   }
   Problem none = problem(4'000, 9);
   none.loss = "logistic(0.4,1)";
-  EXPECT_FALSE(offer_with_intervals(plan(none, {.epsilon = 1, .delta = 1e-8}), {}));
+  EXPECT_FALSE(candidate_with_intervals(plan(none, {.epsilon = 1, .delta = 1e-8}), {}));
 }
 
 // What a plan says of intervals is the noise where that is all, the sample where that is, and both

@@ -42,14 +42,14 @@ TEST(LedgerGuarantee, EveryMechanismEnters) {
       if (sweep.skips()) continue;
       const Budget budget{1, 1e-6, adjacency, 1, draws};
       const Problem p = ledger_problem(20'000);
-      for (const Offer& offer : plan(p, budget).offers) {
-        if (!offer.feasible) continue;
+      for (const Candidate& candidate : plan(p, budget).candidates) {
+        if (!candidate.feasible) continue;
         const Neighbors who = budget.neighbors();
-        const Guarantee entry = ledger_guarantee(offer.mechanism, p, who, draws, reveal);
-        const Guarantee own = analyze(offer.mechanism, p, who, draws).guarantee;
-        SCOPED_TRACE(name_of(offer.mechanism));
+        const Guarantee entry = ledger_guarantee(candidate.mechanism, p, who, draws, reveal);
+        const Guarantee own = analyze(candidate.mechanism, p, who, draws).guarantee;
+        SCOPED_TRACE(name_of(candidate.mechanism));
         expect_entry(entry, own, reveal);
-        EXPECT_EQ(entry.mu, ledger_guarantee(offer.mechanism, p, who, draws, reveal).mu);
+        EXPECT_EQ(entry.mu, ledger_guarantee(candidate.mechanism, p, who, draws, reveal).mu);
         EXPECT_LE(entry.reveal, reveal);
         if (own.reveal == 0) {
           EXPECT_EQ(entry.reveal, 0) << "spends none";
@@ -58,7 +58,7 @@ TEST(LedgerGuarantee, EveryMechanismEnters) {
         if (own.reveal == 0 && own.mu > 0.1) {  // Gaussian, but for rounding
           EXPECT_LE(entry.mu, own.mu + 2 * own.pure);
         }
-        met.insert(name_of(offer.mechanism));
+        met.insert(name_of(candidate.mechanism));
       }
     }
   }
@@ -69,7 +69,7 @@ TEST(LedgerGuarantee, PureDrawsGrowAsARoot) {
   const Budget budget{.epsilon = 1, .delta = 1e-6};
   for (const char* name : {"output-pure", "objective-pure"}) {
     const Problem p = ledger_problem(20'000);
-    const Mechanism m = plan(p, budget, {.mechanism = name}).offer().mechanism;
+    const Mechanism m = plan(p, budget, {.mechanism = name}).candidate().mechanism;
     const double one = ledger_guarantee(m, p, {}, 1, 0).mu;
     EXPECT_NEAR(one, 1.2320, 0.01) << name;  // of epsilon = 1
     EXPECT_NEAR(ledger_guarantee(m, p, {}, 9, 0).mu / (3 * one), 1, 1e-9) << name;
@@ -84,11 +84,11 @@ TEST(LedgerGuarantee, ObjectivePerturbationIsFitted) {
         if (sweep.skips()) continue;
         const Budget budget{1, 1e-6, adjacency, rows, draws};
         const Problem p = ledger_problem(20'000);
-        const Offer offer = plan(p, budget, {.mechanism = "objective"}).offer();
-        ASSERT_TRUE(offer.feasible) << offer.why;
-        const Guarantee own = offer.guarantee;
+        const Candidate candidate = plan(p, budget, {.mechanism = "objective"}).candidate();
+        ASSERT_TRUE(candidate.feasible) << candidate.why;
+        const Guarantee own = candidate.guarantee;
         const Guarantee entry =
-            ledger_guarantee(offer.mechanism, p, budget.neighbors(), draws, 1e-9);
+            ledger_guarantee(candidate.mechanism, p, budget.neighbors(), draws, 1e-9);
         expect_entry(entry, own, 1e-9);
         EXPECT_GT(entry.reveal, 0.999e-9);
         // Beside 1.23 of epsilon = 1 alone; what Gaussian noise of that budget has is 0.237.
@@ -96,12 +96,13 @@ TEST(LedgerGuarantee, ObjectivePerturbationIsFitted) {
         EXPECT_GT(entry.mu, 0.1);
         EXPECT_GE(entry.mu, own.mu);  // of how the minimizer was found: it comes on top
         // Nothing to reveal: what the certificate says.
-        const Guarantee none = ledger_guarantee(offer.mechanism, p, budget.neighbors(), draws, 0);
+        const Guarantee none =
+            ledger_guarantee(candidate.mechanism, p, budget.neighbors(), draws, 0);
         EXPECT_EQ(none.mu, gdp_cover_up(own).mu);
         EXPECT_EQ(none.reveal, own.reveal);
         // Room for its own delta: still the fit, which is smaller.
         const Guarantee wide =
-            ledger_guarantee(offer.mechanism, p, budget.neighbors(), draws, 1e-6);
+            ledger_guarantee(candidate.mechanism, p, budget.neighbors(), draws, 1e-6);
         EXPECT_LT(wide.mu, entry.mu * 1.01);
       }
     }
@@ -112,7 +113,7 @@ TEST(LedgerGuarantee, ObjectivePerturbationIsFitted) {
 TEST(LedgerGuarantee, ObjectivePerturbationPaysForTheSearch) {
   const Problem p = ledger_problem(20'000);
   Mechanism m =
-      plan(p, {.epsilon = 1, .delta = 1e-6}, {.mechanism = "objective"}).offer().mechanism;
+      plan(p, {.epsilon = 1, .delta = 1e-6}, {.mechanism = "objective"}).candidate().mechanism;
   const double before = ledger_guarantee(m, p, {}, 1, 1e-9).mu;
   auto& s = std::get<ObjectivePerturbation>(m);
   const double search = 2 * s.gradient_norm / (s.ridge * s.output_noise);
@@ -212,7 +213,7 @@ TEST(LedgerGuarantee, FamiliesWithoutADeltaSpendNone) {
 
 TEST(LedgerGuarantee, RefusesWhatIsNoReveal) {
   const Problem p = ledger_problem(20'000);
-  const Mechanism m = plan(p, {}, {.mechanism = "output"}).offer().mechanism;
+  const Mechanism m = plan(p, {}, {.mechanism = "output"}).candidate().mechanism;
   for (const double reveal : {-1e-9, 1.0, std::nan("")}) {
     EXPECT_THROW(ledger_guarantee(m, p, {}, 1, reveal), BadInput);
   }

@@ -18,7 +18,7 @@ template <int Lacks>
 struct Dummy : std::conditional_t<Lacks == 8 || Lacks == 10, Calibrated, Uncalibrated> {
   static constexpr std::string_view name = "dummy";
   static constexpr std::string_view theorem = "docs/dummy.md";
-  static constexpr Takes takes{.tv = true, .posterior_calibration = Lacks >= 9};
+  static constexpr SupportedOptions takes{.tv = true, .posterior_calibration = Lacks >= 9};
   // Fields of others, whose claims they do not bring along.
   double beta = 0, prior_precision = 0, tv_gap = 0, ridge = 0, gradient_norm = 0;
 
@@ -29,8 +29,8 @@ struct Dummy : std::conditional_t<Lacks == 8 || Lacks == 10, Calibrated, Uncalib
 };
 
 template <int Lacks>
-requires(Lacks != 1) Offer
-    offer(std::type_identity<Dummy<Lacks>>, const Problem&, const Budget&, const Wishes&);
+requires(Lacks != 1) Candidate
+    candidate(std::type_identity<Dummy<Lacks>>, const Problem&, const Budget&, const PlanOptions&);
 template <int Lacks>
 requires(Lacks != 2) Analysis
     analyze(const Dummy<Lacks>&, const Problem&, const Neighbors&, std::uint64_t);

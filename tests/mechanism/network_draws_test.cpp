@@ -345,7 +345,7 @@ TEST(DrawnTables, OffersKeepAndUseUpTheBudget) {
       const auto spent = [&](const auto& settings) {
         return delta_up(tables_analysis(settings, p, one_replaced, draws).guarantee, epsilon);
       };
-      const NetworkOffer drawn = tables_offer(conjugate_tables, p, budget, 0, 0);
+      const NetworkCandidate drawn = tables_candidate(conjugate_tables, p, budget, 0, 0);
       ASSERT_TRUE(drawn.feasible) << drawn.why;
       auto s = std::get<NetworkConjugate>(drawn.mechanism);
       EXPECT_LE(spent(s), budget.delta);
@@ -357,7 +357,7 @@ TEST(DrawnTables, OffersKeepAndUseUpTheBudget) {
       EXPECT_TRUE(std::isfinite(drawn.deviation));
 
       p.trim = 0.01;
-      const NetworkOffer cut = tables_offer(trimmed_tables, p, budget, 0, 0);
+      const NetworkCandidate cut = tables_candidate(trimmed_tables, p, budget, 0, 0);
       ASSERT_TRUE(cut.feasible) << cut.why;
       auto t = std::get<NetworkTrimmed>(cut.mechanism);
       EXPECT_LE(spent(t), budget.delta);
@@ -370,7 +370,7 @@ TEST(DrawnTables, OffersKeepAndUseUpTheBudget) {
       open.parents.reset();
       open.limits.cells = 84;
       const double mu = gdp_mu_down(epsilon, 1e-6) * std::sqrt(0.5);
-      const NetworkOffer beside = tables_offer(trimmed_tables, open, budget, mu, 1e-15);
+      const NetworkCandidate beside = tables_candidate(trimmed_tables, open, budget, mu, 1e-15);
       ASSERT_TRUE(beside.feasible) << beside.why;
       const std::vector<Guarantee> both{beside.guarantee,
                                         {.mu = mu, .tv = 1e-15, .who = one_replaced}};
@@ -384,25 +384,27 @@ TEST(DrawnTables, OffersKeepAndUseUpTheBudget) {
 TEST(DrawnTables, OffersSayWhyTheyBuyNothing) {
   NetworkProblem p = network_of({4, 3}, {{}, {0}}, 30'000);
   const Budget budget{};
-  EXPECT_THAT(tables_offer(trimmed_tables, p, budget, 0, 0).why, HasSubstr("`trim`: is missing"));
-  EXPECT_THAT(tables_offer(conjugate_tables, p, {.rows_per_person = 2}, 0, 0).why,
+  EXPECT_THAT(tables_candidate(trimmed_tables, p, budget, 0, 0).why,
+              HasSubstr("`trim`: is missing"));
+  EXPECT_THAT(tables_candidate(conjugate_tables, p, {.rows_per_person = 2}, 0, 0).why,
               HasSubstr("one row a person"));
-  EXPECT_THAT(tables_offer(conjugate_tables, p, budget, 0.1, 0).why, HasSubstr("given"));
-  EXPECT_THAT(tables_offer(conjugate_tables, p, {.delta = 1e-18}, 0, 0).why, HasSubstr("`delta`"));
-  EXPECT_THAT(tables_offer(conjugate_tables, p, {.draws = 500'000}, 0, 0).why,
+  EXPECT_THAT(tables_candidate(conjugate_tables, p, budget, 0.1, 0).why, HasSubstr("given"));
+  EXPECT_THAT(tables_candidate(conjugate_tables, p, {.delta = 1e-18}, 0, 0).why,
+              HasSubstr("`delta`"));
+  EXPECT_THAT(tables_candidate(conjugate_tables, p, {.draws = 500'000}, 0, 0).why,
               HasSubstr("`draws`"));
-  EXPECT_THAT(tables_offer(conjugate_tables, p, {.epsilon = 1e-12, .delta = 1e-13}, 0, 0).why,
+  EXPECT_THAT(tables_candidate(conjugate_tables, p, {.epsilon = 1e-12, .delta = 1e-13}, 0, 0).why,
               HasSubstr("larger epsilon"));
   p.trim = 0.3;
-  EXPECT_THAT(tables_offer(trimmed_tables, p, budget, 0, 0).why, HasSubstr("4 levels"));
+  EXPECT_THAT(tables_candidate(trimmed_tables, p, budget, 0, 0).why, HasSubstr("4 levels"));
   p.trim = 0.01;
-  EXPECT_THAT(tables_offer(conjugate_tables, p, budget, 0, 0).why, HasSubstr("not cut"));
-  EXPECT_THAT(tables_offer(trimmed_tables, p, budget, 5, 0).why, HasSubstr("structure"));
-  EXPECT_THAT(tables_offer(trimmed_tables, p, {.epsilon = 1e-6, .delta = 1e-12}, 0, 0).why,
+  EXPECT_THAT(tables_candidate(conjugate_tables, p, budget, 0, 0).why, HasSubstr("not cut"));
+  EXPECT_THAT(tables_candidate(trimmed_tables, p, budget, 5, 0).why, HasSubstr("structure"));
+  EXPECT_THAT(tables_candidate(trimmed_tables, p, {.epsilon = 1e-6, .delta = 1e-12}, 0, 0).why,
               HasSubstr("larger"));
-  for (const NetworkOffer& offer : {tables_offer(trimmed_tables, p, budget, 5, 0),
-                                    tables_offer(conjugate_tables, p, budget, 0, 0)}) {
-    EXPECT_FALSE(offer.feasible);
+  for (const NetworkCandidate& candidate : {tables_candidate(trimmed_tables, p, budget, 5, 0),
+                                            tables_candidate(conjugate_tables, p, budget, 0, 0)}) {
+    EXPECT_FALSE(candidate.feasible);
   }
   p.rows = std::uint64_t{1} << 38;
   EXPECT_THROW(tables_analysis(NetworkTrimmed{1}, p, one_replaced, 1),

@@ -422,10 +422,10 @@ TEST(NetworkStructure, TakesItsShareAndComposesWithTheTables) {
     const Budget budget{.epsilon = 1, .delta = 1e-6};
     const NetworkPlan plan =
         plan_network(p, budget, {.mechanism = "counts", .structure_share = share});
-    const auto& s = std::get<NetworkCounts>(plan.offer().mechanism);
+    const auto& s = std::get<NetworkCounts>(plan.candidate().mechanism);
     const double range = 2 * s.score_weight * 6;
     const double picks = 2 * bounded_range_mu_up(range);  // sqrt(K - 1) = 2
-    const double tables = std::sqrt(2.0) / s.noise, mu = plan.offer().guarantee.mu;
+    const double tables = std::sqrt(2.0) / s.noise, mu = plan.candidate().guarantee.mu;
     EXPECT_NEAR(picks * picks / (mu * mu), share, 1e-9);
     EXPECT_NEAR(std::hypot(picks, tables), mu, 1e-12);
     // As many answers as there may be: how many there are is known only afterwards.
@@ -451,12 +451,12 @@ TEST(NetworkPlans, KeepTheirBudgetAndUseItUp) {
                             .adjacency = who.adjacency,
                             .rows_per_person = who.rows_per_person};
         const NetworkPlan plan = plan_network(p, budget, {.mechanism = "counts"});
-        ASSERT_EQ(plan.offers.size(), 3U);
-        const Analysis found = analyze(plan.offer().mechanism, p, who, 1);
+        ASSERT_EQ(plan.candidates.size(), 3U);
+        const Analysis found = analyze(plan.candidate().mechanism, p, who, 1);
         const double delta = delta_up(found.guarantee, epsilon);
         EXPECT_LE(delta, 1e-6) << p.levels.size() << " " << epsilon;
         EXPECT_GT(delta, 0.999e-6) << p.levels.size() << " " << epsilon;
-        EXPECT_GT(plan.offer().deviation, 0);
+        EXPECT_GT(plan.candidate().deviation, 0);
       }
     }
   }
@@ -464,7 +464,7 @@ TEST(NetworkPlans, KeepTheirBudgetAndUseItUp) {
 
 TEST(NetworkPlans, OfOneRowAndOfATinyDelta) {
   const NetworkProblem one = chain_of({2, 2}, 1);
-  EXPECT_TRUE(plan_network(one, {}, {.mechanism = "counts"}).offer().feasible);
+  EXPECT_TRUE(plan_network(one, {}, {.mechanism = "counts"}).candidate().feasible);
   EXPECT_THROW(plan_network(one, {.rows_per_person = 2}), BadInput);
   // Below what the noise as computed can keep.
   EXPECT_THAT(
@@ -482,15 +482,15 @@ TEST(NetworkPlans, AutoTakesTheLeastDeviation) {
   for (std::uint32_t i = 2; i < 10; ++i) (*adult.parents)[i] = {i - 2, i - 1};
   adult.trim = 0.002;  // conjugate tables are not cut, and not offered
   const NetworkPlan plan = plan_network(adult, {});
-  EXPECT_EQ(name_of(plan.offer().mechanism), "network-counts");
-  EXPECT_TRUE(plan.offers[1].feasible);
-  for (const NetworkOffer& other : plan.offers) {
+  EXPECT_EQ(name_of(plan.candidate().mechanism), "network-counts");
+  EXPECT_TRUE(plan.candidates[1].feasible);
+  for (const NetworkCandidate& other : plan.candidates) {
     if (other.feasible) {
-      EXPECT_GE(other.deviation, plan.offer().deviation);
+      EXPECT_GE(other.deviation, plan.candidate().deviation);
     }
     EXPECT_FALSE(other.why.empty());
   }
-  EXPECT_EQ(name_of(plan_network(adult, {}, {.mechanism = "network-counts"}).offer().mechanism),
+  EXPECT_EQ(name_of(plan_network(adult, {}, {.mechanism = "network-counts"}).candidate().mechanism),
             "network-counts");
 }
 
@@ -533,7 +533,7 @@ TEST(NetworkAnalysis, RefusesSettingsThatNoPlanHas) {
 
 TEST(NetworkLedger, AddsTheGaussianThatCoversTheTables) {
   const NetworkPlan plan = plan_network(problem_of({4, 7, 3}, 5000), {}, {.mechanism = "counts"});
-  const Guarantee own = plan.offer().guarantee, added_up = ledger_guarantee(plan);
+  const Guarantee own = plan.candidate().guarantee, added_up = ledger_guarantee(plan);
   EXPECT_EQ(added_up.pure, 0);
   EXPECT_EQ(added_up.reveal, 0);
   EXPECT_EQ(added_up.tv, own.tv);

@@ -375,11 +375,11 @@ TEST(NoiseLaw, TheMapErrorPaysForTheNormals) {
 TEST(NoiseLaw, BudgetsBelowTheNoiseAreRefusedWithTheReason) {
   const auto planned = [](double delta, const std::string& mechanism, std::uint64_t rows) {
     return plan(problem(rows, 20), {.epsilon = 1, .delta = delta}, {.mechanism = mechanism})
-        .offer();
+        .candidate();
   };
   for (const double delta : {1e-30, 1e-16}) {
     for (const std::string mechanism : {"path", "proximal"}) {
-      const Offer c = planned(delta, mechanism, 2000);
+      const Candidate c = planned(delta, mechanism, 2000);
       EXPECT_FALSE(c.feasible) << delta;
       EXPECT_THAT(c.why, HasSubstr(mechanism == "path" ? "normals computed in double"
                                                        : "double arithmetic"));
@@ -388,7 +388,7 @@ TEST(NoiseLaw, BudgetsBelowTheNoiseAreRefusedWithTheReason) {
   // What is left pays for the rest, and all of it is claimed.
   for (const std::string mechanism : {"path", "output"}) {
     for (const double delta : {1e-6, 1e-9, 1e-12}) {
-      const Offer c = planned(delta, mechanism, 100000);
+      const Candidate c = planned(delta, mechanism, 100000);
       EXPECT_TRUE(c.feasible) << c.why;
       EXPECT_GT(c.guarantee.tv, 0);
       EXPECT_GT(c.guarantee.pure, 0);
@@ -396,7 +396,7 @@ TEST(NoiseLaw, BudgetsBelowTheNoiseAreRefusedWithTheReason) {
       EXPECT_GE(delta_up(c.guarantee, 1), delta * (1 - 1e-3)) << "less was bought than paid for";
     }
   }
-  const Offer c = planned(1e-6, "proximal", 2000);
+  const Candidate c = planned(1e-6, "proximal", 2000);
   EXPECT_TRUE(c.feasible) << c.why;
   EXPECT_LE(delta_up(c.guarantee, 1), 1e-6);
 }

@@ -352,17 +352,17 @@ TEST(ObjectivePureLaw, ItsClaimGrowsWithWhatMakesItGrow) {
 
 // --- offers -------------------------------------------------------------------------------------
 
-Offer offered(const Problem& p, const Budget& budget = {}) {
-  return gibbsite::offer(std::type_identity<PureObjectivePerturbation>{}, p, budget, {});
+Candidate offered(const Problem& p, const Budget& budget = {}) {
+  return gibbsite::candidate(std::type_identity<PureObjectivePerturbation>{}, p, budget, {});
 }
 
-PureObjectivePerturbation settings_of(const Offer& offer) {
-  EXPECT_TRUE(offer.feasible) << offer.why;
-  return std::get<PureObjectivePerturbation>(offer.mechanism);
+PureObjectivePerturbation settings_of(const Candidate& candidate) {
+  EXPECT_TRUE(candidate.feasible) << candidate.why;
+  return std::get<PureObjectivePerturbation>(candidate.mechanism);
 }
 
 TEST(ObjectivePureOffer, EveryOneKeepsItsBudgetAndUsesIt) {
-  support::expect_output_offers<PureObjectivePerturbation>(
+  support::expect_output_candidates<PureObjectivePerturbation>(
       1e-20, [](const Problem& p, const Budget& budget, const Guarantee& all, const auto& s) {
         EXPECT_EQ(all.mu, 0);
         EXPECT_EQ(all.reveal, 0);
@@ -414,9 +414,9 @@ TEST(ObjectivePureOffer, HasTheLargestRateThatEpsilonPaysFor) {
       p.self_concordance = kappa;
       p.drop_from_zero = support::logistic_drop;
       p.prior_precision = ridge;
-      const Offer offer = offered(p, {.epsilon = 2, .delta = 1e-12});
-      if (!offer.feasible) continue;
-      const auto& s = std::get<PureObjectivePerturbation>(offer.mechanism);
+      const Candidate candidate = offered(p, {.epsilon = 2, .delta = 1e-12});
+      if (!candidate.feasible) continue;
+      const auto& s = std::get<PureObjectivePerturbation>(candidate.mechanism);
       EXPECT_NEAR(objective_epsilon_up(p, {}, s.ridge, s.noise), 2 * 63.0 / 64, 1e-6);
     }
   }
@@ -425,10 +425,10 @@ TEST(ObjectivePureOffer, HasTheLargestRateThatEpsilonPaysFor) {
 TEST(ObjectivePureOffer, IsNeverChosenUnaskedAndTakesNoOptionsOfChains) {
   for (const double delta : {1e-6, 1e-30}) {
     const Plan made = plan(problem(1000, 1), {.epsilon = 1, .delta = delta}, {});
-    EXPECT_NE(name_of(made.offer().mechanism), "objective-pure");
+    EXPECT_NE(name_of(made.candidate().mechanism), "objective-pure");
   }
-  const auto asked = [](const Wishes& wishes) {
-    static_cast<void>(plan(problem(1000, 5), {}, wishes));
+  const auto asked = [](const PlanOptions& plan_options) {
+    static_cast<void>(plan(problem(1000, 5), {}, plan_options));
   };
   EXPECT_THROW(asked({.mechanism = "objective-pure", .tv = 1e-9}), BadInput);
   EXPECT_THROW(asked({.mechanism = "objective-pure", .iterations = 9.0}), BadInput);
@@ -447,9 +447,10 @@ TEST(ObjectivePureOffer, BeyondDoubleSaysSo) {
     Problem p = problem(1000, 5);
     p.row_norm = row_norm;
     p.prior_precision = prior;
-    const Offer offer = gibbsite::offer(std::type_identity<PureObjectivePerturbation>{}, p, {}, {});
-    EXPECT_FALSE(offer.feasible) << row_norm;
-    EXPECT_NE(offer.why, "") << row_norm;
+    const Candidate candidate =
+        gibbsite::candidate(std::type_identity<PureObjectivePerturbation>{}, p, {}, {});
+    EXPECT_FALSE(candidate.feasible) << row_norm;
+    EXPECT_NE(candidate.why, "") << row_norm;
   }
 }
 
@@ -499,7 +500,7 @@ TEST(ObjectivePureAnalysis, PromisesNoMoreThanItsSettings) {
 TEST(ObjectivePureAnalysis, PaysForRadiiFarFromTheMiddleOfTheirWords) {
   const Problem p = problem(1'000'000, 20);
   EXPECT_TRUE(offered(p, {.epsilon = 1, .delta = 1e-23}).feasible);
-  const Offer none = offered(p, {.epsilon = 1, .delta = 1e-25});
+  const Candidate none = offered(p, {.epsilon = 1, .delta = 1e-25});
   EXPECT_FALSE(none.feasible);
   EXPECT_THAT(none.why, HasSubstr("computed in double"));
   // 11 pairs of zeta and 10 of xi, 2^40 + 1 words of 2^128 each.

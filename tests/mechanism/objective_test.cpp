@@ -24,19 +24,19 @@ Problem problem(std::uint64_t rows, std::uint64_t features) {
   return p;
 }
 
-Offer offered(const Problem& p, const Budget& budget = {}, Calibration calibration = {}) {
-  return plan(p, budget, {.mechanism = "objective", .calibration = calibration}).offer();
+Candidate offered(const Problem& p, const Budget& budget = {}, Calibration calibration = {}) {
+  return plan(p, budget, {.mechanism = "objective", .calibration = calibration}).candidate();
 }
 
-ObjectivePerturbation settings_of(const Offer& offer) {
-  EXPECT_TRUE(offer.feasible) << offer.why;
-  return std::get<ObjectivePerturbation>(offer.mechanism);
+ObjectivePerturbation settings_of(const Candidate& candidate) {
+  EXPECT_TRUE(candidate.feasible) << candidate.why;
+  return std::get<ObjectivePerturbation>(candidate.mechanism);
 }
 
 // Over sizes, budgets and neighbors: what is claimed follows from the settings, and the budget is
 // used.
 TEST(ObjectiveOffer, EveryOneKeepsItsBudgetAndUsesIt) {
-  support::expect_output_offers<ObjectivePerturbation>(
+  support::expect_output_candidates<ObjectivePerturbation>(
       1e-6, [](const Problem& p, const Budget& budget, const Guarantee& all, const auto& s) {
         EXPECT_GT(delta_up(all, budget.epsilon), 0.9e-6) << "budget left unused";
         EXPECT_EQ(delta_up(all, budget.epsilon * 0.98), 1);
@@ -62,11 +62,11 @@ TEST(ObjectiveOffer, KeepsTheBudgetAtLargeEpsilonAndSmallDelta) {
         if (sweep.skips()) continue;
         Budget budget{.epsilon = epsilon, .delta = delta};
         budget.adjacency = adjacency;
-        const Offer offer = gibbsite::offer(std::type_identity<ObjectivePerturbation>{},
-                                            problem(400, 3), budget, {});
-        if (!offer.feasible) continue;
+        const Candidate candidate = gibbsite::candidate(std::type_identity<ObjectivePerturbation>{},
+                                                        problem(400, 3), budget, {});
+        if (!candidate.feasible) continue;
         ++feasible;
-        EXPECT_LE(delta_up(offer.guarantee, epsilon), delta) << epsilon;
+        EXPECT_LE(delta_up(candidate.guarantee, epsilon), delta) << epsilon;
       }
     }
   }
@@ -109,7 +109,7 @@ TEST(ObjectiveOffer, OfThePublishedFormHasMoreNoise) {
     EXPECT_GT(published.noise, 1.05 * sharp.noise);
   }
   p.prior_precision = 0.2;
-  const Offer none = offered(p, {}, Calibration::redberg);
+  const Candidate none = offered(p, {}, Calibration::redberg);
   EXPECT_FALSE(none.feasible);
   EXPECT_THAT(none.why, HasSubstr("prior_precision"));
   EXPECT_TRUE(offered(p).feasible);
@@ -126,9 +126,9 @@ TEST(ObjectiveOffer, OfATwoSignedLossHasMoreNoise) {
 }
 
 TEST(ObjectiveOffer, SaysWhereItsCalibrationsBelong) {
-  const auto message = [](const Wishes& wishes) {
+  const auto message = [](const PlanOptions& plan_options) {
     try {
-      static_cast<void>(plan(problem(1000, 5), {}, wishes));
+      static_cast<void>(plan(problem(1000, 5), {}, plan_options));
     } catch (const BadInput& error) {
       return std::string(error.what());
     }
@@ -141,7 +141,7 @@ TEST(ObjectiveOffer, SaysWhereItsCalibrationsBelong) {
   EXPECT_THAT(message({.mechanism = "objective", .calibration = Calibration::minami_cor8}),
               HasSubstr("`calibration`"));
   EXPECT_THAT(message({.mechanism = "objective", .tv = 1e-9}), HasSubstr("`tv`"));
-  EXPECT_NE(name_of(plan(problem(1000, 5), Budget{}).offer().mechanism), "objective");
+  EXPECT_NE(name_of(plan(problem(1000, 5), Budget{}).candidate().mechanism), "objective");
 }
 
 // Settings of which one is wrong promise nothing, or less.

@@ -70,7 +70,7 @@ TEST(OutputPure, NoCellTellsNeighborsApartBeyondEpsilon) {
 }
 
 TEST(OutputPure, EveryOfferKeepsItsBudgetAndUsesIt) {
-  support::expect_output_offers<PureOutputPerturbation>(
+  support::expect_output_candidates<PureOutputPerturbation>(
       1e-26, [](const Problem& p, const Budget& budget, const Guarantee& all, const auto& s) {
         EXPECT_EQ(all.mu, 0);
         EXPECT_LE(all.pure, budget.epsilon);
@@ -86,7 +86,7 @@ TEST(OutputPure, EveryOfferKeepsItsBudgetAndUsesIt) {
 TEST(OutputPure, ItsRidgeIsTheRulesOptimum) {
   const Problem p = problem(10000, 24);
   const auto s = std::get<PureOutputPerturbation>(
-      plan(p, {.epsilon = 2, .delta = 1e-20}, {.mechanism = "output-pure"}).offer().mechanism);
+      plan(p, {.epsilon = 2, .delta = 1e-20}, {.mechanism = "output-pure"}).candidate().mechanism);
   const double R = p.full_row_norm_up(), B = 3 / R, L = 2 * p.lipschitz_up();
   const auto loss = [&](double ridge) {
     const double gamma = 2 * ridge / L;
@@ -98,18 +98,18 @@ TEST(OutputPure, ItsRidgeIsTheRulesOptimum) {
 
 TEST(OutputPure, KeepsThePriorThatWasGivenAsItsRidge) {
   Problem p = problem(1000, 5);
-  const Wishes wishes{.mechanism = "output-pure"};
+  const PlanOptions plan_options{.mechanism = "output-pure"};
   p.prior_precision = 7.5;
-  EXPECT_EQ(setting(plan(p, {}, wishes).offer().mechanism, "ridge"), 7.5);
+  EXPECT_EQ(setting(plan(p, {}, plan_options).candidate().mechanism, "ridge"), 7.5);
   p.prior_precision = 0.0;
-  EXPECT_THAT(plan(p, {}, wishes).offer().why, HasSubstr("above 0"));
+  EXPECT_THAT(plan(p, {}, plan_options).candidate().why, HasSubstr("above 0"));
 }
 
 TEST(OutputPure, IsNeverChosenUnasked) {
   for (const std::uint64_t features : {1ULL, 100ULL}) {
     for (const double delta : {1e-6, 1e-30}) {
       const Plan made = plan(problem(1000, features), {.epsilon = 1, .delta = delta}, {});
-      EXPECT_NE(name_of(made.offer().mechanism), "output-pure");
+      EXPECT_NE(name_of(made.candidate().mechanism), "output-pure");
     }
   }
 }
@@ -117,9 +117,9 @@ TEST(OutputPure, IsNeverChosenUnasked) {
 // Deltas that its arithmetic does not resolve are refused; so is what the minimizer cannot reach.
 TEST(OutputPure, PromisesNothingBeyondItsArithmetic) {
   const Problem p = problem(1'000'000, 20);
-  const Wishes wishes{.mechanism = "output-pure"};
-  EXPECT_TRUE(plan(p, {.epsilon = 1, .delta = 1e-30}, wishes).offer().feasible);
-  const Offer none = plan(p, {.epsilon = 1, .delta = 1e-34}, wishes).offer();
+  const PlanOptions plan_options{.mechanism = "output-pure"};
+  EXPECT_TRUE(plan(p, {.epsilon = 1, .delta = 1e-30}, plan_options).candidate().feasible);
+  const Candidate none = plan(p, {.epsilon = 1, .delta = 1e-34}, plan_options).candidate();
   EXPECT_FALSE(none.feasible);
   EXPECT_THAT(none.why, HasSubstr("computed in double"));
 

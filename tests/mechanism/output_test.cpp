@@ -44,7 +44,7 @@ TEST(Output, MuIsThatOfTheReferenceValues) {
 // Over sizes, budgets and neighbors: what is claimed follows from the settings, and the budget is
 // used.
 TEST(Output, EveryOfferKeepsItsBudgetAndUsesIt) {
-  support::expect_output_offers<OutputPerturbation>(
+  support::expect_output_candidates<OutputPerturbation>(
       1e-6, [](const Problem& p, const Budget& budget, const Guarantee& all, const auto& s) {
         Guarantee weaker = all;
         weaker.mu *= 1.001;
@@ -58,9 +58,9 @@ TEST(Output, EveryOfferKeepsItsBudgetAndUsesIt) {
 TEST(Output, KeepsThePriorThatWasGivenAsItsRidge) {
   Problem p = problem(1000, 5);
   p.prior_precision = 7.5;
-  EXPECT_EQ(setting(plan(p, {}, {.mechanism = "output"}).offer().mechanism, "ridge"), 7.5);
+  EXPECT_EQ(setting(plan(p, {}, {.mechanism = "output"}).candidate().mechanism, "ridge"), 7.5);
   p.prior_precision = 0.0;
-  EXPECT_THAT(plan(p, {}, {.mechanism = "output"}).offer().why, HasSubstr("above 0"));
+  EXPECT_THAT(plan(p, {}, {.mechanism = "output"}).candidate().why, HasSubstr("above 0"));
 }
 
 // Where no gradient of that norm can be promised, nothing is.

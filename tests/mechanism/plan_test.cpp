@@ -24,11 +24,11 @@ Problem problem(std::uint64_t rows, std::uint64_t features, bool intercept = fal
   return c;
 }
 
-const Path& path_of(const Plan& plan) { return std::get<Path>(plan.offer().mechanism); }
+const Path& path_of(const Plan& plan) { return std::get<Path>(plan.candidate().mechanism); }
 
-const Offer& offer_of(const Plan& plan, std::string_view name) {
-  return *std::ranges::find_if(plan.offers,
-                               [&](const Offer& o) { return name_of(o.mechanism) == name; });
+const Candidate& candidate_of(const Plan& plan, std::string_view name) {
+  return *std::ranges::find_if(plan.candidates,
+                               [&](const Candidate& o) { return name_of(o.mechanism) == name; });
 }
 
 // Over sizes, budgets, adjacencies and calibrations: what is claimed follows from the numbers
@@ -44,7 +44,7 @@ TEST(Plan, EveryFeasiblePathKeepsItsBudget) {
             if (sweep.skips()) continue;
             const Budget budget{epsilon, delta, adjacency, 2, draws};
             const auto c = problem(rows, 20, true);
-            const Offer chosen = offer(std::type_identity<Path>{}, c, budget, {});
+            const Candidate chosen = candidate(std::type_identity<Path>{}, c, budget, {});
             ASSERT_TRUE(chosen.feasible) << chosen.why;
             const auto& path = std::get<Path>(chosen.mechanism);
             const auto again = path_certificate(
@@ -69,7 +69,7 @@ TEST(Plan, EveryFeasiblePathKeepsItsBudget) {
 }
 
 TEST(Plan, IsPureInItsPublicNumbers) {
-  const Wishes path{.mechanism = "path"};
+  const PlanOptions path{.mechanism = "path"};
   const Plan a = plan(problem(5000, 9), Budget{}, path), b = plan(problem(5000, 9), Budget{}, path);
   EXPECT_EQ(path_of(a).beta, path_of(b).beta);
   EXPECT_EQ(path_of(a).step_size, path_of(b).step_size);
@@ -101,7 +101,7 @@ TEST(Plan, WeakerCalibrationsNeverPromiseMore) {
 
 TEST(Plan, DalalyanBeyondReachSaysHowFar) {
   const Plan p = plan(problem(32561, 108), Budget{});
-  const Offer& row = offer_of(p, "dalalyan");
+  const Candidate& row = candidate_of(p, "dalalyan");
   EXPECT_FALSE(row.feasible);
   const double iterations = std::get<Dalalyan>(row.mechanism).iterations;
   EXPECT_GT(iterations, 0x1p64);
@@ -117,7 +117,7 @@ TEST(Plan, DalalyanInReachKeepsItsTotalGuarantee) {
   c.prior_precision = 1.0;
   const Budget budget{.epsilon = 1.0, .delta = 0.1};
   const Plan p = plan(c, budget, {.mechanism = "dalalyan", .tv = 0.005});
-  const Offer& row = require_feasible(p);
+  const Candidate& row = require_feasible(p);
   const auto& dalalyan = std::get<Dalalyan>(row.mechanism);
   EXPECT_LT(dalalyan.iterations, 1e9);
   EXPECT_LE(gdp_delta_up(1.0, row.guarantee.mu) + (1 + std::exp(1.0)) * dalalyan.tv_gap,
@@ -127,14 +127,16 @@ TEST(Plan, DalalyanInReachKeepsItsTotalGuarantee) {
   EXPECT_LE(analyze(promises_nothing, c, {}, 1).tv_gap, dalalyan.tv_gap);
 }
 
-bool is_gap_offer(const Offer& offer) { return setting(offer.mechanism, "tv_gap").has_value(); }
+bool is_gap_candidate(const Candidate& candidate) {
+  return setting(candidate.mechanism, "tv_gap").has_value();
+}
 
 TEST(Plan, ATvGapThatCostsMoreThanDeltaIsNamed) {
   const Plan p = plan(problem(100, 2), Budget{}, {.tv = 0.01});
-  for (const Offer& offer : p.offers) {
-    if (!is_gap_offer(offer)) continue;
-    EXPECT_FALSE(offer.feasible);
-    EXPECT_THAT(offer.why, HasSubstr("ask for `tv` below 2.69e-07"));
+  for (const Candidate& candidate : p.candidates) {
+    if (!is_gap_candidate(candidate)) continue;
+    EXPECT_FALSE(candidate.feasible);
+    EXPECT_THAT(candidate.why, HasSubstr("ask for `tv` below 2.69e-07"));
   }
   EXPECT_THROW(require_feasible(p), Infeasible) << "a gap was asked for, and path keeps none";
 }
@@ -143,10 +145,11 @@ TEST(Plan, WithoutStrongConvexityThereIsNoGap) {
   auto c = problem(100, 2);
   c.prior_precision = 0.0;
   const Plan p = plan(c, Budget{}, {.tv = 1e-10});
-  for (const Offer& offer : p.offers) {
-    if (!is_gap_offer(offer) && name_of(offer.mechanism) != "output") continue;
-    if (name_of(offer.mechanism) == "metric-proximal") continue;  // takes no prior of coefficients
-    EXPECT_THAT(offer.why, HasSubstr("`prior_precision` above 0"));
+  for (const Candidate& candidate : p.candidates) {
+    if (!is_gap_candidate(candidate) && name_of(candidate.mechanism) != "output") continue;
+    if (name_of(candidate.mechanism) == "metric-proximal")
+      continue;  // takes no prior of coefficients
+    EXPECT_THAT(candidate.why, HasSubstr("`prior_precision` above 0"));
   }
   EXPECT_THROW(require_feasible(p), Infeasible);
 }
@@ -158,15 +161,15 @@ TEST(Plan, AGapBelowRoundingNamesTheSmallestThatWouldDo) {
   c.drop_from_zero = 0.6931471805599454;
   const Budget budget{.epsilon = 1.0, .delta = 1e-6};
   const Plan p = plan(c, budget, {.mechanism = "proximal", .tv = 1e-15});
-  const std::string why = p.offer().why.text();
-  ASSERT_FALSE(p.offer().feasible);
+  const std::string why = p.candidate().why.text();
+  ASSERT_FALSE(p.candidate().feasible);
   const std::string ask = "ask for `tv` ";
   ASSERT_THAT(why, HasSubstr(ask));
   const double smallest = std::stod(why.substr(why.find(ask) + ask.size()));
-  Wishes options{.mechanism = "proximal", .tv = smallest};
-  EXPECT_TRUE(plan(c, budget, options).offer().feasible);
+  PlanOptions options{.mechanism = "proximal", .tv = smallest};
+  EXPECT_TRUE(plan(c, budget, options).candidate().feasible);
   options.tv = smallest / 4;
-  EXPECT_FALSE(plan(c, budget, options).offer().feasible);
+  EXPECT_FALSE(plan(c, budget, options).candidate().feasible);
 }
 
 // Asked for a gap, the cheapest certificate that keeps it: exact rejection where the prior is
@@ -174,18 +177,18 @@ TEST(Plan, AGapBelowRoundingNamesTheSmallestThatWouldDo) {
 TEST(Plan, TheCheapestWithinTheGapIsChosen) {
   auto c = problem(1000, 5);
   c.prior_precision = 10.0;
-  const auto chosen = [&](const Wishes& wishes) {
-    return name_of(plan(c, Budget{}, wishes).offer().mechanism);
+  const auto chosen = [&](const PlanOptions& plan_options) {
+    return name_of(plan(c, Budget{}, plan_options).candidate().mechanism);
   };
   EXPECT_EQ(chosen({.tv = 1e-10}), "rejection");
   EXPECT_EQ(chosen({}), "path");
   c = problem(32561, 108);
   c.prior_precision = 1.0;
   const Plan p = plan(c, Budget{}, {.tv = 1e-10});
-  EXPECT_EQ(name_of(p.offer().mechanism), "proximal");
-  EXPECT_THAT(p.offer().why, HasSubstr("cheapest"));
-  EXPECT_LT(p.offer().cost.passes, 1e5);
-  EXPECT_GT(offer_of(p, "dalalyan").cost.passes, 1e20) << "Dalalyan's bound at the same gap";
+  EXPECT_EQ(name_of(p.candidate().mechanism), "proximal");
+  EXPECT_THAT(p.candidate().why, HasSubstr("cheapest"));
+  EXPECT_LT(p.candidate().cost.passes, 1e5);
+  EXPECT_GT(candidate_of(p, "dalalyan").cost.passes, 1e20) << "Dalalyan's bound at the same gap";
 }
 
 // What a TV certificate claims follows from its own numbers, for every kind that is in reach.
@@ -200,9 +203,9 @@ TEST(Plan, EveryTvCertificateKeepsItsTotalGuarantee) {
           auto c = problem(rows, 20);
           c.prior_precision = 3.0;
           const Budget budget{.epsilon = 1.0, .delta = delta, .draws = draws};
-          for (const Offer& row :
-               plan(c, budget, {.mechanism = "proximal", .padded = padded}).offers) {
-            if (!is_gap_offer(row) || !row.feasible) continue;
+          for (const Candidate& row :
+               plan(c, budget, {.mechanism = "proximal", .padded = padded}).candidates) {
+            if (!is_gap_candidate(row) || !row.feasible) continue;
             const double promised = *setting(row.mechanism, "tv_gap");
             EXPECT_LE(gdp_delta_up(1.0, row.guarantee.mu) + (1 + std::exp(1.0)) * promised,
                       delta * (1 + 1e-12));
@@ -224,7 +227,7 @@ TEST(Plan, EveryTvCertificateKeepsItsTotalGuarantee) {
   EXPECT_GT(checked, support::repeats(30, 5));
 }
 
-void expect_bad(const Wishes& options, const std::string& name,
+void expect_bad(const PlanOptions& options, const std::string& name,
                 std::optional<double> m = std::nullopt) {
   auto c = problem(100, 2);
   c.prior_precision = m;
@@ -267,12 +270,12 @@ TEST(Plan, OutputPerturbationBeyondDoubleLeavesTheOthersInReach) {
     c.row_norm = row_norm;
     c.prior_precision = prior;
     const Plan made = plan(c, Budget{});
-    EXPECT_EQ(name_of(made.offer().mechanism), "path");
-    EXPECT_TRUE(made.offer().feasible) << row_norm << ": " << made.offer().why;
-    for (const Offer& offer : made.offers) {
-      if (name_of(offer.mechanism) != "output-pure") continue;
-      EXPECT_FALSE(offer.feasible) << row_norm;
-      EXPECT_NE(offer.why, "") << row_norm;
+    EXPECT_EQ(name_of(made.candidate().mechanism), "path");
+    EXPECT_TRUE(made.candidate().feasible) << row_norm << ": " << made.candidate().why;
+    for (const Candidate& candidate : made.candidates) {
+      if (name_of(candidate.mechanism) != "output-pure") continue;
+      EXPECT_FALSE(candidate.feasible) << row_norm;
+      EXPECT_NE(candidate.why, "") << row_norm;
     }
   }
 }
@@ -346,7 +349,8 @@ TEST(DefaultRule, ReproducesItsReferenceValues) {
     const Path& found = path_of(planned);
     EXPECT_LE(found.beta, c.beta * (1 + 1e-12));
     if (c.epsilon > 50) continue;  // (1 + e^epsilon) times what normals are off by: beta falls
-    const double share = 2e-5 + (1 + std::exp(c.epsilon)) * planned.offer().guarantee.tv / c.delta;
+    const double share =
+        2e-5 + (1 + std::exp(c.epsilon)) * planned.candidate().guarantee.tv / c.delta;
     EXPECT_LT(share, 0.01);
     EXPECT_NEAR(found.beta, c.beta, share * c.beta);
     EXPECT_NEAR(found.step_size, c.step_size, share * c.step_size);

@@ -35,7 +35,7 @@ inline Problem long_rows(std::uint64_t rows, std::uint64_t features) {
 /// check(problem, budget, guarantee, settings) of the offers over sizes, budgets and neighbors, all
 /// of which keep that delta and find a minimizer to a fifth of what one row moves.
 template <class Output, class Check>
-void expect_output_offers(double delta, const Check& check) {
+void expect_output_candidates(double delta, const Check& check) {
   int planned = 0;
   Thinned sweep(5);
   for (const std::uint64_t rows : {1ULL, 100ULL, 32561ULL, 1'000'000ULL}) {
@@ -45,12 +45,13 @@ void expect_output_offers(double delta, const Check& check) {
           if (sweep.skips()) continue;
           const Budget budget{epsilon, delta, adjacency, 2, draws};
           const Problem p = problem(rows, 20);
-          const Offer offer = gibbsite::offer(std::type_identity<Output>{}, p, budget, {});
-          ASSERT_TRUE(offer.feasible) << offer.why;
-          const auto& s = std::get<Output>(offer.mechanism);
-          EXPECT_LE(delta_up(offer.guarantee, epsilon), delta);
+          const Candidate candidate =
+              gibbsite::candidate(std::type_identity<Output>{}, p, budget, {});
+          ASSERT_TRUE(candidate.feasible) << candidate.why;
+          const auto& s = std::get<Output>(candidate.mechanism);
+          EXPECT_LE(delta_up(candidate.guarantee, epsilon), delta);
           EXPECT_LT(s.gradient_norm, 0.2 * p.lipschitz_up() * 4);
-          check(p, budget, offer.guarantee, s);
+          check(p, budget, candidate.guarantee, s);
           ++planned;
         }
       }

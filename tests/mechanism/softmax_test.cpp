@@ -326,14 +326,14 @@ TEST(SoftmaxPlan, OffersWhatHoldsAndRefusesTheOthers) {
       p.intercept = true;
       const Budget budget{1, 1e-6};
       const Plan automatic = plan(p, budget, {});
-      EXPECT_EQ(name_of(automatic.offer().mechanism), "whitened");
-      EXPECT_TRUE(automatic.offer().feasible);
+      EXPECT_EQ(name_of(automatic.candidate().mechanism), "whitened");
+      EXPECT_TRUE(automatic.candidate().feasible);
       Budget draws = budget;
       draws.draws = 3;
-      EXPECT_EQ(name_of(plan(p, draws, {}).offer().mechanism), "metric-path");
+      EXPECT_EQ(name_of(plan(p, draws, {}).candidate().mechanism), "metric-path");
       for (const bool prior : {false, true}) {
         if (prior) p.prior_precision = 1;
-        for (const Offer& o : plan(p, budget, {}).offers) {
+        for (const Candidate& o : plan(p, budget, {}).candidates) {
           const std::string name(name_of(o.mechanism));
           if (of_one_output.contains(name)) {
             EXPECT_FALSE(o.feasible) << name;
@@ -346,10 +346,10 @@ TEST(SoftmaxPlan, OffersWhatHoldsAndRefusesTheOthers) {
           }
         }
       }
-      EXPECT_TRUE(plan(p, budget, {.mechanism = "output"}).offer().feasible) << rows;
-      EXPECT_TRUE(plan(p, budget, {.mechanism = "path"}).offer().feasible) << rows;
-      EXPECT_TRUE(plan(p, budget, {.mechanism = "proximal"}).offer().feasible)
-          << plan(p, budget, {.mechanism = "proximal"}).offer().why;
+      EXPECT_TRUE(plan(p, budget, {.mechanism = "output"}).candidate().feasible) << rows;
+      EXPECT_TRUE(plan(p, budget, {.mechanism = "path"}).candidate().feasible) << rows;
+      EXPECT_TRUE(plan(p, budget, {.mechanism = "proximal"}).candidate().feasible)
+          << plan(p, budget, {.mechanism = "proximal"}).candidate().why;
     }
   }
   const Problem p = softmax_problem(500, 5, 3);
@@ -370,9 +370,9 @@ TEST(SoftmaxPlan, SettingsOfOneOutputPromiseNothing) {
   const Budget budget{1, 1e-6};
   for (const std::string_view name : of_one_output) {
     const Plan made = plan(one, budget, {.mechanism = std::string(name)});
-    ASSERT_TRUE(made.offer().feasible) << name;
-    EXPECT_NO_THROW(static_cast<void>(analyze(made.offer().mechanism, one, {}, 1)));
-    EXPECT_THROW(static_cast<void>(analyze(made.offer().mechanism, several, {}, 1)), BadInput)
+    ASSERT_TRUE(made.candidate().feasible) << name;
+    EXPECT_NO_THROW(static_cast<void>(analyze(made.candidate().mechanism, one, {}, 1)));
+    EXPECT_THROW(static_cast<void>(analyze(made.candidate().mechanism, several, {}, 1)), BadInput)
         << name;
   }
 }
@@ -383,8 +383,8 @@ TEST(SoftmaxPlan, WhitenedAsksForColumnsAndGradientsOfEveryClass) {
   const Budget budget{1, 1e-6};
   const auto settings = [&](const Problem& p) {
     const Plan made = plan(p, budget, {.mechanism = "whitened"});
-    EXPECT_TRUE(made.offer().feasible) << made.offer().why;
-    return std::get<Whitened>(made.offer().mechanism);
+    EXPECT_TRUE(made.candidate().feasible) << made.candidate().why;
+    return std::get<Whitened>(made.candidate().mechanism);
   };
   for (const std::uint64_t K : {2ULL, 3ULL, 10ULL}) {
     const Problem p = softmax_problem(5000, 6, K);
@@ -406,16 +406,17 @@ TEST(SoftmaxPlan, WhitenedAsksForColumnsAndGradientsOfEveryClass) {
   EXPECT_EQ(two.iterations, logistic.iterations);
   EXPECT_EQ(two.first_moment_share, logistic.first_moment_share);
   EXPECT_NEAR(two.clip_factor, std::sqrt(2.0) * logistic.clip_factor, 1e-6);
-  EXPECT_THAT(plan(softmax_problem(5000, 2001, 3), budget, {.mechanism = "whitened"}).offer().why,
-              HasSubstr("2001 features"));
+  EXPECT_THAT(
+      plan(softmax_problem(5000, 2001, 3), budget, {.mechanism = "whitened"}).candidate().why,
+      HasSubstr("2001 features"));
 }
 
 // Moments are of columns, draws of all coordinates.
 TEST(SoftmaxPlan, AMetricIsOfColumns) {
   const Problem p = softmax_problem(5000, 6, 4);
   const Plan made = plan(p, {1, 1e-6}, {.mechanism = "metric-path"});
-  ASSERT_TRUE(made.offer().feasible) << made.offer().why;
-  const Analysis found = analyze(made.offer().mechanism, p, {}, 1);
+  ASSERT_TRUE(made.candidate().feasible) << made.candidate().why;
+  const Analysis found = analyze(made.candidate().mechanism, p, {}, 1);
   const auto numbers = std::ranges::find_if(
       found.constants, [](const auto& c) { return c.name == std::string("answered_numbers"); });
   ASSERT_NE(numbers, found.constants.end());
@@ -424,7 +425,7 @@ TEST(SoftmaxPlan, AMetricIsOfColumns) {
   EXPECT_EQ(in_metric(p).row_features(), 6U);
   // 2000 columns of any number of classes.
   EXPECT_THAT(
-      plan(softmax_problem(5000, 2001, 3), {1, 1e-6}, {.mechanism = "metric-path"}).offer().why,
+      plan(softmax_problem(5000, 2001, 3), {1, 1e-6}, {.mechanism = "metric-path"}).candidate().why,
       HasSubstr("2001 features"));
 }
 

@@ -18,7 +18,9 @@ namespace whitened_test {
 using support::long_rows;
 using ::testing::HasSubstr;
 
-const Whitened& settings_of(const Offer& offer) { return std::get<Whitened>(offer.mechanism); }
+const Whitened& settings_of(const Candidate& candidate) {
+  return std::get<Whitened>(candidate.mechanism);
+}
 
 // mu^2 of a run, question by question: the largest change of its answer, by its definition, over
 // the deviation of its noise. `error` comes on top of each sensitivity, twice.
@@ -132,24 +134,25 @@ TEST(Whitened, EveryOfferKeepsItsBudgetAndUsesIt) {
             const auto n = static_cast<double>(rows);
             const double delta = std::min(1e-3, 1 / (n * n));
             const Budget budget{epsilon, delta, adjacency, 2, 1};
-            const Offer offer = gibbsite::offer(std::type_identity<Whitened>{}, long_rows(rows, d),
-                                                budget, {.intervals = intervals});
-            ASSERT_TRUE(offer.feasible) << offer.why;
-            const Whitened& s = settings_of(offer);
+            const Candidate candidate =
+                gibbsite::candidate(std::type_identity<Whitened>{}, long_rows(rows, d), budget,
+                                    {.intervals = intervals});
+            ASSERT_TRUE(candidate.feasible) << candidate.why;
+            const Whitened& s = settings_of(candidate);
             EXPECT_GE(s.iterations, 12);
-            EXPECT_LE(offer.cost.passes, intervals ? 44 : 42);
+            EXPECT_LE(candidate.cost.passes, intervals ? 44 : 42);
             EXPECT_EQ(s.information_share > 0, intervals);
             EXPECT_EQ(s.block_share > 0, intervals);
             const Problem p = long_rows(rows, d);
-            const Wide claimed = Wide(offer.guarantee.mu) * Wide(offer.guarantee.mu);
+            const Wide claimed = Wide(candidate.guarantee.mu) * Wide(candidate.guarantee.mu);
             const Wide cost =
                 squared_mu(s, budget.neighbors(), s.first_clip, 2.9, 1.3, p.curvature);
             EXPECT_TRUE(cost <= claimed && cost >= claimed * (1 - Wide(1e-14)));
-            EXPECT_EQ(analyze(s, p, budget.neighbors(), 1).guarantee.mu, offer.guarantee.mu);
+            EXPECT_EQ(analyze(s, p, budget.neighbors(), 1).guarantee.mu, candidate.guarantee.mu);
             EXPECT_GE(information_limit(s), 0.25);
             EXPECT_GE(s.clip_factor, 0.25);
             EXPECT_LE(s.clip_factor, 1);
-            const double spent = delta_up(offer.guarantee, epsilon);
+            const double spent = delta_up(candidate.guarantee, epsilon);
             EXPECT_LE(spent, delta);
             EXPECT_GE(spent, delta * (1 - 2e-3)) << "less was bought than paid for";
             ++planned;
@@ -162,7 +165,7 @@ TEST(Whitened, EveryOfferKeepsItsBudgetAndUsesIt) {
 
 TEST(Whitened, TheRuleIsThatOfTheDocuments) {
   const auto rule = [](std::uint64_t rows, std::uint64_t d, double epsilon) {
-    return settings_of(plan(long_rows(rows, d), {.epsilon = epsilon, .delta = 1e-9}).offer());
+    return settings_of(plan(long_rows(rows, d), {.epsilon = epsilon, .delta = 1e-9}).candidate());
   };
   const Whitened s = rule(32561, 108, 1);
   const double mu = s.query_mu, rounds = 32561 * mu / (8 * 108);
@@ -194,7 +197,7 @@ TEST(Whitened, SmallBudgetsHaveARuleOfTheirOwn) {
     p.typical_row_norm = typical;
     p.loss = loss;
     p.intercept = constant;
-    return settings_of(gibbsite::offer(
+    return settings_of(gibbsite::candidate(
         std::type_identity<Whitened>{}, p, {.epsilon = 1, .delta = 1e-6},
         {.mechanism = "whitened", .iterations = iterations, .intervals = intervals}));
   };
@@ -229,7 +232,7 @@ TEST(Whitened, SmallBudgetsHaveARuleOfTheirOwn) {
 TEST(Whitened, SettingsOfSmallBudgetsThatAreNotSharesOfOneBudgetPromiseNothing) {
   Problem problem = long_rows(300, 5);
   problem.intercept = true;
-  const Whitened good = settings_of(plan(problem, {.epsilon = 1, .delta = 1e-6}).offer());
+  const Whitened good = settings_of(plan(problem, {.epsilon = 1, .delta = 1e-6}).candidate());
   ASSERT_TRUE(is_small_budget(good));
   const auto delta = [&](const Whitened& s, const Problem& p) {
     return delta_up(analyze(s, p, {}, 1).guarantee, 1);
@@ -270,8 +273,8 @@ TEST(Whitened, WhatItDoesNotDoIsSaidWhenItIsPlanned) {
   const Budget budget{.epsilon = 1, .delta = 1e-6};
   const auto why = [&](Problem p, Budget b) {
     const Plan made = plan(p, b, {.mechanism = "whitened"});
-    EXPECT_FALSE(made.offer().feasible);
-    return made.offer().why.text();
+    EXPECT_FALSE(made.candidate().feasible);
+    return made.candidate().why.text();
   };
   Budget draws = budget;
   draws.draws = 2;
@@ -286,8 +289,8 @@ TEST(Whitened, WhatItDoesNotDoIsSaidWhenItIsPlanned) {
   EXPECT_THAT(why(long_rows(1ULL << 53, 5), {.epsilon = 8, .delta = 1e-6}), HasSubstr("resolved"));
   // auto takes chains there, in a metric where they can be, and path where what is asked for is
   // its.
-  const auto chosen = [&](const Problem& p, const Budget& b, const Wishes& w) {
-    return name_of(plan(p, b, w).offer().mechanism);
+  const auto chosen = [&](const Problem& p, const Budget& b, const PlanOptions& w) {
+    return name_of(plan(p, b, w).candidate().mechanism);
   };
   EXPECT_EQ(chosen(long_rows(1000, 5), budget, {}), "whitened");
   EXPECT_EQ(chosen(long_rows(1000, 5), draws, {}), "metric-path");
@@ -296,8 +299,8 @@ TEST(Whitened, WhatItDoesNotDoIsSaidWhenItIsPlanned) {
   EXPECT_EQ(chosen(long_rows(1000, 5), budget, {.step_size = 1e-3}), "path");
   EXPECT_EQ(chosen(long_rows(1000, 5), budget, {.iterations = 100}), "path");
   EXPECT_EQ(
-      settings_of(
-          plan(long_rows(1000, 5), budget, {.mechanism = "whitened", .iterations = 100}).offer())
+      settings_of(plan(long_rows(1000, 5), budget, {.mechanism = "whitened", .iterations = 100})
+                      .candidate())
           .iterations,
       100);
 }
@@ -315,11 +318,11 @@ Problem with_loss(const char* loss) {
 // under a cap are not known are refused, and auto goes on to chains.
 TEST(Whitened, AmountsAndCountsAreTaken) {
   const Budget budget{.epsilon = 1, .delta = 1e-6};
-  const Whitened of_classes = settings_of(plan(with_loss("logistic"), budget).offer());
+  const Whitened of_classes = settings_of(plan(with_loss("logistic"), budget).candidate());
   for (const char* loss : {"huber", "pseudo-huber", "poisson"}) {
     const Plan made = plan(with_loss(loss), budget);
-    ASSERT_EQ(name_of(made.offer().mechanism), "whitened") << loss;
-    const Whitened s = settings_of(made.offer());
+    ASSERT_EQ(name_of(made.candidate().mechanism), "whitened") << loss;
+    const Whitened s = settings_of(made.candidate());
     EXPECT_EQ(s.clip_factor, of_classes.clip_factor);
     EXPECT_EQ(s.iterations, of_classes.iterations);
     EXPECT_EQ(s.query_mu, of_classes.query_mu);
@@ -331,9 +334,9 @@ TEST(Whitened, AmountsAndCountsAreTaken) {
   EXPECT_FALSE(is_two_class_logistic("softmax-3"));
   for (const char* loss : {"smoothed-hinge", "logistic-capped"}) {
     const Plan made = plan(with_loss(loss), budget, {.mechanism = "whitened"});
-    EXPECT_FALSE(made.offer().feasible);
-    EXPECT_THAT(made.offer().why, HasSubstr(loss));
-    EXPECT_NE(name_of(plan(with_loss(loss), budget).offer().mechanism), "whitened");
+    EXPECT_FALSE(made.candidate().feasible);
+    EXPECT_THAT(made.candidate().why, HasSubstr(loss));
+    EXPECT_NE(name_of(plan(with_loss(loss), budget).candidate().mechanism), "whitened");
   }
 }
 
@@ -345,9 +348,9 @@ TEST(Whitened, QuestionsOfAmountsTogetherCostWhatIsClaimed) {
     for (const auto adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
       const Budget budget{.epsilon = 1, .delta = 1e-6, .adjacency = adjacency};
       const Plan made = plan(with_loss(loss), budget, {.intervals = true});
-      ASSERT_EQ(name_of(made.offer().mechanism), "whitened");
+      ASSERT_EQ(name_of(made.candidate().mechanism), "whitened");
       for (const double scores : {0.03, 1e-3, 0.2}) {
-        Whitened s = settings_of(made.offer());
+        Whitened s = settings_of(made.candidate());
         EXPECT_EQ(s.score_share, 0.03);
         s.score_share = scores;
         const Neighbors who = budget.neighbors();
@@ -365,7 +368,7 @@ TEST(Whitened, QuestionsOfAmountsTogetherCostWhatIsClaimed) {
         ++seen;
       }
       const auto promises = [&](double share, double information, double block, const char* of) {
-        Whitened s = settings_of(made.offer());
+        Whitened s = settings_of(made.candidate());
         s.score_share = share;
         s.information_share = information;
         s.block_share = block;
@@ -386,7 +389,7 @@ TEST(Whitened, QuestionsOfAmountsTogetherCostWhatIsClaimed) {
 // A certificate may hold any settings: what they do not add up to is not promised.
 TEST(Whitened, SettingsThatAreNotSharesOfOneBudgetPromiseNothing) {
   const Whitened good =
-      settings_of(plan(long_rows(1000, 5), {.epsilon = 1, .delta = 1e-6}).offer());
+      settings_of(plan(long_rows(1000, 5), {.epsilon = 1, .delta = 1e-6}).candidate());
   const auto delta = [](const Whitened& s, std::uint64_t rows = 1000) {
     return delta_up(analyze(s, long_rows(rows, 5), {}, 1).guarantee, 1);
   };
@@ -429,9 +432,9 @@ TEST(Whitened, SettingsThatAreNotSharesOfOneBudgetPromiseNothing) {
 // information has a limit.
 TEST(Whitened, SettingsOfIntervalsThatAreNotSharesOfOneBudgetPromiseNothing) {
   const Budget budget{.epsilon = 1, .delta = 1e-6};
-  const Wishes wishes{.mechanism = "whitened", .intervals = true};
+  const PlanOptions plan_options{.mechanism = "whitened", .intervals = true};
   const Problem problem = long_rows(1000, 5);
-  const Whitened good = settings_of(plan(problem, budget, wishes).offer());
+  const Whitened good = settings_of(plan(problem, budget, plan_options).candidate());
   const auto delta = [&](const Whitened& s, const Problem& p) {
     return delta_up(analyze(s, p, {}, 1).guarantee, 1);
   };
@@ -466,12 +469,12 @@ TEST(Whitened, SettingsOfIntervalsThatAreNotSharesOfOneBudgetPromiseNothing) {
 
 TEST(Whitened, IntervalsAreRefusedWhereNothingAnswersThem) {
   const Budget budget{.epsilon = 1, .delta = 1e-6};
-  const auto refusal = [&](const Problem& p, const Wishes& wishes) -> std::string {
+  const auto refusal = [&](const Problem& p, const PlanOptions& plan_options) -> std::string {
     try {
-      const Plan made = plan(p, budget, wishes);
-      const Offer& offer = made.offer();
-      if (!offer.feasible) return offer.why.text();
-      return setting(offer.mechanism, "information_share").value_or(0) > 0 ? "none" : "silence";
+      const Plan made = plan(p, budget, plan_options);
+      const Candidate& candidate = made.candidate();
+      if (!candidate.feasible) return candidate.why.text();
+      return setting(candidate.mechanism, "information_share").value_or(0) > 0 ? "none" : "silence";
     } catch (const std::exception& e) {
       return e.what();
     }
@@ -494,7 +497,7 @@ TEST(Whitened, IntervalsAreRefusedWhereNothingAnswersThem) {
   large.loss = "softmax-3", large.outputs = 3, large.features *= 3;
   const Whitened most = settings_of(
       plan(large, {.epsilon = 4, .delta = 1e-8}, {.mechanism = "whitened", .intervals = true})
-          .offer());
+          .candidate());
   EXPECT_GE(most.clip_factor, 1.41);
   EXPECT_GE(information_limit(most), 0.25);
   // So many that estimates would take too long.
@@ -518,7 +521,7 @@ TEST(Whitened, IntervalsAreRefusedWhereNothingAnswersThem) {
     }
   }
   for (const char* mechanism : {"auto", "whitened"}) {
-    Wishes tv{.mechanism = mechanism, .intervals = true}, ball = tv;
+    PlanOptions tv{.mechanism = mechanism, .intervals = true}, ball = tv;
     tv.tv = 1e-6;
     ball.ball = 1;
     EXPECT_THAT(refusal(good, tv), HasSubstr("`tv`")) << mechanism;

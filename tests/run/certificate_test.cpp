@@ -41,12 +41,12 @@ TEST(Certificate, HasTheFieldsOfTheContract) {
             (std::set<std::string>{"arithmetic", "map_error", "noise", "noise_tv",
                                    "release_epsilon", "release_grid"}));
   EXPECT_EQ(names(c["software"]), (std::set<std::string>{"version", "backend"}));
-  const Offer& offer = example.plan.offer();
-  const auto& path = std::get<Path>(offer.mechanism);
+  const Candidate& candidate = example.plan.candidate();
+  const auto& path = std::get<Path>(candidate.mechanism);
   const double M = example.plan.problem.smoothness_up(path.beta, path.prior_precision);
   EXPECT_EQ(c["guarantee"]["epsilon"], 1.0);
   EXPECT_EQ(c["guarantee"]["delta"], 1e-6);
-  EXPECT_EQ(c["guarantee"]["mu"], offer.guarantee.mu);
+  EXPECT_EQ(c["guarantee"]["mu"], candidate.guarantee.mu);
   EXPECT_EQ(c["guarantee"]["adjacency"], "replace-one");
   EXPECT_EQ(c["mechanism"]["name"], "path");
   EXPECT_TRUE(c["mechanism"]["iterations"].is_number_integer());
@@ -63,7 +63,7 @@ TEST(Certificate, HasTheFieldsOfTheContract) {
 
 TEST(Certificate, OfATvCertificateNamesItsGapAndItsStart) {
   for (const auto& example : testing::examples()) {
-    const bool tv = setting(example.plan.offer().mechanism, "tv_gap").has_value();
+    const bool tv = setting(example.plan.candidate().mechanism, "tv_gap").has_value();
     const json mechanism = testing::certificate_of(example)["mechanism"];
     EXPECT_EQ(mechanism.contains("tv_gap"), tv) << example.name;
     EXPECT_EQ(mechanism.contains("start_gradient_norm"), tv) << example.name;
@@ -82,7 +82,7 @@ TEST(Certificate, IsReadBackAsItWas) {
     json again = to_json(certificate_from_json(file));
     again["digest"] = file["digest"];
     EXPECT_EQ(again, file) << example.name;
-    seen.insert(name_of(example.plan.offer().mechanism));
+    seen.insert(name_of(example.plan.candidate().mechanism));
   }
   EXPECT_EQ(seen.size(), mechanism_names().size()) << "an example of every mechanism";
 }
@@ -195,7 +195,7 @@ TEST(InWords, RejectsACertificateWithoutItsNumbers) {
 TEST(PlanJson, HasTheFieldsOfTheContract) {
   const Plan& example = testing::examples().front().plan;
   Plan plan = gibbsite::plan(example.problem, example.budget, {.mechanism = "path"});
-  auto& dalalyan = std::get<Dalalyan>(plan.offers[7].mechanism);
+  auto& dalalyan = std::get<Dalalyan>(plan.candidates[7].mechanism);
   dalalyan.iterations = 0x1p53;
   const json out = plan_json(plan);
   EXPECT_EQ(out["chosen"], "path");

@@ -39,29 +39,31 @@ struct Example {
   Release release;
 };
 
-/// The plan of `wishes`; where they name a mechanism its offer alone, for all of them cost each
-/// test a second.
-inline Plan example_plan(const Problem& problem, const Budget& budget, const Wishes& wishes) {
-  if (wishes.mechanism == "auto") return plan(problem, budget, wishes);
+/// The plan of `plan_options`; where they name a mechanism its offer alone, for all of them cost
+/// each test a second.
+inline Plan example_plan(const Problem& problem, const Budget& budget,
+                         const PlanOptions& plan_options) {
+  if (plan_options.mechanism == "auto") return plan(problem, budget, plan_options);
   Plan made;
   made.problem = problem;
   made.budget = budget;
   std::visit(
       [&]<class M>(const M&) {
-        made.offers = {offer(std::type_identity<M>{}, problem, budget, wishes)};
+        made.candidates = {candidate(std::type_identity<M>{}, problem, budget, plan_options)};
       },
-      mechanism_named(wishes.mechanism));
+      mechanism_named(plan_options.mechanism));
   return made;
 }
 
 inline Example make_example(const std::string& name, const Schema& schema, std::uint64_t rows,
-                            const Budget& budget, const Wishes& wishes, std::optional<double> prior,
-                            NoiseKind noise = NoiseKind::chacha20,
+                            const Budget& budget, const PlanOptions& plan_options,
+                            std::optional<double> prior, NoiseKind noise = NoiseKind::chacha20,
                             const std::string& loss = "logistic") {
   LinearModel model;
-  const Plan made = example_plan(
-      glm(loss, {.prior_precision = prior, .center = {}}).constants(schema, rows), budget, wishes);
-  EXPECT_TRUE(made.offer().feasible) << name << ": " << made.offer().why;
+  const Plan made =
+      example_plan(glm(loss, {.prior_precision = prior, .center = {}}).constants(schema, rows),
+                   budget, plan_options);
+  EXPECT_TRUE(made.candidate().feasible) << name << ": " << made.candidate().why;
   model.schema = schema;
   model.loss = loss;
   for (std::uint64_t c = 0; c < budget.draws; ++c) {
@@ -71,10 +73,10 @@ inline Example make_example(const std::string& name, const Schema& schema, std::
     }
     model.draws.push_back(theta);
   }
-  if (std::holds_alternative<Whitened>(made.offer().mechanism)) {
+  if (std::holds_alternative<Whitened>(made.candidate().mechanism)) {
     const std::size_t d = schema.features();
     const std::size_t outputs = loss_named(loss).outputs();
-    const auto& w = std::get<Whitened>(made.offer().mechanism);
+    const auto& w = std::get<Whitened>(made.candidate().mechanism);
     const Neighbors who = budget.neighbors();
     std::vector<double> square(d * d, 1), triangle(d * (d + 1) / 2, 0.25), vector(outputs * d, 3);
     const double curvature = made.problem.curvature * made.problem.traces.most;
@@ -104,7 +106,7 @@ inline Example make_example(const std::string& name, const Schema& schema, std::
           {"curvature", 0, curvature_deviation_up(w, who, curvature, 0), vector, {17}});
     }
   }
-  if (const auto* const metric = std::get_if<MetricPath>(&made.offer().mechanism)) {
+  if (const auto* const metric = std::get_if<MetricPath>(&made.candidate().mechanism)) {
     const std::size_t d = schema.features();
     model.answers.push_back(
         {"moments", metric->first_clip,
@@ -112,7 +114,7 @@ inline Example make_example(const std::string& name, const Schema& schema, std::
          std::vector<double>(d * d, 1), std::vector<double>(d * (d + 1) / 2, 0.25)});
   }
   Analysis found = analysis_of_plan(made);
-  model = on_release_grid(std::move(model), made.offer().mechanism, found.release_grid);
+  model = on_release_grid(std::move(model), made.candidate().mechanism, found.release_grid);
   const RunFacts facts{noise, "reference", schema.invalid == Invalid::refuse};
   return {
       name, made,
@@ -147,10 +149,10 @@ inline const std::vector<Example>& loss_examples() {
     const auto make = [&](const std::string& loss, const char* mechanism, const Schema& schema,
                           std::uint64_t rows, const Budget& budget, double tv,
                           std::optional<double> prior) {
-      Wishes wishes{.mechanism = mechanism};
-      if (tv > 0) wishes.tv = tv;
+      PlanOptions plan_options{.mechanism = mechanism};
+      if (tv > 0) plan_options.tv = tv;
       out.push_back(make_example(std::string(loss).append(", ").append(mechanism),
-                                 labeled_for(schema, loss), rows, budget, wishes, prior,
+                                 labeled_for(schema, loss), rows, budget, plan_options, prior,
                                  NoiseKind::chacha20, loss));
     };
     const Budget usual{1.0, 1e-6, {}, 1, 1}, loose{1.0, 0.2, {}, 1, 1};
@@ -195,10 +197,10 @@ inline const std::vector<Example>& class_examples() {
     tiny.columns = {{"x", ColumnType::number, 0, 1, {}, false}};
     const auto make = [&](const char* mechanism, const Schema& schema, std::uint64_t rows,
                           const Budget& budget, double tv, std::optional<double> prior) {
-      Wishes wishes{.mechanism = mechanism};
-      if (tv > 0) wishes.tv = tv;
+      PlanOptions plan_options{.mechanism = mechanism};
+      if (tv > 0) plan_options.tv = tv;
       return make_example(std::string("softmax, ").append(mechanism),
-                          labeled_for(schema, "softmax-3"), rows, budget, wishes, prior,
+                          labeled_for(schema, "softmax-3"), rows, budget, plan_options, prior,
                           NoiseKind::chacha20, "softmax-3");
     };
     const Budget usual{1.0, 1e-6, {}, 1, 1}, loose{1.0, 0.2, {}, 1, 1};

@@ -203,7 +203,7 @@ TEST(FitNetwork, DrawsConjugateTables) {
     }
     // Records of more weight than was planned: the certificate would not verify.
     NetworkPlan more = plan;
-    std::get<NetworkConjugate>(more.offers[more.chosen].mechanism).weight *= 1.1;
+    std::get<NetworkConjugate>(more.candidates[more.chosen].mechanism).weight *= 1.1;
     EXPECT_THROW(fit_network(data, more, Key::from_os()), BadInput);
   }
   EXPECT_THROW(plan_network(problem_of(data, false), {2.0, 1e-6}, {.mechanism = "conjugate"}),

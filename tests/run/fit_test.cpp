@@ -92,7 +92,7 @@ TEST_F(Fit, CertifiesThePlanThatItRanAndTheKeyThatItUsedUp) {
   const Verification verified = verify(release);
   EXPECT_TRUE(verified.valid && !verified.void_run);
   EXPECT_EQ(setting(release.certificate().mechanism, "step_size"),
-            setting(made.offer().mechanism, "step_size"));
+            setting(made.candidate().mechanism, "step_size"));
   EXPECT_EQ(release.certificate().noise, NoiseKind::chacha20);
   EXPECT_EQ(release.certificate().backend, backend->name());
   EXPECT_THROW(fit(model, data, made, *backend, std::move(key)), BadInput);
@@ -181,11 +181,12 @@ TEST_F(Fit, RefusesALossThatIsNotTheLibrarys) {
 // What a callback changes is not what is certified.
 TEST_F(Fit, CertifiesThePlanAsItWasGiven) {
   Plan weak = plan(made.problem, {.epsilon = 20, .delta = 0.1});
-  const auto beta = setting(weak.offer().mechanism, "beta");
+  const auto beta = setting(weak.candidate().mechanism, "beta");
   FitOptions options;
   options.progress = [&](std::uint64_t, std::uint64_t) { weak = made; };
   const Release release = fit(model, data, weak, *backend, Key::from_os(), options);
-  EXPECT_EQ(setting(weak.offer().mechanism, "beta"), setting(made.offer().mechanism, "beta"))
+  EXPECT_EQ(setting(weak.candidate().mechanism, "beta"),
+            setting(made.candidate().mechanism, "beta"))
       << "the callback was not called";
   EXPECT_EQ(setting(release.certificate().mechanism, "beta"), beta);
   EXPECT_TRUE(verify(release).valid);
@@ -197,13 +198,13 @@ TEST_F(Fit, RefusesAPlanWithEditedNumbers) {
   made.budget.epsilon = 0.5;
   EXPECT_THROW(fit(model, data, made, *backend, Key::from_os()), BadInput);
   made = planned;
-  made.offers[made.chosen].guarantee.mu *= 0.99;
+  made.candidates[made.chosen].guarantee.mu *= 0.99;
   EXPECT_THROW(fit(model, data, made, *backend, Key::from_os()), BadInput);
   made = planned;
-  std::get<Path>(made.offers[made.chosen].mechanism).beta *= 1.01;
+  std::get<Path>(made.candidates[made.chosen].mechanism).beta *= 1.01;
   EXPECT_THROW(fit(model, data, made, *backend, Key::from_os()), BadInput);
   made = planned;  // a part of a step is not run: the file would tell of another plan
-  std::get<Path>(made.offers[made.chosen].mechanism).iterations -= 0.5;
+  std::get<Path>(made.candidates[made.chosen].mechanism).iterations -= 0.5;
   EXPECT_THROW(fit(model, data, made, *backend, Key::from_os()), BadInput);
 }
 
@@ -220,7 +221,7 @@ TEST_F(Fit, EntersARunBeforeItsFileCanBeRefused) {
     return ledger.read().entries.size();
   };
   const Plan planned = made;
-  std::get<Path>(made.offers[made.chosen].mechanism).beta *= 1.01;
+  std::get<Path>(made.candidates[made.chosen].mechanism).beta *= 1.01;
   EXPECT_EQ(entries_of("edited"), 1U);
   made = planned;
   data.schema.columns[0].hi = 3e-308;

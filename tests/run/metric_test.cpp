@@ -26,10 +26,10 @@ namespace metric_test {
 using support::people;
 using testing::TempDir;
 
-Plan plan_of(const Dataset& data, const Budget& budget, Wishes wishes, std::uint64_t cap = 0,
-             const char* loss = "logistic") {
-  if (wishes.mechanism == "auto") wishes.mechanism = "metric-path";
-  return plan(glm(loss).constants(data.schema, cap > 0 ? cap : data.rows()), budget, wishes);
+Plan plan_of(const Dataset& data, const Budget& budget, PlanOptions plan_options,
+             std::uint64_t cap = 0, const char* loss = "logistic") {
+  if (plan_options.mechanism == "auto") plan_options.mechanism = "metric-path";
+  return plan(glm(loss).constants(data.schema, cap > 0 ? cap : data.rows()), budget, plan_options);
 }
 
 Release fit_seeded(const Dataset& data, const Plan& made, std::uint64_t seed,
@@ -64,8 +64,8 @@ TEST(MetricRun, NoNeighborIsFurtherAwayThanMu) {
         Budget budget{.epsilon = 1, .delta = 1e-5};
         if (add_remove) budget.adjacency = Adjacency::add_remove;
         const Plan made = plan_of(data, budget, {}, add_remove ? 400 : 0, loss);
-        const auto& s = std::get<MetricPath>(made.offer().mechanism);
-        const double mu = made.offer().guarantee.mu;
+        const auto& s = std::get<MetricPath>(made.candidate().mechanism);
+        const double mu = made.candidate().guarantee.mu;
         const Release release = fit_seeded(data, made, 3);
         const WhitenedRule::Metric P = metric_of(release, s, made, data.schema);
         const NoisyAnswer& answer = release.model().answers[0];
@@ -114,8 +114,8 @@ TEST(MetricRun, DrawsAreImagesOfTheCoordinatesGrid) {
     const Dataset data =
         categories ? support::with_categories(people(500, 2, 2), {3, 1}, 2) : people(500, 3, 2);
     const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-6, .draws = 3}, {.iterations = 20});
-    const auto& s = std::get<MetricPath>(made.offer().mechanism);
-    const Analysis found = analyze(made.offer().mechanism, made.problem, {}, 3);
+    const auto& s = std::get<MetricPath>(made.candidate().mechanism);
+    const Analysis found = analyze(made.candidate().mechanism, made.problem, {}, 3);
     const Analysis chain = analyze(s.chain, in_metric(made.problem), {}, 3);
     double grid = 0;
     for (const auto& [name, value] : found.constants) {
@@ -188,10 +188,10 @@ TEST_P(MetricBackend, GoesOnFromACheckpointToTheSameBits) {
   for (const Dataset& data :
        {people(60, 2, 1), support::with_categories(people(60, 1, 1), {2, 1}, 1)})
     for (const char* mechanism : {"metric-path", "metric-proximal"}) {
-      Wishes wishes{.mechanism = mechanism};
-      if (wishes.mechanism == "metric-proximal") wishes.tv = 1e-3;
-      const Plan made = plan_of(data, {.epsilon = 2, .delta = 0.05, .draws = 2}, wishes);
-      ASSERT_TRUE(made.offer().feasible) << made.offer().why;
+      PlanOptions plan_options{.mechanism = mechanism};
+      if (plan_options.mechanism == "metric-proximal") plan_options.tv = 1e-3;
+      const Plan made = plan_of(data, {.epsilon = 2, .delta = 0.05, .draws = 2}, plan_options);
+      ASSERT_TRUE(made.candidate().feasible) << made.candidate().why;
       const Release whole = fit(logistic_regression(), data, made, *backend, Key::from_seed(3),
                                 {.release_answers = true});
       const TempDir folder;
@@ -246,9 +246,9 @@ TEST(MetricRun, GoesOnFromACheckpointForAnyNumberOfDraws) {
 // another.
 TEST(MetricRun, NoCheckpointGoesOnWithOtherArithmetic) {
   const Dataset data = people(60, 2, 1);
-  Wishes wishes{.mechanism = "metric-proximal"};
-  wishes.tv = 1e-3;
-  const Plan made = plan_of(data, {.epsilon = 2, .delta = 0.05}, wishes);
+  PlanOptions plan_options{.mechanism = "metric-proximal"};
+  plan_options.tv = 1e-3;
+  const Plan made = plan_of(data, {.epsilon = 2, .delta = 0.05}, plan_options);
   const TempDir folder;
   std::atomic<bool> stop = false;
   FitOptions options{.checkpoint = folder.path("run.ckpt")};
@@ -286,7 +286,7 @@ TEST(MetricRun, NoCheckpointGoesOnForOtherNeighbors) {
   const auto backend = support::make_test_backend("cpu");
   const Plan first = plan_of(data, {.epsilon = 2, .delta = 1e-5}, {});
   Plan second = first;  // open to its caller: the same settings, vouched for to more
-  second.offers[second.chosen].guarantee.who.rows_per_person = 2;
+  second.candidates[second.chosen].guarantee.who.rows_per_person = 2;
   second.budget.rows_per_person = 2;
   const TempDir folder;
   std::atomic<bool> stop = false;
@@ -307,10 +307,10 @@ TEST(MetricRun, DegenerateTablesEndInAModel) {
     for (const char* loss : {"logistic", "logistic-capped"}) {
       for (const support::OddTable& odd : support::odd_tables()) {
         if (sweep.skips()) continue;
-        Wishes wishes{.mechanism = mechanism};
-        if (wishes.mechanism == "metric-proximal") wishes.tv = 1e-3;
-        const Plan made = plan_of(odd.data, {.epsilon = 1, .delta = 0.02}, wishes, 0, loss);
-        ASSERT_TRUE(made.offer().feasible) << odd.name << ": " << made.offer().why;
+        PlanOptions plan_options{.mechanism = mechanism};
+        if (plan_options.mechanism == "metric-proximal") plan_options.tv = 1e-3;
+        const Plan made = plan_of(odd.data, {.epsilon = 1, .delta = 0.02}, plan_options, 0, loss);
+        ASSERT_TRUE(made.candidate().feasible) << odd.name << ": " << made.candidate().why;
         const auto backend = support::make_test_backend("cpu");
         const Release out = fit(glm(loss), odd.data, made, *backend, Key::from_os());
         EXPECT_TRUE(verify(out).valid) << odd.name;

@@ -38,7 +38,7 @@ TEST(Release, RefusesACoefficientThatIsNotFinite) {
   const auto example = testing::examples()[0];
   LinearModel model = example.release.model();
   model.draws = {std::vector<double>(model.schema.features(), NAN)};
-  EXPECT_THROW(on_release_grid(model, example.plan.offer().mechanism, 0x1p-20), BadInput);
+  EXPECT_THROW(on_release_grid(model, example.plan.candidate().mechanism, 0x1p-20), BadInput);
 }
 
 TEST(Release, ModelFileHasTheFieldsOfTheContract) {

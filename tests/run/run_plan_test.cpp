@@ -69,14 +69,14 @@ Plan make_plan(const Model& model, const Dataset& data, std::uint64_t draws, dou
   Plan plan;
   plan.problem = model.constants(data.schema, n);
   plan.budget.draws = draws;
-  Offer offer;
-  offer.mechanism = Path{Calibration::gdp, 0.3, 0.8, 0.02, iterations};
-  offer.feasible = true;
-  plan.offers = {offer};
+  Candidate candidate;
+  candidate.mechanism = Path{Calibration::gdp, 0.3, 0.8, 0.02, iterations};
+  candidate.feasible = true;
+  plan.candidates = {candidate};
   return plan;
 }
 
-Path& path_of(Plan& plan) { return std::get<Path>(plan.offers[0].mechanism); }
+Path& path_of(Plan& plan) { return std::get<Path>(plan.candidates[0].mechanism); }
 
 class Sample : public ::testing::TestWithParam<const char*> {
  protected:
@@ -129,8 +129,8 @@ TEST_P(Sample, KeepsThePathInItsBall) {
   Ensemble expected = start(specs, d);
   advance_in_ball(*backend->load(data.view(), data.y, *model.loss), expected, 0.3, 200);
   const double grid =
-      analyze(plan.offer().mechanism, plan.problem, plan.budget.neighbors(), 3).release_grid;
-  const LinearModel made = on_release_grid(whole.model, plan.offer().mechanism, grid);
+      analyze(plan.candidate().mechanism, plan.problem, plan.budget.neighbors(), 3).release_grid;
+  const LinearModel made = on_release_grid(whole.model, plan.candidate().mechanism, grid);
   int outside = 0;
   for (std::size_t c = 0; c < 3; ++c) {
     const std::vector<double> exact(expected.chain(c).begin(), expected.chain(c).end());
@@ -218,13 +218,13 @@ TEST_P(Sample, WholeRunIsReadBackFromItsCheckpoint) {
     const bool gap = mechanism == "rejection" || mechanism == "proximal";
     if (mechanism == "averaged") {  // out of reach of this budget: by hand
       plan = make_plan(model, data, 2, 50);
-      plan.offers[0].mechanism = Averaged{Calibration::gdp, 0.3, 10, 1e-6, 0.02, 50, 0};
+      plan.candidates[0].mechanism = Averaged{Calibration::gdp, 0.3, 10, 1e-6, 0.02, 50, 0};
     } else {
-      Wishes wishes{.mechanism = mechanism};
-      if (gap) wishes.tv = 1e-3;
-      plan = gibbsite::plan(model.constants(data.schema, n), budget, wishes);
+      PlanOptions plan_options{.mechanism = mechanism};
+      if (gap) plan_options.tv = 1e-3;
+      plan = gibbsite::plan(model.constants(data.schema, n), budget, plan_options);
     }
-    ASSERT_TRUE(plan.offer().feasible) << plan.offer().why;
+    ASSERT_TRUE(plan.candidate().feasible) << plan.candidate().why;
     const StreamKey key = StreamKey::from_seed(5);
     const auto whole = run(key);
     EXPECT_EQ(run(key, kept).model.draws, whole.model.draws);
@@ -385,7 +385,7 @@ TEST_P(Sample, DataMustHaveThePlannedShape) {
       },
       "entries of row 1 are not in order");
   // A public cap under add-remove: fewer rows are fine, more are not.
-  plan.offers[0].guarantee.who.adjacency = Adjacency::add_remove;
+  plan.candidates[0].guarantee.who.adjacency = Adjacency::add_remove;
   plan.problem.rows = n + 50;
   EXPECT_EQ(error(), "no error");
   plan.problem.rows = n - 1;
@@ -415,15 +415,15 @@ TEST(SampleGuard, ThroughputArithmeticAndNoiseAreRefused) {
 }
 
 TEST_P(Sample, PlanOutOfReachIsNotRun) {
-  plan.offers[0].feasible = false;
-  plan.offers[0].why = "takes 10^20 years";
+  plan.candidates[0].feasible = false;
+  plan.candidates[0].why = "takes 10^20 years";
   EXPECT_THAT([&] { run(fresh()); }, ThrowsMessage<Infeasible>(HasSubstr("10^20 years")));
 }
 
 // One step so short that the draw is its start: theta_hat + xi / sqrt(M), a start for each draw.
 TEST_P(Sample, DalalyanStartsAroundTheMinimizer) {
   Dalalyan c{Calibration::gdp, 0.3, 0.8, 1e-6, 1e-40, 1, 0};
-  plan.offers[0].mechanism = c;
+  plan.candidates[0].mechanism = c;
   const double smoothness = plan.problem.smoothness_up(c.beta, c.prior_precision);
   const StreamKey key = fresh();
   const auto result = run(key);
@@ -440,7 +440,7 @@ TEST_P(Sample, DalalyanStartsAroundTheMinimizer) {
     }
   }
   c.start_gradient_norm = 1e-18;  // below what double can show
-  plan.offers[0].mechanism = c;
+  plan.candidates[0].mechanism = c;
   EXPECT_THAT([&] { run(key); }, ThrowsMessage<Infeasible>(HasSubstr("public tolerance")));
 }
 

@@ -51,11 +51,11 @@ Model model_of(const Dataset& data, const Run3& run) {
   return glm(full_loss_name("softmax", data.schema.classes.size()), {.prior_precision = run.prior});
 }
 Plan plan_of(const Dataset& data, const Run3& run, std::uint64_t draws = 1) {
-  Wishes wishes{.mechanism = run.mechanism};
-  if (run.tv > 0) wishes.tv = run.tv;
+  PlanOptions plan_options{.mechanism = run.mechanism};
+  if (run.tv > 0) plan_options.tv = run.tv;
   Budget budget = run.budget;
   budget.draws = draws;
-  return plan(model_of(data, run).constants(data.schema, data.rows()), budget, wishes);
+  return plan(model_of(data, run).constants(data.schema, data.rows()), budget, plan_options);
 }
 
 TEST(SoftmaxRun, EveryMechanismEndsInAModelThatVerifies) {
@@ -64,7 +64,7 @@ TEST(SoftmaxRun, EveryMechanismEndsInAModelThatVerifies) {
     const Dataset data = class_people(60, 2, classes, 1);
     for (const Run3& run : runs()) {
       const Plan made = plan_of(data, run, 2);
-      ASSERT_TRUE(made.offer().feasible) << run.mechanism << ": " << made.offer().why;
+      ASSERT_TRUE(made.candidate().feasible) << run.mechanism << ": " << made.candidate().why;
       const Release release = fit(model_of(data, run), data, made, *backend, Key::from_os());
       EXPECT_EQ(release.model().draws.size(), 2U);
       for (const auto& draw : release.model().draws) EXPECT_EQ(draw.size(), classes * 3);
@@ -96,13 +96,13 @@ TEST(SoftmaxRun, DegenerateTablesEndInAModel) {
   for (const Dataset& table : tables) {
     for (const Run3& run : runs()) {
       const Plan made = plan_of(table, run);
-      if (!made.offer().feasible) continue;
+      if (!made.candidate().feasible) continue;
       const Release release = fit(model_of(table, run), table, made, *backend, Key::from_seed(1));
       for (const double v : release.model().draws[0])
         EXPECT_TRUE(std::isfinite(v)) << run.mechanism;
     }
-    EXPECT_TRUE(plan_of(table, runs()[0]).offer().feasible);
-    EXPECT_TRUE(plan_of(table, runs()[2]).offer().feasible);
+    EXPECT_TRUE(plan_of(table, runs()[0]).candidate().feasible);
+    EXPECT_TRUE(plan_of(table, runs()[2]).candidate().feasible);
   }
 }
 
@@ -131,7 +131,7 @@ TEST(SoftmaxRun, RowsOfNoClassAreRefused) {
 }
 
 WhitenedRule::Metric metric_of(const Release& release, const Plan& made, const Schema& schema) {
-  const auto& s = std::get<MetricPath>(made.offer().mechanism);
+  const auto& s = std::get<MetricPath>(made.candidate().mechanism);
   WhitenedRule rule(moments_only(s), made.problem, made.budget.neighbors(),
                     starting_metric(schema));
   const NoisyAnswer& answer = release.model().answers.at(0);
@@ -147,7 +147,7 @@ TEST(SoftmaxRun, ClassesShareOneMetric) {
   const Release release = fit(model_of(data, runs()[1]), data, made, *backend, Key::from_seed(2),
                               {.release_answers = true});
   EXPECT_EQ(release.model().answers.at(0).values.size(), 10U);
-  const auto& s = std::get<MetricPath>(made.offer().mechanism);
+  const auto& s = std::get<MetricPath>(made.candidate().mechanism);
   const double grid = analyze(s.chain, in_metric(made.problem), {}, 2).release_grid;
   const Eigen::MatrixXd inverse = Eigen::MatrixXd(metric_of(release, made, data.schema)).inverse();
   ASSERT_EQ(inverse.rows(), 4);
@@ -170,7 +170,7 @@ TEST(SoftmaxRun, NoNeighborIsFurtherAwayThanMu) {
   const Dataset data = class_people(300, 2, 3, 7);
   const Run3 tight{"metric-path", {1, 1e-5}};
   const Plan made = plan_of(data, tight);
-  const auto& s = std::get<MetricPath>(made.offer().mechanism);
+  const auto& s = std::get<MetricPath>(made.candidate().mechanism);
   const auto backend = support::make_test_backend(backend_name);
   const Release release = fit(model_of(data, tight), data, made, *backend, Key::from_seed(3),
                               {.release_answers = true});
@@ -194,7 +194,7 @@ TEST(SoftmaxRun, NoNeighborIsFurtherAwayThanMu) {
                             tables[k].x.begin() + static_cast<std::ptrdiff_t>(17 * d));
           tables[k].y[17] = k == 0 ? 0 : label;
         }
-        const double mu = made.offer().guarantee.mu;
+        const double mu = made.candidate().guarantee.mu;
         const double found = support::metric_run_mu(*backend, tables[0], tables[1], "softmax-3",
                                                     answer, P, s.chain, positions);
         EXPECT_LE(found, mu * (1 + 1e-9));

@@ -95,10 +95,10 @@ bool is_refused(const TargetRun& run, const std::string& loss) {
 }
 std::pair<Model, Plan> target_plan(const TargetCase& of, const TargetRun& run) {
   Model model = glm(of.loss, {.prior_precision = run.prior, .center = {}});
-  Wishes wishes{.mechanism = run.mechanism};
-  if (run.tv > 0) wishes.tv = run.tv;
-  Plan made =
-      testing::example_plan(model.constants(of.data.schema, of.data.rows()), run.budget, wishes);
+  PlanOptions plan_options{.mechanism = run.mechanism};
+  if (run.tv > 0) plan_options.tv = run.tv;
+  Plan made = testing::example_plan(model.constants(of.data.schema, of.data.rows()), run.budget,
+                                    plan_options);
   return {std::move(model), std::move(made)};
 }
 
@@ -118,7 +118,7 @@ TEST(Targets, EveryMechanismRunsThemAndItsFileVerifies) {
         if (name == std::string_view("reference") && !shown) continue;
         SCOPED_TRACE(fmt::format("{}, {}, {}", name, of.loss, run.mechanism));
         const auto [model, made] = target_plan(of, run);
-        ASSERT_TRUE(made.offer().feasible) << made.offer().why;
+        ASSERT_TRUE(made.candidate().feasible) << made.candidate().why;
         const Release release = fit(model, of.data, made, *backend, Key::from_os());
         for (const double v : release.model().draws[0]) EXPECT_TRUE(std::isfinite(v));
         const json file = json::parse(to_json(release).dump());
@@ -201,7 +201,7 @@ TEST(Targets, OneRowAndTinyWeightsEndInAModel) {
       for (const TargetRun& run : target_runs()) {
         if (is_refused(run, of.loss)) continue;
         const auto [model, made] = target_plan(of, run);
-        if (!made.offer().feasible) continue;
+        if (!made.candidate().feasible) continue;
         const Release release = fit(model, of.data, made, *backend, Key::from_os());
         for (const double v : release.model().draws[0])
           EXPECT_TRUE(std::isfinite(v)) << run.mechanism;

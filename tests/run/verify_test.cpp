@@ -193,7 +193,7 @@ TEST(Verify, RejectsAnEditOfEveryLeafOfATvCertificate) {
     const auto& example = testing::examples()[i];
     // Without a Gaussian part any delta that the arithmetic resolves is kept.
     const auto keeps_delta = [&](const std::string& at, const json& after) {
-      const Mechanism& mechanism = example.plan.offer().mechanism;
+      const Mechanism& mechanism = example.plan.candidate().mechanism;
       const double least = std::holds_alternative<PureOutputPerturbation>(mechanism) ? 1e-32
                            : std::holds_alternative<PureObjectivePerturbation>(mechanism)
                                ? 1e-24
@@ -211,11 +211,11 @@ TEST(Verify, RejectsAnEditOfEveryLeafOfATvCertificate) {
              if (keeps_delta(at, after)) return true;
              // More noise in the slope leaves less to tell, and nothing else follows from it.
              if (at == "/certificate/mechanism/noise_scale" && after.is_number() &&
-                 setting(example.plan.offer().mechanism, "output_noise")) {
+                 setting(example.plan.candidate().mechanism, "output_noise")) {
                return after > before;
              }
              if (at == "/certificate/mechanism/noise_rate" && after.is_number() &&
-                 setting(example.plan.offer().mechanism, "output_rate")) {
+                 setting(example.plan.candidate().mechanism, "output_rate")) {
                return after < before;
              }
              // Another schedule that keeps the gap; which ones do not: below.
@@ -385,7 +385,7 @@ TEST(Verify, RejectsAnEditOfEveryLeafOfSeveralClasses) {
 // Settings of mechanisms of one output, in the certificate of several.
 TEST(Verify, RejectsMechanismsOfOneOutputForSeveralClasses) {
   for (const auto& example : testing::loss_examples()) {
-    const std::string_view name = name_of(example.plan.offer().mechanism);
+    const std::string_view name = name_of(example.plan.candidate().mechanism);
     if (!name.starts_with("objective")) continue;
     json file = to_json(example.release);
     file["certificate"]["constants"]["loss"] = "softmax-3";
@@ -509,9 +509,9 @@ TEST(Verify, RejectsATvRunThatWasCutShort) {
 TEST(Verify, RejectsAResealedEditThatStrengthensTheCertificate) {
   for (const std::size_t i : {0U, 3U, 5U, 11U, 13U, 17U}) {
     const auto& example = testing::examples()[i];
-    const bool whitened = name_of(example.plan.offer().mechanism) == Whitened::name;
-    const bool metric = setting(example.plan.offer().mechanism, "moments_mu").has_value();
-    const bool tv = setting(example.plan.offer().mechanism, "tv_gap").has_value();
+    const bool whitened = name_of(example.plan.candidate().mechanism) == Whitened::name;
+    const bool metric = setting(example.plan.candidate().mechanism, "moments_mu").has_value();
+    const bool tv = setting(example.plan.candidate().mechanism, "tv_gap").has_value();
     tamper(to_json(example.release), example.name, "/certificate", resealed,
            [&](const std::string& at, const json& before, const json& after) {
              return same_promise(at, before, after, tv, whitened, metric);

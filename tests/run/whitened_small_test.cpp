@@ -88,9 +88,9 @@ TEST(WhitenedSmall, AnswersAreThePublicQuestionsSumsWithTheirOwnNoise) {
     const Dataset& data = table.data;
     for (const Asking& asking : askings()) {
       const Plan made = plan_of(data, asking.who, 3);
-      const auto& s = std::get<Whitened>(made.offer().mechanism);
+      const auto& s = std::get<Whitened>(made.candidate().mechanism);
       ASSERT_TRUE(is_small_budget(s)) << table.name;
-      const Neighbors& who = made.offer().guarantee.who;
+      const Neighbors& who = made.candidate().guarantee.who;
       ASSERT_EQ(who, asking.who);
       for (std::uint64_t seed = 1; seed <= support::repeats(6U, 2U); ++seed) {
         const auto backend = make_backend("cpu");
@@ -169,7 +169,7 @@ TEST(WhitenedSmall, NoNeighborWithCategoriesIsFurtherAwayThanMu) {
       if (data.rows() < of_one) continue;
       const bool add_remove = asking.who.adjacency == Adjacency::add_remove;
       const Plan made = plan_of(data, asking.who, 3);
-      const double mu = made.offer().guarantee.mu;
+      const double mu = made.candidate().guarantee.mu;
       const auto backend = make_backend("cpu");
       const auto fit_with = [&](Key key) {
         return fit(logistic_regression(), data, made, *backend, std::move(key),
@@ -178,7 +178,7 @@ TEST(WhitenedSmall, NoNeighborWithCategoriesIsFurtherAwayThanMu) {
       EXPECT_TRUE(verify(fit_with(Key::from_os())).valid) << table.name << asking.name;
       const Release release = fit_with(Key::from_seed(4));
       const auto asked =
-          support::questions_of(std::get<Whitened>(made.offer().mechanism), made.problem,
+          support::questions_of(std::get<Whitened>(made.candidate().mechanism), made.problem,
                                 asking.who, data.schema, release.model().answers);
       const auto a_row = [&] {
         std::uniform_int_distribution<int> kind(0, 4);

@@ -66,7 +66,7 @@ double squared_mu_of(const Dataset& data, const Dataset& other, std::span<const 
 }
 
 std::vector<Question> asked_in(const Release& release, const Plan& made, const Dataset& data) {
-  return support::questions_of(std::get<Whitened>(made.offer().mechanism), made.problem,
+  return support::questions_of(std::get<Whitened>(made.candidate().mechanism), made.problem,
                                made.budget.neighbors(), data.schema, release.model().answers);
 }
 
@@ -87,7 +87,7 @@ TEST(WhitenedRun, NoNeighborIsFurtherAwayThanMuAlongARun) {
         Budget budget{.epsilon = epsilon, .delta = 1e-5};
         if (add_remove) budget.adjacency = Adjacency::add_remove;
         const Plan made = plan_of(data, budget, {}, add_remove ? 400 : 0, "logistic", intervals);
-        const double mu = made.offer().guarantee.mu;
+        const double mu = made.candidate().guarantee.mu;
         for (const std::uint64_t seed : {1ULL, 2ULL}) {
           const auto asked = asked_in(fit_seeded(data, made, seed), made, data);
           of_small += asked[0].name == "lengths" ? 1 : 0;
@@ -135,7 +135,7 @@ class WhitenedSmallShares : public ::testing::TestWithParam<const char*> {};
 TEST(WhitenedRun, EveryQuestionCostsItsShareForItsWorstPair) {
   const Dataset data = people(200, 2, 3);
   const Plan made = plan_of(data, {.epsilon = 4, .delta = 1e-5}, 3);
-  const auto& s = std::get<Whitened>(made.offer().mechanism);
+  const auto& s = std::get<Whitened>(made.candidate().mechanism);
   const auto asked = asked_in(fit_seeded(data, made, 5), made, data);
   const double mu2 = s.query_mu * s.query_mu;
   const double left = 1 - s.first_moment_share - s.second_moment_share;
@@ -214,7 +214,7 @@ TEST_P(WhitenedSmallShares, CostWhatTheyAreOfEveryQuestion) {
         Budget budget{.epsilon = 0.7 * most, .delta = 1e-5, .rows_per_person = rows};
         if (add_remove) budget.adjacency = Adjacency::add_remove;
         const Plan made = plan_of(data, budget, 4, add_remove ? 250 : 0, loss.c_str());
-        const auto& s = std::get<Whitened>(made.offer().mechanism);
+        const auto& s = std::get<Whitened>(made.candidate().mechanism);
         ASSERT_TRUE(is_small_budget(s));
         const double mu2 = s.query_mu * s.query_mu;
         const double left = 1 - s.length_share - s.first_moment_share - s.second_moment_share;
@@ -286,7 +286,7 @@ INSTANTIATE_TEST_SUITE_P(Losses, WhitenedSmallShares,
 TEST(WhitenedRun, AnswersDecideWhatASmallBudgetAsksSecond) {
   const Dataset data = people(400, 5, 3);
   const Plan made = plan_of(data, {.epsilon = 1, .delta = 1e-5});
-  const auto& s = std::get<Whitened>(made.offer().mechanism);
+  const auto& s = std::get<Whitened>(made.candidate().mechanism);
   ASSERT_TRUE(is_small_budget(s));
   const RowLengths lengths = row_lengths(data.schema);
   // Even directions have nothing that stands out; one that is all of the row does.
@@ -326,7 +326,7 @@ TEST(WhitenedRun, TheBlockAndTheInformationCostTheirSharesForTheirWorstPair) {
       Budget budget{.epsilon = 1, .delta = 1e-5, .rows_per_person = rows};
       if (add_remove) budget.adjacency = Adjacency::add_remove;
       const Plan made = plan_with_intervals(data, budget, 4, add_remove ? 300 : 0);
-      const auto& s = std::get<Whitened>(made.offer().mechanism);
+      const auto& s = std::get<Whitened>(made.candidate().mechanism);
       const auto asked = asked_in(fit_seeded(data, made, 5), made, data);
       const double mu2 = s.query_mu * s.query_mu;
       const double left = 1 - s.first_moment_share - s.second_moment_share - s.information_share;
@@ -389,7 +389,7 @@ TEST(WhitenedRun, TheBlockAndTheInformationOfClassesCostTheirShares) {
       Budget budget{.epsilon = 1, .delta = 1e-5, .rows_per_person = rows};
       if (add_remove) budget.adjacency = Adjacency::add_remove;
       const Plan made = plan_of(data, budget, 4, add_remove ? 300 : 0, "softmax-3", true);
-      const auto& s = std::get<Whitened>(made.offer().mechanism);
+      const auto& s = std::get<Whitened>(made.candidate().mechanism);
       const auto asked = asked_in(fit_seeded(data, made, 5), made, data);
       const double mu2 = s.query_mu * s.query_mu;
       const double left = 1 - s.first_moment_share - s.second_moment_share - s.information_share;
@@ -451,7 +451,7 @@ TEST(WhitenedRun, NoNeighborIsFurtherAwayWithCategories) {
       Budget budget{.epsilon = 1, .delta = 1e-5};
       if (add_remove) budget.adjacency = Adjacency::add_remove;
       const Plan made = plan_of(data, budget, {}, add_remove ? 400 : 0, loss);
-      const double mu = made.offer().guarantee.mu;
+      const double mu = made.candidate().guarantee.mu;
       const Release release = fit_seeded(data, made, 2);
       for (const NoisyAnswer& answer : release.model().answers) {
         const bool moments = answer.question == "moments", lengths = answer.question == "lengths";
@@ -560,7 +560,7 @@ TEST(WhitenedRun, NoNeighborIsFurtherAwayWithAmountsAndCounts) {
       Budget budget{.epsilon = 1, .delta = 1e-5};
       if (add_remove) budget.adjacency = Adjacency::add_remove;
       const Plan made = plan_of(data, budget, {}, add_remove ? 300 : 0, of.loss, true);
-      const double mu = made.offer().guarantee.mu;
+      const double mu = made.candidate().guarantee.mu;
       const auto asked = asked_in(fit_seeded(data, made, 2), made, data);
       EXPECT_EQ(asked.back().name, "scores");
       const std::size_t d = data.features();
@@ -615,7 +615,7 @@ TEST(WhitenedRun, NoNeighborIsFurtherAwayWithSeveralClasses) {
       Budget budget{.epsilon = 1, .delta = 1e-5};
       if (add_remove) budget.adjacency = Adjacency::add_remove;
       const Plan made = plan_of(data, budget, {}, add_remove ? 300 : 0, loss.c_str());
-      const double mu = made.offer().guarantee.mu;
+      const double mu = made.candidate().guarantee.mu;
       const auto asked = asked_in(fit_seeded(data, made, 2), made, data);
       const std::size_t d = data.features();
       std::mt19937 random(3);
@@ -663,7 +663,7 @@ TEST(WhitenedRun, NoNeighborIsFurtherAwayWithSeveralClasses) {
 TEST(WhitenedRun, QuestionsOfClassesCostTheirShares) {
   const Dataset data = support::class_people(200, 2, 3, 3);
   const Plan made = plan_of(data, {.epsilon = 4, .delta = 1e-5}, 3, 0, "softmax-3");
-  const auto& s = std::get<Whitened>(made.offer().mechanism);
+  const auto& s = std::get<Whitened>(made.candidate().mechanism);
   const auto asked = asked_in(fit_seeded(data, made, 5), made, data);
   const double left = 1 - s.first_moment_share - s.second_moment_share;
   const double mu2 = s.query_mu * s.query_mu;
@@ -714,7 +714,7 @@ TEST(WhitenedRun, QuestionsOfClassesCostTheirShares) {
 TEST(WhitenedRun, CurvaturesOfAmountsCostTheirShare) {
   const Dataset data = support::amounts(200, 2, 3);
   const Plan made = plan_of(data, {.epsilon = 4, .delta = 1e-5}, 3, 0, "huber");
-  const auto& s = std::get<Whitened>(made.offer().mechanism);
+  const auto& s = std::get<Whitened>(made.candidate().mechanism);
   const auto asked = asked_in(fit_seeded(data, made, 5), made, data);
   const double left = 1 - s.first_moment_share - s.second_moment_share;
   const double share = left * s.curvature_share / 3 * s.query_mu * s.query_mu;
@@ -746,7 +746,7 @@ TEST(WhitenedRun, QuestionsOfIntervalsOfAmountsCostTheirShares) {
       Budget budget{.epsilon = 1, .delta = 1e-5, .rows_per_person = rows};
       if (add_remove) budget.adjacency = Adjacency::add_remove;
       const Plan made = plan_of(data, budget, 4, add_remove ? 300 : 0, "huber", true);
-      const auto& s = std::get<Whitened>(made.offer().mechanism);
+      const auto& s = std::get<Whitened>(made.candidate().mechanism);
       const auto asked = asked_in(fit_seeded(data, made, 5), made, data);
       const double mu2 = s.query_mu * s.query_mu;
       const double left =
@@ -873,7 +873,7 @@ TEST(WhitenedRun, AnswersAreSumsWithTheClipsThatTheyName) {
     const Dataset data =
         categories ? support::with_categories(people(200, 2, 3), {3, 1}, 3) : people(200, 3, 3);
     Plan made = plan_of(data, {.epsilon = 500, .delta = 1e-5}, 6);
-    auto& s = std::get<Whitened>(made.offers[made.chosen].mechanism);
+    auto& s = std::get<Whitened>(made.candidates[made.chosen].mechanism);
     s.first_clip = 0.4;  // so that every row is held
     s.clip_factor = 0.05;
     const auto release = fit_seeded(data, made, 5);
@@ -1156,10 +1156,10 @@ TEST(WhitenedRun, NoCheckpointGoesOnForOtherNeighbors) {
   const Plan first = plan_of(data, present);
   for (const Budget& other : {alone, many}) {
     const Plan second = plan_of(data, other);
-    ASSERT_EQ(std::get<Whitened>(first.offer().mechanism).iterations,
-              std::get<Whitened>(second.offer().mechanism).iterations);
-    ASSERT_EQ(std::get<Whitened>(first.offer().mechanism).clip_factor,
-              std::get<Whitened>(second.offer().mechanism).clip_factor);
+    ASSERT_EQ(std::get<Whitened>(first.candidate().mechanism).iterations,
+              std::get<Whitened>(second.candidate().mechanism).iterations);
+    ASSERT_EQ(std::get<Whitened>(first.candidate().mechanism).clip_factor,
+              std::get<Whitened>(second.candidate().mechanism).clip_factor);
     const TempDir folder;
     std::atomic<bool> stop = false;
     FitOptions options{.checkpoint = folder.path("run.ckpt")};

@@ -268,12 +268,12 @@ TEST(SecondsPerPass, OfTheCpuBackend) {
 
 TEST(PredictedSeconds, AreWorkTimesAPassOfEveryOffer) {
   Plan plan;
-  plan.offers.resize(3);
-  plan.offers[0].cost = {.passes = 4, .work = 8};  // a batch costs more than its read
-  plan.offers[1].cost = {.passes = 2, .work = 2};
+  plan.candidates.resize(3);
+  plan.candidates[0].cost = {.passes = 4, .work = 8};  // a batch costs more than its read
+  plan.candidates[1].cost = {.passes = 2, .work = 2};
   plan.chosen = 1;
   EXPECT_EQ(predicted_seconds(plan, 0.25), (std::vector<double>{2, 0.5, 0}));
-  EXPECT_EQ(predicted_seconds(plan.offer(), 0.25), 0.5);
+  EXPECT_EQ(predicted_seconds(plan.candidate(), 0.25), 0.5);
 }
 
 TEST(Machine, HasRoofs) {

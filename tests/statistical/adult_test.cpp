@@ -61,8 +61,8 @@ TEST_P(Adult, DefaultsKeepTheirPromise) {
     plans.push_back(plan(model.constants(schema, train.rows()),
                          {.epsilon = promise.epsilon, .delta = 1 / (n * n)},
                          {.mechanism = "path"}));
-    const auto& c = std::get<Path>(plans.back().offer().mechanism);
-    ASSERT_LE(delta_up(plans.back().offer().guarantee, promise.epsilon), 1 / (n * n));
+    const auto& c = std::get<Path>(plans.back().candidate().mechanism);
+    ASSERT_LE(delta_up(plans.back().candidate().guarantee, promise.epsilon), 1 / (n * n));
     for (std::size_t seed = 1; seed <= seeds; ++seed) {
       specs.push_back({.inverse_temperature = c.beta,
                        .prior_precision = c.prior_precision,
@@ -85,7 +85,7 @@ TEST_P(Adult, DefaultsKeepTheirPromise) {
         << "epsilon " << promises[p].epsilon;
     std::printf("epsilon %.1f, %s: T %.0f, mean test accuracy %.2f %%\n", promises[p].epsilon,
                 intercept ? "intercept" : "no intercept",
-                *setting(plans[p].offer().mechanism, "iterations"), mean);
+                *setting(plans[p].candidate().mechanism, "iterations"), mean);
   }
 
   // One of them through the whole way that `fit` and `evaluate` go.
@@ -94,7 +94,7 @@ TEST_P(Adult, DefaultsKeepTheirPromise) {
   for (std::size_t j = 0; j < train.features(); ++j) {
     // Within the rounding to the public grid, far below the noise sqrt(2h).
     EXPECT_NEAR(released.draws[0][j], chains.chain(0)[j],
-                0x1p-9 * std::sqrt(2 * *setting(plans[0].offer().mechanism, "step_size")));
+                0x1p-9 * std::sqrt(2 * *setting(plans[0].candidate().mechanism, "step_size")));
   }
   const Evaluation evaluation = evaluate(predict_probabilities(released, test.view()), test.y);
   EXPECT_NEAR(100 * evaluation.accuracy, accuracy(test, std::as_const(chains).chain(0)), 0.05);
@@ -124,7 +124,7 @@ TEST(AdultWhitened, TheDefaultKeepsItsPromise) {
                                              Reach{1, 84.45, 0.338}, Reach{2, 84.7, 0.331}}) {
     const Plan made =
         plan(model.constants(schema, train.rows()), {.epsilon = epsilon, .delta = 1 / (n * n)});
-    ASSERT_EQ(name_of(made.offer().mechanism), "whitened");
+    ASSERT_EQ(name_of(made.candidate().mechanism), "whitened");
     double accuracy = 0, log_loss = 0;
     constexpr std::uint64_t fits = 10;
     for (std::uint64_t seed = 1; seed <= fits; ++seed) {

@@ -128,7 +128,7 @@ TEST(MetricLaw, AnswerAndStepsHaveTheNoiseThatTheyArePaidFor) {
   const Model model = logistic_regression();
   const Plan made = plan(model.constants(data.schema, 6), {.epsilon = 1, .delta = 1e-3, .draws = 2},
                          {.mechanism = "metric-path", .iterations = 1});
-  const auto& s = std::get<MetricPath>(made.offer().mechanism);
+  const auto& s = std::get<MetricPath>(made.candidate().mechanism);
   const auto backend = make_backend("cpu");
   const double sigma = std::sqrt(2 * s.chain.step_size);
   double on = 0, off = 0, steps = 0, across = 0, of_answer = 0;

@@ -43,14 +43,15 @@ Dataset table(std::size_t rows, std::size_t features, const std::string& kind) {
 }
 
 // A plan with that mechanism alone: planning all takes longer than these fits.
-Plan one_offer(const Problem& problem, const Budget& budget, const std::string& mechanism) {
+Plan one_candidate(const Problem& problem, const Budget& budget, const std::string& mechanism) {
   Plan made;
   made.problem = problem;
   made.budget = budget;
   if (mechanism == "objective") {
-    made.offers = {offer(std::type_identity<ObjectivePerturbation>{}, problem, budget, {})};
+    made.candidates = {candidate(std::type_identity<ObjectivePerturbation>{}, problem, budget, {})};
   } else {
-    made.offers = {offer(std::type_identity<PureObjectivePerturbation>{}, problem, budget, {})};
+    made.candidates = {
+        candidate(std::type_identity<PureObjectivePerturbation>{}, problem, budget, {})};
   }
   return made;
 }
@@ -59,7 +60,8 @@ Release fitted(const Dataset& data, const Budget& budget, std::optional<double> 
                const char* loss = "logistic", const char* mechanism = "objective",
                std::uint64_t draws = 1) {
   const Model model = glm(loss, {.prior_precision = ridge, .center = {}});
-  Plan made = one_offer(model.constants(data.schema, data.rows()), budget, std::string(mechanism));
+  Plan made =
+      one_candidate(model.constants(data.schema, data.rows()), budget, std::string(mechanism));
   if (draws > 1) made.budget.draws = draws;
   const auto backend = make_backend("cpu");
   return fit(model, data, made, *backend, Key::from_seed(3));
@@ -167,9 +169,9 @@ TEST(ObjectiveLaw, ThoseOfThePureFormForAGammaNormAndAnyDirection) {
 TEST(ObjectiveLaw, TheLastNoiseOfThePureFormIsAnother) {
   const Dataset data = table(5, 3, "zeros");
   const Model model = logistic_regression({.prior_precision = 30.0, .center = {}});
-  Plan made = one_offer(model.constants(data.schema, data.rows()), {.epsilon = 1, .delta = 1e-12},
-                        "objective-pure");
-  auto& s = std::get<PureObjectivePerturbation>(made.offers[0].mechanism);
+  Plan made = one_candidate(model.constants(data.schema, data.rows()),
+                            {.epsilon = 1, .delta = 1e-12}, "objective-pure");
+  auto& s = std::get<PureObjectivePerturbation>(made.candidates[0].mechanism);
   s.output_noise = s.noise * s.ridge;
   made.budget.draws = 20000;
   const auto backend = make_backend("cpu");
@@ -242,9 +244,9 @@ void expect_no_easier_than_claimed(const char* mechanism, double delta,
       glm(loss, {.prior_precision = loss_named(loss).curvature() * 8, .center = {}});
   const auto backend = make_backend("cpu");
   const auto coefficients = [&](const Dataset& data, double less_noise, std::uint64_t seed) {
-    Plan made = one_offer(model.constants(data.schema, data.rows()), {.epsilon = 1, .delta = delta},
-                          mechanism);
-    Mechanism& settings = made.offers[made.chosen].mechanism;
+    Plan made = one_candidate(model.constants(data.schema, data.rows()),
+                              {.epsilon = 1, .delta = delta}, mechanism);
+    Mechanism& settings = made.candidates[made.chosen].mechanism;
     if (auto* const pure = std::get_if<PureObjectivePerturbation>(&settings)) {
       pure->noise *= less_noise;
     } else {

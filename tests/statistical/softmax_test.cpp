@@ -203,10 +203,10 @@ struct WholeRuns {
     data.x[3] = 0.3F;
     data.y.assign(20, 0.0F);
     data.y[2] = data.y[8] = 1, data.y[3] = 2;
-    Wishes wishes{.mechanism = mechanism};
-    wishes.tv = 0.15;
+    PlanOptions plan_options{.mechanism = mechanism};
+    plan_options.tv = 0.15;
     plan = gibbsite::plan(model.constants(data.schema, data.rows()),
-                          {.epsilon = 0.3, .delta = 0.49}, wishes);
+                          {.epsilon = 0.3, .delta = 0.49}, plan_options);
   }
   [[nodiscard]] MatrixXd draws(Eigen::Index count) const {
     MatrixXd out(count, classes);
@@ -239,12 +239,12 @@ struct WholeRuns {
 TEST(SoftmaxLaw, WholeRunsOfAveragedAndDalalyanHaveThePosteriorsLaw) {
   for (const char* mechanism : {"averaged", "dalalyan"}) {
     const WholeRuns runs(mechanism);
-    ASSERT_TRUE(runs.plan.offer().feasible) << runs.plan.offer().why;
+    ASSERT_TRUE(runs.plan.candidate().feasible) << runs.plan.candidate().why;
     const Verification certified =
         verify(fit(runs.model, runs.data, runs.plan, *runs.backend, Key::from_os()));
     EXPECT_TRUE(certified.valid) << mechanism << ": "
                                  << ::testing::PrintToString(certified.failures);
-    const double planned = *setting(runs.plan.offer().mechanism, "beta");
+    const double planned = *setting(runs.plan.candidate().mechanism, "beta");
     const Eigen::Index count = 400;
     const MatrixXd found = runs.draws(count);
     const auto verdict = two_sample::judge(found, runs.exact(count, planned, 1), false_alarm);

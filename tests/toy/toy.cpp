@@ -1,13 +1,13 @@
 #include "toy/toy.hpp"
 
-#include "mechanism/offers.hpp"
+#include "mechanism/candidates.hpp"
 
 namespace gibbsite {
 
-Offer offer(std::type_identity<Toy> /*kind*/, const Problem& problem, const Budget& budget,
-            const Wishes& /*wishes*/) {
+Candidate candidate(std::type_identity<Toy> /*kind*/, const Problem& problem, const Budget& budget,
+                    const PlanOptions& /*wishes*/) {
   return paid_for_noise(problem, budget, [](const Budget& /*left*/) {
-    return Offer{.mechanism = Toy{.noise_scale = 1}, .feasible = true, .why = "says nothing"};
+    return Candidate{.mechanism = Toy{.noise_scale = 1}, .feasible = true, .why = "says nothing"};
   });
 }
 

@@ -10,7 +10,7 @@ namespace gibbsite {
 struct Toy {
   static constexpr std::string_view name = "toy";
   static constexpr std::string_view theorem = "docs/dummy.md";
-  static constexpr Takes takes{};
+  static constexpr SupportedOptions takes{};
 
   double noise_scale = 0;
 
@@ -20,8 +20,8 @@ struct Toy {
   }
 };
 
-Offer offer(std::type_identity<Toy>, const Problem& problem, const Budget& budget,
-            const Wishes& wishes);
+Candidate candidate(std::type_identity<Toy>, const Problem& problem, const Budget& budget,
+                    const PlanOptions& plan_options);
 Analysis analyze(const Toy& settings, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws);
 std::string assumption_of(const Toy& settings);

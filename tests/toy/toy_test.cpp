@@ -27,15 +27,15 @@ Problem small_problem() {
 
 TEST(Toy, IsPlannedAsAnyOther) {
   const Plan all = plan(small_problem(), {});
-  ASSERT_EQ(name_of(all.offers.back().mechanism), "toy");
-  EXPECT_NE(name_of(all.offer().mechanism), "toy");
+  ASSERT_EQ(name_of(all.candidates.back().mechanism), "toy");
+  EXPECT_NE(name_of(all.candidate().mechanism), "toy");
   const Plan made = plan(small_problem(), {}, {.mechanism = "toy"});
-  const Offer& offer = require_feasible(made);
-  EXPECT_EQ(std::get<Toy>(offer.mechanism).noise_scale, 1);
-  EXPECT_EQ(offer.guarantee.mu, 0);
-  EXPECT_GT(offer.guarantee.tv, 0);
-  EXPECT_LE(delta_up(offer.guarantee, made.budget.epsilon), made.budget.delta);
-  EXPECT_EQ(ledger_guarantee(made).tv, offer.guarantee.tv);
+  const Candidate& candidate = require_feasible(made);
+  EXPECT_EQ(std::get<Toy>(candidate.mechanism).noise_scale, 1);
+  EXPECT_EQ(candidate.guarantee.mu, 0);
+  EXPECT_GT(candidate.guarantee.tv, 0);
+  EXPECT_LE(delta_up(candidate.guarantee, made.budget.epsilon), made.budget.delta);
+  EXPECT_EQ(ledger_guarantee(made).tv, candidate.guarantee.tv);
   EXPECT_THROW(plan(small_problem(), {}, {.mechanism = "toy", .padded = true}), BadInput);
   EXPECT_THROW(plan(small_problem(), {}, {.mechanism = "toy", .tv = 0.1}), BadInput);
 }

@@ -43,14 +43,15 @@ struct AuditShape {
   double row_norm = 1;
 };
 
-/// Plans the mechanism of `wishes` for a shape and a loss, and makes its worst known pair of
+/// Plans the mechanism of `plan_options` for a shape and a loss, and makes its worst known pair of
 /// tables. The pair has k = budget.rows_per_person rows of norm R among rows of zeros
 /// (docs/how-to/audit.md, "Pairs"). An empty `loss` is logistic, for path and metric-path
 /// logistic-capped. Labels of an amount are within 5 tolerances of their middle; with a ball the
 /// center is at its edge. An infeasible offer is kept: `require_feasible` throws. Throws BadInput
 /// on an illegal request, draws other than 1, fewer than two features, or no more rows than k.
-AuditCase worst_known_case(const AuditShape& shape, const Budget& budget, const Wishes& wishes,
-                           std::string_view loss = "", std::optional<double> prior_precision = {});
+AuditCase worst_known_case(const AuditShape& shape, const Budget& budget,
+                           const PlanOptions& plan_options, std::string_view loss = "",
+                           std::optional<double> prior_precision = {});
 
 /// Makes an audit case of a private table and its plan. In the first table, the first row is
 /// replaced by one of norm R along the direction in which the table has least. In the neighbor that

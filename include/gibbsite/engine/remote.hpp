@@ -40,7 +40,8 @@ struct HeldRows {
   static HeldRows parse(std::string_view bytes);
 };
 
-/// Takes over the rows of a table with labels, in memory. Throws BadInput on another table.
+/// SupportedOptions over the rows of a table with labels, in memory. Throws BadInput on another
+/// table.
 HeldRows hold(Dataset data);
 
 /// Rows [first, last) of a partition.

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "gibbsite/privacy/charge.hpp"
+#include "gibbsite/privacy/privacy_cost.hpp"
 
 namespace gibbsite {
 
@@ -17,7 +17,7 @@ struct LedgerTerms {
   std::string id;       ///< 32 hex digits, random
   std::string created;  ///< UTC, "2026-11-23T01:02:03Z"
   double epsilon = 0, delta = 0;
-  Charge caps;  ///< all entries together keep within
+  PrivacyCost caps;  ///< all entries together keep within
   Neighbors who;
 
   /// The guarantee of everything that will ever be released through the ledger.
@@ -29,7 +29,7 @@ struct LedgerEntry {
   std::uint64_t number = 0;  ///< 1, 2, ...
   std::string time;          ///< UTC, never before the entry's before
   std::string command;       ///< that made it: "fit path"
-  Charge charge;
+  PrivacyCost charge;
   std::string key_hash;  ///< BLAKE2b-256 of its noise key
   std::string digest;    ///< of its file
   std::string chain;     ///< BLAKE2b-256 of the entry before's and this one's contents
@@ -39,11 +39,11 @@ struct LedgerState {
   LedgerTerms terms;
   std::vector<LedgerEntry> entries;
 
-  [[nodiscard]] Charge spent() const;
+  [[nodiscard]] PrivacyCost spent() const;
   /// True if one release took the whole ledger by its own certificate. That certificate's guarantee
   /// then holds at every other epsilon.
   [[nodiscard]] bool is_whole() const;
-  [[nodiscard]] Charge left() const { return left_of(terms.caps, spent()); }
+  [[nodiscard]] PrivacyCost left() const { return left_of(terms.caps, spent()); }
 };
 
 struct LedgerOptions {

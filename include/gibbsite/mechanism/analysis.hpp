@@ -14,7 +14,7 @@
 
 namespace gibbsite {
 
-struct Offer;  // mechanism/plan.hpp
+struct Candidate;  // mechanism/plan.hpp
 
 /// What a field of a mechanism may hold. `positive_or_absent`: 0 for none, which no file shows.
 enum class Legal { positive, positive_or_absent, nonnegative, count, count_or_none };
@@ -57,7 +57,7 @@ struct Cost {
 };
 
 /// What a user may fix; the rest is chosen from public numbers.
-struct Wishes {
+struct PlanOptions {
   std::string mechanism = "auto";  ///< or the name of one
   Calibration calibration = Calibration::gdp;
   /// gamma, total variation to the Gibbs posterior; default: 1 % of delta's worth. Asking for one
@@ -75,7 +75,7 @@ struct Wishes {
 
 /// Which wishes a mechanism takes, none by default: `plan` and `fit` refuse the others, and
 /// `calibration_allows` checks beta where it takes a calibration of the posterior.
-struct Takes {
+struct SupportedOptions {
   bool step_size = false, iterations = false, ball = false, padded = false, tv = false;
   bool posterior_calibration = false;  ///< other than gdp, a bound on beta
   bool objective_calibration = false;  ///< `exact` and `redberg`, which its analysis checks

@@ -12,7 +12,7 @@ namespace gibbsite {
 struct Averaged {
   static constexpr std::string_view name = "averaged";
   static constexpr std::string_view theorem = "docs/averaged.md";
-  static constexpr Takes takes{.tv = true, .posterior_calibration = true};
+  static constexpr SupportedOptions takes{.tv = true, .posterior_calibration = true};
   Calibration calibration = Calibration::gdp;
   double beta = 0;                 ///< inverse temperature
   double prior_precision = 0;      ///< m, the strong convexity of U
@@ -33,8 +33,8 @@ struct Averaged {
   }
 };
 
-Offer offer(std::type_identity<Averaged>, const Problem& problem, const Budget& budget,
-            const Wishes& wishes);
+Candidate candidate(std::type_identity<Averaged>, const Problem& problem, const Budget& budget,
+                    const PlanOptions& plan_options);
 Analysis analyze(const Averaged& settings, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws);
 std::string assumption_of(const Averaged& settings);

@@ -14,7 +14,7 @@ namespace gibbsite {
 template <class M>
 concept MechanismSettings = requires {
   { M::name } -> std::convertible_to<std::string_view>;
-  { M::takes } -> std::convertible_to<Takes>;
+  { M::takes } -> std::convertible_to<SupportedOptions>;
 };
 
 /// No interval is drawn from its noise.

@@ -71,7 +71,7 @@ struct FamilyPlan {
 /// Trimmed where the problem has bounds. Throws BadInput on an illegal request and Infeasible where
 /// no weight and no prior keep the budget.
 FamilyPlan plan_family(const FamilyProblem& problem, const Budget& budget,
-                       const FamilyWishes& wishes = {});
+                       const FamilyWishes& plan_options = {});
 
 std::string_view name_of(const FamilyMechanism& mechanism);
 std::string_view theorem_of(const FamilyMechanism& mechanism);

@@ -16,7 +16,7 @@ struct InMetric {
   static constexpr bool is_path = std::is_same_v<Chain, Path>;
   static constexpr std::string_view name = is_path ? "metric-path" : "metric-proximal";
   static constexpr std::string_view theorem = "docs/metric.md";
-  static constexpr Takes takes{
+  static constexpr SupportedOptions takes{
       .iterations = is_path, .padded = !is_path, .tv = !is_path, .loss_of_chains = is_path};
 
   double moments_mu = 0;   ///< of the question for moments
@@ -38,10 +38,10 @@ using MetricProximal = InMetric<Proximal>;
 /// What the chain of such a run knows of its rows: norm 1, no intercept, n and d as they are.
 Problem in_metric(const Problem& problem);
 
-Offer offer(std::type_identity<MetricPath>, const Problem& problem, const Budget& budget,
-            const Wishes& wishes);
-Offer offer(std::type_identity<MetricProximal>, const Problem& problem, const Budget& budget,
-            const Wishes& wishes);
+Candidate candidate(std::type_identity<MetricPath>, const Problem& problem, const Budget& budget,
+                    const PlanOptions& plan_options);
+Candidate candidate(std::type_identity<MetricProximal>, const Problem& problem,
+                    const Budget& budget, const PlanOptions& plan_options);
 Analysis analyze(const MetricPath& settings, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws);
 Analysis analyze(const MetricProximal& settings, const Problem& problem, const Neighbors& who,

@@ -39,12 +39,14 @@ template <class M>
 concept Described = (ClaimsCalibration<M> ==
                      (M::takes.posterior_calibration || M::takes.objective_calibration)) &&
                     requires(const M& m, const Problem& problem, const Budget& budget,
-                             const Wishes& wishes, const Neighbors& who, const Cost& cost) {
+                             const PlanOptions& plan_options, const Neighbors& who,
+                             const Cost& cost) {
   { M::name } -> std::convertible_to<std::string_view>;
   { M::theorem } -> std::convertible_to<std::string_view>;
-  { M::takes } -> std::convertible_to<Takes>;
+  { M::takes } -> std::convertible_to<SupportedOptions>;
   M::fields(m, IgnoreFields{});
-  requires std::same_as<decltype(offer(std::type_identity<M>{}, problem, budget, wishes)), Offer>;
+  requires std::same_as<decltype(candidate(std::type_identity<M>{}, problem, budget, plan_options)),
+                        Candidate>;
   { analyze(m, problem, who, std::uint64_t{1}) } -> std::same_as<Analysis>;
   { assumption_of(m) } -> std::same_as<std::string>;
   { run_time_tells(m) } -> std::same_as<std::string_view>;
@@ -70,7 +72,7 @@ std::vector<std::string_view> mechanism_names();
 /// The mechanism of that name, its settings zero. Throws BadInput listing the names.
 Mechanism mechanism_named(std::string_view name);
 /// Which wishes it takes.
-const Takes& taken_by(const Mechanism& mechanism);
+const SupportedOptions& taken_by(const Mechanism& mechanism);
 /// "docs/theory/path.md": the page that proves its guarantee.
 std::string_view theorem_of(const Mechanism& mechanism);
 

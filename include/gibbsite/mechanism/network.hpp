@@ -78,7 +78,7 @@ struct NetworkWishes {
 };
 
 /// What one mechanism does with the budget.
-struct NetworkOffer {
+struct NetworkCandidate {
   NetworkMechanism mechanism;
   Guarantee guarantee{};  ///< of all draws and of the structure
   double deviation = 0;   ///< expected, of a count of one cell, in rows; averaged over cells
@@ -89,17 +89,17 @@ struct NetworkOffer {
 struct NetworkPlan {
   NetworkProblem problem;
   Budget budget;
-  std::vector<NetworkOffer> offers;  ///< in the order of the variant
+  std::vector<NetworkCandidate> candidates;  ///< in the order of the variant
   std::size_t chosen = 0;
 
-  [[nodiscard]] const NetworkOffer& offer() const { return offers[chosen]; }
+  [[nodiscard]] const NetworkCandidate& candidate() const { return candidates[chosen]; }
 };
 
 /// `auto`: the feasible one of the least deviation; a wished one alone is worked out. Throws
 /// BadInput on an illegal request, Infeasible where the wished one, or any, keeps the budget with
 /// nothing.
 NetworkPlan plan_network(const NetworkProblem& problem, const Budget& budget,
-                         const NetworkWishes& wishes = {});
+                         const NetworkWishes& plan_options = {});
 
 std::string_view name_of(const NetworkMechanism& mechanism);
 std::string_view theorem_of(const NetworkMechanism& mechanism);
@@ -122,7 +122,7 @@ inline constexpr double pick_tv = 0x1p-100;
 /// are at most that of `noise`, rounded so.
 std::vector<double> table_deviations(double noise, const Network& network);
 /// Deviations that can be expected of an offer whose tables are drawn: its `deviation`.
-std::vector<double> table_deviations(const NetworkOffer& offer, const Network& network);
+std::vector<double> table_deviations(const NetworkCandidate& candidate, const Network& network);
 
 /// sup |score - score'| between neighbors, of
 ///   score(X, Pi) = ||N_{X,Pi} - N_X N_Pi/N||_1 - penalty * cells,

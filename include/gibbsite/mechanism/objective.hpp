@@ -26,7 +26,7 @@ struct PerturbedObjective : std::conditional_t<law == NoiseLaw::pure, NoClaim, P
   static constexpr std::string_view name = is_pure ? "objective-pure" : "objective";
   static constexpr std::string_view theorem =
       is_pure ? "docs/objective-pure.md" : "docs/objective-perturbation.md";
-  static constexpr Takes takes{.objective_calibration = !is_pure};
+  static constexpr SupportedOptions takes{.objective_calibration = !is_pure};
 
   double ridge = 0;          ///< Lambda
   double noise = 0;          ///< sigma of each coordinate of b; pure: gamma, per unit of its norm
@@ -63,8 +63,8 @@ template <NoiseLaw law>
 double objective_search_norm_down(const PerturbedObjective<law>& settings, const Problem& problem);
 
 template <NoiseLaw law>
-Offer offer(std::type_identity<PerturbedObjective<law>>, const Problem& problem,
-            const Budget& budget, const Wishes& wishes);
+Candidate candidate(std::type_identity<PerturbedObjective<law>>, const Problem& problem,
+                    const Budget& budget, const PlanOptions& plan_options);
 template <NoiseLaw law>
 Analysis analyze(const PerturbedObjective<law>& settings, const Problem& problem,
                  const Neighbors& who, std::uint64_t draws);

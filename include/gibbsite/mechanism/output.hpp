@@ -15,7 +15,7 @@ struct PerturbedMinimizer {
   static constexpr bool is_pure = law == NoiseLaw::pure;
   static constexpr std::string_view name = is_pure ? "output-pure" : "output";
   static constexpr std::string_view theorem = is_pure ? "docs/output-pure.md" : "docs/output.md";
-  static constexpr Takes takes{};
+  static constexpr SupportedOptions takes{};
 
   double ridge = 0;          ///< Lambda, the strong convexity of what is minimized
   double noise = 0;          ///< sigma of each coordinate; pure: gamma, per unit of the norm
@@ -42,8 +42,8 @@ double output_epsilon_up(double lipschitz, const Neighbors& who, double ridge, d
                          double noise_rate);
 
 template <NoiseLaw law>
-Offer offer(std::type_identity<PerturbedMinimizer<law>>, const Problem& problem,
-            const Budget& budget, const Wishes& wishes);
+Candidate candidate(std::type_identity<PerturbedMinimizer<law>>, const Problem& problem,
+                    const Budget& budget, const PlanOptions& plan_options);
 template <NoiseLaw law>
 Analysis analyze(const PerturbedMinimizer<law>& settings, const Problem& problem,
                  const Neighbors& who, std::uint64_t draws);

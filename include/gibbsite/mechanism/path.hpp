@@ -12,12 +12,12 @@ namespace gibbsite {
 struct Path {
   static constexpr std::string_view name = "path";
   static constexpr std::string_view theorem = "docs/path.md";
-  static constexpr Takes takes{.step_size = true,
-                               .iterations = true,
-                               .ball = true,
-                               .tv = true,
-                               .posterior_calibration = true,
-                               .loss_of_chains = true};
+  static constexpr SupportedOptions takes{.step_size = true,
+                                          .iterations = true,
+                                          .ball = true,
+                                          .tv = true,
+                                          .posterior_calibration = true,
+                                          .loss_of_chains = true};
   Calibration calibration = Calibration::gdp;
   double beta = 0;             ///< inverse temperature
   double prior_precision = 0;  ///< m, the strong convexity of U
@@ -37,8 +37,8 @@ struct Path {
   }
 };
 
-Offer offer(std::type_identity<Path>, const Problem& problem, const Budget& budget,
-            const Wishes& wishes);
+Candidate candidate(std::type_identity<Path>, const Problem& problem, const Budget& budget,
+                    const PlanOptions& plan_options);
 Analysis analyze(const Path& settings, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws);
 std::string assumption_of(const Path& settings);

@@ -12,7 +12,7 @@
 namespace gibbsite {
 
 /// What one mechanism does with the budget: a row of `plan`'s table.
-struct Offer {
+struct Candidate {
   Mechanism mechanism;
   Guarantee guarantee{};  ///< of all draws: delta_up(guarantee, epsilon) <= delta where feasible
   Cost cost{};            ///< of all draws
@@ -23,23 +23,23 @@ struct Offer {
 struct Plan {
   Problem problem;
   Budget budget;
-  std::vector<Offer> offers;  ///< one a mechanism, in the order of the variant
-  std::size_t chosen = 0;     ///< index into offers
+  std::vector<Candidate> candidates;  ///< one a mechanism, in the order of the variant
+  std::size_t chosen = 0;             ///< index into offers
 
-  [[nodiscard]] const Offer& offer() const { return offers[chosen]; }
+  [[nodiscard]] const Candidate& candidate() const { return candidates[chosen]; }
 };
 
 /// Offers of every mechanism, one chosen: the one wished for; `path` where only privacy is; the
 /// cheapest that keeps the gap where one is. Throws BadInput on an illegal request.
-Plan plan(const Problem& problem, const Budget& budget, const Wishes& wishes = {});
+Plan plan(const Problem& problem, const Budget& budget, const PlanOptions& plan_options = {});
 
 /// A plan in which `path` and `metric-path` may have a loss of their own, that of `chains`: the
 /// problem of the plan is the chosen one's.
 Plan plan(const Problem& problem, const Problem& chains, const Budget& budget,
-          const Wishes& wishes = {});
+          const PlanOptions& plan_options = {});
 
 /// The chosen offer; throws Infeasible with its `why` when it is out of reach.
-const Offer& require_feasible(const Plan& plan);
+const Candidate& require_feasible(const Plan& plan);
 
 /// What a plan lets its model learn, by what was measured (mechanism/learning.hpp).
 struct ExpectedLearning {
@@ -57,7 +57,8 @@ std::optional<ExpectedLearning> expected_learning(const Plan& plan,
 
 /// What `whitened` would be offered as for the same budget and wishes with intervals, which a plan
 /// without them can tell of. None where such a fit has no intervals, or `whitened` was not chosen.
-std::optional<Offer> offer_with_intervals(const Plan& plan, const Wishes& wishes);
+std::optional<Candidate> candidate_with_intervals(const Plan& plan,
+                                                  const PlanOptions& plan_options);
 
 /// The (T, m, a) that the default rule of `path` picks, h = a / (M + m)
 /// (docs/theory/default-rule.md).

@@ -14,7 +14,8 @@ template <bool exact>
 struct ProximalDraw {
   static constexpr std::string_view name = exact ? "rejection" : "proximal";
   static constexpr std::string_view theorem = "docs/proximal.md";
-  static constexpr Takes takes{.padded = !exact, .tv = true, .posterior_calibration = true};
+  static constexpr SupportedOptions takes{
+      .padded = !exact, .tv = true, .posterior_calibration = true};
   Calibration calibration = Calibration::gdp;
   double beta = 0;                 ///< inverse temperature
   double prior_precision = 0;      ///< m, the strong convexity of U
@@ -48,8 +49,8 @@ using Proximal = ProximalDraw<false>;
 using Rejection = ProximalDraw<true>;
 
 template <bool exact>
-Offer offer(std::type_identity<ProximalDraw<exact>>, const Problem& problem, const Budget& budget,
-            const Wishes& wishes);
+Candidate candidate(std::type_identity<ProximalDraw<exact>>, const Problem& problem,
+                    const Budget& budget, const PlanOptions& plan_options);
 template <bool exact>
 Analysis analyze(const ProximalDraw<exact>& settings, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws);

@@ -17,7 +17,7 @@ namespace gibbsite {
 struct Whitened {
   static constexpr std::string_view name = "whitened";
   static constexpr std::string_view theorem = "docs/whitened.md";
-  static constexpr Takes takes{.iterations = true, .intervals = true};
+  static constexpr SupportedOptions takes{.iterations = true, .intervals = true};
 
   double query_mu = 0;             ///< of all questions together
   double first_clip = 0;           ///< R1: norm that rows are scaled down to in the first moments
@@ -96,8 +96,8 @@ double curvature_deviation_up(const Whitened& settings, const Neighbors& who, do
 /// gradient in place of moments has fewer.
 double answered_numbers(const Whitened& settings, std::uint64_t features);
 
-Offer offer(std::type_identity<Whitened>, const Problem& problem, const Budget& budget,
-            const Wishes& wishes);
+Candidate candidate(std::type_identity<Whitened>, const Problem& problem, const Budget& budget,
+                    const PlanOptions& plan_options);
 Analysis analyze(const Whitened& settings, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws);
 std::string assumption_of(const Whitened& settings);

@@ -20,7 +20,8 @@ enum class Transition {
   /// "auto": split if the metric is laplace and the warm-up accepts enough of its moves, else hmc.
   automatic,
   /// "split": half a kick by what is not Gaussian, an exact rotation in the Gaussian of the metric
-  /// about the mode, half a kick (Shahbaba, Lan, Johnson and Neal 2014). Takes the laplace metric.
+  /// about the mode, half a kick (Shahbaba, Lan, Johnson and Neal 2014). SupportedOptions the
+  /// laplace metric.
   split,
   hamiltonian,  ///< "hmc": leapfrog trajectories (Neal 2011)
   langevin,     ///< "mala": one leapfrog step (Roberts and Tweedie 1996)

@@ -89,7 +89,7 @@ void require_of_model(const PlanRequest& request);
 /// without it. Needs epsilon and delta.
 Budget budget_of(const PlanRequest& request);
 /// The wishes for a linear model. Throws BadInput on what no data could make right.
-Wishes wishes_of(const PlanRequest& request);
+PlanOptions plan_options_of(const PlanRequest& request);
 
 /// The full name of the loss: of "auto" what such a label is fitted by, of softmax softmax-K.
 std::string loss_of(const PlanRequest& request, const FeatureSpace& space);

@@ -107,7 +107,7 @@ double seconds_per_pass(Backend& backend, const TableShape& shape, const Loss& l
 
 /// Predicted seconds of an offer with all of its draws, if a gradient pass of one chain takes
 /// `pass_seconds`. It is for the screen: nothing that is planned depends on it.
-double predicted_seconds(const Offer& offer, double pass_seconds);
+double predicted_seconds(const Candidate& candidate, double pass_seconds);
 /// The predicted seconds of every offer of a plan, in its order.
 std::vector<double> predicted_seconds(const Plan& plan, double pass_seconds);
 

@@ -7,22 +7,22 @@
 namespace gibbsite {
 
 /// The privacy cost of a release or of a sum of releases, or the caps of a ledger.
-struct Charge {
+struct PrivacyCost {
   Decimal mu_squared{};  ///< of the Gaussian that covers it
   Decimal reveal{};      ///< probability with which everything may be told
   Decimal tv{};          ///< total variation of each table's law to what the rest is about
-  bool operator==(const Charge&) const = default;
+  bool operator==(const PrivacyCost&) const = default;
 };
 
-Charge operator+(const Charge& a, const Charge& b);
+PrivacyCost operator+(const PrivacyCost& a, const PrivacyCost& b);
 /// What is left of each cap.
-Charge left_of(const Charge& caps, const Charge& spent);
+PrivacyCost left_of(const PrivacyCost& caps, const PrivacyCost& spent);
 /// True if no amount is above its cap.
-bool within(const Charge& charge, const Charge& caps);
+bool within(const PrivacyCost& charge, const PrivacyCost& caps);
 
 /// The cost of a guarantee without a pure part, rounded up (mechanism/ledger_guarantee.hpp covers
 /// others by such). Throws BadInput if it has a pure part, or promises nothing.
-Charge charge_up(const Guarantee& guarantee);
+PrivacyCost privacy_cost_up(const Guarantee& guarantee);
 
 /// Parts of delta that the caps reserve for reveal and for tv; the Gaussian part has the rest.
 struct DeltaShares {
@@ -32,9 +32,9 @@ struct DeltaShares {
 /// The caps of a budget, rounded down so that delta_up(guarantee_of(caps), epsilon) <= delta. mu is
 /// that of (epsilon, (1 - shares) delta), reveal its share of delta, tv its share over 1 +
 /// e^epsilon. Throws BadInput on an illegal request, and if epsilon leaves no tv.
-Charge caps_down(double epsilon, double delta, const DeltaShares& shares = {});
+PrivacyCost caps_down(double epsilon, double delta, const DeltaShares& shares = {});
 /// The guarantee of all that is ever released within the caps: (epsilon, H(epsilon; mu) + reveal +
 /// (1 + e^epsilon) tv) for every epsilon, rounded up.
-Guarantee guarantee_of(const Charge& caps, const Neighbors& who);
+Guarantee guarantee_of(const PrivacyCost& caps, const Neighbors& who);
 
 }  // namespace gibbsite

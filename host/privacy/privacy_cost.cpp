@@ -1,4 +1,4 @@
-#include "gibbsite/privacy/charge.hpp"
+#include "gibbsite/privacy/privacy_cost.hpp"
 
 #include <fmt/format.h>
 
@@ -13,21 +13,21 @@
 
 namespace gibbsite {
 
-Charge operator+(const Charge& a, const Charge& b) {
+PrivacyCost operator+(const PrivacyCost& a, const PrivacyCost& b) {
   return {a.mu_squared + b.mu_squared, a.reveal + b.reveal, a.tv + b.tv};
 }
 
-Charge left_of(const Charge& caps, const Charge& spent) {
+PrivacyCost left_of(const PrivacyCost& caps, const PrivacyCost& spent) {
   return {left_of(caps.mu_squared, spent.mu_squared), left_of(caps.reveal, spent.reveal),
           left_of(caps.tv, spent.tv)};
 }
 
-bool within(const Charge& charge, const Charge& caps) {
+bool within(const PrivacyCost& charge, const PrivacyCost& caps) {
   return charge.mu_squared <= caps.mu_squared && charge.reveal <= caps.reveal &&
          charge.tv <= caps.tv;
 }
 
-Charge charge_up(const Guarantee& g) {
+PrivacyCost privacy_cost_up(const Guarantee& g) {
   if (g.pure != 0) {
     throw BadInput(
         fmt::format("guarantee: its pure part {} has no place in a ledger; cover it by a "
@@ -43,7 +43,7 @@ Charge charge_up(const Guarantee& g) {
   return {Decimal::up(Wide(g.mu) * Wide(g.mu)), Decimal::up(g.reveal), Decimal::up(g.tv)};
 }
 
-Charge caps_down(double epsilon, double delta, const DeltaShares& shares) {
+PrivacyCost caps_down(double epsilon, double delta, const DeltaShares& shares) {
   Budget{.epsilon = epsilon, .delta = delta}.validate();
   const double rest = 1 - shares.reveal - shares.tv;
   if (!(shares.reveal >= 0) || !(shares.tv > 0) || !(rest > 0)) {
@@ -52,9 +52,9 @@ Charge caps_down(double epsilon, double delta, const DeltaShares& shares) {
   }
   double mu = gdp_mu_down(epsilon, round_down(Wide(delta) * Wide(rest)));
   const auto caps = [&] {
-    return Charge{Decimal::down(Wide(mu) * Wide(mu)),
-                  Decimal::down(Wide(delta) * Wide(shares.reveal)),
-                  Decimal::down(Wide(delta) * Wide(shares.tv) / gap_price(epsilon))};
+    return PrivacyCost{Decimal::down(Wide(mu) * Wide(mu)),
+                       Decimal::down(Wide(delta) * Wide(shares.reveal)),
+                       Decimal::down(Wide(delta) * Wide(shares.tv) / gap_price(epsilon))};
   };
   if (caps().tv == Decimal{}) {
     throw BadInput(
@@ -67,7 +67,7 @@ Charge caps_down(double epsilon, double delta, const DeltaShares& shares) {
   return caps();
 }
 
-Guarantee guarantee_of(const Charge& caps, const Neighbors& who) {
+Guarantee guarantee_of(const PrivacyCost& caps, const Neighbors& who) {
   return {round_up(sqrt(caps.mu_squared.wide())), 0, round_up(caps.reveal.wide()),
           round_up(caps.tv.wide()), who};
 }

@@ -24,11 +24,11 @@ double start_gradient_up(const Problem& problem, double beta);
 
 /// An offer within what computed noise leaves of the budget; `make(left)` makes one for a budget.
 /// Where noise leaves nothing, or does not settle, the offer says so and is not feasible.
-Offer paid_for_noise(const Problem& problem, const Budget& budget,
-                     const std::function<Offer(const Budget&)>& make);
+Candidate paid_for_noise(const Problem& problem, const Budget& budget,
+                         const std::function<Candidate(const Budget&)>& make);
 
 /// Not feasible where the guarantee's delta, with all of its parts, is above the budget's.
-Offer within_budget(Offer offer, const Budget& budget);
+Candidate within_budget(Candidate candidate, const Budget& budget);
 
 /// For passes and work of one draw.
 Cost cost_of(double passes, double work, std::uint64_t draws);

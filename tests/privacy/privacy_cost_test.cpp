@@ -1,4 +1,4 @@
-#include "gibbsite/privacy/charge.hpp"
+#include "gibbsite/privacy/privacy_cost.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 #include "support/repeats.hpp"
 
 namespace gibbsite {
-namespace charge_test {
+namespace privacy_cost_test {
 
 using testing::Oracle;
 
@@ -22,13 +22,13 @@ Oracle oracle_of(const Decimal& x) { return Oracle(x.text()); }
 
 double number(const nlohmann::json& text) { return std::stod(text.get<std::string>()); }
 
-TEST(Charge, SumsGiveTheVectorsOfALedger) {
+TEST(PrivacyCost, SumsGiveTheVectorsOfALedger) {
   std::ifstream file(GIBBSITE_SHARED_DIR "/vectors/mechanisms_ledger.json");
   if (!file) GTEST_SKIP() << "the shared reference vectors are not on this machine";
   const nlohmann::json vectors = nlohmann::json::parse(file);
   for (const auto& c : vectors["cases"]) {
-    Charge sum;
-    const auto add = [&](const Guarantee& g) { sum = sum + charge_up(gdp_cover_up(g)); };
+    PrivacyCost sum;
+    const auto add = [&](const Guarantee& g) { sum = sum + privacy_cost_up(gdp_cover_up(g)); };
     for (const auto& mu : c["mus"]) add({.mu = number(mu)});
     for (const auto& epsilon : c["pure"]) add({.pure = number(epsilon)});
     for (const auto& pair : c["approx"]) add({.pure = number(pair[0]), .reveal = number(pair[1])});
@@ -45,10 +45,10 @@ TEST(Charge, SumsGiveTheVectorsOfALedger) {
   }
 }
 
-TEST(Charge, CapsKeepTheirEpsilonAndDelta) {
+TEST(PrivacyCost, CapsKeepTheirEpsilonAndDelta) {
   for (const double epsilon : {1e-6, 0.01, 0.5, 1.0, 2.0, 5.0, 12.0, 20.0}) {
     for (const double delta : {0.4, 1e-3, 1e-6, 1e-9, 1e-15}) {
-      const Charge caps = caps_down(epsilon, delta);
+      const PrivacyCost caps = caps_down(epsilon, delta);
       const Oracle mu = sqrt(oracle_of(caps.mu_squared));
       const Oracle spent = testing::oracle_delta(epsilon, mu) + oracle_of(caps.reveal) +
                            (1 + exp(Oracle(epsilon))) * oracle_of(caps.tv);
@@ -66,31 +66,31 @@ TEST(Charge, CapsKeepTheirEpsilonAndDelta) {
   EXPECT_THROW(caps_down(200, 1e-6), BadInput);  // e^200: no gap of 1e-30 can be paid
 }
 
-TEST(Charge, WhatHasNoPlaceIsRefused) {
-  EXPECT_THROW(charge_up({.mu = 0.1, .pure = 1e-300}), BadInput);
-  EXPECT_THROW(charge_up({.mu = HUGE_VAL}), BadInput);
-  EXPECT_THROW(charge_up({.mu = std::nan("")}), BadInput);
-  EXPECT_THROW(charge_up({.mu = 0.1, .reveal = 1}), BadInput);
-  EXPECT_THROW(charge_up({.mu = 0.1, .tv = 1}), BadInput);
-  EXPECT_THROW(charge_up({.mu = 0.1, .tv = std::nan("")}), BadInput);
+TEST(PrivacyCost, WhatHasNoPlaceIsRefused) {
+  EXPECT_THROW(privacy_cost_up({.mu = 0.1, .pure = 1e-300}), BadInput);
+  EXPECT_THROW(privacy_cost_up({.mu = HUGE_VAL}), BadInput);
+  EXPECT_THROW(privacy_cost_up({.mu = std::nan("")}), BadInput);
+  EXPECT_THROW(privacy_cost_up({.mu = 0.1, .reveal = 1}), BadInput);
+  EXPECT_THROW(privacy_cost_up({.mu = 0.1, .tv = 1}), BadInput);
+  EXPECT_THROW(privacy_cost_up({.mu = 0.1, .tv = std::nan("")}), BadInput);
 }
 
 // Whoever chooses releases in the light of all before cannot pass a cap: recounted in 100 digits
 // from the guarantees themselves, and nothing that had room is refused.
-TEST(Charge, TenThousandAdaptiveSequencesKeepTheirCaps) {
+TEST(PrivacyCost, TenThousandAdaptiveSequencesKeepTheirCaps) {
   std::mt19937_64 random(20261123);
   std::uniform_real_distribution<double> uniform;
-  const Charge caps = caps_down(1.0, 1e-6);
+  const PrivacyCost caps = caps_down(1.0, 1e-6);
   const double mu = guarantee_of(caps, {}).mu, reveal = guarantee_of(caps, {}).reveal,
                tv = guarantee_of(caps, {}).tv;
   const int sequences = support::repeats(10'000, 500);
   int refused = 0, taken = 0;
   for (int sequence = 0; sequence < sequences; ++sequence) {
-    Charge spent;
+    PrivacyCost spent;
     Oracle mu_squared = 0, told = 0, apart = 0;
     for (int i = 0; i < 12; ++i) {
       // The adversary: what would just fit, a little more, the rest of one amount, or anything.
-      const Charge left = left_of(caps, spent);
+      const PrivacyCost left = left_of(caps, spent);
       const auto rest = [](const Decimal& x) { return static_cast<double>(x.wide()); };
       const double part = uniform(random) < 0.3 ? 1 : uniform(random);
       Guarantee g{.mu = std::sqrt(rest(left.mu_squared)) * part,
@@ -100,7 +100,7 @@ TEST(Charge, TenThousandAdaptiveSequencesKeepTheirCaps) {
       if (uniform(random) < 0.1) g.mu = mu * std::pow(10.0, -8 * uniform(random));
       if (uniform(random) < 0.1) g.reveal = reveal * uniform(random);
       if (uniform(random) < 0.1) g.tv = tv * uniform(random);
-      const Charge sum = spent + charge_up(g);
+      const PrivacyCost sum = spent + privacy_cost_up(g);
       const Oracle next = mu_squared + Oracle(g.mu) * Oracle(g.mu);
       const bool has_room = next <= oracle_of(caps.mu_squared) &&
                             told + Oracle(g.reveal) <= oracle_of(caps.reveal) &&
@@ -129,5 +129,5 @@ TEST(Charge, TenThousandAdaptiveSequencesKeepTheirCaps) {
   EXPECT_GT(taken, sequences);
 }
 
-}  // namespace charge_test
+}  // namespace privacy_cost_test
 }  // namespace gibbsite
