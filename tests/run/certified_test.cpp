@@ -449,7 +449,7 @@ TEST(ReleaseKinds, EachReaderSaysWhatAFileOfAnotherHolds) {
   EXPECT_FALSE(holds<LinearKind>(family, "f") || holds<LinearKind>(network, "f") ||
                holds<LinearKind>(evaluation, "f") || holds<GraphicalKind>(linear, "f"));
   const std::string predict = "predict with it instead",
-                    ask = "ask it for an expectation, a probability or utilities",
+                    ask = "query it for an expectation, a probability or utilities",
                     query = "query it as a network, or draw people from it",
                     model = "give the model's file";
   expect_refused<LinearKind>(family, "draws of a family", ask);

@@ -58,7 +58,7 @@ struct ConjugateKind : KindDefaults {
   using Model = FamilyModel;
   static constexpr std::string_view tag = "family";
   static constexpr std::string_view holds = "draws of a family";
-  static constexpr std::string_view use = "ask it for an expectation, a probability or utilities";
+  static constexpr std::string_view use = "query it for an expectation, a probability or utilities";
   static constexpr std::string_view plan_maker = "plan_family()";
   static FamilyModel model_from_json(const nlohmann::json& model, const std::string& source);
 };
