@@ -42,7 +42,7 @@ struct PlanRequest {
   bool diffused = false;
 
   // Of networks.
-  std::string structure = "given";
+  std::optional<std::string> structure{};  ///< "given", the default, or "private"
   std::optional<double> structure_share{};
   std::optional<std::uint64_t> parents{}, cells{};
 };
