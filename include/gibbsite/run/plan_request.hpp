@@ -10,6 +10,7 @@
 #include "gibbsite/mechanism/network.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 #include "gibbsite/model/model.hpp"
+#include "gibbsite/model/schema.hpp"
 
 namespace gibbsite {
 
