@@ -36,8 +36,7 @@ struct PlanCommand {
   // A cross table is a network of these columns that is counted.
   void take_table() {
     if (columns.empty()) return;
-    if (plan.model != "auto" || plan.mechanism != "auto" ||
-        plan.structure != PlanRequest().structure) {
+    if (plan.model != "auto" || plan.mechanism != "auto" || plan.structure) {
       throw BadInput(
           fmt::format("{}: has no meaning with --columns, the cross table of which is "
                       "counted; leave it out",

@@ -92,13 +92,15 @@ void require_of_family(const PlanRequest& r) {
   }
 }
 
+bool is_private(const PlanRequest& request) { return request.structure == "private"; }
+
 void require_structure(const PlanRequest& r) {
-  if (r.structure != "given" && r.structure != "private") {
+  if (r.structure && r.structure != "given" && !is_private(r)) {
     throw BadInput(Field{"structure"},
-                   fmt::format("{} is neither given nor private", gibbsite::quoted(r.structure)),
+                   fmt::format("{} is neither given nor private", gibbsite::quoted(*r.structure)),
                    "give one");
   }
-  if (r.structure == "private") return;
+  if (is_private(r)) return;
   const char* const name = r.structure_share ? "structure_share"
                            : r.parents       ? "parents"
                            : r.cells         ? "cells"
@@ -137,7 +139,7 @@ void require_of_network(const PlanRequest& r) {
                    format_message("needs {}", Field{"trim"}), "give the least share of a level");
   }
   if (conjugate && r.trim) throw BadInput(Field{"trim"}, of_trimmed, "leave one out");
-  if (conjugate && r.structure == "private") {
+  if (conjugate && is_private(r)) {
     throw BadInput(format_message("{} conjugate", Field{"mechanism"}),
                    "needs a structure that is given",
                    format_message("give [network] in the schema and {} given, or another mechanism",
@@ -292,7 +294,7 @@ FamilyPlan plan(const PlanRequest& request, const FamilyProblem& problem, const 
 NetworkProblem network_problem(const PlanRequest& request, const Schema& columns,
                                std::uint64_t rows) {
   NetworkProblem out{.rows = public_rows(request, rows), .levels = network_levels(columns)};
-  if (request.structure == "private") {
+  if (is_private(request)) {
     if (request.parents) out.limits.parents = *request.parents;
     if (request.cells) out.limits.cells = *request.cells;
   } else {

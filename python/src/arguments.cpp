@@ -23,6 +23,11 @@ PlanRequest Arguments::request(unsigned kinds) {
       const Bounds bounds = one != nullptr ? Bounds(*one, *one) : std::get<Bounds>(*given);
       field = PositiveShare{bounds.first, bounds.second};
       require_positive_share(*field, name);
+    } else if constexpr (std::is_same_v<Field, std::optional<std::vector<double>>>) {
+      const auto given = take<std::variant<double, std::vector<double>>>(name);
+      if (!given) return;
+      const auto* const one = std::get_if<double>(&*given);
+      field = one != nullptr ? std::vector{*one} : std::get<std::vector<double>>(*given);
     } else if constexpr (requires {
                            typename Field::value_type;
                            field.value();

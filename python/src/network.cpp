@@ -38,12 +38,12 @@ NetworkPlan make_network_plan(const nb::kwargs& arguments) {
   if (!rows && !request.rows_cap) {
     throw BadInput(Field{"rows"}, "is missing", "give the number of rows");
   }
+  require_of_model(request);
+  const Budget budget = budget_of(request);
   if (rows && request.rows_cap) {
     throw BadInput(Field{"rows"}, "the cap counts under add-remove",
                    format_message("give {} alone", Field{"rows_cap"}));
   }
-  require_of_model(request);
-  const Budget budget = budget_of(request);
   const NetworkProblem problem = network_problem(request, *schema, rows.value_or(0));
   const nb::gil_scoped_release unlocked;
   return plan(request, problem, budget);

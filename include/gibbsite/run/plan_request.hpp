@@ -10,6 +10,7 @@
 #include "gibbsite/mechanism/network.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 #include "gibbsite/model/model.hpp"
+#include "gibbsite/model/schema.hpp"
 
 namespace gibbsite {
 
@@ -42,7 +43,7 @@ struct PlanRequest {
   bool diffused = false;
 
   // For networks.
-  std::string structure = "given";
+  std::optional<std::string> structure{};  ///< "given", the default, or "private"
   std::optional<double> structure_share{};
   std::optional<std::uint64_t> parents{}, cells{};
 };
