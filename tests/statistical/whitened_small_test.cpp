@@ -257,8 +257,7 @@ struct Shares {
 };
 
 // Shares as plans have them, and such as give one question nearly all: no event is likelier than the
-// profile allows, whatever is asked second, and for each of them a pair comes near it. Of classes two
-// scores are less than opposite.
+// profile allows, whatever is asked second, and for each of them a pair comes near it.
 class WhitenedSmallLaw : public ::testing::TestWithParam<const char*> {};
 TEST_P(WhitenedSmallLaw, WholeRunsStayBelowTheirProfileWhateverIsAskedSecond) {
   int starts = 0, seconds = 0, both = 0;
