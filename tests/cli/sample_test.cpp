@@ -207,6 +207,7 @@ TEST_F(Sample, OfBerkeleySaysWhatItsOwnFilesSay) {
   for (const char* word :
        {"4,526 rows, 8 parameters", "β = 0.5, prior precision 2; seed 7", "backend cpu",
         "gender=Female", "department=F", "ESS bulk", "transitions/s", "effective draws/s",
+        "split: warm-up", "kicks and a rotation by 0.55 π about the mode", "controlled mean",
         "chain-1.csv to chain-3.csv, summary.csv, draws.npy, chains.svg", "arviz.from_cmdstan"}) {
     EXPECT_THAT(run.out, HasSubstr(word));
   }
@@ -234,7 +235,7 @@ TEST_F(Sample, OfBerkeleySaysWhatItsOwnFilesSay) {
                                                                      {"beta", "0.5"},
                                                                      {"prior_precision", "2"},
                                                                      {"save_warmup", "0 (Default)"},
-                                                                     {"delta", "0.8"}}) {
+                                                                     {"delta", "0"}}) {
     EXPECT_EQ(second.facts.at(key), value) << key;
   }
   EXPECT_THAT(folder.read("draws/chain-2.csv"),
@@ -279,6 +280,9 @@ TEST_F(Sample, OfBerkeleySaysWhatItsOwnFilesSay) {
     is("r_hat", s.r_hat);
     is("ess_bulk", s.ess_bulk);
     is("ess_tail", s.ess_tail);
+    const double off = summary.numbers("controlled_mean")[j] - s.mean;
+    EXPECT_LT(std::fabs(off), 6 * s.mean_standard_error);
+    EXPECT_LT(summary.numbers("mcse_controlled_mean")[j], s.mean_standard_error / 5);
     EXPECT_EQ(summary.rows[j][0], second.columns[7 + j]);
     EXPECT_EQ(summary.rows[j][1], space.feature_names()[j]);
     largest = std::max(largest, s.r_hat);

@@ -15,7 +15,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOLERANCE = 1e-6  # relative, as promised in include/gibbsite/posterior/diagnostics.hpp
 # Chains that agree, slow ones that do not, antithetic ones, an odd number of draws, one chain.
 RUNS = {
-    "hmc": ["--chains", "4", "--draws", "500"],
+    "split": ["--chains", "4", "--draws", "500"],
+    "hmc": ["--sampler", "hmc", "--chains", "4", "--draws", "500"],
     "slow": ["--sampler", "mala", "--metric", "unit", "--warm-up", "0", "--chains", "3", "--draws", "251"],
     "thinned": ["--thinning", "3", "--draws", "101", "--chains", "12"],
     "tempered": ["--beta", "0.01", "--draws", "400", "--metric", "diagonal"],
