@@ -159,7 +159,7 @@ void flush_output() {
 
 void run(int argc, char** argv) {
   reject_unknown_command(argc, argv);
-  CLI::App app("Fits a logistic regression on private data and certifies what it gives away.",
+  CLI::App app("Fits models and tables on private data and certifies what it publishes.",
                "gibbsite");
   app.set_version_flag("--version", "gibbsite " GIBBSITE_VERSION);
   app.formatter(std::make_shared<Formatter>());
