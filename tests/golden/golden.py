@@ -150,11 +150,12 @@ def samples():
     fixed = ["--prior-precision", "1", "--chains", "2", "--draws", "40", "--seed", "3", "--backend"]
     common, brief = (["--warm-up", steps, *fixed, "cpu"] for steps in ("60", "30"))
     return {
-        "sample-hmc": PEOPLE + common,
-        "sample-hmc-laplace": PEOPLE + common + ["--metric", "laplace"],
+        "sample-split": PEOPLE + common,
+        "sample-hmc": PEOPLE + common + ["--sampler", "hmc"],
+        "sample-hmc-laplace": PEOPLE + common + ["--sampler", "hmc", "--metric", "laplace"],
         "sample-hmc-diagonal-reference": PEOPLE + brief[:-1] + ["reference", "--metric", "diagonal"],
         "sample-mala": PEOPLE + brief + ["--sampler", "mala", "--metric", "diagonal"],
-        "sample-hmc-sparse": SPARSE + common,
+        "sample-hmc-sparse": SPARSE + common + ["--sampler", "hmc"],
         "sample-proximal": PEOPLE + fixed + ["cpu", "--sampler", "proximal"],
     }
 
