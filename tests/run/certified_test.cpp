@@ -19,7 +19,7 @@
 #include "gibbsite/run/fit_family.hpp"
 #include "gibbsite/run/fit_network.hpp"
 #include "gibbsite/run/release_evaluation.hpp"
-#include "run/answers.hpp"
+#include "run/gaussian_mechanism.hpp"
 #include "support/temp_dir.hpp"
 
 namespace gibbsite {
@@ -142,10 +142,9 @@ struct TallyCase {
                model.schema.columns = {{"x", ColumnType::number, 0, 1, {}, false}};
                model.schema.label = "y";
                model.schema.positive = "1";
-               model.counts.resize(3);
-               fill_normals(stream, 0, 0, model.counts);
                const double noise = std::get<0>(is.mechanism).noise;
-               for (double& count : model.counts) count = answered(10, noise * count, noise);
+               const std::vector<double> exact(3, 10);
+               model.counts = GaussianMechanism(stream, 0, 3).release(exact, noise);
                meanwhile();
                return model;
              }});
@@ -432,7 +431,7 @@ TEST_F(Tally, FilesOfOtherKindsAreRefusedInOneLine) {
 
 template <class Wanted>
 void expect_refused(const std::string& text, const std::string& held, const std::string& use) {
-  const std::string hint = Wanted::wanted.empty() ? use : std::string(Wanted::wanted);
+  const std::string hint = Wanted::wanted().empty() ? use : Wanted::wanted().text();
   EXPECT_THAT([&] { static_cast<void>(parse_release<Wanted>(text, "f.json")); },
               ThrowsMessage<BadInput>("f.json: holds " + held + ", not " +
                                       std::string(Wanted::holds) + "; " + hint));

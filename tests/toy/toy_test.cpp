@@ -51,7 +51,7 @@ TEST(Toy, WhatItDoesNotSayPromisesNothing) {
 
 TEST(Toy, ItsCertificateIsReadAsItWasWritten) {
   const Plan made = plan(small_problem(), {}, {.mechanism = "toy"});
-  const Certificate one = certify(made, {NoiseKind::chacha20, "reference", true});
+  const Certificate one = certify<LinearKind>(made, {NoiseKind::chacha20, "reference", true});
   const nlohmann::json file = to_json(one);
   EXPECT_EQ(file.at("mechanism"),
             nlohmann::json({{"draws", 1}, {"name", "toy"}, {"noise_scale", 1.0}}));
