@@ -20,6 +20,7 @@ constexpr double divergence = 1000;  // energy error
 constexpr double overdispersion = 2;
 constexpr double quarter_period = std::numbers::pi / 2;
 constexpr double angle_jitter = 0.1;  // of the angle, to either side
+constexpr std::uint64_t rotations_and_a_trajectory = 16;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -99,10 +100,18 @@ std::uint64_t Leapfrog::transitions_in_all() const {
 
 void Leapfrog::rotate_about(const VectorXd& mode, double angle) {
   mode_ = mode;
-  step_size_ = angle;
+  angle_ = angle;
+  set_coordinates();
+  proposal_coordinates_.resizeLike(coordinates_);
+}
+
+void Leapfrog::set_coordinates() {
   coordinates_ = theta_.rowwise() - mode_.transpose();
   chart_.coordinates(coordinates_);
-  proposal_coordinates_.resizeLike(coordinates_);
+}
+
+bool Leapfrog::is_rotation(std::uint64_t transition) const {
+  return rotates() && transition % rotations_and_a_trajectory != rotations_and_a_trajectory - 1;
 }
 
 void Leapfrog::begin_proposal() {
@@ -181,10 +190,11 @@ std::uint64_t Leapfrog::leapfrogs(double jitter) const {
 void Leapfrog::transition() {
   const std::uint64_t step = 3 * done_;
   const double jitter = uniform(0, step + 2);
-  const std::uint64_t steps = rotates() ? 1 : leapfrogs(jitter);
+  const bool turns = is_rotation(done_);
+  const std::uint64_t steps = turns ? 1 : leapfrogs(jitter);
   fill_momenta(step);
-  if (rotates()) {
-    rotate(step_size_ * (1 + angle_jitter * (2 * jitter - 1)));
+  if (turns) {
+    rotate(angle_ * (1 + angle_jitter * (2 * jitter - 1)));
   } else {
     leapfrog(steps);
   }
@@ -192,9 +202,10 @@ void Leapfrog::transition() {
     if (!(uniform(static_cast<std::size_t>(c), step + 1) < acceptance_(c))) continue;
     theta_.row(c) = proposal_.row(c);
     slope_.row(c) = proposal_slope_.row(c);
-    if (rotates()) coordinates_.row(c) = proposal_coordinates_.row(c);
+    if (turns) coordinates_.row(c) = proposal_coordinates_.row(c);
     value_(c) = proposal_value_(c);
   }
+  if (rotates() && !turns) set_coordinates();
   gradients_ += steps;
   ++done_;
   if (options_.progress && (seconds_since(reported_) > 0.25 || done_ == transitions_in_all())) {

@@ -23,10 +23,13 @@ class Leapfrog {
   void place(const Eigen::VectorXd& center, const Chart& spread);
   /// From here on in this chart; U and its gradient where the chains are. False: not finite.
   bool set_chart(Chart chart);
-  /// From here on by rotations about `mode` (Transition::split), by the angle, in this chart.
+  /// From here on by rotations about `mode` (Transition::split), by the angle, in this chart. Every
+  /// sixteenth transition is a leapfrog trajectory of the step size still: kicks alone are refused
+  /// again and again far out, where the slope is far from the Gaussian's.
   void rotate_about(const Eigen::VectorXd& mode, double angle);
-  /// From here on by leapfrog trajectories again.
+  /// From here on by leapfrog trajectories alone.
   void stop_rotating() { coordinates_.resize(0, 0); }
+  [[nodiscard]] double angle() const { return angle_; }
   /// One trajectory or rotation of every chain, accepted or not.
   void transition();
   /// The largest power of 2 at which one leapfrog step is accepted with probability above 0.8, the
@@ -59,6 +62,8 @@ class Leapfrog {
   [[nodiscard]] std::uint64_t transitions_in_all() const;
   [[nodiscard]] std::uint64_t leapfrogs(double jitter) const;
   [[nodiscard]] bool rotates() const { return coordinates_.size() > 0; }
+  [[nodiscard]] bool is_rotation(std::uint64_t transition) const;
+  void set_coordinates();
   void begin_proposal();
   void hold_lost();
   void end_proposal();
@@ -69,7 +74,7 @@ class Leapfrog {
   Target target_;
   Chart chart_{Eigen::VectorXd{}};
   double width_ = 1;
-  double step_size_ = 0;
+  double step_size_ = 0, angle_ = 0;
   Rowwise theta_, slope_;                                   // [C x d] and L^T grad U there
   Eigen::VectorXd value_;                                   // [C] U there
   Rowwise proposal_, proposal_slope_, momentum_, scratch_;  // [C x d]

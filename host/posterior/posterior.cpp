@@ -184,12 +184,9 @@ class Sampler {
       throw BadInput(Field{"start"}, "the potential or its gradient is not finite there",
                      "give a start nearer to 0");
     }
-    if (transition_ == Transition::split) {
-      chains_.rotate_about(mode_, options_.step_size > 0 ? options_.step_size : usual_angle);
-    } else {
-      chains_.set_step_size(options_.step_size > 0 ? options_.step_size
-                                                   : chains_.searched_step_size());
-    }
+    const bool rotates = transition_ == Transition::split, given = options_.step_size > 0;
+    chains_.set_step_size(given && !rotates ? options_.step_size : chains_.searched_step_size());
+    if (rotates) chains_.rotate_about(mode_, given ? options_.step_size : usual_angle);
   }
 
   void warm_up() {
@@ -228,7 +225,7 @@ class Sampler {
       add(out.divergent, chains_.diverged());
     }
     controlled.finish(out.controlled_mean, out.controlled_error);
-    out.step_size = chains_.step_size();
+    out.step_size = transition_ == Transition::split ? chains_.angle() : chains_.step_size();
     out.gradients = chains_.gradients();
     const std::uint64_t made = N * options_.thinning;
     out.leapfrog_steps = (out.gradients + made / 2) / made;
@@ -244,19 +241,19 @@ class Sampler {
     return tries ? Transition::split : Transition::hamiltonian;
   }
 
-  // Rotations for a part of the warm-up, and leapfrogs from there on where these are refused too
-  // often, as far as the second half of the part tells. Returns how many transitions that were.
+  // Rotations for a part of the warm-up, and leapfrogs alone from there on where one of the chains
+  // is refused too often, as far as the second half of the part tells. Returns how many transitions
+  // that were.
   std::uint64_t try_rotations() {
     const std::uint64_t trials = std::min(most_trials, options_.warm_up / 2);
-    double accepted = 0;
+    VectorXd accepted = VectorXd::Zero(index(options_.chains));
     for (std::uint64_t t = 0; t < trials; ++t) {
       chains_.transition();
-      if (t >= trials / 2) accepted += chains_.acceptance().mean();
+      if (t >= trials / 2) accepted += chains_.acceptance();
     }
-    if (accepted < least_acceptance * static_cast<double>(trials - trials / 2)) {
+    if (accepted.minCoeff() < least_acceptance * static_cast<double>(trials - trials / 2)) {
       transition_ = Transition::hamiltonian;
       chains_.stop_rotating();
-      chains_.set_step_size(chains_.searched_step_size());
     }
     return trials;
   }

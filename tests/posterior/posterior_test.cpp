@@ -113,7 +113,7 @@ TEST(Posterior, RotationsRepeatAndFollowTheKey) {
     EXPECT_EQ(first.transition, Transition::split);
     EXPECT_NEAR(first.step_size, 0.55 * std::numbers::pi, 1e-15);
     EXPECT_EQ(first.leapfrog_steps, 1U);
-    EXPECT_EQ(first.gradients, options.draws);
+    EXPECT_GE(first.gradients, options.draws);
     // Every other draw of a run is that of one with thinning 2.
     PosteriorOptions thinned = options;
     thinned.thinning = 2;
@@ -128,6 +128,7 @@ TEST(Posterior, RotationsRepeatAndFollowTheKey) {
   }
 }
 
+// But for the leapfrog steps of every sixteenth transition.
 TEST(Posterior, ARotationCostsOneGradientAndOneValue) {
   const Instance p(30, 3);
   PosteriorOptions options = brief(Metric::laplace, Transition::split);
@@ -135,10 +136,12 @@ TEST(Posterior, ARotationCostsOneGradientAndOneValue) {
   options.warm_up = 0;
   options.draws = 4;
   run(counted(p.potential(), none), options);
-  options.draws = 24;
-  run(counted(p.potential(), counts), options);
-  EXPECT_EQ(counts.gradients - none.gradients, 20U);
-  EXPECT_EQ(counts.values - none.values, 20U);
+  options.draws = 15;
+  EXPECT_EQ(run(counted(p.potential(), counts), options).gradients, 15U);
+  EXPECT_EQ(counts.gradients - none.gradients, 11U);
+  EXPECT_EQ(counts.values - none.values, 11U);
+  options.draws = 16;
+  EXPECT_GT(run(p.potential(), options).gradients, 16U);
 }
 
 // Many rows make a posterior that is next to Gaussian; three rows and next to no prior one whose
