@@ -281,7 +281,7 @@ struct RotationBugs {
   bool second_kick = true, accept = true, turns_back = false;
 };
 const std::vector<std::pair<const char*, RotationBugs>> planted_in_rotations{
-    {"beta x 0.95", {.beta = 0.95}},
+    {"beta x 0.9", {.beta = 0.9}},
     {"no second kick", {.second_kick = false}},
     {"no accept step", {.accept = false}},
     {"angle by the state", {.turns_back = true}}};
