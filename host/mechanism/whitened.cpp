@@ -85,11 +85,13 @@ double sum_deviation_up(const Whitened& s, const Neighbors& who, const Wide& sha
   return round_up(change / (Wide(s.query_mu) * sqrt(share)));
 }
 
-// Whether all columns are numbers, as far as a typical row's norm tells.
+// Whether all columns are numbers: a typical row is as long as one of numbers, and rows may be as
+// long as one with a column for each feature, which the levels of a category are not.
 bool is_of_numbers(const Problem& problem) {
-  const double of_numbers = 1 + (static_cast<double>(problem.row_features()) - 1) / 12;
+  const double columns = static_cast<double>(problem.row_features()) - 1;
   const double typical = problem.typical_row_norm * problem.typical_row_norm;
-  return std::fabs(typical - of_numbers) < 1e-6 * of_numbers;
+  return std::fabs(typical - (1 + columns / 12)) < 1e-6 * typical &&
+         problem.row_norm * problem.row_norm > (1 - 1e-6) * columns;
 }
 
 // Whether the rule of small budgets was ahead where it was measured: of counts, and of amounts with
@@ -279,8 +281,11 @@ Analysis analyze(const Whitened& s, const Problem& problem, const Neighbors& who
                  std::uint64_t draws) {
   Analysis out;
   const std::uint64_t d = problem.row_features();  // a gradient has them for each output
-  const double numbers = answered_numbers(s, d) +
-                         s.iterations * static_cast<double>(problem.features - d) +
+  // A start, which small budgets may ask in place of second moments, has one for each coordinate.
+  const auto coordinates = static_cast<double>(problem.features);
+  const double start = is_small_budget(s) ? std::max(coordinates - moment_numbers(d), 0.0) : 0;
+  const double numbers = answered_numbers(s, d) + start +
+                         s.iterations * (coordinates - static_cast<double>(d)) +
                          (asks_information(s) ? numbers_of_intervals(problem) : 0);
   out.constants = {{"answered_numbers", numbers}};
   out.release_grid = answered_coefficient_grid;

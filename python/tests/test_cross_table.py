@@ -55,6 +55,7 @@ def is_level(values, level):
     if not level.startswith("["):
         return values == level
     low, high = (float(end) for end in level.strip("[])").split(", "))
+    values = np.clip(values, 17, 90)  # ages beyond the range count at its ends
     return (values >= low) & ((values <= high) if level.endswith("]") else (values < high))
 
 

@@ -192,9 +192,10 @@ TEST(Whitened, TheRuleIsThatOfTheDocuments) {
 TEST(Whitened, SmallBudgetsHaveARuleOfTheirOwn) {
   const auto rule = [](std::uint64_t rows, const char* loss = "logistic", bool intervals = false,
                        bool constant = true, std::optional<double> iterations = {},
-                       double typical = std::sqrt(1 + 4.0 / 12)) {
+                       double typical = std::sqrt(1 + 4.0 / 12), double row_norm = 2) {
     Problem p = long_rows(rows, 5);
     p.typical_row_norm = typical;
+    p.row_norm = row_norm;
     p.loss = loss;
     p.intercept = constant;
     return settings_of(gibbsite::candidate(
@@ -216,6 +217,9 @@ TEST(Whitened, SmallBudgetsHaveARuleOfTheirOwn) {
       EXPECT_EQ(held.gradient_evenness, 0) << loss;
       EXPECT_FALSE(is_small_budget(rule(rows(s), loss, true)));
       EXPECT_FALSE(is_small_budget(rule(rows(s), loss, false, true, {}, 1.5))) << "levels";
+      // A category of twelve levels is as long as twelve numbers, and one column.
+      EXPECT_FALSE(is_small_budget(
+          rule(rows(s), loss, false, true, {}, std::sqrt(1 + 4.0 / 12), std::sqrt(2))));
     }
     EXPECT_FALSE(is_small_budget(rule(rows(s), "poisson")));
     EXPECT_FALSE(is_small_budget(rule(rows(s), "logistic", true)));
@@ -303,6 +307,30 @@ TEST(Whitened, WhatItDoesNotDoIsSaidWhenItIsPlanned) {
                       .candidate())
           .iterations,
       100);
+}
+
+// A start has a number for each class and feature, second moments one for each pair of features: with
+// many classes the start has more, and the noise of all that may be asked is paid for.
+TEST(Whitened, CountsTheNumbersOfAStartOfManyClasses) {
+  for (const std::uint64_t K : {3U, 40U}) {
+    Problem p = long_rows(300, 3);
+    p.loss = "softmax-" + std::to_string(K);
+    p.outputs = K;
+    p.features = 3 * K;
+    p.intercept = true;
+    const Candidate made =
+        gibbsite::candidate(std::type_identity<Whitened>{}, p, {.epsilon = 0.5, .delta = 1e-6}, {});
+    const Whitened& s = settings_of(made);
+    ASSERT_TRUE(is_small_budget(s));
+    const Analysis found = analyze(s, p, {}, 1);
+    double numbers = 0;
+    for (const auto& [name, value] : found.constants) {
+      if (std::string_view(name) == "answered_numbers") numbers = value;
+    }
+    const auto of_start = static_cast<double>(3 * K);
+    const double moments = 6, second = std::max(moments, of_start);
+    EXPECT_EQ(numbers, 1 + moments + second + s.iterations * (of_start + 1)) << K;
+  }
 }
 
 Problem with_loss(const char* loss) {

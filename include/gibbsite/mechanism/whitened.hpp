@@ -93,7 +93,7 @@ double curvature_deviation_up(const Whitened& settings, const Neighbors& who, do
 
 /// Numbers of moments and gradients that are answered in a run of one output: T (d + 1), and
 /// d (d + 1)/2 for each question for moments, those of scores among them; one of lengths. A
-/// gradient in place of moments has fewer.
+/// gradient of one output in place of moments has fewer.
 double answered_numbers(const Whitened& settings, std::uint64_t features);
 
 Candidate candidate(std::type_identity<Whitened>, const Problem& problem, const Budget& budget,
