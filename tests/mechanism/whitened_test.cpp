@@ -309,8 +309,8 @@ TEST(Whitened, WhatItDoesNotDoIsSaidWhenItIsPlanned) {
       100);
 }
 
-// A start has a number for each class and feature, second moments one for each pair of features: with
-// many classes the start has more, and the noise of all that may be asked is paid for.
+// A start has a number for each class and feature, second moments one for each pair of features:
+// with many classes the start has more, and the noise of all that may be asked is paid for.
 TEST(Whitened, CountsTheNumbersOfAStartOfManyClasses) {
   for (const std::uint64_t K : {3U, 40U}) {
     Problem p = long_rows(300, 3);
