@@ -245,13 +245,14 @@ class Sampler {
   // is refused too often, as far as the second half of the part tells. Returns how many transitions
   // that were.
   std::uint64_t try_rotations() {
-    const std::uint64_t trials = std::min(most_trials, options_.warm_up / 2);
+    const std::uint64_t trials = std::min(most_trials, options_.warm_up / 2), first = trials / 2;
+    const auto told = static_cast<double>(trials - first);
     VectorXd accepted = VectorXd::Zero(index(options_.chains));
     for (std::uint64_t t = 0; t < trials; ++t) {
       chains_.transition();
-      if (t >= trials / 2) accepted += chains_.acceptance();
+      if (t >= first) accepted += chains_.acceptance();
     }
-    if (accepted.minCoeff() < least_acceptance * static_cast<double>(trials - trials / 2)) {
+    if (accepted.minCoeff() < least_acceptance * told) {
       transition_ = Transition::hamiltonian;
       chains_.stop_rotating();
     }
