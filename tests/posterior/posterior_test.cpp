@@ -210,8 +210,8 @@ std::vector<double> exact_means(const Potential& u) {
 // Controlled means have the posterior's means, errors that are as large as they say, and less of
 // them than plain ones. z^2 of 300 runs of two parameters has a mean of about 1.1 and a deviation
 // of 0.1: 0.6 and 1.7 are beyond five of them on either side. Seen to fail with the wrong sign of
-// the correction, and with errors by the plain draws. It does not see whether a half is corrected by
-// its own coefficients: with so many draws and two parameters that changes next to nothing.
+// the correction, and with errors by the plain draws. It does not see whether a half is corrected
+// by its own coefficients: with so many draws and two parameters that changes next to nothing.
 TEST(Posterior, ControlledMeansAreExactAndSayTheirError) {
   const Instance p(40, 2);
   const Potential u = p.potential(1, "cpu");
