@@ -100,6 +100,8 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
       may_clip_(schema.max_unclipped_norm() > schema.row_norm),
       positive_(schema.positive),
       negative_(schema.negative),
+      composed_positive_(composed(schema.positive)),
+      composed_negative_(composed(schema.negative)),
       middle_label_(middle_label(schema)),
       input_(input),
       source_(std::move(source)),
@@ -141,6 +143,7 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
     add_composed(column.levels, e.first, e.levels);
     e.missing_texts = schema.missing_marks(column);
     for (const std::string& mark : e.missing_texts) {
+      e.missing_composed.push_back(composed(mark));
       double value = 0;
       if (!parse_number(mark, value)) continue;
       if (std::isnan(value))
@@ -506,8 +509,8 @@ bool CellEncoder::add_label(std::string_view label) {
   }
   if (!listed && !is_ascii(label)) {
     const std::string text = composed(label);
-    positive = text == composed(positive_);
-    listed = positive || text == composed(negative_);
+    positive = text == composed_positive_;
+    listed = positive || text == composed_negative_;
   }
   if (label.empty() || (!listed && marks_missing_label(schema, label))) {
     set_label_missing(missing_label_words());

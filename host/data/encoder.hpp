@@ -38,12 +38,13 @@ struct Encoding {
   std::size_t slot = 0;   ///< among the columns that are used
   std::size_t first = 0;  ///< first feature
   std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> levels;  ///< to features
-  std::vector<std::string> missing_texts;  ///< marks of a missing cell; empty: there is none
-  std::vector<double> missing_numbers;     ///< their finite numbers, each once
-  bool nan_is_missing = false;             ///< whether one of them is the number NaN
-  std::size_t missing = none;              ///< feature of a missing cell; none: no level
-  std::size_t other = none;                ///< feature of a level that is not listed
-  bool has_missing_bin = false;            ///< Column::has_missing_bin
+  std::vector<std::string> missing_texts;     ///< marks of a missing cell; empty: there is none
+  std::vector<std::string> missing_composed;  ///< these marks in normal form C
+  std::vector<double> missing_numbers;        ///< their finite numbers, each once
+  bool nan_is_missing = false;                ///< whether one of them is the number NaN
+  std::size_t missing = none;                 ///< feature of a missing cell; none: no level
+  std::size_t other = none;                   ///< feature of a level that is not listed
+  bool has_missing_bin = false;               ///< Column::has_missing_bin
 
   /// The feature of a level, which a whole number matches however it is written, and a text however
   /// its accents are; `none`: not listed.
@@ -62,10 +63,8 @@ struct Encoding {
   }
   /// Whether a cell is a mark of missing with its accents written another way.
   [[nodiscard]] bool is_missing_composed(std::string_view cell) const {
-    if (is_ascii(cell)) return false;
-    const std::string text = composed(cell);
-    return std::ranges::any_of(missing_texts,
-                               [&](const std::string& mark) { return text == composed(mark); });
+    return !is_ascii(cell) && has_missing() &&
+           std::ranges::find(missing_composed, composed(cell)) != missing_composed.end();
   }
   [[nodiscard]] bool has_missing() const { return !missing_texts.empty(); }
   [[nodiscard]] bool is_missing(std::string_view cell) const {
@@ -292,6 +291,7 @@ class CellEncoder {
 
   bool labeled_ = true, labels_are_numbers_ = false, may_mark_ = true;
   std::string positive_, negative_;  // as compared; negative_ is empty when any other is
+  std::string composed_positive_, composed_negative_;
   // A number that was a label of each class before: most labels are one of two.
   struct KnownLabel {
     std::uint64_t bits;
