@@ -83,7 +83,12 @@ json column_json(const Column& column) {
   if (has_range(column.type)) out["range"] = {column.lo, column.hi};
   if (!column.edges.empty()) out["edges"] = column.edges;
   if (column.decimals) out["decimals"] = *column.decimals;
-  if (column.has_missing_bin) out["missing_level"] = true;
+  if (column.is_curve()) out["knots"] = column.knots;
+  if (column.has_missing_bin) {
+    out["missing_level"] = true;
+  } else if (column.missing_level) {
+    out["missing_level"] = *column.missing_level;
+  }
   if (column.type == ColumnType::category) {
     out["levels"] = column.levels;
     out["other"] = column.other;
@@ -118,6 +123,17 @@ void read_bins(const json& object, std::vector<double>& edges, std::optional<int
   decimals = static_cast<int>(count);
 }
 
+// The curve of a number, and whether its missing cells have a level.
+void read_knots(const json& object, Column& column, const std::string& source) {
+  if (object.contains("missing_level"))
+    column.missing_level = flag_field(object, "missing_level", source);
+  if (!object.contains("knots")) return;
+  const json& list = object["knots"];
+  if (!list.is_array() || list.size() < 3)
+    reject(source, "knots", "must be a list of 3 numbers or more");
+  column.knots = numbers_field(object, "knots", list.size(), source);
+}
+
 Column column_from_json(const json& object, const std::string& source, bool of_network) {
   Column column;
   column.name = text_field(object, "name", source);
@@ -133,7 +149,11 @@ Column column_from_json(const json& object, const std::string& source, bool of_n
       if (object.contains("missing_level"))
         column.has_missing_bin = flag_field(object, "missing_level", source);
     } else if (column.type == ColumnType::number) {
-      only_fields(object, {"name", "type", "range", "missing", "edges", "decimals"}, source);
+      only_fields(
+          object,
+          {"name", "type", "range", "missing", "edges", "decimals", "knots", "missing_level"},
+          source);
+      read_knots(object, column, source);
     } else {
       only_fields(object, {"name", "type", "range", "missing"}, source);
     }

@@ -131,10 +131,10 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
     e.lo = column.lo;
     e.hi = column.hi;
     e.first = next;
-    e.slot = values_.size();
+    e.slot = entries_.size();
+    if (column.is_curve()) e.hats.emplace(column);
     if (column.type != ColumnType::ignore) {
-      values_.push_back(0.0F);
-      positions_.push_back(static_cast<std::uint32_t>(e.first));
+      entries_.push_back({0, static_cast<std::uint32_t>(e.first), 0});
       counts_.emplace_back();
     }
     if (column.type == ColumnType::exposure) exposure_ = e.slot;
@@ -151,7 +151,9 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
       else if (std::ranges::find(e.missing_numbers, value) == e.missing_numbers.end())
         e.missing_numbers.push_back(value);
     }
-    if (schema.has_missing_level(column))
+    if (schema.has_missing_level(column) && column.type == ColumnType::number)
+      e.missing = next + std::max<std::size_t>(column.knots.size(), 1);
+    else if (schema.has_missing_level(column))
       e.missing = next++;
     else if (const std::string* const level = schema.missing_level(column))
       e.missing = e.levels.find(*level)->second;
@@ -322,7 +324,7 @@ void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
   const bool marks = options_.unreadable == ReadOptions::Unreadable::marked && may_mark_;
   if (data_.schema.invalid == Invalid::middle || marks) {
     ++counts_[e.slot].invalid;
-    values_[e.slot] = e.middle();
+    set_number(e, e.middle());
     const bool missing = marks && cell.empty() && e.missing != Encoding::none;
     if (missing)
       set_one(e, e.missing);
@@ -355,7 +357,7 @@ void CellEncoder::set_null(const Encoding& e) {
 
 void CellEncoder::set_missing(const Encoding& e) {
   ++counts_[e.slot].missing;
-  values_[e.slot] = e.middle();
+  set_number(e, e.middle());
   if (e.missing != Encoding::none) set_one(e, e.missing);
 }
 
@@ -533,7 +535,7 @@ bool CellEncoder::add_label(std::string_view label) {
 
 void CellEncoder::absent_is(double value) {
   absent_number_ = value;
-  absent_.resize(values_.size());
+  absent_.resize(entries_.size());
   const bool may_mark = std::exchange(may_mark_, false);
   for (const Encoding& e : encodings_) {
     if (e.type == ColumnType::ignore) continue;
@@ -542,12 +544,11 @@ void CellEncoder::absent_is(double value) {
       set(e, value);
     } catch (const BadInput&) {  // said for the first row that lacks the column
       absent.refused = &e;
-      values_[e.slot] = 0;
+      entries_[e.slot] = {};
     }
-    absent.value = values_[e.slot];
-    absent.feature = positions_[e.slot];
+    absent.entry = entries_[e.slot];
     absent.counts = std::exchange(counts_[e.slot], {});
-    if (absent.value != 0 || absent.refused != nullptr) absent_matters_.push_back(e.slot);
+    if (!absent.entry.is_zero() || absent.refused != nullptr) absent_matters_.push_back(e.slot);
   }
   may_mark_ = may_mark;
 }
@@ -563,16 +564,18 @@ void CellEncoder::set_present_unreadable(const Encoding& e, std::string_view tex
 }
 
 void CellEncoder::gather(std::size_t slot) {
-  if (values_[slot] == 0 || slot == exposure_) return;
-  row_values_.push_back(values_[slot]);
-  row_features_.push_back(positions_[slot]);
+  if (slot == exposure_) return;
+  entries_[slot].each([this](std::uint32_t feature, float value) {
+    row_values_.push_back(value);
+    row_features_.push_back(feature);
+  });
 }
 
 void CellEncoder::gather_row() {
   row_values_.clear();
   row_features_.clear();
   if (!absent_number_) {
-    for (std::size_t slot = 0; slot < values_.size(); ++slot) gather(slot);
+    for (std::size_t slot = 0; slot < entries_.size(); ++slot) gather(slot);
     return;
   }
   auto present = present_.begin();
@@ -588,14 +591,13 @@ void CellEncoder::gather_row() {
   for (; present != present_.end(); ++present) gather(*present);
   for (const std::size_t slot : present_) {
     ++absent_[slot].present;
-    values_[slot] = absent_[slot].value;
-    positions_[slot] = absent_[slot].feature;
+    entries_[slot] = absent_[slot].entry;
   }
   present_.clear();
 }
 
 void CellEncoder::end_row() {
-  if (exposure_ != Encoding::none) data_.offset.push_back(values_[exposure_]);
+  if (exposure_ != Encoding::none) data_.offset.push_back(entries_[exposure_].value);
   gather_row();
   store_row();
 }
@@ -605,9 +607,11 @@ namespace {
 void gather_entries(std::span<const CellEncoder::Entry> entries, std::size_t left_out,
                     std::vector<float>& values, std::vector<std::uint32_t>& features) {
   for (std::size_t slot = 0; slot < entries.size(); ++slot) {
-    if (entries[slot].value == 0 || slot == left_out) continue;
-    values.push_back(entries[slot].value);
-    features.push_back(entries[slot].feature);
+    if (slot == left_out) continue;
+    entries[slot].each([&](std::uint32_t feature, float value) {
+      values.push_back(value);
+      features.push_back(feature);
+    });
   }
 }
 }  // namespace

@@ -18,6 +18,7 @@
 #include "data/text.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/dataset.hpp"
+#include "gibbsite/model/curve.hpp"
 
 namespace gibbsite {
 
@@ -30,6 +31,21 @@ struct Encoding {
     }
   };
   static constexpr std::size_t none = ~std::size_t{0};
+
+  /// What a cell becomes: an entry of the row, and that of the next feature, which only a curve has.
+  struct Entry {
+    float value = 0;
+    std::uint32_t feature = 0;
+    float next = 0;
+
+    [[nodiscard]] bool is_zero() const { return value == 0 && next == 0; }
+    /// Calls add(feature, value) for what is not zero, in the order of features.
+    template <class Add>
+    void each(const Add& add) const {
+      if (value != 0) add(feature, value);
+      if (next != 0) add(feature + 1, next);
+    }
+  };
 
   std::string name;
   std::size_t column = 0;  ///< place in the schema's columns
@@ -45,6 +61,7 @@ struct Encoding {
   std::size_t missing = none;                 ///< feature of a missing cell; none: no level
   std::size_t other = none;                   ///< feature of a level that is not listed
   bool has_missing_bin = false;               ///< Column::has_missing_bin
+  std::optional<Hats> hats;                   ///< of a curve
 
   /// The feature of a level, which a whole number matches however it is written, and a text however
   /// its accents are; `none`: not listed.
@@ -80,10 +97,20 @@ struct Encoding {
   [[nodiscard]] bool is_number() const {
     return type == ColumnType::number || type == ColumnType::exposure;
   }
+  /// Whether a cell is one number in one feature, however it reads.
+  [[nodiscard]] bool is_plain_number() const {
+    return type == ColumnType::number && !has_missing_bin && !hats && missing == none;
+  }
   /// What a number inside of the range becomes.
   [[nodiscard]] float scaled(double inside) const {
     return type == ColumnType::exposure ? Schema::scaled_exposure(inside, lo, hi)
                                         : static_cast<float>((inside - lo) / (hi - lo));
+  }
+  /// The entry of a number as rows have it.
+  [[nodiscard]] Entry entry_of(float scaled) const {
+    if (!hats) return {scaled, static_cast<std::uint32_t>(first), 0};
+    const Hat hat = hats->at(scaled);
+    return {hat.value, static_cast<std::uint32_t>(first + hat.first), hat.next};
   }
   /// What a cell without a value is.
   [[nodiscard]] float middle() const {
@@ -165,15 +192,9 @@ class CellEncoder {
   /// Clips the row, appends the intercept and stores what is not zero, or all of it.
   void end_row();
 
-  /// What a cell became: an entry of the row.
-  struct Entry {
-    float value = 0;
-    std::uint32_t feature = 0;
-  };
+  using Entry = Encoding::Entry;
   /// The entry of the cell of this column that was set last.
-  [[nodiscard]] Entry entry(const Encoding& e) const {
-    return {values_[e.slot], positions_[e.slot]};
-  }
+  [[nodiscard]] Entry entry(const Encoding& e) const { return entries_[e.slot]; }
   /// An entry with what was counted, to be given to every equal cell.
   struct Kept {
     Entry entry;
@@ -232,11 +253,14 @@ class CellEncoder {
   void set_in_range(const Encoding& e, double value) {
     const double inside = value < e.lo ? e.lo : value > e.hi ? e.hi : value;
     counts_[e.slot].clamped += inside != value ? 1 : 0;
-    values_[e.slot] = e.scaled(inside);
+    set_number(e, e.scaled(inside));
+  }
+  /// A number as rows have it.
+  void set_number(const Encoding& e, float scaled) {
+    entries_[e.slot] = e.entry_of(scaled);
   }
   void set_one(const Encoding& e, std::size_t feature) {
-    values_[e.slot] = 1.0F;
-    positions_[e.slot] = static_cast<std::uint32_t>(feature);
+    entries_[e.slot] = {1.0F, static_cast<std::uint32_t>(feature), 0};
   }
   [[nodiscard]] std::string source() const { return input_ != nullptr ? input_->path() : source_; }
   bool add_label(std::string_view label);
@@ -261,8 +285,7 @@ class CellEncoder {
 
   // What a column that is absent adds to the row and to the counts.
   struct Absent {
-    float value = 0;
-    std::uint32_t feature = 0;
+    Entry entry;
     CellCounts counts{};
     std::uint64_t present = 0;          // rows so far that have the column
     const Encoding* refused = nullptr;  // the absent number is no cell of this column
@@ -273,9 +296,7 @@ class CellEncoder {
   std::vector<Encoding> encodings_;
   std::size_t exposure_ = Encoding::none;  // its slot: no entry, the row's offset
   bool may_clip_;
-  // A column that is used is one entry of the row: its value and its feature [columns used].
-  std::vector<float> values_;
-  std::vector<std::uint32_t> positions_;
+  std::vector<Entry> entries_;      // of the row [columns used]
   std::vector<CellCounts> counts_;  // of cells that were there [columns used]
   // The entries of the row that are not zero, ascending.
   std::vector<float> row_values_;

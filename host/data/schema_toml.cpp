@@ -14,6 +14,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/family_model.hpp"
 #include "gibbsite/model/network_model.hpp"
 #include "gibbsite/model/schema.hpp"
@@ -558,7 +559,8 @@ class SchemaReader {
         column.decimals = read_decimals(value, option);
       } else if (k == "missing_level" && column.type == ColumnType::number) {
         column.missing_level = read_bool(value, option);
-      } else if (k == "bins" && column.type == ColumnType::number) {
+      } else if (column.type == ColumnType::number &&
+                 (k == "bins" || k == "curve" || k == "knots" || k == "scale")) {
         // Where they lie follows from the range, which comes later.
       } else {
         fail(k.source(), fmt::format("{}: unknown key {} for a column of type \"{}\"; {}", here,
@@ -571,7 +573,8 @@ class SchemaReader {
                    "above 0 known without the data");
     if (column.type == ColumnType::exposure && count != 0)
       fail(at, here + " is an exposure, and a count is over one; leave count out");
-    if (column.type == ColumnType::number && !table.contains("range"))
+    if (column.type == ColumnType::number) read_curve(table, here, column);
+    if (column.type == ColumnType::number && !table.contains("range") && !column.is_curve())
       fail(at, here +
                    " is a number without a range; add range = [lowest, highest], two numbers "
                    "known without the data");
@@ -587,6 +590,69 @@ class SchemaReader {
       column.name = fmt::format("{}{}", name, i);
       add_column(column, at);
     }
+  }
+
+  /// Where the knots of a number's curve are: listed, or so many, or as the plan chooses.
+  void read_curve(const toml::table& table, const std::string& here, Column& column) const {
+    const toml::node *const knots = table.get("knots"), *const curve = table.get("curve"),
+                            *const scale = table.get("scale");
+    if (knots != nullptr) {
+      if (curve != nullptr || scale != nullptr)
+        fail((curve != nullptr ? curve : scale)->source(),
+             here + ": knots lists where a curve bends, and curve and scale place them; leave one "
+                    "out");
+      if (!knots->is_array()) wrong_type(*knots, here + ": knots", "a list of numbers");
+      for (const toml::node& knot : *knots->as_array())
+        column.knots.push_back(read_number(knot, here + ": knots"));
+      if (column.knots.size() < 2)
+        fail(knots->source(), here + ": knots must be two numbers at least; list where the curve "
+                                     "bends, with the ends of the range");
+      if (!table.contains("range"))
+        column.lo = column.knots.front(), column.hi = column.knots.back();
+      const bool whole = column.knots.front() == column.lo && column.knots.back() == column.hi;
+      if (column.knots.size() == 2 && whole) column.knots.clear();  // a straight line
+      return;
+    }
+    if (scale != nullptr) {
+      const std::string name = read_string(*scale, here + ": scale");
+      const std::map<std::string_view, KnotScale> known{
+          {"even", KnotScale::even}, {"log", KnotScale::log}, {"series", KnotScale::series}};
+      const auto found = known.find(name);
+      if (found == known.end())
+        fail(scale->source(), fmt::format("{}: scale is {}; it must be \"even\", \"log\" or "
+                                          "\"series\"",
+                                          here, gibbsite::quoted(name)));
+      column.scale = found->second;
+      if (curve == nullptr && column.scale != KnotScale::series)
+        fail(scale->source(), here + ": scale places the knots of a curve; add curve = \"auto\", or "
+                                     "leave scale out");
+    }
+    if (curve == nullptr && scale == nullptr) return;
+    std::size_t count = 2;
+    if (curve != nullptr) {
+      if (!curve->is_integer() && !curve->is_string())
+        wrong_type(*curve, here + ": curve", "a number of knots, or \"auto\"");
+      column.automatic_curve = read_auto(*curve, here + ": curve", "a number of knots");
+      if (!column.automatic_curve) {
+        const std::int64_t given = curve->as_integer()->get();
+        if (given < 2 || given > static_cast<std::int64_t>(most_knots))
+          fail(curve->source(),
+               fmt::format("{}: curve must be from 2 (a straight line) to {} knots, got {}; fix the "
+                           "schema",
+                           here, most_knots, given));
+        if (column.scale == KnotScale::series)
+          fail(curve->source(),
+               here + ": scale = \"series\" says how many knots there are; leave curve out");
+        count = static_cast<std::size_t>(given);
+      }
+    }
+    const bool is_line = count == 2 && column.scale != KnotScale::series;
+    if (!(column.lo < column.hi)) return;  // said of the range
+    if (!column.automatic_curve && !is_line)
+      column.knots = placed_knots(column.lo, column.hi, count, column.scale);
+    if (!column.automatic_curve) column.scale = KnotScale::automatic;
+    // Between two ends that are near there is no step.
+    if (column.knots.size() == 2) column.knots.clear();
   }
 
   void add_column(const Column& column, const toml::source_region& at) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gibbsite/model/curve.hpp"
+
 namespace gibbsite {
 namespace {
 
@@ -18,6 +20,7 @@ double helmert(std::size_t level, std::size_t contrast) {
 }  // namespace
 
 bool always_has_level(const Schema& schema, const Column& column) {
+  if (column.is_curve()) return true;  // a missing cell is a level, or the middle
   if (column.type != ColumnType::category) return false;
   const bool missing_has_one = schema.missing_in(column) == nullptr ||
                                schema.has_missing_level(column) || !column.unlisted.empty() ||
@@ -26,6 +29,41 @@ bool always_has_level(const Schema& schema, const Column& column) {
   const bool invalid_has_one = schema.invalid == Invalid::refuse || column.other;
   return missing_has_one && invalid_has_one;
 }
+
+namespace {
+
+// Entries of B [d x k] for the features of one column, from (feature, coordinate) on: contrasts, or
+// the identity.
+struct Part {
+  std::size_t features = 0, feature = 0, coordinate = 0;
+  bool contrasted = false;
+};
+
+void fill(std::vector<double>& basis, std::size_t k, const Part& part, const auto& entry) {
+  const std::size_t coordinates = part.features - (part.contrasted ? 1 : 0);
+  for (std::size_t j = 0; j < part.features; ++j) {
+    for (std::size_t c = 0; c < coordinates; ++c) {
+      basis[(part.feature + j) * k + part.coordinate + c] = entry(j, c);
+    }
+  }
+}
+
+// The constant: of x = (1, levels), 1/m of it on each of the m levels in contrasts.
+void fill_constant(std::vector<double>& basis, std::size_t k, std::span<const std::size_t> levels) {
+  double squares = 1;
+  for (const std::size_t m : levels) {
+    if (m > 0) squares += 1 / static_cast<double>(m * m);
+  }
+  const double length = std::sqrt(squares);
+  const std::size_t last = levels.size() - 1;
+  for (std::size_t j = 0; j < last; ++j) {
+    const std::size_t m = levels[j];
+    if (m > 0) basis[j * k + k - 1] = 1 / (static_cast<double>(m) * length);
+  }
+  basis[last * k + k - 1] = 1 / length;
+}
+
+}  // namespace
 
 ContrastBasis contrast_basis(const Schema& schema) {
   const bool constant = schema.intercept && schema.max_unclipped_norm() <= schema.row_norm;
@@ -38,32 +76,37 @@ ContrastBasis contrast_basis(const Schema& schema) {
       out.features - static_cast<std::size_t>(std::ranges::count_if(schema.columns, is_contrasted));
   const std::size_t d = out.features, k = out.coordinates;
   out.basis.assign(d * k, 0.0);
-  std::size_t feature = 0, coordinate = 0;
+  if (constant && std::ranges::any_of(schema.columns, &Column::is_curve)) out.plain = out.basis;
   out.levels.assign(d, 0);
+  Part part;
   for (const Column& column : schema.columns) {
-    const std::size_t features = schema.features_of(column);
-    const bool contrasted = is_contrasted(column);
-    const std::size_t coordinates = features - (contrasted ? 1 : 0);
-    for (std::size_t j = 0; j < features; ++j) {
-      if (contrasted) out.levels[feature + j] = features;
-      for (std::size_t c = 0; c < coordinates; ++c) {
-        out.basis[(feature + j) * k + coordinate + c] = contrasted ? helmert(j, c) : j == c ? 1 : 0;
-      }
+    part.features = schema.features_of(column);
+    part.contrasted = is_contrasted(column);
+    if (part.contrasted) {
+      std::fill_n(out.levels.begin() + static_cast<std::ptrdiff_t>(part.feature), part.features,
+                  part.features);
     }
-    feature += features;
-    coordinate += coordinates;
+    if (part.contrasted && column.is_curve()) {
+      const SmoothContrasts& smooth =
+          smooth_contrasts(column.knots.size(), schema.has_missing_level(column));
+      const auto entry_of = [&](const std::vector<double>& matrix) {
+        return [&](std::size_t j, std::size_t c) { return matrix[j * (smooth.features - 1) + c]; };
+      };
+      fill(out.basis, k, part, entry_of(smooth.basis));
+      fill(out.plain, k, part, entry_of(smooth.plain));
+    } else {
+      const auto entry = [&](std::size_t j, std::size_t c) {
+        return part.contrasted ? helmert(j, c) : j == c ? 1.0 : 0.0;
+      };
+      fill(out.basis, k, part, entry);
+      if (!out.plain.empty()) fill(out.plain, k, part, entry);
+    }
+    part.feature += part.features;
+    part.coordinate += part.features - (part.contrasted ? 1 : 0);
   }
   if (!schema.intercept) return out;
-  double squares = 1;
-  for (const std::size_t m : out.levels) {
-    if (m > 0) squares += 1 / static_cast<double>(m * m);
-  }
-  const double length = std::sqrt(squares);
-  for (std::size_t j = 0; j < feature; ++j) {
-    const std::size_t m = out.levels[j];
-    if (m > 0) out.basis[j * k + k - 1] = 1 / (static_cast<double>(m) * length);
-  }
-  out.basis[feature * k + k - 1] = 1 / length;
+  fill_constant(out.basis, k, out.levels);
+  if (!out.plain.empty()) fill_constant(out.plain, k, out.levels);
   return out;
 }
 
@@ -94,10 +137,15 @@ RowLengths row_lengths(const Schema& schema) {
   std::size_t feature = 0;
   for (const Column& column : schema.columns) {
     const std::size_t features = schema.features_of(column);
-    if (column.type == ColumnType::number) most += schema.intercept ? 0.25 : 1;
-    if (column.type == ColumnType::category && features > 0) {
+    const std::size_t m = features > 0 ? contrasts.levels[feature] : 0;
+    if (column.type == ColumnType::number && !column.is_curve()) most += schema.intercept ? 0.25 : 1;
+    if (column.is_curve()) {
       out.categories = true;
-      const std::size_t m = contrasts.levels[feature];
+      const double typical = typical_square(schema, column);
+      if (m > 0) out.base += typical;
+      most += m > 0 ? 1.5 * typical : 1;
+    } else if (column.type == ColumnType::category && features > 0) {
+      out.categories = true;
       if (m > 0) out.base += 1 - 1 / static_cast<double>(m);
       most += m > 0 ? 1 - 1 / static_cast<double>(m) : 1;
     }

@@ -7,6 +7,7 @@
 #include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/model/curve.hpp"
 
 namespace gibbsite {
 namespace {
@@ -33,9 +34,11 @@ void drop_label(Schema& schema) {
   schema.positive_share.reset();
   schema.label_edges.clear();
   schema.label_decimals.reset();
-  // Without a count it is a number like others.
-  for (Column& column : schema.columns)
+  for (Column& column : schema.columns) {
+    // Without a count it is a number like others; without a label to predict no number has a curve.
     if (column.type == ColumnType::exposure) column.type = ColumnType::number;
+    without_curve(column);
+  }
   schema.label_lo = schema.label_hi = schema.tolerance = 0;
 }
 
@@ -74,6 +77,8 @@ Schema family_schema(const Schema& whole, const std::string& column) {
                    "give one of its columns");
   }
   out.columns = {*found};
+  // A missing number is the middle of its range here, whatever level the column has in a model.
+  out.columns.front().missing_level.reset();
   return out;
 }
 

@@ -58,15 +58,17 @@ OriginalUnits original_units(const LinearModel& model, std::span<const double> t
   std::size_t j = 0;
   for (const Column& column : schema.columns) {
     // x = (cell - lo) / (hi - lo): slope theta / (hi - lo), shift -theta lo / (hi - lo).
-    if (column.type == ColumnType::number) {
+    std::size_t left = schema.features_of(column);
+    if (column.type == ColumnType::number && !column.is_curve()) {
       const double slope = theta[j] / (column.hi - column.lo);
       out.intercept -= slope * column.lo;
       out.slopes.emplace_back(names[j++], slope);
-    } else {
-      for (std::size_t k = schema.features_of(column); k > 0; --k, ++j) {
-        out.slopes.emplace_back(names[j], theta[j]);
+      --left;
+      if (left > 0) {  // a missing cell is 0 cells of the number, in whose place stands the level
+        out.slopes.emplace_back(names[j], theta[j] + slope * column.lo), ++j, --left;
       }
     }
+    for (; left > 0; --left, ++j) out.slopes.emplace_back(names[j], theta[j]);
   }
   const double unit = schema.label_kind == LabelKind::amount ? schema.label_unit() : 1;
   for (auto& [name, slope] : out.slopes) slope *= unit;

@@ -11,6 +11,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/family_model.hpp"
 #include "model/network_check.hpp"
 
@@ -114,6 +115,7 @@ Schema network_schema(const Schema& whole) {
   if (whole.label != out.label) out.columns.push_back(label_column(whole));
   for (Column& column : out.columns) {
     if (column.type == ColumnType::number) {
+      without_curve(column);  // bins are what a network has
       if (column.edges.empty()) column.edges = default_edges(column);
       column.has_missing_bin = column.missing_level.value_or(column.has_missing);
       say_missing_level(column);

@@ -13,6 +13,7 @@
 #include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/losses/softmax.hpp"
 #include "gibbsite/model/losses/weighted.hpp"
 #include "model/column_type.hpp"
@@ -151,6 +152,11 @@ bool Schema::marks_missing_label(std::string_view text) const {
 }
 
 bool Schema::has_missing_level(const Column& column) const {
+  if (column.type == ColumnType::number) {
+    // Bins of a network have a level of another kind.
+    return !column.has_missing_bin && missing_in(column) != nullptr &&
+           column.missing_level.value_or(column.is_curve() || column.automatic_curve);
+  }
   return column.type == ColumnType::category && column.has_missing &&
          missing_level(column) == nullptr;
 }
@@ -158,7 +164,7 @@ bool Schema::has_missing_level(const Column& column) const {
 std::size_t Schema::features_of(const Column& column) const {
   switch (column.type) {
     case ColumnType::number:
-      return 1;
+      return (column.is_curve() ? column.knots.size() : 1) + (has_missing_level(column) ? 1 : 0);
     case ColumnType::category:
       return column.levels.size() + (has_missing_level(column) ? 1 : 0) +
              (column.other && column.unlisted.empty() ? 1 : 0);
@@ -176,8 +182,9 @@ std::size_t Schema::features() const {
 }
 
 std::vector<std::string> Schema::level_names(const Column& column) const {
-  if (column.type != ColumnType::category) return {};
+  if (!column.has_levels()) return {};
   std::vector<std::string> names = column.levels;
+  for (const double knot : column.knots) names.push_back(number_text(knot));
   if (has_missing_level(column)) names.emplace_back("(missing)");
   if (column.other && column.unlisted.empty()) names.emplace_back("(other)");
   return names;
@@ -199,7 +206,10 @@ std::vector<std::string> Schema::feature_names() const {
   std::vector<std::string> names;
   names.reserve(features());
   for (const Column& column : columns) {
-    if (column.type == ColumnType::number) names.push_back(column.name);
+    if (column.type == ColumnType::number && !column.is_curve()) {
+      names.push_back(column.name);
+      if (has_missing_level(column)) names.push_back(column.name + "=(missing)");
+    }
     for (const std::string& level : level_names(column)) names.push_back(column.name + "=" + level);
   }
   if (intercept) names.emplace_back("(intercept)");
@@ -209,8 +219,9 @@ std::vector<std::string> Schema::feature_names() const {
 std::vector<double> Schema::middle() const {
   std::vector<double> out;
   for (const Column& column : columns) {
-    const bool shifted = intercept && column.type == ColumnType::number;
-    out.insert(out.end(), features_of(column), shifted ? 0.5 : 0.0);
+    const std::size_t first = out.size();
+    out.insert(out.end(), features_of(column), 0.0);
+    if (intercept && column.type == ColumnType::number && !column.is_curve()) out[first] = 0.5;
   }
   if (intercept) out.push_back(0);
   return out;
@@ -237,7 +248,11 @@ Schema::operator FeatureSpace() const {
   double squared = intercept ? 1 : 0;
   for (const Column& column : columns) {
     if (column.type == ColumnType::category) squared += 1;
-    if (column.type == ColumnType::number) squared += intercept ? 1.0 / 12 : 1.0 / 3;
+    if (column.is_curve()) {
+      squared += typical_square(*this, column);
+    } else if (column.type == ColumnType::number) {
+      squared += intercept ? 1.0 / 12 : 1.0 / 3;
+    }
   }
   return {.features = features(),
           .row_norm = row_norm,
@@ -271,6 +286,31 @@ std::string edges_fault(const std::vector<double>& edges, double lo, double hi) 
                          next < 1 ? last : hi);
     last = edge;
     scaled = next;
+  }
+  return {};
+}
+
+// What is wrong with the knots of a number whose range is legal; empty: nothing.
+std::string knots_fault(const Column& column) {
+  const std::vector<double>& knots = column.knots;
+  if (knots.empty()) return {};
+  if (column.automatic_curve) return "has knots, and curve = \"auto\" chooses them; leave one out";
+  if (knots.size() < 3 || knots.size() > most_knots)
+    return fmt::format("knots are {}; give from 3 to {} (2 are a straight line)", knots.size(),
+                       most_knots);
+  if (knots.front() != column.lo || knots.back() != column.hi)
+    return fmt::format("knots go from {} to {}, and the range is [{}, {}]; let them begin and end "
+                       "with it, or leave the range out",
+                       knots.front(), knots.back(), column.lo, column.hi);
+  for (std::size_t k = 1; k < knots.size(); ++k) {
+    const double width = column.hi - column.lo;
+    // As the reader scales cells, which are compared with them.
+    const auto before = static_cast<float>((knots[k - 1] - column.lo) / width),
+               next = static_cast<float>((knots[k] - column.lo) / width);
+    if (!(knots[k] > knots[k - 1] && next > before))
+      return fmt::format("knots {} and {} are not ascending, or too near to tell; list them from "
+                         "low to high, farther apart",
+                         knots[k - 1], knots[k]);
   }
   return {};
 }
@@ -325,6 +365,10 @@ void check_column(const Schema& schema, const SchemaLines& lines, std::size_t j,
              !bins.empty())
       fail(bins);
     if (const std::string fault = decimals_fault(column.decimals); !fault.empty()) fail(fault);
+    if (const std::string fault = knots_fault(column); !fault.empty()) fail(fault);
+  } else if (column.is_curve() || column.automatic_curve ||
+             column.scale != KnotScale::automatic) {
+    fail("a curve is of a number; leave curve, knots and scale out");
   } else if (!column.edges.empty() || column.decimals) {
     fail("bins and decimals are of numbers; leave them out");
   }

@@ -117,7 +117,7 @@ double median_of(const VectorXd& values) {
 }  // namespace
 
 WhitenedRule::WhitenedRule(const Whitened& settings, const Problem& problem, const Neighbors& who,
-                           Metric start)
+                           Metric start, Metric plain)
     : settings_(settings),
       constants_(constants_for(problem)),
       small_(SmallBudget::for_signal(signal_per_feature(problem, who, settings.query_mu) *
@@ -127,6 +127,7 @@ WhitenedRule::WhitenedRule(const Whitened& settings, const Problem& problem, con
       rows_(static_cast<double>(problem.rows)),
       intercept_(problem.intercept),
       metric_(std::move(start)),
+      plain_(std::move(plain)),
       clip_(settings.first_clip) {
   omega_ = sum_omega_ = sum_gradient_ =
       VectorXd::Zero(metric_.cols() * static_cast<Eigen::Index>(problem.outputs));
@@ -139,16 +140,30 @@ WhitenedRule::SmallBudget WhitenedRule::SmallBudget::for_signal(double s) {
           .power = std::clamp(s / 40, 0.5, prior_power)};
 }
 
-WhitenedRule::Metric starting_metric(const Schema& schema) {
-  const ContrastBasis contrasts = contrast_basis(schema);
+namespace {
+// The basis B [d x k], with numbers about the middle of their ranges.
+WhitenedRule::Metric centered_basis(const Schema& schema, const ContrastBasis& contrasts,
+                                    const std::vector<double>& basis) {
   const auto d = static_cast<Eigen::Index>(contrasts.features);
   WhitenedRule::Metric out = Eigen::Map<const WhitenedRule::Metric>(
-      contrasts.basis.data(), d, static_cast<Eigen::Index>(contrasts.coordinates));
+      basis.data(), d, static_cast<Eigen::Index>(contrasts.coordinates));
   if (!schema.intercept) return out;
   const std::vector<double> middle = schema.middle();  // 0 for levels
   const Eigen::Map<const VectorXd> shift(middle.data(), d);
   out.row(d - 1) -= (shift.transpose() * out).eval();
   return out;
+}
+}  // namespace
+
+WhitenedRule::Metric starting_metric(const Schema& schema) {
+  const ContrastBasis contrasts = contrast_basis(schema);
+  return centered_basis(schema, contrasts, contrasts.basis);
+}
+
+WhitenedRule::Metric plain_metric(const Schema& schema) {
+  const ContrastBasis contrasts = contrast_basis(schema);
+  if (contrasts.plain.empty()) return {};
+  return centered_basis(schema, contrasts, contrasts.plain);
 }
 
 WhitenedRule::Constants WhitenedRule::constants_for(const Problem& problem) {
@@ -180,12 +195,17 @@ void WhitenedRule::answer_lengths(double noisy, const RowLengths& lengths) {
   const double least = lengths.categories || adjacency_ == Adjacency::add_remove ? 0.5 : 0.25;
   const double constant = std::min(std::max(small_.constant, least) * length, 1.0);
   const double scale = clip_ / std::hypot(length, constant);
-  columns_ = metric_;
+  columns_ = plain_.size() > 0 ? plain_ : metric_;
   columns_.row(d - 1).setZero();
   columns_.col(k - 1).setZero();
   columns_(d - 1, k - 1) = 1;
-  metric_.col(k - 1) *= constant * metric_(d - 1, k - 1);  // it was 1/that of every row
+  const double of_constant = constant * metric_(d - 1, k - 1);  // it was 1/that of every row
+  metric_.col(k - 1) *= of_constant;
   metric_ *= scale;
+  if (plain_.size() > 0) {
+    plain_.col(k - 1) *= of_constant;
+    plain_ *= scale;
+  }
   constant_ = constant * scale;
   ++lengths_;
 }
@@ -214,6 +234,7 @@ void WhitenedRule::answer_moments(const MatrixXd& noisy, double deviation) {
           : without_much_noise(B, of_one, noise_norm, B(k - 1, k - 1), MatrixXd::Identity(k, k));
   const ArrayXd scale = (e.values.array() + whitened_ridge_share * noise_norm).rsqrt();
   metric_ = (metric_ * e.vectors * scale.matrix().asDiagonal()).eval();
+  if (plain_.size() > 0) plain_ = (plain_ * e.vectors * scale.matrix().asDiagonal()).eval();
   lambda_ = e.values.array() * scale.square();
   curve_ = lambda_;
   if (small) {
@@ -228,7 +249,8 @@ void WhitenedRule::answer_moments(const MatrixXd& noisy, double deviation) {
     return;
   }
   clip_ = gradient_clip(settings_, lambda_.sum());
-  const MatrixXd gram = metric_.transpose() * metric_ + 1e-12 * MatrixXd::Identity(k, k);
+  const Metric& P = plain_.size() > 0 ? plain_ : metric_;
+  const MatrixXd gram = P.transpose() * P + 1e-12 * MatrixXd::Identity(k, k);
   prior_ = gram.inverse().diagonal().array().max(1e-12).pow(small ? small_.power : prior_power);
   if (!prior_.allFinite()) prior_.setOnes();
   prior_ /= prior_.dot(lambda_);

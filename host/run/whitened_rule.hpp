@@ -29,9 +29,10 @@ class WhitenedRule {
  public:
   using Metric = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-  /// `start` [d x k]: the public metric of the first question (`starting_metric`).
-  WhitenedRule(const Whitened& settings, const Problem& problem, const Neighbors& who,
-               Metric start);
+  /// `start` [d x k]: the public metric of the first question (`starting_metric`). `plain` [d x k]:
+  /// the same directions with their own lengths, which the prior is about; empty if they are equal.
+  WhitenedRule(const Whitened& settings, const Problem& problem, const Neighbors& who, Metric start,
+               Metric plain = {});
 
   /// Questions answered, of `questions()`: moments first, then gradients; with intervals the block,
   /// the information and of amounts and counts the scores' second moments. Small budgets ask for
@@ -141,6 +142,9 @@ class WhitenedRule {
   bool intercept_;
   std::uint64_t lengths_ = 0, moments_ = 0, starts_ = 0, gradients_ = 0, of_intervals_ = 0;
   Metric metric_;
+  // metric_, but for curves whose rough directions are as long as others: what the prior is about.
+  // Empty without curves: the same.
+  Metric plain_;
   Metric columns_;       // of small budgets [d x k]: the first coordinates, in the rows' columns
   double constant_ = 0;  // that coordinate of every row in the first moments
   double explained_ = 0;
@@ -161,5 +165,8 @@ class WhitenedRule {
 /// Where every run starts, from the schema alone: the contrasts of `contrast_basis`, numbers
 /// centered at the middle of their range by the constant column, if there is one [d x k].
 WhitenedRule::Metric starting_metric(const Schema& schema);
+/// As starting_metric, with all directions of curves of norm 1; empty if the schema has no curves in
+/// contrasts.
+WhitenedRule::Metric plain_metric(const Schema& schema);
 
 }  // namespace gibbsite

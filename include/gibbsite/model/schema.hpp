@@ -16,6 +16,11 @@ namespace gibbsite {
 /// and is no feature.
 enum class ColumnType { number, category, exposure, ignore };
 
+/// How the knots of a curve lie, if nobody lists them: at equal widths, at equal widths of
+/// log(1 + (v - lo)/s) with s = (hi - lo)/1000, or at 1, 2, 5, 10, ... (model/curve.hpp).
+/// automatic: log where the range begins at 0 or above and is wide, else even.
+enum class KnotScale { automatic, even, log, series };
+
 struct Column {
   std::string name;
   ColumnType type = ColumnType::ignore;
@@ -45,7 +50,18 @@ struct Column {
   /// Schema::level_names. Empty: the most frequent one. Nothing in a fit depends on it.
   std::string reference = {};
   std::vector<std::string> also_missing = {};  ///< with `missing`: further marks of a missing cell
+  /// number: knots of its curve, ascending, the first lo and the last hi. The column becomes one hat
+  /// function for each knot (model/curve.hpp). Empty: a straight line.
+  std::vector<double> knots = {};
+  /// number: whether the plan chooses how many knots there are, from public numbers alone
+  /// (`chosen_curves`). A fit needs the choice made; until then the column is a straight line.
+  bool automatic_curve = false;
+  KnotScale scale = KnotScale::automatic;  ///< of knots that are not listed
 
+  [[nodiscard]] bool is_curve() const { return !knots.empty(); }
+  /// Whether its features are levels: of a category, or the knots of a curve. All of them, and
+  /// "(missing)" where it is one, are from 0 to 1, and add up to at most 1 in every row.
+  [[nodiscard]] bool has_levels() const { return type == ColumnType::category || is_curve(); }
   bool operator==(const Column&) const = default;
 };
 
@@ -148,13 +164,16 @@ struct Schema {
   [[nodiscard]] const std::string* missing_level(const Column& column) const;
   /// Whether a text marks a missing label: one of the table's marks.
   [[nodiscard]] bool marks_missing_label(std::string_view text) const;
-  /// Whether this category has a "(missing)" feature: it has marks of its own, none of them listed.
+  /// Whether this column has a "(missing)" feature: a category with marks of its own, none of them
+  /// listed; a curve, or a number with missing_level = true, that has marks of its own or the
+  /// table's.
   [[nodiscard]] bool has_missing_level(const Column& column) const;
-  /// Number of features of a column: 1 for a number, the number of level_names for a category, else
-  /// 0.
+  /// Number of features of a column: the number of level_names for a category or a curve; 1 for
+  /// another number, 2 with a "(missing)" feature; else 0.
   [[nodiscard]] std::size_t features_of(const Column& column) const;
   /// Names of a category's features: its levels, then "(missing)" and "(other)" if they are
-  /// features. Empty for other columns.
+  /// features. Names of a curve's features: its knots, then "(missing)" if it is one. Empty for
+  /// other columns.
   [[nodiscard]] std::vector<std::string> level_names(const Column& column) const;
   /// The place of a level in level_names, or none if the column has no such level. A mark of a
   /// missing cell stands for "(missing)".
@@ -162,10 +181,11 @@ struct Schema {
                                                        std::string_view level) const;
   /// Number of features of a row, d, the intercept included.
   [[nodiscard]] std::size_t features() const;
-  /// Names of the features [d]: "age", "workclass=Private", "workclass=(other)", ...,
-  /// "(intercept)".
+  /// Names of the features [d]: "age", or "age=17", "age=25", ... of a curve,
+  /// "workclass=Private", "workclass=(other)", ..., "(intercept)".
   [[nodiscard]] std::vector<std::string> feature_names() const;
-  /// The middle of a row by public ranges [d]: 1/2 for numbers, 0 for levels and the intercept. All
+  /// The middle of a row by public ranges [d]: 1/2 for straight lines, 0 for levels and the
+  /// intercept. All
   /// are 0 without an intercept, which would have to absorb it.
   [[nodiscard]] std::vector<double> middle() const;
   /// Largest norm of a row before it is scaled down: sqrt(columns used), rounded up. If it is at
