@@ -233,7 +233,7 @@ void read(benchmark::State& state, const std::function<Table()>& make, std::size
     options.label_path = table.labels;
     options.threads = threads;
     const Dataset data = read_table(table.path, table.schema, options);
-    benchmark::DoNotOptimize(data.x.data());
+    benchmark::DoNotOptimize(data.dense().data());
     rows = data.rows();
   }
   set_rates(state, table.bytes, rows);
@@ -251,7 +251,7 @@ void read_columns(benchmark::State& state, std::size_t columns, std::size_t thre
     ReadOptions options;
     options.threads = threads;
     const Dataset data = read_arrow(stream, schema, options);
-    benchmark::DoNotOptimize(data.x.data());
+    benchmark::DoNotOptimize(data.dense().data());
   }
   set_rates(state, table.bytes(), table.rows());
 }
@@ -271,7 +271,7 @@ void read_rows(benchmark::State& state, bool c_order, std::size_t threads) {
     ReadOptions options;
     options.threads = threads;
     const Dataset data = read_array(view, y, schema, options);
-    benchmark::DoNotOptimize(data.x.data());
+    benchmark::DoNotOptimize(data.dense().data());
   }
   set_rates(state, in_memory_bytes, rows);
 }

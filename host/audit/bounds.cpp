@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/math/distributions/normal.hpp>
 #include <boost/math/special_functions/beta.hpp>
 #include <boost/math/special_functions/erf.hpp>
 #include <cmath>
@@ -35,8 +34,6 @@ double difference_down(std::uint64_t k10, std::uint64_t k01, std::uint64_t n, do
   return clopper_pearson_down(k10, n, level) - clopper_pearson_up(k01, n, level);
 }
 
-double normal_quantile(double p) { return boost::math::quantile(boost::math::normal{}, p); }
-
 }  // namespace
 
 double clopper_pearson_up(std::uint64_t k, std::uint64_t n, double level) {
@@ -64,15 +61,6 @@ double coupled_mu_down(std::uint64_t neighbor_alone, std::uint64_t table_alone, 
                        double confidence) {
   return mu_of_advantage_down(
       difference_down(neighbor_alone, table_alone, pairs, risk(confidence) / 2));
-}
-
-double two_samples_mu_down(std::uint64_t false_positives, std::uint64_t false_negatives,
-                           std::uint64_t n, double confidence) {
-  const double level = risk(confidence) / 2;
-  const double fpr = clopper_pearson_up(false_positives, n, level);
-  const double fnr = clopper_pearson_up(false_negatives, n, level);
-  if (fpr >= 1 || fnr >= 1) return 0;
-  return std::max(0.0, (-normal_quantile(fpr) - normal_quantile(fnr)) * (1 - slack));
 }
 
 double coupled_epsilon_down(std::uint64_t neighbor_alone, std::uint64_t table_alone,

@@ -572,7 +572,7 @@ AuditCase table_case(const Dataset& data, const Model& model, const Plan& plan) 
         "one "
         "draw; leave them out");
   }
-  if (data.mapped || data.made > 0) {
+  if (data.on_disk()) {
     throw BadInput("data: an audit changes a row in memory; give a table that fits there");
   }
   if (!data.labeled()) throw BadInput("data: has no labels; give a table with the label column");

@@ -236,14 +236,12 @@ void fit_made_up(const ShapeArguments& shape, const PlanArguments& plan, bool js
   }
   const MadeUpTable made_up(seed_of_rows, *shape.rows, static_cast<std::size_t>(*shape.features),
                             shape.intercept);
-  Dataset data;
-  data.schema = made_up.schema();
-  const auto bounds = share_bounds(made_up.rows(), ranks().size());
-  data.made = bounds[ranks().rank() + 1] - bounds[ranks().rank()];
+  Dataset none;
+  none.schema = made_up.schema();
   static_cast<void>(plan.plan_options());
   PlanRequest request = plan;
   request.mechanism = Whitened::name;
-  const Plan made = gibbsite::plan(request, data.schema, made_up.rows(), plan.budget());
+  const Plan made = gibbsite::plan(request, none.schema, made_up.rows(), plan.budget());
   static_cast<void>(require_feasible(made));
   const auto threads = static_cast<std::size_t>(thread_count());
   const auto engines = make_rows(make_backend("cpu", {.threads = 1}), made_up, ranks(), threads);
@@ -256,11 +254,12 @@ void fit_made_up(const ShapeArguments& shape, const PlanArguments& plan, bool js
   Progress bar("fitting made-up rows", json || !is_first_rank(), 10);
   FitOptions options;
   options.ranks = &ranks();
+  options.rows_elsewhere = made_up.rows();
   options.stop = &stop_flag();
   options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
   const Stopwatch clock;
   // Noise of a seed: the same whatever the ranks, and its certificate would be void.
-  const Release out = gibbsite::fit(model_of(plan, made), data, made, *engines,
+  const Release out = gibbsite::fit(model_of(plan, made), none, made, *engines,
                                     Key::from_seed(seed_of_rows), options);
   const double seconds = clock.seconds(), mine = peak_bytes();
   const double peak = std::ranges::max(ranks().gather(std::span<const double>(&mine, 1)));

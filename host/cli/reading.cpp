@@ -184,8 +184,7 @@ std::string ingest_report(const Dataset& data, const IngestCounts& counts, bool 
                           Readers readers) {
   constexpr std::size_t most = 10;
   // How rows lie, of the first rank that has some.
-  std::vector<double> layout{data.rows() > 0 ? data.bytes_per_row() : 0,
-                             data.mapped != nullptr ? 1.0 : 0.0,
+  std::vector<double> layout{data.rows() > 0 ? data.bytes_per_row() : 0, data.on_disk() ? 1.0 : 0.0,
                              data.view().is_sparse() ? 1.0 : 0.0};
   const std::vector<double> all = gathered<double>(layout, readers);
   for (std::size_t at = 0; at < all.size(); at += layout.size()) {

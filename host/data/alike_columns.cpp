@@ -142,7 +142,7 @@ std::vector<AlikePair> candidates_of(const std::vector<ColumnPlace>& places,
 
 std::vector<AlikeColumns> alike_columns(const Dataset& data) {
   const std::uint64_t n = data.rows();
-  if (data.made > 0 || n < least_rows || data.features() > most_features) return {};
+  if (n < least_rows || data.features() > most_features) return {};
   const std::vector<ColumnPlace> places = places_of(data.schema);
   DenseRows rows(data.view());
   std::vector<ColumnHead> heads(places.size());

@@ -385,7 +385,7 @@ std::optional<Dataset> opened(const std::string& cache, const Schema& schema,
 
     Dataset data;
     data.schema = schema;
-    data.mapped = rows_of(mapping);
+    data.storage = rows_of(mapping);
     data.y.assign(labels.numbers<float>(), labels.numbers<float>() + labels.size() / sizeof(float));
     if (offsets) data.offset.assign(offsets->numbers<float>(), offsets->numbers<float>() + rows);
     data.counts = counts_from_json(d.at("counts"), schema.columns.size());

@@ -49,8 +49,8 @@ class CacheWriter {
   [[nodiscard]] std::uint64_t rows() const { return rows_; }
   [[nodiscard]] std::uint64_t entries() const { return entries_; }
   /// Labels and description of what was appended, then the rename. Returns the rows, mapped.
-  std::shared_ptr<const Rows> finish(const Dataset& data, bool sparse, const CacheOrigin& origin,
-                                     const ReadOptions& options);
+  MappedTable finish(const Dataset& data, bool sparse, const CacheOrigin& origin,
+                     const ReadOptions& options);
 
  private:
   struct Part {

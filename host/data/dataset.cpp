@@ -25,20 +25,8 @@ std::vector<std::uint64_t*> IngestCounts::numbers() {
   return out;
 }
 
-std::uint64_t Dataset::rows() const {
-  if (mapped != nullptr) return mapped->rows;
-  if (made > 0) return made;
-  if (x.empty()) return sparse.rows();
-  const std::uint64_t d = features();
-  return d == 0 ? 0 : x.size() / d;
-}
-
 Rows Dataset::view() const {
-  const std::uint64_t n = rows();
-  if (made > 0) return {nullptr, n, features()};
-  Rows out = mapped != nullptr      ? *mapped
-             : !x.empty() || n == 0 ? Rows(x.data(), n, features())
-                                    : Rows(sparse.view(), features());
+  Rows out = view_of(storage, features());
   if (!offset.empty()) out.offset = offset.data();
   return out;
 }
@@ -47,10 +35,10 @@ double Dataset::bytes_per_row() const {
   const Rows all = view();
   const std::size_t n = std::max<std::size_t>(all.rows, 1);
   const std::size_t entry = sizeof(*all.sparse.feature) + sizeof(*all.sparse.value);
-  const std::size_t bytes =
-      (y.size() + offset.size()) * sizeof(float) +
-      (all.is_sparse() ? (all.rows + 1) * sizeof(*all.sparse.begin) + all.sparse.entries() * entry
-                       : all.rows * all.cols * sizeof(*all.dense));
+  std::size_t bytes =
+      all.is_sparse() ? (all.rows + 1) * sizeof(*all.sparse.begin) + all.sparse.entries() * entry
+                      : all.rows * all.cols * sizeof(*all.dense);
+  for (const auto of : beside_rows) bytes += (this->*of).size() * sizeof(float);
   return static_cast<double>(bytes) / static_cast<double>(n);
 }
 

@@ -111,6 +111,7 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
   if (features_ > std::numeric_limits<std::uint32_t>::max())
     throw BadInput("schema: more than 2^32 features; leave some out");
   data_.schema = schema;
+  data_.storage = SparseTable{};  // until choose_layout
   for (std::size_t k = 0; k < schema.classes.size(); ++k)
     classes_.emplace(schema.classes[k], static_cast<float>(k));
   add_whole_numbers(schema.classes, std::size_t{0}, classes_);
@@ -171,8 +172,9 @@ void CellEncoder::reserve(std::uint64_t rows) {
   if (cache_ != nullptr) return;
   const bool sparse = layout_ == Layout::sparse;
   // The rows so far stand for the others.
-  const double entries = static_cast<double>(data_.sparse.value.size()) /
-                         static_cast<double>(std::max<std::uint64_t>(rows_, 1));
+  const double entries = sparse ? static_cast<double>(data_.sparse().value.size()) /
+                                      static_cast<double>(std::max<std::uint64_t>(rows_, 1))
+                                : 0;
   const double row_bytes = sparse ? 8 * entries + 8 : 4 * static_cast<double>(features_);
   const std::string shortage = memory_shortage(source(), rows, features_, row_bytes + 4);
   const bool may_cache =
@@ -193,12 +195,12 @@ void CellEncoder::reserve(std::uint64_t rows) {
   try {  // address space only, until rows are written
     if (sparse) {
       const auto room = static_cast<std::size_t>(entries * 1.05 * static_cast<double>(rows));
-      data_.sparse.begin.reserve(rows + 1);
-      data_.sparse.feature.reserve(room);
-      data_.sparse.value.reserve(room);
+      data_.sparse().begin.reserve(rows + 1);
+      data_.sparse().feature.reserve(room);
+      data_.sparse().value.reserve(room);
     } else {
-      data_.x.reserve(rows * features_);
-      prefer_huge_pages(data_.x.data(), data_.x.capacity() * sizeof(float));
+      data_.dense().reserve(rows * features_);
+      prefer_huge_pages(data_.dense().data(), data_.dense().capacity() * sizeof(float));
     }
     data_.y.reserve(rows);
   } catch (const std::bad_alloc&) {
@@ -215,7 +217,7 @@ void CellEncoder::begin_cache() {
     cache_ = options_.to_files;
     drained_entries_ = cache_->entries();
     if (layout_ == Layout::sparse) {  // behind what is there; dense rows are still to be made
-      std::vector<std::uint64_t>& begin = data_.sparse.begin;
+      std::vector<std::uint64_t>& begin = data_.sparse().begin;
       for (std::uint64_t& entry : begin) entry += drained_entries_;
       if (cache_->rows() > 0) begin.erase(begin.begin());  // the end of the row before
     }
@@ -233,20 +235,20 @@ void CellEncoder::begin_cache() {
   }
   drain();
   if (layout_ == Layout::dense) {
-    data_.x = {};
-    data_.x.reserve(buffer_bytes / sizeof(float) + features_);
+    data_.dense() = {};
+    data_.dense().reserve(buffer_bytes / sizeof(float) + features_);
   } else {
-    data_.sparse.feature = {}, data_.sparse.value = {}, data_.sparse.begin = {};
+    data_.sparse() = {.begin = {}, .feature = {}, .value = {}};
   }
 }
 
 void CellEncoder::drain() {
   if (layout_ == Layout::dense) {
-    cache_->append(CacheWriter::x, std::span<const float>(data_.x));
-    data_.x.clear();
+    cache_->append(CacheWriter::x, std::span<const float>(data_.dense()));
+    data_.dense().clear();
     return;
   }
-  SparseTable& t = data_.sparse;
+  SparseTable& t = data_.sparse();
   cache_->append(CacheWriter::begin, std::span<const std::uint64_t>(t.begin));
   cache_->append(CacheWriter::feature, std::span<const std::uint32_t>(t.feature));
   cache_->append(CacheWriter::value, std::span<const float>(t.value));
@@ -632,7 +634,7 @@ void CellEncoder::add_row(std::span<const Entry> entries, SparseRowsMade& made) 
 }
 
 void CellEncoder::append(const SparseRowsMade& made, std::size_t rows) {
-  SparseTable& t = data_.sparse;
+  SparseTable& t = data_.sparse();
   std::uint64_t count = 0;
   for (std::size_t i = 0; i < rows; ++i) count += made.sizes[i];
   if (t.begin.size() + rows > t.begin.capacity() || t.value.size() + count > t.value.capacity())
@@ -665,12 +667,12 @@ void CellEncoder::store_row() {
   layout_ == Layout::dense ? store_dense(row_features_, row_values_) : store_sparse();
   ++rows_;
   if (layout_ == Layout::undecided &&
-      (rows_ == rows_that_choose || data_.sparse.value.size() >= entries_that_choose))
+      (rows_ == rows_that_choose || data_.sparse().value.size() >= entries_that_choose))
     choose_layout();
 }
 
 void CellEncoder::store_sparse() {
-  SparseTable& t = data_.sparse;
+  SparseTable& t = data_.sparse();
   if (layout_ == Layout::sparse && (t.begin.size() == t.begin.capacity() ||
                                     t.value.size() + row_values_.size() > t.value.capacity()))
     reserve(2 * rows_ + 1024);
@@ -683,25 +685,26 @@ void CellEncoder::store_sparse() {
 
 void CellEncoder::store_dense(std::span<const std::uint32_t> features,
                               std::span<const float> values) {
-  const std::size_t start = data_.x.size();
-  if (start + features_ > data_.x.capacity()) reserve(2 * rows_ + 1024);
-  data_.x.resize(start + features_, 0.0F);
-  float* const row = data_.x.data() + start;
+  const std::size_t start = data_.dense().size();
+  if (start + features_ > data_.dense().capacity()) reserve(2 * rows_ + 1024);
+  data_.dense().resize(start + features_, 0.0F);
+  float* const row = data_.dense().data() + start;
   for (std::size_t k = 0; k < values.size(); ++k) row[features[k]] = values[k];
-  if (cache_ != nullptr && data_.x.size() * sizeof(float) >= buffer_bytes) drain();
+  if (cache_ != nullptr && data_.dense().size() * sizeof(float) >= buffer_bytes) drain();
 }
 
 float* CellEncoder::extend(std::uint64_t rows) {
-  const std::size_t start = data_.x.size();
-  if (start + rows * features_ > data_.x.capacity()) reserve(std::max(2 * rows_, rows_ + rows));
-  data_.x.resize(start + rows * features_);
-  return data_.x.data() + start;
+  const std::size_t start = data_.dense().size();
+  if (start + rows * features_ > data_.dense().capacity())
+    reserve(std::max(2 * rows_, rows_ + rows));
+  data_.dense().resize(start + rows * features_);
+  return data_.dense().data() + start;
 }
 
 void CellEncoder::end_rows(std::uint64_t rows, std::uint64_t extended) {
-  data_.x.resize(data_.x.size() - (extended - rows) * features_);
+  data_.dense().resize(data_.dense().size() - (extended - rows) * features_);
   rows_ += rows;
-  if (cache_ != nullptr && data_.x.size() * sizeof(float) >= buffer_bytes) drain();
+  if (cache_ != nullptr && data_.dense().size() * sizeof(float) >= buffer_bytes) drain();
 }
 
 void CellEncoder::add_counts(std::span<const CellCounts> cells, std::uint64_t clipped_rows) {
@@ -726,13 +729,17 @@ bool is_sparse_by_head(const SparseRows& head, std::uint64_t features) {
 void CellEncoder::choose_layout() {
   using Wanted = ReadOptions::Layout;
   const bool sparse = options_.layout == Wanted::automatic
-                          ? static_cast<double>(data_.sparse.value.size()) <=
+                          ? static_cast<double>(data_.sparse().value.size()) <=
                                 most_sparse_density * static_cast<double>(rows_ * features_)
                           : options_.layout == Wanted::sparse;
   layout_ = sparse ? Layout::sparse : Layout::dense;
+  SparseTable entries;  // of dense rows
+  if (!sparse) {
+    entries = std::move(data_.sparse());
+    data_.storage = DenseTable{};
+  }
   reserve(std::max(expected_, rows_));
   if (sparse) return;
-  const SparseTable entries = std::exchange(data_.sparse, {});
   const std::span features(entries.feature);  // empty where no row has an entry
   const std::span values(entries.value);
   for (std::uint64_t i = 0; i < rows_; ++i) {
@@ -771,14 +778,14 @@ Dataset CellEncoder::finish() {
   sum_counts();
   if (cache_ != nullptr) {
     drain();
-    data_.sparse = {};
+    data_.storage = {};
     cache_->add_rows(rows, drained_entries_);
   }
   if (own_cache_ != nullptr) {
     CacheOrigin origin{
         .input = input_->digest(), .input_bytes = input_->size(), .label_file = "", .share = {}};
     if (!options_.label_path.empty()) origin.label_file = digest_of_file(options_.label_path);
-    data_.mapped = own_cache_->finish(data_, layout_ == Layout::sparse, origin, options_);
+    data_.storage = own_cache_->finish(data_, layout_ == Layout::sparse, origin, options_);
   }
   return std::move(data_);
 }

@@ -13,13 +13,6 @@
 namespace gibbsite {
 namespace {
 
-// That have numbers to read.
-Rows kept_rows(const Dataset& data) {
-  if (data.made > 0)
-    throw BadInput("data: its rows are made by a backend and kept nowhere; give a table");
-  return data.view();
-}
-
 void require_row(std::size_t i, const Rows& rows) {
   if (i >= rows.rows)
     throw BadInput(
@@ -27,7 +20,7 @@ void require_row(std::size_t i, const Rows& rows) {
 }
 
 void require_changeable(const Dataset& data, std::span<const float> x) {
-  if (data.mapped || data.made > 0)
+  if (data.on_disk())
     throw BadInput("data: rows are changed in memory; give a table that fits there");
   if (x.size() != data.features())
     throw BadInput(
@@ -43,32 +36,18 @@ void append_entries(SparseTable& table, std::span<const float> x) {
   table.begin.push_back(table.value.size());
 }
 
-// Rows [first, last) behind those of the table.
-void append_entries(SparseTable& table, const SparseRows& rows, std::size_t first,
-                    std::size_t last) {
-  const std::uint64_t from = rows.begin[first], to = rows.begin[last];
-  const std::uint64_t before = table.value.size();
-  table.feature.insert(table.feature.end(), rows.feature + from, rows.feature + to);
-  table.value.insert(table.value.end(), rows.value + from, rows.value + to);
-  for (std::size_t i = first + 1; i <= last; ++i)
-    table.begin.push_back(before + rows.begin[i] - from);
-}
-
 }  // namespace
 
 Dataset select_rows(const Dataset& data, std::span<const std::size_t> rows) {
-  const Rows all = kept_rows(data);
+  const Rows all = data.view();
   Dataset out;
   out.schema = data.schema;
+  if (all.is_sparse()) out.storage = SparseTable{};
   for (const std::size_t i : rows) {
     require_row(i, all);
-    if (all.is_sparse()) {
-      append_entries(out.sparse, all.sparse, i, i + 1);
-    } else {
-      out.x.insert(out.x.end(), all.dense + i * all.cols, all.dense + (i + 1) * all.cols);
-    }
-    if (data.labeled()) out.y.push_back(data.y[i]);
-    if (!data.offset.empty()) out.offset.push_back(data.offset[i]);
+    append_rows(out.storage, all.part(i, i + 1));
+    for (const auto of : beside_rows)
+      if (!(data.*of).empty()) (out.*of).push_back((data.*of)[i]);
   }
   return out;
 }
@@ -81,12 +60,12 @@ Dataset with_row(const Dataset& data, std::size_t i, std::span<const float> x, f
   Dataset out = data;
   out.y[i] = label;
   if (rows.is_sparse()) {
-    out.sparse = {};
-    append_entries(out.sparse, rows.sparse, 0, i);
-    append_entries(out.sparse, x);
-    append_entries(out.sparse, rows.sparse, i + 1, rows.rows);
+    SparseTable& entries = out.sparse() = {};
+    entries.append(rows.sparse.part(0, i));
+    append_entries(entries, x);
+    entries.append(rows.sparse.part(i + 1, rows.rows));
   } else {
-    std::ranges::copy(x, out.x.begin() + static_cast<std::ptrdiff_t>(i * rows.cols));
+    std::ranges::copy(x, out.dense().begin() + static_cast<std::ptrdiff_t>(i * rows.cols));
   }
   return out;
 }
@@ -97,10 +76,11 @@ void append_row(Dataset& data, std::span<const float> x, float label) {
     throw BadInput("data: has no labels; give a table with the label column");
   if (!data.offset.empty())
     throw BadInput("data: has an exposure, and this row none; leave it out");
-  if (data.x.empty()) {
-    append_entries(data.sparse, x);
+  if (data.rows() == 0) data.storage = SparseTable{};
+  if (SparseTable* const entries = std::get_if<SparseTable>(&data.storage)) {
+    append_entries(*entries, x);
   } else {
-    data.x.insert(data.x.end(), x.begin(), x.end());
+    data.dense().insert(data.dense().end(), x.begin(), x.end());
   }
   data.y.push_back(label);
 }
@@ -116,7 +96,7 @@ Dataset with_category_as_label(const Dataset& data, const std::string& target) {
     throw BadInput(Field{"target"}, "is the only column", "nothing is left to tell it by");
   if (whole.exposure() != nullptr)
     throw BadInput("data: has an exposure, which is of counts; give a table without one");
-  const Rows rows = kept_rows(data);
+  const Rows rows = data.view();
   std::size_t first = 0;  // of its features
   for (auto c = whole.columns.begin(); c != found; ++c) first += whole.features_of(*c);
   const std::size_t count = whole.features_of(*found);
@@ -132,9 +112,9 @@ Dataset with_category_as_label(const Dataset& data, const std::string& target) {
   out.schema.columns.erase(out.schema.columns.begin() + (found - whole.columns.begin()));
   out.schema.row_norm = out.schema.max_unclipped_norm();
   const std::size_t features = out.features();
-  out.x.assign(rows.rows * features, 0.0F);
+  out.dense().assign(rows.rows * features, 0.0F);
   for (std::size_t i = 0; i < rows.rows; ++i) {
-    float* const x = out.x.data() + i * features;
+    float* const x = out.dense().data() + i * features;
     bool is_positive = false;
     rows.for_each(i, [&](std::size_t j, float v) {
       if (j < first) x[j] = v;

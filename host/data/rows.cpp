@@ -8,6 +8,13 @@
 
 namespace gibbsite {
 
+void SparseTable::append(const SparseRows& more) {
+  const std::uint64_t from = more.begin[0], to = more.begin[more.rows], before = value.size();
+  feature.insert(feature.end(), more.feature + from, more.feature + to);
+  value.insert(value.end(), more.value + from, more.value + to);
+  for (std::size_t i = 1; i <= more.rows; ++i) begin.push_back(before + more.begin[i] - from);
+}
+
 void Rows::validate() const {
   if (rows == 0) throw BadInput("data: there are no rows; give at least one");
   if (cols == 0) throw BadInput("data: the rows have no features; give at least one");

@@ -141,8 +141,7 @@ namespace {
 void append_beside_rows(Dataset& a, Dataset& b, std::uint64_t rows_of_a) {
   for (const UnreadableCell& cell : b.unreadable)
     a.unreadable.push_back({rows_of_a + cell.row, cell.column});
-  a.y.insert(a.y.end(), b.y.begin(), b.y.end());
-  a.offset.insert(a.offset.end(), b.offset.begin(), b.offset.end());
+  for (const auto of : beside_rows) (a.*of).insert((a.*of).end(), (b.*of).begin(), (b.*of).end());
   const std::vector<std::uint64_t*> sums = a.counts.numbers(), those = b.counts.numbers();
   for (std::size_t k = 0; k < sums.size(); ++k) *sums[k] += *those[k];
 }
@@ -155,19 +154,8 @@ void append_rows(Dataset& a, Dataset&& b) {
     a = std::move(b);
     return;
   }
-  const Rows more = b.view();
   const std::uint64_t rows_of_a = a.rows();
-  if (more.is_sparse()) {
-    SparseTable& t = a.sparse;
-    const std::uint64_t entries = t.begin.back(), from = more.sparse.begin[0];
-    const std::uint64_t* const begin = more.sparse.begin;
-    t.feature.insert(t.feature.end(), more.sparse.feature + from,
-                     more.sparse.feature + begin[more.rows]);
-    t.value.insert(t.value.end(), more.sparse.value + from, more.sparse.value + begin[more.rows]);
-    for (std::size_t i = 1; i <= more.rows; ++i) t.begin.push_back(entries + begin[i] - from);
-  } else {
-    a.x.insert(a.x.end(), b.x.begin(), b.x.end());
-  }
+  append_rows(a.storage, b.view());
   append_beside_rows(a, b, rows_of_a);
 }
 
@@ -453,11 +441,11 @@ void SharedTable::Files::choose_layout() {
   ReadOptions wanted = options;
   wanted.layout = ReadOptions::Layout::sparse;
   wanted.progress = {};
-  const Dataset head = read({0, std::min(rows, rows_that_choose)}, wanted);
-  entries_per_row =
-      static_cast<double>(head.sparse.value.size()) / static_cast<double>(head.rows());
-  layout = is_sparse_by_head(head.sparse.view(), schema.features()) ? ReadOptions::Layout::sparse
-                                                                    : ReadOptions::Layout::dense;
+  const Dataset data = read({0, std::min(rows, rows_that_choose)}, wanted);
+  const SparseRows head = data.sparse().view();
+  entries_per_row = static_cast<double>(head.entries()) / static_cast<double>(head.rows);
+  layout = is_sparse_by_head(head, schema.features()) ? ReadOptions::Layout::sparse
+                                                      : ReadOptions::Layout::dense;
 }
 
 /// Where a row's line begins, and how many lines are before it.
@@ -608,7 +596,7 @@ Dataset SharedTable::Files::read_or_open(RowRange range, ReadOptions wanted) con
   wanted.to_files = &writer;
   Dataset data = read(range, wanted);
   require_same_bytes(range);
-  data.mapped = writer.finish(data, layout == ReadOptions::Layout::sparse, origin, wanted);
+  data.storage = writer.finish(data, layout == ReadOptions::Layout::sparse, origin, wanted);
   return data;
 }
 

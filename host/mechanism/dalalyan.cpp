@@ -26,14 +26,6 @@ DalalyanSchedule dalalyan_schedule(double features, double strong_convexity, dou
   return out;
 }
 
-double dalalyan_iterations_as_printed(double features, double strong_convexity, double smoothness,
-                                      double tv) {
-  require_tv_target(features, strong_convexity, smoothness, tv, 0);
-  const Wide d = features, m = strong_convexity, M = smoothness, g = tv;
-  const Wide A = 4 * log(1 / g) + d * log(M / m);
-  return ceil_up(d * M * M * A * A / (4 * m * g * g));
-}
-
 namespace {
 
 Cost lay_out(Dalalyan& s, const Problem& problem, double tv, const PlanOptions& /*wishes*/) {

@@ -74,21 +74,6 @@ double path_mu_up(double sensitivity, double strong_convexity, double smoothness
                                                               Wide(iterations)));
 }
 
-double path_mu_started_up(double sensitivity, double strong_convexity, double smoothness,
-                          double step_size, double iterations, double start_distance) {
-  require_path(sensitivity, strong_convexity, smoothness, step_size, iterations);
-  require_finite_nonnegative(start_distance, "start_distance");
-  const Wide S = sensitivity, h = step_size, T = iterations, b = start_distance;
-  const Wide gap = one_minus_contraction(Wide(strong_convexity), Wide(smoothness), h);
-  if (!(gap > 0)) return round_up((b + S * h * T) / sqrt(2 * h * T));
-  if (!(gap < 1)) return round_up(S * h / sqrt(2 * h));
-  const Wide log_c_T = T * boost::math::log1p(Wide(-gap));
-  const Wide one_minus_c_T = -boost::math::expm1(log_c_T);
-  const Wide one_minus_c_2T = -boost::math::expm1(Wide(2 * log_c_T));
-  return round_up((exp(log_c_T) * b + S * h * one_minus_c_T / gap) *
-                  sqrt(gap * (2 - gap) / (2 * h * one_minus_c_2T)));
-}
-
 namespace {
 
 // What one person moves of a gradient where iterates stay: no beta in it.

@@ -208,13 +208,6 @@ bool proximal_search_ends(const Problem& constants, double beta, double strong_c
          left <= Wide(schedule.residual);
 }
 
-double proximal_search_up(double strong_convexity, double smoothness, double step_size,
-                          double start, double residual) {
-  const Wide m = strong_convexity, M = smoothness, pull = 1 / Wide(step_size);
-  const Wide q = (M - m) / (M + m + 2 * pull);
-  return 1 + 3 * std::max(1.0, ceil_up(log(2 * Wide(start) / Wide(residual)) / -log(q)));
-}
-
 double proximal_kl_start_up(double features, double strong_convexity, double smoothness,
                             double gradient_norm) {
   const Wide d = features, m = strong_convexity, M = smoothness, G = gradient_norm;

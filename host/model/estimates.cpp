@@ -303,9 +303,4 @@ EffectEstimate feature_effect(const Estimates& estimates, const Schema& schema, 
   return estimates.combination(feature_combination(estimates, schema, j, k));
 }
 
-EffectEstimate level_against(const Estimates& estimates, const Schema& schema, std::size_t level,
-                             std::size_t reference, std::size_t k) {
-  return estimates.combination(level_combination(estimates, schema, level, reference, k));
-}
-
 }  // namespace gibbsite

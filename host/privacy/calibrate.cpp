@@ -78,16 +78,4 @@ double calibrate_beta_down(Calibration calibration, double epsilon, double delta
                     (gradients * Wide(lipschitz)));
 }
 
-double exponential_beta_bounded_loss_down(double epsilon, double max_abs_loss) {
-  require_finite_positive(epsilon, "epsilon");
-  require_finite_positive(max_abs_loss, "max_abs_loss");
-  return round_down(Wide(epsilon) / (4 * Wide(max_abs_loss)));
-}
-
-double exponential_beta_loss_gap_down(double epsilon, double loss_gap) {
-  require_finite_positive(epsilon, "epsilon");
-  require_finite_positive(loss_gap, "loss_gap");
-  return round_down(Wide(epsilon) / (2 * Wide(loss_gap)));
-}
-
 }  // namespace gibbsite

@@ -32,30 +32,6 @@ double best_order_minus_one(F slope, double delta) {
 
 }  // namespace
 
-double gdp_rdp_up(double mu, double alpha) {
-  require_finite_nonnegative(mu, "mu");
-  require_between(alpha, 1, std::numeric_limits<double>::infinity(), "alpha");
-  return round_up(Wide(alpha) * Wide(mu) * Wide(mu) / 2);
-}
-
-double rdp_epsilon_up(double alpha, double rho, double delta) {
-  require_between(alpha, 1, std::numeric_limits<double>::infinity(), "alpha");
-  require_finite_nonnegative(rho, "rho");
-  require_between(delta, 0, 1, "delta");
-  return std::max(0.0, round_up(Wide(rho) + conversion_cost(Wide(alpha) - 1, delta)));
-}
-
-double linear_rdp_epsilon_up(double rho_per_alpha, double delta) {
-  require_finite_nonnegative(rho_per_alpha, "rho_per_alpha");
-  require_between(delta, 0, 1, "delta");
-  if (rho_per_alpha == 0) return 0;
-  // d/d alpha = 0:  rho x^2 = log(1/delta) - log(1 + x)
-  const double log_inverse_delta = -std::log(delta);
-  const Wide x = best_order_minus_one(
-      [&](double t) { return rho_per_alpha * t * t + std::log1p(t) - log_inverse_delta; }, delta);
-  return std::max(0.0, round_up(Wide(rho_per_alpha) * (1 + x) + conversion_cost(x, delta)));
-}
-
 double linear_rdp_rho_down(double epsilon, double delta) {
   require_finite_positive(epsilon, "epsilon");
   require_between(delta, 0, 1, "delta");

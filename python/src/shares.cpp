@@ -31,7 +31,7 @@ void bind_shares(nb::module_& m) {
           [](const Schema& schema, bool sparse) {
             HeldRows out;
             out.columns = schema.features();
-            out.is_sparse = sparse;
+            if (sparse) out.storage = SparseTable{};
             return out;
           },
           "schema"_a, "sparse"_a)
@@ -47,7 +47,7 @@ void bind_shares(nb::module_& m) {
       "_begins_sparse",
       [](const Slices& slices) {
         const HeldRows head = joined(slices);
-        return is_sparse_by_head(head.sparse.view(), head.columns);
+        return is_sparse_by_head(head.view().sparse, head.columns);
       },
       "slices"_a, "Whether a table that begins with these rows is kept sparse.");
   m.attr("_rows_that_choose") = rows_that_choose;

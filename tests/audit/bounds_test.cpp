@@ -14,6 +14,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "support/repeats.hpp"
+#include "support/two_samples.hpp"
 
 namespace gibbsite::testing {
 namespace bounds_test {
@@ -45,7 +46,8 @@ TEST(AuditBounds, AgreeWithTheReferenceValues) {
     if (one.contains("k10")) {
       found = coupled_mu_down(one["k10"], one["k01"], n, confidence), ++coupled;
     } else {
-      found = two_samples_mu_down(one["false_positives"], one["false_negatives"], n, confidence);
+      found = support::two_samples_mu_down(one["false_positives"], one["false_negatives"], n,
+                                           confidence);
       ++two_samples;
     }
     EXPECT_NEAR(found, expected, 1e-10 * expected) << one;
@@ -139,8 +141,8 @@ TEST(AuditBounds, TheBoundOnEpsilonIsAboveTheTruthNoMoreOftenThanItSays) {
 TEST(AuditBounds, NothingFoundIsZero) {
   EXPECT_EQ(coupled_mu_down(0, 0, 10, 0.95), 0);
   EXPECT_EQ(coupled_mu_down(3, 9, 10, 0.95), 0);
-  EXPECT_EQ(two_samples_mu_down(500, 500, 1000, 0.95), 0);
-  EXPECT_EQ(two_samples_mu_down(10, 10, 10, 0.95), 0);
+  EXPECT_EQ(support::two_samples_mu_down(500, 500, 1000, 0.95), 0);
+  EXPECT_EQ(support::two_samples_mu_down(10, 10, 10, 0.95), 0);
   EXPECT_EQ(coupled_epsilon_down(2, 2, 5, 10, 0, 0.95), 0);
   EXPECT_EQ(coupled_epsilon_down(90, 0, 5, 100, 0.9, 0.95), 0);
   EXPECT_EQ(mu_of_advantage_down(-0.1), 0);
@@ -176,7 +178,7 @@ TEST(AuditBounds, RefuseWhatIsNoCountAndNoProbability) {
   EXPECT_THROW(clopper_pearson_down(1, 2, nan), BadInput);
   EXPECT_THROW(coupled_mu_down(1, 0, 2, 1), BadInput);
   EXPECT_THROW(coupled_mu_down(1, 0, 2, 2), BadInput);
-  EXPECT_THROW(two_samples_mu_down(1, 0, 2, 0), BadInput);
+  EXPECT_THROW(support::two_samples_mu_down(1, 0, 2, 0), BadInput);
   EXPECT_THROW(coupled_epsilon_down(1, 0, 1, 2, 0, nan), BadInput);
   EXPECT_THROW(mu_of_advantage_down(1), BadInput);
   EXPECT_THROW(mu_of_advantage_down(nan), BadInput);

@@ -55,7 +55,7 @@ class WatchedBackend : public Backend {
 /// Row i is known by its first number, (i + 1)/1024.
 Dataset numbered(std::size_t n) {
   Dataset data = support::people(n, 2, 7);
-  for (std::size_t i = 0; i < n; ++i) data.x[3 * i] = static_cast<float>(i + 1) / 1024;
+  for (std::size_t i = 0; i < n; ++i) data.dense()[3 * i] = static_cast<float>(i + 1) / 1024;
   return data;
 }
 

@@ -123,7 +123,7 @@ TEST_F(Array, WithoutLabelsRowsAreToBePredicted) {
   const Dataset data =
       read_array(c_order(x, 2000, cols), {}, schema(), {.labels = Labels::optional});
   EXPECT_FALSE(data.labeled());
-  EXPECT_EQ(data.x, file(x, schema()).x);
+  EXPECT_EQ(data.dense(), file(x, schema()).dense());
 }
 
 TEST_F(Array, RefusesWhatItCannotBe) {

@@ -133,7 +133,7 @@ TEST_F(CacheTest, HoldsTheRowsThatMemoryWould) {
       const Result cached = read(c.table, c.schema, Cache::always, c.options);
       EXPECT_THAT(cached.notes, HasSubstr(what));
       EXPECT_THAT(cached.notes, HasSubstr("private"));
-      EXPECT_TRUE(cached.data.x.empty() && cached.data.sparse.value.empty());
+      EXPECT_TRUE(cached.data.on_disk());
       EXPECT_FALSE(cached.data.view().in_memory);
       cached.data.view().validate();
       expect_same_rows(cached.data, memory.data);

@@ -118,9 +118,9 @@ TEST_F(CompressedText, GoesToACacheAsOtherTextDoes) {
   const std::string file = write("t.csv.gz", gzip(table(0, 3000)));
   const Dataset whole = read_table(file, schema);
   const Dataset made = read_table(file, schema, {.cache = ReadOptions::Cache::always});
-  ASSERT_NE(made.mapped, nullptr);
+  ASSERT_TRUE(made.on_disk());
   const Dataset used = read_table(file, schema, {.cache = ReadOptions::Cache::automatic});
-  ASSERT_NE(used.mapped, nullptr);
+  ASSERT_TRUE(used.on_disk());
   for (std::uint64_t i = 0; i < 3000; ++i)
     for (std::size_t j = 0; j < whole.features(); ++j)
       ASSERT_EQ(used.view()(i, j), whole.view()(i, j));

@@ -44,7 +44,7 @@ TEST_F(Csv, ReadsAndEncodes) {
   const Dataset data = read("x,color,note,y\n5,red,a,yes\n2.5,\"dark, blue\",b,no\n");
   EXPECT_EQ(data.rows(), 2U);
   EXPECT_EQ(data.features(), 3U);
-  EXPECT_THAT(data.x, ElementsAre(0.5F, 1, 0, 0.25F, 0, 1));
+  EXPECT_THAT(data.dense(), ElementsAre(0.5F, 1, 0, 0.25F, 0, 1));
   EXPECT_THAT(data.y, ElementsAre(1, -1));
   EXPECT_EQ(data.view()(1, 2), 1.0F);
   EXPECT_EQ(data.counts.clamped_cells + data.counts.missing_cells + data.counts.other_cells +
@@ -70,7 +70,7 @@ TEST_F(Csv, ManyWaysToWriteTheSameTable) {
        }) {
     SCOPED_TRACE(text);
     const Dataset data = read(text);
-    EXPECT_EQ(data.x, plain.x);
+    EXPECT_EQ(data.dense(), plain.dense());
     EXPECT_EQ(data.y, plain.y);
   }
 }
@@ -87,7 +87,7 @@ TEST_F(Csv, TheHeaderSaysWhatSeparates) {
        }) {
     SCOPED_TRACE(text);
     const Dataset data = read(text);
-    EXPECT_EQ(data.x, plain.x);
+    EXPECT_EQ(data.dense(), plain.dense());
     EXPECT_EQ(data.y, plain.y);
   }
   // Nor do separators in a quoted name.
@@ -101,7 +101,7 @@ TEST_F(Csv, DecimalCommas) {
   expect_error("x;color;y\n2,5;red;no\n", {"t.csv:2:", "'2,5'", "set decimal = \",\""});
   schema.decimal = ',';
   const Dataset data = read("x;color;y\n2,5;red;no\n+1e0;red;no\n\"7,5\";red;yes\n");
-  EXPECT_THAT(data.x, ElementsAre(0.25F, 1, 0, 0.1F, 1, 0, 0.75F, 1, 0));
+  EXPECT_THAT(data.dense(), ElementsAre(0.25F, 1, 0, 0.1F, 1, 0, 0.75F, 1, 0));
   expect_error("x;color;y\n2.5;red;no\n", {"t.csv:2:", "'2.5' is not a finite number"});
   EXPECT_EQ(parse_schema(to_toml(schema), "s").decimal, ',');
   expect_bad_input(
@@ -115,7 +115,7 @@ TEST_F(Csv, EscapedQuotesAndNewlinesAreText) {
   schema.columns[1].levels = {"a \"b\"", "two\nlines", " blank "};
   const Dataset data =
       read("x,color,y\n0,\"a \"\"b\"\"\",yes\n0,\"two\nlines\",no\n0,\" blank \",no\n");
-  EXPECT_THAT(data.x, ElementsAre(0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1));
+  EXPECT_THAT(data.dense(), ElementsAre(0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1));
 }
 
 TEST_F(Csv, ClampsFillsAndCounts) {
@@ -130,7 +130,7 @@ TEST_F(Csv, ClampsFillsAndCounts) {
       read("x,color,y\n-3,?,yes\n11,green,no\n?,red,no\n10,\"dark, blue\",no\n0,red,no\n");
   EXPECT_EQ(data.features(), 6U);  // x, red, dark blue, (missing), (other), (intercept)
   const auto h = ::testing::FloatNear(0.70710677F, 1.3e-7F);
-  EXPECT_THAT(std::vector<float>(data.x.begin(), data.x.begin() + 12),
+  EXPECT_THAT(std::vector<float>(data.dense().begin(), data.dense().begin() + 12),
               ElementsAre(0, 0, 0, 1, 0, 1, h, 0, 0, 0, h, 1));
   EXPECT_NEAR(data.view()(2, 0) / data.view()(2, 1), 0.5, 1e-6);  // the middle of the range
   EXPECT_EQ(data.view()(4, 1), 1.0F);
@@ -149,7 +149,7 @@ TEST_F(Csv, EmptyCellsAreMissingOnlyWhenTheSchemaSaysSo) {
   schema.columns[1].has_missing = true;
   const Dataset data = read("x,color,y\n,red,yes\n1,,no\n");
   EXPECT_EQ(data.counts.missing_cells, 2U);
-  EXPECT_EQ(data.x[0], 0.5F);
+  EXPECT_EQ(data.dense()[0], 0.5F);
   EXPECT_EQ(data.view()(1, 3), 1.0F);
 }
 
@@ -173,19 +173,19 @@ TEST_F(CsvOfOneColumn, ABlankLineIsARow) {
         SCOPED_TRACE(::testing::PrintToString(head + end + empty));
         const Dataset data =
             read(head + "x" + end + line + "4" + end + line + line + "\"1\"" + end + line);
-        EXPECT_THAT(data.x, ElementsAre(0.5F, 1, 0.5F, 0.5F, 0.25F, 0.5F));
+        EXPECT_THAT(data.dense(), ElementsAre(0.5F, 1, 0.5F, 0.5F, 0.25F, 0.5F));
         EXPECT_EQ(data.counts.missing_cells, 4U);
       }
     }
   }
   // Line ends of several kinds: CRLF is one, LF CR and CR blank LF are two.
-  EXPECT_THAT(read("x\r\n4\n\r1\r \n4\r\r\n").x, ElementsAre(1, 0.5F, 0.25F, 0.5F, 1, 0.5F));
+  EXPECT_THAT(read("x\r\n4\n\r1\r \n4\r\r\n").dense(), ElementsAre(1, 0.5F, 0.25F, 0.5F, 1, 0.5F));
   // A cell of several lines has blank ones in it.
   schema = parse_schema(
       "label='y'\npositive='1'\nintercept=false\nmissing=''\n[columns]\n"
       "x={type='category',levels=[\"\\n\\n\", 'b']}",
       "s.toml");
-  EXPECT_THAT(read("x\n\"\n\n\"\n\nb\n").x, ElementsAre(1, 0, 0, 0, 0, 1));
+  EXPECT_THAT(read("x\n\"\n\n\"\n\nb\n").dense(), ElementsAre(1, 0, 0, 0, 0, 1));
 }
 
 // A person's cell, empty or not, changes no number of rows: in any place, and across chunks.
@@ -213,7 +213,7 @@ TEST_F(CsvOfOneColumn, FollowsTheRuleOfEmptyCells) {
   schema.has_missing = false;
   expect_bad_input([&] { (void)read("x\n1\n\n3\n"); }, {"t.csv:3:", "column 'x'", "cell is empty"});
   schema.invalid = Invalid::middle;
-  EXPECT_THAT(read("x\n1\n\n4\n").x, ElementsAre(0.25F, 0.5F, 1));
+  EXPECT_THAT(read("x\n1\n\n4\n").dense(), ElementsAre(0.25F, 0.5F, 1));
   EXPECT_EQ(read("x\n1\n\n3\n").counts.invalid_cells, 1U);
   schema.invalid = Invalid::refuse;
   expect_bad_input([&] { (void)read("x\n\"1\n\"\n"); }, {"t.csv:2:", "not a finite number"});
@@ -245,7 +245,7 @@ TEST_F(CsvOfOneColumn, ReadsAPipe) {
   });
   const Dataset data = read_csv(pipe, schema, {.labels = Labels::optional});
   writer.join();
-  EXPECT_THAT(data.x, ElementsAre(0.5F, 0.5F, 1));
+  EXPECT_THAT(data.dense(), ElementsAre(0.5F, 0.5F, 1));
 }
 
 TEST_F(Csv, MissingIsOfTheColumn) {
@@ -255,7 +255,8 @@ TEST_F(Csv, MissingIsOfTheColumn) {
   schema.columns[0].missing = "-9";
   schema.columns[1].other = true;
   const Dataset data = read("x,color,y\n-9,?,yes\n1,red,no\n");
-  EXPECT_THAT(data.x, ElementsAre(0.5F, 0, 0, 0, 0.1F, 1, 0, 0));  // no level, not (other) either
+  EXPECT_THAT(data.dense(),
+              ElementsAre(0.5F, 0, 0, 0, 0.1F, 1, 0, 0));  // no level, not (other) either
   EXPECT_EQ(data.counts.columns[0].missing, 1U);
   EXPECT_EQ(data.counts.columns[1].missing, 1U);
   expect_error("x,color,y\n?,red,yes\n", {"'?' is not a finite number"});
@@ -266,7 +267,7 @@ TEST_F(Csv, MissingThatIsAListedLevelIsThatLevel) {
   schema.missing = "red";
   const Dataset data = read("x,color,y\n1,red,yes\n1,\"dark, blue\",no\n");
   EXPECT_EQ(data.features(), 3U);
-  EXPECT_EQ(data.x[1], 1.0F);
+  EXPECT_EQ(data.dense()[1], 1.0F);
   EXPECT_EQ(data.counts.missing_cells, 1U);
 }
 
@@ -313,7 +314,7 @@ TEST_F(Csv, RefusesCellsThatAreNoFiniteNumber) {
   for (const char* cell : {"abc", "1x", "0x10", "+-1", "++1", "1 2", "--1", "+", "1,5", "1_000"})
     expect_error(std::string("x,color,y\n\"") + cell + "\",red,yes\n",
                  {"t.csv:2:", "column 'x'", cell, "not a finite number"});
-  EXPECT_EQ(read("x,color,y\n1e-400,red,no\n+1e1,red,yes\n").x[3], 1.0F);
+  EXPECT_EQ(read("x,color,y\n1e-400,red,no\n+1e1,red,yes\n").dense()[3], 1.0F);
 }
 
 TEST_F(Csv, RefusesALevelThatIsNotInTheSchema) {
@@ -397,7 +398,7 @@ TEST_F(Csv, ReadsAPipe) {
   const Dataset data = read_csv(pipe, schema);
   writer.join();
   EXPECT_EQ(data.rows(), 20000U);
-  EXPECT_EQ(data.x[3 * 19999], 0.5F);
+  EXPECT_EQ(data.dense()[3 * 19999], 0.5F);
 }
 
 #ifdef GIBBSITE_SANITIZED
@@ -447,7 +448,7 @@ TEST_F(Csv, RandomBytesNeverCrash) {
     try {
       const Dataset data = read(text, {.labels = Labels::optional});
       ++read_rows;
-      for (const float v : data.x) EXPECT_TRUE(v >= 0 && v <= 1);
+      for (const float v : data.dense()) EXPECT_TRUE(v >= 0 && v <= 1);
       EXPECT_TRUE(data.y.empty() || data.y.size() == data.rows()) << ::testing::PrintToString(text);
     } catch (const BadInput& error) {
       EXPECT_EQ(std::string_view(error.what()).find('\n'), std::string_view::npos);

@@ -38,7 +38,7 @@ TEST_F(InvalidCells, AreTheMiddleAndNoLevelAndTheOther) {
   for (const char* row :
        {"x,x,x,1", ",,,1", "nan,nan,nan,1", "1e999,Z,Z,1", "\"1,5\",\x1b,\xff,1"}) {
     const Dataset data = csv(std::string(row) + "\n4,3,3,0\n");
-    EXPECT_THAT(data.x, ElementsAre(0.5F, 0, 0, 0, 0, 1, 1, 0, 1, 0, 1, 0)) << row;
+    EXPECT_THAT(data.dense(), ElementsAre(0.5F, 0, 0, 0, 0, 1, 1, 0, 1, 0, 1, 0)) << row;
     // A level that is not listed is no invalid cell where there is (other); an empty one is.
     const bool listed_other = std::string_view(row) != ",,,1";
     EXPECT_EQ(data.counts.invalid_cells, listed_other ? 2U : 3U) << row;
@@ -64,7 +64,8 @@ TEST_F(InvalidCells, LabelsAreTheNegativeClass) {
 
 TEST_F(InvalidCells, OfLibsvmAndNumpyAreTheSame) {
   const Dataset text = svm("1 1:x 2: 3:nan\n1:inf 2:7 3:3\n0\n");
-  EXPECT_THAT(text.x, ElementsAre(0.5F, 0, 0, 0, 0, 1, 0.5F, 0, 0, 0, 1, 0, 0, 1, 0, 1, 0, 0));
+  EXPECT_THAT(text.dense(),
+              ElementsAre(0.5F, 0, 0, 0, 0, 1, 0.5F, 0, 0, 0, 1, 0, 0, 1, 0, 1, 0, 0));
   EXPECT_THAT(text.y, ElementsAre(1, -1, -1));
   EXPECT_EQ(text.counts.invalid_labels, 1U);
   EXPECT_EQ(text.counts.invalid_cells, 5U);
@@ -77,7 +78,7 @@ TEST_F(InvalidCells, OfLibsvmAndNumpyAreTheSame) {
       write("x.npy",
             test::npy("<f4", "(3, 3)", test::bytes_of<float>({nan, nan, nan, inf, 7, 3, 0, 0, 0}))),
       schema, labels);
-  EXPECT_EQ(npy.x, text.x);
+  EXPECT_EQ(npy.dense(), text.dense());
   EXPECT_EQ(npy.y, text.y);
 }
 
@@ -86,7 +87,7 @@ TEST_F(InvalidCells, MayBeAbsent) {
   schema.columns[1].levels = {"1", "3"};
   schema.columns[2].levels = {"1", "3"};
   const Dataset data = svm("1 1:4 2:3\n0\n0\n");
-  EXPECT_THAT(data.x, ElementsAre(1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1));
+  EXPECT_THAT(data.dense(), ElementsAre(1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1));
   EXPECT_EQ(data.counts.columns[1].invalid, 2U);
   EXPECT_EQ(data.counts.columns[2].other, 3U);
 }

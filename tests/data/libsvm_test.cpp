@@ -36,7 +36,7 @@ c = {type = "category", levels = ["0", "3"]}
 
 TEST_F(Libsvm, ReadsSparseRows) {
   const Dataset data = read("+1 1:0.5 3:3 # a comment\n-1 2:77\r\n1.0 1:-1 2:1 3:0\n");
-  EXPECT_THAT(data.x, ElementsAre(0.75F, 0, 1, 0.5F, 1, 0, 0, 1, 0));  // absent is 0
+  EXPECT_THAT(data.dense(), ElementsAre(0.75F, 0, 1, 0.5F, 1, 0, 0, 1, 0));  // absent is 0
   EXPECT_THAT(data.y, ElementsAre(1, -1, 1));
 }
 
@@ -141,7 +141,7 @@ TEST_F(Libsvm, RefusesMalformedLines) {
 TEST_F(Libsvm, LabelsMayBeAbsentForPredict) {
   const Dataset data = read("1:0.5\n1 1:1\n", {.labels = Labels::optional});
   EXPECT_FALSE(data.labeled());
-  EXPECT_THAT(data.x, ElementsAre(0.75F, 1, 0, 1, 1, 0));
+  EXPECT_THAT(data.dense(), ElementsAre(0.75F, 1, 0, 1, 1, 0));
 }
 
 TEST_F(Libsvm, MissingMayBeANumber) {
@@ -150,10 +150,11 @@ TEST_F(Libsvm, MissingMayBeANumber) {
   schema.columns[2].has_missing = true;
   schema.columns[2].missing = "nan";
   const Dataset data = read("1 1:nan 3:nan\n0 1:0 3:0\n");
-  EXPECT_THAT(data.x, ElementsAre(0.5F, 0, 0, 1, 0.5F, 1, 0, 0));
+  EXPECT_THAT(data.dense(), ElementsAre(0.5F, 0, 0, 1, 0.5F, 1, 0, 0));
   EXPECT_EQ(data.counts.missing_cells, 2U);
   schema.missing = schema.columns[2].missing = "-9";
-  EXPECT_THAT(read("1 1:-9.0 3:3\n0 1:0 3:-9\n").x, ElementsAre(0.5F, 0, 1, 0, 0.5F, 0, 0, 1));
+  EXPECT_THAT(read("1 1:-9.0 3:3\n0 1:0 3:-9\n").dense(),
+              ElementsAre(0.5F, 0, 1, 0, 0.5F, 0, 0, 1));
 }
 
 TEST_F(Libsvm, LinesLongerThanAChunk) {
@@ -197,7 +198,6 @@ TEST_F(Libsvm, AMillionColumnsStaySparse) {
     text += fmt::format("{} {}:1 {}:0.5 {}:2\n", i % 2, i + 1, many / 2, many);
   const Dataset data = read(text);
   EXPECT_EQ(data.rows(), 3000U);
-  EXPECT_TRUE(data.x.empty());
   const Rows x = data.view();
   ASSERT_TRUE(x.is_sparse());
   EXPECT_EQ(x.cols, many + 1);
@@ -252,15 +252,7 @@ TEST_F(Libsvm, AbsentIsZeroInEveryKindOfColumn) {
     }
     SCOPED_TRACE(toml + entries);
     const Dataset a = read(entries), b = read_csv(write("t.csv", cells), schema);
-    EXPECT_EQ(a.x, b.x);
-    EXPECT_EQ(a.y, b.y);
-    EXPECT_EQ(a.sparse.begin, b.sparse.begin);
-    EXPECT_EQ(a.sparse.feature, b.sparse.feature);
-    EXPECT_EQ(a.sparse.value, b.sparse.value);
-    EXPECT_EQ(a.counts.clamped_cells, b.counts.clamped_cells);
-    EXPECT_EQ(a.counts.missing_cells, b.counts.missing_cells);
-    EXPECT_EQ(a.counts.other_cells, b.counts.other_cells);
-    EXPECT_EQ(a.counts.clipped_rows, b.counts.clipped_rows);
+    test::expect_same_rows(a, b);
     ASSERT_EQ(a.counts.columns.size(), b.counts.columns.size());
     for (std::size_t j = 0; j < a.counts.columns.size(); ++j) {
       EXPECT_EQ(a.counts.columns[j].clamped, b.counts.columns[j].clamped);

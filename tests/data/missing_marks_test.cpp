@@ -34,7 +34,7 @@ TEST_F(MissingMarks, EachIsAMissingCellOfText) {
                           "d = {type = 'category', levels = ['a', '?'], missing = ['', '?']}");
   EXPECT_EQ(s.features(), 5U);  // x, a, (missing) of c; a, ? of d, whose mark is listed
   const Dataset data = read_csv(write("t.csv", "x,c,d,y\nNA,a,a,1\n,?,?,0\n-9,,,1\n5,a,a,0\n"), s);
-  EXPECT_THAT(data.x,
+  EXPECT_THAT(data.dense(),
               ElementsAre(0.5F, 1, 0, 1, 0, 0.5F, 0, 1, 0, 1, 0.5F, 0, 1, 0, 1, 0.5F, 1, 0, 1, 0));
   EXPECT_EQ(data.counts.columns[0].missing, 3U);
   EXPECT_EQ(data.counts.columns[1].missing, 2U);

@@ -47,11 +47,11 @@ c = {type = "category", levels = ["0", "3"]}
 
 TEST_F(Npy, ReadsFloatsAndDoubles) {
   const Dataset a = read(good_x, good_y);  // NaN in an ignored column is not looked at
-  EXPECT_THAT(a.x, ElementsAre(0.75F, 0, 1, 0.5F, 1, 0, 0, 1, 0));
+  EXPECT_THAT(a.dense(), ElementsAre(0.75F, 0, 1, 0.5F, 1, 0, 0, 1, 0));
   EXPECT_THAT(a.y, ElementsAre(1, -1, 1));
   const Dataset b =
       read(npy("<f8", "(3,3)", bytes_of<double>({0.5, 9, 3, 0, 0, 0, -1, 1, 0})), good_y);
-  EXPECT_EQ(b.x, a.x);
+  EXPECT_EQ(b.dense(), a.dense());
 }
 
 TEST_F(Npy, ReadsEveryTypeAndVersionOfLabels) {
@@ -167,11 +167,11 @@ k = {type = "category", levels = ["0", "1", "-2"], other = true}
   const Dataset c = read_table(write("x.NPY", npy("<f4", "(500, 6)", bytes_of(x))), schema,
                                {.label_path = write("y.npy", npy("<f4", "(500,)", bytes_of(y)))});
   EXPECT_EQ(a.rows(), 500U);
-  EXPECT_EQ(a.x, b.x);
+  EXPECT_EQ(a.dense(), b.dense());
   EXPECT_EQ(a.y, b.y);
   EXPECT_EQ(a.y, c.y);
-  ASSERT_EQ(a.x.size(), c.x.size());
-  for (std::size_t i = 0; i < a.x.size(); ++i) EXPECT_NEAR(a.x[i], c.x[i], 3e-7);
+  ASSERT_EQ(a.dense().size(), c.dense().size());
+  for (std::size_t i = 0; i < a.dense().size(); ++i) EXPECT_NEAR(a.dense()[i], c.dense()[i], 3e-7);
   for (const Dataset* data : {&b, &c}) {
     EXPECT_EQ(data->counts.clamped_cells, a.counts.clamped_cells);
     EXPECT_EQ(data->counts.other_cells, a.counts.other_cells);
@@ -302,7 +302,7 @@ TEST_F(NpyBlocks, OfManyColumnsFillVectorsOfEveryLength) {
       clip_row_to_norm(row, 1);
       std::size_t next = 0;
       for (std::size_t j = 0; j < k; ++j) {
-        const float got = blocks.x[i * k + j];
+        const float got = blocks.dense()[i * k + j];
         ASSERT_FALSE(std::signbit(got));
         if (got == 0) continue;
         ASSERT_EQ(got, row.at(next++)) << i << ' ' << j;
@@ -369,8 +369,10 @@ TEST_F(NpyBlocks, OfACacheOrAPipeAreTheSame) {
   const std::vector<float> x = numbers(rows, false), y = labels(rows);
   const Dataset memory = read_as<float>(x, y, {});
   const Dataset cached = read_as<float>(x, y, {.cache = ReadOptions::Cache::always});
-  ASSERT_NE(cached.mapped, nullptr);
-  EXPECT_EQ(std::memcmp(cached.view().dense, memory.x.data(), memory.x.size() * sizeof(float)), 0);
+  ASSERT_TRUE(cached.on_disk());
+  EXPECT_EQ(std::memcmp(cached.view().dense, memory.dense().data(),
+                        memory.dense().size() * sizeof(float)),
+            0);
   EXPECT_EQ(cached.counts.clamped_cells, memory.counts.clamped_cells);
   remove_cache(path("x.npy"));
 

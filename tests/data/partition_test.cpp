@@ -58,7 +58,7 @@ TEST_F(Partitions, GiveColumnsOfCsv) {
     });
   // Another name of a folder is another table.
   const Dataset cached = read_table(path("t"), schema, {.cache = ReadOptions::Cache::always});
-  ASSERT_NE(cached.mapped, nullptr);
+  ASSERT_TRUE(cached.on_disk());
   std::filesystem::rename(path("t/year=2021/town=north"), path("t/year=2021/town=far"));
   expect_bad_input(
       [&] { (void)read_table(path("t"), schema, {.cache = ReadOptions::Cache::always}); },
@@ -74,7 +74,7 @@ TEST_F(Partitions, GiveTheLabelAndNumbersWithADecimalComma) {
       "s.toml");
   const Dataset data = read_table(path("l"), s);
   EXPECT_EQ(data.y, (std::vector<float>{-1, 1}));
-  EXPECT_THAT(data.x, ElementsAre(1, 0.2F, 0.75F, 0.5F));
+  EXPECT_THAT(data.dense(), ElementsAre(1, 0.2F, 0.75F, 0.5F));
 }
 
 TEST_F(Partitions, GiveColumnsOfArrowFiles) {

@@ -1,4 +1,4 @@
-// Tables made of tables, dense and sparse, in memory, mapped and made by a backend.
+// Tables made of tables, dense and sparse, in memory and mapped.
 #include "gibbsite/data/reshape.hpp"
 
 #include <memory>
@@ -19,16 +19,17 @@ Dataset table(const std::vector<Numbers>& rows, bool sparse) {
   out.schema.positive = std::string("1");
   for (std::size_t j = 0; j < rows[0].size(); ++j)
     out.schema.columns.push_back({.name = "x" + std::to_string(j), .type = ColumnType::number});
+  if (sparse) out.storage = SparseTable{};
   for (const Numbers& x : rows) {
     if (sparse) {
       for (std::uint32_t j = 0; j < x.size(); ++j) {
         if (x[j] == 0) continue;
-        out.sparse.feature.push_back(j);
-        out.sparse.value.push_back(x[j]);
+        out.sparse().feature.push_back(j);
+        out.sparse().value.push_back(x[j]);
       }
-      out.sparse.begin.push_back(out.sparse.value.size());
+      out.sparse().begin.push_back(out.sparse().value.size());
     } else {
-      out.x.insert(out.x.end(), x.begin(), x.end());
+      out.dense().insert(out.dense().end(), x.begin(), x.end());
     }
     out.y.push_back(out.y.size() % 2 == 0 ? 1.0F : -1.0F);
   }
@@ -52,16 +53,7 @@ std::vector<Numbers> rows_of(const Dataset& data) {
 // outlive it.
 Dataset mapped(const Dataset& kept) {
   Dataset out = kept;
-  out.x.clear();
-  out.sparse = {};
-  out.mapped = std::make_shared<const Rows>(kept.view());
-  return out;
-}
-
-Dataset made(std::uint64_t rows) {
-  Dataset out;
-  out.schema = table(four, false).schema;
-  out.made = rows;
+  out.storage = std::make_shared<const Rows>(kept.view());
   return out;
 }
 
@@ -74,7 +66,7 @@ TEST(SelectRows, CopiesThemInOrderWithLabelsAndOffsets) {
       const Dataset part = select_rows(from, rows);
       EXPECT_EQ(rows_of(part), (std::vector<Numbers>{four[3], four[0], four[2], four[3]}));
       EXPECT_EQ(part.view().is_sparse(), sparse);
-      EXPECT_EQ(part.mapped, nullptr);
+      EXPECT_FALSE(part.on_disk());
       EXPECT_EQ(part.schema, data.schema);
       EXPECT_THAT(part.y, ElementsAre(-1, 1, 1, -1));
       EXPECT_TRUE(part.offset.empty());
@@ -89,8 +81,6 @@ TEST(SelectRows, CopiesThemInOrderWithLabelsAndOffsets) {
     expect_bad_input([&] { select_rows(data, beyond); },
                      {"data: has no row 4", "give one below 4"});
   }
-  const std::vector<std::size_t> first{0};
-  expect_bad_input([&] { select_rows(made(4), first); }, {"data: ", "made by a backend"});
 }
 
 TEST(WithRow, ReplacesOneAndKeepsTheOthers) {
@@ -120,8 +110,6 @@ TEST(WithRow, ReplacesOneAndKeepsTheOthers) {
     data.y.clear();
     expect_bad_input([&] { with_row(data, 0, x, 1); }, {"data: has no labels"});
   }
-  const Numbers x{1, 1, 1};
-  expect_bad_input([&] { with_row(made(4), 0, x, 1); }, {"data: ", "fits there"});
 }
 
 TEST(AppendRow, GoesBehindTheRowsThatAreThere) {
@@ -146,8 +134,6 @@ TEST(AppendRow, GoesBehindTheRowsThatAreThere) {
   for (const Numbers& x : four) append_row(none, x, 1);
   EXPECT_EQ(rows_of(none), four);
   EXPECT_TRUE(none.view().is_sparse());
-  Dataset unkept = made(4);
-  expect_bad_input([&] { append_row(unkept, four[0], 1); }, {"data: ", "fits there"});
 }
 
 // A number, a category of two levels, one of two and "(other)", a number: 1 + 2 + 3 + 1 features.
@@ -221,9 +207,6 @@ TEST(WithCategoryAsLabel, SaysWhatCannotBeOne) {
   Dataset alone = data;
   alone.schema.columns = {data.schema.columns[1]};
   expect_bad_input([&] { with_category_as_label(alone, "sex"); }, {"`target`: is the only column"});
-  Dataset unkept = made(4);
-  unkept.schema = data.schema;
-  expect_bad_input([&] { with_category_as_label(unkept, "sex"); }, {"data: ", "made by a backend"});
 }
 
 TEST(ClassesPresent, AreThoseThatALabelIsOf) {

@@ -386,7 +386,7 @@ TEST_F(SharesTest, SharesInFiles) {
           };
           const Dataset memory = shared(ReadOptions::Cache::never),
                         files = shared(ReadOptions::Cache::always);
-          EXPECT_EQ(files.mapped != nullptr, mine.rows() > 0);
+          EXPECT_EQ(files.on_disk(), mine.rows() > 0);
           if (mine.rows() == 0) return;
           expect_same_rows(memory, files);
           EXPECT_EQ(files.view().is_sparse(), table.sparse);
@@ -423,7 +423,7 @@ TEST_F(SharesTest, AnotherUsersShareIsNotRead) {
       const Dataset share = SharedTable(table, schema_, {.cache = cache, .threads = 1}, ranks)
                                 .read({first, first + 15});
       EXPECT_EQ(share.rows(), 15U);
-      mapped[ranks.rank()] = share.mapped != nullptr;
+      mapped[ranks.rank()] = share.on_disk();
     });
   };
   const std::vector<std::string> none(2);

@@ -96,7 +96,7 @@ inline void expect_same_rows(const Dataset& a, const Dataset& b) {
 inline void expect_same(const Dataset& a, const Dataset& b) {
   expect_same_rows(a, b);
   EXPECT_EQ(a.schema, b.schema);
-  EXPECT_EQ(a.x.size(), b.x.size());
+  EXPECT_EQ(a.storage.index(), b.storage.index());
   EXPECT_EQ(a.counts.invalid_labels, b.counts.invalid_labels);
   EXPECT_EQ(a.counts.unlisted_labels, b.counts.unlisted_labels);
   ASSERT_EQ(a.counts.columns.size(), b.counts.columns.size());

@@ -22,7 +22,7 @@ class Thousands : public test::DataTest {
   }
   [[nodiscard]] std::vector<float> read(const Schema& schema, const std::string& rows) const {
     const Dataset data = read_csv(write("t.csv", "x;y\n" + rows), schema);
-    return {data.x.begin(), data.x.end()};
+    return {data.dense().begin(), data.dense().end()};
   }
 };
 
@@ -59,7 +59,7 @@ TEST_F(Thousands, AreGroupsOfThree) {
 TEST_F(Thousands, InQuotesWhereTheSignSeparatesCells) {
   const Schema s = schema("thousands = ','\n");
   const Dataset data = read_csv(write("t.csv", "x,y\n\"1,024\",1\n\"-1,024.0\",0\n"), s);
-  EXPECT_THAT(data.x, ElementsAre(0.625F, 0.375F));
+  EXPECT_THAT(data.dense(), ElementsAre(0.625F, 0.375F));
   expect_bad_input([&] { (void)read_csv(write("t.csv", "x,y\n1,024,1\n"), s); },
                    {"3 cells where the header has 2", "needs quotes"});
 }

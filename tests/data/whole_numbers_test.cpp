@@ -41,7 +41,7 @@ TEST_F(WholeNumbers, AreTheSameLevelFromEverySource) {
     const Schema s = schema(levels);
     for (const std::string& text : {as_integers, as_floats}) {
       const Dataset data = csv(text, s);
-      EXPECT_EQ(data.x, wanted.x);
+      EXPECT_EQ(data.dense(), wanted.dense());
       EXPECT_EQ(data.y, wanted.y);
       EXPECT_EQ(data.counts.unlisted_labels, 0U);
       EXPECT_EQ(data.counts.missing_cells, 2U);
@@ -49,7 +49,7 @@ TEST_F(WholeNumbers, AreTheSameLevelFromEverySource) {
     const Dataset by_npy = read_npy(
         write("x.npy", npy("<f8", "(4, 2)", bytes_of<double>({1, 4, 2, -9, 7, 3, -9, 1}))), s,
         {.label_path = write("y.npy", npy("<f8", "(4,)", bytes_of<double>({1, 0, 1, 0})))});
-    EXPECT_EQ(by_npy.x, wanted.x);
+    EXPECT_EQ(by_npy.dense(), wanted.dense());
     for (const bool floats : {false, true}) {
       using testing::arrow_numbers;
       testing::ArrowTable table(
@@ -62,7 +62,7 @@ TEST_F(WholeNumbers, AreTheSameLevelFromEverySource) {
                         testing::arrow_text("y", "u", {"1.0", "0", "1", "0.0"})}});
       ArrowArrayStream stream = table.stream();
       const Dataset data = read_arrow(stream, s);
-      EXPECT_EQ(data.x, wanted.x);
+      EXPECT_EQ(data.dense(), wanted.dense());
       EXPECT_EQ(data.y, wanted.y);
     }
   }

@@ -46,18 +46,8 @@ HeldRows held(const Table& t, std::size_t first, std::size_t last) {
   const Rows x = t.part(first, last);
   HeldRows out;
   out.columns = x.cols;
-  out.is_sparse = x.is_sparse();
-  if (x.is_sparse()) {
-    const std::uint64_t begin = x.sparse.begin[0];
-    for (std::size_t i = 0; i < x.rows; ++i) {
-      out.sparse.begin.push_back(x.sparse.begin[i + 1] - begin);
-    }
-    const std::uint64_t end = begin + x.sparse.entries();
-    out.sparse.feature.assign(x.sparse.feature + begin, x.sparse.feature + end);
-    out.sparse.value.assign(x.sparse.value + begin, x.sparse.value + end);
-  } else {
-    out.x.assign(x.dense, x.dense + x.rows * x.cols);
-  }
+  if (x.is_sparse()) out.storage = SparseTable{};
+  append_rows(out.storage, x);
   const auto labels = std::span(t.rows.y).subspan(first, last - first);
   out.y.assign(labels.begin(), labels.end());
   if (x.offset != nullptr) out.offset.assign(x.offset, x.offset + x.rows);

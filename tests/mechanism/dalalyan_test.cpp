@@ -8,6 +8,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/mechanism/plan.hpp"
+#include "support/printed_count.hpp"
 
 namespace gibbsite {
 namespace dalalyan_test {
@@ -73,7 +74,7 @@ TEST(Dalalyan, AWorseStartNeedsMoreSteps) {
 // The erratum: with m to the first power the count is short by exactly m (docs/theory/dalalyan.md).
 TEST(Dalalyan, ThePrintedCountIsTooSmallForSmallM) {
   const double correct = dalalyan_schedule(1, 0.05, 0.55, 0.02).iterations;
-  const double printed = dalalyan_iterations_as_printed(1, 0.05, 0.55, 0.02);
+  const double printed = support::dalalyan_iterations_as_printed(1, 0.05, 0.55, 0.02);
   EXPECT_NEAR(printed / correct, 0.05, 1e-3);
 }
 

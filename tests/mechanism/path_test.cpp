@@ -80,13 +80,6 @@ TEST(Path, GrowsWithIterationsAndSensitivity) {
   EXPECT_DOUBLE_EQ(path_mu_up(2, 0.1, 2, 0.3, 7), 2 * path_mu_up(1, 0.1, 2, 0.3, 7));
 }
 
-TEST(Path, AStartAtDistanceZeroIsThePublicStart) {
-  for (const double T : {1., 4., 50.}) {
-    EXPECT_NEAR(path_mu_started_up(1, 0.1, 2, 0.3, T, 0), path_mu_up(1, 0.1, 2, 0.3, T), 1e-14);
-  }
-  EXPECT_GT(path_mu_started_up(1, 0.1, 2, 0.3, 4, 0.5), path_mu_up(1, 0.1, 2, 0.3, 4));
-}
-
 TEST(Path, RefusesADivergingStep) {
   try {
     path_mu_up(1, 1, 10, 0.2000001, 5);

@@ -8,6 +8,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 #include "gibbsite/mechanism/proximal_schedule.hpp"
+#include "support/proximal_search.hpp"
 
 namespace gibbsite {
 namespace proximal_test {
@@ -254,7 +255,7 @@ TEST(ProximalSearch, EndsWithinItsBound) {
   for (const double m : {1e-3, 1.0}) {
     for (const double relative_step : {0.25, 8.0, 13777.0}) {
       const double M = 100 + m, eta = relative_step / 100, start = 1e4, residual = 1e-3;
-      const double most = proximal_search_up(m, M, eta, start, residual);
+      const double most = support::proximal_search_up(m, M, eta, start, residual);
       double worst = 0;
       for (const double K : {m, M}) {
         double gradient = start;

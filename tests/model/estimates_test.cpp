@@ -181,7 +181,8 @@ TEST(Estimates, LevelsStandAgainstTheWeightedMeanOfTheirColumn) {
 }
 
 TEST(Estimates, ALevelAgainstAnother) {
-  const EffectEstimate found = level_against(estimates(), schema(), 1, 2);
+  const EffectEstimate found =
+      estimates().combination(level_combination(estimates(), schema(), 1, 2));
   EXPECT_NEAR(found.estimate, 1.5, 1e-15);
   EXPECT_NEAR(found.standard_error, std::sqrt(0.04 + 0.09 - 0.02), 1e-15);
 }

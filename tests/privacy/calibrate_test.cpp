@@ -178,22 +178,6 @@ TEST(Calibration, AddRemoveAllowsTwiceTheBeta) {
   }
 }
 
-// --- pure differential privacy
-// ------------------------------------------------------------------------
-
-TEST(Exponential, IsTheQuotientRoundedDown) {
-  for (const double epsilon : {1e-3, 0.3, 1.0, 7.0, 100.0}) {
-    for (const double bound : {0.1, 1.0, 3.7}) {
-      const double four = exponential_beta_bounded_loss_down(epsilon, bound);
-      const double two = exponential_beta_loss_gap_down(epsilon, bound);
-      EXPECT_LE(4 * Wide(four) * bound, Wide(epsilon));
-      EXPECT_LE(2 * Wide(two) * bound, Wide(epsilon));
-      EXPECT_GT(4 * Wide(four) * bound, Wide(epsilon) * (1 - 3e-16));
-      EXPECT_GT(2 * Wide(two) * bound, Wide(epsilon) * (1 - 3e-16));
-    }
-  }
-}
-
 // --- names and bad arguments
 // --------------------------------------------------------------------------
 
@@ -228,12 +212,6 @@ TEST(Calibration, ArgumentsAreNamedWhenOutOfRange) {
     EXPECT_THAT(beta(bad, 1e-6, 1, 1), StartsWith("epsilon: "));
     EXPECT_THAT(beta(1, 1e-6, bad, 1), StartsWith("lipschitz: "));
     EXPECT_THAT(beta(1, 1e-6, 1, bad), StartsWith("prior_precision: "));
-    EXPECT_THAT(message([&] { exponential_beta_bounded_loss_down(bad, 1); }),
-                StartsWith("epsilon: "));
-    EXPECT_THAT(message([&] { exponential_beta_bounded_loss_down(1, bad); }),
-                StartsWith("max_abs_loss: "));
-    EXPECT_THAT(message([&] { exponential_beta_loss_gap_down(bad, 1); }), StartsWith("epsilon: "));
-    EXPECT_THAT(message([&] { exponential_beta_loss_gap_down(1, bad); }), StartsWith("loss_gap: "));
   }
   for (const double bad : {0.0, 1.0, nan}) EXPECT_THAT(beta(1, bad, 1, 1), StartsWith("delta: "));
 }

@@ -21,7 +21,7 @@ Dataset rows_of_share(const Dataset& data, std::size_t first, std::size_t last) 
   Dataset out = data;
   const auto at = [](std::size_t k) { return static_cast<std::ptrdiff_t>(k); };
   const std::size_t d = data.features();
-  out.x.assign(data.x.begin() + at(first * d), data.x.begin() + at(last * d));
+  out.dense().assign(data.dense().begin() + at(first * d), data.dense().begin() + at(last * d));
   out.y.assign(data.y.begin() + at(first), data.y.begin() + at(last));
   return out;
 }

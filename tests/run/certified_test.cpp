@@ -170,7 +170,7 @@ struct LinearCase {
   LinearCase() {
     data.schema = one_column({"x", ColumnType::number, 0, 1, {}, false});
     for (int i = 0; i < 200; ++i) {
-      data.x.push_back(static_cast<float>(i % 10) / 10);
+      data.dense().push_back(static_cast<float>(i % 10) / 10);
       data.y.push_back(i % 3 == 0 ? 1.0F : -1.0F);
     }
     plan = gibbsite::plan(model.constants(data.schema, data.rows()), {}, {.mechanism = "path"});
@@ -188,9 +188,9 @@ struct ConjugateCase {
   ConjugateCase() {
     data.schema = family_schema(
         one_column({"c", ColumnType::category, 0, 1, {"a", "b"}, true, true, "?"}), "c");
-    data.x.assign(60 * data.schema.features(), 0.0F);
+    data.dense().assign(60 * data.schema.features(), 0.0F);
     for (std::size_t i = 0; i < 60; ++i)
-      data.x[i * data.schema.features() + i % data.schema.features()] = 1;
+      data.dense()[i * data.schema.features() + i % data.schema.features()] = 1;
     FamilyProblem p = family_problem(data.schema, Family::categorical, 60);
     p.prior = p.default_prior();
     plan = plan_family(p, {});

@@ -204,7 +204,8 @@ TEST(EstimatesOfAnswers, FindARareLevelsEffectThoughThePathOvershotIt) {
       exact_answers(table, truth, theta_of_levels(-2.1, -3.2), theta_of_levels(-2.2, -2.7), 3, 3);
   const auto found = estimate(answers, schema_of(0, {2}));
   ASSERT_TRUE(found);
-  const EffectEstimate effect = level_against(*found, schema_of(0, {2}), 1, 0);
+  const EffectEstimate effect =
+      found->combination(level_combination(*found, schema_of(0, {2}), 1, 0));
   EXPECT_NEAR(effect.estimate, -0.6, 0.2);
   EXPECT_LT(effect.lower, -0.6);
   EXPECT_GT(effect.upper, -0.6);
@@ -248,7 +249,8 @@ TEST(EstimatesOfAnswers, BendOnceWhereARowHasManyLevels) {
     const auto found = estimate(answers, schema);
     ASSERT_TRUE(found);
     for (std::size_t c = 0; c < categories; ++c) {
-      const double effect = level_against(*found, schema, 2 * c + 1, 2 * c).estimate;
+      const double effect =
+          found->combination(level_combination(*found, schema, 2 * c + 1, 2 * c)).estimate;
       EXPECT_NEAR(effect, c % 2 == 0 ? 0.5 : -0.5, 0.06) << c;
     }
   }

@@ -284,12 +284,12 @@ inline std::vector<FamilyRelease> families() {
     if (family == Family::mean) p.variance = 2;
     if (trimmed) p.trim = {0.05, 0.0};
     const std::size_t d = data.schema.features();
-    data.x.assign(30 * d, 0.0F);
+    data.dense().assign(30 * d, 0.0F);
     for (std::size_t i = 0; i < 30; ++i) {
       if (p.has_levels()) {
-        data.x[i * d + i % d] = 1;
+        data.dense()[i * d + i % d] = 1;
       } else {
-        data.x[i] = static_cast<float>(i % 13) / 12;
+        data.dense()[i] = static_cast<float>(i % 13) / 12;
       }
     }
     Budget budget;

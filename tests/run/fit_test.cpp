@@ -74,7 +74,7 @@ class Fit : public ::testing::Test {
     data.schema.columns = {{"x", ColumnType::number, 0, 1, {}, false}};
     std::mt19937 random(1);
     for (int i = 0; i < 200; ++i) {
-      data.x.push_back(static_cast<float>(random() % 1000) / 1000);
+      data.dense().push_back(static_cast<float>(random() % 1000) / 1000);
       data.y.push_back(random() % 2 == 0 ? 1.0F : -1.0F);
     }
     made = plan(model.constants(data.schema, data.rows()), {.epsilon = 1.0, .delta = 1e-6},

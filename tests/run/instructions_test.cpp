@@ -22,7 +22,8 @@ TEST(Instructions, APathFitReleasesTheSameBits) {
   }
   std::mt19937 random(1);
   for (int i = 0; i < 1500; ++i) {
-    for (std::size_t j = 0; j < 9; ++j) data.x.push_back(static_cast<float>(random() % 500) / 1000);
+    for (std::size_t j = 0; j < 9; ++j)
+      data.dense().push_back(static_cast<float>(random() % 500) / 1000);
     data.y.push_back(random() % 3 == 0 ? 1.0F : -1.0F);
   }
   const Model model = logistic_regression();

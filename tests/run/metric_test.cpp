@@ -82,14 +82,16 @@ TEST(MetricRun, NoNeighborIsFurtherAwayThanMu) {
           for (std::size_t b = add_remove ? rows.size() - 1 : a; b < rows.size(); ++b) {
             for (const float label : {-1.0F, 1.0F}) {
               Dataset here = data, there = data;
-              std::ranges::copy(rows[a], here.x.begin() + static_cast<std::ptrdiff_t>(17 * d));
+              std::ranges::copy(rows[a],
+                                here.dense().begin() + static_cast<std::ptrdiff_t>(17 * d));
               here.y[17] = 1;
               if (add_remove) {
-                const auto at = there.x.begin() + static_cast<std::ptrdiff_t>(17 * d);
-                there.x.erase(at, at + static_cast<std::ptrdiff_t>(d));
+                const auto at = there.dense().begin() + static_cast<std::ptrdiff_t>(17 * d);
+                there.dense().erase(at, at + static_cast<std::ptrdiff_t>(d));
                 there.y.erase(there.y.begin() + 17);
               } else {
-                std::ranges::copy(rows[b], there.x.begin() + static_cast<std::ptrdiff_t>(17 * d));
+                std::ranges::copy(rows[b],
+                                  there.dense().begin() + static_cast<std::ptrdiff_t>(17 * d));
                 there.y[17] = label;
               }
               const auto backend = support::make_test_backend("cpu");

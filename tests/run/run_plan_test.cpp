@@ -54,9 +54,9 @@ Dataset make_data() {
   std::mt19937 gen(1);
   std::uniform_real_distribution<float> uniform(-0.5f, 0.5f);
   for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j + 1 < d; ++j) data.x.push_back(uniform(gen));
-    data.x.push_back(1.0f);
-    data.y.push_back(data.x[i * d] + uniform(gen) > 0 ? 1.0f : -1.0f);
+    for (std::size_t j = 0; j + 1 < d; ++j) data.dense().push_back(uniform(gen));
+    data.dense().push_back(1.0f);
+    data.y.push_back(data.dense()[i * d] + uniform(gen) > 0 ? 1.0f : -1.0f);
   }
   return data;
 }
@@ -302,7 +302,7 @@ TEST_P(Sample, CheckpointOfAnotherRunIsRefused) {
   const auto refused = [&] { return error(kept, fresh()); };
   const auto other_run =
       AllOf(StartsWith(kept.checkpoint), HasSubstr("the data or the plan changed"));
-  data.x[5] = std::nextafter(data.x[5], 0.0f);
+  data.dense()[5] = std::nextafter(data.dense()[5], 0.0f);
   EXPECT_THAT(refused(), other_run) << "one bit of the data";
   data = make_data();
   data.y[9] = -data.y[9];
@@ -369,19 +369,20 @@ TEST_P(Sample, DataMustHaveThePlannedShape) {
   refused([&] { model.prior_precision = 0.7; }, "prior_precision");
   refused([&] { data.y.clear(); }, "no labels");
   refused([&] { data.y[3] = 0.5f; }, "row 4 has a label");
-  refused([&] { data.x[2 * d] = 1.0001f; }, "row 3 is longer than row_norm");
-  refused([&] { data.x[2 * d + 3] = 0.9f; },
+  refused([&] { data.dense()[2 * d] = 1.0001f; }, "row 3 is longer than row_norm");
+  refused([&] { data.dense()[2 * d + 3] = 0.9f; },
           "row 3 is longer than row_norm or lacks the intercept");
-  refused([&] { data.x[0] = std::nanf(""); }, "row 1 is longer");
+  refused([&] { data.dense()[0] = std::nanf(""); }, "row 1 is longer");
   // One feature twice: its parts are short, their sum need not be.
   refused(
       [&] {
+        SparseTable entries;
         for (std::size_t i = 0; i < n; ++i) {
-          data.sparse.feature.insert(data.sparse.feature.end(), {0, 0, d - 1});
-          data.sparse.value.insert(data.sparse.value.end(), {0.7f, 0.7f, 1.0f});
-          data.sparse.begin.push_back(data.sparse.value.size());
+          entries.feature.insert(entries.feature.end(), {0, 0, d - 1});
+          entries.value.insert(entries.value.end(), {0.7f, 0.7f, 1.0f});
+          entries.begin.push_back(entries.value.size());
         }
-        data.x.clear();
+        data.storage = std::move(entries);
       },
       "entries of row 1 are not in order");
   // A public cap under add-remove: fewer rows are fine, more are not.

@@ -82,16 +82,16 @@ TEST(SoftmaxRun, DegenerateTablesEndInAModel) {
   std::ranges::fill(data.y, 2.0F);
   tables.push_back(data);
   for (std::size_t i = 0; i < 20; ++i)
-    std::copy_n(data.x.begin(), 3, data.x.begin() + static_cast<std::ptrdiff_t>(3 * i));
+    std::copy_n(data.dense().begin(), 3, data.dense().begin() + static_cast<std::ptrdiff_t>(3 * i));
   tables.push_back(data);
   data = class_people(20, 2, 3, 2);
-  for (std::size_t i = 0; i < 20; ++i) data.x[3 * i] = data.x[3 * i + 1] = 0;
+  for (std::size_t i = 0; i < 20; ++i) data.dense()[3 * i] = data.dense()[3 * i + 1] = 0;
   tables.push_back(data);
   tables.push_back(class_people(1, 2, 3, 2));
   data = class_people(20, 1, 3, 2);
   data.schema.intercept = false;
-  for (std::size_t i = 0; i < 20; ++i) data.x[i] = data.x[2 * i];
-  data.x.resize(20);
+  for (std::size_t i = 0; i < 20; ++i) data.dense()[i] = data.dense()[2 * i];
+  data.dense().resize(20);
   tables.push_back(data);
   for (const Dataset& table : tables) {
     for (const Run3& run : runs()) {
@@ -191,7 +191,7 @@ TEST(SoftmaxRun, NoNeighborIsFurtherAwayThanMu) {
         Dataset tables[2]{data, data};
         for (const std::size_t k : {0U, 1U}) {
           std::ranges::copy(rows[k == 0 ? a : b],
-                            tables[k].x.begin() + static_cast<std::ptrdiff_t>(17 * d));
+                            tables[k].dense().begin() + static_cast<std::ptrdiff_t>(17 * d));
           tables[k].y[17] = k == 0 ? 0 : label;
         }
         const double mu = made.candidate().guarantee.mu;

@@ -218,7 +218,7 @@ Dataset constants_alone(const Dataset& like, std::vector<float> y) {
   data.schema.columns.front() = {.name = "one", .type = ColumnType::number};
   data.schema.columns.erase(data.schema.columns.begin() + 1);
   data.schema.intercept = false;
-  data.x.assign(y.size(), 1.0F);
+  data.dense().assign(y.size(), 1.0F);
   data.y = std::move(y);
   return data;
 }
@@ -276,7 +276,7 @@ TEST(Targets, NeighborsGradientsDifferByWhatIsPaidFor) {
         theta[j] = 20 * std::sin(static_cast<double>(7 * at) + static_cast<double>(3 * j));
       std::vector<std::vector<double>> rows;
       for (std::size_t i = 0; i < 40; ++i) {  // each row alone
-        Rows one(of.data.x.data() + i * d, 1, d);
+        Rows one(of.data.dense().data() + i * d, 1, d);
         if (!of.data.offset.empty()) one.offset = of.data.offset.data() + i;
         std::vector<double> g(d * K);
         backend->load(one, {&of.data.y[i], 1}, loss_named(of.loss))->plain_gradient(theta, g);

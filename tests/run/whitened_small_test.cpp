@@ -35,7 +35,8 @@ Dataset relabeled(Dataset data, float label) {
 Dataset scaled_down(Dataset data) {
   data.schema.row_norm = 0.5;
   const std::size_t d = data.features();
-  for (std::size_t i = 0; i < data.rows(); ++i) clip_row_to_norm({&data.x[i * d], d - 1}, 0.5);
+  for (std::size_t i = 0; i < data.rows(); ++i)
+    clip_row_to_norm({&data.dense()[i * d], d - 1}, 0.5);
   return data;
 }
 
@@ -186,7 +187,7 @@ TEST(WhitenedSmall, NoNeighborWithCategoriesIsFurtherAwayThanMu) {
         std::vector<float> row(d, 0.0F);
         const int of = kind(random);
         if (of == 0) {
-          std::ranges::copy_n(data.x.begin(), static_cast<std::ptrdiff_t>(d), row.begin());
+          std::ranges::copy_n(data.dense().begin(), static_cast<std::ptrdiff_t>(d), row.begin());
         } else if (of == 1) {
           std::ranges::fill(row, 0.5F);
         } else if (of < 4) {
@@ -199,21 +200,22 @@ TEST(WhitenedSmall, NoNeighborWithCategoriesIsFurtherAwayThanMu) {
         Dataset here = data, there = data;
         const std::vector<float> one = a_row(), other = a_row();
         for (std::size_t i = 0; i < of_one; ++i) {
-          std::ranges::copy(one, here.x.begin() + static_cast<std::ptrdiff_t>(i * d));
-          std::ranges::copy(other, there.x.begin() + static_cast<std::ptrdiff_t>(i * d));
+          std::ranges::copy(one, here.dense().begin() + static_cast<std::ptrdiff_t>(i * d));
+          std::ranges::copy(other, there.dense().begin() + static_cast<std::ptrdiff_t>(i * d));
           here.y[i] = 1, there.y[i] = pair % 3 == 0 ? 1.0F : -1.0F;
         }
         if (add_remove) {
-          there.x.erase(there.x.begin(), there.x.begin() + static_cast<std::ptrdiff_t>(of_one * d));
+          there.dense().erase(there.dense().begin(),
+                              there.dense().begin() + static_cast<std::ptrdiff_t>(of_one * d));
           there.y.erase(there.y.begin(), there.y.begin() + static_cast<std::ptrdiff_t>(of_one));
           if (there.y.empty()) continue;
         } else if (pair % 2 == 0) {
-          there.x = here.x;
+          there.dense() = here.dense();
         }
         const auto first =
-            backend->load({here.x.data(), here.y.size(), d}, here.y, loss_named("logistic"));
-        const auto second =
-            backend->load({there.x.data(), there.y.size(), d}, there.y, loss_named("logistic"));
+            backend->load({here.dense().data(), here.y.size(), d}, here.y, loss_named("logistic"));
+        const auto second = backend->load({there.dense().data(), there.y.size(), d}, there.y,
+                                          loss_named("logistic"));
         double squares = 0;
         for (const Question& q : asked) {
           squares += support::squared_distance(support::exact_answer(*first, q),

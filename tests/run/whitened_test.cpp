@@ -46,7 +46,7 @@ Release fit_seeded(const Dataset& data, const Plan& made, std::uint64_t seed,
 }
 
 void set_row(Dataset& data, std::size_t i, std::span<const float> row, float label) {
-  std::ranges::copy(row, data.x.begin() + static_cast<std::ptrdiff_t>(i * data.features()));
+  std::ranges::copy(row, data.dense().begin() + static_cast<std::ptrdiff_t>(i * data.features()));
   data.y[i] = label;
 }
 
@@ -107,8 +107,8 @@ TEST(WhitenedRun, NoNeighborIsFurtherAwayThanMuAlongARun) {
                 set_row(here, 17, rows[a], 1);
                 if (add_remove) {
                   const auto at = static_cast<std::ptrdiff_t>(17 * d);
-                  there.x.erase(there.x.begin() + at,
-                                there.x.begin() + at + static_cast<std::ptrdiff_t>(d));
+                  there.dense().erase(there.dense().begin() + at,
+                                      there.dense().begin() + at + static_cast<std::ptrdiff_t>(d));
                   there.y.erase(there.y.begin() + 17);
                 } else {
                   set_row(there, 17, rows[b], label);
@@ -259,8 +259,9 @@ TEST_P(WhitenedSmallShares, CostWhatTheyAreOfEveryQuestion) {
               if (!add_remove) set_row(there, 4 + i, two, classes ? 1 : -most_label);
             }
             if (add_remove) {
-              there.x.erase(there.x.begin() + 12,
-                            there.x.begin() + 12 + static_cast<std::ptrdiff_t>(3 * rows));
+              there.dense().erase(
+                  there.dense().begin() + 12,
+                  there.dense().begin() + 12 + static_cast<std::ptrdiff_t>(3 * rows));
               there.y.erase(there.y.begin() + 4,
                             there.y.begin() + 4 + static_cast<std::ptrdiff_t>(rows));
             }
@@ -364,7 +365,7 @@ TEST(WhitenedRun, TheBlockAndTheInformationCostTheirSharesForTheirWorstPair) {
         }
         if (add_remove) {
           const auto d = static_cast<std::ptrdiff_t>(3 * rows);
-          there.x.erase(there.x.begin() + 12, there.x.begin() + 12 + d);
+          there.dense().erase(there.dense().begin() + 12, there.dense().begin() + 12 + d);
           there.y.erase(there.y.begin() + 4,
                         there.y.begin() + 4 + static_cast<std::ptrdiff_t>(rows));
         }
@@ -421,8 +422,9 @@ TEST(WhitenedRun, TheBlockAndTheInformationOfClassesCostTheirShares) {
         }
         if (add_remove) {
           const auto begin = static_cast<std::ptrdiff_t>(4 * d);
-          there.x.erase(there.x.begin() + begin,
-                        there.x.begin() + begin + static_cast<std::ptrdiff_t>(d * rows));
+          there.dense().erase(
+              there.dense().begin() + begin,
+              there.dense().begin() + begin + static_cast<std::ptrdiff_t>(d * rows));
           there.y.erase(there.y.begin() + 4,
                         there.y.begin() + 4 + static_cast<std::ptrdiff_t>(rows));
         }
@@ -480,8 +482,8 @@ TEST(WhitenedRun, NoNeighborIsFurtherAwayWithCategories) {
             Dataset here = data, there = data;
             set_row(here, 17, rows[a], name == "huber" ? 5.0F : 1.0F);
             if (add_remove) {
-              const auto at = there.x.begin() + static_cast<std::ptrdiff_t>(17 * d);
-              there.x.erase(at, at + static_cast<std::ptrdiff_t>(d));
+              const auto at = there.dense().begin() + static_cast<std::ptrdiff_t>(17 * d);
+              there.dense().erase(at, at + static_cast<std::ptrdiff_t>(d));
               there.y.erase(there.y.begin() + 17);
             } else {
               set_row(there, 17, rows[b], label);
@@ -581,8 +583,8 @@ TEST(WhitenedRun, NoNeighborIsFurtherAwayWithAmountsAndCounts) {
               set_row(here, 17, rows[a], y);
               if (add_remove) {
                 const auto at = static_cast<std::ptrdiff_t>(17 * d);
-                there.x.erase(there.x.begin() + at,
-                              there.x.begin() + at + static_cast<std::ptrdiff_t>(d));
+                there.dense().erase(there.dense().begin() + at,
+                                    there.dense().begin() + at + static_cast<std::ptrdiff_t>(d));
                 there.y.erase(there.y.begin() + 17);
               } else {
                 set_row(there, 17, rows[b], other);
@@ -636,8 +638,8 @@ TEST(WhitenedRun, NoNeighborIsFurtherAwayWithSeveralClasses) {
               set_row(here, 17, rows[a], static_cast<float>(y));
               if (add_remove) {
                 const auto at = static_cast<std::ptrdiff_t>(17 * d);
-                there.x.erase(there.x.begin() + at,
-                              there.x.begin() + at + static_cast<std::ptrdiff_t>(d));
+                there.dense().erase(there.dense().begin() + at,
+                                    there.dense().begin() + at + static_cast<std::ptrdiff_t>(d));
                 there.y.erase(there.y.begin() + 17);
               } else {
                 set_row(there, 17, rows[b], static_cast<float>(other));
@@ -792,7 +794,7 @@ TEST(WhitenedRun, QuestionsOfIntervalsOfAmountsCostTheirShares) {
         }
         if (add_remove) {
           const auto d = static_cast<std::ptrdiff_t>(3 * rows);
-          there.x.erase(there.x.begin() + 12, there.x.begin() + 12 + d);
+          there.dense().erase(there.dense().begin() + 12, there.dense().begin() + 12 + d);
           there.y.erase(there.y.begin() + 4,
                         there.y.begin() + 4 + static_cast<std::ptrdiff_t>(rows));
         }
@@ -820,7 +822,8 @@ TEST(WhitenedRun, TheFirstStepIsARidgeSolution) {
   Eigen::MatrixXd x(n, d);
   Eigen::VectorXd y(n);
   for (Eigen::Index i = 0; i < n; ++i) {
-    for (Eigen::Index j = 0; j < d; ++j) x(i, j) = data.x[static_cast<std::size_t>(i * d + j)];
+    for (Eigen::Index j = 0; j < d; ++j)
+      x(i, j) = data.dense()[static_cast<std::size_t>(i * d + j)];
     y[i] = data.y[static_cast<std::size_t>(i)];
   }
   const Eigen::VectorXd exact = (x.transpose() * x).ldlt().solve(x.transpose() * y);
@@ -1302,15 +1305,16 @@ TEST(WhitenedRun, ClassesAgreeOnEveryBackend) {
   const auto a = fit_seeded(data, made, 8, "reference").model().draws[0];
   const auto b = fit_seeded(data, made, 8, "cpu").model().draws[0];
   for (std::size_t j = 0; j < a.size(); ++j) EXPECT_NEAR(a[j], b[j], 1e-3 * std::fabs(a[j]) + 1e-4);
-  Dataset sparse = data;
+  SparseTable entries;
   for (std::size_t i = 0; i < data.rows(); ++i) {
     for (std::size_t j = 0; j < data.features(); ++j) {
-      sparse.sparse.feature.push_back(static_cast<std::uint32_t>(j));
-      sparse.sparse.value.push_back(data.x[i * data.features() + j]);
+      entries.feature.push_back(static_cast<std::uint32_t>(j));
+      entries.value.push_back(data.dense()[i * data.features() + j]);
     }
-    sparse.sparse.begin.push_back(sparse.sparse.value.size());
+    entries.begin.push_back(entries.value.size());
   }
-  sparse.x.clear();
+  Dataset sparse = data;
+  sparse.storage = std::move(entries);
   const auto c = fit_seeded(sparse, made, 8, "cpu").model().draws[0];
   for (std::size_t j = 0; j < a.size(); ++j) EXPECT_NEAR(c[j], b[j], 1e-3 * std::fabs(b[j]) + 1e-4);
   for (std::size_t j = 0; j < 5; ++j) {
@@ -1390,7 +1394,8 @@ TEST(WhitenedRun, KeepsWhatCanBeLearnedOfThreeClasses) {
       double z = 0;
       for (std::size_t j = 0; j < d; ++j) {
         // About the middle of each range.
-        z += truth[k * d + j] * (j + 1 < d ? static_cast<double>(data.x[i * d + j]) - 0.5 : 0.1);
+        z += truth[k * d + j] *
+             (j + 1 < d ? static_cast<double>(data.dense()[i * d + j]) - 0.5 : 0.1);
       }
       sum += p[k] = std::exp(z);
     }

@@ -246,22 +246,20 @@ TEST(MadeRows, HaveTheBitsOfRowsInMemory) {
     const std::size_t count = each.count, threads = each.threads;
     ThreadRanks::run(count, [&](Communicator& ranks) {
       const auto backend = make_rows(make_backend("cpu", {.threads = 1}), table, ranks, threads);
-      const auto bounds = share_bounds(n, count);
-      const Rows none(nullptr, bounds[ranks.rank() + 1] - bounds[ranks.rank()], d);
-      const auto engine = backend->load(none, {}, loss);
+      const auto engine = backend->load(Rows(nullptr, 0, d), {}, loss);
       EXPECT_TRUE(engine->certifiable());
       EXPECT_EQ(engine->rows(), n);
       EXPECT_EQ(answers(*engine), of_held) << count << " ranks, " << threads << " threads";
       EXPECT_THROW(static_cast<void>(engine->plain_value(theta)), BadInput);
     });
   }
-  // A table that holds rows, or another number of them, is not theirs.
+  // A table that holds rows, or has other columns, is not theirs.
   const auto alone = one_process();
   const auto backend = make_rows(make_backend("cpu", {.threads = 1}), table, *alone, 1);
   EXPECT_THROW(static_cast<void>(backend->load(Rows(x.data(), n, d), y, loss)), BadInput);
-  EXPECT_THROW(static_cast<void>(backend->load(Rows(nullptr, n - 1, d), {}, loss)), BadInput);
-  // And such a table is nobody else's.
-  EXPECT_THROW(static_cast<void>(make_backend("cpu")->load(Rows(nullptr, n, d), {}, loss)),
+  EXPECT_THROW(static_cast<void>(backend->load(Rows(nullptr, 0, d - 1), {}, loss)), BadInput);
+  // And a table without rows is nobody else's.
+  EXPECT_THROW(static_cast<void>(make_backend("cpu")->load(Rows(nullptr, 0, d), {}, loss)),
                BadInput);
 }
 

@@ -15,6 +15,7 @@
 #include "gibbsite/engine/engine.hpp"
 #include "gibbsite/mechanism/path.hpp"
 #include "gibbsite/model/loss.hpp"
+#include "support/two_samples.hpp"
 
 namespace gibbsite {
 namespace audit_test {
@@ -55,13 +56,13 @@ double audit_mu_down(const Eigen::MatrixX2d& d, const Eigen::MatrixX2d& neighbor
     Eigen::VectorXd sorted = a.head(half);
     const auto at = half * q / 100;
     std::nth_element(sorted.begin(), sorted.begin() + at, sorted.end());
-    const double mu = two_samples_mu_down(above(a.head(half), sorted(at)),
-                                          n - above(b.head(half), sorted(at)), n, 1 - alpha);
+    const double mu = support::two_samples_mu_down(
+        above(a.head(half), sorted(at)), n - above(b.head(half), sorted(at)), n, 1 - alpha);
     if (mu > best) best = mu, threshold = sorted(at);
   }
   // Second half: the bound.
-  return two_samples_mu_down(above(a.tail(half), threshold), n - above(b.tail(half), threshold), n,
-                             1 - alpha);
+  return support::two_samples_mu_down(above(a.tail(half), threshold),
+                                      n - above(b.tail(half), threshold), n, 1 - alpha);
 }
 
 TEST(Audit, DoesNotBeatTheCertificateUnlessTheNoiseIsHalved) {

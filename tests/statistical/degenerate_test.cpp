@@ -19,6 +19,7 @@
 #include "gibbsite/chains/proximal.hpp"
 #include "gibbsite/model/losses/logistic.hpp"
 #include "statistical/scores.hpp"
+#include "support/proximal_search.hpp"
 
 namespace gibbsite {
 namespace degenerate_test {
@@ -177,7 +178,8 @@ Outcome judge(const Table& table, std::vector<Kernel>& kernels, const VectorXd& 
   // ||grad|| nowhere exceeds beta n L + (m + 1/eta) (how far a start and its y are from the mode).
   const double far = 80 + start.norm() + 10 * std::sqrt(d * eta);
   out.gradients_allowed =
-      proximal_search_up(m, trace + m, eta, 2 * beta * n + (m + 1 / eta) * far, schedule.residual) +
+      support::proximal_search_up(m, trace + m, eta, 2 * beta * n + (m + 1 / eta) * far,
+                                  schedule.residual) +
       4;  // with the model of another point
   return out;
 }

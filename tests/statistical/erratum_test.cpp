@@ -18,6 +18,7 @@
 #include "gibbsite/mechanism/dalalyan.hpp"
 #include "gibbsite/model/losses/logistic.hpp"
 #include "statistical/quadrature.hpp"
+#include "support/printed_count.hpp"
 
 namespace gibbsite {
 namespace erratum_test {
@@ -116,7 +117,7 @@ double distance_after(double h, double count) {
 TEST(Erratum, PrintedCountMissesItsTargetCorrectedCountKeepsIt) {
   for (const auto& [tv, as_printed] : {std::pair{0.02, 0.071}, std::pair{0.001, 0.036}}) {
     const DalalyanSchedule schedule = dalalyan_schedule(1, m, M, tv);
-    const double printed = dalalyan_iterations_as_printed(1, m, M, tv);
+    const double printed = support::dalalyan_iterations_as_printed(1, m, M, tv);
     EXPECT_NEAR(distance_after(schedule.step_size, printed), as_printed, 1e-3);
     EXPECT_LT(distance_after(schedule.step_size, schedule.iterations), 0.01 * tv);
   }

@@ -222,8 +222,8 @@ TEST(FamilyEstimates, CoverTheTruth) {
     for (int t = 0; t < tables; ++t) {
       Dataset data;
       data.schema = schema;
-      data.x.assign(n * d, 0.0F);
-      for (std::size_t i = 0; i < n; ++i) value(random, &data.x[i * d]);
+      data.dense().assign(n * d, 0.0F);
+      for (std::size_t i = 0; i < n; ++i) value(random, &data.dense()[i * d]);
       const auto release = fit_family(data, plan, Key::from_seed(static_cast<std::uint64_t>(t)));
       const auto found = estimates(release)[at];
       hits += found.low <= truth && truth <= found.high;

@@ -123,7 +123,7 @@ TEST(MetricLaw, AnswerAndStepsHaveTheNoiseThatTheyArePaidFor) {
     data.schema.columns.push_back(
         {std::string(1, static_cast<char>('a' + j)), ColumnType::number, 0, 1, {}, false});
   }
-  data.x.assign(6 * d, 0.0F);
+  data.dense().assign(6 * d, 0.0F);
   data.y.assign(6, 1.0F);
   const Model model = logistic_regression();
   const Plan made = plan(model.constants(data.schema, 6), {.epsilon = 1, .delta = 1e-3, .draws = 2},

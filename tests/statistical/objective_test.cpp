@@ -34,9 +34,12 @@ Dataset table(std::size_t rows, std::size_t features, const std::string& kind) {
   }
   for (std::size_t i = 0; i < rows; ++i) {
     for (std::size_t j = 0; j < features; ++j) {
-      data.x.push_back(kind == "duplicates" ? 0.4F : kind == "zeros" ? 0.0F : uniform(random));
+      data.dense().push_back(kind == "duplicates" ? 0.4F
+                             : kind == "zeros"    ? 0.0F
+                                                  : uniform(random));
     }
-    const float first = data.x[i * features], noise = kind == "separable" ? 0 : uniform(random);
+    const float first = data.dense()[i * features],
+                noise = kind == "separable" ? 0 : uniform(random);
     data.y.push_back(kind == "one class" || first + noise > 0 ? 1.0F : -1.0F);
   }
   return data;
@@ -81,10 +84,12 @@ std::vector<double> noise_of(const Release& release, const Dataset& data,
   for (std::size_t j = 0; j < d; ++j) out[j] = -ridge * theta[j];
   for (std::size_t i = 0; i < data.rows(); ++i) {
     double z = 0;
-    for (std::size_t j = 0; j < d; ++j) z += static_cast<double>(data.x[i * d + j]) * theta[j];
+    for (std::size_t j = 0; j < d; ++j)
+      z += static_cast<double>(data.dense()[i * d + j]) * theta[j];
     double slope = 0;
     loss_named(release.model().loss).residuals({&z, 1}, {&data.y[i], 1}, {&slope, 1});
-    for (std::size_t j = 0; j < d; ++j) out[j] -= slope * static_cast<double>(data.x[i * d + j]);
+    for (std::size_t j = 0; j < d; ++j)
+      out[j] -= slope * static_cast<double>(data.dense()[i * d + j]);
   }
   const auto rate = setting(mechanism, "noise_rate");
   const double unit = rate ? 1 / *rate : *setting(mechanism, "noise_scale");
@@ -232,9 +237,9 @@ TEST(ObjectiveLaw, HardTablesAreFitted) {
 void expect_no_easier_than_claimed(const char* mechanism, double delta,
                                    const char* loss = "logistic") {
   Dataset one = table(20, 1, "one class");
-  std::ranges::fill(one.x, 0.9F);
+  std::ranges::fill(one.dense(), 0.9F);
   Dataset other = one;
-  one.x[0] = other.x[0] = 1.0F;
+  one.dense()[0] = other.dense()[0] = 1.0F;
   other.y[0] = -1;
   if (loss_named(loss).label() == LabelKind::amount) {
     for (Dataset* const each : {&one, &other}) make_amounts(*each, 0.8F);

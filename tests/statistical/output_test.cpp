@@ -96,8 +96,8 @@ Dataset small_table() {
     data.schema.columns.push_back({name, ColumnType::number, 0, 1, {}, false});
   }
   for (std::size_t i = 0; i < 50; ++i) {
-    for (std::size_t j = 0; j < 3; ++j) data.x.push_back(uniform(random));
-    data.y.push_back(data.x[i * 3] + uniform(random) > 0 ? 1.0F : -1.0F);
+    for (std::size_t j = 0; j < 3; ++j) data.dense().push_back(uniform(random));
+    data.y.push_back(data.dense()[i * 3] + uniform(random) > 0 ? 1.0F : -1.0F);
   }
   return data;
 }
@@ -114,7 +114,7 @@ Fitted fitted(const char* mechanism, const Budget& budget, double ridge) {
       plan(model.constants(data.schema, data.rows()), budget, {.mechanism = mechanism});
   const auto backend = make_backend("cpu");
   return {fit(model, data, made, *backend, Key::from_seed(3)),
-          minimum({{data.x.begin(), data.x.end()}, data.y}, 3, ridge)};
+          minimum({{data.dense().begin(), data.dense().end()}, data.y}, 3, ridge)};
 }
 
 // 20,000 draws of one fit: Gaussian around the minimizer with the certificate's deviation, each

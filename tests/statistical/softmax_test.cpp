@@ -199,8 +199,8 @@ struct WholeRuns {
 
   explicit WholeRuns(const char* mechanism) {
     data.schema.intercept = false;
-    data.x.assign(data.y.size(), 1.0F);
-    data.x[3] = 0.3F;
+    data.dense().assign(data.y.size(), 1.0F);
+    data.dense()[3] = 0.3F;
     data.y.assign(20, 0.0F);
     data.y[2] = data.y[8] = 1, data.y[3] = 2;
     PlanOptions plan_options{.mechanism = mechanism};
@@ -227,7 +227,7 @@ struct WholeRuns {
       const VectorXd theta = normals(random) / std::sqrt(m_of_runs);
       double sum = 0;
       for (std::size_t i = 0; i < data.y.size(); ++i) {
-        const VectorXd z = static_cast<double>(data.x[i]) * theta;
+        const VectorXd z = static_cast<double>(data.dense()[i]) * theta;
         sum += std::log(z.array().exp().sum()) - z[static_cast<Eigen::Index>(data.y[i])];
       }
       if (uniform(random) < std::exp(-inverse_temperature * sum)) out.row(c++) = theta.transpose();

@@ -448,7 +448,7 @@ TEST(WhitenedLaw, MomentsHaveTheNoiseThatTheyArePaidFor) {
     data.schema.columns.push_back(
         {std::string(1, static_cast<char>('a' + j)), ColumnType::number, 0, 1, {}, false});
   }
-  data.x.assign(5 * d, 0.0F);
+  data.dense().assign(5 * d, 0.0F);
   data.y.assign(5, 1.0F);
   const Model model = logistic_regression();
   const Plan made = plan(model.constants(data.schema, 5), {.epsilon = 1, .delta = 1e-3},

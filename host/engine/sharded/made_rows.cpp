@@ -389,16 +389,15 @@ class MadeBackend final : public Backend {
   }
   [[nodiscard]] std::string arithmetic() const override { return local_->arithmetic(); }
   std::unique_ptr<Engine> load(const Rows& x, std::span<const float> y, const Loss& loss) override {
-    const std::vector<std::uint64_t> bounds = share_bounds(maker_.rows(), ranks_.size());
     ranks_.together([&] {
-      const std::uint64_t mine = bounds[ranks_.rank() + 1] - bounds[ranks_.rank()];
-      if (x.dense == nullptr && y.empty() && x.rows == mine && x.cols == maker_.features()) return;
-      throw BadInput(fmt::format(
-          "data: {} rows of {} features, where {} of {} are to be made; give a table that holds "
-          "none",
-          x.rows, x.cols, mine, maker_.features()));
+      if (x.rows == 0 && y.empty() && x.cols == maker_.features()) return;
+      throw BadInput(
+          fmt::format("data: {} rows of {} features, and rows of {} are to be made; give a table "
+                      "of that many features without rows",
+                      x.rows, x.cols, maker_.features()));
     });
-    return std::make_unique<MadeEngine>(*local_, maker_, loss, ranks_, bounds, threads_);
+    return std::make_unique<MadeEngine>(*local_, maker_, loss, ranks_,
+                                        share_bounds(maker_.rows(), ranks_.size()), threads_);
   }
 
  private:

@@ -26,12 +26,6 @@ double mu_of_advantage_down(double advantage);
 double coupled_mu_down(std::uint64_t neighbor_alone, std::uint64_t table_alone, std::uint64_t pairs,
                        double confidence);
 
-/// A lower bound of mu from n runs on each table, not coupled: `false_positives` of the table's are
-/// above the threshold, `false_negatives` of the neighbor's are not:
-///   Phi^-1(1 - FPR_up) - Phi^-1(FNR_up), each at a/2; at least 0.
-double two_samples_mu_down(std::uint64_t false_positives, std::uint64_t false_negatives,
-                           std::uint64_t n, double confidence);
-
 /// A lower bound of the epsilon for which (epsilon, delta) can hold, from N coupled pairs as in
 /// coupled_mu_down. In `table_above` of them the table's statistic is above the threshold, with the
 /// neighbor's or alone:

@@ -20,7 +20,7 @@ struct AlikeColumns {
 
 /// Pairs of each column and the first one that it repeats in every row; encoded values are
 /// compared. Candidates come from the first 1024 rows and are compared with all rows until one
-/// differs. Empty if a backend makes the rows, for fewer than 32 rows, where columns are alike by
+/// differs. Empty for fewer than 32 rows, where columns are alike by
 /// chance, and beyond 2^20 features.
 std::vector<AlikeColumns> alike_columns(const Dataset& data);
 

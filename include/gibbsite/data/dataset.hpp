@@ -2,14 +2,13 @@
 // Private rows, and the readers that make them. `privacy` and `mechanism` never see this.
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "gibbsite/core/message.hpp"
-#include "gibbsite/core/unset.hpp"
 #include "gibbsite/data/rows.hpp"
 #include "gibbsite/model/schema.hpp"
 
@@ -51,26 +50,25 @@ struct UnreadableCell {
 
 /// Rows of a table after scaling, encoding and clipping. Every row without the intercept has norm
 /// <= row_norm in exact arithmetic; the intercept (if any) is the last feature. Private.
-struct Dataset {
+struct Dataset : BesideRows {
   Schema schema;
-  /// [n x d] row-major; empty if the rows are sparse or in files.
-  UnsetFloats x;
-  SparseTable sparse;                       ///< no rows when they are dense, or in files
-  std::shared_ptr<const Rows> mapped = {};  ///< [n x d] in the files of a cache; null in memory
-  std::vector<float> y;         ///< [n] as LabelKind says; empty when the file had no label column
-  std::vector<float> offset{};  ///< [n] of Schema::scaled_exposure; empty without an exposure
+  RowStorage storage;
   IngestCounts counts;
   /// Under ReadOptions::Unreadable::marked: the cells that were read as something else, by row.
   std::vector<UnreadableCell> unreadable{};
-  /// Number of rows that a backend generates itself (engine/made_rows.hpp); x and y are then empty,
-  /// and only that backend takes the table. 0 for other tables.
-  std::uint64_t made = 0;
 
-  [[nodiscard]] std::uint64_t rows() const;
+  [[nodiscard]] std::uint64_t rows() const { return view().rows; }
   [[nodiscard]] std::uint64_t features() const { return schema.features(); }
-  [[nodiscard]] bool labeled() const { return !y.empty() || made > 0; }
+  [[nodiscard]] bool labeled() const { return !y.empty(); }
   [[nodiscard]] Rows view() const;
-  /// Memory of X and y for one row, in bytes.
+  /// The rows, if they are stored so; throws std::bad_variant_access if not.
+  [[nodiscard]] DenseTable& dense() { return std::get<DenseTable>(storage); }
+  [[nodiscard]] const DenseTable& dense() const { return std::get<DenseTable>(storage); }
+  [[nodiscard]] SparseTable& sparse() { return std::get<SparseTable>(storage); }
+  [[nodiscard]] const SparseTable& sparse() const { return std::get<SparseTable>(storage); }
+  /// Whether the rows are mapped from the files of a cache.
+  [[nodiscard]] bool on_disk() const { return std::holds_alternative<MappedTable>(storage); }
+  /// Memory of a row with what stands beside it, in bytes.
   [[nodiscard]] double bytes_per_row() const;
 };
 

@@ -1,12 +1,16 @@
 #pragma once
 // Rows of a table, dense or sparse: what passes between rooms instead of a Dataset.
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "gibbsite/core/matrix_view.hpp"
+#include "gibbsite/core/unset.hpp"
 
 namespace gibbsite {
 
@@ -39,6 +43,7 @@ struct SparseTable {
   [[nodiscard]] SparseRows view() const {
     return {begin.data(), feature.data(), value.data(), rows()};
   }
+  void append(const SparseRows& more);
 };
 
 /// A view of n rows of d features, dense or sparse, not owned.
@@ -110,5 +115,40 @@ struct Rows {
     return at != last && *at == j ? sparse.value[at - sparse.feature] : 0.0F;
   }
 };
+
+/// Dense rows that own their memory: [n x d] row-major.
+using DenseTable = UnsetFloats;
+/// Rows in the files of a cache, which stay mapped as long as this lives. Not null.
+using MappedTable = std::shared_ptr<const Rows>;
+/// Where the rows of a table are.
+using RowStorage = std::variant<DenseTable, SparseTable, MappedTable>;
+
+/// A view of stored rows of d features, without offsets.
+inline Rows view_of(const DenseTable& x, std::size_t d) {
+  return {x.data(), d == 0 ? 0 : x.size() / d, d};
+}
+inline Rows view_of(const SparseTable& x, std::size_t d) { return {x.view(), d}; }
+inline Rows view_of(const MappedTable& x, std::size_t /*d*/) { return *x; }
+template <class... Kinds>
+Rows view_of(const std::variant<Kinds...>& storage, std::size_t d) {
+  return std::visit([d](const auto& x) { return view_of(x, d); }, storage);
+}
+
+/// Appends rows to a table of the same kind and number of features. Throws std::bad_variant_access
+/// if the kinds differ.
+template <class... Kinds>
+void append_rows(std::variant<Kinds...>& storage, const Rows& more) {
+  if (more.is_sparse()) return std::get<SparseTable>(storage).append(more.sparse);
+  DenseTable& x = std::get<DenseTable>(storage);
+  x.insert(x.end(), more.dense, more.dense + more.rows * more.cols);
+}
+
+/// What stands beside the rows: one number for each row, or an empty array.
+struct BesideRows {
+  std::vector<float> y{};       ///< [n] as LabelKind says; empty when the file had no label column
+  std::vector<float> offset{};  ///< [n] of Schema::scaled_exposure; empty without an exposure
+};
+/// All arrays of BesideRows, in the order in which they are sent.
+inline constexpr std::array beside_rows = {&BesideRows::y, &BesideRows::offset};
 
 }  // namespace gibbsite

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "gibbsite/data/dataset.hpp"
@@ -18,13 +19,9 @@
 namespace gibbsite {
 
 /// Encoded rows of a partition, with their labels, which a worker keeps.
-struct HeldRows {
+struct HeldRows : BesideRows {
   std::uint64_t columns = 0;  ///< features of a row
-  bool is_sparse = false;
-  UnsetFloats x;                ///< [n x columns] where they are dense
-  SparseTable sparse;           ///< where they are not
-  std::vector<float> y;         ///< [n]
-  std::vector<float> offset{};  ///< [n], or none
+  std::variant<DenseTable, SparseTable> storage;
 
   [[nodiscard]] std::uint64_t rows() const { return y.size(); }
   /// Number of entries that are not 0.
@@ -32,7 +29,7 @@ struct HeldRows {
   /// Memory of the rows in bytes.
   [[nodiscard]] std::uint64_t memory_bytes() const;
   [[nodiscard]] Rows view() const;
-  /// BLAKE2b-256 of rows, labels and offsets, in hexadecimal digits.
+  /// BLAKE2b-256 of rows and what stands beside them, in hexadecimal digits.
   [[nodiscard]] std::string digest() const;
   /// Serializes the rows to bytes that `parse` reads, on machines of the same byte order. `parse`
   /// throws BadInput on other bytes.
@@ -40,8 +37,7 @@ struct HeldRows {
   static HeldRows parse(std::string_view bytes);
 };
 
-/// SupportedOptions over the rows of a table with labels, in memory. Throws BadInput on another
-/// table.
+/// Takes over the rows of a table with labels, in memory. Throws BadInput on another table.
 HeldRows hold(Dataset data);
 
 /// Rows [first, last) of a partition.

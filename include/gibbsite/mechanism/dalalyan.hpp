@@ -58,9 +58,4 @@ struct DalalyanSchedule {
 DalalyanSchedule dalalyan_schedule(double features, double strong_convexity, double smoothness,
                                    double tv, double gradient_norm = 0);
 
-/// The count that Minami et al. 2016 print in (17), with m to the first power: too few steps where
-/// m < 1. Kept for the test that shows the erratum; nothing uses it.
-double dalalyan_iterations_as_printed(double features, double strong_convexity, double smoothness,
-                                      double tv);
-
 }  // namespace gibbsite

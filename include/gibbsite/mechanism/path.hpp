@@ -53,11 +53,6 @@ std::optional<double> coefficient_noise_up(const Path& settings, const Problem& 
 double path_mu_up(double sensitivity, double strong_convexity, double smoothness, double step_size,
                   double iterations);
 
-/// mu_T with a data-dependent start, ||theta_0 - theta_0'|| <= b (docs/theory/path.md), rounded
-/// up.
-double path_mu_started_up(double sensitivity, double strong_convexity, double smoothness,
-                          double step_size, double iterations, double start_distance);
-
 /// A path schedule at one (beta, m, h, T) with everything that the certificate needs.
 struct PathCertificate : LangevinSteps {
   double sensitivity = 0;   ///< S, without the map error

@@ -101,11 +101,6 @@ bool proximal_search_ends(const Problem& constants, double beta, double strong_c
                           double smoothness, const ProximalSchedule& schedule,
                           double gradient_norm);
 
-/// Passes that the search takes at most from ||grad|| <= `start`, whatever the data: a Newton step
-/// that fails costs two beside the step of gradient descent that shrinks ||grad|| by q.
-double proximal_search_up(double strong_convexity, double smoothness, double step_size,
-                          double start, double residual);
-
 /// The errors of a schedule as it is run, rounded up (docs/theory/proximal.md, "Rounding").
 struct ProximalError {
   double map_error = 0;  ///< ||computed - exact|| of one iteration: noise added to y, and proposals

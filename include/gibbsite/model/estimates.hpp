@@ -70,7 +70,7 @@ std::vector<double> level_weights(std::span<const double> means, std::size_t fir
                                   std::size_t count);
 
 /// The combination c [K x d] for feature j of `schema` (`feature_effect`), or for a level against
-/// another level of its column (`level_against`). k is the class, for several classes.
+/// another level of its column, both as places of features [0, d). k is the class, for several classes.
 std::vector<double> feature_combination(const Estimates& estimates, const Schema& schema,
                                         std::size_t j, std::size_t k = 0);
 std::vector<double> level_combination(const Estimates& estimates, const Schema& schema,
@@ -82,8 +82,4 @@ std::vector<double> level_combination(const Estimates& estimates, const Schema& 
 /// BadInput if the schema has another number of features.
 EffectEstimate feature_effect(const Estimates& estimates, const Schema& schema, std::size_t j,
                               std::size_t k = 0);
-/// Estimate of a level against another level of its column; both are places of features [0, d).
-EffectEstimate level_against(const Estimates& estimates, const Schema& schema, std::size_t level,
-                             std::size_t reference, std::size_t k = 0);
-
 }  // namespace gibbsite

@@ -26,11 +26,4 @@ Calibration calibration_from_string(std::string_view name);  // throws BadInput 
 double calibrate_beta_down(Calibration calibration, double epsilon, double delta, double lipschitz,
                            double prior_precision, Adjacency adjacency);
 
-/// Largest beta, rounded down, for pure epsilon-DP by the exponential mechanism (Dimitrakakis et
-/// al., Thm 4): it is (4 beta A, 0)-DP if |l| <= A = max_abs_loss.
-double exponential_beta_bounded_loss_down(double epsilon, double max_abs_loss);
-/// Largest beta, rounded down, for pure epsilon-DP: it is (2 beta Delta, 0)-DP if |l(theta,x1) -
-/// l(theta,x2)| <= Delta = loss_gap.
-double exponential_beta_loss_gap_down(double epsilon, double loss_gap);
-
 }  // namespace gibbsite

@@ -30,8 +30,8 @@ struct FitOptions {
   /// and writes the checkpoint and knows the ledger: its model is the one to write. Which ranks
   /// `stop` is set on makes no difference.
   Communicator* ranks = nullptr;
-  /// Rows that the backend has from elsewhere beside the data's (engine/remote.hpp). There is no
-  /// checkpoint of them.
+  /// Number of rows that the backend has itself (engine/remote.hpp, engine/made_rows.hpp), beside
+  /// those of the data. A checkpoint cannot be made of them.
   std::uint64_t rows_elsewhere = 0;
 };
 
