@@ -163,7 +163,7 @@ void FitCommand::fit() const {
   prepare();
   const Schema domain = read_schema(schema);
   require_same_everywhere(to_toml(domain), schema + ": the schema");
-  const auto positive_share = positive_share_of(plan, domain.label_kind, &domain);
+  const auto positive_share = positive_share_of(plan, kind_of(domain.label), &domain);
   const TableArguments::Share share = read(domain);
   const Dataset& data = share.data;
   const std::uint64_t rows = share.rows;
@@ -335,7 +335,7 @@ Release FitCommand::fit_plan(const Dataset& data, const Plan& made, Backend& eng
 }
 
 std::string FitCommand::report(const Release& model) const {
-  const LabelKind label = model.model().schema.label_kind;
+  const bool of_classes = number_of(model.model().schema.label) == nullptr;
   return fmt::format(
       "\n{}\n{}Written: {}; next:\n"
       "  gibbsite predict --model {} --data NEW.csv{}\n"
@@ -344,9 +344,9 @@ std::string FitCommand::report(const Release& model) const {
       coefficient_report(model.model(), model.certificate(),
                          {.all = all_effects, .references = {}, .file = out}),
       StandardOutput::named(out), out,
-      model.model().estimates                                          ? " --intervals"
-      : label == LabelKind::two_classes || label == LabelKind::classes ? " --probabilities"
-                                                                       : "",
+      model.model().estimates ? " --intervals"
+      : of_classes            ? " --probabilities"
+                              : "",
       out);
 }
 
