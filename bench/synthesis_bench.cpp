@@ -14,7 +14,8 @@ using namespace gibbsite;
 // parents.
 NetworkModel ten_columns() {
   Schema whole;
-  whole.label = whole.positive = "(none)";
+  whole.label_name = "(none)";
+  whole.label = TwoClasses{.positive = "(none)"};
   const auto category = [&](const char* name, int levels) {
     Column column{.name = name, .type = ColumnType::category};
     for (int l = 0; l < levels; ++l) column.levels.push_back(fmt::format("{}-{}", name, l));

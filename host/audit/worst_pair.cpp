@@ -11,6 +11,7 @@
 
 #include "gibbsite/audit/audit.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/overloaded.hpp"
 #include "gibbsite/data/reshape.hpp"
 #include "gibbsite/model/contrasts.hpp"
 #include "gibbsite/model/loss.hpp"
@@ -44,16 +45,17 @@ struct Labels {
   float low = -1, high = 1;
 };
 Labels labels_of(const Schema& schema) {
-  switch (schema.label_kind) {
-    case LabelKind::two_classes:
-      break;
-    case LabelKind::amount:
-      return {schema.scaled_label(schema.label_lo), schema.scaled_label(schema.label_hi)};
-    case LabelKind::count:
-    case LabelKind::classes:
-      return {0, 1};
-  }
-  return {-1, 1};
+  return std::visit(
+      Overloaded{[](const TwoClasses&) {
+                   return Labels{-1, 1};
+                 },
+                 [](const Amount& amount) {
+                   return Labels{scaled_label(amount, amount.lo), scaled_label(amount, amount.hi)};
+                 },
+                 [](const auto&) {
+                   return Labels{0, 1};
+                 }},
+      schema.label);
 }
 // Where all of its slope moves theta, in units of sup|f'| of one output: along x or against it; of
 // several from the other one of the two classes to its own, [K x columns].
@@ -155,18 +157,27 @@ double along_in_ball(const Loss& loss, double R, double ball, float label) {
   return best;
 }
 
-Schema schema_of(const AuditShape& shape, LabelKind label, std::uint64_t classes) {
-  Schema out;
-  out.label = "label";
-  out.label_kind = label;
-  if (label == LabelKind::two_classes) {
-    out.positive = std::string("1");
-  } else if (label == LabelKind::classes) {
-    for (std::uint64_t k = 0; k < classes; ++k) out.classes.push_back(fmt::format("{}", k + 1));
-  } else {
-    out.label_hi = 10;  // an amount is within 5 tolerances of the middle
-    out.tolerance = label == LabelKind::amount ? 1 : 0;
+Label label_for(const Loss& loss) {
+  const std::vector<double> weights(loss.class_weights().begin(), loss.class_weights().end());
+  switch (loss.label()) {
+    case LabelKind::two_classes:
+      return TwoClasses{.positive = std::string("1"), .weights = weights};
+    case LabelKind::amount:
+      return Amount{{.lo = 0, .hi = 10}, 1};  // within 5 tolerances of the middle
+    case LabelKind::count:
+      return Count{{.lo = 0, .hi = 10}};
+    case LabelKind::classes:
+      break;
   }
+  Classes out{.weights = weights};
+  for (std::uint64_t k = 0; k < loss.outputs(); ++k) out.names.push_back(fmt::format("{}", k + 1));
+  return out;
+}
+
+Schema schema_of(const AuditShape& shape, const Loss& loss) {
+  Schema out;
+  out.label_name = "label";
+  out.label = label_for(loss);
   out.row_norm = shape.row_norm;
   for (std::uint64_t j = 0; j < shape.features; ++j) {
     out.columns.push_back({.name = fmt::format("x{}", j + 1), .type = ColumnType::number});
@@ -467,8 +478,7 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget,
   const std::string of_loss =
       full_loss_name(loss.empty() ? loss_for(asked) : loss, audited_classes);
   const std::uint64_t outputs = loss_named(of_loss).outputs();
-  Schema schema = schema_of(shape, loss_named(of_loss).label(), outputs);
-  for (const float w : loss_named(of_loss).class_weights()) schema.class_weights.push_back(w);
+  const Schema schema = schema_of(shape, loss_named(of_loss));
   auto [low, high] = labels_of(schema);
   if (outputs > 1) std::swap(low, high);  // rows of the first class, the second one ahead
   const bool metric = asks_for_moments(asked);

@@ -66,7 +66,7 @@ json model_json(const EvaluationModel& model) {
   if (model.of_void) out["of_void"] = true;
   if (!model.several()) {
     out["threshold"] = model.bins.threshold;
-    out["classes"] = {model.schema.negative_name(), model.schema.positive};
+    out["classes"] = class_names(model.schema.label);
   }
   return out;
 }
@@ -84,7 +84,7 @@ EvaluationModel EvaluationKind::model_from_json(const json& model, const std::st
     throw BadInput(source + ": of: must be the digest of a model's file; use the file as written");
   }
   if (model.contains("of_void")) out.of_void = flag_field(model, "of_void", source);
-  if (out.schema.has_number_label()) {
+  if (number_of(out.schema.label) != nullptr) {
     throw BadInput(source + ": preprocessing: its label is no class; use the file as written");
   }
   const json& edges = field(model, "edges", source);

@@ -29,27 +29,28 @@ LinearModel LinearKind::model_from_json(const json& model, const std::string& so
   out.loss = text_field(model, "loss", source);
   const Loss& loss = loss_named(out.loss);  // throws when this program does not know it
   out.schema = schema_from_json(field(model, "preprocessing", source), source);
-  if (loss.label() != out.schema.label_kind) {
+  if (loss.label() != kind_of(out.schema.label)) {
     throw BadInput(
         fmt::format("{}: loss: predicts {}, and the schema's label is {}; use the file as "
                     "written",
-                    source, to_string(loss.label()), to_string(out.schema.label_kind)));
+                    source, to_string(loss.label()), to_string(kind_of(out.schema.label))));
   }
-  const bool classes = out.schema.label_kind == LabelKind::classes;
-  if (classes && loss.outputs() != out.schema.classes.size()) {
+  const Classes* const classes = std::get_if<Classes>(&out.schema.label);
+  if (classes != nullptr && loss.outputs() != classes->names.size()) {
     throw BadInput(fmt::format(
         "{}: loss: {} is of {} classes, and the schema lists {}; use the file as written", source,
-        out.loss, loss.outputs(), out.schema.classes.size()));
+        out.loss, loss.outputs(), classes->names.size()));
   }
-  if (!std::ranges::equal(loss.class_weights(), out.schema.scaled_class_weights())) {
+  if (!std::ranges::equal(loss.class_weights(), scaled_class_weights(out.schema.label))) {
     throw BadInput(
         fmt::format("{}: loss: {} has not the class_weights of the schema; use the file as written",
                     source, out.loss));
   }
   const json& coefficients = field(model, "coefficients", source);
   const std::size_t d = out.schema.features();
-  const bool several = coefficients.is_array() && !coefficients.empty() &&
-                       (classes ? coefficients[0].is_object() : coefficients[0].is_array());
+  const bool several =
+      coefficients.is_array() && !coefficients.empty() &&
+      (classes != nullptr ? coefficients[0].is_object() : coefficients[0].is_array());
   if (several) {
     for (const json& draw : coefficients)
       out.draws.push_back(draw_from_json(draw, out.schema, source));
@@ -65,7 +66,7 @@ LinearModel LinearKind::model_from_json(const json& model, const std::string& so
   if (model.contains("intervals")) {
     out.intervals = intervals_from_json(model["intervals"], d, source);
   }
-  const std::size_t outputs = classes ? out.schema.classes.size() : 1;
+  const std::size_t outputs = classes != nullptr ? classes->names.size() : 1;
   if (model.contains("estimates"))
     out.estimates = estimates_from_json(model["estimates"], d, outputs, source);
   if (model.contains("feature_means"))

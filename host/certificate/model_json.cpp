@@ -205,10 +205,11 @@ json units_json(const LinearModel& model, std::span<const double> theta, bool li
 // What `of` makes of a draw's coefficients; of several classes of each one's, by its name.
 template <class F>
 json by_class(const Schema& schema, std::span<const double> theta, const F& of) {
-  if (schema.label_kind != LabelKind::classes) return of(theta);
+  const Classes* const several = std::get_if<Classes>(&schema.label);
+  if (several == nullptr) return of(theta);
   json out = json::object();
-  for (std::size_t k = 0; k < schema.classes.size(); ++k)
-    out[schema.classes[k]] = of(coefficients_of(schema, theta, k));
+  for (std::size_t k = 0; k < several->names.size(); ++k)
+    out[several->names[k]] = of(coefficients_of(schema, theta, k));
   return out;
 }
 
@@ -237,11 +238,11 @@ json loss_link_json(const LinearModel& model) {
   if (words.empty()) return nullptr;
   json out = {{"kind", model.loss}, {"words", words}};
   const Schema& schema = model.schema;
-  if (schema.label_kind == LabelKind::amount) {
-    out["middle"] = schema.label_middle();
-    out["tolerance"] = schema.tolerance;
-  } else if (schema.label_kind == LabelKind::count) {
-    out["highest"] = schema.label_hi;
+  if (const Amount* const amount = std::get_if<Amount>(&schema.label)) {
+    out["middle"] = amount->middle();
+    out["tolerance"] = amount->tolerance;
+  } else if (const Count* const count = std::get_if<Count>(&schema.label)) {
+    out["highest"] = count->hi;
     if (const Column* const exposure = schema.exposure()) {
       out["words"] = fmt::format(
           "{}; z has a further term log(exposure / highest_exposure), the "
@@ -316,68 +317,98 @@ std::uint64_t count_field(const json& json_object, const char* name, const std::
   return static_cast<std::uint64_t>(value);
 }
 
-json label_json(const Schema& schema) {
-  if (schema.label_kind == LabelKind::two_classes) {
-    return {{"positive", schema.positive},
-            {"negative", schema.negative.empty() ? json(nullptr) : json(schema.negative)},
-            {"unlisted_label", schema.negative.empty()         ? json(nullptr)
-                               : schema.refuses_unlisted_label ? json("refuse")
-                                                               : json("negative")}};
-  }
-  if (schema.label_kind == LabelKind::classes) return {{"classes", schema.classes}};
-  json out = {{"range", {schema.label_lo, schema.label_hi}}};
-  if (schema.label_kind == LabelKind::amount) {
-    out["tolerance"] = schema.tolerance;
-  } else {
-    out["counts"] = true;
-  }
-  if (!schema.label_edges.empty()) out["edges"] = schema.label_edges;
-  if (schema.label_decimals) out["decimals"] = *schema.label_decimals;
+namespace {
+
+json label_json(const TwoClasses& two) {
+  const bool named = !two.negative.empty();
+  return {{"positive", two.positive},
+          {"negative", named ? json(two.negative) : json(nullptr)},
+          {"unlisted_label", !named                 ? json(nullptr)
+                             : two.refuses_unlisted ? json("refuse")
+                                                    : json("negative")}};
+}
+
+json label_json(const Classes& several) { return {{"classes", several.names}}; }
+
+json number_json(const NumberLabel& number) {
+  json out = {{"range", {number.lo, number.hi}}};
+  if (!number.edges.empty()) out["edges"] = number.edges;
+  if (number.decimals) out["decimals"] = *number.decimals;
   return out;
 }
 
-void read_label(const json& object, Schema& schema, const std::string& source) {
-  const bool classes = object.contains("classes");
-  const bool two_classes = !classes && !object.contains("range");
+json label_json(const Amount& amount) {
+  json out = number_json(amount);
+  out["tolerance"] = amount.tolerance;
+  return out;
+}
+
+json label_json(const Count& count) {
+  json out = number_json(count);
+  out["counts"] = true;
+  return out;
+}
+
+// In the order of the classes.
+std::vector<double> read_class_weights(const json& object, const Label& label,
+                                       const std::string& source) {
+  std::vector<double> out;
+  if (!object.contains("class_weights")) return out;
+  const json& weights = object["class_weights"];
+  if (!weights.is_object())
+    reject(source, "class_weights", "must be numbers by the names of classes");
+  for (const std::string& name : class_names(label)) {
+    const auto weight = weights.find(name);
+    if (weight == weights.end()) reject(source, "class_weights", "must name every class");
+    out.push_back(number_field({{"class_weights", *weight}}, "class_weights", source));
+  }
+  if (weights.size() != out.size() || weights.empty())
+    reject(source, "class_weights", "must name every class, and no other");
+  return out;
+}
+
+json label_json(const Label& label) {
+  return std::visit([](const auto& of) { return label_json(of); }, label);
+}
+
+Label read_label(const json& object, const std::string& source) {
   const auto without = [&](std::initializer_list<const char*> keys, const char* why) {
     for (const char* const key : keys)
       if (object.contains(key)) reject(source, key, why);
   };
-  if (classes) {
+  if (object.contains("classes")) {
     without({"positive", "negative", "unlisted_label", "range", "tolerance", "counts", "edges",
              "decimals"},
             "has no meaning beside classes, which names every class");
-    schema.label_kind = LabelKind::classes;
-    schema.classes = texts_field(object, "classes", source);
-    return;
+    Classes out{texts_field(object, "classes", source)};
+    out.weights = read_class_weights(object, out, source);
+    return out;
   }
-  if (two_classes) {
+  if (!object.contains("range")) {
     without({"tolerance", "counts", "edges", "decimals"},
             "is of an amount or a count, and the label has no range");
-    schema.positive = text_field(object, "positive", source);
+    TwoClasses out{text_field(object, "positive", source)};
     if (!field(object, "negative", source).is_null()) {
-      schema.negative = text_field(object, "negative", source);
+      out.negative = text_field(object, "negative", source);
     }
     if (!field(object, "unlisted_label", source).is_null()) {
-      schema.refuses_unlisted_label =
-          choice_field(object, "unlisted_label", "negative", "refuse", source);
+      out.refuses_unlisted = choice_field(object, "unlisted_label", "negative", "refuse", source);
     }
-    return;
+    out.weights = read_class_weights(object, out, source);
+    return out;
   }
   without({"positive", "negative", "unlisted_label"}, "is of classes, and the label has a range");
-  std::tie(schema.label_lo, schema.label_hi) = range_field(object, source);
+  NumberLabel range;
+  std::tie(range.lo, range.hi) = range_field(object, source);
   const bool counts = object.contains("counts");
   if (counts && !flag_field(object, "counts", source)) reject(source, "counts", "must be true");
-  schema.label_kind = counts ? LabelKind::count : LabelKind::amount;
-  read_bins(object, schema.label_edges, schema.label_decimals, source);
-  if (counts) {
-    without({"tolerance"}, "is of amounts, and the label is a count");
-  } else {
-    schema.tolerance = number_field(object, "tolerance", source);
-  }
+  read_bins(object, range.edges, range.decimals, source);
+  if (counts) without({"tolerance"}, "is of amounts, and the label is a count");
+  const Label out = counts ? Label(Count{std::move(range)})
+                           : Amount{std::move(range), number_field(object, "tolerance", source)};
+  read_class_weights(object, out, source);
+  return out;
 }
-
-namespace {
 
 // By nodes that have parents, which keeps their order.
 json network_json(const Schema& schema) {
@@ -391,21 +422,22 @@ json network_json(const Schema& schema) {
 json schema_json(const Schema& schema) {
   json columns = json::array();
   for (const Column& column : schema.columns) columns.push_back(column_json(column));
-  json out = {{"label", schema.label},
+  json out = {{"label", schema.label_name},
               {"invalid", schema.invalid == Invalid::middle ? "middle" : "refuse"},
-              {"decimal", std::string(1, schema.decimal)},
+              {"decimal", std::string(1, schema.text.decimal)},
               {"row_norm", schema.row_norm},
               {"intercept", schema.intercept},
-              {"missing", schema.has_missing ? marks_json(schema.missing, schema.also_missing)
-                                             : json(nullptr)},
+              {"missing", schema.text.has_missing
+                              ? marks_json(schema.text.missing, schema.text.also_missing)
+                              : json(nullptr)},
               {"columns", columns}};
-  out.update(label_json(schema));
-  if (!schema.thousands.empty()) out["thousands"] = schema.thousands;
+  out.update(label_json(schema.label));
+  if (!schema.text.thousands.empty()) out["thousands"] = schema.text.thousands;
   if (schema.network) out["network"] = network_json(schema);
-  if (!schema.class_weights.empty()) {
-    const std::vector<std::string> names = schema.class_names();
+  if (const auto given = class_weights(schema.label); !given.empty()) {
+    const std::vector<std::string> names = class_names(schema.label);
     json& weights = out["class_weights"] = json::object();
-    for (std::size_t k = 0; k < names.size(); ++k) weights[names[k]] = schema.class_weights[k];
+    for (std::size_t k = 0; k < names.size(); ++k) weights[names[k]] = given[k];
   }
   return out;
 }
@@ -418,32 +450,20 @@ Schema schema_from_json(const json& object, const std::string& source, bool of_n
                "class_weights", "edges", "decimals", "network", "thousands"},
               source);
   Schema schema;
-  schema.label = text_field(object, "label", source);
-  read_label(object, schema, source);
-  if (object.contains("class_weights")) {
-    const json& weights = object["class_weights"];
-    if (!weights.is_object())
-      reject(source, "class_weights", "must be numbers by the names of classes");
-    for (const std::string& name : schema.class_names()) {
-      const auto weight = weights.find(name);
-      if (weight == weights.end()) reject(source, "class_weights", "must name every class");
-      schema.class_weights.push_back(
-          number_field({{"class_weights", *weight}}, "class_weights", source));
-    }
-    if (weights.size() != schema.class_weights.size() || weights.empty())
-      reject(source, "class_weights", "must name every class, and no other");
-  }
+  schema.label_name = text_field(object, "label", source);
+  schema.label = read_label(object, source);
   schema.invalid = choice_field(object, "invalid", "refuse", "middle", source) ? Invalid::middle
                                                                                : Invalid::refuse;
-  schema.decimal = choice_field(object, "decimal", ".", ",", source) ? ',' : '.';
+  schema.text.decimal = choice_field(object, "decimal", ".", ",", source) ? ',' : '.';
   if (object.contains("thousands")) {
-    schema.thousands = text_field(object, "thousands", source);
-    if (schema.thousands.empty()) reject(source, "thousands", "must not be empty");
+    schema.text.thousands = text_field(object, "thousands", source);
+    if (schema.text.thousands.empty()) reject(source, "thousands", "must not be empty");
   }
   schema.row_norm = number_field(object, "row_norm", source);
   schema.intercept = flag_field(object, "intercept", source);
-  schema.has_missing = !field(object, "missing", source).is_null();
-  if (schema.has_missing) read_marks(object, schema.missing, schema.also_missing, source);
+  schema.text.has_missing = !field(object, "missing", source).is_null();
+  if (schema.text.has_missing)
+    read_marks(object, schema.text.missing, schema.text.also_missing, source);
   if (object.contains("network")) {
     if (!object["network"].is_object())
       reject(source, "network", "must be lists of parents by the names of columns");
@@ -479,9 +499,8 @@ json model_json(const LinearModel& model) {
               {"coefficients", one ? coefficients[0] : coefficients},
               {"original_units", one ? units[0] : units},
               {"preprocessing", schema_json(model.schema)}};
-  if (model.schema.label_kind == LabelKind::two_classes)
-    out["classes"] = {model.schema.negative_name(), model.schema.positive};
-  if (model.schema.label_kind == LabelKind::classes) out["classes"] = model.schema.classes;
+  const std::vector<std::string> classes = class_names(model.schema.label);
+  if (!classes.empty()) out["classes"] = classes;
   if (!link.is_null()) out["link"] = link;
   for (const NoisyAnswer& answer : model.answers) out["answers"].push_back(answer_json(answer));
   if (model.intervals) out["intervals"] = intervals_json(*model.intervals);
@@ -509,15 +528,15 @@ std::vector<double> numbers_field(const json& json_object, const char* name, std
 std::vector<double> draw_from_json(const json& draw, const Schema& schema,
                                    const std::string& source) {
   const std::size_t d = schema.features();
-  if (schema.label_kind != LabelKind::classes)
-    return numbers_field({{"coefficients", draw}}, "coefficients", d, source);
-  if (!draw.is_object() || draw.size() != schema.classes.size()) {
+  const Classes* const several = std::get_if<Classes>(&schema.label);
+  if (several == nullptr) return numbers_field({{"coefficients", draw}}, "coefficients", d, source);
+  if (!draw.is_object() || draw.size() != several->names.size()) {
     reject(
         source, "coefficients",
-        fmt::format("must be lists of numbers by the names of {} classes", schema.classes.size()));
+        fmt::format("must be lists of numbers by the names of {} classes", several->names.size()));
   }
   std::vector<double> out;
-  for (const std::string& name : schema.classes) {
+  for (const std::string& name : several->names) {
     if (!draw.contains(name)) reject(source, "coefficients", "lack a class of the schema");
     const auto of_class =
         numbers_field({{"coefficients", draw.at(name)}}, "coefficients", d, source);

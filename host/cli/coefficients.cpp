@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "gibbsite/core/overloaded.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/mechanism/mechanism.hpp"
 #include "gibbsite/release/coefficients.hpp"
@@ -129,21 +130,24 @@ std::string beside(const EffectTable& table, const Effect& effect) {
 
 std::string what_effects_are(const LinearModel& model, const EffectTable& table) {
   const Schema& schema = model.schema;
-  switch (schema.label_kind) {
-    case LabelKind::amount:
-      return fmt::format(
-          "Effects on {}, in its own unit; a prediction is {:.6g} plus what they add",
-          shown(schema.label), schema.label_middle());
-    case LabelKind::count:
-      return fmt::format("Effects on the mean of {}: its log, and rate ratios",
-                         shown(schema.label));
-    case LabelKind::classes:
-      return fmt::format("Effects on the score of each class of {}", shown(schema.label));
-    case LabelKind::two_classes:
-      break;
-  }
-  return fmt::format("Effects on {} = {}: {}", shown(schema.label), shown(schema.positive),
-                     table.ratio.empty() ? "score" : "log-odds, and odds ratios");
+  const std::string of = shown(schema.label_name);
+  return std::visit(
+      Overloaded{[&](const TwoClasses& two) {
+                   return fmt::format("Effects on {} = {}: {}", of, shown(two.positive),
+                                      table.ratio.empty() ? "score" : "log-odds, and odds ratios");
+                 },
+                 [&](const Classes&) {
+                   return fmt::format("Effects on the score of each class of {}", of);
+                 },
+                 [&](const Amount& amount) {
+                   return fmt::format(
+                       "Effects on {}, in its own unit; a prediction is {:.6g} plus what they add",
+                       of, amount.middle());
+                 },
+                 [&](const Count&) {
+                   return fmt::format("Effects on the mean of {}: its log, and rate ratios", of);
+                 }},
+      schema.label);
 }
 
 // "sex=Male, race=White": what the levels that are shown are compared with.
@@ -259,7 +263,7 @@ std::string effects_report(const LinearModel& model, const CoefficientView& view
         "together. ",
         collinear, count);
   }
-  out += wrapped(notes + std::string(interval_meaning_of(model.schema.label_kind)));
+  out += wrapped(notes + std::string(interval_meaning_of(model.schema.label)));
   if (order.size() < effects.effects.size() && !view.file.empty())
     out += fmt::format("All {}: gibbsite coefficients {} --all\n", count, view.file);
   return out;
@@ -267,7 +271,7 @@ std::string effects_report(const LinearModel& model, const CoefficientView& view
 
 std::string no_bound(const LinearModel& model, const Certificate& certificate) {
   const bool estimable =
-      taken_by(certificate.mechanism).intervals && model.schema.class_weights.empty();
+      taken_by(certificate.mechanism).intervals && class_weights(model.schema.label).empty();
   return std::string("No bound on how far noise moved them holds for every table: none is given.") +
          (estimable ? " --intervals estimates it.\n" : "\n");
 }
@@ -289,7 +293,8 @@ std::string class_report(const LinearModel& model, const Certificate& certificat
   constexpr std::size_t most_columns = 6;
   const Schema& schema = model.schema;
   const std::vector<std::string> names = coefficient_line_names(schema);
-  const std::size_t classes = schema.classes.size(), d = names.size();
+  const std::vector<std::string> class_of = class_names(schema.label);
+  const std::size_t classes = class_of.size(), d = names.size();
   const std::vector<double>& theta = model.draws.front();
   const bool columns = classes <= most_columns;
   // The largest coefficient of a line [d], or [K x d], by which lines are ordered.
@@ -312,7 +317,7 @@ std::string class_report(const LinearModel& model, const Certificate& certificat
   std::vector<std::vector<std::string>> cells;
   if (columns) {
     cells.push_back({""});
-    cells[0].insert(cells[0].end(), schema.classes.begin(), schema.classes.end());
+    cells[0].insert(cells[0].end(), class_of.begin(), class_of.end());
   }
   for (const std::size_t line : order) {
     const std::size_t j = line % d;
@@ -323,7 +328,7 @@ std::string class_report(const LinearModel& model, const Certificate& certificat
         cells.back().push_back(fmt::format("{:+.4f}{}", value, is_inside(value) ? " ·" : ""));
       }
     } else {
-      cells.push_back({schema.classes[line / d], names[j],
+      cells.push_back({class_of[line / d], names[j],
                        fmt::format("{:+.4f}{}", theta[line], is_inside(theta[line]) ? " ·" : ""),
                        bar(theta[line], size(order.front()))});
     }
@@ -333,7 +338,7 @@ std::string class_report(const LinearModel& model, const Certificate& certificat
   const std::string out = fmt::format(
       "Coefficients by {}{}{}\nThe class that they add up to most for is the likeliest; only "
       "differences between classes count.\n{}",
-      shown(schema.label), model.draws.size() == 1 ? "" : ", of the first draw", of_all,
+      shown(schema.label_name), model.draws.size() == 1 ? "" : ", of the first draw", of_all,
       table(cells));
   if (!deviation) return out + no_bound(model, certificate);
   const auto inside = static_cast<std::size_t>(std::ranges::count_if(theta, is_inside));
@@ -347,9 +352,10 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
                                const CoefficientView& view) {
   if (model.estimates) return effects_report(model, view);
   const EffectTable effects = effect_table(model, view.references);  // refuses unknown references
-  if (model.schema.label_kind == LabelKind::classes) return class_report(model, certificate, view);
+  if (is<Classes>(model.schema.label)) return class_report(model, certificate, view);
   const CoefficientLines lines = coefficient_lines(model, certificate);
-  const LabelKind label = model.schema.label_kind;
+  const Label& label = model.schema.label;
+  const std::string of = shown(model.schema.label_name);
   const bool multiplies = lines.multiplies, bounded = !lines.half_widths.empty();
   const std::vector<double>& theta = lines.values;
   const std::vector<double>& noise = lines.half_widths;
@@ -377,7 +383,7 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   std::size_t inside = 0;
   for (std::size_t j = 0; j < theta.size(); ++j) inside += is_inside(j) ? 1U : 0U;
   for (const std::size_t j : order) {
-    const bool amount = label == LabelKind::amount;
+    const bool amount = is<Amount>(label);
     const Column* const curve =
         all || j >= effects.effects.size() ? nullptr : curve_of(model.schema, effects.effects[j]);
     if (curve != nullptr) {
@@ -407,20 +413,18 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   }
   std::string out = fmt::format(
       "Coefficients{}{}{}: {}\n",
-      multiplies ? fmt::format(" and what they multiply {} by",
-                               label == LabelKind::count ? "the mean" : "the odds")
-                 : "",
+      multiplies
+          ? fmt::format(" and what they multiply {} by", is<Count>(label) ? "the mean" : "the odds")
+          : "",
       model.draws.size() == 1 ? "" : ", of the first draw",
       all ? ""
           : fmt::format(" (the {} {} of {})", most,
                         by_spread ? "that spread the scores most" : "largest", theta.size()),
-      label == LabelKind::amount
-          ? fmt::format("a prediction of {} is {:.6g} plus what they add",
-                        shown(model.schema.label), model.schema.label_middle())
-      : label == LabelKind::count
-          ? fmt::format("above 0 speaks for more {}", shown(model.schema.label))
-          : fmt::format("above 0 speaks for {} = {}", shown(model.schema.label),
-                        shown(model.schema.positive)));
+      is<Amount>(label)
+          ? fmt::format("a prediction of {} is {:.6g} plus what they add", of, label_middle(label))
+      : is<Count>(label) ? fmt::format("above 0 speaks for more {}", of)
+                         : fmt::format("above 0 speaks for {} = {}", of,
+                                       shown(std::get<TwoClasses>(label).positive)));
   std::istringstream rows(table(cells));
   std::string line;
   for (std::size_t i = 0; std::getline(rows, line); ++i) {

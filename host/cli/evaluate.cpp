@@ -41,8 +41,9 @@ std::string fraction(double value) { return std::isnan(value) ? "-" : percent(va
 
 // Rows by class, columns by prediction.
 std::vector<std::vector<std::string>> confusion_lines(const Evaluation& e, const Schema& schema) {
-  const std::string names[] = {schema.negative_name(), schema.positive};
-  std::vector<std::vector<std::string>> lines{{shown(schema.label), "predicted " + shown(names[0]),
+  const std::vector<std::string> names = class_names(schema.label);
+  std::vector<std::vector<std::string>> lines{{shown(schema.label_name),
+                                               "predicted " + shown(names[0]),
                                                "predicted " + shown(names[1]), "recall"}};
   for (std::size_t is = 0; is < 2; ++is) {
     lines.push_back({"is " + shown(names[is]), fmt::format("{}", e.confusion[is][0]),
@@ -78,7 +79,7 @@ nlohmann::json json_of(const Evaluation& e, const Schema& schema) {
           {"log_loss", e.log_loss},
           {"auc", e.auc},  // NaN is written as null
           {"majority", e.majority},
-          {"classes", {schema.negative_name(), schema.positive}},
+          {"classes", class_names(schema.label)},
           {"confusion", e.confusion},
           {"precision", {e.precision(0), e.precision(1)}},
           {"recall", {e.recall(0), e.recall(1)}},
@@ -99,7 +100,7 @@ nlohmann::json json_of(const ClassesEvaluation& e, const Schema& schema) {
           {"log_loss", e.log_loss},
           {"auc", e.mean_auc},
           {"majority", e.majority},
-          {"classes", schema.classes},
+          {"classes", class_names(schema.label)},
           {"confusion", confusion},
           {"precision", precision},
           {"recall", recall},
@@ -111,21 +112,21 @@ nlohmann::json json_of(const ClassesEvaluation& e, const Schema& schema) {
 std::vector<std::vector<std::string>> confusion_lines(const ClassesEvaluation& e,
                                                       const Schema& schema) {
   constexpr std::size_t most_columns = 8, most_pairs = 10;
+  const std::vector<std::string> names = class_names(schema.label);
   std::vector<std::vector<std::string>> lines;
   if (e.classes <= most_columns) {
-    lines.push_back({schema.label});
-    for (const std::string& name : schema.classes) lines[0].push_back("predicted " + name);
+    lines.push_back({schema.label_name});
+    for (const std::string& name : names) lines[0].push_back("predicted " + name);
     for (std::size_t is = 0; is < e.classes; ++is) {
-      lines.push_back({"is " + schema.classes[is]});
+      lines.push_back({"is " + names[is]});
       for (std::size_t k = 0; k < e.classes; ++k)
         lines.back().push_back(fmt::format("{}", e.rows_of(is, k)));
     }
     return lines;
   }
-  lines.push_back({schema.label, "most often taken for", "rows"});
+  lines.push_back({schema.label_name, "most often taken for", "rows"});
   for (const std::size_t pair : e.most_confused(most_pairs)) {
-    lines.push_back({"is " + schema.classes[pair / e.classes],
-                     "predicted " + schema.classes[pair % e.classes],
+    lines.push_back({"is " + names[pair / e.classes], "predicted " + names[pair % e.classes],
                      fmt::format("{}", e.confusion[pair])});
   }
   return lines;
@@ -134,6 +135,7 @@ std::vector<std::vector<std::string>> confusion_lines(const ClassesEvaluation& e
 // A line each, of the largest ones where there are many.
 std::string class_table(const ClassesEvaluation& e, const Schema& schema) {
   constexpr std::size_t most = 30;
+  const std::vector<std::string> names = class_names(schema.label);
   std::vector<std::size_t> order(e.classes);
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (e.classes > most) {
@@ -143,7 +145,7 @@ std::string class_table(const ClassesEvaluation& e, const Schema& schema) {
   std::vector<std::vector<std::string>> lines{
       {"class", "rows", "precision", "recall", "AUC against the others"}};
   for (const std::size_t k : order) {
-    lines.push_back({schema.classes[k], fmt::format("{}", e.rows_of(k)), fraction(e.precision(k)),
+    lines.push_back({names[k], fmt::format("{}", e.rows_of(k)), fraction(e.precision(k)),
                      fraction(e.recall(k)),
                      std::isnan(e.auc[k]) ? "-" : fmt::format("{:.4f}", e.auc[k])});
   }
@@ -186,8 +188,8 @@ struct EvaluateCommand {
     }
     network.require_absent(model, !report.empty());
     const LinearModel linear = parse_release(text, model).model();
-    const LabelKind label = linear.schema.label_kind;
-    if (threshold && label != LabelKind::two_classes)
+    const Label& label = linear.schema.label;
+    if (threshold && !is<TwoClasses>(label))
       throw BadInput(not_of_label("--threshold", model, label));
     if (threshold) require_between(*threshold, 0, 1, "--threshold");
     if (!report.empty()) {
@@ -217,9 +219,8 @@ struct EvaluateCommand {
                       linear.draws.front().size(), most_non_private_features));
     }
     if (!report.empty()) write_report(text, data, yardstick);
-    if (label == LabelKind::two_classes) return of_two_classes(linear, data, yardstick);
-    label == LabelKind::classes ? of_classes(linear, data, yardstick)
-                                : of_amounts(linear, data, yardstick);
+    if (is<TwoClasses>(label)) return of_two_classes(linear, data, yardstick);
+    is<Classes>(label) ? of_classes(linear, data, yardstick) : of_amounts(linear, data, yardstick);
   }
 
   static void require_one_process(const std::string& what) {
@@ -299,7 +300,7 @@ struct EvaluateCommand {
                   const std::optional<LinearModel>& fitted) const {
     const auto [result, yardstick] =
         judged(linear, data, fitted, predict_classes, [&](const auto& p, const auto& y) {
-          return evaluate_classes(p, y, linear.schema.classes.size());
+          return evaluate_classes(p, y, class_names(linear.schema.label).size());
         });
     if (!is_first_rank()) return;
     if (json) return print(json_of(result, linear.schema));
@@ -333,7 +334,7 @@ struct EvaluateCommand {
         judged(linear, data, fitted, predict_amounts,
                [&](const auto& p, const auto& y) { return evaluate_amounts(linear.schema, p, y); });
     if (!is_first_rank()) return;
-    const bool counts = linear.schema.label_kind == LabelKind::count;
+    const bool counts = is<Count>(linear.schema.label);
     if (json) {
       nlohmann::json out = {
           {"rows", result.rows}, {"rmse", result.rmse}, {"mae", result.mae}, {"r2", result.r2}};

@@ -47,8 +47,8 @@ std::string screen(const EvaluationModel& model) {
   std::vector<std::vector<std::string>> lines{{rows, "released", "95 % interval"},
                                               line_of("accuracy", f.accuracy)};
   if (!model.several()) {
-    const std::array<std::string, 2> names{shown(model.schema.negative_name()),
-                                           shown(model.schema.positive)};
+    const TwoClasses& two = std::get<TwoClasses>(model.schema.label);
+    const std::array<std::string, 2> names{shown(two.negative_name()), shown(two.positive)};
     lines.push_back(line_of("AUC, ties in a bin one half", f.auc, false));
     for (const std::size_t is : std::array<std::size_t, 2>{1, 0})
       lines.push_back(line_of("recall of " + names[is], f.recall[is]));
@@ -149,14 +149,13 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
   }
   const Release release = parse_release(text, model);
   const LinearModel& linear = release.model();
-  if (linear.schema.has_number_label()) {
-    throw BadInput(
-        fmt::format("--epsilon: is for a model of classes, {} predicts {}; leave it out", model,
-                    linear.schema.label_kind == LabelKind::count ? "counts" : "amounts"));
+  if (number_of(linear.schema.label) != nullptr) {
+    throw BadInput(fmt::format("--epsilon: is for a model of classes, {} predicts {}; leave it out",
+                               model, is<Count>(linear.schema.label) ? "counts" : "amounts"));
   }
-  const bool several = linear.schema.label_kind == LabelKind::classes;
+  const bool several = is<Classes>(linear.schema.label);
   if (threshold && several) {
-    throw BadInput(not_of_label("--threshold", model, linear.schema.label_kind));
+    throw BadInput(not_of_label("--threshold", model, linear.schema.label));
   }
   const auto checked = nlohmann::json::parse(text);
   const Verification check = verify(checked);
@@ -168,7 +167,7 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
         "wrote it",
         model, check.failures.front()));
   }
-  const std::size_t classes = several ? linear.schema.classes.size() : 2;
+  const std::size_t classes = class_names(linear.schema.label).size();
   const double least = threshold.value_or(0.5);
   static_cast<void>(evaluation_bins(bins.value_or(least_evaluation_bins), classes, least));
   const auto planned = [&](std::uint64_t rows, const Budget& at) {

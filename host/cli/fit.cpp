@@ -164,7 +164,7 @@ void FitCommand::fit() const {
   prepare();
   const Schema asked = read_schema(schema);
   require_same_everywhere(to_toml(asked), schema + ": the schema");
-  const auto positive_share = positive_share_of(plan, asked.label_kind, &asked);
+  const auto positive_share = positive_share_of(plan, kind_of(asked.label), &asked);
   TableArguments::Share share = read(asked);
   const std::uint64_t rows = share.rows;
   // Curves that the schema leaves to the plan: by public numbers alone.
@@ -339,7 +339,7 @@ Release FitCommand::fit_plan(const Dataset& data, const Plan& made, Backend& eng
 }
 
 std::string FitCommand::report(const Release& model) const {
-  const LabelKind label = model.model().schema.label_kind;
+  const bool of_classes = number_of(model.model().schema.label) == nullptr;
   return fmt::format(
       "\n{}\n{}Written: {}; next:\n"
       "  gibbsite predict --model {} --data NEW.csv{}\n"
@@ -348,9 +348,9 @@ std::string FitCommand::report(const Release& model) const {
       coefficient_report(model.model(), model.certificate(),
                          {.all = all_effects, .references = {}, .file = out}),
       StandardOutput::named(out), out,
-      model.model().estimates                                          ? " --intervals"
-      : label == LabelKind::two_classes || label == LabelKind::classes ? " --probabilities"
-                                                                       : "",
+      model.model().estimates ? " --intervals"
+      : of_classes            ? " --probabilities"
+                              : "",
       out);
 }
 

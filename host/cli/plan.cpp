@@ -92,7 +92,7 @@ struct PlanCommand {
     // The clock is for the screen: what is planned follows from public numbers alone.
     const double pass = seconds_per_pass(*backend, table, loss_named(plans.front().problem.loss),
                                          budgets.front().draws, measured_seconds);
-    show(plans, pass, {domain ? domain->label_unit() : 0, plan_options, positive_share});
+    show(plans, pass, {domain ? label_unit(domain->label) : 0, plan_options, positive_share});
     if (std::ranges::none_of(plans, [](const Plan& p) { return p.candidate().feasible; })) {
       static_cast<void>(require_feasible(plans.front()));
     }

@@ -44,11 +44,11 @@ struct PredictCommand {
     if (intervals && !linear.estimates) {
       throw BadInput(model + ": holds no intervals; fit with --intervals");
     }
-    const bool of_classes = linear.schema.label_kind == LabelKind::classes;
-    const bool of_amounts = !of_classes && linear.schema.label_kind != LabelKind::two_classes;
+    const Label& label = linear.schema.label;
+    const bool of_classes = is<Classes>(label), of_amounts = number_of(label) != nullptr;
     if ((of_classes && threshold) || (of_amounts && (probabilities || threshold))) {
       throw BadInput(not_of_label(of_amounts && probabilities ? "--probabilities" : "--threshold",
-                                  model, linear.schema.label_kind));
+                                  model, label));
     }
     if (threshold) require_between(*threshold, 0, 1, "--threshold");
     using Unreadable = ReadOptions::Unreadable;
@@ -80,7 +80,8 @@ struct PredictCommand {
       }));
     }
     const std::vector<double> positive = predict_probabilities(linear, data.view());
-    const std::string names[] = {name(linear.schema.negative_name()), name(linear.schema.positive)};
+    const TwoClasses& two = std::get<TwoClasses>(label);
+    const std::string names[] = {name(two.negative_name()), name(two.positive)};
     const bool with_probability = probabilities || intervals;
     std::vector<std::string> head{"prediction"};
     if (with_probability) head.emplace_back("probability");
@@ -102,7 +103,7 @@ struct PredictCommand {
     if (intervals) around = predict_class_intervals(linear, data.view());
     std::vector<std::string> names;
     std::vector<std::string> head{"prediction"};
-    for (const std::string& one : linear.schema.classes) {
+    for (const std::string& one : class_names(linear.schema.label)) {
       names.push_back(name(one));
       if (probabilities || intervals) head.push_back(name("probability=" + one));
       if (intervals) head.insert(head.end(), {name("low=" + one), name("high=" + one)});

@@ -62,7 +62,7 @@ struct QueryCommand {
       throw BadInput(fmt::format(
           "{}: has no estimates, so --effect has nothing to tell; fit with --intervals", model));
     }
-    if (classes.of.empty() && of.schema.label_kind == LabelKind::classes)
+    if (classes.of.empty() && is<Classes>(of.schema.label))
       throw BadInput("--class: is missing; name the class whose score --effect is about");
     const EffectTable words = effect_table(of);
     nlohmann::json out = nlohmann::json::array();
@@ -100,7 +100,7 @@ struct QueryCommand {
     if (json)
       fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     else
-      fmt::print("{}", wrapped(std::string(interval_meaning_of(of.schema.label_kind))));
+      fmt::print("{}", wrapped(std::string(interval_meaning_of(of.schema.label))));
   }
 
   // Over draws.

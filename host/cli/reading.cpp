@@ -55,11 +55,11 @@ void warn(const std::string& what) {
 
 // A slip in the schema's classes goes unpunished: the table is fitted all the same.
 std::size_t warn_of_missing_class(const Dataset& data, Readers readers) {
-  const LabelKind kind = data.schema.label_kind;
-  if (kind != LabelKind::classes && kind != LabelKind::two_classes) return 0;
+  const Label& label = data.schema.label;
+  if (number_of(label) != nullptr) return 0;
   const std::vector<bool> there = classes_there(data, readers);
-  if (kind == LabelKind::classes) {
-    const std::vector<std::string>& classes = data.schema.classes;
+  if (const Classes* const several = std::get_if<Classes>(&label)) {
+    const std::vector<std::string>& classes = several->names;
     const auto absent = std::ranges::find(there, false);
     if (absent == there.end()) return 0;
     warn(fmt::format(
@@ -73,7 +73,7 @@ std::size_t warn_of_missing_class(const Dataset& data, Readers readers) {
   if (there[0] && positive) return 0;
   warn(fmt::format(
       "{} label is of the positive class '{}'; is `positive` what the schema should say?",
-      positive ? "every" : "no", shown(data.schema.positive)));
+      positive ? "every" : "no", shown(std::get<TwoClasses>(label).positive)));
   return 1;
 }
 
@@ -146,22 +146,24 @@ std::size_t warn_of_labels(const Dataset& data, const IngestCounts& counts, std:
   std::size_t warnings = 0;
   if (counts.unlisted_labels > 0) {
     ++warnings;
-    warn(schema.label_kind == LabelKind::two_classes
+    // What such labels count as is the first of both, and of several.
+    const std::vector<std::string> names = class_names(schema.label);
+    const std::string first = gibbsite::quoted(names.front());
+    warn(is<TwoClasses>(schema.label)
              ? fmt::format("{} labels are neither {} nor {} and count as {}; does the table spell "
                            "them otherwise?",
-                           of_rows(counts.unlisted_labels, rows), gibbsite::quoted(schema.positive),
-                           gibbsite::quoted(schema.negative_name()),
-                           gibbsite::quoted(schema.negative_name()))
+                           of_rows(counts.unlisted_labels, rows), gibbsite::quoted(names.back()),
+                           first, first)
              : fmt::format("{} labels are none of `classes` and count as the first one, {}",
-                           of_rows(counts.unlisted_labels, rows),
-                           gibbsite::quoted(schema.classes.front())));
+                           of_rows(counts.unlisted_labels, rows), first));
   }
-  if (2 * counts.clamped_labels > rows) {
+  const NumberLabel* const range = number_of(schema.label);
+  if (range != nullptr && 2 * counts.clamped_labels > rows) {
     ++warnings;
     warn(
         fmt::format("{} labels are beyond the range [{:.6g}, {:.6g}] and count as its ends; are "
                     "they in another unit?",
-                    of_rows(counts.clamped_labels, rows), schema.label_lo, schema.label_hi));
+                    of_rows(counts.clamped_labels, rows), range->lo, range->hi));
   }
   return warnings + warn_of_missing_class(data, readers);
 }
@@ -198,9 +200,9 @@ std::string ingest_report(const Dataset& data, const IngestCounts& counts, bool 
       "{} ({})\n",
       counts.clamped_cells, counts.missing_cells, counts.other_cells, counts.invalid_cells,
       counts.invalid_labels,
-      data.schema.label_kind == LabelKind::two_classes
+      is<TwoClasses>(data.schema.label)
           ? fmt::format("unreadable, {} of neither class", counts.unlisted_labels)
-      : data.schema.label_kind == LabelKind::classes
+      : is<Classes>(data.schema.label)
           ? fmt::format("unreadable, {} of no listed class", counts.unlisted_labels)
           : fmt::format("unreadable, {} clamped to their range", counts.clamped_labels),
       counts.clipped_rows, layout[0], layout[1] != 0 ? "on disk" : "in memory",

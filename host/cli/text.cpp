@@ -119,14 +119,14 @@ std::string wrapped(const std::string& text) {
   return out + '\n';
 }
 
-std::string not_of_label(std::string_view option, std::string_view model, LabelKind label) {
-  return label == LabelKind::classes
+std::string not_of_label(std::string_view option, std::string_view model, const Label& label) {
+  return is<Classes>(label)
              ? fmt::format(
                    "{}: {} is of several classes, and the likeliest is predicted; leave it "
                    "out",
                    option, model)
              : fmt::format("{}: {} predicts {} and no class; leave it out", option, model,
-                           to_string(label));
+                           to_string(kind_of(label)));
 }
 
 std::string curves_words(const Schema& asked, const Schema& chosen) {

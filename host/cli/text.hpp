@@ -36,7 +36,7 @@ std::size_t widest_line(const std::string& text);
 std::string wrapped(const std::string& text);
 
 /// The error of an option that has no meaning with such a label.
-std::string not_of_label(std::string_view option, std::string_view model, LabelKind label);
+std::string not_of_label(std::string_view option, std::string_view model, const Label& label);
 
 /// "4,526 rows, 9 features, ...": the public problem in one line.
 std::string describe(const Problem& constants, const Budget& budget);

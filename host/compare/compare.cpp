@@ -37,11 +37,11 @@ void require_comparable(const Dataset& data, const HeldOut& held_out) {
   if (!data.labeled() || (held_out.table != nullptr && !held_out.table->labeled())) {
     throw BadInput("data: has no labels; give a table with the label column");
   }
-  if (data.schema.label_kind != LabelKind::two_classes) {
+  if (!is<TwoClasses>(data.schema.label)) {
     throw BadInput(
         fmt::format("data: its label is {}, and two classes are compared; fit and "
                     "evaluate it",
-                    to_string(data.schema.label_kind)));
+                    to_string(kind_of(data.schema.label))));
   }
   if (held_out.table != nullptr && held_out.table->features() != data.features()) {
     throw BadInput(
@@ -88,11 +88,11 @@ Trial majority_of(std::uint64_t seed, const Dataset& training, const Dataset& te
 }  // namespace
 
 void require_two_classes(const Schema& schema) {
-  if (schema.label_kind == LabelKind::two_classes) return;
+  if (is<TwoClasses>(schema.label)) return;
   throw BadInput(
       fmt::format("data: its label is {}, and two classes are compared; fit and "
                   "evaluate it",
-                  to_string(schema.label_kind)));
+                  to_string(kind_of(schema.label))));
 }
 
 std::uint64_t held_out_rows(std::uint64_t rows, double share, std::string_view name) {

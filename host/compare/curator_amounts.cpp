@@ -55,7 +55,7 @@ void predicted_figure(Html& page, const Pair<Amounts>& judged, const Schema& sch
   const double room = range.high > range.low ? 0.04 * (range.high - range.low) : 1;
   range = {range.low - room, range.high + room};
   const SquarePlot plot = amount_plot(range, range);
-  begin(page, plot, fmt::format("Mean of {} found by the mean predicted", schema.label));
+  begin(page, plot, fmt::format("Mean of {} found by the mean predicted", schema.label_name));
   amount_grid(page, plot, false);
   diagonal(page, plot);
   const auto curve = [](const Amounts& one) {
@@ -136,10 +136,10 @@ void amount_table(Html& page, const Amounts& one, const std::string& of) {
 
 void amount_sections(Html& page, const Dataset& data, const Pair<const LinearModel*>& models) {
   const Schema& schema = models.model->schema;
-  const bool counts = schema.label_kind == LabelKind::count;
+  const bool counts = is<Count>(schema.label);
   std::vector<double> found;
   for (const float y : data.y)
-    found.push_back(schema.label_middle() + schema.label_unit() * static_cast<double>(y));
+    found.push_back(label_middle(schema.label) + label_unit(schema.label) * static_cast<double>(y));
   const auto judged = both(models, [&](const LinearModel* of) {
     const std::vector<double> predicted = predict_amounts(*of, data.view());
     Amounts out{evaluate_amounts(schema, predicted, data.y),

@@ -25,13 +25,13 @@ std::vector<std::size_t> largest_classes(const ClassesEvaluation& e, std::size_t
   return out;
 }
 
-void matrix_table(Html& page, const ClassesEvaluation& e, const Schema& schema,
+void matrix_table(Html& page, const ClassesEvaluation& e, const std::vector<std::string>& names,
                   const std::string& of) {
   if (e.classes > most_matrix) {
     std::vector<Line> lines;
     for (const std::size_t pair : e.most_confused(most_pairs)) {
-      lines.push_back({schema.classes[pair / e.classes], schema.classes[pair % e.classes],
-                       fmt::format("{}", e.confusion[pair])});
+      lines.push_back(
+          {names[pair / e.classes], names[pair % e.classes], fmt::format("{}", e.confusion[pair])});
     }
     return table_of(page, "PRIVATE. Most often taken for another class by " + of,
                     {"is", "predicted", "rows"}, lines);
@@ -41,10 +41,10 @@ void matrix_table(Html& page, const ClassesEvaluation& e, const Schema& schema,
       "what "
       "is predicted</caption><thead><tr><th scope=\"col\">is</th>",
       of);
-  for (const std::string& name : schema.classes) page.put("<th scope=\"col\">{}</th>", name);
+  for (const std::string& name : names) page.put("<th scope=\"col\">{}</th>", name);
   page.put("</tr></thead><tbody>\n");
   for (std::size_t is = 0; is < e.classes; ++is) {
-    page.put("<tr><th scope=\"row\">{}</th>", schema.classes[is]);
+    page.put("<tr><th scope=\"row\">{}</th>", names[is]);
     for (std::size_t k = 0; k < e.classes; ++k)
       page.put("<td{}>{}</td>", Markup{k == is ? " class=\"right\"" : ""}, e.rows_of(is, k));
     page.put("</tr>\n");
@@ -52,11 +52,11 @@ void matrix_table(Html& page, const ClassesEvaluation& e, const Schema& schema,
   page.put("</tbody></table>\n");
 }
 
-void class_table(Html& page, const ClassesEvaluation& e, const Schema& schema,
+void class_table(Html& page, const ClassesEvaluation& e, const std::vector<std::string>& names,
                  const std::string& of) {
   std::vector<Line> lines;
   for (const std::size_t k : largest_classes(e, most_classes)) {
-    lines.push_back({schema.classes[k], fmt::format("{}", e.rows_of(k)), one_digit(e.recall(k)),
+    lines.push_back({names[k], fmt::format("{}", e.rows_of(k)), one_digit(e.recall(k)),
                      one_digit(e.precision(k)), four(e.auc[k])});
   }
   table_of(page, "PRIVATE. Each class against all others, by " + of,
@@ -67,7 +67,8 @@ void class_table(Html& page, const ClassesEvaluation& e, const Schema& schema,
 
 void classes_sections(Html& page, const Dataset& data, const Pair<const LinearModel*>& models) {
   const Schema& schema = models.model->schema;
-  const std::size_t classes = schema.classes.size();
+  const std::vector<std::string> names = class_names(schema.label);
+  const std::size_t classes = names.size();
   const auto probabilities =
       both(models, [&](const LinearModel* of) { return predict_classes(*of, data.view()); });
   const auto judged = both(probabilities, [&](const std::vector<double>& p) {
@@ -98,18 +99,18 @@ void classes_sections(Html& page, const Dataset& data, const Pair<const LinearMo
       return RankedScores(of_class,
                           [&](std::size_t i) { return static_cast<std::size_t>(data.y[i]) == k; });
     });
-    page.put("<div>\n<h3>{}</h3>\n", schema.classes[k]);
+    page.put("<div>\n<h3>{}</h3>\n", names[k]);
     roc_figure(page, scores, of([&](const auto& one) { return one.auc[k]; }),
-               schema.label + " = " + schema.classes[k], 200, std::nullopt);
+               schema.label_name + " = " + names[k], 200, std::nullopt);
     page.put("</div>\n");
   }
   page.put("{}", Markup{shown_classes.empty() ? "" : "</div>\n"});
   heading(page, "confusion", "Confusion");
   judged.each([&](const ClassesEvaluation& one, bool other) {
-    matrix_table(page, one, schema, whose(other));
+    matrix_table(page, one, names, whose(other));
   });
   judged.each([&](const ClassesEvaluation& one, bool other) {
-    class_table(page, one, schema, whose(other));
+    class_table(page, one, names, whose(other));
   });
   if (classes > most_classes)
     page.put("<p>The {} classes with the most rows, of {}.</p>\n", most_classes, classes);

@@ -97,7 +97,7 @@ void head_sections(Html& page, const Release& release, const std::string& digest
                    const std::optional<LinearModel>& non_private, const CuratorOptions& options) {
   const LinearModel& model = release.model();
   const bool is_void = release.certificate().is_void();
-  const std::string title = "How good the model of " + model.schema.label + " is";
+  const std::string title = "How good the model of " + model.schema.label_name + " is";
   open_page(page, std::string("PRIVATE. ") + (is_void ? "Void. " : "") + title, {curator_style});
   page.put(
       "<p class=\"mark\">{}PRIVATE: for the curator alone. No certificate covers this page.</p>\n",
@@ -146,17 +146,12 @@ std::string curator_report(const std::string& text, const std::string& source, c
                          non_private, options);
   const curator::Pair<const LinearModel*> models{
       &model, non_private ? std::optional<const LinearModel*>(&*non_private) : std::nullopt};
-  switch (model.schema.label_kind) {
-    case LabelKind::two_classes:
-      curator::two_classes_sections(page, data, models, options.threshold);
-      break;
-    case LabelKind::classes:
-      curator::classes_sections(page, data, models);
-      break;
-    case LabelKind::amount:
-    case LabelKind::count:
-      curator::amount_sections(page, data, models);
-      break;
+  if (is<TwoClasses>(model.schema.label)) {
+    curator::two_classes_sections(page, data, models, options.threshold);
+  } else if (is<Classes>(model.schema.label)) {
+    curator::classes_sections(page, data, models);
+  } else {
+    curator::amount_sections(page, data, models);
   }
   curator::cells_section(page, data);
   page.put("<p class=\"mark foot\">PRIVATE: for the curator alone.</p>\n");

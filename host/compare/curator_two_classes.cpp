@@ -56,7 +56,7 @@ void threshold_figures(Html& page, const Pair<RankedScores>& scores, double used
   page.put("</div>\n");
 }
 
-struct TwoClasses {
+struct JudgedTwoClasses {
   Evaluation figures;
   RankedScores scores;
 };
@@ -66,13 +66,14 @@ struct TwoClasses {
 void two_classes_sections(Html& page, const Dataset& data, const Pair<const LinearModel*>& models,
                           double threshold) {
   const Schema& schema = models.model->schema;
+  const std::string& positive = std::get<TwoClasses>(schema.label).positive;
   const auto judged = both(models, [&](const LinearModel* of) {
     const std::vector<double> p = predict_probabilities(*of, data.view());
-    return TwoClasses{evaluate(p, data.y, threshold),
-                      RankedScores(p, [&](std::size_t i) { return data.y[i] > 0; })};
+    return JudgedTwoClasses{evaluate(p, data.y, threshold),
+                            RankedScores(p, [&](std::size_t i) { return data.y[i] > 0; })};
   });
   const auto of = [&](auto f) {
-    return both(judged, [&](const TwoClasses& one) { return f(one.figures); });
+    return both(judged, [&](const JudgedTwoClasses& one) { return f(one.figures); });
   };
   const Evaluation& e = judged.model.figures;
   summary(page, e.rows, judged.other.has_value(), "majority class",
@@ -80,13 +81,13 @@ void two_classes_sections(Html& page, const Dataset& data, const Pair<const Line
            {"log-loss", of([](const Evaluation& one) { return four(one.log_loss); })},
            {"AUC", of([](const Evaluation& one) { return four(one.auc); })}},
           {percent_of(e.majority), "", "0.5"});
-  const auto scores = both(judged, [](const TwoClasses& one) { return one.scores; });
+  const auto scores = both(judged, [](const JudgedTwoClasses& one) { return one.scores; });
   heading(page, "roc", "ROC curve");
   if (std::isnan(e.auc)) {
     page.put("<p>These rows are all of one class: there is no ROC curve and no AUC.</p>\n");
   } else {
     roc_figure(page, scores, of([](const Evaluation& one) { return one.auc; }),
-               schema.label + " = " + schema.positive, 400, threshold);
+               schema.label_name + " = " + positive, 400, threshold);
   }
   calibration_section(page, of([](const Evaluation& one) { return one.calibration; }),
                       "mean probability predicted", "share found", "found");
@@ -95,7 +96,7 @@ void two_classes_sections(Html& page, const Dataset& data, const Pair<const Line
       "<p>“{}” is predicted from a probability of the threshold on. TP: rows that are so and "
       "predicted so; FN: missed; FP: false alarms; TN: the others, rightly. Recall is TP of TP + "
       "FN, precision TP of TP + FP, false alarms FP of FP + TN.</p>\n",
-      schema.positive);
+      positive);
   scores.each([&](const RankedScores& one, bool other) {
     threshold_table(page, one, threshold, whose(other));
   });

@@ -116,7 +116,7 @@ SyntheticClassifier synthetic_classifier(const NetworkModel& model, const Datase
     return evaluate(predict_probabilities(*fitted, test.view()), test.y);
   };
   return {.target = target,
-          .positive = real.schema.positive,
+          .positive = std::get<TwoClasses>(real.schema.label).positive,
           .training_rows = training.rows(),
           .held_out_rows = test.rows(),
           .synthetic = judged(drawn),

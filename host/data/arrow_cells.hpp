@@ -42,8 +42,10 @@ template <class T>
 concept Whole = std::same_as<T, std::int64_t> || std::same_as<T, std::uint64_t>;
 
 inline bool is_class(const Schema& schema, std::string_view text) {
-  return text == schema.positive || text == schema.negative ||
-         std::find(schema.classes.begin(), schema.classes.end(), text) != schema.classes.end();
+  if (const TwoClasses* const two = std::get_if<TwoClasses>(&schema.label))
+    return text == two->positive || text == two->negative;
+  const Classes* const several = std::get_if<Classes>(&schema.label);
+  return several != nullptr && std::ranges::find(several->names, text) != several->names.end();
 }
 
 /// Sets a cell or a label to a value of whatever type it has.

@@ -28,7 +28,7 @@ void ArrowReader::match(const ArrowSchema& schema) {
     row_bytes_ += static_cast<std::uint64_t>(std::max(field.type.bytes, 1));
     if (field.target.is_label) {
       if (values.kind == ArrowType::Kind::boolean) {
-        if (schema_.has_number_label()) no_number(names[j]);
+        if (number_of(schema_.label) != nullptr) no_number(names[j]);
         require_word(names[j]);
       } else if (values.is_number()) {
         rows_.compare_labels_as_numbers();
@@ -92,11 +92,11 @@ void ArrowReader::no_number(const std::string& name) const {
   rows_.fail(format_message(
       "label column {} is of type bool and the schema's label is {}; give a column of numbers, "
       "or name the class in {} in place of {}",
-      gibbsite::quoted(name), to_string(schema_.label_kind), Word{"positive"}, Word{"range"}));
+      gibbsite::quoted(name), to_string(kind_of(schema_.label)), Word{"positive"}, Word{"range"}));
 }
 
 void ArrowReader::require_word(const std::string& name) const {
-  if (schema_.label_kind == LabelKind::classes) {
+  if (is<Classes>(schema_.label)) {
     const auto listed = [&](std::string_view word) { return is_class(schema_, word); };
     if (std::ranges::any_of(words_of_true, listed) && std::ranges::any_of(words_of_false, listed))
       return;
@@ -105,12 +105,13 @@ void ArrowReader::require_word(const std::string& name) const {
         "or give the column as text",
         gibbsite::quoted(name), Word{"classes"}));
   }
+  const std::string& positive = std::get<TwoClasses>(schema_.label).positive;
   for (const auto& words : {words_of_true, words_of_false})
-    if (std::find(words.begin(), words.end(), schema_.positive) != words.end()) return;
+    if (std::find(words.begin(), words.end(), positive) != words.end()) return;
   rows_.fail(format_message(
       "label column {} is of type bool and {} is {}; set it to \"true\" or \"false\", or give "
       "the column as text",
-      gibbsite::quoted(name), Word{"positive"}, gibbsite::quoted(schema_.positive)));
+      gibbsite::quoted(name), Word{"positive"}, gibbsite::quoted(positive)));
 }
 
 void ArrowReader::set_types(const ArrowSchema& column, Field& field) const {

@@ -32,8 +32,8 @@ std::string strangers(const std::vector<std::string>& names, const Schema& schem
 // The table's names, each as the schema spells it if only its accents are written another way.
 std::vector<std::string> as_in_schema(const std::vector<std::string>& names, const Schema& schema) {
   std::map<std::string, std::string_view> spelled;
-  std::set<std::string_view> exact{schema.label};
-  spelled.emplace(composed(schema.label), schema.label);
+  std::set<std::string_view> exact{schema.label_name};
+  spelled.emplace(composed(schema.label_name), schema.label_name);
   for (const Column& column : schema.columns) {
     exact.insert(column.name);
     spelled.emplace(composed(column.name), column.name);
@@ -69,15 +69,15 @@ std::vector<Target> match_columns(const std::vector<std::string>& written, const
   std::map<std::string_view, const Encoding*> known;
   for (const Encoding& e : rows.encodings()) known.emplace(e.name, &e);
   // First, as a label under another name is a column that is not in the schema too.
-  if (!has_labels && std::find(names.begin(), names.end(), schema.label) == names.end())
-    rows.set_unlabeled(
-        format_message("{} lacks the label column {}{}; add it, or fix {} in the schema", what,
-                       gibbsite::quoted(schema.label), strangers(names, schema), Word{"label"}));
+  if (!has_labels && std::find(names.begin(), names.end(), schema.label_name) == names.end())
+    rows.set_unlabeled(format_message(
+        "{} lacks the label column {}{}; add it, or fix {} in the schema", what,
+        gibbsite::quoted(schema.label_name), strangers(names, schema), Word{"label"}));
   std::vector<Target> targets;
   for (const std::string& name : names) {
     Target target;
     const auto found = known.find(name);
-    if (name == schema.label) {
+    if (name == schema.label_name) {
       target.is_label = !has_labels;
     } else if (found != known.end()) {
       if (found->second->type != ColumnType::ignore) target.encoding = found->second;

@@ -208,8 +208,8 @@ HeaderPlace find_header(std::string_view text, const Schema& schema) {
   const auto names = [&](std::string_view line, std::string_view separators) {
     std::size_t count = 0;
     for (const std::string& word : words_of_line(line, separators))
-      count += word == schema.label || std::ranges::find(schema.columns, word, &Column::name) !=
-                                           schema.columns.end()
+      count += word == schema.label_name || std::ranges::find(schema.columns, word,
+                                                              &Column::name) != schema.columns.end()
                    ? 1U
                    : 0U;
     return count > std::min<std::size_t>(schema.columns.size(), 1);  // two, or the only ones
@@ -307,7 +307,7 @@ class TableHandler {
   /// not quoted, or a line above the header.
   void require_known_names() {
     const auto known = [&](const std::string& name) {
-      return name == schema_.label ||
+      return name == schema_.label_name ||
              std::ranges::find(schema_.columns, name, &Column::name) != schema_.columns.end();
     };
     if (schema_.columns.empty() || std::ranges::any_of(header_, known)) return;

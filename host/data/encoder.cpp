@@ -20,19 +20,19 @@ constexpr std::size_t buffer_bytes = std::size_t{16} << 20;
 
 /// y of a label that cannot be read.
 float middle_label(const Schema& schema) {
-  if (schema.label_kind == LabelKind::two_classes) return -1;
-  if (schema.label_kind == LabelKind::classes) return 0;
-  return schema.scaled_label(schema.label_kind == LabelKind::count ? std::floor(schema.label_hi / 2)
-                                                                   : schema.label_middle());
+  if (is<TwoClasses>(schema.label)) return -1;
+  const Count* const count = std::get_if<Count>(&schema.label);
+  return scaled_label(schema.label,
+                      count != nullptr ? std::floor(count->hi / 2) : label_middle(schema.label));
 }
 
 /// Whether a label is a mark of missing, however its accents are written.
 bool marks_missing_label(const Schema& schema, std::string_view label) {
-  if (schema.marks_missing_label(label)) return true;
-  if (is_ascii(label) || !schema.has_missing) return false;
+  if (schema.text.marks_missing(label)) return true;
+  if (is_ascii(label) || !schema.text.has_missing) return false;
   const std::string text = composed(label);
-  return text == composed(schema.missing) ||
-         std::ranges::any_of(schema.also_missing,
+  return text == composed(schema.text.missing) ||
+         std::ranges::any_of(schema.text.also_missing,
                              [&](const std::string& mark) { return text == composed(mark); });
 }
 
@@ -98,10 +98,6 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
                          std::function<Message()> where, std::string source)
     : features_(schema.features()),
       may_clip_(schema.may_clip()),
-      positive_(schema.positive),
-      negative_(schema.negative),
-      composed_positive_(composed(schema.positive)),
-      composed_negative_(composed(schema.negative)),
       middle_label_(middle_label(schema)),
       input_(input),
       source_(std::move(source)),
@@ -112,13 +108,20 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
     throw BadInput("schema: more than 2^32 features; leave some out");
   data_.schema = schema;
   data_.storage = SparseTable{};  // until choose_layout
-  for (std::size_t k = 0; k < schema.classes.size(); ++k)
-    classes_.emplace(schema.classes[k], static_cast<float>(k));
-  add_whole_numbers(schema.classes, std::size_t{0}, classes_);
-  add_composed(schema.classes, std::size_t{0}, classes_);
-  if (schema.has_missing) {
-    std::vector<std::string> marks = schema.also_missing;
-    marks.push_back(schema.missing);
+  if (const TwoClasses* const two = std::get_if<TwoClasses>(&schema.label)) {
+    positive_ = two->positive;
+    negative_ = two->negative;
+    composed_positive_ = composed(two->positive);
+    composed_negative_ = composed(two->negative);
+  } else if (const Classes* const several = std::get_if<Classes>(&schema.label)) {
+    for (std::size_t k = 0; k < several->names.size(); ++k)
+      classes_.emplace(several->names[k], static_cast<float>(k));
+    add_whole_numbers(several->names, std::size_t{0}, classes_);
+    add_composed(several->names, std::size_t{0}, classes_);
+  }
+  if (schema.text.has_missing) {
+    std::vector<std::string> marks = schema.text.also_missing;
+    marks.push_back(schema.text.missing);
     for (const std::string& mark : marks)
       if (double value = 0; parse_number(mark, value)) missing_labels_.push_back(value);
   }
@@ -279,7 +282,7 @@ Message CellEncoder::missing_label_words() const {
 }
 
 Message CellEncoder::number_advice(const Encoding& e, std::string_view cell) const {
-  const char point = data_.schema.decimal, other = point == '.' ? ',' : '.';
+  const char point = data_.schema.text.decimal, other = point == '.' ? ',' : '.';
   const bool has_other = cell.find(other) != std::string_view::npos;
   double value = 0;
   Message out;
@@ -287,7 +290,7 @@ Message CellEncoder::number_advice(const Encoding& e, std::string_view cell) con
   if (has_other && parse_number(cell, value, other))
     out += fmt::format("set decimal = \"{}\" if that is the decimal sign, ", other);
   for (const std::string_view sign : thousands_signs) {
-    if (!data_.schema.thousands.empty() || !parse_grouped(cell, value, point, sign)) continue;
+    if (!data_.schema.text.thousands.empty() || !parse_grouped(cell, value, point, sign)) continue;
     out += fmt::format("set thousands = \"{}\" if it groups digits, ", sign);
     grouped = true;
   }
@@ -364,7 +367,7 @@ void CellEncoder::set_missing(const Encoding& e) {
 }
 
 void CellEncoder::set_level(const Encoding& e, std::string_view cell) {
-  const char point = data_.schema.decimal;
+  const char point = data_.schema.text.decimal;
   if (const std::size_t level = e.level(cell, point); level != Encoding::none) {
     set_one(e, level);
     return;
@@ -380,9 +383,9 @@ void CellEncoder::compare_labels_as_numbers() {
   positive_ = canonical(positive_);
   negative_ = canonical(negative_);
   classes_.clear();
-  const std::vector<std::string>& names = data_.schema.classes;
-  for (std::size_t k = 0; k < names.size(); ++k)
-    classes_.emplace(canonical(names[k]), static_cast<float>(k));
+  const Classes* const several = std::get_if<Classes>(&data_.schema.label);
+  for (std::size_t k = 0; several != nullptr && k < several->names.size(); ++k)
+    classes_.emplace(canonical(several->names[k]), static_cast<float>(k));
 }
 
 void CellEncoder::set_unlabeled(const Message& why) {
@@ -408,27 +411,27 @@ void CellEncoder::set_label_missing(const Message& why) {
 void CellEncoder::add_number_label(double value, std::string_view text) {
   const Schema& schema = data_.schema;
   if (std::isfinite(value) &&
-      (schema.label_kind == LabelKind::amount || (value >= 0 && value == std::floor(value)))) {
-    data_.counts.clamped_labels += value < schema.label_lo || value > schema.label_hi ? 1U : 0U;
-    data_.y.push_back(schema.scaled_label(value));
+      (is<Amount>(schema.label) || (value >= 0 && value == std::floor(value)))) {
+    const NumberLabel& range = *number_of(schema.label);
+    data_.counts.clamped_labels += value < range.lo || value > range.hi ? 1U : 0U;
+    data_.y.push_back(scaled_label(schema.label, value));
     return;
   }
   set_label_missing(format_message(
       "label {} is not {}; fix the label{} (private: this line quotes the table)",
       gibbsite::quoted(text),
-      schema.label_kind == LabelKind::amount ? "a finite number" : "a whole number from 0 up",
-      or_else("")));
+      is<Amount>(schema.label) ? "a finite number" : "a whole number from 0 up", or_else("")));
 }
 
 void CellEncoder::set_label(double value) {
-  if (labeled_ && data_.schema.has_number_label()) {
+  if (labeled_ && number_of(data_.schema.label) != nullptr) {
     const bool absent =
         std::isnan(value) || std::ranges::find(missing_labels_, value) != missing_labels_.end();
     return absent ? set_label_missing(missing_label_words())
                   : add_number_label(value, number_text(value));
   }
   const auto bits = std::bit_cast<std::uint64_t>(value);
-  if (labeled_ && data_.schema.label_kind == LabelKind::classes) {
+  if (labeled_ && is<Classes>(data_.schema.label)) {
     const auto known = known_classes_.find(bits);
     if (known != known_classes_.end())
       data_.y.push_back(known->second);
@@ -449,9 +452,9 @@ void CellEncoder::set_label(double value) {
 }
 
 void CellEncoder::set_class(double label) {
-  if (data_.schema.has_number_label()) return set_label(label);
-  if (data_.schema.label_kind == LabelKind::classes) {
-    const std::size_t most = data_.schema.classes.size() - 1;
+  if (number_of(data_.schema.label) != nullptr) return set_label(label);
+  if (const Classes* const several = std::get_if<Classes>(&data_.schema.label)) {
+    const std::size_t most = several->names.size() - 1;
     if (!(label >= 0 && label <= static_cast<double>(most) && label == std::floor(label)))
       fail_quoting(format_message(
           "label {} is no place in the schema's classes; give a whole number from 0 to {}", label,
@@ -465,7 +468,7 @@ void CellEncoder::set_class(double label) {
 bool CellEncoder::add_class(std::string_view label) {
   const Schema& schema = data_.schema;
   auto listed = classes_.find(label);
-  if (listed == classes_.end()) listed = classes_.find(whole_number(label, schema.decimal));
+  if (listed == classes_.end()) listed = classes_.find(whole_number(label, schema.text.decimal));
   if (listed == classes_.end() && !is_ascii(label)) listed = classes_.find(composed(label));
   if (listed != classes_.end()) {
     data_.y.push_back(listed->second);
@@ -490,15 +493,16 @@ bool CellEncoder::add_class(std::string_view label) {
 bool CellEncoder::add_label(std::string_view label) {
   if (!labeled_) return false;
   const Schema& schema = data_.schema;
-  if (schema.label_kind == LabelKind::classes) return add_class(label);
-  if (schema.has_number_label()) {
+  if (is<Classes>(schema.label)) return add_class(label);
+  if (number_of(schema.label) != nullptr) {
     double value = 0;
     if (label.empty() || marks_missing_label(schema, label)) {
       set_label_missing(missing_label_words());
     } else {
-      const bool number = parse_number(label, value, labels_are_numbers_ ? '.' : schema.decimal) ||
-                          (!labels_are_numbers_ && !schema.thousands.empty() &&
-                           parse_grouped(label, value, schema.decimal, schema.thousands));
+      const bool number =
+          parse_number(label, value, labels_are_numbers_ ? '.' : schema.text.decimal) ||
+          (!labels_are_numbers_ && !schema.text.thousands.empty() &&
+           parse_grouped(label, value, schema.text.decimal, schema.text.thousands));
       add_number_label(number ? value : std::numeric_limits<double>::quiet_NaN(), label);
     }
     return false;
@@ -506,7 +510,7 @@ bool CellEncoder::add_label(std::string_view label) {
   bool positive = label == positive_;
   bool listed = positive || label == negative_;
   if (!listed && !labels_are_numbers_) {  // a whole number, however it is written
-    const std::string_view whole = whole_number(label, schema.decimal),
+    const std::string_view whole = whole_number(label, schema.text.decimal),
                            first = whole_number(positive_), second = whole_number(negative_);
     positive = whole == first && first != second;
     listed = positive || (whole == second && first != second && !negative_.empty());
@@ -521,7 +525,7 @@ bool CellEncoder::add_label(std::string_view label) {
     return false;
   }
   const bool unlisted = !listed && !negative_.empty();
-  if (unlisted && schema.refuses_unlisted_label) {
+  if (unlisted && std::get<TwoClasses>(schema.label).refuses_unlisted) {
     set_unlabeled(format_message(
         "label {} is neither {} nor {}; fix the label{} (private: this line quotes the table)",
         gibbsite::quoted(label), gibbsite::quoted(positive_), gibbsite::quoted(negative_),

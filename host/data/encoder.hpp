@@ -339,9 +339,9 @@ inline void CellEncoder::set(const Encoding& e, std::string_view cell) {
     set_missing(e);
   } else if (e.is_number()) {
     double value = 0;
-    if ((parse_number(cell, value, data_.schema.decimal) ||
-         (!data_.schema.thousands.empty() &&
-          parse_grouped(cell, value, data_.schema.decimal, data_.schema.thousands))) &&
+    if ((parse_number(cell, value, data_.schema.text.decimal) ||
+         (!data_.schema.text.thousands.empty() &&
+          parse_grouped(cell, value, data_.schema.text.decimal, data_.schema.text.thousands))) &&
         std::isfinite(value))
       e.is_missing(value) ? set_missing(e) : set_in_range(e, value);
     else

@@ -121,13 +121,14 @@ std::vector<PartitionColumn> partition_columns(const std::string& root, const st
                                  gibbsite::quoted(column.name)));
     const auto of_schema = std::ranges::find(schema.columns, column.name, &Column::name);
     const bool is_number =
-        column.name == schema.label
-            ? schema.has_number_label()
+        column.name == schema.label_name
+            ? number_of(schema.label) != nullptr
             : of_schema != schema.columns.end() && (of_schema->type == ColumnType::number ||
                                                     of_schema->type == ColumnType::exposure);
     double number = 0;
-    if (is_number && schema.decimal != '.' && column.value && parse_number(*column.value, number))
-      std::ranges::replace(*column.value, '.', schema.decimal);
+    if (is_number && schema.text.decimal != '.' && column.value &&
+        parse_number(*column.value, number))
+      std::ranges::replace(*column.value, '.', schema.text.decimal);
     out.push_back(std::move(column));
   }
   return out;

@@ -105,8 +105,8 @@ Dataset with_category_as_label(const Dataset& data, const std::string& target) {
   Dataset out;
   out.schema = whole;
   drop_label(out.schema);
-  out.schema.label = target;
-  out.schema.positive = found->levels[positive];
+  out.schema.label_name = target;
+  out.schema.label = TwoClasses{.positive = found->levels[positive]};
   out.schema.intercept = true;
   out.schema.network.reset();
   out.schema.columns.erase(out.schema.columns.begin() + (found - whole.columns.begin()));
@@ -128,14 +128,14 @@ Dataset with_category_as_label(const Dataset& data, const std::string& target) {
 }
 
 std::vector<bool> classes_present(const Dataset& data) {
-  const bool several = data.schema.label_kind == LabelKind::classes;
-  if (!several && data.schema.label_kind != LabelKind::two_classes) {
+  const bool several = is<Classes>(data.schema.label);
+  if (number_of(data.schema.label) != nullptr) {
     throw BadInput(
         fmt::format("data: its label is {}, and classes are asked for; give a table of "
                     "those",
-                    to_string(data.schema.label_kind)));
+                    to_string(kind_of(data.schema.label))));
   }
-  std::vector<bool> out(several ? data.schema.classes.size() : 2);
+  std::vector<bool> out(class_names(data.schema.label).size());
   for (const float y : data.y) out[several ? static_cast<std::size_t>(y) : y > 0 ? 1 : 0] = true;
   return out;
 }

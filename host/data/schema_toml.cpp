@@ -99,11 +99,12 @@ class SchemaReader {
     }
     for (const auto& [key, node] : root)
       collect([&, &key = key, &node = node] { read_key(key, node); });
-    const bool labeled =
-        only_.empty() ? !label_optional_ || !schema_.label.empty() : schema_.label == only_;
-    if (!labeled) drop_label(schema_);
+    const bool labeled = only_.empty() ? !label_optional_ || !schema_.label_name.empty()
+                                       : schema_.label_name == only_;
+    if (!labeled) label_ = {};
     if (!only_.empty()) schema_.network.reset();
     finish_label(root);
+    if (!labeled) drop_label(schema_);
     if (labeled) finish_class_weights();
     if (auto_row_norm_) schema_.row_norm = schema_.auto_row_norm();
     if (!errors_.empty()) {
@@ -242,12 +243,13 @@ class SchemaReader {
     const std::string_view name = key.str();
     lines_.keys.emplace(name, key.source().begin.line);
     if (name == "label") {
-      schema_.label = read_string(node, name);
+      schema_.label_name = read_string(node, name);
     } else if (name == "positive") {
-      schema_.positive = read_string(node, name);
+      label_.two.positive = read_string(node, name);
     } else if (name == "negative") {
-      schema_.negative = read_string(node, name);
-      if (schema_.negative.empty()) fail(key.source(), "negative is empty; name the other class");
+      label_.two.negative = read_string(node, name);
+      if (label_.two.negative.empty())
+        fail(key.source(), "negative is empty; name the other class");
     } else if (name == "classes") {
       read_classes(node);
     } else if (name == "class_weights") {
@@ -258,23 +260,22 @@ class SchemaReader {
                name == "sample_weights") {
       fail(key.source(), fmt::format("{}: {}", name, no_row_weights));
     } else if (name == "range") {
-      read_range(node, "range of the label", schema_.label_lo, schema_.label_hi);
-      if (schema_.label_kind == LabelKind::two_classes) schema_.label_kind = LabelKind::amount;
+      read_range(node, "range of the label", label_.amount.lo, label_.amount.hi);
+      label_.has_range = true;
     } else if (name == "counts") {
-      if (read_bool(node, name) && schema_.label_kind != LabelKind::classes)
-        schema_.label_kind = LabelKind::count;
+      label_.counts = read_bool(node, name);
     } else if (name == "tolerance") {
-      schema_.tolerance = read_number(node, name);
+      label_.amount.tolerance = read_number(node, name);
     } else if (name == "unlisted_label") {
-      schema_.refuses_unlisted_label = read_choice(node, name, "negative", "refuse");
+      label_.two.refuses_unlisted = read_choice(node, name, "negative", "refuse");
     } else if (name == "invalid") {
       schema_.invalid =
           read_choice(node, name, "refuse", "middle") ? Invalid::middle : Invalid::refuse;
     } else if (name == "decimal") {
-      schema_.decimal = read_choice(node, name, ".", ",") ? ',' : '.';
+      schema_.text.decimal = read_choice(node, name, ".", ",") ? ',' : '.';
     } else if (name == "thousands") {
-      schema_.thousands = read_string(node, name);
-      if (schema_.thousands.empty())
+      schema_.text.thousands = read_string(node, name);
+      if (schema_.text.thousands.empty())
         fail(key.source(), "thousands is empty; give what groups digits, or leave it out");
     } else if (name == "row_norm") {
       auto_row_norm_ = read_auto(node, name, "a number");
@@ -282,12 +283,12 @@ class SchemaReader {
     } else if (name == "intercept") {
       schema_.intercept = read_auto(node, name, "true or false") || read_bool(node, name);
     } else if (name == "missing") {
-      schema_.has_missing = true;
-      read_marks(node, name, schema_.missing, schema_.also_missing);
+      schema_.text.has_missing = true;
+      read_marks(node, name, schema_.text.missing, schema_.text.also_missing);
     } else if (name == "bins") {
-      label_bins_ = &node;
+      label_.bins = &node;
     } else if (name == "decimals") {
-      schema_.label_decimals = read_decimals(node, "decimals of the label");
+      label_.amount.decimals = read_decimals(node, "decimals of the label");
     } else if (name == "network") {
       read_network(node);
     } else if (name == "columns") {
@@ -375,11 +376,10 @@ class SchemaReader {
     const std::string fault = classes_fault(names);
     if (!fault.empty()) throw SchemaError(lines_.source, lines_.of_key("classes"), fault);
     if (names.size() == 2) {
-      schema_.negative = names[0];
-      schema_.positive = names[1];
+      label_.two.negative = names[0];
+      label_.two.positive = names[1];
     } else {
-      schema_.classes = std::move(names);
-      schema_.label_kind = LabelKind::classes;
+      label_.classes = std::move(names);
     }
   }
 
@@ -402,84 +402,105 @@ class SchemaReader {
     PositiveShare share;
     share.low = read_number(two ? (*bounds)[0] : node, "positive_share");
     share.high = two ? read_number((*bounds)[1], "positive_share") : share.low;
-    schema_.positive_share = share;
+    label_.two.positive_share = share;
+  }
+
+  /// Says what is wrong with a key that was given.
+  void fail_key(std::string_view key, const Message& what) {
+    const unsigned line = lines_.of_key(key);
+    errors_.emplace_back(line, lines_.at(line, what));
   }
 
   /// In the order of the classes, which are known by now.
   void finish_class_weights() {
-    if (lines_.of_key("class_weights") == 0 || schema_.has_number_label()) {
-      // Said to be without a meaning.
-      for (const auto& [name, weight] : class_weights_) schema_.class_weights.push_back(weight);
+    if (lines_.of_key("class_weights") == 0) return;
+    if (number_of(schema_.label) != nullptr) {
+      if (!class_weights_.empty())
+        fail_key("class_weights",
+                 fmt::format("class_weights are of classes, and the label is {}; leave them out",
+                             to_string(kind_of(schema_.label))));
       return;
     }
-    const unsigned line = lines_.of_key("class_weights");
-    const std::vector<std::string> names = schema_.class_names();
+    const std::vector<std::string> names = class_names(schema_.label);
+    std::vector<double> weights;
     for (const std::string& name : names) {
       const auto given = class_weights_.find(name);
       if (given == class_weights_.end()) {
-        errors_.emplace_back(
-            line, lines_.at(line, fmt::format("class_weights: {} has no weight; give one for "
-                                              "each "
-                                              "class",
-                                              gibbsite::quoted(name))));
+        fail_key("class_weights",
+                 fmt::format("class_weights: {} has no weight; give one for each class",
+                             gibbsite::quoted(name)));
         continue;
       }
-      schema_.class_weights.push_back(given->second);
+      weights.push_back(given->second);
       class_weights_.erase(given);
     }
     for (const auto& [name, weight] : class_weights_) {
-      errors_.emplace_back(
-          line, lines_.at(line, fmt::format("class_weights: {} is none of the classes, which are "
+      fail_key("class_weights", fmt::format("class_weights: {} is none of the classes, which are "
                                             "{}; leave it out",
-                                            gibbsite::quoted(name), toml_list(names))));
+                                            gibbsite::quoted(name), toml_list(names)));
     }
+    if (TwoClasses* const two = std::get_if<TwoClasses>(&schema_.label))
+      two->weights = std::move(weights);
+    else
+      std::get<Classes>(schema_.label).weights = std::move(weights);
   }
 
   /// What keys of the label mean together.
   void finish_label(const toml::table& root) {
     for (const std::string_view key : {"positive", "negative", "range"}) {
       if (!root.contains(key) || !root.contains("classes")) continue;
-      errors_.emplace_back(
-          lines_.of_key(key),
-          lines_.at(
-              lines_.of_key(key),
-              format_message(
-                  "{} has no meaning beside {}, which names every class of the label; leave one "
-                  "out",
-                  key, Word{"classes"})));
-    }
-    if (schema_.label_kind == LabelKind::classes && root.contains("unlisted_label")) {
-      errors_.emplace_back(lines_.of_key("unlisted_label"),
-                           lines_.at(lines_.of_key("unlisted_label"), unlisted_of_several()));
+      fail_key(key, format_message("{} has no meaning beside {}, which names every class of the "
+                                   "label; leave one out",
+                                   key, Word{"classes"}));
     }
     // A list names every class, of two as of more: a third one goes by `invalid`.
-    if (root.contains("classes") && !schema_.negative.empty() && !root.contains("unlisted_label"))
-      schema_.refuses_unlisted_label = schema_.invalid == Invalid::refuse;
+    if (root.contains("classes") && !label_.two.negative.empty() &&
+        !root.contains("unlisted_label"))
+      label_.two.refuses_unlisted = schema_.invalid == Invalid::refuse;
     for (const std::string_view key : {"tolerance", "counts", "bins", "decimals"}) {
       if (!root.contains(key) || root.contains("range")) continue;
-      errors_.emplace_back(
-          lines_.of_key(key),
-          lines_.at(lines_.of_key(key),
-                    format_message(
+      const bool plural = key == "bins" || key == "decimals";
+      fail_key(key, format_message(
                         "{} {} a meaning beside the label's {} only; give that, or leave {} out",
-                        key, key == "bins" || key == "decimals" ? "have" : "has", Word{"range"},
-                        key == "bins" || key == "decimals" ? "them" : "it")));
-      schema_.label_decimals.reset();
+                        key, plural ? "have" : "has", Word{"range"}, plural ? "them" : "it"));
+      label_.amount.decimals.reset();
     }
-    if (label_bins_ != nullptr && schema_.has_number_label()) {
+    if (!label_.classes.empty()) {
+      if (root.contains("unlisted_label")) fail_key("unlisted_label", unlisted_of_several());
+      schema_.label = Classes{std::move(label_.classes)};
+    } else if (label_.counts || label_.has_range) {
+      finish_number(root);
+    } else {
+      schema_.label = std::move(label_.two);
+      return;
+    }
+    if (label_.two.positive_share)
+      fail_key("positive_share",
+               fmt::format("positive_share is of two classes, and the label is {}; leave it out",
+                           to_string(kind_of(schema_.label))));
+  }
+
+  void finish_number(const toml::table& root) {
+    Amount& amount = label_.amount;
+    if (!label_.two.positive.empty() || !label_.two.negative.empty())
+      fail_key("positive",
+               "positive and negative name classes, and range is that of an amount or a count; "
+               "leave one out");
+    if (label_.two.refuses_unlisted) fail_key("unlisted_label", unlisted_without_negative());
+    if (label_.bins != nullptr) {
       collect([&] {
-        schema_.label_edges =
-            read_bins(*label_bins_, "bins of the label", schema_.label_lo, schema_.label_hi);
+        amount.edges = read_bins(*label_.bins, "bins of the label", amount.lo, amount.hi);
       });
     }
-    if (schema_.label_kind == LabelKind::count && root.contains("tolerance")) {
-      errors_.emplace_back(lines_.of_key("tolerance"),
-                           lines_.at(lines_.of_key("tolerance"),
-                                     "tolerance is that of amounts, and counts = true; leave one "
-                                     "out"));
+    if (label_.counts) {
+      if (root.contains("tolerance"))
+        fail_key("tolerance", "tolerance is that of amounts, and counts = true; leave one out");
+      schema_.label = Count{std::move(amount)};
+      return;
     }
-    if (schema_.label_kind == LabelKind::amount && !root.contains("tolerance"))
-      schema_.tolerance = (schema_.label_hi - schema_.label_lo) / default_tolerances;
+    if (!root.contains("tolerance"))
+      amount.tolerance = (amount.hi - amount.lo) / default_tolerances;
+    schema_.label = std::move(amount);
   }
 
   void read_range(const toml::node& node, const std::string& what, double& lo, double& hi) const {
@@ -668,7 +689,14 @@ class SchemaReader {
   Schema schema_;
   SchemaLines lines_;
   bool auto_row_norm_ = true;
-  const toml::node* label_bins_ = nullptr;       // until the range is known
+  // What keys say of the label, until its kind is known.
+  struct LabelKeys {
+    TwoClasses two{};
+    std::vector<std::string> classes{};
+    bool counts = false, has_range = false;
+    Amount amount{};  // or a count
+    const toml::node* bins = nullptr;
+  } label_{};
   std::map<std::string, double> class_weights_;  // by name, until the classes are known
   std::vector<SchemaError> errors_;
 };

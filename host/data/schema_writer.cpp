@@ -77,41 +77,57 @@ std::string missing_toml(const std::string& first, const std::vector<std::string
 
 }  // namespace
 
+namespace {
+
+std::string label_toml(const TwoClasses& two) {
+  std::string out = fmt::format("positive = {}\n", toml_string(two.positive));
+  if (!two.negative.empty()) out += fmt::format("negative = {}\n", toml_string(two.negative));
+  if (two.refuses_unlisted) out += "unlisted_label = \"refuse\"\n";
+  return out;
+}
+
+std::string label_toml(const Classes& several) {
+  return fmt::format("classes = {}\n", toml_list(several.names));
+}
+
+std::string number_toml(const NumberLabel& number, const std::string& kind) {
+  std::string out = fmt::format("range = [{}, {}]\n{}\n", number.lo, number.hi, kind);
+  if (!number.edges.empty()) out += bins_toml(number.edges) + "\n";
+  if (number.decimals) out += fmt::format("decimals = {}\n", *number.decimals);
+  return out;
+}
+
+std::string label_toml(const Amount& amount) {
+  return number_toml(amount, fmt::format("tolerance = {}", amount.tolerance));
+}
+
+std::string label_toml(const Count& count) { return number_toml(count, "counts = true"); }
+
+}  // namespace
+
 std::string to_toml(const Schema& schema) {
-  std::string out;
-  out += fmt::format("label = {}\n", toml_string(schema.label));
-  if (schema.label_kind == LabelKind::two_classes) {
-    out += fmt::format("positive = {}\n", toml_string(schema.positive));
-  } else if (schema.label_kind == LabelKind::classes) {
-    out += fmt::format("classes = {}\n", toml_list(schema.classes));
-  } else {
-    out += fmt::format("range = [{}, {}]\n", schema.label_lo, schema.label_hi);
-    out += schema.label_kind == LabelKind::count
-               ? "counts = true\n"
-               : fmt::format("tolerance = {}\n", schema.tolerance);
-  }
-  if (!schema.label_edges.empty()) out += bins_toml(schema.label_edges) + "\n";
-  if (schema.label_decimals) out += fmt::format("decimals = {}\n", *schema.label_decimals);
-  if (!schema.negative.empty()) out += fmt::format("negative = {}\n", toml_string(schema.negative));
-  if (schema.refuses_unlisted_label) out += "unlisted_label = \"refuse\"\n";
-  if (!schema.class_weights.empty()) {
-    const std::vector<std::string> names = schema.class_names();
+  std::string out = fmt::format("label = {}\n", toml_string(schema.label_name));
+  out += std::visit([](const auto& label) { return label_toml(label); }, schema.label);
+  if (const auto given = class_weights(schema.label); !given.empty()) {
+    const std::vector<std::string> names = class_names(schema.label);
     std::vector<std::string> weights;
     for (std::size_t k = 0; k < names.size(); ++k)
-      weights.push_back(fmt::format("{} = {}", toml_string(names[k]), schema.class_weights[k]));
+      weights.push_back(fmt::format("{} = {}", toml_string(names[k]), given[k]));
     out += fmt::format("class_weights = {{{}}}\n", fmt::join(weights, ", "));
   }
-  if (schema.positive_share) {
-    out += fmt::format("positive_share = [{}, {}]\n", schema.positive_share->low,
-                       schema.positive_share->high);
+  const TwoClasses* const two = std::get_if<TwoClasses>(&schema.label);
+  if (two != nullptr && two->positive_share) {
+    out += fmt::format("positive_share = [{}, {}]\n", two->positive_share->low,
+                       two->positive_share->high);
   }
   if (schema.invalid == Invalid::middle) out += "invalid = \"middle\"\n";
-  if (schema.decimal == ',') out += "decimal = \",\"\n";
-  if (!schema.thousands.empty())
-    out += fmt::format("thousands = {}\n", toml_string(schema.thousands));
+  if (schema.text.decimal == ',') out += "decimal = \",\"\n";
+  if (!schema.text.thousands.empty())
+    out += fmt::format("thousands = {}\n", toml_string(schema.text.thousands));
   out += fmt::format("row_norm = {}\n", schema.row_norm);
   out += fmt::format("intercept = {}\n", schema.intercept);
-  if (schema.has_missing) out += missing_toml(schema.missing, schema.also_missing) + "\n";
+  if (schema.text.has_missing)
+    out += missing_toml(schema.text.missing, schema.text.also_missing) + "\n";
   out += "\n[columns]\n";
   for (const Column& column : schema.columns) {
     out += fmt::format("{} = {{type = \"{}\"", toml_key(column.name), to_string(column.type));

@@ -6,6 +6,7 @@
 
 #include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/overloaded.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/model/curve.hpp"
 
@@ -25,21 +26,13 @@ std::vector<std::string> FamilyModel::levels() const {
 }
 
 void drop_label(Schema& schema) {
-  schema.label = schema.positive = no_label;
-  schema.negative.clear();
-  schema.refuses_unlisted_label = false;
-  schema.label_kind = LabelKind::two_classes;
-  schema.classes.clear();
-  schema.class_weights.clear();
-  schema.positive_share.reset();
-  schema.label_edges.clear();
-  schema.label_decimals.reset();
+  schema.label_name = no_label;
+  schema.label = TwoClasses{.positive = no_label};
   for (Column& column : schema.columns) {
     // Without a count it is a number like others; without a label to predict no number has a curve.
     if (column.type == ColumnType::exposure) column.type = ColumnType::number;
     without_curve(column);
   }
-  schema.label_lo = schema.label_hi = schema.tolerance = 0;
 }
 
 Schema family_schema(const Schema& whole, const std::string& column) {
@@ -48,25 +41,31 @@ Schema family_schema(const Schema& whole, const std::string& column) {
   out.network.reset();
   out.intercept = false;
   out.row_norm = 1;
-  if (column == whole.label && whole.has_number_label()) {
-    out.columns = {
-        {.name = column, .type = ColumnType::number, .lo = whole.label_lo, .hi = whole.label_hi}};
-    return out;
-  }
-  if (column == whole.label && whole.label_kind == LabelKind::classes) {
-    // Where a label that cannot be read is no error it needs a level.
-    out.columns = {{.name = column,
-                    .type = ColumnType::category,
-                    .levels = whole.classes,
-                    .other = whole.invalid == Invalid::middle}};
-    return out;
-  }
-  if (column == whole.label) {
-    const bool other = whole.negative.empty() || !whole.refuses_unlisted_label;
-    Column classes{.name = column, .type = ColumnType::category, .levels = {whole.positive}};
-    classes.other = other;
-    if (!other) classes.levels.push_back(whole.negative);
-    out.columns = {classes};
+  if (column == whole.label_name) {
+    out.columns = {std::visit(Overloaded{[&](const TwoClasses& two) {
+                                           const bool other =
+                                               two.negative.empty() || !two.refuses_unlisted;
+                                           Column classes{.name = column,
+                                                          .type = ColumnType::category,
+                                                          .levels = {two.positive},
+                                                          .other = other};
+                                           if (!other) classes.levels.push_back(two.negative);
+                                           return classes;
+                                         },
+                                         [&](const Classes& several) {
+                                           // Where a label that cannot be read is no error it needs a level.
+                                           return Column{.name = column,
+                                                         .type = ColumnType::category,
+                                                         .levels = several.names,
+                                                         .other = whole.invalid == Invalid::middle};
+                                         },
+                                         [&](const NumberLabel& number) {
+                                           return Column{.name = column,
+                                                         .type = ColumnType::number,
+                                                         .lo = number.lo,
+                                                         .hi = number.hi};
+                                         }},
+                              whole.label)};
     return out;
   }
   const auto found = std::ranges::find(whole.columns, column, &Column::name);

@@ -29,10 +29,11 @@ std::span<const double> feature_means_of(const LinearModel& model) {
 
 std::vector<std::string> coefficient_names(const Schema& schema) {
   std::vector<std::string> features = schema.feature_names();
-  if (schema.label_kind != LabelKind::classes) return features;
+  const Classes* const several = std::get_if<Classes>(&schema.label);
+  if (several == nullptr) return features;
   std::vector<std::string> out;
-  out.reserve(features.size() * schema.classes.size());
-  for (const std::string& name : schema.classes)
+  out.reserve(features.size() * several->names.size());
+  for (const std::string& name : several->names)
     for (const std::string& feature : features) out.push_back(fmt::format("{}: {}", name, feature));
   return out;
 }
@@ -40,7 +41,7 @@ std::vector<std::string> coefficient_names(const Schema& schema) {
 std::span<const double> coefficients_of(const Schema& schema, std::span<const double> theta,
                                         std::size_t k) {
   const std::size_t d = schema.features();
-  return schema.label_kind == LabelKind::classes ? theta.subspan(k * d, d) : theta;
+  return is<Classes>(schema.label) ? theta.subspan(k * d, d) : theta;
 }
 
 OriginalUnits original_units(const LinearModel& model, std::span<const double> theta) {
@@ -70,11 +71,11 @@ OriginalUnits original_units(const LinearModel& model, std::span<const double> t
     }
     for (; left > 0; --left, ++j) out.slopes.emplace_back(names[j], theta[j]);
   }
-  const double unit = schema.label_kind == LabelKind::amount ? schema.label_unit() : 1;
+  const double unit = coefficient_unit(schema.label);
   for (auto& [name, slope] : out.slopes) slope *= unit;
-  out.intercept = out.intercept * unit + schema.label_middle();
-  if (schema.label_kind == LabelKind::count)
-    out.intercept += std::log(schema.label_hi * loss_named(model.loss).predicted(0));
+  out.intercept = out.intercept * unit + label_middle(schema.label);
+  if (is<Count>(schema.label))
+    out.intercept += std::log(label_unit(schema.label) * loss_named(model.loss).predicted(0));
   if (const Column* const exposure = schema.exposure()) out.intercept -= std::log(exposure->hi);
   return out;
 }

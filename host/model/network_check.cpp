@@ -63,7 +63,7 @@ std::vector<NetworkFault> network_faults(const Schema& schema) {
   if (!schema.network) return {};
   std::vector<NetworkFault> out;
   const auto fault_of = [&](const std::string& name) -> std::string {
-    if (name == schema.label) return {};
+    if (name == schema.label_name) return {};
     const auto found = std::ranges::find(schema.columns, name, &Column::name);
     if (found == schema.columns.end())
       return quoted(name) + " is no column of the schema; give one of its columns, or its label";

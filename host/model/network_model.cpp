@@ -22,28 +22,31 @@ namespace {
 constexpr double most_single_steps = 15;
 
 Column label_column(const Schema& whole) {
-  Column out{.name = whole.label, .type = ColumnType::category};
-  if (whole.has_number_label()) {
+  Column out{.name = whole.label_name, .type = ColumnType::category};
+  if (const NumberLabel* const number = number_of(whole.label)) {
     out.type = ColumnType::number;
-    out.lo = whole.label_lo;
-    out.hi = whole.label_hi;
-    out.edges = whole.label_edges;
-    out.decimals = whole.label_decimals;
-    if (whole.label_kind == LabelKind::count && !out.decimals) out.decimals = 0;
+    out.lo = number->lo;
+    out.hi = number->hi;
+    out.edges = number->edges;
+    out.decimals = number->decimals;
+    if (is<Count>(whole.label) && !out.decimals) out.decimals = 0;
     return out;
   }
   // A label that is missing counts as the class that one that cannot be read counts as.
-  if (whole.label_kind == LabelKind::classes) {
-    out.levels = whole.classes;
-    out.unlisted = whole.classes.front();
+  if (const Classes* const several = std::get_if<Classes>(&whole.label)) {
+    out.levels = several->names;
+    out.unlisted = several->names.front();
     out.other = whole.invalid == Invalid::middle;
-  } else if (whole.negative.empty()) {
-    out.levels = {whole.positive};
+    return out;
+  }
+  const TwoClasses& two = std::get<TwoClasses>(whole.label);
+  if (two.negative.empty()) {
+    out.levels = {two.positive};
     out.other = true;
   } else {
-    out.levels = {whole.negative, whole.positive};
-    out.unlisted = whole.negative;
-    out.other = !whole.refuses_unlisted_label || whole.invalid == Invalid::middle;
+    out.levels = {two.negative, two.positive};
+    out.unlisted = two.negative;
+    out.other = !two.refuses_unlisted || whole.invalid == Invalid::middle;
   }
   return out;
 }
@@ -112,7 +115,7 @@ Schema network_schema(const Schema& whole) {
   drop_label(out);
   std::erase_if(out.columns, [](const Column& c) { return c.type == ColumnType::ignore; });
   // Without a label it is already without one.
-  if (whole.label != out.label) out.columns.push_back(label_column(whole));
+  if (whole.label_name != out.label_name) out.columns.push_back(label_column(whole));
   for (Column& column : out.columns) {
     if (column.type == ColumnType::number) {
       without_curve(column);  // bins are what a network has
@@ -145,8 +148,8 @@ Schema named_columns(const Schema& whole, const std::vector<std::string>& names)
   std::vector<std::string> known;
   for (const Column& column : whole.columns)
     if (column.type != ColumnType::ignore) known.push_back(column.name);
-  const bool has_label = whole.label != unlabeled.label;
-  if (has_label) known.push_back(whole.label);
+  const bool has_label = whole.label_name != unlabeled.label_name;
+  if (has_label) known.push_back(whole.label_name);
   for (const std::string& name : names) {
     if (!seen.insert(name).second)
       throw BadInput(Field{"columns"}, fmt::format("{} is given twice", quoted(name)),
@@ -161,7 +164,7 @@ Schema named_columns(const Schema& whole, const std::vector<std::string>& names)
         "give columns of it");
   }
   out.network.reset();
-  if (!has_label || !seen.contains(whole.label)) drop_label(out);
+  if (!has_label || !seen.contains(whole.label_name)) drop_label(out);
   std::erase_if(out.columns, [&](const Column& column) { return !seen.contains(column.name); });
   return out;
 }
@@ -177,8 +180,9 @@ Schema table_schema(const Schema& whole, const std::vector<std::string>& columns
   Schema out = network_schema(named);
   for (const Column& column : out.columns) {
     const auto of = std::ranges::find(named.columns, column.name, &Column::name);
+    const NumberLabel* const label = number_of(named.label);
     const bool has_bins =
-        of == named.columns.end() ? !named.label_edges.empty() : !of->edges.empty();
+        of != named.columns.end() ? !of->edges.empty() : label != nullptr && !label->edges.empty();
     if (column.type != ColumnType::number || has_bins || bins_are_values(column)) continue;
     throw BadInput(Field{"columns"},
                    fmt::format("{} has no bins in the schema", quoted(column.name)),

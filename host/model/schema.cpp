@@ -12,6 +12,7 @@
 
 #include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/overloaded.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/losses/softmax.hpp"
@@ -40,36 +41,6 @@ std::optional<ColumnType> column_type_named(std::string_view name) {
   for (const auto& [type, known] : column_types)
     if (known == name) return type;
   return std::nullopt;
-}
-
-std::string Schema::negative_name() const {
-  return negative.empty() ? "not " + positive : negative;
-}
-
-std::vector<std::string> Schema::class_names() const {
-  if (label_kind == LabelKind::two_classes) return {negative_name(), positive};
-  return classes;
-}
-
-double Schema::label_middle() const {
-  return label_kind == LabelKind::amount ? label_lo + (label_hi - label_lo) / 2 : 0;
-}
-
-double Schema::label_unit() const {
-  if (!has_number_label()) return 1;
-  return label_kind == LabelKind::amount ? tolerance : label_hi;
-}
-
-float Schema::label_bound() const {
-  if (label_kind != LabelKind::amount) return 1;
-  const double middle = label_middle();
-  const double bound = std::max(label_hi - middle, middle - label_lo) / tolerance;
-  // Two roundings in double, far below a float's last place.
-  return std::nextafter(static_cast<float>(bound), std::numeric_limits<float>::infinity());
-}
-
-std::vector<float> Schema::scaled_class_weights() const {
-  return losses::scaled_class_weights(class_weights);
 }
 
 std::vector<double> equal_edges(double lo, double hi, std::uint64_t bins) {
@@ -118,21 +89,17 @@ float Schema::scaled_exposure(double value) const {
   return scaled_exposure(value, exposure()->lo, exposure()->hi);
 }
 
-float Schema::scaled_label(double value) const {
-  return static_cast<float>((std::clamp(value, label_lo, label_hi) - label_middle()) /
-                            label_unit());
-}
-
 const std::string* Schema::missing_in(const Column& column) const {
   if (column.has_missing) return &column.missing;
-  return has_missing ? &missing : nullptr;
+  return text.has_missing ? &text.missing : nullptr;
 }
 
 std::vector<std::string> Schema::missing_marks(const Column& column) const {
   const std::string* const first = missing_in(column);
   if (first == nullptr) return {};
   std::vector<std::string> out{*first};
-  const std::vector<std::string>& others = column.has_missing ? column.also_missing : also_missing;
+  const std::vector<std::string>& others =
+      column.has_missing ? column.also_missing : text.also_missing;
   out.insert(out.end(), others.begin(), others.end());
   return out;
 }
@@ -146,7 +113,7 @@ const std::string* Schema::missing_level(const Column& column) const {
   return nullptr;
 }
 
-bool Schema::marks_missing_label(std::string_view text) const {
+bool TextFormat::marks_missing(std::string_view text) const {
   return has_missing &&
          (text == missing || std::ranges::find(also_missing, text) != also_missing.end());
 }
@@ -263,10 +230,10 @@ Schema::operator FeatureSpace() const {
           .row_norm = row_norm,
           .intercept = intercept,
           .typical_row_norm = std::sqrt(squared),
-          .label = label_kind,
-          .label_bound = label_bound(),
-          .classes = std::max<std::uint64_t>(classes.size(), 2),
-          .class_weights = scaled_class_weights(),
+          .label = kind_of(label),
+          .label_bound = label_bound(label),
+          .classes = std::max<std::uint64_t>(class_names(label).size(), 2),
+          .class_weights = scaled_class_weights(label),
           .offset_bound = offset_bound()};
 }
 
@@ -357,7 +324,7 @@ void check_column(const Schema& schema, const SchemaLines& lines, std::size_t j,
         {lines.of_column(j),
          lines.at(lines.of_column(j), fmt::format("column {}: {}", quoted(column.name), what))});
   };
-  if (column.name == schema.label)
+  if (column.name == schema.label_name)
     fail("is the label, so it cannot be a feature; remove it from [columns]");
   if (column.type == ColumnType::number) {
     if (!std::isfinite(column.lo) || !std::isfinite(column.hi) || !(column.lo < column.hi) ||
@@ -429,17 +396,17 @@ void check_exposure(const Schema& schema, const SchemaLines& lines,
       faults.push_back(
           {line, lines.at(line, fmt::format("column {}: {}", quoted(column.name), what))});
     };
-    if (schema.label_kind != LabelKind::count) {
+    if (!is<Count>(schema.label)) {
       fail(
           fmt::format("an exposure is what a count is over, and the label is {}; leave the "
                       "column "
                       "out, or give counts = true and a range",
-                      to_string(schema.label_kind)));
+                      to_string(kind_of(schema.label))));
     }
     if (first != nullptr) {
       fail(fmt::format("is an exposure, and so is {}; a count is over one", quoted(first->name)));
     }
-    if (column.name == schema.label) fail("is the label, so it cannot be the exposure");
+    if (column.name == schema.label_name) fail("is the label, so it cannot be the exposure");
     if (!(column.lo > 0 && column.lo < column.hi && column.hi <= most_exposures * column.lo &&
           std::isnormal(column.lo) && std::isfinite(column.hi))) {
       fail(
@@ -464,98 +431,126 @@ std::string as_number(std::string_view text) {
 }
 
 template <class Fail>
-void check_class_weights(const Schema& schema, const Fail& fail) {
-  const std::vector<double>& weights = schema.class_weights;
+void check_class_weights(const Label& label, const Fail& fail) {
+  const std::span<const double> weights = class_weights(label);
   if (weights.empty()) return;
-  if (schema.has_number_label()) {
-    fail("class_weights", fmt::format("class_weights are of classes, and the label is {}; leave "
-                                      "them out",
-                                      to_string(schema.label_kind)));
-  } else if (weights.size() != schema.class_names().size()) {
+  if (weights.size() != class_names(label).size()) {
     fail("class_weights", "class_weights must have one for each class; name all");
-  } else {
-    try {
-      static_cast<void>(schema.scaled_class_weights());
-    } catch (const BadInput& error) {
-      fail("class_weights", error.message());
-    }
+    return;
+  }
+  try {
+    static_cast<void>(scaled_class_weights(label));
+  } catch (const BadInput& error) {
+    fail("class_weights", error.message());
   }
 }
 
 template <class Fail>
-void check_positive_share(const Schema& schema, const Fail& fail) {
-  if (!schema.positive_share) return;
-  if (schema.label_kind != LabelKind::two_classes) {
-    fail("positive_share", fmt::format("positive_share is of two classes, and the label is {}; "
-                                       "leave it out",
-                                       to_string(schema.label_kind)));
-  } else if (const std::string fault = fault_of(*schema.positive_share); !fault.empty()) {
-    fail("positive_share", "positive_share " + fault);
-  }
-}
-
-template <class Fail>
-void check_label(const Schema& schema, const Fail& fail) {
-  const bool two_classes = schema.label_kind == LabelKind::two_classes;
-  if (!schema.has_number_label() && (!schema.label_edges.empty() || schema.label_decimals))
-    fail(schema.label_edges.empty() ? "decimals" : "bins",
-         "bins and decimals are of numbers, and the label is none; leave them out");
-  if (two_classes && schema.positive.empty())
+void check_two_classes(const TwoClasses& two, Invalid invalid, const Fail& fail) {
+  if (two.positive.empty())
     fail("positive",
          format_message(
              "positive is empty; name the positive class, or give {} where there are more than "
              "two, or the label's {} where it is an amount or a count",
              Word{"classes"}, Word{"range"}));
-  if (!schema.positive.empty() && schema.positive == schema.negative)
+  if (!two.positive.empty() && two.positive == two.negative)
     fail("negative", "negative is the same class as positive; name the other class");
-  if (schema.label_kind != LabelKind::classes && !schema.classes.empty())
-    fail("classes", fmt::format("classes are listed, and the label is {}; leave them out",
-                                to_string(schema.label_kind)));
-  if (two_classes) return;
-  if (schema.label_kind == LabelKind::classes) {
-    if (!schema.positive.empty() || !schema.negative.empty())
-      fail("positive",
-           "positive and negative name two classes, and classes names all; leave one "
-           "out");
-    const std::string fault = schema.classes.size() == 2
-                                  ? "classes lists 2, which are negative and positive; name them "
-                                    "so"
-                                  : classes_fault(schema.classes);
-    if (!fault.empty()) fail("classes", fault);
-    return;
+  if (two.positive_share) {
+    const std::string fault = fault_of(*two.positive_share);
+    if (!fault.empty()) fail("positive_share", "positive_share " + fault);
   }
-  if (!schema.positive.empty() || !schema.negative.empty())
-    fail("positive",
-         "positive and negative name classes, and range is that of an amount or a count; leave "
-         "one out");
-  const double lo = schema.label_lo, hi = schema.label_hi;
-  const std::string range = fmt::format("range [{}, {}] of the label", lo, hi);
+  if (!two.refuses_unlisted) return;
+  if (two.negative.empty()) fail("unlisted_label", unlisted_without_negative());
+  if (invalid == Invalid::middle)
+    fail("unlisted_label",
+         "unlisted_label = \"refuse\" contradicts invalid = \"middle\", which refuses nothing; "
+         "leave one out");
+}
+
+template <class Fail>
+void check_classes(const Classes& several, const Fail& fail) {
+  const std::string fault = several.names.size() == 2
+                                ? "classes lists 2, which are negative and positive; name them so"
+                                : classes_fault(several.names);
+  if (!fault.empty()) fail("classes", fault);
+}
+
+std::string range_words(const NumberLabel& label) {
+  return fmt::format("range [{}, {}] of the label", label.lo, label.hi);
+}
+
+// What amounts and counts have in common. Whether the range is one.
+template <class Fail>
+bool check_range(const NumberLabel& label, const Fail& fail) {
+  const double lo = label.lo, hi = label.hi;
   if (!std::isfinite(lo) || !std::isfinite(hi) || !(lo < hi) || !std::isnormal(hi - lo)) {
-    fail("range", range + " must be two finite numbers, the lower first; fix the range");
-    return;
+    fail("range",
+         range_words(label) + " must be two finite numbers, the lower first; fix the range");
+    return false;
   }
   if (const std::string fault = narrow_fault(lo, hi); !fault.empty())
     fail("range", "label: " + fault);
   if (std::max(std::abs(lo), std::abs(hi)) > farthest_label)
     fail("range", fmt::format("{} goes beyond {:g}, and coefficients in its unit could overflow; "
                               "write the label in a larger unit, or mend the range",
-                              range, farthest_label));
-  if (const std::string fault = edges_fault(schema.label_edges, lo, hi); !fault.empty())
+                              range_words(label), farthest_label));
+  if (const std::string fault = edges_fault(label.edges, lo, hi); !fault.empty())
     fail("bins", "label: " + fault);
-  if (const std::string fault = decimals_fault(schema.label_decimals); !fault.empty())
+  if (const std::string fault = decimals_fault(label.decimals); !fault.empty())
     fail("decimals", "label: " + fault);
-  if (schema.label_kind == LabelKind::count) {
-    if (lo != 0 || hi != std::floor(hi) || hi > 0x1p24)
-      fail("range",
-           range + " must go from 0 to a whole number of at most 2^24, as counts = true; fix it");
-  } else if (!(schema.tolerance > 0) || !(schema.label_bound() <= 1e6F) ||
-             !(schema.label_bound() >= 1)) {
+  return true;
+}
+
+template <class Fail>
+void check_amount(const Amount& amount, const Fail& fail) {
+  if (!check_range(amount, fail)) return;
+  const float bound = label_bound(amount);
+  if (!(amount.tolerance > 0) || !(bound <= 1e6F) || !(bound >= 1))
     fail("tolerance",
          fmt::format("tolerance {} must be above 0, at most half of the label's range and at "
                      "least "
                      "a millionth of that; it is the error beyond which a prediction is far off",
-                     schema.tolerance));
-  }
+                     amount.tolerance));
+}
+
+template <class Fail>
+void check_count(const Count& count, const Fail& fail) {
+  if (check_range(count, fail) &&
+      (count.lo != 0 || count.hi != std::floor(count.hi) || count.hi > 0x1p24))
+    fail("range",
+         range_words(count) +
+             " must go from 0 to a whole number of at most 2^24, as counts = true; fix it");
+}
+
+template <class Fail>
+void check_label(const Schema& schema, const Fail& fail) {
+  std::visit(
+      Overloaded{[&](const TwoClasses& two) { check_two_classes(two, schema.invalid, fail); },
+                 [&](const Classes& several) { check_classes(several, fail); },
+                 [&](const Amount& amount) { check_amount(amount, fail); },
+                 [&](const Count& count) { check_count(count, fail); }},
+      schema.label);
+  check_class_weights(schema.label, fail);
+}
+
+template <class Fail>
+void check_text(const TextFormat& text, const Fail& fail) {
+  if (const std::string fault = marks_fault(text.missing, text.also_missing); !fault.empty())
+    fail("missing", fault);
+  if (text.decimal != '.' && text.decimal != ',')
+    fail("decimal", "decimal is neither \".\" nor \",\"; give one");
+  if (!text.thousands.empty() &&
+      std::ranges::find(thousands_signs, text.thousands) == std::end(thousands_signs))
+    fail("thousands",
+         fmt::format(
+             "thousands is {}; it must be \",\", \".\", \"'\", \"_\" or a blank, or left out",
+             quoted(text.thousands)));
+  if (text.thousands == std::string(1, text.decimal))
+    fail("thousands",
+         fmt::format("thousands and decimal are both {}; give the decimal sign, or leave "
+                     "thousands "
+                     "out",
+                     quoted(text.thousands)));
 }
 
 }  // namespace
@@ -583,40 +578,10 @@ std::vector<SchemaFault> schema_faults(const Schema& schema, const SchemaLines& 
   const auto fail = [&](std::string_view key, const Message& what) {
     faults.push_back({lines.of_key(key), lines.at(lines.of_key(key), what)});
   };
-  if (schema.label.empty()) fail("label", "label is empty; name the column to predict");
+  if (schema.label_name.empty()) fail("label", "label is empty; name the column to predict");
   check_label(schema, fail);
-  check_class_weights(schema, fail);
-  check_positive_share(schema, fail);
   check_exposure(schema, lines, faults);
-  if (const std::string fault = marks_fault(schema.missing, schema.also_missing); !fault.empty())
-    fail("missing", fault);
-  if (schema.decimal != '.' && schema.decimal != ',')
-    fail("decimal", "decimal is neither \".\" nor \",\"; give one");
-  if (!schema.thousands.empty() &&
-      std::ranges::find(thousands_signs, schema.thousands) == std::end(thousands_signs))
-    fail("thousands",
-         fmt::format(
-             "thousands is {}; it must be \",\", \".\", \"'\", \"_\" or a blank, or left out",
-             quoted(schema.thousands)));
-  if (schema.thousands == std::string(1, schema.decimal))
-    fail("thousands",
-         fmt::format("thousands and decimal are both {}; give the decimal sign, or leave "
-                     "thousands "
-                     "out",
-                     quoted(schema.thousands)));
-  if (schema.refuses_unlisted_label && schema.label_kind == LabelKind::classes)
-    fail("unlisted_label", unlisted_of_several());
-  else if (schema.refuses_unlisted_label && schema.negative.empty())
-    fail("unlisted_label",
-         format_message(
-             "unlisted_label has a meaning beside {} only: without it every label but {} is the "
-             "negative class; name {}, or leave it out",
-             Word{"negative"}, Word{"positive"}, Word{"negative"}));
-  if (schema.refuses_unlisted_label && schema.invalid == Invalid::middle)
-    fail("unlisted_label",
-         "unlisted_label = \"refuse\" contradicts invalid = \"middle\", which refuses nothing; "
-         "leave "
-         "one out");
+  check_text(schema.text, fail);
   // Features lie in [0, 1], so nothing is lost; far smaller rows would lose float's precision.
   if (!(schema.row_norm >= 1e-6 && schema.row_norm <= 1e6))
     fail("row_norm", fmt::format("row_norm must be a positive number between 1e-6 and 1e6, got "

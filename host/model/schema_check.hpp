@@ -48,6 +48,13 @@ inline Message unlisted_of_several() {
       Word{"invalid"});
 }
 
+inline Message unlisted_without_negative() {
+  return format_message(
+      "unlisted_label has a meaning beside {} only: without it every label but {} is the negative "
+      "class; name {}, or leave it out",
+      Word{"negative"}, Word{"positive"}, Word{"negative"});
+}
+
 /// What is wrong with a list of classes; empty: nothing.
 std::string classes_fault(std::span<const std::string> classes);
 

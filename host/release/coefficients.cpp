@@ -27,7 +27,7 @@ bool CoefficientLines::is_inside(std::size_t j) const {
 }
 
 Message score_words(const LinearModel& model) {
-  if (model.schema.label_kind != LabelKind::two_classes) return "";
+  if (!is<TwoClasses>(model.schema.label)) return "";
   if (model.legacy_link) {
     return "These are scores and no log-odds: the probability follows by model.link of the file, "
            "of gibbsite-release/2. Fitted again they are log-odds.";
@@ -44,15 +44,14 @@ Message score_words(const LinearModel& model) {
 }
 
 CoefficientLines coefficient_lines(const LinearModel& model, const Certificate& certificate) {
-  const LabelKind label = model.schema.label_kind;
-  const double unit = label == LabelKind::amount ? model.schema.label_unit() : 1;
+  const Label& label = model.schema.label;
+  const double unit = coefficient_unit(label);
   CoefficientLines out;
   out.names = coefficient_line_names(model.schema);
   out.values = model.draws.front();
   for (double& value : out.values) value *= unit;
   // exp of a log-odds multiplies odds, exp of the log of a mean that mean.
-  out.multiplies =
-      label == LabelKind::count || (label == LabelKind::two_classes && score_words(model).empty());
+  out.multiplies = is<Count>(label) || (is<TwoClasses>(label) && score_words(model).empty());
   if (const auto deviation = coefficient_noise_up(certificate.mechanism, certificate.problem)) {
     out.half_widths.assign(out.values.size(), two_sided_95 * unit * *deviation);
   }

@@ -72,8 +72,9 @@ class OutputTable {
         k_(k),
         theta_(coefficients_of(model.schema, model.draws.front(), k)),
         shares_(feature_means_of(model)) {
-    if (schema_.label_kind == LabelKind::amount) unit_ = schema_.label_unit();
-    if (schema_.label_kind == LabelKind::classes) class_ = schema_.classes[k];
+    unit_ = coefficient_unit(schema_.label);
+    if (const auto* const several = std::get_if<Classes>(&schema_.label))
+      class_ = several->names[k];
   }
 
   void add_to(std::vector<Effect>& out) const {
@@ -266,27 +267,19 @@ EffectTable effect_table(const LinearModel& model, const References& references)
     static_cast<void>(reference_place(schema, category_named(schema, column), level));
   EffectTable out;
   out.has_intervals = model.estimates.has_value();
-  out.has_classes = schema.label_kind == LabelKind::classes;
-  switch (schema.label_kind) {
-    case LabelKind::two_classes:
-      out.unit = "score";
-      if (scores_are_log_odds(model)) {
-        out.unit = "log-odds";
-        out.ratio = "odds ratio";
-      }
-      break;
-    case LabelKind::count:
-      out.unit = "log of the mean";
-      out.ratio = "rate ratio";
-      break;
-    case LabelKind::amount:
-      out.unit = schema.label;
-      break;
-    case LabelKind::classes:
-      out.unit = "score";
-      break;
+  out.has_classes = is<Classes>(schema.label);
+  if (is<Amount>(schema.label)) {
+    out.unit = schema.label_name;
+  } else if (is<Count>(schema.label)) {
+    out.unit = "log of the mean";
+    out.ratio = "rate ratio";
+  } else if (is<TwoClasses>(schema.label) && scores_are_log_odds(model)) {
+    out.unit = "log-odds";
+    out.ratio = "odds ratio";
+  } else {
+    out.unit = "score";
   }
-  const std::size_t outputs = out.has_classes ? schema.classes.size() : 1;
+  const std::size_t outputs = out.has_classes ? class_names(schema.label).size() : 1;
   std::optional<Collinearity> collinearity;
   if (model.estimates) collinearity.emplace(*model.estimates);
   for (std::size_t k = 0; k < outputs; ++k) {

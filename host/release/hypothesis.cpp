@@ -300,15 +300,14 @@ class EffectReader {
   std::size_t depth_ = 0;
 };
 
-std::size_t class_place(const Schema& schema, const std::string& name) {
-  const auto found = std::ranges::find(schema.classes, name);
-  if (found == schema.classes.end()) {
-    throw BadInput(
-        Field{"effect"},
-        fmt::format("no class is called {}{}", quoted(name), did_you_mean(name, schema.classes)),
-        "name one of the label's classes");
+std::size_t class_place(const std::vector<std::string>& names, const std::string& name) {
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end()) {
+    throw BadInput(Field{"effect"},
+                   fmt::format("no class is called {}{}", quoted(name), did_you_mean(name, names)),
+                   "name one of the label's classes");
   }
-  return static_cast<std::size_t>(found - schema.classes.begin());
+  return static_cast<std::size_t>(found - names.begin());
 }
 
 }  // namespace
@@ -317,26 +316,27 @@ std::vector<double> parse_effect(const LinearModel& model, std::string_view text
                                  const EffectClasses& classes) {
   const Schema& schema = model.schema;
   std::vector<double> one = EffectReader(model, text).read();
-  if (schema.label_kind != LabelKind::classes) {
+  const Classes* const several = std::get_if<Classes>(&schema.label);
+  if (several == nullptr) {
     if (!classes.of.empty() || !classes.against.empty())
       throw BadInput(Field{"effect"}, "the model is not of several classes", "name no class");
     return one;
   }
   if (classes.of.empty()) {
     throw BadInput(Field{"effect"},
-                   fmt::format("the model is of {} classes", schema.classes.size()),
+                   fmt::format("the model is of {} classes", several->names.size()),
                    "name the class whose score is asked about");
   }
-  const std::size_t count = schema.classes.size(), d = one.size();
+  const std::size_t count = several->names.size(), d = one.size();
   if (classes.of == classes.against)
     throw BadInput(Field{"effect"}, "a class against itself is 0", "name another one");
   std::vector<double> weights(count, 0.0);
   if (classes.against.empty()) {
     weights.assign(count, -1.0 / static_cast<double>(count));
   } else {
-    weights[class_place(schema, classes.against)] = -1;
+    weights[class_place(several->names, classes.against)] = -1;
   }
-  weights[class_place(schema, classes.of)] += 1;
+  weights[class_place(several->names, classes.of)] += 1;
   std::vector<double> out(count * d);
   for (std::size_t k = 0; k < count; ++k)
     for (std::size_t j = 0; j < d; ++j) out[k * d + j] = weights[k] * one[j];
@@ -351,11 +351,8 @@ EffectEstimate ask_effect(const LinearModel& model, std::string_view text,
   const std::vector<double> c = parse_effect(model, text, classes);
   EffectEstimate out = model.estimates->combination(c);
   out.collinear = Collinearity(*model.estimates).holds(c);
-  if (model.schema.label_kind == LabelKind::amount) {
-    const double unit = model.schema.label_unit();
-    for (double* value : {&out.estimate, &out.standard_error, &out.lower, &out.upper})
-      *value *= unit;
-  }
+  const double unit = coefficient_unit(model.schema.label);
+  for (double* value : {&out.estimate, &out.standard_error, &out.lower, &out.upper}) *value *= unit;
   return out;
 }
 

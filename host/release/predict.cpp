@@ -111,8 +111,8 @@ void for_each_row(const LinearModel& model, const Rows& x, const F& f) {
 double amount_at(const LinearModel& model, double score) {
   const Schema& schema = model.schema;
   const double y = loss_named(model.loss).predicted(score);
-  return std::clamp(schema.label_middle() + schema.label_unit() * y, schema.label_lo,
-                    schema.label_hi);
+  const NumberLabel& range = *number_of(schema.label);
+  return std::clamp(label_middle(schema.label) + label_unit(schema.label) * y, range.lo, range.hi);
 }
 
 }  // namespace
@@ -225,8 +225,7 @@ std::vector<PredictionInterval> predict_intervals(const LinearModel& model, cons
     x.for_each(i, [&](std::size_t j, float v) { row[j] = static_cast<double>(v); });
     return model.estimates->combination(row);
   };
-  const LabelKind label = model.schema.label_kind;
-  if (label == LabelKind::amount || label == LabelKind::count) {
+  if (number_of(model.schema.label) != nullptr) {
     require_fitting(model, x);
     for (std::size_t i = 0; i < x.rows; ++i) {
       const EffectEstimate score = score_of(i);
@@ -384,7 +383,7 @@ AmountEvaluation evaluate_amounts(const Schema& schema, std::span<const double> 
   if (predicted.size() != y.size() || y.empty()) throw BadInput(a_label_each);
   const auto n = static_cast<double>(y.size());
   const auto label = [&](std::size_t i) {
-    return schema.label_middle() + schema.label_unit() * static_cast<double>(y[i]);
+    return label_middle(schema.label) + label_unit(schema.label) * static_cast<double>(y[i]);
   };
   const auto deviance = [](double count, double mean) {
     // A mean that rounds to 0 counts as the smallest number.
@@ -407,7 +406,7 @@ AmountEvaluation evaluate_amounts(const Schema& schema, std::span<const double> 
   out.rmse = std::sqrt(squares);
   out.deviation = std::sqrt(about_mean);
   out.r2 = about_mean > 0 ? 1 - squares / about_mean : undefined;
-  if (schema.label_kind != LabelKind::count) out.deviance = out.mean_deviance = undefined;
+  if (!is<Count>(schema.label)) out.deviance = out.mean_deviance = undefined;
   return out;
 }
 

@@ -157,10 +157,10 @@ std::string report_of(const Release& release, const json& file, const std::strin
   Html page;
   const std::size_t used = static_cast<std::size_t>(std::ranges::count_if(
       model.schema.columns, [](const Column& one) { return one.type != ColumnType::ignore; }));
-  title_block(page, "Privacy report: a model of " + model.schema.label,
+  title_block(page, "Privacy report: a model of " + model.schema.label_name,
               fmt::format("A linear model that predicts {} from {} column{}, fitted on a private "
                           "table of {}{} rows.",
-                          model.schema.label, used, plural(used),
+                          model.schema.label_name, used, plural(used),
                           c.claimed.who.adjacency == Adjacency::replace_one ? "" : "at most ",
                           human_count(static_cast<double>(c.problem.rows))),
               facts);

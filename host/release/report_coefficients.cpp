@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gibbsite/core/human_count.hpp"
+#include "gibbsite/core/overloaded.hpp"
 #include "gibbsite/mechanism/mechanism.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/release/coefficients.hpp"
@@ -36,18 +37,13 @@ std::string interval_words(const LinearModel& model, const Certificate& certific
 
 std::string sum_words(const LinearModel& model) {
   const Schema& s = model.schema;
-  switch (s.label_kind) {
-    case LabelKind::amount:
-      return "the prediction";
-    case LabelKind::count:
-      return "the log of the mean predicted" +
-             std::string(s.exposure() == nullptr ? "" : " for one of the exposure");
-    case LabelKind::classes:
-      return "the score of the class; the largest is the likeliest, and only differences between "
-             "classes count";
-    case LabelKind::two_classes:
-      break;
-  }
+  if (is<Amount>(s.label)) return "the prediction";
+  if (is<Count>(s.label))
+    return "the log of the mean predicted" +
+           std::string(s.exposure() == nullptr ? "" : " for one of the exposure");
+  if (is<Classes>(s.label))
+    return "the score of the class; the largest is the likeliest, and only differences between "
+           "classes count";
   return score_words(model).empty()
              ? "log-odds"
              : "the score from which the probability follows (model.link of the file)";
@@ -97,17 +93,17 @@ void one_output_table(Html& page, const LinearModel& model, const Certificate& c
       "scope=\"col\">for one more</th></tr></thead><tbody>\n",
       std::string("Effect of a number: from the low end of its range to the high end; of a level: "
                   "where the row has it") +
-          (!odds                                   ? ""
-           : schema.label_kind == LabelKind::count ? "; ×: what that multiplies the mean by"
-                                                   : "; ×: what that multiplies the odds by"),
+          (!odds                     ? ""
+           : is<Count>(schema.label) ? "; ×: what that multiplies the mean by"
+                                     : "; ×: what that multiplies the odds by"),
       bounded ? " ±" : "",
-      !odds                                   ? "effect"
-      : schema.label_kind == LabelKind::count ? "mean ×"
-                                              : "odds ×",
+      !odds                     ? "effect"
+      : is<Count>(schema.label) ? "mean ×"
+                                : "odds ×",
       forest.axis(),
-      Markup{!odds                                   ? ""
-             : schema.label_kind == LabelKind::count ? "<th scope=\"col\">mean ×</th>"
-                                                     : "<th scope=\"col\">odds ×</th>"});
+      Markup{!odds                     ? ""
+             : is<Count>(schema.label) ? "<th scope=\"col\">mean ×</th>"
+                                       : "<th scope=\"col\">odds ×</th>"});
   if (order.size() > most_lines) order.resize(most_lines);
   for (const std::size_t j : order) {
     const double value = lines.values[j];
@@ -141,14 +137,15 @@ void class_tables(Html& page, const LinearModel& model, const Certificate& certi
   const auto deviation = coefficient_noise_up(certificate.mechanism, certificate.problem);
   const double half = two_sided_95 * deviation.value_or(0);
   std::size_t left = most_lines;
-  for (std::size_t k = 0; k < schema.classes.size() && left > 0; ++k) {
+  const std::vector<std::string> classes = class_names(schema.label);
+  for (std::size_t k = 0; k < classes.size() && left > 0; ++k) {
     const std::span<const double> theta = coefficients_of(schema, model.draws.front(), k);
-    page.put("<h3>{}</h3>\n", schema.classes[k]);
+    page.put("<h3>{}</h3>\n", classes[k]);
     page.put(
         "<table><caption>Coefficients of the class {}{}</caption><thead><tr><th scope=\"col\">of"
         "</th><th scope=\"col\">coefficient{}</th><th scope=\"col\">for one more</th></tr></thead>"
         "<tbody>\n",
-        schema.classes[k], "", deviation ? fmt::format(" ± {:.3g}", half) : "");
+        classes[k], "", deviation ? fmt::format(" ± {:.3g}", half) : "");
     for (std::size_t j = 0; j < theta.size() && left > 0; ++j, --left) {
       page.put("<tr{}><th scope=\"row\">{}</th><td>{:+.4g}</td><td>{}</td></tr>\n",
                Markup{deviation && std::fabs(theta[j]) <= half ? " class=\"soft\"" : ""}, names[j],
@@ -158,7 +155,7 @@ void class_tables(Html& page, const LinearModel& model, const Certificate& certi
     const OriginalUnits units = original_units(model, theta);
     constant_words(page, units, units.intercept, model);
   }
-  const std::size_t all = names.size() * schema.classes.size();
+  const std::size_t all = names.size() * classes.size();
   if (all > most_lines)
     page.put("<p>{} of {} coefficients are shown; all are in the file.</p>\n", most_lines, all);
 }
@@ -173,29 +170,30 @@ void coefficients_section(Html& page, const LinearModel& model, const Certificat
   if (model.draws.size() > 1 && !model.estimates)
     page.put("<p>Of the first of {} draws; predictions average over all.</p>\n",
              model.draws.size());
-  switch (schema.label_kind) {
-    case LabelKind::two_classes:
-      page.put("<p>Above 0 speaks for {} = {}.</p>\n", schema.label, schema.positive);
-      if (const std::string words = score_words(model).text(); !words.empty())
-        page.put("<p>{}</p>\n", words);
-      break;
-    case LabelKind::amount:
-      page.put("<p>A prediction of {} is {} plus what they add.</p>\n", schema.label,
-               number(schema.label_middle()));
-      break;
-    case LabelKind::count:
-      page.put("<p>Above 0 speaks for more {}.</p>\n", schema.label);
-      break;
-    case LabelKind::classes:
-      page.put(
-          "<p>By {}: the class that they add up to most for is the likeliest; only differences "
-          "between classes count.</p>\n",
-          schema.label);
-      break;
-  }
+  std::visit(
+      Overloaded{[&](const TwoClasses& two) {
+                   page.put("<p>Above 0 speaks for {} = {}.</p>\n", schema.label_name,
+                            two.positive);
+                   if (const std::string words = score_words(model).text(); !words.empty())
+                     page.put("<p>{}</p>\n", words);
+                 },
+                 [&](const Classes&) {
+                   page.put(
+                       "<p>By {}: the class that they add up to most for is the likeliest; only "
+                       "differences between classes count.</p>\n",
+                       schema.label_name);
+                 },
+                 [&](const Amount& amount) {
+                   page.put("<p>A prediction of {} is {} plus what they add.</p>\n",
+                            schema.label_name, number(amount.middle()));
+                 },
+                 [&](const Count&) {
+                   page.put("<p>Above 0 speaks for more {}.</p>\n", schema.label_name);
+                 }},
+      schema.label);
   if (model.estimates) {
     effects_part(page, model);
-  } else if (schema.label_kind == LabelKind::classes) {
+  } else if (is<Classes>(schema.label)) {
     class_tables(page, model, certificate);
   } else {
     one_output_table(page, model, certificate);

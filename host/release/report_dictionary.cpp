@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "gibbsite/core/overloaded.hpp"
 #include "gibbsite/release/network_query.hpp"
 #include "release/page.hpp"
 #include "release/report_parts.hpp"
@@ -75,45 +76,44 @@ bool alike(Column a, const Column& b) {
 }
 
 void label_words(Html& page, const Schema& schema) {
-  page.put("<p><strong>{}</strong> is what is predicted: ", schema.label);
-  const std::string middle_class = or_refused(schema, "counted as the first of them");
-  switch (schema.label_kind) {
-    case LabelKind::two_classes:
-      page.put("“{}”, against {}.", schema.positive,
-               schema.negative.empty() ? "every other value" : "“" + schema.negative + "”");
-      if (!schema.negative.empty())
-        page.put(" A third value is {}.", schema.refuses_unlisted_label
-                                              ? std::string("refused")
-                                              : "counted as “" + schema.negative + "”");
-      page.put(" A missing one is {}.",
-               or_refused(schema, "counted as “" + schema.negative_name() + "”"));
-      break;
-    case LabelKind::classes: {
-      Column listed;
-      listed.levels = schema.classes;
-      page.put("one of {}. One that is missing or not listed is {}.", levels_words(listed),
-               middle_class);
-      break;
-    }
-    case LabelKind::amount:
-      page.put(
-          "an amount from {} to {}; below or above counts as the nearer end. An error of more than "
-          "{} counts as far off. What is missing or no number is {}.",
-          exact(schema.label_lo), exact(schema.label_hi), exact(schema.tolerance),
-          or_refused(schema, "read as the middle"));
-      break;
-    case LabelKind::count:
-      page.put("a count from 0 to {}; above counts as that. What is missing or no count is {}.",
-               exact(schema.label_hi), or_refused(schema, "read as half of it"));
-      break;
-  }
+  page.put("<p><strong>{}</strong> is what is predicted: ", schema.label_name);
+  std::visit(
+      Overloaded{
+          [&](const TwoClasses& two) {
+            const std::string negative = "“" + two.negative + "”";
+            page.put("“{}”, against {}.", two.positive,
+                     two.negative.empty() ? "every other value" : negative);
+            if (!two.negative.empty())
+              page.put(" A third value is {}.",
+                       two.refuses_unlisted ? "refused" : "counted as " + negative);
+            page.put(" A missing one is {}.",
+                     or_refused(schema, "counted as “" + two.negative_name() + "”"));
+          },
+          [&](const Classes& several) {
+            Column listed;
+            listed.levels = several.names;
+            page.put("one of {}. One that is missing or not listed is {}.", levels_words(listed),
+                     or_refused(schema, "counted as the first of them"));
+          },
+          [&](const Amount& amount) {
+            page.put(
+                "an amount from {} to {}; below or above counts as the nearer end. An error of more "
+                "than {} counts as far off. What is missing or no number is {}.",
+                exact(amount.lo), exact(amount.hi), exact(amount.tolerance),
+                or_refused(schema, "read as the middle"));
+          },
+          [&](const Count& count) {
+            page.put(
+                "a count from 0 to {}; above counts as that. What is missing or no count is {}.",
+                exact(count.hi), or_refused(schema, "read as half of it"));
+          }},
+      schema.label);
   page.put("</p>\n");
-  if (!schema.class_weights.empty()) {
+  if (const auto weights = class_weights(schema.label); !weights.empty()) {
     page.put("<p>Public weights of the classes:");
-    const std::vector<std::string> names = schema.class_names();
+    const std::vector<std::string> names = class_names(schema.label);
     for (std::size_t k = 0; k < names.size() && k < most_levels; ++k)
-      page.put(" {} {}{}", names[k], exact(schema.class_weights[k]),
-               k + 1 == names.size() ? "." : ",");
+      page.put(" {} {}{}", names[k], exact(weights[k]), k + 1 == names.size() ? "." : ",");
     page.put("</p>\n");
   }
 }

@@ -90,7 +90,7 @@ void effects_part(Html& page, const LinearModel& model) {
   if (!all.has_classes) {
     table_of(page, all, left);
   } else {
-    for (const std::string& name : model.schema.classes) {
+    for (const std::string& name : class_names(model.schema.label)) {
       if (left == 0) break;
       EffectTable one = all;
       std::erase_if(one.effects, [&](const Effect& effect) { return effect.of_class != name; });
@@ -108,7 +108,7 @@ void effects_part(Html& page, const LinearModel& model) {
           return !e.is_constant();
         })));
   }
-  page.put("<p class=\"note\">{}</p>\n", interval_meaning_of(model.schema.label_kind));
+  page.put("<p class=\"note\">{}</p>\n", interval_meaning_of(model.schema.label));
   page.put(
       "<p class=\"note\">Predictions are made by other numbers, the file's “coefficients”: these "
       "are held nearer to 0, which predicts better and is no estimate of an effect.</p>\n");

@@ -225,7 +225,7 @@ std::optional<Estimates> posterior_of(const AnsweredScores& answers, const Answe
 
   const double n = answers.rows, clip2 = answers.clip * answers.clip;
   const VectorXd& lambda = answers.lambda;
-  const bool of_counts = schema.label_kind == LabelKind::count;
+  const bool of_counts = is<Count>(schema.label);
   const MatrixXd model = of_counts ? of_log_means(lambda, features.row_mean, answers.points.back())
                                    : MatrixXd(lambda.asDiagonal());
   const double most = n * clip2 / lambda.sum();
@@ -236,7 +236,8 @@ std::optional<Estimates> posterior_of(const AnsweredScores& answers, const Answe
   const Smoothed variance(scores, model, features, lambda, rare, &RareLevel::scores, 1e-6 * most,
                           most);
   // A prior as wide as the range of amounts allows: its half is `range` tolerances.
-  const double range = (schema.label_hi - schema.label_lo) / (2 * schema.label_unit());
+  const NumberLabel& ends = *number_of(schema.label);
+  const double range = (ends.hi - ends.lo) / (2 * label_unit(schema.label));
   const double deviation = of_counts ? of_two_classes : std::max(of_two_classes, range / 2);
   const VectorXd precision = features.precision * std::pow(of_two_classes / deviation, 2);
   const MatrixXd prior = features.metric.transpose() * precision.asDiagonal() * features.metric;

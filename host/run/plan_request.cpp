@@ -272,7 +272,10 @@ Model model_of(const PlanRequest& request, const Plan& plan) {
 
 std::optional<PositiveShare> positive_share_of(const PlanRequest& request, LabelKind label,
                                                const Schema* schema) {
-  if (!request.positive_share) return schema == nullptr ? std::nullopt : schema->positive_share;
+  if (!request.positive_share) {
+    const auto* const two = schema == nullptr ? nullptr : std::get_if<TwoClasses>(&schema->label);
+    return two == nullptr ? std::nullopt : two->positive_share;
+  }
   if (label != LabelKind::two_classes) {
     throw BadInput(Field{"positive_share"},
                    fmt::format("is of two classes, and the label is {}", to_string(label)),

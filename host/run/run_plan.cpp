@@ -135,7 +135,8 @@ std::string fingerprint_of(const Model& model, const Dataset& data, const Plan& 
                            const StreamKey& key, Communicator& ranks) {
   const Problem& p = plan.problem;
   Schema schema = data.schema;
-  schema.positive_share.reset();  // of plans' words alone
+  if (TwoClasses* const two = std::get_if<TwoClasses>(&schema.label))
+    two->positive_share.reset();  // of plans' words alone
   std::string text = fmt::format("{} {} {} {:a} {} {} {} {}\n{}\n{}\n{} ", to_string(key.kind),
                                  p.rows, p.features, p.row_norm, p.intercept, plan.budget.draws,
                                  to_string(plan.candidate().guarantee.who.adjacency),

@@ -62,8 +62,8 @@ void MadeUpTable::make(std::uint64_t first, std::uint64_t last, std::span<float>
 
 Schema MadeUpTable::schema() const {
   Schema out;
-  out.label = std::string("y");  // GCC 12 warns of a literal
-  out.positive = std::string("1");
+  out.label_name = std::string("y");  // GCC 12 warns of a literal
+  out.label = TwoClasses{.positive = std::string("1")};
   out.intercept = intercept_;
   for (std::size_t j = 0; j < features_; ++j) {
     out.columns.push_back({.name = fmt::format("x{}", j + 1), .type = ColumnType::number});

@@ -206,6 +206,12 @@ constexpr const char* array_doc =
     "it. progress is called as progress(bytes done, in all). Raises BadInput if a shape is "
     "wrong, or a cell or label cannot be read.";
 
+/// Empty names where the label is another.
+TwoClasses two_classes(const Schema& schema) {
+  const TwoClasses* const two = std::get_if<TwoClasses>(&schema.label);
+  return two == nullptr ? TwoClasses{} : *two;
+}
+
 void bind_schema(nb::module_& m) {
   nb::class_<Schema>(m, "Schema",
                      "What is public about a table, as a person writes it: ranges, levels, "
@@ -264,16 +270,25 @@ void bind_schema(nb::module_& m) {
             return names;
           },
           "Names of the columns that are not ignored.")
-      .def_ro("label", &Schema::label, "Name of the column to predict.")
-      .def_ro("positive", &Schema::positive, "Name of the positive class of two, else empty.")
-      .def_ro("classes", &Schema::classes, "Names of three classes or more, else empty.")
-      .def_prop_ro("negative", &Schema::negative_name,
-                   "Name of the negative class of two, or 'not POSITIVE'.")
+      .def_ro("label", &Schema::label_name, "Name of the column to predict.")
       .def_prop_ro(
-          "names_both", [](const Schema& s) { return !s.negative.empty(); },
+          "positive", [](const Schema& s) { return two_classes(s).positive; },
+          "Name of the positive class of two, else empty.")
+      .def_prop_ro(
+          "classes",
+          [](const Schema& s) {
+            return is<Classes>(s.label) ? class_names(s.label) : std::vector<std::string>{};
+          },
+          "Names of three classes or more, else empty.")
+      .def_prop_ro(
+          "negative", [](const Schema& s) { return two_classes(s).negative_name(); },
+          "Name of the negative class of two, or 'not POSITIVE'.")
+      .def_prop_ro(
+          "names_both", [](const Schema& s) { return !two_classes(s).negative.empty(); },
           "Whether the negative class has a name of its own.")
-      .def_ro("refuses_unlisted_label", &Schema::refuses_unlisted_label,
-              "Whether a label that is none of the classes is an error.")
+      .def_prop_ro(
+          "refuses_unlisted_label", [](const Schema& s) { return two_classes(s).refuses_unlisted; },
+          "Whether a label that is none of the classes is an error.")
       .def_prop_ro(
           "refuses_cells", [](const Schema& s) { return s.invalid == Invalid::refuse; },
           "Whether a cell that cannot be read is an error.")
@@ -287,7 +302,7 @@ void bind_schema(nb::module_& m) {
           [](Schema& s, const std::string& toml) { new (&s) Schema(parse_schema(toml, "schema")); })
       .def("__repr__", [](const Schema& s) {
         return fmt::format("<gibbsite.Schema: {} columns, {} features, label {}>", s.columns.size(),
-                           s.features(), shown(s.label));
+                           s.features(), shown(s.label_name));
       });
 }
 
@@ -317,8 +332,8 @@ void bind_data(nb::module_& m) {
           [](const Dataset& d) {
             std::vector<double> out;
             for (const float y : d.y)
-              out.push_back(d.schema.label_middle() +
-                            d.schema.label_unit() * static_cast<double>(y));
+              out.push_back(label_middle(d.schema.label) +
+                            label_unit(d.schema.label) * static_cast<double>(y));
             const std::size_t n = out.size();
             return to_numpy(std::move(out), {n});
           },

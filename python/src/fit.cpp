@@ -179,23 +179,23 @@ Release fit_shares(const Schema& schema, const PlanOf& plan, const nb::kwargs& a
                      });
 }
 
-bool of_classes(const LinearModel& model) { return model.schema.label_kind == LabelKind::classes; }
+bool of_classes(const LinearModel& model) { return is<Classes>(model.schema.label); }
 
 Numbers draws_of(const LinearModel& model) {
   std::vector<double> all;
   for (const auto& draw : model.draws) all.insert(all.end(), draw.begin(), draw.end());
   const std::size_t draws = model.draws.size(), d = model.schema.features();
-  return of_classes(model) ? to_numpy(std::move(all), {draws, model.schema.classes.size(), d})
-                           : to_numpy(std::move(all), {draws, d});
+  return of_classes(model)
+             ? to_numpy(std::move(all), {draws, class_names(model.schema.label).size(), d})
+             : to_numpy(std::move(all), {draws, d});
 }
 
 // [d x 2] ends of the interval of each feature's effect, of several classes [K x d x 2], or none.
 nb::object interval_ends(const LinearModel& model) {
   if (!model.estimates) return nb::none();
   const std::size_t d = model.schema.features();
-  const std::size_t classes = of_classes(model) ? model.schema.classes.size() : 1;
-  const bool of_amounts = model.schema.label_kind == LabelKind::amount;
-  const double unit = of_amounts ? model.schema.label_unit() : 1;
+  const std::size_t classes = of_classes(model) ? class_names(model.schema.label).size() : 1;
+  const double unit = coefficient_unit(model.schema.label);
   std::vector<double> ends;
   for (std::size_t k = 0; k < classes; ++k) {
     for (std::size_t j = 0; j < d; ++j) {
@@ -229,13 +229,13 @@ nb::dict evaluation_of_amounts(const Release& r, const Dataset& data) {
   out["rmse"] = e.rmse;
   out["mae"] = e.mae;
   out["r2"] = e.r2;
-  if (model.schema.label_kind == LabelKind::count) out["deviance"] = e.deviance;
+  if (is<Count>(model.schema.label)) out["deviance"] = e.deviance;
   return out;
 }
 
 nb::dict evaluation_of_classes(const Release& r, const Dataset& data) {
   const LinearModel& model = r.model();
-  const std::size_t classes = model.schema.classes.size();
+  const std::size_t classes = class_names(model.schema.label).size();
   const ClassesEvaluation e =
       evaluate_classes(predict_classes(model, data.view()), data.y, classes);
   std::vector<double> confusion(e.confusion.begin(), e.confusion.end()), precision, recall;
@@ -244,7 +244,7 @@ nb::dict evaluation_of_classes(const Release& r, const Dataset& data) {
     recall.push_back(e.recall(k));
   }
   nb::dict out = measures_of_classes(e, e.mean_auc);
-  out["classes"] = model.schema.classes;
+  out["classes"] = class_names(model.schema.label);
   out["confusion"] = to_numpy(std::move(confusion), {classes, classes});
   out["precision"] = to_numpy(std::move(precision), {classes});
   out["recall"] = to_numpy(std::move(recall), {classes});
@@ -268,7 +268,7 @@ nb::list in_original_units(const LinearModel& model) {
       continue;
     }
     nb::list classes;
-    for (std::size_t k = 0; k < model.schema.classes.size(); ++k)
+    for (std::size_t k = 0; k < class_names(model.schema.label).size(); ++k)
       classes.append(units_tuple(model, coefficients_of(model.schema, draw, k)));
     out.append(classes);
   }
@@ -494,7 +494,8 @@ void bind_release(nb::module_& m) {
           [](const Release& r, const Dataset& data) {
             require_same_space(r.model(), data);
             auto p = predict_classes(r.model(), data.view());
-            const std::size_t classes = r.model().schema.classes.size(), n = p.size() / classes;
+            const std::size_t classes = class_names(r.model().schema.label).size();
+            const std::size_t n = p.size() / classes;
             return to_numpy(std::move(p), {n, classes});
           },
           "data"_a,
@@ -521,7 +522,7 @@ void bind_release(nb::module_& m) {
                                                    : predict_intervals(r.model(), data.view()))
               flat.insert(flat.end(), {low, high});
             if (several) {
-              const std::size_t classes = r.model().schema.classes.size();
+              const std::size_t classes = class_names(r.model().schema.label).size();
               const std::size_t rows = flat.size() / (2 * classes);
               return nb::cast(to_numpy(std::move(flat), {rows, classes, 2}));
             }
@@ -538,8 +539,7 @@ void bind_release(nb::module_& m) {
             require_same_space(r.model(), data);
             if (!data.labeled()) throw BadInput("data: has no labels; read it with them");
             if (of_classes(r.model())) return evaluation_of_classes(r, data);
-            if (r.model().schema.label_kind != LabelKind::two_classes)
-              return evaluation_of_amounts(r, data);
+            if (!is<TwoClasses>(r.model().schema.label)) return evaluation_of_amounts(r, data);
             const Evaluation e = evaluate(predict_probabilities(r.model(), data.view()), data.y);
             return measures_of_classes(e, e.auc);
           },

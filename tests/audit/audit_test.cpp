@@ -489,8 +489,8 @@ TEST(AuditPair, RowsOfZerosChangeNoBit) {
 
 Dataset table_of_rows(const std::vector<std::vector<float>>& rows, bool sparse, bool intercept) {
   Dataset out;
-  out.schema.label = "y";
-  out.schema.positive = std::string("1");
+  out.schema.label_name = "y";
+  out.schema.label = TwoClasses{.positive = std::string("1")};
   out.schema.row_norm = 1;
   out.schema.intercept = intercept;
   for (std::size_t j = 0; j < rows[0].size(); ++j) {

@@ -23,13 +23,11 @@ using ::testing::ThrowsMessage;
 
 Schema evaluated_schema(bool several) {
   Schema out;
-  out.label = "income";
+  out.label_name = "income";
   if (several) {
-    out.label_kind = LabelKind::classes;
-    out.classes = {"a", "b", "c"};
+    out.label = Classes{{"a", "b", "c"}};
   } else {
-    out.positive = ">50K";
-    out.negative = "<=50K";
+    out.label = TwoClasses{.positive = ">50K", .negative = "<=50K"};
   }
   out.columns = {{.name = "age", .type = ColumnType::number, .lo = 17, .hi = 90}};
   return out;

@@ -24,10 +24,8 @@ using ::testing::ThrowsMessage;
 
 Schema columns() {
   Schema whole;
-  whole.label = "income";
-  whole.positive = ">50K";
-  whole.negative = "<=50K";
-  whole.refuses_unlisted_label = true;
+  whole.label_name = "income";
+  whole.label = TwoClasses{.positive = ">50K", .negative = "<=50K", .refuses_unlisted = true};
   whole.columns = {
       {.name = "age", .type = ColumnType::number, .lo = 17, .hi = 90, .edges = {30, 45, 60}},
       {.name = "sex", .type = ColumnType::category, .levels = {"Female", "Male"}}};

@@ -145,7 +145,7 @@ TEST_F(Arrow, ReadsFloatsAsNpyDoes) {
                              "type = 'category', levels = ['3', '0.1', '0'], other = true",
                              "type = 'category', levels = ['0', '1e-300']"}) {
       Schema schema = schema_of(fmt::format("a = {{{}}}", kind), more);
-      schema.positive = "1";
+      std::get<TwoClasses>(schema.label).positive = "1";
       std::vector<double> y;
       for (std::size_t i = 0; i < values.size(); ++i) y.push_back(i % 2 == 0 ? 1 : 0);
       const auto same = [&]<class T>(const char* format, const char* descr, T) {
@@ -368,16 +368,16 @@ TEST_F(Arrow, ReadsLabelsOfEveryKind) {
   const ArrowColumn words = arrow_text("", "U", {"no", "yes"});
   EXPECT_THAT(read_labels(arrow_dictionary<std::int8_t>("y", "c", {1, 0, 1}, words)),
               ElementsAre(1, -1, 1));
-  schema.positive = "True";
+  std::get<TwoClasses>(schema.label).positive = "True";
   EXPECT_THAT(read_labels(arrow_bools("y", {true, false, true})), ElementsAre(1, -1, 1));
-  schema.positive = "false";
+  std::get<TwoClasses>(schema.label).positive = "false";
   EXPECT_THAT(read_labels(arrow_bools("y", {true, false, true})), ElementsAre(-1, 1, -1));
-  schema.positive = "1";
+  std::get<TwoClasses>(schema.label).positive = "1";
   EXPECT_THAT(read_labels(arrow_bools("y", {true, false, true})), ElementsAre(1, -1, 1));
-  schema.positive = "yes";
+  std::get<TwoClasses>(schema.label).positive = "yes";
   expect_error({arrow_bools("y", {true, false, true}), a}, schema,
                {"table: label column 'y' is of type bool and `positive` is 'yes'", "\"true\""});
-  schema.positive = "+1.0";
+  std::get<TwoClasses>(schema.label).positive = "+1.0";
   EXPECT_THAT(read_labels(arrow_numbers<std::int64_t>("y", "l", {1, 0, -1})),
               ElementsAre(1, -1, -1));
   EXPECT_THAT(read_labels(arrow_numbers<float>("y", "f", {1.0F, 0.0F, 1.0F})),
@@ -391,7 +391,7 @@ TEST_F(Arrow, ReadsLabelsOfEveryKind) {
 TEST_F(Arrow, NullLabelsAreMissing) {
   const ArrowColumn a = arrow_numbers<double>("a", "g", {1.0, 2.0, 3.0});
   Schema schema = number;
-  schema.positive = "1";
+  std::get<TwoClasses>(schema.label).positive = "1";
   const std::vector<ArrowColumn> some = {
       arrow_text("y", "u", {"1", std::nullopt, "1"}),
       arrow_numbers<double>("y", "g", {1.0, std::nullopt, 1.0}),
@@ -409,8 +409,8 @@ TEST_F(Arrow, NullLabelsAreMissing) {
     EXPECT_EQ(data.counts.invalid_labels, 1U);
   }
   schema.invalid = Invalid::refuse;
-  schema.negative = "0";
-  schema.refuses_unlisted_label = true;
+  std::get<TwoClasses>(schema.label).negative = "0";
+  std::get<TwoClasses>(schema.label).refuses_unlisted = true;
   expect_error({a, arrow_numbers<double>("y", "g", {1.0, 0.0, 2.0})}, schema,
                {"table: row 3: label '2' is neither '1' nor '0'"});
 }
@@ -1139,7 +1139,7 @@ TEST_F(ArrowFiles, AreOpenedForTheColumnsThatAreUsed) {
   expect_bad_input([&] { (void)read_table(file, number); },
                    {file + ": column 'note' is not in the schema"});
   Schema other = schema;
-  other.label = "z";
+  other.label_name = "z";
   expect_bad_input([&] { (void)read_table(file, other); },
                    {file + ": the table lacks the label column 'z' (is it 'y'?)"});
   Schema narrow = schema;

@@ -53,13 +53,13 @@ TEST(ContrastsOfRows, ReproduceEveryRowThatCanBeEncoded) {
         for (const char* of_table : {"", "?", "north"}) {
           for (const char* of_column : {"", "?", "north"}) {
             Schema schema;
-            schema.label = "y";
-            schema.positive = "1";
+            schema.label_name = "y";
+            schema.label = TwoClasses{.positive = "1"};
             schema.row_norm = 2;
             schema.intercept = true;
             schema.invalid = invalid;
-            schema.has_missing = *of_table != '\0';
-            schema.missing = of_table;
+            schema.text.has_missing = *of_table != '\0';
+            schema.text.missing = of_table;
             Column town{"town", ColumnType::category, 0, 1, {"north", "south", "west"}, other};
             town.has_missing = *of_column != '\0';
             town.missing = of_column;

@@ -99,11 +99,11 @@ TEST_F(Csv, TheHeaderSaysWhatSeparates) {
 
 TEST_F(Csv, DecimalCommas) {
   expect_error("x;color;y\n2,5;red;no\n", {"t.csv:2:", "'2,5'", "set decimal = \",\""});
-  schema.decimal = ',';
+  schema.text.decimal = ',';
   const Dataset data = read("x;color;y\n2,5;red;no\n+1e0;red;no\n\"7,5\";red;yes\n");
   EXPECT_THAT(data.dense(), ElementsAre(0.25F, 1, 0, 0.1F, 1, 0, 0.75F, 1, 0));
   expect_error("x;color;y\n2.5;red;no\n", {"t.csv:2:", "'2.5' is not a finite number"});
-  EXPECT_EQ(parse_schema(to_toml(schema), "s").decimal, ',');
+  EXPECT_EQ(parse_schema(to_toml(schema), "s").text.decimal, ',');
   expect_bad_input(
       [] {
         parse_schema("label='y'\npositive='1'\ndecimal=';'\n[columns]\nx={type='ignore'}", "s");
@@ -119,8 +119,8 @@ TEST_F(Csv, EscapedQuotesAndNewlinesAreText) {
 }
 
 TEST_F(Csv, ClampsFillsAndCounts) {
-  schema.has_missing = true;
-  schema.missing = "?";
+  schema.text.has_missing = true;
+  schema.text.missing = "?";
   schema.columns[1].has_missing = true;
   schema.columns[1].missing = "?";
   schema.columns[1].other = true;
@@ -144,8 +144,8 @@ TEST_F(Csv, EmptyCellsAreMissingOnlyWhenTheSchemaSaysSo) {
   expect_error("x,color,y\n,red,yes\n", {"t.csv:2:", "'x'", "empty", "missing = \"\""});
   schema.columns[1].other = true;  // not even then is an empty cell a level
   expect_error("x,color,y\n1,,yes\n", {"t.csv:2:", "'color'", "empty", "missing = \"\""});
-  schema.has_missing = true;
-  schema.missing = "";
+  schema.text.has_missing = true;
+  schema.text.missing = "";
   schema.columns[1].has_missing = true;
   const Dataset data = read("x,color,y\n,red,yes\n1,,no\n");
   EXPECT_EQ(data.counts.missing_cells, 2U);
@@ -210,7 +210,7 @@ TEST_F(CsvOfOneColumn, NoCellDecidesHowManyRowsThereAre) {
 }
 
 TEST_F(CsvOfOneColumn, FollowsTheRuleOfEmptyCells) {
-  schema.has_missing = false;
+  schema.text.has_missing = false;
   expect_bad_input([&] { (void)read("x\n1\n\n3\n"); }, {"t.csv:3:", "column 'x'", "cell is empty"});
   schema.invalid = Invalid::middle;
   EXPECT_THAT(read("x\n1\n\n4\n").dense(), ElementsAre(0.25F, 0.5F, 1));
@@ -249,8 +249,8 @@ TEST_F(CsvOfOneColumn, ReadsAPipe) {
 }
 
 TEST_F(Csv, MissingIsOfTheColumn) {
-  schema.has_missing = true;
-  schema.missing = "?";
+  schema.text.has_missing = true;
+  schema.text.missing = "?";
   schema.columns[0].has_missing = true;
   schema.columns[0].missing = "-9";
   schema.columns[1].other = true;
@@ -263,8 +263,8 @@ TEST_F(Csv, MissingIsOfTheColumn) {
 }
 
 TEST_F(Csv, MissingThatIsAListedLevelIsThatLevel) {
-  schema.has_missing = true;
-  schema.missing = "red";
+  schema.text.has_missing = true;
+  schema.text.missing = "red";
   const Dataset data = read("x,color,y\n1,red,yes\n1,\"dark, blue\",no\n");
   EXPECT_EQ(data.features(), 3U);
   EXPECT_EQ(data.dense()[1], 1.0F);
@@ -346,9 +346,9 @@ TEST_F(Csv, LabelsOfOneClassOrThree) {
   EXPECT_THAT(read("x,color,y\n1,red,no\n1,red,no\n").y, ElementsAre(-1, -1));
   EXPECT_THAT(read("x,color,y\n1,red,no\n1,red,yes\n1,red,maybe\n").y, ElementsAre(-1, 1, -1));
   expect_error("x,color,y\n1,red,no\n1,red,\n", {"t.csv:3:", "label is missing"});
-  schema.negative = "no";
+  std::get<TwoClasses>(schema.label).negative = "no";
   EXPECT_THAT(read("x,color,y\n1,red,maybe\n1,red,no\n1,red, yes \n").y, ElementsAre(-1, -1, 1));
-  schema.refuses_unlisted_label = true;
+  std::get<TwoClasses>(schema.label).refuses_unlisted = true;
   expect_error("x,color,y\n1,red,maybe\n", {"t.csv:2:", "'maybe' is neither 'yes' nor 'no'"});
 }
 

@@ -210,9 +210,10 @@ TEST(SchemaKeys, OfThePositiveShareComeBack) {
                         "p.toml");
   };
   const std::string two = "positive = 'yes'";
-  EXPECT_EQ(with(two, "0.002").positive_share, (PositiveShare{0.002, 0.002}));
+  EXPECT_EQ(std::get<TwoClasses>(with(two, "0.002").label).positive_share,
+            (PositiveShare{0.002, 0.002}));
   const Schema bounds = with(two, "[0.001, 0.004]");
-  EXPECT_EQ(bounds.positive_share, (PositiveShare{0.001, 0.004}));
+  EXPECT_EQ(std::get<TwoClasses>(bounds.label).positive_share, (PositiveShare{0.001, 0.004}));
   EXPECT_EQ(parse_schema(to_toml(bounds), "t"), bounds);
   const auto refused = [&](const std::string& label, const std::string& share,
                            const std::string& words) {
@@ -239,14 +240,16 @@ TEST(SchemaKeys, OfExposuresAndWeightsComeBack) {
                         "w.toml");
   };
   const Schema two = weighted("positive = 'yes'\nnegative = 'no'", "{yes = 2.5, no = 1}");
-  EXPECT_THAT(two.class_weights, ElementsAre(1, 2.5));  // in the order of y
+  EXPECT_THAT(class_weights(two.label), ElementsAre(1, 2.5));  // in the order of y
   EXPECT_EQ(parse_schema(to_toml(two), "t"), two);
   const Schema one = weighted("positive = '>50K'", "{'not >50K' = 1, '>50K' = 3}");
-  EXPECT_THAT(one.class_weights, ElementsAre(1, 3));
+  EXPECT_THAT(class_weights(one.label), ElementsAre(1, 3));
   const Schema three = weighted("classes = ['a', 'b', 'c']", "{c = 3, a = 1, b = 2}");
-  EXPECT_THAT(three.class_weights, ElementsAre(1, 2, 3));
+  EXPECT_THAT(class_weights(three.label), ElementsAre(1, 2, 3));
   EXPECT_EQ(parse_schema(to_toml(three), "t"), three);
-  EXPECT_THAT(weighted("classes = ['b', 'a']", "{a = 1, b = 2}").class_weights, ElementsAre(2, 1));
+  EXPECT_THAT(
+      std::get<TwoClasses>(weighted("classes = ['b', 'a']", "{a = 1, b = 2}").label).weights,
+      ElementsAre(2, 1));
   const auto refused = [&](const std::string& label, const std::string& weights,
                            const std::string& words) {
     expect_bad_input([&] { weighted(label, weights); }, {"w.toml:3: class_weights", words});

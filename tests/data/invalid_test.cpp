@@ -52,10 +52,10 @@ TEST_F(InvalidCells, AreTheMiddleAndNoLevelAndTheOther) {
 TEST_F(InvalidCells, LabelsAreTheNegativeClass) {
   EXPECT_THAT(csv("1,0,0,1\n1,0,0,\n").y, ElementsAre(1, -1));
   EXPECT_EQ(csv("1,0,0,1\n1,0,0,\n").counts.invalid_labels, 1U);
-  schema.has_missing = true;
-  schema.missing = "?";
+  schema.text.has_missing = true;
+  schema.text.missing = "?";
   EXPECT_THAT(csv("1,0,0,1\n1,0,0,?\n").y, ElementsAre(1, -1));
-  schema.negative = "0";
+  std::get<TwoClasses>(schema.label).negative = "0";
   const Dataset data = csv("1,0,0,1\n1,0,0,maybe\n1,0,0,0\n");
   EXPECT_THAT(data.y, ElementsAre(1, -1, -1));
   EXPECT_EQ(data.counts.unlisted_labels, 1U);
@@ -97,9 +97,9 @@ TEST_F(InvalidCells, AreRefusedByDefaultAndTheLineSaysThatItIsPrivate) {
   for (const char* row : {"x,0,0,1\n", "1,Z,0,1\n"})
     expect_bad_input([&] { (void)csv(row); }, {"t.csv:2:", "private: this line quotes the table"});
   expect_bad_input([&] { (void)csv("1,0,0,\n"); }, {"t.csv:2:", "label is missing", "invalid ="});
-  schema.negative = "0";
+  std::get<TwoClasses>(schema.label).negative = "0";
   EXPECT_THAT(csv("1,0,0,1\n1,0,0,maybe\n").y, ElementsAre(1, -1));
-  schema.refuses_unlisted_label = true;
+  std::get<TwoClasses>(schema.label).refuses_unlisted = true;
   expect_bad_input([&] { (void)csv("1,0,0,1\n1,0,0,maybe\n"); },
                    {"t.csv:3:", "'maybe' is neither '1' nor '0'", "private"});
 }
@@ -153,9 +153,9 @@ TEST_F(InvalidCells, NoCellOfOneRowDecidesWhetherThereIsADataSet) {
     return out + '"';
   };
   for (int trial = 0; trial < support::repeats(2000, 300); ++trial) {
-    schema.has_missing = trial % 2 == 0;
-    schema.missing = trial % 4 == 0 ? "?" : "nan";
-    schema.negative = trial % 3 == 0 ? "0" : "";
+    schema.text.has_missing = trial % 2 == 0;
+    schema.text.missing = trial % 4 == 0 ? "?" : "nan";
+    std::get<TwoClasses>(schema.label).negative = trial % 3 == 0 ? "0" : "";
     schema.intercept = trial % 5 == 0;
     schema.row_norm = trial % 7 == 0 ? 1e-6 : 1;
     const std::string others = "1,0,0,1\n2,3,3,0\n";
@@ -188,7 +188,7 @@ TEST(InvalidSchema, KeysReadAndWriteBack) {
                     tail = "[columns]\nx={type='number',range=[0,1]}";
   const Schema plain = parse_schema(head + tail, "s");
   EXPECT_EQ(plain.invalid, Invalid::refuse);
-  EXPECT_FALSE(plain.refuses_unlisted_label);
+  EXPECT_FALSE(std::get<TwoClasses>(plain.label).refuses_unlisted);
   const Schema middle = parse_schema(head +
                                          "negative='0'\nunlisted_label='negative'\n"
                                          "invalid='middle'\n" +
@@ -198,8 +198,8 @@ TEST(InvalidSchema, KeysReadAndWriteBack) {
   EXPECT_EQ(parse_schema(to_toml(middle), "s").invalid, Invalid::middle);
   const Schema refuse =
       parse_schema(head + "negative='0'\nunlisted_label='refuse'\ninvalid='refuse'\n" + tail, "s");
-  EXPECT_TRUE(refuse.refuses_unlisted_label);
-  EXPECT_TRUE(parse_schema(to_toml(refuse), "s").refuses_unlisted_label);
+  EXPECT_TRUE(std::get<TwoClasses>(refuse.label).refuses_unlisted);
+  EXPECT_TRUE(parse_schema(to_toml(refuse), "s") == refuse);
   const auto error = [&](const std::string& keys, const std::vector<std::string>& parts) {
     expect_bad_input([&] { parse_schema(head + keys + tail, "s"); }, parts);
   };

@@ -93,8 +93,8 @@ class NumberLabels : public test::DataTest {
 
 TEST_F(NumberLabels, OfAmountsAreTheSameInEveryReader) {
   const Schema s = labeled(amounts);
-  EXPECT_EQ(s.label_middle(), 20);
-  EXPECT_EQ(s.label_unit(), 2.5);
+  EXPECT_EQ(label_middle(s.label), 20);
+  EXPECT_EQ(label_unit(s.label), 2.5);
   const std::vector<double> labels{0,     20.1, -5,     45,    -5.0000001, 45.000001,
                                    1e300, -1e9, 1e-300, 33.33, 20,         0.1 + 0.2};
   for (const auto& [reader, data] : all(labels, s)) {
@@ -103,7 +103,7 @@ TEST_F(NumberLabels, OfAmountsAreTheSameInEveryReader) {
     for (std::size_t i = 0; i < labels.size(); ++i) {
       const double held = std::min(std::max(labels[i], -5.0), 45.0);
       EXPECT_EQ(data.y[i], static_cast<float>((held - 20) / 2.5)) << labels[i];
-      EXPECT_LE(std::fabs(data.y[i]), s.label_bound());
+      EXPECT_LE(std::fabs(data.y[i]), label_bound(s.label));
     }
     EXPECT_EQ(data.y[2], -10.0F);
     EXPECT_EQ(data.y[3], 10.0F);
@@ -221,7 +221,7 @@ TEST_F(NumberLabels, ThatAreNoNumbersAreTheSameInEveryReader) {
   const double inf = std::numeric_limits<double>::infinity();
   for (const char* keys : {amounts, counts}) {
     const Schema s = labeled(std::string(keys) + "invalid = 'middle'\n");
-    const float middle = s.label_kind == LabelKind::count ? 0.5F : 0.0F;
+    const float middle = is<Count>(s.label) ? 0.5F : 0.0F;
     for (const double bad : {nan, inf, -inf}) {
       for (const auto& [reader, data] : all({0, bad, 6}, s)) {
         EXPECT_EQ(data.y[1], middle) << reader << " " << bad;
@@ -231,7 +231,7 @@ TEST_F(NumberLabels, ThatAreNoNumbersAreTheSameInEveryReader) {
     }
     for (const auto& [reader, data] :
          all({0, 1.5, 6}, labeled(std::string(keys) + "invalid = 'middle'\n"))) {
-      EXPECT_EQ(data.counts.invalid_labels, s.label_kind == LabelKind::count ? 1U : 0U) << reader;
+      EXPECT_EQ(data.counts.invalid_labels, is<Count>(s.label) ? 1U : 0U) << reader;
     }
   }
   // A missing cell that reads as a number.
@@ -250,8 +250,8 @@ TEST_F(NumberLabels, NoLabelDecidesWhetherThereIsADataSet) {
                                 "1e-400", "99999999999999999999", "0x1", "--1", "1_0", "\xff"}) {
       const Dataset data = csv({"1", "\"" + std::string(hostile) + "\"", "2"}, s);
       ASSERT_EQ(data.y.size(), 3U) << hostile;
-      EXPECT_LE(std::fabs(data.y[1]), s.label_bound()) << hostile;
-      EXPECT_TRUE(s.label_kind == LabelKind::amount || (data.y[1] >= 0 && data.y[1] <= 1));
+      EXPECT_LE(std::fabs(data.y[1]), label_bound(s.label)) << hostile;
+      EXPECT_TRUE(is<Amount>(s.label) || (data.y[1] >= 0 && data.y[1] <= 1));
     }
   }
 }
@@ -322,10 +322,10 @@ class ClassLabels : public NumberLabels {
 
 TEST_F(ClassLabels, OfTextAreTheSameInEveryReader) {
   const Schema s = labeled(species);
-  EXPECT_EQ(s.label_kind, LabelKind::classes);
-  EXPECT_EQ(s.label_unit(), 1);
-  EXPECT_EQ(s.label_middle(), 0);
-  EXPECT_THAT(s.class_names(), ElementsAre("setosa", "versicolor", "virginica"));
+  EXPECT_EQ(kind_of(s.label), LabelKind::classes);
+  EXPECT_EQ(label_unit(s.label), 1);
+  EXPECT_EQ(label_middle(s.label), 0);
+  EXPECT_THAT(class_names(s.label), ElementsAre("setosa", "versicolor", "virginica"));
   const FeatureSpace space = s;
   EXPECT_EQ(space.label, LabelKind::classes);
   EXPECT_EQ(space.classes, 3U);
@@ -508,8 +508,8 @@ TEST_F(ClassLabels, ACacheIsOfTheirOrder) {
 TEST_F(ClassLabels, OfTwoArePositiveAndNegative) {
   const Schema two = labeled("classes = ['no', 'yes']\n");
   EXPECT_TRUE(two == labeled("positive = 'yes'\nnegative = 'no'\nunlisted_label = 'refuse'\n"));
-  EXPECT_TRUE(two.classes.empty());
-  EXPECT_THAT(two.class_names(), ElementsAre("no", "yes"));
+  EXPECT_EQ(kind_of(two.label), LabelKind::two_classes);
+  EXPECT_THAT(class_names(two.label), ElementsAre("no", "yes"));
   // A third label goes by `invalid`, as of more classes, unless `unlisted_label` says how.
   expect_bad_input(
       [&] {
@@ -537,31 +537,27 @@ TEST(LabelSchema, ScalesToTheBoundAndNeverBeyond) {
                                                        {-17.3, 90.1, 1.0 / 3},
                                                        {1e15, 1e15 + 8, 1e-5}}) {
     Schema s;
-    s.label_kind = LabelKind::amount;
-    s.label_lo = lo;
-    s.label_hi = hi;
-    s.tolerance = tolerance;
-    const double bound = static_cast<double>(s.label_bound());
+    s.label = Amount{{.lo = lo, .hi = hi}, tolerance};
+    const double bound = static_cast<double>(label_bound(s.label));
     EXPECT_NEAR(bound, (hi - lo) / 2 / tolerance, 1e-6 * bound);
     for (const double v : {lo, hi, -1e308, 1e308, std::nextafter(lo, hi), std::nextafter(hi, lo)}) {
-      EXPECT_LE(std::fabs(static_cast<double>(s.scaled_label(v))), bound) << v;
+      EXPECT_LE(std::fabs(static_cast<double>(scaled_label(s.label, v))), bound) << v;
     }
-    EXPECT_GE(static_cast<double>(s.scaled_label(hi)), bound * (1 - 3e-7));
-    EXPECT_LE(static_cast<double>(s.scaled_label(lo)), -bound * (1 - 3e-7));
+    EXPECT_GE(static_cast<double>(scaled_label(s.label, hi)), bound * (1 - 3e-7));
+    EXPECT_LE(static_cast<double>(scaled_label(s.label, lo)), -bound * (1 - 3e-7));
   }
 }
 
 TEST(LabelSchema, KeysReadAndWriteBack) {
   const Schema amount = labeled("range = [-5, 45.5]\n");
-  EXPECT_EQ(amount.label_kind, LabelKind::amount);
-  EXPECT_EQ(amount.tolerance, 10.1);  // a fifth
-  EXPECT_TRUE(amount.positive.empty());
+  EXPECT_EQ(kind_of(amount.label), LabelKind::amount);
+  EXPECT_EQ(std::get<Amount>(amount.label).tolerance, 10.1);  // a fifth
   const Schema count = labeled(counts);
-  EXPECT_EQ(count.label_kind, LabelKind::count);
-  EXPECT_EQ(count.label_unit(), 12);
-  EXPECT_EQ(count.label_bound(), 1);
+  EXPECT_EQ(kind_of(count.label), LabelKind::count);
+  EXPECT_EQ(label_unit(count.label), 12);
+  EXPECT_EQ(label_bound(count.label), 1);
   Schema odd = labeled("range = [0.1, 0.7]\ntolerance = 0.0333\ninvalid = 'middle'\n");
-  odd.label_hi = std::nextafter(0.7, 1.0);
+  std::get<Amount>(odd.label).hi = std::nextafter(0.7, 1.0);
   for (const Schema& s :
        {amount, count, odd, labeled("range = [-1e100, 1e100]\ncounts = false\n")}) {
     EXPECT_TRUE(parse_schema(to_toml(s), "s") == s) << to_toml(s);
@@ -574,7 +570,7 @@ TEST(LabelSchema, KeysReadAndWriteBack) {
     }
   const FeatureSpace space = amount;
   EXPECT_EQ(space.label, LabelKind::amount);
-  EXPECT_EQ(space.label_bound, static_cast<double>(amount.label_bound()));
+  EXPECT_EQ(space.label_bound, static_cast<double>(label_bound(amount.label)));
 }
 
 TEST(LabelSchema, RefusesEachFaultWithItsLine) {
@@ -635,7 +631,7 @@ TEST(LabelSchema, RefusesEachFaultWithItsLine) {
     for (int k = 0; k < count; ++k) out += fmt::format("'k{}', ", k);
     return out + "]";
   };
-  EXPECT_EQ(labeled(many(1000)).classes.size(), 1000U);
+  EXPECT_EQ(class_names(labeled(many(1000)).label).size(), 1000U);
   error(many(1001), {"s.toml:2: classes lists 1001", "from 2 to 1000"});
   EXPECT_NO_THROW(labeled("classes = ['1', '1.5', 'one', '0x1', 'nan']"));
   EXPECT_NO_THROW(labeled("range = [0, 16777216]\ncounts = true"));
@@ -646,22 +642,16 @@ TEST(LabelSchema, RefusesEachFaultWithItsLine) {
 TEST(LabelSchema, ThatWasNotReadFromAFileIsCheckedToo) {
   const auto error = [](const auto& change, const std::string& part) {
     Schema s = labeled(species);
-    change(s);
+    change(std::get<Classes>(s.label).names);
     expect_bad_input([&] { s.validate("m"); }, {"m: ", part});
   };
   EXPECT_NO_THROW(labeled(species).validate("m"));
-  error([](Schema& s) { s.classes.pop_back(), s.classes.pop_back(); }, "classes lists 1");
-  error([](Schema& s) { s.classes.pop_back(); },
-        "classes lists 2, which are negative and positive");
-  error([](Schema& s) { s.classes[2] = s.classes[0]; }, "'setosa' is listed twice");
-  error([](Schema& s) { s.classes[1].clear(); }, "a name is empty");
-  error([](Schema& s) { s.classes.resize(1001); }, "classes lists 1001");
-  error([](Schema& s) { s.positive = "setosa"; }, "positive and negative name two classes");
-  error([](Schema& s) { s.negative = "setosa"; }, "positive and negative name two classes");
-  error([](Schema& s) { s.refuses_unlisted_label = true; }, "unlisted_label is of two classes");
-  for (const LabelKind kind : {LabelKind::two_classes, LabelKind::amount, LabelKind::count})
-    error([kind](Schema& s) { s.label_kind = kind, s.positive = "setosa"; },
-          "classes are listed, and the label is");
+  using Names = std::vector<std::string>;
+  error([](Names& names) { names.resize(1); }, "classes lists 1");
+  error([](Names& names) { names.pop_back(); }, "classes lists 2, which are negative and positive");
+  error([](Names& names) { names[2] = names[0]; }, "'setosa' is listed twice");
+  error([](Names& names) { names[1].clear(); }, "a name is empty");
+  error([](Names& names) { names.resize(1001); }, "classes lists 1001");
 }
 
 // Under `refuse` no record has another level; else one that cannot be read has one of its own.
@@ -670,13 +660,13 @@ TEST(LabelSchema, OfClassesIsACategoryOfItsOwn) {
   const std::string head = "label = 'y'\n" + std::string(species);
   const Schema refuse = parse_column_schema(head + tail, "s", "y");
   EXPECT_THAT(refuse.feature_names(), ElementsAre("y=setosa", "y=versicolor", "y=virginica"));
-  EXPECT_TRUE(refuse.classes.empty());
+  EXPECT_FALSE(is<Classes>(refuse.label));
   const Schema middle = parse_column_schema(head + or_first + tail, "s", "y");
   EXPECT_THAT(middle.feature_names(),
               ElementsAre("y=setosa", "y=versicolor", "y=virginica", "y=(other)"));
   const Schema x =
       parse_column_schema(head + "[columns]\nx={type='category',levels=['p']}\n", "s", "x");
-  EXPECT_TRUE(x.classes.empty());
+  EXPECT_FALSE(is<Classes>(x.label));
   EXPECT_THAT(x.feature_names(), ElementsAre("x=p"));
 }
 
@@ -702,7 +692,7 @@ TEST_F(NumberLabels, TheTemplateHasTheirLines) {
   const std::size_t x = text.rfind("\nx ");
   text.replace(x, text.find('\n', x + 1) - x, "\nx = {type = \"ignore\"}");
   text += "\nz = {type = \"number\", range = [0, 1]}\n";
-  EXPECT_EQ(parse_schema(text, "s").label_kind, LabelKind::count) << text;
+  EXPECT_EQ(kind_of(parse_schema(text, "s").label), LabelKind::count) << text;
 }
 
 }  // namespace label_test

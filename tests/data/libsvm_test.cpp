@@ -102,17 +102,17 @@ TEST_F(Libsvm, EveryLineMustEnd) {
 
 TEST_F(Libsvm, LabelsAreComparedAsNumbers) {
   EXPECT_THAT(read("1 1:0\n0 1:0\n+1.00 1:0\n-0 1:0\n1e0 1:0\n").y, ElementsAre(1, -1, 1, -1, 1));
-  schema.positive = "+1";
-  schema.negative = "-1.0";
+  std::get<TwoClasses>(schema.label).positive = "+1";
+  std::get<TwoClasses>(schema.label).negative = "-1.0";
   EXPECT_THAT(read("1 1:0\n-1 1:0\n").y, ElementsAre(1, -1));
   EXPECT_THAT(read("1 1:0\n0 1:0\n").y, ElementsAre(1, -1));
-  schema.refuses_unlisted_label = true;
+  std::get<TwoClasses>(schema.label).refuses_unlisted = true;
   expect_error("1 1:0\n0 1:0\n", {"t.svm:2:", "'0' is neither '1' nor '-1'"});
-  schema.refuses_unlisted_label = false;
-  schema.positive = "spam";
-  schema.negative = "";
+  std::get<TwoClasses>(schema.label).refuses_unlisted = false;
+  std::get<TwoClasses>(schema.label).positive = "spam";
+  std::get<TwoClasses>(schema.label).negative = "";
   EXPECT_THAT(read("spam 1:0\nham 1:0\n").y, ElementsAre(1, -1));
-  schema.positive = "1";
+  std::get<TwoClasses>(schema.label).positive = "1";
   EXPECT_THAT(read("1 1:0\n2 1:0\n3 1:0\n").y, ElementsAre(1, -1, -1));
   EXPECT_THAT(read("1 1:0\n").y, ElementsAre(1));
 }
@@ -145,14 +145,14 @@ TEST_F(Libsvm, LabelsMayBeAbsentForPredict) {
 }
 
 TEST_F(Libsvm, MissingMayBeANumber) {
-  schema.has_missing = true;
-  schema.missing = "nan";
+  schema.text.has_missing = true;
+  schema.text.missing = "nan";
   schema.columns[2].has_missing = true;
   schema.columns[2].missing = "nan";
   const Dataset data = read("1 1:nan 3:nan\n0 1:0 3:0\n");
   EXPECT_THAT(data.dense(), ElementsAre(0.5F, 0, 0, 1, 0.5F, 1, 0, 0));
   EXPECT_EQ(data.counts.missing_cells, 2U);
-  schema.missing = schema.columns[2].missing = "-9";
+  schema.text.missing = schema.columns[2].missing = "-9";
   EXPECT_THAT(read("1 1:-9.0 3:3\n0 1:0 3:-9\n").dense(),
               ElementsAre(0.5F, 0, 1, 0, 0.5F, 0, 0, 1));
 }

@@ -91,9 +91,7 @@ TEST_F(MissingMarks, OfTheTableMarkLabels) {
   const Dataset data = read_csv(write("t.csv", "x,y\n1,NA\n1,1\n1,-1\n1,0\n"), s);
   EXPECT_EQ(data.counts.invalid_labels, 2U);
   Schema amount = s;
-  amount.label_kind = LabelKind::amount;
-  amount.positive = "";
-  amount.label_lo = 0, amount.label_hi = 4, amount.tolerance = 1;
+  amount.label = Amount{{.lo = 0, .hi = 4}, 1};
   const std::string x = write("x.npy", npy("<f8", "(2, 1)", bytes_of<double>({1, 1})));
   const std::string y = write("y.npy", npy("<f8", "(2,)", bytes_of<double>({-1, 1})));
   EXPECT_EQ(read_npy(x, amount, {.label_path = y}).counts.invalid_labels, 1U);
@@ -102,11 +100,11 @@ TEST_F(MissingMarks, OfTheTableMarkLabels) {
 TEST_F(MissingMarks, AreWrittenAsTheyAreRead) {
   const Schema s = schema("missing = ['NA', '']",
                           "x = {type = 'number', range = [0, 10], missing = ['.', '-9']}");
-  EXPECT_EQ(s.missing, "NA");
-  EXPECT_THAT(s.also_missing, ElementsAre(""));
+  EXPECT_EQ(s.text.missing, "NA");
+  EXPECT_THAT(s.text.also_missing, ElementsAre(""));
   EXPECT_EQ(parse_schema(to_toml(s), "again"), s);
   const Schema one = schema("missing = ['NA']", "x = {type = 'number', range = [0, 10]}");
-  EXPECT_TRUE(one.also_missing.empty());
+  EXPECT_TRUE(one.text.also_missing.empty());
   EXPECT_NE(to_toml(one).find("missing = \"NA\"\n"), std::string::npos);
 }
 

@@ -112,8 +112,8 @@ TEST_F(Npy, RefusesValuesByRowAndColumn) {
   expect_error(with(INFINITY, 0), y, {"x.npy: row 2: column 'a'", "inf", "not a finite number"});
   expect_error(with(0, NAN), y, {"x.npy: row 2: column 'c'", "not a finite number"});
   expect_error(with(0, 7), y, {"x.npy: row 2: column 'c'", "level '7'"});
-  schema.has_missing = true;
-  schema.missing = "nan";
+  schema.text.has_missing = true;
+  schema.text.missing = "nan";
   EXPECT_EQ(read(with(NAN, NAN), y).counts.missing_cells, 2U);
 }
 

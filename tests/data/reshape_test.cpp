@@ -15,8 +15,8 @@ using Numbers = std::vector<float>;
 // Rows without intercept; labels +1, -1, +1 ...
 Dataset table(const std::vector<Numbers>& rows, bool sparse) {
   Dataset out;
-  out.schema.label = "y";
-  out.schema.positive = std::string("1");
+  out.schema.label_name = "y";
+  out.schema.label = TwoClasses{.positive = std::string("1")};
   for (std::size_t j = 0; j < rows[0].size(); ++j)
     out.schema.columns.push_back({.name = "x" + std::to_string(j), .type = ColumnType::number});
   if (sparse) out.storage = SparseTable{};
@@ -139,10 +139,8 @@ TEST(AppendRow, GoesBehindTheRowsThatAreThere) {
 // A number, a category of two levels, one of two and "(other)", a number: 1 + 2 + 3 + 1 features.
 Schema mixed() {
   Schema out;
-  out.label = "y";
-  out.label_kind = LabelKind::classes;
-  out.classes = {"a", "b", "c"};
-  out.class_weights = {1, 2, 3};
+  out.label_name = "y";
+  out.label = Classes{{"a", "b", "c"}, {1, 2, 3}};
   out.row_norm = 0.5;
   out.network.emplace();
   out.columns = {{.name = "age", .type = ColumnType::number},
@@ -173,10 +171,8 @@ TEST(WithCategoryAsLabel, LeavesItsFeaturesOutAndAddsAnIntercept) {
         EXPECT_THAT(sex.y, ElementsAre(-1, 1, -1));
         EXPECT_FALSE(sex.view().is_sparse());
         EXPECT_EQ(sex.counts.clipped_rows, 0U);
-        EXPECT_EQ(sex.schema.label, "sex");
-        EXPECT_EQ(sex.schema.positive, "f");
-        EXPECT_EQ(sex.schema.label_kind, LabelKind::two_classes);
-        EXPECT_TRUE(sex.schema.class_weights.empty());
+        EXPECT_EQ(sex.schema.label_name, "sex");
+        EXPECT_EQ(sex.schema.label, Label(TwoClasses{.positive = "f"}));
         EXPECT_TRUE(sex.schema.intercept);
         EXPECT_FALSE(sex.schema.network);
         EXPECT_GE(sex.schema.row_norm, sex.schema.max_unclipped_norm());
@@ -187,7 +183,7 @@ TEST(WithCategoryAsLabel, LeavesItsFeaturesOutAndAddsAnIntercept) {
                   (std::vector<Numbers>{
                       {0.25F, 1, 0, 0.75F, 1}, {0.5F, 0, 1, 0, 1}, {0, 0, 0, 0.125F, 1}}));
         EXPECT_THAT(job.y, ElementsAre(1, -1, -1));
-        EXPECT_EQ(job.schema.positive, "p");
+        EXPECT_EQ(std::get<TwoClasses>(job.schema.label).positive, "p");
       }
     }
   }
@@ -221,7 +217,7 @@ TEST(ClassesPresent, AreThoseThatALabelIsOf) {
   EXPECT_THAT(classes_present(data), ElementsAre(true, false, true));
   data.y.clear();
   EXPECT_THAT(classes_present(data), ElementsAre(false, false, false));
-  data.schema.label_kind = LabelKind::amount;
+  data.schema.label = Amount{};
   expect_bad_input([&] { classes_present(data); }, {"data: its label is ", "classes"});
 }
 

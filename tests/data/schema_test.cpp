@@ -33,11 +33,11 @@ sex       = {type = "category", levels = ["Female", "?"]}
 
 TEST(Schema, ReadsTheExampleInTheOrderOfTheFile) {
   const Schema s = parse_schema(example, "s.toml");
-  EXPECT_EQ(s.label, "income");
-  EXPECT_EQ(s.positive, ">50K");
-  EXPECT_EQ(s.negative_name(), "not >50K");
+  EXPECT_EQ(s.label_name, "income");
+  EXPECT_EQ(std::get<TwoClasses>(s.label).positive, ">50K");
+  EXPECT_EQ(std::get<TwoClasses>(s.label).negative_name(), "not >50K");
   EXPECT_EQ(s.row_norm, 1.0);
-  EXPECT_TRUE(s.intercept && s.has_missing);
+  EXPECT_TRUE(s.intercept && s.text.has_missing);
   ASSERT_EQ(s.columns.size(), 4U);
   EXPECT_EQ(s.columns[1].lo, 17);
   EXPECT_EQ(s.columns[1].hi, 90);
@@ -108,8 +108,8 @@ TEST(Schema, DefaultsAreThoseOfTheHeader) {
       "label='y'\npositive='1'\nnegative='0'\n[columns]\nx={type='number',range=[0,1]}", "s");
   EXPECT_EQ(s.row_norm, 1.0);
   EXPECT_TRUE(s.intercept);
-  EXPECT_FALSE(s.has_missing);
-  EXPECT_EQ(s.negative_name(), "0");
+  EXPECT_FALSE(s.text.has_missing);
+  EXPECT_EQ(std::get<TwoClasses>(s.label).negative_name(), "0");
   EXPECT_EQ(s.features(), 2U);
 }
 
@@ -165,7 +165,7 @@ TEST(Schema, MaxUnclippedNormIsNeverBelowTheRoot) {
 TEST(Schema, ToTomlReadsBackEqual) {
   Schema s = parse_schema(example, "s");
   s.row_norm = 1.4142135623730951;
-  s.negative = "<=50K \"quoted\" \\ back";
+  std::get<TwoClasses>(s.label).negative = "<=50K \"quoted\" \\ back";
   s.columns.push_back({.name = "odd name.with \"dots\"\tand \x01",
                        .type = ColumnType::number,
                        .lo = -1e-7 / 3,

@@ -98,8 +98,8 @@ class SharesTest : public test::DataTest {
  protected:
   SharesTest() {
     schema_.columns = {number("a"), number("b")};
-    schema_.label = "label";
-    schema_.positive = "1";
+    schema_.label_name = "label";
+    schema_.label = TwoClasses{.positive = "1"};
   }
   ~SharesTest() override { set_least_piece_bytes(pieces_); }
 
@@ -195,8 +195,8 @@ TEST_F(SharesTest, CsvOfQuotedLineEnds) {
 TEST_F(SharesTest, CsvWithTabsByteOrderMarkAndBlankLinesBeforeTheHeader) {
   const std::string table =
       write("t.csv", "\xef\xbb\xbf\n \na\tb\tlabel\n1\t2\t1\n\n\t\t1\n3\t4\t-1\n");
-  schema_.missing = "";
-  schema_.has_missing = true;
+  schema_.text.missing = "";
+  schema_.text.has_missing = true;
   const Dataset whole = read_csv(table, schema_);
   ASSERT_EQ(whole.rows(), 3U);
   expect_every_cut(table, whole);
@@ -205,8 +205,8 @@ TEST_F(SharesTest, CsvWithTabsByteOrderMarkAndBlankLinesBeforeTheHeader) {
 // In which a blank line is a row.
 TEST_F(SharesTest, CsvOfOneColumn) {
   schema_.columns.pop_back();
-  schema_.missing = "";
-  schema_.has_missing = true;
+  schema_.text.missing = "";
+  schema_.text.has_missing = true;
   const ReadOptions unlabeled{.labels = ReadOptions::Labels::optional};
   for (const std::string end : {"\n", "\r\n", "\r"}) {
     for (const std::string head : {"", "\xef\xbb\xbf \n\r", "\r\n\n \r"}) {
@@ -492,8 +492,8 @@ TEST_F(SharesTest, RandomTextIsCutAsTheReaderCutsIt) {
   };
   std::size_t taken[3] = {}, refused[3] = {};  // of a table, of one column, of LIBSVM
   schema_.columns.pop_back();
-  schema_.missing = "";
-  schema_.has_missing = true;
+  schema_.text.missing = "";
+  schema_.text.has_missing = true;
   schema_.invalid = Invalid::middle;
   for (std::uint64_t k = 0; k < support::repeats(400U, 120U); ++k) {
     const std::size_t kind = k % 4 < 2 ? 0 : k % 4 - 1;

@@ -17,8 +17,8 @@ Column category(const char* name, std::size_t levels) {
 
 Schema schema_of(std::vector<Column> columns) {
   Schema out;
-  out.label = "y";
-  out.positive = "1";
+  out.label_name = "y";
+  out.label = TwoClasses{.positive = "1"};
   out.row_norm = 10;
   out.intercept = true;
   out.columns = std::move(columns);
@@ -111,8 +111,8 @@ TEST(RowLengths, EndsFollowFromTheSchema) {
   EXPECT_TRUE(both.categories);
   // Where a cell may have no level its own number counts.
   Schema missing = schema_of({category("b", 3)});
-  missing.has_missing = true;
-  missing.missing = "?";
+  missing.text.has_missing = true;
+  missing.text.missing = "?";
   const RowLengths some = row_lengths(missing);
   EXPECT_EQ(some.base, 0);
   EXPECT_EQ(some.weight, (std::vector<double>{1, 1, 1, 0}));

@@ -23,8 +23,8 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 // A number, three levels and the constant.
 Schema schema() {
   Schema out;
-  out.label = "y";
-  out.positive = "1";
+  out.label_name = "y";
+  out.label = TwoClasses{.positive = "1"};
   out.intercept = true;
   out.columns = {{.name = "age", .type = ColumnType::number},
                  {.name = "id", .type = ColumnType::ignore},

@@ -271,7 +271,7 @@ TEST(EvaluationFigures, OfSeveralClassesHoldAccuracyAndCalibration) {
   std::map<std::string, int> missed;
   for (int i = 0; i < 1'000; ++i) {
     EvaluationModel model = drawn.model(people, 5'000, 6.2, true);
-    model.schema.label_kind = LabelKind::classes;
+    model.schema.label = Classes{};
     for (const auto& [name, share] : named(figures(model), true)) {
       missed[name] += !(share.low <= truth.at(name) && truth.at(name) <= share.high);
     }

@@ -23,8 +23,8 @@ using Tables = std::vector<std::vector<double>>;
 
 Schema three_columns() {
   Schema out;
-  out.label = "(none)";
-  out.positive = "(none)";
+  out.label_name = "(none)";
+  out.label = TwoClasses{.positive = "(none)"};
   out.row_norm = 2;
   Column number{.name = "x", .type = ColumnType::number, .lo = 0, .hi = 10};
   number.edges = {2.5, 5};
@@ -48,9 +48,8 @@ TEST(NetworkModel, NamesLevels) {
 
 Schema people() {
   Schema out = three_columns();
-  out.label = "y";
-  out.positive = "1";
-  out.negative = "0";
+  out.label_name = "y";
+  out.label = TwoClasses{.positive = "1", .negative = "0"};
   Column whole{.name = "kids", .type = ColumnType::number, .lo = 0, .hi = 4};
   whole.decimals = 0;
   out.columns.push_back(whole);
@@ -69,7 +68,7 @@ TEST(NetworkModel, ATableIsAChainOfItsColumns) {
               ElementsAre(ElementsAre(1, 2), ElementsAre(), ElementsAre(1)));
   const Schema one = table_schema(people(), {"x"});
   EXPECT_THAT(network_parents(one), ElementsAre(ElementsAre()));
-  EXPECT_NE(one.label, "y");
+  EXPECT_NE(one.label_name, "y");
   // Columns that are not asked have no say: of two without bins one is asked.
   Schema other = people();
   other.invalid = Invalid::middle;

@@ -20,9 +20,8 @@ using ::testing::HasSubstr;
 
 Schema schema_of_two() {
   Schema s;
-  s.label = "y";
-  s.positive = "yes";
-  s.negative = "no";
+  s.label_name = "y";
+  s.label = TwoClasses{.positive = "yes", .negative = "no"};
   s.columns = {{.name = "x", .type = ColumnType::number}};
   return s;
 }
@@ -53,31 +52,31 @@ TEST(WeightedLoss, NamesAreCanonicalAndFindOneObject) {
 
 TEST(WeightedLoss, WeightsOfASchemaAreDividedByTheLargest) {
   Schema s = schema_of_two();
-  s.class_weights = {1, 2.5};
-  EXPECT_THAT(s.scaled_class_weights(), ElementsAre(0.4F, 1.0F));
+  std::get<TwoClasses>(s.label).weights = {1, 2.5};
+  EXPECT_THAT(scaled_class_weights(s.label), ElementsAre(0.4F, 1.0F));
   EXPECT_EQ(full_loss_name("logistic", FeatureSpace(s)), "logistic(0.4,1)");
   EXPECT_EQ(full_loss_name("logistic(0.4,1)", FeatureSpace(s)), "logistic(0.4,1)");
   for (const double same : {1.0, 0.3, 1e300}) {  // is none: the same bits as without
-    s.class_weights = {same, same};
-    EXPECT_TRUE(s.scaled_class_weights().empty());
+    std::get<TwoClasses>(s.label).weights = {same, same};
+    EXPECT_TRUE(scaled_class_weights(s.label).empty());
     EXPECT_EQ(full_loss_name("logistic", FeatureSpace(s)), "logistic");
   }
-  s.class_weights = {1e-6, 1};
-  EXPECT_THAT(s.scaled_class_weights(), ElementsAre(1e-6F, 1.0F));
+  std::get<TwoClasses>(s.label).weights = {1e-6, 1};
+  EXPECT_THAT(scaled_class_weights(s.label), ElementsAre(1e-6F, 1.0F));
   for (const std::vector<double>& bad :
        {std::vector{0.0, 1.0}, {-1.0, 1.0}, {1e-10, 1.0}, {INFINITY, 1.0}, {NAN, 1.0}}) {
-    s.class_weights = bad;
+    std::get<TwoClasses>(s.label).weights = bad;
     EXPECT_THROW(s.validate("s"), BadInput) << bad[0];
   }
   for (const std::vector<double>& bad : {std::vector{1.0}, {1.0, 2.0, 3.0}}) {
-    s.class_weights = bad;
+    std::get<TwoClasses>(s.label).weights = bad;
     EXPECT_THROW(s.validate("s"), BadInput) << bad.size();
   }
 }
 
 TEST(WeightedLoss, AModelHasTheWeightsOfItsSchema) {
   Schema s = schema_of_two();
-  s.class_weights = {1, 2.5};
+  std::get<TwoClasses>(s.label).weights = {1, 2.5};
   const Problem problem = glm("logistic(0.4,1)").constants(s, 100);
   EXPECT_EQ(problem.loss, "logistic(0.4,1)");
   EXPECT_EQ(problem.max_abs_residual, 1);
@@ -144,9 +143,8 @@ TEST(WeightedLoss, ALabelThatIsNoClassMakesNoNumber) {
 
 Schema schema_of_counts() {
   Schema s;
-  s.label = "claims";
-  s.label_kind = LabelKind::count;
-  s.label_hi = 20;
+  s.label_name = "claims";
+  s.label = Count{{.lo = 0, .hi = 20}};
   s.columns = {{.name = "x", .type = ColumnType::number},
                {.name = "years", .type = ColumnType::exposure, .lo = 0.1, .hi = 10}};
   return s;
@@ -219,8 +217,7 @@ TEST(Exposure, IsRefusedWhereItMeansNothing) {
   s.columns.push_back({.name = "people", .type = ColumnType::exposure, .lo = 1, .hi = 2});
   refused(s, "a count is over one");
   s = schema_of_counts();
-  s.label_kind = LabelKind::amount;
-  s.tolerance = 1;
+  s.label = Amount{{.lo = 0, .hi = 20}, 1};
   refused(s, "an exposure is what a count is over, and the label is an amount");
   for (const auto& [lo, hi] : {std::pair{0.0, 1.0},
                                {-1.0, 1.0},

@@ -20,9 +20,8 @@ using ::testing::ElementsAre;
 LinearModel three_classes() {
   LinearModel out;
   out.loss = "softmax-3";
-  out.schema.label = "species";
-  out.schema.label_kind = LabelKind::classes;
-  out.schema.classes = {"a", "b", "c"};
+  out.schema.label_name = "species";
+  out.schema.label = Classes{{"a", "b", "c"}};
   out.schema.row_norm = 2;
   out.schema.intercept = true;
   out.schema.columns = {{.name = "x", .type = ColumnType::number, .lo = 0, .hi = 2}};

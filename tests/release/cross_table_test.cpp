@@ -26,7 +26,8 @@ using Parents = std::vector<std::vector<std::uint32_t>>;
 NetworkModel model_of(const std::vector<std::uint64_t>& levels, const Parents& parents,
                       double noise) {
   NetworkModel out;
-  out.schema.label = out.schema.positive = "(none)";
+  out.schema.label_name = "(none)";
+  out.schema.label = TwoClasses{.positive = "(none)"};
   for (std::size_t c = 0; c < levels.size(); ++c) {
     Column column{.name = std::string(1, static_cast<char>('a' + c)), .type = ColumnType::category};
     for (std::uint64_t l = 0; l < levels[c]; ++l) column.levels.push_back(std::to_string(l));

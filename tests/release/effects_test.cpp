@@ -252,7 +252,7 @@ TEST(Effects, AreInTheUnitOfTheLabel) {
   EXPECT_NEAR(named(table, "age, 17 to 90").effect.standard_error, 2, 1e-12);
   EXPECT_THAT(effect_columns(table), Not(::testing::Contains("odds_ratio")));
   model.loss = "poisson";
-  model.schema.label_kind = LabelKind::count;
+  model.schema.label = Count{{.lo = 0, .hi = 100}};
   table = effect_table(model);
   EXPECT_EQ(table.ratio, "rate ratio");
   EXPECT_THAT(effect_columns(table), ::testing::Contains("rate_ratio"));
@@ -260,9 +260,7 @@ TEST(Effects, AreInTheUnitOfTheLabel) {
 
 TEST(Effects, OfSeveralClassesAreOneTableAClass) {
   LinearModel model = support::effects_model();
-  model.schema.label_kind = LabelKind::classes;
-  model.schema.positive = model.schema.negative = "";
-  model.schema.classes = {"a", "b", "c"};
+  model.schema.label = Classes{{"a", "b", "c"}};
   model.loss = "softmax-3";
   model.draws = {std::vector<double>(30, 0.5)};
   model.estimates = support::effects_estimates(model.schema, 3);

@@ -159,9 +159,7 @@ TEST(Hypothesis, ReadsAnythingWithoutHarm) {
 
 TEST(Hypothesis, OfSeveralClassesIsAboutOneAgainstAnother) {
   LinearModel model = support::effects_model();
-  model.schema.label_kind = LabelKind::classes;
-  model.schema.positive = model.schema.negative = "";
-  model.schema.classes = {"a", "b", "c"};
+  model.schema.label = Classes{{"a", "b", "c"}};
   model.loss = "softmax-3";
   std::vector<double> c = parse_effect(model, "age", {"b", "c"});
   ASSERT_EQ(c.size(), 30U);

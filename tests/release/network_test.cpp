@@ -40,7 +40,8 @@ NetworkModel network_of(std::vector<Column> columns,
                         const Share& share) {
   NetworkModel out;
   Schema whole;
-  whole.label = whole.positive = "(none)";
+  whole.label_name = "(none)";
+  whole.label = TwoClasses{.positive = "(none)"};
   whole.columns = std::move(columns);
   out.schema = network_schema(whole);
   out.network = {network_levels(out.schema), std::move(parents)};
@@ -491,7 +492,7 @@ TEST(Synthesis, IsReadToTheSameLevels) {
         network_of({levels, one.column}, {{}, {0}}, 1, [](std::size_t k, std::size_t i) {
           return k == 0 ? 1.0 : i / 10 == i % 10 ? 1.0 : 0.0;
         });
-    model.schema.decimal = one.decimal;
+    model.schema.text.decimal = one.decimal;
     const auto read = written_and_read(model, csv_of(model, 20'000, 5, 2, one.delimiter));
     ASSERT_EQ(read.size(), 20'000U);
     for (const auto& person : read) ASSERT_EQ(person[0], person[1]) << one.column.hi;

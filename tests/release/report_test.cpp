@@ -176,9 +176,8 @@ TEST(Report, EscapesNames) {
                     control = "a\x1b[31m\x01 & \xe2\x80\xae", comment = "--><!--", braces = "{}{0}";
   json file = json::parse(golden_text("path"));
   LinearModel model = LinearKind::model_from_json(file.at("model"), "path");
-  model.schema.label = script;
-  model.schema.positive = close;
-  model.schema.negative = control;
+  model.schema.label_name = script;
+  model.schema.label = TwoClasses{.positive = close, .negative = control};
   std::size_t k = 0;
   for (Column& column : model.schema.columns) {
     column.name = (k % 2 == 0 ? control : script) + std::to_string(k);

@@ -140,8 +140,8 @@ struct TallyCase {
                events().emplace_back("run");
                TallyModel model;
                model.schema.columns = {{"x", ColumnType::number, 0, 1, {}, false}};
-               model.schema.label = "y";
-               model.schema.positive = "1";
+               model.schema.label_name = "y";
+               model.schema.label = TwoClasses{.positive = "1"};
                const double noise = std::get<0>(is.mechanism).noise;
                const std::vector<double> exact(3, 10);
                model.counts = GaussianMechanism(stream, 0, 3).release(exact, noise);
@@ -153,9 +153,8 @@ struct TallyCase {
 
 Schema one_column(Column column) {
   Schema schema;
-  schema.label = "y";
-  schema.positive = "1";
-  schema.negative = "0";
+  schema.label_name = "y";
+  schema.label = TwoClasses{.positive = "1", .negative = "0"};
   schema.columns = {std::move(column)};
   return schema;
 }

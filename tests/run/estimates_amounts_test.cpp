@@ -24,11 +24,9 @@ using Eigen::VectorXd;
 
 Schema schema_of(std::size_t numbers, bool counts) {
   Schema out;
-  out.label = "y";
-  out.label_kind = counts ? LabelKind::count : LabelKind::amount;
-  out.label_lo = 0;
-  out.label_hi = 10;
-  out.tolerance = 1;
+  out.label_name = "y";
+  const NumberLabel range{.lo = 0, .hi = 10};
+  out.label = counts ? Label(Count{range}) : Amount{range, 1};
   out.intercept = true;
   for (std::size_t j = 0; j < numbers; ++j)
     out.columns.push_back({.name = "x" + std::to_string(j), .type = ColumnType::number});
@@ -60,7 +58,7 @@ struct Table {
 
   // Score, curvature: held at `cap`.
   [[nodiscard]] std::pair<double, double> slope(double z, double label, double cap) const {
-    const bool counts = schema.label_kind == LabelKind::count;
+    const bool counts = is<Count>(schema.label);
     const double mean = counts ? std::exp(z) / 10 : z, r = mean - label;
     return {std::clamp(r, -cap, cap), std::fabs(r) < cap ? counts ? mean : 1.0 : 0.0};
   }

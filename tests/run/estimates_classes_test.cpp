@@ -22,10 +22,11 @@ using Eigen::VectorXd;
 
 Schema schema_of(std::size_t numbers, std::size_t classes) {
   Schema out;
-  out.label = "y";
-  out.label_kind = LabelKind::classes;
+  out.label_name = "y";
   out.intercept = true;
-  for (std::size_t k = 0; k < classes; ++k) out.classes.push_back("c" + std::to_string(k));
+  Classes several;
+  for (std::size_t k = 0; k < classes; ++k) several.names.push_back("c" + std::to_string(k));
+  out.label = several;
   for (std::size_t j = 0; j < numbers; ++j)
     out.columns.push_back({.name = "x" + std::to_string(j), .type = ColumnType::number});
   return out;

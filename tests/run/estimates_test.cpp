@@ -28,8 +28,8 @@ using ::testing::ThrowsMessage;
 
 Schema schema_of(std::size_t numbers, const std::vector<std::size_t>& levels) {
   Schema out;
-  out.label = "y";
-  out.positive = "1";
+  out.label_name = "y";
+  out.label = TwoClasses{.positive = "1"};
   out.intercept = true;
   for (std::size_t j = 0; j < numbers; ++j)
     out.columns.push_back({.name = "x" + std::to_string(j), .type = ColumnType::number});

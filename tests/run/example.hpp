@@ -18,13 +18,12 @@ namespace gibbsite::testing {
 
 inline Schema example_schema(bool intercept) {
   Schema schema;
-  schema.label = "income";
-  schema.positive = ">50K";
-  schema.negative = "<=50K";
+  schema.label_name = "income";
+  schema.label = TwoClasses{.positive = ">50K", .negative = "<=50K"};
   schema.row_norm = 1.5;
   schema.intercept = intercept;
-  schema.has_missing = true;
-  schema.missing = "?";
+  schema.text.has_missing = true;
+  schema.text.missing = "?";
   schema.columns = {
       {"age", ColumnType::number, 17, 90, {}, false},
       {"work", ColumnType::category, 0, 1, {"Private", "State, gov", "\"own\" ü"}, true, true, "?"},
@@ -124,16 +123,9 @@ inline Example make_example(const std::string& name, const Schema& schema, std::
 /// That schema with a label of the kind that this loss predicts.
 inline Schema labeled_for(Schema schema, const std::string& loss) {
   const LabelKind kind = loss_named(loss).label();
-  if (kind == LabelKind::two_classes) return schema;
-  schema.positive = schema.negative = "";
-  schema.label_kind = kind;
-  if (kind == LabelKind::classes) {
-    schema.classes = {"own", "rent", "none of \"both\""};
-    return schema;
-  }
-  schema.label_lo = kind == LabelKind::count ? 0 : 20;
-  schema.label_hi = kind == LabelKind::count ? 12 : 520;
-  schema.tolerance = kind == LabelKind::count ? 0 : 60;
+  if (kind == LabelKind::classes) schema.label = Classes{{"own", "rent", "none of \"both\""}};
+  if (kind == LabelKind::amount) schema.label = Amount{{.lo = 20, .hi = 520}, 60};
+  if (kind == LabelKind::count) schema.label = Count{{.lo = 0, .hi = 12}};
   return schema;
 }
 
@@ -142,8 +134,8 @@ inline Schema labeled_for(Schema schema, const std::string& loss) {
 inline const std::vector<Example>& loss_examples() {
   static const std::vector<Example> all = [] {
     Schema tiny;
-    tiny.label = "y";
-    tiny.positive = "1";
+    tiny.label_name = "y";
+    tiny.label = TwoClasses{.positive = "1"};
     tiny.columns = {{"x", ColumnType::number, 0, 1, {}, false}};
     std::vector<Example> out;
     const auto make = [&](const std::string& loss, const char* mechanism, const Schema& schema,
@@ -193,7 +185,7 @@ inline const std::vector<Example>& squared_examples() {
 inline const std::vector<Example>& class_examples() {
   static const std::vector<Example> all = [] {
     Schema tiny;
-    tiny.label = "y";
+    tiny.label_name = "y";
     tiny.columns = {{"x", ColumnType::number, 0, 1, {}, false}};
     const auto make = [&](const char* mechanism, const Schema& schema, std::uint64_t rows,
                           const Budget& budget, double tv, std::optional<double> prior) {
@@ -226,8 +218,8 @@ inline nlohmann::json certificate_of(const Example& example) {
 
 inline const std::vector<Example>& examples() {
   Schema tiny;
-  tiny.label = "y";
-  tiny.positive = "1";
+  tiny.label_name = "y";
+  tiny.label = TwoClasses{.positive = "1"};
   tiny.columns = {{"x", ColumnType::number, 0, 1, {}, false}};
   static const std::vector<Example> all{
       make_example("path", example_schema(false), 1000, {1.0, 1e-6, {}, 1, 1},

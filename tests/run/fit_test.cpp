@@ -69,8 +69,8 @@ static_assert(!IsTakenByFit<StreamKey> && !IsTakenByFit<NoiseKind>);
 class Fit : public ::testing::Test {
  protected:
   void SetUp() override {
-    data.schema.label = "y";
-    data.schema.positive = "1";
+    data.schema.label_name = "y";
+    data.schema.label = TwoClasses{.positive = "1"};
     data.schema.columns = {{"x", ColumnType::number, 0, 1, {}, false}};
     std::mt19937 random(1);
     for (int i = 0; i < 200; ++i) {

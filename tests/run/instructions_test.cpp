@@ -14,8 +14,8 @@ namespace instructions_test {
 
 TEST(Instructions, APathFitReleasesTheSameBits) {
   Dataset data;
-  data.schema.label = "y";
-  data.schema.positive = "1";
+  data.schema.label_name = "y";
+  data.schema.label = TwoClasses{.positive = "1"};
   data.schema.row_norm = 1.5;
   for (const char* const name : {"a", "b", "c", "d", "e", "f", "g", "h", "i"}) {
     data.schema.columns.push_back({name, ColumnType::number, 0, 1, {}, false});

@@ -105,19 +105,20 @@ TEST_F(OneRow, ThatCannotBeReadIsRefusedOnlyUnderACertificateThatSaysSo) {
 }
 
 TEST_F(OneRow, SchemaKeysAreInTheModelFile) {
-  schema.negative = "0";
+  TwoClasses& two = std::get<TwoClasses>(schema.label);
+  two.negative = "0";
   for (const bool refuses : {false, true}) {
-    schema.refuses_unlisted_label = refuses;
+    two.refuses_unlisted = refuses;
     schema.invalid = refuses ? Invalid::refuse : Invalid::middle;
     const json written = schema_json(schema);
     EXPECT_EQ(written["unlisted_label"], refuses ? "refuse" : "negative");
     EXPECT_EQ(written["invalid"], refuses ? "refuse" : "middle");
     const Schema back = schema_from_json(written, "m");
-    EXPECT_EQ(back.refuses_unlisted_label, refuses);
+    EXPECT_EQ(std::get<TwoClasses>(back.label).refuses_unlisted, refuses);
     EXPECT_EQ(back.invalid, schema.invalid);
   }
-  schema.negative.clear();
-  schema.refuses_unlisted_label = false;
+  two.negative.clear();
+  two.refuses_unlisted = false;
   EXPECT_TRUE(schema_json(schema)["unlisted_label"].is_null());
   json bad = schema_json(schema);
   bad["invalid"] = "drop";
@@ -125,13 +126,11 @@ TEST_F(OneRow, SchemaKeysAreInTheModelFile) {
 }
 
 TEST_F(OneRow, ClassesAreInTheModelFile) {
-  schema.positive.clear();
-  schema.label_kind = LabelKind::classes;
-  schema.classes = {"b", "a \"quoted\"", "ü", "3"};
+  schema.label = Classes{{"b", "a \"quoted\"", "ü", "3"}};
   for (const Invalid invalid : {Invalid::refuse, Invalid::middle}) {
     schema.invalid = invalid;
     const json written = schema_json(schema);
-    EXPECT_EQ(written["classes"], json(schema.classes));
+    EXPECT_EQ(written["classes"], json(class_names(schema.label)));
     for (const char* key : {"positive", "negative", "unlisted_label", "range", "tolerance"})
       EXPECT_FALSE(written.contains(key)) << key;
     EXPECT_TRUE(schema_from_json(json::parse(written.dump()), "m") == schema);
@@ -169,16 +168,17 @@ TEST_F(OneRow, ClassWeightsAreInTheModelFileByTheirWholeNames) {
       "class_weights={\"a\\u0000b\" = 1, \"a\\u0000c\" = 2, a = 3}\n[columns]\n"
       "x={type='number',range=[0,1]}\n",
       "s");
-  ASSERT_EQ(schema.classes[0].size(), 3U);
+  const std::vector<std::string> names = class_names(schema.label);
+  ASSERT_EQ(names[0].size(), 3U);
   const json written = schema_json(schema);
   EXPECT_TRUE(schema_from_json(json::parse(written.dump()), "m") == schema);
   json bad = written;
-  bad["class_weights"].erase(schema.classes[1]);
+  bad["class_weights"].erase(names[1]);
   EXPECT_THROW(schema_from_json(bad, "m"), BadInput);
   bad["class_weights"]["d"] = 2;
   EXPECT_THROW(schema_from_json(bad, "m"), BadInput);
   bad = written;
-  bad["class_weights"][schema.classes[1]] = "2";
+  bad["class_weights"][names[1]] = "2";
   EXPECT_THROW(schema_from_json(bad, "m"), BadInput);
 }
 

@@ -36,9 +36,8 @@ Key evaluation_key(std::uint32_t number) {
 
 EvaluationModel evaluation_shape(std::uint64_t bins, double threshold = 0.5) {
   Schema schema;
-  schema.label = "y";
-  schema.positive = "1";
-  schema.negative = "0";
+  schema.label_name = "y";
+  schema.label = TwoClasses{.positive = "1", .negative = "0"};
   schema.columns = {{.name = "x", .type = ColumnType::number, .lo = 0, .hi = 1}};
   return {.schema = schema,
           .of = "blake2b-256:" + std::string(64, '0'),

@@ -42,8 +42,8 @@ constexpr std::size_t n = 300, d = 4;  // three numbers and an intercept
 
 Dataset make_data() {
   Dataset data;
-  data.schema.label = "y";
-  data.schema.positive = "1";
+  data.schema.label_name = "y";
+  data.schema.label = TwoClasses{.positive = "1"};
   data.schema.intercept = true;
   for (const char* name : {"a", "b", "c"}) {
     Column column;
@@ -168,7 +168,7 @@ TEST_P(Sample, DrawsAreThePlannedChainsOnStreams012) {
   }
   EXPECT_NE(result.model.draws[0], result.model.draws[1]);
   EXPECT_EQ(result.model.loss, "logistic");
-  EXPECT_EQ(result.model.schema.label, "y");
+  EXPECT_EQ(result.model.schema.label_name, "y");
   EXPECT_EQ(result.noise, NoiseKind::chacha20);
   EXPECT_EQ(run(StreamKey::from_seed(1)).noise, NoiseKind::philox);
 }
@@ -308,7 +308,7 @@ TEST_P(Sample, CheckpointOfAnotherRunIsRefused) {
   data.y[9] = -data.y[9];
   EXPECT_THAT(refused(), other_run) << "one label";
   data = make_data();
-  data.schema.positive = "2";
+  std::get<TwoClasses>(data.schema.label).positive = "2";
   EXPECT_THAT(refused(), other_run) << "schema";
   data = make_data();
   const Plan planned = plan;
@@ -329,7 +329,7 @@ TEST_P(Sample, CheckpointOfAnotherRunIsRefused) {
   std::swap(model.center[0], model.center[1]);
   EXPECT_THAT(error(kept, StreamKey::from_seed(1)), HasSubstr("another `seed`"));
   // And the right one goes on, whatever a plan is told of the classes.
-  data.schema.positive_share = PositiveShare{0.1, 0.2};
+  std::get<TwoClasses>(data.schema.label).positive_share = PositiveShare{0.1, 0.2};
   EXPECT_EQ(refused(), "no error");
   discard_checkpoint(kept.checkpoint);
 

@@ -48,7 +48,8 @@ const std::vector<Run3>& runs() {
   return all;
 }
 Model model_of(const Dataset& data, const Run3& run) {
-  return glm(full_loss_name("softmax", data.schema.classes.size()), {.prior_precision = run.prior});
+  return glm(full_loss_name("softmax", class_names(data.schema.label).size()),
+             {.prior_precision = run.prior});
 }
 Plan plan_of(const Dataset& data, const Run3& run, std::uint64_t draws = 1) {
   PlanOptions plan_options{.mechanism = run.mechanism};

@@ -36,13 +36,12 @@ struct TargetCase {
 
 Dataset weighted_people(std::size_t n) {
   Dataset data = support::people(n, 2, 11);
-  data.schema.negative = "0";
-  data.schema.class_weights = {1, 2.5};
+  data.schema.label = TwoClasses{.positive = "1", .negative = "0", .weights = {1, 2.5}};
   return data;
 }
 Dataset weighted_classes(std::size_t n) {
   Dataset data = support::class_people(n, 2, 3, 12);
-  data.schema.class_weights = {1, 4, 2};
+  std::get<Classes>(data.schema.label).weights = {1, 4, 2};
   return data;
 }
 // Exposures at both ends of their range and between.
@@ -194,8 +193,8 @@ TEST(Targets, OneRowAndTinyWeightsEndInAModel) {
   const auto backend = support::make_test_backend("cpu");
   for (const std::size_t n : {1U, 3U}) {
     for (TargetCase of : target_cases(n)) {
-      if (!of.data.schema.class_weights.empty() && of.loss.starts_with("logistic(")) {
-        of.data.schema.class_weights = {1e-6, 1};
+      if (!class_weights(of.data.schema.label).empty() && of.loss.starts_with("logistic(")) {
+        std::get<TwoClasses>(of.data.schema.label).weights = {1e-6, 1};
         of.loss = "logistic(1e-06,1)";
       }
       for (const TargetRun& run : target_runs()) {

@@ -38,9 +38,8 @@ json resealed(json file) {
 }
 
 std::vector<double> predicted(const LinearModel& model, const Dataset& data) {
-  if (model.schema.label_kind == LabelKind::two_classes)
-    return predict_probabilities(model, data.view());
-  if (model.schema.label_kind == LabelKind::classes) return predict_classes(model, data.view());
+  if (is<TwoClasses>(model.schema.label)) return predict_probabilities(model, data.view());
+  if (is<Classes>(model.schema.label)) return predict_classes(model, data.view());
   return predict_amounts(model, data.view());
 }
 

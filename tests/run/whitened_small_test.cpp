@@ -52,8 +52,8 @@ std::vector<Table> tables() {
   out.push_back({"categories of one level alone", with_categories(people(60, 0, 4), {1, 1}, 4)});
   out.push_back({"rows that are scaled down", scaled_down(people(90, 4, 5))});
   Dataset levels = with_categories(people(90, 1, 4), {3, 2}, 4);
-  levels.schema.has_missing = true;  // an empty cell has no level, so levels are no contrasts
-  levels.schema.missing = "?";
+  levels.schema.text.has_missing = true;  // an empty cell has no level, so levels are no contrasts
+  levels.schema.text.missing = "?";
   out.push_back({"categories with cells of no level", levels});
   return out;
 }

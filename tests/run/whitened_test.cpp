@@ -511,8 +511,8 @@ TEST(WhitenedRun, CoefficientsOfACategoryAddUpToZero) {
       const std::size_t d = data.features();
       const char* loss = K == 3 ? "softmax-3" : "logistic";
       for (const bool missing : {false, true}) {
-        data.schema.has_missing = missing;
-        data.schema.missing = "?";
+        data.schema.text.has_missing = missing;
+        data.schema.text.missing = "?";
         const Plan made = plan(glm(loss).constants(data.schema, data.rows()),
                                {.epsilon = 2, .delta = 1e-5}, {.mechanism = mechanism});
         const Release release = fit_seeded(data, made, 4);
@@ -841,7 +841,7 @@ TEST(WhitenedRun, TheFirstStepIsARidgeSolution) {
 TEST(WhitenedRun, ComesToTheMinimumOfAmountsAndCounts) {
   for (OfLoss& of : other_losses(2000, 3, 11)) {
     for (const bool at_one_end : {false, true}) {
-      if (at_one_end && of.data.schema.label_kind != LabelKind::amount) continue;
+      if (at_one_end && !is<Amount>(of.data.schema.label)) continue;
       Dataset data = of.data;
       for (float& y : data.y) y = at_one_end ? std::max(y - 4, -5.0F) : y;
       const Plan made = plan_of(data, {.epsilon = 200, .delta = 1e-5}, {}, 0, of.loss);
@@ -1251,11 +1251,8 @@ TEST(WhitenedRun, DegenerateAmountsEndInAModel) {
   for (const support::OddTable& odd : support::odd_tables()) {
     for (const int kind : {0, 2}) {
       Dataset data = odd.data;
-      data.schema.positive.clear();
-      data.schema.label_kind = LabelKind::amount;
-      data.schema.label_hi = 10;
-      data.schema.tolerance = kind == 2 ? 1e-5 : 1;
-      const float bound = data.schema.label_bound();
+      data.schema.label = Amount{{.lo = 0, .hi = 10}, kind == 2 ? 1e-5 : 1};
+      const float bound = label_bound(data.schema.label);
       for (std::size_t i = 0; i < data.y.size(); ++i) {
         data.y[i] = kind == 0 ? bound : i % 2 == 0 ? bound : -bound;
       }
@@ -1273,9 +1270,7 @@ TEST(WhitenedRun, DegenerateAmountsEndInAModel) {
 }
 
 Dataset of_three_classes(Dataset data) {
-  data.schema.positive.clear();
-  data.schema.label_kind = LabelKind::classes;
-  data.schema.classes = {"a", "b", "c"};
+  data.schema.label = Classes{{"a", "b", "c"}};
   for (std::size_t i = 0; i < data.y.size(); ++i) {
     data.y[i] = data.y[i] > 0 ? 0.0F : i % 2 == 0 ? 1.0F : 2.0F;
   }

@@ -202,7 +202,8 @@ TEST(FamilyEstimates, CoverTheTruth) {
   const auto covered = [&](Family family, double truth, const auto& value, std::size_t at,
                            double prior = 0) {
     Schema schema;
-    schema.label = schema.positive = std::string("(none)");
+    schema.label_name = std::string("(none)");
+    schema.label = TwoClasses{.positive = std::string("(none)")};
     const bool category = family == Family::bernoulli || family == Family::categorical;
     schema.columns = {{.name = std::string("x"),
                        .type = category ? ColumnType::category : ColumnType::number,

@@ -117,8 +117,8 @@ TEST(MetricLaw, AWholeRunInOneDimensionStaysBelowItsProfile) {
 TEST(MetricLaw, AnswerAndStepsHaveTheNoiseThatTheyArePaidFor) {
   constexpr std::size_t d = 3;
   Dataset data;
-  data.schema.label = "y";
-  data.schema.positive = "1";
+  data.schema.label_name = "y";
+  data.schema.label = TwoClasses{.positive = "1"};
   for (std::size_t j = 0; j < d; ++j) {
     data.schema.columns.push_back(
         {std::string(1, static_cast<char>('a' + j)), ColumnType::number, 0, 1, {}, false});

@@ -15,10 +15,7 @@ namespace objective_test {
 
 /// Labels of an amount, `far` tolerances from the middle, in place of classes.
 void make_amounts(Dataset& data, float far) {
-  data.schema.positive.clear();
-  data.schema.label_kind = LabelKind::amount;
-  data.schema.label_hi = 10;
-  data.schema.tolerance = 1;
+  data.schema.label = Amount{{.lo = 0, .hi = 10}, 1};
   for (float& y : data.y) y *= far;
 }
 
@@ -26,8 +23,8 @@ Dataset table(std::size_t rows, std::size_t features, const std::string& kind) {
   std::mt19937_64 random(5);
   std::uniform_real_distribution<float> uniform(-0.5F, 0.5F);
   Dataset data;
-  data.schema.label = "label";
-  data.schema.positive = "positive";
+  data.schema.label_name = "label";
+  data.schema.label = TwoClasses{.positive = "positive"};
   for (std::size_t j = 0; j < features; ++j) {
     data.schema.columns.push_back(
         {std::string(1, static_cast<char>('a' + j)), ColumnType::number, 0, 1, {}, false});

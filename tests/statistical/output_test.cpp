@@ -90,8 +90,8 @@ Dataset small_table() {
   std::mt19937_64 random(5);
   std::uniform_real_distribution<float> uniform(-0.5F, 0.5F);
   Dataset data;
-  data.schema.label = "label";
-  data.schema.positive = "positive";
+  data.schema.label_name = "label";
+  data.schema.label = TwoClasses{.positive = "positive"};
   for (const char* name : {"a", "b", "c"}) {
     data.schema.columns.push_back({name, ColumnType::number, 0, 1, {}, false});
   }

@@ -77,15 +77,13 @@ float label_of(float label, const std::string& loss) {
 
 Schema two_numbers(const std::string& loss) {
   Schema out;
-  out.label = std::string("y");
+  out.label_name = std::string("y");
   if (loss == "huber") {
-    out.label_kind = LabelKind::amount;
-    out.label_lo = -5, out.label_hi = 5, out.tolerance = 1;
+    out.label = Amount{{.lo = -5, .hi = 5}, 1};
   } else if (loss == "softmax-3") {
-    out.label_kind = LabelKind::classes;
-    out.classes = {"a", "b", "c"};
+    out.label = Classes{{"a", "b", "c"}};
   } else {
-    out.positive = std::string("1");
+    out.label = TwoClasses{.positive = std::string("1")};
   }
   out.row_norm = 2;
   out.intercept = true;

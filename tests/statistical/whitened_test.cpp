@@ -441,8 +441,8 @@ TEST(WhitenedLaw, RunsOfThreeClassesWithIntervalsStayBelowIt) {
 // chance with 1e-7 at most.
 TEST(WhitenedLaw, MomentsHaveTheNoiseThatTheyArePaidFor) {
   Dataset data;
-  data.schema.label = "y";
-  data.schema.positive = "1";
+  data.schema.label_name = "y";
+  data.schema.label = TwoClasses{.positive = "1"};
   constexpr std::size_t d = 4;
   for (std::size_t j = 0; j < d; ++j) {
     data.schema.columns.push_back(

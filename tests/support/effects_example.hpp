@@ -13,9 +13,8 @@ namespace gibbsite::support {
 /// country=it's, country=(missing), country=(other), (intercept).
 inline Schema effects_schema() {
   Schema schema;
-  schema.label = "income";
-  schema.positive = ">50K";
-  schema.negative = "<=50K";
+  schema.label_name = "income";
+  schema.label = TwoClasses{.positive = ">50K", .negative = "<=50K"};
   schema.row_norm = 2;
   schema.intercept = true;
   schema.columns = {{"age", ColumnType::number, 17, 90},
@@ -73,11 +72,7 @@ inline LinearModel effects_model() {
 inline LinearModel effects_of_amounts() {
   LinearModel model = effects_model();
   model.loss = "huber";
-  model.schema.label_kind = LabelKind::amount;
-  model.schema.positive = model.schema.negative = "";
-  model.schema.label_lo = 0;
-  model.schema.label_hi = 100;
-  model.schema.tolerance = 20;
+  model.schema.label = Amount{{.lo = 0, .hi = 100}, 20};
   return model;
 }
 

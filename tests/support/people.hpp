@@ -14,8 +14,8 @@ namespace gibbsite::support {
 /// Numbers in [0, 1] and, the last feature, 1.
 inline Dataset people(std::size_t n, std::size_t numbers, std::uint64_t seed) {
   Dataset data;
-  data.schema.label = std::string("y");
-  data.schema.positive = std::string("1");
+  data.schema.label_name = std::string("y");
+  data.schema.label = TwoClasses{.positive = std::string("1")};
   data.schema.row_norm = 2 * std::sqrt(static_cast<double>(numbers));
   data.schema.intercept = true;
   for (std::size_t j = 0; j < numbers; ++j) {
@@ -79,16 +79,12 @@ inline Dataset with_categories(const Dataset& people, const std::vector<std::siz
 /// Labels are a line through the numbers, and noise.
 inline Dataset amounts(std::size_t n, std::size_t numbers, std::uint64_t seed, double noise = 0.5) {
   Dataset data = people(n, numbers, seed);
-  data.schema.positive.clear();
-  data.schema.label_kind = LabelKind::amount;
-  data.schema.label_lo = 0;
-  data.schema.label_hi = 10;
-  data.schema.tolerance = 1;
+  data.schema.label = Amount{{.lo = 0, .hi = 10}, 1};
   std::mt19937_64 random(seed + 1);
   std::normal_distribution<double> normal;
   for (std::size_t i = 0; i < n; ++i) {
     const auto x = static_cast<double>(data.dense()[i * data.features()]);
-    data.y[i] = data.schema.scaled_label(4 + 3 * x + noise * normal(random));
+    data.y[i] = scaled_label(data.schema.label, 4 + 3 * x + noise * normal(random));
   }
   return data;
 }
@@ -96,15 +92,12 @@ inline Dataset amounts(std::size_t n, std::size_t numbers, std::uint64_t seed, d
 /// The rows of `people` with a count from 0 to 10 as label.
 inline Dataset counts(std::size_t n, std::size_t numbers, std::uint64_t seed) {
   Dataset data = people(n, numbers, seed);
-  data.schema.positive.clear();
-  data.schema.label_kind = LabelKind::count;
-  data.schema.label_lo = 0;
-  data.schema.label_hi = 10;
+  data.schema.label = Count{{.lo = 0, .hi = 10}};
   std::mt19937_64 random(seed + 1);
   for (std::size_t i = 0; i < n; ++i) {
     const auto x = static_cast<double>(data.dense()[i * data.features()]);
     std::poisson_distribution<int> count(std::exp(1.2 * x));
-    data.y[i] = data.schema.scaled_label(count(random));
+    data.y[i] = scaled_label(data.schema.label, count(random));
   }
   return data;
 }
@@ -114,11 +107,11 @@ inline Dataset counts(std::size_t n, std::size_t numbers, std::uint64_t seed) {
 inline Dataset class_people(std::size_t n, std::size_t numbers, std::size_t classes,
                             std::uint64_t seed) {
   Dataset data = people(n, numbers, seed);
-  data.schema.positive.clear();
-  data.schema.label_kind = LabelKind::classes;
+  Classes several;
   for (std::size_t k = 0; k < classes; ++k) {
-    data.schema.classes.push_back(std::string("c").append(std::to_string(k)));
+    several.names.push_back(std::string("c").append(std::to_string(k)));
   }
+  data.schema.label = several;
   std::mt19937_64 random(seed + 1);
   std::uniform_real_distribution<double> uniform(0, 1);
   for (std::size_t i = 0; i < n; ++i) {

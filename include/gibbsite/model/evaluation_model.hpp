@@ -54,7 +54,7 @@ struct EvaluationModel {
   double noise = 0;                   ///< deviation of a count
   std::uint64_t rows_per_person = 1;  ///< at most; they may be alike
 
-  [[nodiscard]] bool several() const { return schema.label_kind == LabelKind::classes; }
+  [[nodiscard]] bool several() const { return is<Classes>(schema.label); }
 };
 
 /// A share with its 95 % interval; the value is NaN if the noise leaves nothing to say.

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "gibbsite/core/positive_share.hpp"
 #include "gibbsite/core/problem.hpp"
+#include "gibbsite/model/label.hpp"
 
 namespace gibbsite {
 
@@ -90,59 +90,36 @@ std::vector<double> equal_edges(double lo, double hi, std::uint64_t bins);
 /// its range (for counts the whole number below it).
 enum class Invalid { refuse, middle };
 
+/// How the cells of a table are written.
+struct TextFormat {
+  char decimal = '.';  ///< of numbers: "." or ","
+  /// The sign that groups the digits of numbers by thousands; empty: there is none.
+  std::string thousands = {};
+  bool has_missing = false;  ///< `missing` was given for the table
+  std::string missing = {};  ///< how a missing cell reads where the column does not say
+  std::vector<std::string> also_missing = {};  ///< as Column::also_missing, of the table
+
+  /// Whether a text is one of the table's marks of a missing cell, as of a missing label.
+  [[nodiscard]] bool marks_missing(std::string_view text) const;
+  bool operator==(const TextFormat&) const = default;
+};
+
 /// The public description of a table, and how its cells become rows. Features are in the schema's
 /// order: one for a number, one for each level of a category, then the intercept. Behind the levels
 /// come "(missing)", if the column itself has a mark of missing cells and lists no such level, and
 /// "(other)".
 struct Schema {
-  std::string label;                    ///< name of the column to predict
-  std::string positive;                 ///< its positive class (y = +1); every other is y = -1
-  std::string negative;                 ///< name of the other class; empty: "not <positive>"
-  bool refuses_unlisted_label = false;  ///< with `negative`: a third class is refused, not y = -1
-  LabelKind label_kind = LabelKind::two_classes;  ///< of others there is no `positive`
-  /// Names of several classes: y is a place in this list, from 0. Empty for other labels.
-  std::vector<std::string> classes;
-  /// Weight of a row of each class, above 0, in the order of class_names(); empty if all are equal.
-  /// Weights are public and never computed from the table's frequencies.
-  std::vector<double> class_weights = {};
-  double label_lo = 0, label_hi = 0;  ///< public range of an amount or a count; labels are clamped
-  std::vector<double> label_edges = {};    ///< as Column::edges, of a label that is a number
-  std::optional<int> label_decimals = {};  ///< as Column::decimals
-  /// Tolerance of an amount: the unit of y, and of the errors that losses count.
-  double tolerance = 0;
+  std::string label_name;             ///< name of the column to predict
+  Label label;                        ///< what that column holds
   Invalid invalid = Invalid::refuse;  ///< cells and labels that cannot be read
-  char decimal = '.';                 ///< of numbers in text: "." or ","
+  TextFormat text;                    ///< how cells are written
   double row_norm = 1.0;              ///< R: rows are scaled down to this norm
   bool intercept = false;             ///< append a constant feature 1
-  bool has_missing = false;           ///< `missing` was given for the table
-  std::string missing;                ///< how a missing cell reads where the column does not say
   std::vector<Column> columns;        ///< in the order of the schema file
   /// [network]: parents by column, for the columns that have some. None: the schema has no
   /// [network].
   std::optional<std::map<std::string, std::vector<std::string>>> network{};
-  std::vector<std::string> also_missing = {};  ///< as Column::also_missing, of the table
-  /// The sign that groups the digits of numbers in text by thousands; empty: there is none.
-  std::string thousands = {};
-  /// The public share of positive rows of two classes, which plans use. No fit depends on it, and
-  /// no model file has it.
-  std::optional<PositiveShare> positive_share{};
 
-  [[nodiscard]] std::string negative_name() const;
-  /// Names of the classes in the order of y: [negative_name, positive] for two, `classes` for
-  /// several. Empty for amounts and counts.
-  [[nodiscard]] std::vector<std::string> class_names() const;
-  /// Whether the label is an amount or a count.
-  [[nodiscard]] bool has_number_label() const {
-    return label_kind == LabelKind::amount || label_kind == LabelKind::count;
-  }
-  /// The label's value for y = 0, in its own unit: the middle of an amount's range, else 0.
-  [[nodiscard]] double label_middle() const;
-  /// The label's unit, which adds 1 to y: an amount's tolerance, the largest count, else 1.
-  [[nodiscard]] double label_unit() const;
-  /// Upper bound of |y|, rounded up to a float.
-  [[nodiscard]] float label_bound() const;
-  /// class_weights divided by the largest, as floats; empty if all are equal.
-  [[nodiscard]] std::vector<float> scaled_class_weights() const;
   /// The column of type exposure, or null.
   [[nodiscard]] const Column* exposure() const;
   /// The offset o of an exposure, a float: log(value/highest) with the value clamped to the range,
@@ -153,8 +130,6 @@ struct Schema {
   /// Upper bound of |o|: log(highest/lowest exposure), rounded up to a float; 0 without an
   /// exposure.
   [[nodiscard]] float offset_bound() const;
-  /// The label y of a value: clamped to the range, then (value - middle)/unit, rounded to a float.
-  [[nodiscard]] float scaled_label(double value) const;
   /// The first mark of a missing cell of the column, which writers use; null if there is none.
   [[nodiscard]] const std::string* missing_in(const Column& column) const;
   /// All marks of a missing cell of the column: its own, or else the table's. Empty if there are
@@ -162,8 +137,6 @@ struct Schema {
   [[nodiscard]] std::vector<std::string> missing_marks(const Column& column) const;
   /// The listed level of a category that is a mark of missing cells, or null.
   [[nodiscard]] const std::string* missing_level(const Column& column) const;
-  /// Whether a text marks a missing label: one of the table's marks.
-  [[nodiscard]] bool marks_missing_label(std::string_view text) const;
   /// Whether this column has a "(missing)" feature: a category with marks of its own, none of them
   /// listed; a curve, or a number with missing_level = true, that has marks of its own or the
   /// table's.

@@ -30,11 +30,11 @@ inline constexpr std::string_view interval_meaning_of_classes =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 95 to 99 % of "
     "the effects on average, and about 85 % where classes nearly separate and the budget is "
     "small (docs/theory/intervals.md).";
-constexpr std::string_view interval_meaning_of(LabelKind label) {
-  return label == LabelKind::amount    ? interval_meaning_of_amounts
-         : label == LabelKind::count   ? interval_meaning_of_counts
-         : label == LabelKind::classes ? interval_meaning_of_classes
-                                       : interval_meaning;
+inline std::string_view interval_meaning_of(const Label& label) {
+  return is<Amount>(label)    ? interval_meaning_of_amounts
+         : is<Count>(label)   ? interval_meaning_of_counts
+         : is<Classes>(label) ? interval_meaning_of_classes
+                              : interval_meaning;
 }
 
 /// The sentence for an effect that the table cannot tell from those of other columns.
