@@ -34,7 +34,7 @@ struct ArrayView {
 };
 
 /// Encodes an array x [n x k] with column j of the schema, ignored ones included, in column j.
-/// labels [n] are -1 or +1, places in schema.classes from 0, or amounts and counts as they are;
+/// labels [n] are -1 or +1, places among the classes from 0, or amounts and counts as they are;
 /// none if options.labels is optional. Rows, counts and errors ("array: row I: ...") are those of
 /// read_npy for the same numbers, for any number of threads and any strides. x is read once and not
 /// copied, but for blocks of rows if it is not in C order. Types other than float32 are read as
