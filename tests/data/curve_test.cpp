@@ -11,6 +11,7 @@
 
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/arrow.hpp"
+#include "gibbsite/data/curves.hpp"
 #include "gibbsite/data/row_encoder.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/model/contrasts.hpp"
@@ -337,6 +338,70 @@ TEST_F(CurveRows, LieInTheSpanOfTheContrasts) {
       }
       for (const double left : row) ASSERT_NEAR(left, 0, 1e-9) << "row " << i;
     }
+  }
+}
+
+// A table that is read before its curves are chosen, and the same table read once they are.
+TEST_F(CurveRows, OfAutomaticCurvesAreThoseOfReadingWithTheChosen) {
+  const std::vector<double> x = cells(300);
+  for (const char* more : {"", "row_norm = 1.1", "row_norm = 0.3\nintercept = false", "exposure"}) {
+    const bool exposed = std::string_view(more) == "exposure";
+    Schema s = schema(false, exposed ? "" : more);
+    if (exposed) {  // a count over an exposure, whose rows have offsets
+      s.positive = s.negative = "";
+      s.label_kind = LabelKind::count;
+      s.label_hi = 9;
+      s.columns[4] = {.name = "known", .type = ColumnType::exposure, .lo = 0.5, .hi = 8};
+    }
+    const auto automatic = [](Column& column) {
+      column.knots.clear();
+      column.automatic_curve = true;
+    };
+    automatic(s.columns[0]);  // with a level of missing cells
+    automatic(s.columns[1]);
+    automatic(s.columns[2]);
+    s.columns[2].scale = KnotScale::even;
+    s.validate("s");
+    const Dataset lines = csv(x, s);
+    EXPECT_EQ(lines.counts.clipped_rows, 0U);  // until they are chosen
+    for (const std::size_t knots : {2U, 4U, 12U, 400U}) {
+      SCOPED_TRACE(::testing::Message() << more << " " << knots << " knots");
+      const Schema chosen = with_knots(s, knots);
+      const Dataset expected = csv(x, chosen);
+      const Dataset made = with_curves(lines, chosen);
+      expect_same(made, expected);
+      EXPECT_EQ(made.offset, expected.offset);
+      EXPECT_EQ(made.offset.empty(), !exposed);
+      expect_within_norm(made);
+      expect_same(with_curves(libsvm(x, s), chosen), expected);
+      expect_same(with_curves(numpy<float>(x, s), chosen), expected);
+      expect_same(with_curves(arrow<double>(x, s), chosen), expected);
+    }
+    expect_same(with_curves(csv(x, with_knots(s, 5)), with_knots(s, 5)), csv(x, with_knots(s, 5)));
+    Schema other = with_knots(s, 5);
+    other.row_norm *= 2;
+    expect_bad_input([&] { (void)with_curves(lines, other); }, {"another schema"});
+    expect_bad_input([&] { (void)with_curves(lines, s); }, {"another schema"});
+  }
+}
+
+// Layouts that change: few entries of many knots from dense lines, and back.
+TEST_F(CurveRows, OfAutomaticCurvesAreDenseOrSparseAsThoseThatAreRead) {
+  std::string toml = "label = 'y'\npositive = '1'\n[columns]\n", text;
+  for (int j = 0; j < 12; ++j)
+    toml += fmt::format("c{} = {{type = 'number', range = [0, 1], curve = 'auto'}}\n", j);
+  for (int j = 0; j < 12; ++j) text += fmt::format("c{},", j);
+  text += "y\n";
+  for (std::size_t i = 0; i < 1200; ++i) {
+    for (std::size_t j = 0; j < 12; ++j)
+      text += (i + j) % 7 == 0 ? fmt::format("{},", static_cast<double>(i % 97) / 97) : "0,";
+    text += label(i) ? "1\n" : "0\n";
+  }
+  const Schema s = parse_schema(toml, "s.toml");
+  const std::string path = write("t.csv", text);
+  for (const std::size_t knots : {2U, 4U, 12U}) {
+    const Schema chosen = with_knots(s, knots);
+    expect_same(with_curves(read_csv(path, s), chosen), read_csv(path, chosen));
   }
 }
 
