@@ -594,11 +594,11 @@ class SchemaReader {
                    "above 0 known without the data");
     if (column.type == ColumnType::exposure && count != 0)
       fail(at, here + " is an exposure, and a count is over one; leave count out");
-    if (column.type == ColumnType::number) read_curve(table, here, column);
-    if (column.type == ColumnType::number && !table.contains("range") && !column.is_curve())
+    if (column.type == ColumnType::number && !table.contains("range") && !table.contains("knots"))
       fail(at, here +
                    " is a number without a range; add range = [lowest, highest], two numbers "
                    "known without the data");
+    if (column.type == ColumnType::number) read_curve(table, here, column);
     if (const toml::node* const bins = table.get("bins");
         bins != nullptr && column.type == ColumnType::number)
       column.edges = read_bins(*bins, here + ": bins", column.lo, column.hi);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -20,16 +21,16 @@ constexpr double scales_in_range = 1000;  // (hi - lo)/s
 
 // To a thousandth of `distance` or finer, so that people can read and type it.
 double readable(double value, double distance) {
-  const double unit = std::pow(10.0, std::floor(std::log10(distance)) - 3);
-  if (!(unit > 0) || !std::isfinite(1 / unit)) return value;
-  // A power of ten below 1 is no double, its inverse is one.
-  return unit < 1 ? std::nearbyint(value * std::nearbyint(1 / unit)) / std::nearbyint(1 / unit)
-                  : std::nearbyint(value / unit) * unit;
+  if (value == 0 || !std::isnormal(distance)) return value;
+  const auto place = [](double v) { return static_cast<int>(std::floor(std::log10(v))); };
+  const int digits = place(std::fabs(value)) - place(distance) + 3;  // after the first
+  if (digits < 0) return 0;
+  if (digits >= std::numeric_limits<double>::digits10) return value;
+  // By its text, as powers of ten below 1 and above 1e22 are no doubles.
+  return std::strtod(fmt::format("{:.{}e}", value, digits).c_str(), nullptr);
 }
 
-bool counts_by_ratio(double lo, double hi) {
-  return lo >= 0 && hi - lo >= 1000 && hi >= 50 * lo;
-}
+bool counts_by_ratio(double lo, double hi) { return lo >= 0 && hi - lo >= 1000 && hi >= 50 * lo; }
 
 // Entry (j, contrast) of Helmert's contrasts: features up to `contrast` against the next one.
 double helmert_entry(std::size_t j, std::size_t contrast) {
@@ -96,9 +97,10 @@ SmoothContrasts made_contrasts(std::size_t knots, bool missing) {
 
 std::vector<double> placed_knots(double lo, double hi, std::size_t count, KnotScale scale) {
   if (count < 2 || !(lo < hi)) {
-    throw BadInput(fmt::format("knots: {} of the range [{}, {}] cannot be placed; give at least 2 "
-                               "and the lower end first",
-                               count, lo, hi));
+    throw BadInput(
+        fmt::format("knots: {} of the range [{}, {}] cannot be placed; give at least 2 "
+                    "and the lower end first",
+                    count, lo, hi));
   }
   if (scale == KnotScale::series) return series_knots(lo, hi);
   const bool by_ratio =
@@ -168,14 +170,13 @@ const SmoothContrasts& smooth_contrasts(std::size_t knots, bool missing) {
 }
 
 double typical_square(const Schema& schema, const Column& curve) {
-  return 2.0 / 3 *
-         smooth_contrasts(curve.knots.size(), schema.has_missing_level(curve)).longest;
+  return 2.0 / 3 * smooth_contrasts(curve.knots.size(), schema.has_missing_level(curve)).longest;
 }
 
 std::size_t automatic_knots(double signal, double coordinates, std::size_t curves) {
   constexpr double signal_of_coordinate = 5, least = 4;
-  const double knots = std::floor(
-      2 + (signal / signal_of_coordinate - coordinates) / static_cast<double>(curves));
+  const double knots =
+      std::floor(2 + (signal / signal_of_coordinate - coordinates) / static_cast<double>(curves));
   if (!(knots >= least)) return 2;
   return static_cast<std::size_t>(std::min(knots, double{most_automatic_knots}));
 }
@@ -200,8 +201,7 @@ void without_curve(Column& column) {
 }
 
 std::size_t automatic_curves(const Schema& schema) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(schema.columns, &Column::automatic_curve));
+  return static_cast<std::size_t>(std::ranges::count_if(schema.columns, &Column::automatic_curve));
 }
 
 void require_chosen_curves(const Schema& schema) {

@@ -1,0 +1,535 @@
+// Curves in rows: the same bits by every reader, each row within its norm in exact arithmetic, the
+// schema's text, and what is refused.
+#include "gibbsite/model/curve.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/multiprecision/cpp_int.hpp>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "gibbsite/core/text.hpp"
+#include "gibbsite/data/arrow.hpp"
+#include "gibbsite/data/curves.hpp"
+#include "gibbsite/data/row_encoder.hpp"
+#include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/model/contrasts.hpp"
+#include "gibbsite/model/family_model.hpp"
+#include "gibbsite/model/network_model.hpp"
+#include "support.hpp"
+#include "support/arrow_builder.hpp"
+
+namespace gibbsite {
+namespace curve_test {
+
+using test::bytes_of;
+using test::expect_bad_input;
+using test::expect_same;
+using test::expect_same_rows;
+using test::npy;
+using testing::arrow_numbers;
+using testing::arrow_text;
+using testing::ArrowTable;
+using ::testing::ElementsAre;
+using Int = boost::multiprecision::cpp_int;
+
+const double nan = std::numeric_limits<double>::quiet_NaN();
+
+/// Whether every row is within the schema's row_norm: in integers, as a float times 2^149 is one.
+void expect_within_norm(const Dataset& data) {
+  const double norm = data.schema.row_norm;
+  const Int root(std::ldexp(norm, 200));
+  const Int bound = root * root;
+  const std::size_t d = data.features() - (data.schema.intercept ? 1 : 0);
+  for (std::size_t i = 0; i < data.rows(); ++i) {
+    Int sum = 0;
+    data.view().for_each(i, [&](std::size_t j, float v) {
+      const Int scaled(std::ldexp(static_cast<double>(v), 149));
+      if (j < d) sum += scaled * scaled;
+    });
+    ASSERT_LE(sum << (2 * (200 - 149)), bound) << "row " << i;
+  }
+}
+
+class CurveRows : public test::DataTest {
+ public:
+  static constexpr std::size_t width = 6;
+
+  /// Columns of numbers alone, so that every format has them. `many`: so many knots that rows are
+  /// kept as entries.
+  static Schema schema(bool many, const std::string& more = "") {
+    return parse_schema(fmt::format(R"(label = "y"
+positive = "1"
+negative = "0"
+invalid = "middle"
+{}
+[columns]
+age = {{type = "number", range = [17, 90], curve = {}, missing = "-9"}}
+line = {{type = "number", range = [-1, 1]}}
+gain = {{type = "number", range = [0, 100000], curve = {}}}
+town = {{type = "category", levels = ["0", "1", "3"], other = true, missing = "-9"}}
+known = {{type = "number", range = [0, 8], missing = "-9", missing_level = true}}
+bent = {{type = "number", knots = [-2, -0.5, 0, 0.5, 4], missing = "-9", missing_level = false}}
+)",
+                                    more, many ? 60 : 8, many ? 90 : 6),
+                        "s.toml");
+  }
+  /// Numbers that float32 holds, in the range and beyond, at knots, missing, no number.
+  static std::vector<double> cells(std::size_t rows) {
+    std::mt19937 random(5);
+    const auto uniform = [&](double lo, double hi) {
+      const double part = static_cast<double>(random() % 4096) / 4095;
+      return static_cast<double>(static_cast<float>(lo + (hi - lo) * part));
+    };
+    const auto special = [&](double value, const std::vector<double>& others) {
+      const std::size_t at = random() % (4 * others.size());
+      return at < others.size() ? others[at] : value;
+    };
+    std::vector<double> out;
+    for (std::size_t i = 0; i < rows; ++i) {
+      out.push_back(special(uniform(10, 99), {17, 90, -9, nan, 1e30, -1e30, 27.5}));
+      out.push_back(special(uniform(-1.5, 1.5), {-1, 1, 0, nan}));
+      out.push_back(special(uniform(0, 2e5), {0, 100000, nan, 87.5, 1, -4}));
+      out.push_back(special(static_cast<double>(random() % 5), {-9, 7}));
+      out.push_back(special(uniform(-1, 9), {-9, nan, 0, 8}));
+      out.push_back(special(uniform(-3, 5), {-9, nan, -2, -0.5, 0, 0.5, 4}));
+    }
+    return out;
+  }
+  static bool label(std::size_t i) { return i % 3 == 0; }
+  static std::string text(double value, char point = '.') {
+    std::string out = std::isnan(value) ? "nan" : number_text(value);
+    std::ranges::replace(out, '.', point);
+    return out;
+  }
+  [[nodiscard]] Dataset csv(const std::vector<double>& x, const Schema& schema,
+                            char separator = ',') const {
+    std::string out = "age,line,gain,town,known,bent,y\n";
+    std::ranges::replace(out, ',', separator);
+    for (std::size_t i = 0; i * width < x.size(); ++i) {
+      for (std::size_t j = 0; j < width; ++j)
+        out += text(x[i * width + j], schema.decimal) + separator;
+      out += label(i) ? "1\n" : "0\n";
+    }
+    return read_csv(write("t.csv", out), schema);
+  }
+  template <class T>
+  [[nodiscard]] Dataset numpy(const std::vector<double>& x, const Schema& schema) const {
+    const std::vector<T> values(x.begin(), x.end());
+    const std::size_t n = x.size() / width;
+    std::vector<T> labels;
+    for (std::size_t i = 0; i < n; ++i) labels.push_back(label(i) ? 1 : 0);
+    const std::string type = sizeof(T) == 4 ? "<f4" : "<f8";
+    const std::string of = write("y.npy", npy(type, fmt::format("({},)", n), bytes_of(labels)));
+    return read_npy(write("x.npy", npy(type, fmt::format("({}, {})", n, width), bytes_of(values))),
+                    schema, {.label_path = of});
+  }
+  [[nodiscard]] Dataset libsvm(const std::vector<double>& x, const Schema& schema) const {
+    std::string out;
+    for (std::size_t i = 0; i * width < x.size(); ++i) {
+      out += label(i) ? "1" : "0";
+      for (std::size_t j = 0; j < width; ++j) {
+        if (x[i * width + j] != 0)  // what is left out is 0
+          out += fmt::format(" {}:{}", j + 1, text(x[i * width + j]));
+      }
+      out += '\n';
+    }
+    return read_libsvm(write("t.svm", out), schema);
+  }
+  template <class T>
+  static Dataset arrow(const std::vector<double>& x, const Schema& schema) {
+    const std::size_t n = x.size() / width;
+    ArrowTable::Batch batch;
+    for (std::size_t j = 0; j < width; ++j) {
+      std::vector<std::optional<T>> values;
+      for (std::size_t i = 0; i < n; ++i) values.emplace_back(static_cast<T>(x[i * width + j]));
+      batch.push_back(arrow_numbers<T>(schema.columns[j].name, sizeof(T) == 4 ? "f" : "g", values));
+    }
+    testing::Texts labels;
+    for (std::size_t i = 0; i < n; ++i) labels.emplace_back(label(i) ? "1" : "0");
+    batch.push_back(arrow_text("y", "u", labels));
+    ArrowTable table({std::move(batch)});
+    ArrowArrayStream stream = table.stream();
+    return read_arrow(stream, schema);
+  }
+  static Dataset in_memory(const std::vector<double>& x, const Schema& schema, bool as_text) {
+    RowEncoder rows(schema);
+    for (std::size_t i = 0; i * width < x.size(); ++i) {
+      const std::span<const double> row = std::span(x).subspan(i * width, width);
+      if (!as_text) {
+        rows.add(row, label(i) ? 1 : 0);
+        continue;
+      }
+      std::vector<std::string> texts;
+      for (const double value : row) texts.push_back(text(value));
+      rows.add(std::vector<std::string_view>(texts.begin(), texts.end()), label(i) ? "1" : "0");
+    }
+    return rows.finish();
+  }
+};
+
+TEST_F(CurveRows, AreTheSameBitsByEveryReaderAndWithinTheirNorm) {
+  for (const bool many : {false, true}) {
+    const std::vector<double> x = cells(many ? 1300 : 300);
+    for (const char* norm : {"", "row_norm = 1.1", "row_norm = 0.3\nintercept = false"}) {
+      SCOPED_TRACE(::testing::Message() << "many " << many << " " << norm);
+      const Schema s = schema(many, norm);
+      const Dataset data = csv(x, s);
+      EXPECT_EQ(data.view().is_sparse(), many);
+      EXPECT_GT(data.counts.clamped_cells, 50U);
+      EXPECT_GT(data.counts.missing_cells, 50U);
+      EXPECT_GT(data.counts.columns[0].invalid, 2U);
+      EXPECT_EQ(data.counts.clipped_rows > 0, *norm != '\0');
+      expect_within_norm(data);
+      expect_same(numpy<double>(x, s), data);
+      expect_same(numpy<float>(x, s), data);
+      expect_same(libsvm(x, s), data);
+      expect_same(arrow<double>(x, s), data);
+      expect_same(arrow<float>(x, s), data);
+      expect_same(in_memory(x, s, true), data);
+      expect_same(in_memory(x, s, false), data);
+      Schema comma = s;
+      comma.decimal = ',';
+      expect_same_rows(csv(x, comma, ';'), data);
+    }
+  }
+}
+
+// Curves and lines alone, which readers of numbers have fast ways for.
+TEST_F(CurveRows, OfNumbersAloneAreTheSameBits) {
+  const std::vector<double> x = cells(200);
+  for (const char* norm : {"", "row_norm = 0.5"}) {
+    Schema s = schema(false, norm);
+    s.columns[3] = {.name = "town", .type = ColumnType::number, .lo = 0, .hi = 4};
+    if (*norm == '\0') s.row_norm = s.auto_row_norm();
+    for (const bool curves : {true, false}) {  // without them the "(missing)" of a line is left
+      for (Column& column : s.columns)
+        if (!curves) without_curve(column);
+      const Dataset data = csv(x, s);
+      expect_within_norm(data);
+      expect_same(numpy<double>(x, s), data);
+      expect_same(numpy<float>(x, s), data);
+      expect_same(libsvm(x, s), data);
+      expect_same(arrow<double>(x, s), data);
+      expect_same(in_memory(x, s, false), data);
+    }
+  }
+}
+
+// What the rows are, said once more and simply.
+TEST_F(CurveRows, AreHatsBetweenKnotsAndALevelOfMissingCells) {
+  const Schema s = parse_schema(
+      "label = 'y'\npositive = '1'\nintercept = false\ninvalid = 'middle'\nmissing = '?'\n"
+      "[columns]\n"
+      "a = {type = 'number', knots = [0, 1, 3, 4]}\n"
+      "l = {type = 'number', range = [0, 4], missing_level = true}\n"
+      "b = {type = 'number', knots = [0, 3, 4], missing_level = false}",
+      "s.toml");
+  EXPECT_EQ(s.feature_names(), (std::vector<std::string>{"a=0", "a=1", "a=3", "a=4", "a=(missing)",
+                                                         "l", "l=(missing)", "b=0", "b=3", "b=4"}));
+  const float third = 5592405.0F / 16777216, two_thirds = 11184811.0F / 16777216;
+  const auto row = [&](std::string_view cells) {
+    return read_csv(write("t.csv", fmt::format("a,l,b,y\n{},1\n", cells)), s).x;
+  };
+  EXPECT_THAT(row("0,0,0"), ElementsAre(1, 0, 0, 0, 0, 0, 0, 1, 0, 0));
+  EXPECT_THAT(row("4,4,4"), ElementsAre(0, 0, 0, 1, 0, 1, 0, 0, 0, 1));
+  EXPECT_THAT(row("1,1,1"), ElementsAre(0, 1, 0, 0, 0, 0.25F, 0, two_thirds, third, 0));
+  EXPECT_THAT(row("1.5,0,3.5"), ElementsAre(0, 0.75F, 0.25F, 0, 0, 0, 0, 0, 0.5F, 0.5F));
+  EXPECT_THAT(row("-7,-7,99"), ElementsAre(1, 0, 0, 0, 0, 0, 0, 0, 0, 1));
+  // A missing number with a level is in no other feature, without one it is the middle.
+  EXPECT_THAT(row("?,?,?"), ElementsAre(0, 0, 0, 0, 1, 0, 1, third, two_thirds, 0));
+  // What cannot be read is the middle.
+  EXPECT_THAT(row("x,inf,nan"), ElementsAre(0, 0.5F, 0.5F, 0, 0, 0.5F, 0, third, two_thirds, 0));
+}
+
+// The next row does not keep what was set in a feature of the row before it.
+TEST_F(CurveRows, OfEntriesThatAreAbsentAreTheirHat) {
+  const Schema s = parse_schema(
+      "label = 'y'\npositive = '1'\nintercept = false\n[columns]\n"
+      "a = {type = 'number', knots = [-1, 0, 1]}\nb = {type = 'number', knots = [-1, 1, 3]}\n"
+      "c = {type = 'number', knots = [1, 2, 3]}",
+      "s.toml");
+  const Dataset data = read_libsvm(write("t.svm", "1 1:0.5 2:2 3:2.5\n0\n0 2:3\n1 1:-0.25\n"), s);
+  EXPECT_THAT(data.x, ElementsAre(0, 0.5F, 0.5F, 0, 0.5F, 0.5F, 0, 0.5F, 0.5F,  //
+                                  0, 1, 0, 0.5F, 0.5F, 0, 1, 0, 0,              //
+                                  0, 1, 0, 0, 0, 1, 1, 0, 0,                    //
+                                  0.25F, 0.75F, 0, 0.5F, 0.5F, 0, 1, 0, 0));
+  EXPECT_EQ(data.counts.columns[2].clamped, 3U);
+}
+
+TEST_F(CurveRows, OfAConstantColumnAreOneHat) {
+  const Schema s = parse_schema(
+      "label = 'y'\npositive = '1'\n[columns]\na = {type = 'number', range = [0, 1], curve = 1000}",
+      "s.toml");
+  EXPECT_EQ(s.features(), 1001U);
+  std::string text = "a,y\n";
+  for (int i = 0; i < 50; ++i) text += i % 2 == 0 ? "0.3,1\n" : "0.3,0\n";
+  const Dataset data = read_csv(write("t.csv", text), s);
+  ASSERT_TRUE(data.view().is_sparse());
+  EXPECT_LE(data.view().sparse.entries(), 150U);
+  expect_within_norm(data);
+}
+
+// Rows at the longest: every curve and level at 1.
+TEST_F(CurveRows, AreNoLongerThanTheRootOfTheColumns) {
+  for (const std::size_t columns : {1U, 2U, 3U, 7U, 50U}) {
+    std::string toml = "label = 'y'\npositive = '1'\nrow_norm = 'auto'\n[columns]\n", head, low,
+                near;
+    for (std::size_t j = 0; j < columns; ++j) {
+      toml += fmt::format("c{} = {{type = 'number', range = [0, 1], curve = 5}}\n", j);
+      head += fmt::format("c{},", j);
+      low += j % 2 == 0 ? "0," : "1,";
+      near += j % 2 == 0 ? "1e-9," : "0.75000003,";
+    }
+    const Schema s = parse_schema(toml, "s.toml");
+    const Dataset data =
+        read_csv(write("t.csv", head + "y\n" + low + "1\n" + near + "0\n" + near + "1\n"), s);
+    EXPECT_EQ(data.counts.clipped_rows, 0U);
+    expect_within_norm(data);
+  }
+}
+
+// Every row that a schema can encode is in the span of the basis, with coordinates no longer than
+// the row.
+TEST_F(CurveRows, LieInTheSpanOfTheContrasts) {
+  for (const char* more : {"row_norm = 'auto'", "row_norm = 1.1", "row_norm = 'auto'\nmissing = ''",
+                           "row_norm = 'auto'\nintercept = false"}) {
+    SCOPED_TRACE(more);
+    const Schema s = schema(false, more);
+    const ContrastBasis found = contrast_basis(s);
+    const std::size_t d = found.features, k = found.coordinates;
+    EXPECT_EQ(d - k, std::string_view(more).ends_with("'auto'") ||
+                             std::string_view(more).ends_with("missing = ''")
+                         ? 4U
+                         : 0U);
+    std::vector<std::vector<double>> directions;
+    for (std::size_t c = 0; c < k; ++c) {
+      std::vector<double> v(d);
+      for (std::size_t j = 0; j < d; ++j) v[j] = found.basis[j * k + c];
+      for (int twice = 0; twice < 2; ++twice) {
+        for (const std::vector<double>& u : directions) {
+          double along = 0;
+          for (std::size_t j = 0; j < d; ++j) along += u[j] * v[j];
+          for (std::size_t j = 0; j < d; ++j) v[j] -= along * u[j];
+        }
+      }
+      double square = 0;
+      for (const double value : v) square += value * value;
+      ASSERT_GT(square, 1e-6);
+      for (double& value : v) value /= std::sqrt(square);
+      directions.push_back(std::move(v));
+    }
+    const Dataset data = csv(cells(200), s);
+    for (std::size_t i = 0; i < data.rows(); ++i) {
+      std::vector<double> row(d, 0.0), coordinates(k, 0.0);
+      data.view().for_each(i, [&](std::size_t j, float v) { row[j] = static_cast<double>(v); });
+      double before = 0, after = 0;
+      for (std::size_t j = 0; j < d; ++j) {
+        before += row[j] * row[j];
+        for (std::size_t c = 0; c < k; ++c) coordinates[c] += found.basis[j * k + c] * row[j];
+      }
+      for (const double y : coordinates) after += y * y;
+      EXPECT_LE(after, before * (1 + 1e-12));
+      for (const std::vector<double>& u : directions) {
+        double along = 0;
+        for (std::size_t j = 0; j < d; ++j) along += u[j] * row[j];
+        for (std::size_t j = 0; j < d; ++j) row[j] -= along * u[j];
+      }
+      for (const double left : row) ASSERT_NEAR(left, 0, 1e-9) << "row " << i;
+    }
+  }
+}
+
+// A table that is read before its curves are chosen, and the same table read once they are.
+TEST_F(CurveRows, OfAutomaticCurvesAreThoseOfReadingWithTheChosen) {
+  const std::vector<double> x = cells(300);
+  for (const char* more : {"", "row_norm = 1.1", "row_norm = 0.3\nintercept = false", "exposure"}) {
+    const bool exposed = std::string_view(more) == "exposure";
+    Schema s = schema(false, exposed ? "" : more);
+    if (exposed) {  // a count over an exposure, whose rows have offsets
+      s.positive = s.negative = "";
+      s.label_kind = LabelKind::count;
+      s.label_hi = 9;
+      s.columns[4] = {.name = "known", .type = ColumnType::exposure, .lo = 0.5, .hi = 8};
+    }
+    const auto automatic = [](Column& column) {
+      column.knots.clear();
+      column.automatic_curve = true;
+    };
+    automatic(s.columns[0]);  // with a level of missing cells
+    automatic(s.columns[1]);
+    automatic(s.columns[2]);
+    s.columns[2].scale = KnotScale::even;
+    s.validate("s");
+    const Dataset lines = csv(x, s);
+    EXPECT_EQ(lines.counts.clipped_rows, 0U);  // until they are chosen
+    for (const std::size_t knots : {2U, 4U, 12U, 400U}) {
+      SCOPED_TRACE(::testing::Message() << more << " " << knots << " knots");
+      const Schema chosen = with_knots(s, knots);
+      const Dataset expected = csv(x, chosen);
+      const Dataset made = with_curves(lines, chosen);
+      expect_same(made, expected);
+      EXPECT_EQ(made.offset, expected.offset);
+      EXPECT_EQ(made.offset.empty(), !exposed);
+      expect_within_norm(made);
+      expect_same(with_curves(libsvm(x, s), chosen), expected);
+      expect_same(with_curves(numpy<float>(x, s), chosen), expected);
+      expect_same(with_curves(arrow<double>(x, s), chosen), expected);
+    }
+    expect_same(with_curves(csv(x, with_knots(s, 5)), with_knots(s, 5)), csv(x, with_knots(s, 5)));
+    Schema other = with_knots(s, 5);
+    other.row_norm *= 2;
+    expect_bad_input([&] { (void)with_curves(lines, other); }, {"another schema"});
+    expect_bad_input([&] { (void)with_curves(lines, s); }, {"another schema"});
+  }
+}
+
+// Layouts that change: few entries of many knots from dense lines, and back.
+TEST_F(CurveRows, OfAutomaticCurvesAreDenseOrSparseAsThoseThatAreRead) {
+  std::string toml = "label = 'y'\npositive = '1'\n[columns]\n", text;
+  for (int j = 0; j < 12; ++j)
+    toml += fmt::format("c{} = {{type = 'number', range = [0, 1], curve = 'auto'}}\n", j);
+  for (int j = 0; j < 12; ++j) text += fmt::format("c{},", j);
+  text += "y\n";
+  for (std::size_t i = 0; i < 1200; ++i) {
+    for (std::size_t j = 0; j < 12; ++j)
+      text += (i + j) % 7 == 0 ? fmt::format("{},", static_cast<double>(i % 97) / 97) : "0,";
+    text += label(i) ? "1\n" : "0\n";
+  }
+  const Schema s = parse_schema(toml, "s.toml");
+  const std::string path = write("t.csv", text);
+  for (const std::size_t knots : {2U, 4U, 12U}) {
+    const Schema chosen = with_knots(s, knots);
+    expect_same(with_curves(read_csv(path, s), chosen), read_csv(path, chosen));
+  }
+}
+
+Schema parsed(const std::string& column, const std::string& more = "") {
+  return parse_schema(
+      "label = 'y'\npositive = '1'\n" + more + "[columns]\nx = {type = 'number', " + column + "}\n",
+      "s.toml");
+}
+
+TEST(CurvesInToml, AreReadAndWritten) {
+  const auto knots_of = [](const std::string& column) { return parsed(column).columns[0].knots; };
+  EXPECT_EQ(knots_of("range = [17, 90], curve = 3"), (std::vector<double>{17, 53.5, 90}));
+  EXPECT_EQ(knots_of("knots = [0, 1, 10]"), (std::vector<double>{0, 1, 10}));
+  EXPECT_EQ(knots_of("knots = [0, 1, 10], range = [0, 10]"), (std::vector<double>{0, 1, 10}));
+  EXPECT_EQ(knots_of("range = [0, 10], curve = 7, scale = 'log'"),
+            placed_knots(0, 10, 7, KnotScale::log));
+  EXPECT_EQ(knots_of("range = [0, 1e5], curve = 7"), placed_knots(0, 1e5, 7, KnotScale::log));
+  EXPECT_EQ(knots_of("range = [0, 1e5], curve = 7, scale = 'even'"),
+            placed_knots(0, 1e5, 7, KnotScale::even));
+  EXPECT_EQ(knots_of("range = [-3, 70], scale = 'series'"), series_knots(-3, 70));
+  EXPECT_EQ(knots_of("range = [0, 1], curve = 1000").size(), 1000U);
+  const std::vector<std::string> lines = {"range = [0, 1], curve = 2", "knots = [0, 1]",
+                                          "range = [0, 1]"};
+  for (const std::string& line : lines) {
+    EXPECT_FALSE(parsed(line).columns[0].is_curve());
+    EXPECT_EQ(parsed(line), parsed(lines.front()));
+  }
+  for (const char* column :
+       {"range = [17, 90], curve = 8", "range = [0, 1e5], curve = 12, missing = '?'",
+        "range = [0, 1e-90], curve = 9", "range = [-1e300, 1e300], curve = 12",
+        "range = [1000000000, 1000000001], curve = 5", "range = [-3, 70], scale = 'series'",
+        "knots = [-0.1, 0.1, 0.30000000000000004]", "range = [0, 1], curve = 'auto'",
+        "range = [0, 1e5], curve = 'auto', scale = 'even', missing = '?', missing_level = false",
+        "range = [0, 10], curve = 'auto', scale = 'log'",
+        "range = [0, 10], curve = 'auto', scale = 'series'",
+        "range = [0, 1], missing = '', missing_level = true"}) {
+    const Schema once = parsed(column);
+    EXPECT_EQ(parse_schema(to_toml(once), "t.toml"), once) << to_toml(once);
+  }
+  const Column automatic = parsed("range = [0, 9], curve = 'auto', scale = 'log'").columns[0];
+  EXPECT_TRUE(automatic.automatic_curve);
+  EXPECT_EQ(automatic.scale, KnotScale::log);
+}
+
+TEST(CurvesInToml, HaveALevelOfMissingCellsWhereMarksSayHowTheyRead) {
+  const auto has = [](const std::string& column, const std::string& more = "") {
+    const Schema s = parsed(column, more);
+    return s.has_missing_level(s.columns[0]);
+  };
+  EXPECT_FALSE(has("range = [0, 1], curve = 4"));
+  EXPECT_TRUE(has("range = [0, 1], curve = 4, missing = '?'"));
+  EXPECT_TRUE(has("range = [0, 1], curve = 4", "missing = '?'\n"));
+  EXPECT_FALSE(has("range = [0, 1], curve = 4, missing_level = false", "missing = '?'\n"));
+  EXPECT_TRUE(has("range = [0, 1], curve = 'auto', missing = '?'"));
+  EXPECT_FALSE(has("range = [0, 1], missing = '?'"));
+  EXPECT_TRUE(has("range = [0, 1], missing = '?', missing_level = true"));
+}
+
+TEST(CurvesInToml, ThatAreWrongAreRefusedAtTheirLine) {
+  const auto expect_fault = [](const std::string& column, const std::vector<std::string>& parts) {
+    SCOPED_TRACE(column);
+    std::vector<std::string> all = parts;
+    all.insert(all.end(), {"s.toml:4:", "'x'"});
+    expect_bad_input([&] { (void)parsed(column); }, all);
+  };
+  expect_fault("range = [0, 1], curve = 1", {"from 2 (a straight line) to 1000 knots, got 1"});
+  expect_fault("range = [0, 1], curve = 0", {"got 0"});
+  expect_fault("range = [0, 1], curve = -3", {"got -3"});
+  expect_fault("range = [0, 1], curve = 1001", {"1000 knots, got 1001"});
+  expect_fault("range = [0, 1], curve = 9223372036854775807", {"1000 knots"});
+  expect_fault("range = [0, 1], curve = 8.0", {"curve", "a number of knots"});
+  expect_fault("range = [0, 1], curve = 'many'", {"curve", "auto"});
+  expect_fault("range = [0, 1], curve = true", {"curve", "a number of knots"});
+  expect_fault("curve = 8", {"without a range"});
+  expect_fault("range = [1, 0], curve = 8", {"range [1, 0]"});
+  expect_fault("range = [0, inf], curve = 8", {"range"});
+  expect_fault("range = [0, 1], curve = 8, knots = [0, 0.5, 1]", {"leave one out"});
+  expect_fault("knots = [0, 0.5, 1], scale = 'log'", {"leave one out"});
+  expect_fault("knots = []", {"two numbers at least"});
+  expect_fault("knots = [3]", {"two numbers at least"});
+  expect_fault("knots = 3", {"a list of numbers"});
+  expect_fault("knots = [0, 'a', 1]", {"knots"});
+  expect_fault("knots = [0, 0.5, 0.5, 1]", {"0.5 and 0.5", "farther apart"});
+  expect_fault("knots = [0, 0.5, 0.5000000001, 1]", {"farther apart"});
+  expect_fault("knots = [0, 0.7, 0.5, 1]", {"ascending"});
+  expect_fault("knots = [0, nan, 1]", {"knots"});
+  expect_fault("knots = [0, 0.5, 1], range = [0, 2]", {"go from 0 to 1", "[0, 2]"});
+  expect_fault("range = [0, 1], scale = 'log'", {"add curve"});
+  expect_fault("range = [0, 1], curve = 4, scale = 'cubic'", {"'cubic'", "series"});
+  expect_fault("range = [0, 1], curve = 4, scale = 'series'", {"leave curve out"});
+  expect_fault("range = [0, 1], curve = 4, missing_level = true", {"missing"});
+  expect_fault("range = [1e15, 1000000000000001], curve = 1000", {"knots"});
+  std::string many = "knots = [0";
+  for (int k = 1; k <= 1000; ++k) many += fmt::format(", {}", k);
+  expect_fault(many + "]", {"knots are 1001; give from 3 to 1000"});
+  // Of other columns it is no key.
+  for (const char* column : {"type = 'category', levels = ['a']", "type = 'ignore'"}) {
+    for (const char* key : {"curve = 4", "knots = [0, 1, 2]", "scale = 'log'"}) {
+      expect_bad_input(
+          [&] {
+            (void)parse_schema(
+                fmt::format("label = 'y'\npositive = '1'\n[columns]\nx = {{{}, {}}}", column, key),
+                "s.toml");
+          },
+          {"s.toml:4:", "unknown key"});
+    }
+  }
+}
+
+// Models without terms have no curves, and what they count is as it was.
+TEST(CurvesInToml, AreNoPartOfNetworksAndFamilies) {
+  const char* const rest = "t = {type = 'category', levels = ['a', 'b']}\n";
+  const auto both = [&](const std::string& column) {
+    const std::string text = "label = 'y'\npositive = '1'\nnegative = '0'\n[columns]\n" +
+                             std::string("x = {type = 'number', range = [0, 80], ") + column +
+                             "}\n" + rest;
+    return std::pair{parse_network_schema(text, "s.toml"),
+                     parse_column_schema(text, "s.toml", "x")};
+  };
+  const auto [network, family] = both("missing = '?'");
+  for (const char* curve :
+       {"missing = '?', curve = 8", "missing = '?', curve = 'auto', scale = 'log'",
+        "missing = '?', knots = [0, 7, 80]", "missing = '?', scale = 'series'"}) {
+    const auto [other, alone] = both(curve);
+    EXPECT_EQ(other, network) << curve;
+    EXPECT_EQ(alone, family) << curve;
+  }
+}
+
+}  // namespace curve_test
+}  // namespace gibbsite
