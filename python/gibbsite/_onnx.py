@@ -174,21 +174,27 @@ def _category(graph, column, facts, name):
     features = len(levels)
     missing = _missing_in(column, facts)
     codes = dict(levels)
+    rest = levels.get(column.get("unlisted"))  # the level of cells that have none of their own
     missing_code = None
     if missing:
         listed = [mark for mark in missing if mark in levels]
-        missing_code = levels[listed[0]] if listed else _NO_LEVEL
+        no_level = _NO_LEVEL if rest is None else rest
+        missing_code = levels[listed[0]] if listed else no_level
         if not listed and "missing" in column:
             missing_code, features = features, features + 1
         codes.update(dict.fromkeys(missing, missing_code))
     other = None
-    if column["other"]:
+    if column["other"] and rest is not None:
+        other = rest
+    elif column["other"]:
         other, features = features, features + 1
     unreadable = (
         _REFUSED if _unread(facts) else other if other is not None else _NO_LEVEL
     )
     # An empty text stands for a cell that is not there.
-    codes.setdefault("", missing_code if missing_code is not None else unreadable)
+    if missing_code is None:
+        missing_code = unreadable if rest is None or _unread(facts) else rest
+    codes.setdefault("", missing_code)
     index = graph.node(
         "LabelEncoder",
         name,
