@@ -17,6 +17,7 @@
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/losses.hpp"
 #include "gibbsite/version.hpp"
 #include "interrupt.hpp"
@@ -184,7 +185,9 @@ struct AuditCommand {
       bar.update(done, total);
       return !stop_flag().load();
     };
-    Dataset out = table.read(read_schema(schema), options);
+    const Schema domain = read_schema(schema);
+    require_chosen_curves(domain);
+    Dataset out = table.read(domain, options);
     if (is_first_rank()) tell_reading(out);
     return out;
   }

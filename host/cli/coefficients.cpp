@@ -9,7 +9,9 @@
 #include <cstdlib>
 #include <functional>
 #include <numeric>
+#include <set>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "gibbsite/core/text.hpp"
@@ -29,6 +31,56 @@ std::string bar(double value, double largest) {
   for (std::size_t i = 0; i < length; ++i) blocks += "█";
   return value < 0 ? std::string(static_cast<std::size_t>(half) - length, ' ') + blocks + "│"
                    : std::string(static_cast<std::size_t>(half), ' ') + "│" + blocks;
+}
+
+const Column* curve_of(const Schema& schema, const Effect& effect) {
+  const auto found = std::ranges::find(schema.columns, effect.column, &Column::name);
+  return found != schema.columns.end() && found->is_curve() ? &*found : nullptr;
+}
+
+// The places of effects in `order` with one line for each curve, where it comes first.
+std::vector<std::size_t> one_of_each_curve(const Schema& schema, const EffectTable& effects,
+                                           const std::vector<std::size_t>& order) {
+  std::vector<std::size_t> out;
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const std::size_t i : order) {
+    const Effect& effect = effects.effects[i];
+    if (curve_of(schema, effect) == nullptr ||
+        seen.insert({effect.column, effect.of_class}).second) {
+      out.push_back(i);
+    }
+  }
+  return out;
+}
+
+// The curve that an effect is a knot of: its values at the knots, low to high.
+std::vector<double> values_of_curve(const Schema& schema, const EffectTable& effects,
+                                    const Effect& knot) {
+  std::vector<double> out;
+  for (const Effect& effect : effects.effects) {
+    if (effect.column == knot.column && effect.of_class == knot.of_class &&
+        out.size() < curve_of(schema, knot)->knots.size()) {
+      out.push_back(effect.effect.estimate);
+    }
+  }
+  return out;
+}
+
+// "▁▃▇█▅" at equal steps between the lowest and the highest value.
+std::string sparkline(const std::vector<double>& values) {
+  static constexpr const char* blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  const auto [low, high] = std::ranges::minmax(values);
+  std::string out;
+  for (const double value : values) {
+    const double part = high > low ? (value - low) / (high - low) : 0;
+    out += blocks[std::lround(part * (std::size(blocks) - 1))];
+  }
+  return out;
+}
+
+// "age, 17 to 90".
+std::string curve_name(const Column& curve) {
+  return fmt::format("{}, {} to {}", curve.name, number_text(curve.lo), number_text(curve.hi));
 }
 
 // Gray on a terminal that takes colors.
@@ -126,8 +178,25 @@ std::vector<std::string> effect_line(const EffectTable& effects, const Effect& e
   return line;
 }
 
+// The one line of a curve: from its lowest to its highest value, and how it runs.
+std::vector<std::string> curve_line(const EffectTable& effects, const Column& curve,
+                                    const std::vector<double>& values, const Effect& knot,
+                                    bool narrow) {
+  const auto [low, high] = std::ranges::minmax(values);
+  std::vector<std::string> line;
+  if (effects.has_classes) line.push_back(knot.of_class);
+  line.push_back(curve_name(curve));
+  line.push_back(effects.ratio.empty()
+                     ? fmt::format("{:+.3g} to {:+.3g}", low, high)
+                     : fmt::format("×{:.3g} to ×{:.3g}", std::exp(low), std::exp(high)));
+  line.insert(line.end(), narrow ? 1 : 2, "");
+  line.push_back("curve " + sparkline(values));
+  return line;
+}
+
+// `schema`: of the model, whose curves have a line each; null where every knot has one.
 std::string effect_lines(const EffectTable& effects, const std::vector<std::size_t>& order,
-                         bool narrow) {
+                         bool narrow, const Schema* schema) {
   const bool multiplies = !effects.ratio.empty();
   std::vector<std::vector<std::string>> cells(1);
   if (effects.has_classes) cells[0].emplace_back("class");
@@ -136,8 +205,14 @@ std::string effect_lines(const EffectTable& effects, const std::vector<std::size
   cells[0].emplace_back("p-value");
   if (!narrow) cells[0].push_back(multiplies ? effects.unit + " ± error" : "std. error");
   cells[0].emplace_back("per unit, or to reference");
-  for (const std::size_t i : order)
-    cells.push_back(effect_line(effects, effects.effects[i], narrow));
+  for (const std::size_t i : order) {
+    const Effect& effect = effects.effects[i];
+    const Column* const curve = schema == nullptr ? nullptr : curve_of(*schema, effect);
+    cells.push_back(curve == nullptr
+                        ? effect_line(effects, effect, narrow)
+                        : curve_line(effects, *curve, values_of_curve(*schema, effects, effect),
+                                     effect, narrow));
+  }
   return table(cells);
 }
 
@@ -149,14 +224,18 @@ std::string effects_report(const LinearModel& model, const CoefficientView& view
   const auto constants = static_cast<std::size_t>(
       std::ranges::count_if(effects.effects, [](const Effect& e) { return e.is_constant(); }));
   const std::size_t count = effects.effects.size() - constants, hidden = effects.hidden();
-  if (!view.all && order.size() > most) order.resize(std::min(count - hidden, most));
+  const Schema* const schema = view.all ? nullptr : &model.schema;
+  if (!view.all && order.size() > most) {
+    order = one_of_each_curve(model.schema, effects, order);
+    order.resize(std::min({count - hidden, most, order.size()}));
+  }
   std::string out = what_effects_are(model, effects);
   if (order.size() < effects.effects.size())
     out += fmt::format(" (the {} surest of {})", order.size(), count);
   out += '\n';
   if (!order.empty()) {
-    std::string text = effect_lines(effects, order, false);
-    if (widest_line(text) > terminal_columns) text = effect_lines(effects, order, true);
+    std::string text = effect_lines(effects, order, false, schema);
+    if (widest_line(text) > terminal_columns) text = effect_lines(effects, order, true, schema);
     std::istringstream rows(text);
     std::string line;
     for (std::size_t i = 0; std::getline(rows, line); ++i) {
@@ -283,12 +362,14 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   const bool by_spread = !model.feature_means.empty();
   if (!all && by_spread) {
     order = effects.by_certainty();
-    order.resize(most);
   } else if (!all) {
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
       return std::fabs(theta[a]) > std::fabs(theta[b]);
     });
-    order.resize(most);
+  }
+  if (!all) {
+    order = one_of_each_curve(model.schema, effects, order);
+    order.resize(std::min(order.size(), most));
   }
   double largest = 0;
   for (const std::size_t j : order) largest = std::max(largest, std::fabs(theta[j]));
@@ -297,6 +378,20 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   for (std::size_t j = 0; j < theta.size(); ++j) inside += is_inside(j) ? 1U : 0U;
   for (const std::size_t j : order) {
     const bool amount = label == LabelKind::amount;
+    const Column* const curve =
+        all || j >= effects.effects.size() ? nullptr : curve_of(model.schema, effects.effects[j]);
+    if (curve != nullptr) {
+      const std::vector<double> values = values_of_curve(model.schema, effects, effects.effects[j]);
+      const auto [low, high] = std::ranges::minmax(values);
+      cells.push_back({curve_name(*curve), fmt::format("{:+.3g} to {:+.3g}", low, high)});
+      if (bounded) cells.back().emplace_back();
+      if (multiplies)
+        cells.back().push_back(fmt::format("×{:.2g} to ×{:.2g}", std::exp(low), std::exp(high)));
+      if (bounded) cells.back().emplace_back();
+      if (!view.references.empty() || by_spread) cells.back().emplace_back("curve");
+      cells.back().push_back(sparkline(values));
+      continue;
+    }
     cells.push_back({lines.names[j],
                      amount ? fmt::format("{:+.5g}", theta[j]) : fmt::format("{:+.4f}", theta[j])});
     if (bounded)

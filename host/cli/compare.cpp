@@ -17,7 +17,9 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/data/curves.hpp"
 #include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/model/curve.hpp"
 #include "gibbsite/version.hpp"
 #include "interrupt.hpp"
 #include "options.hpp"
@@ -128,7 +130,7 @@ struct CompareCommand {
     const Comparison found = [&] {
       Progress bar("comparing", quiet, interval());
       options.progress = [&bar](std::uint64_t done, std::uint64_t all) { bar.update(done, all); };
-      return compare(data, {share, splits ? nullptr : &other}, plans, *engine_maker, options);
+      return compare_all(data, share, splits ? nullptr : &other, plans, *engine_maker, options);
     }();
     for (std::size_t p = 0; p < plans.size(); ++p) {
       if (!found.why[p].empty()) leave_out(left_out, plans[p], in_options(found.why[p]));
@@ -226,6 +228,30 @@ struct CompareCommand {
                                  left_out.front().mechanism, left_out.front().why));
   }
 
+  // Curves that the schema leaves to the plan are chosen for each budget, and its rows made anew.
+  static Comparison compare_all(const Dataset& data, double share, const Dataset* other,
+                                std::span<const Plan> plans, Backend& backend,
+                                const CompareOptions& options) {
+    if (automatic_curves(data.schema) == 0) return compare(data, {share, other}, plans, backend, options);
+    Comparison all;
+    for (std::size_t first = 0, last = 0; first < plans.size(); first = last) {
+      const Budget& budget = plans[first].budget;
+      while (last < plans.size() && plans[last].budget.epsilon == budget.epsilon) ++last;
+      PlanRequest request;
+      request.mechanism = name_of(plans[first].candidate().mechanism);
+      const Schema chosen = chosen_curves(request, data.schema, plans[first].problem.rows, budget);
+      const Dataset rows = with_curves(data, chosen);
+      const Dataset held_out = other == nullptr ? Dataset() : with_curves(*other, chosen);
+      const Comparison one = compare(rows, {share, other == nullptr ? nullptr : &held_out},
+                                     plans.subspan(first, last - first), backend, options);
+      if (first == 0) all = one;  // of the first budget: without privacy and the majority
+      if (first == 0) continue;
+      all.of_plans.insert(all.of_plans.end(), one.of_plans.begin(), one.of_plans.end());
+      all.why.insert(all.why.end(), one.why.begin(), one.why.end());
+    }
+    return all;
+  }
+
   // Those that can be run, by epsilon. Throws Infeasible where there is none.
   [[nodiscard]] std::vector<Plan> plan_all(const Schema& domain, std::uint64_t rows,
                                            double used_delta, const std::vector<double>& budgets,
@@ -240,7 +266,9 @@ struct CompareCommand {
         arguments.epsilon = epsilon;
         arguments.delta = used_delta;
         arguments.mechanism = mechanism;
-        Plan made = gibbsite::plan(arguments, domain, rows, arguments.budget());
+        const Budget budget = arguments.budget();
+        Plan made = gibbsite::plan(arguments, chosen_curves(arguments, domain, rows, budget), rows,
+                                   budget);
         const Candidate& candidate = made.candidate();
         if (!candidate.feasible) {
           leave_out(left_out, made, in_options(candidate.why));

@@ -20,6 +20,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/cache_folder.hpp"
+#include "gibbsite/data/curves.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/data/shares.hpp"
 #include "gibbsite/ledger/ledger.hpp"
@@ -161,15 +162,18 @@ void FitCommand::fit() const {
   const auto engine_maker = make_backend_of_ranks(backend, quiet, design);
   const auto ledger = opened_ledger();
   prepare();
-  const Schema domain = read_schema(schema);
-  require_same_everywhere(to_toml(domain), schema + ": the schema");
-  const auto positive_share = positive_share_of(plan, domain.label_kind, &domain);
-  const TableArguments::Share share = read(domain);
-  const Dataset& data = share.data;
+  const Schema asked = read_schema(schema);
+  require_same_everywhere(to_toml(asked), schema + ": the schema");
+  const auto positive_share = positive_share_of(plan, asked.label_kind, &asked);
+  TableArguments::Share share = read(asked);
   const std::uint64_t rows = share.rows;
+  // Curves that the schema leaves to the plan: by public numbers alone.
+  const Schema domain = chosen_curves(plan, asked, rows, budget);
+  const Dataset data = with_curves(std::move(share.data), domain);
   remove_early();
   const std::size_t warnings =
-      tell_counts(data, rows, describe(constants(plan, domain, rows), budget) + "\n");
+      tell_counts(data, rows, describe(constants(plan, domain, rows), budget) + "\n" +
+                                  curves_words(asked, domain));
 
   // The clock is for the screen: what is planned follows from public numbers alone.
   const Plan made = gibbsite::plan(plan, domain, rows, budget);

@@ -12,6 +12,7 @@
 #include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/model/curve.hpp"
 #include "gibbsite/speed/speed.hpp"
 #include "network.hpp"
 #include "options.hpp"
@@ -65,13 +66,21 @@ struct PlanCommand {
     const auto backend = make_backend("auto");
     std::optional<Schema> domain;
     if (shape.of_table(plan)) domain = read_schema(shape.schema);
-    const FeatureSpace space = domain ? FeatureSpace(*domain) : shape.space(plan.model);
+    FeatureSpace space = domain ? FeatureSpace(*domain) : shape.space(plan.model);
     const auto positive_share = positive_share_of(plan, space.label, domain ? &*domain : nullptr);
     double entries = 0;  // of a row; of a table what it holds
     const std::uint64_t rows =
         domain ? rows_of_table(*domain, {}, &entries) : shape.rows.value_or(0);
     std::vector<Plan> plans;
-    for (const Budget& budget : budgets) plans.push_back(gibbsite::plan(plan, space, rows, budget));
+    for (const Budget& budget : budgets) {
+      if (domain) {
+        const Schema chosen = chosen_curves(plan, *domain, rows, budget);
+        if (!json && automatic_curves(*domain) > 0)
+          fmt::print("ε = {:.4g}: {}", budget.epsilon, curves_words(*domain, chosen));
+        space = chosen;
+      }
+      plans.push_back(gibbsite::plan(plan, space, rows, budget));
+    }
     const std::uint64_t planned = plans.front().problem.rows;
     const TableShape table = domain ? shape_of_table(*domain, planned, entries)
                              : nonzero

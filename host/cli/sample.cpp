@@ -15,6 +15,7 @@
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/model.hpp"
 #include "gibbsite/posterior/draws_file.hpp"
@@ -98,7 +99,8 @@ struct SampleCommand {
     require_finite_positive(*prior_precision, "--prior-precision");
     const auto engine_maker = make_backend_of_ranks(backend, quiet, "auto", &stop_flag());
     if (is_first_rank()) NewFolder::require_free(out);
-    const Schema domain = read_schema(schema);
+    // Nothing is noisy here, so automatic curves are as fine as they get.
+    const Schema domain = with_knots(read_schema(schema), most_automatic_knots);
     require_same_everywhere(to_toml(domain), schema + ": the schema");
     const std::vector<std::string> features = coefficient_names(domain);
     PosteriorOptions options = posterior_options(features.size());

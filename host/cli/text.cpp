@@ -12,6 +12,7 @@
 
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/mechanism/learning.hpp"
+#include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
 #include "standard_output.hpp"
@@ -126,6 +127,27 @@ std::string not_of_label(std::string_view option, std::string_view model, LabelK
                    option, model)
              : fmt::format("{}: {} predicts {} and no class; leave it out", option, model,
                            to_string(label));
+}
+
+std::string curves_words(const Schema& asked, const Schema& chosen) {
+  const std::size_t curves = automatic_curves(asked);
+  if (curves == 0) return "";
+  std::size_t fewest = 0, most = 0;  // series have knots of their own
+  for (std::size_t j = 0; j < asked.columns.size(); ++j) {
+    if (!asked.columns[j].automatic_curve) continue;
+    const std::size_t knots = chosen.columns[j].knots.size();
+    fewest = most == 0 ? knots : std::min(fewest, knots);
+    most = std::max(most, knots);
+  }
+  if (most == 0) {
+    return fmt::format("curves: none at this budget; {}\n",
+                       curves == 1 ? "the column stays a straight line"
+                                   : fmt::format("{} columns stay straight lines", curves));
+  }
+  return fmt::format("curves: {} of {} knots{}\n",
+                     curves == 1 ? "1 column" : fmt::format("{} columns", curves),
+                     fewest == most ? fmt::format("{}", most) : fmt::format("{} to {}", fewest, most),
+                     curves == 1 ? "" : " each");
 }
 
 std::string describe(const Problem& constants, const Budget& budget) {

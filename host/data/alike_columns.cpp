@@ -96,7 +96,9 @@ std::vector<ColumnPlace> places_of(const Schema& schema) {
   for (std::size_t j = 0; j < schema.columns.size(); ++j) {
     const Column& column = schema.columns[j];
     const std::size_t count = schema.features_of(column);
-    if (count > 0) out.push_back({j, next, count, column.type == ColumnType::number});
+    // What a curve holds is no number here, and no one level: it is left out.
+    if (count > 0 && !column.is_curve())
+      out.push_back({j, next, count, column.type == ColumnType::number});
     next += count;
   }
   return out;

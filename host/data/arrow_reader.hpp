@@ -30,7 +30,7 @@ class ArrowReader {
                               : source_;
             },
             source),
-        may_clip_(schema.max_unclipped_norm() > schema.row_norm) {}
+        may_clip_(schema.may_clip()) {}
 
   Dataset read() {
     try {

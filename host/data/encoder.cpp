@@ -97,7 +97,7 @@ bool parse_grouped(std::string_view text, double& value, char point, std::string
 CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input* input,
                          std::function<Message()> where, std::string source)
     : features_(schema.features()),
-      may_clip_(schema.max_unclipped_norm() > schema.row_norm),
+      may_clip_(schema.may_clip()),
       positive_(schema.positive),
       negative_(schema.negative),
       composed_positive_(composed(schema.positive)),

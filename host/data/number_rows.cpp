@@ -219,7 +219,7 @@ NumberRows::NumberRows(const Schema& schema, std::span<const Encoding> encodings
     : columns_(encodings.size()),
       refuses_(schema.invalid == Invalid::refuse),
       intercept_(schema.intercept),
-      may_clip_(schema.max_unclipped_norm() > schema.row_norm),
+      may_clip_(schema.may_clip()),
       row_norm_(schema.row_norm) {
   force_instructions();  // a library's user may read rows before any backend is made
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();

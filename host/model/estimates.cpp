@@ -115,7 +115,7 @@ Group group_of(const Schema& schema, std::size_t j) {
   std::size_t first = 0;
   for (const Column& column : schema.columns) {
     const std::size_t size = schema.features_of(column);
-    if (j < first + size) return {first, size, column.type == ColumnType::category};
+    if (j < first + size) return {first, size, column.has_levels()};
     first += size;
   }
   return {first, 1, false};

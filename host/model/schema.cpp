@@ -239,6 +239,11 @@ double Schema::max_unclipped_norm() const {
              : root;
 }
 
+bool Schema::may_clip() const {
+  return max_unclipped_norm() > row_norm &&
+         std::ranges::none_of(columns, &Column::automatic_curve);
+}
+
 double Schema::auto_row_norm() const {
   return features() > most_metric_features ? 1.0 : std::max(max_unclipped_norm(), 1.0);
 }

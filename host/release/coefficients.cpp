@@ -15,7 +15,7 @@ std::vector<std::string> coefficient_line_names(const Schema& schema) {
   std::vector<std::string> names = schema.feature_names();
   std::size_t first = 0;
   for (const Column& column : schema.columns) {
-    if (column.type == ColumnType::number)
+    if (column.type == ColumnType::number && !column.is_curve())
       names[first] = fmt::format("{}, {} to {}", names[first], column.lo, column.hi);
     first += schema.features_of(column);
   }

@@ -31,7 +31,7 @@ EffectEstimate without_interval(double estimate) {
 const Column& category_named(const Schema& schema, const std::string& name) {
   std::vector<std::string> names;
   for (const Column& column : schema.columns) {
-    if (column.type != ColumnType::category) continue;
+    if (!column.has_levels()) continue;
     if (column.name == name) return column;
     names.push_back(column.name);
   }
@@ -79,8 +79,12 @@ class OutputTable {
   void add_to(std::vector<Effect>& out) const {
     std::size_t first = 0;
     for (const Column& column : schema_.columns) {
-      if (column.type == ColumnType::number) out.push_back(number(column, first));
-      if (column.type == ColumnType::category) add_levels(out, column, first);
+      if (column.has_levels()) {
+        add_levels(out, column, first);
+      } else if (column.type == ColumnType::number) {
+        out.push_back(number(column, first));
+        if (schema_.has_missing_level(column)) out.push_back(missing(column, first + 1));
+      }
       first += schema_.features_of(column);
     }
     if (schema_.intercept || model_.estimates) out.push_back(constant());
@@ -114,6 +118,15 @@ class OutputTable {
     out.hi = column.hi;
     out.effect = estimated(j);
     out.per_unit = scaled(out.effect, 1 / (column.hi - column.lo));
+    return out;
+  }
+
+  // A missing cell against the low end of the range, where the number's feature is 0 too.
+  [[nodiscard]] Effect missing(const Column& column, std::size_t j) const {
+    Effect out = named(column.name + "=(missing)", j);
+    out.column = column.name;
+    out.level = "(missing)";
+    out.effect = estimated(j);
     return out;
   }
 
@@ -158,7 +171,7 @@ class OutputTable {
     std::size_t first = 0;
     for (const Column& column : schema_.columns) {
       const std::size_t features = schema_.features_of(column);
-      if (column.type == ColumnType::category)
+      if (column.has_levels())
         std::ranges::copy(level_weights(shares_, first, features), own.subspan(first).begin());
       first += features;
     }
@@ -234,7 +247,7 @@ void add_reference(const Schema& schema, std::string_view text, References& refe
        at = text.rfind('=', at - 1)) {
     const std::string name(text.substr(0, at)), level(text.substr(at + 1));
     for (const Column& column : schema.columns) {
-      if (column.type != ColumnType::category || column.name != name) continue;
+      if (!column.has_levels() || column.name != name) continue;
       static_cast<void>(reference_place(schema, column, level));
       references[name] = level;
       return;

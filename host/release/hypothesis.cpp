@@ -12,6 +12,7 @@
 #include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/model/curve.hpp"
 
 namespace gibbsite {
 namespace {
@@ -232,7 +233,7 @@ class EffectReader {
     Value out;
     out.combination.resize(schema_.features());
     const Column& column = *place.column;
-    if (column.type == ColumnType::number) {
+    if (column.type == ColumnType::number && !column.is_curve()) {
       out.combination[place.first] = 1 / (column.hi - column.lo);
       return out;
     }
@@ -241,12 +242,31 @@ class EffectReader {
            fmt::format("name one, as in {}={}", shown(column.name),
                        shown(schema_.level_names(column).front())));
     skip();
-    const std::size_t level = level_here(column);
     const std::size_t levels = schema_.features_of(column);
     const std::vector<double> weights = level_weights(means_, place.first, levels);
     for (std::size_t l = 0; l < levels; ++l) out.combination[place.first + l] = -weights[l];
-    out.combination[place.first + level] += 1;
+    if (const auto value = value_here(column)) {
+      const Hat hat = Hats(column).at(
+          static_cast<float>((std::clamp(*value, column.lo, column.hi) - column.lo) /
+                             (column.hi - column.lo)));
+      out.combination[place.first + hat.first] += static_cast<double>(hat.value);
+      out.combination[place.first + hat.first + 1] += static_cast<double>(hat.next);
+    } else {
+      out.combination[place.first + level_here(column)] += 1;
+    }
     return out;
+  }
+
+  // The number at which a curve is asked, between knots too; none: a level is named.
+  std::optional<double> value_here(const Column& column) {
+    if (!column.is_curve()) return {};
+    double value = 0;
+    const char* const begin = rest_.data();
+    const auto [end, error] = std::from_chars(begin, begin + rest_.size(), value);
+    const auto length = static_cast<std::size_t>(end - begin);
+    if (error != std::errc() || !std::isfinite(value) || !ends_at(length)) return {};
+    rest_.remove_prefix(length);
+    return value;
   }
 
   std::size_t level_here(const Column& column) {

@@ -58,7 +58,7 @@ std::vector<double> widths(const Schema& schema) {
   std::vector<double> out(schema.features(), 0.0);
   std::size_t first = 0;
   for (const Column& column : schema.columns) {
-    if (column.type == ColumnType::number) out[first] = column.hi - column.lo;
+    if (column.type == ColumnType::number && !column.is_curve()) out[first] = column.hi - column.lo;
     first += schema.features_of(column);
   }
   return out;

@@ -22,6 +22,12 @@ std::string range_words(const Column& c) {
   return fmt::format("{} to {}", exact(c.lo), exact(c.hi));
 }
 
+std::string knots_words(const Column& c) {
+  std::string out;
+  for (const double knot : c.knots) out += (out.empty() ? ", a curve through " : ", ") + exact(knot);
+  return out;
+}
+
 // What becomes of a cell that is missing.
 std::string missing_words(const Schema& schema, const Column& c) {
   const std::string* const reads = schema.missing_in(c);
@@ -38,8 +44,8 @@ std::string missing_words(const Schema& schema, const Column& c) {
     how += marks[k].empty() ? "an empty cell" : "“" + marks[k] + "”";
   }
   if (c.has_missing_bin) return how + " is a level of its own";
-  if (!category) return how + " is " + middle;
   if (schema.has_missing_level(c)) return how + " is a level of its own";
+  if (!category) return how + " is " + middle;
   if (const std::string* const level = schema.missing_level(c))
     return how +
            (marks.size() == 1 ? " is a listed level" : " is the listed level “" + *level + "”");
@@ -158,7 +164,7 @@ void dictionary_section(Html& page, const Schema& schema, bool has_label, bool h
       const std::string what = c.type == ColumnType::category ? levels_words(c)
                                : c.type == ColumnType::exposure
                                    ? "exposure, over which is counted: " + range_words(c)
-                                   : range_words(c) + (has_bins ? bins_words(c) : "");
+                                   : range_words(c) + (has_bins ? bins_words(c) : "") + knots_words(c);
       page.put("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}; {}</td></tr>\n", name, what,
                missing_words(schema, c), unlisted_words(schema, c));
     }

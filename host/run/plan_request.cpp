@@ -3,13 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/format_message.hpp"
 #include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/mechanism/learning.hpp"
+#include "gibbsite/model/contrasts.hpp"
+#include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/losses.hpp"
 #include "gibbsite/model/network_model.hpp"
+#include "gibbsite/privacy/gdp.hpp"
 
 namespace gibbsite {
 namespace {
@@ -232,6 +237,20 @@ std::string loss_of_chains(const PlanRequest& request, const FeatureSpace& space
                          : model;
   static_cast<void>(glm_of(request, loss));
   return loss;
+}
+
+Schema chosen_curves(const PlanRequest& request, const Schema& schema, std::uint64_t rows,
+                     const Budget& budget) {
+  const std::size_t curves = automatic_curves(schema);
+  if (curves == 0) return schema;
+  const Problem lines = constants(request, schema, rows);
+  const double mu = gdp_mu_down(budget.epsilon, budget.delta) /
+                    std::sqrt(static_cast<double>(budget.draws));
+  const double signal = signal_per_feature(lines, budget.neighbors(), mu) *
+                        static_cast<double>(lines.features);
+  const auto outputs = static_cast<double>(std::max<std::uint64_t>(lines.outputs - 1, 1));
+  const auto coordinates = static_cast<double>(contrast_basis(schema).coordinates);
+  return with_knots(schema, automatic_knots(signal / outputs, coordinates, curves));
 }
 
 Problem constants(const PlanRequest& request, const FeatureSpace& space, std::uint64_t rows) {

@@ -17,6 +17,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/machine/communicator.hpp"
+#include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/model.hpp"
 #include "run/sampler.hpp"
 
@@ -214,6 +215,7 @@ void require_planned(const Model& model, const Dataset& data, const Plan& plan,
   const std::uint64_t rows = rows_of(data, ranks, options);
   ranks.together([&] {
     static_cast<void>(require_feasible(plan));
+    require_chosen_curves(data.schema);
     require_shape(model, data, rows, plan);
     if (options.rows_elsewhere > 0 && !options.checkpoint.empty()) {
       throw BadInput(Field{"checkpoint"}, "it belongs to rows, which lie elsewhere here",

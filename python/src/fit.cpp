@@ -17,7 +17,9 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/mechanism/analysis.hpp"
+#include "gibbsite/data/curves.hpp"
 #include "gibbsite/mechanism/learning.hpp"
+#include "gibbsite/model/curve.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "gibbsite/release/effects.hpp"
 #include "gibbsite/release/hypothesis.hpp"
@@ -35,6 +37,7 @@ struct PlanOf {
   PlanRequest request;
   Plan plan;
   std::optional<PositiveShare> positive_share = {};  ///< the request's, else the schema's
+  std::optional<Schema> chosen = {};  ///< the schema, its automatic curves chosen for this plan
 };
 
 FeatureSpace space_of(Arguments& given, const Schema* schema) {
@@ -67,7 +70,7 @@ PlanOf make_plan(const nb::kwargs& arguments) {
   const PlanRequest request = given.request(of_linear);
   const auto rows = given.take<std::uint64_t>("rows");
   const auto* const schema = given.take<const Schema*>("schema", nullptr);
-  const FeatureSpace space = space_of(given, schema);
+  FeatureSpace space = space_of(given, schema);
   given.finish();
   if (!rows && !request.rows_cap) {
     throw BadInput(Field{"rows"}, "is missing", "give the number of rows");
@@ -76,7 +79,10 @@ PlanOf make_plan(const nb::kwargs& arguments) {
   const LabelKind label = named ? loss_named(request.model).label() : space.label;
   const auto share = positive_share_of(request, label, schema);
   const nb::gil_scoped_release unlocked;
-  return {request, plan(request, space, rows.value_or(0), budget_of(request)), share};
+  const Budget budget = budget_of(request);
+  std::optional<Schema> chosen;
+  if (schema != nullptr) space = chosen.emplace(chosen_curves(request, *schema, rows.value_or(0), budget));
+  return {request, plan(request, space, rows.value_or(0), budget), share, std::move(chosen)};
 }
 
 nb::dict candidate_dict(const Candidate& candidate) {
@@ -112,7 +118,16 @@ struct RunArguments {
         progress(given.take<nb::object>("progress", nb::none())) {}
 };
 
-Release fit_data(const Dataset& data, const PlanOf& plan, const nb::kwargs& arguments) {
+// The rows of a table with the curves that its plan chose.
+Dataset planned_rows(const Dataset& data, const PlanOf& plan) {
+  if (!plan.chosen) require_chosen_curves(data.schema);
+  return with_curves(data, *plan.chosen);
+}
+
+Release fit_data(const Dataset& given_data, const PlanOf& plan, const nb::kwargs& arguments) {
+  std::optional<Dataset> own;
+  if (automatic_curves(given_data.schema) > 0) own = planned_rows(given_data, plan);
+  const Dataset& data = own ? *own : given_data;
   Arguments given("fit", arguments);
   const RunArguments run(given);
   const auto backend = given.take<std::string>("backend", "auto");

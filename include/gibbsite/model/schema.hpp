@@ -191,6 +191,9 @@ struct Schema {
   /// Largest norm of a row before it is scaled down: sqrt(columns used), rounded up. If it is at
   /// most row_norm, no row is ever clipped, and coefficients convert exactly to the columns' units.
   [[nodiscard]] double max_unclipped_norm() const;
+  /// Whether rows may be longer than row_norm, and are then scaled down. Rows whose curves are not
+  /// chosen yet are scaled down once they are.
+  [[nodiscard]] bool may_clip() const;
   /// The value of `row_norm = "auto"`: max_unclipped_norm, which costs nothing in a private metric.
   /// It is 1 beyond most_metric_features: such rows get no metric, and the longest row sets the
   /// noise.

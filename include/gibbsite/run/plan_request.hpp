@@ -97,6 +97,11 @@ std::string loss_of(const PlanRequest& request, const FeatureSpace& space);
 /// The name of the loss that chains take. Throws BadInput on an unknown model and a cap that it
 /// does not have.
 std::string loss_of_chains(const PlanRequest& request, const FeatureSpace& space);
+/// The schema with its automatic curves chosen for such a fit, from public numbers alone: the
+/// request, the schema, and the rows, of which add-remove takes the cap (model/curve.hpp,
+/// automatic_knots). The schema itself if none is automatic. Throws as `constants`.
+Schema chosen_curves(const PlanRequest& request, const Schema& schema, std::uint64_t rows,
+                     const Budget& budget);
 /// Public constants: the table's rows under replace-one, the cap under add-remove. Throws as above
 /// and BadInput where the table has more rows than the cap.
 Problem constants(const PlanRequest& request, const FeatureSpace& space, std::uint64_t rows);

@@ -1,0 +1,108 @@
+#include "gibbsite/data/curves.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "data/encoder.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
+#include "gibbsite/model/curve.hpp"
+
+namespace gibbsite {
+namespace {
+
+// The cells of a row of straight lines, as entries under another schema of the same columns.
+class LineRow {
+ public:
+  LineRow(const Schema& lines, std::span<const Encoding> encodings)
+      : schema_(lines), encodings_(encodings), cells_(encodings.size()) {
+    std::size_t feature = 0;
+    for (std::size_t j = 0; j < lines.columns.size(); ++j) {
+      for (std::size_t k = lines.features_of(lines.columns[j]); k > 0; --k, ++feature) {
+        column_of_.push_back(j);
+        place_.push_back(lines.features_of(lines.columns[j]) - k);
+      }
+    }
+    for (const Encoding& e : encodings) {
+      if (e.type != ColumnType::ignore) entries_.emplace_back();
+    }
+  }
+
+  std::span<const CellEncoder::Entry> entries(const Rows& rows, std::size_t i) {
+    std::ranges::fill(cells_, Cell{});
+    rows.for_each(i, [this](std::size_t feature, float value) {
+      if (value == 0 || feature >= column_of_.size()) return;  // beyond: the intercept
+      Cell& cell = cells_[column_of_[feature]];
+      if (cell.value == 0) cell = {value, 0, place_[feature]};
+      else cell.next = value;
+    });
+    for (std::size_t j = 0; j < cells_.size(); ++j) {
+      const Encoding& e = encodings_[j];
+      if (e.type == ColumnType::ignore) continue;
+      entries_[e.slot] = e.type == ColumnType::exposure
+                             ? CellEncoder::Entry{static_cast<float>(rows.offset_of(i)), 0, 0}
+                             : entry(e, schema_.columns[j], cells_[j]);
+    }
+    return entries_;
+  }
+
+ private:
+  struct Cell {
+    float value = 0, next = 0;
+    std::size_t place = 0;  // among the column's features
+  };
+
+  static CellEncoder::Entry entry(const Encoding& e, const Column& line, const Cell& cell) {
+    if (line.automatic_curve) {
+      // A straight line with a missing cell is 0, and its level 1.
+      if (cell.place == 0) return e.entry_of(cell.value);
+      return {1, static_cast<std::uint32_t>(e.missing), 0};
+    }
+    return {cell.value, static_cast<std::uint32_t>(e.first + cell.place), cell.next};
+  }
+
+  const Schema& schema_;
+  std::span<const Encoding> encodings_;
+  std::vector<std::size_t> column_of_, place_;  // of the features of lines, without the intercept
+  std::vector<Cell> cells_;                     // [columns]
+  std::vector<CellEncoder::Entry> entries_;     // [columns used]
+};
+
+}  // namespace
+
+Dataset with_curves(Dataset lines, const Schema& chosen) {
+  if (automatic_curves(lines.schema) == 0) return lines;
+  Schema back = chosen;
+  for (std::size_t j = 0; j < std::min(back.columns.size(), lines.schema.columns.size()); ++j) {
+    if (lines.schema.columns[j].automatic_curve) back.columns[j] = lines.schema.columns[j];
+  }
+  if (back != lines.schema || automatic_curves(chosen) > 0) {
+    throw BadInput("curves: were chosen for another schema; choose them for that of the rows");
+  }
+  const Rows rows = lines.view();
+  if (!rows.in_memory) {
+    throw BadInput(
+        "curve = \"auto\": is chosen once the rows are counted, and these are in files of a cache; "
+        "give a number of knots, such as curve = 8");
+  }
+  const StandardArithmetic arithmetic;
+  ReadOptions options;
+  options.cache = ReadOptions::Cache::never;
+  options.may_be_empty = true;
+  CellEncoder encoder(chosen, options, nullptr, [] { return Message("rows"); });
+  encoder.leave_unlabeled();
+  encoder.expect(rows.rows);
+  LineRow row(lines.schema, encoder.encodings());
+  for (std::size_t i = 0; i < rows.rows; ++i) encoder.end_row(row.entries(rows, i));
+  Dataset out = encoder.finish();
+  out.y = std::move(lines.y);
+  const std::uint64_t clipped = out.counts.clipped_rows;
+  out.counts = std::move(lines.counts);
+  out.counts.clipped_rows = clipped;
+  out.unreadable = std::move(lines.unreadable);
+  return out;
+}
+
+}  // namespace gibbsite
