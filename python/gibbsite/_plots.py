@@ -9,6 +9,7 @@ from ._curve import is_number
 
 _MOST_PANELS = 100
 _ACROSS = 3  # panels in a row of the figure
+_LETTERS = 30  # of all levels' names, beside each other below a panel
 _COLORS = ["#1f6f8b", "#c8553d", "#588157", "#7b5ea7", "#b08900", "#5c677d"]
 _MISSING = "(missing)"
 
@@ -122,7 +123,10 @@ def _draw_levels(panel, term, colors, labels):
         if term.low is not None:
             size = [term.value[k] - term.low[k], term.high[k] - term.value[k]]
             panel.errorbar(x, term.value[k], size, fmt="none", ecolor="0.25", elinewidth=1, capsize=2)
-    panel.set_xticks(np.arange(levels), term.names, rotation=30 if levels > 2 else 0, ha="right" if levels > 2 else "center")
+    fits = sum(map(len, term.names)) <= _LETTERS
+    panel.set_xticks(
+        np.arange(levels), term.names, rotation=0 if fits else 30, ha="center" if fits else "right"
+    )
 
 
 def _draw_line(panel, term, colors, labels):
@@ -153,7 +157,7 @@ def plot(model, columns, labels, axis):
         from matplotlib import pyplot
     except ImportError:
         raise ImportError(
-        XX
+            "plot_terms: drawing takes matplotlib; install it (pip install 'gibbsite[plots]')"
         ) from None
     found = _chosen(terms(model), columns)
     across = min(_ACROSS, len(found))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from . import _core, _onnx, _plots, _tables
+from ._curve import Curve
 
 
 class NotFittedError(ValueError, AttributeError):
@@ -765,7 +766,7 @@ class PrivateLogisticRegression(_Private):
     schema : Schema, path or str
         What is public about the table (docs/reference/data.md): a `gibbsite.Schema`, the path of
         its file, or its text. Exactly one of `schema` and `ranges` must be given.
-    ranges : dict, list or pair
+    ranges : dict, list, pair or Curve
         What is public about the columns, without a file: {"age": (17, 90), "job": ["clerk",
         "farmer"], "id": "ignore"}. A list of such values is in the order of the columns; one pair
         (lowest, highest) is for all columns. Numbers beyond their range are clamped to it.
@@ -875,7 +876,7 @@ class PrivateLogisticRegression(_Private):
         epsilon: float,
         delta: float,
         schema: _core.Schema | str | os.PathLike | None = None,
-        ranges: dict | Sequence | None = None,
+        ranges: dict | Sequence | Curve | None = None,
         classes: Sequence | str | None = None,
         mechanism: str = "auto",
         ledger: _core.Ledger | str | os.PathLike | None = None,
@@ -1168,7 +1169,7 @@ class PrivateLinearRegression(_Regressor):
         epsilon: float,
         delta: float,
         schema: _core.Schema | str | os.PathLike | None = None,
-        ranges: dict | Sequence | None = None,
+        ranges: dict | Sequence | Curve | None = None,
         target_range: tuple[float, float] | None = None,
         tolerance: float | None = None,
         mechanism: str = "auto",
@@ -1271,7 +1272,7 @@ class PrivatePoissonRegressor(_Regressor):
         epsilon: float,
         delta: float,
         schema: _core.Schema | str | os.PathLike | None = None,
-        ranges: dict | Sequence | None = None,
+        ranges: dict | Sequence | Curve | None = None,
         highest: int | None = None,
         mechanism: str = "auto",
         ledger: _core.Ledger | str | os.PathLike | None = None,

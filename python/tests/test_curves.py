@@ -177,6 +177,23 @@ def test_coefficients_are_the_curve_at_its_knots():
     assert fitted.score(X, y) > line.score(X, y) + 0.05
 
 
+def test_effects_of_a_curve():
+    X, y = hump(20_000)
+    fitted = model([Curve(17, 90, KNOTS), (-1, 1)], intervals=True).fit(X, y)
+    assert fitted.coef_interval_.shape == (1, 6, 2)
+    np.testing.assert_array_equal(fitted.coef_interval_[0, :5], fitted.release_.intervals[:5])
+    rows = fitted.release_.effects()
+    found = [dict(zip(rows[0], row)) for row in rows[1]]
+    ages = {one["level"]: one["estimate"] for one in found if one["column"] == "x0"}
+    assert sorted(map(float, ages)) == KNOTS
+    np.testing.assert_allclose(
+        [ages[f"{knot:g}"] for knot in KNOTS], np.mean(fitted.release_.intervals[:5], axis=1), atol=1e-12
+    )
+    top = fitted.effect("x0=40 - x0=90")
+    assert top["lower"] < top["estimate"] < top["upper"] and top["lower"] > 1
+    assert top["estimate"] == pytest.approx(ages["40"] - ages["90"])
+
+
 def test_a_fitted_curve_in_pickles_files_and_clones(tmp_path):
     X, y = hump(1000)
     ranges = {0: Curve(17, 90, KNOTS, missing="?"), 1: (-1, 1)}
@@ -185,12 +202,35 @@ def test_a_fitted_curve_in_pickles_files_and_clones(tmp_path):
     assert again.get_params() == fitted.get_params() and again.ranges == ranges
     np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
     fitted.save(tmp_path / "model.json")
+    warnings.simplefilter("ignore", UserWarning)  # of X without names
     read = PrivateLogisticRegression.from_file(tmp_path / "model.json")
     np.testing.assert_array_equal(read.predict_proba(X), fitted.predict_proba(X))
     assert list(read.coef_names_) == list(fitted.coef_names_)
     assert "ranges={0: Curve(17, 90, knots=[17.0" in repr(fitted)
     sklearn = pytest.importorskip("sklearn.base")
     assert sklearn.clone(model(ranges)).fit(X, y).to_json() == fitted.to_json()
+
+
+def test_the_plan_chooses_a_curve_from_public_numbers():
+    X, y = hump()
+    rest = {1: (-1, 1)}
+    chosen = model({0: Curve(17, 90, "auto"), **rest}).fit(X, y)
+    knots = chosen._facts.columns["0"]["knots"]
+    assert 4 <= len(knots) <= 12 and knots[0] == 17 and knots[-1] == 90
+    given = model({0: Curve(17, 90, len(knots)), **rest}).fit(X, y)
+    assert given.schema_ == chosen.schema_
+    np.testing.assert_array_equal(given.coef_, chosen.coef_)
+    np.testing.assert_array_equal(given.predict_proba(X), chosen.predict_proba(X))
+    left_out = model({0: Curve(17, 90), **rest}).fit(X, y)
+    words = model({0: {"range": (17, 90), "curve": "auto"}, **rest}).fit(X, y)
+    assert chosen.to_json() == left_out.to_json() == words.to_json()
+    again = pickle.loads(pickle.dumps(chosen))
+    assert again.ranges == chosen.ranges and again.schema_ == chosen.schema_
+    np.testing.assert_array_equal(again.predict_proba(X), chosen.predict_proba(X))
+    few = model({0: Curve(17, 90), **rest}, epsilon=0.1).fit(X[:300], y[:300])
+    line = model({0: (17, 90), **rest}, epsilon=0.1).fit(X[:300], y[:300])
+    assert list(few.coef_names_) == ["0", "1"]
+    np.testing.assert_array_equal(few.coef_, line.coef_)
 
 
 def test_missing_cells_are_a_level_of_their_own():
