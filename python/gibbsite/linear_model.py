@@ -562,8 +562,8 @@ class _Private:
         Returns
         -------
         ndarray of matplotlib.axes.Axes [panels]
-            The figure is `axes[0].figure`. Heights are in the unit of `coef_` times that of the
-            column: log-odds, the label's unit, or the logarithm of the mean.
+            The figure is `axes[0].figure`. Heights are on the scale of scores: log-odds, the label's
+            unit, or the logarithm of the mean.
 
         Raises
         ------
