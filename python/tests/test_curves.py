@@ -332,6 +332,8 @@ def test_intervals_are_a_band(pyplot):
     fitted = model(ranges, intervals=True).fit(frame, y)
     ends = np.asarray(fitted.release_.intervals)
     assert np.isfinite(ends).all()
+    for term in gibbsite._plots.terms(fitted):
+        assert (term.low < term.value).all() and (term.value < term.high).all(), term.column
     age, z, job = fitted.plot_terms()
     (at, height), *_ = lines_of(age)
     np.testing.assert_allclose(height, ends[:5].mean(axis=1))
