@@ -39,6 +39,7 @@ from ._core import (
     verify,
 )
 from ._cross_table import CrossTable, table
+from ._curve import Curve
 from ._files import open_stream
 from ._onnx import export_onnx, write_onnx
 from ._tables import read_array, read_arrow
@@ -57,6 +58,7 @@ __all__ = [
     "BadInput",
     "BudgetSpent",
     "CrossTable",
+    "Curve",
     "Dataset",
     "Error",
     "FamilyPlan",

@@ -123,27 +123,78 @@ def _numbers(graph, columns, facts, names):
     return inside, lo, hi
 
 
+_HAT_UNITS = 2.0**24  # hats are whole multiples of 1/_HAT_UNITS
+
+
+def _hats(graph, x, at):
+    """[rows, knots] double: the hat functions of knots `at` at the scaled numbers x [rows, 1], to
+    the last bit as rows have them (model/curve.hpp)."""
+    part = graph.node("Div", graph.node("Sub", x, at[None, :-1]), np.diff(at)[None])
+    part = graph.node("Min", graph.node("Max", part, np.array(0.0)), np.array(1.0))
+    units = np.array(_HAT_UNITS)
+    # How far x is over each step: 1 before the one that it is in, 0 behind.
+    over = graph.node("Div", graph.node("Round", graph.node("Mul", part, units)), units)
+    ones = graph.node("Pad", over, np.array([0, 1, 0, 0], np.int64), np.array(1.0))
+    zeros = graph.node("Pad", over, np.array([0, 0, 0, 1], np.int64), np.array(0.0))
+    hats = graph.node("Sub", ones, zeros)
+    return graph.node("Where", graph.isnan(x), np.array([[np.nan]]), hats)
+
+
+def _has_missing_level(column, facts):
+    """Whether a number has a feature of missing cells."""
+    marked = bool(_missing_in(column, facts))
+    return marked and column.get("missing_level", "knots" in column)
+
+
+def _levels_of_number(graph, column, facts, name):
+    """[rows, features] double of a number that is a curve or has a level of missing cells; NaN where
+    `predict` refuses. And how many features."""
+    inside, lo, hi = _numbers(graph, [column], facts, [name])
+    x = graph.as_float(graph.node("Div", graph.node("Sub", inside, lo), hi - lo))
+    features = 1
+    if "knots" in column:
+        low, high = column["range"]
+        at = (np.array(column["knots"], np.float64) - low) / (high - low)
+        x, features = _hats(graph, x, at), len(at)
+    if _has_missing_level(column, facts):
+        missing = graph.isnan(name)
+        for number in {_number_of(mark) for mark in _missing_in(column, facts)}:
+            if not np.isnan(number):
+                equal = graph.node("Equal", name, np.array([[number]]))
+                missing = graph.node("Or", missing, equal)
+        x = graph.node("Where", missing, np.array([[0.0]]), x)
+        x = graph.node("Concat", x, graph.cast(missing, "DOUBLE"), axis=1)
+        features += 1
+    return x, features
+
+
 def _category(graph, column, facts, name):
     """[rows, features] double; NaN where `predict` refuses. And how many features."""
     levels = {level: k for k, level in enumerate(column["levels"])}
     features = len(levels)
     missing = _missing_in(column, facts)
     codes = dict(levels)
+    rest = levels.get(column.get("unlisted"))  # the level of cells that have none of their own
     missing_code = None
     if missing:
         listed = [mark for mark in missing if mark in levels]
-        missing_code = levels[listed[0]] if listed else _NO_LEVEL
+        no_level = _NO_LEVEL if rest is None else rest
+        missing_code = levels[listed[0]] if listed else no_level
         if not listed and "missing" in column:
             missing_code, features = features, features + 1
         codes.update(dict.fromkeys(missing, missing_code))
     other = None
-    if column["other"]:
+    if column["other"] and rest is not None:
+        other = rest
+    elif column["other"]:
         other, features = features, features + 1
     unreadable = (
         _REFUSED if _unread(facts) else other if other is not None else _NO_LEVEL
     )
     # An empty text stands for a cell that is not there.
-    codes.setdefault("", missing_code if missing_code is not None else unreadable)
+    if missing_code is None:
+        missing_code = unreadable if rest is None or _unread(facts) else rest
+    codes.setdefault("", missing_code)
     index = graph.node(
         "LabelEncoder",
         name,
@@ -237,7 +288,8 @@ def onnx_model(text):
         name = column["name"]
         kind = proto.STRING if column["type"] == "category" else proto.DOUBLE
         inputs.append(helper.make_tensor_value_info(name, kind, ["rows", 1]))
-        if column["type"] == "number":
+        is_number = column["type"] == "number"
+        if is_number and "knots" not in column and not _has_missing_level(column, facts):
             numbers.append(column)
             number_names.append(name)
             number_features.append(first)
@@ -245,7 +297,8 @@ def onnx_model(text):
         elif column["type"] == "exposure":
             exposure = column
         else:
-            part, features = _category(graph, column, facts, name)
+            levels = _levels_of_number if is_number else _category
+            part, features = levels(graph, column, facts, name)
             parts.append(part)
             order.extend(range(first, first + features))
             first += features

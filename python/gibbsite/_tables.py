@@ -15,6 +15,9 @@ import warnings
 import numpy as np
 
 from . import _core
+from ._curve import Curve, is_marks, marks_toml
+from ._curve import is_number as _is_number
+from ._curve import quoted as _quoted
 
 _MOST_NAMED = 5  # columns that an error names before "..."
 
@@ -685,19 +688,6 @@ def read_schema(schema):
     )
 
 
-def _quoted(text):
-    """A basic string of TOML."""
-    escaped = "".join(
-        f"\\u{ord(c):04X}" if ord(c) < 0x20 or ord(c) == 0x7F else "\\" + c if c in '"\\' else c
-        for c in text
-    )
-    return f'"{escaped}"'
-
-
-def _is_number(value):
-    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
-
-
 def _is_pair(value):
     return (
         isinstance(value, (tuple, list, np.ndarray))
@@ -710,49 +700,83 @@ def _is_exposure(what):
     return isinstance(what, (tuple, list)) and len(what) == 3 and what[0] == "exposure" and _is_pair(what[1:])
 
 
-# What a dict of `ranges` may say of a column, in the schema's words, and how each is written.
+# What a dict of `ranges` may say of a column, in the schema's words, and of which types.
 _SAID = {
     "levels": (list, tuple),
     "range": (tuple, list, np.ndarray),
     "other": (bool, np.bool_),
-    "missing": (str,),
+    "curve": (numbers.Integral, str),
+    "knots": (list, tuple, np.ndarray),
+    "scale": (str,),
+    "missing": (str, list, tuple),
+    "missing_level": (bool, np.bool_),
     "unlisted": (str,),
     "reference": (str,),
 }
-_OF_NUMBERS = ("range", "missing")
+_SAID_AS = {
+    "levels": "list",
+    "range": "tuple",
+    "other": "bool",
+    "curve": 'number of knots or "auto"',
+    "knots": "list of numbers",
+    "missing": "str or a list of them",
+    "missing_level": "bool",
+}
+_OF_NUMBERS = ("range", "curve", "knots", "scale", "missing", "missing_level")
 _OF_CATEGORIES = ("levels", "other", "missing", "unlisted", "reference")
+
+
+def _is_said(key, value):
+    """Whether a dict of `ranges` may say this."""
+    if not isinstance(value, _SAID[key]):
+        return False
+    if key == "curve":
+        return value == "auto" if isinstance(value, str) else not isinstance(value, bool)
+    if key == "knots":
+        return all(map(_is_number, value))
+    return key != "missing" or is_marks(value)
 
 
 def _said_toml(name, what):
     """A column of which a dict says more than its range or its levels."""
     kind = "levels" if "levels" in what else "range"
     known = _OF_CATEGORIES if kind == "levels" else _OF_NUMBERS
-    if kind not in what:
+    if kind not in what and "knots" not in what:  # which begin and end with the range
         raise ValueError(
             f'ranges: column {name!r}: says neither "levels" nor "range"; give one of them'
         )
-    lines = []
     for key, value in what.items():
         if key not in known:
             raise ValueError(
                 f"ranges: column {name!r}: unknown {key!r}; with {kind!r} there may be "
                 f"{', '.join(map(repr, known))}"
             )
-        if not isinstance(value, _SAID[key]):
+        if not _is_said(key, value):
             raise ValueError(
-                f"ranges: column {name!r}: {key!r} must be a {_SAID[key][0].__name__}, got {value!r}"
+                f"ranges: column {name!r}: {key!r} must be a {_SAID_AS.get(key, 'str')}, got {value!r}"
             )
-    if kind == "levels":
-        lines.append(_column_toml(name, list(what["levels"])).rstrip("}"))
+    if kind in what:
+        first = list(what["levels"]) if kind == "levels" else tuple(what["range"])
+        lines = [_column_toml(name, first).rstrip("}")]
     else:
-        lines.append(_column_toml(name, tuple(what["range"])).rstrip("}"))
-    if "other" in what:
-        lines.append(f"other = {'true' if what['other'] else 'false'}")
-    lines += [f"{key} = {_quoted(what[key])}" for key in ("missing", "unlisted", "reference") if key in what]
+        lines = ['{type = "number"']
+    for key in ("other", "missing_level"):
+        if key in what:
+            lines.append(f"{key} = {'true' if what[key] else 'false'}")
+    if "curve" in what:
+        curve = what["curve"]
+        lines.append(f"curve = {_quoted(curve) if isinstance(curve, str) else int(curve)}")
+    if "knots" in what:
+        lines.append(f"knots = {[float(knot) for knot in what['knots']]!r}")
+    if "missing" in what:
+        lines.append(f"missing = {marks_toml(what['missing'])}")
+    lines += [f"{key} = {_quoted(what[key])}" for key in ("scale", "unlisted", "reference") if key in what]
     return ", ".join(lines) + "}"
 
 
 def _column_toml(name, what):
+    if isinstance(what, Curve):
+        return what.to_toml()
     if isinstance(what, dict):
         return _said_toml(name, what)
     if _is_exposure(what):
@@ -769,24 +793,37 @@ def _column_toml(name, what):
     if isinstance(what, (tuple, list)) and what and all(isinstance(level, str) for level in what):
         return f'{{type = "category", levels = [{", ".join(map(_quoted, what))}]}}'
     raise ValueError(
-        f"ranges: column {name!r}: must be (lowest, highest) of a number, a list of strings that are "
-        f'the levels of a category, {{"levels": [...], "other": True}} or "ignore", got {what!r}'
+        f"ranges: column {name!r}: must be (lowest, highest) of a number, gibbsite.Curve(lowest, "
+        "highest), a list of strings that are the levels of a category, "
+        f'{{"levels": [...], "other": True}} or "ignore", got {what!r}'
     )
 
 
-def takes_text(ranges):
-    """Whether a column is a category (or ignored), so that cells may be text."""
+def _each(ranges):
+    """What `ranges` say of columns; nothing where they are of no such type."""
+    if isinstance(ranges, Curve):  # for all columns
+        return [ranges]
     if _is_pair(ranges) or not isinstance(ranges, (dict, list, tuple)):
-        return False
-    columns = ranges.values() if isinstance(ranges, dict) else ranges
-    return not all(_is_pair(what) or _is_exposure(what) for what in columns)
+        return []
+    return list(ranges.values()) if isinstance(ranges, dict) else list(ranges)
+
+
+def takes_text(ranges):
+    """Whether a column is a category, is ignored or has marks of missing cells, so that cells may
+    be text."""
+
+    def is_number(what):
+        is_curve = isinstance(what, Curve) and what.missing is None
+        return is_curve or _is_pair(what) or _is_exposure(what)
+
+    return not all(map(is_number, _each(ranges)))
 
 
 def says_missing(ranges):
     """Whether a column says how its missing cells read."""
-    columns = ranges.values() if isinstance(ranges, dict) else ranges
-    return isinstance(ranges, (dict, list, tuple)) and any(
-        isinstance(what, dict) and "missing" in what for what in columns
+    return any(
+        what.missing is not None if isinstance(what, Curve) else isinstance(what, dict) and "missing" in what
+        for what in _each(ranges)
     )
 
 
@@ -819,8 +856,8 @@ def schema_of_ranges(
 ):
     """The `Schema` that ranges say.
 
-    ranges: {column: (lowest, highest) | [level, ...] | {"levels": [level, ...], "other": True} |
-    "ignore"}, the same as a list in the order of the columns, or one pair for all of them
+    ranges: {column: (lowest, highest) | Curve | [level, ...] | {"levels": [level, ...], "other":
+    True} | "ignore"}, the same as a list in the order of the columns, or one pair or curve for all
     columns: names of the columns of X, or None
     raw: those of a frame that are no text, or None; integer keys of `ranges` are else places
     label_lines: what the label is, in the schema's words
@@ -837,7 +874,7 @@ def schema_of_ranges(
             what = [ranges[name] for name in columns]
     else:
         columns = [f"x{j}" for j in range(width)] if columns is None else columns
-        if _is_pair(ranges):
+        if _is_pair(ranges) or isinstance(ranges, Curve):
             what = [ranges] * width
         elif isinstance(ranges, (list, tuple, np.ndarray)):
             what = list(ranges)
@@ -919,6 +956,37 @@ class SchemaFacts:
     def marks(self, column):
         """How missing cells of the column read: texts, none of them where no cell is missing."""
         return _marks(column["missing"]) if "missing" in column else self.missing
+
+    def has_missing_level(self, column):
+        """Whether the column has a feature of missing cells, "(missing)"."""
+        if column["type"] == "number":
+            is_curve = "knots" in column or "curve" in column
+            return bool(self.marks(column)) and column.get("missing_level", is_curve)
+        return "missing" in column and not set(self.marks(column)) & set(column["levels"])
+
+    def levels(self, column):
+        """Names of the features that the column has, without its own name: of a category its
+        levels, of a curve its knots as floats, of a straight line [None]. Then "(missing)" and
+        "(other)" where they are features."""
+        if column["type"] not in ("number", "category"):
+            return []
+        is_number = column["type"] == "number"
+        names = list(column.get("knots", [None])) if is_number else list(column["levels"])
+        if self.has_missing_level(column):
+            names.append("(missing)")
+        if column.get("other") and not column.get("unlisted"):
+            names.append("(other)")
+        return names
+
+    def require_chosen_curves(self):
+        """That no curve is left to be chosen by a plan."""
+        for name, column in self.columns.items():
+            if column.get("curve") == "auto":
+                raise _core.BadInput(
+                    f'schema: column {name!r}: curve = "auto" is not for Dask, whose workers encode '
+                    "rows before a plan is made; give a number of knots, such as curve = 8, or fit in "
+                    "one process"
+                )
 
     def check_columns(self, columns):
         """That X has the schema's columns, by name."""

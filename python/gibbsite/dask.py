@@ -188,7 +188,9 @@ def read(ddf, schema, *, client=None):
     """
     schema = _tables.read_schema(schema)
     _require_frame(ddf)
-    _require_given_types(ddf, _tables.SchemaFacts(schema))
+    facts = _tables.SchemaFacts(schema)
+    facts.require_chosen_curves()
+    _require_given_types(ddf, facts)
     client = _client_of(client)
     meta = _with_floats(ddf._meta, schema)
     kinds = {str(name): str(dtype) for name, dtype in meta.dtypes.items()}
@@ -250,8 +252,8 @@ def fit(
     Raises
     ------
     BadInput
-        If an argument or a cell is not as it must be. backend="cuda", a checkpoint, metric-path and
-        metric-proximal are not supported.
+        If an argument or a cell is not as it must be. backend="cuda", a checkpoint, curve = "auto",
+        metric-path and metric-proximal are not supported.
     Infeasible
         If no mechanism can keep the budget.
     BudgetSpent
@@ -276,6 +278,7 @@ def fit(
             "checkpoint: a fit of rows on Dask workers has none; leave it out, or fit in one process"
         )
     schema = _tables.read_schema(schema)
+    _tables.SchemaFacts(schema).require_chosen_curves()
     # What no table could mend is said before one is read.
     some = {} if wishes.get("rows_cap") is not None else {"rows": 1 << 20}
     _core.plan(epsilon=epsilon, delta=delta, schema=schema, **some, **wishes)

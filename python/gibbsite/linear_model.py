@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from . import _core, _onnx, _tables
+from . import _core, _onnx, _plots, _tables
+from ._curve import Curve
 
 
 class NotFittedError(ValueError, AttributeError):
@@ -544,6 +545,49 @@ class _Private:
         self._require_fitted()
         return self.release_.effect(text, of_class, against)
 
+    def plot_terms(self, columns: str | Sequence | None = None) -> np.ndarray:
+        """Draws what each column adds to the score, one panel a column, with matplotlib.
+
+        A curve is drawn over its range in the column's unit, a straight line likewise against the
+        middle of its range, a category as bars, and missing cells as a point beside. With
+        intervals=True these are the estimates with their 95 % intervals, each against the mean of
+        its column. Else they are coefficients, a curve's against its mean over the range and a
+        level's against the mean of the levels. The picture is public: it reads the model alone.
+
+        Parameters
+        ----------
+        columns : list of str, str or None
+            The columns to draw, in this order. None draws all.
+
+        Returns
+        -------
+        ndarray of matplotlib.axes.Axes [panels]
+            The figure is `axes[0].figure`. Heights are on the scale of scores: log-odds, the label's
+            unit, or the logarithm of the mean.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If a name is no column of the model, or there are more than 100 panels.
+        NotFittedError
+            Before `fit`.
+
+        Examples
+        --------
+        >>> axes = model.plot_terms(["age", "job"])
+        >>> axes[0].figure.savefig("terms.svg")
+        """
+        self._require_fitted()
+        facts = self._facts
+        labels, axis = [None], "log-odds"
+        if facts.classes is not None:
+            labels, axis = [str(one) for one in self.classes_.tolist()], "score of the class"
+        elif facts.kind != "classes":
+            axis = facts.label if facts.kind == "amount" else f"log of {facts.label}"
+        return _plots.plot(self, columns, labels, axis)
+
     # Predicting.
 
     def _require_fitted(self):
@@ -722,12 +766,12 @@ class PrivateLogisticRegression(_Private):
     schema : Schema, path or str
         What is public about the table (docs/reference/data.md): a `gibbsite.Schema`, the path of
         its file, or its text. Exactly one of `schema` and `ranges` must be given.
-    ranges : dict, list or pair
+    ranges : dict, list, pair or Curve
         What is public about the columns, without a file: {"age": (17, 90), "job": ["clerk",
         "farmer"], "id": "ignore"}. A list of such values is in the order of the columns; one pair
         (lowest, highest) is for all columns. Numbers beyond their range are clamped to it.
-        {"levels": ["clerk", "farmer"], "other": True} adds a level for all others
-        (docs/reference/python.md).
+        gibbsite.Curve(17, 90) in place of (17, 90) makes the effect a curve. {"levels": ["clerk",
+        "farmer"], "other": True} adds a level for all others (docs/reference/python.md).
     classes : [negative, positive], a list of three or more, "observed" or None
         The labels. None takes the schema's, or 0 and 1 (also False and True) with `ranges`. A label
         that is not listed is refused, which the certificate names as an assumption. A y that lacks
@@ -792,7 +836,8 @@ class PrivateLogisticRegression(_Private):
     intercept_ : ndarray [1], or [classes] for several classes
         Log-odds, or z_k, if every column is 0.
     coef_names_ : ndarray of str [slopes]
-        The name of each slope: "age", "job=clerk".
+        The name of each slope: "age", "job=clerk". A curve has one for each knot, "age=17", which
+        is what it adds to the score there.
     coef_exact_ : bool
         Whether `coef_` holds for every row within the ranges: none is longer than the schema's
         norm, so none is scaled. Then intercept_ + X @ coef_ is decision_function up to the rounding
@@ -831,7 +876,7 @@ class PrivateLogisticRegression(_Private):
         epsilon: float,
         delta: float,
         schema: _core.Schema | str | os.PathLike | None = None,
-        ranges: dict | Sequence | None = None,
+        ranges: dict | Sequence | Curve | None = None,
         classes: Sequence | str | None = None,
         mechanism: str = "auto",
         ledger: _core.Ledger | str | os.PathLike | None = None,
@@ -1124,7 +1169,7 @@ class PrivateLinearRegression(_Regressor):
         epsilon: float,
         delta: float,
         schema: _core.Schema | str | os.PathLike | None = None,
-        ranges: dict | Sequence | None = None,
+        ranges: dict | Sequence | Curve | None = None,
         target_range: tuple[float, float] | None = None,
         tolerance: float | None = None,
         mechanism: str = "auto",
@@ -1227,7 +1272,7 @@ class PrivatePoissonRegressor(_Regressor):
         epsilon: float,
         delta: float,
         schema: _core.Schema | str | os.PathLike | None = None,
-        ranges: dict | Sequence | None = None,
+        ranges: dict | Sequence | Curve | None = None,
         highest: int | None = None,
         mechanism: str = "auto",
         ledger: _core.Ledger | str | os.PathLike | None = None,

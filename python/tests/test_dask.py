@@ -177,6 +177,37 @@ def test_labels_and_rows_of_every_kind(client, kind):
         assert got.to_json() == want
 
 
+CURVED = SCHEMA.replace("range = [17, 90]}", "range = [17, 90], curve = 6}")
+
+
+@pytest.mark.parametrize("bounds", [ONE, SEVEN], ids=["1", "7"])
+def test_curves_whose_knots_are_given(client, bounds):
+    frame = people()
+    frame.loc[::9, "age"] = np.nan  # a level of its own, as the table has a mark
+    want, data = in_one_process(frame, CURVED)
+    assert data.features == 6 + 1 + 4 + 1 and '"knots"' in want
+    assert gibbsite.dask.fit(cut(frame, *bounds), CURVED, **BUDGET, client=client, seed=5).to_json() == want
+
+
+def test_curves_that_a_plan_would_choose_are_refused_before_a_row_is_read(client, tmp_path):
+    def read():
+        (tmp_path / "read").touch()
+        return people()
+
+    ddf = dd.from_delayed([dask.delayed(read)()], meta=people().iloc[:0], verify_meta=False)
+    schema = SCHEMA.replace("range = [17, 90]}", 'range = [17, 90], curve = "auto"}')
+    said = "column 'age': curve = \"auto\" is not for Dask.*give a number of knots, such as curve = 8"
+    for attempt in (
+        lambda: gibbsite.dask.fit(ddf, schema, **BUDGET, client=client),
+        lambda: gibbsite.dask.fit(ddf, schema, epsilon=1.0, delta=1e-6, rows_cap=100_000, adjacency="add-remove"),
+        lambda: gibbsite.dask.read(ddf, schema),
+    ):
+        with pytest.raises(gibbsite.BadInput, match=said) as raised:
+            attempt()
+        assert "\n" not in str(raised.value)
+    assert not (tmp_path / "read").exists()
+
+
 @pytest.mark.parametrize("wishes", [{}, {"mechanism": "path", "iterations": 30}], ids=["auto", "path"])
 def test_a_worker_killed_in_the_middle_changes_no_bit(mortal, monkeypatch, wishes):
     frame = people()

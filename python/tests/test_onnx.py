@@ -128,6 +128,99 @@ def test_several_classes(tmp_path):
     np.testing.assert_array_equal(label, names[np.argmax(expected, axis=1)])
 
 
+CURVES = """
+[columns]
+age = {type = "number", range = [17, 90], knots = [17, 25, 40.5, 65, 90]}
+id = {type = "ignore"}
+job = {type = "category", levels = %s, other = true}
+"height in m" = {type = "number", range = [1.0, 2.5], curve = 7, missing = ["-1", "none"]}
+town = {type = "category", levels = ["A", "B"], missing = "none"}
+size = {type = "category", levels = ["?", "L"]}
+""" % json.dumps(LEVELS)
+
+
+@pytest.mark.parametrize(
+    "change, options",
+    [
+        (("", ""), []),  # a missing age is a level by the table's mark
+        (("90]}", "90], missing_level = false}"), []),  # or the middle of the range
+        (('curve = 7, missing = ["-1", "none"]', 'missing = "-1", missing_level = true'), []),  # a line
+        (("", ""), ["--mechanism", "path", "--draws", "2"]),
+    ],
+)
+@pytest.mark.parametrize("head", [CLASSES, CLASSES + "row_norm = 1.2\n"])  # and rows that are clipped
+def test_curves(tmp_path, change, options, head):
+    columns = CURVES.replace(*change)
+    release, data, cells = fitted(tmp_path, head, yes, *options, columns=columns)
+    session = session_of(gibbsite.PrivateLogisticRegression.from_file(tmp_path / "m.json").to_onnx())
+    _, p = session.run(["label", "probabilities"], feed(session, cells))
+    expected = np.asarray(release.predict_probabilities(data))
+    assert len(expected) == ROWS and expected.std() > 1e-3
+    np.testing.assert_allclose(p[:, 1], expected, rtol=0, atol=1e-6)
+
+
+def hats_of_rows(values, knots):
+    """As the reader makes them, in its own arithmetic (docs/theory/curves.md)."""
+    lo, hi = knots[0], knots[-1]
+    x = ((np.clip(values, lo, hi) - lo) / (hi - lo)).astype(np.float32).astype(np.float64)
+    at = (np.array(knots) - lo) / (hi - lo)
+    i = np.searchsorted(at[1:-1], x, side="right")
+    part = np.round(np.clip((x - at[i]) / (at[i + 1] - at[i]), 0, 1) * 2**24)
+    out = np.zeros((len(values), len(knots)))
+    out[np.arange(len(x)), i] = (2**24 - part) / 2**24
+    out[np.arange(len(x)), i + 1] = part / 2**24
+    return out
+
+
+@pytest.mark.filterwarnings("ignore::gibbsite.VoidWarning")
+def test_hats_are_those_of_rows_to_the_last_bit(tmp_path):
+    knots = [-3.0, -2.5, 0.1, 0.3, 1e3]
+    public = [gibbsite.Curve(-3, 1e3, knots), {"range": (0, 1), "missing": "-1", "missing_level": True}]
+    random = np.random.default_rng(5)
+    X = np.stack([random.choice([*knots, *random.normal(0, 3, 60), -9, 1e4], 400), random.random(400)], axis=1)
+    X[::7, 1] = -1
+    X = np.concatenate([X, [[np.nextafter(0.1, s), 0.5] for s in (-1, 1)], [[1e3 - 1e-12, 1]]])
+    y = np.arange(len(X)) % 2
+    model = gibbsite.PrivateLogisticRegression(1.0, 1e-6, ranges=public, random_state=3).fit(X, y)
+    import gibbsite._onnx as made
+
+    facts = json.loads(model.to_json())["model"]["preprocessing"]
+    onnx = pytest.importorskip("onnx")
+    for place, column in enumerate(facts["columns"]):
+        graph = made._Graph(onnx, [])
+        out, features = made._levels_of_number(graph, column, facts, "v")
+        helper, proto = onnx.helper, onnx.TensorProto
+        file = helper.make_model(
+            helper.make_graph(
+                graph.nodes,
+                "g",
+                [helper.make_tensor_value_info("v", proto.DOUBLE, ["rows", 1])],
+                [helper.make_tensor_value_info(out, proto.DOUBLE, ["rows", features])],
+                graph.initializers,
+            ),
+            opset_imports=[helper.make_opsetid("", made.OPSET)],
+            ir_version=8,
+        )
+        onnx.checker.check_model(file, full_check=True)
+        (hats,) = session_of(file).run([out], {"v": X[:, [place]]})
+        assert hats.shape == (len(X), features) == (len(X), [5, 2][place])
+        if place == 0:
+            np.testing.assert_array_equal(hats, hats_of_rows(X[:, 0], knots))
+            assert (hats.sum(axis=1) == 1).all() and ((hats > 0).sum(axis=1) <= 2).all()
+        else:
+            np.testing.assert_array_equal(hats[:, 1], X[:, 1] == -1)
+            np.testing.assert_array_equal(hats[:, 0], np.where(X[:, 1] == -1, 0, X[:, 1].astype(np.float32)))
+
+
+@pytest.mark.parametrize("more", ["", ", other = true", ', other = true, missing = "none"', ', missing = "none"'])
+def test_a_listed_level_for_cells_without_one(tmp_path, more):
+    town = COLUMNS.replace('["A", "B"], missing = "none"', '["A", "B"], unlisted = "B"' + more)
+    release, data, cells = fitted(tmp_path, CLASSES, yes, columns=town)
+    session = session_of(gibbsite.PrivateLogisticRegression.from_file(tmp_path / "m.json").to_onnx())
+    _, p = session.run(["label", "probabilities"], feed(session, cells))
+    np.testing.assert_allclose(p[:, 1], np.asarray(release.predict_probabilities(data)), rtol=0, atol=1e-6)
+
+
 AMOUNT = 'label = "y"\nrange = [0, 50000]\ntolerance = 4000\n'
 COUNT = 'label = "y"\nrange = [0, 12]\ncounts = true\n'
 EXPOSED = COLUMNS.replace("range = [17, 90]}", "range = [17, 90]}").replace(

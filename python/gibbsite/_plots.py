@@ -1,0 +1,179 @@
+"""Pictures of a model's terms: what each column adds to the score. Reads the model alone."""
+
+import math
+
+import numpy as np
+
+from . import _tables
+from ._curve import is_number
+
+_MOST_PANELS = 100
+_ACROSS = 3  # panels in a row of the figure
+_LETTERS = 30  # of all levels' names, beside each other below a panel
+_COLORS = ["#1f6f8b", "#c8553d", "#588157", "#7b5ea7", "#b08900", "#5c677d"]
+_MISSING = "(missing)"
+
+
+class Term:
+    """What a column adds to the score, against its own mean.
+
+    names: one of each feature: a level's name, a knot of a curve as a float, None of a line
+    at: places of what is drawn, in the column's unit; None of a category
+    value, low, high: [classes or 1, features]; low and high are None without estimates
+    """
+
+    def __init__(self, column, names, range_, value, ends):
+        self.column = column
+        self.names = [name for name in names if name != _MISSING or range_ is None]
+        self.at = None
+        k = len(self.names)
+        self.is_line = self.names == [None]
+        if range_ is not None:
+            self.at = np.array(range_ if self.is_line else self.names, dtype=np.float64)
+        if self.is_line:  # against the middle of the range
+            sides = np.array([-0.5, 0.5])
+            missing, gap = value[:, k:], -value[:, :1] / 2
+            value = value[:, :1] * sides
+            self.missing = missing + gap if missing.size else None
+            if ends is not None:
+                spread = ends[:, :1] * sides[:, None]
+                ends = np.stack([spread.min(axis=-1), spread.max(axis=-1)], axis=-1)
+            self.missing_ends = None
+        else:
+            self.missing = value[:, k:] if value.shape[1] > k else None
+            self.missing_ends = None if ends is None or self.missing is None else ends[:, k:]
+            value, ends = value[:, :k], None if ends is None else ends[:, :k]
+        self.value = value
+        self.low, self.high = (None, None) if ends is None else (ends[..., 0], ends[..., 1])
+
+    @property
+    def is_category(self):
+        return self.at is None
+
+
+def _mean_weights(names):
+    """Weights of a column's features in its mean: of a curve by the range that each knot stands
+    for, of levels all equal. A missing cell is in none of a curve."""
+    knots = np.array([name for name in names if is_number(name)])
+    if len(knots) < 2:
+        return np.full(len(names), 1 / len(names))
+    widths = np.diff(knots)
+    weights = np.concatenate([widths, [0]]) + np.concatenate([[0], widths])
+    weights = weights / weights.sum()
+    return np.concatenate([weights, np.zeros(len(names) - len(knots))])
+
+
+def terms(model):
+    """The terms of a fitted estimator, in the order of its columns."""
+    facts, slopes = model._facts, np.atleast_2d(model.coef_)
+    ends = model.release_.intervals
+    if ends is not None:
+        ends = np.asarray(ends)
+        ends = ends.reshape(-1, *ends.shape[-2:])
+    out, first = [], 0
+    for column in model.schema_.columns:
+        said = facts.columns[column]
+        names = facts.levels(said)
+        if not names:
+            continue
+        places = slice(first, first + len(names))
+        first += len(names)
+        value, range_ = slopes[:, places].copy(), None
+        if said["type"] == "number":
+            range_ = [float(end) for end in said["range"]]
+        if names[0] is None:  # a line: over the whole range
+            value[:, 1:] -= value[:, :1] * range_[0]  # the level stands in place of a cell
+            value[:, 0] *= range_[1] - range_[0]
+        if ends is not None:
+            value = ends[:, places].mean(axis=-1)
+        elif names[0] is not None:
+            value = value - value @ _mean_weights(names)[:, None]
+        out.append(Term(column, names, range_, value, None if ends is None else ends[:, places]))
+    return out
+
+
+def _chosen(found, columns):
+    if isinstance(columns, str):
+        columns = [columns]
+    if columns is not None:
+        known = [term.column for term in found]
+        unknown = [name for name in columns if name not in known]
+        if unknown:
+            raise ValueError(
+                f"columns: the model has no term {_tables.listed(unknown)}; its terms are "
+                f"{_tables.listed(known)}"
+            )
+        found = [found[known.index(name)] for name in columns]
+    if not found:
+        raise ValueError("columns: there is no term to draw; name some, or leave columns out")
+    if len(found) > _MOST_PANELS:
+        raise ValueError(
+            f"columns: {len(found)} panels are more than {_MOST_PANELS}; name those to draw: "
+            "columns=[...]"
+        )
+    return found
+
+
+def _draw_levels(panel, term, colors, labels):
+    classes, levels = term.value.shape
+    width = 0.8 / classes
+    for k in range(classes):
+        x = np.arange(levels) + (k - (classes - 1) / 2) * width
+        panel.bar(x, term.value[k], width, color=colors[k], label=labels[k])
+        if term.low is not None:
+            size = [term.value[k] - term.low[k], term.high[k] - term.value[k]]
+            panel.errorbar(x, term.value[k], size, fmt="none", ecolor="0.25", elinewidth=1, capsize=2)
+    fits = sum(map(len, term.names)) <= _LETTERS
+    panel.set_xticks(
+        np.arange(levels), term.names, rotation=0 if fits else 30, ha="center" if fits else "right"
+    )
+
+
+def _draw_line(panel, term, colors, labels):
+    lo, hi = term.at[0], term.at[-1]
+    for k, value in enumerate(term.value):
+        panel.plot(term.at, value, color=colors[k], label=labels[k])
+        if term.low is not None:
+            at, low, high = term.at, term.low[k], term.high[k]
+            if term.is_line:  # the interval is narrow in the middle
+                middle = lo + (hi - lo) / 2
+                at, low, high = [lo, middle, hi], [low[0], 0, low[1]], [high[0], 0, high[1]]
+            panel.fill_between(at, low, high, color=colors[k], alpha=0.2, linewidth=0)
+    if term.missing is None:
+        return
+    place = hi + 0.08 * (hi - lo)
+    for k, value in enumerate(term.missing[:, 0]):
+        panel.plot([place], [value], marker="o", linestyle="none", color=colors[k])
+        if term.missing_ends is not None:
+            low, high = term.missing_ends[k, 0]
+            panel.errorbar([place], [value], [[value - low], [high - value]], ecolor=colors[k], capsize=2)
+    inside = [tick for tick in panel.get_xticks() if lo <= tick <= hi]
+    panel.set_xticks([*inside, place], [*(f"{tick:g}" for tick in inside), _MISSING])
+
+
+def plot(model, columns, labels, axis):
+    """The axes of a figure with a panel for each term. labels: of the classes, or [None]."""
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise ImportError(
+            "plot_terms: drawing takes matplotlib; install it (pip install 'gibbsite[plots]')"
+        ) from None
+    found = _chosen(terms(model), columns)
+    across = min(_ACROSS, len(found))
+    down = math.ceil(len(found) / across)
+    figure, panels = pyplot.subplots(
+        down, across, figsize=(4 * across, 3 * down), sharey=True, squeeze=False, layout="constrained"
+    )
+    colors = [_COLORS[k % len(_COLORS)] for k in range(len(labels))]
+    for panel, term in zip(panels.flat, found):
+        (_draw_levels if term.is_category else _draw_line)(panel, term, colors, labels)
+        panel.axhline(0, color="0.7", linewidth=0.8, zorder=0)
+        panel.set_title(term.column)
+    for panel in panels[:, 0]:
+        panel.set_ylabel(axis)
+    for panel in panels.flat[len(found) :]:
+        panel.remove()
+    if len(labels) > 1:
+        panels[0, 0].legend()
+    return panels.ravel()[: len(found)]
