@@ -32,7 +32,8 @@ struct Encoding {
   };
   static constexpr std::size_t none = ~std::size_t{0};
 
-  /// What a cell becomes: an entry of the row, and that of the next feature, which only a curve has.
+  /// What a cell becomes: an entry of the row, and that of the next feature, which only a curve
+  /// has.
   struct Entry {
     float value = 0;
     std::uint32_t feature = 0;

@@ -165,8 +165,8 @@ class WhitenedRule {
 /// Where every run starts, from the schema alone: the contrasts of `contrast_basis`, numbers
 /// centered at the middle of their range by the constant column, if there is one [d x k].
 WhitenedRule::Metric starting_metric(const Schema& schema);
-/// As starting_metric, with all directions of curves of norm 1; empty if the schema has no curves in
-/// contrasts.
+/// As starting_metric, with all directions of curves of norm 1; empty if the schema has no curves
+/// in contrasts.
 WhitenedRule::Metric plain_metric(const Schema& schema);
 
 }  // namespace gibbsite

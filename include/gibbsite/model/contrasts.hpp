@@ -21,11 +21,11 @@ bool always_has_level(const Schema& schema, const Column& column);
 struct ContrastBasis {
   std::size_t features = 0;     ///< d
   std::size_t coordinates = 0;  ///< k <= d
-  /// B [d x k] row-major, of orthogonal columns of norm 1, but for those of curves, which are the
-  /// shorter the rougher (`smooth_contrasts`). Its columns are contrasts of levels and hats, numbers
-  /// and other levels as they are. The last one is the constant, with 1/m of it on each of the m
-  /// levels of a column with contrasts. So every row x that the schema can encode is B times some
-  /// coordinates, and ||B^T x|| <= ||x||.
+  /// B [d x k] row-major, of orthogonal columns of norm 1, but for those of curves, in which rough
+  /// directions are short (`smooth_contrasts`). Its columns are contrasts of levels and hats,
+  /// numbers and other levels as they are. The last one is the constant, with 1/m of it on each of
+  /// the m levels of a column with contrasts. So every row x that the schema can encode is B times
+  /// some coordinates, and ||B^T x|| <= ||x||.
   std::vector<double> basis;
   /// As `basis`, all columns of norm 1. Empty if the schema has no curve in contrasts: it is the
   /// same then.

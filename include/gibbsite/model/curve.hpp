@@ -48,8 +48,8 @@ class Hats {
 
 /// A basis of the functions with `knots` hats (and a "(missing)" level) whose m coefficients add up
 /// to 0: B = Q L^-T with Q orthonormal contrasts and L L^T = 1 + Q^T D^T D Q, D the second
-/// differences over the knots. So B B^T = Q (1 + Q^T D^T D Q)^-1 Q^T: a straight line over the knots
-/// keeps its size, and the rougher a direction is, the smaller. ||B|| <= 1.
+/// differences over the knots. So B B^T = Q (1 + Q^T D^T D Q)^-1 Q^T: a straight line over the
+/// knots keeps its size, and the rougher a direction is, the smaller. ||B|| <= 1.
 struct SmoothContrasts {
   std::size_t features = 0;   ///< m
   std::vector<double> basis;  ///< B [m x (m - 1)] row-major

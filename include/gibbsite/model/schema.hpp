@@ -50,8 +50,8 @@ struct Column {
   /// Schema::level_names. Empty: the most frequent one. Nothing in a fit depends on it.
   std::string reference = {};
   std::vector<std::string> also_missing = {};  ///< with `missing`: further marks of a missing cell
-  /// number: knots of its curve, ascending, the first lo and the last hi. The column becomes one hat
-  /// function for each knot (model/curve.hpp). Empty: a straight line.
+  /// number: knots of its curve, ascending, the first lo and the last hi. The column becomes one
+  /// hat function for each knot (model/curve.hpp). Empty: a straight line.
   std::vector<double> knots = {};
   /// number: whether the plan chooses how many knots there are, from public numbers alone
   /// (`chosen_curves`). A fit needs the choice made; until then the column is a straight line.
