@@ -81,6 +81,15 @@ Expense chain_cost(const Wide& d, const ChainNoise& c, const Wide& grid) {
   return out;
 }
 
+// Decisions (docs/theory/noise-law.md). |∇ log P(accept)| = β‖∇Σℓ(x) − ∇Σℓ(w)‖ ≤ A‖x − w‖. The
+// radius changes a decision with probability at most A E[‖x − w‖ |r − r̂|√s] a pair, over p.
+// Roundings tilt the accepted law by e^L, |L| ≤ A‖x − w‖ · 20u‖x − mean‖, so KL = ∫₀¹ t Var_t(L)
+// dt ≤ ½ · 1.01 E L² while |L| ≤ 0.005. For the 1/s-strongly log-concave accepted law with mode
+// x*, E‖x − x*‖⁴ ≤ s² d(d+2) (the generator of its Langevin diffusion applied to ‖x − x*‖⁴), ‖w −
+// x*‖ ≤ o and ‖mean − x*‖ ≤ 2o with o = ‖mean − w‖; Cauchy–Schwarz: √(E L²) ≤ A (q+o)(q+2o) · 20u,
+// q⁴ = s² d(d+2). Part of tv_rounding, by Pinsker. (For odd d the unused normal of the last pair
+// enters the angle's part: at d = 1 E(6.28|ξ₂|+13|ξ₁|)²ξ₁² ≤ 760, where 20² · 3 is allowed. The
+// tangent's own rounding is at most a quarter of the tolerance, by proximal_error.)
 // proximal, rejection: a radius that is off shifts y, the draw, and the decision about it.
 Expense proposal_cost(const Wide& d, const ProposalNoise& c, const Wide& grid) {
   const Wide pairs = ceil(Wide(d / 2)), k = c.schedule.iterations;
