@@ -81,6 +81,11 @@ Expense chain_cost(const Wide& d, const ChainNoise& c, const Wide& grid) {
   return out;
 }
 
+// The proximal sampler, with s = 1/(m+1/η), A = M − m and p the acceptance:
+// - y off by x: the law of θ' given y is e^{−F} with F 1/s-strongly convex, so KL ≤ (s/2)(x/η)²;
+//   of the radius TV ≤ ½ E|r − r̂| a pair.
+// - The draw off by x shifts the next y: KL ≤ x²/(2η), TV ≤ 0.39895 x/√η; conditioned on
+//   acceptance, over p.
 // Decisions (docs/theory/noise-law.md). |∇ log P(accept)| = β‖∇Σℓ(x) − ∇Σℓ(w)‖ ≤ A‖x − w‖. The
 // radius changes a decision with probability at most A E[‖x − w‖ |r − r̂|√s] a pair, over p.
 // Roundings tilt the accepted law by e^L, |L| ≤ A‖x − w‖ · 20u‖x − mean‖, so KL = ∫₀¹ t Var_t(L)
@@ -130,6 +135,22 @@ const Wide range_128 = Wide("13.4");
 Wide longest(const LaplaceNoise& c) { return sqrt(Wide(c.features) + 2) + range_128; }
 const Wide beyond_length = Wide("1.1e-39");
 
+// Pure noise (docs/theory/noise-law.md). b = ‖ζ‖ξ/γ (output-pure.md), B = 128. ‖ζ‖ is summed in 50
+// digits. Three vectors on one space: b exact, of Lemma 1; b̃ with every radius at the middle of
+// its word, angles exact; b̂ computed. Let F be ‖ζ̃‖ with the unused half of its last pair, over
+// γ.
+//
+// - From b̃ to b̂. A pair of normals is off by 16u r, so ‖ζ̂‖/γ by 16u F, which is rounded once;
+//   the product is rounded once more: |b̂_j − b̃_j| ≤ γ₃₄ F r, where γ₃₆ is charged (the sum's own
+//   rounding leaves 63/64 of a cell). F is no larger than (√(d+2)+13.4)/γ but with probability
+//   e^{−13.4²/2} < 1.1·10⁻³⁹: the Chernoff bound for χ² (Laurent & Massart 2000, Lemma 1) holds
+//   for r̃² too, as r̃² ≤ E(r² | word) (−log is convex).
+// - From b to b̃, one radius after the other, the others fixed. |b_j| grows with every radius, so
+//   an edge of a cell is one threshold for it, and the radius lies on the far side of that from
+//   the middle of its word with probability half a word at most. Edges within reach are 26.8
+//   E‖ζ‖/(γg) + 1 for ξ's radius, E‖ζ‖ ≤ √(d+1), and 13.4 E|ξ_j|/(γg) + 1 for one of ζ's; each is
+//   two edges, of a cell widened and narrowed; 2⁻¹²⁸ is for the first word, all beyond. With
+//   ⌈(d+1)/2⌉ radii of ζ
 // b = ||zeta|| xi/rate. Its log density has a slope of `rate` everywhere. Each radius moves each
 // coordinate through boundaries that lie 1/grid apart, two of a cell widened and narrowed, with
 // half a word's probability each: the 26.8 sqrt(d + 1)/rate that xi's can reach, and 13.4/rate that
