@@ -34,6 +34,13 @@ constexpr std::uint64_t uniforms = std::uint64_t{1} << 63;
 
 enum class Phase { begin, seek, propose };
 
+// Positions are pairs of doubles (high + low, Knuth's TwoSum), y and proposals relative to high,
+// so that only the moves are rounded: at most e_y = γ₂₀‖√η ξ‖, e_x = γ₂₀‖√s ξ‖ and squares of u
+// times positions. A Gaussian move off by e has KL ≤ e²/(2 variance) from the right one, and
+// conditioning on acceptance does not raise that. The accepted law is (1/s)-strongly log-concave
+// and the shift tilts it by e/s, so KL ≤ (s/2)(e/s)² by the log-Sobolev inequality. Over k
+// iterations TV ≤ √(k(e_y²/η+e_x²/s)/4).
+//
 // A chain is at high + low, a pair of doubles (|low| <= ulp(high)/2): moves are far shorter than
 // positions, and only they are to be rounded. y, mean and moves are relative to `high`.
 struct Chain {
