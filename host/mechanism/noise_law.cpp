@@ -14,6 +14,18 @@
 namespace gibbsite {
 namespace {
 
+// Lemma 1 of docs/theory/noise-law.md, second part: the radius, taken at the middle of its word.
+// Where r ≥ 1 it is off by at most 2^{−B}/2 · |dr/dU| ≤ 1/(2w) on a word w ≥ 1.
+// - On average, B = 64: E|r − r̂| ≤ 4.9·2⁻⁶⁴. On a word the mean is at most half of the word's
+//   probability times the change of the monotone r. This telescopes to 2⁻⁶⁵ · 9.419 for all words
+//   but w = 0. There r − 9.419 is exponential with mean below 0.11, and the middle is 0.074 in:
+//   0.19 · 2⁻⁶⁴ more.
+// - Mostly, B = 128: at most 2^{−j−1} but with a probability of (2^j+1)2⁻¹²⁸ a pair, j ≤ 62. For
+//   that holds on words w > 2^j, and below r = 1 a word moves r by at most √(2⁻¹²⁸/0.6).
+// - Across an edge t of a cell: given the angle, t/cos a must lie in the word of r, with r on its
+//   far side from the middle. That has probability half a word at most, and the sign of cos a must
+//   fit: 2^{−B−2}.
+
 // Constants of a pair of normals, in units of its deviation, u a multiple of 2^-64
 // (docs/theory/noise-law.md).
 const Wide word = ldexp(Wide(1), -64);
