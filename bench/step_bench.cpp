@@ -1,4 +1,4 @@
-// Steps and gradients of the CPU backends over the shapes of docs/how-to/benchmarks.md, beside this
+// Steps and gradients of the CPU backends over the shapes of bench/README.md, beside this
 // machine's own roofs, measured in this process. bench_step --limit=SECONDS leaves out what would
 // take longer a gradient, --rows=N larger tables; OMP_NUM_THREADS is the number of threads.
 //

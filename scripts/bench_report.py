@@ -21,7 +21,7 @@ FINGERPRINT_TOLERANCE = {"float": 1e-3, "double": 1e-9}
 LIBRARIES = ("OpenBLAS", "oneDNN", "PyTorch")  # two products and a function between them
 ELSEWHERE = ("JAX", "NumPyro", "Stan")
 READ_CHAINS = (1, 4)  # where reading X may bind
-# What is asked of the engine; docs/how-to/benchmarks.md says the same in words.
+# What is asked of the engine; bench/README.md says the same in words.
 OF_FMA = {"float": 0.75, "double": 0.40}
 OF_FMA_FEATURES, OF_FMA_CHAINS = 54, 64
 OF_READ = 0.85
@@ -256,7 +256,7 @@ def noise_of(parts):
 def markdown(report, plot=None):
     """plot: name of the picture beside the page."""
     lines = [f"# CPU: {report.get('cpu', 'unknown')}, {report.get('date', 'no date')}", "", machine_line(report), "",
-             "How to read this page: docs/how-to/benchmarks.md.", ""]
+             "How to read this page: bench/README.md.", ""]
     lines += roofs_section(report) + targets_section(report)
     if plot and report["gradients"]:
         lines += [f"![Chain-gradients per second over the number of chains]({plot})", ""]

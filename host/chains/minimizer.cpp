@@ -9,6 +9,13 @@
 
 namespace gibbsite {
 
+// The minimizer θ̂ of U to within G (docs/theory/proximal.md, "The start"). minimize (Newton,
+// Armijo's rule) goes first; where it stops short, damped Newton steps as above go on without a
+// limit. Each lowers U by at least λ²((1−ρ)D log(1+D) − D + log(1+D))/D² > 0, λ² = gᵀH⁻¹g ≥ G²/M
+// and ρ = ¼ what rounding may take of the gradient in the norm of H⁻¹. So they end for every
+// table, also with steps from conjugate gradients (for which stepᵀH step = −g·step too). Where f''
+// jumps (the capped loss) steps of gradient descent of length 1/M go on instead: ‖∇U‖ shrinks by 1
+// − m/M at each (cocoercivity).
 std::vector<double> minimizer_within(const Potential& u, double row_norm, double tolerance) {
   using Eigen::VectorXd;
   const std::size_t d = u.features();

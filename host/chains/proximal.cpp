@@ -34,6 +34,13 @@ constexpr std::uint64_t uniforms = std::uint64_t{1} << 63;
 
 enum class Phase { begin, seek, propose };
 
+// Positions are pairs of doubles (high + low, Knuth's TwoSum), y and proposals relative to high,
+// so that only the moves are rounded: at most e_y = γ₂₀‖√η ξ‖, e_x = γ₂₀‖√s ξ‖ and squares of u
+// times positions. A Gaussian move off by e has KL ≤ e²/(2 variance) from the right one, and
+// conditioning on acceptance does not raise that. The accepted law is (1/s)-strongly log-concave
+// and the shift tilts it by e/s, so KL ≤ (s/2)(e/s)² by the log-Sobolev inequality. Over k
+// iterations TV ≤ √(k(e_y²/η+e_x²/s)/4).
+//
 // A chain is at high + low, a pair of doubles (|low| <= ulp(high)/2): moves are far shorter than
 // positions, and only they are to be rounded. y, mean and moves are relative to `high`.
 struct Chain {
@@ -183,10 +190,26 @@ void ProximalChains::State::take_gradient(Chain& chain,
   chain.phase = Phase::propose;
 }
 
+// docs/theory/proximal.md, "Finding w": the search for a w with ‖r‖ ≤ √(0.02/A)/s (1 % of
+// acceptance) must end for every table. F = U + ‖· − y‖²/2η has Hessians between μ = m + 1/η and L
+// = M + 1/η.
+//
+// - A step of gradient descent, w' = w − 2/(μ+L) ∇F(w), shrinks ‖∇F‖ by q = (L−μ)/(L+μ) =
+//   (M−m)/(M+m+2/η), whatever the data.
+// - A Newton step is tried first: with the model of U at the minimizer (up to 1,000 features),
+//   after four gradients with the Hessian at w (up to 32 features). It is kept where the
+//   gradient's computed bound shrinks tenfold, else damped by log(1+D)/D, D = R‖step‖ (2R‖step‖
+//   for softmax). As |f'''| ≤ f'', F falls along it and its slope keeps its sign (Sun, Tran-Dinh
+//   2019). Kept damped where it is worth a step of gradient descent; else that is taken from where
+//   the step began. So every third pass at the latest shrinks the bound by q.
+// - Rounding. A gradient off by t and a w off by e_w leave ‖∇F'‖ ≤ q'‖∇F‖ + 4t + Le_w, q' a little
+//   above q because t and e_w grow with ‖w‖ ≤ ‖w*‖ + ‖∇F‖/μ: a floor of (4t+Le_w)/(1−q'). plan
+//   takes only steps η for which it is below half of the tolerance (proximal_search_ends), verify
+//   asks the same.
 // w <- w - 2/(m + M + 2/eta) grad shrinks the gradient by q, whatever the data. A Newton step is
 // kept where it is worth as much, in full where it is worth far more, else damped; so every third
 // pass at the latest shrinks the bound by q: there is no limit, and none is needed
-// (docs/theory/proximal.md, "Finding w").
+// as is proven above.
 void ProximalChains::State::search(Chain& chain, const VectorXd& residual, double bound) const {
   const double asked = chain.tries == 1 ? std::min(full_step, contraction) : contraction;
   if (chain.tries > 0 && !(bound <= asked * chain.from_bound)) {
@@ -239,6 +262,13 @@ void ProximalChains::State::propose(const Chain& chain, std::span<double> kicked
   }
 }
 
+// Decisions are exact. log u ≤ −β(Σℓ(θ')−Σℓ(w)) + a·(θ'−w) − slack is evaluated in double with
+// an error bound computed beside it (sums: blocks of 1024 and a chain of blocks; logits: d + 2
+// roundings; the loss: 8). Where that does not decide, 50 digits do.
+// The tangent is rounded and might cut the loss. The slope that belongs to the rounded mean is a
+// = y/η − mean/s − m(·−θ0) exactly; it is within a computed bound of the true gradient, and
+// slack = bound × the farthest a proposal can be from w (normals are at most 9.4926). A constant
+// slack leaves the law alone.
 // log u <= -beta (sum l(x) - sum l(w)) + slope . (x - w) - slack at x = high + mean + kick, as
 // exact arithmetic has it.
 bool ProximalChains::State::accepts(const Chain& chain, const VectorXd& move, double value,

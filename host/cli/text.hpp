@@ -40,8 +40,8 @@ std::string not_of_label(std::string_view option, std::string_view model, const 
 
 /// "4,526 rows, 9 features, ...": the public problem in one line.
 std::string describe(const Problem& constants, const Budget& budget);
-/// "curves: 6 columns of 12 knots each\n" of those that the schema `asked` left to the plan; empty if
-/// it left none.
+/// "curves: 6 columns of 12 knots each\n" of those that the schema `asked` left to the plan; empty
+/// if it left none.
 std::string curves_words(const Schema& asked, const Schema& chosen);
 
 /// "about 70 %", "next to nothing".

@@ -105,6 +105,21 @@ void scale_row(std::span<float> row, double factor) {
   HWY_DYNAMIC_DISPATCH(Scale)(row.data(), row.size(), factor);
 }
 
+// The proof of docs/reference/data.md, "Clipping". u = 2⁻⁵³. The square of a float is exact
+// in double, so the computed sum s only suffers its d − 1 additions of nonnegative terms, in
+// whatever order: s(1 + u)^-(d−1) ≤ S ≤ s(1 − u)^-(d−1) for the exact sum S. Put σ = 2(d + 4)u,
+// and t = fl(R·R), within a factor 1 ± u of R².
+//
+// 1. fl(s(1 + σ)) ≤ t implies S ≤ R², since (1 − u)^d (1 + 2(d + 4)u) ≥ 1 + u. Nothing is done.
+// 2. fl(s(1 − σ)) > t implies S > R², in the same way. The row is scaled.
+// 3. In between, the sign of S − R² is computed exactly: R² = t + fma(R, R, −t) and the squares
+//    are doubles, and their sum is kept as an expansion of doubles that do not overlap (Shewchuk
+//    1997, Grow-Expansion), whose last component has the sign of the whole.
+// 4. Scaling: p = fl(s(1 + σ)) ≥ S, and y_i = float(x_i f) with f = (R/√p)(1 − 2⁻²⁴ − 2⁻³⁰). Root,
+//    quotient and products round by at most u each, so ‖xf‖ ≤ R(1 − 2⁻²⁴ − 2⁻³⁰)(1 + 5u). Rounding
+//    to float adds at most a factor 1 + 2⁻²⁴, and 2⁻¹⁵⁰ per subnormal value, so √d·2⁻¹⁵⁰ ≤ R·2⁻³¹
+//    in the norm for d ≤ 2³⁸ (R > 2⁻¹⁰⁰). Together ‖y‖ < R(1 − 2⁻³²). Below, the loss is at most
+//    2·2⁻²⁴ + 2⁻³⁰ and (d + 20)u for s and p. |y_i| ≤ |x_i| because f < 1 and x_i is a float. ∎
 bool clip_row_to_norm(std::span<float> row, double row_norm) {
   const double factor = clip_factor(row, row_norm);
   if (factor == 1) return false;

@@ -46,6 +46,13 @@ MapBounds map_bounds_up(const Problem& constants, const LangevinSteps& steps, do
   const Wide logit = gamma_k(terms) * row;  // per unit of ||theta||
   const Wide curvature = constants.curvature;
   const Wide loss_part = h * Wide(steps.beta) * n * row * slack;
+  // Roundings of a derivative by loss, of which 16 are counted (docs/theory/map-error.md, step 2):
+  // - huber rounds z − y once, which moves f' by u|z − y| where |z − y| ≤ 1 and not at all beyond;
+  //   smoothed-hinge rounds 1 − yz once.
+  // - pseudo-huber has the difference (|r|f'' < 0.4), the square, the sum, a root and a quotient,
+  //   below 5u.
+  // - poisson rounds z − log 10 (|v|e^v ≤ 1/e below 0), an exp of 8u and a difference of numbers in
+  //   [0, 1], below 10u.
   const Wide residual_error =
       (sum + gamma_k(Wide(residual_roundings_of(static_cast<double>(constants.outputs))))) *
       residual;

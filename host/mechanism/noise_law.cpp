@@ -14,6 +14,18 @@
 namespace gibbsite {
 namespace {
 
+// Lemma 1 of docs/theory/noise-law.md, second part: the radius, taken at the middle of its word.
+// Where r ≥ 1 it is off by at most 2^{−B}/2 · |dr/dU| ≤ 1/(2w) on a word w ≥ 1.
+// - On average, B = 64: E|r − r̂| ≤ 4.9·2⁻⁶⁴. On a word the mean is at most half of the word's
+//   probability times the change of the monotone r. This telescopes to 2⁻⁶⁵ · 9.419 for all words
+//   but w = 0. There r − 9.419 is exponential with mean below 0.11, and the middle is 0.074 in:
+//   0.19 · 2⁻⁶⁴ more.
+// - Mostly, B = 128: at most 2^{−j−1} but with a probability of (2^j+1)2⁻¹²⁸ a pair, j ≤ 62. For
+//   that holds on words w > 2^j, and below r = 1 a word moves r by at most √(2⁻¹²⁸/0.6).
+// - Across an edge t of a cell: given the angle, t/cos a must lie in the word of r, with r on its
+//   far side from the middle. That has probability half a word at most, and the sign of cos a must
+//   fit: 2^{−B−2}.
+
 // Constants of a pair of normals, in units of its deviation, u a multiple of 2^-64
 // (docs/theory/noise-law.md).
 const Wide word = ldexp(Wide(1), -64);
@@ -81,6 +93,20 @@ Expense chain_cost(const Wide& d, const ChainNoise& c, const Wide& grid) {
   return out;
 }
 
+// The proximal sampler, with s = 1/(m+1/η), A = M − m and p the acceptance:
+// - y off by x: the law of θ' given y is e^{−F} with F 1/s-strongly convex, so KL ≤ (s/2)(x/η)²;
+//   of the radius TV ≤ ½ E|r − r̂| a pair.
+// - The draw off by x shifts the next y: KL ≤ x²/(2η), TV ≤ 0.39895 x/√η; conditioned on
+//   acceptance, over p.
+// Decisions (docs/theory/noise-law.md). |∇ log P(accept)| = β‖∇Σℓ(x) − ∇Σℓ(w)‖ ≤ A‖x − w‖. The
+// radius changes a decision with probability at most A E[‖x − w‖ |r − r̂|√s] a pair, over p.
+// Roundings tilt the accepted law by e^L, |L| ≤ A‖x − w‖ · 20u‖x − mean‖, so KL = ∫₀¹ t Var_t(L)
+// dt ≤ ½ · 1.01 E L² while |L| ≤ 0.005. For the 1/s-strongly log-concave accepted law with mode
+// x*, E‖x − x*‖⁴ ≤ s² d(d+2) (the generator of its Langevin diffusion applied to ‖x − x*‖⁴), ‖w −
+// x*‖ ≤ o and ‖mean − x*‖ ≤ 2o with o = ‖mean − w‖; Cauchy–Schwarz: √(E L²) ≤ A (q+o)(q+2o) · 20u,
+// q⁴ = s² d(d+2). Part of tv_rounding, by Pinsker. (For odd d the unused normal of the last pair
+// enters the angle's part: at d = 1 E(6.28|ξ₂|+13|ξ₁|)²ξ₁² ≤ 760, where 20² · 3 is allowed. The
+// tangent's own rounding is at most a quarter of the tolerance, by proximal_error.)
 // proximal, rejection: a radius that is off shifts y, the draw, and the decision about it.
 Expense proposal_cost(const Wide& d, const ProposalNoise& c, const Wide& grid) {
   const Wide pairs = ceil(Wide(d / 2)), k = c.schedule.iterations;
@@ -121,6 +147,22 @@ const Wide range_128 = Wide("13.4");
 Wide longest(const LaplaceNoise& c) { return sqrt(Wide(c.features) + 2) + range_128; }
 const Wide beyond_length = Wide("1.1e-39");
 
+// Pure noise (docs/theory/noise-law.md). b = ‖ζ‖ξ/γ (output-pure.md), B = 128. ‖ζ‖ is summed in 50
+// digits. Three vectors on one space: b exact, of Lemma 1; b̃ with every radius at the middle of
+// its word, angles exact; b̂ computed. Let F be ‖ζ̃‖ with the unused half of its last pair, over
+// γ.
+//
+// - From b̃ to b̂. A pair of normals is off by 16u r, so ‖ζ̂‖/γ by 16u F, which is rounded once;
+//   the product is rounded once more: |b̂_j − b̃_j| ≤ γ₃₄ F r, where γ₃₆ is charged (the sum's own
+//   rounding leaves 63/64 of a cell). F is no larger than (√(d+2)+13.4)/γ but with probability
+//   e^{−13.4²/2} < 1.1·10⁻³⁹: the Chernoff bound for χ² (Laurent & Massart 2000, Lemma 1) holds
+//   for r̃² too, as r̃² ≤ E(r² | word) (−log is convex).
+// - From b to b̃, one radius after the other, the others fixed. |b_j| grows with every radius, so
+//   an edge of a cell is one threshold for it, and the radius lies on the far side of that from
+//   the middle of its word with probability half a word at most. Edges within reach are 26.8
+//   E‖ζ‖/(γg) + 1 for ξ's radius, E‖ζ‖ ≤ √(d+1), and 13.4 E|ξ_j|/(γg) + 1 for one of ζ's; each is
+//   two edges, of a cell widened and narrowed; 2⁻¹²⁸ is for the first word, all beyond. With
+//   ⌈(d+1)/2⌉ radii of ζ
 // b = ||zeta|| xi/rate. Its log density has a slope of `rate` everywhere. Each radius moves each
 // coordinate through boundaries that lie 1/grid apart, two of a cell widened and narrowed, with
 // half a word's probability each: the 26.8 sqrt(d + 1)/rate that xi's can reach, and 13.4/rate that

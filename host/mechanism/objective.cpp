@@ -40,6 +40,14 @@ NoisySlope slope_of(const ObjectivePerturbation& s, const Problem& problem) {
 // noise as computed"): a radius is further than `half_word` from the middle of its word with a
 // probability below `first_words`, and the exact normals of a vector, the thrown-away half of a
 // last pair included, are longer than sqrt(d + 2) + 13.4 with one below `beyond_normals`.
+// - By Lemma 1 with j = 40, a pair is off by 16u of its radius and, but with a probability of
+//   2⁻⁸⁷, by 2⁻⁴¹ in it. So ‖ζ̂ − ζ‖ and ‖ξ̂ − ξ‖ are at most e = √(2P)(γ₁₆·13.3729 + 2⁻⁴¹), P =
+//   ⌈(d+1)/2⌉ pairs of ζ (ξ has no more).
+// - ‖ζ‖ and ‖ξ‖, with the half of a last pair that is thrown away, are at most l = √(d+2) + 13.4,
+//   but with a probability of e^{−13.4²/2} < 1.1·10⁻³⁹ each (at most d + 2 normals; Gaussian
+//   concentration).
+// - ‖ζ̂‖ is summed in 50 digits, the scale and each product are rounded once: ‖b̂‖ ≤
+//   (l+e)²(1+γ₄)/γ.
 const Wide half_word = ldexp(Wide(1), -41), first_words = ldexp(Wide(1), -87);
 const Wide beyond_normals = Wide("1.1e-39");
 

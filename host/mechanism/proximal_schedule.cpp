@@ -109,6 +109,11 @@ double cost_of_schedule(const ProximalSchedule& schedule, double acceptance, dou
   return passes.gradients + passes.proposals * batch_cost(schedule.proposals, per_read);
 }
 
+// ‖θ_k − θ*‖ never exceeds max(G/m+‖ξ‖/√M, (√η‖ξ‖ + (1+ηm)(2s‖r‖+√s‖ξ‖))/(ηm)) with ‖ξ‖ ≤
+// 9.4926√d: the proximal map contracts by 1/(1+ηm) toward θ*, the mean is within 2s‖r‖ of the
+// proximal point. That bounds logits, and with them the slack, for every data set: plan refuses
+// where the slack is not negligible.
+//
 // How far things get in exact numbers, whatever the data and the bits, and what the slope of a
 // tangent is off there.
 struct Extent {

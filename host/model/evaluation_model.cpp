@@ -10,6 +10,23 @@
 
 #include "gibbsite/core/error.hpp"
 
+// The intervals of docs/theory/evaluation.md, "Figures".
+// - First row. x̂ weighs two estimates of one number by the inverse variances. Without noise this
+//   is Wilson's interval.
+// - Second row (Fieller 1954). Given the rows of x + y, (1−f)x − fy has expectation 0 at the true
+//   f and that variance; m is the noisy total and one deviation √((c_x+c_y)v) more.
+// - Third row. p and m are a bin's counts of the positive and of the other class, P and M their
+//   sums, h_b = Σ_a m_a (k(b, a)−A), l_a = Σ_b p_b (k(b, a)−A), k = 1, ½, 0 for b above, at, below
+//   a. U − APM has expectation 0 at the population's A, as the noise of different cells is
+//   independent; its variance is that of the linear parts (DeLong, DeLong and Clarke-Pearson
+//   1988).
+// - AUC where n is public. All counts are first moved alike to sum to n. The noise's part of the
+//   variance becomes v(Σh² + Σl² − (Σh+Σl)²/2B). What is left of two counts' noise has the
+//   covariance −v/2B, so Bv/4 is added to U and Bv/2 to PM.
+//
+// All three are quadratic in f. Under add-remove nothing is divided by n. People with k_i ≤ k rows
+// each, all alike, give sums the variance of Σ k_i² ≤ kn rows, so intervals take k times the
+// variance of independent rows.
 namespace gibbsite {
 namespace {
 

@@ -33,6 +33,14 @@ void fill_row(std::size_t i, std::size_t n, std::span<double> out) {
 
 }  // namespace
 
+// Rounding of residuals (docs/theory/map-error.md, "Several outputs"):
+// z ↦ p − e_y is ½-Lipschitz. Its evaluation, t_k = z_k − max z: an exponential is
+// off by u|t_k|e^{t_k} (the difference) and 8u e^{t_k}, and with S = Σe^{t_k} ≥ 1
+// Σ|t_k|e^{t_k}/S = (entropy of p) − log S ≤ log K. So Σ|ê_k − e_k|/S ≤ u(log K + 8), S and its
+// K − 1 additions are off by u(log K + 8 + K − 1) of itself, a quotient by 2u (or a reciprocal
+// and a product): Σ|p̂_k − p_k| ≤ u(2 log K + K + 17), its Euclidean norm no more; the label's
+// own entry, a sum of the others, by γ_{K−2} more. Together at most √2 u(2 log K + 2K + 15) ≤
+// γ_{16+4K} sup|f'|, sup|f'| = √2 (residual_roundings_of). What underflows is below 10⁻³⁰⁰.
 void softmax(std::span<const double> z, std::span<double> p) {
   const double most = std::ranges::max(z);
   double sum = 0;

@@ -98,6 +98,20 @@ Guarantee gdp_cover_up(const Guarantee& guarantee) {
 }
 
 // --- the fit ------------------------------------------------------------------------------------
+
+// A whole profile (docs/theory/gdp-fit.md). Given are bounds B_i ≥ δ*(ε_i), 0 ≤ ε_1 < … < ε_N, of
+// both directions. The claim δ* ≤ T for all ε has three parts, each tested in 50 digits
+// (gdp_covers):
+//
+// 1. The end. δ*(ε) ≤ B_N ≤ δ₀ ≤ T(ε) for ε ≥ ε_N.
+// 2. Cells. Between x_i and x_{i+1} the convex δ* lies below the chord of (x_i, B_i) and (x_{i+1},
+//    B_{i+1}). T is convex: it lies above its tangents, δ₀ + (1−δ₀)(Φ(μ'−y)−xΦ(−y)) for any y. A
+//    tangent that is not below the chord's two ends is not below it in between.
+// 3. The start. From the mirror image of the first point, (1/x_1, 1−1/x_1+B_1/x_1), to itself δ*
+//    lies below the chord, which is c − (1−c)x with 1 − c = (1−B_1)/(1+x_1), its own mirror image.
+//    T is at least it for x ≥ 1 once T(1) is: T(x) ≥ T(1) + (x−1)T'(1) and T'(1) = (T(1)−1)/2 by
+//    the mirror. T(1) ≥ 2c − 1 is (1−δ₀)(1+x_1)Φ(−μ'/2) ≤ 1 − B_1.
+
 namespace {
 
 // Every chord of points above the profile lies above it in x = e^epsilon, where it is convex, and

@@ -41,6 +41,27 @@ double exp_of(double x) {
 
 double density(double x) { return 0.3989422804014327 * exp_of(-x * x / 2); }
 
+// The integral I(epsilon; s, t) of docs/theory/objective-perturbation.md, in its notation. The
+// certificate's I is a sum that cannot fall below it. With y_ε = ε/v + v/2 ≥ v (s² ≤ 2ε), K = G_t
+// − G₀ is tφ(y−v), falling, beyond y_ε, and G_t before. G_t > 0 only where r(y) =
+// (1+t)e^{yv−v²/2−ε} > 1, and ∂G_t/∂y = e^ε φ(y)(y−r(y−v)) is positive for y ≤ v (y < 0: r(v−y) >
+// −y); beyond, r(y)(y−v)/y is increasing. So the maximum is at the root of r(y)(y−v) = y, or at
+// y_ε where that is first: for v² ≥ tε/(1+t/2). With w = y − v ("the offset")
+//
+//     M(v) = (1+t)φ(w)v/(v+w)  at the root      M(v) = tφ(ε/v−v/2)  beyond the turn v² = tε/(1+t/2)
+//
+// - M rises. For v < v' put y' = y + v' − v, y ≥ 0 the largest at v: before y_ε(v') φ(y'−v') stays
+//   and e^ε φ(y') falls; beyond, K(y', v') = tφ(y−v) ≥ K(y, v) for every y.
+// - A root is bounded from its left. (1+t)φ(w)v/(v+w) falls in w, so any w with r w < v + w, which
+//   is tested, gives M or more; so does w = ε/v − v/2 before the turn or beyond it.
+// - M is convex, then concave, on either side of the turn. Before it M' = (1+t)wφ(w), and from v w
+//   + v²/2 + log w − log(v+w) = ε − c: sign dw/dv = sign(1/y−y), sign dy/dv = sign(1−w²). So the
+//   sign of M'' is that of (1−w²)(1−y²): convex for w > 1 (which only w = 1 ends) and for y < 1
+//   (which only y = 1 ends), concave for w < 1 < y, for good. Beyond it, with q = ε/v², M'' has
+//   the sign of ε(q²−¼)² − q(3q²+¼), which changes once. At the turn M' is continuous (t(ε/v−v/2)
+//   = v there).
+// - So a chord bounds a convex panel, the tangent in the middle a concave one, and M's right end
+//   any other: 4096 panels, in double with 10⁻¹⁰ on top. H comes from 50 digits.
 // M(v) of docs/theory/objective-perturbation.md, "The integral": how large and, for the shape,
 // where.
 struct Excess {

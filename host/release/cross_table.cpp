@@ -108,6 +108,16 @@ Chain chain_below(const Network& network, std::span<const double> noise, std::si
   return out;
 }
 
+// The proof of docs/how-to/table.md, "Estimates". Spread each cell of table i evenly over its
+// C/c_i cells of N. That is the projection of N onto the sum of the spaces 0 … i, plus noise with
+// the covariance (c_i/C) v_i times that projection: isotropic there, hence independent between
+// spaces. Different tables have independent noise. So each space has independent measurements of
+// one vector with covariances that are multiples of the identity, and generalized least squares is
+// their weighted mean. A count over S is the inner product of N with an indicator 1_S. q_j is the
+// squared norm of 1_S projected onto the spaces 0 … j: averaging over column k of S divides it by
+// r_k. The spaces are orthogonal, so variances add. A public total measures the space 0 without
+// noise. ∎
+
 // Deviation of the estimated count of one configuration of these columns, the others summed over.
 double deviation_of(const Network& network, const Chain& chain, const Columns& margin) {
   const auto levels = [&](std::uint32_t column) {

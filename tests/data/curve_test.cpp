@@ -497,7 +497,7 @@ TEST(CurvesInToml, ThatAreWrongAreRefusedAtTheirLine) {
   std::string many = "knots = [0";
   for (int k = 1; k <= 1000; ++k) many += fmt::format(", {}", k);
   expect_fault(many + "]", {"knots are 1001; give from 3 to 1000"});
-  // Of other columns it is no key.
+  // A curve is no key of other columns.
   for (const char* column : {"type = 'category', levels = ['a']", "type = 'ignore'"}) {
     for (const char* key : {"curve = 4", "knots = [0, 1, 2]", "scale = 'log'"}) {
       expect_bad_input(

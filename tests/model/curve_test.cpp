@@ -78,7 +78,7 @@ TEST(Knots, LieAtEqualWidthsOrAtEqualWidthsOfTheLog) {
       EXPECT_EQ(placed_knots(lo, hi, count, KnotScale::automatic), by_ratio ? log : even);
     }
   }
-  // Of the rule each part matters.
+  // Each part of the rule matters.
   const auto is_log = [](double lo, double hi) {
     return placed_knots(lo, hi, 5, KnotScale::automatic) == placed_knots(lo, hi, 5, KnotScale::log);
   };

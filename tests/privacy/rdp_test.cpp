@@ -43,8 +43,8 @@ TEST(GdpRdp, IsTheRenyiDivergenceOfTwoGaussians) {
   }
 }
 
-// The least epsilon over alpha, in 100 digits. Every alpha gives a bound, and at the optimum x^2 rho
-// + log(1 + x) = log(1/delta) with x = alpha - 1.
+// The least epsilon over alpha, in 100 digits. Every alpha gives a bound, and at the optimum x^2
+// rho + log(1 + x) = log(1/delta) with x = alpha - 1.
 Oracle epsilon_of(const Oracle& rho, const Oracle& delta) {
   const Oracle ell = -log(delta);
   Oracle lo = 0, hi = sqrt(ell / rho);

@@ -238,7 +238,9 @@ def name_failures(page, text, names):
 
 
 def pages():
-    return [name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md") if (ROOT / name).exists()] + [
+    beside_code = ("bench/README.md", "examples/cluster/README.md", "kernels/README.md", "tests/fuzz/README.md", "tests/statistical/README.md",
+                   "tests/support/ptx/README.md")
+    return [name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md", *beside_code) if (ROOT / name).exists()] + [
         path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").rglob("*.md"))]
 
 

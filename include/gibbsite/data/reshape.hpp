@@ -18,8 +18,8 @@ Dataset select_rows(const Dataset& data, std::span<const std::size_t> rows);
 /// length, or rows are not in memory.
 Dataset with_row(const Dataset& data, std::size_t i, std::span<const float> x, float label);
 
-/// Appends the row x [d] with this label: as entries if the table is sparse or has no rows. Throws BadInput as
-/// `with_row` does, and on rows with offsets.
+/// Appends the row x [d] with this label: as entries if the table is sparse or has no rows. Throws
+/// BadInput as `with_row` does, and on rows with offsets.
 void append_row(Dataset& data, std::span<const float> x, float label);
 
 /// A table in which the category `target` is the label and all other columns are features. It is

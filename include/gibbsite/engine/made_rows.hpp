@@ -27,10 +27,11 @@ class RowMaker {
 
 /// A backend whose engines have the maker's rows on all ranks, each its share by `share_bounds`
 /// (engine/sharded.hpp). They keep no row, so memory does not grow with their number. `load`
-/// takes no rows; a fit is told of them by FitOptions::rows_elsewhere. The engine answers gradients, second moments, capped gradients and `first_fault`, with the bits of an
-/// engine of `local` that holds all rows. It throws BadInput on other questions. `threads` tasks
-/// run at a time, each with its own engine: `local` should have one thread. `maker` and `ranks`
-/// must outlive it.
+/// takes no rows; a fit is told of them by FitOptions::rows_elsewhere. The engine answers
+/// gradients, second moments, capped gradients and `first_fault`, with the bits of an engine of
+/// `local` that holds all rows. It throws BadInput on other questions. `threads` tasks run at a
+/// time, each with its own engine: `local` should have one thread. `maker` and `ranks` must outlive
+/// it.
 [[nodiscard]] std::unique_ptr<Backend> make_rows(std::unique_ptr<Backend> local,
                                                  const RowMaker& maker, Communicator& ranks,
                                                  std::size_t threads);

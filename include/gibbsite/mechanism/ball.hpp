@@ -8,8 +8,8 @@ namespace gibbsite {
 /// s(rho) = sup ||sigma(-u.theta) u - sigma(-u'.theta) u'||
 /// over ||theta|| <= rho, ||u|| <= 1 and ||u'|| <= 1 in any number of dimensions, sigma the
 /// logistic function: 1 at rho = 0, 2 at infinity. Rounded up, by less than 0.1 %
-/// (docs/theory/ball.md, "The search"); a multiple of 2^-30, so that fused operations do not change
-/// it. rho >= 0; throws BadInput otherwise.
+/// (docs/theory/ball.md; mechanism/ball.cpp says how); a multiple of 2^-30, so that fused
+/// operations do not change it. rho >= 0; throws BadInput otherwise.
 double logistic_difference_up(double rho);
 
 /// s(rho, Y) = sup ||(u.theta - y) u - (u'.theta - y') u'||

@@ -70,7 +70,8 @@ std::vector<double> level_weights(std::span<const double> means, std::size_t fir
                                   std::size_t count);
 
 /// The combination c [K x d] for feature j of `schema` (`feature_effect`), or for a level against
-/// another level of its column, both as places of features [0, d). k is the class, for several classes.
+/// another level of its column, both as places of features [0, d). k is the class, for several
+/// classes.
 std::vector<double> feature_combination(const Estimates& estimates, const Schema& schema,
                                         std::size_t j, std::size_t k = 0);
 std::vector<double> level_combination(const Estimates& estimates, const Schema& schema,
