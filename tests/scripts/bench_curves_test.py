@@ -29,7 +29,7 @@ STAND_IN = """\
         option = {{name: sys.argv[sys.argv.index(name) + 1] for name in ("--data", "--schema", "--epsilon", "--delta", "--seed", "--out")}}
         schema = pathlib.Path(option["--schema"]).read_text()
         with open(here / "log", "a") as log:
-            print(json.dumps([option["--epsilon"], option["--delta"], option["--seed"], "curve" in schema]), file=log)
+            print(json.dumps([option["--epsilon"], option["--delta"], option["--seed"], "curve" in schema] + sys.argv[sys.argv.index("--out") + 2:]), file=log)
         if "curve" in schema and (here / "refuse").exists():
             sys.exit("gibbsite: schema.toml:5: no such key 'curve'")
         pathlib.Path(option["--out"]).write_text("{{}}")
@@ -128,6 +128,14 @@ class Measuring(unittest.TestCase):
         self.assertEqual(len(self.measured(kept)), 5)  # of curves alone
         self.assertEqual(kept["curves"]["T|1|1"]["accuracy"], 100)
 
+    def test_neighbors_of_interpret(self):
+        train, test = table().split(1)
+        for part, rows in (("train", train), ("test", test)):
+            bench.write_rows(self.folder / f"{part}.csv", table(), rows)
+        found = bench.gibbsite(str(self.program), True, True)(table(), self.folder, train, test, 1, 7)
+        self.assertEqual(json.loads((self.folder / "log").read_text()), ["1", repr(14 ** -2.0), "7", True, "--adjacency", "add-remove", "--rows-cap", "14"])
+        self.assertEqual(found["accuracy"], 100)
+
     def test_amounts(self):
         kept = {"lines": {}, "curves": {}}
         self.measured(kept, bench.Table("A", ("y", 0, 10), {"a": (0, 10)}, [[str(k), str(k)] for k in range(10)]))
@@ -154,13 +162,25 @@ class Page(unittest.TestCase):
         self.assertIn("| T | gibbsite, curves |  |  |  | 0.9050 ▼ |  |  |", text)
         self.assertIn("| T | gibbsite, curves |  |  |  | 0.4000 |  |  |", text)  # less log-loss is ahead
         self.assertIn("* T, AUC, ε = 1: 0.0300 ± 0.0200 (within two standard errors)", text)
-        self.assertIn("* Log-loss: curves ahead of interpret in 1 of 1", text)
+        self.assertIn("* Log-loss: curves are ahead of interpret replacing a row in 1 of 1", text)
         lost = text.split("against lines\n")[1].split("##")[0]
         self.assertIn("* T, Accuracy, %, ε = 1: 0.50 ± 0.50 (within", lost)
         self.assertIn("* T, Log-loss, ε = 1: 0.0900 ± 0.0100\n", lost)
         self.assertNotIn("AUC", lost)
         self.assertIn("AUC: behind interpret in 1 of 1", missed)
         self.assertIn("Seconds: at most a tenth of interpret's on 0 of 1 tables; 0.50 to 0.50", text)
+
+    def test_neighbors_apart(self):
+        values = {"curves": [(83, 0.9, 0.4)], "curves_add": [(84, 0.92, 0.6)], "interpret": [(80, 0.91, 0.5)]}
+        runs = {method.replace("_", "-"): of for method, of in kept_runs(**values).items()}
+        text, _ = bench.report([table()], bench.Runs(runs), "about")
+        behind, still = (text.split(head)[1].split("##")[0] for head in ("are behind interpret\n", "both add or remove a row\n"))
+        self.assertIn("AUC", behind)
+        self.assertNotIn("Log-loss", behind)
+        self.assertIn("Log-loss", still)
+        self.assertNotIn("AUC", still)
+        self.assertIn("* AUC: curves are ahead of interpret replacing a row in 0 of 1 pairs of table and budget (behind by more than two standard errors in 0); "
+                      "adding or removing one, as interpret does, in 1 of 1", text)
 
     def test_pairs_are_of_seeds_that_both_have(self):
         text, _ = self.page(curves=[(83, 0.90, 0.4), (90, 0.99, 0.1)], interpret=[(84, 0.91, 0.3)])
