@@ -182,6 +182,11 @@ class Page(unittest.TestCase):
         self.assertIn("* AUC: curves are ahead of interpret replacing a row in 0 of 1 pairs of table and budget (behind by more than two standard errors in 0); "
                       "adding or removing one, as interpret does, in 1 of 1", text)
 
+    def test_more_seeds_than_asked_for_are_left_out(self):
+        kept = kept_runs(curves=[(80, 0.9, 0.4), (82, 0.9, 0.4), (99, 0.9, 0.4)])
+        self.assertEqual(bench.Runs(kept, {"T": 2}.get).mean("curves", "T", 1, "accuracy"), 81)
+        self.assertEqual(bench.Runs(kept).mean("curves", "T", 1, "accuracy"), 87)
+
     def test_pairs_are_of_seeds_that_both_have(self):
         text, _ = self.page(curves=[(83, 0.90, 0.4), (90, 0.99, 0.1)], interpret=[(84, 0.91, 0.3)])
         self.assertIn("* T, Accuracy, %, ε = 1: 1.00 ± inf (within", text)
