@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <map>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "core/format_message.hpp"
@@ -19,6 +20,13 @@ namespace {
 
 constexpr double scales_in_range = 1000;  // (hi - lo)/s
 
+// Whatever the locale's decimal sign is.
+double number_of_text(const std::string& text) {
+  double value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
 // To a thousandth of `distance` or finer, so that people can read and type it.
 double readable(double value, double distance) {
   if (value == 0 || !std::isnormal(distance)) return value;
@@ -27,7 +35,7 @@ double readable(double value, double distance) {
   if (digits < 0) return 0;
   if (digits >= std::numeric_limits<double>::digits10) return value;
   // By its text, as powers of ten below 1 and above 1e22 are no doubles.
-  return std::strtod(fmt::format("{:.{}e}", value, digits).c_str(), nullptr);
+  return number_of_text(fmt::format("{:.{}e}", value, digits));
 }
 
 bool counts_by_ratio(double lo, double hi) { return lo >= 0 && hi - lo >= 1000 && hi >= 50 * lo; }
@@ -133,7 +141,7 @@ std::vector<double> series_knots(double lo, double hi) {
     for (int e = first; e <= last; ++e) {
       for (const int digit : {1, 2, 5}) {
         // As it is typed: 5e-1 is the double next to 0.5.
-        const double value = sign * std::strtod(fmt::format("{}e{}", digit, e).c_str(), nullptr);
+        const double value = sign * number_of_text(fmt::format("{}e{}", digit, e));
         if (std::fabs(value) >= least) add(value);
       }
     }
