@@ -16,8 +16,8 @@ using ::testing::HasSubstr;
 
 Schema schema_of(Column column) {
   Schema out;
-  out.label = "y";
-  out.positive = "1";
+  out.label_name = "y";
+  out.label = TwoClasses{.positive = "1"};
   out.row_norm = 2;
   out.intercept = true;
   out.columns = {std::move(column)};

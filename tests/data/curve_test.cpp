@@ -109,7 +109,7 @@ bent = {{type = "number", knots = [-2, -0.5, 0, 0.5, 4], missing = "-9", missing
     std::ranges::replace(out, ',', separator);
     for (std::size_t i = 0; i * width < x.size(); ++i) {
       for (std::size_t j = 0; j < width; ++j)
-        out += text(x[i * width + j], schema.decimal) + separator;
+        out += text(x[i * width + j], schema.text.decimal) + separator;
       out += label(i) ? "1\n" : "0\n";
     }
     return read_csv(write("t.csv", out), schema);
@@ -190,7 +190,7 @@ TEST_F(CurveRows, AreTheSameBitsByEveryReaderAndWithinTheirNorm) {
       expect_same(in_memory(x, s, true), data);
       expect_same(in_memory(x, s, false), data);
       Schema comma = s;
-      comma.decimal = ',';
+      comma.text.decimal = ',';
       expect_same_rows(csv(x, comma, ';'), data);
     }
   }
@@ -230,7 +230,7 @@ TEST_F(CurveRows, AreHatsBetweenKnotsAndALevelOfMissingCells) {
                                                          "l", "l=(missing)", "b=0", "b=3", "b=4"}));
   const float third = 5592405.0F / 16777216, two_thirds = 11184811.0F / 16777216;
   const auto row = [&](std::string_view cells) {
-    return read_csv(write("t.csv", fmt::format("a,l,b,y\n{},1\n", cells)), s).x;
+    return read_csv(write("t.csv", fmt::format("a,l,b,y\n{},1\n", cells)), s).dense();
   };
   EXPECT_THAT(row("0,0,0"), ElementsAre(1, 0, 0, 0, 0, 0, 0, 1, 0, 0));
   EXPECT_THAT(row("4,4,4"), ElementsAre(0, 0, 0, 1, 0, 1, 0, 0, 0, 1));
@@ -251,7 +251,7 @@ TEST_F(CurveRows, OfEntriesThatAreAbsentAreTheirHat) {
       "c = {type = 'number', knots = [1, 2, 3]}",
       "s.toml");
   const Dataset data = read_libsvm(write("t.svm", "1 1:0.5 2:2 3:2.5\n0\n0 2:3\n1 1:-0.25\n"), s);
-  EXPECT_THAT(data.x, ElementsAre(0, 0.5F, 0.5F, 0, 0.5F, 0.5F, 0, 0.5F, 0.5F,  //
+  EXPECT_THAT(data.dense(), ElementsAre(0, 0.5F, 0.5F, 0, 0.5F, 0.5F, 0, 0.5F, 0.5F,  //
                                   0, 1, 0, 0.5F, 0.5F, 0, 1, 0, 0,              //
                                   0, 1, 0, 0, 0, 1, 1, 0, 0,                    //
                                   0.25F, 0.75F, 0, 0.5F, 0.5F, 0, 1, 0, 0));
@@ -348,9 +348,7 @@ TEST_F(CurveRows, OfAutomaticCurvesAreThoseOfReadingWithTheChosen) {
     const bool exposed = std::string_view(more) == "exposure";
     Schema s = schema(false, exposed ? "" : more);
     if (exposed) {  // a count over an exposure, whose rows have offsets
-      s.positive = s.negative = "";
-      s.label_kind = LabelKind::count;
-      s.label_hi = 9;
+      s.label = Count{{.lo = 0, .hi = 9}};
       s.columns[4] = {.name = "known", .type = ColumnType::exposure, .lo = 0.5, .hi = 8};
     }
     const auto automatic = [](Column& column) {

@@ -33,8 +33,8 @@ Column curve(double lo, double hi, Knots knots) {
 
 Schema schema_of(std::vector<Column> columns) {
   Schema out;
-  out.label = "y";
-  out.positive = "1";
+  out.label_name = "y";
+  out.label = TwoClasses{.positive = "1"};
   out.row_norm = 10;
   out.intercept = true;
   out.columns = std::move(columns);
