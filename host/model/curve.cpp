@@ -189,15 +189,33 @@ std::size_t automatic_knots(double signal, double coordinates, std::size_t curve
   return static_cast<std::size_t>(std::min(knots, double{most_automatic_knots}));
 }
 
+namespace {
+// Whether a curve bends between them, and rows can tell them apart (Schema::validate).
+bool make_a_curve(const std::vector<double>& knots) {
+  const double lo = knots.front(), width = knots.back() - lo;
+  for (std::size_t k = 1; k < knots.size(); ++k) {
+    if (!(static_cast<float>((knots[k] - lo) / width) >
+          static_cast<float>((knots[k - 1] - lo) / width)))
+      return false;
+  }
+  return knots.size() >= 3;
+}
+}  // namespace
+
 Schema with_knots(const Schema& schema, std::size_t knots) {
   Schema out = schema;
   for (Column& column : out.columns) {
     if (!column.automatic_curve) continue;
-    // Missing cells keep the level that they have as a curve.
-    if (knots < 3 && schema.has_missing_level(column)) column.missing_level = true;
     column.automatic_curve = false;
     if (knots >= 3) column.knots = placed_knots(column.lo, column.hi, knots, column.scale);
+    if (knots >= 3 && !make_a_curve(column.knots)) column.knots.clear();
     column.scale = KnotScale::automatic;
+  }
+  for (std::size_t j = 0; j < out.columns.size(); ++j) {
+    // Missing cells keep the level that they have as a curve.
+    if (schema.columns[j].automatic_curve && !out.columns[j].is_curve() &&
+        schema.has_missing_level(schema.columns[j]))
+      out.columns[j].missing_level = true;
   }
   return out;
 }

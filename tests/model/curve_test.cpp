@@ -495,6 +495,29 @@ TEST(AutomaticKnots, ArePutWhereACurveIsAutomatic) {
   }
 }
 
+// A schema that is legal stays so, whatever is chosen: a file that is written must be read.
+TEST(AutomaticKnots, AreALineWhereNoneCanBeToldApart) {
+  Column narrow{.name = "narrow", .type = ColumnType::number, .lo = 1e9, .hi = 1e9 + 1e-6};
+  narrow.automatic_curve = true;
+  narrow.has_missing = true;
+  Column stepless{.name = "stepless", .type = ColumnType::number, .lo = 11, .hi = 12};
+  stepless.automatic_curve = true;
+  stepless.scale = KnotScale::series;
+  Column steps = stepless;
+  steps.name = "steps";
+  steps.hi = 30;
+  const Schema schema = schema_of({narrow, stepless, steps});
+  schema.validate("s");
+  for (const std::size_t knots : {2U, 4U, 12U}) {
+    const Schema chosen = with_knots(schema, knots);
+    EXPECT_NO_THROW(chosen.validate("s")) << knots;
+    EXPECT_TRUE(chosen.has_missing_level(chosen.columns[0]));
+    EXPECT_FALSE(chosen.columns[1].is_curve());
+    EXPECT_EQ(chosen.columns[2].is_curve(), knots > 2);
+  }
+  EXPECT_FALSE(with_knots(schema, 12).columns[0].is_curve());
+}
+
 TEST(AutomaticKnots, AreNoPartOfAModelWithoutTerms) {
   Column column = curve(0, 1, {0, 0.5, 1});
   without_curve(column);

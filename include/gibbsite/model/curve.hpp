@@ -68,7 +68,8 @@ double typical_square(const Schema& schema, const Column& curve);
 /// lines. 2, a straight line, if it would be below 4 (found by measurement on 13 tables).
 std::size_t automatic_knots(double signal, double coordinates, std::size_t curves);
 
-/// The schema with every automatic curve placed at `knots` knots; 2 makes straight lines.
+/// The schema with every automatic curve placed at `knots` knots; 2 makes straight lines. So does a
+/// range that is too narrow for its numbers to tell knots apart, or has no step of a series inside.
 Schema with_knots(const Schema& schema, std::size_t knots);
 
 /// Makes the column a straight line, as models without terms read it.
