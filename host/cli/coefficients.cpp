@@ -263,7 +263,7 @@ std::string effects_report(const LinearModel& model, const CoefficientView& view
         "together. ",
         collinear, count);
   }
-  out += wrapped(notes + std::string(interval_meaning_of(model.schema.label)));
+  out += wrapped(notes + std::string(interval_meaning_of(model.schema)));
   if (order.size() < effects.effects.size() && !view.file.empty())
     out += fmt::format("All {}: gibbsite coefficients {} --all\n", count, view.file);
   return out;

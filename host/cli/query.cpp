@@ -100,7 +100,7 @@ struct QueryCommand {
     if (json)
       fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     else
-      fmt::print("{}", wrapped(std::string(interval_meaning_of(of.schema.label))));
+      fmt::print("{}", wrapped(std::string(interval_meaning_of(of.schema))));
   }
 
   // Over draws.

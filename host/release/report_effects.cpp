@@ -108,7 +108,7 @@ void effects_part(Html& page, const LinearModel& model) {
           return !e.is_constant();
         })));
   }
-  page.put("<p class=\"note\">{}</p>\n", interval_meaning_of(model.schema.label));
+  page.put("<p class=\"note\">{}</p>\n", interval_meaning_of(model.schema));
   page.put(
       "<p class=\"note\">Predictions are made by other numbers, the file's “coefficients”: these "
       "are held nearer to 0, which predicts better and is no estimate of an effect.</p>\n");

@@ -1,6 +1,7 @@
 #pragma once
 // The table of effects: what a model's coefficients say in the units of the columns, and how sure
 // that is. A function of the released model alone (docs/how-to/report.md, "Effects").
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -30,11 +31,17 @@ inline constexpr std::string_view interval_meaning_of_classes =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 95 to 99 % of "
     "the effects on average, and about 85 % where classes nearly separate and the budget is "
     "small (docs/theory/intervals.md).";
-inline std::string_view interval_meaning_of(const Label& label) {
-  return is<Amount>(label)    ? interval_meaning_of_amounts
-         : is<Count>(label)   ? interval_meaning_of_counts
-         : is<Classes>(label) ? interval_meaning_of_classes
-                              : interval_meaning;
+/// The meaning of intervals of a model with curves, for readers.
+inline constexpr std::string_view interval_meaning_of_curves =
+    "95 % intervals include privacy noise and sampling. How often they hold the effects of a model "
+    "with curves has not been simulated yet, so do not rest a claim on them alone.";
+inline std::string_view interval_meaning_of(const Schema& schema) {
+  const Label& label = schema.label;
+  return std::ranges::any_of(schema.columns, &Column::is_curve) ? interval_meaning_of_curves
+         : is<Amount>(label)                                    ? interval_meaning_of_amounts
+         : is<Count>(label)                                     ? interval_meaning_of_counts
+         : is<Classes>(label)                                   ? interval_meaning_of_classes
+                                                                : interval_meaning;
 }
 
 /// The sentence for an effect that the table cannot tell from those of other columns.
