@@ -134,11 +134,15 @@ class NormalRows {
   MatrixXd covariance_;
 };
 
-// Features of a category.
+// Features of a category or a curve.
 struct Levels {
   Index first = 0, size = 0;
   // P holds contrasts of these levels: their coefficients add up to 0, their cells to a constant.
   bool contrasts = false;
+  // Hats of a curve, of which a row has parts of two: their means are no shares of rows.
+  bool curve = false;
+  // The "(missing)" of a number, beside which there is no other level.
+  bool alone = false;
 };
 
 // The features of a schema as the equation sees them: numbers centered at the middle of their
@@ -169,12 +173,13 @@ Features::Features(const AnsweredScores& answers, const Schema& schema) : metric
   Index first = 0;
   for (const Column& column : schema.columns) {
     const auto size = static_cast<Index>(schema.features_of(column));
-    if (column.type == ColumnType::number) {
-      numbers.push_back(first);
-    } else if (column.type == ColumnType::category && size > 0) {
+    if (column.has_levels() && size > 0) {
       const auto rows = metric.middleRows(first, size);
       const bool contrasts = rows.colwise().sum().norm() <= 1e-6 * rows.norm();
-      categories.push_back({first, size, contrasts});
+      categories.push_back({first, size, contrasts, column.is_curve()});
+    } else if (column.type == ColumnType::number) {
+      numbers.push_back(first);
+      if (size > 1) categories.push_back({first + 1, size - 1, false, false, true});
     }
     first += size;
   }
@@ -187,7 +192,7 @@ Features::Features(const AnsweredScores& answers, const Schema& schema) : metric
     one = inverse.col(constant);
   } else {
     for (const Levels& group : categories)  // levels of which a row has one add up to it
-      if (!group.contrasts && one.size() == 0)
+      if (!group.contrasts && !group.alone && one.size() == 0)
         one = inverse.middleCols(group.first, group.size).rowwise().sum();
   }
   answer_moments(answers.lambda);
@@ -222,9 +227,12 @@ void Features::answer_moments(const VectorXd& lambda) {
     auto shares = mean.segment(group.first, group.size);
     if (group.contrasts) shares.array() += 1 / static_cast<double>(group.size) - shares.mean();
     shares = shares.cwiseMax(rarest_share).eval();
-    shares /= shares.sum();
-    for (Index l = group.first; l < group.first + group.size; ++l)
-      deviation[l] = std::sqrt(mean[l] * (1 - mean[l]));
+    if (!group.alone || shares.sum() > 1) shares /= shares.sum();
+    for (Index l = group.first; l < group.first + group.size; ++l) {
+      const double of_level = std::sqrt(mean[l] * (1 - mean[l]));
+      // Hats are from 0 to 1, so a level that has one or none varies the most.
+      deviation[l] = group.curve && one.size() > 0 ? std::min(deviation[l], of_level) : of_level;
+    }
   }
   if (constant >= 0) {
     mean[constant] = 1;
@@ -883,7 +891,7 @@ std::vector<double> answered_means(const MatrixXd& start, const MatrixXd& moment
   if (!schema.intercept) return {};
   const Index d = start.rows(), k = start.cols();
   // The last coordinate is the same c for every row, so sum u u_k / sum u_k^2 = mean(u)/c. With
-  // x = B B^T x for every row, u = S^T B (B^T x).
+  // x = B y for every row, with its own coordinates y, u = S^T B y.
   const double squares = moments(k - 1, k - 1), c = 1 / start(d - 1, k - 1);
   if (!(squares > 0)) return {};
   const ContrastBasis contrasts = contrast_basis(schema);
@@ -898,7 +906,7 @@ std::vector<double> answered_means(const MatrixXd& start, const MatrixXd& moment
     const auto of_column =
         std::span(out).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(size));
     first += size;
-    if (column.type == ColumnType::number) {
+    if (column.type == ColumnType::number && !column.is_curve()) {
       for (double& value : of_column) value = std::clamp(value, 0.0, 1.0);
     } else if (size > 0) {
       double sum = 0;

@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/model/contrasts.hpp"
+#include "gibbsite/model/curve.hpp"
 
 namespace gibbsite {
 namespace estimates_test {
@@ -388,6 +390,96 @@ TEST(EstimatesOfAnswers, WithoutNoiseHaveTheSamplesDeviation) {
     // The sample's part is bounded as if rows were normal, and these are not.
     EXPECT_NEAR(effect.standard_error, std::sqrt(V(a, a)), 0.05 * std::sqrt(V(a, a)));
     EXPECT_FALSE(effect.hidden);
+  }
+}
+
+// A curve of six knots, whose hats overlap, and a number with a level of missing cells. Means,
+// deviations and errors are those of the rows (planted: as if each row had one hat, deviations are
+// too large by a fifth and more).
+TEST(EstimatesOfAnswers, OfCurvesHaveTheMomentsOfTheirHats) {
+  Schema schema = schema_of(2, {});
+  schema.columns[0].knots = placed_knots(0, 1, 6, KnotScale::even);
+  schema.columns[1].has_missing = true;
+  schema.columns[1].missing_level = true;
+  schema.row_norm = schema.max_unclipped_norm();
+  constexpr Index places = 41, kinds = places * 4, d = 9;
+  ASSERT_EQ(schema.features(), static_cast<std::size_t>(d));
+  const Hats hats(schema.columns[0]);
+  MadeUp table;
+  table.kinds = MatrixXd::Zero(kinds, d);
+  table.how_many = VectorXd::Constant(kinds, 300);
+  for (Index i = 0; i < kinds; ++i) {
+    const double x = std::pow(static_cast<double>(i / 4) / (places - 1), 1.5);  // more of the low
+    const Hat hat = hats.at(static_cast<float>(x));
+    table.kinds(i, static_cast<Index>(hat.first)) = static_cast<double>(hat.value);
+    table.kinds(i, static_cast<Index>(hat.first) + 1) = static_cast<double>(hat.next);
+    if (i % 4 == 3)
+      table.kinds(i, 7) = 1;
+    else
+      table.kinds(i, 6) = static_cast<double>(i % 4) / 2;
+    table.kinds(i, 8) = 1;
+  }
+  const ContrastBasis contrasts = contrast_basis(schema);
+  const auto k = static_cast<Index>(contrasts.coordinates);
+  using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  table.basis = Eigen::Map<const RowMajor>(contrasts.basis.data(), d, k);
+  for (Index j = 0; j < k; ++j)
+    center_levels(contrasts, {table.basis.col(j).data(), static_cast<std::size_t>(d)});
+  VectorXd truth(d);
+  truth << -0.9, 0.3, 0.8, 0.4, -0.1, -0.5, 0.7, 1.0, -0.2;
+  const AnsweredScores answers = exact_answers(table, truth, VectorXd::Zero(d), truth, 0.01, 0.01);
+  const auto found = estimate(answers, schema);
+  ASSERT_TRUE(found);
+  expect_sound(*found, schema);
+  const VectorXd p = (table.kinds * truth).unaryExpr(&sigmoid);
+  const VectorXd weight = table.how_many.array() * p.array() * (1 - p.array());
+  const MatrixXd x = table.kinds * table.basis;
+  const MatrixXd V =
+      table.basis * (x.transpose() * weight.asDiagonal() * x).inverse() * table.basis.transpose();
+  const double n = table.how_many.sum();
+  for (Index j = 0; j + 1 < d; ++j) {
+    SCOPED_TRACE(j);
+    const auto at = static_cast<std::size_t>(j);
+    const double mean = table.how_many.dot(table.kinds.col(j)) / n;
+    const double square = table.how_many.dot(table.kinds.col(j).cwiseAbs2()) / n;
+    EXPECT_NEAR(found->feature_means[at], mean, 1e-3);
+    EXPECT_NEAR(found->feature_deviations[at], std::sqrt(square - mean * mean), 1e-3);
+    const std::vector<double> c = feature_combination(*found, schema, at);
+    const Eigen::Map<const VectorXd> combination(c.data(), d);
+    const EffectEstimate effect = feature_effect(*found, schema, at);
+    EXPECT_NEAR(effect.estimate, combination.dot(truth), 0.02);
+    const double deviation = std::sqrt(combination.dot(V * combination));
+    EXPECT_NEAR(effect.standard_error, deviation, 0.15 * deviation);
+  }
+}
+
+// Answered means of hats are parts of a whole, as shares are.
+TEST(EstimatesOfAnswers, AnsweredMeansOfHatsAddUpToOne) {
+  Schema schema = schema_of(1, {3});
+  schema.columns[0].knots = placed_knots(0, 1, 5, KnotScale::even);
+  schema.row_norm = 2;
+  const ContrastBasis contrasts = contrast_basis(schema);
+  const auto d = static_cast<Index>(contrasts.features),
+             k = static_cast<Index>(contrasts.coordinates);
+  using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const MatrixXd start = Eigen::Map<const RowMajor>(contrasts.basis.data(), d, k);
+  VectorXd row(d);
+  row << 0, 0.25, 0.75, 0, 0, 0, 1, 0, 1;
+  const VectorXd u = start.transpose() * row;
+  for (const double noise : {0.0, 0.2}) {
+    MatrixXd moments = 1000 * u * u.transpose();
+    moments.col(k - 1).array() += noise * moments(k - 1, k - 1);
+    const std::vector<double> means = answered_means(start, moments, schema);
+    ASSERT_EQ(means.size(), static_cast<std::size_t>(d));
+    double sum = 0;
+    for (std::size_t j = 0; j < 5; ++j) {
+      EXPECT_GT(means[j], 0);
+      sum += means[j];
+      if (noise == 0) {
+        EXPECT_NEAR(means[j], row[static_cast<Index>(j)], 1e-3);
+      }
+    }
+    EXPECT_NEAR(sum, 1, 1e-12);
   }
 }
 
