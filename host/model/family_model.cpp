@@ -50,7 +50,8 @@ Schema family_schema(const Schema& whole, const std::string& column) {
                                            return classes;
                                          },
                                          [&](const Classes& several) {
-                                           // Where a label that cannot be read is no error it needs a level.
+                                           // Where a label that cannot be read is no error
+                                           // it needs a level.
                                            return Column{.name = column,
                                                          .type = ColumnType::category,
                                                          .levels = several.names,
