@@ -403,9 +403,14 @@ Label read_label(const json& object, const std::string& source) {
   const bool counts = object.contains("counts");
   if (counts && !flag_field(object, "counts", source)) reject(source, "counts", "must be true");
   read_bins(object, range.edges, range.decimals, source);
-  if (counts) without({"tolerance"}, "is of amounts, and the label is a count");
-  const Label out = counts ? Label(Count{std::move(range)})
-                           : Amount{std::move(range), number_field(object, "tolerance", source)};
+  Label out;
+  if (counts) {
+    without({"tolerance"}, "is of amounts, and the label is a count");
+    out = Count{std::move(range)};
+  } else {
+    const double tolerance = number_field(object, "tolerance", source);
+    out = Amount{std::move(range), tolerance};
+  }
   read_class_weights(object, out, source);
   return out;
 }

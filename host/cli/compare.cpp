@@ -232,7 +232,8 @@ struct CompareCommand {
   static Comparison compare_all(const Dataset& data, double share, const Dataset* other,
                                 std::span<const Plan> plans, Backend& backend,
                                 const CompareOptions& options) {
-    if (automatic_curves(data.schema) == 0) return compare(data, {share, other}, plans, backend, options);
+    if (automatic_curves(data.schema) == 0)
+      return compare(data, {share, other}, plans, backend, options);
     Comparison all;
     for (std::size_t first = 0, last = 0; first < plans.size(); first = last) {
       const Budget& budget = plans[first].budget;
@@ -267,8 +268,8 @@ struct CompareCommand {
         arguments.delta = used_delta;
         arguments.mechanism = mechanism;
         const Budget budget = arguments.budget();
-        Plan made = gibbsite::plan(arguments, chosen_curves(arguments, domain, rows, budget), rows,
-                                   budget);
+        Plan made =
+            gibbsite::plan(arguments, chosen_curves(arguments, domain, rows, budget), rows, budget);
         const Candidate& candidate = made.candidate();
         if (!candidate.feasible) {
           leave_out(left_out, made, in_options(candidate.why));

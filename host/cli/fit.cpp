@@ -171,9 +171,9 @@ void FitCommand::fit() const {
   const Schema domain = chosen_curves(plan, asked, rows, budget);
   const Dataset data = with_curves(std::move(share.data), domain);
   remove_early();
-  const std::size_t warnings =
-      tell_counts(data, rows, describe(constants(plan, domain, rows), budget) + "\n" +
-                                  curves_words(asked, domain));
+  const std::size_t warnings = tell_counts(
+      data, rows,
+      describe(constants(plan, domain, rows), budget) + "\n" + curves_words(asked, domain));
 
   // The clock is for the screen: what is planned follows from public numbers alone.
   const Plan made = gibbsite::plan(plan, domain, rows, budget);

@@ -144,10 +144,10 @@ std::string curves_words(const Schema& asked, const Schema& chosen) {
                        curves == 1 ? "the column stays a straight line"
                                    : fmt::format("{} columns stay straight lines", curves));
   }
-  return fmt::format("curves: {} of {} knots{}\n",
-                     curves == 1 ? "1 column" : fmt::format("{} columns", curves),
-                     fewest == most ? fmt::format("{}", most) : fmt::format("{} to {}", fewest, most),
-                     curves == 1 ? "" : " each");
+  return fmt::format(
+      "curves: {} of {} knots{}\n", curves == 1 ? "1 column" : fmt::format("{} columns", curves),
+      fewest == most ? fmt::format("{}", most) : fmt::format("{} to {}", fewest, most),
+      curves == 1 ? "" : " each");
 }
 
 std::string describe(const Problem& constants, const Budget& budget) {

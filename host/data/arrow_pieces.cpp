@@ -104,8 +104,7 @@ std::size_t ArrowReader::encode_dense(Worker& worker, std::int64_t at, std::size
     const CellEncoder::Entry* const entries = worker.block.data();
     good = fill_good(worker, f, at, good, worker.block.data(), 1);
     for (std::size_t i = 0; i < good; ++i)
-      entries[i].each(
-          [&](std::uint32_t feature, float value) { out[i * d + feature] = value; });
+      entries[i].each([&](std::uint32_t feature, float value) { out[i * d + feature] = value; });
   }
   for (std::size_t i = 0; i < good; ++i, out += d) {
     if (may_clip_ && NumberRows::clip({out, k}, true, schema_.row_norm, worker.room))

@@ -35,8 +35,10 @@ class LineRow {
     rows.for_each(i, [this](std::size_t feature, float value) {
       if (value == 0 || feature >= column_of_.size()) return;  // beyond: the intercept
       Cell& cell = cells_[column_of_[feature]];
-      if (cell.value == 0) cell = {value, 0, place_[feature]};
-      else cell.next = value;
+      if (cell.value == 0)
+        cell = {value, 0, place_[feature]};
+      else
+        cell.next = value;
     });
     for (std::size_t j = 0; j < cells_.size(); ++j) {
       const Encoding& e = encodings_[j];

@@ -257,9 +257,7 @@ class CellEncoder {
     set_number(e, e.scaled(inside));
   }
   /// A number as rows have it.
-  void set_number(const Encoding& e, float scaled) {
-    entries_[e.slot] = e.entry_of(scaled);
-  }
+  void set_number(const Encoding& e, float scaled) { entries_[e.slot] = e.entry_of(scaled); }
   void set_one(const Encoding& e, std::size_t feature) {
     entries_[e.slot] = {1.0F, static_cast<std::uint32_t>(feature), 0};
   }

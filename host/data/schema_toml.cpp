@@ -620,14 +620,16 @@ class SchemaReader {
     if (knots != nullptr) {
       if (curve != nullptr || scale != nullptr)
         fail((curve != nullptr ? curve : scale)->source(),
-             here + ": knots lists where a curve bends, and curve and scale place them; leave one "
-                    "out");
+             here +
+                 ": knots lists where a curve bends, and curve and scale place them; leave one "
+                 "out");
       if (!knots->is_array()) wrong_type(*knots, here + ": knots", "a list of numbers");
       for (const toml::node& knot : *knots->as_array())
         column.knots.push_back(read_number(knot, here + ": knots"));
       if (column.knots.size() < 2)
-        fail(knots->source(), here + ": knots must be two numbers at least; list where the curve "
-                                     "bends, with the ends of the range");
+        fail(knots->source(), here +
+                                  ": knots must be two numbers at least; list where the curve "
+                                  "bends, with the ends of the range");
       if (!table.contains("range"))
         column.lo = column.knots.front(), column.hi = column.knots.back();
       const bool whole = column.knots.front() == column.lo && column.knots.back() == column.hi;
@@ -645,8 +647,9 @@ class SchemaReader {
                                           here, gibbsite::quoted(name)));
       column.scale = found->second;
       if (curve == nullptr && column.scale != KnotScale::series)
-        fail(scale->source(), here + ": scale places the knots of a curve; add curve = \"auto\", or "
-                                     "leave scale out");
+        fail(scale->source(), here +
+                                  ": scale places the knots of a curve; add curve = \"auto\", or "
+                                  "leave scale out");
     }
     if (curve == nullptr && scale == nullptr) return;
     std::size_t count = 2;
@@ -657,10 +660,11 @@ class SchemaReader {
       if (!column.automatic_curve) {
         const std::int64_t given = curve->as_integer()->get();
         if (given < 2 || given > static_cast<std::int64_t>(most_knots))
-          fail(curve->source(),
-               fmt::format("{}: curve must be from 2 (a straight line) to {} knots, got {}; fix the "
-                           "schema",
-                           here, most_knots, given));
+          fail(
+              curve->source(),
+              fmt::format("{}: curve must be from 2 (a straight line) to {} knots, got {}; fix the "
+                          "schema",
+                          here, most_knots, given));
         if (column.scale == KnotScale::series)
           fail(curve->source(),
                here + ": scale = \"series\" says how many knots there are; leave curve out");

@@ -138,7 +138,8 @@ RowLengths row_lengths(const Schema& schema) {
   for (const Column& column : schema.columns) {
     const std::size_t features = schema.features_of(column);
     const std::size_t m = features > 0 ? contrasts.levels[feature] : 0;
-    if (column.type == ColumnType::number && !column.is_curve()) most += schema.intercept ? 0.25 : 1;
+    if (column.type == ColumnType::number && !column.is_curve())
+      most += schema.intercept ? 0.25 : 1;
     if (column.is_curve()) {
       out.categories = true;
       const double typical = typical_square(schema, column);

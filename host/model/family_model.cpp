@@ -53,7 +53,8 @@ Schema family_schema(const Schema& whole, const std::string& column) {
                                            return classes;
                                          },
                                          [&](const Classes& several) {
-                                           // A label that cannot be read needs a level.
+                                           // Where a label that cannot be read is no error
+                                           // it needs a level.
                                            return Column{.name = column,
                                                          .type = ColumnType::category,
                                                          .levels = several.names,

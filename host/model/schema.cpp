@@ -207,8 +207,7 @@ double Schema::max_unclipped_norm() const {
 }
 
 bool Schema::may_clip() const {
-  return max_unclipped_norm() > row_norm &&
-         std::ranges::none_of(columns, &Column::automatic_curve);
+  return max_unclipped_norm() > row_norm && std::ranges::none_of(columns, &Column::automatic_curve);
 }
 
 double Schema::auto_row_norm() const {
@@ -271,18 +270,20 @@ std::string knots_fault(const Column& column) {
     return fmt::format("knots are {}; give from 3 to {} (2 are a straight line)", knots.size(),
                        most_knots);
   if (knots.front() != column.lo || knots.back() != column.hi)
-    return fmt::format("knots go from {} to {}, and the range is [{}, {}]; let them begin and end "
-                       "with it, or leave the range out",
-                       knots.front(), knots.back(), column.lo, column.hi);
+    return fmt::format(
+        "knots go from {} to {}, and the range is [{}, {}]; let them begin and end "
+        "with it, or leave the range out",
+        knots.front(), knots.back(), column.lo, column.hi);
   for (std::size_t k = 1; k < knots.size(); ++k) {
     const double width = column.hi - column.lo;
     // As the reader scales cells, which are compared with them.
     const auto before = static_cast<float>((knots[k - 1] - column.lo) / width),
                next = static_cast<float>((knots[k] - column.lo) / width);
     if (!(knots[k] > knots[k - 1] && next > before))
-      return fmt::format("knots {} and {} are not ascending, or too near to tell; list them from "
-                         "low to high, farther apart",
-                         knots[k - 1], knots[k]);
+      return fmt::format(
+          "knots {} and {} are not ascending, or too near to tell; list them from "
+          "low to high, farther apart",
+          knots[k - 1], knots[k]);
   }
   return {};
 }
@@ -338,8 +339,7 @@ void check_column(const Schema& schema, const SchemaLines& lines, std::size_t j,
       fail(bins);
     if (const std::string fault = decimals_fault(column.decimals); !fault.empty()) fail(fault);
     if (const std::string fault = knots_fault(column); !fault.empty()) fail(fault);
-  } else if (column.is_curve() || column.automatic_curve ||
-             column.scale != KnotScale::automatic) {
+  } else if (column.is_curve() || column.automatic_curve || column.scale != KnotScale::automatic) {
     fail("a curve is of a number; leave curve, knots and scale out");
   } else if (!column.edges.empty() || column.decimals) {
     fail("bins and decimals are of numbers; leave them out");

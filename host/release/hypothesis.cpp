@@ -246,9 +246,8 @@ class EffectReader {
     const std::vector<double> weights = level_weights(means_, place.first, levels);
     for (std::size_t l = 0; l < levels; ++l) out.combination[place.first + l] = -weights[l];
     if (const auto value = value_here(column)) {
-      const Hat hat = Hats(column).at(
-          static_cast<float>((std::clamp(*value, column.lo, column.hi) - column.lo) /
-                             (column.hi - column.lo)));
+      const Hat hat = Hats(column).at(static_cast<float>(
+          (std::clamp(*value, column.lo, column.hi) - column.lo) / (column.hi - column.lo)));
       out.combination[place.first + hat.first] += static_cast<double>(hat.value);
       out.combination[place.first + hat.first + 1] += static_cast<double>(hat.next);
     } else {

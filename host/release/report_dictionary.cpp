@@ -25,7 +25,8 @@ std::string range_words(const Column& c) {
 
 std::string knots_words(const Column& c) {
   std::string out;
-  for (const double knot : c.knots) out += (out.empty() ? ", a curve through " : ", ") + exact(knot);
+  for (const double knot : c.knots)
+    out += (out.empty() ? ", a curve through " : ", ") + exact(knot);
   return out;
 }
 
@@ -161,10 +162,11 @@ void dictionary_section(Html& page, const Schema& schema, bool has_label, bool h
     if (c.type == ColumnType::ignore) {
       page.put("<tr><th scope=\"row\">{}</th><td>not used</td><td></td></tr>\n", name);
     } else {
-      const std::string what = c.type == ColumnType::category ? levels_words(c)
-                               : c.type == ColumnType::exposure
-                                   ? "exposure, over which is counted: " + range_words(c)
-                                   : range_words(c) + (has_bins ? bins_words(c) : "") + knots_words(c);
+      const std::string what =
+          c.type == ColumnType::category ? levels_words(c)
+          : c.type == ColumnType::exposure
+              ? "exposure, over which is counted: " + range_words(c)
+              : range_words(c) + (has_bins ? bins_words(c) : "") + knots_words(c);
       page.put("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}; {}</td></tr>\n", name, what,
                missing_words(schema, c), unlisted_words(schema, c));
     }

@@ -244,10 +244,10 @@ Schema chosen_curves(const PlanRequest& request, const Schema& schema, std::uint
   const std::size_t curves = automatic_curves(schema);
   if (curves == 0) return schema;
   const Problem lines = constants(request, schema, rows);
-  const double mu = gdp_mu_down(budget.epsilon, budget.delta) /
-                    std::sqrt(static_cast<double>(budget.draws));
-  const double signal = signal_per_feature(lines, budget.neighbors(), mu) *
-                        static_cast<double>(lines.features);
+  const double mu =
+      gdp_mu_down(budget.epsilon, budget.delta) / std::sqrt(static_cast<double>(budget.draws));
+  const double signal =
+      signal_per_feature(lines, budget.neighbors(), mu) * static_cast<double>(lines.features);
   const auto outputs = static_cast<double>(std::max<std::uint64_t>(lines.outputs - 1, 1));
   const auto coordinates = static_cast<double>(contrast_basis(schema).coordinates);
   return with_knots(schema, automatic_knots(signal / outputs, coordinates, curves));

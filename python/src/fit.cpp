@@ -15,9 +15,9 @@
 #include "gibbsite/compare/curator_report.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/data/curves.hpp"
 #include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/mechanism/analysis.hpp"
-#include "gibbsite/data/curves.hpp"
 #include "gibbsite/mechanism/learning.hpp"
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/privacy/gdp.hpp"
@@ -81,7 +81,8 @@ PlanOf make_plan(const nb::kwargs& arguments) {
   const nb::gil_scoped_release unlocked;
   const Budget budget = budget_of(request);
   std::optional<Schema> chosen;
-  if (schema != nullptr) space = chosen.emplace(chosen_curves(request, *schema, rows.value_or(0), budget));
+  if (schema != nullptr)
+    space = chosen.emplace(chosen_curves(request, *schema, rows.value_or(0), budget));
   return {request, plan(request, space, rows.value_or(0), budget), share, std::move(chosen)};
 }
 

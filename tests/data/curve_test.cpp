@@ -252,9 +252,9 @@ TEST_F(CurveRows, OfEntriesThatAreAbsentAreTheirHat) {
       "s.toml");
   const Dataset data = read_libsvm(write("t.svm", "1 1:0.5 2:2 3:2.5\n0\n0 2:3\n1 1:-0.25\n"), s);
   EXPECT_THAT(data.dense(), ElementsAre(0, 0.5F, 0.5F, 0, 0.5F, 0.5F, 0, 0.5F, 0.5F,  //
-                                  0, 1, 0, 0.5F, 0.5F, 0, 1, 0, 0,              //
-                                  0, 1, 0, 0, 0, 1, 1, 0, 0,                    //
-                                  0.25F, 0.75F, 0, 0.5F, 0.5F, 0, 1, 0, 0));
+                                        0, 1, 0, 0.5F, 0.5F, 0, 1, 0, 0,              //
+                                        0, 1, 0, 0, 0, 1, 1, 0, 0,                    //
+                                        0.25F, 0.75F, 0, 0.5F, 0.5F, 0, 1, 0, 0));
   EXPECT_EQ(data.counts.columns[2].clamped, 3U);
 }
 
