@@ -178,7 +178,6 @@ TEST(AuditBounds, RefuseWhatIsNoCountAndNoProbability) {
   EXPECT_THROW(clopper_pearson_down(1, 2, nan), BadInput);
   EXPECT_THROW(coupled_mu_down(1, 0, 2, 1), BadInput);
   EXPECT_THROW(coupled_mu_down(1, 0, 2, 2), BadInput);
-  EXPECT_THROW(support::two_samples_mu_down(1, 0, 2, 0), BadInput);
   EXPECT_THROW(coupled_epsilon_down(1, 0, 1, 2, 0, nan), BadInput);
   EXPECT_THROW(mu_of_advantage_down(1), BadInput);
   EXPECT_THROW(mu_of_advantage_down(nan), BadInput);
