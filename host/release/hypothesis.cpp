@@ -237,7 +237,12 @@ class EffectReader {
       out.combination[place.first] = 1 / (column.hi - column.lo);
       return out;
     }
-    if (!take('='))
+    const bool named = take('=');
+    if (!named && column.is_curve())
+      fail(fmt::format("column {} is a curve", quoted(column.name)),
+           fmt::format("compare two values, as in {0}={1} - {0}={2}", shown(column.name),
+                       number_text(column.hi), number_text(column.lo)));
+    if (!named)
       fail(fmt::format("column {} has levels", quoted(column.name)),
            fmt::format("name one, as in {}={}", shown(column.name),
                        shown(schema_.level_names(column).front())));
@@ -246,8 +251,8 @@ class EffectReader {
     const std::vector<double> weights = level_weights(means_, place.first, levels);
     for (std::size_t l = 0; l < levels; ++l) out.combination[place.first + l] = -weights[l];
     if (const auto value = value_here(column)) {
-      const Hat hat = Hats(column).at(static_cast<float>(
-          (std::clamp(*value, column.lo, column.hi) - column.lo) / (column.hi - column.lo)));
+      const Hat hat =
+          Hats(column).at(static_cast<float>((*value - column.lo) / (column.hi - column.lo)));
       out.combination[place.first + hat.first] += static_cast<double>(hat.value);
       out.combination[place.first + hat.first + 1] += static_cast<double>(hat.next);
     } else {
@@ -264,6 +269,10 @@ class EffectReader {
     const auto [end, error] = std::from_chars(begin, begin + rest_.size(), value);
     const auto length = static_cast<std::size_t>(end - begin);
     if (error != std::errc() || !std::isfinite(value) || !ends_at(length)) return {};
+    if (value < column.lo || value > column.hi)
+      fail(fmt::format("column {}: {} is outside of its range, {} to {}", quoted(column.name),
+                       number_text(value), number_text(column.lo), number_text(column.hi)),
+           "the table was not asked beyond it; ask within");
     rest_.remove_prefix(length);
     return value;
   }

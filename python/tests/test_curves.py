@@ -180,8 +180,8 @@ def test_coefficients_are_the_curve_at_its_knots():
 def test_effects_of_a_curve():
     X, y = hump(20_000)
     fitted = model([Curve(17, 90, KNOTS), (-1, 1)], intervals=True).fit(X, y)
-    assert fitted.coef_interval_.shape == (1, 6, 2)
-    np.testing.assert_array_equal(fitted.coef_interval_[0, :5], fitted.release_.intervals[:5])
+    assert fitted.coef_interval_.shape == (6, 2)
+    np.testing.assert_array_equal(fitted.coef_interval_[:5], fitted.release_.intervals[:5])
     rows = fitted.release_.effects()
     found = [dict(zip(rows[0], row)) for row in rows[1]]
     ages = {one["level"]: one["estimate"] for one in found if one["column"] == "x0"}
