@@ -1162,5 +1162,42 @@ TEST_F(ArrowFiles, WithoutWhatOpensThemBothWaysAreNamed) {
   }
 }
 
+// Curves, and a line with a level of missing cells, in dense rows and in rows kept as entries, with
+// and without rows that are scaled down. Planted: the second hat left out, rows not scaled.
+TEST_F(Arrow, CurvesAreThoseOfTheCsv) {
+  constexpr std::size_t n = 3000;
+  std::mt19937 random(9);
+  Maybe<double> a, c;
+  Maybe<float> b;
+  std::string text = "a,b,c,y\n";
+  const auto cell = [](const auto& value) {
+    return value ? number_text(static_cast<double>(*value)) : std::string("NA");
+  };
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto next = [&] { return static_cast<double>(random() % 4096) / 256; };  // 0 to 16
+    a.push_back(random() % 9 == 0 ? std::nullopt : std::optional(next() - 1));
+    b.push_back(random() % 7 == 0 ? std::nullopt : std::optional(static_cast<float>(next())));
+    c.push_back(next());
+    text +=
+        fmt::format("{},{},{},{}\n", cell(a[i]), cell(b[i]), cell(c[i]), i % 3 == 0 ? "yes" : "no");
+  }
+  const Batch batch{arrow_numbers("a", "g", a), arrow_numbers("b", "f", b),
+                    arrow_numbers("c", "g", c), labels_of(n)};
+  for (const int knots : {5, 90}) {
+    for (const char* more : {"", "row_norm = 0.9\n", "intercept = false\n"}) {
+      const Schema schema = schema_of(
+          fmt::format(
+              "a = {{type = 'number', range = [0, 12], curve = {0}, missing = 'NA'}}\n"
+              "b = {{type = 'number', range = [0, 9], missing = 'NA', missing_level = true}}\n"
+              "c = {{type = 'number', range = [1, 16], curve = {0}}}\n",
+              knots),
+          more);
+      const Dataset found = read(batch, schema);
+      EXPECT_EQ(found.view().is_sparse(), knots == 90);
+      expect_same(found, read_csv(write("t.csv", text), schema));
+    }
+  }
+}
+
 }  // namespace arrow_test
 }  // namespace gibbsite
