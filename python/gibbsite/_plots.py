@@ -70,6 +70,10 @@ def terms(model):
     if ends is not None:
         ends = np.asarray(ends)
         ends = ends.reshape(-1, *ends.shape[-2:])
+        head, rows, *_ = model.release_.effects()
+        at, of = head.index("estimate"), head.index("column")
+        # Class after class, each in the order of its features; the constant is of no column.
+        estimates = np.array([row[at] for row in rows if row[of]]).reshape(len(ends), -1)
     out, first = [], 0
     for column in model.schema_.columns:
         said = facts.columns[column]
@@ -85,7 +89,7 @@ def terms(model):
             value[:, 1:] -= value[:, :1] * range_[0]  # the level stands in place of a cell
             value[:, 0] *= range_[1] - range_[0]
         if ends is not None:
-            value = ends[:, places].mean(axis=-1)
+            value = estimates[:, places]
         elif names[0] is not None:
             value = value - value @ _mean_weights(names)[:, None]
         out.append(Term(column, names, range_, value, None if ends is None else ends[:, places]))
