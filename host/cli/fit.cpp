@@ -25,6 +25,7 @@
 #include "gibbsite/data/shares.hpp"
 #include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
+#include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/model.hpp"
@@ -164,12 +165,20 @@ void FitCommand::fit() const {
   prepare();
   const Schema asked = read_schema(schema);
   require_same_everywhere(to_toml(asked), schema + ": the schema");
+  if (automatic_curves(asked) > 0 && cache == "always") {
+    throw BadInput(
+        "--cache always: curve = \"auto\" is chosen once the rows are counted, and needs them in "
+        "memory; give a number of knots, such as curve = 8, or leave --cache out");
+  }
   const auto positive_share = positive_share_of(plan, kind_of(asked.label), &asked);
   TableArguments::Share share = read(asked);
   const std::uint64_t rows = share.rows;
   // Curves that the schema leaves to the plan: by public numbers alone.
   const Schema domain = chosen_curves(plan, asked, rows, budget);
-  const Dataset data = with_curves(std::move(share.data), domain);
+  // Ranks keep their rows alike, which no row may decide.
+  const Dataset data =
+      with_curves(std::move(share.data), domain,
+                  ranks().size() > 1 ? layout_of(domain) : ReadOptions::Layout::automatic);
   remove_early();
   const std::size_t warnings = tell_counts(
       data, rows,
@@ -312,7 +321,9 @@ TableArguments::Share FitCommand::read(const Schema& domain, bool one_column) co
     return !stop_flag().load();
   };
   // A check writes nothing, unless it is told to.
-  options.cache = check && cache == "auto" ? ReadOptions::Cache::never : cache_from_string(cache);
+  // Nor are rows put there whose curves are not chosen: that would depend on how many there are.
+  const bool in_memory = cache == "auto" && (check || automatic_curves(domain) > 0);
+  options.cache = in_memory ? ReadOptions::Cache::never : cache_from_string(cache);
   options.ignore_extra_columns = one_column;
   if (one_column) options.labels = ReadOptions::Labels::optional;
   // That private rows are put on disk is said in any case.

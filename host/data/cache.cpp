@@ -42,7 +42,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr std::string_view format = "gibbsite-cache/2";
+constexpr std::string_view format = "gibbsite-cache/3";
 constexpr std::string_view description = "cache.json";
 constexpr std::array<const char*, 6> array_names = {"x.f32",     "begin.u64",  "feature.u32",
                                                     "value.f32", "labels.f32", "offsets.f32"};

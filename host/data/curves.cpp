@@ -74,7 +74,7 @@ class LineRow {
 
 }  // namespace
 
-Dataset with_curves(Dataset lines, const Schema& chosen) {
+Dataset with_curves(Dataset lines, const Schema& chosen, ReadOptions::Layout layout) {
   if (automatic_curves(lines.schema) == 0) return lines;
   Schema back = chosen;
   for (std::size_t j = 0; j < std::min(back.columns.size(), lines.schema.columns.size()); ++j) {
@@ -93,6 +93,7 @@ Dataset with_curves(Dataset lines, const Schema& chosen) {
   ReadOptions options;
   options.cache = ReadOptions::Cache::never;
   options.may_be_empty = true;
+  options.layout = layout;
   CellEncoder encoder(chosen, options, nullptr, [] { return Message("rows"); });
   encoder.leave_unlabeled();
   encoder.expect(rows.rows);
@@ -105,6 +106,17 @@ Dataset with_curves(Dataset lines, const Schema& chosen) {
   out.counts.clipped_rows = clipped;
   out.unreadable = std::move(lines.unreadable);
   return out;
+}
+
+ReadOptions::Layout layout_of(const Schema& schema) {
+  std::size_t entries = schema.intercept ? 1 : 0;
+  for (const Column& column : schema.columns) {
+    if (schema.features_of(column) > 0) entries += column.is_curve() ? 2U : 1U;
+  }
+  return static_cast<double>(entries) <=
+                 most_sparse_density * static_cast<double>(schema.features())
+             ? ReadOptions::Layout::sparse
+             : ReadOptions::Layout::dense;
 }
 
 }  // namespace gibbsite

@@ -217,7 +217,7 @@ TEST_F(CacheTest, IsMadeAnewWhenAnythingHasChanged) {
            {[&] { std::ofstream(cache + "cache.json") << "[]"; }, "cache.json is damaged"},
            {[&] { edit("\"clamped_cells\": ", "\"clamped_cells\": 1"); }, "cache.json is damaged"},
            {[&] { edit("\"software\": \"", "\"software\": \"9."); }, "another version"},
-           {[&] { edit("gibbsite-cache/2", "gibbsite-cache/1"); }, "another version"}}) {
+           {[&] { edit("gibbsite-cache/3", "gibbsite-cache/2"); }, "another version"}}) {
     SCOPED_TRACE(change.why);
     read(table, wide_schema(), Cache::always);
     change.make();

@@ -529,5 +529,32 @@ TEST(CurvesInToml, AreNoPartOfNetworksAndFamilies) {
   }
 }
 
+// Shares of one table are kept alike, whatever their own rows would choose: on knots a row has one
+// entry of a curve, between them two (planted: each share's own choice).
+TEST_F(CurveRows, OfSharesAreKeptByTheSchemaAlone) {
+  const Schema asked = parse_schema(
+      "label = 'y'\npositive = '1'\nrow_norm = 'auto'\n[columns]\n"
+      "a = {type = 'number', range = [0, 11], curve = 'auto'}\n"
+      "b = {type = 'number', range = [0, 11], curve = 'auto'}\n",
+      "s.toml");
+  const auto share = [&](std::string_view cell) {
+    std::string text = "a,b,y\n";
+    for (int i = 0; i < 50; ++i) text += fmt::format("{0},{0},{1}\n", cell, i % 2);
+    return read_csv(write("t.csv", text), asked);
+  };
+  for (const std::size_t knots : {12U, 30U}) {
+    const Schema chosen = with_knots(asked, knots);
+    const ReadOptions::Layout layout = layout_of(chosen);
+    EXPECT_EQ(layout == ReadOptions::Layout::sparse, knots == 30);  // 5 of 61 entries, 5 of 25
+    const Dataset on = with_curves(share("0"), chosen, layout),
+                  between = with_curves(share("5.3"), chosen, layout);
+    EXPECT_EQ(on.view().is_sparse(), knots == 30);
+    EXPECT_EQ(between.view().is_sparse(), knots == 30);
+  }
+  const Schema chosen = with_knots(asked, 12);
+  EXPECT_TRUE(with_curves(share("0"), chosen).view().is_sparse());
+  EXPECT_FALSE(with_curves(share("5.3"), chosen).view().is_sparse());
+}
+
 }  // namespace curve_test
 }  // namespace gibbsite
