@@ -638,14 +638,12 @@ class SchemaReader {
     }
     if (scale != nullptr) {
       const std::string name = read_string(*scale, here + ": scale");
-      const std::map<std::string_view, KnotScale> known{
-          {"even", KnotScale::even}, {"log", KnotScale::log}, {"series", KnotScale::series}};
-      const auto found = known.find(name);
-      if (found == known.end())
+      const auto known = knot_scale_named(name);
+      if (!known)
         fail(scale->source(), fmt::format("{}: scale is {}; it must be \"even\", \"log\" or "
                                           "\"series\"",
                                           here, gibbsite::quoted(name)));
-      column.scale = found->second;
+      column.scale = *known;
       if (curve == nullptr && column.scale != KnotScale::series)
         fail(scale->source(), here +
                                   ": scale places the knots of a curve; add curve = \"auto\", or "

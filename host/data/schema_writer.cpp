@@ -54,20 +54,6 @@ std::string bins_toml(const std::vector<double>& edges) {
 
 namespace {
 
-std::string_view scale_name(KnotScale scale) {
-  switch (scale) {
-    case KnotScale::even:
-      return "even";
-    case KnotScale::log:
-      return "log";
-    case KnotScale::series:
-      return "series";
-    case KnotScale::automatic:
-      break;
-  }
-  return "";
-}
-
 std::string missing_toml(const std::string& first, const std::vector<std::string>& others) {
   if (others.empty()) return "missing = " + toml_string(first);
   std::vector<std::string> marks{first};
@@ -136,7 +122,7 @@ std::string to_toml(const Schema& schema) {
     if (column.decimals) out += fmt::format(", decimals = {}", *column.decimals);
     if (column.is_curve()) out += fmt::format(", knots = [{}]", fmt::join(column.knots, ", "));
     if (column.automatic_curve) out += ", curve = \"auto\"";
-    if (const std::string_view scale = scale_name(column.scale); !scale.empty())
+    if (const std::string_view scale = to_string(column.scale); !scale.empty())
       out += fmt::format(", scale = \"{}\"", scale);
     if (column.missing_level) out += fmt::format(", missing_level = {}", *column.missing_level);
     if (column.type == ColumnType::category) {

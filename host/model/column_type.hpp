@@ -17,4 +17,9 @@ std::string_view to_string(ColumnType type);
 /// The type of that name; none: of another name.
 std::optional<ColumnType> column_type_named(std::string_view name);
 
+/// "even", "log" or "series"; empty of `automatic`, which files leave out.
+std::string_view to_string(KnotScale scale);
+/// The scale of that name; none: of another name.
+std::optional<KnotScale> knot_scale_named(std::string_view name);
+
 }  // namespace gibbsite

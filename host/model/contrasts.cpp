@@ -4,20 +4,9 @@
 #include <cmath>
 
 #include "gibbsite/model/curve.hpp"
+#include "model/helmert.hpp"
 
 namespace gibbsite {
-namespace {
-
-// Entry (level, contrast) of Helmert's contrasts, contrast = 0, 1, ...: the levels up to `contrast`
-// against the next one. Orthonormal, and each adds up to 0.
-double helmert(std::size_t level, std::size_t contrast) {
-  const auto before = static_cast<double>(contrast + 1);
-  if (level > contrast + 1) return 0;
-  const double length = std::sqrt(before * (before + 1));
-  return (level <= contrast ? 1.0 : -before) / length;
-}
-
-}  // namespace
 
 bool always_has_level(const Schema& schema, const Column& column) {
   if (column.is_curve()) return true;  // a missing cell is a level, or the middle

@@ -14,6 +14,7 @@
 #include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "model/helmert.hpp"
 
 namespace gibbsite {
 namespace {
@@ -39,14 +40,6 @@ double readable(double value, double distance) {
 }
 
 bool counts_by_ratio(double lo, double hi) { return lo >= 0 && hi - lo >= 1000 && hi >= 50 * lo; }
-
-// Entry (j, contrast) of Helmert's contrasts: features up to `contrast` against the next one.
-double helmert_entry(std::size_t j, std::size_t contrast) {
-  const auto before = static_cast<double>(contrast + 1);
-  if (j > contrast + 1) return 0;
-  const double length = std::sqrt(before * (before + 1));
-  return (j <= contrast ? 1.0 : -before) / length;
-}
 
 // 1 + Q^T D^T D Q [c x c], D the second differences over the knots.
 std::vector<double> roughness(std::size_t knots, std::size_t c, const std::vector<double>& Q) {
@@ -80,7 +73,7 @@ SmoothContrasts made_contrasts(std::size_t knots, bool missing) {
   const std::size_t m = out.features = knots + (missing ? 1 : 0), c = m - 1;
   for (std::size_t j = 0; j < m; ++j) {
     for (std::size_t contrast = 0; contrast < c; ++contrast) {
-      out.plain.push_back(helmert_entry(j, contrast));
+      out.plain.push_back(helmert(j, contrast));
     }
   }
   std::vector<double> L = roughness(knots, c, out.plain);

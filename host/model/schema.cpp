@@ -37,6 +37,23 @@ std::string_view to_string(ColumnType type) {
   return "";
 }
 
+namespace {
+constexpr std::pair<KnotScale, std::string_view> knot_scales[] = {
+    {KnotScale::even, "even"}, {KnotScale::log, "log"}, {KnotScale::series, "series"}};
+}  // namespace
+
+std::string_view to_string(KnotScale scale) {
+  for (const auto& [known, name] : knot_scales)
+    if (known == scale) return name;
+  return "";
+}
+
+std::optional<KnotScale> knot_scale_named(std::string_view name) {
+  for (const auto& [scale, known] : knot_scales)
+    if (known == name) return scale;
+  return std::nullopt;
+}
+
 std::optional<ColumnType> column_type_named(std::string_view name) {
   for (const auto& [type, known] : column_types)
     if (known == name) return type;
