@@ -21,7 +21,7 @@ inline bool whitened_takes(const Problem& problem) {
 }
 
 /// Whether it is of amounts or counts, whose slopes are held at their caps and not weighted.
-inline bool has_held_slopes(const Problem& problem) {
+inline bool has_capped_derivatives(const Problem& problem) {
   return problem.loss == "huber" || problem.loss == "pseudo-huber" || problem.loss == "poisson";
 }
 
@@ -30,7 +30,7 @@ inline bool has_held_slopes(const Problem& problem) {
 inline bool takes_information(const Problem& problem) {
   return problem.loss == unweighted_name(problem.loss) &&
          (problem.loss == "logistic" || problem.loss.starts_with("softmax-") ||
-          has_held_slopes(problem));
+          has_capped_derivatives(problem));
 }
 
 /// N/d below which the rule is that of small budgets.
