@@ -85,22 +85,6 @@ double sum_deviation_up(const Whitened& s, const Neighbors& who, const Wide& sha
   return round_up(change / (Wide(s.query_mu) * sqrt(share)));
 }
 
-// Whether all columns are numbers: a typical row is as long as one of numbers, and rows may be as
-// long as one with a column for each feature, which the levels of a category are not.
-bool is_of_numbers(const Problem& problem) {
-  const double columns = static_cast<double>(problem.row_features()) - 1;
-  const double typical = problem.typical_row_norm * problem.typical_row_norm;
-  return std::fabs(typical - (1 + columns / 12)) < 1e-6 * typical &&
-         problem.row_norm * problem.row_norm > (1 - 1e-6) * columns;
-}
-
-// Whether the rule of small budgets was ahead where it was measured: of counts, and of amounts with
-// levels among the columns, it was not.
-bool gains_by_small_budget(const Problem& problem) {
-  return takes_small_budget(problem) && (!has_capped_derivatives(problem) ||
-                                         (problem.loss != "poisson" && is_of_numbers(problem)));
-}
-
 // What is another for a small budget, s = N/d rows for a feature (docs/theory/whitened.md, "Small
 // budgets"): there the rule of the others wastes most of it on what noise hides.
 Whitened for_small_budget(Whitened settings, const Problem& problem, double s) {
