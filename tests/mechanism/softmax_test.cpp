@@ -139,8 +139,8 @@ TEST(SoftmaxProblem, TracesBoundEveryHessian) {
   EXPECT_EQ(softmax_problem(1, 1, 2).traces.majorant, 1);
 }
 
-// A residual computed in double is off by `derivative_roundings_of(K)` roundings of sup |f'| at most,
-// as a vector, and a value by its roundings and 4K + 16 of 1.
+// A derivative computed in double is off by `derivative_roundings_of(K)` roundings of sup |f'| at
+// most, as a vector, and a value by its roundings and 4K + 16 of 1.
 TEST(SoftmaxProblem, ComputedDerivativesAreWithinTheirRoundings) {
   std::mt19937_64 random(3);
   for (const Eigen::Index K : {2, 3, 10, 200}) {

@@ -1,6 +1,6 @@
 #pragma once
 // What is asked of rows in a metric P (docs/theory/whitened.md): moments, and the loss capped in
-// it. Blocks of rows are shared by the thread pool, their sums added in the one tree (pairwise.hpp).
+// it. Threads share blocks of rows; their sums are added in the one tree (pairwise.hpp).
 #include <memory>
 #include <span>
 
