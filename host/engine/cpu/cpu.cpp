@@ -18,9 +18,9 @@
 // Theta stays as the kernels read it, from the first step to the last of a call: a panel's noise
 // and update run in its lanes, right behind its gradient (noise.hpp).
 //
-// Long tables are cut into nodes of the tree, which threads take one by one (thread_pool.hpp), step
-// by step; a node that a thread holds too long is summed again by the caller. On short ones a thread
-// takes groups of chains and makes many of their steps, X in cache.
+// Long tables are cut into nodes of the tree, which threads take one by one (thread_pool.hpp),
+// step by step; a node that a thread holds too long is summed again by the caller. On short ones a
+// thread takes groups of chains and makes many of their steps, X in cache.
 #include "engine/cpu/cpu.hpp"
 
 #include <fmt/format.h>
