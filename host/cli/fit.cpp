@@ -98,27 +98,30 @@ void FitCommand::say(const std::string& text) const {
   std::fflush(stdout);
 }
 
-void FitCommand::say_checked(const std::string& plan_text, std::size_t warnings) const {
-  if (is_first_rank()) fmt::print("{}{}", plan_text, checked_words(warnings));
+void FitCommand::say_checked(const std::string& plan_text, const Checked& of) const {
+  if (is_first_rank()) fmt::print("{}{}", plan_text, checked_words(of.warnings));
+  std::fflush(stdout);
+  tell_private(of);
 }
 
-std::size_t FitCommand::tell_counts(const Dataset& data, std::uint64_t rows,
-                                    const std::string& before) const {
+FitCommand::Checked FitCommand::checked(const Dataset& data, std::uint64_t rows) const {
   const IngestCounts counts = counts_of(data, Readers::all_ranks);
-  const std::string report =
-      before + ingest_report(data, counts, verbose || check, Readers::all_ranks);
-  if (check && is_first_rank()) {
-    fmt::print("{}", report);
-    std::fflush(stdout);
-  } else {
-    say(report);
-  }
-  return warn_of_reading(data, counts, rows, Readers::all_ranks) + warn_of_alike_columns(data);
+  return {warn_of_reading(data, counts, rows, Readers::all_ranks) + warn_of_alike_columns(data),
+          any_changed(counts), ingest_report(data, counts, verbose, Readers::all_ranks)};
+}
+
+void FitCommand::tell_private(const Checked& of) const {
+  const bool asked_for = check || (!quiet && (verbose || of.changed));
+  if (asked_for && is_first_rank()) fmt::print(stderr, "{}", of.report);
 }
 
 void FitCommand::run() const {
   require_of_ranks();
-  if (!check && !removes_cache && out.empty()) throw CLI::RequiredError("--out");
+  const std::pair<const char*, bool> needed[]{{"--schema", !schema.empty()},
+                                              {"--out", check || !out.empty()},
+                                              {"--epsilon", plan.epsilon.has_value()},
+                                              {"--delta", plan.delta.has_value()}};
+  if (!removes_cache) require_given(needed);
   if (!removes_cache) return fit();
   if (schema.empty() && out.empty() && !plan.epsilon && !plan.delta) {
     say(remove_all() ? fmt::format("Removed: the cache of {}\n", table.data)
@@ -127,10 +130,7 @@ void FitCommand::run() const {
   }
   const CacheRemoval removal(table.data);
   // --remove-cache alone does without them.
-  if (schema.empty()) throw CLI::RequiredError("--schema");
-  if (!check && out.empty()) throw CLI::RequiredError("--out");
-  if (!plan.epsilon) throw CLI::RequiredError("--epsilon");
-  if (!plan.delta) throw CLI::RequiredError("--delta");
+  require_given(needed);
   fit();
 }
 
@@ -180,9 +180,9 @@ void FitCommand::fit() const {
       with_curves(std::move(share.data), domain,
                   ranks().size() > 1 ? layout_of(domain) : ReadOptions::Layout::automatic);
   remove_early();
-  const std::size_t warnings = tell_counts(
-      data, rows,
-      describe(constants(plan, domain, rows), budget) + "\n" + curves_words(asked, domain));
+  const Checked read_as = checked(data, rows);
+  const std::string head =
+      describe(constants(plan, domain, rows), budget) + "\n" + curves_words(asked, domain);
 
   // The clock is for the screen: what is planned follows from public numbers alone.
   const Plan made = gibbsite::plan(plan, domain, rows, budget);
@@ -193,11 +193,13 @@ void FitCommand::fit() const {
       return other.candidate().feasible ? std::optional(ledger_guarantee(other)) : std::nullopt;
     });
   }
-  warn_of_large_delta(budget, made.problem.rows);
+  warn_of_large_budget(budget, made.problem.rows);
   warn_of_few_rows(made, positive_share);
+  warn_of_wide_curves(plan, asked, domain, made);
   warn_of_run_time(candidate.mechanism);
   if (check) {
-    return say_checked(plan_line(made, std::numeric_limits<double>::quiet_NaN()) + "\n", warnings);
+    return say_checked(head + plan_line(made, std::numeric_limits<double>::quiet_NaN()) + "\n",
+                       read_as);
   }
   settle(*engine_maker, loss_named(made.problem.loss), !data.offset.empty());
   double seconds = std::numeric_limits<double>::quiet_NaN();
@@ -206,15 +208,20 @@ void FitCommand::fit() const {
     const double step = seconds_of_step(data, made, *engine_maker, candidate.cost.work / draws);
     seconds = predicted_seconds(candidate, step / draws);
   }
-  say(plan_line(made, seconds) + "\n" +
-      fmt::format("backend {}: {}\n", engine_maker->name(), engine_maker->description()));
+  constexpr double long_wait = 10;
+  if (verbose) {
+    say(head + plan_line(made, seconds) + "\n" +
+        fmt::format("backend {}: {}\n", engine_maker->name(), engine_maker->description()));
+  } else if (seconds >= long_wait) {
+    say(fmt::format("Fitting takes {}.\n", about(seconds)));
+  }
 
-  const Stopwatch sampling;
+  const Stopwatch fitting;
   std::string how;
   const Release model = fit_plan(data, made, *engine_maker, ledger, how);
   if (verbose) {
     if (!how.empty()) say(fmt::format("design {}\n", how));
-    say(fmt::format("sampling took {:.4g} s, {:.4g} s were predicted\n", sampling.seconds(),
+    say(fmt::format("fitting took {:.4g} s, {:.4g} s were predicted\n\n", fitting.seconds(),
                     seconds));
   }
   if (plan.intervals && !model.model().estimates) {
@@ -230,6 +237,7 @@ void FitCommand::fit() const {
     if (!checkpoint.empty()) discard_checkpoint(checkpoint);
   });
   say(report(model));
+  tell_private(read_as);
 }
 
 void FitCommand::require_of_ranks() const {
@@ -326,11 +334,10 @@ TableArguments::Share FitCommand::read(const Schema& domain, bool one_column) co
   options.cache = in_memory ? ReadOptions::Cache::never : cache_from_string(cache);
   options.ignore_extra_columns = one_column;
   if (one_column) options.labels = ReadOptions::Labels::optional;
-  // That private rows are put on disk is said in any case.
+  // That private rows are put on disk is said in any case, where no other program reads it.
   options.note = [this](const Message& note) {
     const std::string line = in_options(note);
-    if (quiet && line.starts_with("private")) fmt::print(stderr, "{}\n", line);
-    say(line + "\n");
+    line.starts_with("private") ? fmt::print(stderr, "{}\n", line) : say(line + "\n");
   };
   return table.read_share(domain, options);
 }
@@ -352,13 +359,12 @@ Release FitCommand::fit_plan(const Dataset& data, const Plan& made, Backend& eng
 std::string FitCommand::report(const Release& model) const {
   const bool of_classes = number_of(model.model().schema.label) == nullptr;
   return fmt::format(
-      "\n{}\n{}Written: {}; next:\n"
+      "{}\n{}\nWritten: {}; next:\n"
       "  gibbsite predict --model {} --data NEW.csv{}\n"
       "  gibbsite verify {}\n",
-      in_words(model.certificate()),
       coefficient_report(model.model(), model.certificate(),
                          {.all = all_effects, .references = {}, .file = out}),
-      StandardOutput::named(out), out,
+      in_words(model.certificate()), StandardOutput::named(out), out,
       model.model().estimates ? " --intervals"
       : of_classes            ? " --probabilities"
                               : "",
@@ -415,8 +421,9 @@ void define_fit(CLI::App& app) {
                "that it follows from; they are paid for");
   app.add_flag("--all-effects", command->all_effects,
                "show every effect, not the ten surest alone");
-  app.add_flag("--verbose", command->verbose,
-               "say how the backend went about it, and for each column what was changed");
+  app.add_flag(
+      "--verbose", command->verbose,
+      "say more: the plan, the backend and how it went about it, times, how rows lie in memory");
   app.add_option("--checkpoint", command->checkpoint,
                  "file to continue from and to save to (mode 0600: it holds the noise key)")
       ->type_name("FILE");

@@ -80,6 +80,9 @@ struct PlanCommand {
         space = chosen;
       }
       plans.push_back(gibbsite::plan(plan, space, rows, budget));
+      if (domain)
+        warn_of_wide_curves(plan, *domain, chosen_curves(plan, *domain, rows, budget),
+                            plans.back());
     }
     const std::uint64_t planned = plans.front().problem.rows;
     const TableShape table = domain ? shape_of_table(*domain, planned, entries)
@@ -87,7 +90,7 @@ struct PlanCommand {
                                  ? sparse_shape(space.features, planned,
                                                 static_cast<double>(*nonzero) + intercepts(space))
                                  : dense_shape(space, planned);
-    warn_of_large_delta(budgets.front(), plans.front().problem.rows);
+    warn_of_large_budget(largest_of(budgets), plans.front().problem.rows);
     for (const Plan& made : plans) warn_of_few_rows(made, positive_share);
     // The clock is for the screen: what is planned follows from public numbers alone.
     const double pass = seconds_per_pass(*backend, table, loss_named(plans.front().problem.loss),
@@ -157,7 +160,7 @@ struct PlanCommand {
     for (const Budget& budget : budgets) {
       plans.push_back(gibbsite::plan(plan, problem, budget));
     }
-    warn_of_large_delta(budgets.front(), problem.rows);
+    warn_of_large_budget(largest_of(budgets), problem.rows);
     if (json) {
       nlohmann::json out = nlohmann::json::array();
       for (const NetworkPlan& made : plans) {
@@ -200,7 +203,7 @@ struct PlanCommand {
     for (const Budget& budget : budgets) {
       plans.push_back(gibbsite::plan(plan, problem, budget));
     }
-    warn_of_large_delta(budgets.front(), problem.rows);
+    warn_of_large_budget(largest_of(budgets), problem.rows);
     if (json) {
       nlohmann::json out = nlohmann::json::array();
       for (const FamilyPlan& made : plans) out.push_back(plan_json(made));

@@ -26,6 +26,7 @@
 #include "gibbsite/engine/machine.hpp"
 #include "gibbsite/version.hpp"
 #include "interrupt.hpp"
+#include "options.hpp"
 #include "ranks.hpp"
 #include "standard_output.hpp"
 #include "streams.hpp"
@@ -81,11 +82,24 @@ std::string unknown_word(const CLI::App& command, int argc, char** argv) {
                      rest.empty() ? "" : rest.front(), command.get_name());
 }
 
-// CLI11's sentence, without its capital.
+// All options and files that a command lacks, in one line; empty if it lacks none.
+std::string missing_options(const CLI::App& app) {
+  const auto of_command = app.get_subcommands();
+  if (!of_command.empty()) return missing_options(*of_command.front());
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    if (option->get_required() && option->count() == 0) names.push_back(option->get_name());
+  return names.empty() ? "" : missing_words(names);
+}
+
+// The sentence of CLI11 without its capital, or one of this program's own.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
   std::string what = error.what();
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !app.get_subcommands().empty()) {
     what = unknown_word(*app.get_subcommands().front(), argc, argv);
+  }
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    if (const std::string missing = missing_options(app); !missing.empty()) what = missing;
   }
   if (!what.empty()) what[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(what[0])));
   const auto chosen = app.get_subcommands();
@@ -94,10 +108,10 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int a
 }
 
 // What most people need of the options that a command has; the rest is listed behind.
-constexpr std::array<std::string_view, 15> everyday{
-    "--data", "--labels",  "--schema",   "--model",    "--columns",
-    "--out",  "--epsilon", "--delta",    "--force",    "--json",
-    "--all",  "--rows",    "--features", "--row-norm", "--probabilities"};
+constexpr std::array<std::string_view, 17> everyday{
+    "--data",     "--labels",   "--schema",        "--model",     "--columns", "--out",
+    "--epsilon",  "--delta",    "--force",         "--json",      "--all",     "--rows",
+    "--features", "--row-norm", "--probabilities", "--intervals", "--check"};
 
 void group_options(CLI::App& command) {
   constexpr std::size_t few = 10;

@@ -271,6 +271,8 @@ void CellEncoder::fail_quoting(const Message& what) const {
   fail(what + " (private: this line quotes the table)");
 }
 
+void CellEncoder::fail_telling(const Message& what) const { fail(what + tells_of_row); }
+
 Message CellEncoder::or_else(const Message& in_schema) const {
   if (options_.unreadable != ReadOptions::Unreadable::by_schema)
     return " (the schema is the model's and stays as it was published)";
@@ -278,7 +280,13 @@ Message CellEncoder::or_else(const Message& in_schema) const {
 }
 
 Message CellEncoder::missing_label_words() const {
-  return "the label is missing; fill it" + or_else("");
+  return "the label is missing; fill it" + or_else("") + tells_of_row;
+}
+
+// "its levels are 'A', 'B'", which are public; and what the cell may have been meant to be.
+std::string CellEncoder::schema_has(std::string_view cell, const std::string& what,
+                                    const std::vector<std::string>& names) {
+  return fmt::format("{} {}{}", what, short_list(names), did_you_mean(cell, names));
 }
 
 Message CellEncoder::number_advice(const Encoding& e, std::string_view cell) const {
@@ -342,18 +350,20 @@ void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
   const bool number =
       e.is_number() || (labels_are_numbers_ && parse_number(cell, value) && !std::isfinite(value));
   if (cell.empty())
-    fail(e, "the cell is empty; fill it" +
-                or_else(e.has_missing()
-                            ? format_message("write it as a missing one, {}, or list \"\" in {}, ",
-                                             gibbsite::quoted(e.missing_texts.front()),
-                                             Word{"missing"})
-                            : "set missing = \"\", "));
+    fail_telling(format_message(
+        "column {}: the cell is empty; fill it{}", gibbsite::quoted(e.name),
+        or_else(e.has_missing()
+                    ? format_message("write it as a missing one, {}, or list \"\" in {}, ",
+                                     gibbsite::quoted(e.missing_texts.front()), Word{"missing"})
+                    : "set missing = \"\", ")));
   const std::string column = fmt::format("column {}: ", gibbsite::quoted(e.name));
   if (number)
     fail_quoting(format_message("{}{} is not a finite number; fix the cell{}", column,
                                 gibbsite::quoted(cell), or_else(number_advice(e, cell))));
-  fail_quoting(format_message("{}level {} is not in the schema; fix the cell{}", column,
-                              gibbsite::quoted(cell), or_else(level_advice(e, cell))));
+  fail_quoting(format_message(
+      "{}level {} is not in the schema ({}); fix the cell{}", column, gibbsite::quoted(cell),
+      schema_has(cell, "its levels:", data_.schema.columns[e.column].levels),
+      or_else(level_advice(e, cell))));
 }
 
 void CellEncoder::set_null(const Encoding& e) {
@@ -478,10 +488,11 @@ bool CellEncoder::add_class(std::string_view label) {
     set_label_missing(missing_label_words());
   } else if (schema.invalid == Invalid::refuse) {
     set_unlabeled(format_message(
-        "label {} is none of the schema's classes; fix the label{} (private: this line quotes "
-        "the "
-        "table)",
-        gibbsite::quoted(label), or_else(format_message("list it in {}, ", Word{"classes"}))));
+        "label {} is none of the schema's classes ({}); fix the label{} (private: this line quotes "
+        "the table)",
+        gibbsite::quoted(label),
+        schema_has(label, "these are:", std::get<Classes>(schema.label).names),
+        or_else(format_message("list it in {}, ", Word{"classes"}))));
   } else {
     ++data_.counts.unlisted_labels;
     data_.y.push_back(middle_label_);
@@ -527,8 +538,9 @@ bool CellEncoder::add_label(std::string_view label) {
   const bool unlisted = !listed && !negative_.empty();
   if (unlisted && std::get<TwoClasses>(schema.label).refuses_unlisted) {
     set_unlabeled(format_message(
-        "label {} is neither {} nor {}; fix the label{} (private: this line quotes the table)",
+        "label {} is neither {} nor {}{}; fix the label{} (private: this line quotes the table)",
         gibbsite::quoted(label), gibbsite::quoted(positive_), gibbsite::quoted(negative_),
+        did_you_mean(label, {std::string(positive_), std::string(negative_)}),
         options_.unreadable == ReadOptions::Unreadable::by_schema
             ? ", or set unlisted_label = \"negative\" in the schema"
             : or_else("")));

@@ -241,12 +241,16 @@ class CellEncoder {
   [[noreturn]] void fail(const Message& what) const;
   /// Fails with a line that quotes the rows, and says that this is private.
   [[noreturn]] void fail_quoting(const Message& what) const;
+  /// Fails with a line that quotes nothing but tells of a row, and says that this is private.
+  [[noreturn]] void fail_telling(const Message& what) const;
 
  private:
   [[noreturn]] void fail(const Encoding& encoding, const Message& what) const;
   /// Behind "fix the cell": what the schema can do about it, unless it is a published one.
   [[nodiscard]] Message or_else(const Message& in_schema) const;
   [[nodiscard]] Message missing_label_words() const;
+  static std::string schema_has(std::string_view cell, const std::string& what,
+                                const std::vector<std::string>& names);
   [[nodiscard]] Message number_advice(const Encoding& encoding, std::string_view cell) const;
   [[nodiscard]] Message level_advice(const Encoding& encoding, std::string_view cell) const;
   /// A cell that is no cell of this column: refused, or made one, as the schema says.

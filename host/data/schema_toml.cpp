@@ -545,8 +545,10 @@ class SchemaReader {
       column.type = ColumnType::ignore;
     else if (type_name.empty())
       fail(at,
-           fmt::format("{} is not filled in yet; give type = {}, or remove the line of the label",
-                       here, types_text));
+           fmt::format("{} is not filled in yet; write in this line type = \"number\", range = [0, "
+                       "100], or type = \"category\", levels = [\"a\", \"b\"], or type = "
+                       "\"ignore\"; if it is the column to predict, delete the line",
+                       here));
     else
       fail(type->source(),
            fmt::format("{}: type {} must be {}", here, gibbsite::quoted(type_name), types_text));

@@ -24,6 +24,7 @@
 #include "data/compressed.hpp"
 #include "data/csv.hpp"
 #include "data/encoder.hpp"
+#include "data/input.hpp"
 #include "data/parts.hpp"
 #include "data/shares_pieces.hpp"
 #include "data/text.hpp"
@@ -93,9 +94,7 @@ void each_task(std::size_t tasks, std::size_t threads, const F& f) {
 
 Digest digest_of_bytes(const std::string& path, std::uint64_t first, std::uint64_t last) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0)
-    throw BadInput(fmt::format("{}: cannot open: {}; check the path", path,
-                               std::generic_category().message(errno)));
+  if (fd < 0) throw BadInput(cannot_open(path, errno));
   Digest digest;
   std::vector<char> buffer(chunk_bytes);
   while (first < last) {
@@ -120,8 +119,7 @@ std::uint64_t size_of(const std::string& path) {
                    "pattern of them");
   }
   const std::uint64_t size = error ? 0 : fs::file_size(path, error);
-  if (error)
-    throw BadInput(fmt::format("{}: cannot open: {}; check the path", path, error.message()));
+  if (error) throw BadInput(cannot_open(path, error.value()));
   if (size == 0)
     throw BadInput(path +
                    ": the file is empty (0 bytes): Spark leaves such a part where there were no "

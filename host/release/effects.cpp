@@ -10,6 +10,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/release/coefficients.hpp"
 #include "gibbsite/release/predict.hpp"
 
 namespace gibbsite {
@@ -218,6 +219,13 @@ std::string csv_text(const std::string& text) {
 }
 
 }  // namespace
+
+std::string shown_name(const Schema& schema, const Effect& effect) {
+  const auto column = std::ranges::find(schema.columns, effect.column, &Column::name);
+  return column == schema.columns.end() || !column->is_curve()
+             ? effect.name
+             : column->name + '=' + shown_level(*column, effect.level);
+}
 
 std::vector<std::size_t> EffectTable::by_certainty() const {
   std::vector<std::size_t> order(effects.size());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gibbsite/core/human_count.hpp"
+#include "gibbsite/core/text.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
 #include "release/page.hpp"
 #include "release/report_parts.hpp"
@@ -287,7 +288,8 @@ void algorithm_section(Html& page, const ReportFacts& facts, const json& certifi
       "Written by gibbsite {}, backend {}.</p>\n",
       certificate.at("mechanism").at("name").get<std::string>(),
       facts.claims.is_void() ? "what it does is" : "what it guarantees is proved",
-      certificate.at("theorem").get<std::string>(), facts.claims.version, facts.claims.backend);
+      with_paths_of_pages(certificate.at("theorem").get<std::string>()), facts.claims.version,
+      facts.claims.backend);
   settings_table(page, certificate);
 }
 

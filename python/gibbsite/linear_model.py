@@ -33,8 +33,15 @@ class FitWarning(UserWarning):
     """
 
 
-def _warn_of_delta(plan, stacklevel=3):
-    """Warns of a plan, of any kind, whose delta is 1/rows or more."""
+def _warn_of_guarantee(plan, stacklevel=3):
+    """Warns of a plan, of any kind, whose epsilon is above 10 or whose delta is 1/rows or more."""
+    if plan.epsilon > 10:
+        warnings.warn(
+            f"epsilon: at {plan.epsilon:g} whoever knows all other rows may be all but certain about one "
+            "person's: this hardly protects anybody; give one from 0.1 to 10",
+            FitWarning,
+            stacklevel=stacklevel,
+        )
     if plan.delta * plan.rows >= 1:
         warnings.warn(
             f"delta: {plan.delta:g} is not below 1/rows, so the guarantee allows to publish a person's "
@@ -46,7 +53,7 @@ def _warn_of_delta(plan, stacklevel=3):
 
 def _warn_of_budget(plan):
     """Warns of a weak plan. It uses public numbers alone and runs before anything is spent."""
-    _warn_of_delta(plan, 4)
+    _warn_of_guarantee(plan, 4)
     kept = plan._kept_share
     if kept < 0.5:
         warnings.warn(

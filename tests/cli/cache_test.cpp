@@ -75,17 +75,18 @@ TEST_F(FitCache, ACheckRemovesItsCacheWithoutAModel) {
   EXPECT_EQ(folder.names(), clean);
   expect_error(gibbsite({"fit", "--data", "table.csv", "--schema", "table.toml", "--epsilon", "1",
                          "--delta", "1e-6", "--remove-cache"}),
-               2, "--out is required");
+               2, "--out: is missing; give it, such as --out model.json");
 }
 
 TEST_F(FitCache, RemoveCacheDoesNotLoosenWhatAFitNeeds) {
-  expect_error(gibbsite({"fit", "--data", "table.csv", "--out", "m.json"}), 2,
-               "--schema is required");
-  expect_error(gibbsite({"fit", "--data", "table.csv", "--out", "m.json", "--remove-cache"}), 2,
-               "--schema is required");
+  for (const char* option : {"--force", "--remove-cache"}) {
+    expect_error(gibbsite({"fit", "--data", "table.csv", "--out", "m.json", option}), 2,
+                 "--schema, --epsilon, --delta: are missing; give them, such as --schema "
+                 "table.toml --epsilon 1 --delta 1e-6");
+  }
   expect_error(gibbsite({"fit", "--data", "table.csv", "--schema", "table.toml", "--out", "m.json",
                          "--epsilon", "1", "--remove-cache"}),
-               2, "--delta is required");
+               2, "--delta: is missing; give it, such as --delta 1e-6");
   expect_error(fit_to("m.json", {"--cache", "sometimes"}), 2, "--cache: 'sometimes'");
 }
 

@@ -292,7 +292,8 @@ TEST_F(CuratorReportCli, RefusesInOneLineAndLeavesNothing) {
   expect_error(of("stronger.json", "r.html"), 4, "stronger.json: NOT VALID: guarantee");
   file["format"] = "gibbsite-release/9";
   folder.write("later.json", file.dump());
-  expect_error(of("later.json", "r.html"), 2, "later.json: is not a gibbsite-release/3 file");
+  expect_error(of("later.json", "r.html"), 2,
+               "later.json: is JSON, but no gibbsite-release/3 file");
   expect_error(of("m.json", "m.json"), 2, "--report: m.json is the file of --model");
   expect_error(of("m.json", "table.csv"), 2, "--report: table.csv is the file of --data");
   expect_error(of("m.json", "no/r.html"), 2, "--report: cannot write to no");

@@ -204,7 +204,8 @@ TEST_F(LedgerCli, BadInputIsOneLine) {
         "l: is there already; give another name: a ledger is never replaced");
   error({"ledger", "create", "m", "--epsilon", "0", "--delta", "1e-6"}, "--epsilon");
   error({"ledger", "create", "m", "--epsilon", "1", "--delta", "1"}, "--delta");
-  error({"ledger", "create", "m", "--epsilon", "1"}, "--delta is required");
+  error({"ledger", "create", "m", "--epsilon", "1"},
+        "--delta: is missing; give it, such as --delta 1e-6; see");
   error({"ledger", "create", "m", "--epsilon", "1", "--delta", "1e-6", "--adjacency", "both"},
         "--adjacency");
   error({"ledger", "create", "m", "--epsilon", "1", "--delta", "1e-6", "--tv-share", "1"},

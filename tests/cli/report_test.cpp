@@ -166,9 +166,11 @@ TEST_F(ReportCli, RefusesInOneLineAndLeavesNothing) {
   expect_error(of("stronger.json", "r.html"), 4, "stronger.json: NOT VALID: guarantee");
   file["format"] = "gibbsite-release/9";
   folder.write("later.json", file.dump());
-  expect_error(of("later.json", "r.html"), 2, "later.json: is not a gibbsite-release/3 file");
-  expect_error(of("table.csv", "r.html"), 2, "table.csv: is not JSON");
-  expect_error(of("none.json", "r.html"), 2, "none.json: cannot read");
+  expect_error(of("later.json", "r.html"), 2,
+               "later.json: is JSON, but no gibbsite-release/3 file");
+  expect_error(of("table.csv", "r.html"), 2,
+               "table.csv: is no gibbsite model file, or its beginning is damaged");
+  expect_error(of("none.json", "r.html"), 2, "none.json: there is no such file");
   expect_error(of("m.json", "m.json"), 2, "m.json");
   expect_error(of("m.json", "no/r.html"), 2, "no/r.html");
   EXPECT_EQ(made(), (std::vector<std::string>{"later.json", "m.json", "stronger.json"}));
@@ -205,7 +207,8 @@ TEST_F(ReportCli, ExportSaysWhatItNeeds) {
     return gibbsite({"export", "--model", model, "--onnx", out});
   };
   expect_error(onnx("m.json", "m.onnx"), 2, "pip install 'gibbsite[onnx]'");
-  expect_error(onnx("table.csv", "m.onnx"), 2, "table.csv: is not JSON");
+  expect_error(onnx("table.csv", "m.onnx"), 2,
+               "table.csv: is no gibbsite model file, or its beginning is damaged");
   expect_error(onnx("m.json", "m.json"), 2, "m.json");
   EXPECT_EQ(made(), (std::vector<std::string>{"m.json"}));
 }

@@ -371,7 +371,7 @@ using SchemaFile = test::DataTest;
 TEST_F(SchemaFile, ReadsAFileAndNamesItInErrors) {
   EXPECT_EQ(read_schema(write("s.toml", "\xef\xbb\xbf" + example)).features(), 8U);
   expect_bad_input([&] { (void)read_schema(path("none.toml")); },
-                   {path("none.toml"), "No such file"});
+                   {path("none.toml"), "there is no such file"});
   expect_bad_input([&] { (void)read_schema(write("t.toml", "label = [")); }, {"t.toml:1:"});
   expect_bad_input([&] { (void)read_schema(path(".")); }, {"directory"});
 }
@@ -462,7 +462,8 @@ TEST_F(SchemaFile, TemplateAsksWhereTheSecondLineLooksLikeTheFirst) {
 }
 
 TEST_F(SchemaFile, TemplateRefusesBadHeaders) {
-  expect_bad_input([&] { (void)schema_template(path("none.csv")); }, {"none.csv", "No such file"});
+  expect_bad_input([&] { (void)schema_template(path("none.csv")); },
+                   {"none.csv", "there is no such file"});
   expect_bad_input([&] { (void)schema_template(write("e.csv", "")); }, {"e.csv", "empty"});
   expect_bad_input([&] { (void)schema_template(write("b.csv", "\n \n")); }, {"no header"});
   expect_bad_input([&] { (void)schema_template(write("d.csv", "a,b,a\n")); },

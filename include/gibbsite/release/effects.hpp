@@ -70,6 +70,9 @@ struct Effect {
   [[nodiscard]] bool is_reference() const { return !level.empty() && level == reference; }
 };
 
+/// The effect's name as people read it: the knot of a curve with few digits.
+std::string shown_name(const Schema& schema, const Effect& effect);
+
 struct EffectTable {
   bool has_intervals = false;
   /// The meaning of exp(estimate): "odds ratio" or "rate ratio"; empty if it has none.
