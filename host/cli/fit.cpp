@@ -180,9 +180,10 @@ void FitCommand::fit() const {
       with_curves(std::move(share.data), domain,
                   ranks().size() > 1 ? layout_of(domain) : ReadOptions::Layout::automatic);
   remove_early();
-  const std::size_t warnings = tell_counts(
-      data, rows,
-      describe(constants(plan, domain, rows), budget) + "\n" + curves_words(asked, domain));
+  const std::size_t warnings =
+      tell_counts(data, rows,
+                  describe(constants(plan, domain, rows), budget) + "\n" +
+                      curves_words(asked, domain) + interactions_words(domain));
 
   // The clock is for the screen: what is planned follows from public numbers alone.
   const Plan made = gibbsite::plan(plan, domain, rows, budget);
