@@ -181,8 +181,8 @@ void FitCommand::fit() const {
                   ranks().size() > 1 ? layout_of(domain) : ReadOptions::Layout::automatic);
   remove_early();
   const Checked read_as = checked(data, rows);
-  const std::string head =
-      describe(constants(plan, domain, rows), budget) + "\n" + curves_words(asked, domain);
+  const std::string head = describe(constants(plan, domain, rows), budget) + "\n" +
+                           curves_words(asked, domain) + interactions_words(domain);
 
   // The clock is for the screen: what is planned follows from public numbers alone.
   const Plan made = gibbsite::plan(plan, domain, rows, budget);

@@ -129,6 +129,15 @@ std::string not_of_label(std::string_view option, std::string_view model, const 
                            to_string(kind_of(label)));
 }
 
+std::string interactions_words(const Schema& schema) {
+  std::string out;
+  for (const Interaction& interaction : schema.interactions) {
+    out += fmt::format("{}{} ({})", out.empty() ? "interactions: " : ", ",
+                       shown(interaction.name()), schema.features_of(interaction));
+  }
+  return out.empty() ? out : out + " features\n";
+}
+
 std::string curves_words(const Schema& asked, const Schema& chosen) {
   const std::size_t curves = automatic_curves(asked);
   if (curves == 0) return "";

@@ -78,6 +78,8 @@ class ArrowReader {
   std::size_t encode_dense(Worker& worker, std::int64_t at, std::size_t count, float* out) const;
   std::size_t encode_sparse(Worker& worker, std::int64_t at, std::size_t count,
                             CellEncoder::SparseRowsMade& made) const;
+  // Dense rows from sparse ones: interactions need every cell of a row.
+  std::size_t lay_out_sparse(Worker& worker, std::int64_t at, std::size_t count, float* out) const;
   // The cells of a column, up to one that is refused: what it is, is said when its row is read
   // alone.
   std::size_t fill_good(Worker& worker, std::size_t f, std::int64_t at, std::size_t count,

@@ -57,7 +57,8 @@ void ArrowReader::find_groups() {
     const Field& field = fields_[f];
     if (field.target.is_label)
       label_ = f;
-    else if (field.target.encoding->is_plain_number() && field.type.is_number() && !field.listed &&
+    else if (schema_.interactions.empty() && field.target.encoding->is_plain_number() &&
+             field.type.is_number() && !field.listed &&
              field.target.encoding->missing_numbers.size() <= 1)
       numbers.push_back(f);
     else

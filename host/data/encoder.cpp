@@ -94,6 +94,38 @@ bool parse_grouped(std::string_view text, double& value, char point, std::string
   return parse_number(plain, value, point);
 }
 
+InteractionEncoding::InteractionEncoding(const Schema& schema, const Interaction& interaction,
+                                         std::span<const Encoding> encodings, std::size_t first)
+    : first_(first) {
+  for (const Interaction::Part& part : interaction.parts) {
+    const Encoding& e = encodings[static_cast<std::size_t>(schema.column_named(part.column) -
+                                                           schema.columns.data())];
+    Part& own = parts_.emplace_back();
+    own.slot = e.slot;
+    own.first = e.first;
+    if (!part.knots.empty()) {
+      own.hats.emplace(std::span<const double>(part.knots));
+      own.missing = e.missing;
+    }
+    sizes_.push_back(schema.features_of(part));
+  }
+}
+
+bool InteractionEncoding::place(const Part& part, const Encoding::Entry& entry,
+                                InteractionPlace& out) {
+  if (!part.hats) {
+    out = {entry.feature - part.first, 0};
+    return entry.value != 0;
+  }
+  if (entry.feature == part.missing) {
+    out = {part.hats->size(), 0};
+    return true;
+  }
+  const Hat hat = part.hats->at(entry.scaled);
+  out = {hat.first, static_cast<std::uint32_t>(hat.next * 0x1p24F)};
+  return true;
+}
+
 CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input* input,
                          std::function<Message()> where, std::string source)
     : features_(schema.features()),
@@ -167,6 +199,10 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
     if (e.missing == Encoding::none && !column.unlisted.empty()) e.missing = rest->second;
     next = e.first + schema.features_of(column);
     encodings_.push_back(std::move(e));
+  }
+  for (const Interaction& interaction : schema.interactions) {
+    interactions_.emplace_back(schema, interaction, encodings_, next);
+    next += schema.features_of(interaction);
   }
 }
 
@@ -589,11 +625,22 @@ void CellEncoder::gather(std::size_t slot) {
   });
 }
 
+void CellEncoder::gather_products(std::span<const Entry> entries, std::vector<float>& values,
+                                  std::vector<std::uint32_t>& features) const {
+  for (const InteractionEncoding& interaction : interactions_) {
+    interaction.each(entries, [&](std::uint32_t feature, float value) {
+      values.push_back(value);
+      features.push_back(feature);
+    });
+  }
+}
+
 void CellEncoder::gather_row() {
   row_values_.clear();
   row_features_.clear();
   if (!absent_number_) {
     for (std::size_t slot = 0; slot < entries_.size(); ++slot) gather(slot);
+    gather_products(entries_, row_values_, row_features_);
     return;
   }
   auto present = present_.begin();
@@ -607,6 +654,7 @@ void CellEncoder::gather_row() {
     gather(slot);
   }
   for (; present != present_.end(); ++present) gather(*present);
+  gather_products(entries_, row_values_, row_features_);
   for (const std::size_t slot : present_) {
     ++absent_[slot].present;
     entries_[slot] = absent_[slot].entry;
@@ -639,12 +687,26 @@ void CellEncoder::end_row(std::span<const Entry> entries) {
   row_features_.clear();
   if (exposure_ != Encoding::none) data_.offset.push_back(entries[exposure_].value);
   gather_entries(entries, exposure_, row_values_, row_features_);
+  gather_products(entries, row_values_, row_features_);
+  store_row();
+}
+
+void CellEncoder::end_row(std::span<const Entry> entries, std::span<const Product> products) {
+  row_values_.clear();
+  row_features_.clear();
+  if (exposure_ != Encoding::none) data_.offset.push_back(entries[exposure_].value);
+  gather_entries(entries, exposure_, row_values_, row_features_);
+  for (const Product& product : products) {
+    row_values_.push_back(product.value);
+    row_features_.push_back(product.feature);
+  }
   store_row();
 }
 
 void CellEncoder::add_row(std::span<const Entry> entries, SparseRowsMade& made) const {
   const std::size_t begin = made.values.size();
   gather_entries(entries, Encoding::none, made.values, made.features);
+  gather_products(entries, made.values, made.features);
   if (end_row(begin, made.values, made.features)) ++made.clipped_rows;
   made.sizes.push_back(made.values.size() - begin);
 }

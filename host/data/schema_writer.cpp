@@ -91,6 +91,22 @@ std::string label_toml(const Count& count) { return number_toml(count, "counts =
 
 }  // namespace
 
+namespace {
+
+std::string interaction_toml(const Interaction& interaction) {
+  std::vector<std::string> names, knots;
+  for (const Interaction::Part& part : interaction.parts) {
+    names.push_back(part.column);
+    if (part.knots.empty()) continue;
+    knots.push_back(fmt::format("{} = [{}]", toml_key(part.column), fmt::join(part.knots, ", ")));
+  }
+  std::string out = fmt::format("\n[[interaction]]\ncolumns = {}\n", toml_list(names));
+  if (!knots.empty()) out += fmt::format("knots = {{{}}}\n", fmt::join(knots, ", "));
+  return out;
+}
+
+}  // namespace
+
 std::string to_toml(const Schema& schema) {
   std::string out = fmt::format("label = {}\n", toml_string(schema.label_name));
   out += std::visit([](const auto& label) { return label_toml(label); }, schema.label);
@@ -135,6 +151,7 @@ std::string to_toml(const Schema& schema) {
     if (column.has_missing) out += ", " + missing_toml(column.missing, column.also_missing);
     out += "}\n";
   }
+  for (const Interaction& interaction : schema.interactions) out += interaction_toml(interaction);
   if (schema.network) {
     out += "\n[network]\n";
     for (const auto& [node, parents] : *schema.network)

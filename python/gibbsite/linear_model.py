@@ -425,13 +425,14 @@ class _Private:
             self.row_norm,
             self.fit_intercept,
             table.raw,
+            self.interactions,
         )
         facts = _tables.SchemaFacts(schema)
         return schema, table, columns, self._engine_labels(labels, classes, facts), classes
 
     def _prepare_schema(self, X, y):
         defaults = self._parameters()
-        for name in ("fit_intercept", "row_norm", "invalid", *self._of_ranges):
+        for name in ("fit_intercept", "row_norm", "invalid", "interactions", *self._of_ranges):
             if getattr(self, name) != defaults[name].default:
                 raise ValueError(f"{name}: goes with ranges; a schema says it itself")
         schema = _tables.read_schema(self.schema)
@@ -810,6 +811,10 @@ class PrivateLogisticRegression(_Private):
         With `ranges`: "refuse" raises an error if a cell or label cannot be read (NaN, an unknown
         level). "middle" takes the middle of the range for such a cell; such a label counts as the
         negative class, or as the first of several.
+    interactions : list of tuples of column names, or None
+        With `ranges`: which two or three columns work together, [("age", "sex")]: the effect of one
+        may then differ with the other (docs/how-to/curves.md). {"columns": ("age", "sex"), "curve":
+        6} gives each of its numbers that many knots in it.
     intervals : bool
         Whether a part of the budget pays for estimates with 95 % intervals, which the model then
         holds (docs/theory/intervals.md). Not with class weights.
@@ -892,6 +897,7 @@ class PrivateLogisticRegression(_Private):
         fit_intercept: bool = True,
         row_norm: float | str = "auto",
         invalid: str = "refuse",
+        interactions: Sequence | None = None,
         intervals: bool = False,
         class_weight: dict | None = None,
         positive_share: float | tuple[float, float] | None = None,
@@ -1151,8 +1157,8 @@ class PrivateLinearRegression(_Regressor):
     intervals : bool
         Whether a part of the budget pays for estimates with 95 % intervals, which the model then
         holds (docs/theory/intervals.md). Only with the losses huber and pseudo-huber.
-    mechanism, ledger, random_state, fit_intercept, row_norm, prior_precision, adjacency, rows_cap,
-    rows_per_person, n_jobs, backend, progress
+    mechanism, ledger, random_state, fit_intercept, row_norm, interactions, prior_precision,
+    adjacency, rows_cap, rows_per_person, n_jobs, backend, progress
         As in PrivateLogisticRegression.
 
     Attributes
@@ -1186,6 +1192,7 @@ class PrivateLinearRegression(_Regressor):
         fit_intercept: bool = True,
         row_norm: float | str = "auto",
         invalid: str = "refuse",
+        interactions: Sequence | None = None,
         prior_precision: float | None = None,
         adjacency: str = "replace-one",
         loss: str = "huber",
@@ -1254,8 +1261,8 @@ class PrivatePoissonRegressor(_Regressor):
     intervals : bool
         Whether a part of the budget pays for estimates with 95 % intervals, which the model then
         holds (docs/theory/intervals.md).
-    mechanism, ledger, random_state, fit_intercept, row_norm, prior_precision, adjacency, rows_cap,
-    rows_per_person, n_jobs, backend, progress
+    mechanism, ledger, random_state, fit_intercept, row_norm, interactions, prior_precision,
+    adjacency, rows_cap, rows_per_person, n_jobs, backend, progress
         As in PrivateLogisticRegression.
 
     Attributes
@@ -1288,6 +1295,7 @@ class PrivatePoissonRegressor(_Regressor):
         fit_intercept: bool = True,
         row_norm: float | str = "auto",
         invalid: str = "refuse",
+        interactions: Sequence | None = None,
         prior_precision: float | None = None,
         adjacency: str = "replace-one",
         intervals: bool = False,
