@@ -30,6 +30,11 @@ template <class Kind>
 std::string assumption_of(const CertificateOf<Kind>& /*certificate*/) {
   return {};
 }
+/// What was chosen without looking at the table, beside the budget and the options.
+template <class Kind>
+std::string public_choices(const CertificateOf<Kind>& /*certificate*/) {
+  return "the schema (columns, ranges, levels, classes, row norm)";
+}
 /// Claims beside the guarantee that may be weaker than the truth, never stronger.
 template <class Kind>
 void check_claims(Verifier& /*v*/, const CertificateOf<Kind>& /*claimed*/,
@@ -41,9 +46,11 @@ void settle(Verifier& /*v*/, const auto& /*model*/, nlohmann::json& /*expected*/
 void require_of_format(const auto& /*model*/, std::size_t /*format*/,
                        const std::string& /*source*/) {}
 
+std::string public_choices(const SchemaCertificate& certificate);
 std::string assumption_of(const Certificate& certificate);
 std::string assumption_of(const NetworkCertificate& certificate);
 std::string assumption_of(const EvaluationCertificate& certificate);
+std::string assumption_of(const SchemaCertificate& certificate);
 void check_claims(Verifier& v, const Certificate& claimed, const Analysis& found);
 void settle(Verifier& v, const EvaluationModel& model, nlohmann::json& expected,
             const nlohmann::json& claimed);
@@ -56,14 +63,17 @@ Problem problem_of(const LinearModel& model, const Certificate& claimed);
 FamilyProblem problem_of(const FamilyModel& model, const FamilyCertificate& claimed);
 NetworkProblem problem_of(const NetworkModel& model, const NetworkCertificate& claimed);
 HistogramProblem problem_of(const EvaluationModel& model, const EvaluationCertificate& claimed);
+SchemaProblem problem_of(const BoughtSchema& model, const SchemaCertificate& claimed);
 std::size_t draws_of(const LinearModel& model);
 std::size_t draws_of(const FamilyModel& model);
 std::size_t draws_of(const NetworkModel& model);
 std::size_t draws_of(const EvaluationModel& model);
+std::size_t draws_of(const BoughtSchema& model);
 void check_model(Verifier& v, const LinearModel& model, const Certificate& c);
 void check_model(Verifier& v, const FamilyModel& model, const FamilyCertificate& c);
 void check_model(Verifier& v, const NetworkModel& model, const NetworkCertificate& c);
 void check_model(Verifier& v, const EvaluationModel& model, const EvaluationCertificate& c);
+void check_model(Verifier& v, const BoughtSchema& model, const SchemaCertificate& c);
 
 // The certificate.
 
@@ -72,9 +82,9 @@ nlohmann::json whole(double value);
 nlohmann::json guarantee_json(const Claims& claims);
 nlohmann::json numerics_json(const Claims& claims, const Analysis& found);
 /// What a reader has to believe, because no program can check it; `own` of the mechanism, `made`
-/// is what the run makes.
-nlohmann::json assumptions_json(const Claims& claims, const std::string& own,
-                                std::string_view made);
+/// is what the run makes, `choices` are public_choices.
+nlohmann::json assumptions_json(const Claims& claims, const std::string& own, std::string_view made,
+                                const std::string& choices);
 /// Throws BadInput naming the field that is missing, or out of range.
 Claims claims_from_json(const nlohmann::json& certificate);
 
@@ -131,7 +141,7 @@ nlohmann::json to_json(const CertificateOf<Kind>& c) {
           {"mechanism", std::move(mechanism)},
           {"constants", std::move(constants)},
           {"numerics", numerics_json(c, found)},
-          {"assumptions", assumptions_json(c, assumption_of(c), Kind::made)},
+          {"assumptions", assumptions_json(c, assumption_of(c), Kind::made, public_choices(c))},
           {"theorem", theorem_of(c.mechanism)},
           {"software", {{"version", c.version}, {"backend", c.backend}}}};
 }

@@ -15,8 +15,6 @@
 
 namespace gibbsite {
 
-namespace {
-
 // The cell itself stays unsaid.
 void require_names(const std::vector<std::string>& header, const std::string& path) {
   for (std::size_t j = 0; j < header.size(); ++j) {
@@ -29,6 +27,8 @@ void require_names(const std::vector<std::string>& header, const std::string& pa
         path, j + 1, number ? "a number" : "empty", Field{"header"}));
   }
 }
+
+namespace {
 
 // A line of words above another line of words may be a person's.
 void require_unlike_rows(const std::vector<std::string>& header, const std::string& path) {

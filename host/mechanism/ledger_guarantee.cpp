@@ -169,6 +169,9 @@ Guarantee ledger_guarantee(const HistogramPlan& plan) {
       analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws).guarantee);
 }
 
+// Gaussian but for the threshold, which is a total variation.
+Guarantee ledger_guarantee(const SchemaPlan& plan) { return gdp_cover_up(own_guarantee(plan)); }
+
 Guarantee own_guarantee(const Plan& plan) {
   const Candidate& candidate = plan.candidate();
   return analyze(candidate.mechanism, plan.problem, candidate.guarantee.who, plan.budget.draws)
@@ -186,6 +189,10 @@ Guarantee own_guarantee(const NetworkPlan& plan) {
 }
 
 Guarantee own_guarantee(const HistogramPlan& plan) {
+  return analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws).guarantee;
+}
+
+Guarantee own_guarantee(const SchemaPlan& plan) {
   return analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws).guarantee;
 }
 

@@ -255,6 +255,47 @@ std::string report_of(const NetworkRelease& release, const json& file, const std
   return closed(page);
 }
 
+// What each column was taken for, and the noisy counts that say so.
+void findings_section(Html& page, const BoughtSchema& bought) {
+  heading(page, "columns", "What was found");
+  page.put("<table>\n<tr><th>Column</th><th>Taken for</th><th>Noisy counts</th></tr>\n");
+  for (const ColumnFinding& found : findings(bought)) {
+    const Column& column = found.column;
+    const std::string range = column.type == ColumnType::number
+                                  ? fmt::format(" from {} to {}", column.lo, column.hi)
+                                  : "";
+    page.put("<tr><td>{}</td><td>{}{}</td><td>{}</td></tr>\n", column.name,
+             std::string(column.type == ColumnType::number     ? "number"
+                         : column.type == ColumnType::category ? "category"
+                                                               : "ignored"),
+             range, found.words);
+  }
+  page.put("</table>\n");
+}
+
+std::string report_of(const SchemaRelease& release, const json& file, const std::string& text) {
+  const SchemaCertificate& c = release.certificate();
+  ReportFacts facts{.claims = c, .rows = c.problem.rows, .basis = basis_of(c.mechanism, c.problem)};
+  if (!c.is_void()) facts.guess = best_guess_percent(c.claimed);
+  Html page;
+  title_block(page, "Privacy report: a schema",
+              fmt::format("Types, ranges and levels of {} column{}, found by noisy counts in a "
+                          "private table of {} rows.",
+                          c.problem.columns, plural(c.problem.columns),
+                          human_count(static_cast<double>(c.problem.rows))),
+              facts);
+  promise_section(page, facts, in_words(c));
+  findings_section(page, release.model());
+  unit_section(page, facts);
+  checklist_section(page, file.at("certificate"), c);
+  parameters_section(page, facts);
+  algorithm_section(page, facts, file.at("certificate"),
+                    fmt::format("Levels of fewer than {:.0f} rows are not seen.",
+                                release.model().scale.threshold));
+  verify_section(page, text, file.at("certificate"), c.is_void());
+  return closed(page);
+}
+
 }  // namespace
 
 // A void file has one failure: that it is void.
@@ -276,6 +317,8 @@ std::string html_report(const std::string& text, const std::string& source) {
     return report_of(parse_release<ConjugateKind>(text, source), file, text);
   if (is_of<GraphicalKind>(file.at("certificate")))
     return report_of(parse_release<GraphicalKind>(text, source), file, text);
+  if (is_of<SchemaKind>(file.at("certificate")))
+    return report_of(parse_release<SchemaKind>(text, source), file, text);
   return report_of(parse_release(text, source), file, text);
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "gibbsite/core/message.hpp"
+#include "gibbsite/mechanism/bought_schema.hpp"
 #include "gibbsite/mechanism/family.hpp"
 #include "gibbsite/mechanism/histogram.hpp"
 #include "gibbsite/mechanism/network.hpp"
@@ -13,6 +14,7 @@
 
 namespace gibbsite {
 
+struct BoughtSchema;
 struct EvaluationModel;
 struct FamilyModel;
 struct LinearModel;
@@ -100,6 +102,22 @@ struct EvaluationKind : KindDefaults {
   static constexpr std::string_view plan_maker = "plan_histogram()";
   static constexpr int indent = 1;
   static EvaluationModel model_from_json(const nlohmann::json& model, const std::string& source);
+};
+
+/// A schema that was bought: the noisy answers that it follows from.
+struct SchemaKind : KindDefaults {
+  using Problem = SchemaProblem;
+  using Mechanism = SchemaMechanism;
+  using Plan = SchemaPlan;
+  using Model = BoughtSchema;
+  static constexpr std::string_view command = "schema";
+  static constexpr std::string_view made = "a schema";
+  static constexpr std::string_view tag = "asked_columns";
+  static constexpr std::string_view holds = "a bought schema";
+  static constexpr std::string_view use = "fit a model with the schema that was written beside it";
+  static constexpr std::string_view plan_maker = "plan_schema()";
+  static constexpr int indent = 1;
+  static BoughtSchema model_from_json(const nlohmann::json& model, const std::string& source);
 };
 
 }  // namespace gibbsite
