@@ -51,7 +51,7 @@ struct ProposalBounds {
 ProposalBounds proposal_bounds(double features, double strong_convexity, double smoothness,
                                double step_size, double residual, const HessianTraces& traces = {});
 
-/// Gradient passes that bring the proximal problem from ||grad|| <= `start` to `derivative`, whatever
+/// Gradient passes that bring the proximal problem from ||grad|| <= `start` to `residual`, whatever
 /// the data:
 ///   1 + ceil(log(start (M + 1/eta)/(m + 1/eta)/residual)/log(1/q)),   q = (M - m)/(M + m + 2/eta)
 /// of gradient descent of step 2/(m + M + 2/eta) (Nesterov 2018, Thm 2.1.15).
@@ -94,7 +94,7 @@ ProximalSchedule rejection_schedule(const ProximalTarget& target, double per_rea
 
 /// Whether the search for the center w of every iteration ends for every data set, in double
 /// arithmetic: gradient descent shrinks ||grad|| by q = (M - m)/(M + m + 2/eta) a step, down to a
-/// floor that rounding sets, which must leave half of `derivative` (docs/theory/proximal.md, "Finding
+/// floor that rounding sets, which must leave half of `residual` (docs/theory/proximal.md, "Finding
 /// w"). Padded: within the schedule's number of passes. True for exact rejection, which has no
 /// search.
 bool proximal_search_ends(const Problem& constants, double beta, double strong_convexity,
