@@ -112,8 +112,8 @@ const Budget& largest_of(std::span<const Budget> budgets);
 /// learn, whatever they say. `share` of the positive class, where a person knows it.
 void warn_of_few_rows(const Plan& plan, const std::optional<PositiveShare>& share);
 
-/// A warning on stderr that few rows, for the automatic curves that the plan `made` has chosen, make
-/// intervals wide. By public numbers alone.
+/// A warning on stderr that the rows are few for intervals beside the automatic curves that the
+/// plan `made` has chosen. By public numbers alone.
 void warn_of_wide_curves(const PlanRequest& request, const Schema& asked, const Schema& chosen,
                          const Plan& made);
 

@@ -622,11 +622,11 @@ class SchemaReader {
     else if (type_name.empty() && !only_.empty() && name != only_)
       column.type = ColumnType::ignore;
     else if (type_name.empty())
-      fail(at,
-           fmt::format("{} is not filled in yet; write in this line type = \"number\", range = [0, "
-                       "100], or type = \"category\", levels = [\"a\", \"b\"], or type = "
-                       "\"ignore\"; if it is the column to predict, delete the line",
-                       here));
+      fail(at, fmt::format(
+                   "{} is not filled in yet; write its kind, such as {{type = \"category\", levels "
+                   "= [\"a\", \"b\"]}}, {{type = \"number\", range = [0, 100]}} or {{type = "
+                   "\"ignore\"}}; if it is the column to predict, delete this line",
+                   here));
     else
       fail(type->source(),
            fmt::format("{}: type {} must be {}", here, gibbsite::quoted(type_name), types_text));

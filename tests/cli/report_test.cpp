@@ -4,6 +4,7 @@
 #include <iomanip>
 
 #include "cli/cli.hpp"
+#include "gibbsite/core/text.hpp"
 
 namespace gibbsite::testing {
 namespace report_test {
@@ -41,7 +42,7 @@ TEST_F(ReportCli, SaysWhatTheModelHolds) {
                           HasSubstr("p-value"), HasSubstr("On simulated tables")));
   const nlohmann::json model = json("m.json");
   for (const auto& one : model["certificate"]["assumptions"]) {
-    std::string line = one.get<std::string>();
+    std::string line = with_paths_of_pages(one.get<std::string>());
     for (std::size_t at = 0; (at = line.find_first_of("'\"", at)) != std::string::npos;)
       line.replace(at, 1, line[at] == '\'' ? "&#39;" : "&quot;");
     EXPECT_THAT(page, HasSubstr(line));

@@ -201,7 +201,10 @@ TEST_F(Trust, ACheckReadsAndPlansAndSpendsNothing) {
   Arguments check = fit({"--check", "--ledger", "l"});
   const Outcome good = gibbsite(check);
   ASSERT_EQ(good.status, 0) << good.err;
-  EXPECT_THAT(good.err, HasSubstr("private, for the curator only, do not publish: every cell"));
+  EXPECT_THAT(
+      good.err,
+      HasSubstr("private, for the curator only, do not publish: what does not count as it is "
+                "written:\nprivate:   column 'work': 40 cells missing\n"));
   EXPECT_THAT(good.out, Not(HasSubstr("private")));
   EXPECT_THAT(good.out, HasSubstr("mechanism whitened: "));
   EXPECT_THAT(

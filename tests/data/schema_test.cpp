@@ -403,7 +403,10 @@ TEST_F(SchemaFile, TemplateMustBeFilledInAndThenReads) {
   try {
     (void)parse();
   } catch (const BadInputs& errors) {
-    EXPECT_THAT(errors.lines[2], ::testing::HasSubstr("column 'age' is not filled in yet"));
+    EXPECT_THAT(errors.lines[2],
+                ::testing::HasSubstr(
+                    "column 'age' is not filled in yet; write its kind, such as {type = "));
+    EXPECT_THAT(errors.lines[2], ::testing::HasSubstr("if it is the column to predict, delete"));
   }
   EXPECT_EQ(std::count(text.begin() + static_cast<std::ptrdiff_t>(text.rfind("\n[columns]\n") + 1),
                        text.end(), '\n'),
