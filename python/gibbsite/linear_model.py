@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from . import _core, _onnx, _plots, _tables
+from . import _core, _formula, _onnx, _plots, _tables
 from ._curve import Curve
 
 
@@ -174,6 +174,7 @@ class _Private:
 
     _kind: str  # of the schema's label
     _of_ranges: tuple = ()  # parameters of its own that a schema says itself
+    _formula = None  # of from_formula
 
     def _take(self, params):
         for name in self._parameters():
@@ -215,6 +216,8 @@ class _Private:
     def __sklearn_clone__(self):
         copy = type(self)(**self.get_params())  # a ledger and a schema are shared
         copy._is_clone = True
+        if self._formula is not None:
+            copy._formula = self._formula
         return copy
 
     def __sklearn_is_fitted__(self):
@@ -227,6 +230,67 @@ class _Private:
             estimator_type=kind, input_tags=InputTags(allow_nan=self.invalid == "middle"), **tags
         )
 
+    @classmethod
+    def from_formula(
+        cls,
+        formula: str,
+        epsilon: float,
+        delta: float,
+        *,
+        schema: _core.Schema | str | os.PathLike | None = None,
+        ranges: dict | None = None,
+        **params,
+    ) -> "_Private":
+        """Returns an estimator of what a formula says, such as "income ~ curve(age, 8) + log(wage) +
+        sex*education". Call its `fit(frame)`: it takes the columns that it needs, and the label.
+
+        Parameters
+        ----------
+        formula : str
+            "label ~ terms". A term is a column (as the schema or ranges say it), curve(x, K) with K
+            knots, curve(x) with as many as the budget allows, log(x) for a curve whose knots are
+            closer together at the low end, C(x) for a category, exposure(x), or a product a*b of
+            terms: both and their interaction. "- 1" leaves the constant out; "." is all columns.
+        epsilon, delta : float
+            As in the constructor.
+        schema, ranges
+            As in the constructor, one of them, and `ranges` as a dict. Ranges and levels come from
+            there, never from the rows. Columns that the formula does not name are left out.
+        **params
+            Further parameters of the constructor.
+
+        Raises
+        ------
+        ImportError
+            If formulaic is not installed (pip install 'gibbsite[formula]').
+        ValueError
+            If the formula cannot be read, or says what the schema or ranges do not.
+
+        Examples
+        --------
+        >>> model = PrivateLogisticRegression.from_formula(
+        ...     "income ~ curve(age, 8) + sex", 1.0, 1e-6, schema="people.toml")
+        >>> model.fit(frame).predict_proba(frame)
+        """
+        if (schema is None) == (ranges is None):
+            raise ValueError("from_formula: give schema or ranges, one of them")
+        said = _formula.parse(formula, _formula.known_columns(schema, ranges))
+        if said.interactions and "interactions" not in cls._parameters():
+            raise ValueError(
+                f"formula {formula!r}: {':'.join(said.interactions[0])}: this {cls.__name__} has no "
+                "interactions; write + in place of * and :"
+            )
+        if schema is not None:
+            params["schema"] = _formula.schema_of(said, schema)
+        else:
+            params["ranges"] = _formula.ranges_of(said, ranges)
+            params.setdefault("fit_intercept", said.intercept)
+            if said.interactions:
+                params["interactions"] = list(said.interactions)
+        out = cls(epsilon, delta, **params)
+        out._formula = said
+        return out
+
     # Fitting.
 
     def fit(self, X, y=None, **unsupported) -> "_Private":
@@ -238,7 +302,7 @@ class _Private:
             A table of pandas, polars or pyarrow, anything with `__arrow_c_stream__`, or an array of
             numbers.
         y : array or column [rows]
-            The labels.
+            The labels; after from_formula they may be left out, and are the formula's column of X.
 
         Returns
         -------
@@ -264,6 +328,8 @@ class _Private:
                     "class_weight weighs classes, and rows_per_person is for people of several rows"
                 )
             raise TypeError(f"fit() got an unexpected keyword argument {name!r}")
+        if self._formula is not None:
+            X, y = self._formula.split(X, y)
         seed = self._seed()
         self._check_types()
         ledger = self.ledger
@@ -609,6 +675,8 @@ class _Private:
 
     def _rows(self, X):
         self._require_fitted()
+        if self._formula is not None:
+            X = self._formula.rows_of(X)
         facts = self._facts
         table = _tables.read_columns(X, facts.takes_text, facts.has_missing, facts.middle)
         name = type(self).__name__
@@ -730,6 +798,7 @@ class _Private:
         if isinstance(params["schema"], _core.Schema):
             params["schema"] = params["schema"].to_toml()
         state = {"params": params, "is_clone": getattr(self, "_is_clone", False)}
+        state["formula"] = self._formula
         if self.__sklearn_is_fitted__():
             state["model"] = self.to_json()
             if hasattr(self, "classes_"):
@@ -745,6 +814,8 @@ class _Private:
         self.__init__(**state["params"])
         if state["is_clone"]:
             self._is_clone = True
+        if state.get("formula") is not None:
+            self._formula = state["formula"]
         if "model" not in state:
             return
         self._set_release(_core.Release.from_json(state["model"], "pickle"))
