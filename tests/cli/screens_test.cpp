@@ -162,10 +162,10 @@ TEST_F(Screens, ATableThatLacksAColumnOfAModelIsToldToAddIt) {
   folder.write("new.csv", "age\n30\n");
   expect_error(gibbsite({"predict", "--model", "m.json", "--data", "new.csv"}), 2,
                "the header lacks column 'work' of the schema; add it (the model needs it)");
-  folder.write("new.csv", "age,wrok,income\n30,Private,>50K\n");
+  folder.write("new.csv", "age,wrk,income\n30,Private,>50K\n");
   expect_error(gibbsite({"plan", "--data", "new.csv", "--schema", "table.toml", "--epsilon", "1",
                          "--delta", "1e-6"}),
-               2, "column 'wrok' is not in the schema, did you mean work?; add it under [columns]");
+               2, "column 'wrk' is not in the schema, did you mean work?; add it under [columns]");
 }
 
 TEST_F(Screens, TheReportNamesTheKindOfModelAndPagesThatAreThere) {
