@@ -59,19 +59,26 @@ std::uint64_t parse_count(const std::string& text, const std::string& name, std:
   return static_cast<std::uint64_t>(value);
 }
 
-std::string missing_words(std::span<const std::string> names) {
+std::string missing_words(std::span<const std::string> names, const std::string& command) {
   static const std::map<std::string_view, std::string_view> values{
-      {"--epsilon", "1"},         {"--delta", "1e-6"},     {"--data", "table.csv"},
-      {"--schema", "table.toml"}, {"--out", "model.json"}, {"--model", "model.json"},
-      {"--columns", "age,sex"},   {"--rows-cap", "10000"}, {"--mechanism", "whitened"},
-      {"model", "model.json"},    {"table", "table.csv"},  {"ledger", "people.ledger"}};
+      {"--epsilon", "1"},         {"--delta", "1e-6"},        {"--data", "table.csv"},
+      {"--schema", "table.toml"}, {"--out", "model.json"},    {"--model", "model.json"},
+      {"--columns", "age,sex"},   {"--rows-cap", "10000"},    {"--mechanism", "whitened"},
+      {"model", "model.json"},    {"table", "table.csv"},     {"ledger", "people.ledger"},
+      {"--onnx", "model.onnx"},   {"--prior-precision", "1"}, {"--rows", "1000"}};
+  static const std::map<std::string_view, std::string_view> outs{{"report", "report.html"},
+                                                                 {"sample", "draws"},
+                                                                 {"synthesize", "synthetic.csv"},
+                                                                 {"table", "table.json"},
+                                                                 {"export", "ledger.json"}};
   std::string examples;
   for (const std::string& name : names) {
     const auto known = values.find(name);
     if (known == values.end()) continue;
     if (!examples.empty()) examples += ' ';
     if (name.starts_with("-")) examples += name + ' ';
-    examples += known->second;
+    const auto out = outs.find(command);
+    examples += name == "--out" && out != outs.end() ? out->second : known->second;
   }
   const bool one = names.size() == 1;
   return fmt::format("{}: {} missing; give {}{}", fmt::join(names, ", "), one ? "is" : "are",

@@ -29,8 +29,8 @@ std::vector<double> parse_numbers(const std::string& list, const std::string& na
 std::uint64_t parse_count(const std::string& text, const std::string& name, std::uint64_t least);
 
 /// "--epsilon, --delta: are missing; give them, such as --epsilon 1 --delta 1e-6" of the names of
-/// options, or of files that stand alone.
-std::string missing_words(std::span<const std::string> names);
+/// options, or of files that stand alone. `command` tells what a file of --out is called.
+std::string missing_words(std::span<const std::string> names, const std::string& command = "");
 /// Throws BadInput with missing_words if one of the options is not given.
 void require_given(std::span<const std::pair<const char*, bool>> options);
 

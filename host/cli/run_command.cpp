@@ -3,6 +3,7 @@
 #include "run_command.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -89,7 +90,19 @@ std::string missing_options(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options())
     if (option->get_required() && option->count() == 0) names.push_back(option->get_name());
-  return names.empty() ? "" : missing_words(names);
+  if (names.empty()) return "";
+  const std::vector<std::string> rest = app.remaining();
+  return (rest.empty() ? "" : fmt::format("'{}' belongs to no option; ", rest.front())) +
+         missing_words(names, app.get_name());
+}
+
+// What a command lacks that wants a word behind it, as ledger does.
+std::string missing_word(const CLI::App& command) {
+  std::vector<std::string> words;
+  for (const CLI::App* sub : command.get_subcommands(nullptr)) words.push_back(sub->get_name());
+  return fmt::format("{}: what to do is missing; give one of {}, such as gibbsite {} {}",
+                     command.get_name(), fmt::join(words, ", "), command.get_name(),
+                     words.empty() ? "" : words.front());
 }
 
 // The sentence of CLI11 without its capital, or one of this program's own.
@@ -99,7 +112,11 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int a
     what = unknown_word(*app.get_subcommands().front(), argc, argv);
   }
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
-    if (const std::string missing = missing_options(app); !missing.empty()) what = missing;
+    if (const std::string missing = missing_options(app); !missing.empty()) {
+      what = missing;
+    } else if (!app.get_subcommands().empty()) {
+      what = missing_word(*app.get_subcommands().front());
+    }
   }
   if (!what.empty()) what[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(what[0])));
   const auto chosen = app.get_subcommands();

@@ -1,5 +1,6 @@
 // TOML -> schema through toml++.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -38,6 +39,36 @@ std::string_view line_of(std::string_view text, unsigned line) {
   return text.substr(0, text.find('\n'));
 }
 
+/// The keys of a schema beside its tables, as messages list them.
+const std::vector<std::string>& known_keys() {
+  static const std::vector<std::string> names{
+      "label",          "positive", "negative",  "unlisted_label", "classes",   "class_weights",
+      "positive_share", "range",    "tolerance", "counts",         "bins",      "decimals",
+      "invalid",        "decimal",  "thousands", "row_norm",       "intercept", "missing"};
+  return names;
+}
+
+std::vector<std::string> with_tables(std::vector<std::string> names) {
+  names.insert(names.end(), {"network", "interaction", "columns"});
+  return names;
+}
+
+/// The keys of a column of that type.
+std::vector<std::string> keys_of(ColumnType type) {
+  switch (type) {
+    case ColumnType::number:
+      return {"range", "missing", "missing_level", "curve", "knots",
+              "scale", "bins",    "decimals",      "count"};
+    case ColumnType::category:
+      return {"levels", "other", "missing", "unlisted", "reference", "count"};
+    case ColumnType::exposure:
+      return {"range", "missing"};
+    case ColumnType::ignore:
+      break;
+  }
+  return {"count"};
+}
+
 /// What to do about a line that is no TOML, where one of the usual slips is in it; begins "; ".
 std::string toml_advice(std::string_view line, std::string_view error) {
   const auto has = [&](std::string_view what) { return line.find(what) != std::string_view::npos; };
@@ -73,7 +104,8 @@ std::string toml_advice(std::string_view line, std::string_view error) {
   for (const char* const kind : {"value", "floating-point", "boolean", "integer"})
     if (error.find(kind) != std::string_view::npos && has("="))
       return "; put words in quotes: \"...\"";
-  return "";
+  return has("=") ? "; fix the line, or begin it with # to leave it out"
+                  : "; give a schema, whose lines read key = value; a table goes elsewhere";
 }
 
 class SchemaReader {
@@ -301,13 +333,9 @@ class SchemaReader {
       read_columns(*node.as_table());
     } else {
       fail(key.source(),
-           fmt::format(
-               "unknown key {}; known are label, positive, negative, "
-               "unlisted_label, classes, class_weights, positive_share, range, tolerance, counts, "
-               "bins, decimals, "
-               "invalid, decimal, thousands, row_norm, intercept, missing, [network], "
-               "[[interaction]] and [columns]",
-               gibbsite::quoted(name)));
+           fmt::format("unknown key {}{}; known are {}, [network], [[interaction]] and [columns]",
+                       gibbsite::quoted(name), did_you_mean(name, with_tables(known_keys())),
+                       fmt::join(known_keys(), ", ")));
     }
   }
 
@@ -664,8 +692,10 @@ class SchemaReader {
                  (k == "bins" || k == "curve" || k == "knots" || k == "scale")) {
         // Where they lie follows from the range, which comes later.
       } else {
-        fail(k.source(), fmt::format("{}: unknown key {} for a column of type \"{}\"; {}", here,
-                                     gibbsite::quoted(k.str()), type_name, "remove it"));
+        fail(k.source(),
+             fmt::format("{}: unknown key {} for a column of type \"{}\"{}; rename or remove it",
+                         here, gibbsite::quoted(k.str()), type_name,
+                         did_you_mean(k.str(), keys_of(column.type))));
       }
     }
     if (column.type == ColumnType::exposure && !table.contains("range"))

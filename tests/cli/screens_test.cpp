@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "cli/cli.hpp"
 
@@ -117,6 +118,54 @@ TEST_F(Screens, WhatMostPeopleNeedStandsFirstInTheHelpOfFit) {
   for (const char* option : {"--intervals ", "--check ", "--epsilon ", "--schema "})
     EXPECT_LT(help.find(option), more) << option;
   EXPECT_GT(help.find("--design "), more);
+}
+
+TEST_F(Screens, WhatIsMissingIsSaidAtOnceWithAnExample) {
+  for (const auto& [command, what] : std::vector<std::pair<Arguments, std::string>>{
+           {{"fit", "table.csv"}, "'table.csv' belongs to no option; --data, --schema"},
+           {{"plan", "--rows", "9"},
+            "--epsilon, --delta: are missing; give them, such as --epsilon 1"},
+           {{"report", "m.json"}, "--out: is missing; give it, such as --out report.html; see"},
+           {{"verify"},
+            "model: is missing; give it, such as model.json; see 'gibbsite verify --help'"},
+           {{"ledger"}, "ledger: what to do is missing; give one of create, show, export"},
+           {{"table", "--data", "table.csv"},
+            "--schema, --columns, --epsilon, --delta: are missing"}}) {
+    expect_error(gibbsite(command), 2, "gibbsite: " + what);
+  }
+}
+
+TEST_F(Screens, ASlipInTheSchemaIsSaidWithWhatWasMeant) {
+  for (const auto& [was, is, what] : std::vector<std::array<std::string, 3>>{
+           {"row_norm", "row_nrom",
+            "s.toml:4: unknown key 'row_nrom', did you mean row_norm?; known"},
+           {"[columns]", "[column]",
+            "s.toml:8: unknown key 'column', did you mean columns?; known"},
+           {"levels", "level",
+            "unknown key 'level' for a column of type \"category\", did you mean "
+            "levels?; rename or remove it"}}) {
+    std::string text = schema();
+    folder.write("s.toml", text.replace(text.find(was), was.size(), is));
+    const Outcome out = gibbsite(
+        {"plan", "--data", "table.csv", "--schema", "s.toml", "--epsilon", "1", "--delta", "1e-6"});
+    EXPECT_EQ(out.status, 2);
+    EXPECT_THAT(out.err, HasSubstr(what));
+  }
+  expect_error(gibbsite({"plan", "--data", "table.csv", "--schema", "table.csv", "--epsilon", "1",
+                         "--delta", "1e-6"}),
+               2, "; give a schema, whose lines read key = value; a table goes elsewhere");
+}
+
+// What a model needs cannot be taken out of its schema.
+TEST_F(Screens, ATableThatLacksAColumnOfAModelIsToldToAddIt) {
+  ASSERT_EQ(gibbsite(fit({"--out", "m.json", "--quiet"})).status, 0);
+  folder.write("new.csv", "age\n30\n");
+  expect_error(gibbsite({"predict", "--model", "m.json", "--data", "new.csv"}), 2,
+               "the header lacks column 'work' of the schema; add it (the model needs it)");
+  folder.write("new.csv", "age,wrk,income\n30,Private,>50K\n");
+  expect_error(gibbsite({"plan", "--data", "new.csv", "--schema", "table.toml", "--epsilon", "1",
+                         "--delta", "1e-6"}),
+               2, "column 'wrk' is not in the schema, did you mean work?; add it under [columns]");
 }
 
 TEST_F(Screens, TheReportNamesTheKindOfModelAndPagesThatAreThere) {
