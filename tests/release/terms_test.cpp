@@ -207,6 +207,9 @@ TEST(TermPictures, ShowWhatNoiseHides) {
   EXPECT_THAT(pictures[1].caption,
               ::testing::StartsWith("Noise hides all of it."));  // hours-per-week
   EXPECT_THAT(pictures[1].drawing, HasSubstr("class=\"open\""));
+  // Ends of hidden intervals are beyond ×100, and the axis is not.
+  EXPECT_THAT(country.drawing, AllOf(Not(HasSubstr(">×100<")), HasSubstr(">×1<")));
+  EXPECT_THAT(country.caption, HasSubstr("An arrow or a band that is cut"));
 }
 
 // Names are people's text; a thousand levels, long ones and many classes stay a picture.
