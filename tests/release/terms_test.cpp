@@ -192,6 +192,7 @@ TEST(TermPictures, ShowWhatNoiseHides) {
     for (std::size_t i = 0, at = 0; i < model.schema.features(); ++i)
       for (std::size_t k = 0; k <= i; ++k, ++at)
         if (i == j || k == j) model.estimates->covariance[at] = i == k ? 6.2 : 0;
+    model.estimates->means[0][j] = 8;
   }
   const EffectTable table = effect_table(model);
   const auto hidden = std::ranges::count_if(table.effects, [](const Effect& effect) {
@@ -207,6 +208,9 @@ TEST(TermPictures, ShowWhatNoiseHides) {
   EXPECT_THAT(pictures[1].caption,
               ::testing::StartsWith("Noise hides all of it."));  // hours-per-week
   EXPECT_THAT(pictures[1].drawing, HasSubstr("class=\"open\""));
+  // What is hidden is beyond ×100, and the axis is not.
+  EXPECT_THAT(country.drawing, AllOf(Not(HasSubstr(">×100<")), HasSubstr(">×1<")));
+  EXPECT_THAT(country.caption, HasSubstr("An arrow or a band that is cut"));
 }
 
 // Names are people's text; a thousand levels, long ones and many classes stay a picture.
