@@ -113,16 +113,20 @@ double InteractionContrasts::at(std::size_t feature, std::size_t coordinate, boo
 
 namespace {
 
-// The mean of each feature of a column within an interaction, by the means of its own features.
-std::vector<double> means_of_part(const Schema& schema, const Interaction::Part& part,
-                                  std::span<const double> means) {
-  const Column& column = *schema.column_named(part.column);
+std::size_t first_feature(const Schema& schema, const Column& column) {
   std::size_t first = 0;
   for (const Column& before : schema.columns) {
     if (&before == &column) break;
     first += schema.features_of(before);
   }
-  const auto own = means.subspan(first, schema.features_of(column));
+  return first;
+}
+
+// The mean of each feature of a column within an interaction, by the means of its own features.
+std::vector<double> means_of_part(const Schema& schema, const Interaction::Part& part,
+                                  std::span<const double> means) {
+  const Column& column = *schema.column_named(part.column);
+  const auto own = means.subspan(first_feature(schema, column), schema.features_of(column));
   if (part.knots.empty()) return {own.begin(), own.end()};
   std::vector<double> out(schema.features_of(part));
   const bool has_missing = schema.has_missing_level(column);
@@ -144,6 +148,43 @@ std::vector<double> means_of_part(const Schema& schema, const Interaction::Part&
 }
 
 }  // namespace
+
+void put_product(const Schema& schema, std::size_t j, std::span<double> row) {
+  std::size_t first = 0;
+  for (const Column& column : schema.columns) first += schema.features_of(column);
+  for (const Interaction& interaction : schema.interactions) {
+    const std::size_t features = schema.features_of(interaction);
+    const auto products = row.subspan(first, features);
+    first += features;
+    if (j >= first) continue;
+    std::ranges::fill(products, 0.0);
+    std::size_t rest = j - (first - features);
+    products[rest] = 1;
+    for (std::size_t c = interaction.parts.size(); c-- > 0;) {
+      const Interaction::Part& part = interaction.parts[c];
+      const Column& column = *schema.column_named(part.column);
+      const std::size_t place = rest % schema.features_of(part);
+      rest /= schema.features_of(part);
+      const auto own = row.subspan(first_feature(schema, column), schema.features_of(column));
+      std::ranges::fill(own, 0.0);
+      if (part.knots.empty()) {
+        own[place] = 1;
+      } else if (place == part.knots.size()) {
+        own.back() = 1;  // "(missing)"
+      } else {
+        const double scaled = (part.knots[place] - column.lo) / (column.hi - column.lo);
+        if (!column.is_curve()) {
+          own.front() = scaled;
+          continue;
+        }
+        const Hat hat = Hats(column).at(static_cast<float>(scaled));
+        own[hat.first] = static_cast<double>(hat.value);
+        own[hat.first + 1] = static_cast<double>(hat.next);
+      }
+    }
+    return;
+  }
+}
 
 void add_main_parts(const Schema& schema, std::span<double> means) {
   if (!schema.intercept || schema.max_unclipped_norm() > schema.row_norm) return;  // no contrasts

@@ -804,6 +804,8 @@ std::vector<Together> together(const Features& features, const Estimates& estima
                                const Schema& schema) {
   std::vector<double> everyone(estimates.feature_means);
   const double mean_score = estimates.combination(everyone).estimate;
+  std::size_t products = 0;  // the first feature of interactions
+  for (const Column& column : schema.columns) products += schema.features_of(column);
   std::vector<Together> out;
   for (const Index number : features.numbers) {
     const auto j = static_cast<std::size_t>(number);
@@ -826,6 +828,12 @@ std::vector<Together> together(const Features& features, const Estimates& estima
       Together rows{.feature = j};
       rows.estimate = feature_effect(estimates, schema, j).estimate;
       rows.score = mean_score + rows.estimate;
+      if (j >= products) {
+        // Its rows have the effects of its columns, too.
+        std::vector<double> row = everyone;
+        put_product(schema, j, row);
+        rows.score = estimates.combination(row).estimate;
+      }
       rows.most = normal_95 * prior_scale;
       rows.per_one = 1 - features.mean[l];
       out.push_back(rows);

@@ -275,5 +275,21 @@ TEST(InteractionContrasts, AndMainPartsAreTheWholeMean) {
   for (std::size_t j = 0; j < d; ++j) EXPECT_NEAR(kept[j], mean[j], 1e-6) << s.feature_names()[j];
 }
 
+TEST(InteractionProducts, ArePutIntoARowWithTheCellsOfTheirColumns) {
+  const Schema s = schema_of({{{age, sex}}, {{town, w}}});
+  std::vector<double> row(s.features(), 7.0);
+  put_product(s, 12 + 2 * 2 + 1, row);  // age = 20, M
+  const std::vector<double> expected = {0, 0, 0, 1, 0, 7, 7, 0, 1, 7, 7, 7, 0, 0, 0,
+                                        0, 0, 1, 0, 0, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7};
+  EXPECT_EQ(row, expected);
+  row.assign(s.features(), 7.0);
+  put_product(s, 20 + 3 * 1 + 1, row);  // b, w = 1
+  EXPECT_EQ(std::vector<double>(row.begin() + 5, row.begin() + 12),
+            (std::vector<double>{1, 0, 7, 7, 0, 1, 0}));
+  put_product(s, 20 + 3 * 2 + 2, row);  // (other), w missing
+  EXPECT_EQ(std::vector<double>(row.begin() + 5, row.begin() + 12),
+            (std::vector<double>{0, 1, 7, 7, 0, 0, 1}));
+}
+
 }  // namespace interaction_test
 }  // namespace gibbsite

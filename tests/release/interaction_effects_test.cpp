@@ -91,5 +91,9 @@ TEST(InteractionEffects, StandInTheTable) {
   EXPECT_NEAR(units.slopes[3].second, 0.5, 1e-12);
 }
 
+TEST(InteractionEffects, SayThatTheirIntervalsWereNotSimulated) {
+  EXPECT_EQ(interval_meaning_of(interaction_model(true).schema), interval_meaning_of_interactions);
+}
+
 }  // namespace interaction_effects_test
 }  // namespace gibbsite

@@ -19,8 +19,8 @@ bool always_has_level(const Schema& schema, const Column& column);
 bool always_has_level(const Schema& schema, const Interaction& interaction);
 
 /// A basis of the space that all rows of the schema lie in. If the levels of a category or the hats
-/// of a curve always add up to the constant column, m - 1 contrasts of them are kept, and of an interaction of
-/// such columns its InteractionContrasts. The basis is
+/// of a curve always add up to the constant column, m - 1 contrasts of them are kept, and of an
+/// interaction of such columns its InteractionContrasts. The basis is
 /// the identity if the schema has no intercept or rows may be scaled down.
 struct ContrastBasis {
   std::size_t features = 0;     ///< d
@@ -35,8 +35,8 @@ struct ContrastBasis {
   /// As `basis`, all columns of norm 1. Empty if the schema has no curve or interaction in
   /// contrasts: it is the same then.
   std::vector<double> plain;
-  /// [d] Number of levels m of the column or interaction, for a level or hat that is in contrasts; 0 for other
-  /// features.
+  /// [d] Number of levels m of the column or interaction, for a level or hat that is in contrasts;
+  /// 0 for other features.
   std::vector<std::size_t> levels;
 };
 ContrastBasis contrast_basis(const Schema& schema);

@@ -83,6 +83,10 @@ class InteractionContrasts {
   double typical_ = 0, largest_ = 0;
 };
 
+/// Sets, in a row [d], the features of an interaction to 1 at its feature j and 0 elsewhere, and
+/// those of its columns to what a cell at that place has.
+void put_product(const Schema& schema, std::size_t j, std::span<double> row);
+
 /// Adds to the means of features of interactions [d], known in InteractionContrasts alone, what the
 /// means of their columns' own features say of them.
 void add_main_parts(const Schema& schema, std::span<double> means);

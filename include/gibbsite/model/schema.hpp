@@ -125,9 +125,9 @@ struct TextFormat {
 };
 
 /// The public description of a table, and how its cells become rows. Features are in the schema's
-/// order: one for a number, one for each level of a category, then those of interactions, then the intercept. Behind the levels
-/// come "(missing)", if the column itself has a mark of missing cells and lists no such level, and
-/// "(other)".
+/// order: one for a number, one for each level of a category, then interactions, the intercept
+/// last. Behind the levels are "(missing)", if the column itself has a mark of missing cells and
+/// lists no such level, and "(other)".
 struct Schema {
   std::string label_name;                   ///< name of the column to predict
   Label label;                              ///< what that column holds
