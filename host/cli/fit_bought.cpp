@@ -43,6 +43,7 @@ void FitCommand::require_of_bought() const {
   if (!checkpoint.empty()) refuse("--checkpoint");
   if (!table.labels.empty()) refuse("--labels");
   if (!columns.empty()) refuse("--columns");
+  if (schema_share) require_between(*schema_share, 0, 1, "--schema-share");
   std::error_code ignored;
   if (std::filesystem::exists(table.data, ignored) &&
       !std::filesystem::is_regular_file(table.data, ignored))

@@ -64,6 +64,7 @@ struct PlanCommand {
                                  : json                    ? "--json"
                                                            : "--all"));
     }
+    if (schema_share) require_between(*schema_share, 0, 1, "--schema-share");
     if (!shape.rows || columns.empty())
       throw BadInput("--no-schema: give --rows and --columns, a number of columns");
     const SchemaProblem problem{.rows = *shape.rows,

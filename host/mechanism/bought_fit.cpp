@@ -56,7 +56,7 @@ BoughtFitPlan plan_bought_fit(const SchemaProblem& problem, const Budget& budget
   const double z = schema_threshold_height(problem, budget);  // throws on an illegal request
   BoughtFitPlan out{
       .problem = problem, .budget = budget, .share = 0, .questions = {}, .fit = budget};
-  if (share) require_between(*share, 0, 1, Field{"schema_share"});
+  if (share) require_between(*share, 0, 1, "schema_share");
   out.share = share.value_or(default_schema_share(problem, budget));
   const Neighbors who = budget.neighbors();
   const NoiseCost noise = largest_fit_noise_up(), own = schema_noise_up(problem, who);
