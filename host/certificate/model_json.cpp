@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "certificate/bought_json.hpp"
 #include "certificate/canonical_json.hpp"
 #include "certificate/estimates_json.hpp"
 #include "core/digest.hpp"
@@ -544,6 +545,7 @@ json model_json(const LinearModel& model) {
   if (model.intervals) out["intervals"] = intervals_json(*model.intervals);
   if (model.estimates) out["estimates"] = estimates_json(*model.estimates);
   if (!model.feature_means.empty()) out["feature_means"] = model.feature_means;
+  if (model.bought) out["bought"] = bought_json(*model.bought);
   return out;
 }
 

@@ -18,6 +18,7 @@
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/mechanism/bought_fit.hpp"
 #include "gibbsite/mechanism/kinds.hpp"
 #include "gibbsite/mechanism/mechanism.hpp"
 
@@ -47,6 +48,7 @@ void require_of_format(const auto& /*model*/, std::size_t /*format*/,
                        const std::string& /*source*/) {}
 
 std::string public_choices(const SchemaCertificate& certificate);
+std::string public_choices(const Certificate& certificate);
 std::string assumption_of(const Certificate& certificate);
 std::string assumption_of(const NetworkCertificate& certificate);
 std::string assumption_of(const EvaluationCertificate& certificate);
@@ -124,9 +126,22 @@ Variant settings_from_json(const nlohmann::json& object) {
   return *named;
 }
 
+/// What follows from a certificate's settings; with what a schema cost that was bought with it.
+template <class Kind>
+Analysis recomputed(const CertificateOf<Kind>& c) {
+  Analysis out = analyze(c.mechanism, c.problem, c.claimed.who, c.draws);
+  if constexpr (requires { c.bought; }) {
+    if (c.bought) {
+      out =
+          with_schema(out, c.bought->questions, {c.problem.rows, c.bought->columns}, c.claimed.who);
+    }
+  }
+  return out;
+}
+
 template <class Kind>
 Analysis analysis_of(const CertificateOf<Kind>& c) {
-  return c.analysis ? *c.analysis : analyze(c.mechanism, c.problem, c.claimed.who, c.draws);
+  return c.analysis ? *c.analysis : recomputed(c);
 }
 
 template <class Kind>
@@ -218,7 +233,7 @@ Analysis verify_certificate(Verifier& v, const nlohmann::json& file) {
   auto c = certificate_from_json<Kind>(claimed);
   c.refuses_cells = refuses_cells(file);
   v.set_void(c.is_void());
-  c.analysis = analyze(c.mechanism, c.problem, c.claimed.who, c.draws);
+  c.analysis = recomputed(c);
   v.check_claims(c, *c.analysis);
   if (!c.is_void()) check_claims(v, c, *c.analysis);
   v.check(is_backend_name(c.backend), "software.backend = " + c.backend);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "certificate/bought_json.hpp"
 #include "certificate/model_json.hpp"
 #include "certificate/release_of.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
@@ -87,37 +88,57 @@ AnswerScale scale_from_json(const json& object, const std::string& source) {
 
 }  // namespace
 
-json model_json(const BoughtSchema& model) {
+json bought_json(const BoughtSchema& bought) {
   json columns = json::array();
-  const std::vector<ColumnFinding> found = findings(model);
-  for (std::size_t k = 0; k < model.columns.size(); ++k) {
-    columns.push_back(answers_json(model.columns[k]));
+  const std::vector<ColumnFinding> found = findings(bought);
+  for (std::size_t k = 0; k < bought.columns.size(); ++k) {
+    columns.push_back(answers_json(bought.columns[k]));
     columns.back()["words"] = found[k].words;
   }
-  json out = {{"kind", "schema"},
-              {"rows_per_person", model.rows_per_person},
-              {"scale", scale_json(model.scale)},
-              {"columns", std::move(columns)},
-              {"preprocessing", schema_json(schema_of(model))}};
-  if (!model.label.empty()) {
-    out["label"] = model.label;
-    out["positive"] = model.positive;
+  json out = {{"rows_per_person", bought.rows_per_person},
+              {"scale", scale_json(bought.scale)},
+              {"columns", std::move(columns)}};
+  if (!bought.label.empty()) {
+    out["label"] = bought.label;
+    out["positive"] = bought.positive;
   }
+  return out;
+}
+
+BoughtSchema bought_from_json(const json& object, const std::string& source) {
+  BoughtSchema out;
+  out.scale = scale_from_json(field(object, "scale", source), source + ": scale");
+  out.rows_per_person = count_field(object, "rows_per_person", source);
+  if (object.contains("label")) {
+    out.label = text_field(object, "label", source);
+    out.positive = text_field(object, "positive", source);
+  }
+  for (const json& column : answers_list(object, "columns", source))
+    out.columns.push_back(column_answers(column, source));
+  return out;
+}
+
+BoughtTerms terms_of(const BoughtSchema& bought) {
+  const auto asked = std::ranges::count_if(bought.columns, &ColumnAnswers::asked);
+  const AnswerScale& scale = bought.scale;
+  return {.columns = static_cast<std::uint64_t>(asked),
+          .questions = {.bins_noise = scale.bins_noise,
+                        .levels_noise = scale.levels_noise,
+                        .threshold = scale.threshold,
+                        .refine_noise = scale.refine_noise}};
+}
+
+json model_json(const BoughtSchema& model) {
+  json out = bought_json(model);
+  out["kind"] = "schema";
+  out["preprocessing"] = schema_json(schema_of(model));
   return out;
 }
 
 BoughtSchema SchemaKind::model_from_json(const json& model, const std::string& source) {
   if (text_field(model, "kind", source) != "schema")
     throw BadInput(source + ": kind: must be schema; use the file as it was written");
-  BoughtSchema out;
-  out.scale = scale_from_json(field(model, "scale", source), source + ": scale");
-  out.rows_per_person = count_field(model, "rows_per_person", source);
-  if (model.contains("label")) {
-    out.label = text_field(model, "label", source);
-    out.positive = text_field(model, "positive", source);
-  }
-  for (const json& column : answers_list(model, "columns", source))
-    out.columns.push_back(column_answers(column, source));
+  BoughtSchema out = bought_from_json(model, source);
   out.schema = schema_of(out);
   return out;
 }
@@ -134,9 +155,7 @@ std::string assumption_of(const SchemaCertificate& /*certificate*/) {
 std::size_t draws_of(const BoughtSchema& /*model*/) { return 1; }
 
 SchemaProblem problem_of(const BoughtSchema& model, const SchemaCertificate& /*claimed*/) {
-  return {.rows = model.scale.rows,
-          .columns = static_cast<std::uint64_t>(
-              std::ranges::count_if(model.columns, &ColumnAnswers::asked))};
+  return {.rows = model.scale.rows, .columns = terms_of(model).columns};
 }
 
 namespace {
@@ -176,18 +195,19 @@ bool asked_as_followed(const BoughtSchema& model) {
 
 }  // namespace
 
-// The answers have the noise that they are paid for with, and the questions follow from them.
-void check_model(Verifier& v, const BoughtSchema& model, const SchemaCertificate& c) {
-  const auto& q = std::get<SchemaQuestions>(c.mechanism);
-  const AnswerScale paid{.rows = c.problem.rows,
-                         .bins_noise = q.bins_noise,
-                         .levels_noise = q.levels_noise,
-                         .threshold = q.threshold,
-                         .refine_noise = q.refine_noise};
-  v.check(model.scale == paid, "model.scale: that of the mechanism");
-  v.check(model.rows_per_person == c.claimed.who.rows_per_person,
+void check_bought(Verifier& v, const BoughtSchema& model, const BoughtTerms& paid,
+                  std::uint64_t rows, std::uint64_t rows_per_person) {
+  const SchemaQuestions& q = paid.questions;
+  const AnswerScale scale{.rows = rows,
+                          .bins_noise = q.bins_noise,
+                          .levels_noise = q.levels_noise,
+                          .threshold = q.threshold,
+                          .refine_noise = q.refine_noise};
+  v.check(model.scale == scale, "model.scale: that of the mechanism");
+  v.check(terms_of(model).columns == paid.columns, "model.columns: as many as are paid for");
+  v.check(model.rows_per_person == rows_per_person,
           "model.rows_per_person: those of the guarantee");
-  AnswerChecks check{.rows = static_cast<double>(c.problem.rows)};
+  AnswerChecks check{.rows = static_cast<double>(rows)};
   std::array<std::uint64_t, refinements> refined{};
   for (const ColumnAnswers& column : model.columns)
     for (std::size_t round = 0; round < column.ranges.size(); ++round) ++refined[round];
@@ -225,6 +245,11 @@ void check_model(Verifier& v, const BoughtSchema& model, const SchemaCertificate
   v.check(below == 0, fmt::format("model.columns: {} levels below the threshold", below));
   v.check(no_level == 0, fmt::format("model.columns: {} levels that no run releases", no_level));
   v.check(asked_as_followed(model), "model.columns: ranges asked about follow from the answers");
+}
+
+void check_model(Verifier& v, const BoughtSchema& model, const SchemaCertificate& c) {
+  check_bought(v, model, {c.problem.columns, std::get<SchemaQuestions>(c.mechanism)},
+               c.problem.rows, c.claimed.who.rows_per_person);
 }
 
 GIBBSITE_RELEASE_KIND(SchemaKind);

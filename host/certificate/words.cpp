@@ -40,9 +40,10 @@ namespace {
 
 std::string words_of(const Claims& c, double guess, std::uint64_t table_rows,
                      const std::string& basis, std::string_view what = "model") {
-  const bool is_model = what == "model", evaluates = what == "evaluation";
+  const bool is_model = what.starts_with("model"), evaluates = what == "evaluation",
+             buys = what.ends_with("schema");
   if (c.is_void()) return void_in_words("the noise follows from a user's seed", what);
-  const std::string_view chosen = is_model || evaluates ? "the schema" : "the names of the columns";
+  const std::string_view chosen = buys ? "the names of the columns" : "the schema";
   const bool replace = c.claimed.who.adjacency == Adjacency::replace_one;
   const std::uint64_t k = c.claimed.who.rows_per_person;
   const std::string rows = k == 1 ? "one row" : fmt::format("up to {} rows", k);
@@ -69,15 +70,23 @@ std::string words_of(const Claims& c, double guess, std::uint64_t table_rows,
       evaluates  ? "other figures of these rows"
       : is_model ? "screen output, accuracy on the private table"
                  : "screen output, memory",
-      is_model || evaluates ? "a schema or options" : "options",
-      is_model ? std::string(what) : fmt::format("{} or model", what));
+      buys ? "options" : "a schema or options",
+      is_model ? std::string("model") : fmt::format("{} or model", what));
   return out;
 }
 
 }  // namespace
 
 std::string in_words(const Certificate& c) {
-  return words_of(c, best_guess_percent(c.claimed), c.problem.rows, basis_of(c.mechanism));
+  std::string basis = basis_of(c.mechanism);
+  if (c.bought) {
+    basis += fmt::format(
+        ", and on noise in counts of the cells of {} columns, which the schema was "
+        "bought with",
+        c.bought->columns);
+  }
+  return words_of(c, best_guess_percent(c.claimed), c.problem.rows, basis,
+                  c.bought ? "model and schema" : "model");
 }
 
 std::string in_words(const FamilyCertificate& c) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -28,17 +29,22 @@ namespace {
 
 constexpr double default_schema_delta = 1e-6;
 
-std::string screen_of(const BoughtSchema& bought) {
+std::string certificate_path(const std::string& out) { return out + ".json"; }
+
+}  // namespace
+
+std::string bought_table(const BoughtSchema& bought, const Schema& schema) {
   std::vector<std::vector<std::string>> lines{{"column", "taken for", "found"}};
-  for (const ColumnFinding& found : findings(bought)) {
-    const Column& column = found.column;
+  const std::vector<ColumnFinding> found = findings(bought);
+  for (std::size_t k = 0; k < found.size(); ++k) {
+    const Column& column = schema.columns.at(k);
     const std::string type = column.type == ColumnType::number
                                  ? fmt::format("number, {} to {}", column.lo, column.hi)
                              : column.type == ColumnType::category
                                  ? fmt::format("category, {} level{}", column.levels.size(),
                                                column.levels.size() == 1 ? "" : "s")
                                  : "ignored";
-    std::string words = found.words;
+    std::string words = found[k].words;
     constexpr std::size_t most = 60;
     if (columns_of(words) > most) {
       words = words.substr(0, words.rfind(", ", most));
@@ -49,18 +55,14 @@ std::string screen_of(const BoughtSchema& bought) {
   return table(lines);
 }
 
-std::string certificate_path(const std::string& out) { return out + ".json"; }
-
-}  // namespace
-
-void require_visible(const SchemaPlan& plan) {
-  const double share = least_visible_share(std::get<SchemaQuestions>(plan.mechanism), plan.problem);
+void require_visible(const SchemaQuestions& questions, const SchemaProblem& problem) {
+  const double share = least_visible_share(questions, problem);
   if (share > refused_share) {
     throw Infeasible(
         "--epsilon",
         fmt::format("a level is seen from {:.3g} % of {} rows on, and above {:.0f} % too much of a "
                     "table stays unseen",
-                    100 * share, plan.problem.rows, 100 * refused_share),
+                    100 * share, problem.rows, 100 * refused_share),
         "give a larger --epsilon, or write the ranges and levels (gibbsite schema without "
         "--epsilon makes a form)");
   }
@@ -70,6 +72,18 @@ void require_visible(const SchemaPlan& plan) {
                "ranges lose their rare ends: a larger --epsilon sees more\n",
                100 * share);
   }
+}
+
+std::string bought_plan_words(const BoughtFitPlan& plan) {
+  const double share = least_visible_share(plan.questions, plan.problem);
+  return fmt::format(
+      "ε = {:.4g}: {:.3g} % of mu^2 buys the schema of {} columns, the fit keeps {:.3g} % of its "
+      "mu; levels are seen from {:.0f} rows on, {:.3g} % of {}{}\n",
+      plan.budget.epsilon, 100 * plan.share, plan.problem.columns, 100 * std::sqrt(1 - plan.share),
+      plan.questions.threshold, 100 * share, human_count(static_cast<double>(plan.problem.rows)),
+      share > refused_share  ? ": too much stays unseen, and fit refuses"
+      : share > warned_share ? ": rarer ones go into (other), and fit warns"
+                             : "");
 }
 
 void SchemaPurchase::add_to(CLI::App& app) {
@@ -164,7 +178,7 @@ void SchemaPurchase::run(const std::string& table, bool is_header) const {
   if (cells.rows == 0) throw BadInput(table + ": has no rows; give a table with some");
   // From here on public numbers decide: under replace-one the number of rows is one.
   const SchemaPlan plan = planned(cells.rows, budget);
-  require_visible(plan);
+  require_visible(std::get<SchemaQuestions>(plan.mechanism), plan.problem);
   if (ledger) {
     require_room(*ledger, budget, own_guarantee(plan),
                  [&](const Budget& smaller) -> std::optional<Guarantee> {
@@ -184,9 +198,9 @@ void SchemaPurchase::run(const std::string& table, bool is_header) const {
   write_entered(out, force, ledger, [&](Existing existing) {
     write_file_atomically(out, bought_toml(made.model()), public_file, existing);
   });
-  fmt::print("{}\n{}\n{}Written: {} and {}; next:\n  gibbsite verify {}\n", screen_of(made.model()),
-             in_words(made.certificate()), ledger ? entered_line(*ledger) : "", out, beside,
-             beside);
+  fmt::print("{}\n{}\n{}Written: {} and {}; next:\n  gibbsite verify {}\n",
+             bought_table(made.model(), made.model().schema), in_words(made.certificate()),
+             ledger ? entered_line(*ledger) : "", out, beside, beside);
 }
 
 }  // namespace gibbsite::cli

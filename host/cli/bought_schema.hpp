@@ -5,13 +5,20 @@
 #include <optional>
 #include <string>
 
-#include "gibbsite/mechanism/bought_schema.hpp"
+#include "gibbsite/mechanism/bought_fit.hpp"
+#include "gibbsite/model/bought_schema.hpp"
 
 namespace gibbsite::cli {
 
 /// Throws Infeasible if levels must be so frequent to be seen that a fit would suffer, and warns on
 /// stderr if that is near. All of it is public.
-void require_visible(const SchemaPlan& plan);
+void require_visible(const SchemaQuestions& questions, const SchemaProblem& problem);
+
+/// A line for each column: what the schema takes it for, and what was found.
+std::string bought_table(const BoughtSchema& bought, const Schema& schema);
+
+/// What a fit that buys its schema would see and keep, of one budget: public numbers alone.
+std::string bought_plan_words(const BoughtFitPlan& plan);
 
 struct SchemaPurchase {
   std::optional<double> epsilon, delta;

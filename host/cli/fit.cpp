@@ -153,6 +153,14 @@ void FitCommand::remove_early() const {
 }
 
 void FitCommand::fit() const {
+  if (schema.empty()) return fit_bought();
+  if (!label.empty() || !positive.empty() || schema_share) {
+    throw BadInput(fmt::format(
+        "{}: is for a schema that is bought, and --schema is given; leave one of them out",
+        !label.empty()      ? "--label"
+        : !positive.empty() ? "--positive"
+                            : "--schema-share"));
+  }
   family.require_of_model(plan);
   if (plan.model == network_model) return fit_network_model();
   if (const auto kind = family_named(plan.model)) return fit_family_model(*kind);
@@ -408,6 +416,14 @@ namespace {
 void define_fit(CLI::App& app) {
   const auto command = std::make_shared<FitCommand>();
   command->add_input(app, true);
+  app.get_option("--schema")->required(false);
+  app.add_option("--label", command->label,
+                 "in place of --schema, which is then bought: the column to predict")
+      ->type_name("COLUMN");
+  app.add_option("--positive", command->positive, "--label: its positive class")
+      ->type_name("CLASS");
+  add_number(app, "--schema-share", command->schema_share,
+             "--label: share of mu^2 that buys the schema; default 0.1, up to 0.2 of few rows");
   command->plan.add_to(app);
   command->plan.add_positive_share_to(app);
   command->family.add_to(app, command->plan, false);
@@ -432,7 +448,7 @@ void define_fit(CLI::App& app) {
       "--remove-cache",
       [command, &app](std::int64_t) {
         command->removes_cache = true;
-        for (const char* name : {"--schema", "--epsilon", "--delta"}) {
+        for (const char* name : {"--epsilon", "--delta"}) {
           app.get_option(name)->required(false);
         }
       },

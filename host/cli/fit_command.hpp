@@ -25,6 +25,9 @@ struct FitCommand {
   std::string schema, out, backend = "auto", design = "auto", checkpoint, cache = "auto",
                            ledger_path;
   std::optional<std::uint64_t> seed;
+  // What a schema is bought with, in place of `schema`.
+  std::string label, positive;
+  std::optional<double> schema_share;
   bool quiet = false, progress = false, verbose = false, removes_cache = false, force = false;
   bool release_moments = false, all_effects = false, check = false;
   FamilyArguments family;
@@ -70,6 +73,9 @@ struct FitCommand {
   // Refuses an engine for models that take none.
   void require_no_engine() const;
   void fit_network_model() const;
+  // Without a schema: what such a fit does not take, and the fit.
+  void require_of_bought() const;
+  void fit_bought() const;
   void fit_family_model(Family kind) const;
   // Seconds of all draws, timed on the table itself.
   [[nodiscard]] static double seconds_of_step(const Dataset& data, const Plan& made,

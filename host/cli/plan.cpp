@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "bought_schema.hpp"
 #include "command.hpp"
 #include "cross_table.hpp"
 #include "family.hpp"
@@ -13,6 +14,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/model/curve.hpp"
+#include "gibbsite/run/fit_bought.hpp"
 #include "gibbsite/speed/speed.hpp"
 #include "network.hpp"
 #include "options.hpp"
@@ -32,11 +34,13 @@ struct PlanCommand {
   PlanArguments plan;
   std::vector<double> epsilons;
   FamilyArguments family;
-  std::string columns;  // of a cross table
+  std::string columns;  // of a cross table; with no_schema their number
+  bool no_schema = false;
+  std::optional<double> schema_share;
 
   // A cross table is a network of these columns that is counted.
   void take_table() {
-    if (columns.empty()) return;
+    if (columns.empty() || no_schema) return;
     if (plan.model != "auto" || plan.mechanism != "auto" || plan.structure) {
       throw BadInput(
           fmt::format("{}: has no meaning with --columns, the cross table of which is "
@@ -49,7 +53,32 @@ struct PlanCommand {
     plan.mechanism = NetworkCounts::name;
   }
 
+  // What is known of a schema that is bought before anything is spent.
+  void plan_of_bought() const {
+    const PlanRequest request = bought_request(plan);
+    if (!shape.table.data.empty() || !shape.schema.empty() || shape.features || json || all) {
+      throw BadInput(fmt::format("{}: has no meaning with --no-schema; leave it out",
+                                 !shape.table.data.empty() ? "--data"
+                                 : !shape.schema.empty()   ? "--schema"
+                                 : shape.features          ? "--features"
+                                 : json                    ? "--json"
+                                                           : "--all"));
+    }
+    if (schema_share) require_between(*schema_share, 0, 1, "--schema-share");
+    if (!shape.rows || columns.empty())
+      throw BadInput("--no-schema: give --rows and --columns, a number of columns");
+    const SchemaProblem problem{.rows = *shape.rows,
+                                .columns = parse_count(columns, "--columns", 1)};
+    for (const double epsilon : epsilons) {
+      PlanArguments one = plan;
+      one.epsilon = epsilon;
+      fmt::print("{}", bought_plan_words(plan_bought_fit(problem, one.budget(), schema_share)));
+    }
+  }
+
   void run() const {
+    if (no_schema) return plan_of_bought();
+    if (schema_share) throw BadInput("--schema-share: is of --no-schema; leave it out");
     family.require_of_model(plan);
     if (nonzero && !shape.features)
       throw BadInput(
@@ -248,6 +277,10 @@ void define_plan(CLI::App& app) {
          "columns of a cross table, with commas between: how wide the intervals of `gibbsite "
          "table` will be")
       ->type_name("LIST");
+  app.add_flag("--no-schema", command->no_schema,
+               "what a fit that buys its schema sees, of --rows and so many --columns");
+  add_number(app, "--schema-share", command->schema_share,
+             "--no-schema: share of mu^2 that buys the schema");
   add_count(
       app, "--nonzero", command->nonzero,
       "of --features: about how many of a row's are not 0, for the time alone; without it all");

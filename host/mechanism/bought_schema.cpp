@@ -12,6 +12,7 @@
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "mechanism/schema_settings.hpp"
 
 namespace gibbsite {
 namespace {
@@ -20,9 +21,6 @@ constexpr std::uint64_t most_asked_columns = std::uint64_t{1} << 24;
 constexpr std::uint64_t most_rows_of_one = 1000;
 constexpr double least_deviation = 1e-100, most_deviation = 1e100;
 constexpr std::uint64_t counted_classes = 121, refined_counts = 2 * 64;
-// Shares of mu^2, found by measurement.
-constexpr double refine_share = .25, bins_share = .35;  // the latter of what the first leaves
-constexpr double threshold_share = .1;                  // of delta
 
 const SchemaQuestions& questions_of(const SchemaMechanism& mechanism) {
   return std::get<SchemaQuestions>(mechanism);
@@ -93,16 +91,6 @@ double threshold_at(double z, double deviation) {
   return round_up(Wide(z) * Wide(deviation) + Wide(answer_grid(deviation)) * 9 / 16);
 }
 
-SchemaQuestions settings_at(double mu, double z, const SchemaProblem& p, const Neighbors& who) {
-  const Wide first = Wide(mu) * sqrt(1 - Wide(refine_share)), change = change_of(p.columns, who);
-  SchemaQuestions out;
-  out.bins_noise = round_up(change / (first * sqrt(Wide(bins_share))));
-  out.levels_noise = round_up(change / (first * sqrt(1 - Wide(bins_share))));
-  out.threshold = threshold_at(z, out.levels_noise);
-  out.refine_noise = round_up(change_of(1, who) / (Wide(mu) * sqrt(Wide(refine_share) / 2)));
-  return out;
-}
-
 }  // namespace
 
 void SchemaProblem::validate() const {
@@ -121,6 +109,36 @@ double one_text_up(const SchemaQuestions& q) {
   return round_up(normal_cdf(-height) + ldexp(Wide(1), -110));
 }
 
+double schema_threshold_height(const SchemaProblem& problem, const Budget& budget) {
+  problem.validate();
+  budget.validate();
+  if (budget.draws != 1) {
+    throw BadInput(Field{"draws"}, "a schema is bought once",
+                   fmt::format("leave it out (got {})", budget.draws));
+  }
+  require_who_of_schema(problem, budget.neighbors());
+  const double e = round_up(exp(Wide(budget.epsilon)));
+  const Wide texts = Wide(problem.columns) * Wide(budget.rows_per_person);
+  return normal_height_up(Wide(budget.delta) * Wide(schema_threshold_share) /
+                          (texts * (1 + Wide(e))));
+}
+
+NoiseCost schema_noise_up(const SchemaProblem& problem, const Neighbors& who) {
+  return noise_cost_up(AnsweredNoise{answered_numbers(problem, who)}, 1);
+}
+
+SchemaQuestions schema_settings_at(double mu, double z, const SchemaProblem& p,
+                                   const Neighbors& who) {
+  const Wide first = Wide(mu) * sqrt(1 - Wide(schema_refine_share)),
+             change = change_of(p.columns, who);
+  SchemaQuestions out;
+  out.bins_noise = round_up(change / (first * sqrt(Wide(schema_bins_share))));
+  out.levels_noise = round_up(change / (first * sqrt(1 - Wide(schema_bins_share))));
+  out.threshold = threshold_at(z, out.levels_noise);
+  out.refine_noise = round_up(change_of(1, who) / (Wide(mu) * sqrt(Wide(schema_refine_share) / 2)));
+  return out;
+}
+
 double refined_deviation_up(const SchemaQuestions& q, std::uint64_t columns) {
   return round_up(Wide(q.refine_noise) * sqrt(Wide(columns)));
 }
@@ -131,26 +149,16 @@ double least_visible_share(const SchemaQuestions& q, const SchemaProblem& p) {
 
 SchemaPlan plan_schema(const SchemaProblem& problem, const Budget& budget) {
   const StandardArithmetic arithmetic;
-  problem.validate();
-  budget.validate();
-  if (budget.draws != 1) {
-    throw BadInput(Field{"draws"}, "a schema is bought once",
-                   fmt::format("leave it out (got {})", budget.draws));
-  }
+  const double z = schema_threshold_height(problem, budget);
   const Neighbors who = budget.neighbors();
-  require_who_of_schema(problem, who);
-  const double e = round_up(exp(Wide(budget.epsilon)));
-  const Wide texts = Wide(problem.columns) * Wide(who.rows_per_person);
-  const Wide tail = Wide(budget.delta) * Wide(threshold_share) / (texts * (1 + Wide(e)));
-  const double z = normal_height_up(tail);
   SchemaPlan out{.problem = problem, .budget = budget, .mechanism = SchemaQuestions{}};
-  const NoiseCost noise = noise_cost_up(AnsweredNoise{answered_numbers(problem, who)}, 1);
+  const NoiseCost noise = schema_noise_up(problem, who);
   const double epsilon = round_down(Wide(budget.epsilon) - Wide(noise.epsilon));
-  const double delta = round_down(Wide(budget.delta) * (1 - Wide(threshold_share)));
+  const double delta = round_down(Wide(budget.delta) * (1 - Wide(schema_threshold_share)));
   const double whole = epsilon > 0 ? gdp_mu_down(epsilon, delta) : 0;
   double step = 1;
   for (int attempt = 0; attempt < 20 && whole > 0; ++attempt) {  // until the claim holds
-    const SchemaQuestions q = settings_at(whole * step, z, problem, who);
+    const SchemaQuestions q = schema_settings_at(whole * step, z, problem, who);
     if (!(q.bins_noise <= most_deviation && q.refine_noise >= least_deviation)) break;
     out.mechanism = q;
     out.guarantee = analyze(out.mechanism, problem, who, 1).guarantee;

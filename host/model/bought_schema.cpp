@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "core/special.hpp"
+#include "gibbsite/core/problem.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/model/curve.hpp"
 
 namespace gibbsite {
 namespace {
@@ -29,7 +31,7 @@ constexpr double refined_above = 3.7, farther_above = 1.5;
 double alarm_height(std::size_t columns) {
   const Wide tail = Wide(false_alarm) / (3.0 * 118.0 * static_cast<double>(columns));
   double low = 0, high = 40;
-  for (int i = 0; i < 50; ++i) {
+  for (int i = 0; i < 30; ++i) {
     const double middle = low + (high - low) / 2;
     (normal_cdf(-Wide(middle)) > tail ? low : high) = middle;
   }
@@ -531,6 +533,56 @@ Schema schema_of(const BoughtSchema& answers) {
   out.intercept = true;
   mark_missing(out.text.has_missing, out.text.missing, out.text.also_missing);
   for (ColumnFinding& found : findings(answers)) out.columns.push_back(std::move(found.column));
+  out.row_norm = out.auto_row_norm();
+  return out;
+}
+
+Schema fit_schema_of(const BoughtSchema& answers) {
+  Schema out = schema_of(answers);
+  const std::size_t room = most_metric_features - 1;  // beside the constant
+  const auto is = [](ColumnType type) {
+    return [type](const Column& column) { return column.type == type; };
+  };
+  // Numbers: with knots and a level for missing cells where half of the room holds them so.
+  const auto numbers =
+      static_cast<std::size_t>(std::ranges::count_if(out.columns, is(ColumnType::number)));
+  const bool curves = numbers * (most_automatic_knots + 1) <= room / 2;
+  const std::size_t width = curves ? most_automatic_knots + 1 : 2;
+  std::size_t left = room, kept = 0;
+  for (Column& column : out.columns) {
+    if (column.type != ColumnType::number) continue;
+    if (++kept * width > room / 2) {
+      column = {.name = column.name};
+      continue;
+    }
+    if (!curves) without_curve(column);
+    left -= width;
+  }
+  // Categories: one level at least, beside "(missing)" and "(other)"; the longest lists are cut.
+  constexpr std::size_t beside = 2;
+  std::vector<Column*> categories;
+  for (Column& column : out.columns) {
+    if (column.type != ColumnType::category) continue;
+    if ((categories.size() + 1) * (beside + 1) > left)
+      column = {.name = column.name};
+    else
+      categories.push_back(&column);
+  }
+  std::size_t levels = 0;
+  for (const Column* const column : categories) levels += column->levels.size() + beside;
+  for (; levels > left; --levels) {
+    const auto size = [](const Column* column) { return column->levels.size(); };
+    (*std::ranges::max_element(categories, {}, size))->levels.pop_back();
+  }
+  if (out.features() == 1) {
+    for (std::size_t k = 0; k < answers.columns.size(); ++k) {
+      if (!answers.columns[k].asked()) continue;
+      out.columns[k] = {
+          .name = answers.columns[k].name, .type = ColumnType::number, .lo = 0, .hi = 1};
+      out.columns[k].missing_level = false;
+      break;
+    }
+  }
   out.row_norm = out.auto_row_norm();
   return out;
 }

@@ -74,15 +74,6 @@ void answer_ranges(BoughtSchema& model, const std::vector<RangeQuestion>& asked,
   }
 }
 
-void require_planned_counts(const SchemaShape& shape, const TableCells& cells,
-                            const SchemaPlan& plan) {
-  const auto names = [](const ColumnCells& column) { return column.name; };
-  if (cells.rows != plan.problem.rows || shape.asked.size() != plan.problem.columns ||
-      !std::ranges::equal(cells.columns, shape.asked, {}, names)) {
-    throw BadInput("data: its rows or columns are not the plan's; plan again for this data");
-  }
-}
-
 }  // namespace
 
 SchemaShape schema_shape(const std::vector<std::string>& header, const std::string& label,
@@ -125,6 +116,15 @@ SchemaShape schema_shape(const std::vector<std::string>& header, const std::stri
   return out;
 }
 
+void require_planned_counts(const SchemaShape& shape, const TableCells& cells,
+                            const SchemaProblem& problem) {
+  const auto names = [](const ColumnCells& column) { return column.name; };
+  if (cells.rows != problem.rows || shape.asked.size() != problem.columns ||
+      !std::ranges::equal(cells.columns, shape.asked, {}, names)) {
+    throw BadInput("data: its rows or columns are not the plan's; plan again for this data");
+  }
+}
+
 BoughtSchema answered_schema(BoughtSchema shape, const TableCells& cells, const std::string& path,
                              const SchemaQuestions& questions, const StreamKey& key) {
   shape.scale = {.rows = cells.rows,
@@ -147,7 +147,8 @@ SchemaRelease buy_schema(const SchemaShape& shape, const TableCells& cells, cons
                          const SchemaPlan& plan, Key&& key, const FitOptions& options) {
   return certified<SchemaKind>(
       plan, std::move(key), options,
-      {.require_planned = [&](const SchemaPlan& is) { require_planned_counts(shape, cells, is); },
+      {.require_planned =
+           [&](const SchemaPlan& is) { require_planned_counts(shape, cells, is.problem); },
        .make_model =
            [&](const SchemaPlan& is, const StreamKey& stream, const Analysis&) {
              BoughtSchema model = shape.shape;

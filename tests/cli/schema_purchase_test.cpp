@@ -78,10 +78,58 @@ TEST_F(SchemaPurchaseCli, IsEnteredInTheLedger) {
   ASSERT_EQ(made.status, 0) << made.err;
   EXPECT_THAT(made.out, HasSubstr("Entered: in people.ledger"));
   EXPECT_THAT(gibbsite({"ledger", "show", "people.ledger"}).out, HasSubstr("schema bought-schema"));
-  refused({"people.csv", "--epsilon", "5", "--delta", "1e-6", "--out", "more.toml", "--ledger",
+  refused({"people.csv", "--epsilon", "20", "--delta", "1e-6", "--out", "more.toml", "--ledger",
            "people.ledger"},
           5, "would fit");
   EXPECT_FALSE(std::filesystem::exists(folder.path("more.toml.json")));
+}
+
+TEST_F(SchemaPurchaseCli, AFitBuysItsSchemaAndIsOneRelease) {
+  const Arguments fit{"fit",        "--data", "people.csv", "--label", "income",
+                      "--positive", ">50K",   "--epsilon",  "4",       "--delta",
+                      "1e-6",       "--out",  "model.json"};
+  const Outcome made = gibbsite(fit);
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("10 % of mu^2; the rest fits"));
+  EXPECT_THAT(made.out, HasSubstr("Whoever sees this model and schema"));
+  EXPECT_THAT(made.out, HasSubstr("category, 2 levels"));
+  EXPECT_EQ(gibbsite({"verify", "model.json"}).status, 0);
+  EXPECT_EQ(gibbsite({"report", "model.json", "--out", "model.html"}).status, 0);
+  EXPECT_EQ(gibbsite({"predict", "--model", "model.json", "--data", "people.csv"}).status, 0);
+  const nlohmann::json file = json("model.json");
+  EXPECT_EQ(file["certificate"]["guarantee"]["epsilon"], 4);
+  EXPECT_EQ(file["certificate"]["constants"]["bought_schema"]["columns"], 2);
+  const auto with = [&](const Arguments& more) { return gibbsite(joined(fit, more)); };
+  expect_error(with({"--force", "--intervals"}), 2, "--intervals: has no meaning where the schema");
+  expect_error(with({"--force", "--mechanism", "path"}), 2, "--mechanism: has no meaning");
+  expect_error(with({"--force", "--checkpoint", "c"}), 2, "--checkpoint: has no meaning");
+  expect_error(with({"--force", "--check"}), 2, "--check: has no meaning");
+  expect_error(with({"--force", "--adjacency", "add-remove", "--rows-cap", "9000"}), 2,
+               "--adjacency: has no meaning");
+  expect_error(with({"--force", "--schema", "s.toml"}), 2, "--label: is for a schema");
+  expect_error(with({"--force", "--schema-share", "1"}), 2, "--schema-share");
+  expect_error(gibbsite({"fit", "--data", "people.csv", "--epsilon", "1", "--delta", "1e-6",
+                         "--out", "m.json"}),
+               2, "--schema is required");
+  expect_error(gibbsite({"fit", "--data", "people.csv", "--label", "income", "--epsilon", "1",
+                         "--delta", "1e-6", "--out", "m.json"}),
+               2, "--positive: is missing");
+  expect_error(gibbsite({"fit", "--data", "people.csv", "--label", "income", "--positive", ">50K",
+                         "--epsilon", "0.02", "--delta", "1e-6", "--out", "m.json"}),
+               4, "a level is seen from");
+}
+
+TEST_F(SchemaPurchaseCli, APlanSaysWhatWillBeSeen) {
+  const auto planned = [&](const std::string& count) {
+    return gibbsite({"plan", "--no-schema", "--rows", count, "--columns", "14", "--epsilon", "1",
+                     "--delta", "1e-6"});
+  };
+  EXPECT_THAT(planned("1000000").out, HasSubstr("10 % of mu^2 buys the schema of 14 columns"));
+  EXPECT_THAT(planned("15000").out, HasSubstr("fit warns"));
+  EXPECT_THAT(planned("2000").out, HasSubstr("fit refuses"));
+  expect_error(
+      gibbsite({"plan", "--no-schema", "--rows", "9", "--epsilon", "1", "--delta", "1e-6"}), 2,
+      "give --rows and --columns");
 }
 
 TEST_F(SchemaPurchaseCli, WithoutABudgetItIsTheFormOfBefore) {

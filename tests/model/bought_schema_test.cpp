@@ -4,12 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <random>
 #include <string>
 #include <vector>
+
+#include "gibbsite/core/problem.hpp"
+#include "gibbsite/model/curve.hpp"
 
 namespace gibbsite {
 namespace bought_schema_answers_test {
@@ -225,7 +229,7 @@ TEST(BoughtAnswers, AnyLeadToALegalSchema) {
   std::uniform_real_distribution<double> share(0, 1);
   std::normal_distribution<double> normal;
   std::size_t used = 0;
-  for (int run = 0; run < 120; ++run) {
+  for (int run = 0; run < 60; ++run) {
     std::vector<ColumnAnswers> columns;
     for (int k = 0; k < 4; ++k) {
       ColumnAnswers one = column("c" + std::to_string(k));
@@ -252,7 +256,50 @@ TEST(BoughtAnswers, AnyLeadToALegalSchema) {
       ++used;
     }
   }
-  EXPECT_GT(used, 30U);
+  EXPECT_GT(used, 15U);
+}
+
+// However many columns and levels were seen, a fit has a metric for them, with all curves too.
+TEST(BoughtFitSchema, HasRoomForAMetric) {
+  const auto made = [](std::size_t numbers, std::size_t categories, std::size_t levels) {
+    std::vector<ColumnAnswers> columns;
+    for (std::size_t k = 0; k < numbers; ++k) {
+      columns.push_back(of_numbers(0, 100));
+      columns.back().name = "n" + std::to_string(k);
+    }
+    for (std::size_t k = 0; k < categories; ++k) {
+      ColumnAnswers& one = columns.emplace_back(of_classes(.1 * n, 0, .9 * n, 0));
+      one.name = "c" + std::to_string(k);
+      for (std::size_t j = 0; j < levels; ++j)
+        one.levels.push_back({"l" + std::to_string(j), 1000 - static_cast<double>(j)});
+    }
+    return fit_schema_of(planted(std::move(columns)));
+  };
+  using Sizes = std::array<std::size_t, 3>;
+  const std::vector<Sizes> all{{3, 2, 2},  {3, 1, 5000}, {70, 40, 300},
+                               {80, 2, 2}, {1200, 0, 0}, {20, 900, 2}};
+  for (const auto& [numbers, categories, levels] : all) {
+    const Schema schema = made(numbers, categories, levels);
+    schema.validate("bought");
+    EXPECT_LE(with_knots(schema, most_automatic_knots).features(), most_metric_features);
+    EXPECT_GT(schema.features(), 2U);
+  }
+  // Those of the longest list that noise puts last go first.
+  const Schema cut = made(0, 1, 5000);
+  EXPECT_EQ(cut.columns[0].levels.front(), "l0");
+  EXPECT_GT(cut.columns[0].levels.size(), 1900U);
+}
+
+// Where nothing can be used, a schema of one column is legal all the same.
+TEST(BoughtFitSchema, OfNothingIsLegal) {
+  ColumnAnswers not_asked;
+  not_asked.name = "id";
+  const BoughtSchema answers = planted({not_asked, of_classes(0, 0, n, 0)});
+  EXPECT_EQ(schema_of(answers).features(), 1U);
+  const Schema schema = fit_schema_of(answers);
+  schema.validate("bought");
+  EXPECT_EQ(schema.features(), 2U);
+  EXPECT_EQ(schema.columns[1].type, ColumnType::number);
 }
 
 }  // namespace bought_schema_answers_test

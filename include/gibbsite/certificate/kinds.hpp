@@ -1,7 +1,9 @@
 #pragma once
 // What a release can be of. One struct names a kind's types, and what readers say of it:
 // certificate, file, `verify` and the run of a plan are generic over it.
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -36,12 +38,24 @@ struct KindDefaults {
   static constexpr int indent = 2;  ///< of its file
 };
 
+/// The questions that a model's schema was bought with.
+struct BoughtTerms {
+  std::uint64_t columns = 0;
+  SchemaQuestions questions;
+};
+
 /// A model of rows by coefficients.
 struct LinearKind : KindDefaults {
   using Problem = gibbsite::Problem;
   using Mechanism = gibbsite::Mechanism;
   using Plan = gibbsite::Plan;
   using Model = LinearModel;
+  struct Extra {
+    std::optional<BoughtTerms> bought{};  ///< one budget paid for the schema and the model
+  };
+  static Extra extra_of(const LinearModel& model);
+  static Extra extra_from_json(const nlohmann::json& constants);
+  static void put_extra(const Extra& extra, nlohmann::json& constants);
   /// The field of a certificate's constants that tells the kind. A kind without one is what no
   /// other is.
   static constexpr std::string_view tag = "";

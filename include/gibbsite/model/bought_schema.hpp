@@ -111,5 +111,9 @@ std::vector<ColumnFinding> findings(const BoughtSchema& answers);
 /// The schema that follows from the answers. It refuses no cell (Invalid::middle). It is complete
 /// (Schema::validate throws nothing) if it has a label and uses a column.
 Schema schema_of(const BoughtSchema& answers);
+/// The schema that a model is fitted by at once: as above, and legal whatever the answers say. Its
+/// longest lists of levels are cut so that it has at most most_metric_features features, also with
+/// curves. If no column can be used, the first one that was asked about is a number from 0 to 1.
+Schema fit_schema_of(const BoughtSchema& answers);
 
 }  // namespace gibbsite
