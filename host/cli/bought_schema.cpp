@@ -27,7 +27,7 @@
 namespace gibbsite::cli {
 namespace {
 
-constexpr double default_schema_delta = 1e-6;
+constexpr double default_schema_delta = 1e-7;
 
 std::string certificate_path(const std::string& out) { return out + ".json"; }
 
@@ -166,7 +166,16 @@ void SchemaPurchase::run(const std::string& table, bool is_header) const {
                     "CSV",
                     table));
   }
-  if (!is_header) require_names(header, table);
+  if (!is_header) {
+    require_names(header, table);
+    // The second line is a person's, so it cannot say whether the first one is too.
+    if (label.empty()) {
+      throw BadInput(
+          table +
+          ":1: its cells are published as names of columns, and nothing says that they are names; "
+          "name the column to predict with --label and --positive, or give --header yes");
+    }
+  }
   const SchemaShape shape = schema_shape(header, label, positive, table);
   const auto planned = [&](std::uint64_t rows, const Budget& at) {
     return plan_schema({.rows = rows, .columns = shape.asked.size()}, at);

@@ -96,7 +96,9 @@ TableCells count_cells(const std::string& path, const std::vector<std::string>& 
 }
 
 std::vector<std::vector<double>> count_ranges(const std::string& path,
-                                              std::span<const RangeOfColumn> ranges) {
+                                              std::span<const RangeOfColumn> ranges,
+                                              std::uint64_t rows) {
+  std::uint64_t found = 0;
   std::vector<std::string> columns;
   std::vector<std::vector<double>> ends, out;
   for (const RangeOfColumn& one : ranges) {
@@ -105,6 +107,7 @@ std::vector<std::vector<double>> count_ranges(const std::string& path,
     out.emplace_back(refined_bins, 0.0);
   }
   read_csv_columns(path, columns, [&](std::span<const std::string> cells) {
+    ++found;
     for (std::size_t k = 0; k < cells.size(); ++k) {
       double value = 0;
       if (is_public_mark(cells[k]) || !finite_number(cells[k], value)) continue;
@@ -113,6 +116,10 @@ std::vector<std::vector<double>> count_ranges(const std::string& path,
       ++out[k][std::min(static_cast<std::size_t>(bin), refined_bins - 1)];
     }
   });
+  if (found != rows) {
+    throw BadInput(FilePosition{path},
+                   "changed while it was read; try again with a file that stays");
+  }
   return out;
 }
 

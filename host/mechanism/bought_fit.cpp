@@ -30,7 +30,7 @@ NoiseCost largest_fit_noise_up() {
 }
 
 double default_schema_share(const SchemaProblem& problem, const Budget& budget) {
-  const double mu = gdp_mu_down(budget.epsilon, .9 * budget.delta);
+  const double mu = gdp_mu_down(budget.epsilon, .99 * budget.delta);
   const double k = static_cast<double>(budget.rows_per_person);
   const double part = seen_above * k / (seen_part * static_cast<double>(problem.rows) * mu);
   const double share = part * part * 2 * static_cast<double>(problem.columns) /
@@ -83,7 +83,8 @@ BoughtFitPlan plan_bought_fit(const SchemaProblem& problem, const Budget& budget
   throw Infeasible(format_message("{} {}, {} {}", Field{"epsilon"}, budget.epsilon, Field{"delta"},
                                   budget.delta),
                    "no noise in double precision keeps a schema and a fit to that",
-                   "ask for a larger epsilon or delta");
+                   budget.epsilon > 20 ? "ask for a smaller epsilon, or a larger delta"
+                                       : "ask for a larger epsilon or delta");
 }
 
 }  // namespace gibbsite

@@ -63,8 +63,8 @@ Wide squared_mu(const SchemaQuestions& q, const SchemaProblem& p, const Neighbor
 
 // Numbers that noise is added to and whose law may differ between neighbors.
 double answered_numbers(const SchemaProblem& p, const Neighbors& who) {
-  const Wide each = Wide(counted_classes + refined_counts) + 2 * Wide(who.rows_per_person);
-  return round_up(Wide(p.columns) * each);
+  const std::uint64_t each = counted_classes + refined_counts + 2 * who.rows_per_person;
+  return static_cast<double>(p.columns * each);  // below 2^53, so exact
 }
 
 double threshold_tv_up(const SchemaQuestions& q, const SchemaProblem& p, const Neighbors& who) {
@@ -168,7 +168,8 @@ SchemaPlan plan_schema(const SchemaProblem& problem, const Budget& budget) {
   throw Infeasible(format_message("{} {}, {} {}", Field{"epsilon"}, budget.epsilon, Field{"delta"},
                                   budget.delta),
                    "no noise in double precision keeps a schema to that",
-                   "ask for a larger epsilon or delta");
+                   budget.epsilon > 20 ? "ask for a smaller epsilon, or a larger delta"
+                                       : "ask for a larger epsilon or delta");
 }
 
 std::string_view name_of(const SchemaMechanism& /*mechanism*/) { return SchemaQuestions::name; }

@@ -61,7 +61,7 @@ void answer_ranges(BoughtSchema& model, const std::vector<RangeQuestion>& asked,
   std::vector<RangeOfColumn> named;
   for (const RangeQuestion& one : asked) named.push_back({model.columns[one.column].name, one});
   std::vector<double> exact;
-  for (const std::vector<double>& counts : count_ranges(path, named))
+  for (const std::vector<double>& counts : count_ranges(path, named, model.scale.rows))
     exact.insert(exact.end(), counts.begin(), counts.end());
   const std::vector<double> noisy =
       GaussianMechanism(key, ranges_answer + round, exact.size())

@@ -47,6 +47,59 @@ void require_within(const Guarantee& is, const Guarantee& fixed) {
   throw BadInput("plan: the fit costs more than was fixed for every schema; report this");
 }
 
+// What the release is entered with, and whether it is.
+struct Entry {
+  LedgerPrice price;
+  bool done = false;
+};
+
+struct EngineAndOptions {
+  Backend& backend;
+  const FitOptions& options;
+};
+
+// The schema, the fit and their one release, entered in the ledger.
+Release made_and_entered(const TableToBuy& table, const BoughtFitPlan& plan, const PlanRequest& fit,
+                         const EngineAndOptions& with, StreamKey& stream, Entry& entry) {
+  const FitOptions& options = with.options;
+  BoughtSchema shape = table.shape.shape;
+  shape.rows_per_person = plan.guarantee.who.rows_per_person;
+  BoughtSchema bought =
+      answered_schema(std::move(shape), table.cells, table.path, plan.questions, stream);
+  const Schema lines = fit_schema_of(bought);
+  const Schema domain = chosen_curves(fit, lines, plan.problem.rows, plan.fit);
+  const Dataset data = with_curves(table.read(lines), domain);
+  const Plan made = gibbsite::plan(fit, domain, plan.problem.rows, plan.fit);
+  static_cast<void>(require_feasible(made));
+  const Analysis own = analysis_of_plan(made);
+  const Analysis both = with_schema(own, plan.questions, plan.problem, plan.guarantee.who);
+  require_within(both.guarantee, plan.guarantee);
+  const Model model = model_of(fit, made);
+  require_planned(model, data, made, options);
+  LinearModel linear = on_release_grid(run_plan(model, data, made, with.backend, stream, options),
+                                       made.candidate().mechanism, own.release_grid);
+  linear.bought = std::move(bought);
+  const StandardArithmetic again;
+  auto certificate = certify<LinearKind>(
+      made,
+      {stream.kind, std::string(with.backend.name()), linear.schema.invalid == Invalid::refuse},
+      both, LinearKind::extra_of(linear));
+  certificate.epsilon = plan.budget.epsilon;
+  certificate.delta = plan.budget.delta;
+  certificate.claimed = plan.guarantee;
+  Release out = ReleaseAccess::make(std::move(linear), std::move(certificate));
+  if (out.certificate().is_void()) return out;
+  enter(options, "fit whitened, with its schema", entry.price, key_hash(stream), to_json(out));
+  entry.done = true;
+  if (const Verification check = verify(out); !check.valid) {
+    throw BadInput(
+        fmt::format("plan: its certificate does not verify ({}); use the plan as plan_bought_fit() "
+                    "made it",
+                    check.failures.front()));
+  }
+  return out;
+}
+
 }  // namespace
 
 PlanRequest bought_request(const PlanRequest& asked) {
@@ -81,44 +134,20 @@ Release fit_bought(const TableToBuy& table, const BoughtFitPlan& asked, const Pl
     refuse_with_bought(options.ranks != nullptr ? "ranks" : "checkpoint");
   require_planned_counts(table.shape, table.cells, plan.problem);
   require_fit_of_any_schema(plan, fit);
-  const LedgerPrice price{gdp_cover_up(plan.guarantee), plan.guarantee};
-  if (options.ledger != nullptr) require_room(options, stream.kind, price);
+  Entry entry{{gdp_cover_up(plan.guarantee), plan.guarantee}};
+  if (options.ledger != nullptr) require_room(options, stream.kind, entry.price);
 
-  // From here on there is noise.
-  BoughtSchema shape = table.shape.shape;
-  shape.rows_per_person = plan.guarantee.who.rows_per_person;
-  BoughtSchema bought =
-      answered_schema(std::move(shape), table.cells, table.path, plan.questions, stream);
-  const Schema lines = fit_schema_of(bought);
-  const Schema domain = chosen_curves(fit, lines, plan.problem.rows, plan.fit);
-  const Dataset data = with_curves(table.read(lines), domain);
-  const Plan made = gibbsite::plan(fit, domain, plan.problem.rows, plan.fit);
-  static_cast<void>(require_feasible(made));
-  const Analysis own = analysis_of_plan(made);
-  const Analysis both = with_schema(own, plan.questions, plan.problem, plan.guarantee.who);
-  require_within(both.guarantee, plan.guarantee);
-  const Model model = model_of(fit, made);
-  require_planned(model, data, made, options);
-  LinearModel linear = on_release_grid(run_plan(model, data, made, backend, stream, options),
-                                       made.candidate().mechanism, own.release_grid);
-  linear.bought = std::move(bought);
-  const StandardArithmetic again;
-  auto certificate = certify<LinearKind>(
-      made, {stream.kind, std::string(backend.name()), linear.schema.invalid == Invalid::refuse},
-      both, LinearKind::extra_of(linear));
-  certificate.epsilon = plan.budget.epsilon;
-  certificate.delta = plan.budget.delta;
-  certificate.claimed = plan.guarantee;
-  Release out = ReleaseAccess::make(std::move(linear), std::move(certificate));
-  if (out.certificate().is_void()) return out;
-  enter(options, "fit whitened, with its schema", price, key_hash(stream), to_json(out));
-  if (const Verification check = verify(out); !check.valid) {
-    throw BadInput(
-        fmt::format("plan: its certificate does not verify ({}); use the plan as plan_bought_fit() "
-                    "made it",
-                    check.failures.front()));
+  // From here on there is noise, so a refusal may tell of it and is paid.
+  try {
+    return made_and_entered(table, plan, fit, {backend, options}, stream, entry);
+  } catch (const Error& error) {
+    const bool stopped = error.status() == Status::interrupted;
+    if (!entry.done && !stopped && stream.kind == NoiseKind::chacha20) {
+      enter(options, "fit whitened, refused with its schema", entry.price, key_hash(stream),
+            {{"certificate", {{"digest", key_hash(stream)}}}});
+    }
+    throw;
   }
-  return out;
 }
 
 }  // namespace gibbsite

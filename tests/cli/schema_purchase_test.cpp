@@ -73,13 +73,14 @@ TEST_F(SchemaPurchaseCli, IsEnteredInTheLedger) {
   const Outcome ledger =
       gibbsite({"ledger", "create", "people.ledger", "--epsilon", "5", "--delta", "1e-4"});
   ASSERT_EQ(ledger.status, 0) << ledger.err;
-  const Outcome made = gibbsite({"schema", "people.csv", "--epsilon", "2", "--delta", "1e-6",
-                                 "--out", "s.toml", "--ledger", "people.ledger"});
+  const Outcome made =
+      gibbsite({"schema", "people.csv", "--header", "yes", "--epsilon", "2", "--delta", "1e-6",
+                "--out", "s.toml", "--ledger", "people.ledger"});
   ASSERT_EQ(made.status, 0) << made.err;
   EXPECT_THAT(made.out, HasSubstr("Entered: in people.ledger"));
   EXPECT_THAT(gibbsite({"ledger", "show", "people.ledger"}).out, HasSubstr("schema bought-schema"));
-  refused({"people.csv", "--epsilon", "20", "--delta", "1e-6", "--out", "more.toml", "--ledger",
-           "people.ledger"},
+  refused({"people.csv", "--header", "yes", "--epsilon", "20", "--delta", "1e-6", "--out",
+           "more.toml", "--ledger", "people.ledger"},
           5, "would fit");
   EXPECT_FALSE(std::filesystem::exists(folder.path("more.toml.json")));
 }
@@ -151,15 +152,22 @@ TEST_F(SchemaPurchaseCli, RefusesInOneLine) {
   refused({"-", "--epsilon", "1", "--out", "s.toml"}, 2, "read up to three times");
   refused({"people.csv", "--epsilon", "1", "--out", "-"}, 2, "two files");
   refused({"people.csv", "--epsilon", "1", "--out", "people.csv"}, 2, "people.csv");
-  refused({"people.csv", "--epsilon", "0.05", "--out", "s.toml"}, 4, "a level is seen from");
+  refused({"people.csv", "--header", "yes", "--epsilon", "0.05", "--out", "s.toml"}, 4,
+          "a level is seen from");
   folder.write("empty.csv", "a,b\n");
-  refused({"empty.csv", "--epsilon", "1", "--out", "s.toml"}, 2, "has no rows");
+  refused({"empty.csv", "--header", "yes", "--epsilon", "1", "--out", "s.toml"}, 2, "has no rows");
   folder.write("one.csv", "a,b\n1,2\n");
-  refused({"one.csv", "--epsilon", "1", "--out", "s.toml"}, 4, "a level is seen from");
+  refused({"one.csv", "--header", "yes", "--epsilon", "1", "--out", "s.toml"}, 4,
+          "a level is seen from");
+  // A first line that nothing confirms may be a person's.
+  folder.write("words.csv", "jane,doe,berlin\nmax,roe,rome\n");
+  refused({"words.csv", "--epsilon", "4", "--out", "s.toml"}, 2,
+          "nothing says that they are names");
   folder.write("rows.csv", "1,2\n3,4\n");
   refused({"rows.csv", "--epsilon", "1", "--out", "s.toml"}, 2, "looks like a row");
   folder.write("ragged.csv", "a,b\n1,2\n3\n");
-  refused({"ragged.csv", "--epsilon", "1", "--out", "s.toml"}, 2, "ragged.csv:3");
+  refused({"ragged.csv", "--header", "yes", "--epsilon", "1", "--out", "s.toml"}, 2,
+          "ragged.csv:3");
   EXPECT_FALSE(std::filesystem::exists(folder.path("s.toml")));
   EXPECT_FALSE(std::filesystem::exists(folder.path("s.toml.json")));
 }

@@ -163,7 +163,7 @@ TEST(RangeCounts, CountEachNumberOnce) {
   const std::string table =
       folder.write("t.csv", "a,b\n0,1\n63.99,x\n64,\n-5,2\n1e300,NA\n2020-05-01,3\nNaN,4\n1,\n");
   const std::vector<RangeOfColumn> ranges{{"a", {0, 0, 64}}, {"b", {1, 0, 2}}};
-  const auto counts = count_ranges(table, ranges);
+  const auto counts = count_ranges(table, ranges, 8);
   ASSERT_EQ(counts.size(), 2U);
   EXPECT_EQ(counts[0][0], 2);  // 0 and -5
   EXPECT_EQ(counts[0][1], 1);
@@ -173,6 +173,7 @@ TEST(RangeCounts, CountEachNumberOnce) {
   double all = 0;
   for (const double count : counts[0]) all += count;
   EXPECT_EQ(all, 6);
+  EXPECT_THROW(count_ranges(table, ranges, 7), BadInput) << "a row more than before";
 }
 
 TEST(CellCounts, RefuseWhatIsNoTable) {

@@ -152,10 +152,10 @@ TEST(BoughtSchemaPlan, KeepsTheBudgetAndSplitsIt) {
         const auto& q = std::get<SchemaQuestions>(plan.mechanism);
         const Guarantee& g = plan.guarantee;
         EXPECT_LE(delta_up(g, epsilon), delta);
-        EXPECT_NEAR(g.mu / gdp_mu_down(epsilon, .9 * delta), 1, 1e-3);
-        // A tenth of delta pays for the threshold, up to what the grid takes.
-        EXPECT_LE((1 + std::exp(epsilon)) * g.tv, .1 * delta * (1 + 1e-9));
-        EXPECT_GT((1 + std::exp(epsilon)) * g.tv, .09 * delta);
+        EXPECT_NEAR(g.mu / gdp_mu_down(epsilon, .99 * delta), 1, 1e-3);
+        // A hundredth of delta pays for the threshold, up to what the grid takes.
+        EXPECT_LE((1 + std::exp(epsilon)) * g.tv, .01 * delta * (1 + 1e-9));
+        EXPECT_GT((1 + std::exp(epsilon)) * g.tv, .009 * delta);
         const double change = static_cast<double>(k) * std::sqrt(28.0);
         EXPECT_NEAR(q.bins_noise * g.mu / change, 1 / std::sqrt(.75 * .35), 1e-9);
         EXPECT_NEAR(q.levels_noise * g.mu / change, 1 / std::sqrt(.75 * .65), 1e-9);

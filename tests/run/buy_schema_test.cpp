@@ -117,7 +117,7 @@ void add_noise_of(const Table& table, const SchemaPlan& plan, const BoughtSchema
     if (column.ranges.empty()) continue;
     const RangeAnswer& range = column.ranges.front();
     const std::vector<RangeOfColumn> question{{column.name, {0, range.lo, range.hi}}};
-    const std::vector<double> counts = count_ranges(table.path, question).front();
+    const std::vector<double> counts = count_ranges(table.path, question, table.cells.rows).front();
     for (std::size_t b = 0; b < refined_bins; ++b)
       noise.ranges.push_back((range.rows[b] - counts[b]) / refined_deviation_up(q, asked));
   }

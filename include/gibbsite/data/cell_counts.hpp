@@ -41,8 +41,10 @@ struct RangeOfColumn {
   RangeQuestion range;
 };
 /// Counts of the finite numbers of each column in the range's bins [ranges x refined_bins], in one
-/// pass; a number outside counts in the first or the last.
+/// pass; a number outside counts in the first or the last. Throws BadInput as read_csv_columns, and
+/// if the file no longer has `rows` rows.
 std::vector<std::vector<double>> count_ranges(const std::string& path,
-                                              std::span<const RangeOfColumn> ranges);
+                                              std::span<const RangeOfColumn> ranges,
+                                              std::uint64_t rows);
 
 }  // namespace gibbsite

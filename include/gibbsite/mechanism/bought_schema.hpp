@@ -51,7 +51,7 @@ struct SchemaPlan {
   Guarantee guarantee{};
 };
 
-/// The least noise that keeps the budget; a tenth of delta pays for the threshold. Throws BadInput
+/// The least noise that keeps the budget; a hundredth of delta pays for the threshold. Throws BadInput
 /// on an illegal request or under add-remove, Infeasible if no noise does.
 SchemaPlan plan_schema(const SchemaProblem& problem, const Budget& budget);
 
