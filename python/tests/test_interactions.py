@@ -8,7 +8,9 @@ import pytest
 import gibbsite
 from gibbsite import Curve, PrivateLinearRegression, PrivateLogisticRegression
 
-pytestmark = pytest.mark.filterwarnings("ignore::gibbsite.VoidWarning", "ignore::gibbsite.FitWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::gibbsite.VoidWarning", "ignore::gibbsite.FitWarning", "ignore:X does not have valid feature names"
+)
 
 
 def crossed(rows=4000, seed=0):
