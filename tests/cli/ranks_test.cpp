@@ -470,8 +470,8 @@ TEST_F(Ranks, WhatTheyCannotDoIsRefusedOnce) {
   EXPECT_TRUE(made().empty());
 }
 
-// On a machine with no card for each of them.
-TEST_F(Ranks, WithoutACardEachEndInOneLine) {
+// On a machine with no GPU for each of them.
+TEST_F(Ranks, WithoutAGpuEachEndInOneLine) {
   const Outcome outcome = on_ranks(2, seeded({"--backend", "cuda"}));
   if (outcome.status == 0) GTEST_SKIP() << "each has a card";
   expect_one_error(outcome, "--backend cuda: ");
@@ -499,7 +499,7 @@ TEST_F(Ranks, WhatDiffersIsNamed) {
   };
   expect_one_error(moved(), "rank 1: table.toml");
   std::ofstream(folder.path("away/table.toml")) << schema();
-  expect_one_error(moved(), "rank 1: table.csv: cannot open");
+  expect_one_error(moved(), "rank 1: table.csv: there is no such file");
   std::ofstream(folder.path("away/table.csv")) << folder.read("table.csv");
   std::ofstream(folder.path("away/table.toml")) << "# other\n" << schema();
   EXPECT_EQ(moved().status, 0);  // words that mean the same
