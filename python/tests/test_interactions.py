@@ -8,7 +8,9 @@ import pytest
 import gibbsite
 from gibbsite import Curve, PrivateLinearRegression, PrivateLogisticRegression
 
-pytestmark = pytest.mark.filterwarnings("ignore::gibbsite.VoidWarning", "ignore::gibbsite.FitWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::gibbsite.VoidWarning", "ignore::gibbsite.FitWarning", "ignore:X does not have valid feature names"
+)
 
 
 def crossed(rows=4000, seed=0):
@@ -93,3 +95,44 @@ def test_a_schema_says_them_itself(tmp_path):
     fitted.save(tmp_path / "m.json")
     again = PrivateLogisticRegression.from_file(tmp_path / "m.json")
     np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
+
+
+def command(*arguments):
+    assert gibbsite.run_command([str(argument) for argument in arguments]) == 0
+
+
+@pytest.mark.parametrize(
+    "label, options",
+    [
+        ('positive = "1"', ["--intervals"]),
+        ('positive = "1"', ["--mechanism", "path"]),
+        ('positive = "1"', ["--mechanism", "output"]),
+        ('positive = "1"', ["--mechanism", "objective"]),
+        ('range = [0, 1]\ntolerance = 0.5', ["--intervals"]),
+        ('range = [0, 1]\ncounts = true', ["--intervals"]),
+        ('classes = ["0", "1", "2"]', ["--intervals"]),
+    ],
+)
+def test_files_verify_and_commands_say_the_features(tmp_path, capfd, label, options):
+    X, y = crossed(3000)
+    rows = "".join(f"{a},{'bc'[int(b)]},{c}\n" for (a, b), c in zip(X, y))
+    (tmp_path / "t.csv").write_text("a,side,y\n" + rows)
+    (tmp_path / "t.toml").write_text(
+        f'label = "y"\n{label}\n[columns]\na = {{type = "number", range = [0, 40], curve = "auto"}}\n'
+        'side = {type = "category", levels = ["b", "c"]}\n[[interaction]]\ncolumns = ["a", "side"]\n'
+    )
+    table = ["--data", tmp_path / "t.csv", "--schema", tmp_path / "t.toml"]
+    budget = ["--epsilon", 4, "--delta", 1e-6]
+    command("plan", *table, *budget)
+    assert "interactions: a × side (8) features\n" in capfd.readouterr().out
+    command("fit", *table, *budget, *options, "--out", tmp_path / "m.json")
+    assert "interactions: a × side (8) features\n" in capfd.readouterr().out
+    command("verify", tmp_path / "m.json")
+    command("evaluate", "--model", tmp_path / "m.json", "--data", tmp_path / "t.csv")
+    command("report", tmp_path / "m.json", "--out", tmp_path / "m.html")
+    assert "interaction of 8 features; a at 0 " in (tmp_path / "m.html").read_text()
+    if "--intervals" in options and "classes" not in label:
+        capfd.readouterr()
+        effect = "a*side=35*c - a*side=5*c - a*side=35*b + a*side=5*b"
+        command("query", "--model", tmp_path / "m.json", "--effect", effect)
+        assert f"{effect}: +" in capfd.readouterr().out
