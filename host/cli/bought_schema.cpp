@@ -198,7 +198,7 @@ void SchemaPurchase::run(const std::string& table, bool is_header) const {
                    }
                  });
   }
-  warn_of_large_delta(budget, cells.rows);
+  warn_of_large_budget(budget, cells.rows);
   FitOptions options;
   options.ledger = ledger ? &*ledger : nullptr;
   const SchemaRelease made = buy_schema(shape, cells, table, plan, Key::from_os(), options);

@@ -84,7 +84,7 @@ void FitCommand::fit_bought() const {
                    }
                  });
   }
-  warn_of_large_delta(budget, cells.rows);
+  warn_of_large_budget(budget, cells.rows);
   say(fmt::format("{} rows, {} columns asked about with {:.3g} % of mu^2; the rest fits\n",
                   cells.rows, shape.asked.size(), 100 * made.share));
   Progress bar("fitting", quiet, interval());

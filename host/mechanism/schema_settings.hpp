@@ -6,8 +6,8 @@ namespace gibbsite {
 
 // Shares of mu^2, found by measurement; the second of what the first leaves.
 inline constexpr double schema_refine_share = .25, schema_bins_share = .35;
-// Of delta. A ledger sets little of its delta aside for total variation, and a hundredth raises the
-// threshold by about 6 %.
+// The share of delta that pays for the threshold: a ledger sets little of its delta aside for total
+// variation, and a hundredth in place of a tenth raises the threshold by about 6 %.
 inline constexpr double schema_threshold_share = .01;
 
 /// z with c k P(N(0,1) > z) (1 + e^epsilon) <= that share of delta. Throws as plan_schema if a

@@ -51,8 +51,8 @@ struct SchemaPlan {
   Guarantee guarantee{};
 };
 
-/// The least noise that keeps the budget; a hundredth of delta pays for the threshold. Throws BadInput
-/// on an illegal request or under add-remove, Infeasible if no noise does.
+/// The least noise that keeps the budget; a hundredth of delta pays for the threshold. Throws
+/// BadInput on an illegal request or under add-remove, Infeasible if no noise does.
 SchemaPlan plan_schema(const SchemaProblem& problem, const Budget& budget);
 
 std::string_view name_of(const SchemaMechanism& mechanism);
