@@ -25,8 +25,8 @@ struct BoughtFitPlan {
 double default_schema_share(const SchemaProblem& problem, const Budget& budget);
 
 /// Splits the budget: a hundredth of delta pays for the threshold; the fit has sqrt(1 - share) of
-/// the mu that is left. Throws as plan_schema, BadInput on a share outside of (0, 1), and Infeasible
-/// if nothing keeps the budget.
+/// the mu that is left. Throws as plan_schema, BadInput if the share is outside of (0, 1), and
+/// Infeasible if nothing keeps the budget.
 BoughtFitPlan plan_bought_fit(const SchemaProblem& problem, const Budget& budget,
                               const std::optional<double>& share = {});
 
