@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "certificate/bought_json.hpp"
 #include "certificate/canonical_json.hpp"
 #include "certificate/estimates_json.hpp"
 #include "core/digest.hpp"
@@ -97,6 +98,35 @@ json column_json(const Column& column) {
   }
   if (column.has_missing && column.type != ColumnType::ignore)
     out["missing"] = marks_json(column.missing, column.also_missing);
+  return out;
+}
+
+json interaction_json(const Interaction& interaction) {
+  json columns = json::array(), knots = json::object();
+  for (const Interaction::Part& part : interaction.parts) {
+    columns.push_back(part.column);
+    if (!part.knots.empty()) knots[part.column] = part.knots;
+  }
+  return {{"columns", columns}, {"knots", knots}};
+}
+
+std::vector<Interaction> interactions_from_json(const json& list, const std::string& source) {
+  if (!list.is_array() || list.empty()) reject(source, "interactions", "must be a list");
+  const std::string here = source + ": interactions";
+  std::vector<Interaction> out;
+  for (const json& object : list) {
+    only_fields(object, {"columns", "knots"}, here);
+    const json& knots = field(object, "knots", here);
+    if (!knots.is_object())
+      reject(here, "knots", "must be lists of numbers by the names of columns");
+    Interaction& one = out.emplace_back();
+    for (const std::string& name : texts_field(object, "columns", here)) {
+      Interaction::Part& part = one.parts.emplace_back(Interaction::Part{name});
+      if (!knots.contains(name)) continue;
+      if (!knots[name].is_array()) reject(here, "knots", "must be lists of numbers");
+      part.knots = numbers_field(knots, name.c_str(), knots[name].size(), here + ": knots");
+    }
+  }
   return out;
 }
 
@@ -439,6 +469,8 @@ json schema_json(const Schema& schema) {
   out.update(label_json(schema.label));
   if (!schema.text.thousands.empty()) out["thousands"] = schema.text.thousands;
   if (schema.network) out["network"] = network_json(schema);
+  for (const Interaction& one : schema.interactions)
+    out["interactions"].push_back(interaction_json(one));
   if (const auto given = class_weights(schema.label); !given.empty()) {
     const std::vector<std::string> names = class_names(schema.label);
     json& weights = out["class_weights"] = json::object();
@@ -449,10 +481,10 @@ json schema_json(const Schema& schema) {
 
 Schema schema_from_json(const json& object, const std::string& source, bool of_network) {
   if (!object.is_object()) throw BadInput(source + ": must be an object; use the file as written");
-  only_fields(object,
-              {"label", "positive", "negative", "unlisted_label", "invalid", "decimal", "row_norm",
-               "intercept", "missing", "columns", "range", "tolerance", "counts", "classes",
-               "class_weights", "edges", "decimals", "network", "thousands"},
+  only_fields(object, {"label",   "positive",  "negative",  "unlisted_label", "invalid",
+                       "decimal", "row_norm",  "intercept", "missing",        "columns",
+                       "range",   "tolerance", "counts",    "classes",        "class_weights",
+                       "edges",   "decimals",  "network",   "thousands",      "interactions"},
               source);
   Schema schema;
   schema.label_name = text_field(object, "label", source);
@@ -481,6 +513,8 @@ Schema schema_from_json(const json& object, const std::string& source, bool of_n
   if (!columns.is_array()) reject(source, "columns", "must be a list");
   for (const json& column : columns)
     schema.columns.push_back(column_from_json(column, source, of_network));
+  if (object.contains("interactions"))
+    schema.interactions = interactions_from_json(object["interactions"], source);
   schema.validate(source);
   return schema;
 }
@@ -511,6 +545,7 @@ json model_json(const LinearModel& model) {
   if (model.intervals) out["intervals"] = intervals_json(*model.intervals);
   if (model.estimates) out["estimates"] = estimates_json(*model.estimates);
   if (!model.feature_means.empty()) out["feature_means"] = model.feature_means;
+  if (model.bought) out["bought"] = bought_json(*model.bought);
   return out;
 }
 

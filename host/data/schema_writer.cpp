@@ -89,6 +89,40 @@ std::string label_toml(const Amount& amount) {
 
 std::string label_toml(const Count& count) { return number_toml(count, "counts = true"); }
 
+std::string column_toml(const Column& column) {
+  std::string out =
+      fmt::format("{} = {{type = \"{}\"", toml_key(column.name), to_string(column.type));
+  if (has_range(column.type)) out += fmt::format(", range = [{}, {}]", column.lo, column.hi);
+  if (!column.edges.empty()) out += ", " + bins_toml(column.edges);
+  if (column.decimals) out += fmt::format(", decimals = {}", *column.decimals);
+  if (column.is_curve()) out += fmt::format(", knots = [{}]", fmt::join(column.knots, ", "));
+  if (column.automatic_curve) out += ", curve = \"auto\"";
+  if (const std::string_view scale = to_string(column.scale); !scale.empty())
+    out += fmt::format(", scale = \"{}\"", scale);
+  if (column.missing_level) out += fmt::format(", missing_level = {}", *column.missing_level);
+  if (column.type == ColumnType::category) {
+    out += fmt::format(", levels = {}, other = {}", toml_list(column.levels), column.other);
+    if (!column.unlisted.empty())
+      out += fmt::format(", unlisted = {}", toml_string(column.unlisted));
+    if (!column.reference.empty())
+      out += fmt::format(", reference = {}", toml_string(column.reference));
+  }
+  if (column.has_missing) out += ", " + missing_toml(column.missing, column.also_missing);
+  return out + "}\n";
+}
+
+std::string interaction_toml(const Interaction& interaction) {
+  std::vector<std::string> names, knots;
+  for (const Interaction::Part& part : interaction.parts) {
+    names.push_back(part.column);
+    if (part.knots.empty()) continue;
+    knots.push_back(fmt::format("{} = [{}]", toml_key(part.column), fmt::join(part.knots, ", ")));
+  }
+  std::string out = fmt::format("\n[[interaction]]\ncolumns = {}\n", toml_list(names));
+  if (!knots.empty()) out += fmt::format("knots = {{{}}}\n", fmt::join(knots, ", "));
+  return out;
+}
+
 }  // namespace
 
 std::string to_toml(const Schema& schema) {
@@ -115,31 +149,39 @@ std::string to_toml(const Schema& schema) {
   if (schema.text.has_missing)
     out += missing_toml(schema.text.missing, schema.text.also_missing) + "\n";
   out += "\n[columns]\n";
-  for (const Column& column : schema.columns) {
-    out += fmt::format("{} = {{type = \"{}\"", toml_key(column.name), to_string(column.type));
-    if (has_range(column.type)) out += fmt::format(", range = [{}, {}]", column.lo, column.hi);
-    if (!column.edges.empty()) out += ", " + bins_toml(column.edges);
-    if (column.decimals) out += fmt::format(", decimals = {}", *column.decimals);
-    if (column.is_curve()) out += fmt::format(", knots = [{}]", fmt::join(column.knots, ", "));
-    if (column.automatic_curve) out += ", curve = \"auto\"";
-    if (const std::string_view scale = to_string(column.scale); !scale.empty())
-      out += fmt::format(", scale = \"{}\"", scale);
-    if (column.missing_level) out += fmt::format(", missing_level = {}", *column.missing_level);
-    if (column.type == ColumnType::category) {
-      out += fmt::format(", levels = {}, other = {}", toml_list(column.levels), column.other);
-      if (!column.unlisted.empty())
-        out += fmt::format(", unlisted = {}", toml_string(column.unlisted));
-      if (!column.reference.empty())
-        out += fmt::format(", reference = {}", toml_string(column.reference));
-    }
-    if (column.has_missing) out += ", " + missing_toml(column.missing, column.also_missing);
-    out += "}\n";
-  }
+  for (const Column& column : schema.columns) out += column_toml(column);
+  for (const Interaction& interaction : schema.interactions) out += interaction_toml(interaction);
   if (schema.network) {
     out += "\n[network]\n";
     for (const auto& [node, parents] : *schema.network)
       out += fmt::format("{} = {}\n", toml_key(node), toml_list(parents));
   }
+  return out;
+}
+
+std::string bought_toml(const BoughtSchema& bought) {
+  const AnswerScale& scale = bought.scale;
+  std::string out = fmt::format(
+      "# A schema bought with privacy budget from a table of {} rows; its certificate stands beside "
+      "it.\n"
+      "# Counts are noisy: +- {:.3g} rows a kind of cell, +- {:.3g} a level. Levels of fewer than "
+      "{:.0f} rows are in (other).\n"
+      "# It may be published, and edited with public knowledge.\n\n",
+      scale.rows, 2 * scale.bins_noise, 2 * scale.levels_noise, scale.threshold);
+  if (bought.label.empty()) {
+    out +=
+        "label = \"\"     # the column to predict; remove its line under [columns]\n"
+        "positive = \"\"  # its positive class\n";
+  } else {
+    out += fmt::format("label = {}\n", toml_string(bought.label)) +
+           label_toml(TwoClasses{.positive = bought.positive});
+  }
+  const Schema& schema = bought.schema;
+  out += "invalid = \"middle\"\nrow_norm = \"auto\"\n" +
+         missing_toml(schema.text.missing, schema.text.also_missing) + "\n\n[columns]\n";
+  for (const ColumnFinding& found : findings(bought))
+    out += fmt::format("# {}: {}\n", shown(found.column.name), found.words) +
+           column_toml(found.column);
   return out;
 }
 

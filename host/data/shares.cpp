@@ -32,8 +32,8 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/machine/memory.hpp"
-#include "machine/crew.hpp"
 #include "machine/processors.hpp"
+#include "machine/thread_pool.hpp"
 
 namespace gibbsite {
 namespace {
@@ -69,16 +69,16 @@ std::vector<T> gathered(Communicator& ranks, const std::vector<T>& mine) {
 template <class F>
 void each_task(std::size_t tasks, std::size_t threads, const F& f) {
   const std::size_t members =
-      std::min({tasks, Crew::most_members,
+      std::min({tasks, ThreadPool::most_members,
                 threads > 0 ? threads : static_cast<std::size_t>(usable_processors())});
   if (members <= 1) {
     for (std::size_t task = 0; task < tasks; ++task) f(task);
     return;
   }
-  Crew crew(members);
-  std::vector<std::exception_ptr> errors(crew.members());
-  for (std::size_t first = 0; first < tasks; first += Crew::most_tasks / 2) {
-    crew.each(std::min(tasks - first, Crew::most_tasks / 2),
+  ThreadPool pool(members);
+  std::vector<std::exception_ptr> errors(pool.members());
+  for (std::size_t first = 0; first < tasks; first += ThreadPool::most_tasks / 2) {
+    pool.each(std::min(tasks - first, ThreadPool::most_tasks / 2),
               [&](std::size_t k, std::size_t member) {
                 if (errors[member]) return;
                 try {

@@ -246,13 +246,13 @@ TEST_F(CuratorReportCli, HasLinesThatStandOut) {
   const std::vector<std::string> grounds = all_of(page, "--page: (#[0-9a-f]{6});"),
                                  lines = all_of(page, "--other: (#[0-9a-f]{6});"),
                                  alerts = all_of(page, "--alert: (#[0-9a-f]{6});"),
-                                 cards = all_of(page, "--card: (#[0-9a-f]{6});");
+                                 gpus = all_of(page, "--card: (#[0-9a-f]{6});");
   ASSERT_EQ(grounds.size(), 3U);  // light, dark, paper
   ASSERT_EQ(lines.size(), 3U);
   ASSERT_EQ(alerts.size(), 3U);
   for (std::size_t k = 0; k < 3; ++k) {
     EXPECT_GE(support::contrast(lines[k], grounds[k]), 3);
-    EXPECT_GE(support::contrast(alerts[k], cards[k]), 4.5);  // the mark
+    EXPECT_GE(support::contrast(alerts[k], gpus[k]), 4.5);  // the mark
   }
   EXPECT_THAT(page, HasSubstr("background: var(--card); color: var(--alert)"));
 }

@@ -108,9 +108,9 @@ TEST_F(LedgerCli, ProfilesEnterByTheGaussianThatCoversThem) {
   for (const auto& release : all["releases"]) {
     EXPECT_LT(std::stod(release["mu_squared"].get<std::string>()), 0.16)
         << release;  // 1.23^2 as (1, delta)
-    const double reveal = std::stod(release["reveal"].get<std::string>());
-    EXPECT_GT(reveal, 0);
-    EXPECT_LE(reveal, 1e-9);
+    const double delta0 = std::stod(release["reveal"].get<std::string>());
+    EXPECT_GT(delta0, 0);
+    EXPECT_LE(delta0, 1e-9);
   }
 }
 

@@ -471,8 +471,8 @@ TEST_F(Ranks, WhatTheyCannotDoIsRefusedOnce) {
   EXPECT_TRUE(made().empty());
 }
 
-// On a machine with no card for each of them.
-TEST_F(Ranks, WithoutACardEachEndInOneLine) {
+// On a machine with no GPU for each of them.
+TEST_F(Ranks, WithoutAGpuEachEndInOneLine) {
   const Outcome outcome = on_ranks(2, seeded({"--backend", "cuda"}));
   if (outcome.status == 0) GTEST_SKIP() << "each has a card";
   expect_one_error(outcome, "--backend cuda: ");
