@@ -76,7 +76,7 @@ std::string no_json(const std::string& text, std::size_t at, const std::string& 
     return source +
            ": is no gibbsite model file, or its beginning is damaged; give one that fit wrote";
   }
-  const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(at, text.size()));
+  const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(at, text.size() - 1));
   return fmt::format(
       "{}: is no gibbsite model file, or is cut off or damaged (at line {} of {}); copy it whole "
       "from where fit wrote it",

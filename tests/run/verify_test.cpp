@@ -1174,7 +1174,7 @@ TEST(ReadReleaseJson, RejectsWhatIsNoModelFile) {
   };
   rejected("", "is empty");
   rejected("{", "is cut off or damaged (at line 1 of 1)");
-  rejected("{\n\"a\": 1,\n", "(at line 3 of 3)");
+  rejected("{\n\"a\": 1,\n", "(at line 2 of 2)");
   rejected("age,income\n39,>50K\n", "is no gibbsite model file, or its beginning is damaged");
   rejected("[]", "gibbsite-release/3");
   rejected("{\"format\": \"gibbsite-release/4\", \"model\": {}, \"certificate\": {}}",
