@@ -79,8 +79,9 @@ TEST_F(FitCache, ACheckRemovesItsCacheWithoutAModel) {
 }
 
 TEST_F(FitCache, RemoveCacheDoesNotLoosenWhatAFitNeeds) {
-  expect_error(gibbsite({"fit", "--data", "table.csv", "--out", "m.json"}), 2,
-               "--schema is required");
+  expect_error(gibbsite({"fit", "--data", "table.csv", "--epsilon", "1", "--delta", "1e-6", "--out",
+                         "m.json"}),
+               2, "--schema is required");
   expect_error(gibbsite({"fit", "--data", "table.csv", "--out", "m.json", "--remove-cache"}), 2,
                "--schema is required");
   expect_error(gibbsite({"fit", "--data", "table.csv", "--schema", "table.toml", "--out", "m.json",
