@@ -209,7 +209,7 @@ json problem_json(const Problem& p, const Mechanism& mechanism) {
   out["curvature"] = p.curvature;
   const double ball = setting(mechanism, "ball").value_or(0);  // theta is kept in; 0: in none
   if (p.bounded() || ball > 0) {
-    out["max_abs_residual"] = p.max_abs_residual_up(ball);
+    out["max_abs_residual"] = p.max_abs_derivative_up(ball);
     out["lipschitz"] = p.lipschitz_up(ball);
   }
   return out;

@@ -129,6 +129,15 @@ std::string not_of_label(std::string_view option, std::string_view model, const 
                            to_string(kind_of(label)));
 }
 
+std::string interactions_words(const Schema& schema) {
+  std::string out;
+  for (const Interaction& interaction : schema.interactions) {
+    out += fmt::format("{}{} ({})", out.empty() ? "interactions: " : ", ",
+                       shown(interaction.name()), schema.features_of(interaction));
+  }
+  return out.empty() ? out : out + " features\n";
+}
+
 std::string curves_words(const Schema& asked, const Schema& chosen) {
   const std::size_t curves = automatic_curves(asked);
   if (curves == 0) return "";
@@ -167,7 +176,7 @@ namespace {
 
 // Whether mu is what the guarantee comes from: of `objective` it is a small part.
 bool is_gaussian(const Candidate& candidate) {
-  return candidate.guarantee.mu > 0 && candidate.guarantee.reveal == 0;
+  return candidate.guarantee.mu > 0 && candidate.guarantee.delta0 == 0;
 }
 
 std::string cell(const std::optional<double>& value) { return value ? digits(*value) : "-"; }

@@ -43,6 +43,8 @@ std::string describe(const Problem& constants, const Budget& budget);
 /// "curves: 6 columns of 12 knots each\n" of those that the schema `asked` left to the plan; empty
 /// if it left none.
 std::string curves_words(const Schema& asked, const Schema& chosen);
+/// "interactions: age × sex (8), age × hours (16) features\n"; empty if there are none.
+std::string interactions_words(const Schema& schema);
 
 /// "about 70 %", "next to nothing".
 std::string kept_words(double share);

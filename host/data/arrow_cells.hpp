@@ -198,8 +198,9 @@ struct Worker {
   std::vector<Part> parts;
   std::vector<double> numbers;  // of a group [columns x rows of a piece]
   std::vector<CellEncoder::Entry> block;
-  std::vector<CellCounts> counts;  // of numbers [columns used]
-  std::vector<float> room;         // for a row
+  CellEncoder::SparseRowsMade made;  // rows with interactions, on their way to dense ones
+  std::vector<CellCounts> counts;    // of numbers [columns used]
+  std::vector<float> room;           // for a row
   std::uint64_t clipped_rows = 0;
 };
 

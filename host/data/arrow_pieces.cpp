@@ -28,7 +28,7 @@ std::int64_t ArrowReader::read_pieces(const std::vector<Part>& parts, std::int64
   // of 2 MiB first, and each clear one.
   const std::size_t run =
       dense ? std::clamp<std::size_t>(run_bytes / (piece_rows_ * schema_features_ * sizeof(float)),
-                                      1, std::max<std::size_t>(here / (4 * crew_->members()), 1))
+                                      1, std::max<std::size_t>(here / (4 * pool_->members()), 1))
             : 1;
   std::atomic<std::uint64_t> rows_done{0};
   std::atomic<bool> stopped{false};
@@ -45,7 +45,7 @@ std::int64_t ArrowReader::read_pieces(const std::vector<Part>& parts, std::int64
     return done[piece] == some;
   };
   std::size_t labeled = 0;
-  crew_->each(1 + (here + run - 1) / run, [&](std::size_t task, std::size_t member) {
+  pool_->each(1 + (here + run - 1) / run, [&](std::size_t task, std::size_t member) {
     try {
       if (task == 0) labeled = set_known_labels(parts, at, count);
       for (std::size_t piece = (std::max<std::size_t>(task, 1) - 1) * run;
@@ -95,6 +95,7 @@ Worker& ArrowReader::worker_of(std::size_t member, const std::vector<Part>& part
 std::size_t ArrowReader::encode_dense(Worker& worker, std::int64_t at, std::size_t count,
                                       float* out) const {
   const std::size_t d = schema_features_, k = d - (schema_.intercept ? 1 : 0);
+  if (!schema_.interactions.empty()) return lay_out_sparse(worker, at, count, out);
   std::size_t good = count;
   if (!others_.empty()) std::fill_n(out, count * d, 0.0F);
   for (const NumberGroup& group : groups_)
@@ -110,6 +111,18 @@ std::size_t ArrowReader::encode_dense(Worker& worker, std::int64_t at, std::size
     if (may_clip_ && NumberRows::clip({out, k}, true, schema_.row_norm, worker.room))
       ++worker.clipped_rows;
     if (k < d) out[k] = 1.0F;
+  }
+  return good;
+}
+
+std::size_t ArrowReader::lay_out_sparse(Worker& worker, std::int64_t at, std::size_t count,
+                                        float* out) const {
+  const std::size_t good = encode_sparse(worker, at, count, worker.made);
+  std::fill_n(out, good * schema_features_, 0.0F);
+  std::size_t entry = 0;
+  for (std::size_t i = 0; i < good; ++i, out += schema_features_) {
+    for (const std::size_t end = entry + worker.made.sizes[i]; entry < end; ++entry)
+      out[worker.made.features[entry]] = worker.made.values[entry];
   }
   return good;
 }

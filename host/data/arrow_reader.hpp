@@ -10,7 +10,7 @@
 #include "data/arrow_cells.hpp"
 #include "data/arrow_stream.hpp"
 #include "gibbsite/data/arrow.hpp"
-#include "machine/crew.hpp"
+#include "machine/thread_pool.hpp"
 
 namespace gibbsite::arrow_rows {
 
@@ -78,6 +78,8 @@ class ArrowReader {
   std::size_t encode_dense(Worker& worker, std::int64_t at, std::size_t count, float* out) const;
   std::size_t encode_sparse(Worker& worker, std::int64_t at, std::size_t count,
                             CellEncoder::SparseRowsMade& made) const;
+  // Dense rows from sparse ones: interactions need every cell of a row.
+  std::size_t lay_out_sparse(Worker& worker, std::int64_t at, std::size_t count, float* out) const;
   // The cells of a column, up to one that is refused: what it is, is said when its row is read
   // alone.
   std::size_t fill_good(Worker& worker, std::size_t f, std::int64_t at, std::size_t count,
@@ -173,8 +175,8 @@ class ArrowReader {
   std::vector<CellEncoder::Entry> block_;  // [rows x columns used]
   std::uint64_t batch_ = 0;
   std::size_t piece_rows_ = 0;
-  std::optional<Crew> crew_;
-  std::vector<std::unique_ptr<Worker>> workers_;  // of the crew
+  std::optional<ThreadPool> pool_;
+  std::vector<std::unique_ptr<Worker>> workers_;  // of the thread pool
   std::vector<CellEncoder::SparseRowsMade> made_;
   const unsigned char* whole_ = nullptr;  // of a batch: which rows are there
   std::uint64_t row_bytes_ = 0, bytes_ = 0, reported_ = 0;

@@ -28,12 +28,14 @@ class LineRow {
     for (const Encoding& e : encodings) {
       if (e.type != ColumnType::ignore) entries_.emplace_back();
     }
+    for (const Interaction& interaction : lines.interactions)
+      interacting_ += lines.features_of(interaction);
   }
 
   std::span<const CellEncoder::Entry> entries(const Rows& rows, std::size_t i) {
     std::ranges::fill(cells_, Cell{});
     rows.for_each(i, [this](std::size_t feature, float value) {
-      if (value == 0 || feature >= column_of_.size()) return;  // beyond: the intercept
+      if (value == 0 || feature >= column_of_.size()) return;  // interactions, the intercept
       Cell& cell = cells_[column_of_[feature]];
       if (cell.value == 0)
         cell = {value, 0, place_[feature]};
@@ -49,6 +51,20 @@ class LineRow {
     }
     return entries_;
   }
+
+  /// Features of the row's interactions, from `first` on: no choice changes them.
+  std::span<const CellEncoder::Product> products(const Rows& rows, std::size_t i,
+                                                 std::size_t first) {
+    products_.clear();
+    const std::size_t begin = column_of_.size();
+    if (interacting_ == 0) return products_;
+    rows.for_each(i, [&](std::size_t feature, float value) {
+      if (value == 0 || feature < begin || feature >= begin + interacting_) return;
+      products_.push_back({static_cast<std::uint32_t>(first + feature - begin), value});
+    });
+    return products_;
+  }
+  [[nodiscard]] std::size_t interacting() const { return interacting_; }
 
  private:
   struct Cell {
@@ -67,7 +83,9 @@ class LineRow {
 
   const Schema& schema_;
   std::span<const Encoding> encodings_;
-  std::vector<std::size_t> column_of_, place_;  // of the features of lines, without the intercept
+  std::vector<std::size_t> column_of_, place_;  // of the features of lines' columns
+  std::size_t interacting_ = 0;                 // features of interactions, which come next
+  std::vector<CellEncoder::Product> products_;  // of the row
   std::vector<Cell> cells_;                     // [columns]
   std::vector<CellEncoder::Entry> entries_;     // [columns used]
 };
@@ -98,7 +116,10 @@ Dataset with_curves(Dataset lines, const Schema& chosen, ReadOptions::Layout lay
   encoder.leave_unlabeled();
   encoder.expect(rows.rows);
   LineRow row(lines.schema, encoder.encodings());
-  for (std::size_t i = 0; i < rows.rows; ++i) encoder.end_row(row.entries(rows, i));
+  const std::size_t first =
+      chosen.features() - (chosen.intercept ? 1 : 0) - row.interacting();  // of interactions
+  for (std::size_t i = 0; i < rows.rows; ++i)
+    encoder.end_row(row.entries(rows, i), row.products(rows, i, first));
   Dataset out = encoder.finish();
   out.y = std::move(lines.y);
   const std::uint64_t clipped = out.counts.clipped_rows;
@@ -112,6 +133,11 @@ ReadOptions::Layout layout_of(const Schema& schema) {
   std::size_t entries = schema.intercept ? 1 : 0;
   for (const Column& column : schema.columns) {
     if (schema.features_of(column) > 0) entries += column.is_curve() ? 2U : 1U;
+  }
+  for (const Interaction& interaction : schema.interactions) {
+    std::size_t of_row = 1;
+    for (const Interaction::Part& part : interaction.parts) of_row *= part.knots.empty() ? 1U : 2U;
+    entries += of_row;
   }
   return static_cast<double>(entries) <=
                  most_sparse_density * static_cast<double>(schema.features())

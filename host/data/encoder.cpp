@@ -94,6 +94,38 @@ bool parse_grouped(std::string_view text, double& value, char point, std::string
   return parse_number(plain, value, point);
 }
 
+InteractionEncoding::InteractionEncoding(const Schema& schema, const Interaction& interaction,
+                                         std::span<const Encoding> encodings, std::size_t first)
+    : first_(first) {
+  for (const Interaction::Part& part : interaction.parts) {
+    const Encoding& e = encodings[static_cast<std::size_t>(schema.column_named(part.column) -
+                                                           schema.columns.data())];
+    Part& own = parts_.emplace_back();
+    own.slot = e.slot;
+    own.first = e.first;
+    if (!part.knots.empty()) {
+      own.hats.emplace(std::span<const double>(part.knots));
+      own.missing = e.missing;
+    }
+    sizes_.push_back(schema.features_of(part));
+  }
+}
+
+bool InteractionEncoding::place(const Part& part, const Encoding::Entry& entry,
+                                InteractionPlace& out) {
+  if (!part.hats) {
+    out = {entry.feature - part.first, 0};
+    return entry.value != 0;
+  }
+  if (entry.feature == part.missing) {
+    out = {part.hats->size(), 0};
+    return true;
+  }
+  const Hat hat = part.hats->at(entry.scaled);
+  out = {hat.first, static_cast<std::uint32_t>(hat.next * 0x1p24F)};
+  return true;
+}
+
 CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input* input,
                          std::function<Message()> where, std::string source)
     : features_(schema.features()),
@@ -167,6 +199,10 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
     if (e.missing == Encoding::none && !column.unlisted.empty()) e.missing = rest->second;
     next = e.first + schema.features_of(column);
     encodings_.push_back(std::move(e));
+  }
+  for (const Interaction& interaction : schema.interactions) {
+    interactions_.emplace_back(schema, interaction, encodings_, next);
+    next += schema.features_of(interaction);
   }
 }
 
@@ -271,6 +307,8 @@ void CellEncoder::fail_quoting(const Message& what) const {
   fail(what + " (private: this line quotes the table)");
 }
 
+void CellEncoder::fail_telling(const Message& what) const { fail(what + tells_of_row); }
+
 Message CellEncoder::or_else(const Message& in_schema) const {
   if (options_.unreadable != ReadOptions::Unreadable::by_schema)
     return " (the schema is the model's and stays as it was published)";
@@ -278,7 +316,13 @@ Message CellEncoder::or_else(const Message& in_schema) const {
 }
 
 Message CellEncoder::missing_label_words() const {
-  return "the label is missing; fill it" + or_else("");
+  return "the label is missing; fill it" + or_else("") + tells_of_row;
+}
+
+// "its levels are 'A', 'B'", which are public; and what the cell may have been meant to be.
+std::string CellEncoder::schema_has(std::string_view cell, const std::string& what,
+                                    const std::vector<std::string>& names) {
+  return fmt::format("{} {}{}", what, short_list(names), did_you_mean(cell, names));
 }
 
 Message CellEncoder::number_advice(const Encoding& e, std::string_view cell) const {
@@ -342,18 +386,20 @@ void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
   const bool number =
       e.is_number() || (labels_are_numbers_ && parse_number(cell, value) && !std::isfinite(value));
   if (cell.empty())
-    fail(e, "the cell is empty; fill it" +
-                or_else(e.has_missing()
-                            ? format_message("write it as a missing one, {}, or list \"\" in {}, ",
-                                             gibbsite::quoted(e.missing_texts.front()),
-                                             Word{"missing"})
-                            : "set missing = \"\", "));
+    fail_telling(format_message(
+        "column {}: the cell is empty; fill it{}", gibbsite::quoted(e.name),
+        or_else(e.has_missing()
+                    ? format_message("write it as a missing one, {}, or list \"\" in {}, ",
+                                     gibbsite::quoted(e.missing_texts.front()), Word{"missing"})
+                    : "set missing = \"\", ")));
   const std::string column = fmt::format("column {}: ", gibbsite::quoted(e.name));
   if (number)
     fail_quoting(format_message("{}{} is not a finite number; fix the cell{}", column,
                                 gibbsite::quoted(cell), or_else(number_advice(e, cell))));
-  fail_quoting(format_message("{}level {} is not in the schema; fix the cell{}", column,
-                              gibbsite::quoted(cell), or_else(level_advice(e, cell))));
+  fail_quoting(format_message(
+      "{}level {} is not in the schema ({}); fix the cell{}", column, gibbsite::quoted(cell),
+      schema_has(cell, "its levels:", data_.schema.columns[e.column].levels),
+      or_else(level_advice(e, cell))));
 }
 
 void CellEncoder::set_null(const Encoding& e) {
@@ -478,10 +524,11 @@ bool CellEncoder::add_class(std::string_view label) {
     set_label_missing(missing_label_words());
   } else if (schema.invalid == Invalid::refuse) {
     set_unlabeled(format_message(
-        "label {} is none of the schema's classes; fix the label{} (private: this line quotes "
-        "the "
-        "table)",
-        gibbsite::quoted(label), or_else(format_message("list it in {}, ", Word{"classes"}))));
+        "label {} is none of the schema's classes ({}); fix the label{} (private: this line quotes "
+        "the table)",
+        gibbsite::quoted(label),
+        schema_has(label, "these are:", std::get<Classes>(schema.label).names),
+        or_else(format_message("list it in {}, ", Word{"classes"}))));
   } else {
     ++data_.counts.unlisted_labels;
     data_.y.push_back(middle_label_);
@@ -527,8 +574,9 @@ bool CellEncoder::add_label(std::string_view label) {
   const bool unlisted = !listed && !negative_.empty();
   if (unlisted && std::get<TwoClasses>(schema.label).refuses_unlisted) {
     set_unlabeled(format_message(
-        "label {} is neither {} nor {}; fix the label{} (private: this line quotes the table)",
+        "label {} is neither {} nor {}{}; fix the label{} (private: this line quotes the table)",
         gibbsite::quoted(label), gibbsite::quoted(positive_), gibbsite::quoted(negative_),
+        did_you_mean(label, {std::string(positive_), std::string(negative_)}),
         options_.unreadable == ReadOptions::Unreadable::by_schema
             ? ", or set unlisted_label = \"negative\" in the schema"
             : or_else("")));
@@ -577,11 +625,22 @@ void CellEncoder::gather(std::size_t slot) {
   });
 }
 
+void CellEncoder::gather_products(std::span<const Entry> entries, std::vector<float>& values,
+                                  std::vector<std::uint32_t>& features) const {
+  for (const InteractionEncoding& interaction : interactions_) {
+    interaction.each(entries, [&](std::uint32_t feature, float value) {
+      values.push_back(value);
+      features.push_back(feature);
+    });
+  }
+}
+
 void CellEncoder::gather_row() {
   row_values_.clear();
   row_features_.clear();
   if (!absent_number_) {
     for (std::size_t slot = 0; slot < entries_.size(); ++slot) gather(slot);
+    gather_products(entries_, row_values_, row_features_);
     return;
   }
   auto present = present_.begin();
@@ -595,6 +654,7 @@ void CellEncoder::gather_row() {
     gather(slot);
   }
   for (; present != present_.end(); ++present) gather(*present);
+  gather_products(entries_, row_values_, row_features_);
   for (const std::size_t slot : present_) {
     ++absent_[slot].present;
     entries_[slot] = absent_[slot].entry;
@@ -627,12 +687,26 @@ void CellEncoder::end_row(std::span<const Entry> entries) {
   row_features_.clear();
   if (exposure_ != Encoding::none) data_.offset.push_back(entries[exposure_].value);
   gather_entries(entries, exposure_, row_values_, row_features_);
+  gather_products(entries, row_values_, row_features_);
+  store_row();
+}
+
+void CellEncoder::end_row(std::span<const Entry> entries, std::span<const Product> products) {
+  row_values_.clear();
+  row_features_.clear();
+  if (exposure_ != Encoding::none) data_.offset.push_back(entries[exposure_].value);
+  gather_entries(entries, exposure_, row_values_, row_features_);
+  for (const Product& product : products) {
+    row_values_.push_back(product.value);
+    row_features_.push_back(product.feature);
+  }
   store_row();
 }
 
 void CellEncoder::add_row(std::span<const Entry> entries, SparseRowsMade& made) const {
   const std::size_t begin = made.values.size();
   gather_entries(entries, Encoding::none, made.values, made.features);
+  gather_products(entries, made.values, made.features);
   if (end_row(begin, made.values, made.features)) ++made.clipped_rows;
   made.sizes.push_back(made.values.size() - begin);
 }

@@ -1,6 +1,7 @@
 #pragma once
 // From cells to the rows of a Dataset: what CSV, LIBSVM, .npy and rows in memory have in common.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/model/curve.hpp"
+#include "gibbsite/model/interaction.hpp"
 
 namespace gibbsite {
 
@@ -38,6 +40,7 @@ struct Encoding {
     float value = 0;
     std::uint32_t feature = 0;
     float next = 0;
+    float scaled = 0;  ///< of a number: itself, which an interaction has hats of its own for
 
     [[nodiscard]] bool is_zero() const { return value == 0 && next == 0; }
     /// Calls add(feature, value) for what is not zero, in the order of features.
@@ -109,9 +112,9 @@ struct Encoding {
   }
   /// The entry of a number as rows have it.
   [[nodiscard]] Entry entry_of(float scaled) const {
-    if (!hats) return {scaled, static_cast<std::uint32_t>(first), 0};
+    if (!hats) return {scaled, static_cast<std::uint32_t>(first), 0, scaled};
     const Hat hat = hats->at(scaled);
-    return {hat.value, static_cast<std::uint32_t>(first + hat.first), hat.next};
+    return {hat.value, static_cast<std::uint32_t>(first + hat.first), hat.next, scaled};
   }
   /// What a cell without a value is.
   [[nodiscard]] float middle() const {
@@ -120,6 +123,39 @@ struct Encoding {
            : type == ColumnType::exposure ? scaled(lo + (hi - lo) / 2)
                                           : 0.0F;
   }
+};
+
+/// How the cells of several columns become the features of their interaction.
+class InteractionEncoding {
+ public:
+  /// `encodings`: of all columns; `first`: its first feature.
+  InteractionEncoding(const Schema& schema, const Interaction& interaction,
+                      std::span<const Encoding> encodings, std::size_t first);
+  /// Calls add(feature, value) for what is not zero, in the order of features. `entries`: of the
+  /// row [columns used]. Nothing where one of the cells has no level.
+  template <class Add>
+  void each(std::span<const Encoding::Entry> entries, const Add& add) const {
+    std::array<InteractionPlace, most_interacting> places;
+    for (std::size_t c = 0; c < parts_.size(); ++c) {
+      if (!place(parts_[c], entries[parts_[c].slot], places[c])) return;
+    }
+    interaction_products(std::span(places).first(parts_.size()), sizes_,
+                         [&](std::size_t feature, float value) {
+                           add(static_cast<std::uint32_t>(first_ + feature), value);
+                         });
+  }
+
+ private:
+  struct Part {
+    std::size_t slot = 0, first = 0;
+    std::size_t missing = Encoding::none;  // feature of a missing cell of a number
+    std::optional<Hats> hats;              // of a number
+  };
+  static bool place(const Part& part, const Encoding::Entry& entry, InteractionPlace& out);
+
+  std::vector<Part> parts_;
+  std::vector<std::size_t> sizes_;
+  std::size_t first_;
 };
 
 /// Between sparse and dense: the rows so far, once there are so many or so many entries.
@@ -208,6 +244,12 @@ class CellEncoder {
   }
   /// end_row for a row of which every column is there already [columns used].
   void end_row(std::span<const Entry> entries);
+  /// Likewise with the features of its interactions, ascending.
+  struct Product {
+    std::uint32_t feature = 0;
+    float value = 0;
+  };
+  void end_row(std::span<const Entry> entries, std::span<const Product> products);
 
   /// Rows on their way to `append`, made by another thread.
   struct SparseRowsMade {
@@ -241,12 +283,16 @@ class CellEncoder {
   [[noreturn]] void fail(const Message& what) const;
   /// Fails with a line that quotes the rows, and says that this is private.
   [[noreturn]] void fail_quoting(const Message& what) const;
+  /// Fails with a line that quotes nothing but tells of a row, and says that this is private.
+  [[noreturn]] void fail_telling(const Message& what) const;
 
  private:
   [[noreturn]] void fail(const Encoding& encoding, const Message& what) const;
   /// Behind "fix the cell": what the schema can do about it, unless it is a published one.
   [[nodiscard]] Message or_else(const Message& in_schema) const;
   [[nodiscard]] Message missing_label_words() const;
+  static std::string schema_has(std::string_view cell, const std::string& what,
+                                const std::vector<std::string>& names);
   [[nodiscard]] Message number_advice(const Encoding& encoding, std::string_view cell) const;
   [[nodiscard]] Message level_advice(const Encoding& encoding, std::string_view cell) const;
   /// A cell that is no cell of this column: refused, or made one, as the schema says.
@@ -268,6 +314,8 @@ class CellEncoder {
   void set_missing(const Encoding& encoding);
   void set_level(const Encoding& encoding, std::string_view cell);
   void gather(std::size_t slot);
+  void gather_products(std::span<const Entry> entries, std::vector<float>& values,
+                       std::vector<std::uint32_t>& features) const;
   void store_row();
   bool end_row(std::size_t begin, std::vector<float>& values,
                std::vector<std::uint32_t>& features) const;
@@ -293,6 +341,7 @@ class CellEncoder {
   Dataset data_;
   std::size_t features_;
   std::vector<Encoding> encodings_;
+  std::vector<InteractionEncoding> interactions_;
   std::size_t exposure_ = Encoding::none;  // its slot: no entry, the row's offset
   bool may_clip_;
   std::vector<Entry> entries_;      // of the row [columns used]

@@ -210,9 +210,9 @@ int scale(const double* in, const NumberRows::Ranges& of, float* x, std::uint64_
 }  // namespace number_rows
 
 bool NumberRows::fit(const Schema& schema) {
-  return std::ranges::none_of(schema.columns, [&](const Column& c) {
-    return c.has_levels() || c.type == ColumnType::exposure || schema.features_of(c) > 1;
-  });
+  return schema.interactions.empty() && std::ranges::none_of(schema.columns, [&](const Column& c) {
+           return c.has_levels() || c.type == ColumnType::exposure || schema.features_of(c) > 1;
+         });
 }
 
 NumberRows::NumberRows(const Schema& schema, std::span<const Encoding> encodings)

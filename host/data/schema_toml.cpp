@@ -1,5 +1,6 @@
 // TOML -> schema through toml++.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/family_model.hpp"
+#include "gibbsite/model/interaction.hpp"
 #include "gibbsite/model/network_model.hpp"
 #include "gibbsite/model/schema.hpp"
 #include "model/column_type.hpp"
@@ -35,6 +37,36 @@ constexpr std::string_view no_row_weights =
 std::string_view line_of(std::string_view text, unsigned line) {
   for (; line > 1; --line) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
   return text.substr(0, text.find('\n'));
+}
+
+/// The keys of a schema beside its tables, as messages list them.
+const std::vector<std::string>& known_keys() {
+  static const std::vector<std::string> names{
+      "label",          "positive", "negative",  "unlisted_label", "classes",   "class_weights",
+      "positive_share", "range",    "tolerance", "counts",         "bins",      "decimals",
+      "invalid",        "decimal",  "thousands", "row_norm",       "intercept", "missing"};
+  return names;
+}
+
+std::vector<std::string> with_tables(std::vector<std::string> names) {
+  names.insert(names.end(), {"network", "interaction", "columns"});
+  return names;
+}
+
+/// The keys of a column of that type.
+std::vector<std::string> keys_of(ColumnType type) {
+  switch (type) {
+    case ColumnType::number:
+      return {"range", "missing", "missing_level", "curve", "knots",
+              "scale", "bins",    "decimals",      "count"};
+    case ColumnType::category:
+      return {"levels", "other", "missing", "unlisted", "reference", "count"};
+    case ColumnType::exposure:
+      return {"range", "missing"};
+    case ColumnType::ignore:
+      break;
+  }
+  return {"count"};
 }
 
 /// What to do about a line that is no TOML, where one of the usual slips is in it; begins "; ".
@@ -72,7 +104,8 @@ std::string toml_advice(std::string_view line, std::string_view error) {
   for (const char* const kind : {"value", "floating-point", "boolean", "integer"})
     if (error.find(kind) != std::string_view::npos && has("="))
       return "; put words in quotes: \"...\"";
-  return "";
+  return has("=") ? "; fix the line, or begin it with # to leave it out"
+                  : "; give a schema, whose lines read key = value; a table goes elsewhere";
 }
 
 class SchemaReader {
@@ -99,6 +132,8 @@ class SchemaReader {
     }
     for (const auto& [key, node] : root)
       collect([&, &key = key, &node = node] { read_key(key, node); });
+    if (const toml::node* const node = root.get("interaction"); node != nullptr && only_.empty())
+      collect([&] { read_interactions(*node, root); });
     const bool labeled = only_.empty() ? !label_optional_ || !schema_.label_name.empty()
                                        : schema_.label_name == only_;
     if (!labeled) label_ = {};
@@ -291,18 +326,16 @@ class SchemaReader {
       label_.amount.decimals = read_decimals(node, "decimals of the label");
     } else if (name == "network") {
       read_network(node);
+    } else if (name == "interaction") {
+      // Once its columns are known.
     } else if (name == "columns") {
       if (!node.is_table()) wrong_type(node, name, "a table [columns]");
       read_columns(*node.as_table());
     } else {
       fail(key.source(),
-           fmt::format(
-               "unknown key {}; known are label, positive, negative, "
-               "unlisted_label, classes, class_weights, positive_share, range, tolerance, counts, "
-               "bins, decimals, "
-               "invalid, decimal, thousands, row_norm, intercept, missing, [network] and "
-               "[columns]",
-               gibbsite::quoted(name)));
+           fmt::format("unknown key {}{}; known are {}, [network], [[interaction]] and [columns]",
+                       gibbsite::quoted(name), did_you_mean(name, with_tables(known_keys())),
+                       fmt::join(known_keys(), ", ")));
     }
   }
 
@@ -318,6 +351,79 @@ class SchemaReader {
     };
     std::erase_if(*schema_.network, [&](const auto& node) { return unread(node.first); });
     for (auto& [node, parents] : *schema_.network) std::erase_if(parents, unread);
+  }
+
+  void read_interactions(const toml::node& node, const toml::table& root) {
+    const toml::array* const list = node.as_array();
+    if (list == nullptr || !list->is_homogeneous(toml::node_type::table))
+      fail(node.source(),
+           "interaction must be written as [[interaction]], with two brackets, and below it "
+           "columns = [\"...\", \"...\"]");
+    const toml::table* const columns = root["columns"].as_table();
+    for (const toml::node& one : *list)
+      collect([&] { read_interaction(*one.as_table(), columns); });
+  }
+
+  void read_interaction(const toml::table& table, const toml::table* columns) {
+    const toml::node *const names = table.get("columns"), *const curve = table.get("curve"),
+                            *const knots = table.get("knots");
+    if (names == nullptr)
+      fail(table.source(), "interaction: columns is missing; add columns = [\"...\", \"...\"]");
+    if (!names->is_array()) wrong_type(*names, "interaction: columns", "a list [\"...\", \"...\"]");
+    Interaction out;
+    bool is_unread = false;
+    for (const toml::node& name : *names->as_array()) {
+      out.parts.push_back({read_string(name, "interaction: columns")});
+      // A column that could not be read has its own error, which is enough.
+      const std::string& column = out.parts.back().column;
+      is_unread = is_unread || (columns != nullptr && columns->contains(column) &&
+                                schema_.column_named(column) == nullptr);
+    }
+    const std::string here = "interaction " + gibbsite::quoted(out.name());
+    for (const auto& [key, value] : table) {
+      if (key == "columns" || key == "curve" || key == "knots") continue;
+      fail(key.source(), fmt::format("{}: unknown key {}; known are columns, curve and knots", here,
+                                     gibbsite::quoted(key.str())));
+    }
+    std::optional<std::size_t> count;
+    if (curve != nullptr) {
+      if (!curve->is_integer()) wrong_type(*curve, here + ": curve", "a number of knots");
+      const std::int64_t given = curve->as_integer()->get();
+      if (given < 2 || given > static_cast<std::int64_t>(most_knots))
+        fail(
+            curve->source(),
+            fmt::format("{}: curve must be from 2 to {} knots for each of its numbers, got {}; fix "
+                        "the schema",
+                        here, most_knots, given));
+      count = static_cast<std::size_t>(given);
+    }
+    if (knots != nullptr && !knots->is_table())
+      wrong_type(*knots, here + ": knots", "a table such as {age = [17, 40, 90]}");
+    if (knots != nullptr) read_interaction_knots(*knots->as_table(), here, out);
+    if (is_unread) return;
+    for (Interaction::Part& part : out.parts) {
+      const Column* const column = schema_.column_named(part.column);
+      if (column == nullptr || column->type != ColumnType::number || !part.knots.empty()) continue;
+      if (column->lo < column->hi) part.knots = interaction_knots(*column, count);
+    }
+    schema_.interactions.push_back(std::move(out));
+    lines_.interactions.push_back(names->source().begin.line);
+  }
+
+  void read_interaction_knots(const toml::table& table, const std::string& here,
+                              Interaction& out) const {
+    for (const auto& [key, list] : table) {
+      const auto part =
+          std::ranges::find(out.parts, std::string(key.str()), &Interaction::Part::column);
+      const std::string what = fmt::format("{}: knots of {}", here, gibbsite::quoted(key.str()));
+      if (part == out.parts.end())
+        fail(key.source(), what + ": the column is not in it; name one of its columns");
+      if (!list.is_array()) wrong_type(list, what, "a list of numbers");
+      for (const toml::node& knot : *list.as_array())
+        part->knots.push_back(read_number(knot, what));
+      if (part->knots.size() < 2)
+        fail(key.source(), what + " must be two numbers at least, the ends of the range");
+    }
   }
 
   void read_network(const toml::node& node) {
@@ -544,9 +650,11 @@ class SchemaReader {
     else if (type_name.empty() && !only_.empty() && name != only_)
       column.type = ColumnType::ignore;
     else if (type_name.empty())
-      fail(at,
-           fmt::format("{} is not filled in yet; give type = {}, or remove the line of the label",
-                       here, types_text));
+      fail(at, fmt::format(
+                   "{} is not filled in yet; write its kind, such as {{type = \"category\", levels "
+                   "= [\"a\", \"b\"]}}, {{type = \"number\", range = [0, 100]}} or {{type = "
+                   "\"ignore\"}}; if it is the column to predict, delete this line",
+                   here));
     else
       fail(type->source(),
            fmt::format("{}: type {} must be {}", here, gibbsite::quoted(type_name), types_text));
@@ -584,8 +692,10 @@ class SchemaReader {
                  (k == "bins" || k == "curve" || k == "knots" || k == "scale")) {
         // Where they lie follows from the range, which comes later.
       } else {
-        fail(k.source(), fmt::format("{}: unknown key {} for a column of type \"{}\"; {}", here,
-                                     gibbsite::quoted(k.str()), type_name, "remove it"));
+        fail(k.source(),
+             fmt::format("{}: unknown key {} for a column of type \"{}\"{}; rename or remove it",
+                         here, gibbsite::quoted(k.str()), type_name,
+                         did_you_mean(k.str(), keys_of(column.type))));
       }
     }
     if (column.type == ColumnType::exposure && !table.contains("range"))

@@ -77,7 +77,7 @@ BoughtFitPlan plan_bought_fit(const SchemaProblem& problem, const Budget& budget
     const double fit_mu = gdp_mu_down(budget.epsilon, out.fit.delta);
     out.guarantee = compose_up(
         std::array{schema.guarantee,
-                   Guarantee{.mu = fit_mu, .pure = noise.epsilon, .tv = noise.tv, .who = who}});
+                   Guarantee{.mu = fit_mu, .epsilon0 = noise.epsilon, .tv = noise.tv, .who = who}});
     if (delta_up(out.guarantee, budget.epsilon) <= budget.delta) return out;
   }
   throw Infeasible(format_message("{} {}, {} {}", Field{"epsilon"}, budget.epsilon, Field{"delta"},

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "gibbsite/model/curve.hpp"
+#include "gibbsite/model/interaction.hpp"
 #include "model/helmert.hpp"
 
 namespace gibbsite {
@@ -19,19 +21,23 @@ bool always_has_level(const Schema& schema, const Column& column) {
   return missing_has_one && invalid_has_one;
 }
 
+bool always_has_level(const Schema& schema, const Interaction& interaction) {
+  return std::ranges::all_of(interaction.parts, [&](const Interaction::Part& part) {
+    return !part.knots.empty() || always_has_level(schema, *schema.column_named(part.column));
+  });
+}
+
 namespace {
 
 // Entries of B [d x k] for the features of one column, from (feature, coordinate) on: contrasts, or
 // the identity.
 struct Part {
-  std::size_t features = 0, feature = 0, coordinate = 0;
-  bool contrasted = false;
+  std::size_t features = 0, coordinates = 0, feature = 0, coordinate = 0;
 };
 
 void fill(std::vector<double>& basis, std::size_t k, const Part& part, const auto& entry) {
-  const std::size_t coordinates = part.features - (part.contrasted ? 1 : 0);
   for (std::size_t j = 0; j < part.features; ++j) {
-    for (std::size_t c = 0; c < coordinates; ++c) {
+    for (std::size_t c = 0; c < part.coordinates; ++c) {
       basis[(part.feature + j) * k + part.coordinate + c] = entry(j, c);
     }
   }
@@ -56,26 +62,48 @@ void fill_constant(std::vector<double>& basis, std::size_t k, std::span<const st
 
 ContrastBasis contrast_basis(const Schema& schema) {
   const bool constant = schema.intercept && schema.max_unclipped_norm() <= schema.row_norm;
-  const auto is_contrasted = [&](const Column& column) {
-    return constant && always_has_level(schema, column);
+  const auto is_contrasted = [&](const auto& term) {
+    return constant && always_has_level(schema, term);
   };
+  std::vector<std::optional<InteractionContrasts>> interactions;
   ContrastBasis out;
   out.features = schema.features();
   out.coordinates =
       out.features - static_cast<std::size_t>(std::ranges::count_if(schema.columns, is_contrasted));
+  for (const Interaction& interaction : schema.interactions) {
+    std::optional<InteractionContrasts>& own = interactions.emplace_back();
+    if (!is_contrasted(interaction)) continue;
+    own.emplace(schema, interaction);
+    out.coordinates -= schema.features_of(interaction) - own->coordinates();
+  }
   const std::size_t d = out.features, k = out.coordinates;
   out.basis.assign(d * k, 0.0);
-  if (constant && std::ranges::any_of(schema.columns, &Column::is_curve)) out.plain = out.basis;
+  if (constant &&
+      (std::ranges::any_of(schema.columns, &Column::is_curve) || !schema.interactions.empty())) {
+    out.plain = out.basis;
+  }
   out.levels.assign(d, 0);
   Part part;
+  const auto begin = [&](std::size_t features, std::size_t coordinates, bool contrasted) {
+    part.features = features;
+    part.coordinates = coordinates;
+    if (!contrasted) return;
+    std::fill_n(out.levels.begin() + static_cast<std::ptrdiff_t>(part.feature), features, features);
+  };
+  const auto end = [&] {
+    part.feature += part.features;
+    part.coordinate += part.coordinates;
+  };
+  const auto fill_both = [&](const auto& entry) {
+    fill(out.basis, k, part, entry);
+    if (!out.plain.empty()) fill(out.plain, k, part, entry);
+  };
+  const auto identity = [](std::size_t j, std::size_t c) { return j == c ? 1.0 : 0.0; };
   for (const Column& column : schema.columns) {
-    part.features = schema.features_of(column);
-    part.contrasted = is_contrasted(column);
-    if (part.contrasted) {
-      std::fill_n(out.levels.begin() + static_cast<std::ptrdiff_t>(part.feature), part.features,
-                  part.features);
-    }
-    if (part.contrasted && column.is_curve()) {
+    const bool contrasted = is_contrasted(column);
+    const std::size_t features = schema.features_of(column);
+    begin(features, features - (contrasted ? 1 : 0), contrasted);
+    if (contrasted && column.is_curve()) {
       const SmoothContrasts& smooth =
           smooth_contrasts(column.knots.size(), schema.has_missing_level(column));
       const auto entry_of = [&](const std::vector<double>& matrix) {
@@ -83,15 +111,24 @@ ContrastBasis contrast_basis(const Schema& schema) {
       };
       fill(out.basis, k, part, entry_of(smooth.basis));
       fill(out.plain, k, part, entry_of(smooth.plain));
+    } else if (contrasted) {
+      fill_both([](std::size_t j, std::size_t c) { return helmert(j, c); });
     } else {
-      const auto entry = [&](std::size_t j, std::size_t c) {
-        return part.contrasted ? helmert(j, c) : j == c ? 1.0 : 0.0;
-      };
-      fill(out.basis, k, part, entry);
-      if (!out.plain.empty()) fill(out.plain, k, part, entry);
+      fill_both(identity);
     }
-    part.feature += part.features;
-    part.coordinate += part.features - (part.contrasted ? 1 : 0);
+    end();
+  }
+  for (std::size_t i = 0; i < interactions.size(); ++i) {
+    const std::size_t features = schema.features_of(schema.interactions[i]);
+    const std::optional<InteractionContrasts>& own = interactions[i];
+    begin(features, own ? own->coordinates() : features, own.has_value());
+    if (own) {
+      fill(out.basis, k, part, [&](auto j, auto c) { return own->at(j, c, true); });
+      fill(out.plain, k, part, [&](auto j, auto c) { return own->at(j, c, false); });
+    } else {
+      fill_both(identity);
+    }
+    end();
   }
   if (!schema.intercept) return out;
   fill_constant(out.basis, k, out.levels);
@@ -140,6 +177,13 @@ RowLengths row_lengths(const Schema& schema) {
       most += m > 0 ? 1 - 1 / static_cast<double>(m) : 1;
     }
     feature += features;
+  }
+  for (const Interaction& interaction : schema.interactions) {
+    const InteractionContrasts own(schema, interaction);
+    out.categories = true;
+    if (contrasts.levels[feature] > 0) out.base += own.typical_square();
+    most += contrasts.levels[feature] > 0 ? own.largest_square() : 1;
+    feature += schema.features_of(interaction);
   }
   // Rows of most tables are between an eighth of the longest and that; a range that is wider hides
   // more. Where the schema nearly says the length a range is left, so that noise has a size.

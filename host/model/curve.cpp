@@ -145,10 +145,11 @@ std::vector<double> series_knots(double lo, double hi) {
   return out;
 }
 
-Hats::Hats(const Column& curve) {
-  for (const double knot : curve.knots) {
-    knots_.push_back((knot - curve.lo) / (curve.hi - curve.lo));
-  }
+Hats::Hats(const Column& curve) : Hats(std::span<const double>(curve.knots)) {}
+
+Hats::Hats(std::span<const double> knots) {
+  const double lo = knots.front(), hi = knots.back();
+  for (const double knot : knots) knots_.push_back((knot - lo) / (hi - lo));
 }
 
 Hat Hats::at(float x) const {

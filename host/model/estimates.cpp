@@ -118,6 +118,11 @@ Group group_of(const Schema& schema, std::size_t j) {
     if (j < first + size) return {first, size, column.has_levels()};
     first += size;
   }
+  for (const Interaction& interaction : schema.interactions) {
+    const std::size_t size = schema.features_of(interaction);
+    if (j < first + size) return {first, size, true};
+    first += size;
+  }
   return {first, 1, false};
 }
 

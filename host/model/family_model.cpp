@@ -28,6 +28,7 @@ std::vector<std::string> FamilyModel::levels() const {
 void drop_label(Schema& schema) {
   schema.label_name = no_label;
   schema.label = TwoClasses{.positive = no_label};
+  schema.interactions.clear();
   for (Column& column : schema.columns) {
     // Without a count it is a number like others; without a label to predict no number has a curve.
     if (column.type == ColumnType::exposure) column.type = ColumnType::number;

@@ -57,7 +57,7 @@ OriginalUnits original_units(const LinearModel& model, std::span<const double> t
   if (schema.intercept) out.intercept = theta.back();
   const std::vector<std::string> names = schema.feature_names();
   std::size_t j = 0;
-  for (const Column& column : schema.columns) {
+  for (const Column& column : schema.terms()) {
     // x = (cell - lo) / (hi - lo): slope theta / (hi - lo), shift -theta lo / (hi - lo).
     std::size_t left = schema.features_of(column);
     if (column.type == ColumnType::number && !column.is_curve()) {

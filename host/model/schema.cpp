@@ -15,6 +15,7 @@
 #include "gibbsite/core/overloaded.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/model/curve.hpp"
+#include "gibbsite/model/interaction.hpp"
 #include "gibbsite/model/losses/softmax.hpp"
 #include "gibbsite/model/losses/weighted.hpp"
 #include "model/column_type.hpp"
@@ -159,10 +160,53 @@ std::size_t Schema::features_of(const Column& column) const {
   return 0;
 }
 
+std::size_t Schema::features_of(const Interaction::Part& part) const {
+  const Column* const column = column_named(part.column);
+  if (column == nullptr) return 0;
+  if (part.knots.empty()) return features_of(*column);
+  return part.knots.size() + (has_missing_level(*column) ? 1 : 0);
+}
+
+std::size_t Schema::features_of(const Interaction& interaction) const {
+  std::size_t out = 1;
+  for (const Interaction::Part& part : interaction.parts) {
+    const std::size_t more = features_of(part);
+    if (more > 0 && out > std::numeric_limits<std::uint32_t>::max() / more) {
+      return std::numeric_limits<std::uint32_t>::max();  // refused
+    }
+    out *= more;
+  }
+  return out;
+}
+
 std::size_t Schema::features() const {
   std::size_t d = intercept ? 1 : 0;
   for (const Column& column : columns) d += features_of(column);
+  for (const Interaction& interaction : interactions) d += features_of(interaction);
   return d;
+}
+
+const Column* Schema::column_named(std::string_view name) const {
+  const auto found = std::ranges::find(columns, name, &Column::name);
+  return found == columns.end() ? nullptr : &*found;
+}
+
+std::vector<Column> Schema::terms() const {
+  std::vector<Column> out = columns;
+  for (const Interaction& interaction : interactions) {
+    std::vector<std::string> names{""};
+    for (const Interaction::Part& part : interaction.parts) {
+      std::vector<std::string> longer;
+      for (const std::string& before : names) {
+        for (const std::string& level : level_names(part))
+          longer.push_back(before.empty() ? level : before + " × " + level);
+      }
+      names = std::move(longer);
+    }
+    out.push_back(
+        {.name = interaction.name(), .type = ColumnType::category, .levels = std::move(names)});
+  }
+  return out;
 }
 
 std::vector<std::string> Schema::level_names(const Column& column) const {
@@ -171,6 +215,16 @@ std::vector<std::string> Schema::level_names(const Column& column) const {
   for (const double knot : column.knots) names.push_back(number_text(knot));
   if (has_missing_level(column)) names.emplace_back("(missing)");
   if (column.other && column.unlisted.empty()) names.emplace_back("(other)");
+  return names;
+}
+
+std::vector<std::string> Schema::level_names(const Interaction::Part& part) const {
+  const Column* const column = column_named(part.column);
+  if (column == nullptr) return {};
+  if (part.knots.empty()) return level_names(*column);
+  std::vector<std::string> names;
+  for (const double knot : part.knots) names.push_back(number_text(knot));
+  if (has_missing_level(*column)) names.emplace_back("(missing)");
   return names;
 }
 
@@ -189,7 +243,7 @@ std::optional<std::size_t> Schema::level_index(const Column& column, std::string
 std::vector<std::string> Schema::feature_names() const {
   std::vector<std::string> names;
   names.reserve(features());
-  for (const Column& column : columns) {
+  for (const Column& column : terms()) {
     if (column.type == ColumnType::number && !column.is_curve()) {
       names.push_back(column.name);
       if (has_missing_level(column)) names.push_back(column.name + "=(missing)");
@@ -207,12 +261,14 @@ std::vector<double> Schema::middle() const {
     out.insert(out.end(), features_of(column), 0.0);
     if (intercept && column.type == ColumnType::number && !column.is_curve()) out[first] = 0.5;
   }
+  for (const Interaction& interaction : interactions)
+    out.insert(out.end(), features_of(interaction), 0.0);
   if (intercept) out.push_back(0);
   return out;
 }
 
 double Schema::max_unclipped_norm() const {
-  double used = 0;
+  auto used = static_cast<double>(interactions.size());
   for (const Column& c : columns) {
     if (c.type != ColumnType::number && c.type != ColumnType::category) continue;
     used += c.has_missing_bin ? double{missing_bin_value} * missing_bin_value : 1;
@@ -242,6 +298,8 @@ Schema::operator FeatureSpace() const {
       squared += intercept ? 1.0 / 12 : 1.0 / 3;
     }
   }
+  for (const Interaction& interaction : interactions)
+    squared += InteractionContrasts(*this, interaction).typical_square();
   return {.features = features(),
           .row_norm = row_norm,
           .intercept = intercept,
@@ -436,6 +494,70 @@ void check_exposure(const Schema& schema, const SchemaLines& lines,
   }
 }
 
+// What is wrong with an interaction whose columns are legal; empty: nothing.
+std::string interaction_fault(const Schema& schema, const Interaction& interaction) {
+  if (interaction.parts.size() < 2 || interaction.parts.size() > most_interacting)
+    return fmt::format("has {} column{}; name 2 or {}", interaction.parts.size(),
+                       interaction.parts.size() == 1 ? "" : "s", most_interacting);
+  std::vector<std::string> known;
+  for (const Column& column : schema.columns)
+    if (schema.features_of(column) > 0) known.push_back(column.name);
+  std::set<std::string_view> seen;
+  for (const Interaction::Part& part : interaction.parts) {
+    const std::string name = quoted(part.column);
+    const Column* const column = schema.column_named(part.column);
+    if (part.column == schema.label_name)
+      return name + " is the label; name columns that predict it";
+    if (column == nullptr)
+      return fmt::format("no column is called {}{}; name columns of [columns]", name,
+                         did_you_mean(part.column, known));
+    if (column->type == ColumnType::ignore)
+      return name + " is ignored; give it another type, or leave it out here";
+    if (column->type == ColumnType::exposure)
+      return name + " is an exposure, which has no effect; leave it out";
+    if (!seen.insert(part.column).second) return name + " is in it twice; name each column once";
+    if (column->type == ColumnType::category) {
+      if (!part.knots.empty()) return name + " is a category, which has no knots; leave them out";
+      continue;
+    }
+    Column hats = *column;
+    hats.knots = part.knots;
+    hats.automatic_curve = false;
+    if (part.knots.size() < 2) return name + " is a number; give it 2 knots or more";
+    if (part.knots.size() == 2 && part.knots[0] == column->lo && part.knots[1] == column->hi)
+      continue;
+    if (part.knots.size() == 2)
+      return fmt::format("knots of {} are {} and {}; let them be the ends of its range, {} and {}",
+                         name, part.knots[0], part.knots[1], column->lo, column->hi);
+    if (const std::string fault = knots_fault(hats); !fault.empty())
+      return fmt::format("column {}: {}", name, fault);
+  }
+  if (const std::size_t features = schema.features_of(interaction);
+      features > most_interaction_features)
+    return fmt::format(
+        "has {}{} features, and {} are the most; give its numbers fewer knots, or "
+        "leave a column out",
+        features == std::numeric_limits<std::uint32_t>::max() ? "at least " : "", features,
+        most_interaction_features);
+  return {};
+}
+
+void check_interactions(const Schema& schema, const SchemaLines& lines,
+                        std::vector<SchemaFault>& faults) {
+  std::set<std::set<std::string>> seen;
+  for (std::size_t i = 0; i < schema.interactions.size(); ++i) {
+    const Interaction& interaction = schema.interactions[i];
+    std::string fault = interaction_fault(schema, interaction);
+    std::set<std::string> columns;
+    for (const Interaction::Part& part : interaction.parts) columns.insert(part.column);
+    if (fault.empty() && !seen.insert(columns).second) fault = "is given twice; remove one";
+    if (fault.empty()) continue;
+    const unsigned line = lines.of_interaction(i);
+    faults.push_back({line, lines.at(line, fmt::format("interaction {}: {}",
+                                                       quoted(interaction.name()), fault))});
+  }
+}
+
 // One text for all spellings of one number, which readers of numbers cannot tell apart.
 std::string as_number(std::string_view text) {
   std::string_view digits = text;
@@ -615,6 +737,7 @@ std::vector<SchemaFault> schema_faults(const Schema& schema, const SchemaLines& 
                                                          quoted(name)))});
     }
   }
+  check_interactions(schema, lines, faults);
   for (const NetworkFault& fault : network_faults(schema)) {
     const unsigned line = lines.of_node(fault.node);
     faults.push_back({line, lines.at(line, "[network]: " + fault.message)});

@@ -16,6 +16,7 @@ struct SchemaLines {
   std::string source;
   std::map<std::string, unsigned, std::less<>> keys = {};
   std::vector<unsigned> columns = {};                       ///< same order as Schema::columns
+  std::vector<unsigned> interactions = {};                  ///< same order as Schema::interactions
   std::map<std::string, unsigned, std::less<>> nodes = {};  ///< of [network]
 
   /// 0: it has none.
@@ -25,6 +26,9 @@ struct SchemaLines {
   }
   [[nodiscard]] unsigned of_column(std::size_t j) const {
     return j < columns.size() ? columns[j] : 0;
+  }
+  [[nodiscard]] unsigned of_interaction(std::size_t i) const {
+    return i < interactions.size() ? interactions[i] : 0;
   }
   [[nodiscard]] unsigned of_node(std::string_view node) const {
     const auto line = nodes.find(node);

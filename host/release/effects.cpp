@@ -10,6 +10,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/release/coefficients.hpp"
 #include "gibbsite/release/predict.hpp"
 
 namespace gibbsite {
@@ -28,9 +29,9 @@ EffectEstimate without_interval(double estimate) {
   return {estimate, unknown, unknown, unknown, unknown, false, false};
 }
 
-const Column& category_named(const Schema& schema, const std::string& name) {
+Column category_named(const Schema& schema, const std::string& name) {
   std::vector<std::string> names;
-  for (const Column& column : schema.columns) {
+  for (const Column& column : schema.terms()) {
     if (!column.has_levels()) continue;
     if (column.name == name) return column;
     names.push_back(column.name);
@@ -79,7 +80,7 @@ class OutputTable {
 
   void add_to(std::vector<Effect>& out) const {
     std::size_t first = 0;
-    for (const Column& column : schema_.columns) {
+    for (const Column& column : schema_.terms()) {
       if (column.has_levels()) {
         add_levels(out, column, first);
       } else if (column.type == ColumnType::number) {
@@ -170,7 +171,7 @@ class OutputTable {
     c.resize(model_.draws.front().size());
     const auto own = std::span(c).subspan(k_ * d, d);
     std::size_t first = 0;
-    for (const Column& column : schema_.columns) {
+    for (const Column& column : schema_.terms()) {
       const std::size_t features = schema_.features_of(column);
       if (column.has_levels())
         std::ranges::copy(level_weights(shares_, first, features), own.subspan(first).begin());
@@ -219,6 +220,13 @@ std::string csv_text(const std::string& text) {
 
 }  // namespace
 
+std::string shown_name(const Schema& schema, const Effect& effect) {
+  const auto column = std::ranges::find(schema.columns, effect.column, &Column::name);
+  return column == schema.columns.end() || !column->is_curve()
+             ? effect.name
+             : column->name + '=' + shown_level(*column, effect.level);
+}
+
 std::vector<std::size_t> EffectTable::by_certainty() const {
   std::vector<std::size_t> order(effects.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -247,7 +255,7 @@ void add_reference(const Schema& schema, std::string_view text, References& refe
   for (std::size_t at = text.rfind('='); at != std::string_view::npos && at > 0;
        at = text.rfind('=', at - 1)) {
     const std::string name(text.substr(0, at)), level(text.substr(at + 1));
-    for (const Column& column : schema.columns) {
+    for (const Column& column : schema.terms()) {
       if (!column.has_levels() || column.name != name) continue;
       static_cast<void>(reference_place(schema, column, level));
       references[name] = level;

@@ -13,6 +13,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/model/curve.hpp"
+#include "gibbsite/model/interaction.hpp"
 
 namespace gibbsite {
 namespace {
@@ -35,11 +36,18 @@ void scale(Value& value, double factor) {
 class EffectReader {
  public:
   EffectReader(const LinearModel& model, std::string_view text)
-      : schema_(model.schema), means_(feature_means_of(model)), text_(text), rest_(text) {
+      : schema_(model.schema),
+        terms_(model.schema.terms()),
+        means_(feature_means_of(model)),
+        text_(text),
+        rest_(text) {
     std::size_t first = 0;
-    for (const Column& column : schema_.columns) {
+    for (std::size_t t = 0; t < terms_.size(); ++t) {
+      const Column& column = terms_[t];
+      const std::size_t columns = schema_.columns.size();
       if (column.type == ColumnType::number || column.type == ColumnType::category)
-        columns_.push_back({&column, first});
+        columns_.push_back(
+            {&column, first, t < columns ? nullptr : &schema_.interactions[t - columns]});
       first += schema_.features_of(column);
     }
   }
@@ -64,6 +72,7 @@ class EffectReader {
   struct Place {
     const Column* column;
     std::size_t first;  // of its features
+    const Interaction* interaction = nullptr;
   };
 
   [[noreturn]] void fail(const std::string& what, const std::string& how) const {
@@ -104,7 +113,8 @@ class EffectReader {
       if (take('*')) {
         Value next = factor();
         if (!out.is_number() && !next.is_number())
-          fail("multiplies two columns", "the model has no interactions; multiply by a number");
+          fail("multiplies two columns",
+               "multiply by a number; an interaction of the model is asked as in age*sex=40*F");
         if (out.is_number()) std::swap(out, next);
         scale(out, next.number);
       } else if (take('/')) {
@@ -176,7 +186,8 @@ class EffectReader {
   [[nodiscard]] bool ends_at(std::size_t length) const {
     if (length >= rest_.size()) return true;
     const char next = rest_[length];
-    return is_blank(next) || std::string_view("+-*/()=").find(next) != std::string_view::npos;
+    return is_blank(next) || std::string_view("+-*/()=").find(next) != std::string_view::npos ||
+           rest_.substr(length).starts_with("×");
   }
 
   // A text in quotes of either kind, in which a doubled quote is one.
@@ -213,6 +224,19 @@ class EffectReader {
     return names;
   }
 
+  // The name, and of an interaction the name with "*", which every keyboard has.
+  static std::vector<std::string> spellings(const Place& place) {
+    std::vector<std::string> out{place.column->name};
+    if (place.interaction == nullptr) return out;
+    for (const char* const times : {"*", " * "}) {
+      std::string name;
+      for (const Interaction::Part& part : place.interaction->parts)
+        name += (name.empty() ? "" : times) + part.column;
+      out.push_back(std::move(name));
+    }
+    return out;
+  }
+
   std::optional<Place> column_here() {
     if (const auto name = in_quotes()) {
       for (const Place& place : columns_)
@@ -220,12 +244,16 @@ class EffectReader {
       unknown_column(*name);
     }
     std::optional<Place> best;
+    std::size_t longest = 0;
     for (const Place& place : columns_) {
-      const std::string& name = place.column->name;
-      if (!rest_.starts_with(name) || !ends_at(name.size())) continue;
-      if (!best || name.size() > best->column->name.size()) best = place;
+      for (const std::string& name : spellings(place)) {
+        if (!rest_.starts_with(name) || !ends_at(name.size())) continue;
+        if (best && name.size() <= longest) continue;
+        best = place;
+        longest = name.size();
+      }
     }
-    if (best) rest_.remove_prefix(best->column->name.size());
+    rest_.remove_prefix(longest);
     return best;
   }
 
@@ -250,7 +278,9 @@ class EffectReader {
     const std::size_t levels = schema_.features_of(column);
     const std::vector<double> weights = level_weights(means_, place.first, levels);
     for (std::size_t l = 0; l < levels; ++l) out.combination[place.first + l] = -weights[l];
-    if (const auto value = value_here(column)) {
+    if (place.interaction != nullptr) {
+      add_products(*place.interaction, place.first, out.combination);
+    } else if (const auto value = value_here(column)) {
       const Hat hat =
           Hats(column).at(static_cast<float>((*value - column.lo) / (column.hi - column.lo)));
       out.combination[place.first + hat.first] += static_cast<double>(hat.value);
@@ -259,6 +289,46 @@ class EffectReader {
       out.combination[place.first + level_here(column)] += 1;
     }
     return out;
+  }
+
+  // "40 × F": a place of each column, between knots too.
+  void add_products(const Interaction& interaction, std::size_t first,
+                    std::vector<double>& combination) {
+    std::vector<InteractionPlace> places;
+    std::vector<std::size_t> sizes;
+    for (const Interaction::Part& part : interaction.parts) {
+      skip();
+      constexpr std::string_view times = "×";
+      if (!places.empty() && rest_.starts_with(times)) {
+        rest_.remove_prefix(times.size());
+        skip();
+      } else if (!places.empty() && take('*')) {
+        skip();
+      } else if (!places.empty()) {
+        fail(fmt::format("lacks \" × \" before the place of {}", quoted(part.column)),
+             fmt::format(
+                 "name a place of each column, as in {}={}", shown(interaction.name()),
+                 shown(terms_[schema_.columns.size() +
+                              static_cast<std::size_t>(&interaction - schema_.interactions.data())]
+                           .levels.front())));
+      }
+      Column of_part = *schema_.column_named(part.column);
+      of_part.missing_level = schema_.has_missing_level(of_part);
+      of_part.knots = part.knots;
+      InteractionPlace& place = places.emplace_back();
+      if (const auto value = value_here(of_part)) {
+        const Hat hat =
+            Hats(part.knots)
+                .at(static_cast<float>((*value - of_part.lo) / (of_part.hi - of_part.lo)));
+        place = {hat.first, static_cast<std::uint32_t>(hat.next * 0x1p24F)};
+      } else {
+        place.first = level_here(of_part);
+      }
+      sizes.push_back(schema_.features_of(part));
+    }
+    interaction_products(places, sizes, [&](std::size_t feature, float value) {
+      combination[first + feature] += static_cast<double>(value);
+    });
   }
 
   // The number at which a curve is asked, between knots too; none: a level is named.
@@ -302,6 +372,7 @@ class EffectReader {
   }
 
   const Schema& schema_;
+  std::vector<Column> terms_;
   std::span<const double> means_;
   std::string_view text_, rest_;
   std::vector<Place> columns_;

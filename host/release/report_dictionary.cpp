@@ -71,6 +71,16 @@ std::string levels_words(const Column& c) {
   return out;
 }
 
+std::string interaction_words(const Schema& schema, const Interaction& interaction) {
+  std::string out = fmt::format("interaction of {} features", schema.features_of(interaction));
+  for (const Interaction::Part& part : interaction.parts) {
+    if (part.knots.empty()) continue;
+    out += fmt::format("; {} at", part.column);
+    for (const double knot : part.knots) out += fmt::format(" {}", exact(knot));
+  }
+  return out;
+}
+
 bool alike(Column a, const Column& b) {
   a.name = b.name;
   return a == b;
@@ -171,6 +181,10 @@ void dictionary_section(Html& page, const Schema& schema, bool has_label, bool h
                missing_words(schema, c), unlisted_words(schema, c));
     }
     i = end;
+  }
+  for (const Interaction& interaction : schema.interactions) {
+    page.put("<tr><th scope=\"row\">{}</th><td>{}</td><td></td></tr>\n", interaction.name(),
+             interaction_words(schema, interaction));
   }
   page.put("</tbody></table>\n");
   if (!has_label) return;

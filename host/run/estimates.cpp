@@ -14,6 +14,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/contrasts.hpp"
+#include "gibbsite/model/interaction.hpp"
 #include "run/estimates_parts.hpp"
 
 namespace gibbsite {
@@ -163,7 +164,7 @@ struct Features {
   Features(const AnsweredScores& answers, const Schema& schema);
 
  private:
-  void answer_moments(const VectorXd& lambda);
+  void answer_moments(const VectorXd& lambda, const Schema& schema);
 };
 
 Features::Features(const AnsweredScores& answers, const Schema& schema) : metric(answers.metric) {
@@ -171,7 +172,7 @@ Features::Features(const AnsweredScores& answers, const Schema& schema) : metric
   const std::vector<double> public_middle = schema.middle();
   middle = Eigen::Map<const VectorXd>(public_middle.data(), d);
   Index first = 0;
-  for (const Column& column : schema.columns) {
+  for (const Column& column : schema.terms()) {
     const auto size = static_cast<Index>(schema.features_of(column));
     if (column.has_levels() && size > 0) {
       const auto rows = metric.middleRows(first, size);
@@ -195,14 +196,14 @@ Features::Features(const AnsweredScores& answers, const Schema& schema) : metric
       if (!group.contrasts && !group.alone && one.size() == 0)
         one = inverse.middleCols(group.first, group.size).rowwise().sum();
   }
-  answer_moments(answers.lambda);
+  answer_moments(answers.lambda, schema);
   precision = VectorXd::Constant(d, 1 / (prior_scale * prior_scale));
   for (const Index j : numbers)
     precision[j] = std::pow(std::max(deviation[j], least_deviation) / prior_scale, 2);
   if (constant >= 0) precision[constant] = constant_precision;
 }
 
-void Features::answer_moments(const VectorXd& lambda) {
+void Features::answer_moments(const VectorXd& lambda, const Schema& schema) {
   const Index d = metric.rows();
   const VectorXd second = (inverse.array().square().matrix().transpose() * lambda).cwiseMax(0);
   if (one.size() > 0) {
@@ -226,6 +227,16 @@ void Features::answer_moments(const VectorXd& lambda) {
   for (const Levels& group : categories) {
     auto shares = mean.segment(group.first, group.size);
     if (group.contrasts) shares.array() += 1 / static_cast<double>(group.size) - shares.mean();
+  }
+  if (one.size() > 0 && !schema.interactions.empty()) {
+    std::vector<double> of_features(static_cast<std::size_t>(d));
+    Eigen::Map<VectorXd> all(of_features.data(), d);
+    all = mean + middle;
+    add_main_parts(schema, of_features);
+    mean = all - middle;
+  }
+  for (const Levels& group : categories) {
+    auto shares = mean.segment(group.first, group.size);
     shares = shares.cwiseMax(rarest_share).eval();
     if (!group.alone || shares.sum() > 1) shares /= shares.sum();
     for (Index l = group.first; l < group.first + group.size; ++l) {
@@ -793,6 +804,8 @@ std::vector<Together> together(const Features& features, const Estimates& estima
                                const Schema& schema) {
   std::vector<double> everyone(estimates.feature_means);
   const double mean_score = estimates.combination(everyone).estimate;
+  std::size_t products = 0;  // the first feature of interactions
+  for (const Column& column : schema.columns) products += schema.features_of(column);
   std::vector<Together> out;
   for (const Index number : features.numbers) {
     const auto j = static_cast<std::size_t>(number);
@@ -815,6 +828,12 @@ std::vector<Together> together(const Features& features, const Estimates& estima
       Together rows{.feature = j};
       rows.estimate = feature_effect(estimates, schema, j).estimate;
       rows.score = mean_score + rows.estimate;
+      if (j >= products) {
+        // Its rows have the effects of its columns, too.
+        std::vector<double> row = everyone;
+        put_product(schema, j, row);
+        rows.score = estimates.combination(row).estimate;
+      }
       rows.most = normal_95 * prior_scale;
       rows.per_one = 1 - features.mean[l];
       out.push_back(rows);
@@ -901,7 +920,8 @@ std::vector<double> answered_means(const MatrixXd& start, const MatrixXd& moment
   const VectorXd mean = basis * to_u.partialPivLu().solve(moments.col(k - 1) * (c / squares));
   std::vector<double> out = values_of(mean);
   Index first = 0;
-  for (const Column& column : schema.columns) {
+  add_main_parts(schema, out);
+  for (const Column& column : schema.terms()) {
     const auto size = static_cast<Index>(schema.features_of(column));
     const auto of_column =
         std::span(out).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(size));

@@ -41,7 +41,7 @@ void require_fit_of_any_schema(const BoughtFitPlan& plan, const PlanRequest& req
 
 // What the fit costs with its schema is within what was fixed before the schema was known.
 void require_within(const Guarantee& is, const Guarantee& fixed) {
-  if (is.mu <= fixed.mu && is.pure <= fixed.pure && is.reveal <= fixed.reveal &&
+  if (is.mu <= fixed.mu && is.epsilon0 <= fixed.epsilon0 && is.delta0 <= fixed.delta0 &&
       is.tv <= fixed.tv && is.who == fixed.who)
     return;
   throw BadInput("plan: the fit costs more than was fixed for every schema; report this");

@@ -77,6 +77,8 @@ TableShape shape_of(const Schema& schema, std::uint64_t rows) {
     const std::size_t width = schema.features_of(column);
     if (width > 0) out.widths.push_back(static_cast<std::uint32_t>(width));
   }
+  for (const Interaction& interaction : schema.interactions)
+    out.widths.push_back(static_cast<std::uint32_t>(schema.features_of(interaction)));
   if (schema.intercept) out.widths.push_back(1);
   return out;
 }

@@ -140,6 +140,74 @@ def _hats(graph, x, at):
     return graph.node("Where", graph.isnan(x), np.array([[np.nan]]), hats)
 
 
+def _scaled(graph, column, facts, name):
+    """[rows, 1] double of a number, rounded as rows are; NaN where `predict` refuses."""
+    inside, lo, hi = _numbers(graph, [column], facts, [name])
+    return graph.as_float(graph.node("Div", graph.node("Sub", inside, lo), hi - lo))
+
+
+def _at(column, knots):
+    """Where knots are, as a part of the column's range."""
+    low, high = column["range"]
+    return (np.array(knots, np.float64) - low) / (high - low)
+
+
+def _with_missing(graph, column, facts, name, x):
+    """x [rows, features] with a feature of missing cells behind it, and 0 for them before."""
+    missing = graph.isnan(name)
+    for number in {_number_of(mark) for mark in _missing_in(column, facts)}:
+        if not np.isnan(number):
+            equal = graph.node("Equal", name, np.array([[number]]))
+            missing = graph.node("Or", missing, equal)
+    x = graph.node("Where", missing, np.array([[0.0]]), x)
+    return graph.node("Concat", x, graph.cast(missing, "DOUBLE"), axis=1)
+
+
+def _products(graph, parts):
+    """[rows, product of features] double: products of parts [rows, features], to the last bit as
+    rows have them (model/interaction.hpp). A part's features add up to 1 or 0, two of them at the
+    most are not 0, and these are neighbors: what a split leaves goes to the first of the two."""
+    units = np.array(_HAT_UNITS)
+    x, width = parts[0]
+    for part, features in parts[1:]:
+        # Which feature is the first one that is not 0, and which is its neighbor behind.
+        there = graph.cast(graph.node("Greater", part, np.array(0.0)), "DOUBLE")
+        before = graph.node("CumSum", there, np.array(1, np.int64), exclusive=1)
+        first = graph.node("Mul", there, graph.cast(graph.node("Equal", before, np.array(0.0)), "DOUBLE"))
+        behind = graph.node("Sub", there, first)
+        whole = graph.node("Reshape", x, np.array([-1, width, 1], np.int64))
+        shape = np.array([-1, 1, features], np.int64)
+        share = graph.node("Reshape", part, shape)
+        parted = graph.node("Mul", graph.node("Mul", whole, share), units)
+        parted = graph.node("Div", graph.node("Floor", parted), units)
+        next_one = graph.node("Mul", parted, graph.node("Reshape", behind, shape))
+        left = graph.node("Sub", whole, graph.sum(next_one, 2))
+        first = graph.node("Mul", left, graph.node("Reshape", first, shape))
+        x = graph.node("Add", first, next_one)
+        width *= features
+        x = graph.node("Reshape", x, np.array([-1, width], np.int64))
+    return x, width
+
+
+def _interaction(graph, interaction, columns, facts):
+    """[rows, features] double of an interaction; NaN where `predict` refuses. And how many."""
+    parts, refused = [], None
+    for name in interaction["columns"]:
+        column = columns[name]
+        if column["type"] == "number":
+            at = _at(column, interaction["knots"][name])
+            x, features = _hats(graph, _scaled(graph, column, facts, name), at), len(at)
+            if _has_missing_level(column, facts):
+                x, features = _with_missing(graph, column, facts, name, x), features + 1
+        else:
+            x, features = _category(graph, column, facts, name)
+        unread = graph.isnan(graph.sum(x, 1))
+        refused = unread if refused is None else graph.node("Or", refused, unread)
+        parts.append((graph.node("Where", unread, np.array([[0.0]]), x), features))
+    x, features = _products(graph, parts)
+    return graph.node("Where", refused, np.array([[np.nan]]), x), features
+
+
 def _has_missing_level(column, facts):
     """Whether a number has a feature of missing cells."""
     marked = bool(_missing_in(column, facts))
@@ -149,22 +217,12 @@ def _has_missing_level(column, facts):
 def _levels_of_number(graph, column, facts, name):
     """[rows, features] double of a number that is a curve or has a level of missing cells; NaN where
     `predict` refuses. And how many features."""
-    inside, lo, hi = _numbers(graph, [column], facts, [name])
-    x = graph.as_float(graph.node("Div", graph.node("Sub", inside, lo), hi - lo))
-    features = 1
+    x, features = _scaled(graph, column, facts, name), 1
     if "knots" in column:
-        low, high = column["range"]
-        at = (np.array(column["knots"], np.float64) - low) / (high - low)
+        at = _at(column, column["knots"])
         x, features = _hats(graph, x, at), len(at)
     if _has_missing_level(column, facts):
-        missing = graph.isnan(name)
-        for number in {_number_of(mark) for mark in _missing_in(column, facts)}:
-            if not np.isnan(number):
-                equal = graph.node("Equal", name, np.array([[number]]))
-                missing = graph.node("Or", missing, equal)
-        x = graph.node("Where", missing, np.array([[0.0]]), x)
-        x = graph.node("Concat", x, graph.cast(missing, "DOUBLE"), axis=1)
-        features += 1
+        x, features = _with_missing(graph, column, facts, name, x), features + 1
     return x, features
 
 
@@ -302,13 +360,20 @@ def onnx_model(text):
             parts.append(part)
             order.extend(range(first, first + features))
             first += features
+    interactions = facts.get("interactions", [])
+    by_name = {column["name"]: column for column in used}
+    for interaction in interactions:
+        part, features = _interaction(graph, interaction, by_name, facts)
+        parts.append(part)
+        order.extend(range(first, first + features))
+        first += features
     if numbers:
         inside, lo, hi = _numbers(graph, numbers, facts, number_names)
         scaled = graph.node("Div", graph.node("Sub", inside, lo), hi - lo)
         parts.insert(0, graph.as_float(scaled))
         order = number_features + order
     x = graph.node("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
-    is_feature = len(used) - (exposure is not None)
+    is_feature = len(used) - (exposure is not None) + len(interactions)
     x = _clipped(graph, x, is_feature, facts["row_norm"])
     if facts["intercept"]:
         order = order + [first]

@@ -11,6 +11,7 @@ import re
 import sys
 import tomllib
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -851,8 +852,45 @@ def _by_raw_names(ranges, raw, width):
     return [str(key) for key in keys], [ranges[key] for key in keys]
 
 
+def _interaction_lines(interactions, columns):
+    """The lines of [[interaction]], which name columns of X by their names or places."""
+    if isinstance(interactions, (str, bytes, dict)) or not isinstance(interactions, Sequence):
+        raise ValueError(
+            'interactions: must be a list of tuples of column names, such as [("age", "sex")], got '
+            f"{interactions!r}"
+        )
+    lines = []
+    for one in interactions:
+        said = one if isinstance(one, dict) else {"columns": one}
+        names, curve = said.get("columns"), said.get("curve")
+        known = isinstance(names, (tuple, list)) and all(
+            isinstance(name, (str, int, np.integer)) and not isinstance(name, bool) for name in names
+        )
+        whole = isinstance(curve, (int, np.integer)) and not isinstance(curve, bool)
+        if not known or set(said) - {"columns", "curve"} or not (curve is None or whole):
+            raise ValueError(
+                'interactions: each must be a tuple of column names, ("age", "sex"), or {"columns": '
+                f'("age", "sex"), "curve": 6}}, got {one!r}'
+            )
+        texts = [
+            columns[name] if not isinstance(name, str) and 0 <= name < len(columns) else str(name)
+            for name in names
+        ]
+        lines += ["", "[[interaction]]", f"columns = [{', '.join(map(_quoted, texts))}]"]
+        lines += [] if curve is None else [f"curve = {int(curve)}"]
+    return lines
+
+
 def schema_of_ranges(
-    ranges, columns, width, label_lines, invalid, row_norm, fit_intercept, raw=None
+    ranges,
+    columns,
+    width,
+    label_lines,
+    invalid,
+    row_norm,
+    fit_intercept,
+    raw=None,
+    interactions=None,
 ):
     """The `Schema` that ranges say.
 
@@ -861,6 +899,7 @@ def schema_of_ranges(
     columns: names of the columns of X, or None
     raw: those of a frame that are no text, or None; integer keys of `ranges` are else places
     label_lines: what the label is, in the schema's words
+    interactions: [(column, column), ...] or None
     """
     if isinstance(ranges, dict):
         if columns is None:
@@ -899,6 +938,8 @@ def schema_of_ranges(
         raise ValueError(f"fit_intercept: must be True or False, got {fit_intercept!r}")
     lines += [f"intercept = {'true' if fit_intercept else 'false'}", "", "[columns]"]
     lines += [f"{_quoted(name)} = {_column_toml(name, said)}" for name, said in zip(columns, what)]
+    if interactions is not None:
+        lines += _interaction_lines(interactions, columns)
     try:
         return _core.Schema.parse("\n".join(lines) + "\n", "ranges"), columns
     except _core.BadInput as error:  # a line for each error, of which the first is enough

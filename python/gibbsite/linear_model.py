@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from . import _core, _onnx, _plots, _tables
+from . import _core, _formula, _onnx, _plots, _tables
 from ._curve import Curve
 
 
@@ -33,8 +33,15 @@ class FitWarning(UserWarning):
     """
 
 
-def _warn_of_delta(plan, stacklevel=3):
-    """Warns of a plan, of any kind, whose delta is 1/rows or more."""
+def _warn_of_guarantee(plan, stacklevel=3):
+    """Warns of a plan, of any kind, whose epsilon is above 10 or whose delta is 1/rows or more."""
+    if plan.epsilon > 10:
+        warnings.warn(
+            f"epsilon: at {plan.epsilon:g} whoever knows all other rows may be all but certain about one "
+            "person's: this hardly protects anybody; give one from 0.1 to 10",
+            FitWarning,
+            stacklevel=stacklevel,
+        )
     if plan.delta * plan.rows >= 1:
         warnings.warn(
             f"delta: {plan.delta:g} is not below 1/rows, so the guarantee allows to publish a person's "
@@ -46,7 +53,7 @@ def _warn_of_delta(plan, stacklevel=3):
 
 def _warn_of_budget(plan):
     """Warns of a weak plan. It uses public numbers alone and runs before anything is spent."""
-    _warn_of_delta(plan, 4)
+    _warn_of_guarantee(plan, 4)
     kept = plan._kept_share
     if kept < 0.5:
         warnings.warn(
@@ -167,6 +174,7 @@ class _Private:
 
     _kind: str  # of the schema's label
     _of_ranges: tuple = ()  # parameters of its own that a schema says itself
+    _formula = None  # of from_formula
 
     def _take(self, params):
         for name in self._parameters():
@@ -208,6 +216,8 @@ class _Private:
     def __sklearn_clone__(self):
         copy = type(self)(**self.get_params())  # a ledger and a schema are shared
         copy._is_clone = True
+        if self._formula is not None:
+            copy._formula = self._formula
         return copy
 
     def __sklearn_is_fitted__(self):
@@ -220,6 +230,67 @@ class _Private:
             estimator_type=kind, input_tags=InputTags(allow_nan=self.invalid == "middle"), **tags
         )
 
+    @classmethod
+    def from_formula(
+        cls,
+        formula: str,
+        epsilon: float,
+        delta: float,
+        *,
+        schema: _core.Schema | str | os.PathLike | None = None,
+        ranges: dict | None = None,
+        **params,
+    ) -> "_Private":
+        """Returns an estimator of what a formula says, such as "income ~ curve(age, 8) + log(wage) +
+        sex*education". Call its `fit(frame)`: it takes the columns that it needs, and the label.
+
+        Parameters
+        ----------
+        formula : str
+            "label ~ terms". A term is a column (as the schema or ranges say it), curve(x, K) with K
+            knots, curve(x) with as many as the budget allows, log(x) for a curve whose knots are
+            closer together at the low end, C(x) for a category, exposure(x), or a product a*b of
+            terms: both and their interaction. "- 1" leaves the constant out; "." is all columns.
+        epsilon, delta : float
+            As in the constructor.
+        schema, ranges
+            As in the constructor, one of them, and `ranges` as a dict. Ranges and levels come from
+            there, never from the rows. Columns that the formula does not name are left out.
+        **params
+            Further parameters of the constructor.
+
+        Raises
+        ------
+        ImportError
+            If formulaic is not installed (pip install 'gibbsite[formula]').
+        ValueError
+            If the formula cannot be read, or says what the schema or ranges do not.
+
+        Examples
+        --------
+        >>> model = PrivateLogisticRegression.from_formula(
+        ...     "income ~ curve(age, 8) + sex", 1.0, 1e-6, schema="people.toml")
+        >>> model.fit(frame).predict_proba(frame)
+        """
+        if (schema is None) == (ranges is None):
+            raise ValueError("from_formula: give schema or ranges, one of them")
+        said = _formula.parse(formula, _formula.known_columns(schema, ranges))
+        if said.interactions and "interactions" not in cls._parameters():
+            raise ValueError(
+                f"formula {formula!r}: {':'.join(said.interactions[0])}: this {cls.__name__} has no "
+                "interactions; write + in place of * and :"
+            )
+        if schema is not None:
+            params["schema"] = _formula.schema_of(said, schema)
+        else:
+            params["ranges"] = _formula.ranges_of(said, ranges)
+            params.setdefault("fit_intercept", said.intercept)
+            if said.interactions:
+                params["interactions"] = list(said.interactions)
+        out = cls(epsilon, delta, **params)
+        out._formula = said
+        return out
+
     # Fitting.
 
     def fit(self, X, y=None, **unsupported) -> "_Private":
@@ -231,7 +302,7 @@ class _Private:
             A table of pandas, polars or pyarrow, anything with `__arrow_c_stream__`, or an array of
             numbers.
         y : array or column [rows]
-            The labels.
+            The labels; after from_formula they may be left out, and are the formula's column of X.
 
         Returns
         -------
@@ -257,6 +328,8 @@ class _Private:
                     "class_weight weighs classes, and rows_per_person is for people of several rows"
                 )
             raise TypeError(f"fit() got an unexpected keyword argument {name!r}")
+        if self._formula is not None:
+            X, y = self._formula.split(X, y)
         seed = self._seed()
         self._check_types()
         ledger = self.ledger
@@ -418,13 +491,14 @@ class _Private:
             self.row_norm,
             self.fit_intercept,
             table.raw,
+            self.interactions,
         )
         facts = _tables.SchemaFacts(schema)
         return schema, table, columns, self._engine_labels(labels, classes, facts), classes
 
     def _prepare_schema(self, X, y):
         defaults = self._parameters()
-        for name in ("fit_intercept", "row_norm", "invalid", *self._of_ranges):
+        for name in ("fit_intercept", "row_norm", "invalid", "interactions", *self._of_ranges):
             if getattr(self, name) != defaults[name].default:
                 raise ValueError(f"{name}: goes with ranges; a schema says it itself")
         schema = _tables.read_schema(self.schema)
@@ -601,6 +675,8 @@ class _Private:
 
     def _rows(self, X):
         self._require_fitted()
+        if self._formula is not None:
+            X = self._formula.rows_of(X)
         facts = self._facts
         table = _tables.read_columns(X, facts.takes_text, facts.has_missing, facts.middle)
         name = type(self).__name__
@@ -722,6 +798,7 @@ class _Private:
         if isinstance(params["schema"], _core.Schema):
             params["schema"] = params["schema"].to_toml()
         state = {"params": params, "is_clone": getattr(self, "_is_clone", False)}
+        state["formula"] = self._formula
         if self.__sklearn_is_fitted__():
             state["model"] = self.to_json()
             if hasattr(self, "classes_"):
@@ -737,6 +814,8 @@ class _Private:
         self.__init__(**state["params"])
         if state["is_clone"]:
             self._is_clone = True
+        if state.get("formula") is not None:
+            self._formula = state["formula"]
         if "model" not in state:
             return
         self._set_release(_core.Release.from_json(state["model"], "pickle"))
@@ -803,6 +882,10 @@ class PrivateLogisticRegression(_Private):
         With `ranges`: "refuse" raises an error if a cell or label cannot be read (NaN, an unknown
         level). "middle" takes the middle of the range for such a cell; such a label counts as the
         negative class, or as the first of several.
+    interactions : list of tuples of column names, or None
+        With `ranges`: which two or three columns work together, [("age", "sex")]: the effect of one
+        may then differ with the other (docs/how-to/curves.md). {"columns": ("age", "sex"), "curve":
+        6} gives each of its numbers that many knots in it.
     intervals : bool
         Whether a part of the budget pays for estimates with 95 % intervals, which the model then
         holds (docs/theory/intervals.md). Not with class weights.
@@ -885,6 +968,7 @@ class PrivateLogisticRegression(_Private):
         fit_intercept: bool = True,
         row_norm: float | str = "auto",
         invalid: str = "refuse",
+        interactions: Sequence | None = None,
         intervals: bool = False,
         class_weight: dict | None = None,
         positive_share: float | tuple[float, float] | None = None,
@@ -1144,8 +1228,8 @@ class PrivateLinearRegression(_Regressor):
     intervals : bool
         Whether a part of the budget pays for estimates with 95 % intervals, which the model then
         holds (docs/theory/intervals.md). Only with the losses huber and pseudo-huber.
-    mechanism, ledger, random_state, fit_intercept, row_norm, prior_precision, adjacency, rows_cap,
-    rows_per_person, n_jobs, backend, progress
+    mechanism, ledger, random_state, fit_intercept, row_norm, interactions, prior_precision,
+    adjacency, rows_cap, rows_per_person, n_jobs, backend, progress
         As in PrivateLogisticRegression.
 
     Attributes
@@ -1179,6 +1263,7 @@ class PrivateLinearRegression(_Regressor):
         fit_intercept: bool = True,
         row_norm: float | str = "auto",
         invalid: str = "refuse",
+        interactions: Sequence | None = None,
         prior_precision: float | None = None,
         adjacency: str = "replace-one",
         loss: str = "huber",
@@ -1247,8 +1332,8 @@ class PrivatePoissonRegressor(_Regressor):
     intervals : bool
         Whether a part of the budget pays for estimates with 95 % intervals, which the model then
         holds (docs/theory/intervals.md).
-    mechanism, ledger, random_state, fit_intercept, row_norm, prior_precision, adjacency, rows_cap,
-    rows_per_person, n_jobs, backend, progress
+    mechanism, ledger, random_state, fit_intercept, row_norm, interactions, prior_precision,
+    adjacency, rows_cap, rows_per_person, n_jobs, backend, progress
         As in PrivateLogisticRegression.
 
     Attributes
@@ -1281,6 +1366,7 @@ class PrivatePoissonRegressor(_Regressor):
         fit_intercept: bool = True,
         row_norm: float | str = "auto",
         invalid: str = "refuse",
+        interactions: Sequence | None = None,
         prior_precision: float | None = None,
         adjacency: str = "replace-one",
         intervals: bool = False,

@@ -159,6 +159,36 @@ def test_curves(tmp_path, change, options, head):
     np.testing.assert_allclose(p[:, 1], expected, rtol=0, atol=1e-6)
 
 
+PAIRS = """
+[[interaction]]
+columns = ["age", "town"]
+[[interaction]]
+columns = ["size", "height in m", "job"]
+curve = 5
+[[interaction]]
+columns = ["height in m", "age"]
+"""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("", ""),
+        ("90]}", "90], missing_level = false}"),
+        ('curve = 7, missing = ["-1", "none"]', 'missing = "-1"'),  # a line whose missing cells are the middle
+    ],
+)
+@pytest.mark.parametrize("head", [CLASSES, CLASSES + "row_norm = 1.2\n"])
+def test_interactions(tmp_path, change, head):
+    columns = CURVES.replace(*change) + PAIRS
+    release, data, cells = fitted(tmp_path, head, yes, columns=columns)
+    session = session_of(gibbsite.PrivateLogisticRegression.from_file(tmp_path / "m.json").to_onnx())
+    _, p = session.run(["label", "probabilities"], feed(session, cells))
+    expected = np.asarray(release.predict_probabilities(data))
+    assert len(expected) == ROWS and expected.std() > 1e-3
+    np.testing.assert_allclose(p[:, 1], expected, rtol=0, atol=1e-6)
+
+
 def hats_of_rows(values, knots):
     """As the reader makes them, in its own arithmetic (docs/theory/curves.md)."""
     lo, hi = knots[0], knots[-1]

@@ -16,6 +16,7 @@
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/model/contrasts.hpp"
 #include "gibbsite/model/family_model.hpp"
+#include "gibbsite/model/interaction.hpp"
 #include "gibbsite/model/network_model.hpp"
 #include "support.hpp"
 #include "support/arrow_builder.hpp"
@@ -401,6 +402,225 @@ TEST_F(CurveRows, OfAutomaticCurvesAreDenseOrSparseAsThoseThatAreRead) {
     const Schema chosen = with_knots(s, knots);
     expect_same(with_curves(read_csv(path, s), chosen), read_csv(path, chosen));
   }
+}
+
+// Interactions of every kind of column in that schema.
+Schema with_interactions(Schema s, bool three = true) {
+  const auto part = [&](const std::string& name) {
+    const Column& column = *s.column_named(name);
+    Interaction::Part out{name};
+    if (column.type == ColumnType::number) out.knots = interaction_knots(column);
+    return out;
+  };
+  s.interactions = {{{part("age"), part("town")}},
+                    {{part("gain"), part("line")}},
+                    {{part("known"), part("bent")}}};
+  if (three) s.interactions.push_back({{part("town"), part("known"), part("age")}});
+  if (s.row_norm > 1.5) s.row_norm = s.auto_row_norm();
+  s.validate("s");
+  return s;
+}
+
+TEST_F(CurveRows, WithInteractionsAreTheSameBitsByEveryReaderAndWithinTheirNorm) {
+  for (const bool many : {false, true}) {
+    const std::vector<double> x = cells(many ? 1300 : 300);
+    for (const char* norm : {"", "row_norm = 1.1", "row_norm = 0.3\nintercept = false"}) {
+      SCOPED_TRACE(::testing::Message() << "many " << many << " " << norm);
+      const Schema s = with_interactions(schema(many, norm), many);
+      const Dataset data = csv(x, s);
+      EXPECT_EQ(data.view().is_sparse(), many);
+      EXPECT_EQ(data.counts.clipped_rows > 0, *norm != '\0');
+      expect_within_norm(data);
+      expect_same(numpy<double>(x, s), data);
+      expect_same(numpy<float>(x, s), data);
+      expect_same(libsvm(x, s), data);
+      expect_same(arrow<double>(x, s), data);
+      expect_same(arrow<float>(x, s), data);
+      expect_same(in_memory(x, s, true), data);
+      expect_same(in_memory(x, s, false), data);
+    }
+  }
+}
+
+// Straight lines alone, which readers of numbers have fast ways for.
+TEST_F(CurveRows, OfNumbersAloneWithInteractionsAreTheSameBits) {
+  const std::vector<double> x = cells(1300);
+  Schema s = schema(false, "");
+  s.columns[3] = {.name = "town", .type = ColumnType::number, .lo = 0, .hi = 4};
+  for (Column& column : s.columns) {
+    without_curve(column);
+    column.missing_level.reset();
+  }
+  s = with_interactions(std::move(s));
+  EXPECT_EQ(s.features(), 6U + 3 * 4 + 8 + 1);
+  const Dataset data = csv(x, s);
+  expect_within_norm(data);
+  expect_same(numpy<double>(x, s), data);
+  expect_same(numpy<float>(x, s), data);
+  expect_same(libsvm(x, s), data);
+  expect_same(arrow<double>(x, s), data);
+  expect_same(arrow<float>(x, s), data);
+  expect_same(in_memory(x, s, false), data);
+}
+
+TEST_F(CurveRows, OfAutomaticCurvesWithInteractionsAreThoseOfReadingWithTheChosen) {
+  const std::vector<double> x = cells(300);
+  for (const char* more : {"", "row_norm = 1.1"}) {
+    Schema s = schema(false, more);
+    for (const std::size_t j : {0U, 2U}) {
+      s.columns[j].knots.clear();
+      s.columns[j].automatic_curve = true;
+    }
+    s = with_interactions(std::move(s));
+    const Dataset lines = csv(x, s);
+    for (const std::size_t knots : {2U, 4U, 12U}) {
+      const Schema chosen = with_knots(s, knots);
+      const Dataset made = with_curves(lines, chosen);
+      expect_same(made, csv(x, chosen));
+      expect_within_norm(made);
+      expect_same(with_curves(arrow<double>(x, s), chosen), made);
+    }
+  }
+}
+
+// What these features are, said once more and simply.
+TEST_F(CurveRows, OfInteractionsAreProductsOfHatsAndLevels) {
+  const Schema s = parse_schema(
+      "label = 'y'\npositive = '1'\nintercept = false\ninvalid = 'middle'\n"
+      "[[interaction]]\ncolumns = ['a', 't']\n[[interaction]]\ncolumns = ['b', 'a']\nknots = {b = "
+      "[0, 1, 4]}\n"
+      "[columns]\n"
+      "a = {type = 'number', range = [0, 4], missing = '?', missing_level = true}\n"
+      "b = {type = 'number', range = [0, 4], missing = '?'}\n"
+      "t = {type = 'category', levels = ['u', 'v']}\n",
+      "s.toml");
+  EXPECT_EQ(s.feature_names(), (std::vector<std::string>{"a",
+                                                         "a=(missing)",
+                                                         "b",
+                                                         "t=u",
+                                                         "t=v",
+                                                         "a × t=0 × u",
+                                                         "a × t=0 × v",
+                                                         "a × t=4 × u",
+                                                         "a × t=4 × v",
+                                                         "a × t=(missing) × u",
+                                                         "a × t=(missing) × v",
+                                                         "b × a=0 × 0",
+                                                         "b × a=0 × 4",
+                                                         "b × a=0 × (missing)",
+                                                         "b × a=1 × 0",
+                                                         "b × a=1 × 4",
+                                                         "b × a=1 × (missing)",
+                                                         "b × a=4 × 0",
+                                                         "b × a=4 × 4",
+                                                         "b × a=4 × (missing)"}));
+  const auto row = [&](std::string_view cells) {
+    const Dataset data = read_csv(write("t.csv", fmt::format("a,b,t,y\n{},1\n", cells)), s);
+    std::vector<float> out(15);
+    data.view().for_each(0, [&](std::size_t j, float v) {
+      if (j >= 5) out[j - 5] = v;
+    });
+    return out;
+  };
+  EXPECT_THAT(row("1,0.5,u"), ElementsAre(0.75F, 0, 0.25F, 0, 0, 0,  //
+                                          0.375F, 0.125F, 0, 0.375F, 0.125F, 0, 0, 0, 0));
+  EXPECT_THAT(row("9,-3,v"), ElementsAre(0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0));
+  // b has no level of missing cells: they are its middle, 2, between 1 and 4.
+  const float third = 5592405.0F / 16777216, two_thirds = 11184811.0F / 16777216;
+  EXPECT_THAT(row("?,?,u"), ElementsAre(0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, two_thirds, 0, 0, third));
+  // A category without a level for this cell has no product.
+  EXPECT_THAT(row("0,4,w"), ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0));
+  EXPECT_FALSE(always_has_level(s, s.interactions[0]));
+  EXPECT_TRUE(always_has_level(s, s.interactions[1]));
+}
+
+TEST(InteractionsInToml, AreReadAndWritten) {
+  const std::string columns =
+      "[columns]\nage = {type = 'number', range = [0, 90], curve = 10}\n"
+      "w = {type = 'number', range = [0, 1]}\nauto = {type = 'number', range = [0, 9], curve = "
+      "'auto'}\n'so called' = {type = 'category', levels = ['F', 'M'], other = true}\n";
+  const auto parse = [&](const std::string& text) {
+    return parse_schema("label = 'y'\npositive = '1'\n" + columns + text, "s.toml");
+  };
+  const Schema s = parse(
+      "[[interaction]]\ncolumns = ['age', 'so called']\n[[interaction]]\ncolumns = ['w', 'auto', "
+      "'age']\n[[interaction]]\ncolumns = ['w', 'age']\ncurve = 3\nknots = {w = [0, 0.1, 0.5, 1]}");
+  ASSERT_EQ(s.interactions.size(), 3U);
+  using Knots = std::vector<double>;
+  EXPECT_EQ(s.interactions[0].parts[0].knots, (Knots{0, 30, 60, 90}));
+  EXPECT_EQ(s.interactions[0].parts[1].knots, Knots());
+  EXPECT_EQ(s.interactions[1].parts[0].knots, (Knots{0, 1}));
+  EXPECT_EQ(s.interactions[1].parts[1].knots, (Knots{0, 3, 6, 9}));
+  EXPECT_EQ(s.interactions[2].parts[0].knots, (Knots{0, 0.1, 0.5, 1}));
+  EXPECT_EQ(s.interactions[2].parts[1].knots, (Knots{0, 50, 90}));
+  EXPECT_EQ(s.features(), 10U + 1 + 1 + 3 + 12 + 32 + 12 + 1);
+  EXPECT_EQ(parse_schema(to_toml(s), "t.toml"), s) << to_toml(s);
+  const Schema chosen = with_knots(s, 6);
+  EXPECT_EQ(parse_schema(to_toml(chosen), "t.toml"), chosen);
+  // Models without a label to predict have none.
+  const std::string text = "label = 'y'\npositive = '1'\nnegative = '0'\n" + columns;
+  const std::string more = "[[interaction]]\ncolumns = ['age', 'w']\n";
+  EXPECT_EQ(parse_network_schema(text + more, "s"), parse_network_schema(text, "s"));
+  EXPECT_EQ(parse_column_schema(text + more, "s", "w"), parse_column_schema(text, "s", "w"));
+}
+
+TEST(InteractionsInToml, ThatAreWrongAreRefusedAtTheirLine) {
+  std::string levels;
+  for (int k = 0; k < 200; ++k) levels += fmt::format("'{}', ", k);
+  const auto expect_fault = [&](const std::string& lines, const std::vector<std::string>& parts,
+                                int line = 5) {
+    SCOPED_TRACE(lines);
+    std::vector<std::string> all = parts;
+    all.push_back(fmt::format("s.toml:{}:", line));
+    expect_bad_input(
+        [&] {
+          (void)parse_schema("label = 'y'\npositive = '1'\n\n" + lines +
+                                 "\n[columns]\nage = {type = 'number', range = [17, 90]}\n"
+                                 "sex = {type = 'category', levels = ['F', 'M']}\n"
+                                 "id = {type = 'ignore'}\n"
+                                 "many = {type = 'category', levels = [" +
+                                 levels + "]}\nmore = {type = 'category', levels = [" + levels +
+                                 "]}\n",
+                             "s.toml");
+        },
+        all);
+  };
+  const auto of = [&](const std::string& columns, const std::vector<std::string>& parts) {
+    expect_fault("[[interaction]]\ncolumns = [" + columns + "]", parts);
+  };
+  of("'age', 'sexx'", {"'age × sexx'", "no column is called 'sexx'", "sex"});
+  of("'age', 'id'", {"'id' is ignored"});
+  of("'age', 'y'", {"'y' is the label"});
+  of("'age', 'age'", {"'age' is in it twice"});
+  of("'age'", {"has 1 column", "2 or 3"});
+  of("", {"has 0 columns"});
+  of("'age', 'sex', 'many', 'more'", {"has 4 columns", "2 or 3"});
+  of("'many', 'more'", {"has 40000 features, and 10000 are the most"});
+  of("'many', 'more', 'age'", {"has 80000 features"});
+  expect_fault("[[interaction]]\ncolumns = 'age'", {"a list"});
+  expect_fault("[[interaction]]\ncolumns = ['age', 'sex']\ncurve = 1", {"from 2 to 1000", "got 1"},
+               6);
+  expect_fault("[[interaction]]\ncolumns = ['age', 'sex']\ncurve = 'auto'", {"a number of knots"},
+               6);
+  expect_fault("[[interaction]]\ncolumns = ['age', 'sex']\ncolour = 1", {"unknown key 'colour'"},
+               6);
+  expect_fault("[[interaction]]\ncolumns = ['age', 'sex']\nknots = [17, 90]", {"a table such as"},
+               6);
+  expect_fault("[[interaction]]\ncolumns = ['age', 'sex']\nknots = {many = [1, 2]}",
+               {"'many'", "is not in it"}, 6);
+  expect_fault("[[interaction]]\ncolumns = ['age', 'sex']\nknots = {sex = [1, 2]}",
+               {"'sex' is a category"});
+  expect_fault("[[interaction]]\ncolumns = ['age', 'sex']\nknots = {age = [17, 40]}",
+               {"'age'", "17 and 90"});
+  expect_fault("[[interaction]]\ncolumns = ['age', 'sex']\nknots = {age = [17, 40, 40, 90]}",
+               {"'age'", "farther apart"});
+  expect_fault("[[interaction]]\n[[interaction]]\ncolumns = ['age', 'sex']", {"columns is missing"},
+               4);
+  expect_fault("[interaction]\ncolumns = ['age', 'sex']", {"[[interaction]], with two brackets"},
+               4);
+  expect_fault(
+      "[[interaction]]\ncolumns = ['age', 'sex']\n[[interaction]]\ncolumns = ['sex', 'age']",
+      {"'sex × age'", "given twice"}, 7);
 }
 
 Schema parsed(const std::string& column, const std::string& more = "") {

@@ -37,9 +37,9 @@ TEST(BoughtFit, BothKeepTheBudgetWhateverSchemaFollows) {
         const Guarantee both =
             with_schema(own, plan.questions, problem, plan.guarantee.who).guarantee;
         EXPECT_LE(both.mu, plan.guarantee.mu);
-        EXPECT_LE(both.pure, plan.guarantee.pure);
+        EXPECT_LE(both.epsilon0, plan.guarantee.epsilon0);
         EXPECT_LE(both.tv, plan.guarantee.tv);
-        EXPECT_EQ(both.reveal, 0);
+        EXPECT_EQ(both.delta0, 0);
         EXPECT_GT(both.mu, (1 - 1e-3) * plan.guarantee.mu);  // little is given away
       }
     }

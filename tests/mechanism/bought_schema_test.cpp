@@ -161,7 +161,7 @@ TEST(BoughtSchemaPlan, KeepsTheBudgetAndSplitsIt) {
         EXPECT_NEAR(q.levels_noise * g.mu / change, 1 / std::sqrt(.75 * .65), 1e-9);
         EXPECT_NEAR(refined_deviation_up(q, 14) * g.mu / change, std::sqrt(8.0), 1e-9);
         const Guarantee added = ledger_guarantee(plan), own = own_guarantee(plan);
-        EXPECT_EQ(added.pure, 0);
+        EXPECT_EQ(added.epsilon0, 0);
         EXPECT_GE(added.mu, own.mu);
         EXPECT_EQ(added.tv, own.tv);
       }

@@ -23,12 +23,12 @@ namespace gibbsite {
 /// be larger, and mu infinite: the caller compares both with what is left. A pure function of the
 /// settings; throws BadInput as `analyze` does, and on another reveal.
 Guarantee ledger_guarantee(const Mechanism& mechanism, const Problem& problem, const Neighbors& who,
-                           std::uint64_t draws, double reveal);
+                           std::uint64_t draws, double delta0);
 Guarantee ledger_guarantee(const FamilyMechanism& mechanism, const FamilyProblem& problem,
-                           const Neighbors& who, std::uint64_t draws, double reveal);
+                           const Neighbors& who, std::uint64_t draws, double delta0);
 
 Guarantee ledger_guarantee(const NetworkMechanism& mechanism, const NetworkProblem& problem,
-                           const Neighbors& who, std::uint64_t draws, double reveal);
+                           const Neighbors& who, std::uint64_t draws, double delta0);
 /// The guarantee of what the plan would release: reveal is spent up to a thousandth of the budget's
 /// delta, which is public.
 Guarantee ledger_guarantee(const Plan& plan);

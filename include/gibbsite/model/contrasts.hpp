@@ -14,9 +14,13 @@ namespace gibbsite {
 /// has no level of its own, or invalid = "middle" without `other` turns an unlisted cell into no
 /// level.
 bool always_has_level(const Schema& schema, const Column& column);
+/// Likewise of an interaction: true if each of its columns is a number, or a category of which it
+/// is true.
+bool always_has_level(const Schema& schema, const Interaction& interaction);
 
 /// A basis of the space that all rows of the schema lie in. If the levels of a category or the hats
-/// of a curve always add up to the constant column, m - 1 contrasts of them are kept. The basis is
+/// of a curve always add up to the constant column, m - 1 contrasts of them are kept, and of an
+/// interaction of such columns its InteractionContrasts. The basis is
 /// the identity if the schema has no intercept or rows may be scaled down.
 struct ContrastBasis {
   std::size_t features = 0;     ///< d
@@ -24,14 +28,15 @@ struct ContrastBasis {
   /// B [d x k] row-major, of orthogonal columns of norm 1, but for those of curves, in which rough
   /// directions are short (`smooth_contrasts`). Its columns are contrasts of levels and hats,
   /// numbers and other levels as they are. The last one is the constant, with 1/m of it on each of
-  /// the m levels of a column with contrasts. So every row x that the schema can encode is B times
-  /// some coordinates, and ||B^T x|| <= ||x||.
+  /// the m levels of a column or an interaction with contrasts. So every row x that the schema can
+  /// encode is B times some coordinates, but for what interactions say of a column alone, and
+  /// ||B^T x|| <= ||x||.
   std::vector<double> basis;
-  /// As `basis`, all columns of norm 1. Empty if the schema has no curve in contrasts: it is the
-  /// same then.
+  /// As `basis`, all columns of norm 1. Empty if the schema has no curve or interaction in
+  /// contrasts: it is the same then.
   std::vector<double> plain;
-  /// [d] Number of levels m of the column, for a level or hat that is in contrasts; 0 for other
-  /// features.
+  /// [d] Number of levels m of the column or interaction, for a level or hat that is in contrasts;
+  /// 0 for other features.
   std::vector<std::size_t> levels;
 };
 ContrastBasis contrast_basis(const Schema& schema);
@@ -45,12 +50,12 @@ void center_levels(const ContrastBasis& contrasts, std::span<double> theta);
 /// ranges. The schema alone decides it (docs/theory/whitened.md, "Small budgets").
 struct RowLengths {
   /// Sum over the columns in contrasts: 1 - 1/m of a category, which it adds whatever its level (m:
-  /// its number of levels); typical_square of a curve.
+  /// its number of levels); typical_square of a curve or an interaction.
   double base = 0;
   std::vector<double> weight;  ///< [d] 1, or 0 of levels in contrasts and the constant
   std::vector<double> center;  ///< [d]
   double low = 0, high = 0;
-  bool categories = false;  ///< whether the schema has one, or a curve
+  bool categories = false;  ///< whether the schema has one, a curve or an interaction
   /// The middle of [low, high]. A row contributes its distance from the middle, at most `half`.
   [[nodiscard]] double middle() const { return (low + high) / 2; }
   [[nodiscard]] double half() const { return (high - low) / 2; }

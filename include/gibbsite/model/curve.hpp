@@ -38,6 +38,8 @@ class Hats {
   Hats() = default;
   /// Throws nothing: the column's knots are legal (Schema::validate).
   explicit Hats(const Column& curve);
+  /// Throws nothing: knots ascend, 2 of them at least.
+  explicit Hats(std::span<const double> knots);
   /// x: the scaled number (v - lo)/(hi - lo) as a float, clamped to [0, 1]; not NaN.
   [[nodiscard]] Hat at(float x) const;
   [[nodiscard]] std::size_t size() const { return knots_.size(); }

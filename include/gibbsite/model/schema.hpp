@@ -65,6 +65,26 @@ struct Column {
   bool operator==(const Column&) const = default;
 };
 
+/// The interaction of two or three columns: products of their features, so that the effect of one
+/// may differ with another (model/interaction.hpp).
+struct Interaction {
+  struct Part {
+    std::string column;  ///< a number or a category of the schema
+    /// number: where its hats are, ascending, from lo to hi; 2 or more, public, and no others than
+    /// those of the column's own curve need be. Empty of a category.
+    std::vector<double> knots = {};
+    bool operator==(const Part&) const = default;
+  };
+  std::vector<Part> parts;
+
+  /// "age × sex".
+  [[nodiscard]] std::string name() const;
+  bool operator==(const Interaction&) const = default;
+};
+
+inline constexpr std::size_t most_interacting = 3;  ///< columns of an interaction
+inline constexpr std::size_t most_interaction_features = 10'000;
+
 /// The signs that may group digits by thousands: "," "." "'" "_", a blank, the typographic
 /// apostrophe, and wide and narrow no-break blanks.
 inline constexpr std::string_view thousands_signs[] = {",", ".",      "'",      "_",
@@ -105,17 +125,18 @@ struct TextFormat {
 };
 
 /// The public description of a table, and how its cells become rows. Features are in the schema's
-/// order: one for a number, one for each level of a category, then the intercept. Behind the levels
-/// come "(missing)", if the column itself has a mark of missing cells and lists no such level, and
-/// "(other)".
+/// order: one for a number, one for each level of a category, then interactions, the intercept
+/// last. Behind the levels are "(missing)", if the column itself has a mark of missing cells and
+/// lists no such level, and "(other)".
 struct Schema {
-  std::string label_name;             ///< name of the column to predict
-  Label label;                        ///< what that column holds
-  Invalid invalid = Invalid::refuse;  ///< cells and labels that cannot be read
-  TextFormat text;                    ///< how cells are written
-  double row_norm = 1.0;              ///< R: rows are scaled down to this norm
-  bool intercept = false;             ///< append a constant feature 1
-  std::vector<Column> columns;        ///< in the order of the schema file
+  std::string label_name;                   ///< name of the column to predict
+  Label label;                              ///< what that column holds
+  Invalid invalid = Invalid::refuse;        ///< cells and labels that cannot be read
+  TextFormat text;                          ///< how cells are written
+  double row_norm = 1.0;                    ///< R: rows are scaled down to this norm
+  bool intercept = false;                   ///< append a constant feature 1
+  std::vector<Column> columns;              ///< in the order of the schema file
+  std::vector<Interaction> interactions{};  ///< [[interaction]], in the order of the file
   /// [network]: parents by column, for the columns that have some. None: the schema has no
   /// [network].
   std::optional<std::map<std::string, std::vector<std::string>>> network{};
@@ -148,6 +169,18 @@ struct Schema {
   /// features. Names of a curve's features: its knots, then "(missing)" if it is one. Empty for
   /// other columns.
   [[nodiscard]] std::vector<std::string> level_names(const Column& column) const;
+  /// The names of the features of a column within an interaction: level_names of a category; of a
+  /// number its knots there, and "(missing)" if the column has that level.
+  [[nodiscard]] std::vector<std::string> level_names(const Interaction::Part& part) const;
+  /// How many these are.
+  [[nodiscard]] std::size_t features_of(const Interaction::Part& part) const;
+  /// Number of features of an interaction, the product of those of its parts.
+  [[nodiscard]] std::size_t features_of(const Interaction& interaction) const;
+  /// What has features, in their order: the columns, then each interaction as a category of its
+  /// name, with levels such as "40 × F".
+  [[nodiscard]] std::vector<Column> terms() const;
+  /// The column of that name, or null.
+  [[nodiscard]] const Column* column_named(std::string_view name) const;
   /// The place of a level in level_names, or none if the column has no such level. A mark of a
   /// missing cell stands for "(missing)".
   [[nodiscard]] std::optional<std::size_t> level_index(const Column& column,
@@ -155,13 +188,14 @@ struct Schema {
   /// Number of features of a row, d, the intercept included.
   [[nodiscard]] std::size_t features() const;
   /// Names of the features [d]: "age", or "age=17", "age=25", ... of a curve,
-  /// "workclass=Private", "workclass=(other)", ..., "(intercept)".
+  /// "workclass=Private", "workclass=(other)", ..., "age × sex=17 × F", ..., "(intercept)".
   [[nodiscard]] std::vector<std::string> feature_names() const;
   /// The middle of a row by public ranges [d]: 1/2 for straight lines, 0 for levels and the
   /// intercept. All
   /// are 0 without an intercept, which would have to absorb it.
   [[nodiscard]] std::vector<double> middle() const;
-  /// Largest norm of a row before it is scaled down: sqrt(columns used), rounded up. If it is at
+  /// Largest norm of a row before it is scaled down: sqrt(columns used and
+  /// interactions), rounded up. If it is at
   /// most row_norm, no row is ever clipped, and coefficients convert exactly to the columns' units.
   [[nodiscard]] double max_unclipped_norm() const;
   /// Whether rows may be longer than row_norm, and are then scaled down. Rows whose curves are not

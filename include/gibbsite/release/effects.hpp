@@ -35,8 +35,13 @@ inline constexpr std::string_view interval_meaning_of_classes =
 inline constexpr std::string_view interval_meaning_of_curves =
     "95 % intervals include privacy noise and sampling. How often they hold the effects of a model "
     "with curves has not been simulated yet, so do not rest a claim on them alone.";
+/// The meaning of intervals of a model with interactions, for readers.
+inline constexpr std::string_view interval_meaning_of_interactions =
+    "95 % intervals include privacy noise and sampling. How often they hold the effects of a model "
+    "with interactions has not been simulated yet, so do not rest a claim on them alone.";
 inline std::string_view interval_meaning_of(const Schema& schema) {
   const Label& label = schema.label;
+  if (!schema.interactions.empty()) return interval_meaning_of_interactions;
   return std::ranges::any_of(schema.columns, &Column::is_curve) ? interval_meaning_of_curves
          : is<Amount>(label)                                    ? interval_meaning_of_amounts
          : is<Count>(label)                                     ? interval_meaning_of_counts
@@ -69,6 +74,9 @@ struct Effect {
   [[nodiscard]] bool is_constant() const { return column.empty(); }
   [[nodiscard]] bool is_reference() const { return !level.empty() && level == reference; }
 };
+
+/// The effect's name as people read it: the knot of a curve with few digits.
+std::string shown_name(const Schema& schema, const Effect& effect);
 
 struct EffectTable {
   bool has_intervals = false;
