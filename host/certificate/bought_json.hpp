@@ -14,6 +14,10 @@ namespace gibbsite {
 nlohmann::json bought_json(const BoughtSchema& bought);
 /// Back from it, without the schema. Throws BadInput "SOURCE: ...".
 BoughtSchema bought_from_json(const nlohmann::json& object, const std::string& source);
+/// What a reader has to believe of how a schema was bought.
+inline constexpr const char* bought_assumption =
+    "the table was the same each time that it was read, and nothing that depends on how many "
+    "distinct texts it has, such as memory, is released";
 /// How many columns were asked about, and how.
 BoughtTerms terms_of(const BoughtSchema& bought);
 /// The answers have the noise that they are paid for with, and the questions follow from them.

@@ -118,7 +118,10 @@ void require_of_format(const LinearModel& model, std::size_t format, const std::
       source, format_names[legacy_link_format]));
 }
 
-std::string assumption_of(const Certificate& c) { return assumption_of(c.mechanism); }
+std::string assumption_of(const Certificate& c) {
+  const std::string own = assumption_of(c.mechanism);
+  return c.bought ? fmt::format("{}; {}", own, bought_assumption) : own;
+}
 
 void check_claims(Verifier& v, const Certificate& c, const Analysis& found) {
   if (const auto promised = setting(c.mechanism, "tv_gap")) {

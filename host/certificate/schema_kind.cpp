@@ -147,10 +147,7 @@ std::string public_choices(const SchemaCertificate& /*certificate*/) {
   return "the names of the columns, the label";
 }
 
-std::string assumption_of(const SchemaCertificate& /*certificate*/) {
-  return "the table was the same each time that it was read, and nothing that depends on how many "
-         "distinct texts it has, such as memory, is released";
-}
+std::string assumption_of(const SchemaCertificate& /*certificate*/) { return bought_assumption; }
 
 std::size_t draws_of(const BoughtSchema& /*model*/) { return 1; }
 

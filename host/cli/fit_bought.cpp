@@ -23,6 +23,7 @@
 #include "options.hpp"
 #include "progress.hpp"
 #include "ranks.hpp"
+#include "reading.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -93,10 +94,14 @@ void FitCommand::fit_bought() const {
   options.ledger = ledger ? &*ledger : nullptr;
   options.stop = &stop_flag();
   options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
-  const TableToBuy bought{
-      .shape = shape, .cells = cells, .path = table.data, .read = [&](const Schema& found) {
-        return read(found).data;
-      }};
+  // A class that no label is of is said on screen, as by every fit; nothing is stopped by it.
+  const auto rows_by = [&](const Schema& found) {
+    Dataset data = read(found).data;
+    static_cast<void>(warn_of_reading(data, counts_of(data, Readers::this_process), data.rows(),
+                                      Readers::this_process));
+    return data;
+  };
+  const TableToBuy bought{.shape = shape, .cells = cells, .path = table.data, .read = rows_by};
   const Release model = gibbsite::fit_bought(bought, made, request, *engine_maker, key(), options);
   write_entered(ledger, [&](Existing existing) { write_release(out, model, existing); });
   say("\n" + bought_table(*model.model().bought, model.model().schema) + report(model));

@@ -97,6 +97,13 @@ TEST_F(SchemaPurchaseCli, AFitBuysItsSchemaAndIsOneRelease) {
   EXPECT_EQ(gibbsite({"verify", "model.json"}).status, 0);
   EXPECT_EQ(gibbsite({"report", "model.json", "--out", "model.html"}).status, 0);
   EXPECT_EQ(gibbsite({"predict", "--model", "model.json", "--data", "people.csv"}).status, 0);
+  // A class that nobody has is said on screen, and the fit is made.
+  const Outcome typo =
+      gibbsite({"fit", "--data", "people.csv", "--label", "income", "--positive", ">50k",
+                "--epsilon", "4", "--delta", "1e-6", "--out", "typo.json", "--quiet"});
+  EXPECT_EQ(typo.status, 0) << typo.err;
+  EXPECT_THAT(typo.err, HasSubstr("private"));
+  EXPECT_THAT(typo.err, HasSubstr(">50k"));
   const nlohmann::json file = json("model.json");
   EXPECT_EQ(file["certificate"]["guarantee"]["epsilon"], 4);
   EXPECT_EQ(file["certificate"]["constants"]["bought_schema"]["columns"], 2);

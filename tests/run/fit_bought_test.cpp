@@ -69,6 +69,8 @@ TEST(FitBought, HasOneCertificateOverBoth) {
   EXPECT_EQ(schema.columns[1].type, ColumnType::number);
   EXPECT_EQ(schema.columns[2].type, ColumnType::category);
   const json file = to_json(made);
+  EXPECT_THAT(file["certificate"]["assumptions"].dump(), HasSubstr("the table was the same"));
+  EXPECT_THAT(file["certificate"]["assumptions"].dump(), HasSubstr("the names of the columns"));
   const Verification check = verify(file);
   EXPECT_TRUE(check.valid) << ::testing::PrintToString(check.failures);
   const Release back = release_from_json(file, "f.json");
