@@ -1,5 +1,5 @@
-// Steps on a card: every design over the shapes it is meant for, the noise by itself, and long runs
-// for a power meter. scripts/gpu-bench runs it design by design and makes the tables; what the card
+// Steps on a GPU: every design over the shapes it is meant for, the noise by itself, and long runs
+// for a power meter. scripts/gpu-bench runs it design by design and makes the tables; what the GPU
 // itself can do is measured in the same process (gpu_roofs.cu) and is in the JSON's context.
 //
 //   step/DESIGN/ARITHMETIC/ROWSxFEATURES/CHAINS   seconds of one step of all chains
@@ -9,10 +9,10 @@
 //                                                 one that finds its caps first, second moments
 //   long/ARITHMETIC/ROWSxFEATURES/CHAINS          the chosen design for some seconds
 //
-//   roof/WHAT                                     one more rate of the card itself
+//   roof/WHAT                                     one more rate of the GPU itself
 //
 // --seconds=S: cases that start later than that are skipped and say so. --roofs=off: the context is
-// without what the card itself can do.
+// without what the GPU itself can do.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -58,8 +58,8 @@ double median(std::vector<double> values) {
 }
 
 const std::shared_ptr<cuda::Device>& device() {
-  static const std::shared_ptr<cuda::Device> card = cuda::make_device();
-  return card;
+  static const std::shared_ptr<cuda::Device> gpu = cuda::make_device();
+  return gpu;
 }
 
 // Rows of norm about 1, uniform, from their place alone; labels at random.
@@ -155,7 +155,7 @@ void guarded(benchmark::State& state, F&& work) {
 
 void step(benchmark::State& state, Design design, Arithmetic arithmetic, const Shape& shape) {
   guarded(state, [&] {
-    const std::string why = cuda::why_not(design, shape, arithmetic, device()->card());
+    const std::string why = cuda::why_not(design, shape, arithmetic, device()->gpu());
     if (!why.empty()) {
       return state.SkipWithError(fmt::format("refused: {} {}", to_string(design), why).c_str());
     }
@@ -421,9 +421,9 @@ void add_context(bool roofs_wanted) {
   const auto add = [](const char* name, double value) {
     benchmark::AddCustomContext(name, fmt::format("{:.6g}", value));
   };
-  const cuda::Card card = device()->card();
-  benchmark::AddCustomContext("card", card.name);
-  add("l2_bytes", static_cast<double>(cuda::cache_for_all(card)));
+  const cuda::Gpu gpu = device()->gpu();
+  benchmark::AddCustomContext("card", gpu.name);
+  add("l2_bytes", static_cast<double>(cuda::cache_for_all(gpu)));
   if (!roofs_wanted) return;
   const bench::GpuRoofs roofs = bench::measure_gpu_roofs();
   add("copy_bytes_per_second", roofs.copy);

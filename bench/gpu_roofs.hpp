@@ -1,5 +1,5 @@
 #pragma once
-// What this card can do, measured in the process that reports a fraction of it: medians of seven
+// What this GPU can do, measured in the process that reports a fraction of it: medians of seven
 // runs after two to warm up, on random data.
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ GpuRoofs measure_gpu_roofs();
 struct GpuRate {
   std::string name;                   ///< dmma-16x8x16, convert, barrier, dgemm-512x16x100, ...
   std::string unit;                   ///< flop/s, conversion/s, s
-  double (*measure)(const GpuRate&);  ///< 0 where the card has no such instruction
+  double (*measure)(const GpuRate&);  ///< 0 where the GPU has no such instruction
   unsigned m = 0, n = 0, k = 0;
 };
 /// Matrix instructions in double by shape, float to double, the barrier of a grid, the library's

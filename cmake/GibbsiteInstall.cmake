@@ -1,11 +1,11 @@
-# `cmake --install`: headers, a static library for each room, find_package(gibbsite), pkg-config, the program.
+# `cmake --install`: headers, a static library for each module, find_package(gibbsite), pkg-config, the program.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/gibbsite)
-get_property(rooms GLOBAL PROPERTY gibbsite_rooms)
+get_property(modules GLOBAL PROPERTY gibbsite_modules)
 
-# Each room and gibbsite::gibbsite in a file of its own, so that what one links need not be there for another.
-set(components ${rooms})
+# Each module and gibbsite::gibbsite in a file of its own, so that what one links need not be there for another.
+set(components ${modules})
 if(TARGET gibbsite)
   list(APPEND components gibbsite)
   install(FILES ${PROJECT_SOURCE_DIR}/include/gibbsite/gibbsite.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gibbsite)
@@ -24,8 +24,8 @@ foreach(component IN LISTS components)
   list(FILTER links INCLUDE REGEX "^[A-Za-z0-9_]+::")
   string(APPEND component_links "set(gibbsite_links_${component} \"${links}\")\n")
 endforeach()
-foreach(room IN LISTS rooms)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/gibbsite/${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gibbsite
+foreach(module IN LISTS modules)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/gibbsite/${module} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gibbsite
           FILES_MATCHING PATTERN "*.hpp")
 endforeach()
 install(FILES ${PROJECT_BINARY_DIR}/include/gibbsite/version.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gibbsite)
@@ -49,26 +49,26 @@ foreach(plugin gibbsite_parquet gibbsite_mpi gibbsite_nccl)
   endif()
 endforeach()
 
-# pkg-config: gibbsite-certificate of the public wing, and gibbsite of the others, which asks for it.
+# pkg-config: gibbsite-certificate of the public layer, and gibbsite of the others, which asks for it.
 file(RELATIVE_PATH to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 string(REGEX REPLACE "/$" "" to_prefix "${to_prefix}")
-# gibbsite_pkg_config(NAME DESCRIPTION REQUIRES ROOMS LIBRARY...)
-function(gibbsite_pkg_config name description requires rooms)
-  list(REVERSE rooms)  # declared from the bottom up; a linker reads from the top down
-  list(TRANSFORM rooms PREPEND -lgibbsite_)
-  string(JOIN " " libraries ${rooms} ${ARGN})
+# gibbsite_pkg_config(NAME DESCRIPTION REQUIRES MODULES LIBRARY...)
+function(gibbsite_pkg_config name description requires modules)
+  list(REVERSE modules)  # declared from the bottom up; a linker reads from the top down
+  list(TRANSFORM modules PREPEND -lgibbsite_)
+  string(JOIN " " libraries ${modules} ${ARGN})
   configure_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/gibbsite.pc.in ${PROJECT_BINARY_DIR}/package/${name}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/package/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()
-set(public_rooms core model privacy mechanism certificate)
-gibbsite_pkg_config(gibbsite-certificate "Recomputes what gibbsite's models claim" "" "${public_rooms}"
+set(public_modules core model privacy mechanism certificate)
+gibbsite_pkg_config(gibbsite-certificate "Recomputes what gibbsite's models claim" "" "${public_modules}"
                     -lfmt -lsodium -lmpfr -lgmp)
 if(GIBBSITE_ENGINE)
-  list(REMOVE_ITEM rooms ${public_rooms})
+  list(REMOVE_ITEM modules ${public_modules})
   set(libraries -ltomlplusplus -lcsv -lz -lzstd -lutf8proc -lhwy -lsqlite3 -fopenmp ${CMAKE_DL_LIBS})
   list(TRANSFORM libraries REPLACE "^dl$" "-ldl")
   if(GIBBSITE_HAS_CUDA)
     list(APPEND libraries -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -ldl -lrt -lpthread)
   endif()
-  gibbsite_pkg_config(gibbsite "${PROJECT_DESCRIPTION}" "gibbsite-certificate = ${PROJECT_VERSION}" "${rooms}" ${libraries})
+  gibbsite_pkg_config(gibbsite "${PROJECT_DESCRIPTION}" "gibbsite-certificate = ${PROJECT_VERSION}" "${modules}" ${libraries})
 endif()

@@ -40,7 +40,7 @@ function(gibbsite_module name)
   target_compile_features(gibbsite_${name} PUBLIC cxx_std_20)
   target_link_libraries(gibbsite_${name} PUBLIC ${arg_LINK} PRIVATE $<BUILD_INTERFACE:gibbsite_flags>)
   set_property(TARGET gibbsite_${name} PROPERTY EXPORT_NAME ${name})
-  set_property(GLOBAL APPEND PROPERTY gibbsite_rooms ${name})
+  set_property(GLOBAL APPEND PROPERTY gibbsite_modules ${name})
 endfunction()
 
 # What every source of a test is compiled with. A release's tests at -O1: a third less of a compiler's time,
@@ -68,7 +68,7 @@ endfunction()
 
 # gibbsite_test(NAME [NEEDS_GPU] [OPTIMIZED] SOURCES ... [LINK ...]): one GoogleTest program, one ctest per
 # case; one in all for what needs a GPU, so that a machine without one says so in one line. With sanitizers, and for
-# rooms above the engine (cuBLAS takes 0.1 s to load), four for each program, each a quarter of its cases: a process of
+# modules above the engine (cuBLAS takes 0.1 s to load), four for each program, each a quarter of its cases: a process of
 # its own for each costs more than most cases.
 function(gibbsite_test name)
   cmake_parse_arguments(arg "NEEDS_GPU;OPTIMIZED" "" "SOURCES;LINK" ${ARGN})

@@ -1,4 +1,4 @@
-# What find_package is asked for each library that a room links, by the library's namespace. Installed, for
+# What find_package is asked for each library that a module links, by the library's namespace. Installed, for
 # find_package(gibbsite).
 set(gibbsite_package_fmt fmt)
 set(gibbsite_package_sodium sodium)

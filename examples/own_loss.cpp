@@ -13,7 +13,7 @@ namespace {
 struct SmoothHinge {
   static constexpr double s = 0.5;
   static constexpr const char* name = "smooth-hinge";
-  static constexpr double max_abs_residual = 1.0;      // |f'| = sigmoid((1 - y z) / s)
+  static constexpr double max_abs_derivative = 1.0;    // |f'| = sigmoid((1 - y z) / s)
   static constexpr double curvature = 1 / (4 * s);     // f'' = sigmoid (1 - sigmoid) / s
   static constexpr double self_concordance = 1 / s;    // f''' = f'' (1 - 2 sigmoid) / s
   static constexpr double drop_from_zero = 1.0634641;  // f(0), as inf f = 0: rounded up
@@ -22,8 +22,8 @@ struct SmoothHinge {
     const double t = (1 - y * z) / s;
     return s * (std::fmax(t, 0) + std::log1p(std::exp(-std::fabs(t))));
   }
-  static double residual(double z, double y) { return -y * sigmoid((1 - y * z) / s); }
-  static double second(double z, double y) {
+  static double derivative(double z, double y) { return -y * sigmoid((1 - y * z) / s); }
+  static double second_derivative(double z, double y) {
     const double t = (1 - y * z) / s;
     return sigmoid(t) * sigmoid(-t) / s;
   }

@@ -48,7 +48,7 @@ inline constexpr unsigned warp_size = 32;
 
 #ifndef __CUDA_ARCH__
 /// What is told of every access to a view on the host, before it: address, bytes, whether it may
-/// write. The tests' card in software looks for races with it; else there is none.
+/// write. The tests' GPU in software looks for races with it; else there is none.
 inline thread_local void (*global_watch)(const void*, std::size_t, bool) = nullptr;
 #endif
 
@@ -114,7 +114,7 @@ GIBBSITE_HD constexpr std::size_t round_up_to(std::size_t a, std::size_t multipl
 /// Rows of a block's range, where each range is walked over by `tiles` blocks: as many blocks as an
 /// H100 holds at once, `held` to a multiprocessor, or a multiple of that where ranges would be
 /// longer than `most`; a multiple of `multiple`. Sizes alone decide, so the bits are not the
-/// card's.
+/// GPU's.
 constexpr std::size_t even_range(std::size_t rows, std::size_t tiles, std::size_t held,
                                  std::size_t most, std::size_t multiple) {
   const std::size_t slots = 132 * held;

@@ -2,5 +2,5 @@
 #include "kernels/blocked.hpp"
 #include "kernels/launch.cuh"
 
-GIBBSITE_LAUNCH(Residuals)
+GIBBSITE_LAUNCH(Derivatives)
 GIBBSITE_LAUNCH(Convert)

@@ -63,7 +63,7 @@ inline GemmKey key_of(const Gemm& p) {
 }
 
 /// z[b, c, i] <- f'(z[b, c, i], y[b block_rows + i]) for rows below `rows`; the rest is left alone.
-struct Residuals {
+struct Derivatives {
   View<double> z;        ///< [blocks x C x block_rows]; empty where they are floats
   View<float> z_single;  ///< [blocks x C x block_rows]; empty where they are doubles
   View<const float> y;   ///< [rows]
@@ -72,17 +72,17 @@ struct Residuals {
 };
 
 template <class Loss, class Real>
-struct ResidualsBody {
-  using Params = Residuals;
+struct DerivativesBody {
+  using Params = Derivatives;
   static constexpr unsigned threads = 256, per_thread = 4;
 
-  static LaunchShape shape(const Residuals& p) {
+  static LaunchShape shape(const Derivatives& p) {
     const std::size_t blocks = ceil_div(p.rows, p.block_rows);
     return {blocks * p.chains * ceil_div(p.block_rows, threads * per_thread), threads, 0, false};
   }
 
   template <class Block>
-  GIBBSITE_HD static void run(Block& block, const Residuals& p) {
+  GIBBSITE_HD static void run(Block& block, const Derivatives& p) {
     const std::size_t parts = ceil_div(p.block_rows, threads * per_thread);
     const std::size_t column = block.block() / parts;  // of [blocks x C]
     const std::size_t first = block.block() % parts * (threads * per_thread) + block.thread();
@@ -94,9 +94,9 @@ struct ResidualsBody {
       const std::size_t at = column * p.block_rows + i;
       const auto label = static_cast<Real>(p.y[first_row + i]);
       if constexpr (sizeof(Real) == sizeof(double)) {
-        p.z[at] = Loss::at(p.loss).residual(p.z[at], label);
+        p.z[at] = Loss::at(p.loss).derivative(p.z[at], label);
       } else {
-        p.z_single[at] = Loss::at(p.loss).residual(p.z_single[at], label);
+        p.z_single[at] = Loss::at(p.loss).derivative(p.z_single[at], label);
       }
     }
   }
@@ -134,12 +134,12 @@ struct ConvertBody {
 };
 
 template <class Visit>
-void with_body(const Residuals& p, Visit&& visit) {
+void with_body(const Derivatives& p, Visit&& visit) {
   with_loss(p.loss, [&]<class Loss>() {
     if (p.z.size != 0) {
-      visit.template operator()<ResidualsBody<Loss, double>>();
+      visit.template operator()<DerivativesBody<Loss, double>>();
     } else {
-      visit.template operator()<ResidualsBody<Loss, float>>();
+      visit.template operator()<DerivativesBody<Loss, float>>();
     }
   });
 }

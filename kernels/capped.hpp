@@ -44,24 +44,25 @@ inline constexpr std::size_t capped_most_features = 2048;
 // The score of a row; the curvature that is left adds up where it `counts`. Labels of the logistic
 // loss are -1 and 1, of its capped variant -1/2 and 1/2.
 template <class Loss>
-struct CappedSlope {
+struct CappedDerivative {
   Loss loss;
   View<const float> caps;
   double limit;
   bool counts;
   double curvature = 0;
   GIBBSITE_HD double operator()(std::size_t row, double logit, double label) {
-    const double slope = loss.residual(logit, label), cap = static_cast<double>(caps[row]);
+    const double derivative = loss.derivative(logit, label), cap = static_cast<double>(caps[row]);
     if constexpr (std::is_same_v<Loss, logistic_by_label>) {
       if (std::fabs(label) == 1) {
-        const WeightedScore weighted = weighted_score(slope, cap, limit);
+        const WeightedScore weighted = weighted_score(derivative, cap, limit);
         if (counts) curvature += weighted.curvature;
         return weighted.score;
       }
     }
     const double weight = held_weight(cap, limit);
-    if (counts && std::fabs(slope) < cap) curvature += loss.second(logit, label) * weight;
-    return (slope > cap ? cap : slope < -cap ? -cap : slope) * weight;
+    if (counts && std::fabs(derivative) < cap)
+      curvature += loss.second_derivative(logit, label) * weight;
+    return (derivative > cap ? cap : derivative < -cap ? -cap : derivative) * weight;
   }
 };
 
@@ -100,11 +101,11 @@ struct CappedBody {
     Leaf::load_theta(block, p.theta, 0, 1, d, theta);
     auto sums = block.template shared<double>(Leaf::sums);
     const auto partial = p.partials.part(block.block() * (d + 1), d + 1);
-    CappedSlope<typename Leaf::Loss> slope{Leaf::Loss::at(p.loss), p.caps.part(first, rows),
-                                           p.limit, Leaf::first_of_row(block)};
+    CappedDerivative<typename Leaf::Loss> derivative{
+        Leaf::Loss::at(p.loss), p.caps.part(first, rows), p.limit, Leaf::first_of_row(block)};
     Leaf::run(block, p.x.part(first * d, (p.rows - first) * d), p.y.part(first, rows), rows,
-              static_cast<unsigned>(d), theta, 1, sums, partial, slope);
-    add_curvatures(block, slope.curvature, sums, partial, d);
+              static_cast<unsigned>(d), theta, 1, sums, partial, derivative);
+    add_curvatures(block, derivative.curvature, sums, partial, d);
   }
 };
 
@@ -124,12 +125,12 @@ struct CappedWideBody {
     const std::size_t d = p.features, first = block.block() * p.leaf_rows;
     const std::size_t end = first + p.leaf_rows < p.rows ? first + p.leaf_rows : p.rows;
     auto theta = block.template shared<double>(width);
-    auto slopes = block.template shared<double>(rows_at_once);
+    auto derivatives = block.template shared<double>(rows_at_once);
     auto sums = block.template shared<double>(rows_at_once);
     for (std::size_t j = block.thread(); j < d; j += threads) theta[j] = p.theta[j];
     block.sync();
 
-    CappedSlope<Loss> slope{Loss::at(p.loss), p.caps, p.limit, block.lane() == 0};
+    CappedDerivative<Loss> derivative{Loss::at(p.loss), p.caps, p.limit, block.lane() == 0};
     double g[Columns] = {};
     for (std::size_t row = first; row < end; row += rows_at_once) {
       const std::size_t mine = row + block.warp();
@@ -139,12 +140,12 @@ struct CappedWideBody {
       }
       GIBBSITE_UNROLL
       for (unsigned mask = 1; mask < warp_size; mask *= 2) z += block.shuffle_xor(z, mask);
-      const double held = mine < end ? slope(mine, z, static_cast<double>(p.y[mine])) : 0.0;
-      if (block.lane() == 0) slopes[block.warp()] = held;
+      const double held = mine < end ? derivative(mine, z, static_cast<double>(p.y[mine])) : 0.0;
+      if (block.lane() == 0) derivatives[block.warp()] = held;
       block.sync();
       const auto here = static_cast<unsigned>(row + rows_at_once < end ? rows_at_once : end - row);
       for (unsigned i = 0; i < here; ++i) {
-        const double of_row = slopes[i];
+        const double of_row = derivatives[i];
         GIBBSITE_UNROLL
         for (unsigned c = 0; c < Columns; ++c) {
           const std::size_t j = block.thread() + c * threads;
@@ -159,7 +160,7 @@ struct CappedWideBody {
       const std::size_t j = block.thread() + c * threads;
       if (j < d) partial[j] = g[c];
     }
-    add_curvatures(block, slope.curvature, sums, partial, d);
+    add_curvatures(block, derivative.curvature, sums, partial, d);
   }
 };
 

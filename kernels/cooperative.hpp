@@ -37,7 +37,7 @@ struct Cooperative {
   unsigned leaf_rows = 0, leaves = 0;  ///< leaves = ceil(rows / leaf_rows)
   std::uint64_t first = 0;             ///< of the steps [first, first + steps) since the clock
   unsigned steps = 0;
-  unsigned blocks = 1;  ///< of the grid: at most what the card holds at once, and `leaves`
+  unsigned blocks = 1;  ///< of the grid: at most what the GPU holds at once, and `leaves`
   unsigned loss = 0;    ///< place in the list of losses
   bool single = false;  ///< float arithmetic; else double
 };
@@ -45,7 +45,7 @@ struct Cooperative {
 /// Most chains that design B takes.
 inline constexpr std::size_t cooperative_most_chains = 8;
 
-/// Most steps of one launch: some 30 ms on an H100, so that a card that also drives a display, or a
+/// Most steps of one launch: some 30 ms on an H100, so that a GPU that also drives a display, or a
 /// user, can interrupt.
 constexpr std::uint64_t cooperative_most_steps(std::size_t rows, std::size_t features,
                                                std::size_t chains) {

@@ -1,4 +1,4 @@
-// A Device that is a CUDA card: every handle owned, every call checked.
+// A Device that is a CUDA GPU: every handle owned, every call checked.
 #include <cublasLt.h>
 #include <cuda_runtime.h>
 #include <curand.h>
@@ -14,7 +14,7 @@
 #include "engine/cuda/cuda.hpp"
 #include "engine/cuda/probe.hpp"
 #include "gibbsite/core/error.hpp"
-#include "kernels/chosen_card.hpp"
+#include "kernels/chosen_gpu.hpp"
 #include "kernels/launch.hpp"
 
 namespace gibbsite::cuda {
@@ -69,9 +69,9 @@ using MatrixLayout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
 using Preference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
 using Generator = Owned<curandGenerator_t, curandDestroyGenerator>;
 
-// Every call chooses its card: another thread, or another device of this one, may have chosen one.
-struct OnCard : ChosenCard {
-  explicit OnCard(int index) : ChosenCard(index) { check(status(), "choosing the GPU"); }
+// Every call chooses its GPU: another thread, or another device of this one, may have chosen one.
+struct OnGpu : ChosenGpu {
+  explicit OnGpu(int index) : ChosenGpu(index) { check(status(), "choosing the GPU"); }
 };
 
 class CudaDevice final : public Device {
@@ -89,8 +89,8 @@ class CudaDevice final : public Device {
     check(cublasLtCreate(blas_.address()), "starting cuBLASLt");
   }
 
-  [[nodiscard]] Card card() const override {
-    const OnCard here(index_);
+  [[nodiscard]] Gpu gpu() const override {
+    const OnGpu here(index_);
     std::size_t free = 0, total = 0;
     check(cudaMemGetInfo(&free, &total), "asking for free memory");
     return {.name = properties_.name,
@@ -103,7 +103,7 @@ class CudaDevice final : public Device {
   }
 
   std::byte* allocate(std::size_t bytes) override {
-    const OnCard here(index_);
+    const OnGpu here(index_);
     void* memory = nullptr;
     const cudaError_t status = cudaMalloc(&memory, bytes);
     if (status == cudaErrorMemoryAllocation) {
@@ -111,14 +111,14 @@ class CudaDevice final : public Device {
       throw CudaError(
           format_message("{} cuda", Field{"backend"}),
           fmt::format("the GPU has no {} MiB in one piece, {} MiB are free", (bytes >> 20) + 1,
-                      card().free_bytes >> 20),
+                      gpu().free_bytes >> 20),
           format_message("free the card, use fewer chains or {} cpu", Field{"backend"}));
     }
     check(status, "allocating GPU memory");
     return static_cast<std::byte*>(memory);
   }
   std::byte* allocate_pinned(std::size_t bytes) override {
-    const OnCard here(index_);
+    const OnGpu here(index_);
     void* memory = nullptr;
     check(cudaMallocHost(&memory, bytes), "allocating pinned host memory");
     return static_cast<std::byte*>(memory);
@@ -127,43 +127,43 @@ class CudaDevice final : public Device {
   void release_pinned(std::byte* memory) noexcept override { cudaFreeHost(memory); }
 
   void copy_in(Queue queue, std::byte* to, const void* from, std::size_t bytes) override {
-    const OnCard here(index_);
+    const OnGpu here(index_);
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream(queue)),
           "copying to the GPU");
   }
   void copy_out(Queue queue, void* to, const std::byte* from, std::size_t bytes) override {
-    const OnCard here(index_);
+    const OnGpu here(index_);
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream(queue)),
           "copying from the GPU");
   }
   void fill_zero(Queue queue, std::byte* to, std::size_t bytes) override {
-    const OnCard here(index_);
+    const OnGpu here(index_);
     check(cudaMemsetAsync(to, 0, bytes, stream(queue)), "clearing GPU memory");
   }
 
   std::size_t blocks_at_once(const kernels::Cooperative& kernel) override {
-    const OnCard here(index_);
+    const OnGpu here(index_);
     const std::size_t each = kernels::blocks_at_once(kernel);
     check(cudaGetLastError(), "asking how many blocks are resident");
     return each * static_cast<std::size_t>(properties_.multiProcessorCount);
   }
   void launch(const Kernel& kernel) override {
-    const OnCard here(index_);
+    const OnGpu here(index_);
     std::visit([this](const auto& params) { run(params); }, kernel);
   }
 
   void gather(DeviceRanks& ranks, const std::byte* mine, std::byte* all,
               std::size_t bytes) override {
-    const OnCard here(index_);
+    const OnGpu here(index_);
     ranks.gather(mine, all, bytes, stream(Queue::compute));
   }
   void broadcast(DeviceRanks& ranks, std::byte* data, std::size_t bytes) override {
-    const OnCard here(index_);
+    const OnGpu here(index_);
     ranks.broadcast(data, bytes, stream(Queue::compute));
   }
 
   void fill_normals(kernels::View<double> out, std::uint64_t seed, std::uint64_t offset) override {
-    const OnCard here(index_);
+    const OnGpu here(index_);
     if (generator_.get() == nullptr) {
       check(curandCreateGenerator(generator_.address(), CURAND_RNG_PSEUDO_PHILOX4_32_10),
             "starting cuRAND");
@@ -176,26 +176,26 @@ class CudaDevice final : public Device {
   }
 
   Event record(Queue queue) override {
-    const OnCard here(index_);
+    const OnGpu here(index_);
     const Event event = events_++;
     check(cudaEventRecord(marker(event), stream(queue)), "recording an event");
     return event;
   }
   void wait(Queue queue, Event event) override {
-    const OnCard here(index_);
+    const OnGpu here(index_);
     check(cudaStreamWaitEvent(stream(queue), marker(event), 0), "waiting for an event");
   }
   void wait_host(Event event) override {
-    const OnCard here(index_);
+    const OnGpu here(index_);
     check(cudaEventSynchronize(marker(event)), "waiting for the GPU");
   }
   void synchronize() override {
-    const OnCard here(index_);
+    const OnGpu here(index_);
     for (const Stream& s : streams_) check(cudaStreamSynchronize(s.get()), "running on the GPU");
   }
 
   Graph capture(const std::function<void()>& enqueue) override {
-    const OnCard here(index_);
+    const OnGpu here(index_);
     const cudaStream_t s = stream(Queue::compute);
     // Relaxed: what the libraries do on the host beside is their own affair.
     check(cudaStreamBeginCapture(s, cudaStreamCaptureModeRelaxed), "capturing a step");
@@ -216,7 +216,7 @@ class CudaDevice final : public Device {
     return graph_count_;
   }
   void replay(Graph graph) override {
-    const OnCard here(index_);
+    const OnGpu here(index_);
     check(cudaGraphLaunch(graphs_.at(graph).get(), stream(Queue::compute)), "replaying a step");
   }
   void discard(Graph graph) noexcept override { graphs_.erase(graph); }
@@ -255,7 +255,7 @@ class CudaDevice final : public Device {
   }
 
   // A product as the library has it, and its algorithm: the first that the heuristic names, the
-  // same each time for one key, library and card, and no atomics, so the same bits run to run.
+  // same each time for one key, library and GPU, and no atomics, so the same bits run to run.
   // Chosen when a key is first seen, outside any capture (Device::capture), and kept.
   struct Planned {
     Product product;
@@ -343,7 +343,7 @@ bool compiled() { return true; }
 
 namespace {
 
-// What there is, and 10 * major + minor of each card.
+// What there is, and 10 * major + minor of each GPU.
 Probe look(std::vector<int>& capabilities) {
   Probe probe;
   cudaDriverGetVersion(&probe.driver_version);
@@ -374,10 +374,10 @@ std::unique_ptr<Device> make_device() {
   return make_device(static_cast<int>(best - capabilities.begin()));
 }
 
-std::vector<VisibleCard> usable_cards() {
+std::vector<VisibleGpu> usable_gpus() {
   std::vector<int> capabilities;
   require_usable(look(capabilities));
-  std::vector<VisibleCard> out;
+  std::vector<VisibleGpu> out;
   for (std::size_t i = 0; i < capabilities.size(); ++i) {
     if (capabilities[i] < least_capability) continue;
     cudaDeviceProp properties{};

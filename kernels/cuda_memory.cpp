@@ -1,4 +1,4 @@
-// Copies out of a card's memory, for arrays that others made there.
+// Copies out of a GPU's memory, for arrays that others made there.
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "engine/cuda/memory.hpp"
 #include "gibbsite/core/error.hpp"
-#include "kernels/chosen_card.hpp"
+#include "kernels/chosen_gpu.hpp"
 
 namespace gibbsite::cuda {
 namespace {
@@ -20,8 +20,8 @@ void require(cudaError_t status, const char* what) {
   if (status != cudaSuccess) fail(what, status);
 }
 
-struct Chosen : ChosenCard {
-  explicit Chosen(int device) : ChosenCard(device) { require(status(), "choosing its GPU"); }
+struct Chosen : ChosenGpu {
+  explicit Chosen(int device) : ChosenGpu(device) { require(status(), "choosing its GPU"); }
 };
 
 constexpr std::size_t most_pitch = 0x7fffffff;  // of cudaMemcpy2D: cudaDeviceProp::memPitch

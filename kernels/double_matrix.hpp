@@ -175,7 +175,7 @@ struct DoubleMatrixBody {
       first_product(block, d, at + g * stride + t, 8 * stride, theta + g * stride_theta + t,
                     8 * stride_theta, z);
       block.sync_warp();
-      slopes(block, loss, here(range_rows, tile), label, z);
+      derivatives(block, loss, here(range_rows, tile), label, z);
       second_product(block, d, stride, at, z, sums);
       block.sync_warp();
       if (p.buffers == 1) load(tile + warps, x);
@@ -301,8 +301,8 @@ struct DoubleMatrixBody {
 
   // Z to R, each lane what it then multiplies by; 0 for rows that are not there.
   template <class Block, class Shared>
-  GIBBSITE_HD static void slopes(Block& block, const Loss& loss, unsigned count, float label,
-                                 Shared z) {
+  GIBBSITE_HD static void derivatives(Block& block, const Loss& loss, unsigned count, float label,
+                                      Shared z) {
     const unsigned g = block.lane() / 4, t = block.lane() % 4;
     float y[4];
     GIBBSITE_UNROLL
@@ -311,7 +311,7 @@ struct DoubleMatrixBody {
       GIBBSITE_UNROLL
       for (unsigned f = 0; f < 4; ++f) {
         const unsigned row = row_of(f, t), at = row * stride_z + c;
-        z[at] = row < count ? loss.residual(static_cast<double>(z[at]), static_cast<double>(y[f]))
+        z[at] = row < count ? loss.derivative(static_cast<double>(z[at]), static_cast<double>(y[f]))
                             : 0.0;
       }
     }

@@ -5,7 +5,7 @@
 //   theta_c <- theta_c - h (beta g + m (theta_c - center_c)) + sqrt(2h) xi(key, stream, step)
 //
 // or, when a gradient is asked for, g alone. A block does 64 features of one chain, or 8 where so
-// few chains would leave most of a card idle: eight of its warps each add a contiguous range of the
+// few chains would leave most of a GPU idle: eight of its warps each add a contiguous range of the
 // partials in four interleaved sums (loads in flight, and a short longest path), a ninth draws the
 // step's noise meanwhile, and one lane finishes a pair of coordinates. Of 8 features the four sums
 // are four lanes'. The order is the same, and so are the bits.

@@ -10,7 +10,7 @@ namespace gibbsite::kernels {
 template <class Params>
 void launch(const Params& params, CUstream_st* stream);
 
-/// Blocks of that launch that a multiprocessor of the current card holds at once; 0 when not one,
+/// Blocks of that launch that a multiprocessor of the current GPU holds at once; 0 when not one,
 /// and the caller checks cudaGetLastError(). For families whose grid has a barrier.
 template <class Params>
 std::size_t blocks_at_once(const Params& params);

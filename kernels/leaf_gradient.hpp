@@ -61,7 +61,7 @@ struct LeafGradient {
   struct Slope {
     Loss loss;
     GIBBSITE_HD Real operator()(unsigned /*row*/, Real logit, Real label) const {
-      return loss.residual(logit, label);
+      return loss.derivative(logit, label);
     }
   };
   /// Whether this lane is the first of those that are handed a row's derivative.
@@ -77,7 +77,7 @@ struct LeafGradient {
   template <class Block, class Sums, class Of>
   GIBBSITE_HD static void run(Block& block, const View<const float>& x, const View<const float>& y,
                               unsigned rows, unsigned d, const Theta& theta, unsigned here,
-                              const Sums& shared, const View<double>& partial, Of&& slope) {
+                              const Sums& shared, const View<double>& partial, Of&& derivative) {
     const unsigned lane = block.lane() % Lanes, group = block.thread() / Lanes;
     const unsigned base_lane = block.lane() - lane;
     Real g[Chains][columns];
@@ -117,13 +117,13 @@ struct LeafGradient {
         for (unsigned mask = sharing / together / 2; mask >= 1; mask /= 2) {
           logits[0] += block.shuffle_xor(logits[0], mask);
         }
-        const Real residual = mine ? slope(my_row, logits[0], label) : Real{0};
+        const Real own = mine ? derivative(my_row, logits[0], label) : Real{0};
         GIBBSITE_UNROLL
         for (unsigned i = 0; i < together; ++i) {
           GIBBSITE_UNROLL
           for (unsigned r = 0; r < rows_at_once; ++r) {
             const Real of_row =
-                block.shuffle(residual, base_lane + lane_of(r) + i * (sharing / together));
+                block.shuffle(own, base_lane + lane_of(r) + i * (sharing / together));
             GIBBSITE_UNROLL
             for (unsigned k = 0; k < columns; ++k) {
               g[c + i][k] += of_row * static_cast<Real>(v[r][k]);

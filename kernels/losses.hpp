@@ -1,5 +1,5 @@
 #pragma once
-// From a loss's place among those of the card to its type: what a kernel is built for.
+// From a loss's place among those of the GPU to its type: what a kernel is built for.
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace gibbsite::kernels {
 
 inline constexpr unsigned no_loss = ~0u;
 
-/// 1/(1 + e^t) by the card's own exponential and reciprocal, one instruction each: of t, |t| 2^-22
+/// 1/(1 + e^t) by the GPU's own exponential and reciprocal, one instruction each: of t, |t| 2^-22
 /// of it is lost and 2^-21 more, and what is below 2^-126 is 0. For residuals that become BF16, of
 /// 2^-8, or a pair, of 2^-17, alone.
 GIBBSITE_HD inline float quick_logistic(float t) {
@@ -44,7 +44,7 @@ struct logistic_by_label {
     return t < 0 && y * sign < 1 ? Real{log(Real{2})} - t / Real{2} : plain;
   }
   template <class Real>
-  GIBBSITE_HD static Real residual(Real z, Real y) {
+  GIBBSITE_HD static Real derivative(Real z, Real y) {
     // Selects in place of losses::logistic's products with y: fewer registers, the same bits.
     const Real t = y < 0 ? -z : z, most = std::fabs(y);
     const Real e = std::exp(-std::fabs(t));
@@ -53,16 +53,16 @@ struct logistic_by_label {
     return y < 0 ? held : -held;
   }
   /// The residual by quick_logistic: eight instructions, none of them a call.
-  GIBBSITE_HD static float quick_residual(float z, float y) {
+  GIBBSITE_HD static float quick_derivative(float z, float y) {
     const auto sign = std::bit_cast<std::uint32_t>(y) & 0x80000000U;
     const float size = quick_logistic(std::bit_cast<float>(std::bit_cast<std::uint32_t>(z) ^ sign));
     const float held = least(size, std::fabs(y));
     return std::bit_cast<float>(std::bit_cast<std::uint32_t>(held) | (sign ^ 0x80000000U));
   }
   template <class Real>
-  GIBBSITE_HD static Real second(Real z, Real y) {
+  GIBBSITE_HD static Real second_derivative(Real z, Real y) {
     const Real sign = sign_of(y);
-    return sign * z < 0 && y * sign < 1 ? Real{0} : losses::logistic::second(z, sign);
+    return sign * z < 0 && y * sign < 1 ? Real{0} : losses::logistic::second_derivative(z, sign);
   }
   GIBBSITE_HD static logistic_by_label at(unsigned /*place*/) { return {}; }
 
@@ -95,12 +95,12 @@ struct other_loss {
     return of_kind(Kinds{}, [=](auto loss) { return loss.value(z, y); });
   }
   template <class Real>
-  GIBBSITE_HD Real residual(Real z, Real y) const {
-    return of_kind(Kinds{}, [=](auto loss) { return loss.residual(z, y); });
+  GIBBSITE_HD Real derivative(Real z, Real y) const {
+    return of_kind(Kinds{}, [=](auto loss) { return loss.derivative(z, y); });
   }
   template <class Real>
-  GIBBSITE_HD Real second(Real z, Real y) const {
-    return of_kind(Kinds{}, [=](auto loss) { return loss.second(z, y); });
+  GIBBSITE_HD Real second_derivative(Real z, Real y) const {
+    return of_kind(Kinds{}, [=](auto loss) { return loss.second_derivative(z, y); });
   }
   GIBBSITE_HD static other_loss at(unsigned place) { return {place - 1}; }
 
@@ -143,7 +143,7 @@ unsigned index_of_loss(std::string_view name, LossList<L...>) {
   return found;
 }
 
-/// Place of a loss of one output on the card: 0 is logistic_by_label, with labels times
+/// Place of a loss of one output on the GPU: 0 is logistic_by_label, with labels times
 /// `label_of`, 1 + i the i-th of other_loss; no_loss when none computes it.
 inline unsigned index_of_loss(std::string_view name) {
   if (name == losses::logistic::name || name == losses::logistic_capped::name) return 0;

@@ -4,7 +4,7 @@
 //   partials[leaf, c, :] = sum over the leaf's rows of f'(x_i . theta_c, y_i) x_i
 //
 // A leaf is a block of consecutive rows, summed by a block of threads (kernels/leaf_gradient.hpp);
-// its sum does not depend on the card.
+// its sum does not depend on the GPU.
 //
 // Traffic: n d floats of X once per group of `Chains` chains, leaves * C * d doubles out.
 // Work: 4 n d flops a chain and, per row and chain, an exp and 17 shuffles.

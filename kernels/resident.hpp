@@ -173,11 +173,11 @@ struct ResidentBody {
         if (first != 0) meet(block);  // the last rows' residuals were read
         const auto logits = [&]<unsigned Rows>() {
           if constexpr (single) {
-            residuals<Rows>(block, x + first, labels + first, copies, work, count, d, stride,
-                            row_lanes);
+            derivatives<Rows>(block, x + first, labels + first, copies, work, count, d, stride,
+                              row_lanes);
           } else {
-            residuals<Rows>(block, x + first, labels + first, theta, work, count, d, stride,
-                            row_lanes);
+            derivatives<Rows>(block, x + first, labels + first, theta, work, count, d, stride,
+                              row_lanes);
           }
         };
         if (count > resident_threads) {
@@ -296,8 +296,9 @@ struct ResidentBody {
   // work[i, c] = f'(x_i . theta_c, y_i) for `count` rows: thread t has row t / lanes and, where
   // Rows = 2, the one 256 further; its lanes take every lanes-th feature.
   template <unsigned Rows, class Block, class Floats, class Thetas, class Work>
-  GIBBSITE_HD static void residuals(Block& block, Floats x, Floats labels, Thetas theta, Work work,
-                                    unsigned count, unsigned d, unsigned stride, unsigned lanes) {
+  GIBBSITE_HD static void derivatives(Block& block, Floats x, Floats labels, Thetas theta,
+                                      Work work, unsigned count, unsigned d, unsigned stride,
+                                      unsigned lanes) {
     const unsigned lane = block.thread() % lanes, first = block.thread() / lanes;
     unsigned row[Rows];  // rows past the end read the last one
     Real z[Rows][Group];
@@ -340,7 +341,7 @@ struct ResidentBody {
          at += resident_threads) {
       const Real label = static_cast<Real>(static_cast<float>(labels[at]));
       for (unsigned c = lane; c < Group; c += lanes) {
-        work[at * Group + c] = Loss::residual(static_cast<Real>(work[at * Group + c]), label);
+        work[at * Group + c] = Loss::derivative(static_cast<Real>(work[at * Group + c]), label);
       }
     }
   }

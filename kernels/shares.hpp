@@ -1,5 +1,5 @@
 #pragma once
-// What cards of several ranks make of each other's sums. A rank's packet is the sum of its share
+// What GPUs of several ranks make of each other's sums. A rank's packet is the sum of its share
 // [cells] and a mark of the thetas that it was found at; all packets, gathered, are added in the
 // tree over ranks (engine/sharded/tree.hpp with a rank for each block):
 //

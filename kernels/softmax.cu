@@ -2,5 +2,5 @@
 #include "kernels/softmax.hpp"
 #include "kernels/launch.cuh"
 
-GIBBSITE_LAUNCH(SoftmaxResiduals)
+GIBBSITE_LAUNCH(SoftmaxDerivatives)
 GIBBSITE_LAUNCH(SoftmaxValues)

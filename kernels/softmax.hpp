@@ -21,7 +21,7 @@ namespace gibbsite::kernels {
 
 /// Derivatives of rows below `rows`; the rest of z is left alone. NaN if a label is no class or a
 /// logit of the row is not finite.
-struct SoftmaxResiduals {
+struct SoftmaxDerivatives {
   View<double> z;        ///< [blocks x C x K x block_rows]; empty where they are floats
   View<float> z_single;  ///< [blocks x C x K x block_rows]; empty where they are doubles
   View<const float> y;   ///< [rows] 0, 1, .., K - 1
@@ -29,17 +29,17 @@ struct SoftmaxResiduals {
 };
 
 template <class Real>
-struct SoftmaxResidualsBody {
-  using Params = SoftmaxResiduals;
+struct SoftmaxDerivativesBody {
+  using Params = SoftmaxDerivatives;
   static constexpr unsigned threads = 256;
 
-  static LaunchShape shape(const SoftmaxResiduals& p) {
+  static LaunchShape shape(const SoftmaxDerivatives& p) {
     const std::size_t blocks = ceil_div(p.rows, p.block_rows);
     return {blocks * p.chains * ceil_div(p.block_rows, threads), threads, 0, false};
   }
 
   template <class Block>
-  GIBBSITE_HD static void run(Block& block, const SoftmaxResiduals& p) {
+  GIBBSITE_HD static void run(Block& block, const SoftmaxDerivatives& p) {
     const std::size_t parts = ceil_div(p.block_rows, threads);
     const std::size_t chain = block.block() / parts;  // of [blocks x C]
     const std::size_t i = block.block() % parts * threads + block.thread();
@@ -66,7 +66,7 @@ struct SoftmaxResidualsBody {
   }
 
  private:
-  GIBBSITE_HD static View<Real> of(const SoftmaxResiduals& p) {
+  GIBBSITE_HD static View<Real> of(const SoftmaxDerivatives& p) {
     if constexpr (sizeof(Real) == sizeof(double)) {
       return p.z;
     } else {
@@ -142,9 +142,9 @@ struct SoftmaxValuesBody {
 };
 
 template <class Visit>
-void with_body(const SoftmaxResiduals& p, Visit&& visit) {
-  p.z.size != 0 ? visit.template operator()<SoftmaxResidualsBody<double>>()
-                : visit.template operator()<SoftmaxResidualsBody<float>>();
+void with_body(const SoftmaxDerivatives& p, Visit&& visit) {
+  p.z.size != 0 ? visit.template operator()<SoftmaxDerivativesBody<double>>()
+                : visit.template operator()<SoftmaxDerivativesBody<float>>();
 }
 template <class Visit>
 void with_body(const SoftmaxValues&, Visit&& visit) {

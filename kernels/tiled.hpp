@@ -9,7 +9,7 @@
 // (8 x 8 at best: 64 multiply-adds for 16 floats of shared memory). G stays in registers over the
 // whole range of rows, which is short (4096 at most) so that few digits are lost; ranges are summed
 // in double (kernels/finish.hpp). A chain's bits depend on n and d only: not on C, its place or the
-// card.
+// GPU.
 //
 // Traffic: n d floats of X once per tile of chains, ranges * C * d floats out.
 // Work: 2 n C (d + d rounded up to 32, 64, 128 or 256) flops and n C residuals. Bound by float
@@ -25,7 +25,7 @@
 //                it is a multiple of 4 the quads of a row are permuted by the row (`swizzle`)
 //   X[i, a]      transposed, but along one row: 4 neighboring floats or quads, no conflict
 //   R[a, b] =    8 lanes write quads of two neighboring rows, a multiple of 32 floats apart: odd
-//                rows swap halves of 32 chains (`residual_at`), no conflict
+//                rows swap halves of 32 chains (`derivative_at`), no conflict
 #include "kernels/block.hpp"
 #include "kernels/losses.hpp"
 
@@ -67,7 +67,7 @@ constexpr std::size_t tiled_shared_bytes(std::size_t features, std::size_t chain
   return round_up_to((loop > sums ? loop : sums) * sizeof(float), 128);
 }
 
-/// Tiles of X of a block, of a card with that much shared memory for a block: two hide the copies
+/// Tiles of X of a block, of a GPU with that much shared memory for a block: two hide the copies
 /// of one behind the products of the other; so do two blocks on a multiprocessor, which hide the
 /// barriers as well. The driver keeps 1 KiB of each block.
 constexpr unsigned tiled_buffers(std::size_t features, std::size_t chains,
@@ -123,9 +123,9 @@ struct TiledBody {
 
     auto pool = block.template shared<float>(tiled_shared_bytes(p.features, p.chains, p.buffers) /
                                              sizeof(float));
-    auto theta = pool;                   // [d x Chains]
-    auto residual = theta + d * Chains;  // [rows x Chains]: first Z, then R
-    auto labels = residual + rows * Chains;
+    auto theta = pool;                     // [d x Chains]
+    auto derivative = theta + d * Chains;  // [rows x Chains]: first Z, then R
+    auto labels = derivative + rows * Chains;
     auto x = labels + rows;  // [buffers x rows x d]
 
     const unsigned lane = block.lane(), warp = block.warp();
@@ -178,7 +178,7 @@ struct TiledBody {
       block.sync();
       const float next_label = label_of(row + rows);
 
-      first_product(d, a, b, swizzle, tile, theta, residual);
+      first_product(d, a, b, swizzle, tile, theta, derivative);
       // A rolled loop over what this thread wrote: 64 exponentials in line would not stay in the
       // instruction cache.
       const unsigned here = rows_of(row);
@@ -186,18 +186,18 @@ struct TiledBody {
         const float label = labels[i];
         GIBBSITE_UNROLL
         for (unsigned h = 0; h < chain_quads; ++h) {
-          const unsigned at = residual_at(i, 4 * b + 32 * h);
-          Quad z = load_quad(residual, at);
+          const unsigned at = derivative_at(i, 4 * b + 32 * h);
+          Quad z = load_quad(derivative, at);
           GIBBSITE_UNROLL
           for (unsigned c = 0; c < 4; ++c) {
-            z.v[c] = i < here ? Loss::residual(z.v[c], label) : 0.0f;
+            z.v[c] = i < here ? Loss::derivative(z.v[c], label) : 0.0f;
           }
-          store_quad(residual, at, z);
+          store_quad(derivative, at, z);
         }
       }
       block.sync();
 
-      second_product(d, group * (rows / groups), b, swizzle, column, tile, residual, g);
+      second_product(d, group * (rows / groups), b, swizzle, column, tile, derivative, g);
       if (block.thread() < rows) labels[block.thread()] = next_label;
       block.sync();
       if (p.buffers == 1 && more) {
@@ -238,7 +238,7 @@ struct TiledBody {
                    : feature_lane + j * feature_lanes;
   }
   // Place of (row, chain) in R.
-  GIBBSITE_HD static constexpr unsigned residual_at(unsigned row, unsigned chain) {
+  GIBBSITE_HD static constexpr unsigned derivative_at(unsigned row, unsigned chain) {
     return row * Chains + (chain ^ (row & 1) * 16);
   }
 
@@ -288,7 +288,7 @@ struct TiledBody {
   // Z[a + row_lanes i, c] = x . theta_c, features in their order.
   template <class Tile>
   GIBBSITE_HD static void first_product(unsigned d, unsigned a, unsigned b, unsigned swizzle,
-                                        Tile x, Tile theta, Tile residual) {
+                                        Tile x, Tile theta, Tile derivative) {
     float z[row_count][4 * chain_quads];
     GIBBSITE_UNROLL
     for (unsigned i = 0; i < row_count; ++i) {
@@ -330,7 +330,7 @@ struct TiledBody {
         Quad quad;
         GIBBSITE_UNROLL
         for (unsigned c = 0; c < 4; ++c) quad.v[c] = z[i][4 * h + c];
-        store_quad(residual, residual_at(a + row_lanes * i, 4 * b + 32 * h), quad);
+        store_quad(derivative, derivative_at(a + row_lanes * i, 4 * b + 32 * h), quad);
       }
     }
   }
@@ -338,7 +338,7 @@ struct TiledBody {
   // G[feature, c] += x[i, feature] R[i, c] over the group's rows, in their order.
   template <class Tile>
   GIBBSITE_HD static void second_product(unsigned d, unsigned first, unsigned b, unsigned swizzle,
-                                         const unsigned (&column)[8], Tile x, Tile residual,
+                                         const unsigned (&column)[8], Tile x, Tile derivative,
                                          float (&g)[8][4 * chain_quads]) {
     for (unsigned i = first; i < first + rows / groups; ++i) {
       float row[8];
@@ -355,7 +355,7 @@ struct TiledBody {
       }
       GIBBSITE_UNROLL
       for (unsigned h = 0; h < chain_quads; ++h) {
-        const Quad r = load_quad(residual, residual_at(i, 4 * b + 32 * h));
+        const Quad r = load_quad(derivative, derivative_at(i, 4 * b + 32 * h));
         GIBBSITE_UNROLL
         for (unsigned j = 0; j < 8; ++j) {
           GIBBSITE_UNROLL

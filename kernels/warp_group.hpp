@@ -374,10 +374,10 @@ struct WarpGroupBody {
     const unsigned thread = block.thread() % warp_group;
     const std::uint64_t thetas =
         matrix_descriptor(at.thetas + group * group_bytes, core_bytes, row_group_bytes(columns));
-    float z[tile_rows / 2];                         // [64 chains x tile_rows]
-    float g[Width / 2];                             // [64 chains x Width]; of pairs a tile's
-    std::uint32_t residuals[Parts][tile_rows / 4];  // [64 chains x tile_rows] BF16
-    float sums[Width / 2];                          // of all tiles
+    float z[tile_rows / 2];                           // [64 chains x tile_rows]
+    float g[Width / 2];                               // [64 chains x Width]; of pairs a tile's
+    std::uint32_t derivatives[Parts][tile_rows / 4];  // [64 chains x tile_rows] BF16
+    float sums[Width / 2];                            // of all tiles
     GIBBSITE_UNROLL
     for (unsigned r = 0; r < tile_rows / 2; ++r) z[r] = 0;
     GIBBSITE_UNROLL
@@ -410,7 +410,7 @@ struct WarpGroupBody {
         const std::uint32_t b = second_part(product) * along_parts;
         GIBBSITE_UNROLL
         for (unsigned k = 0; k < tile_rows / matrix_inner; ++k) {
-          unit.template multiply_fragment<Width>(g, residuals[first_part(product)] + 4 * k,
+          unit.template multiply_fragment<Width>(g, derivatives[first_part(product)] + 4 * k,
                                                  advanced(x, k * along_rows + b),
                                                  Parts == 1 || k > 0 || product > 0);
         }
@@ -423,7 +423,7 @@ struct WarpGroupBody {
       for (unsigned r = 0; r < Width / 2; ++r) sums[r] = Parts == 1 ? g[r] : sums[r] + g[r];
     };
     // Registers 4 q .. 4 q + 3 of z: rows n and n + 1 of the tile, chains m and m + 8.
-    const auto take_residuals = [&](unsigned stage) {
+    const auto take_derivatives = [&](unsigned stage) {
       const std::uint32_t logits = at.logits + stage * logit_bytes;
       GIBBSITE_UNROLL
       for (unsigned r = 0; r < tile_rows / 2; r += 4) {
@@ -431,13 +431,13 @@ struct WarpGroupBody {
         const RowLogitPair pair = unit.load_logits(logits + n * row_logit_bytes);
         GIBBSITE_UNROLL
         for (unsigned half = 0; half < 4; half += 2) {
-          float first = Loss::quick_residual(z[r + half] + pair.row[0].logit, pair.row[0].label);
+          float first = Loss::quick_derivative(z[r + half] + pair.row[0].logit, pair.row[0].label);
           float second =
-              Loss::quick_residual(z[r + half + 1] + pair.row[1].logit, pair.row[1].label);
+              Loss::quick_derivative(z[r + half + 1] + pair.row[1].logit, pair.row[1].label);
           GIBBSITE_UNROLL
           for (unsigned part = 0; part < Parts; ++part) {
             const std::uint32_t both = bfloat16_pair(first, second);
-            residuals[part][fragment_register(r + half)] = both;
+            derivatives[part][fragment_register(r + half)] = both;
             first -= float_of_bfloat16(static_cast<std::uint16_t>(both));
             second -= float_of_bfloat16(static_cast<std::uint16_t>(both >> 16));
           }
@@ -453,7 +453,7 @@ struct WarpGroupBody {
     unit.template wait<0>(z);
     for (std::size_t t = 0; t + 1 < tiles; ++t) {
       const Turn now = turn_of(t, stages), next = turn_of(t + 1, stages);
-      take_residuals(now.stage);
+      take_derivatives(now.stage);
       unit.await(at.full + 8 * next.stage, next.parity);
       unit.fence();
       second_product(now.stage);
@@ -465,7 +465,7 @@ struct WarpGroupBody {
       take_gradients();
       unit.template wait<0>(z);
     }
-    take_residuals(turn_of(tiles - 1, stages).stage);
+    take_derivatives(turn_of(tiles - 1, stages).stage);
     unit.fence();
     second_product(turn_of(tiles - 1, stages).stage);
     unit.template wait<0>(g);

@@ -1,6 +1,6 @@
 """Pages on the public C++ headers, made from their declarations and comments by libclang.
 
-`pages(root)` gives {room: Markdown}. A header that libclang cannot read raises; a missing system header does not matter, because
+`pages(root)` gives {module: Markdown}. A header that libclang cannot read raises; a missing system header does not matter, because
 declarations keep their text.
 """
 import html
@@ -98,13 +98,13 @@ def pages(root):
     arguments = ["-x", "c++", "-std=c++20", "-fparse-all-comments", f"-I{include}"]
     arguments += [f"-isystem{folder}" for folder in include_folders()]
     index = clang.Index.create()
-    rooms = {}
+    modules = {}
     for header in sorted((include / "gibbsite").rglob("*.hpp")):
         text = header.read_bytes()
         unit = index.parse(str(header), arguments, options=clang.TranslationUnit.PARSE_SKIP_FUNCTION_BODIES)
         inside = declarations(unit.cursor, str(header), text)
-        room = header.relative_to(include / "gibbsite").parts[0].removesuffix(".hpp")
+        module = header.relative_to(include / "gibbsite").parts[0].removesuffix(".hpp")
         name = header.relative_to(include).as_posix()
-        page = rooms.setdefault(room, [f"# {room}", "", f"Public headers of `include/gibbsite/{room}`.", ""])
+        page = modules.setdefault(module, [f"# {module}", "", f"Public headers of `include/gibbsite/{module}`.", ""])
         page += [f"## {name}", "", words(head_of(text.decode())), "", *inside]
-    return {room: "\n".join(page) for room, page in rooms.items()}
+    return {module: "\n".join(page) for module, page in modules.items()}

@@ -39,13 +39,13 @@ def on_config(config):
     for part in config["nav"]:
         for shelf in part.get("Reference", []):
             if shelf.get("C++ API"):
-                shelf["C++ API"] = ["reference/cpp.md"] + [f"reference/cpp/{room}.md" for room in made]
+                shelf["C++ API"] = ["reference/cpp.md"] + [f"reference/cpp/{module}.md" for module in made]
     return config
 
 
 def on_files(files, config):
-    for room, text in made.items():
-        files.append(File.generated(config, f"reference/cpp/{room}.md", content=text))
+    for module, text in made.items():
+        files.append(File.generated(config, f"reference/cpp/{module}.md", content=text))
     page = ENGINE_PAGE + ("::: gibbsite_engine\n    options: {show_root_heading: false, show_root_toc_entry: false}\n" if ENGINE.exists() else
                           "This page is made from the compiled module. Run `make check-python`, then `make docs` again.\n")
     files.append(File.generated(config, "reference/python-engine.md", content=page))
@@ -80,7 +80,7 @@ def on_page_markdown(markdown, page, config, files):
 
     markdown = apart(LINK.sub(outside, markdown))
     if page.file.src_uri == "reference/cpp.md":
-        markdown += "\n".join(f"* [{room}](cpp/{room}.md)" for room in made) + "\n"
+        markdown += "\n".join(f"* [{module}](cpp/{module}.md)" for module in made) + "\n"
     return markdown
 
 

@@ -1,5 +1,5 @@
 # Installs the build to a scratch prefix and builds and runs examples/ against it, by find_package and one by
-# pkg-config. The prefix is moved first: nothing may remember where it was installed. The public wing does without the
+# pkg-config. The prefix is moved first: nothing may remember where it was installed. The public layer does without the
 # engine's libraries, installed and from source; a project that takes the source in gets the library alone.
 # cmake -DROOT=<source> -DBUILD=<build> -DSCRATCH=<folder> -DVERSION=x.y.z -DCXX=<compiler> -P ...
 cmake_minimum_required(VERSION 3.25)
@@ -63,7 +63,7 @@ if(NOT output MATCHES "fit: .*smooth-hinge")
   message(FATAL_ERROR "own_loss says ${output}")
 endif()
 
-# Whoever verifies needs one room and those below it: as if none of the engine's libraries were there.
+# Whoever verifies needs one module and those below it: as if none of the engine's libraries were there.
 set(absent "")
 foreach(package hwy Eigen3 OpenMP SQLite3 tomlplusplus FastFloat csv Threads CLI11 CUDAToolkit Parquet MPI)
   list(APPEND absent -DCMAKE_DISABLE_FIND_PACKAGE_${package}=ON)
@@ -98,26 +98,26 @@ endforeach()
 file(WRITE ${SCRATCH}/missing/CMakeLists.txt [[
 cmake_minimum_required(VERSION 3.25)
 project(missing LANGUAGES CXX)
-foreach(rooms "certificate;nowhere" data gibbsite)
-  find_package(gibbsite QUIET COMPONENTS ${rooms})
-  message(STATUS "${rooms}: ${gibbsite_FOUND}: ${gibbsite_NOT_FOUND_MESSAGE}")
+foreach(modules "certificate;nowhere" data gibbsite)
+  find_package(gibbsite QUIET COMPONENTS ${modules})
+  message(STATUS "${modules}: ${gibbsite_FOUND}: ${gibbsite_NOT_FOUND_MESSAGE}")
 endforeach()
 find_package(gibbsite REQUIRED COMPONENTS core OPTIONAL_COMPONENTS nowhere)
 message(STATUS "core: ${gibbsite_core_FOUND}, nowhere: ${gibbsite_nowhere_FOUND}")
 ]])
 run("configure missing" ${configure} -S ${SCRATCH}/missing -B ${SCRATCH}/missing/build ${absent})
-foreach(line "certificate;nowhere: 0: no room of this gibbsite is called 'nowhere'; it has core, .*, audit"
+foreach(line "certificate;nowhere: 0: no module of this gibbsite is called 'nowhere'; it has core, .*, audit"
         "data: 0: [^\n]*tomlplusplus" "gibbsite: 0: [^\n]*dependency" "core: TRUE, nowhere: FALSE")
   if(NOT output MATCHES "-- ${line}")
     message(FATAL_ERROR "not said: ${line}\n${output}")
   endif()
 endforeach()
 
-# The public wing from source.
-run("configure the public wing" ${configure} -S ${ROOT} -B ${SCRATCH}/public -DGIBBSITE_ENGINE=OFF ${absent})
+# The public layer from source.
+run("configure the public layer" ${configure} -S ${ROOT} -B ${SCRATCH}/public -DGIBBSITE_ENGINE=OFF ${absent})
 file(READ ${SCRATCH}/public/build.ninja rules)
 if(NOT rules MATCHES "build gibbsite-verify|build bin/gibbsite-verify" OR rules MATCHES "host/(machine|data|engine|chains|ledger|run|cli)/")
-  message(FATAL_ERROR "${SCRATCH}/public/build.ninja is not that of the public wing alone")
+  message(FATAL_ERROR "${SCRATCH}/public/build.ninja is not that of the public layer alone")
 endif()
 
 # A project that has gibbsite as a folder: the library, and no test, program or rule to install.

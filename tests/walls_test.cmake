@@ -1,4 +1,4 @@
-# The walls between the rooms, checked on #include lines: three wings, and who may know whom; then
+# The walls between the modules, checked on #include lines: three layers, and who may know whom; then
 # who reads a row, who adds noise, what each mechanism has, and who speaks of the program's options.
 # cmake -DROOT=<source folder> -DSCRATCH=<folder to write in> -P walls_test.cmake
 # fails and shows every offence. First it plants one of each kind in SCRATCH and checks that it is
@@ -6,13 +6,13 @@
 
 cmake_minimum_required(VERSION 3.25)
 
-# Public wing: takes public numbers only, so that no choice it makes can depend on the data.
+# Public layer: takes public numbers only, so that no choice it makes can depend on the data.
 set(may_core core)
 set(may_model core model)
 set(may_privacy core privacy)
 set(may_mechanism core privacy mechanism)
 set(may_certificate core model privacy mechanism certificate version.hpp)
-# Private wing.
+# Private layer.
 set(may_machine core machine)  # threads, memory, ranks, libraries loaded late: neither rows nor numbers of privacy
 set(may_data core machine model data version.hpp)
 set(may_parquet data)  # a library of its own: the plugin's one function
@@ -23,7 +23,7 @@ set(may_chains core model privacy mechanism engine chains)  # asks the engine, r
 set(may_ledger core privacy ledger version.hpp)  # counts what is released; knows no row
 set(may_run core machine model privacy mechanism certificate data engine chains ledger run)
 set(may_release core machine model privacy mechanism certificate data release)
-# Curator wing: sees rows, and nothing of it reaches the rooms above.
+# Curator layer: sees rows, and nothing of it reaches the modules above.
 set(may_posterior core machine model mechanism engine kernels chains posterior)
 set(may_speed core machine model mechanism data engine speed)
 set(may_compare core machine model privacy mechanism certificate data engine chains run release compare)
@@ -33,7 +33,7 @@ set(may_gibbsite.hpp core machine model privacy mechanism certificate data engin
 set(may_cli ${may_gibbsite.hpp} chains posterior speed compare audit cli gibbsite.hpp)
 set(may_python ${may_cli})
 
-# Headers of host/ that only these rooms open: keys, raw draws, the making of certificates.
+# Headers of host/ that only these modules open: keys, raw draws, the making of certificates.
 set(only_core/key_access.hpp core run)
 set(only_run/run_plan.hpp run)
 set(only_run/certified.hpp run)
@@ -42,7 +42,7 @@ set(only_certificate/release_of.hpp certificate run)
 
 set(cuda "^(cuda|cub/|cublas|curand|cusolver|cusparse|cooperative_groups|thrust/|nccl|nvtx)|[.]cuh$")
 
-# Neither a clock, a thread nor an engine's libraries: rooms that take public numbers, and chains.
+# Neither a clock, a thread nor an engine's libraries: modules that take public numbers, and chains.
 set(timeless core model privacy mechanism certificate)
 set(timeless_never "^(chrono|ctime|time[.]h|sys/time[.]h|thread|hwy/.*|omp[.]h|Eigen/.*|toml[+][+]/.*|sqlite3[.]h|dlfcn[.]h)$")
 
@@ -53,7 +53,7 @@ function(find_offences root result)
        ${root}/kernels/*.hpp ${root}/kernels/*.cuh ${root}/kernels/*.cu ${root}/kernels/*.cpp
        ${root}/python/src/*.hpp ${root}/python/src/*.cpp)
   foreach(file IN LISTS files)
-    string(REGEX REPLACE "^(include/gibbsite/|host/|)([^/]+).*" "\\2" room ${file})
+    string(REGEX REPLACE "^(include/gibbsite/|host/|)([^/]+).*" "\\2" module ${file})
     file(READ ${root}/${file} text)
     string(REGEX REPLACE "[][;\\]" "" text "${text}")  # they would break the list of lines
     string(REPLACE "\n" ";" text "${text}")
@@ -67,22 +67,22 @@ function(find_offences root result)
       set(header ${CMAKE_MATCH_2})
       set(why "")
       if(header MATCHES "(^|/)[.][.]?/")
-        set(why "relative paths hide the room; write it from include/ or host/")
+        set(why "relative paths hide the module; write it from include/ or host/")
       elseif(header MATCHES "${cuda}" AND file MATCHES "^include/")
         set(why "public headers are plain C++")
-      elseif(header MATCHES "${timeless_never}" AND room IN_LIST timeless)
-        set(why "the public wing knows no clock, thread or engine")
-      elseif(header MATCHES "^(chrono|ctime|thread)$" AND room STREQUAL "chains")
+      elseif(header MATCHES "${timeless_never}" AND module IN_LIST timeless)
+        set(why "the public layer knows no clock, thread or engine")
+      elseif(header MATCHES "^(chrono|ctime|thread)$" AND module STREQUAL "chains")
         set(why "chains know no clock or thread")
-      elseif(DEFINED only_${header} AND NOT room IN_LIST only_${header})
-        set(why "keys, raw draws and the making of certificates stay in few rooms")
+      elseif(DEFINED only_${header} AND NOT module IN_LIST only_${header})
+        set(why "keys, raw draws and the making of certificates stay in few modules")
       elseif(DEFINED only_${header} AND file MATCHES "^include/")
         set(why "keys, raw draws and the making of certificates are not public")
       elseif(header MATCHES "^gibbsite/" OR (quoted STREQUAL "\"" AND header MATCHES "/"))
         string(REGEX REPLACE "^(gibbsite/)?([^/]+).*" "\\2" target ${header})
-        if(NOT target IN_LIST may_${room})
-          list(JOIN may_${room} ", " allowed)
-          set(why "${room} may include only: ${allowed}")
+        if(NOT target IN_LIST may_${module})
+          list(JOIN may_${module} ", " allowed)
+          set(why "${module} may include only: ${allowed}")
         endif()
       endif()
       if(why)
@@ -113,7 +113,7 @@ function(plant file include expected)
   expect_planted(find_offences ${file} "3:" "// a; [comment] \\\n\n#include ${include}\n" ${expected})
 endfunction()
 plant(host/core/a.cpp "\"gibbsite/model/loss.hpp\"" TRUE)
-plant(host/core/a.cpp "\"machine/crew.hpp\"" TRUE)
+plant(host/core/a.cpp "\"machine/thread_pool.hpp\"" TRUE)
 plant(host/machine/a.cpp "\"gibbsite/data/rows.hpp\"" TRUE)
 plant(include/gibbsite/mechanism/a.hpp "<chrono>" TRUE)
 plant(host/certificate/a.cpp "<Eigen/Dense>" TRUE)
@@ -184,7 +184,7 @@ if(offences)
   message(FATAL_ERROR "includes that cross a wall:${offences}")
 endif()
 
-# Rooms that make rows or own them; every other one asks an engine. What predicts by a released model
+# Modules that make rows or own them; every other one asks an engine. What predicts by a released model
 # is a function of one row, and has no engine.
 set(reads_rows "^(include/gibbsite|host)/(data|engine|parquet)/|^host/release/predict[.]cpp$")
 
@@ -208,10 +208,10 @@ endfunction()
 function(plant_read file line expected)
   expect_planted(find_reads ${file} "" "// rows.for_each(i, f), data.sparse: a comment\n${line}\n" ${expected})
 endfunction()
-foreach(room posterior speed compare audit release cli run chains)
-  plant_read(host/${room}/a.cpp "  data.view().for_each(i, add);" TRUE)
-  plant_read(host/${room}/a.hpp "  const auto* x = rows->dense" TRUE)
-  plant_read(include/gibbsite/${room}/a.hpp "  n = data.sparse.value.size();" TRUE)
+foreach(module posterior speed compare audit release cli run chains)
+  plant_read(host/${module}/a.cpp "  data.view().for_each(i, add);" TRUE)
+  plant_read(host/${module}/a.hpp "  const auto* x = rows->dense" TRUE)
+  plant_read(include/gibbsite/${module}/a.hpp "  n = data.sparse.value.size();" TRUE)
 endforeach()
 plant_read(host/audit/a.cpp "  data.x = {}, data.sparse = {};" TRUE)
 plant_read(host/run/a.cpp "  engine->clipped_rows(P, 1, out);" TRUE)

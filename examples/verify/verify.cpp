@@ -1,5 +1,5 @@
 // Recomputes a certificate from its public numbers, and says what `gibbsite verify --verbose` says,
-// with its exit status. Links the public wing alone: no rows, no engine.
+// with its exit status. Links the public layer alone: no rows, no engine.
 // gibbsite-verify MODEL.json
 #include <cstdio>
 #include <gibbsite/certificate/certificate.hpp>

@@ -192,7 +192,7 @@ AuditResult audit(const AuditCase& at, Backend& backend, const AuditOptions& opt
   const Guarantee& claim = at.plan.candidate().guarantee;
   AuditResult out;
   // Fixed by the claim, so before anything is looked at.
-  out.measure = claim.pure > claim.mu ? AuditMeasure::epsilon : AuditMeasure::mu;
+  out.measure = claim.epsilon0 > claim.mu ? AuditMeasure::epsilon : AuditMeasure::mu;
   out.pairs = options.pairs;
   out.pilot = options.pilot;
   out.confidence = options.confidence;

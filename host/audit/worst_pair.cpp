@@ -149,9 +149,9 @@ double along_in_ball(const Loss& loss, double R, double ball, float label) {
   double best = 0, most = 0;
   for (int i = 0; i < 4096; ++i) {
     const double a = R * i / 4096, z = -a * ball * inside;
-    double slope = 0;
-    loss.residuals({&z, 1}, {&label, 1}, {&slope, 1});
-    const double apart = std::fabs(slope) * std::sqrt(R * R - a * a);
+    double derivative = 0;
+    loss.derivatives({&z, 1}, {&label, 1}, {&derivative, 1});
+    const double apart = std::fabs(derivative) * std::sqrt(R * R - a * a);
     if (apart > most) most = apart, best = a;
   }
   return best;
@@ -254,11 +254,12 @@ class Answered {
       if (of_scores()) return weighed * (p - (record.y > 0 ? 1 : 0)) * z;
       return VectorXd::Constant(1, weighed * p * (1 - p));
     }
-    double slope = 0, curvature = 0;
-    loss_.unweighted().residuals({&at, 1}, {&record.y, 1}, {&slope, 1});
+    double derivative = 0, curvature = 0;
+    loss_.unweighted().derivatives({&at, 1}, {&record.y, 1}, {&derivative, 1});
     loss_.curvatures({&at, 1}, {&record.y, 1}, {&curvature, 1});
-    if (answer_.question == "gradient") return weight(record.y) * std::clamp(slope, -cap, cap) * z;
-    return VectorXd::Constant(1, std::fabs(slope) < cap ? curvature : 0.0);
+    if (answer_.question == "gradient")
+      return weight(record.y) * std::clamp(derivative, -cap, cap) * z;
+    return VectorXd::Constant(1, std::fabs(derivative) < cap ? curvature : 0.0);
   }
 
  private:
@@ -562,10 +563,10 @@ AuditCase worst_known_case(const AuditShape& shape, const Budget& budget,
     const VectorXd pull = pull_of(table, outputs);
     VectorXd center = VectorXd::Zero(pull.size());
     std::ranges::copy(out.model.center, center.begin());
-    const double slope =
-        static_cast<double>(k) * (outputs == 1 ? out.plan.problem.max_abs_residual : 1) / ridge;
+    const double derivative =
+        static_cast<double>(k) * (outputs == 1 ? out.plan.problem.max_abs_derivative : 1) / ridge;
     const VectorXd other = neighbor ? pull_of(*neighbor, outputs) : VectorXd(0 * center);
-    return by_distances(center + slope * pull, center + slope * other);
+    return by_distances(center + derivative * pull, center + derivative * other);
   };
   out.statistic = told == ToldBy::distances
                       ? centers(setting(out.plan.candidate().mechanism, "ridge").value())

@@ -20,7 +20,8 @@ json whole(double value) {
   return is_whole ? json(static_cast<std::uint64_t>(value)) : json(value);
 }
 
-json assumptions_json(const Claims& c, const std::string& own, std::string_view made) {
+json assumptions_json(const Claims& c, const std::string& own, std::string_view made,
+                      const std::string& choices) {
   const std::uint64_t k = c.claimed.who.rows_per_person;
   json out = json::array();
   out.push_back(
@@ -38,9 +39,7 @@ json assumptions_json(const Claims& c, const std::string& own, std::string_view 
         "refused, "
         "which tells that it is one");
   }
-  out.push_back(
-      "the schema (columns, ranges, levels, classes, row norm), the budget and every option were "
-      "chosen without looking at the table");
+  out.push_back(choices + ", the budget and every option were chosen without looking at the table");
   if (c.refuses_cells) {
     out.push_back(
         fmt::format("every table that comes into question can be read under the schema: a cell or "

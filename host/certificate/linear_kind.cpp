@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "certificate/bought_json.hpp"
 #include "certificate/estimates_json.hpp"
 #include "certificate/model_json.hpp"
 #include "certificate/release_of.hpp"
@@ -12,6 +13,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/model/contrasts.hpp"
+#include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/model.hpp"
@@ -71,10 +73,41 @@ LinearModel LinearKind::model_from_json(const json& model, const std::string& so
     out.estimates = estimates_from_json(model["estimates"], d, outputs, source);
   if (model.contains("feature_means"))
     out.feature_means = numbers_field(model, "feature_means", d, source);
+  if (model.contains("bought")) out.bought = bought_from_json(model["bought"], source + ": bought");
   if (model.contains("answers")) {
     out.answers = answers_from_json(model["answers"], out.schema, outputs, source);
   }
   return out;
+}
+
+LinearKind::Extra LinearKind::extra_of(const LinearModel& model) {
+  return model.bought ? Extra{terms_of(*model.bought)} : Extra{};
+}
+
+LinearKind::Extra LinearKind::extra_from_json(const json& constants) {
+  if (!constants.contains("bought_schema")) return {};
+  const json& object = constants["bought_schema"];
+  const std::string source = "constants.bought_schema";
+  return {BoughtTerms{.columns = count_field(object, "columns", source),
+                      .questions = {.bins_noise = number_field(object, "bins_noise", source),
+                                    .levels_noise = number_field(object, "levels_noise", source),
+                                    .threshold = number_field(object, "threshold", source),
+                                    .refine_noise = number_field(object, "refine_noise", source)}}};
+}
+
+void LinearKind::put_extra(const Extra& extra, json& constants) {
+  if (!extra.bought) return;
+  const SchemaQuestions& q = extra.bought->questions;
+  constants["bought_schema"] = {{"columns", extra.bought->columns},
+                                {"bins_noise", q.bins_noise},
+                                {"levels_noise", q.levels_noise},
+                                {"threshold", q.threshold},
+                                {"refine_noise", q.refine_noise}};
+}
+
+std::string public_choices(const Certificate& c) {
+  return c.bought ? "the names of the columns, the label and its positive class"
+                  : "the schema (columns, ranges, levels, classes, row norm)";
 }
 
 void require_of_format(const LinearModel& model, std::size_t format, const std::string& source) {
@@ -85,7 +118,10 @@ void require_of_format(const LinearModel& model, std::size_t format, const std::
       source, format_names[legacy_link_format]));
 }
 
-std::string assumption_of(const Certificate& c) { return assumption_of(c.mechanism); }
+std::string assumption_of(const Certificate& c) {
+  const std::string own = assumption_of(c.mechanism);
+  return c.bought ? fmt::format("{}; {}", own, bought_assumption) : own;
+}
 
 void check_claims(Verifier& v, const Certificate& c, const Analysis& found) {
   if (const auto promised = setting(c.mechanism, "tv_gap")) {
@@ -208,6 +244,25 @@ void verify_answers(Verifier& v, const auto& /*settings*/, const Certificate& /*
 
 }  // namespace
 
+namespace {
+
+// The schema but for its curves, whose number of knots the plan chose.
+Schema without_curves(Schema schema) {
+  for (Column& column : schema.columns) without_curve(column);
+  return schema;
+}
+
+void verify_bought(Verifier& v, const LinearModel& linear, const Certificate& c) {
+  v.check(linear.bought.has_value() == c.bought.has_value(),
+          "model.bought: there where the certificate covers a schema, and there only");
+  if (!linear.bought || !c.bought) return;
+  check_bought(v, *linear.bought, *c.bought, c.problem.rows, c.claimed.who.rows_per_person);
+  v.check(without_curves(linear.schema) == without_curves(fit_schema_of(*linear.bought)),
+          "model.preprocessing: follows from the answers that it was bought with");
+}
+
+}  // namespace
+
 std::size_t draws_of(const LinearModel& model) { return model.draws.size(); }
 
 Problem problem_of(const LinearModel& model, const Certificate& c) {
@@ -223,6 +278,7 @@ void check_model(Verifier& v, const LinearModel& linear, const Certificate& c) {
           capped ? "model.link: capped-logistic, in a whitened logistic model of this format"
                  : "model.link: not capped-logistic, which is of whitened logistic models of "
                    "gibbsite-release/2");
+  verify_bought(v, linear, c);
   const std::optional<double> information = setting(c.mechanism, "information_share");
   v.check(!linear.estimates || information.value_or(0) > 0,
           "model.estimates: only where the settings have an information_share");

@@ -25,7 +25,7 @@ class Watch final : public nlohmann::json_sax<json> {
   std::string repeated;      ///< a name that an object gives twice
   bool deep = false;         ///< more than 32 levels
   bool long_number = false;  ///< a number of more digits than a double takes
-  std::string broken;        ///< why it is not JSON
+  std::size_t broken = 0;    ///< the byte, from 1, at which it stops being JSON
 
   bool null() override { return true; }
   bool boolean(bool /*value*/) override { return true; }
@@ -52,10 +52,9 @@ class Watch final : public nlohmann::json_sax<json> {
     if (!names_.back().insert(name).second) repeated = name;
     return true;
   }
-  bool parse_error(std::size_t /*at*/, const std::string& /*token*/,
-                   const json::exception& error) override {
-    const std::string what = error.what();  // "[json.exception....] parse error at line ..."
-    broken = what.substr(std::min(what.find("] ") + 2, what.size()));
+  bool parse_error(std::size_t at, const std::string& /*token*/,
+                   const json::exception& /*error*/) override {
+    broken = at;
     return false;
   }
 
@@ -66,6 +65,24 @@ class Watch final : public nlohmann::json_sax<json> {
   int depth_ = 0;
   std::vector<std::unordered_set<std::string>> names_;  // of the objects that are open
 };
+
+// What to say of a text that is not JSON from that byte on. It may be a private table in place of a
+// model, so nothing of it is quoted.
+std::string no_json(const std::string& text, std::size_t at, const std::string& source) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos)
+    return source + ": is empty, so it is no gibbsite model file; give one that fit wrote";
+  if (text[first] != '{') {
+    return source +
+           ": is no gibbsite model file, or its beginning is damaged; give one that fit wrote";
+  }
+  const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(at, text.size() - 1));
+  return fmt::format(
+      "{}: is no gibbsite model file, or is cut off or damaged (at line {} of {}); copy it whole "
+      "from where fit wrote it",
+      source, 1 + std::count(text.begin(), end, '\n'),
+      1 + std::count(text.begin(), text.end() - 1, '\n'));
+}
 
 // A name given twice would show a reader one value and a program the other. The parser takes a NUL
 // byte for the end of the text: what is behind it would travel with the file, unread.
@@ -79,11 +96,8 @@ json parse_strict(const std::string& text, const std::string& source) {
   Watch watch;
   const bool whole = json::sax_parse(text, &watch);
   if (watch.deep)
-    throw BadInput(source + ": is nested too deeply; give a model.json that fit wrote");
-  if (!whole) {
-    throw BadInput(
-        fmt::format("{}: is not JSON: {}; give a model.json that fit wrote", source, watch.broken));
-  }
+    throw BadInput(source + ": is nested too deeply; give a model file that fit wrote");
+  if (!whole) throw BadInput(no_json(text, watch.broken, source));
   // Digits that change no value are in no digest.
   if (watch.long_number) {
     throw BadInput(source +
@@ -124,7 +138,7 @@ std::string no_release(const json& object, const std::string& source) {
         "the model again",
         source, format_names[oldest_format], release_format);
   }
-  return fmt::format("{}: is not a {} file; give a model.json that fit wrote", source,
+  return fmt::format("{}: is JSON, but no {} file; give a model file that fit wrote", source,
                      release_format);
 }
 
@@ -135,10 +149,14 @@ void require_release(const json& object, const std::string& source) {
 }
 
 std::string text_of(const std::string& path) {
+  std::error_code unknown;
+  const std::filesystem::file_status status = std::filesystem::status(path, unknown);
+  if (status.type() == std::filesystem::file_type::not_found)
+    throw BadInput(path + ": there is no such file; give the path of a model file that fit wrote");
+  if (std::filesystem::is_directory(status))
+    throw BadInput(path + ": is a folder; give a model file that fit wrote");
   std::ifstream file(path, std::ios::binary);
-  if (!file || std::filesystem::is_directory(path)) {
-    throw BadInput(path + ": cannot read; check the path and its permissions");
-  }
+  if (!file) throw BadInput(path + ": cannot be read; check its permissions");
   std::ostringstream text;
   text << file.rdbuf();
   return std::move(text).str();

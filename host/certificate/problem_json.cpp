@@ -85,6 +85,12 @@ void fields(P& p, const HistogramMechanism& /*mechanism*/, const Visit& visit) {
   visit("histogram", p.cells);
 }
 
+template <Either<SchemaProblem> P, class Visit>
+void fields(P& p, const SchemaMechanism& /*mechanism*/, const Visit& visit) {
+  visit("rows", p.rows);
+  visit("asked_columns", p.columns);
+}
+
 struct Writer {
   json& out;
   void operator()(const char* name, const auto& value, Shown shown = Shown::always) const {
@@ -203,7 +209,7 @@ json problem_json(const Problem& p, const Mechanism& mechanism) {
   out["curvature"] = p.curvature;
   const double ball = setting(mechanism, "ball").value_or(0);  // theta is kept in; 0: in none
   if (p.bounded() || ball > 0) {
-    out["max_abs_residual"] = p.max_abs_residual_up(ball);
+    out["max_abs_residual"] = p.max_abs_derivative_up(ball);
     out["lipschitz"] = p.lipschitz_up(ball);
   }
   return out;
@@ -218,6 +224,10 @@ json problem_json(const NetworkProblem& p, const NetworkMechanism& mechanism) {
 }
 
 json problem_json(const HistogramProblem& p, const HistogramMechanism& mechanism) {
+  return fields_json(p, mechanism);
+}
+
+json problem_json(const SchemaProblem& p, const SchemaMechanism& mechanism) {
   return fields_json(p, mechanism);
 }
 
@@ -243,6 +253,10 @@ NetworkProblem problem_from_json(const json& constants, const NetworkMechanism& 
 
 HistogramProblem problem_from_json(const json& constants, const HistogramMechanism& mechanism) {
   return from_fields<HistogramProblem>(constants, mechanism);
+}
+
+SchemaProblem problem_from_json(const json& constants, const SchemaMechanism& mechanism) {
+  return from_fields<SchemaProblem>(constants, mechanism);
 }
 
 }  // namespace gibbsite

@@ -6,6 +6,7 @@
 #include "gibbsite/core/family_problem.hpp"
 #include "gibbsite/core/network.hpp"
 #include "gibbsite/core/problem.hpp"
+#include "gibbsite/mechanism/bought_schema.hpp"
 #include "gibbsite/mechanism/family.hpp"
 #include "gibbsite/mechanism/histogram.hpp"
 #include "gibbsite/mechanism/mechanism.hpp"
@@ -18,6 +19,7 @@ nlohmann::json problem_json(const Problem& problem, const Mechanism& mechanism);
 nlohmann::json problem_json(const FamilyProblem& problem, const FamilyMechanism& mechanism);
 nlohmann::json problem_json(const NetworkProblem& problem, const NetworkMechanism& mechanism);
 nlohmann::json problem_json(const HistogramProblem& problem, const HistogramMechanism& mechanism);
+nlohmann::json problem_json(const SchemaProblem& problem, const SchemaMechanism& mechanism);
 
 /// Back from it. Throws BadInput naming the field that is missing, ill-typed or out of range.
 Problem problem_from_json(const nlohmann::json& constants, const Mechanism& mechanism);
@@ -26,5 +28,6 @@ NetworkProblem problem_from_json(const nlohmann::json& constants,
                                  const NetworkMechanism& mechanism);
 HistogramProblem problem_from_json(const nlohmann::json& constants,
                                    const HistogramMechanism& mechanism);
+SchemaProblem problem_from_json(const nlohmann::json& constants, const SchemaMechanism& mechanism);
 
 }  // namespace gibbsite

@@ -18,6 +18,7 @@
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/mechanism/bought_fit.hpp"
 #include "gibbsite/mechanism/kinds.hpp"
 #include "gibbsite/mechanism/mechanism.hpp"
 
@@ -30,6 +31,11 @@ template <class Kind>
 std::string assumption_of(const CertificateOf<Kind>& /*certificate*/) {
   return {};
 }
+/// What was chosen without looking at the table, beside the budget and the options.
+template <class Kind>
+std::string public_choices(const CertificateOf<Kind>& /*certificate*/) {
+  return "the schema (columns, ranges, levels, classes, row norm)";
+}
 /// Claims beside the guarantee that may be weaker than the truth, never stronger.
 template <class Kind>
 void check_claims(Verifier& /*v*/, const CertificateOf<Kind>& /*claimed*/,
@@ -41,9 +47,12 @@ void settle(Verifier& /*v*/, const auto& /*model*/, nlohmann::json& /*expected*/
 void require_of_format(const auto& /*model*/, std::size_t /*format*/,
                        const std::string& /*source*/) {}
 
+std::string public_choices(const SchemaCertificate& certificate);
+std::string public_choices(const Certificate& certificate);
 std::string assumption_of(const Certificate& certificate);
 std::string assumption_of(const NetworkCertificate& certificate);
 std::string assumption_of(const EvaluationCertificate& certificate);
+std::string assumption_of(const SchemaCertificate& certificate);
 void check_claims(Verifier& v, const Certificate& claimed, const Analysis& found);
 void settle(Verifier& v, const EvaluationModel& model, nlohmann::json& expected,
             const nlohmann::json& claimed);
@@ -56,14 +65,17 @@ Problem problem_of(const LinearModel& model, const Certificate& claimed);
 FamilyProblem problem_of(const FamilyModel& model, const FamilyCertificate& claimed);
 NetworkProblem problem_of(const NetworkModel& model, const NetworkCertificate& claimed);
 HistogramProblem problem_of(const EvaluationModel& model, const EvaluationCertificate& claimed);
+SchemaProblem problem_of(const BoughtSchema& model, const SchemaCertificate& claimed);
 std::size_t draws_of(const LinearModel& model);
 std::size_t draws_of(const FamilyModel& model);
 std::size_t draws_of(const NetworkModel& model);
 std::size_t draws_of(const EvaluationModel& model);
+std::size_t draws_of(const BoughtSchema& model);
 void check_model(Verifier& v, const LinearModel& model, const Certificate& c);
 void check_model(Verifier& v, const FamilyModel& model, const FamilyCertificate& c);
 void check_model(Verifier& v, const NetworkModel& model, const NetworkCertificate& c);
 void check_model(Verifier& v, const EvaluationModel& model, const EvaluationCertificate& c);
+void check_model(Verifier& v, const BoughtSchema& model, const SchemaCertificate& c);
 
 // The certificate.
 
@@ -72,9 +84,9 @@ nlohmann::json whole(double value);
 nlohmann::json guarantee_json(const Claims& claims);
 nlohmann::json numerics_json(const Claims& claims, const Analysis& found);
 /// What a reader has to believe, because no program can check it; `own` of the mechanism, `made`
-/// is what the run makes.
-nlohmann::json assumptions_json(const Claims& claims, const std::string& own,
-                                std::string_view made);
+/// is what the run makes, `choices` are public_choices.
+nlohmann::json assumptions_json(const Claims& claims, const std::string& own, std::string_view made,
+                                const std::string& choices);
 /// Throws BadInput naming the field that is missing, or out of range.
 Claims claims_from_json(const nlohmann::json& certificate);
 
@@ -114,9 +126,22 @@ Variant settings_from_json(const nlohmann::json& object) {
   return *named;
 }
 
+/// What follows from a certificate's settings; with what a schema cost that was bought with it.
+template <class Kind>
+Analysis recomputed(const CertificateOf<Kind>& c) {
+  Analysis out = analyze(c.mechanism, c.problem, c.claimed.who, c.draws);
+  if constexpr (requires { c.bought; }) {
+    if (c.bought) {
+      out =
+          with_schema(out, c.bought->questions, {c.problem.rows, c.bought->columns}, c.claimed.who);
+    }
+  }
+  return out;
+}
+
 template <class Kind>
 Analysis analysis_of(const CertificateOf<Kind>& c) {
-  return c.analysis ? *c.analysis : analyze(c.mechanism, c.problem, c.claimed.who, c.draws);
+  return c.analysis ? *c.analysis : recomputed(c);
 }
 
 template <class Kind>
@@ -131,7 +156,7 @@ nlohmann::json to_json(const CertificateOf<Kind>& c) {
           {"mechanism", std::move(mechanism)},
           {"constants", std::move(constants)},
           {"numerics", numerics_json(c, found)},
-          {"assumptions", assumptions_json(c, assumption_of(c), Kind::made)},
+          {"assumptions", assumptions_json(c, assumption_of(c), Kind::made, public_choices(c))},
           {"theorem", theorem_of(c.mechanism)},
           {"software", {{"version", c.version}, {"backend", c.backend}}}};
 }
@@ -208,7 +233,7 @@ Analysis verify_certificate(Verifier& v, const nlohmann::json& file) {
   auto c = certificate_from_json<Kind>(claimed);
   c.refuses_cells = refuses_cells(file);
   v.set_void(c.is_void());
-  c.analysis = analyze(c.mechanism, c.problem, c.claimed.who, c.draws);
+  c.analysis = recomputed(c);
   v.check_claims(c, *c.analysis);
   if (!c.is_void()) check_claims(v, c, *c.analysis);
   v.check(is_backend_name(c.backend), "software.backend = " + c.backend);

@@ -39,9 +39,11 @@ std::string large_delta(double delta) {
 namespace {
 
 std::string words_of(const Claims& c, double guess, std::uint64_t table_rows,
-                     const std::string& basis, bool evaluates = false) {
-  const std::string_view what = evaluates ? "evaluation" : "model";
+                     const std::string& basis, std::string_view what = "model") {
+  const bool is_model = what.starts_with("model"), evaluates = what == "evaluation",
+             buys = what.ends_with("schema");
   if (c.is_void()) return void_in_words("the noise follows from a user's seed", what);
+  const std::string_view chosen = buys ? "the names of the columns" : "the schema";
   const bool replace = c.claimed.who.adjacency == Adjacency::replace_one;
   const std::uint64_t k = c.claimed.who.rows_per_person;
   const std::string rows = k == 1 ? "one row" : fmt::format("up to {} rows", k);
@@ -59,21 +61,32 @@ std::string words_of(const Claims& c, double guess, std::uint64_t table_rows,
   out += c.draws == 1 ? ".\n" : fmt::format(", for all {} released draws together.\n", c.draws);
   const Budget budget{.epsilon = c.epsilon, .delta = c.delta};
   if (budget.delta_is_large(table_rows)) out += large_delta(c.delta) + "\n";
-  out += fmt::format("Public, and so not protected: the schema, the options, and the {} {:.10g}.\n",
+  out += fmt::format("Public, and so not protected: {}, the options, and the {} {:.10g}.\n", chosen,
                      replace ? "number of rows," : "cap on the number of rows,",
                      static_cast<double>(table_rows));
   out += fmt::format(
-      "Not covered: anything else that leaves the curator's hands ({},\nrun time), and a schema or "
-      "options chosen by looking at the data. Another {} of the same people costs again.\n",
-      evaluates ? "other figures of these rows" : "screen output, accuracy on the private table",
-      evaluates ? "evaluation or model" : "model");
+      "Not covered: anything else that leaves the curator's hands ({},\nrun time), and {} "
+      "chosen by looking at the data. Another {} of the same people costs again.\n",
+      evaluates  ? "other figures of these rows"
+      : is_model ? "screen output, accuracy on the private table"
+                 : "screen output, memory",
+      buys ? "options" : "a schema or options",
+      is_model ? std::string("model") : fmt::format("{} or model", what));
   return out;
 }
 
 }  // namespace
 
 std::string in_words(const Certificate& c) {
-  return words_of(c, best_guess_percent(c.claimed), c.problem.rows, basis_of(c.mechanism));
+  std::string basis = basis_of(c.mechanism);
+  if (c.bought) {
+    basis += fmt::format(
+        ", and on noise in counts of the cells of {} columns, which the schema was "
+        "bought with",
+        c.bought->columns);
+  }
+  return words_of(c, best_guess_percent(c.claimed), c.problem.rows, basis,
+                  c.bought ? "model and schema" : "model");
 }
 
 std::string in_words(const FamilyCertificate& c) {
@@ -110,7 +123,7 @@ std::string in_words(const EvaluationCertificate& c) {
           ? "The model evaluated is void: what it tells of these rows, where it was fitted to "
             "some, is covered by nothing.\n"
           : "";
-  if (c.is_void()) return words_of(c, 100, c.problem.rows, "", true) + of_model;
+  if (c.is_void()) return words_of(c, 100, c.problem.rows, "", "evaluation") + of_model;
   const Neighbors& who = c.claimed.who;
   const std::uint64_t k = who.rows_per_person;
   const bool replaced = who.adjacency == Adjacency::replace_one;
@@ -120,14 +133,19 @@ std::string in_words(const EvaluationCertificate& c) {
              : fmt::format("; a person {} up to {} rows, {}", replaced ? "moves" : "adds", k,
                            replaced ? "between any counts" : "to any counts");
   return words_of(c, best_guess_percent(c.claimed), c.problem.rows,
-                  basis_of(c.mechanism, c.problem) + moved, true) +
+                  basis_of(c.mechanism, c.problem) + moved, "evaluation") +
          of_model;
+}
+
+std::string in_words(const SchemaCertificate& c) {
+  return words_of(c, c.is_void() ? 100 : best_guess_percent(c.claimed), c.problem.rows,
+                  basis_of(c.mechanism, c.problem), "schema");
 }
 
 std::string in_words(const nlohmann::json& certificate) {
   const nlohmann::json& guarantee = field(certificate, "guarantee", "certificate");
-  const bool evaluates = is_of<EvaluationKind>(certificate);
-  if (guarantee.is_object() && guarantee.contains("void") && !evaluates) {
+  const bool is_other = is_of<EvaluationKind>(certificate) || is_of<SchemaKind>(certificate);
+  if (guarantee.is_object() && guarantee.contains("void") && !is_other) {
     return void_in_words(text_field(guarantee, "reason", "certificate"));
   }
   return with_kind(certificate, [&]<class Kind>(std::type_identity<Kind>) {

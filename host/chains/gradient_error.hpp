@@ -15,9 +15,9 @@ inline double gamma_up(double k) { return 1.01 * k * 0x1p-53; }
 inline double loss_gradient_error(const Loss& loss, std::size_t rows, std::size_t features,
                                   double row_norm, double theta_norm, double offset) {
   const auto depth = static_cast<double>(accumulation_depth(rows));
-  const double residual = residual_roundings_of(static_cast<double>(loss.outputs())) + 4;
+  const double derivative = derivative_roundings_of(static_cast<double>(loss.outputs())) + 4;
   return static_cast<double>(rows) * row_norm *
-         (gamma_up(depth + residual) * loss.max_abs_residual() +
+         (gamma_up(depth + derivative) * loss.max_abs_derivative() +
           loss.curvature() * gamma_up(static_cast<double>(features) + 2) *
               (row_norm * theta_norm + offset));
 }

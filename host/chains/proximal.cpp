@@ -136,7 +136,7 @@ double ProximalChains::State::value_error(double value, double theta_norm) const
   const auto outputs = static_cast<double>(u.loss().outputs());
   const double terms = outputs > 1 ? n * gamma_up(4 * outputs + 16) : 0;
   return gamma_up(depth) * value + terms +
-         n * u.loss().max_abs_residual() * gamma_up(d + 2) * (row_norm * theta_norm + offset);
+         n * u.loss().max_abs_derivative() * gamma_up(d + 2) * (row_norm * theta_norm + offset);
 }
 
 // y, and a first guess at the proximal point.

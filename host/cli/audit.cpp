@@ -303,25 +303,27 @@ struct AuditCommand {
     for (const Finding& one : found) {
       const AuditResult& r = one.result;
       const Guarantee& claim = one.at.plan.candidate().guarantee;
-      out["results"].push_back(
-          {{"mechanism", one.mechanism()},
-           {"loss", one.at.plan.problem.loss},
-           {"pair", one.at.pair},
-           {"claim",
-            {{"mu", claim.mu}, {"pure", claim.pure}, {"reveal", claim.reveal}, {"tv", claim.tv}}},
-           {"measure", r.measure == AuditMeasure::mu ? "mu" : "epsilon"},
-           {"claimed", number(claimed(r))},
-           {"lower", number(lower(r))},
-           {"reach", number(r.reach())},
-           {"mu_lower", number(r.mu_lower)},
-           {"advantage_claimed", r.advantage_claimed},
-           {"advantage_lower", r.advantage_lower},
-           {"threshold", r.threshold},
-           {"neighbor_alone", r.neighbor_alone},
-           {"table_alone", r.table_alone},
-           {"table_above", r.table_above},
-           {"refuted", r.refuted},
-           {"seconds", r.seconds}});
+      out["results"].push_back({{"mechanism", one.mechanism()},
+                                {"loss", one.at.plan.problem.loss},
+                                {"pair", one.at.pair},
+                                {"claim",
+                                 {{"mu", claim.mu},
+                                  {"pure", claim.epsilon0},
+                                  {"reveal", claim.delta0},
+                                  {"tv", claim.tv}}},
+                                {"measure", r.measure == AuditMeasure::mu ? "mu" : "epsilon"},
+                                {"claimed", number(claimed(r))},
+                                {"lower", number(lower(r))},
+                                {"reach", number(r.reach())},
+                                {"mu_lower", number(r.mu_lower)},
+                                {"advantage_claimed", r.advantage_claimed},
+                                {"advantage_lower", r.advantage_lower},
+                                {"threshold", r.threshold},
+                                {"neighbor_alone", r.neighbor_alone},
+                                {"table_alone", r.table_alone},
+                                {"table_above", r.table_above},
+                                {"refuted", r.refuted},
+                                {"seconds", r.seconds}});
     }
     for (const NotAudited& one : left_out) {
       out["left_out"].push_back({{"mechanism", one.mechanism}, {"why", one.why}});

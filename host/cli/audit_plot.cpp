@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "svg.hpp"
+#include "gibbsite/release/svg.hpp"
 
 namespace gibbsite::cli {
 namespace {

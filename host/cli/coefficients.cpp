@@ -151,12 +151,14 @@ std::string what_effects_are(const LinearModel& model, const EffectTable& table)
 }
 
 // "sex=Male, race=White": what the levels that are shown are compared with.
-std::string reference_levels(const EffectTable& effects, const std::vector<std::size_t>& shown) {
+std::string reference_levels(const Schema& schema, const EffectTable& effects,
+                             const std::vector<std::size_t>& shown) {
   std::vector<std::string> levels;
   for (const std::size_t i : shown) {
     const Effect& effect = effects.effects[i];
     if (effect.reference.empty()) continue;
-    const std::string level = effect.column + "=" + effect.reference;
+    const auto column = std::ranges::find(schema.columns, effect.column, &Column::name);
+    const std::string level = effect.column + "=" + shown_level(*column, effect.reference);
     if (!std::ranges::count(levels, level)) levels.push_back(level);
   }
   return fmt::format("{}", fmt::join(levels, ", "));
@@ -164,12 +166,12 @@ std::string reference_levels(const EffectTable& effects, const std::vector<std::
 
 // A line of the table of effects, `narrow` without the log-odds. What noise hides has no numbers:
 // they would be the prior's.
-std::vector<std::string> effect_line(const EffectTable& effects, const Effect& effect,
-                                     bool narrow) {
+std::vector<std::string> effect_line(const Schema& schema, const EffectTable& effects,
+                                     const Effect& effect, bool narrow) {
   const EffectEstimate& of = effect.effect;
   std::vector<std::string> line;
   if (effects.has_classes) line.push_back(effect.of_class);
-  line.push_back(effect.name + (of.collinear && !effect.is_constant() ? " *" : ""));
+  line.push_back(shown_name(schema, effect) + (of.collinear && !effect.is_constant() ? " *" : ""));
   line.push_back(with_interval(of, !effects.ratio.empty()));
   line.push_back(of.hidden ? "" : p_value_text(of.p_value));
   if (!narrow) {
@@ -198,23 +200,23 @@ std::vector<std::string> curve_line(const EffectTable& effects, const Column& cu
   return line;
 }
 
-// `schema`: of the model, whose curves have a line each; null where every knot has one.
-std::string effect_lines(const EffectTable& effects, const std::vector<std::size_t>& order,
-                         bool narrow, const Schema* schema) {
+// Curves have a line each, or with `all` every knot.
+std::string effect_lines(const Schema& schema, const EffectTable& effects,
+                         const std::vector<std::size_t>& order, bool narrow, bool all) {
   const bool multiplies = !effects.ratio.empty();
   std::vector<std::vector<std::string>> cells(1);
   if (effects.has_classes) cells[0].emplace_back("class");
   cells[0].emplace_back("effect");
   cells[0].push_back((multiplies ? effects.ratio : "estimate") + " (95 % interval)");
   cells[0].emplace_back("p-value");
-  if (!narrow) cells[0].push_back(multiplies ? effects.unit + " ± error" : "std. error");
+  if (!narrow) cells[0].push_back(multiplies ? effects.unit + " ± SE" : "SE");
   cells[0].emplace_back("per unit, or to reference");
   for (const std::size_t i : order) {
     const Effect& effect = effects.effects[i];
-    const Column* const curve = schema == nullptr ? nullptr : curve_of(*schema, effect);
+    const Column* const curve = all ? nullptr : curve_of(schema, effect);
     cells.push_back(curve == nullptr
-                        ? effect_line(effects, effect, narrow)
-                        : curve_line(effects, *curve, values_of_curve(*schema, effects, effect),
+                        ? effect_line(schema, effects, effect, narrow)
+                        : curve_line(effects, *curve, values_of_curve(schema, effects, effect),
                                      effect, narrow));
   }
   return table(cells);
@@ -228,7 +230,6 @@ std::string effects_report(const LinearModel& model, const CoefficientView& view
   const auto constants = static_cast<std::size_t>(
       std::ranges::count_if(effects.effects, [](const Effect& e) { return e.is_constant(); }));
   const std::size_t count = effects.effects.size() - constants, hidden = effects.hidden();
-  const Schema* const schema = view.all ? nullptr : &model.schema;
   if (!view.all && order.size() > most) {
     order = one_of_each_curve(model.schema, effects, order);
     order.resize(std::min({count - hidden, most, order.size()}));
@@ -237,9 +238,11 @@ std::string effects_report(const LinearModel& model, const CoefficientView& view
   if (order.size() < effects.effects.size())
     out += fmt::format(" (the {} surest of {})", order.size(), count);
   out += '\n';
+  bool narrow = false;
   if (!order.empty()) {
-    std::string text = effect_lines(effects, order, false, schema);
-    if (widest_line(text) > terminal_columns) text = effect_lines(effects, order, true, schema);
+    std::string text = effect_lines(model.schema, effects, order, false, view.all);
+    narrow = widest_line(text) > terminal_columns;
+    if (narrow) text = effect_lines(model.schema, effects, order, true, view.all);
     std::istringstream rows(text);
     std::string line;
     for (std::size_t i = 0; std::getline(rows, line); ++i) {
@@ -250,8 +253,9 @@ std::string effects_report(const LinearModel& model, const CoefficientView& view
   std::string notes =
       "A number: from the low end of its range to the high end. A level: against the mean of its "
       "column's levels";
-  const std::string references = reference_levels(effects, order);
+  const std::string references = reference_levels(model.schema, effects, order);
   notes += references.empty() ? ". " : fmt::format("; reference {}. ", references);
+  if (!order.empty() && !narrow) notes += "SE: the standard error. ";
   if (hidden > 0) {
     notes += fmt::format(
         "{} of {} effects are hidden by noise: the table may hold them, the release cannot tell. ",

@@ -122,7 +122,7 @@ struct CompareCommand {
     std::vector<Plan> plans = plan_all(domain, rows, used_delta, budgets, mechanisms, left_out);
 
     fmt::print(stderr, "{}\n", not_private);
-    warn_of_large_delta(plans.front().budget, plans.front().problem.rows);
+    warn_of_large_budget(plans.front().budget, plans.front().problem.rows);
     CompareOptions options;
     options.first_seed = seed.value_or(options.first_seed);
     options.seeds = seeds.value_or(options.seeds);

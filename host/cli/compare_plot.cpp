@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "svg.hpp"
+#include "gibbsite/release/svg.hpp"
 
 namespace gibbsite::cli {
 namespace {
@@ -143,7 +143,7 @@ class AccuracyPlot : Svg {
       const Label& label = labels_[i];
       put("<path {} d=\"M{} {:.1f}h22\"/>", label.stroke, right + 10, places[i]);
       put("<text x=\"{}\" y=\"{:.1f}\">{}</text>\n", right + 40, places[i] + 4,
-          escaped(label.name));
+          escaped_xml(label.name));
     }
   }
 

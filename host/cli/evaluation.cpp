@@ -225,7 +225,7 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
                    }
                  });
   }
-  warn_of_large_delta(budget, rows);
+  warn_of_large_budget(budget, rows);
   const EvaluationModel shape{.schema = linear.schema,
                               .of = checked.at("certificate").at("digest").get<std::string>(),
                               .of_void = only_void,

@@ -25,6 +25,9 @@ struct FitCommand {
   std::string schema, out, backend = "auto", design = "auto", checkpoint, cache = "auto",
                            ledger_path;
   std::optional<std::uint64_t> seed;
+  // What a schema is bought with, in place of `schema`.
+  std::string label, positive;
+  std::optional<double> schema_share;
   bool quiet = false, progress = false, verbose = false, removes_cache = false, force = false;
   bool release_moments = false, all_effects = false, check = false;
   FamilyArguments family;
@@ -37,15 +40,23 @@ struct FitCommand {
   void add_input(CLI::App& app, bool needed);
   void add_run(CLI::App& app);
 
+  // What reading changed: how many warnings were printed, and a private report of every change.
+  struct Checked {
+    std::size_t warnings = 0;
+    bool changed = false;
+    std::string report = {};
+  };
+
   void say(const std::string& text) const;
   // What --check ends with, said even with --quiet.
-  void say_checked(const std::string& plan, std::size_t warnings) const;
+  void say_checked(const std::string& plan, const Checked& of) const;
   void run() const;
   // Whether there was a cache, at any rank: one after the other, as some may share a disk.
   [[nodiscard]] bool remove_all() const;
-  // The counts of what reading changed, and warnings; how many.
-  [[nodiscard]] std::size_t tell_counts(const Dataset& data, std::uint64_t rows,
-                                        const std::string& before = "") const;
+  [[nodiscard]] Checked checked(const Dataset& data, std::uint64_t rows) const;
+  // The private report goes to stderr, behind all that may be published; of a table that reads as
+  // it is written only if it is asked for.
+  void tell_private(const Checked& of) const;
   // What ranks have mapped stays readable, and a rank that is ended from outside removes nothing
   // more. Where the file system does not let it go yet, CacheRemoval tries again.
   void remove_early() const;
@@ -62,6 +73,9 @@ struct FitCommand {
   // Refuses an engine for models that take none.
   void require_no_engine() const;
   void fit_network_model() const;
+  // Without a schema: what such a fit does not take, and the fit.
+  void require_of_bought() const;
+  void fit_bought() const;
   void fit_family_model(Family kind) const;
   // Seconds of all draws, timed on the table itself.
   [[nodiscard]] static double seconds_of_step(const Dataset& data, const Plan& made,

@@ -44,7 +44,7 @@ void FitCommand::fit_family_model(Family kind) const {
   // Throws on what no table could mend.
   static_cast<void>(complete(plan, family_problem(domain, kind, 1)));
   const Dataset data = read(domain, true).data;
-  const std::size_t warnings = tell_counts(data, data.rows());
+  const Checked read_as = checked(data, data.rows());
   const FamilyPlan made =
       gibbsite::plan(plan, complete(plan, family_problem(domain, kind, data.rows())), budget);
   if (ledger) {
@@ -52,9 +52,9 @@ void FitCommand::fit_family_model(Family kind) const {
       return std::optional(ledger_guarantee(gibbsite::plan(plan, made.problem, smaller)));
     });
   }
-  warn_of_large_delta(budget, made.problem.rows);
-  if (check) return say_checked(family_line(made) + "\n", warnings);
-  say(family_line(made) + "\n");
+  warn_of_large_budget(budget, made.problem.rows);
+  if (check) return say_checked(family_line(made) + "\n", read_as);
+  if (verbose) say(family_line(made) + "\n\n");
   Progress bar("drawing", quiet, interval());
   FitOptions watched;
   watched.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
@@ -63,11 +63,12 @@ void FitCommand::fit_family_model(Family kind) const {
   const FamilyRelease drawn = fit_family(data, made, key(), watched);
   write_entered(ledger, [&](Existing existing) { write_release(out, drawn, existing); });
   say(
-      fmt::format("\n{}\n{}Written: {}; next:\n"
+      fmt::format("{}\n{}\nWritten: {}; next:\n"
                   "  gibbsite query --model {} --probability '{} > 0.5'\n"
                   "  gibbsite verify {}\n",
-                  in_words(drawn.certificate()), family_report(drawn), StandardOutput::named(out),
+                  family_report(drawn), in_words(drawn.certificate()), StandardOutput::named(out),
                   out, shown(asked_of(drawn)), out));
+  tell_private(read_as);
 }
 
 }  // namespace gibbsite::cli

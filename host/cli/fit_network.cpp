@@ -48,7 +48,8 @@ void FitCommand::fit_network_model() const {
   // Throws on what no table could mend.
   static_cast<void>(network_problem(plan, domain, 1));
   const Dataset data = read(domain, true).data;
-  const std::size_t warnings = tell_counts(data, data.rows()) + warn_of_network_reading(data);
+  Checked read_as = checked(data, data.rows());
+  read_as.warnings += warn_of_network_reading(data);
   const NetworkPlan made = gibbsite::plan(plan, network_problem(plan, domain, data.rows()), budget);
   if (ledger) {
     require_room(*ledger, budget, own_guarantee(made),
@@ -60,11 +61,11 @@ void FitCommand::fit_network_model() const {
                    }
                  });
   }
-  warn_of_large_delta(budget, made.problem.rows);
+  warn_of_large_budget(budget, made.problem.rows);
   const std::string planned =
       (columns.empty() ? network_line(made) : cross_table_line(made, domain)) + "\n";
-  if (check) return say_checked(planned, warnings);
-  say(planned);
+  if (check) return say_checked(planned, read_as);
+  if (verbose) say(planned + "\n");
   Progress bar("counting", quiet, interval());
   FitOptions watched;
   watched.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
@@ -72,14 +73,18 @@ void FitCommand::fit_network_model() const {
   watched.ledger = ledger ? &*ledger : nullptr;
   const NetworkRelease release = fit_network(data, made, key(), watched);
   write_entered(ledger, [&](Existing existing) { write_release(out, release, existing); });
-  if (told) return told(release);
+  if (told) {
+    told(release);
+    return tell_private(read_as);
+  }
   say(
-      fmt::format("\n{}\n{}Written: {}; next:\n"
+      fmt::format("{}\n{}\nWritten: {}; next:\n"
                   "  gibbsite query --model {} '{}'\n"
                   "  gibbsite synthesize --model {} --rows 1000 --out synthetic.csv\n"
                   "  gibbsite verify {}\n",
-                  in_words(release.certificate()), network_report(release.model()),
+                  network_report(release.model()), in_words(release.certificate()),
                   StandardOutput::named(out), out, shown(asked_of(release.model())), out, out));
+  tell_private(read_as);
 }
 
 }  // namespace gibbsite::cli

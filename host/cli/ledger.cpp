@@ -73,7 +73,7 @@ double epsilon_that_fits(const Ledger& ledger, const Budget& budget, const Price
 
 nlohmann::json json_of(const PrivacyCost& charge) {
   return {{"mu_squared", charge.mu_squared.text()},
-          {"reveal", charge.reveal.text()},
+          {"reveal", charge.delta0.text()},
           {"tv", charge.tv.text()}};
 }
 
@@ -87,7 +87,7 @@ nlohmann::json json_of(const LedgerState& state) {
                          {{"epsilon", terms.epsilon},
                           {"delta", terms.delta},
                           {"mu", guarantee.mu},
-                          {"reveal", guarantee.reveal},
+                          {"reveal", guarantee.delta0},
                           {"tv", guarantee.tv},
                           {"adjacency", to_string(terms.who.adjacency)},
                           {"rows_per_person", terms.who.rows_per_person}}},
@@ -133,7 +133,7 @@ std::string shown_state(const std::string& path, const LedgerState& state) {
                        fmt::format("{:.4g}", rough(caps.*amount))});
   };
   add("mu^2", &PrivacyCost::mu_squared);
-  add("reveal", &PrivacyCost::reveal);
+  add("reveal", &PrivacyCost::delta0);
   add("tv", &PrivacyCost::tv);
   std::string out =
       fmt::format("{}: {} release{} since {}\n\n{}\n{}", shown(path), state.entries.size(),
@@ -158,7 +158,7 @@ std::string shown_state(const std::string& path, const LedgerState& state) {
   for (const LedgerEntry& e : state.entries) {
     lines.push_back({std::to_string(e.number), e.time, e.command,
                      fmt::format("{:.4g}", std::sqrt(rough(e.charge.mu_squared))),
-                     fmt::format("{:.2g}", rough(e.charge.reveal)),
+                     fmt::format("{:.2g}", rough(e.charge.delta0)),
                      fmt::format("{:.2g}", rough(e.charge.tv)),
                      e.digest.substr(0, e.digest.find(':') + 13)});
   }
@@ -167,13 +167,13 @@ std::string shown_state(const std::string& path, const LedgerState& state) {
 
 struct LedgerCommand {
   std::string path, adjacency = "replace-one", out;
-  std::optional<double> epsilon, delta, reveal_share, tv_share;
+  std::optional<double> epsilon, delta, delta0_share, tv_share;
   std::optional<std::uint64_t> rows_per_person;
   bool json = false, force = false;
 
   void create() const {
     DeltaShares shares;
-    shares.reveal = reveal_share.value_or(shares.reveal);
+    shares.delta0 = delta0_share.value_or(shares.delta0);
     shares.tv = tv_share.value_or(shares.tv);
     const Ledger made =
         Ledger::create(path, *epsilon, *delta,
@@ -226,7 +226,7 @@ void define_ledger(CLI::App& app) {
       ->type_name("NAME");
   add_count(*create, "--rows-per-person", command->rows_per_person,
             "rows that one person may have: which releases it takes");
-  add_number(*create, "--reveal-share", command->reveal_share,
+  add_number(*create, "--reveal-share", command->delta0_share,
              "part of delta for releases with a delta of their own (default 0.05)");
   add_number(*create, "--tv-share", command->tv_share,
              "part of delta for gaps of total variation (default 0.05)");
@@ -257,13 +257,13 @@ void require_room(const Ledger& ledger, const Budget& budget, const Guarantee& o
   } catch (const BudgetSpent& spent) {
     const LedgerState state = ledger.read();
     // The part of --delta that a fitted profile takes, which no epsilon makes smaller.
-    const Decimal reveal = Decimal::up(price->reveal), left = state.left().reveal;
-    if (price->reveal < 1 && reveal > left) {
+    const Decimal delta0 = Decimal::up(price->delta0), left = state.left().delta0;
+    if (price->delta0 < 1 && delta0 > left) {
       throw BudgetSpent(fmt::format(
           "{}; {}", spent.what(),
           left > Decimal{}
               ? fmt::format("that goes with --delta: give at most {:.2g}",
-                            two_digits_down(0.999 * budget.delta * rough(left) / price->reveal))
+                            two_digits_down(0.999 * budget.delta * rough(left) / price->delta0))
               : "take a --mechanism without a delta of its own, such as path"));
     }
     const double epsilon = epsilon_that_fits(ledger, budget, price_of);

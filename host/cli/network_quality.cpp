@@ -10,10 +10,10 @@
 #include "gibbsite/compare/network_quality.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/release/svg.hpp"
 #include "interrupt.hpp"
 #include "reading.hpp"
 #include "standard_output.hpp"
-#include "svg.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -106,14 +106,14 @@ std::string heat_map(const NetworkModel& network, const NetworkQuality& quality)
   const auto n = static_cast<double>(names.size());
   const auto label = [&](std::size_t k) {
     std::string text = shown(names[k]);
-    if (columns_of(text) <= most_label) return escaped(text);
+    if (columns_of(text) <= most_label) return escaped_xml(text);
     std::string cut;  // whole signs of UTF-8
     for (std::size_t i = 0; i < text.size(); ++i) {
       const bool begins = (static_cast<unsigned char>(text[i]) & 0xC0U) != 0x80U;
       if (begins && columns_of(cut) + 1 >= most_label) break;
       cut += text[i];
     }
-    return escaped(cut + "…");
+    return escaped_xml(cut + "…");
   };
   const double left = 190, width = std::max(left + n * side + 40, 620.0);
   double most = 1e-9;
@@ -142,8 +142,8 @@ std::string heat_map(const NetworkModel& network, const NetworkQuality& quality)
     svg.put(
         "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" fill-opacity=\"{:.3f}\" "
         "class=\"edge\"><title>{}{}{}: {}</title></rect>\n",
-        x, y, side, side, color, value / most, escaped(shown(names[row])),
-        row == column ? "" : ", ", row == column ? "" : escaped(shown(names[column])),
+        x, y, side, side, color, value / most, escaped_xml(shown(names[row])),
+        row == column ? "" : ", ", row == column ? "" : escaped_xml(shown(names[column])),
         distance_text(value));
     svg.put("<text class=\"middle\" style=\"font-size:9px\" x=\"{}\" y=\"{}\">.{:03.0f}</text>\n",
             x + side / 2, y + side / 2 + 3, std::min(999.0, 1000 * value));

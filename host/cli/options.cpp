@@ -9,6 +9,8 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <map>
+#include <string_view>
 
 #include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/core/ball.hpp"
@@ -17,6 +19,7 @@
 #include "gibbsite/data/shares.hpp"
 #include "gibbsite/engine/sharded.hpp"
 #include "gibbsite/mechanism/learning.hpp"
+#include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/losses.hpp"
 #include "gibbsite/model/losses/softmax.hpp"
 #include "gibbsite/model/model.hpp"
@@ -54,6 +57,39 @@ std::uint64_t parse_count(const std::string& text, const std::string& name, std:
                                least, text));
   }
   return static_cast<std::uint64_t>(value);
+}
+
+std::string missing_words(std::span<const std::string> names, const std::string& command) {
+  static const std::map<std::string_view, std::string_view> values{
+      {"--epsilon", "1"},         {"--delta", "1e-6"},        {"--data", "table.csv"},
+      {"--schema", "table.toml"}, {"--out", "model.json"},    {"--model", "model.json"},
+      {"--columns", "age,sex"},   {"--rows-cap", "10000"},    {"--mechanism", "whitened"},
+      {"model", "model.json"},    {"table", "table.csv"},     {"ledger", "people.ledger"},
+      {"--onnx", "model.onnx"},   {"--prior-precision", "1"}, {"--rows", "1000"}};
+  static const std::map<std::string_view, std::string_view> outs{{"report", "report.html"},
+                                                                 {"sample", "draws"},
+                                                                 {"synthesize", "synthetic.csv"},
+                                                                 {"table", "table.json"},
+                                                                 {"export", "ledger.json"}};
+  std::string examples;
+  for (const std::string& name : names) {
+    const auto known = values.find(name);
+    if (known == values.end()) continue;
+    if (!examples.empty()) examples += ' ';
+    if (name.starts_with("-")) examples += name + ' ';
+    const auto out = outs.find(command);
+    examples += name == "--out" && out != outs.end() ? out->second : known->second;
+  }
+  const bool one = names.size() == 1;
+  return fmt::format("{}: {} missing; give {}{}", fmt::join(names, ", "), one ? "is" : "are",
+                     one ? "it" : "them", examples.empty() ? "" : ", such as " + examples);
+}
+
+void require_given(std::span<const std::pair<const char*, bool>> options) {
+  std::vector<std::string> names;
+  for (const auto& [name, is_given] : options)
+    if (!is_given) names.emplace_back(name);
+  if (!names.empty()) throw BadInput(missing_words(names));
 }
 
 std::vector<std::string> pieces(const std::string& list) {
@@ -300,9 +336,22 @@ PlanOptions PlanArguments::plan_options() const {
   return plan_options_of(*this);
 }
 
-void warn_of_large_delta(const Budget& budget, std::uint64_t rows) {
+void warn_of_large_budget(const Budget& budget, std::uint64_t rows) {
+  constexpr double most_usual_epsilon = 10;  // a best guess may then be right 99.99 % of the time
+  if (budget.epsilon > most_usual_epsilon) {
+    fmt::print(
+        stderr,
+        "gibbsite: warning: --epsilon: at ε = {:.4g} whoever knows all other rows may be all "
+        "but certain about one person's: this hardly protects anybody; give one from 0.1 to "
+        "10\n",
+        budget.epsilon);
+  }
   if (!budget.delta_is_large(rows)) return;
   fmt::print(stderr, "gibbsite: warning: --delta: {}\n", large_delta(budget.delta));
+}
+
+const Budget& largest_of(std::span<const Budget> budgets) {
+  return *std::ranges::max_element(budgets, {}, &Budget::epsilon);
 }
 
 void warn_of_few_rows(const Plan& plan, const std::optional<PositiveShare>& share) {
@@ -320,6 +369,26 @@ void warn_of_few_rows(const Plan& plan, const std::optional<PositiveShare>& shar
              "could be learned without privacy; {}\n",
              human_count(static_cast<double>(plan.problem.rows)), coefficients_words(plan.problem),
              plan.budget.epsilon, kept_words(expected->kept), more);
+}
+
+void warn_of_wide_curves(const PlanRequest& request, const Schema& asked, const Schema& chosen,
+                         const Plan& made) {
+  if (!request.intervals || automatic_curves(asked) == 0 || !made.candidate().feasible) return;
+  std::size_t knots = 0;
+  for (const Column& column : chosen.columns)
+    if (column.is_curve()) knots = std::max(knots, column.knots.size());
+  // Found on a census of 32,561 people: above this, curves widen the intervals of other effects
+  // less than twice; at a sixth of it and less about three times.
+  constexpr double enough = 100;
+  const double signal =
+      signal_per_feature(made.problem, made.budget.neighbors(), made.candidate().guarantee.mu);
+  if (knots == 0 || signal >= enough) return;
+  fmt::print(stderr,
+             "gibbsite: warning: curve = \"auto\" and --intervals: {} rows at ε = {:.4g} are few "
+             "for curves of {} knots: expect intervals of all effects to be several times as wide "
+             "as with straight lines; give fewer knots, such as curve = {}, or leave curve out\n",
+             human_count(static_cast<double>(made.problem.rows)), made.budget.epsilon, knots,
+             knots > 5 ? 4 : 3);
 }
 
 void ShapeArguments::add_to(CLI::App& app) {

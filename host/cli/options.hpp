@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gibbsite/core/file.hpp"
@@ -25,6 +27,12 @@ double parse_number(const std::string& text, const std::string& name);
 std::vector<double> parse_numbers(const std::string& list, const std::string& name);
 /// A whole number from `least` to 2^53; 1e6 is one.
 std::uint64_t parse_count(const std::string& text, const std::string& name, std::uint64_t least);
+
+/// "--epsilon, --delta: are missing; give them, such as --epsilon 1 --delta 1e-6" of the names of
+/// options, or of files that stand alone. `command` tells what a file of --out is called.
+std::string missing_words(std::span<const std::string> names, const std::string& command = "");
+/// Throws BadInput with missing_words if one of the options is not given.
+void require_given(std::span<const std::pair<const char*, bool>> options);
 
 /// The pieces of a list with commas between; of "" one, empty.
 std::vector<std::string> pieces(const std::string& list);
@@ -94,12 +102,20 @@ struct PlanArguments : PlanRequest {
   [[nodiscard]] PlanOptions plan_options() const;
 };
 
-/// A warning on stderr where delta is not below 1/rows; rows are the public ones.
-void warn_of_large_delta(const Budget& budget, std::uint64_t rows);
+/// Warnings on stderr if epsilon is above 10, and if delta is not below 1/rows; rows are the public
+/// ones.
+void warn_of_large_budget(const Budget& budget, std::uint64_t rows);
+/// The budget of the largest epsilon, of at least one.
+const Budget& largest_of(std::span<const Budget> budgets);
 
 /// A warning on stderr where the budget and the public number of rows leave next to nothing to
 /// learn, whatever they say. `share` of the positive class, where a person knows it.
 void warn_of_few_rows(const Plan& plan, const std::optional<PositiveShare>& share);
+
+/// A warning on stderr that the rows are few for intervals beside the automatic curves that the
+/// plan `made` has chosen. By public numbers alone.
+void warn_of_wide_curves(const PlanRequest& request, const Schema& asked, const Schema& chosen,
+                         const Plan& made);
 
 /// A table and its schema, or the public shape itself.
 struct ShapeArguments {

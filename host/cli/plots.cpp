@@ -8,7 +8,7 @@
 #include <iterator>
 #include <numeric>
 
-#include "svg.hpp"
+#include "gibbsite/release/svg.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -55,7 +55,8 @@ class Plots : Svg {
       const std::size_t j = parameters_[p];
       const double top = head + static_cast<double>(p) * row_height + 22;
       const Summary& s = summaries[j];
-      put("<text class=\"panel\" x=\"{}\" y=\"{}\">{}</text>\n", left, top - 8, escaped(names[j]));
+      put("<text class=\"panel\" x=\"{}\" y=\"{}\">{}</text>\n", left, top - 8,
+          escaped_xml(names[j]));
       put("<text class=\"end\" x=\"{}\" y=\"{}\">R̂ {:.3f} · effective draws {} bulk, {} "
           "tail</text>\n",
           width - right, top - 8, s.r_hat, human_count(std::round(s.ess_bulk)),

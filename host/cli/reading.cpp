@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "gibbsite/core/human_count.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/alike_columns.hpp"
 #include "gibbsite/data/reshape.hpp"
@@ -19,14 +20,22 @@ std::vector<T> gathered(const std::vector<T>& mine, Readers readers) {
   return readers == Readers::this_process ? mine : ranks().gather(std::span<const T>(mine));
 }
 
-std::string count_line(const CellCounts& c) {
+// "range [17, 90]"
+std::string range_text(double lo, double hi) {
+  return fmt::format("range [{:.6g}, {:.6g}]", lo, hi);
+}
+
+std::string count_line(const CellCounts& c, const Column& column) {
   std::string out;
-  const auto add = [&out](std::uint64_t count, const char* what) {
-    if (count > 0) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count, what);
+  const auto add = [&out](std::uint64_t count, const std::string& what) {
+    if (count == 0) return;
+    out +=
+        fmt::format("{}{} {} {}", out.empty() ? "" : "; ", human_count(static_cast<double>(count)),
+                    count == 1 ? "cell" : "cells", what);
   };
-  add(c.clamped, "clamped to the range");
+  add(c.clamped, "outside the " + range_text(column.lo, column.hi) + ", counted as its nearer end");
   add(c.missing, "missing");
-  add(c.other, "of another level");
+  add(c.other, "of a level that is not listed, counted as (other)");
   add(c.invalid, "unreadable");
   return out;
 }
@@ -109,7 +118,7 @@ std::size_t warn_of_columns(const Dataset& data, const IngestCounts& counts, std
                          of_rows(c.missing, rows));
     } else if (mostly(c.sum())) {
       what = fmt::format("{} cells do not count as they are written: {}", of_rows(c.sum(), rows),
-                         count_line(c));
+                         count_line(c, column));
     }
     if (what.empty()) continue;
     if (++warnings <= most) warn(fmt::format("column {}: {}", gibbsite::quoted(column.name), what));
@@ -182,9 +191,52 @@ IngestCounts counts_of(const Dataset& data, Readers readers) {
   return out;
 }
 
+namespace {
+
+// A line for each of the columns that changed most.
+std::string changed_cells(const Schema& schema, const IngestCounts& counts) {
+  constexpr std::size_t most = 10;
+  std::vector<std::size_t> changed;
+  for (std::size_t j = 0; j < counts.columns.size(); ++j)
+    if (counts.columns[j].sum() > 0) changed.push_back(j);
+  std::ranges::stable_sort(changed, std::greater{},
+                           [&](std::size_t j) { return counts.columns[j].sum(); });
+  std::string out;
+  for (std::size_t i = 0; i < std::min(most, changed.size()); ++i) {
+    const Column& column = schema.columns[changed[i]];
+    out += fmt::format("private:   column {}: {}\n", gibbsite::quoted(column.name),
+                       count_line(counts.columns[changed[i]], column));
+  }
+  if (changed.size() > most)
+    out += fmt::format("private:   and {} columns with fewer\n", changed.size() - most);
+  return out;
+}
+
+// Lines on the label and on long rows.
+std::string changed_labels(const Dataset& data, const IngestCounts& counts) {
+  const Label& label = data.schema.label;
+  std::string what;
+  const auto add = [&what](std::uint64_t count, const std::string& of) {
+    if (count > 0) what += fmt::format("{}{} {}", what.empty() ? "" : "; ", count, of);
+  };
+  add(counts.invalid_labels, "unreadable");
+  add(counts.unlisted_labels,
+      is<TwoClasses>(label) ? "of neither class" : "of a class that is not listed");
+  if (const NumberLabel* const range = number_of(label))
+    add(counts.clamped_labels,
+        "outside the " + range_text(range->lo, range->hi) + ", counted as its nearer end");
+  std::string out;
+  if (!what.empty()) out += fmt::format("private:   labels: {}\n", what);
+  if (counts.clipped_rows > 0)
+    out += fmt::format("private:   rows longer than row_norm = {:.4g}, scaled down to it: {}\n",
+                       data.schema.row_norm, counts.clipped_rows);
+  return out;
+}
+
+}  // namespace
+
 std::string ingest_report(const Dataset& data, const IngestCounts& counts, bool verbose,
                           Readers readers) {
-  constexpr std::size_t most = 10;
   // How rows lie, of the first rank that has some.
   std::vector<double> layout{data.rows() > 0 ? data.bytes_per_row() : 0, data.on_disk() ? 1.0 : 0.0,
                              data.view().is_sparse() ? 1.0 : 0.0};
@@ -194,32 +246,20 @@ std::string ingest_report(const Dataset& data, const IngestCounts& counts, bool 
     std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(at), layout.size(), layout.begin());
     break;
   }
-  std::string out = fmt::format(
-      "private, for the curator only, do not publish: {} cells clamped to their range, {} missing, "
-      "{} of another level, {} unreadable; {} labels {}; {} rows scaled down; {:.0f} bytes a row "
-      "{} ({})\n",
-      counts.clamped_cells, counts.missing_cells, counts.other_cells, counts.invalid_cells,
-      counts.invalid_labels,
-      is<TwoClasses>(data.schema.label)
-          ? fmt::format("unreadable, {} of neither class", counts.unlisted_labels)
-      : is<Classes>(data.schema.label)
-          ? fmt::format("unreadable, {} of no listed class", counts.unlisted_labels)
-          : fmt::format("unreadable, {} clamped to their range", counts.clamped_labels),
-      counts.clipped_rows, layout[0], layout[1] != 0 ? "on disk" : "in memory",
-      layout[2] != 0 ? "entries that are not zero" : "dense");
-  if (!verbose) return out;
-  std::vector<std::size_t> changed;
-  for (std::size_t j = 0; j < counts.columns.size(); ++j)
-    if (counts.columns[j].sum() > 0) changed.push_back(j);
-  std::ranges::stable_sort(changed, std::greater{},
-                           [&](std::size_t j) { return counts.columns[j].sum(); });
-  for (std::size_t i = 0; i < std::min(most, changed.size()); ++i) {
-    out += fmt::format("private:   {}: {}\n", shown(data.schema.columns[changed[i]].name),
-                       count_line(counts.columns[changed[i]]));
-  }
-  if (changed.size() > most)
-    out += fmt::format("private:   and {} columns with fewer\n", changed.size() - most);
-  return out;
+  const std::string how_rows_lie =
+      fmt::format("private:   {:.0f} bytes a row {} ({})\n", layout[0],
+                  layout[1] != 0 ? "on disk" : "in memory",
+                  layout[2] != 0 ? "entries that are not zero" : "dense");
+  const std::string changes = changed_cells(data.schema, counts) + changed_labels(data, counts);
+  return fmt::format("private, for the curator only, do not publish: {}\n{}{}",
+                     changes.empty() ? "every cell and label counts as it is written"
+                                     : "what does not count as it is written:",
+                     changes, verbose ? how_rows_lie : "");
+}
+
+bool any_changed(const IngestCounts& counts) {
+  IngestCounts all = counts;
+  return std::ranges::any_of(all.numbers(), [](const std::uint64_t* n) { return *n > 0; });
 }
 
 std::size_t warn_of_reading(const Dataset& data, const IngestCounts& counts, std::uint64_t rows,

@@ -12,7 +12,11 @@ enum class Readers { this_process, all_ranks };
 
 IngestCounts counts_of(const Dataset& data, Readers readers);
 
-/// The counts in a line, and column by column where `verbose`. Every line is private.
+/// Whether a cell, a label or a row does not count as it is written.
+bool any_changed(const IngestCounts& counts);
+
+/// The counts, column by column, without what did not happen; with `verbose` also how rows lie in
+/// memory. Every line is private and says so.
 std::string ingest_report(const Dataset& data, const IngestCounts& counts, bool verbose,
                           Readers readers);
 

@@ -3,6 +3,7 @@
 #include "run_command.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -26,6 +27,7 @@
 #include "gibbsite/engine/machine.hpp"
 #include "gibbsite/version.hpp"
 #include "interrupt.hpp"
+#include "options.hpp"
 #include "ranks.hpp"
 #include "standard_output.hpp"
 #include "streams.hpp"
@@ -81,11 +83,40 @@ std::string unknown_word(const CLI::App& command, int argc, char** argv) {
                      rest.empty() ? "" : rest.front(), command.get_name());
 }
 
-// CLI11's sentence, without its capital.
+// All options and files that a command lacks, in one line; empty if it lacks none.
+std::string missing_options(const CLI::App& app) {
+  const auto of_command = app.get_subcommands();
+  if (!of_command.empty()) return missing_options(*of_command.front());
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    if (option->get_required() && option->count() == 0) names.push_back(option->get_name());
+  if (names.empty()) return "";
+  const std::vector<std::string> rest = app.remaining();
+  return (rest.empty() ? "" : fmt::format("'{}' belongs to no option; ", rest.front())) +
+         missing_words(names, app.get_name());
+}
+
+// What a command lacks that wants a word behind it, as ledger does.
+std::string missing_word(const CLI::App& command) {
+  std::vector<std::string> words;
+  for (const CLI::App* sub : command.get_subcommands(nullptr)) words.push_back(sub->get_name());
+  return fmt::format("{}: what to do is missing; give one of {}, such as gibbsite {} {}",
+                     command.get_name(), fmt::join(words, ", "), command.get_name(),
+                     words.empty() ? "" : words.front());
+}
+
+// The sentence of CLI11 without its capital, or one of this program's own.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
   std::string what = error.what();
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !app.get_subcommands().empty()) {
     what = unknown_word(*app.get_subcommands().front(), argc, argv);
+  }
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    if (const std::string missing = missing_options(app); !missing.empty()) {
+      what = missing;
+    } else if (!app.get_subcommands().empty()) {
+      what = missing_word(*app.get_subcommands().front());
+    }
   }
   if (!what.empty()) what[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(what[0])));
   const auto chosen = app.get_subcommands();
@@ -94,10 +125,10 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int a
 }
 
 // What most people need of the options that a command has; the rest is listed behind.
-constexpr std::array<std::string_view, 15> everyday{
-    "--data", "--labels",  "--schema",   "--model",    "--columns",
-    "--out",  "--epsilon", "--delta",    "--force",    "--json",
-    "--all",  "--rows",    "--features", "--row-norm", "--probabilities"};
+constexpr std::array<std::string_view, 17> everyday{
+    "--data",     "--labels",   "--schema",        "--model",     "--columns", "--out",
+    "--epsilon",  "--delta",    "--force",         "--json",      "--all",     "--rows",
+    "--features", "--row-norm", "--probabilities", "--intervals", "--check"};
 
 void group_options(CLI::App& command) {
   constexpr std::size_t few = 10;

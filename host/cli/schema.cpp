@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "bought_schema.hpp"
 #include "command.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
@@ -29,8 +30,10 @@ std::string taken_for_names(const std::string& path) {
 
 void define_schema(CLI::App& app) {
   const auto path = std::make_shared<std::string>();
-  app.add_option("table", *path,
-                 "CSV with a header, .parquet or .arrow; names of columns are all that is read")
+  app.add_option(
+         "table", *path,
+         "CSV with a header, .parquet or .arrow; without --epsilon names of columns are all "
+         "that is read")
       ->type_name("FILE")
       ->required();
   const auto header = std::make_shared<std::string>("auto");
@@ -38,9 +41,17 @@ void define_schema(CLI::App& app) {
                  "yes: the first line names the columns whatever it looks like; auto: refuse one "
                  "with a number in it, or of words above a line of words")
       ->type_name("NAME");
-  app.callback([path, header] {
+  const auto purchase = std::make_shared<SchemaPurchase>();
+  purchase->add_to(app);
+  app.callback([path, header, purchase] {
     if (*header != "auto" && *header != "yes") {
       throw BadInput(fmt::format("--header: '{}' is neither auto nor yes; give one", *header));
+    }
+    if (purchase->asked()) {
+      purchase->require_places(*path);
+      const std::string names = taken_for_names(*path);
+      if (!names.empty()) fmt::print(stderr, "gibbsite: note: {}\n", names);
+      return purchase->run(*path, *header == "yes");
     }
     const std::string out =
         schema_template(*path, *header == "yes" ? Header::given : Header::unknown);
@@ -50,7 +61,8 @@ void define_schema(CLI::App& app) {
   });
 }
 
-const Register schema_command{{6, "schema", "Write a schema to fill in, from the header line alone",
+const Register schema_command{{6, "schema",
+                               "Write a schema to fill in, from the header line alone, or buy one",
                                "gibbsite schema table.csv > table.toml", define_schema}};
 
 }  // namespace

@@ -31,8 +31,7 @@ struct TableCommand {
                                                 {"--columns", !fit.columns.empty()},
                                                 {"--epsilon", fit.plan.epsilon.has_value()},
                                                 {"--delta", fit.plan.delta.has_value()}};
-    for (const auto& [name, is_given] : needed)
-      if (!is_given) throw CLI::RequiredError(name);
+    require_given(needed);
     fit.plan.model = network_model;
     fit.plan.mechanism = NetworkCounts::name;
     if (json && !fit.check) fit.quiet = true;
@@ -105,10 +104,10 @@ struct TableCommand {
     if (json) return print_json(table);
     const std::string out = StandardOutput::named(fit.out);
     fit.say(
-        fmt::format("\n{}\n{}Written: {}{}; next:\n"
+        fmt::format("{}\n{}\nWritten: {}{}; next:\n"
                     "  gibbsite table --model {}\n"
                     "  gibbsite verify {}\n",
-                    in_words(release.certificate()), cross_table_screen(table), out,
+                    cross_table_screen(table), in_words(release.certificate()), out,
                     csv.empty() ? "" : " and " + csv, out, out));
   }
 };
@@ -133,7 +132,7 @@ void define_table(CLI::App& app) {
          "privacy")
       ->type_name("FILE");
   fit.plan.add_neighbors_to(app);
-  app.add_flag("--verbose", fit.verbose, "say for each column what was changed");
+  app.add_flag("--verbose", fit.verbose, "say more: the plan, and how rows lie in memory");
   fit.add_run(app);
   app.callback([command, &app] { command->run(app); });
 }

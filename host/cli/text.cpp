@@ -176,7 +176,7 @@ namespace {
 
 // Whether mu is what the guarantee comes from: of `objective` it is a small part.
 bool is_gaussian(const Candidate& candidate) {
-  return candidate.guarantee.mu > 0 && candidate.guarantee.reveal == 0;
+  return candidate.guarantee.mu > 0 && candidate.guarantee.delta0 == 0;
 }
 
 std::string cell(const std::optional<double>& value) { return value ? digits(*value) : "-"; }

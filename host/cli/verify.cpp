@@ -27,9 +27,8 @@ bool is_headline(std::string_view line) {
                      [&](std::string_view head) { return line.starts_with(head); });
 }
 
-void run(const std::string& path, bool verbose) {
-  const nlohmann::json file = read_release_json(path);
-  const Verification result = verify(file);
+// The checks that held, the headlines of them alone unless `verbose`.
+void print_checks(const Verification& result, bool verbose) {
   std::size_t hidden = 0;
   for (const std::string& line : result.checks) {
     if (verbose || is_headline(line)) {
@@ -39,13 +38,19 @@ void run(const std::string& path, bool verbose) {
     }
   }
   if (hidden > 0) fmt::print("ok    {} more fields as expected; --verbose lists them\n", hidden);
-  for (const std::string& line : result.failures) fmt::print("FAIL  {}\n", shown(line));
+}
+
+void run(const std::string& path, bool verbose) {
+  const nlohmann::json file = read_release_json(path);
+  const Verification result = verify(file);
   if (result.valid) {
-    fmt::print("\nVALID: every number of the certificate follows from its public constants.\n\n{}",
+    fmt::print("VALID: every number of the certificate follows from its public constants.\n\n{}\n",
                in_words(file.at("certificate")));
-    return;
+    return print_checks(result, verbose);
   }
-  fmt::print("\nNOT VALID\n");
+  fmt::print("NOT VALID: what does not hold comes first, then what does.\n\n");
+  for (const std::string& line : result.failures) fmt::print("FAIL  {}\n", shown(line));
+  print_checks(result, verbose);
   const bool digest_alone =
       result.failures.size() == 1 && result.failures[0].starts_with("certificate.digest: ");
   throw Infeasible(fmt::format(

@@ -16,6 +16,7 @@
 #include "gibbsite/mechanism/mechanism.hpp"
 #include "gibbsite/release/report.hpp"
 #include "release/page.hpp"
+#include "release/report_parts.hpp"
 
 namespace gibbsite {
 namespace curator {
@@ -93,6 +94,15 @@ void cells_section(Html& page, const Dataset& data) {
   page.put("</ul>\n");
 }
 
+// The one section that reads no row.
+void terms_section(Html& page, const LinearModel& model) {
+  heading(page, "terms", "What the model says of each column");
+  page.put(
+      "<p>From the model file alone: these pictures are released, and those of <code>gibbsite "
+      "report</code>.</p>\n");
+  terms_part(page, model);
+}
+
 void head_sections(Html& page, const Release& release, const std::string& digest,
                    const std::optional<LinearModel>& non_private, const CuratorOptions& options) {
   const LinearModel& model = release.model();
@@ -107,7 +117,8 @@ void head_sections(Html& page, const Release& release, const std::string& digest
            std::string(name_of(release.certificate().mechanism)),
            options.table.empty() ? std::string("a table") : "the table " + options.table);
   page.put(
-      "<div class=\"said\"><p>Every number and every curve here reads the rows of this table. "
+      "<div class=\"said\"><p>Every number and every curve here reads the rows of this table, but "
+      "for the pictures of the columns. "
       "Whoever publishes one of them, or chooses by them what to publish, tells something about "
       "these people that no certificate counts. Publish it only if the table is public. For others "
       "there is <code>gibbsite report</code>, which reads the model file alone.</p>\n");
@@ -153,6 +164,7 @@ std::string curator_report(const std::string& text, const std::string& source, c
   } else {
     curator::amount_sections(page, data, models);
   }
+  curator::terms_section(page, model);
   curator::cells_section(page, data);
   page.put("<p class=\"mark foot\">PRIVATE: for the curator alone.</p>\n");
   return closed(page);

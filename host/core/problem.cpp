@@ -41,24 +41,24 @@ double Problem::full_row_norm_up() const {
   return intercept ? round_up(sqrt(full_row_norm_squared(*this))) : row_norm;
 }
 
-bool Problem::bounded() const { return std::isfinite(max_abs_residual); }
+bool Problem::bounded() const { return std::isfinite(max_abs_derivative); }
 
-double Problem::max_abs_residual_up(double ball) const {
-  if (bounded()) return max_abs_residual;
+double Problem::max_abs_derivative_up(double ball) const {
+  if (bounded()) return max_abs_derivative;
   if (!(ball > 0)) {
     throw BadInput(format_message("{} {}", Field{"model"}, loss),
                    "its slope grows with the error without bound, so one row could do anything",
                    format_message("keep chains in a {} ({} path), or take another loss",
                                   Field{"ball"}, Field{"mechanism"}));
   }
-  return round_up(Wide(residual_at_zero) +
+  return round_up(Wide(derivative_at_zero) +
                   Wide(curvature) * sqrt(full_row_norm_squared(*this)) * Wide(ball));
 }
 
 double Problem::lipschitz_up(double ball) const {
-  const double residual = max_abs_residual_up(ball);
-  if (!intercept && residual == 1.0) return row_norm;
-  return round_up(Wide(residual) * sqrt(full_row_norm_squared(*this)));
+  const double derivative = max_abs_derivative_up(ball);
+  if (!intercept && derivative == 1.0) return row_norm;
+  return round_up(Wide(derivative) * sqrt(full_row_norm_squared(*this)));
 }
 
 double Problem::sensitivity_up(double beta, Adjacency adjacency,
@@ -89,9 +89,9 @@ void Problem::validate() const {
     throw BadInput("outputs: must divide the number of features; give the loss's own");
   require_finite_positive(row_norm, "row_norm");
   require_finite_positive(label_bound, "label_bound");
-  require_finite_positive(residual_at_zero, "residual_at_zero");
-  if (max_abs_residual != std::numeric_limits<double>::infinity()) {
-    require_finite_positive(max_abs_residual, "max_abs_residual");
+  require_finite_positive(derivative_at_zero, "residual_at_zero");
+  if (max_abs_derivative != std::numeric_limits<double>::infinity()) {
+    require_finite_positive(max_abs_derivative, "max_abs_residual");
   }
   require_finite_nonnegative(offset_bound, "offset_bound");
   require_finite_positive(curvature, "curvature");

@@ -13,11 +13,11 @@ inline Wide gamma_k(const Wide& k) {
 
 /// Roundings between a logit and its residual, in units of u: an exp within 4 ulp and the four
 /// operations after it; tests/model and tests/backend hold the implementations to it.
-inline constexpr int residual_roundings = 16;
+inline constexpr int derivative_roundings = 16;
 /// Roundings of a vector of K > 1 residuals, in its Euclidean norm (docs/theory/map-error.md,
 /// "Several outputs").
-constexpr double residual_roundings_of(double outputs) {
-  return residual_roundings + (outputs > 1 ? 4 * outputs : 0);
+constexpr double derivative_roundings_of(double outputs) {
+  return derivative_roundings + (outputs > 1 ? 4 * outputs : 0);
 }
 
 }  // namespace gibbsite

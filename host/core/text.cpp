@@ -106,13 +106,47 @@ std::size_t edits(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
 }  // namespace
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& names) {
-  const auto near = std::ranges::min_element(
-      names, {}, [&](const std::string& name) { return edits(word, name); });
-  if (near == names.end() || 3 * edits(word, *near) > near->size()) return "";
+  // A name in other case comes before one with other letters.
+  const auto distance = [&](const std::string& name) {
+    const auto [shorter, longer] = std::minmax(word.size(), name.size());
+    // Too far, however its letters run: a cell may be long, and there may be many names.
+    if (3 * (longer - shorter) > name.size()) return std::pair(longer + 1, longer + 1);
+    return std::pair(edits(lower(word), lower(name)), edits(word, name));
+  };
+  const auto near = std::ranges::min_element(names, {}, distance);
+  if (near == names.end() || 3 * distance(*near).first > near->size()) return "";
   return fmt::format(", did you mean {}?", shown(*near));
+}
+
+std::string short_list(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 8;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(most, names.size()); ++i)
+    out += (i > 0 ? ", " : "") + gibbsite::quoted(names[i]);
+  return names.size() > most ? out + fmt::format(" and {} more", names.size() - most) : out;
+}
+
+std::string with_paths_of_pages(std::string_view text) {
+  constexpr std::string_view folder = "docs/", end = ".md";
+  std::string out;
+  for (std::size_t at = 0; (at = text.find(folder)) != std::string_view::npos;) {
+    at += folder.size();
+    const std::size_t length = text.substr(at).find_first_not_of("abcdefghijklmnopqrstuvwxyz-");
+    out += text.substr(0, at);
+    text.remove_prefix(at);
+    if (length != std::string_view::npos && text.substr(length).starts_with(end)) out += "theory/";
+  }
+  return out += text;
 }
 
 std::string number_text(double value) {

@@ -80,7 +80,7 @@ void ArrowReader::count_nulls(const ArrowArray& batch, std::vector<Part>& parts,
                               std::int64_t last) {
   std::vector<std::optional<MalformedArrow>> wrong(parts.size());
   const std::size_t tasks =
-      std::min<std::size_t>(parts.size(), batch.length < 1 << 16 ? 1 : 4 * crew_->members());
+      std::min<std::size_t>(parts.size(), batch.length < 1 << 16 ? 1 : 4 * pool_->members());
   const auto count = [&](std::size_t task, std::size_t) {
     for (std::size_t f = task; f < parts.size(); f += tasks) {
       try {
@@ -93,7 +93,7 @@ void ArrowReader::count_nulls(const ArrowArray& batch, std::vector<Part>& parts,
   if (tasks == 1)
     count(0, 0);
   else if (tasks > 1)
-    crew_->each(tasks, count);
+    pool_->each(tasks, count);
   for (std::size_t f = 0; f < parts.size(); ++f)
     if (wrong[f]) of_column(fields_[f].name, [&] { throw MalformedArrow(*wrong[f]); });
 }

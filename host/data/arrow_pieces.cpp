@@ -28,7 +28,7 @@ std::int64_t ArrowReader::read_pieces(const std::vector<Part>& parts, std::int64
   // of 2 MiB first, and each clear one.
   const std::size_t run =
       dense ? std::clamp<std::size_t>(run_bytes / (piece_rows_ * schema_features_ * sizeof(float)),
-                                      1, std::max<std::size_t>(here / (4 * crew_->members()), 1))
+                                      1, std::max<std::size_t>(here / (4 * pool_->members()), 1))
             : 1;
   std::atomic<std::uint64_t> rows_done{0};
   std::atomic<bool> stopped{false};
@@ -45,7 +45,7 @@ std::int64_t ArrowReader::read_pieces(const std::vector<Part>& parts, std::int64
     return done[piece] == some;
   };
   std::size_t labeled = 0;
-  crew_->each(1 + (here + run - 1) / run, [&](std::size_t task, std::size_t member) {
+  pool_->each(1 + (here + run - 1) / run, [&](std::size_t task, std::size_t member) {
     try {
       if (task == 0) labeled = set_known_labels(parts, at, count);
       for (std::size_t piece = (std::max<std::size_t>(task, 1) - 1) * run;

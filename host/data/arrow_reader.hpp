@@ -10,7 +10,7 @@
 #include "data/arrow_cells.hpp"
 #include "data/arrow_stream.hpp"
 #include "gibbsite/data/arrow.hpp"
-#include "machine/crew.hpp"
+#include "machine/thread_pool.hpp"
 
 namespace gibbsite::arrow_rows {
 
@@ -175,8 +175,8 @@ class ArrowReader {
   std::vector<CellEncoder::Entry> block_;  // [rows x columns used]
   std::uint64_t batch_ = 0;
   std::size_t piece_rows_ = 0;
-  std::optional<Crew> crew_;
-  std::vector<std::unique_ptr<Worker>> workers_;  // of the crew
+  std::optional<ThreadPool> pool_;
+  std::vector<std::unique_ptr<Worker>> workers_;  // of the thread pool
   std::vector<CellEncoder::SparseRowsMade> made_;
   const unsigned char* whole_ = nullptr;  // of a batch: which rows are there
   std::uint64_t row_bytes_ = 0, bytes_ = 0, reported_ = 0;

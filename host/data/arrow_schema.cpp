@@ -43,8 +43,8 @@ void ArrowReader::match(const ArrowSchema& schema) {
   find_groups();
   const std::size_t threads =
       options_.threads > 0 ? options_.threads : static_cast<std::size_t>(usable_processors());
-  crew_.emplace(std::clamp<std::size_t>(threads, 1, Crew::most_members));
-  workers_.resize(crew_->members());
+  pool_.emplace(std::clamp<std::size_t>(threads, 1, ThreadPool::most_members));
+  workers_.resize(pool_->members());
   // Whole vectors of rows.
   constexpr std::size_t lanes = NumberRows::most_lanes;
   const std::size_t fit = piece_bytes / std::max<std::size_t>(row_bytes_, 1);

@@ -138,9 +138,7 @@ class Reading {
   }
   std::string digest(const std::string& path) {
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-      throw BadInput(fmt::format("{}: cannot open: {}; check the path", path,
-                                 std::generic_category().message(errno)));
+    if (fd < 0) throw BadInput(cannot_open(path, errno));
     try {
       std::string hex = digest(fd, path);
       ::close(fd);

@@ -29,6 +29,12 @@ std::string strangers(const std::vector<std::string>& names, const Schema& schem
   return out.empty() ? "" : out + (count > most ? ", ...?)" : "?)");
 }
 
+std::vector<std::string> schema_names(const Schema& schema) {
+  std::vector<std::string> out{schema.label_name};
+  for (const Column& column : schema.columns) out.push_back(column.name);
+  return out;
+}
+
 // The table's names, each as the schema spells it if only its accents are written another way.
 std::vector<std::string> as_in_schema(const std::vector<std::string>& names, const Schema& schema) {
   std::map<std::string, std::string_view> spelled;
@@ -66,13 +72,16 @@ std::vector<Target> match_columns(const std::vector<std::string>& written, const
         what +
         " has no name for its first column: are they the row numbers that R and pandas write? "
         "write the table without them (R: row.names = FALSE; pandas: index=False)");
+  const bool of_model = options.unreadable != ReadOptions::Unreadable::by_schema;
   std::map<std::string_view, const Encoding*> known;
   for (const Encoding& e : rows.encodings()) known.emplace(e.name, &e);
   // First, as a label under another name is a column that is not in the schema too.
   if (!has_labels && std::find(names.begin(), names.end(), schema.label_name) == names.end())
-    rows.set_unlabeled(format_message(
-        "{} lacks the label column {}{}; add it, or fix {} in the schema", what,
-        gibbsite::quoted(schema.label_name), strangers(names, schema), Word{"label"}));
+    rows.set_unlabeled(
+        format_message("{} lacks the label column {}{}; add it{}", what,
+                       gibbsite::quoted(schema.label_name), strangers(names, schema),
+                       of_model ? Message(" (the schema is the model's)")
+                                : format_message(", or fix {} in the schema", Word{"label"})));
   std::vector<Target> targets;
   for (const std::string& name : names) {
     Target target;
@@ -84,17 +93,17 @@ std::vector<Target> match_columns(const std::vector<std::string>& written, const
       known.erase(found);
     } else if (!options.ignore_extra_columns) {
       rows.fail(
-          fmt::format("column {} is not in the schema; add it under [columns], as {{type = "
+          fmt::format("column {} is not in the schema{}; add it under [columns], as {{type = "
                       "\"ignore\"}} to skip it",
-                      gibbsite::quoted(name)));
+                      gibbsite::quoted(name), did_you_mean(name, schema_names(schema))));
     }
     targets.push_back(target);
   }
   for (const auto& [name, encoding] : known)
     if (encoding->type != ColumnType::ignore)
-      rows.fail(
-          fmt::format("{} lacks column {} of the schema; add it, or remove it from the schema",
-                      what, gibbsite::quoted(name)));
+      rows.fail(fmt::format("{} lacks column {} of the schema{}; add it{}", what,
+                            gibbsite::quoted(name), did_you_mean(name, written),
+                            of_model ? " (the model needs it)" : ", or remove it from the schema"));
   return targets;
 }
 

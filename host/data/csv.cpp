@@ -97,7 +97,10 @@ class CsvReader {
   /// "FILE:LINE" of the line where the current record starts.
   [[nodiscard]] FilePosition position() const { return {input_.path(), line_}; }
   [[nodiscard]] std::string where() const { return fmt::format("{}:{}", input_.path(), line_); }
-  [[noreturn]] void fail(const Message& what) const { throw BadInput(position(), what); }
+  /// Fails with what is wrong with the line. Behind the header that tells of a row.
+  [[noreturn]] void fail(const Message& what) const {
+    throw BadInput(position(), line_ > 1 ? what + tells_of_row : what);
+  }
 
  private:
   void parse(std::string_view text) {
@@ -280,7 +283,7 @@ class TableHandler {
     }
     if (row_++ < range_.first) return true;
     if (cell_ != width_)
-      rows_.fail(
+      rows_.fail_telling(
           fmt::format("{} cells where the header has {}; fix the row (a cell with a separator "
                       "in it needs quotes)",
                       cell_, width_));

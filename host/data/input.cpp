@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <system_error>
 
 #include "data/csv.hpp"
 #include "gibbsite/core/error.hpp"
@@ -120,6 +121,12 @@ void refuse_other_formats(const std::string& path, std::string_view head) {
 }
 }  // namespace
 
+std::string cannot_open(const std::string& path, int error) {
+  if (error == ENOENT) return path + ": there is no such file; check the path";
+  return fmt::format("{}: cannot be opened: {}; check the path and its permissions", path,
+                     std::generic_category().message(error));
+}
+
 Input::Input(const std::string& path, Progress progress, Compressed compressed)
     : path_(path == "-" ? "standard input" : path),
       progress_(std::move(progress)),
@@ -127,8 +134,7 @@ Input::Input(const std::string& path, Progress progress, Compressed compressed)
   const bool standard = path == "-";
   fd_ =
       standard ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);  // NOLINT: POSIX
-  if (fd_ < 0)
-    throw BadInput(fmt::format("{}: cannot open: {}; check the path", path_, std::strerror(errno)));
+  if (fd_ < 0) throw BadInput(cannot_open(path_, errno));
   try {
     struct stat info {};
     if (!standard && ::fstat(fd_, &info) == 0 && S_ISREG(info.st_mode)) {

@@ -21,6 +21,12 @@ inline constexpr std::size_t chunk_bytes = std::size_t{256} << 10;
 /// Bytes between two reports of progress, at most.
 inline constexpr std::size_t progress_bytes = 16 * chunk_bytes;
 
+/// What to say of a file that cannot be opened because of that error number.
+std::string cannot_open(const std::string& path, int error);
+
+/// Ends a line that quotes nothing of the table but tells what one of its rows is like.
+inline constexpr const char* tells_of_row = " (private: this line tells about the table)";
+
 class Input {
  public:
   using Progress = std::function<bool(std::uint64_t, std::uint64_t)>;

@@ -85,11 +85,12 @@ class LibsvmReader {
     if (word.empty()) {
       rows_.set_label_missing(
           "the line is blank or a comment, and each line is a row: this one has no label; remove "
-          "the line, or where it is a row, set invalid = \"middle\" in the schema");
+          "the line, or where it is a row, set invalid = \"middle\" in the schema (private: this "
+          "line tells about the table)");
     } else if (word.find(':') != std::string_view::npos) {
       rows_.set_label_missing(
           "the line has no label before its first index; add it, or set invalid = \"middle\" in "
-          "the schema");
+          "the schema (private: this line tells about the table)");
     } else {
       rows_.set_label(word);
       word = next_word(line);

@@ -12,8 +12,8 @@
 #include "data/encoder.hpp"
 #include "data/input.hpp"
 #include "data/number_rows.hpp"
-#include "machine/crew.hpp"
 #include "machine/processors.hpp"
+#include "machine/thread_pool.hpp"
 
 namespace gibbsite {
 
@@ -24,10 +24,10 @@ class NumberBlocks {
       : rows_(rows),
         numbers_(std::move(numbers)),
         row_bytes_(row_bytes),
-        crew_(std::clamp<std::size_t>(
+        pool_(std::clamp<std::size_t>(
             threads > 0 ? threads : static_cast<std::size_t>(usable_processors()), 1,
-            Crew::most_members)),
-        members_(crew_.members()) {}
+            ThreadPool::most_members)),
+        members_(pool_.members()) {}
   ~NumberBlocks() = default;
   NumberBlocks(const NumberBlocks&) = delete;
   NumberBlocks& operator=(const NumberBlocks&) = delete;
@@ -45,7 +45,7 @@ class NumberBlocks {
     float* const out = rows_.extend(rows);
     std::array<std::size_t, pieces> done{};
     const std::size_t most = piece_rows(), tasks = (rows + most - 1) / most;
-    crew_.each(tasks, [&](std::size_t piece, std::size_t member) {
+    pool_.each(tasks, [&](std::size_t piece, std::size_t member) {
       Member& own = members_[member];
       if (own.room == nullptr) own.room = std::make_unique_for_overwrite<std::byte[]>(piece_bytes);
       const std::size_t first = piece * most, count = std::min(most, rows - first);
@@ -80,7 +80,7 @@ class NumberBlocks {
   CellEncoder& rows_;
   NumberRows numbers_;
   std::size_t row_bytes_;
-  Crew crew_;
+  ThreadPool pool_;
   std::vector<Member> members_;
 };
 

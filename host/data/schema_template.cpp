@@ -15,8 +15,6 @@
 
 namespace gibbsite {
 
-namespace {
-
 // The cell itself stays unsaid.
 void require_names(const std::vector<std::string>& header, const std::string& path) {
   for (std::size_t j = 0; j < header.size(); ++j) {
@@ -29,6 +27,8 @@ void require_names(const std::vector<std::string>& header, const std::string& pa
         path, j + 1, number ? "a number" : "empty", Field{"header"}));
   }
 }
+
+namespace {
 
 // A line of words above another line of words may be a person's.
 void require_unlike_rows(const std::vector<std::string>& header, const std::string& path) {
@@ -63,42 +63,26 @@ std::string schema_template(const std::string& path, Header header_is) {
   std::string out =
       R"(# A schema, to be filled in by a person. It becomes part of the released model.
 #
-# Only the header line of the table was read, on purpose: the guarantee protects the rows, and ranges,
-# levels or classes picked from the rows would tell about them outside of the privacy budget. Write
-# what is known without this table: a codebook, a form, a law, common sense. Too wide a range costs a
-# little accuracy; values outside of it are moved to its ends.
+# Only the header line of the table was read: ranges, levels or classes picked from the rows would
+# tell about people outside of the privacy budget. Write what is known without this table: a
+# codebook, a form, a law, common sense. Too wide a range costs a little accuracy; cells outside of
+# it are moved to its ends.
 
-label = ""          # the column to predict; remove its line under [columns]
-positive = ""       # the class whose probability the model gives; of several classes, an amount or a count, in its place:
-# classes = ["north", "east", "south"]   # every class of the label, known without the data
-# range = [0, 500000]  # of the label, known without the data: labels are moved into it
-# tolerance = 50000    # an error of a prediction beyond which it is far off; a fifth of the range without it
-# counts = true        # labels are whole numbers from 0 up
-# class_weights = {"north" = 1, "south" = 2.5}   # how much a row of each class counts; never from how many the table has
-# positive_share = [0.001, 0.01]   # how many rows are positive, known without the data: what `plan` says is of such a table
-# negative = ""     # the name of the other class; without it, every label but `positive`
-# unlisted_label = "negative"   # beside `negative`: a third label counts as it; "refuse": is an error
-# invalid = "refuse"   # cells and labels that cannot be read as written here are errors, and then whether
-#                      # there is a model tells about them; "middle": they count as the middle of the
-#                      # range, as (other) or no level, as the negative or the first class, and nothing is refused
-# decimal = ","     # numbers are written 3,5
-# thousands = ","   # or "." or "'" or a blank: numbers may be written 1,234
-row_norm = "auto"   # rows longer than a number given here are scaled down to it; "auto" (docs/reference/data.md) scales none
-                    # where there are at most 2000 features
-intercept = "auto"  # whether a constant feature is added: true or false; "auto" adds it
-# missing = ""      # how a missing cell reads, such as "?"; "" is an empty cell: the middle of a range, no level
-# missing = ["NA", ""]   # several marks: each of them is a missing cell
+label = ""       # the column to predict; delete its line under [columns]
+positive = ""    # its class whose probability the model gives. For a label of another kind, in its place:
+# classes = ["north", "east", "south"]   # one of several classes: name them all
+# range = [0, 500000]                    # an amount: labels are moved into this range
+# counts = true                          # beside range: a whole number from 0 up
+# missing = ""   # how a missing cell reads, such as "?" or "" (empty); without this it is an error
 
-# One line per column; write one of these kinds between its braces:
-#   type = "number", range = [17, 90]                cells are moved into [lowest, highest], then scaled to [0, 1];
-#                                                    in a network bins = 8, or bins = [25, 40, 65], and decimals = 0
-#   type = "category", levels = ["north", "south"]   one feature per level; other = true adds one for all other levels
-#   type = "exposure", range = [0.1, 10]             what the label's count is over (years, people); of counts
-#   type = "ignore"                                  not used
-# missing = "..." in a category's braces adds a level for the cells that read so.
-# For a network (model `network`), which takes every column and needs no label, put below all columns what each depends on:
-#   [network]
-#   income = ["education", "sex"]
+# One line a column. Put one of these behind the equals sign, and change its numbers and words:
+#   {type = "number", range = [17, 90]}                  its effect is a straight line
+#   {type = "number", range = [17, 90], curve = "auto"}  a curve, as fine as the budget allows
+#   {type = "category", levels = ["north", "south"]}     other = true adds a level for all others
+#   {type = "exposure", range = [0.1, 10]}               what a count is over, such as years
+#   {type = "ignore"}                                    not used
+# docs/reference/data.md has all keys: unlisted and unreadable cells, decimal signs, weights of
+# classes, the intercept, the bound on rows, and [network], what a column depends on.
 [columns]
 )";
   for (const std::string& name : header) out += toml_key(name) + " = {type = \"\"}\n";

@@ -24,6 +24,7 @@
 #include "data/compressed.hpp"
 #include "data/csv.hpp"
 #include "data/encoder.hpp"
+#include "data/input.hpp"
 #include "data/parts.hpp"
 #include "data/shares_pieces.hpp"
 #include "data/text.hpp"
@@ -31,8 +32,8 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/machine/memory.hpp"
-#include "machine/crew.hpp"
 #include "machine/processors.hpp"
+#include "machine/thread_pool.hpp"
 
 namespace gibbsite {
 namespace {
@@ -68,16 +69,16 @@ std::vector<T> gathered(Communicator& ranks, const std::vector<T>& mine) {
 template <class F>
 void each_task(std::size_t tasks, std::size_t threads, const F& f) {
   const std::size_t members =
-      std::min({tasks, Crew::most_members,
+      std::min({tasks, ThreadPool::most_members,
                 threads > 0 ? threads : static_cast<std::size_t>(usable_processors())});
   if (members <= 1) {
     for (std::size_t task = 0; task < tasks; ++task) f(task);
     return;
   }
-  Crew crew(members);
-  std::vector<std::exception_ptr> errors(crew.members());
-  for (std::size_t first = 0; first < tasks; first += Crew::most_tasks / 2) {
-    crew.each(std::min(tasks - first, Crew::most_tasks / 2),
+  ThreadPool pool(members);
+  std::vector<std::exception_ptr> errors(pool.members());
+  for (std::size_t first = 0; first < tasks; first += ThreadPool::most_tasks / 2) {
+    pool.each(std::min(tasks - first, ThreadPool::most_tasks / 2),
               [&](std::size_t k, std::size_t member) {
                 if (errors[member]) return;
                 try {
@@ -93,9 +94,7 @@ void each_task(std::size_t tasks, std::size_t threads, const F& f) {
 
 Digest digest_of_bytes(const std::string& path, std::uint64_t first, std::uint64_t last) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0)
-    throw BadInput(fmt::format("{}: cannot open: {}; check the path", path,
-                               std::generic_category().message(errno)));
+  if (fd < 0) throw BadInput(cannot_open(path, errno));
   Digest digest;
   std::vector<char> buffer(chunk_bytes);
   while (first < last) {
@@ -120,8 +119,7 @@ std::uint64_t size_of(const std::string& path) {
                    "pattern of them");
   }
   const std::uint64_t size = error ? 0 : fs::file_size(path, error);
-  if (error)
-    throw BadInput(fmt::format("{}: cannot open: {}; check the path", path, error.message()));
+  if (error) throw BadInput(cannot_open(path, error.value()));
   if (size == 0)
     throw BadInput(path +
                    ": the file is empty (0 bytes): Spark leaves such a part where there were no "

@@ -17,8 +17,7 @@ namespace gibbsite {
 TextFile::TextFile(std::string path, TextRules rules)
     : path_(std::move(path)), rules_(rules), fd_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
   if (fd_ < 0) {
-    throw BadInput(fmt::format("{}: cannot open: {}; check the path", path_,
-                               std::generic_category().message(errno)));
+    throw BadInput(cannot_open(path_, errno));
   }
 }
 

@@ -11,10 +11,10 @@ namespace {
 
 class AutomaticBackend final : public Backend {
  public:
-  AutomaticBackend(std::unique_ptr<Backend> card,
+  AutomaticBackend(std::unique_ptr<Backend> gpu,
                    std::function<std::string(const Loss&, bool)> why_not,
                    std::function<std::unique_ptr<Backend>()> other, Note note)
-      : chosen_(std::move(card)),
+      : chosen_(std::move(gpu)),
         why_not_(std::move(why_not)),
         other_(std::move(other)),
         note_(std::move(note)) {}
@@ -50,9 +50,9 @@ class AutomaticBackend final : public Backend {
 }  // namespace
 
 std::unique_ptr<Backend> make_automatic_backend(
-    std::unique_ptr<Backend> card, std::function<std::string(const Loss&, bool)> why_not,
+    std::unique_ptr<Backend> gpu, std::function<std::string(const Loss&, bool)> why_not,
     std::function<std::unique_ptr<Backend>()> other, Note note) {
-  return std::make_unique<AutomaticBackend>(std::move(card), std::move(why_not), std::move(other),
+  return std::make_unique<AutomaticBackend>(std::move(gpu), std::move(why_not), std::move(other),
                                             std::move(note));
 }
 

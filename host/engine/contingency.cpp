@@ -6,8 +6,8 @@
 #include <array>
 
 #include "gibbsite/core/error.hpp"
-#include "machine/crew.hpp"
 #include "machine/processors.hpp"
+#include "machine/thread_pool.hpp"
 
 namespace gibbsite {
 namespace {
@@ -26,21 +26,21 @@ struct Place {
 class Pieces {
  public:
   Pieces(std::size_t rows, std::size_t most_members) : rows_(rows) {
-    constexpr std::size_t most = Crew::most_tasks / 2;
+    constexpr std::size_t most = ThreadPool::most_tasks / 2;
     piece_ = std::max(rows_at_once, (rows + most - 1) / most);
     pieces_ = (rows + piece_ - 1) / piece_;
     members_ = std::min(std::max<std::size_t>(pieces_, 1), most_members);
     // Asking for processors reads files: dear for few rows.
     if (members_ > 1)
-      members_ =
-          std::min({members_, static_cast<std::size_t>(usable_processors()), Crew::most_members});
+      members_ = std::min(
+          {members_, static_cast<std::size_t>(usable_processors()), ThreadPool::most_members});
   }
   [[nodiscard]] std::size_t members() const { return members_; }
 
   template <class F>
   void each(const F& f) const {
-    Crew crew(members_);
-    crew.each(pieces_, [&](std::size_t task, std::size_t member) {
+    ThreadPool pool(members_);
+    pool.each(pieces_, [&](std::size_t task, std::size_t member) {
       f(task * piece_, std::min(rows_, (task + 1) * piece_), member);
     });
   }
@@ -75,27 +75,28 @@ LevelRows levels_of(const Rows& rows, std::span<const LevelColumn> columns) {
   if (features != rows.cols) {
     throw BadInput("levels: the rows have more features than the columns; read them by one schema");
   }
-  Pieces(rows.rows, Crew::most_members).each([&](std::size_t first, std::size_t last, std::size_t) {
-    for (std::size_t k = 0; k < columns.size(); ++k) {
-      const auto none = columns[k].is_number ? 0 : columns[k].levels - 1;
-      std::fill(out.columns[k].begin() + static_cast<std::ptrdiff_t>(first),
-                out.columns[k].begin() + static_cast<std::ptrdiff_t>(last),
-                static_cast<std::uint16_t>(none));
-    }
-    for (std::size_t i = first; i < last; ++i) {
-      rows.for_each(i, [&](std::size_t j, float value) {
-        if (value == 0) return;  // below every edge; no level
-        const Place at = places[j];
-        const LevelColumn& column = columns[at.column];
-        std::uint16_t& level = out.columns[at.column][i];
-        level = !column.is_number
-                    ? at.level
-                    : static_cast<std::uint16_t>(
-                          std::upper_bound(column.edges.begin(), column.edges.end(), value) -
-                          column.edges.begin());
+  Pieces(rows.rows, ThreadPool::most_members)
+      .each([&](std::size_t first, std::size_t last, std::size_t) {
+        for (std::size_t k = 0; k < columns.size(); ++k) {
+          const auto none = columns[k].is_number ? 0 : columns[k].levels - 1;
+          std::fill(out.columns[k].begin() + static_cast<std::ptrdiff_t>(first),
+                    out.columns[k].begin() + static_cast<std::ptrdiff_t>(last),
+                    static_cast<std::uint16_t>(none));
+        }
+        for (std::size_t i = first; i < last; ++i) {
+          rows.for_each(i, [&](std::size_t j, float value) {
+            if (value == 0) return;  // below every edge; no level
+            const Place at = places[j];
+            const LevelColumn& column = columns[at.column];
+            std::uint16_t& level = out.columns[at.column][i];
+            level = !column.is_number
+                        ? at.level
+                        : static_cast<std::uint16_t>(
+                              std::upper_bound(column.edges.begin(), column.edges.end(), value) -
+                              column.edges.begin());
+          });
+        }
       });
-    }
-  });
   return out;
 }
 

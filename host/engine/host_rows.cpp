@@ -126,7 +126,7 @@ class PlainCappedLoss final : public CappedLoss {
         columns_(P.cols),
         caps_(x.rows) {
     NormsAbove norm(P);
-    const float largest = float_below(loss.max_abs_residual());
+    const float largest = float_below(loss.max_abs_derivative());
     for (std::size_t i = 0; i < x.rows; ++i) caps_[i] = cap_below(limits.clip, norm(x, i), largest);
   }
 
@@ -156,7 +156,7 @@ class PlainCappedLoss final : public CappedLoss {
       for (std::size_t i = 0; i < z.size(); ++i) {
         z[i] = x_.dot(first + i, theta) + x_.offset_of(first + i);
       }
-      loss_.unweighted().residuals(z, y_.subspan(first, z.size()), r);
+      loss_.unweighted().derivatives(z, y_.subspan(first, z.size()), r);
       loss_.curvatures(z, y_.subspan(first, z.size()), w);
       VectorXd g = VectorXd::Zero(index(d + 1));
       for (std::size_t i = 0; i < z.size(); ++i) {
@@ -194,7 +194,7 @@ class PlainCappedLoss final : public CappedLoss {
   [[nodiscard]] WeightedScore scored_at(std::span<const double> theta, std::size_t i) const {
     const double z = x_.dot(i, theta) + x_.offset_of(i);
     double r = 0, second = 0;
-    loss_.unweighted().residuals({&z, 1}, y_.subspan(i, 1), {&r, 1});
+    loss_.unweighted().derivatives({&z, 1}, y_.subspan(i, 1), {&r, 1});
     loss_.curvatures({&z, 1}, y_.subspan(i, 1), {&second, 1});
     return scored(r, second, i);
   }
@@ -232,7 +232,7 @@ class PlainCappedLoss final : public CappedLoss {
         for (std::size_t k = 0; k < K; ++k) z[index(k)] = x_.dot(i, theta.subspan(k * d, d));
         const Loss& loss = loss_.unweighted();
         const double w = factor_of(i);
-        loss.residuals(numbers(z), y, numbers(r));
+        loss.derivatives(numbers(z), y, numbers(r));
         // ||p - e_k||^2 = 1 + |p|^2 - 2 p_k is largest at the least p_k. The row's own length is
         // among them: the larger holds it exactly whatever was rounded.
         v = r;
@@ -421,7 +421,7 @@ void HostRows::weighted_loss_gradients(MatrixView<const double> theta,
       const std::size_t n = last - first, d = columns();
       const std::vector<double> z = logits(theta.row(c), first, last);
       std::vector<double> r(z.size());
-      loss_->residuals(z, labels_.subspan(first, n), r);
+      loss_->derivatives(z, labels_.subspan(first, n), r);
       VectorXd g = VectorXd::Zero(index(features()));
       for (std::size_t k = 0; k < outputs(); ++k) {
         for (std::size_t i = 0; i < n; ++i) {
@@ -457,13 +457,13 @@ void HostRows::plain_gradient(std::span<const double> theta, std::span<double> o
 void HostRows::add_plain_gradient(std::span<const double> theta, std::span<double> out) const {
   const auto z = logits(theta, 0, table_.rows);
   std::vector<double> r(z.size());
-  loss_->residuals(z, labels_, r);
+  loss_->derivatives(z, labels_, r);
   for (std::size_t k = 0; k < outputs(); ++k) {
     const std::span part = out.subspan(k * columns(), columns());
     for (std::size_t i = 0; i < table_.rows; ++i) {
-      const double slope = r[k * table_.rows + i];
-      table_.for_each(i,
-                      [&](std::size_t j, float v) { part[j] += slope * static_cast<double>(v); });
+      const double derivative = r[k * table_.rows + i];
+      table_.for_each(
+          i, [&](std::size_t j, float v) { part[j] += derivative * static_cast<double>(v); });
     }
   }
 }

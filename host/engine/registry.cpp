@@ -6,7 +6,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/engine/automatic.hpp"
 #include "gibbsite/engine/engine.hpp"
-#include "machine/crew.hpp"
+#include "machine/thread_pool.hpp"
 
 namespace gibbsite {
 namespace {
@@ -79,10 +79,11 @@ std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOption
   }
   if (name == "cpu") {
     require_plain(name, options);
-    if (options.threads > Crew::most_members) {
-      throw BadInput(Field{"threads"},
-                     fmt::format("must be at most {}, got {}", Crew::most_members, options.threads),
-                     "give fewer, or 0");
+    if (options.threads > ThreadPool::most_members) {
+      throw BadInput(
+          Field{"threads"},
+          fmt::format("must be at most {}, got {}", ThreadPool::most_members, options.threads),
+          "give fewer, or 0");
     }
     return make_cpu_backend(options.arithmetic, options.threads);
   }

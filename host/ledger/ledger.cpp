@@ -62,7 +62,7 @@ class Contents {
     return *this;
   }
   Contents& add(const PrivacyCost& charge) {
-    return add(charge.mu_squared.text()).add(charge.reveal.text()).add(charge.tv.text());
+    return add(charge.mu_squared.text()).add(charge.delta0.text()).add(charge.tv.text());
   }
   [[nodiscard]] std::string digest() const { return digest_of(text_); }
 
@@ -379,8 +379,8 @@ std::string shortage(const PrivacyCost& charge, const LedgerState& state) {
   if (charge.mu_squared > left.mu_squared) {
     return line("mu^2", charge.mu_squared, left.mu_squared, state.terms.caps.mu_squared);
   }
-  if (charge.reveal > left.reveal) {
-    return line("reveal", charge.reveal, left.reveal, state.terms.caps.reveal);
+  if (charge.delta0 > left.delta0) {
+    return line("reveal", charge.delta0, left.delta0, state.terms.caps.delta0);
   }
   return line("tv", charge.tv, left.tv, state.terms.caps.tv);
 }
@@ -528,7 +528,7 @@ Ledger Ledger::create(const std::string& path, double epsilon, double delta, con
     insert.bind(terms.id).bind(terms.created).bind(fmt::format("{}", epsilon));
     insert.bind(fmt::format("{}", delta)).bind(to_string(who.adjacency));
     insert.bind(std::to_string(who.rows_per_person)).bind(terms.caps.mu_squared.text());
-    insert.bind(terms.caps.reveal.text()).bind(terms.caps.tv.text()).bind(GIBBSITE_VERSION);
+    insert.bind(terms.caps.delta0.text()).bind(terms.caps.tv.text()).bind(GIBBSITE_VERSION);
     static_cast<void>(insert.step());
     transaction.commit();
   }
@@ -591,7 +591,7 @@ std::uint64_t Ledger::enter(const Release& release) const {
   entry.chain = chain_of(chain_of(state), entry);
   Statement insert(now.file, "INSERT INTO entry VALUES(?,?,?,?,?,?,?,?,?)");
   insert.bind(static_cast<std::int64_t>(entry.number)).bind(entry.time).bind(entry.command);
-  insert.bind(entry.charge.mu_squared.text()).bind(entry.charge.reveal.text());
+  insert.bind(entry.charge.mu_squared.text()).bind(entry.charge.delta0.text());
   insert.bind(entry.charge.tv.text()).bind(entry.key_hash).bind(entry.digest).bind(entry.chain);
   static_cast<void>(insert.step());
   now.memory.require_readable(path_);

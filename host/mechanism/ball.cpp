@@ -67,7 +67,7 @@ double squared_up(Cosines& at, const Cell& cell, int side) {
 
 // Not its capped relative: there s(rho) R is above what holds without a ball.
 bool is_logistic(const Problem& problem) {
-  return problem.loss == "logistic" && problem.max_abs_residual == 1;
+  return problem.loss == "logistic" && problem.max_abs_derivative == 1;
 }
 
 // The difference without a ball, or for a loss whose form is not known: two gradients, each at most
@@ -80,7 +80,7 @@ double unbounded_difference_up(const Problem& problem, const Neighbors& who, dou
     return round_up(rows * (one ? 1 : 2) * Wide(L));
   }
   const double rho = round_up(R * Wide(ball));
-  return round_up(rows * R * Wide(squared_difference_up(rho, problem.residual_at_zero)));
+  return round_up(rows * R * Wide(squared_difference_up(rho, problem.derivative_at_zero)));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ DefaultChoice default_rule(const Problem& constants, const Budget& budget, doubl
                            std::optional<double> prior_precision, std::optional<double> iterations,
                            double ball) {
   const double signal =
-      signal_of(constants, budget.neighbors(), mu) / constants.max_abs_residual_up(ball);
+      signal_of(constants, budget.neighbors(), mu) / constants.max_abs_derivative_up(ball);
   // tau = a T, the time to descend: longer with more signal, shorter with more directions to keep
   // noise out of, longer by what an intercept adds to the norm that the step must be safe for.
   const double tau = std::clamp(0.2 * std::pow(signal, 1.2) *

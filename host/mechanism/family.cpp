@@ -168,8 +168,8 @@ Guarantee guarantee_of(const ConjugateDraw& s, const FamilyProblem& p, const Nei
   require_finite_positive(s.epsilon, "epsilon");
   const double delta = delta_of_draws(s, p, who, draws, Digits::fifty);
   const Wide times = s.calibration == Calibration::geumlek_rdp ? Wide(1) : Wide(draws);
-  return {.pure = round_up(times * Wide(s.epsilon)),
-          .reveal = round_up(times * Wide(delta)),
+  return {.epsilon0 = round_up(times * Wide(s.epsilon)),
+          .delta0 = round_up(times * Wide(delta)),
           .who = who};
 }
 

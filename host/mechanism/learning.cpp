@@ -96,7 +96,7 @@ bool is_measured(const Mechanism& mechanism) {
 bool learns_from_few(const Mechanism& mechanism, const Problem& problem) {
   const auto* const settings = std::get_if<Whitened>(&mechanism);
   return settings != nullptr && settings->information_share == 0 &&
-         is_two_class_logistic(problem.loss) && takes_small_budget(problem);
+         is_two_class_logistic(problem.loss) && gains_by_small_budget(problem);
 }
 
 namespace {

@@ -19,8 +19,8 @@ namespace {
 
 constexpr double ledger_reveal_share = 1e-3;  // of the budget's delta
 
-void require_reveal(double reveal, std::uint64_t draws) {
-  if (!(reveal >= 0 && reveal < 1)) {
+void require_delta0(double delta0, std::uint64_t draws) {
+  if (!(delta0 >= 0 && delta0 < 1)) {
     throw BadInput("reveal: must be at least 0 and less than 1; give the probability to spend");
   }
   if (draws < 1) throw BadInput("draws: must be at least 1, got 0; give the number of releases");
@@ -32,21 +32,21 @@ Guarantee of_draws(const Guarantee& one, std::uint64_t draws, const Guarantee& a
   Guarantee out = all;
   const bool bounded = std::isfinite(one.mu);
   out.mu = bounded ? draws_mu_up(one.mu, draws) : one.mu;
-  out.pure = one.pure;
-  out.reveal = round_up(Wide(draws) * Wide(one.reveal));
+  out.epsilon0 = one.epsilon0;
+  out.delta0 = round_up(Wide(draws) * Wide(one.delta0));
   return out;
 }
 
 // The smaller mu of what the reveal allows; `own` where it allows neither.
-Guarantee better(const Guarantee& own, const Guarantee& other, double reveal) {
-  if (!(other.reveal <= reveal)) return own;
-  return !(own.reveal <= reveal) && std::isfinite(other.mu) ? other
+Guarantee better(const Guarantee& own, const Guarantee& other, double delta0) {
+  if (!(other.delta0 <= delta0)) return own;
+  return !(own.delta0 <= delta0) && std::isfinite(other.mu) ? other
          : other.mu < own.mu                                ? other
                                                             : own;
 }
 
-double each_down(double reveal, std::uint64_t draws) {
-  return round_down(Wide(reveal) / Wide(draws));
+double each_down(double delta0, std::uint64_t draws) {
+  return round_down(Wide(delta0) / Wide(draws));
 }
 
 Guarantee of(const auto& mechanism, const Problem& problem, const Neighbors& who,
@@ -57,22 +57,22 @@ Guarantee of(const auto& mechanism, const Problem& problem, const Neighbors& who
 // What is pure adds up; covered draw by draw it grows as a root.
 template <class M>
 requires(M::is_pure) Guarantee of(const M& mechanism, const Problem& problem, const Neighbors& who,
-                                  std::uint64_t draws, double reveal) {
+                                  std::uint64_t draws, double delta0) {
   const Guarantee all = analyze(mechanism, problem, who, draws).guarantee;
   const Guarantee own = gdp_cover_up(all);
   if (draws == 1) return own;
   const Guarantee one = gdp_cover_up(analyze(mechanism, problem, who, 1).guarantee);
   Guarantee each = of_draws(one, draws, own);
   each.tv = std::max(all.tv, round_up(Wide(draws) * Wide(one.tv)));
-  return better(own, each, reveal);
+  return better(own, each, delta0);
 }
 
 // The exact minimizers' fits, the noise that hides how they were found, and what rounding costs.
 Guarantee of(const ObjectivePerturbation& m, const Problem& problem, const Neighbors& who,
-             std::uint64_t draws, double reveal) {
+             std::uint64_t draws, double delta0) {
   const Analysis all = analyze(m, problem, who, draws);
   const Guarantee own = gdp_cover_up(all.guarantee);
-  const double each = each_down(reveal, draws);
+  const double each = each_down(delta0, draws);
   if (!(each > 0)) return own;
   const double fit = objective_fit_up(objective_pair_of(m, problem), who, each);
   if (!std::isfinite(fit)) return own;
@@ -80,8 +80,8 @@ Guarantee of(const ObjectivePerturbation& m, const Problem& problem, const Neigh
   const double mu = draws_mu_up(gdp_compose_up(parts), draws);
   Guarantee fitted = own;
   fitted.mu = gdp_cover_up(mu, all.noise.epsilon);
-  fitted.reveal = round_up(Wide(draws) * Wide(each));
-  return better(own, fitted, reveal);
+  fitted.delta0 = round_up(Wide(draws) * Wide(each));
+  return better(own, fitted, delta0);
 }
 
 Guarantee of(const TrimmedDraw& m, const FamilyProblem& problem, const Neighbors& who,
@@ -91,12 +91,12 @@ Guarantee of(const TrimmedDraw& m, const FamilyProblem& problem, const Neighbors
 
 // A table to fit for that covers the problem's: of fewer rows, as long as that costs little, for
 // every table of n rows is a claim of its own.
-FamilyProblem fitted_problem(const ConjugateDraw& m, const FamilyProblem& problem, double reveal) {
+FamilyProblem fitted_problem(const ConjugateDraw& m, const FamilyProblem& problem, double delta0) {
   FamilyProblem out = problem;
   if (!problem.has_levels()) return out;
   const double least = *std::ranges::min_element(problem.prior) * m.prior_scale;
   const bool alike = m.weight * static_cast<double>(problem.rows) < 0.1 * least;
-  const std::uint64_t most = alike ? 1 : reveal < 1e-13 ? 200 : 2000;
+  const std::uint64_t most = alike ? 1 : delta0 < 1e-13 ? 200 : 2000;
   out.rows = std::min(out.rows, most);
   return out;
 }
@@ -109,13 +109,13 @@ std::size_t fitted_points(const ConjugateDraw& m, const FamilyProblem& problem) 
 }
 
 Guarantee of(const ConjugateDraw& m, const FamilyProblem& problem, const Neighbors& who,
-             std::uint64_t draws, double reveal) {
+             std::uint64_t draws, double delta0) {
   Guarantee own = gdp_cover_up(analyze(FamilyMechanism(m), problem, who, draws).guarantee);
   if (problem.family == Family::mean) return own;
   if (m.calibration == Calibration::exact) {  // draw by draw: delta adds, mu grows as a root
     own.mu = std::min(own.mu, draws_mu_up(gdp_cover_up(0, m.epsilon), draws));
   }
-  const double each = each_down(reveal, draws);
+  const double each = each_down(delta0, draws);
   if (!(each > 0)) return own;
   const FamilyProblem fitted = fitted_problem(m, problem, each);
   const auto profile = [&](Digits digits) {
@@ -125,26 +125,26 @@ Guarantee of(const ConjugateDraw& m, const FamilyProblem& problem, const Neighbo
   };
   const double fit =
       gdp_fit_up(profile(Digits::fifty), each, profile(Digits::few), fitted_points(m, problem));
-  return better(own, of_draws({.mu = fit, .reveal = each}, draws, own), reveal);
+  return better(own, of_draws({.mu = fit, .delta0 = each}, draws, own), delta0);
 }
 
 }  // namespace
 
 Guarantee ledger_guarantee(const Mechanism& mechanism, const Problem& problem, const Neighbors& who,
-                           std::uint64_t draws, double reveal) {
-  require_reveal(reveal, draws);
-  return std::visit([&](const auto& m) { return of(m, problem, who, draws, reveal); }, mechanism);
+                           std::uint64_t draws, double delta0) {
+  require_delta0(delta0, draws);
+  return std::visit([&](const auto& m) { return of(m, problem, who, draws, delta0); }, mechanism);
 }
 
 Guarantee ledger_guarantee(const FamilyMechanism& mechanism, const FamilyProblem& problem,
-                           const Neighbors& who, std::uint64_t draws, double reveal) {
-  require_reveal(reveal, draws);
-  return std::visit([&](const auto& m) { return of(m, problem, who, draws, reveal); }, mechanism);
+                           const Neighbors& who, std::uint64_t draws, double delta0) {
+  require_delta0(delta0, draws);
+  return std::visit([&](const auto& m) { return of(m, problem, who, draws, delta0); }, mechanism);
 }
 
 Guarantee ledger_guarantee(const NetworkMechanism& mechanism, const NetworkProblem& problem,
-                           const Neighbors& who, std::uint64_t draws, double reveal) {
-  require_reveal(reveal, draws);
+                           const Neighbors& who, std::uint64_t draws, double delta0) {
+  require_delta0(delta0, draws);
   return gdp_cover_up(analyze(mechanism, problem, who, draws).guarantee);
 }
 
@@ -169,6 +169,9 @@ Guarantee ledger_guarantee(const HistogramPlan& plan) {
       analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws).guarantee);
 }
 
+// Gaussian but for the threshold, which is a total variation.
+Guarantee ledger_guarantee(const SchemaPlan& plan) { return gdp_cover_up(own_guarantee(plan)); }
+
 Guarantee own_guarantee(const Plan& plan) {
   const Candidate& candidate = plan.candidate();
   return analyze(candidate.mechanism, plan.problem, candidate.guarantee.who, plan.budget.draws)
@@ -186,6 +189,10 @@ Guarantee own_guarantee(const NetworkPlan& plan) {
 }
 
 Guarantee own_guarantee(const HistogramPlan& plan) {
+  return analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws).guarantee;
+}
+
+Guarantee own_guarantee(const SchemaPlan& plan) {
   return analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws).guarantee;
 }
 

@@ -24,15 +24,16 @@ MapBounds map_bounds_up(const Problem& constants, const LangevinSteps& steps, do
   const Wide d = constants.features;
   const Wide row = constants.full_row_norm_up();
   // Where nothing holds a slope as computed it is off by the predictor's d roundings and its own.
-  const Wide residual = Wide(constants.max_abs_residual_up(ball)) *
-                        (constants.bounded() ? Wide(1) : 1 + gamma_k(Wide(constants.features) + 2));
+  const Wide derivative =
+      Wide(constants.max_abs_derivative_up(ball)) *
+      (constants.bounded() ? Wide(1) : 1 + gamma_k(Wide(constants.features) + 2));
   const Wide h = steps.step_size;
   const Wide m = steps.prior_precision;
   const Wide slack = 1 + Wide("1e-9");  // second-order products of roundings
   const Wide center = constants.center_norm;
 
   // One exact step: |1 - hm| ||theta - theta0|| + drift + noise.
-  const Wide drift = h * Wide(steps.beta) * n * residual * row;
+  const Wide drift = h * Wide(steps.beta) * n * derivative * row;
   const Wide noise = sqrt(2 * h * d) * Wide(max_abs_normal);
   const Wide factor = abs(1 - h * m);
   const Wide T = steps.iterations;
@@ -53,14 +54,14 @@ MapBounds map_bounds_up(const Problem& constants, const LangevinSteps& steps, do
   //   below 5u.
   // - poisson rounds z − log 10 (|v|e^v ≤ 1/e below 0), an exp of 8u and a difference of numbers in
   //   [0, 1], below 10u.
-  const Wide residual_error =
-      (sum + gamma_k(Wide(residual_roundings_of(static_cast<double>(constants.outputs))))) *
-      residual;
+  const Wide derivative_error =
+      (sum + gamma_k(Wide(derivative_roundings_of(static_cast<double>(constants.outputs))))) *
+      derivative;
   const Wide update = gamma_k(update_roundings) * slack;
   const Wide growth = loss_part * curvature * logit + update * (1 + h * m);
   const Wide projection = ball > 0 ? Wide(projection_error_up(constants.features, ball)) : Wide(0);
   const Wide offset_error = gamma_k(terms) * Wide(constants.offset_bound);
-  const Wide fixed = projection + loss_part * (residual_error + curvature * offset_error) +
+  const Wide fixed = projection + loss_part * (derivative_error + curvature * offset_error) +
                      update * (drift + noise) + gamma_k(normal_roundings) * slack * noise +
                      (growth - update * h * m) * center;
 

@@ -55,7 +55,7 @@ std::optional<double> setting(const Mechanism& mechanism, std::string_view name)
   return out;
 }
 
-bool bounds_slopes(const Mechanism& mechanism, const Problem& problem) {
+bool bounds_derivatives(const Mechanism& mechanism, const Problem& problem) {
   return problem.bounded() ||
          (std::holds_alternative<Path>(mechanism) && std::get<Path>(mechanism).ball > 0);
 }
@@ -63,7 +63,7 @@ bool bounds_slopes(const Mechanism& mechanism, const Problem& problem) {
 Analysis analyze(const Mechanism& mechanism, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws) {
   // Throws: no number that is true in a ball alone reaches what leaves it.
-  if (!bounds_slopes(mechanism, problem)) static_cast<void>(problem.max_abs_residual_up());
+  if (!bounds_derivatives(mechanism, problem)) static_cast<void>(problem.max_abs_derivative_up());
   return std::visit([&](const auto& m) { return analyze(m, problem, who, draws); }, mechanism);
 }
 
@@ -74,7 +74,7 @@ bool calibration_allows(const Mechanism& mechanism, const Problem& problem, cons
         if constexpr (M::takes.posterior_calibration) {
           if (m.calibration == Calibration::gdp) return true;
           Budget left = budget;
-          left.epsilon = round_down(Wide(budget.epsilon) - Wide(analysis.guarantee.pure));
+          left.epsilon = round_down(Wide(budget.epsilon) - Wide(analysis.guarantee.epsilon0));
           left.delta = delta_left_down(budget.delta, budget.epsilon, analysis.guarantee.tv);
           return m.beta <=
                  gibbs_beta_down(problem, left, m.calibration, left.delta, m.prior_precision);

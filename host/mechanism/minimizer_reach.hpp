@@ -23,11 +23,11 @@ inline bool minimizer_in_reach(const Problem& constants, double beta, double str
                    Wide(constants.minimizer_distance_up(beta, strong_convexity)) +
                    Wide(tolerance) / m + Wide(constants.offset_bound) / row;
   const auto outputs = static_cast<double>(constants.outputs);
-  const Wide residual = residual_roundings_of(outputs) - residual_roundings;
-  const Wide weights = outputs > 1 ? 8 * residual + 100 : Wide(0);  // of a row's K x K Hessian
+  const Wide derivative = derivative_roundings_of(outputs) - derivative_roundings;
+  const Wide weights = outputs > 1 ? 8 * derivative + 100 : Wide(0);  // of a row's K x K Hessian
   const Wide error = b * n * row *
-                         (gamma_k(Wide(accumulation_depth(constants.rows)) + 20 + residual) *
-                              Wide(constants.max_abs_residual_up()) +
+                         (gamma_k(Wide(accumulation_depth(constants.rows)) + 20 + derivative) *
+                              Wide(constants.max_abs_derivative_up()) +
                           Wide(constants.curvature) * gamma_k(d + 2) * row * far) +
                      gamma_k(8) * m * far;
   if (!std::isfinite(constants.self_concordance)) {

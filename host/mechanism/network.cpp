@@ -109,12 +109,12 @@ bool keeps(const Guarantee& guarantee, const Budget& budget) {
 
 // The largest mu that keeps the budget beside that pure part and that tv, rounded down; 0 where
 // there is none.
-double mu_beside(const Budget& budget, double pure, double tv) {
-  const double epsilon = round_down(Wide(budget.epsilon) - Wide(pure));
+double mu_beside(const Budget& budget, double epsilon0, double tv) {
+  const double epsilon = round_down(Wide(budget.epsilon) - Wide(epsilon0));
   if (!(epsilon > 0)) return 0;
   const Neighbors who = budget.neighbors();
   double high = gdp_mu_down(epsilon, budget.delta);
-  const auto kept = [&](double mu) { return keeps({mu, pure, 0, tv, who}, budget); };
+  const auto kept = [&](double mu) { return keeps({mu, epsilon0, 0, tv, who}, budget); };
   if (kept(high)) return high;
   double low = high;
   for (int i = 0; i < 60 && !kept(low); ++i) {

@@ -280,7 +280,7 @@ Analysis tables_analysis(const NetworkConjugate& s, const NetworkProblem& p, con
   Analysis out;
   out.noise.tv = table_tv(p, draws);
   const double delta = tables_delta(s, p, who.adjacency, draws, s.epsilon, Digits::fifty);
-  out.guarantee = {.pure = s.epsilon, .reveal = delta, .tv = out.noise.tv, .who = who};
+  out.guarantee = {.epsilon0 = s.epsilon, .delta0 = delta, .tv = out.noise.tv, .who = who};
   out.release_grid = network_draw_grid;
   return out;
 }

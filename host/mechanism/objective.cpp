@@ -235,7 +235,7 @@ double objective_epsilon_up(const Problem& problem, const Neighbors& who, double
   Wide w = 0;
   if (std::isfinite(problem.self_concordance)) {
     const Wide kappa = std::max(Wide(problem.self_concordance),
-                                Wide(problem.curvature) / Wide(problem.max_abs_residual_up()));
+                                Wide(problem.curvature) / Wide(problem.max_abs_derivative_up()));
     w = gamma * Wide(ridge) / (kappa * R);
   }
   Wide curvature = 0;

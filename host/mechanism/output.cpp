@@ -24,8 +24,8 @@ double price_of_one_up(const PerturbedMinimizer<law>& s, const Problem& problem,
 // The guarantee of all draws: epsilons add, with what rounding costs, and mu grows as a root.
 template <NoiseLaw law>
 Guarantee guarantee_up(double of_one, std::uint64_t draws, double rounding) {
-  if (law == NoiseLaw::gaussian) return {.mu = draws_mu_up(of_one, draws), .pure = rounding};
-  return {.pure = round_up(Wide(draws) * Wide(of_one) + Wide(rounding))};
+  if (law == NoiseLaw::gaussian) return {.mu = draws_mu_up(of_one, draws), .epsilon0 = rounding};
+  return {.epsilon0 = round_up(Wide(draws) * Wide(of_one) + Wide(rounding))};
 }
 
 template <NoiseLaw law>
@@ -51,7 +51,7 @@ Candidate output_candidate(const Problem& problem, const Budget& budget, const B
   }
   const auto fits = [&] {
     const double one = price_of_one_up(s, problem, who);
-    return pure ? guarantee_up<law>(one, budget.draws, 0).pure <= left.epsilon : one <= mu;
+    return pure ? guarantee_up<law>(one, budget.draws, 0).epsilon0 <= left.epsilon : one <= mu;
   };
   while (!fits()) s.noise = std::nextafter(s.noise, pure ? 0.0 : INFINITY);
   out.mechanism = s;

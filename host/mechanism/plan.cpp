@@ -350,13 +350,13 @@ std::optional<ExpectedLearning> expected_learning(const Plan& plan,
   const Candidate& candidate = plan.candidate();
   if (!candidate.feasible) return {};
   const Guarantee& guarantee = candidate.guarantee;
-  double mu = guarantee.reveal > 0 ? gdp_mu_down(plan.budget.epsilon, plan.budget.delta)
+  double mu = guarantee.delta0 > 0 ? gdp_mu_down(plan.budget.epsilon, plan.budget.delta)
                                    : guarantee.mu;  // of objective: what it is worth
   if (!(mu > 0)) return {};
   if (!plan.problem.bounded()) {  // what was measured has slopes of at most 1
     const auto ball = setting(candidate.mechanism, "ball");
     if (!ball) return {};
-    mu /= plan.problem.max_abs_residual_up(*ball);
+    mu /= plan.problem.max_abs_derivative_up(*ball);
   }
   const bool from_few = learns_from_few(candidate.mechanism, plan.problem);
   const double evenness = share ? least_evenness(*share) : 1;

@@ -152,8 +152,8 @@ Extent extent_of(const Problem& constants, double beta, double strong_convexity,
   const Wide loss_gradient =
       n * row *
       ((gamma_k(depth) +
-        gamma_k(Wide(residual_roundings_of(static_cast<double>(constants.outputs))))) *
-           Wide(constants.max_abs_residual_up()) +
+        gamma_k(Wide(derivative_roundings_of(static_cast<double>(constants.outputs))))) *
+           Wide(constants.max_abs_derivative_up()) +
        Wide(constants.curvature) * gamma_k(d + 2) * row * out.norm);
   // 1.01: of gamma_up, by which the run counts.
   out.tilt =

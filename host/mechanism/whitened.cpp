@@ -63,7 +63,7 @@ bool is_sound(const Whitened& s, const Problem& problem) {
   // slopes.
   const bool together = asks_information(s) == (s.block_share > 0) && s.block_share < 1 &&
                         (!asks_information(s) || takes_information(problem)) &&
-                        asks_scores(s) == (asks_information(s) && has_held_slopes(problem));
+                        asks_scores(s) == (asks_information(s) && has_capped_derivatives(problem));
   // What small budgets ask is derived for rows with a constant, without intervals. Their gradients'
   // shares are added up one by one.
   const bool small =
@@ -85,29 +85,13 @@ double sum_deviation_up(const Whitened& s, const Neighbors& who, const Wide& sha
   return round_up(change / (Wide(s.query_mu) * sqrt(share)));
 }
 
-// Whether all columns are numbers: a typical row is as long as one of numbers, and rows may be as
-// long as one with a column for each feature, which the levels of a category are not.
-bool is_of_numbers(const Problem& problem) {
-  const double columns = static_cast<double>(problem.row_features()) - 1;
-  const double typical = problem.typical_row_norm * problem.typical_row_norm;
-  return std::fabs(typical - (1 + columns / 12)) < 1e-6 * typical &&
-         problem.row_norm * problem.row_norm > (1 - 1e-6) * columns;
-}
-
-// Whether the rule of small budgets was ahead where it was measured: of counts, and of amounts with
-// levels among the columns, it was not.
-bool gains_by_small_budget(const Problem& problem) {
-  return takes_small_budget(problem) &&
-         (!has_held_slopes(problem) || (problem.loss != "poisson" && is_of_numbers(problem)));
-}
-
 // What is another for a small budget, s = N/d rows for a feature (docs/theory/whitened.md, "Small
 // budgets"): there the rule of the others wastes most of it on what noise hides.
 Whitened for_small_budget(Whitened settings, const Problem& problem, double s) {
   settings.length_share = 0.02;
   settings.first_moment_share = settings.second_moment_share = 0.1;
   // Held slopes are the less biased the later they are asked, so later ones count more there.
-  if (!has_held_slopes(problem))
+  if (!has_capped_derivatives(problem))
     settings.gradient_evenness = 1 - std::clamp(std::log2(s / 16) / 2, -1.0, 1.0);
   return settings;
 }
@@ -122,7 +106,7 @@ Whitened rule(const Problem& problem, const Neighbors& who, double mu,
   // (docs/theory/intervals.md). With held slopes the scores' moments have .03 more: their noise is
   // small beside what they are.
   const double information = intervals ? 0.1 : 0.0;
-  const double scores = intervals && has_held_slopes(problem) ? 0.03 : 0.0;
+  const double scores = intervals && has_capped_derivatives(problem) ? 0.03 : 0.0;
   const double rest = 1 - information - scores;
   const double block = problem.loss == "logistic" ? 0.2 : 0.4;
   const double signal = signal_of(problem, who, mu * std::sqrt(rest));

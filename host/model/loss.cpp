@@ -141,16 +141,17 @@ std::vector<std::string_view> loss_names(LabelKind label) {
 void set_loss(Problem& problem, const Loss& loss) {
   problem.loss = loss.name();
   problem.outputs = loss.outputs();
-  problem.max_abs_residual = loss.max_abs_residual();
-  problem.residual_at_zero = loss.residual_at_zero(problem.label_bound);
+  problem.max_abs_derivative = loss.max_abs_derivative();
+  problem.derivative_at_zero = loss.derivative_at_zero(problem.label_bound);
   problem.curvature = loss.curvature();
   problem.traces = loss.traces();
   problem.self_concordance = loss.self_concordance();
   problem.drop_from_zero = loss.drop_from_zero(problem.label_bound);
   // f(o, y) <= f(0, y) + sup |f'| |o|.
   if (problem.offset_bound > 0) {
-    problem.drop_from_zero = round_up(Wide(problem.drop_from_zero) +
-                                      Wide(problem.max_abs_residual) * Wide(problem.offset_bound));
+    problem.drop_from_zero =
+        round_up(Wide(problem.drop_from_zero) +
+                 Wide(problem.max_abs_derivative) * Wide(problem.offset_bound));
   }
   problem.one_signed = loss.one_signed();
 }

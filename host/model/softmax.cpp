@@ -40,7 +40,7 @@ void fill_row(std::size_t i, std::size_t n, std::span<double> out) {
 // K − 1 additions are off by u(log K + 8 + K − 1) of itself, a quotient by 2u (or a reciprocal
 // and a product): Σ|p̂_k − p_k| ≤ u(2 log K + K + 17), its Euclidean norm no more; the label's
 // own entry, a sum of the others, by γ_{K−2} more. Together at most √2 u(2 log K + 2K + 15) ≤
-// γ_{16+4K} sup|f'|, sup|f'| = √2 (residual_roundings_of). What underflows is below 10⁻³⁰⁰.
+// γ_{16+4K} sup|f'|, sup|f'| = √2 (derivative_roundings_of). What underflows is below 10⁻³⁰⁰.
 void softmax(std::span<const double> z, std::span<double> p) {
   const double most = std::ranges::max(z);
   double sum = 0;
@@ -54,7 +54,7 @@ Softmax::Softmax(std::size_t classes)
     throw std::logic_error("softmax: more classes than there is room for");
 }
 
-double Softmax::max_abs_residual() const { return up(std::numbers::sqrt2); }
+double Softmax::max_abs_derivative() const { return up(std::numbers::sqrt2); }
 HessianTraces Softmax::traces() const {
   const auto K = static_cast<double>(classes_);
   return {classes_ == 2 ? 1 : up(up(2 - 2 / K)), K - 1};
@@ -84,8 +84,8 @@ double Softmax::value_sum(std::span<const double> z, std::span<const float> y) c
   return total;
 }
 
-void Softmax::residuals(std::span<const double> z, std::span<const float> y,
-                        std::span<double> r) const {
+void Softmax::derivatives(std::span<const double> z, std::span<const float> y,
+                          std::span<double> r) const {
   const std::size_t n = y.size();
   Scores scores;
   const std::span<double> p(scores.data(), classes_);

@@ -79,9 +79,9 @@ double Weighted::value_sum(std::span<const double> z, std::span<const float> y) 
   return sum;
 }
 
-void Weighted::residuals(std::span<const double> z, std::span<const float> y,
-                         std::span<double> r) const {
-  loss_.residuals(z, y, r);
+void Weighted::derivatives(std::span<const double> z, std::span<const float> y,
+                           std::span<double> r) const {
+  loss_.derivatives(z, y, r);
   multiply(y, r);
 }
 void Weighted::curvatures(std::span<const double> z, std::span<const float> y,

@@ -1,4 +1,4 @@
-// libgibbsite_nccl.so: bytes between the cards of ranks by NCCL. It adds nothing: sums are made by
+// libgibbsite_nccl.so: bytes between the GPUs of ranks by NCCL. It adds nothing: sums are made by
 // who gathers their parts, in an order of their own.
 #include <nccl.h>
 

@@ -109,7 +109,7 @@ std::vector<Summary> summarize(const Draws& draws, std::span<const double> proba
     }
   }
   if (processor == Processor::host) return kernels::summarize_on_host(draws, probabilities);
-  cuda::make_device();  // chooses the card, or says why there is none
+  cuda::make_device();  // chooses the GPU, or says why there is none
   return kernels::summarize_on_device(draws, probabilities);
 }
 

@@ -31,7 +31,7 @@ double seconds_since(Clock::time_point start) {
 Leapfrog::Leapfrog(const Potential& potential, const PosteriorOptions& options)
     : options_(options),
       target_(potential),
-      crew_(static_cast<std::size_t>(std::min(thread_count(), 64))) {
+      pool_(static_cast<std::size_t>(std::min(thread_count(), 64))) {
   const auto C = index(options.chains), d = index(potential.features());
   for (Rowwise* m : {&theta_, &slope_, &proposal_, &proposal_slope_, &momentum_, &scratch_}) {
     m->resize(C, d);
@@ -72,7 +72,7 @@ void Leapfrog::fill_momenta(std::uint64_t step) {
   };
   if (theta_.size() <= 1 << 14) return fill(0, chains);
   const auto parts = std::min<Eigen::Index>(chains, 64);
-  crew_.each(static_cast<std::size_t>(parts), [&](std::size_t part, std::size_t) {
+  pool_.each(static_cast<std::size_t>(parts), [&](std::size_t part, std::size_t) {
     const auto p = static_cast<Eigen::Index>(part);
     fill(chains * p / parts, chains * (p + 1) / parts);
   });

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gibbsite/posterior/posterior.hpp"
-#include "machine/crew.hpp"
+#include "machine/thread_pool.hpp"
 #include "posterior/chart.hpp"
 #include "posterior/target.hpp"
 
@@ -80,7 +80,7 @@ class Leapfrog {
   Rowwise proposal_, proposal_slope_, momentum_, scratch_;  // [C x d]
   Eigen::VectorXd mode_;                                    // [d] what rotations are about
   Rowwise coordinates_, proposal_coordinates_;              // [C x d] L^-1 (theta - mode); or empty
-  Crew crew_;
+  ThreadPool pool_;
   Eigen::VectorXd proposal_value_, energy_, acceptance_;  // [C]
   std::vector<bool> lost_;                                // [C]
   std::vector<std::uint8_t> diverged_;                    // [C] since the last draw

@@ -147,9 +147,9 @@ void require_valid(const Potential& u, const PosteriorOptions& o) {
   }
 }
 
-class Sampler {
+class MechanismRun {
  public:
-  Sampler(const Potential& potential, const PosteriorOptions& options)
+  MechanismRun(const Potential& potential, const PosteriorOptions& options)
       : u_(potential),
         options_(options),
         metric_(options.metric != Metric::automatic ? options.metric
@@ -334,7 +334,7 @@ PosteriorDraws sample_posterior(const Potential& potential, const PosteriorOptio
     return sample_proximal(potential, options);
   }
   const auto begin = Clock::now();
-  Sampler sampler(potential, options);
+  MechanismRun sampler(potential, options);
   sampler.start();
   sampler.warm_up();
   const auto warm = Clock::now();

@@ -33,7 +33,7 @@ struct Layout {
 
 Layout layout_within(const Potential& u, const PosteriorOptions& o, double G) {
   const Loss& loss = u.loss();
-  if (!std::isfinite(loss.max_abs_residual())) {
+  if (!std::isfinite(loss.max_abs_derivative())) {
     throw BadInput(
         format_message("{} proximal", Field{"sampler"}),
         fmt::format(

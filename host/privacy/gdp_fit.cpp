@@ -42,57 +42,58 @@ double up_until(double start, double most, const Holds& holds) {
 }
 
 // e^pure Phi(-z) <= Phi(z - mu) at 2z = found, with room for the errors of both.
-bool covers_shift(double found, double mu, double pure) {
+bool covers_shift(double found, double mu, double epsilon0) {
   const Wide z = Wide(found) / 2;
-  return exp(Wide(pure)) * normal_cdf(-z) * (1 + Wide("1e-30")) <= normal_cdf(z - Wide(mu));
+  return exp(Wide(epsilon0)) * normal_cdf(-z) * (1 + Wide("1e-30")) <= normal_cdf(z - Wide(mu));
 }
 
 // H(-pure; mu) to 40 digits after the point.
-Wide profile_before(double pure, double mu) {
-  const Wide p = pure, m = mu;
+Wide profile_before(double epsilon0, double mu) {
+  const Wide p = epsilon0, m = mu;
   return normal_cdf(m / 2 + p / m) - exp(-p) * normal_cdf(p / m - m / 2);
 }
 
 // pure' >= pure with H(epsilon - pure; mu) <= (1 - reveal) H(epsilon - pure'; mu) for epsilon >= 0:
 // its logarithm falls ever faster, so epsilon = 0 is the worst.
-double shifted_up(double mu, double pure, double reveal) {
-  const Wide off("1e-40"), least = profile_before(pure, mu) + off;
-  return up_until(std::max(pure, reveal * 1e-3), most_pure, [&](double more) {
-    return least <= (1 - Wide(reveal)) * (profile_before(more, mu) - off);
+double shifted_up(double mu, double epsilon0, double delta0) {
+  const Wide off("1e-40"), least = profile_before(epsilon0, mu) + off;
+  return up_until(std::max(epsilon0, delta0 * 1e-3), most_pure, [&](double more) {
+    return least <= (1 - Wide(delta0)) * (profile_before(more, mu) - off);
   });
 }
 
 }  // namespace
 
-double gdp_cover_up(double mu, double pure) {
-  require_finite_nonnegative(pure, "pure");
+double gdp_cover_up(double mu, double epsilon0) {
+  require_finite_nonnegative(epsilon0, "pure");
   if (mu == infinity) return mu;
   require_finite_nonnegative(mu, "mu");
-  if (pure == 0) return mu;
-  if (!(mu <= most_mu && pure <= most_pure)) return infinity;
+  if (epsilon0 == 0) return mu;
+  if (!(mu <= most_mu && epsilon0 <= most_pure)) return infinity;
   // log Phi(z - mu) - log Phi(-z) rises in z.
   double lo = mu / 2, hi = mu / 2 + 40;
   for (int i = 0; i < 60; ++i) {
     const double z = lo + (hi - lo) / 2;
-    (std::log(cdf(z - mu)) - std::log(cdf(-z)) < pure ? lo : hi) = z;
+    (std::log(cdf(z - mu)) - std::log(cdf(-z)) < epsilon0 ? lo : hi) = z;
   }
-  const double start = std::max({mu, 2 * lo - 1e-14 * (1 + lo), std::min(pure, 0.1)});
-  return up_until(start, infinity, [&](double found) { return covers_shift(found, mu, pure); });
+  const double start = std::max({mu, 2 * lo - 1e-14 * (1 + lo), std::min(epsilon0, 0.1)});
+  return up_until(start, infinity, [&](double found) { return covers_shift(found, mu, epsilon0); });
 }
 
 Guarantee gdp_cover_up(const Guarantee& guarantee) {
   const Guarantee& g = guarantee;
-  if (!(g.reveal >= 0)) throw BadInput("reveal: must be at least 0; give a probability");
+  if (!(g.delta0 >= 0)) throw BadInput("reveal: must be at least 0; give a probability");
   Guarantee out = g;
-  out.pure = 0;
-  if (!(g.reveal < 1)) {
+  out.epsilon0 = 0;
+  if (!(g.delta0 < 1)) {
     out.mu = infinity;
-  } else if (g.reveal == 0 || g.mu == 0 || g.mu == infinity) {
-    out.mu = gdp_cover_up(g.mu, g.pure);
+  } else if (g.delta0 == 0 || g.mu == 0 || g.mu == infinity) {
+    out.mu = gdp_cover_up(g.mu, g.epsilon0);
   } else {
-    const double pure =
-        g.mu <= most_mu && g.pure <= most_pure ? shifted_up(g.mu, g.pure, g.reveal) : infinity;
-    out.mu = pure <= most_pure ? gdp_cover_up(g.mu, pure) : infinity;
+    const double epsilon0 = g.mu <= most_mu && g.epsilon0 <= most_pure
+                                ? shifted_up(g.mu, g.epsilon0, g.delta0)
+                                : infinity;
+    out.mu = epsilon0 <= most_pure ? gdp_cover_up(g.mu, epsilon0) : infinity;
   }
   return out;
 }
@@ -122,38 +123,38 @@ namespace {
 double tangent_at(double epsilon, double mu) { return epsilon / mu + mu / 2; }
 
 // The best tangent for a chord: its slope's, or that at the nearer end.
-double tangent_for(const ProfilePoint& a, const ProfilePoint& b, double mu, double reveal) {
-  const double fall = (a.delta - b.delta) / (1 - reveal);
+double tangent_for(const ProfilePoint& a, const ProfilePoint& b, double mu, double delta0) {
+  const double fall = (a.delta - b.delta) / (1 - delta0);
   const double tail = fall / std::exp(a.epsilon) / std::expm1(b.epsilon - a.epsilon);
   const double least = tangent_at(a.epsilon, mu), most = tangent_at(b.epsilon, mu);
   return tail < 1 ? std::clamp(upper_quantile(tail), least, most) : least;
 }
 
 // reveal + (1 - reveal)(Phi(mu - y) - e^epsilon Phi(-y)) >= delta.
-bool above_about(double mu, double reveal, double y, const ProfilePoint& p) {
-  return (1 - reveal) * (cdf(mu - y) - std::exp(p.epsilon) * cdf(-y)) >= p.delta - reveal;
+bool above_about(double mu, double delta0, double y, const ProfilePoint& p) {
+  return (1 - delta0) * (cdf(mu - y) - std::exp(p.epsilon) * cdf(-y)) >= p.delta - delta0;
 }
-bool chord_about(const ProfilePoint& a, const ProfilePoint& b, double mu, double reveal) {
-  const double y = tangent_for(a, b, mu, reveal);
-  return above_about(mu, reveal, y, a) && above_about(mu, reveal, y, b);
+bool chord_about(const ProfilePoint& a, const ProfilePoint& b, double mu, double delta0) {
+  const double y = tangent_for(a, b, mu, delta0);
+  return above_about(mu, delta0, y, a) && above_about(mu, delta0, y, b);
 }
-bool chord_covered(const ProfilePoint& a, const ProfilePoint& b, double mu, double reveal) {
-  const Wide y = tangent_for(a, b, mu, reveal), kept = 1 - Wide(reveal);
+bool chord_covered(const ProfilePoint& a, const ProfilePoint& b, double mu, double delta0) {
+  const Wide y = tangent_for(a, b, mu, delta0), kept = 1 - Wide(delta0);
   const Wide high = normal_cdf(Wide(mu) - y), low = normal_cdf(-y);
   const auto above = [&](const ProfilePoint& p) {
     const Wide fall = exp(Wide(p.epsilon)) * low;
-    return kept * (high - fall) - (high + fall) * Wide("1e-40") >= Wide(p.delta) - Wide(reveal);
+    return kept * (high - fall) - (high + fall) * Wide("1e-40") >= Wide(p.delta) - Wide(delta0);
   };
   return above(a) && above(b);
 }
 
 // The chord between a point and its mirror image, at x = 1: the law's profile and it are their own
 // mirror images, so there they are nearest.
-bool mirror_about(const ProfilePoint& p, double mu, double reveal) {
-  return (1 - reveal) * (1 + std::exp(p.epsilon)) * cdf(-mu / 2) <= 1 - p.delta;
+bool mirror_about(const ProfilePoint& p, double mu, double delta0) {
+  return (1 - delta0) * (1 + std::exp(p.epsilon)) * cdf(-mu / 2) <= 1 - p.delta;
 }
-bool mirror_covered(const ProfilePoint& p, double mu, double reveal) {
-  return (1 - Wide(reveal)) * (1 + exp(Wide(p.epsilon))) * normal_cdf(-Wide(mu) / 2) *
+bool mirror_covered(const ProfilePoint& p, double mu, double delta0) {
+  return (1 - Wide(delta0)) * (1 + exp(Wide(p.epsilon))) * normal_cdf(-Wide(mu) / 2) *
              (1 + Wide("1e-40")) <=
          1 - Wide(p.delta);
 }
@@ -194,26 +195,26 @@ struct Need {
   double mu = 0;
   std::size_t chord = 0;
 };
-Need need_of(const std::vector<ProfilePoint>& hull, double reveal) {
-  Need out{least_mu([&](double mu) { return mirror_about(hull[0], mu, reveal); }), 0};
+Need need_of(const std::vector<ProfilePoint>& hull, double delta0) {
+  Need out{least_mu([&](double mu) { return mirror_about(hull[0], mu, delta0); }), 0};
   for (std::size_t i = 1; i < hull.size(); ++i) {
-    if (chord_about(hull[i - 1], hull[i], out.mu, reveal)) continue;
-    out = {least_mu([&](double mu) { return chord_about(hull[i - 1], hull[i], mu, reveal); }), i};
+    if (chord_about(hull[i - 1], hull[i], out.mu, delta0)) continue;
+    out = {least_mu([&](double mu) { return chord_about(hull[i - 1], hull[i], mu, delta0); }), i};
   }
   return out;
 }
 
 // The fewest corners whose chords are covered by mu.
-std::vector<ProfilePoint> fewest(const std::vector<ProfilePoint>& hull, double mu, double reveal) {
+std::vector<ProfilePoint> fewest(const std::vector<ProfilePoint>& hull, double mu, double delta0) {
   std::size_t at = 0;
   for (std::size_t i = 1; i < hull.size(); ++i) {
-    if (mirror_about(hull[i], mu, reveal)) at = i;
+    if (mirror_about(hull[i], mu, delta0)) at = i;
   }
   std::vector<ProfilePoint> out{hull[at]};
   while (at + 1 < hull.size()) {
     std::size_t next = at + 1;
     for (std::size_t i = next + 1; i < hull.size(); ++i) {
-      if (chord_about(hull[at], hull[i], mu, reveal)) next = i;
+      if (chord_about(hull[at], hull[i], mu, delta0)) next = i;
     }
     at = next;
     out.push_back(hull[at]);
@@ -224,19 +225,19 @@ std::vector<ProfilePoint> fewest(const std::vector<ProfilePoint>& hull, double m
 // How near the search comes to the least mu there is.
 constexpr double close = 1e-3;
 
-double claimed_up(const std::vector<ProfilePoint>& points, double reveal, double mu) {
+double claimed_up(const std::vector<ProfilePoint>& points, double delta0, double mu) {
   return up_until(mu, most_fitted_mu,
-                  [&](double more) { return gdp_covers(more, reveal, points); });
+                  [&](double more) { return gdp_covers(more, delta0, points); });
 }
 
 struct Fitter {
   const Profile& about;
-  double reveal;
+  double delta0;
   std::vector<ProfilePoint> points{};
 
   // Where the profile has fallen to the reveal, or a little below.
   [[nodiscard]] ProfilePoint find_last() const {
-    const double wanted = 0.98 * reveal;
+    const double wanted = 0.98 * delta0;
     const auto at = [&](double epsilon) { return ProfilePoint{epsilon, about(epsilon)}; };
     ProfilePoint hi = at(1);
     double lo = 0;
@@ -256,7 +257,7 @@ struct Fitter {
         hi = at(std::min(most_fitted_epsilon, 4 * hi.epsilon));
       }
     }
-    for (int i = 0; i < 12 && hi.delta < 0.9 * reveal && hi.epsilon - lo > 1e-3 * lo; ++i) {
+    for (int i = 0; i < 12 && hi.delta < 0.9 * delta0 && hi.epsilon - lo > 1e-3 * lo; ++i) {
       const ProfilePoint middle = at(lo + (hi.epsilon - lo) / 2);
       if (middle.delta <= wanted) {
         hi = middle;
@@ -277,12 +278,12 @@ struct Fitter {
   double refine(std::size_t most_points) {
     for (;;) {
       const std::vector<ProfilePoint> hull = hull_of(points);
-      const Need need = need_of(hull, reveal);
+      const Need need = need_of(hull, delta0);
       if (!(need.mu <= most_fitted_mu) || points.size() >= most_points) return need.mu;
       double known = 0;
       for (const ProfilePoint& p : hull) {
         known = std::max(known, least_mu([&](double mu) {
-                           return above_about(mu, reveal, tangent_at(p.epsilon, mu), p);
+                           return above_about(mu, delta0, tangent_at(p.epsilon, mu), p);
                          }));
       }
       if (need.mu <= known * (1 + close)) return need.mu;
@@ -290,7 +291,7 @@ struct Fitter {
       const ProfilePoint to = hull[need.chord];
       double next = from.epsilon + (to.epsilon - from.epsilon) / 2;
       if (need.chord > 0) {
-        const double y = tangent_for(from, to, need.mu, reveal);
+        const double y = tangent_for(from, to, need.mu, delta0);
         const double inside = (to.epsilon - from.epsilon) / 8;
         next = std::clamp(need.mu * (y - need.mu / 2), from.epsilon + inside, to.epsilon - inside);
       }
@@ -302,26 +303,26 @@ struct Fitter {
 
 }  // namespace
 
-bool gdp_covers(double mu, double reveal, std::span<const ProfilePoint> points) {
+bool gdp_covers(double mu, double delta0, std::span<const ProfilePoint> points) {
   require_finite_positive(mu, "mu");
-  require_between(reveal, 0, 1, "reveal");
-  if (points.empty() || !(points.back().delta <= reveal)) return false;
+  require_between(delta0, 0, 1, "reveal");
+  if (points.empty() || !(points.back().delta <= delta0)) return false;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const ProfilePoint& p = points[i];
     if (!(p.epsilon >= 0 && p.epsilon <= most_fitted_epsilon && p.delta >= 0 && p.delta < 1)) {
       return false;
     }
-    if (i == 0 ? !mirror_covered(p, mu, reveal)
+    if (i == 0 ? !mirror_covered(p, mu, delta0)
                : !(points[i - 1].epsilon < p.epsilon) ||
-                     !chord_covered(points[i - 1], p, mu, reveal)) {
+                     !chord_covered(points[i - 1], p, mu, delta0)) {
       return false;
     }
   }
   return true;
 }
 
-double gdp_fit_up(std::span<const ProfilePoint> points, double reveal) {
-  require_between(reveal, 0, 1, "reveal");
+double gdp_fit_up(std::span<const ProfilePoint> points, double delta0) {
+  require_between(delta0, 0, 1, "reveal");
   std::vector<ProfilePoint> kept;
   for (const ProfilePoint& p : points) {
     if (p.delta < 1 && p.epsilon <= most_fitted_epsilon) kept.push_back(p);
@@ -333,19 +334,19 @@ double gdp_fit_up(std::span<const ProfilePoint> points, double reveal) {
       [](const ProfilePoint& a, const ProfilePoint& b) { return a.epsilon == b.epsilon; });
   kept.erase(same, kept.end());
   const auto last =
-      std::ranges::find_if(kept, [&](const ProfilePoint& p) { return p.delta <= reveal; });
+      std::ranges::find_if(kept, [&](const ProfilePoint& p) { return p.delta <= delta0; });
   if (last == kept.end()) return infinity;
   kept.erase(last + 1, kept.end());
   const std::vector<ProfilePoint> hull = hull_of(kept);
-  const double found = need_of(hull, reveal).mu * (1 + close / 4);
+  const double found = need_of(hull, delta0).mu * (1 + close / 4);
   if (!(found <= most_fitted_mu)) return infinity;
-  return claimed_up(fewest(hull, found, reveal), reveal, found);
+  return claimed_up(fewest(hull, found, delta0), delta0, found);
 }
 
-double gdp_fit_up(const Profile& delta_up, double reveal, const Profile& about,
+double gdp_fit_up(const Profile& delta_up, double delta0, const Profile& about,
                   std::size_t points) {
-  require_between(reveal, 0, 1, "reveal");
-  Fitter fitter{about ? about : delta_up, reveal};
+  require_between(delta0, 0, 1, "reveal");
+  Fitter fitter{about ? about : delta_up, delta0};
   const ProfilePoint last = fitter.find_last();
   if (!(last.epsilon <= most_fitted_epsilon)) return infinity;
   fitter.points = {last};
@@ -355,14 +356,14 @@ double gdp_fit_up(const Profile& delta_up, double reveal, const Profile& about,
   const double found = fitter.refine(points) * (1 + close / 4);
   if (!(found <= most_fitted_mu)) return infinity;
   // The claim: of those corners alone, and of bounds.
-  std::vector<ProfilePoint> corners = fewest(hull_of(fitter.points), found, reveal);
+  std::vector<ProfilePoint> corners = fewest(hull_of(fitter.points), found, delta0);
   for (ProfilePoint& p : corners) p.delta = delta_up(p.epsilon);
   ProfilePoint& end = corners.back();
-  for (double further = 0.02; !(end.delta <= reveal) && further < 1; further *= 2) {
+  for (double further = 0.02; !(end.delta <= delta0) && further < 1; further *= 2) {
     end.epsilon = std::min(most_fitted_epsilon, end.epsilon * (1 + further));
     end.delta = delta_up(end.epsilon);
   }
-  return claimed_up(corners, reveal, found);
+  return claimed_up(corners, delta0, found);
 }
 
 }  // namespace gibbsite

@@ -71,8 +71,8 @@ struct Chain {
 }  // namespace
 
 std::vector<ProfilePoint> objective_profile_up(const ObjectivePair& pair, const Neighbors& who,
-                                               double reveal) {
-  require_between(reveal, 0, 1, "reveal");
+                                               double delta0) {
+  require_between(delta0, 0, 1, "reveal");
   require_at_least(static_cast<double>(who.rows_per_person), 1, "rows_per_person");
   const auto rows = who.rows_per_person;
   if (rows > most_fitted_rows) return {};
@@ -88,7 +88,7 @@ std::vector<ProfilePoint> objective_profile_up(const ObjectivePair& pair, const 
   };
   // delta of a step that the others' slopes may multiply and the chain still reach the reveal.
   constexpr std::size_t count = 96;
-  const double least = reveal / static_cast<double>(rows) * 1e-5;
+  const double least = delta0 / static_cast<double>(rows) * 1e-5;
   const std::vector<Line> out = lines_of(deleted, least, count);
   const std::vector<Line> in = both ? out : lines_of(inserted, least, count);
   std::vector<ProfilePoint> points;
@@ -98,13 +98,13 @@ std::vector<ProfilePoint> objective_profile_up(const ObjectivePair& pair, const 
     for (std::uint64_t i = 0; i < rows; ++i) chain.step(in);
     for (std::uint64_t i = 0; i < rows && !both; ++i) chain.step(out);
     points.push_back({round_up(chain.epsilon), std::min(1.0, round_up(chain.delta))});
-    if (points.back().delta <= reveal * 0.5) break;
+    if (points.back().delta <= delta0 * 0.5) break;
   }
   return points;
 }
 
-double objective_fit_up(const ObjectivePair& pair, const Neighbors& who, double reveal) {
-  return gdp_fit_up(objective_profile_up(pair, who, reveal), reveal);
+double objective_fit_up(const ObjectivePair& pair, const Neighbors& who, double delta0) {
+  return gdp_fit_up(objective_profile_up(pair, who, delta0), delta0);
 }
 
 }  // namespace gibbsite

@@ -11,7 +11,7 @@ namespace gibbsite {
 template <class Number>
 Number wrong_guess(const Guarantee& g, const Number& missed) {
   using std::exp;
-  return (missed - Number(g.reveal)) / (Number(1) + exp(Number(g.pure))) - Number(g.tv);
+  return (missed - Number(g.delta0)) / (Number(1) + exp(Number(g.epsilon0))) - Number(g.tv);
 }
 
 }  // namespace gibbsite

@@ -2,21 +2,53 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "core/format_message.hpp"
 #include "gibbsite/core/human_count.hpp"
+#include "gibbsite/core/text.hpp"
 #include "gibbsite/mechanism/mechanism.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/losses/logistic_capped.hpp"
 
 namespace gibbsite {
+namespace {
+
+// The knots with so many digits, at least those before the decimal sign.
+std::vector<std::string> knots_with_digits(const Column& curve, int digits) {
+  std::vector<std::string> out;
+  for (const double knot : curve.knots) {
+    const int whole = knot == 0 ? 1 : 1 + static_cast<int>(std::floor(std::log10(std::fabs(knot))));
+    const std::string text = fmt::format("{:.{}g}", knot, std::max(digits, whole));
+    out.push_back(text.size() < number_text(knot).size() ? text : number_text(knot));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string shown_level(const Column& column, const std::string& level) {
+  constexpr int fewest = 4, most = 17;
+  const auto place = std::ranges::find(column.knots, level, number_text) - column.knots.begin();
+  if (place == std::ssize(column.knots)) return level;
+  for (int digits = fewest; digits < most; ++digits) {
+    const std::vector<std::string> texts = knots_with_digits(column, digits);
+    if (std::set<std::string>(texts.begin(), texts.end()).size() == texts.size())
+      return texts[static_cast<std::size_t>(place)];
+  }
+  return level;
+}
+
 std::vector<std::string> coefficient_line_names(const Schema& schema) {
   std::vector<std::string> names = schema.feature_names();
   std::size_t first = 0;
   for (const Column& column : schema.columns) {
     if (column.type == ColumnType::number && !column.is_curve())
       names[first] = fmt::format("{}, {} to {}", names[first], column.lo, column.hi);
+    for (std::size_t k = 0; k < column.knots.size() && column.is_curve(); ++k)
+      names[first + k] = column.name + '=' + shown_level(column, number_text(column.knots[k]));
     first += schema.features_of(column);
   }
   return names;

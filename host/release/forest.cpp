@@ -11,15 +11,17 @@ namespace {
 constexpr double left = 12, width = 216;  // of the axis, of 240
 constexpr double most_ticks = 6;
 
-// 0.1, 0.2, 0.5, 1, 2, 5, 10, ... within the range of their logarithms.
+// 0.1, 0.2, 0.5, 1, 2, 5, 10, ... within the range of their logarithms; where these are too many,
+// 0.1, 0.3, 1, 3, 10, ..., and then 0.1, 1, 10, ...
 std::vector<double> round_ratios(const Range& range) {
   std::vector<double> out;
-  for (const bool all : {true, false}) {
+  for (const std::vector<double>& digits :
+       {std::vector<double>{1, 2, 5}, std::vector<double>{1, 3}, std::vector<double>{1}}) {
     out.clear();
     for (int power = -9; power <= 9; ++power) {
-      for (const double digit : {1.0, 2.0, 5.0}) {
+      for (const double digit : digits) {
         const double at = std::log(digit * std::pow(10.0, power));
-        if ((all || digit == 1.0) && at >= range.low && at <= range.high) out.push_back(at);
+        if (at >= range.low && at <= range.high) out.push_back(at);
       }
     }
     if (static_cast<double>(out.size()) <= most_ticks) break;
@@ -28,6 +30,28 @@ std::vector<double> round_ratios(const Range& range) {
 }
 
 }  // namespace
+
+std::string effect_text(double value) {
+  const double size = std::fabs(value);
+  if (!(size >= 999.5 && size < 1e7)) return fmt::format("{:.3g}", value);
+  const double unit = std::pow(10.0, std::floor(std::log10(size * 1.0005)) - 2);
+  return fmt::format("{:.0f}", std::round(value / unit) * unit);
+}
+
+std::vector<EffectTick> effect_ticks(const Range& range, bool ratio) {
+  std::vector<double> places = ratio ? round_ratios(range) : std::vector<double>{};
+  if (places.size() < 3) places = gibbsite::ticks(range.low, range.high, 4);
+  while (static_cast<double>(places.size()) > most_ticks) {  // every other one, 0 among them
+    const auto zero = std::ranges::find(places, 0.0) - places.begin();
+    std::vector<double> fewer;
+    for (std::size_t i = 0; i < places.size(); ++i)
+      if ((i + static_cast<std::size_t>(zero)) % 2 == 0) fewer.push_back(places[i]);
+    places = std::move(fewer);
+  }
+  std::vector<EffectTick> out;
+  for (const double at : places) out.push_back({at, effect_text(ratio ? std::exp(at) : at + 0.0)});
+  return out;
+}
 
 Forest::Forest(std::span<const Whisker> all, bool ratio) {
   range_ = {0, 0};
@@ -41,17 +65,7 @@ Forest::Forest(std::span<const Whisker> all, bool ratio) {
   if (!(range_.high > range_.low)) range_ = {-1, 1};
   const double margin = 0.05 * (range_.high - range_.low);
   range_ = {range_.low - margin, range_.high + margin};
-  std::vector<double> places = ratio ? round_ratios(range_) : std::vector<double>{};
-  if (places.size() < 3) places = gibbsite::ticks(range_.low, range_.high, 4);
-  while (static_cast<double>(places.size()) > most_ticks) {  // every other one, 0 among them
-    const auto zero = std::ranges::find(places, 0.0) - places.begin();
-    std::vector<double> fewer;
-    for (std::size_t i = 0; i < places.size(); ++i)
-      if ((i + static_cast<std::size_t>(zero)) % 2 == 0) fewer.push_back(places[i]);
-    places = std::move(fewer);
-  }
-  for (const double at : places)
-    ticks_.push_back({at, fmt::format("{:.3g}", ratio ? std::exp(at) : at + 0.0)});
+  ticks_ = effect_ticks(range_, ratio);
 }
 
 double Forest::x(double value) const {
@@ -62,7 +76,7 @@ Markup Forest::axis() const {
   std::string out = fmt::format(
       "<svg viewBox=\"0 0 240 26\" aria-hidden=\"true\"><path class=\"axis\" d=\"M{} 22h{}\"/>",
       left, width);
-  for (const Tick& tick : ticks_) {
+  for (const EffectTick& tick : ticks_) {
     out += fmt::format(
         "<path class=\"axis\" d=\"M{0:.1f} 18v8\"/><text class=\"middle\" x=\"{0:.1f}\" "
         "y=\"14\">{1}</text>",
@@ -75,7 +89,7 @@ Markup Forest::foot() const {
   std::string out = fmt::format(
       "<svg viewBox=\"0 0 240 26\" aria-hidden=\"true\"><path class=\"axis\" d=\"M{} 4h{}\"/>",
       left, width);
-  for (const Tick& tick : ticks_) {
+  for (const EffectTick& tick : ticks_) {
     out += fmt::format(
         "<path class=\"axis\" d=\"M{0:.1f} 0v8\"/><text class=\"middle\" x=\"{0:.1f}\" "
         "y=\"21\">{1}</text>",
@@ -86,7 +100,7 @@ Markup Forest::foot() const {
 
 Markup Forest::row(const Whisker& whisker) const {
   std::string out = "<svg viewBox=\"0 0 240 20\" aria-hidden=\"true\">";
-  for (const Tick& tick : ticks_)
+  for (const EffectTick& tick : ticks_)
     if (tick.at != 0) out += fmt::format("<path class=\"rule\" d=\"M{:.1f} 0v20\"/>", x(tick.at));
   out += fmt::format("<path class=\"even\" d=\"M{:.1f} 0v20\"/>", x(0));
   // The dot first: the ends of a narrow interval stand out above and below it.

@@ -1,6 +1,8 @@
 #pragma once
 // A forest plot, a row at a time: estimates with whiskers on one axis, in the cells of a table.
 #include <span>
+#include <string>
+#include <vector>
 
 #include "gibbsite/core/ticks.hpp"
 #include "release/html.hpp"
@@ -11,6 +13,17 @@ namespace gibbsite {
 struct Whisker {
   double low = 0, value = 0, high = 0;
 };
+
+/// Three digits of a number, "2270" among them.
+std::string effect_text(double value);
+/// A place on an axis of effects, with the number that is written there.
+struct EffectTick {
+  double at = 0;
+  std::string label;
+};
+/// At most six places in the range. `ratio`: its numbers are logarithms, and the labels are what
+/// they are logarithms of.
+std::vector<EffectTick> effect_ticks(const Range& range, bool ratio);
 
 class Forest {
  public:
@@ -26,13 +39,9 @@ class Forest {
   [[nodiscard]] Markup row(const Whisker& whisker) const;
 
  private:
-  struct Tick {
-    double at;
-    std::string label;
-  };
   [[nodiscard]] double x(double value) const;
   Range range_;
-  std::vector<Tick> ticks_;
+  std::vector<EffectTick> ticks_;
 };
 
 }  // namespace gibbsite

@@ -26,10 +26,11 @@ th, td { text-align: left; vertical-align: top; padding: 0.25rem 0.5rem 0.25rem 
 figure { margin: 0.8rem 0; max-width: 30rem; } figcaption { font-size: 0.85rem; color: var(--soft); } svg { display: block; width: 100%; height: auto; }
 svg text { font-size: 12px; fill: var(--soft); } svg .strong { fill: var(--ink); font-weight: 600; } .end { text-anchor: end; } .middle { text-anchor: middle; }
 .axis { stroke: var(--soft); fill: none; } .rule { stroke: var(--line); fill: none; } .whisker { stroke: var(--ink); stroke-width: 1.5; fill: none; } .soft .whisker { stroke: var(--soft); } .soft .dot { fill: var(--soft); } .even { stroke: var(--soft); stroke-dasharray: 3 3; fill: none; } .curve { stroke: var(--mark); stroke-width: 2; fill: none; } .dot, .full { fill: var(--mark); } .track { fill: var(--card); stroke: var(--soft); } .band { fill: var(--band); }
+.terms { columns: 19rem; column-gap: 1.6rem; } .terms figure { margin: 0; padding: 0.5rem 0 0.8rem; break-inside: avoid; } .term { stroke: var(--mark); stroke-width: 2; fill: none; } .bar { fill: var(--band); stroke: var(--mark); } .faint { fill: none; stroke: var(--soft); stroke-dasharray: 2 2; } .open { fill: var(--page); stroke: var(--soft); } .terms .ring { stroke: var(--ink); stroke-width: 1.5; fill: none; }
 code, pre { font: 0.9rem/1.5 ui-monospace, Menlo, Consolas, monospace; } pre { background: var(--card); padding: 0.6rem 0.9rem; white-space: pre-wrap; margin: 0.5rem 0; }
 .list { list-style: none; padding-left: 0; } .list li { margin: 0.45rem 0; padding-left: 1.8rem; } .list input { margin: 0 0.5rem 0 -1.8rem; width: 1.1rem; height: 1.1rem; vertical-align: -0.15rem; }
 .blank { display: block; border-bottom: 1px solid var(--soft); height: 1.9rem; } .sign { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: 1rem; }
-@media print { body { font-size: 10pt; } main { max-width: none; padding: 0; } figure, tr, li, .said, .sign { break-inside: avoid; } h2, h3, caption { break-after: avoid; } tbody tr:first-child { break-before: avoid; } thead { display: table-header-group; } @page { margin: 16mm; } }
+@media print { .terms { columns: 2; } body { font-size: 10pt; } main { max-width: none; padding: 0; } figure, tr, li, .said, .sign { break-inside: avoid; } h2, h3, caption { break-after: avoid; } tbody tr:first-child { break-before: avoid; } thead { display: table-header-group; } @page { margin: 16mm; } }
 </style>
 )";
 

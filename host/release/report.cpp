@@ -14,6 +14,7 @@
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/human_count.hpp"
+#include "gibbsite/core/text.hpp"
 #include "gibbsite/mechanism/mechanism.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
 #include "gibbsite/release/coefficients.hpp"
@@ -81,7 +82,8 @@ void checklist_section(Html& page, const json& certificate, const Claims& claims
     page.put("<li><input type=\"checkbox\" id=\"a{}\"><label for=\"a{}\">{}</label>{}</li>\n", i, i,
              text, Markup{blank ? "<span class=\"blank\">&nbsp;</span>" : ""});
   };
-  for (const json& one : certificate.at("assumptions")) line(one.get<std::string>(), false);
+  for (const json& one : certificate.at("assumptions"))
+    line(with_paths_of_pages(one.get<std::string>()), false);
   page.put("</ul>\n<h3>Who and from which source</h3>\n<ul class=\"list\">\n");
   line(
       "Who chose the ranges, levels, classes and the bound on rows, and from which source (a "
@@ -141,6 +143,17 @@ void verify_section(Html& page, const std::string& text, const json& certificate
       "Differential Privacy, Journal of the Royal Statistical Society B 84 (2022).</li>\n</ul>\n");
 }
 
+// "A logistic regression": what people call a model of that label and loss.
+std::string_view regression_of(const LinearModel& model) {
+  if (is<Classes>(model.schema.label)) return "A multinomial logistic regression";
+  if (is<Count>(model.schema.label)) return "A Poisson regression";
+  if (is<TwoClasses>(model.schema.label)) {
+    return model.loss.starts_with("logistic") ? "A logistic regression"
+                                              : "A linear classifier of two classes";
+  }
+  return model.loss == "squared" ? "A linear regression" : "A robust linear regression";
+}
+
 void title_block(Html& page, const std::string& title, const std::string& what,
                  const ReportFacts& facts) {
   open_page(page, (facts.claims.is_void() ? "Void. " : "") + title);
@@ -158,9 +171,9 @@ std::string report_of(const Release& release, const json& file, const std::strin
   const std::size_t used = static_cast<std::size_t>(std::ranges::count_if(
       model.schema.columns, [](const Column& one) { return one.type != ColumnType::ignore; }));
   title_block(page, "Privacy report: a model of " + model.schema.label_name,
-              fmt::format("A linear model that predicts {} from {} column{}, fitted on a private "
-                          "table of {}{} rows.",
-                          model.schema.label_name, used, plural(used),
+              fmt::format("{} that predicts {} from {} column{}, fitted on a private table of {}{} "
+                          "rows.",
+                          regression_of(model), model.schema.label_name, used, plural(used),
                           c.claimed.who.adjacency == Adjacency::replace_one ? "" : "at most ",
                           human_count(static_cast<double>(c.problem.rows))),
               facts);
@@ -242,6 +255,47 @@ std::string report_of(const NetworkRelease& release, const json& file, const std
   return closed(page);
 }
 
+// What each column was taken for, and the noisy counts that say so.
+void findings_section(Html& page, const BoughtSchema& bought) {
+  heading(page, "columns", "What was found");
+  page.put("<table>\n<tr><th>Column</th><th>Taken for</th><th>Noisy counts</th></tr>\n");
+  for (const ColumnFinding& found : findings(bought)) {
+    const Column& column = found.column;
+    const std::string range = column.type == ColumnType::number
+                                  ? fmt::format(" from {} to {}", column.lo, column.hi)
+                                  : "";
+    page.put("<tr><td>{}</td><td>{}{}</td><td>{}</td></tr>\n", column.name,
+             std::string(column.type == ColumnType::number     ? "number"
+                         : column.type == ColumnType::category ? "category"
+                                                               : "ignored"),
+             range, found.words);
+  }
+  page.put("</table>\n");
+}
+
+std::string report_of(const SchemaRelease& release, const json& file, const std::string& text) {
+  const SchemaCertificate& c = release.certificate();
+  ReportFacts facts{.claims = c, .rows = c.problem.rows, .basis = basis_of(c.mechanism, c.problem)};
+  if (!c.is_void()) facts.guess = best_guess_percent(c.claimed);
+  Html page;
+  title_block(page, "Privacy report: a schema",
+              fmt::format("Types, ranges and levels of {} column{}, found by noisy counts in a "
+                          "private table of {} rows.",
+                          c.problem.columns, plural(c.problem.columns),
+                          human_count(static_cast<double>(c.problem.rows))),
+              facts);
+  promise_section(page, facts, in_words(c));
+  findings_section(page, release.model());
+  unit_section(page, facts);
+  checklist_section(page, file.at("certificate"), c);
+  parameters_section(page, facts);
+  algorithm_section(page, facts, file.at("certificate"),
+                    fmt::format("Levels of fewer than {:.0f} rows are not seen.",
+                                release.model().scale.threshold));
+  verify_section(page, text, file.at("certificate"), c.is_void());
+  return closed(page);
+}
+
 }  // namespace
 
 // A void file has one failure: that it is void.
@@ -263,6 +317,8 @@ std::string html_report(const std::string& text, const std::string& source) {
     return report_of(parse_release<ConjugateKind>(text, source), file, text);
   if (is_of<GraphicalKind>(file.at("certificate")))
     return report_of(parse_release<GraphicalKind>(text, source), file, text);
+  if (is_of<SchemaKind>(file.at("certificate")))
+    return report_of(parse_release<SchemaKind>(text, source), file, text);
   return report_of(parse_release(text, source), file, text);
 }
 

@@ -191,6 +191,7 @@ void coefficients_section(Html& page, const LinearModel& model, const Certificat
                    page.put("<p>Above 0 speaks for more {}.</p>\n", schema.label_name);
                  }},
       schema.label);
+  terms_part(page, model);
   if (model.estimates) {
     effects_part(page, model);
   } else if (is<Classes>(schema.label)) {

@@ -39,7 +39,7 @@ std::string beside(const EffectTable& table, const Effect& effect) {
                      effect.against_reference->hidden ? ", hidden by noise" : "");
 }
 
-void table_of(Html& page, const EffectTable& table, std::size_t& left) {
+void table_of(Html& page, const Schema& schema, const EffectTable& table, std::size_t& left) {
   std::vector<Whisker> whiskers, known;
   for (const Effect& one : table.effects) {
     whiskers.push_back({one.effect.lower, one.effect.estimate, one.effect.upper});
@@ -66,7 +66,7 @@ void table_of(Html& page, const EffectTable& table, std::size_t& left) {
     page.put(
         "<tr{}><th scope=\"row\">{}{}</th><td>{}</td>{}<td class=\"picture\">{}</td><td>{}"
         "</td><td>{}</td></tr>\n",
-        Markup{hidden ? " class=\"soft\"" : ""}, effect.name,
+        Markup{hidden ? " class=\"soft\"" : ""}, shown_name(schema, effect),
         std::string(hidden ? " – hidden by noise" : "") +
             (effect.effect.collinear && !effect.is_constant()
                  ? fmt::format(" – {}", collinear_meaning)
@@ -88,14 +88,14 @@ void effects_part(Html& page, const LinearModel& model) {
   const EffectTable all = effect_table(model);
   std::size_t left = most_effects;
   if (!all.has_classes) {
-    table_of(page, all, left);
+    table_of(page, model.schema, all, left);
   } else {
     for (const std::string& name : class_names(model.schema.label)) {
       if (left == 0) break;
       EffectTable one = all;
       std::erase_if(one.effects, [&](const Effect& effect) { return effect.of_class != name; });
       page.put("<h3>{}</h3>\n", name);
-      table_of(page, one, left);
+      table_of(page, model.schema, one, left);
     }
   }
   if (all.effects.size() > most_effects)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gibbsite/core/human_count.hpp"
+#include "gibbsite/core/text.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
 #include "release/page.hpp"
 #include "release/report_parts.hpp"
@@ -85,12 +86,12 @@ class TradeOff {
  public:
   TradeOff(const Guarantee& g, double claimed_epsilon, const ReportFacts& facts) : g_(g) {
     add(claimed_epsilon);
-    add(g.pure);
+    add(g.epsilon0);
     if (g.mu > 0) {
       constexpr int lines = 40;
       for (int k = 1; k <= lines; ++k) {
         const double z = g.mu / 2 + 5.0 * k / lines;
-        add(g.pure + g.mu * (z - g.mu / 2));
+        add(g.epsilon0 + g.mu * (z - g.mu / 2));
       }
     }
     // Total variation t: misses + false alarms >= 1 - t.
@@ -107,7 +108,7 @@ class TradeOff {
   // Where the line of epsilon meets the curve.
   [[nodiscard]] double meets(double epsilon, double delta) const {
     if (!(g_.mu > 0)) return (1 - delta) / (1 + std::exp(epsilon));
-    return std::erfc((g_.mu / 2 + (epsilon - g_.pure) / g_.mu) / std::sqrt(2.0)) / 2;
+    return std::erfc((g_.mu / 2 + (epsilon - g_.epsilon0) / g_.mu) / std::sqrt(2.0)) / 2;
   }
 
  private:
@@ -205,8 +206,8 @@ void parameters_section(Html& page, const ReportFacts& facts) {
   const std::pair<const char*, std::pair<double, const char*>> parts[] = {
       {"μ",
        {g.mu, "of Gaussian differential privacy: telling two normals apart, μ deviations apart"}},
-      {"pure", {g.pure, "what a part without δ adds to ε"}},
-      {"reveal", {g.reveal, "the probability with which everything may be told"}},
+      {"pure", {g.epsilon0, "what a part without δ adds to ε"}},
+      {"reveal", {g.delta0, "the probability with which everything may be told"}},
       {"tv", {g.tv, "total variation to the law that the rest is about"}}};
   page.put(
       "<table class=\"meanings\"><caption>The numbers that the curve follows from: δ(ε) = H(ε − "
@@ -287,7 +288,8 @@ void algorithm_section(Html& page, const ReportFacts& facts, const json& certifi
       "Written by gibbsite {}, backend {}.</p>\n",
       certificate.at("mechanism").at("name").get<std::string>(),
       facts.claims.is_void() ? "what it does is" : "what it guarantees is proved",
-      certificate.at("theorem").get<std::string>(), facts.claims.version, facts.claims.backend);
+      with_paths_of_pages(certificate.at("theorem").get<std::string>()), facts.claims.version,
+      facts.claims.backend);
   settings_table(page, certificate);
 }
 

@@ -4,10 +4,10 @@
 namespace gibbsite {
 namespace {
 
-class AveragedSampler final : public EnsembleSampler {
+class AveragedRun final : public EnsembleRun {
  public:
-  AveragedSampler(const Averaged& settings, const Task& task)
-      : EnsembleSampler(stopped_chains(settings, task), task), settings_(settings) {}
+  AveragedRun(const Averaged& settings, const Task& task)
+      : EnsembleRun(stopped_chains(settings, task), task), settings_(settings) {}
 
   void begin() override {
     start_at_random(
@@ -33,8 +33,8 @@ class AveragedSampler final : public EnsembleSampler {
 
 }  // namespace
 
-std::unique_ptr<Sampler> sampler_of(const Averaged& settings, const Task& task) {
-  return std::make_unique<AveragedSampler>(settings, task);
+std::unique_ptr<MechanismRun> sampler_of(const Averaged& settings, const Task& task) {
+  return std::make_unique<AveragedRun>(settings, task);
 }
 
 }  // namespace gibbsite

@@ -6,10 +6,10 @@
 namespace gibbsite {
 namespace {
 
-class DalalyanSampler final : public EnsembleSampler {
+class DalalyanRun final : public EnsembleRun {
  public:
-  DalalyanSampler(const Dalalyan& settings, const Task& task)
-      : EnsembleSampler(langevin_chains(settings, task), task), settings_(settings) {}
+  DalalyanRun(const Dalalyan& settings, const Task& task)
+      : EnsembleRun(langevin_chains(settings, task), task), settings_(settings) {}
 
   void begin() override {
     const double beta = settings_.beta, m = settings_.prior_precision;
@@ -23,8 +23,8 @@ class DalalyanSampler final : public EnsembleSampler {
 
 }  // namespace
 
-std::unique_ptr<Sampler> sampler_of(const Dalalyan& settings, const Task& task) {
-  return std::make_unique<DalalyanSampler>(settings, task);
+std::unique_ptr<MechanismRun> sampler_of(const Dalalyan& settings, const Task& task) {
+  return std::make_unique<DalalyanRun>(settings, task);
 }
 
 }  // namespace gibbsite

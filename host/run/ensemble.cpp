@@ -23,7 +23,7 @@ std::vector<double> Task::minimizer(double beta, double prior_precision, double 
   return minimizer_within(potential(beta, prior_precision), problem.full_row_norm_up(), tolerance);
 }
 
-EnsembleSampler::EnsembleSampler(std::vector<ChainSpec> specs, const Task& task) : task_(task) {
+EnsembleRun::EnsembleRun(std::vector<ChainSpec> specs, const Task& task) : task_(task) {
   for (std::size_t c = 0; c < specs.size(); ++c) {
     specs[c].center = task.model.center;
     specs[c].stream = static_cast<std::uint32_t>(c);
@@ -31,22 +31,22 @@ EnsembleSampler::EnsembleSampler(std::vector<ChainSpec> specs, const Task& task)
   ensemble_ = start(std::move(specs), task.features());
 }
 
-std::vector<ChainSpec> EnsembleSampler::single_steps(double ridge, const Task& task) {
+std::vector<ChainSpec> EnsembleRun::single_steps(double ridge, const Task& task) {
   return std::vector<ChainSpec>(
       task.draws, {.inverse_temperature = 1, .prior_precision = ridge, .key = task.key});
 }
 
-std::uint64_t EnsembleSampler::done() const {
+std::uint64_t EnsembleRun::done() const {
   return std::accumulate(ensemble_.step.begin(), ensemble_.step.end(), std::uint64_t{0});
 }
 
-std::uint64_t EnsembleSampler::total() const {
+std::uint64_t EnsembleRun::total() const {
   std::uint64_t out = 0;
   for (const ChainSpec& spec : ensemble_.specs) out += spec.iterations;
   return out;
 }
 
-std::vector<std::vector<double>> EnsembleSampler::draws() const {
+std::vector<std::vector<double>> EnsembleRun::draws() const {
   std::vector<std::vector<double>> out;
   for (std::size_t c = 0; c < ensemble_.chains(); ++c) {
     out.emplace_back(ensemble_.chain(c).begin(), ensemble_.chain(c).end());
@@ -54,12 +54,12 @@ std::vector<std::vector<double>> EnsembleSampler::draws() const {
   return out;
 }
 
-void EnsembleSampler::save(Checkpoint& checkpoint) const {
+void EnsembleRun::save(Checkpoint& checkpoint) const {
   checkpoint.theta = ensemble_.theta;
   checkpoint.step = ensemble_.step;
 }
 
-bool EnsembleSampler::fits(const Checkpoint& checkpoint) const {
+bool EnsembleRun::fits(const Checkpoint& checkpoint) const {
   bool fits = checkpoint.theta.size() == ensemble_.theta.size() &&
               checkpoint.step.size() == ensemble_.chains();
   for (std::size_t c = 0; fits && c < ensemble_.chains(); ++c) {
@@ -68,7 +68,7 @@ bool EnsembleSampler::fits(const Checkpoint& checkpoint) const {
   return fits;
 }
 
-void EnsembleSampler::restore(const Checkpoint& checkpoint) {
+void EnsembleRun::restore(const Checkpoint& checkpoint) {
   ensemble_.theta = checkpoint.theta;
   ensemble_.step = checkpoint.step;
 }

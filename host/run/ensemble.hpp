@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "gibbsite/engine/ensemble.hpp"
-#include "run/sampler.hpp"
+#include "run/mechanism_run.hpp"
 
 namespace gibbsite {
 
 /// Chains that are an ensemble; each step is one of the engine's.
-class EnsembleSampler : public Sampler {
+class EnsembleRun : public MechanismRun {
  public:
   void begin() override {}
   void advance(std::uint64_t steps) override { task_.engine->advance(ensemble_, steps); }
@@ -22,7 +22,7 @@ class EnsembleSampler : public Sampler {
 
  protected:
   /// One chain of each spec, at its public start; its center and stream are set here.
-  EnsembleSampler(std::vector<ChainSpec> specs, const Task& task);
+  EnsembleRun(std::vector<ChainSpec> specs, const Task& task);
   /// `draws` chains of one step each.
   static std::vector<ChainSpec> single_steps(double ridge, const Task& task);
   /// Langevin chains, all of as many steps.

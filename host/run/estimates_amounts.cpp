@@ -16,7 +16,7 @@
 #include "run/estimates_parts.hpp"
 
 namespace gibbsite {
-namespace amounts {  // names of its own in a room that is compiled as one
+namespace amounts {  // names of its own in a module that is compiled as one
 namespace {
 
 using Eigen::ArrayXd;

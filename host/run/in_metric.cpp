@@ -15,7 +15,7 @@
 #include "mechanism/moments_question.hpp"
 #include "run/answers.hpp"
 #include "run/gaussian_mechanism.hpp"
-#include "run/sampler.hpp"
+#include "run/mechanism_run.hpp"
 
 namespace gibbsite {
 namespace {
@@ -24,9 +24,9 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 template <class Chain>
-class MetricSampler final : public Sampler {
+class MetricRun final : public MechanismRun {
  public:
-  MetricSampler(const InMetric<Chain>& settings, const Task& task)
+  MetricRun(const InMetric<Chain>& settings, const Task& task)
       : settings_(settings),
         task_(task),
         problem_(in_metric(task.problem)),
@@ -143,16 +143,16 @@ class MetricSampler final : public Sampler {
   WhitenedRule::Metric start_;   // of the question for moments [d x k]
   WhitenedRule::Metric metric_;  // of the chains' rows [d x k]
   std::optional<NoisyAnswer> answer_;
-  std::unique_ptr<Sampler> chain_;
+  std::unique_ptr<MechanismRun> chain_;
 };
 
 }  // namespace
 
-std::unique_ptr<Sampler> sampler_of(const MetricPath& settings, const Task& task) {
-  return std::make_unique<MetricSampler<Path>>(settings, task);
+std::unique_ptr<MechanismRun> sampler_of(const MetricPath& settings, const Task& task) {
+  return std::make_unique<MetricRun<Path>>(settings, task);
 }
-std::unique_ptr<Sampler> sampler_of(const MetricProximal& settings, const Task& task) {
-  return std::make_unique<MetricSampler<Proximal>>(settings, task);
+std::unique_ptr<MechanismRun> sampler_of(const MetricProximal& settings, const Task& task) {
+  return std::make_unique<MetricRun<Proximal>>(settings, task);
 }
 
 }  // namespace gibbsite

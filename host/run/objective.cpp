@@ -12,10 +12,10 @@ namespace gibbsite {
 namespace {
 
 template <NoiseLaw law>
-class ObjectiveSampler final : public EnsembleSampler {
+class ObjectiveRun final : public EnsembleRun {
  public:
-  ObjectiveSampler(const PerturbedObjective<law>& settings, const Task& task)
-      : EnsembleSampler(single_steps(settings.ridge, task), task), settings_(settings) {}
+  ObjectiveRun(const PerturbedObjective<law>& settings, const Task& task)
+      : EnsembleRun(single_steps(settings.ridge, task), task), settings_(settings) {}
 
   void advance(std::uint64_t steps) override {
     const double search = objective_search_norm_down(settings_, task_.problem);
@@ -47,11 +47,12 @@ class ObjectiveSampler final : public EnsembleSampler {
 
 }  // namespace
 
-std::unique_ptr<Sampler> sampler_of(const ObjectivePerturbation& settings, const Task& task) {
-  return std::make_unique<ObjectiveSampler<NoiseLaw::gaussian>>(settings, task);
+std::unique_ptr<MechanismRun> sampler_of(const ObjectivePerturbation& settings, const Task& task) {
+  return std::make_unique<ObjectiveRun<NoiseLaw::gaussian>>(settings, task);
 }
-std::unique_ptr<Sampler> sampler_of(const PureObjectivePerturbation& settings, const Task& task) {
-  return std::make_unique<ObjectiveSampler<NoiseLaw::pure>>(settings, task);
+std::unique_ptr<MechanismRun> sampler_of(const PureObjectivePerturbation& settings,
+                                         const Task& task) {
+  return std::make_unique<ObjectiveRun<NoiseLaw::pure>>(settings, task);
 }
 
 }  // namespace gibbsite

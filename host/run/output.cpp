@@ -8,10 +8,10 @@ namespace gibbsite {
 namespace {
 
 template <NoiseLaw law>
-class OutputSampler final : public EnsembleSampler {
+class OutputRun final : public EnsembleRun {
  public:
-  OutputSampler(const PerturbedMinimizer<law>& settings, const Task& task)
-      : EnsembleSampler(single_steps(settings.ridge, task), task), settings_(settings) {}
+  OutputRun(const PerturbedMinimizer<law>& settings, const Task& task)
+      : EnsembleRun(single_steps(settings.ridge, task), task), settings_(settings) {}
 
   void advance(std::uint64_t /*steps*/) override {
     const auto minimizer = task_.minimizer(1, settings_.ridge, settings_.gradient_norm);
@@ -29,11 +29,11 @@ class OutputSampler final : public EnsembleSampler {
 
 }  // namespace
 
-std::unique_ptr<Sampler> sampler_of(const OutputPerturbation& settings, const Task& task) {
-  return std::make_unique<OutputSampler<NoiseLaw::gaussian>>(settings, task);
+std::unique_ptr<MechanismRun> sampler_of(const OutputPerturbation& settings, const Task& task) {
+  return std::make_unique<OutputRun<NoiseLaw::gaussian>>(settings, task);
 }
-std::unique_ptr<Sampler> sampler_of(const PureOutputPerturbation& settings, const Task& task) {
-  return std::make_unique<OutputSampler<NoiseLaw::pure>>(settings, task);
+std::unique_ptr<MechanismRun> sampler_of(const PureOutputPerturbation& settings, const Task& task) {
+  return std::make_unique<OutputRun<NoiseLaw::pure>>(settings, task);
 }
 
 }  // namespace gibbsite

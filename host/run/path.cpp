@@ -4,16 +4,16 @@
 namespace gibbsite {
 namespace {
 
-class PathSampler final : public EnsembleSampler {
+class PathRun final : public EnsembleRun {
  public:
-  PathSampler(const Path& settings, const Task& task)
-      : EnsembleSampler(langevin_chains(settings, task), task), ball_(settings.ball) {}
+  PathRun(const Path& settings, const Task& task)
+      : EnsembleRun(langevin_chains(settings, task), task), ball_(settings.ball) {}
 
   void advance(std::uint64_t steps) override {
     if (ball_ > 0) {
       advance_in_ball(*task_.engine, ensemble_, ball_, steps);
     } else {
-      EnsembleSampler::advance(steps);
+      EnsembleRun::advance(steps);
     }
   }
 
@@ -23,8 +23,8 @@ class PathSampler final : public EnsembleSampler {
 
 }  // namespace
 
-std::unique_ptr<Sampler> sampler_of(const Path& settings, const Task& task) {
-  return std::make_unique<PathSampler>(settings, task);
+std::unique_ptr<MechanismRun> sampler_of(const Path& settings, const Task& task) {
+  return std::make_unique<PathRun>(settings, task);
 }
 
 }  // namespace gibbsite

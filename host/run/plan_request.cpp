@@ -224,7 +224,7 @@ std::string loss_of(const PlanRequest& request, const FeatureSpace& space) {
 std::string loss_of_chains(const PlanRequest& request, const FeatureSpace& space) {
   const std::string model = loss_of(request, space);
   const bool logistic = unweighted_name(model) == losses::logistic::name;
-  const double capped = losses::logistic_capped::max_abs_residual;
+  const double capped = losses::logistic_capped::max_abs_derivative;
   const std::optional<double>& cap = request.loss_cap;
   if (cap && !(logistic && (*cap == capped || *cap == 1))) {
     throw BadInput(Field{"loss_cap"},

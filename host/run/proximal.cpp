@@ -5,15 +5,15 @@
 #include <cmath>
 #include <numeric>
 
-#include "run/sampler.hpp"
+#include "run/mechanism_run.hpp"
 
 namespace gibbsite {
 namespace {
 
 template <bool exact>
-class ProximalSampler final : public Sampler {
+class ProximalRun final : public MechanismRun {
  public:
-  ProximalSampler(const ProximalDraw<exact>& settings, const Task& task)
+  ProximalRun(const ProximalDraw<exact>& settings, const Task& task)
       : settings_(settings),
         task_(task),
         potential_(task.potential(settings.beta, settings.prior_precision)) {}
@@ -94,11 +94,11 @@ class ProximalSampler final : public Sampler {
 
 }  // namespace
 
-std::unique_ptr<Sampler> sampler_of(const Rejection& settings, const Task& task) {
-  return std::make_unique<ProximalSampler<true>>(settings, task);
+std::unique_ptr<MechanismRun> sampler_of(const Rejection& settings, const Task& task) {
+  return std::make_unique<ProximalRun<true>>(settings, task);
 }
-std::unique_ptr<Sampler> sampler_of(const Proximal& settings, const Task& task) {
-  return std::make_unique<ProximalSampler<false>>(settings, task);
+std::unique_ptr<MechanismRun> sampler_of(const Proximal& settings, const Task& task) {
+  return std::make_unique<ProximalRun<false>>(settings, task);
 }
 
 }  // namespace gibbsite

@@ -19,7 +19,7 @@
 #include "gibbsite/machine/communicator.hpp"
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/model.hpp"
-#include "run/sampler.hpp"
+#include "run/mechanism_run.hpp"
 
 namespace gibbsite {
 namespace {
@@ -67,8 +67,8 @@ void require_shape(const Model& model, const Dataset& data, std::uint64_t rows, 
   require_equal(here.outputs, planned.outputs, "outputs");
   require_equal(here.row_norm, planned.row_norm, "row_norm");
   require_equal(here.intercept, planned.intercept, "intercept");
-  require_equal(here.max_abs_residual, planned.max_abs_residual, "max_abs_residual");
-  require_equal(here.residual_at_zero, planned.residual_at_zero, "residual_at_zero");
+  require_equal(here.max_abs_derivative, planned.max_abs_derivative, "max_abs_residual");
+  require_equal(here.derivative_at_zero, planned.derivative_at_zero, "residual_at_zero");
   require_equal(here.curvature, planned.curvature, "curvature");
   require_equal(here.traces.most, planned.traces.most, "traces.most");
   require_equal(here.traces.majorant, planned.traces.majorant, "traces.majorant");
@@ -118,9 +118,10 @@ void require_planned_rows(const Engine& engine, const Problem& planned) {
           : std::string("is longer than row_norm or lacks the intercept")));
 }
 
-std::unique_ptr<Sampler> make_sampler(const Model& model, const Dataset& data, const Plan& plan,
-                                      Backend& backend, const std::shared_ptr<Engine>& engine,
-                                      const StreamKey& key) {
+std::unique_ptr<MechanismRun> make_sampler(const Model& model, const Dataset& data,
+                                           const Plan& plan, Backend& backend,
+                                           const std::shared_ptr<Engine>& engine,
+                                           const StreamKey& key) {
   // The neighbors that the certificate will name.
   const Neighbors& who = plan.candidate().guarantee.who;
   const Task task{model, plan.problem, who,    plan.budget.draws, data.schema, engine,
@@ -159,7 +160,7 @@ std::string fingerprint_of(const Model& model, const Dataset& data, const Plan& 
 
 // Throws BadInput when the checkpoint belongs to another run.
 void require_same_run(const Checkpoint& checkpoint, const FitOptions& options,
-                      const StreamKey& asked, const Sampler& sampler,
+                      const StreamKey& asked, const MechanismRun& sampler,
                       const std::string& fingerprint) {
   const std::string& path = options.checkpoint;
   if (checkpoint.key.kind != asked.kind ||
@@ -190,7 +191,8 @@ std::optional<Checkpoint> shared(Communicator& ranks, std::optional<Checkpoint> 
 }
 
 // Ranks that went other ways would release what no theorem is about.
-void require_same_state(Communicator& ranks, const Sampler& sampler, const Checkpoint& of_run) {
+void require_same_state(Communicator& ranks, const MechanismRun& sampler,
+                        const Checkpoint& of_run) {
   if (ranks.size() == 1) return;
   Checkpoint state = of_run;
   sampler.save(state);
@@ -242,7 +244,7 @@ LinearModel run_plan(const Model& model, const Dataset& data, const Plan& plan, 
   }
   const bool keep = !options.checkpoint.empty();
   Checkpoint checkpoint{key, {}, {}, {}};
-  std::unique_ptr<Sampler> sampler;
+  std::unique_ptr<MechanismRun> sampler;
   std::optional<Checkpoint> found;
   ranks.together([&] {
     std::error_code ignored;

@@ -17,7 +17,7 @@
 #include "run/estimates_amounts.hpp"
 #include "run/estimates_classes.hpp"
 #include "run/gaussian_mechanism.hpp"
-#include "run/sampler.hpp"
+#include "run/mechanism_run.hpp"
 #include "run/whitened_rule.hpp"
 
 namespace gibbsite {
@@ -61,9 +61,9 @@ double curvature_error_up(const Problem& problem) {
                   Wide(largest_trace(problem)));
 }
 
-class WhitenedSampler final : public Sampler {
+class WhitenedRun final : public MechanismRun {
  public:
-  WhitenedSampler(const Whitened& settings, const Task& task)
+  WhitenedRun(const Whitened& settings, const Task& task)
       : settings_(settings), task_(task), lengths_(row_lengths(task.schema)), rule_(new_rule()) {}
 
   void begin() override {}
@@ -436,8 +436,8 @@ class WhitenedSampler final : public Sampler {
 
 }  // namespace
 
-std::unique_ptr<Sampler> sampler_of(const Whitened& settings, const Task& task) {
-  return std::make_unique<WhitenedSampler>(settings, task);
+std::unique_ptr<MechanismRun> sampler_of(const Whitened& settings, const Task& task) {
+  return std::make_unique<WhitenedRun>(settings, task);
 }
 
 }  // namespace gibbsite

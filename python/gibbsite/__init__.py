@@ -42,6 +42,7 @@ from ._cross_table import CrossTable, table
 from ._curve import Curve
 from ._files import open_stream
 from ._onnx import export_onnx, write_onnx
+from ._sample import sample
 from ._tables import read_array, read_arrow
 from .linear_model import (
     FitWarning,
@@ -93,6 +94,7 @@ __all__ = [
     "read_arrow",
     "read_table",
     "run_command",
+    "sample",
     "sample_posterior",
     "schema_template",
     "table",

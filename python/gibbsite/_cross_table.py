@@ -4,7 +4,7 @@ import os
 
 from . import _core
 from ._tables import read_arrow
-from .linear_model import _warn_of_delta, _warn_of_rows
+from .linear_model import _warn_of_guarantee, _warn_of_rows
 
 
 class CrossTable:
@@ -163,7 +163,7 @@ def table(
         rows_per_person=rows_per_person,
         **counted,
     )
-    _warn_of_delta(plan)
+    _warn_of_guarantee(plan)
     out = CrossTable(_core.fit_network(rows, plan, ledger=ledger, seed=seed), columns)
     _warn_of_rows(rows, None, 0)
     return out

@@ -5,6 +5,43 @@ import inspect
 from . import _core
 
 
+def require_arviz(caller):
+    """Raises ImportError in one line if ArviZ is not installed."""
+    try:
+        import arviz  # noqa: F401
+    except ImportError:
+        raise ImportError(
+            f"{caller}: reading draws takes ArviZ; install it (pip install arviz)"
+        ) from None
+
+
+def arviz_groups(drawn, groups, coords, dims):
+    """ArviZ's data of groups {group: {name: values}} and of what the engine says of its draws.
+
+    drawn: the dict of `_core.draw_posterior`; coords and dims as in `arviz.from_dict`.
+    """
+    import arviz
+
+    stats = {
+        name: drawn[name] for name in ("lp", "energy", "acceptance_rate") if name in drawn
+    }
+    if "diverging" in drawn:
+        stats["diverging"] = drawn["diverging"] > 0
+    said = {name: drawn[name] for name in ("verdict", "sampler", "step_size", "gradients", "tv_gap")}
+    for name in ("controlled_mean", "controlled_error"):
+        if name in drawn:
+            said[name] = drawn[name]
+    said["usable"] = int(drawn["usable"])
+    groups = {**groups, "sample_stats": stats}
+    names = {"coords": coords, "dims": dims}
+    if "posterior" in inspect.signature(arviz.from_dict).parameters:  # before ArviZ 1.0
+        out = arviz.from_dict(**groups, **names)
+    else:
+        out = arviz.from_dict(groups, **names)
+    out.posterior.attrs.update(said)
+    return out
+
+
 def sample_posterior(data, *, prior_precision, **options):
     """Draws from a posterior without privacy: NOT PRIVATE (docs/theory/posterior.md).
 
@@ -41,32 +78,10 @@ def sample_posterior(data, *, prior_precision, **options):
     BadInput
         If an option is not as it must be, or rows have no labels.
     """
-    try:
-        import arviz
-    except ImportError:
-        raise ImportError(
-            "sample_posterior: reading draws takes ArviZ; install it (pip install arviz)"
-        ) from None
+    require_arviz("sample_posterior")
     drawn = _core.draw_posterior(data, prior_precision=prior_precision, **options)
-    stats = {
-        name: drawn[name] for name in ("lp", "energy", "acceptance_rate") if name in drawn
-    }
-    if "diverging" in drawn:
-        stats["diverging"] = drawn["diverging"] > 0
-    said = {name: drawn[name] for name in ("verdict", "sampler", "step_size", "gradients", "tv_gap")}
-    for name in ("controlled_mean", "controlled_error"):
-        if name in drawn:
-            said[name] = drawn[name]
-    said["usable"] = int(drawn["usable"])
     theta, coords = drawn["draws"], {"feature": data.schema.feature_names}
     if data.schema.classes:
         coords = {"class": data.schema.classes, **coords}
         theta = theta.reshape(*theta.shape[:2], *map(len, coords.values()))
-    groups = {"posterior": {"theta": theta}, "sample_stats": stats}
-    names = {"coords": coords, "dims": {"theta": list(coords)}}
-    if "posterior" in inspect.signature(arviz.from_dict).parameters:  # before ArviZ 1.0
-        out = arviz.from_dict(**groups, **names)
-    else:
-        out = arviz.from_dict(groups, **names)
-    out.posterior.attrs.update(said)
-    return out
+    return arviz_groups(drawn, {"posterior": {"theta": theta}}, coords, {"theta": list(coords)})

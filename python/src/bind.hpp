@@ -1,5 +1,5 @@
 #pragma once
-// The parts of the module gibbsite._core; each binds what one room of the library offers.
+// The parts of the module gibbsite._core; each binds what one module of the library offers.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/filesystem.h>

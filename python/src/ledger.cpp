@@ -14,7 +14,7 @@ namespace {
 nb::dict dict_of(const PrivacyCost& charge) {
   nb::dict out;
   out["mu_squared"] = charge.mu_squared.text();
-  out["reveal"] = charge.reveal.text();
+  out["reveal"] = charge.delta0.text();
   out["tv"] = charge.tv.text();
   return out;
 }
@@ -64,7 +64,7 @@ void bind_ledger(nb::module_& m) {
             const Neighbors who{
                 adjacency_from_string(given.take<std::string>("adjacency", "replace-one")),
                 given.take<std::uint64_t>("rows_per_person", 1)};
-            const DeltaShares shares{given.take("reveal_share", DeltaShares{}.reveal),
+            const DeltaShares shares{given.take("reveal_share", DeltaShares{}.delta0),
                                      given.take("tv_share", DeltaShares{}.tv)};
             given.finish();
             return Ledger::create(path.string(), epsilon, delta, who, shares);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <random>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "bind.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/dataset.hpp"
+#include "gibbsite/model/label.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/model.hpp"
 #include "gibbsite/posterior/verdict.hpp"
@@ -77,6 +79,16 @@ nb::dict sample(const Dataset& data, const nb::kwargs& arguments) {
     out["controlled_mean"] = to_numpy(std::vector<double>(drawn.controlled_mean), {d});
     out["controlled_error"] = to_numpy(std::vector<double>(drawn.controlled_error), {d});
   }
+  // Coefficients of the label in its own unit: draws times unit, the constant plus shift.
+  const Label& label = data.schema.label;
+  out["unit"] = coefficient_unit(label);
+  double shift = label_middle(label);
+  if (is<Count>(label)) {
+    shift += std::log(label_unit(label) *
+                      loss_named(loss_of({.model = model}, data.schema)).predicted(0));
+  }
+  if (const Column* const exposure = data.schema.exposure()) shift -= std::log(exposure->hi);
+  out["shift"] = shift;
   out["sampler"] = std::string(to_string(drawn.transition));
   out["step_size"] = drawn.step_size;
   out["gradients"] = drawn.gradients;

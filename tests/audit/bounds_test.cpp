@@ -156,15 +156,15 @@ TEST(AuditBounds, AnAdvantageIsThatOfTheClaimRoundedUp) {
     EXPECT_NEAR(mu_of_advantage_down(found), mu, 1e-9);
   }
   for (const double pure : {0.1, 1.0, 4.0}) {
-    EXPECT_NEAR(advantage_up({.pure = pure}), std::tanh(pure / 2), 1e-10);
-    EXPECT_GE(advantage_up({.pure = pure}), std::tanh(pure / 2));
+    EXPECT_NEAR(advantage_up({.epsilon0 = pure}), std::tanh(pure / 2), 1e-10);
+    EXPECT_GE(advantage_up({.epsilon0 = pure}), std::tanh(pure / 2));
   }
-  EXPECT_NEAR(advantage_up({.reveal = 0.01}), 0.01, 1e-10);
+  EXPECT_NEAR(advantage_up({.delta0 = 0.01}), 0.01, 1e-10);
   EXPECT_NEAR(advantage_up({.tv = 0.01}), 0.02, 1e-10);
   for (const Guarantee& g : {Guarantee{1, 0.5, 0.01, 0.02, {}}, Guarantee{0.2, 0, 0, 1e-9, {}}}) {
     EXPECT_NEAR(advantage_up(g), 2 * best_guess(g) - 1, 1e-10);
     // No more than what (epsilon, delta) at 0 allows, where that is anything.
-    EXPECT_LE(advantage_up(g), (g.pure == 0 ? delta_up(g, 0) : 1) + 1e-10);
+    EXPECT_LE(advantage_up(g), (g.epsilon0 == 0 ? delta_up(g, 0) : 1) + 1e-10);
   }
   EXPECT_EQ(advantage_up({.tv = 1}), 1);
   EXPECT_EQ(advantage_up({.mu = std::numeric_limits<double>::quiet_NaN()}), 1);

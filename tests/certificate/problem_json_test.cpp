@@ -95,6 +95,8 @@ TEST(ProblemJson, OfNetworksHasParentsOrTheirLimitsAndThePriorOfDraws) {
 TEST(ProblemJson, OfAnEvaluationHasItsCounts) {
   expect_constants(HistogramProblem{.rows = 5000, .cells = 20},
                    HistogramMechanism{HistogramCounts{}}, R"({"histogram":20,"rows":5000})");
+  expect_constants(SchemaProblem{.rows = 5000, .columns = 14}, SchemaMechanism{SchemaQuestions{}},
+                   R"({"asked_columns":14,"rows":5000})");
 }
 
 }  // namespace problem_json_test

@@ -158,7 +158,7 @@ TEST(Minimizer, DampedStepsNeverOvershoot) {
           length += step[j] * step[j];
           slope += step[j] * gradient[j];
         }
-        const auto slope_at = [&](double t) {
+        const auto derivative_at = [&](double t) {
           std::vector<double> moved = theta;
           for (std::size_t j = 0; j < table.d; ++j) moved[j] += t * step[j];
           u.gradient(moved, after);
@@ -168,8 +168,8 @@ TEST(Minimizer, DampedStepsNeverOvershoot) {
         };
         EXPECT_LT(slope, 0);
         const double t = damping(u.loss(), std::sqrt(length));
-        EXPECT_LE(slope_at(t), 1e-9 * -slope) << beta << ' ' << at;
-        full_overshoots = full_overshoots || slope_at(1) > 0.5 * -slope;
+        EXPECT_LE(derivative_at(t), 1e-9 * -slope) << beta << ' ' << at;
+        full_overshoots = full_overshoots || derivative_at(1) > 0.5 * -slope;
       }
     }
   }

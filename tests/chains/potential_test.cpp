@@ -229,7 +229,7 @@ TEST(Model, ConstantsArePublicNumbers) {
   EXPECT_EQ(c.row_norm, 1.5);
   EXPECT_TRUE(c.intercept);
   EXPECT_EQ(c.loss, "logistic");
-  EXPECT_EQ(c.max_abs_residual, 1.0);
+  EXPECT_EQ(c.max_abs_derivative, 1.0);
   EXPECT_EQ(c.curvature, 0.25);
   EXPECT_EQ(c.prior_precision, 2.0);
   EXPECT_GE(c.center_norm, 5.0);  // rounded up

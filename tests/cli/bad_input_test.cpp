@@ -197,8 +197,9 @@ TEST_F(BadInput, OfTheCommandItself) {
   expect_error(gibbsite({}), 2, "no command given; see 'gibbsite --help'");
   expect_error(gibbsite({"frobnicate"}), 2, "'frobnicate'");
   expect_error(gibbsite({"--frobnicate"}), 2, "see 'gibbsite --help'");
-  expect_error(gibbsite({"fit", "--data", "table.csv"}), 2,
-               "is required; see 'gibbsite fit --help'");
+  expect_error(
+      gibbsite({"fit", "--data", "table.csv"}), 2,
+      "--schema, --epsilon, --delta: are missing; give them, such as --schema table.toml --epsilon 1 --delta 1e-6; see 'gibbsite fit --help'");
   expect_error(gibbsite({"verify"}), 2, "see 'gibbsite verify --help'");
 }
 

@@ -53,10 +53,10 @@ class ClassesCli : public Cli {
 };
 
 TEST_F(ClassesCli, AreFittedPredictedAndJudgedByName) {
-  const Outcome fit = fitted();
+  const Outcome fit = fitted({"--verbose"});
   ASSERT_EQ(fit.status, 0) << fit.err;
-  for (const char* part : {"3 features, 3 classes", "of no listed class", "Coefficients by kind",
-                           "long, thin", "--probabilities"})
+  for (const char* part :
+       {"3 features, 3 classes", "Coefficients by kind", "long, thin", "--probabilities"})
     EXPECT_THAT(fit.out, HasSubstr(part));
 
   const nlohmann::json model = json("model.json")["model"];

@@ -67,11 +67,13 @@ class Cli : public ::testing::Test {
     ADD_FAILURE() << "no offer of " << name;
     return {};
   }
-  /// That status, and one line on stderr that says `what`; warnings of few rows before it.
+  /// That status, and one line on stderr that says `what`; warnings of few rows, or of a large
+  /// epsilon, before it.
   static void expect_error(const Outcome& outcome, int status, const std::string& what) {
     std::string error = outcome.err;
-    if (error.starts_with("gibbsite: warning: ") &&
-        error.find(" rows are few for ") < error.find('\n')) {
+    while (error.starts_with("gibbsite: warning: --epsilon: ") ||
+           (error.starts_with("gibbsite: warning: ") &&
+            error.find(" rows are few for ") < error.find('\n'))) {
       error.erase(0, error.find('\n') + 1);
     }
     EXPECT_EQ(outcome.status, status) << error;

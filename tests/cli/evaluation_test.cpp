@@ -187,7 +187,7 @@ TEST_F(ReleasedEvaluationCli, SaysWhatIsWrongInOneLineAndWritesNothing) {
   refused({"--epsilon", "1", "--out", "e.json"}, "its certificate does not hold");
   file["format"] = "gibbsite-release/9";
   folder.write("model.json", file.dump());
-  refused({"--epsilon", "1", "--out", "e.json"}, "is not a gibbsite-release/3 file");
+  refused({"--epsilon", "1", "--out", "e.json"}, "is JSON, but no gibbsite-release/3 file");
 }
 
 }  // namespace evaluation_test

@@ -16,6 +16,7 @@ class Interrupt : public Cli {
   [[nodiscard]] std::vector<std::string> command(const std::vector<std::string>& more) const {
     std::vector<std::string> out = fit(more);
     out.insert(out.begin(), GIBBSITE_CLI);
+    out.emplace_back("--verbose");  // it says when it begins to fit
     return out;
   }
   /// Iterations that last about `seconds` on this machine, sanitizers included; no more than their

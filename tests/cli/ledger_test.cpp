@@ -108,9 +108,9 @@ TEST_F(LedgerCli, ProfilesEnterByTheGaussianThatCoversThem) {
   for (const auto& release : all["releases"]) {
     EXPECT_LT(std::stod(release["mu_squared"].get<std::string>()), 0.16)
         << release;  // 1.23^2 as (1, delta)
-    const double reveal = std::stod(release["reveal"].get<std::string>());
-    EXPECT_GT(reveal, 0);
-    EXPECT_LE(reveal, 1e-9);
+    const double delta0 = std::stod(release["reveal"].get<std::string>());
+    EXPECT_GT(delta0, 0);
+    EXPECT_LE(delta0, 1e-9);
   }
 }
 
@@ -204,7 +204,8 @@ TEST_F(LedgerCli, BadInputIsOneLine) {
         "l: is there already; give another name: a ledger is never replaced");
   error({"ledger", "create", "m", "--epsilon", "0", "--delta", "1e-6"}, "--epsilon");
   error({"ledger", "create", "m", "--epsilon", "1", "--delta", "1"}, "--delta");
-  error({"ledger", "create", "m", "--epsilon", "1"}, "--delta is required");
+  error({"ledger", "create", "m", "--epsilon", "1"},
+        "--delta: is missing; give it, such as --delta 1e-6; see");
   error({"ledger", "create", "m", "--epsilon", "1", "--delta", "1e-6", "--adjacency", "both"},
         "--adjacency");
   error({"ledger", "create", "m", "--epsilon", "1", "--delta", "1e-6", "--tv-share", "1"},

@@ -102,18 +102,20 @@ TEST_F(OneRow, OfOneClassIsFittedAndTheCuratorIsTold) {
   EXPECT_EQ(one.status, 0) << one.err;
   EXPECT_THAT(two.err, Not(HasSubstr("private: no label")));
   EXPECT_THAT(one.err, HasSubstr("warning: private: no label is of the positive class"));
-  EXPECT_THAT(one.out, HasSubstr("private, for the curator only"));
+  EXPECT_THAT(one.err, HasSubstr("private, for the curator only"));
 }
 
 TEST_F(OneRow, CountsAreByColumnAndPrivate) {
   write_schema("missing = \"?\"", "missing = \"?\"\ninvalid = \"middle\"");
   const Outcome out = fit_with("999,?,maybe\n-5,Circus,\nabc,?,>50K");
   for (const char* line :
-       {"2 cells clamped to their range, 2 missing, 0 of another level, 2 unreadable; 1 labels "
-        "unreadable, 1 of neither class",
-        "private:   age: 2 clamped to the range, 1 unreadable",
-        "private:   work: 2 missing, 1 unreadable"})
-    EXPECT_THAT(out.out, HasSubstr(line));
+       {"private, for the curator only, do not publish: what does not count as it is written:\n",
+        "private:   column 'age': 2 cells outside the range [17, 90], counted as its nearer end; 1 "
+        "cell unreadable\n",
+        "private:   column 'work': 2 cells missing; 1 cell unreadable\n",
+        "private:   labels: 1 unreadable; 1 of neither class\n"})
+    EXPECT_THAT(out.err, HasSubstr(line));
+  EXPECT_THAT(out.out, Not(HasSubstr("private:")));
 }
 
 TEST_F(OneRow, ARefusalQuotesACellAsPrivate) {

@@ -118,7 +118,7 @@ class Ranks : public Cli {
   }
   static std::vector<std::string> seeded(const std::vector<std::string>& more,
                                          const std::string& out = "model.json") {
-    std::vector<std::string> words = fit({"--out", out, "--force", "--seed", "7"});
+    std::vector<std::string> words = fit({"--out", out, "--force", "--seed", "7", "--verbose"});
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
@@ -179,9 +179,9 @@ TEST_F(Ranks, SharesInFilesAreOfTheSameBits) {
     const Outcome outcome = on_ranks(count, seeded(cached));
     ASSERT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_EQ(folder.read("model.json"), folder.read("one.json"));
-    EXPECT_THAT(outcome.out, HasSubstr("on disk"));
+    EXPECT_THAT(outcome.err, HasSubstr("on disk"));
     const std::string of = std::to_string(count);
-    EXPECT_THAT(outcome.out,
+    EXPECT_THAT(outcome.err,
                 HasSubstr("private: table.csv.gibbsite-cache.K-of-" + of + " of each rank K"));
     std::vector<std::string> caches;
     for (int rank = 1; rank <= std::min(count, 5); ++rank)
@@ -279,22 +279,23 @@ TEST_F(Ranks, PartsInFiles) {
                "label = \"label\"\npositive = \"1\"\nrow_norm = 1\n[columns]\nx = {type = "
                "\"number\", range = [0, 1], count = 40}\n");
   const auto words = [](const std::string& out, std::vector<std::string> more) {
-    std::vector<std::string> all{
-        "fit",  "--data", "parts", "--schema",    "parts.toml", "--epsilon", "1",     "--delta",
-        "1e-6", "--seed", "3",     "--mechanism", "whitened",   "--force",   "--out", out};
+    std::vector<std::string> all{"fit",       "--data",      "parts",    "--schema", "parts.toml",
+                                 "--epsilon", "1",           "--delta",  "1e-6",     "--seed",
+                                 "3",         "--mechanism", "whitened", "--force",  "--out",
+                                 out,         "--verbose"};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   };
   const Outcome alone = gibbsite(words("one.json", {}));
   ASSERT_EQ(alone.status, 0) << alone.err;
-  EXPECT_THAT(alone.out, HasSubstr("entries that are not zero"));
+  EXPECT_THAT(alone.err, HasSubstr("entries that are not zero"));
   for (const int count : {1, 4}) {
     SCOPED_TRACE(count);
     const auto cached = words("model.json", {"--cache", "always"});
     for (int time = 0; time < 2; ++time) {
       const Outcome outcome = count == 1 ? gibbsite(cached) : on_ranks(count, cached);
       ASSERT_EQ(outcome.status, 0) << outcome.err;
-      EXPECT_THAT(outcome.out, HasSubstr("on disk"));
+      EXPECT_THAT(outcome.err, HasSubstr("on disk"));
       EXPECT_EQ(folder.read("model.json"), folder.read("one.json"));
     }
   }
@@ -470,8 +471,8 @@ TEST_F(Ranks, WhatTheyCannotDoIsRefusedOnce) {
   EXPECT_TRUE(made().empty());
 }
 
-// On a machine with no card for each of them.
-TEST_F(Ranks, WithoutACardEachEndInOneLine) {
+// On a machine with no GPU for each of them.
+TEST_F(Ranks, WithoutAGpuEachEndInOneLine) {
   const Outcome outcome = on_ranks(2, seeded({"--backend", "cuda"}));
   if (outcome.status == 0) GTEST_SKIP() << "each has a card";
   expect_one_error(outcome, "--backend cuda: ");
@@ -499,7 +500,7 @@ TEST_F(Ranks, WhatDiffersIsNamed) {
   };
   expect_one_error(moved(), "rank 1: table.toml");
   std::ofstream(folder.path("away/table.toml")) << schema();
-  expect_one_error(moved(), "rank 1: table.csv: cannot open");
+  expect_one_error(moved(), "rank 1: table.csv: there is no such file");
   std::ofstream(folder.path("away/table.csv")) << folder.read("table.csv");
   std::ofstream(folder.path("away/table.toml")) << "# other\n" << schema();
   EXPECT_EQ(moved().status, 0);  // words that mean the same

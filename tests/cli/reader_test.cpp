@@ -110,7 +110,7 @@ TEST_F(Reader, CachesLieInTheFolderThatIsGiven) {
   EXPECT_EQ(std::filesystem::status(places).permissions(), std::filesystem::perms::owner_all);
   EXPECT_EQ(std::filesystem::status(cache).permissions(), std::filesystem::perms::owner_all);
   const Outcome used = gibbsite(fit({"--out", "m.json", "--force", "--cache-dir", places}));
-  EXPECT_THAT(used.out, HasSubstr("private: rows from " + cache.string()));
+  EXPECT_THAT(used.err, HasSubstr("private: rows from " + cache.string()));
   const Outcome removed =
       gibbsite({"fit", "--data", "table.csv", "--cache-dir", places, "--remove-cache"});
   EXPECT_THAT(removed.out, HasSubstr("Removed: the cache of table.csv"));

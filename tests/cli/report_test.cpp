@@ -4,6 +4,7 @@
 #include <iomanip>
 
 #include "cli/cli.hpp"
+#include "gibbsite/core/text.hpp"
 
 namespace gibbsite::testing {
 namespace report_test {
@@ -41,7 +42,7 @@ TEST_F(ReportCli, SaysWhatTheModelHolds) {
                           HasSubstr("p-value"), HasSubstr("On simulated tables")));
   const nlohmann::json model = json("m.json");
   for (const auto& one : model["certificate"]["assumptions"]) {
-    std::string line = one.get<std::string>();
+    std::string line = with_paths_of_pages(one.get<std::string>());
     for (std::size_t at = 0; (at = line.find_first_of("'\"", at)) != std::string::npos;)
       line.replace(at, 1, line[at] == '\'' ? "&#39;" : "&quot;");
     EXPECT_THAT(page, HasSubstr(line));
@@ -166,9 +167,11 @@ TEST_F(ReportCli, RefusesInOneLineAndLeavesNothing) {
   expect_error(of("stronger.json", "r.html"), 4, "stronger.json: NOT VALID: guarantee");
   file["format"] = "gibbsite-release/9";
   folder.write("later.json", file.dump());
-  expect_error(of("later.json", "r.html"), 2, "later.json: is not a gibbsite-release/3 file");
-  expect_error(of("table.csv", "r.html"), 2, "table.csv: is not JSON");
-  expect_error(of("none.json", "r.html"), 2, "none.json: cannot read");
+  expect_error(of("later.json", "r.html"), 2,
+               "later.json: is JSON, but no gibbsite-release/3 file");
+  expect_error(of("table.csv", "r.html"), 2,
+               "table.csv: is no gibbsite model file, or its beginning is damaged");
+  expect_error(of("none.json", "r.html"), 2, "none.json: there is no such file");
   expect_error(of("m.json", "m.json"), 2, "m.json");
   expect_error(of("m.json", "no/r.html"), 2, "no/r.html");
   EXPECT_EQ(made(), (std::vector<std::string>{"later.json", "m.json", "stronger.json"}));
@@ -205,9 +208,58 @@ TEST_F(ReportCli, ExportSaysWhatItNeeds) {
     return gibbsite({"export", "--model", model, "--onnx", out});
   };
   expect_error(onnx("m.json", "m.onnx"), 2, "pip install 'gibbsite[onnx]'");
-  expect_error(onnx("table.csv", "m.onnx"), 2, "table.csv: is not JSON");
+  expect_error(onnx("table.csv", "m.onnx"), 2,
+               "table.csv: is no gibbsite model file, or its beginning is damaged");
   expect_error(onnx("m.json", "m.json"), 2, "m.json");
+  expect_error(gibbsite({"export", "m.json"}), 2, "--onnx, --plots: neither is given");
   EXPECT_EQ(made(), (std::vector<std::string>{"m.json"}));
+}
+
+// A picture of each column in a folder that is whole or absent; the page has the same drawings.
+TEST_F(ReportCli, ExportDrawsEachColumn) {
+  std::string csv = Cli::csv(), schema = Cli::schema();
+  csv.replace(csv.find("work"), 4, "\"../a b/ä\"");
+  schema.replace(schema.find("work ="), 4, "\"../a b/ä\"");
+  schema.replace(schema.find("[17, 90]"), 8, "[17, 90], curve = 6");
+  folder.write("table.csv", csv);
+  folder.write("table.toml", schema);
+  const std::string page = report({"--intervals"});
+  const auto plots = [&](const std::vector<std::string>& more) {
+    return gibbsite(joined({"export", "m.json", "--plots"}, more));
+  };
+  const Outcome first = plots({"pictures"});
+  EXPECT_EQ(first.status, 0) << first.err;
+  EXPECT_EQ(first.out + first.err, "");
+  const auto names = [&](const std::string& place) {
+    std::vector<std::string> out;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path() + "/" + place))
+      out.push_back(entry.path().filename().string());
+    std::ranges::sort(out);
+    return out;
+  };
+  EXPECT_EQ(names("pictures"), (std::vector<std::string>{"01-age.svg", "02-a-b.svg"}));
+  const std::string age = folder.read("pictures/01-age.svg");
+  EXPECT_THAT(age, AllOf(HasSubstr("role=\"img\" aria-label=\"Effect of age on odds of income"),
+                         HasSubstr("</svg>\n"), Not(HasSubstr("NO GUARANTEE"))));
+  const std::size_t at = age.find("<path class=\"term\"");
+  EXPECT_THAT(page, HasSubstr(age.substr(at, age.find('\n', at) - at)));
+  // What is there stays, unless --force is given; nothing else in the folder is touched.
+  expect_error(plots({"pictures"}), 2, "--plots: pictures is there and not empty");
+  expect_error(plots({"table.csv"}), 2, "table.csv: is a file");
+  expect_error(plots({"table.csv", "--force"}), 2, "table.csv: is a file");
+  expect_error(plots({"no/pictures"}), 2, "no/pictures: cannot write");
+  folder.write("pictures/01-age.svg", "old");
+  folder.write("pictures/mine.txt", "kept");
+  EXPECT_EQ(plots({"pictures", "--force"}).status, 0);
+  EXPECT_EQ(folder.read("pictures/01-age.svg"), age);
+  EXPECT_EQ(folder.read("pictures/mine.txt"), "kept");
+  // A disk that is full leaves nothing.
+  const Outcome full = gibbsite({"export", "m.json", "--plots", "new"}, 3000);
+  EXPECT_EQ(full.status, 2) << full.err;
+  EXPECT_EQ(made(), (std::vector<std::string>{"m.json", "pictures", "r.html"}));
+  report({"--seed", "1"});
+  EXPECT_EQ(plots({"void"}).status, 0);
+  EXPECT_THAT(folder.read("void/01-age.svg"), HasSubstr(">NO GUARANTEE"));
 }
 
 }  // namespace report_test

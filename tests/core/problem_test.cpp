@@ -50,7 +50,7 @@ std::vector<Case> cases() {
     c.constants.features = 3;
     c.constants.row_norm = i % 7 == 0 ? 1.0 : any();
     c.constants.intercept = i % 2 == 0;
-    c.constants.max_abs_residual = i % 3 == 0 ? 1.0 : any();
+    c.constants.max_abs_derivative = i % 3 == 0 ? 1.0 : any();
     c.constants.curvature = i % 3 == 0 ? 0.25 : any();
     c.beta = any();
     c.prior_precision = i % 5 == 0 ? 0.0 : any();
@@ -73,9 +73,9 @@ TEST(Constants, RowNormIsRoundedUp) {
 
 TEST(Constants, LipschitzIsRoundedUp) {
   for (const Case& c : cases()) {
-    const Rational residual(c.constants.max_abs_residual);
+    const Rational derivative(c.constants.max_abs_derivative);
     expect_square_root_up(c.constants.lipschitz_up(),
-                          residual * residual * row_norm_squared(c.constants));
+                          derivative * derivative * row_norm_squared(c.constants));
   }
 }
 
@@ -85,7 +85,7 @@ TEST(Constants, SensitivityIsRoundedUpUnderBothAdjacencies) {
       const Adjacency adjacency = gradients == 2 ? Adjacency::replace_one : Adjacency::add_remove;
       const double s = c.constants.sensitivity_up(c.beta, adjacency, c.rows_per_person);
       const Rational scale = Rational(c.rows_per_person) * gradients * Rational(c.beta) *
-                             Rational(c.constants.max_abs_residual);
+                             Rational(c.constants.max_abs_derivative);
       const Rational square = scale * scale * row_norm_squared(c.constants);
       EXPECT_GE(Rational(s) * Rational(s), square);
       // two roundings: L, then k * 2 beta L; each is at most one double, and one more where a
@@ -157,7 +157,8 @@ TEST(Constants, ValidateNamesTheField) {
   EXPECT_THAT(message([](auto& c) { c.features = 0; }), StartsWith("features: "));
   EXPECT_THAT(message([](auto& c) { c.row_norm = 0; }), StartsWith("row_norm: "));
   EXPECT_THAT(message([&](auto& c) { c.row_norm = nan; }), StartsWith("row_norm: "));
-  EXPECT_THAT(message([](auto& c) { c.max_abs_residual = -1; }), StartsWith("max_abs_residual: "));
+  EXPECT_THAT(message([](auto& c) { c.max_abs_derivative = -1; }),
+              StartsWith("max_abs_residual: "));
   EXPECT_THAT(message([&](auto& c) { c.curvature = nan; }), StartsWith("curvature: "));
   EXPECT_THAT(message([](auto& c) { c.prior_precision = -1.0; }),
               StartsWith("`prior_precision`: "));

@@ -273,7 +273,7 @@ TEST_F(Csv, MissingThatIsAListedLevelIsThatLevel) {
 
 TEST_F(Csv, RefusesFilesThatAreNoTable) {
   expect_bad_input([&] { (void)read_csv(path("none.csv"), schema); },
-                   {"none.csv: ", "No such file"});
+                   {"none.csv: ", "there is no such file"});
   expect_bad_input([&] { (void)read_csv(path("."), schema); }, {"directory"});
   expect_error("", {"t.csv: ", "empty"});
   expect_error("\n \n\n", {"t.csv: ", "no header"});

@@ -673,8 +673,7 @@ TEST(LabelSchema, OfClassesIsACategoryOfItsOwn) {
 // Commented out: classes are what it asks for, and each other kind is a line away.
 TEST_F(NumberLabels, TheTemplateHasTheirLines) {
   std::string text = schema_template(write("h.csv", "x,y\n1,2\n"));
-  for (const char* line :
-       {"\n# range = [", "\n# tolerance = ", "\n# counts = true", "\n# classes = ["})
+  for (const char* line : {"\n# range = [", "\n# counts = true", "\n# classes = ["})
     EXPECT_THAT(text, HasSubstr(line));
   const auto replace = [&](const std::string& from, const std::string& to) {
     const std::size_t at = text.find(from);

@@ -371,7 +371,7 @@ using SchemaFile = test::DataTest;
 TEST_F(SchemaFile, ReadsAFileAndNamesItInErrors) {
   EXPECT_EQ(read_schema(write("s.toml", "\xef\xbb\xbf" + example)).features(), 8U);
   expect_bad_input([&] { (void)read_schema(path("none.toml")); },
-                   {path("none.toml"), "No such file"});
+                   {path("none.toml"), "there is no such file"});
   expect_bad_input([&] { (void)read_schema(write("t.toml", "label = [")); }, {"t.toml:1:"});
   expect_bad_input([&] { (void)read_schema(path(".")); }, {"directory"});
 }
@@ -403,7 +403,10 @@ TEST_F(SchemaFile, TemplateMustBeFilledInAndThenReads) {
   try {
     (void)parse();
   } catch (const BadInputs& errors) {
-    EXPECT_THAT(errors.lines[2], ::testing::HasSubstr("column 'age' is not filled in yet"));
+    EXPECT_THAT(errors.lines[2],
+                ::testing::HasSubstr(
+                    "column 'age' is not filled in yet; write its kind, such as {type = "));
+    EXPECT_THAT(errors.lines[2], ::testing::HasSubstr("if it is the column to predict, delete"));
   }
   EXPECT_EQ(std::count(text.begin() + static_cast<std::ptrdiff_t>(text.rfind("\n[columns]\n") + 1),
                        text.end(), '\n'),
@@ -462,7 +465,8 @@ TEST_F(SchemaFile, TemplateAsksWhereTheSecondLineLooksLikeTheFirst) {
 }
 
 TEST_F(SchemaFile, TemplateRefusesBadHeaders) {
-  expect_bad_input([&] { (void)schema_template(path("none.csv")); }, {"none.csv", "No such file"});
+  expect_bad_input([&] { (void)schema_template(path("none.csv")); },
+                   {"none.csv", "there is no such file"});
   expect_bad_input([&] { (void)schema_template(write("e.csv", "")); }, {"e.csv", "empty"});
   expect_bad_input([&] { (void)schema_template(write("b.csv", "\n \n")); }, {"no header"});
   expect_bad_input([&] { (void)schema_template(write("d.csv", "a,b,a\n")); },

@@ -125,7 +125,7 @@ class WatchedBall : public support::ForwardingEngine {
 TEST_F(BallChains, AskForGradientsInTheBallAlone) {
   support::OddRows rows = tame(9, false);
   for (std::size_t i = 0; i < rows.n; ++i) rows.y[i] = i % 3 == 0 ? 40.0F : -7.5F;
-  const Loss& loss = loss_named(on_a_card() ? "logistic" : "squared");
+  const Loss& loss = loss_named(on_a_gpu() ? "logistic" : "squared");
   for (const double ball : {1e-3, 0.3, 1e6}) {
     WatchedBall watched(
         support::make_test_backend(GIBBSITE_TEST_BACKEND)->load(rows.view(), rows.y, loss), ball);

@@ -122,8 +122,8 @@ TEST_F(ClippedRows, AreAnEngineOfTheirOwn) {
       offset[i] = 0.25F * static_cast<float>(i % 4);
     }
     Rows rows = odd.view();
-    // The card has no kernels of rows with offsets.
-    const bool offsets = loss == "poisson" && !on_a_card();
+    // The GPU has no kernels of rows with offsets.
+    const bool offsets = loss == "poisson" && !on_a_gpu();
     if (offsets) rows.offset = offset.data();
     const std::vector<double> P = metric(d, k, 1e-2);
     const auto backend = support::make_test_backend(GIBBSITE_TEST_BACKEND, {});

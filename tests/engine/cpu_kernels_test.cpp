@@ -60,13 +60,13 @@ constexpr const char* with_a_zero[] = {"smoothed-hinge", "huber", "pseudo-huber"
 // The largest error of f' in ulps for a logistic loss, with the losing side's slope capped or not.
 template <class T>
 double worst_ulps(const Loss& loss) {
-  const bool held = loss.max_abs_residual() < 1;
+  const bool held = loss.max_abs_derivative() < 1;
   const std::vector<T> z = logits<T>();
   double worst = 0;
   for (const float label : {1.0f, -1.0f}) {
     const std::vector<float> y(z.size(), label);
     std::vector<T> r(z.size());
-    cpu::residuals(cpu::choose_loss(loss), z, y, r);
+    cpu::derivatives(cpu::choose_loss(loss), z, y, r);
     for (std::size_t i = 0; i < z.size(); ++i) {
       const long double t = static_cast<long double>(label) * z[i];
       const long double e = std::exp(-std::fabs(t));
@@ -79,7 +79,7 @@ double worst_ulps(const Loss& loss) {
 
 // The map error allows 16 roundings, 16 half ulps (docs/theory/map-error.md, step 2). Few of the
 // grid's points are far from an exp's worst case, so what is seen is near the maximum.
-TEST(CpuKernels, ResidualsAreWithinTheirUlps) {
+TEST(CpuKernels, DerivativesAreWithinTheirUlps) {
   fmt::print("  worst error of f', ulps\n  {:<16} {:>8} {:>8}\n", "instructions", "double",
              "float");
   on_every_instruction_set([](const std::string& name) {
@@ -106,10 +106,10 @@ double worst_roundings(const Loss& loss) {
     }
     const std::vector<float> y(z.size(), label);
     std::vector<T> r(z.size());
-    cpu::residuals(cpu::choose_loss(loss), z, y, r);
+    cpu::derivatives(cpu::choose_loss(loss), z, y, r);
     for (std::size_t i = 0; i < z.size(); ++i) {
-      const long double exact = support::exact_loss(loss.name(), z[i], label).slope;
-      const bool held = std::isfinite(loss.max_abs_residual());
+      const long double exact = support::exact_loss(loss.name(), z[i], label).derivative;
+      const bool held = std::isfinite(loss.max_abs_derivative());
       if (held && !(std::fabs(r[i]) <= 1)) return std::numeric_limits<double>::infinity();
       // Without a bound, of itself.
       const long double size = held ? 1.0L : std::max(std::fabs(exact), 1e-300L);
@@ -122,7 +122,7 @@ double worst_roundings(const Loss& loss) {
 }
 
 // docs/theory/map-error.md, step 2, allows 16.
-TEST(CpuKernels, ResidualsWithAZeroAreWithinRoundingsOfTheirSupremum) {
+TEST(CpuKernels, DerivativesWithAZeroAreWithinRoundingsOfTheirSupremum) {
   fmt::print("  worst error of f', roundings of its supremum\n  {:<16} {:<16} {:>8} {:>8}\n",
              "instructions", "loss", "double", "float");
   on_every_instruction_set([](const std::string& name) {
@@ -154,8 +154,8 @@ double worst_roundings_of_values(const Loss& loss) {
       if (!(f[i] >= 0)) return std::numeric_limits<double>::infinity();
       long double allowed = 1.02L * std::numeric_limits<double>::min();
       if (loss.name() == std::string_view("poisson"))
-        allowed +=
-            0x1p-53L * std::fabs(static_cast<long double>(z[i]) - 2.3L) * std::fabs(exact.slope);
+        allowed += 0x1p-53L * std::fabs(static_cast<long double>(z[i]) - 2.3L) *
+                   std::fabs(exact.derivative);
       const long double error = std::fabs(f[i] - exact.value) - allowed;
       if (error <= 0) continue;
       worst = std::max(worst, static_cast<double>(std::ldexp(error, 53) / exact.value));
@@ -185,10 +185,10 @@ TEST(CpuKernels, WhatIsNoNumberIsNoneForEveryLoss) {
         const double z[] = {std::numeric_limits<double>::quiet_NaN(), inf, -inf, 1e308, -1e308};
         const std::vector<float> y(5, label);
         double r[5], f[5];
-        cpu::residuals(cpu::choose_loss(loss), z, y, r);
+        cpu::derivatives(cpu::choose_loss(loss), z, y, r);
         cpu::values(cpu::choose_loss(loss), z, y, f);
         EXPECT_TRUE(std::isnan(r[0]) && std::isnan(f[0])) << name << each << label;
-        if (!std::isfinite(loss.max_abs_residual())) {
+        if (!std::isfinite(loss.max_abs_derivative())) {
           EXPECT_TRUE(r[1] == inf && r[2] == -inf && f[1] == inf && f[2] == inf) << name << each;
           EXPECT_TRUE(std::fabs(r[3] - z[3]) <= 1e293 && std::fabs(r[4] - z[4]) <= 1e293) << name;
           continue;
@@ -196,7 +196,7 @@ TEST(CpuKernels, WhatIsNoNumberIsNoneForEveryLoss) {
         // An end's slope is that of far away, but for what underflows.
         EXPECT_NEAR(r[1], r[3], 1e-307) << name << each << label;
         EXPECT_NEAR(r[2], r[4], 1e-307) << name << each << label;
-        EXPECT_LE(std::max(std::fabs(r[3]), std::fabs(r[4])), loss.max_abs_residual());
+        EXPECT_LE(std::max(std::fabs(r[3]), std::fabs(r[4])), loss.max_abs_derivative());
         EXPECT_FALSE(f[1] < 0 || f[2] < 0) << name << each << label;
         EXPECT_TRUE(f[3] >= 0 && f[4] >= 0 && std::isfinite(f[3]) && std::isfinite(f[4]))
             << name << each << label;
@@ -206,7 +206,7 @@ TEST(CpuKernels, WhatIsNoNumberIsNoneForEveryLoss) {
 }
 
 double worst_ulps_of_values(const Loss& loss) {
-  const bool held = loss.max_abs_residual() < 1;
+  const bool held = loss.max_abs_derivative() < 1;
   const std::vector<double> z = logits<double>();
   double worst = 0;
   for (const float label : {1.0f, -1.0f}) {
@@ -250,23 +250,23 @@ TEST(CpuKernels, ValuesOfWhatIsNoNumber) {
   });
 }
 
-TEST(CpuKernels, ResidualsOfWhatIsNoNumber) {
+TEST(CpuKernels, DerivativesOfWhatIsNoNumber) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   const double z[] = {std::numeric_limits<double>::quiet_NaN(), inf, -inf};
   const float y[] = {1, 1, 1};
   on_every_instruction_set([&](const std::string& name) {
     for (const char* const loss : with_kernels) {
       double r[3];
-      cpu::residuals(cpu::choose_loss(loss_named(loss)), z, y, r);
+      cpu::derivatives(cpu::choose_loss(loss_named(loss)), z, y, r);
       EXPECT_TRUE(std::isnan(r[0])) << name;
       EXPECT_TRUE(std::fabs(r[1]) <= 1.02 * std::numeric_limits<double>::min()) << name;
-      EXPECT_EQ(r[2], -loss_named(loss).max_abs_residual()) << name;
+      EXPECT_EQ(r[2], -loss_named(loss).max_abs_derivative()) << name;
     }
   });
 }
 
 // A number's bits do not depend on its place among the others.
-TEST(CpuKernels, ResidualsDoNotDependOnTheirPlace) {
+TEST(CpuKernels, DerivativesDoNotDependOnTheirPlace) {
   std::vector<double> z = logits<double>();
   z.resize(1000);
   std::vector<float> y(z.size(), 1.0f);
@@ -274,9 +274,9 @@ TEST(CpuKernels, ResidualsDoNotDependOnTheirPlace) {
   on_every_instruction_set([&](const std::string& name) {
     for (const std::string_view each : loss_names()) {
       const cpu::LossChoice loss = cpu::choose_loss(loss_named(each));
-      cpu::residuals(loss, z, y, whole);
+      cpu::derivatives(loss, z, y, whole);
       for (std::size_t i = 0; i < z.size(); ++i) {
-        cpu::residuals(loss, std::span(z).subspan(i, 1), std::span(y).subspan(i, 1), one);
+        cpu::derivatives(loss, std::span(z).subspan(i, 1), std::span(y).subspan(i, 1), one);
         ASSERT_EQ(one[0], whole[i]) << name << " " << z[i];
       }
     }
@@ -286,11 +286,11 @@ TEST(CpuKernels, ResidualsDoNotDependOnTheirPlace) {
 // A loss without kernels of its own: through its virtual functions.
 struct squared_like {
   static constexpr const char* name = "not compiled in";
-  static constexpr double max_abs_residual = 1, curvature = 1;
+  static constexpr double max_abs_derivative = 1, curvature = 1;
   static constexpr double self_concordance = 0, drop_from_zero = 1e300;
   static double value(double z, double y) { return 0.5 * (z - y) * (z - y); }
-  static double residual(double z, double y) { return z - y; }
-  static double second(double /*z*/, double /*y*/) { return 1; }
+  static double derivative(double z, double y) { return z - y; }
+  static double second_derivative(double /*z*/, double /*y*/) { return 1; }
 };
 
 TEST(CpuKernels, AnyLossHasValues) {
@@ -382,15 +382,15 @@ void expect_within_bound(support::OddRows p, const Ensemble& e, Arithmetic arith
         z += term;
         magnitude += static_cast<double>(std::fabs(term));
       }
-      const long double r = support::exact_loss(loss_name, z, p.y[i]).slope;
+      const long double r = support::exact_loss(loss_name, z, p.y[i]).derivative;
       const double of_slope = has_zero ? 1 : static_cast<double>(std::fabs(r));
-      const double of_residual =
+      const double of_derivative =
           gamma(depth + 1) * static_cast<double>(std::fabs(r)) + gamma(16) * of_slope +
           loss.curvature() * gamma(static_cast<double>(d) + 1) * magnitude + smallest;
       for (std::size_t j = 0; j < d; ++j) {
         if (p.x[i * d + j] == 0.0f) continue;
         exact[j] += r * p.x[i * d + j];
-        bound[j] += std::fabs(static_cast<double>(p.x[i * d + j])) * of_residual + smallest;
+        bound[j] += std::fabs(static_cast<double>(p.x[i * d + j])) * of_derivative + smallest;
       }
     }
     for (std::size_t j = 0; j < d; ++j) {

@@ -75,10 +75,11 @@ struct Worst {
   double ulps = 0;       // of a residual
 };
 template <class T>
-Worst worst_residuals(const Logits<T>& logits) {
+Worst worst_derivatives(const Logits<T>& logits) {
   const auto [outputs, rows, z, y] = logits;
   std::vector<T> r(z.size());
-  cpu::residuals(cpu::choose_loss(softmax_of(outputs)), std::span<const T>(z), y, std::span<T>(r));
+  cpu::derivatives(cpu::choose_loss(softmax_of(outputs)), std::span<const T>(z), y,
+                   std::span<T>(r));
   std::vector<long double> of_row(outputs), exact(outputs);
   Worst worst;
   for (std::size_t i = 0; i < rows; ++i) {
@@ -106,7 +107,7 @@ Worst worst_residuals(const Logits<T>& logits) {
 // docs/theory/map-error.md, step 2, allows 16.
 constexpr std::size_t class_counts[] = {2, 3, 10, 100, 1000};
 
-TEST(CpuOutputs, ResidualsAreWithinTheirRoundings) {
+TEST(CpuOutputs, DerivativesAreWithinTheirRoundings) {
   fmt::print(
       "  worst error of softmax's residuals: roundings of the norm, and ulps where differences of\n"
       "  logits are exact\n  {:<14} {:>7} {:>16} {:>16}\n",
@@ -114,10 +115,10 @@ TEST(CpuOutputs, ResidualsAreWithinTheirRoundings) {
   on_every_instruction_set([](const std::string& name) {
     for (const std::size_t outputs : class_counts) {
       const std::size_t rows = repeats<std::size_t>(10'000, 1'000) / outputs + 7;
-      const auto spread = worst_residuals(make_logits<double>(outputs, rows, false));
-      const auto exact = worst_residuals(make_logits<double>(outputs, rows, true));
-      const auto spread_float = worst_residuals(make_logits<float>(outputs, rows, false));
-      const auto exact_float = worst_residuals(make_logits<float>(outputs, rows, true));
+      const auto spread = worst_derivatives(make_logits<double>(outputs, rows, false));
+      const auto exact = worst_derivatives(make_logits<double>(outputs, rows, true));
+      const auto spread_float = worst_derivatives(make_logits<float>(outputs, rows, false));
+      const auto exact_float = worst_derivatives(make_logits<float>(outputs, rows, true));
       fmt::print("  {:<14} {:>7} {:>8.2f} {:>7.2f} {:>8.2f} {:>7.2f}\n", name, outputs,
                  spread.roundings, exact.ulps, spread_float.roundings, exact_float.ulps);
       for (const double roundings : {spread.roundings, spread_float.roundings}) {
@@ -162,7 +163,7 @@ TEST(CpuOutputs, FarLogitsAreWhatTheyTendTo) {
         z[k * n + 3] = k == 0 ? -1e308 : 1e308;
         z[k * n + 4] = k == 0 ? 0 : -inf;
       }
-      cpu::residuals(choice, z, y, r);
+      cpu::derivatives(choice, z, y, r);
       cpu::values(choice, z, y, f);
       const auto K = static_cast<double>(outputs);
       for (std::size_t k = 0; k < outputs; ++k) {
@@ -180,7 +181,7 @@ TEST(CpuOutputs, FarLogitsAreWhatTheyTendTo) {
         std::vector<double> with(outputs, 0.5), res(outputs), value(1);
         with[bad] = std::numeric_limits<double>::quiet_NaN();
         for (const float label : {0.0f, static_cast<float>(outputs - 1)}) {
-          cpu::residuals(choice, with, {&label, 1}, res);
+          cpu::derivatives(choice, with, {&label, 1}, res);
           cpu::values(choice, with, {&label, 1}, value);
           EXPECT_TRUE(std::ranges::all_of(res, [](double v) { return std::isnan(v); })) << name;
           EXPECT_TRUE(std::isnan(value[0])) << name << outputs;
@@ -484,11 +485,11 @@ TEST(CpuOutputs, BitsOfARowDoNotDependOnItsPlace) {
       const auto [K, n, z, y] = make_logits<double>(outputs, 29, false);
       const auto choice = cpu::choose_loss(softmax_of(K));
       std::vector<double> all(z.size());
-      cpu::residuals(choice, z, y, all);
+      cpu::derivatives(choice, z, y, all);
       for (std::size_t i = 0; i < n; ++i) {
         std::vector<double> one(K), r(K);
         for (std::size_t k = 0; k < K; ++k) one[k] = z[k * n + i];
-        cpu::residuals(choice, one, {&y[i], 1}, r);
+        cpu::derivatives(choice, one, {&y[i], 1}, r);
         for (std::size_t k = 0; k < K; ++k) ASSERT_EQ(r[k], all[k * n + i]) << name << outputs;
       }
     }

@@ -1,4 +1,4 @@
-// host/engine/cuda/libraries.cpp beside the functions it stands for; no card is needed.
+// host/engine/cuda/libraries.cpp beside the functions it stands for; no GPU is needed.
 #include <cublasLt.h>
 #include <curand.h>
 #include <dlfcn.h>
@@ -88,9 +88,9 @@ TEST(CudaLibraries, CublasIsLoadedAtItsFirstCallWhichIsPassedOn) {
 
 TEST(CudaLibraries, CurandDrawsWhatItDrawsByItself) {
   ASSERT_EQ(loaded(curand), nullptr);
-  curandGenerator_t of_a_card = nullptr;
-  if (curandCreateGenerator(&of_a_card, CURAND_RNG_PSEUDO_PHILOX4_32_10) == CURAND_STATUS_SUCCESS) {
-    EXPECT_EQ(curandDestroyGenerator(of_a_card), CURAND_STATUS_SUCCESS);
+  curandGenerator_t of_a_gpu = nullptr;
+  if (curandCreateGenerator(&of_a_gpu, CURAND_RNG_PSEUDO_PHILOX4_32_10) == CURAND_STATUS_SUCCESS) {
+    EXPECT_EQ(curandDestroyGenerator(of_a_gpu), CURAND_STATUS_SUCCESS);
   }
   void* const library = loaded(curand);
   ASSERT_NE(library, nullptr);
@@ -116,7 +116,7 @@ TEST(CudaLibraries, CurandDrawsWhatItDrawsByItself) {
 
 // cuRAND's offset counts normals, not the words they are made of: 2N from offset 0 end in N from
 // offset N. Its generator on the host, the same library; DeviceNoise.LibraryOffsetsCountNormals
-// asks a card's.
+// asks a GPU's.
 TEST(CudaLibraries, CurandOffsetsCountNormals) {
   curandGenerator_t none = nullptr;
   curandSetGeneratorOffset(none, 0);  // loads it

@@ -54,13 +54,13 @@ Gradient oracle(const OddRows& p, std::span<const double> theta, bool capped = f
     }
     const long double size = 1 / (1 + std::exp(z * p.y[i]));
     const long double r = -p.y[i] * (capped && size > 0.5L ? 0.5L : size);
-    const double residual_bound =
+    const double derivative_bound =
         (gamma_k(depth) + gamma_k(16)) * static_cast<double>(std::fabs(r)) +
         0.25 * gamma_k(d) * magnitude + std::numeric_limits<double>::min();
     for (std::size_t j = 0; j < p.d; ++j) {
       if (p.x[i * p.d + j] == 0.0f) continue;
       exact[j] += r * p.x[i * p.d + j];
-      g.bound[j] += std::fabs(static_cast<double>(p.x[i * p.d + j])) * residual_bound;
+      g.bound[j] += std::fabs(static_cast<double>(p.x[i * p.d + j])) * derivative_bound;
     }
   }
   for (std::size_t j = 0; j < p.d; ++j) {
@@ -78,7 +78,7 @@ std::unique_ptr<Engine> load(const OddRows& p, const char* design = "auto",
 }
 
 void expect_gradients_within_bound(const OddRows& p, const Ensemble& e, Engine& engine) {
-  const bool capped = engine.loss().max_abs_residual() < 1;
+  const bool capped = engine.loss().max_abs_derivative() < 1;
   std::vector<double> out(e.theta.size(), std::numeric_limits<double>::quiet_NaN());
   engine.loss_gradients({e.theta.data(), e.chains(), p.d}, {out.data(), e.chains(), p.d});
   for (std::size_t c = 0; c < e.chains(); c += few_chains) {
@@ -153,7 +153,7 @@ constexpr Shape shapes[] = {
     {1, 3000, 3, "auto", 2},
 };
 
-// On a card also through the two designs in double that take long tables; the rule takes A and B
+// On a GPU also through the two designs in double that take long tables; the rule takes A and B
 // for most of these.
 std::vector<Shape> all_shapes() {
   const std::string_view backend = GIBBSITE_TEST_BACKEND;

@@ -71,7 +71,7 @@ class InstructionBits : public ::testing::Test {
   }
 };
 
-TEST_F(InstructionBits, OfResidualsAndValues) {
+TEST_F(InstructionBits, OfDerivativesAndValues) {
   Numbers z;
   std::mt19937_64 bits(1);
   std::uniform_real_distribution<double> near(-40, 40), far(-750, 750);
@@ -89,7 +89,7 @@ TEST_F(InstructionBits, OfResidualsAndValues) {
     const auto found = on_each([&] {
       const cpu::LossChoice loss = cpu::choose_loss(loss_named(name));
       Numbers out(2 * z.size());
-      cpu::residuals(loss, z, y, std::span(out).first(z.size()));
+      cpu::derivatives(loss, z, y, std::span(out).first(z.size()));
       cpu::values(loss, z, y, std::span(out).last(z.size()));
       return out;
     });
@@ -107,7 +107,7 @@ TEST_F(InstructionBits, OfTheReciprocalAreADivisions) {
   const std::vector<float> y(z.size(), 1.0F);
   support::on_every_instruction_set([&](const std::string& set) {
     Numbers r(z.size());
-    cpu::residuals(cpu::choose_loss(loss_named("logistic")), z, y, r);
+    cpu::derivatives(cpu::choose_loss(loss_named("logistic")), z, y, r);
     // e^t of so small a t is 1 + t, rounded.
     for (std::size_t i = 0; i < z.size(); ++i) {
       EXPECT_EQ(r[i], -1 / (1 + (1 + z[i]))) << set << ' ' << z[i];

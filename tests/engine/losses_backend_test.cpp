@@ -1,5 +1,5 @@
 // Every loss on every backend: gradients, values, Hessians and the exact difference against 64 bits
-// and 50 digits, for dense and sparse rows, few chains and panels; the card has no kernels of
+// and 50 digits, for dense and sparse rows, few chains and panels; the GPU has no kernels of
 // weighted classes, nor of rows with an exposure, and says so.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -48,7 +48,7 @@ class EachLoss : public support::TestOn, public testing::WithParamInterface<std:
     OddRows p = s.per_row > 0 ? support::make_sparse_rows(s.n, s.d, s.per_row, seed)
                               : support::make_odd_rows(s.n, s.d, seed);
     p.y = support::random_labels(loss_, s.n, 200, seed);
-    if (loss_.label() == LabelKind::count && !on_a_card()) {
+    if (loss_.label() == LabelKind::count && !on_a_gpu()) {
       // Exposures from a thousandth of the highest on.
       std::mt19937 bits(seed);
       std::uniform_real_distribution<float> uniform(-6.9F, 0);
@@ -84,7 +84,7 @@ class EachLoss : public support::TestOn, public testing::WithParamInterface<std:
   }
   // A bound of |f'| for one row: |y| + sum |x_j theta_j| if the loss has no global one.
   [[nodiscard]] double most_slope(float y, double size) const {
-    const double everywhere = loss_.max_abs_residual();
+    const double everywhere = loss_.max_abs_derivative();
     return std::isfinite(everywhere) ? everywhere : std::fabs(static_cast<double>(y)) + size;
   }
   const Loss& loss_;
@@ -94,8 +94,8 @@ std::vector<std::string_view> each_loss() {
   names.insert(names.end(),
                {"softmax-2", "softmax-3", "softmax-7", "logistic(0.4,1)", "logistic-capped(1,0.3)",
                 "smoothed-hinge(1,1e-06)", "softmax-3(0.25,1,0.7)", "softmax-2(1,0.1)"});
-  // A card refuses weights (targets_backend_test.cpp) and what has a guarantee in a ball alone.
-  if (support::is_a_card(GIBBSITE_TEST_BACKEND)) {
+  // A GPU refuses weights (targets_backend_test.cpp) and what has a guarantee in a ball alone.
+  if (support::is_a_gpu(GIBBSITE_TEST_BACKEND)) {
     std::erase_if(names,
                   [](std::string_view name) { return name.ends_with(')') || name == "squared"; });
   }
@@ -108,9 +108,9 @@ INSTANTIATE_TEST_SUITE_P(Losses, EachLoss, testing::ValuesIn(each_loss()), [](co
   return name;
 });
 
-class OnACard : public support::TestOn {
+class OnAGpu : public support::TestOn {
  protected:
-  OnACard() : TestOn(GIBBSITE_TEST_BACKEND) {}
+  OnAGpu() : TestOn(GIBBSITE_TEST_BACKEND) {}
   static void expect_refusal(const OddRows& p, std::string_view name, const char* what) {
     EXPECT_THAT(
         [&] {
@@ -122,8 +122,8 @@ class OnACard : public support::TestOn {
   }
 };
 
-TEST_F(OnACard, WeightsExposuresAndASlopeWithoutABoundAreRefused) {
-  if (!on_a_card()) GTEST_SKIP() << "no card";
+TEST_F(OnAGpu, WeightsExposuresAndASlopeWithoutABoundAreRefused) {
+  if (!on_a_gpu()) GTEST_SKIP() << "no card";
   OddRows p = support::make_odd_rows(5, 3, 1);
   for (const char* const name : {"logistic(0.4,1)", "softmax-3(0.25,1,0.7)", "squared"}) {
     p.y = support::random_labels(loss_named(name), p.n, 1, 1);
@@ -160,12 +160,12 @@ TEST_P(EachLoss, GradientsAndValuesAreWithinTheirBounds) {
         // Softmax rounds differences of predictors once more.
         const double moved = gamma_k(static_cast<double>(s.d) + (outputs() == 1 ? 1 : 3)) * size;
         for (std::size_t j = 0; j < D; ++j) {
-          const long double slope = f.slope[j / s.d];
-          const double error = gamma_k(depth) * static_cast<double>(std::fabs(slope)) +
+          const long double derivative = f.derivative[j / s.d];
+          const double error = gamma_k(depth) * static_cast<double>(std::fabs(derivative)) +
                                gamma_k(slope_roundings()) * most_slope(p.y[i], size) +
                                loss_.curvature() * moved + std::numeric_limits<double>::min();
           const float x = p.x[i * s.d + j % s.d];
-          exact[j] += slope * x;
+          exact[j] += derivative * x;
           bound[j] += std::fabs(static_cast<double>(x)) * error;
         }
         value += f.value;
@@ -203,17 +203,17 @@ TEST_P(EachLoss, StepsAreTheReferencesAndTheirBitsAreTheirOwn) {
       const ChainSpec& spec = begin.specs[c];
       const double far = std::fabs(
           *std::ranges::max_element(begin.chain(c), {}, [](double v) { return std::fabs(v); }));
-      std::vector<double> moved(s.n), slope(s.n);
+      std::vector<double> moved(s.n), derivative(s.n);
       for (std::size_t i = 0; i < s.n; ++i) {
         const double size = logits(p, i, begin.chain(c)).second;
         moved[i] = gamma_k(static_cast<double>(s.d) + (outputs() == 1 ? 0 : 2)) * size;
-        slope[i] = most_slope(p.y[i], size);
+        derivative[i] = most_slope(p.y[i], size);
       }
       for (std::size_t j = 0; j < s.d * outputs(); ++j) {
         double g = 0;
         for (std::size_t i = 0; i < s.n; ++i) {
           const double x = std::fabs(static_cast<double>(p.x[i * s.d + j % s.d]));
-          g += x * (gamma_k(depth) * slope[i] + moved[i]);
+          g += x * (gamma_k(depth) * derivative[i] + moved[i]);
         }
         const double size = g / gamma_k(depth);
         const double h = spec.step_size, beta = spec.inverse_temperature;
@@ -260,7 +260,7 @@ TEST_P(EachLoss, HessiansAndPlainSumsAreWithinTheirBounds) {
     hessian->add_diagonal(diagonal);
     hessian->add_product(v, product);
     engine->plain_gradient(e.theta, gradient);
-    std::vector<long double> exact(D * D, 0), slope(D, 0);
+    std::vector<long double> exact(D * D, 0), derivative(D, 0);
     std::vector<double> size(D * D, 0), slope_size(D, 0);
     long double value = 0, largest = 0;
     for (std::size_t i = 0; i < s.n; ++i) {
@@ -271,7 +271,7 @@ TEST_P(EachLoss, HessiansAndPlainSumsAreWithinTheirBounds) {
       value += f.value;
       for (std::size_t j = 0; j < D; ++j) {
         const long double x = p.x[i * s.d + j % s.d];
-        slope[j] += f.slope[j / s.d] * x;
+        derivative[j] += f.derivative[j / s.d] * x;
         slope_size[j] += most * static_cast<double>(std::fabs(x));
         for (std::size_t k = 0; k < D; ++k) {
           const long double xx = x * p.x[i * s.d + k % s.d];
@@ -285,7 +285,7 @@ TEST_P(EachLoss, HessiansAndPlainSumsAreWithinTheirBounds) {
     EXPECT_NEAR(engine->plain_value(e.theta), static_cast<double>(value),
                 1e-11 * static_cast<double>(value) + 1e-9);
     for (std::size_t j = 0; j < D; ++j) {
-      EXPECT_NEAR(gradient[j], static_cast<double>(slope[j]), 1e-11 * slope_size[j]) << j;
+      EXPECT_NEAR(gradient[j], static_cast<double>(derivative[j]), 1e-11 * slope_size[j]) << j;
       long double along = -2;
       double along_size = 1;
       for (std::size_t k = 0; k < D; ++k) {
@@ -360,7 +360,7 @@ TEST_P(EachLoss, WeightedGradientsAreWithinTheirBounds) {
         const auto f = support::exact_outputs(loss_, z, p.y[i]);
         for (std::size_t j = 0; j < D; ++j) {
           const long double wx = static_cast<long double>(weights[i]) * p.x[i * s.d + j % s.d];
-          exact[j] += wx * f.slope[j / s.d];
+          exact[j] += wx * f.derivative[j / s.d];
           bound[j] +=
               static_cast<double>(std::fabs(wx)) *
               (1e-12 * most_slope(p.y[i], size) + gamma_k(static_cast<double>(s.d) + 3) * size);
@@ -397,7 +397,7 @@ TEST_P(EachLoss, QuestionsAboutRowsAreThoseOfAnyLoss) {
   EXPECT_EQ(engine->row_norms().largest_squared, plain->row_norms().largest_squared);
   const auto capped = engine->capped_loss({P.data(), 5, 2}, {.clip = 0.7});
   const auto definition = other->capped_loss({P.data(), 5, 2}, {.clip = 0.7});
-  if (outputs() == 1 || !on_a_card()) return;  // of several outputs the host answers for a card
+  if (outputs() == 1 || !on_a_gpu()) return;  // of several outputs the host answers for a GPU
   const std::vector<double> theta(5 * outputs(), 0.1);
   std::vector<double> g(theta.size(), NAN), exact(theta.size(), NAN);
   EXPECT_EQ(capped->gradient(theta, g), definition->gradient(theta, exact));
@@ -503,7 +503,7 @@ TEST_P(EachLoss, ExactDifferenceHasFiftyDigits) {
       const Wide there = wide_value(plain, z, p.y[i]);
       exact += Wide(class_weight(loss_.class_weights(), p.y[i])) *
                (there - wide_value(plain, z0, p.y[i]));
-      if (!std::isfinite(loss_.max_abs_residual())) size += 2 * there;  // squares are larger
+      if (!std::isfinite(loss_.max_abs_derivative())) size += 2 * there;  // squares are larger
       for (const Wide& v : z) size += abs(v) + 1;
       for (const Wide& v : z0) size += abs(v);
       size += abs(Wide(p.y[i]));

@@ -29,11 +29,11 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 // f = 2 log cosh(z - y): f' = 2 tanh(z - y), not compiled into any kernel.
 struct tanh_loss {
   static constexpr const char* name = "tanh";
-  static constexpr double max_abs_residual = 2, curvature = 2, self_concordance = 2,
+  static constexpr double max_abs_derivative = 2, curvature = 2, self_concordance = 2,
                           drop_from_zero = 1;
   static double value(double z, double y) { return 2 * std::log(std::cosh(z - y)); }
-  static double residual(double z, double y) { return 2 * std::tanh(z - y); }
-  static double second(double z, double y) {
+  static double derivative(double z, double y) { return 2 * std::tanh(z - y); }
+  static double second_derivative(double z, double y) {
     const double t = std::tanh(z - y);
     return 2 * (1 - t * t);
   }
@@ -339,7 +339,7 @@ TEST_F(Whitened, RowsOfAmountsAndCountsAreWithinTheirBounds) {
               const double z = theta[at] * largest;
               const std::vector<double> out = gradient(*engine, m, clip, theta);
               double r = 0, second = 0;
-              loss.residuals({&z, 1}, {&y, 1}, {&r, 1});
+              loss.derivatives({&z, 1}, {&y, 1}, {&r, 1});
               loss.curvatures({&z, 1}, {&y, 1}, {&second, 1});
               const auto where = [&, d = d] {
                 return fmt::format("{}, d {}, row of {}, label {}, z {}, clip {}", name, d, largest,
@@ -349,8 +349,8 @@ TEST_F(Whitened, RowsOfAmountsAndCountsAreWithinTheirBounds) {
               for (std::size_t j = 0; j < d; ++j) {  // a double of at most the cap, times a float
                 ASSERT_LE(std::fabs(out[j]), cap * std::fabs(static_cast<double>(x[j]))) << where();
               }
-              const double slope = out[at] / largest;
-              ASSERT_NEAR(slope, std::clamp(r, -cap, cap), 1e-12) << where();
+              const double derivative = out[at] / largest;
+              ASSERT_NEAR(derivative, std::clamp(r, -cap, cap), 1e-12) << where();
               if (std::fabs(std::fabs(r) - cap) < 1e-12) continue;  // either side
               const bool is_free = std::fabs(r) < cap;
               ++(is_free ? free : held);
@@ -401,7 +401,7 @@ TEST_F(Whitened, ScoresHaveMeanZeroAtTheTruth) {
             const auto out =
                 gradient(*load(Rows(x.data(), 1, d), {&y, 1}, 1, loss), m, part * norm, theta);
             std::vector<double> r(K);
-            loss.residuals(z, {&y, 1}, r);
+            loss.derivatives(z, {&y, 1}, r);
             for (std::size_t c = 0; c < K; ++c) {
               mean[c] += p[label] * out[c * d + d / 2];
               plain[c] = std::max(plain[c], std::fabs(r[c] - out[c * d + d / 2]));
@@ -534,7 +534,7 @@ TEST_F(Whitened, MatricesOfARowWithAHeldSlopeAreExactlyBelow) {
                   << where();
               const double cap = std::min(1.0, clip / norm), w = std::min(1.0, limit * cap * cap);
               double r = 0, z = 0;
-              loss.residuals({&z, 1}, {&y, 1}, {&r, 1});
+              loss.derivatives({&z, 1}, {&y, 1}, {&r, 1});
               const double rough = 1e-5 + 2 * off;
               ASSERT_NEAR(score, w * std::clamp(r, -cap, cap), rough * w * cap) << where();
               held += std::fabs(r) > cap ? 1U : 0U;
@@ -1033,16 +1033,17 @@ TEST_P(Locality, OfSlopesOfAmountsAndCounts) {
     for (const double away : {0.1, 0.5}) {
       const float label = counts ? 0.9F : static_cast<float>(z - away);
       const std::vector<float> one{label};
-      const double slope =
+      const double derivative =
           counts ? std::fabs(std::exp(std::min(z - 2.302585092994046, 0.0)) - 0.9) : away;
-      for (const double clip : {1e9, 0.5 * slope * norm, slope * norm, 2 * slope * norm}) {
+      for (const double clip :
+           {1e9, 0.5 * derivative * norm, derivative * norm, 2 * derivative * norm}) {
         if (sweep.skips()) continue;
         const auto alone = gradient(*load(Rows(row.data(), 1, d), one, 1, loss), m, clip, theta);
         for (const std::size_t place : {std::size_t{0}, std::size_t{7}, n / 2, n - 1}) {
           std::ranges::copy(row, x.begin() + static_cast<std::ptrdiff_t>(place * d));
           y[place] = label;
           for (const std::size_t threads : {1U, 3U}) {
-            if (!any_loss_ && threads > 1) continue;  // a card's are its own
+            if (!any_loss_ && threads > 1) continue;  // a GPU's are its own
             auto out = gradient(*load(Rows(x.data(), n, d), y, threads, loss), m, clip, theta);
             if (counts) out[d] = alone[d];
             ASSERT_EQ(out, alone) << name << ", clip " << clip << ", place " << place;
@@ -1166,9 +1167,9 @@ TEST_P(Sums, GradientIsWithinItsBound) {
         exact[d] += w * second;
         bound[d] += is_free || logistic ? 4 * off + (is_free && !unclear ? 0 : cap_off) : 0;
         if (unclear && !logistic) bound[d] += 0.5;
-        const long double slope = logistic ? w * r : std::clamp<long double>(r, -cap, cap);
+        const long double derivative = logistic ? w * r : std::clamp<long double>(r, -cap, cap);
         for (std::size_t j = 0; j < d; ++j) {
-          exact[j] += slope * x[j];
+          exact[j] += derivative * x[j];
           bound[j] +=
               static_cast<double>(std::fabs(x[j])) * (off + (is_free && !unclear ? 0 : cap_off));
         }
@@ -1227,17 +1228,17 @@ TEST_P(Sums, GradientsOfClassesAreWithinTheirBounds) {
                        (norm == 0 ? 0 : sizes(m, x) / norm * static_cast<double>(d + 8) * 1.3e-7));
         const double off = 2 * gamma_k(static_cast<double>(d + K) + 40) * size +
                            2 * gamma_k(static_cast<double>(accumulation_depth(n)) + 60);
-        const HeldSlope slope = held_slope(z, static_cast<std::size_t>(y[i]), cap);
-        ++(slope.free ? free : held);
-        const double gap = std::fabs(static_cast<double>(slope.length) - cap);
+        const HeldSlope derivative = held_slope(z, static_cast<std::size_t>(y[i]), cap);
+        ++(derivative.free ? free : held);
+        const double gap = std::fabs(static_cast<double>(derivative.length) - cap);
         const bool unclear = gap <= cap_off + off;
-        exact[K * d] += slope.trace;
-        bound[K * d] += 8 * off + (slope.free ? 0 : 2 * cap_off) + (unclear ? 1 : 0);
+        exact[K * d] += derivative.trace;
+        bound[K * d] += 8 * off + (derivative.free ? 0 : 2 * cap_off) + (unclear ? 1 : 0);
         for (std::size_t k = 0; k < K; ++k) {
           for (std::size_t j = 0; j < d; ++j) {
-            exact[k * d + j] += slope.r[k] * x[j];
+            exact[k * d + j] += derivative.r[k] * x[j];
             bound[k * d + j] += static_cast<double>(std::fabs(x[j])) *
-                                (off + (slope.free && !unclear ? 0 : cap_off));
+                                (off + (derivative.free && !unclear ? 0 : cap_off));
           }
         }
       }
@@ -1475,7 +1476,7 @@ TEST_F(Whitened, ThreadsChangeNoBitOfWideRows) {
 }
 
 // By the number of features alone.
-TEST_F(Whitened, TheCardAnswersByItself) {
+TEST_F(Whitened, TheGpuAnswersByItself) {
   if (any_loss_) GTEST_SKIP() << "no card";
   for (const std::size_t d : {3u, 2048u, 2049u}) {
     const OddRows p = support::make_odd_rows(5, d, 1);

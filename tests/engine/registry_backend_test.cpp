@@ -12,7 +12,7 @@ namespace registry_backend_test {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-// The cuda engine on a card in software answers to the engine's name.
+// The cuda engine on a GPU in software answers to the engine's name.
 const std::string_view backend_name =
     std::string_view(GIBBSITE_TEST_BACKEND) == "emulated" ? "cuda" : GIBBSITE_TEST_BACKEND;
 

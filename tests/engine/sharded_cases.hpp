@@ -139,8 +139,8 @@ inline Answers ask(Engine& engine, const Case& c, const Table& t, std::size_t fi
   }
   const auto capped = engine.capped_loss(P, {.clip = 0.4, .information = 0.3});
   for (const char* const time : {"capped", "capped again"}) {
-    auto& slope = out[time] = zeros(d);
-    slope.push_back(capped->gradient(theta.row(0), std::span(slope).first(d)));
+    auto& derivative = out[time] = zeros(d);
+    derivative.push_back(capped->gradient(theta.row(0), std::span(derivative).first(d)));
   }
   if (t.loss.name() == "logistic") {
     auto& information = out["information"] = zeros(4);

@@ -33,7 +33,7 @@ OddRows plain_rows(std::size_t n, std::size_t d, double per_row, const Loss& los
 }
 
 TEST_F(CappedTargets, AreHeldBeforeTheyAreWeighed) {
-  if (on_a_card()) GTEST_SKIP() << "no kernels";
+  if (on_a_gpu()) GTEST_SKIP() << "no kernels";
   struct Shape {
     std::size_t n, d;
     double per_row;
@@ -71,12 +71,13 @@ TEST_F(CappedTargets, AreHeldBeforeTheyAreWeighed) {
         const long double cap = std::min(1.0L, clip / std::fabs(norm));
         // Logistic: a weight that does not look at the label. Poisson: held at the cap.
         const bool weighted = loss.label() == LabelKind::two_classes;
-        const long double size = std::fabs(f.slope);
+        const long double size = std::fabs(f.derivative);
         const long double part = weighted ? std::min(1.0L, cap / std::max(size, 1 - size)) : 1;
-        const long double slope = weighted ? part * f.slope : std::clamp(f.slope, -cap, cap);
-        held += slope != f.slope ? 1 : 0;
-        if (weighted || slope == f.slope) exact_curvature += w * part * f.curvature;
-        for (std::size_t j = 0; j < d; ++j) exact[j] += w * slope * p.x[i * d + j];
+        const long double derivative =
+            weighted ? part * f.derivative : std::clamp(f.derivative, -cap, cap);
+        held += derivative != f.derivative ? 1 : 0;
+        if (weighted || derivative == f.derivative) exact_curvature += w * part * f.curvature;
+        for (std::size_t j = 0; j < d; ++j) exact[j] += w * derivative * p.x[i * d + j];
       }
       // Caps are below by the roundings of a product of d terms in floats.
       const double near = d > 1000 ? 1e-2 : 2e-6 * static_cast<double>(n);
@@ -96,7 +97,7 @@ TEST_F(CappedTargets, AreHeldBeforeTheyAreWeighed) {
 
 // Weights that are all the same and offsets that are all 0 change no bit.
 TEST_F(CappedTargets, OffsetsOfZeroChangeNoBit) {
-  if (on_a_card()) GTEST_SKIP() << "no kernels";
+  if (on_a_gpu()) GTEST_SKIP() << "no kernels";
   const Loss& loss = loss_named("poisson");
   for (const double per_row : {0.0, 4.0}) {
     OddRows p = plain_rows(1500, 30, per_row, loss);
@@ -120,7 +121,7 @@ TEST_F(CappedTargets, OffsetsOfZeroChangeNoBit) {
 }
 
 TEST_F(CappedTargets, OffsetsAreFoundAndBounded) {
-  if (on_a_card()) {
+  if (on_a_gpu()) {
     OddRows p = plain_rows(4, 2, 0, loss_named("logistic"));
     p.offset = {0, 0, 0, 0};
     EXPECT_THROW(static_cast<void>(support::make_test_backend(GIBBSITE_TEST_BACKEND)

@@ -103,7 +103,7 @@ class Cooperative : public support::DeviceTest {
   Cooperative() : DeviceTest(GIBBSITE_TEST_DEVICE) {}
   [[nodiscard]] cuda::DeviceProblem problem(const Shape& s,
                                             Arithmetic arithmetic = Arithmetic::float64) const {
-    return {{s.n, s.d, s.chains}, arithmetic, kernels::index_of_loss("logistic"), device_->card()};
+    return {{s.n, s.d, s.chains}, arithmetic, kernels::index_of_loss("logistic"), device_->gpu()};
   }
 };
 class CooperativeOfShape : public Cooperative, public testing::WithParamInterface<Shape> {};
@@ -154,13 +154,13 @@ void expect_step(const OddRows& p, const Ensemble& e, std::span<const double> be
     for (std::size_t i = 0; i < p.n; ++i) {
       const auto [z, magnitude] = support::exact_logit(p, i, theta);
       const long double r = -p.y[i] / (1 + std::exp(z * p.y[i]));
-      const double of_residual =
+      const double of_derivative =
           (gamma_k(depth + 1, u) + gamma_k(16, u)) * static_cast<double>(std::fabs(r)) +
           0.25 * gamma_k(static_cast<double>(p.d) + 1, u) * magnitude + smallest;
       for (std::size_t j = 0; j < p.d; ++j) {
         const float x = p.x[i * p.d + j];
         g[j] += r * x;
-        bound[j] += std::fabs(static_cast<double>(x)) * of_residual + smallest;
+        bound[j] += std::fabs(static_cast<double>(x)) * of_derivative + smallest;
       }
     }
     fill_normals(spec.key, spec.stream, steps_done, noise);
@@ -189,7 +189,7 @@ TEST_P(CooperativeOfShape, EveryStepIsWithinItsBound) {
   const Ensemble e = support::make_odd_chains(s.chains, s.d);  // T = 2, 3, 4, 5, 2, ...
   for (const Arithmetic arithmetic : {Arithmetic::float64, Arithmetic::float32}) {
     const cuda::DeviceProblem here = problem(s, arithmetic);
-    ASSERT_EQ(cuda::why_not(Design::cooperative, here.shape, arithmetic, here.card), "");
+    ASSERT_EQ(cuda::why_not(Design::cooperative, here.shape, arithmetic, here.gpu), "");
     Chains run(*device_, here, p, e);
     EXPECT_LE(run.depth(), accumulation_depth(s.n));
     std::vector<double> before = e.theta;
@@ -249,21 +249,21 @@ TEST_P(CooperativeOfShape, PermutingChainsPermutesResults) {
 }
 
 TEST_F(Cooperative, RefusesWhatItCannotDo) {
-  cuda::Card card;
-  card.l2_bytes = std::size_t{50} << 20;
+  cuda::Gpu gpu;
+  gpu.l2_bytes = std::size_t{50} << 20;
   const auto why = [&](const cuda::Shape& shape) {
-    return cuda::why_not(Design::cooperative, shape, Arithmetic::float64, card);
+    return cuda::why_not(Design::cooperative, shape, Arithmetic::float64, gpu);
   };
   EXPECT_EQ(why({32561, 108, 8}), "");
   EXPECT_NE(why({32561, 108, 9}), "");
   EXPECT_NE(why({1000, 257, 1}), "");
   EXPECT_NE(why({581012, 54, 1}), "");
-  // Each half of the cache keeps a copy of what all read; cards of another make have one.
+  // Each half of the cache keeps a copy of what all read; GPUs of another make have one.
   EXPECT_EQ(why({6'500'000, 1, 1}), "");
   EXPECT_NE(why({7'000'000, 1, 1}), "");
-  card.capability = 89;
+  gpu.capability = 89;
   EXPECT_EQ(why({13'000'000, 1, 1}), "");
-  card.l2_bytes = std::size_t{1} << 32;  // where rows are short and many, the sum of leaves is long
+  gpu.l2_bytes = std::size_t{1} << 32;  // where rows are short and many, the sum of leaves is long
   EXPECT_NE(why({500'000'000, 1, 1}), "");
 }
 
@@ -277,8 +277,8 @@ TEST_F(Cooperative, LongRunsAreLaunchesOfSomeSteps) {
   const OddRows p = support::make_odd_rows(2, 1, 4);
   Ensemble begin = support::make_odd_chains(1, p.d);
   begin.specs[0].iterations = 3000;
-  const auto advanced = [&](const support::EmulatedCard& card, std::uint64_t first) {
-    std::shared_ptr<cuda::Device> device = support::make_emulated_device(card);
+  const auto advanced = [&](const support::EmulatedGpu& gpu, std::uint64_t first) {
+    std::shared_ptr<cuda::Device> device = support::make_emulated_device(gpu);
     if (name_ == "cuda") device = device_;
     const auto engine = cuda::make_cuda_backend(device, {Arithmetic::float64, "cooperative"})
                             ->load(p.view(), p.y, loss_named("logistic"));
@@ -294,12 +294,12 @@ TEST_F(Cooperative, LongRunsAreLaunchesOfSomeSteps) {
   }
 }
 
-// A block that the card's shared memory cannot hold is said to be so before the card is asked.
-TEST_F(Cooperative, SaysThatTheCardHoldsNoBlock) {
+// A block that the GPU's shared memory cannot hold is said to be so before the GPU is asked.
+TEST_F(Cooperative, SaysThatTheGpuHoldsNoBlock) {
   if (name_ != "emulated") GTEST_SKIP() << "a card has the shared memory that it has";
   const OddRows p = support::make_odd_rows(700, 21, 4);
   const auto device = std::shared_ptr<cuda::Device>(
-      support::make_emulated_device(support::EmulatedCard{.shared_bytes = 1024}));
+      support::make_emulated_device(support::EmulatedGpu{.shared_bytes = 1024}));
   const auto engine = cuda::make_cuda_backend(device, {Arithmetic::float64, "cooperative"})
                           ->load(p.view(), p.y, loss_named("logistic"));
   Ensemble chains = support::make_odd_chains(7, p.d);
@@ -313,11 +313,11 @@ TEST_F(Cooperative, SaysThatTheCardHoldsNoBlock) {
 
 // Whatever it takes, the longest path of additions keeps to the promise of every backend.
 TEST_F(Cooperative, DepthKeepsThePromise) {
-  cuda::Card card;
-  card.l2_bytes = ~std::size_t{0};
+  cuda::Gpu gpu;
+  gpu.l2_bytes = ~std::size_t{0};
   for (std::size_t n = 1; n < 1'000'000'000; n += 1 + n / 7) {
-    const bool taken = cuda::why_not(Design::cooperative, {n, 1, 1}, {}, card).empty();
-    const auto loop = cuda::make_loop(Design::cooperative, {{n, 1, 1}, {}, 0, card});
+    const bool taken = cuda::why_not(Design::cooperative, {n, 1, 1}, {}, gpu).empty();
+    const auto loop = cuda::make_loop(Design::cooperative, {{n, 1, 1}, {}, 0, gpu});
     EXPECT_EQ(taken, loop->depth() <= accumulation_depth(n)) << n;
     EXPECT_TRUE(taken || n > 20'000'000) << n;
   }

@@ -1,4 +1,4 @@
-// Our Philox against cuRAND's own, on the device. Compiled into the test program of the real card.
+// Our Philox against cuRAND's own, on the device. Compiled into the test program of the real GPU.
 #include <curand_kernel.h>
 #include <gtest/gtest.h>
 

@@ -13,16 +13,16 @@ namespace design_test {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-const Card h100{.name = "H100",
-                .capability = 90,
-                .multiprocessors = 132,
-                .shared_bytes = 227 << 10,
-                .l2_bytes = 50 << 20,
-                .total_bytes = std::size_t{80} << 30,
-                .free_bytes = std::size_t{79} << 30};
+const Gpu h100{.name = "H100",
+               .capability = 90,
+               .multiprocessors = 132,
+               .shared_bytes = 227 << 10,
+               .l2_bytes = 50 << 20,
+               .total_bytes = std::size_t{80} << 30,
+               .free_bytes = std::size_t{79} << 30};
 
-Design chosen(const Shape& shape, Arithmetic arithmetic, const Card& card = h100) {
-  return choose_design(shape, arithmetic, card).design;
+Design chosen(const Shape& shape, Arithmetic arithmetic, const Gpu& gpu = h100) {
+  return choose_design(shape, arithmetic, gpu).design;
 }
 
 TEST(ChooseDesign, FollowsTheShapes) {
@@ -68,10 +68,10 @@ TEST(ChooseDesign, FollowsTheShapes) {
   EXPECT_EQ(chosen({100'000, 1000, 1}, Arithmetic::float64), Design::blocked);
 }
 
-// The card decides too: another generation has no warp-group instructions, a small cache no design
+// The GPU decides too: another generation has no warp-group instructions, a small cache no design
 // B.
-TEST(ChooseDesign, FollowsTheCard) {
-  Card ampere = h100;
+TEST(ChooseDesign, FollowsTheGpu) {
+  Gpu ampere = h100;
   ampere.capability = 80;
   ampere.l2_bytes = 4 << 20;
   EXPECT_EQ(chosen({32561, 108, 1024}, Arithmetic::bfloat16, ampere), Design::blocked);

@@ -53,7 +53,7 @@ TEST(DoubleUnit, FragmentsAreThoseOfTheSources) {
       EXPECT_EQ(kernels::double_d_column(t, r), place / 16);
       d.insert(place);
     }
-    // 8 x 8 x 4 of older cards: A ((4,8),1):((8,1),0), C ((4,8),2):((16,1),8) of [8 x 8]; row
+    // 8 x 8 x 4 of older GPUs: A ((4,8),1):((8,1),0), C ((4,8),2):((16,1),8) of [8 x 8]; row
     // halves of the larger one.
     for (unsigned r = 0; r < 4; ++r) {
       const unsigned place = low * 16 + high + r % 2 * 8;
@@ -99,7 +99,7 @@ std::vector<double> partials(cuda::Device& device, const cuda::DeviceProblem& pr
 
 cuda::DeviceProblem problem_of(const cuda::Device& device, const OddRows& p, std::size_t chains) {
   return {
-      {p.n, p.d, chains}, Arithmetic::float64, kernels::index_of_loss("logistic"), device.card()};
+      {p.n, p.d, chains}, Arithmetic::float64, kernels::index_of_loss("logistic"), device.gpu()};
 }
 
 // Up to the order as kernels::Finish does: [C x d].
@@ -167,7 +167,7 @@ TEST_P(DoubleMatrixOfShape, GradientIsWithinTheCertificatesBoundInAnyOrder) {
   const OddRows p = support::make_odd_rows(n, d, 1);
   const Ensemble e = support::make_odd_chains(chains, d);
   const cuda::DeviceProblem problem = problem_of(*device_, p, chains);
-  ASSERT_EQ(cuda::why_not(Design::double_matrix, problem.shape, problem.arithmetic, problem.card),
+  ASSERT_EQ(cuda::why_not(Design::double_matrix, problem.shape, problem.arithmetic, problem.gpu),
             "");
   const auto source = cuda::make_source(Design::double_matrix, problem);
   const std::size_t additions = source->depth(n) + source->partials(n);
@@ -204,8 +204,8 @@ TEST_P(DoubleMatrixOfShape, BitsAreOfTheChainAlone) {
   }
 
   cuda::DeviceProblem other = problem;
-  other.card.multiprocessors = 999;
-  other.card.shared_bytes = kernels::double_matrix_shared_bytes(d, chains, 1);  // one tile of X
+  other.gpu.multiprocessors = 999;
+  other.gpu.shared_bytes = kernels::double_matrix_shared_bytes(d, chains, 1);  // one tile of X
   EXPECT_EQ(partials(*device_, other, p, e.theta), all);
   EXPECT_EQ(partials(*device_, problem, p, e.theta, 1e30f), all);
 }
@@ -273,24 +273,24 @@ TEST_F(DoubleMatrix, AChainThatIsNotFiniteIsAlone) {
   }
 }
 
-// A shape is refused exactly where the block does not fit; on cards with room the rest runs.
+// A shape is refused exactly where the block does not fit; on GPUs with room the rest runs.
 TEST_F(DoubleMatrix, RefusesWhatDoesNotFit) {
-  cuda::Card card = device_->card();
+  cuda::Gpu gpu = device_->gpu();
   const auto why = [&](std::size_t d, std::size_t chains, Arithmetic a) {
-    return cuda::why_not(Design::double_matrix, {100, d, chains}, a, card);
+    return cuda::why_not(Design::double_matrix, {100, d, chains}, a, gpu);
   };
   EXPECT_NE(why(20, 8, Arithmetic::float32), "");
   EXPECT_NE(why(20, 8, Arithmetic::bfloat16), "");
   EXPECT_NE(why(257, 8, Arithmetic::float64), "");
   for (const std::size_t bytes : {std::size_t{227} << 10, std::size_t{163} << 10}) {
-    card.shared_bytes = bytes;
+    gpu.shared_bytes = bytes;
     for (std::size_t d = 1; d <= 256; ++d) {
       for (const std::size_t chains : {1u, 8u, 9u, 1000u}) {
         EXPECT_EQ(why(d, chains, Arithmetic::float64), "") << d;
       }
     }
   }
-  card.shared_bytes = std::size_t{99} << 10;  // compute capability 8.6
+  gpu.shared_bytes = std::size_t{99} << 10;  // compute capability 8.6
   EXPECT_NE(why(256, 8, Arithmetic::float64), "");
   EXPECT_EQ(why(108, 8, Arithmetic::float64), "");
 }
@@ -300,7 +300,7 @@ TEST_F(DoubleMatrix, PlansKeepThePromise) {
   for (const std::size_t n : {1ul, 100ul, 1024ul, 32561ul, 3'000'000ul, 100'000'000ul}) {
     const cuda::Shape shape{n, 20, 64};
     const auto source =
-        cuda::make_source(Design::double_matrix, {shape, Arithmetic::float64, 0, device_->card()});
+        cuda::make_source(Design::double_matrix, {shape, Arithmetic::float64, 0, device_->gpu()});
     const cuda::Layout layout = cuda::plan_layout(shape, *source, std::size_t{79} << 30);
     EXPECT_LE(cuda::summation_depth(*source, layout), accumulation_depth(n)) << n;
     EXPECT_GT(cuda::summation_depth(*source, layout), 0u);
@@ -345,7 +345,7 @@ TEST_F(DoubleMatrix, EngineMovesChains) {
     EXPECT_NEAR(out[i], expected[i], 2 * size * (gamma_k(3200) + gamma_k(21) * 1e6 / 4)) << i;
   }
 
-  if (!emulated) return;  // of a small card
+  if (!emulated) return;  // of a small GPU
   const auto small = load(support::make_emulated_device({.total_bytes = 300'000}), "logistic");
   small->loss_gradients({begin.theta.data(), 12, p.d}, {out.data(), 12, p.d});
   EXPECT_TRUE(small->design().find("streamed") != std::string::npos) << small->design();

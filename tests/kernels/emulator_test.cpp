@@ -1,4 +1,4 @@
-// The card in software finds what it is there to find: an error planted for each rule, and what it
+// The GPU in software finds what it is there to find: an error planted for each rule, and what it
 // must not take for one.
 #include "support/emulator.hpp"
 
@@ -146,8 +146,8 @@ TEST(EmulatedBlocks, BulkCopyOverWhatWasLoaded) {
               ThrowsMessage<KernelFault>(HasSubstr("without a fence between")));
 }
 
-// Design B's launch with a grid of so many blocks, for a card that holds four.
-TEST(EmulatedCard, RefusesAGridThatIsNotResident) {
+// Design B's launch with a grid of so many blocks, for a GPU that holds four.
+TEST(EmulatedGpu, RefusesAGridThatIsNotResident) {
   for (const unsigned blocks : {4U, 5U}) {
     const auto device =
         support::make_emulated_device({.multiprocessors = 2, .blocks_of_multiprocessor = 2});
@@ -188,9 +188,9 @@ TEST(EmulatedCard, RefusesAGridThatIsNotResident) {
   }
 }
 
-// What the loop asks the card for is what the card takes, whatever it holds; and a card that holds
+// What the loop asks the GPU for is what the GPU takes, whatever it holds; and a GPU that holds
 // no block at all is an error.
-TEST(EmulatedCard, GridsAreWhatTheCardHolds) {
+TEST(EmulatedGpu, GridsAreWhatTheGpuHolds) {
   const support::OddRows p = support::make_odd_rows(5000, 21, 4);
   std::vector<double> first;
   for (const unsigned each : {1U, 2U, 5U, 0U}) {
@@ -298,8 +298,8 @@ TEST_F(EmulatedQueues, EventsAreRecordedOver) {
   EXPECT_THAT([&] { device_->wait_host(first); }, over);
 }
 
-// Passes of design F follow the card's memory, the bits do not.
-TEST(EmulatedCard, PassesFollowTheMemory) {
+// Passes of design F follow the GPU's memory, the bits do not.
+TEST(EmulatedGpu, PassesFollowTheMemory) {
   const support::OddRows p = support::make_odd_rows(2100, 120, 4);
   const Ensemble begin = support::make_odd_chains(3, p.d);
   std::vector<double> first;
@@ -324,7 +324,7 @@ TEST(EmulatedCard, PassesFollowTheMemory) {
     }
   }
   // Five blocks of 512 rows, the last is not whole. A pass of them all: widen, 2 products,
-  // residuals, 2 products. In 1 MiB, a 64th of the small card, are two blocks: 4 launches for each
+  // residuals, 2 products. In 1 MiB, a 64th of the small GPU, are two blocks: 4 launches for each
   // pass. Then finish and tick.
   EXPECT_EQ(launches, (std::vector<std::uint64_t>{6 + 2, 3 * 4 + 2}));
 }

@@ -1,4 +1,4 @@
-// The cuda engine's memory, queues, choices and errors, on the emulated card and on a real one.
+// The cuda engine's memory, queues, choices and errors, on the emulated GPU and on a real one.
 #include "engine/cuda/engine.hpp"
 
 #include <gmock/gmock.h>
@@ -90,11 +90,11 @@ class CudaEngine : public support::DeviceTest {
 
 // Bytes that leave room for two chunks of `rows` rows and everything else, not for all of X.
 std::size_t room_for(const Table& t, std::size_t chains, std::size_t rows, Arithmetic arithmetic,
-                     const Card& card, std::size_t outputs = 1) {
+                     const Gpu& gpu, std::size_t outputs = 1) {
   const Shape shape{t.n, t.d, chains * outputs, outputs, outputs == 1};
-  const Choice choice = choose_design(shape, arithmetic, card);
+  const Choice choice = choose_design(shape, arithmetic, gpu);
   const auto source =
-      make_source(gradient_design(choice.design, shape), {shape, arithmetic, 0, card});
+      make_source(gradient_design(choice.design, shape), {shape, arithmetic, 0, gpu});
   std::size_t low = 1 << 10, high = std::size_t{1} << 34;
   while (high - low > 1) {  // the least that gives chunks of at least `rows`
     const std::size_t middle = low + (high - low) / 2;
@@ -121,7 +121,7 @@ TEST_F(CudaEngine, StreamedRowsGiveTheSameGradientAndValue) {
   const double gamma = static_cast<double>(accumulation_depth(t.n)) * u * 1.01;
   for (const std::size_t rows : {1024ul, 2048ul}) {
     const auto streamed =
-        load(t, limited(room_for(t, 3, rows, Arithmetic::float64, device_->card())));
+        load(t, limited(room_for(t, 3, rows, Arithmetic::float64, device_->gpu())));
     const auto got = gradients(*streamed, e);
     EXPECT_THAT(streamed->design(), HasSubstr("X streamed in"));
     for (std::size_t j = 0; j < t.d; ++j) {
@@ -167,7 +167,7 @@ TEST_F(CudaEngine, SeveralOutputsAreStreamedToo) {
   const auto whole = make_engine(device_, t.view(), t.y, loss, {});
   const std::vector<double> expected = gradients(*whole, e);
   EXPECT_THAT(whole->design(), StartsWith("blocked: 3 outputs"));
-  const auto options = limited(room_for(t, 2, 1024, Arithmetic::float64, device_->card(), 3));
+  const auto options = limited(room_for(t, 2, 1024, Arithmetic::float64, device_->gpu(), 3));
   const auto streamed = make_engine(device_, t.view(), t.y, loss, options);
   const std::vector<double> got = gradients(*streamed, e);
   EXPECT_THAT(streamed->design(), HasSubstr("X streamed in"));
@@ -189,16 +189,15 @@ TEST_F(CudaEngine, SeveralOutputsAreStreamedToo) {
   EXPECT_TRUE(cut.finished());
 }
 
-// Queues may run as early or as late as events allow: the bits must not know. The emulated card
-// interleaves by its seed; on a real card the runs repeat.
+// Queues may run as early or as late as events allow: the bits must not know. The emulated GPU
+// interleaves by its seed; on a real GPU the runs repeat.
 TEST_F(CudaEngine, StreamedBitsDoNotDependOnHowQueuesInterleave) {
   const Table t(5 * 1024 + 13, 6);
   const Ensemble begin = make_ensemble(2, t.d);
   std::vector<double> first;
   for (std::uint64_t seed = 1; seed <= support::repeats(12U, 3U); ++seed) {
     if (emulated) device_ = support::make_emulated_device({.seed = seed});
-    const auto engine =
-        load(t, limited(room_for(t, 2, 1024, Arithmetic::float64, device_->card())));
+    const auto engine = load(t, limited(room_for(t, 2, 1024, Arithmetic::float64, device_->gpu())));
     Ensemble e = begin;
     engine->advance(e, 3);
     EXPECT_THAT(engine->design(), HasSubstr("in 6 chunks of 1024 rows"));
@@ -207,7 +206,7 @@ TEST_F(CudaEngine, StreamedBitsDoNotDependOnHowQueuesInterleave) {
   }
 }
 
-// Rows that are on the card stay there when the number of thetas changes, whatever the design; the
+// Rows that are on the GPU stay there when the number of thetas changes, whatever the design; the
 // bits are those of an engine that begins with that number. Streamed ones, and questions in a
 // metric between, take their place.
 TEST_F(CudaEngine, RowsAreUploadedOnce) {
@@ -233,7 +232,7 @@ TEST_F(CudaEngine, RowsAreUploadedOnce) {
     EXPECT_EQ(copied >= in_rows, asked++ == 0);
     EXPECT_GE(of_fresh, in_rows);
   }
-  // A metric takes the card, and the rows come again.
+  // A metric takes the GPU, and the rows come again.
   const std::vector<double> P(t.d * t.d, 0.01);
   std::vector<double> moments(t.d * t.d);
   engine->second_moments({P.data(), t.d, t.d}, 1, {moments.data(), t.d, t.d});
@@ -261,14 +260,14 @@ TEST_F(CudaEngine, BlockedStepsAreCaptured) {
   }
 }
 
-// A loop needs all of X on the card: chosen, it gives way where there is no room; asked for by
+// A loop needs all of X on the GPU: chosen, it gives way where there is no room; asked for by
 // name, it is refused.
 TEST_F(CudaEngine, LittleRoomTakesAnotherWay) {
   const Table t(4 * 1024 + 5, 8);
   Ensemble begin = make_ensemble(3, t.d);
   const Shape shape{t.n, t.d, 3};
-  ASSERT_EQ(choose_design(shape, Arithmetic::float64, device_->card()).design, Design::resident);
-  const std::size_t room = room_for(t, 3, 1024, Arithmetic::float64, device_->card());
+  ASSERT_EQ(choose_design(shape, Arithmetic::float64, device_->gpu()).design, Design::resident);
+  const std::size_t room = room_for(t, 3, 1024, Arithmetic::float64, device_->gpu());
   const auto engine = load(t, limited(room));
   Ensemble e = begin;
   engine->advance(e, 2);
@@ -279,11 +278,11 @@ TEST_F(CudaEngine, LittleRoomTakesAnotherWay) {
               ThrowsMessage<BadInput>(HasSubstr("needs all rows on the card")));
 }
 
-// Long tables on the card are summed in chunks too, where one sum would be too long.
+// Long tables on the GPU are summed in chunks too, where one sum would be too long.
 TEST_F(CudaEngine, ResidentRowsAreSummedInChunksWhereOneSumWouldBeTooLong) {
   const Shape shape{100'000'000, 4, 1};
   const auto source =
-      make_source(Design::one_pass, {shape, Arithmetic::float64, 0, device_->card()});
+      make_source(Design::one_pass, {shape, Arithmetic::float64, 0, device_->gpu()});
   const Layout layout = plan_layout(shape, *source, std::size_t{60} << 30);
   EXPECT_FALSE(layout.streamed);
   EXPECT_GT(layout.chunks, 1u);
@@ -294,7 +293,7 @@ TEST_F(CudaEngine, ResidentRowsAreSummedInChunksWhereOneSumWouldBeTooLong) {
   EXPECT_GT(summation_depth(*source, whole), accumulation_depth(shape.rows));
 }
 
-TEST_F(CudaEngine, ACardThatIsFullIsSaidWithTheNumbers) {
+TEST_F(CudaEngine, AGpuThatIsFullIsSaidWithTheNumbers) {
   const Table t(4096, 50);
   const auto engine = load(t, limited(100'000));
   Ensemble e = make_ensemble(40, t.d);
@@ -322,8 +321,8 @@ TEST_F(CudaEngine, NoChainsAndNoRowsAreRefusedOrNothing) {
   engine->advance(none, 5);
 }
 
-// What the card has no kernels of, `auto` takes the processor for, says so once and stays there;
-// the card asked for by name refuses.
+// What the GPU has no kernels of, `auto` takes the processor for, says so once and stays there;
+// the GPU asked for by name refuses.
 TEST_F(CudaEngine, AutoTakesTheProcessorForWhatHasNoKernels) {
   const Table t(50, 3);
   const std::vector<float> offsets(t.n, -0.5F);
@@ -347,7 +346,7 @@ TEST_F(CudaEngine, AutoTakesTheProcessorForWhatHasNoKernels) {
         make_cuda_backend(device_, {}), why_no_kernels, [] { return make_backend("cpu"); },
         [&](const Message& line) { notes.push_back(line.text()); });
     EXPECT_EQ(automatic->name(), "cuda");
-    const auto card = make_cuda_backend(device_, {});
+    const auto gpu = make_cuda_backend(device_, {});
     if (*of.why == 0) {
       EXPECT_TRUE(why_no_kernels(loss, false).empty());
       static_cast<void>(automatic->load(of.rows, y, loss));
@@ -355,7 +354,7 @@ TEST_F(CudaEngine, AutoTakesTheProcessorForWhatHasNoKernels) {
       EXPECT_TRUE(notes.empty());
       continue;
     }
-    EXPECT_THAT([&] { card->load(of.rows, y, loss); }, ThrowsMessage<BadInput>(HasSubstr(of.why)));
+    EXPECT_THAT([&] { gpu->load(of.rows, y, loss); }, ThrowsMessage<BadInput>(HasSubstr(of.why)));
     const auto cpu = make_backend("cpu");
     std::vector<double> theta(t.d, 0.2), out(t.d, NAN), expected(t.d, NAN);
     for (int again = 0; again < 2; ++again) {
@@ -435,7 +434,7 @@ TEST_F(CudaEngine, LibraryNoiseMovesChainsAndIsNotCertifiable) {
   EXPECT_EQ(cut.theta, whole.theta);
 }
 
-// Whatever launch faults, the caller's chains are what they were, and the card's error comes out.
+// Whatever launch faults, the caller's chains are what they were, and the GPU's error comes out.
 TEST(CudaEngineFault, LeavesTheEnsembleAsItWas) {
   if (!emulated) GTEST_SKIP() << "faults are injected into the emulated card only";
   const struct {
@@ -468,33 +467,33 @@ TEST(CudaEngineFault, LeavesTheEnsembleAsItWas) {
       }
       EXPECT_EQ(e.theta, before.theta) << to_string(design) << k;
       EXPECT_EQ(e.step, before.step) << to_string(design) << k;
-      EXPECT_THROW(engine->advance(e, 1), CudaError);  // the card is gone
+      EXPECT_THROW(engine->advance(e, 1), CudaError);  // the GPU is gone
     }
   }
 }
 
-// Layouts for cards and tables that no test can hold: each plan fits, keeps the promised map error,
+// Layouts for GPUs and tables that no test can hold: each plan fits, keeps the promised map error,
 // and streams only if it must.
-TEST(CudaLayout, FitsTheCardAndKeepsThePromise) {
+TEST(CudaLayout, FitsTheGpuAndKeepsThePromise) {
   constexpr std::size_t gib = std::size_t{1} << 30;
   for (const std::size_t n :
        {1ul, 1000ul, 32561ul, 1'000'000ul, 10'000'000ul, 1'000'000'000ul, 4'000'000'000ul}) {
     for (const std::size_t d : {1ul, 20ul, 108ul, 256ul, 1000ul}) {
       for (const std::size_t chains : {1ul, 8ul, 64ul, 1024ul}) {
-        const Card card{.name = "",
-                        .capability = 90,
-                        .multiprocessors = 132,
-                        .shared_bytes = 227 << 10,
-                        .l2_bytes = 50 << 20,
-                        .total_bytes = 80 * gib,
-                        .free_bytes = 79 * gib};
+        const Gpu gpu{.name = "",
+                      .capability = 90,
+                      .multiprocessors = 132,
+                      .shared_bytes = 227 << 10,
+                      .l2_bytes = 50 << 20,
+                      .total_bytes = 80 * gib,
+                      .free_bytes = 79 * gib};
         const Shape shape{n, d, chains};
-        const Choice choice = choose_design(shape, Arithmetic::float64, card);
+        const Choice choice = choose_design(shape, Arithmetic::float64, gpu);
         const auto source = make_source(gradient_design(choice.design, shape),
-                                        {shape, Arithmetic::float64, 0, card});
-        const Layout layout = plan_layout(shape, *source, card.free_bytes);
+                                        {shape, Arithmetic::float64, 0, gpu});
+        const Layout layout = plan_layout(shape, *source, gpu.free_bytes);
         const std::size_t bytes = (layout.streamed ? 2 : 1) * layout.row_bytes + layout.work_bytes;
-        EXPECT_LE(bytes, card.free_bytes) << n << " " << d << " " << chains;
+        EXPECT_LE(bytes, gpu.free_bytes) << n << " " << d << " " << chains;
         EXPECT_GE(layout.chunks * layout.chunk_rows, n);
         if (layout.chunks > 1) {
           EXPECT_EQ(layout.chunk_rows % row_block, 0u);

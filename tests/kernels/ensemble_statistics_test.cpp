@@ -55,7 +55,7 @@ TEST_F(DeviceStatistics, AreTheHostsAndRepeatBitForBit) {
   }
 }
 
-// More draws than any card has memory for: refused with the numbers before any is allocated.
+// More draws than any GPU has memory for: refused with the numbers before any is allocated.
 TEST_F(DeviceStatistics, DrawsThatDoNotFitAreRefused) {
   const std::size_t n = std::size_t{1} << 36;
   const std::span<const double> values(static_cast<const double*>(nullptr), 0);

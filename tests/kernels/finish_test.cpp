@@ -78,7 +78,7 @@ TEST_F(FinishTest, NarrowAndWideBlocksGiveTheSameBits) {
   for (const std::size_t count : {1ul, 7ul, 33ul, 300ul}) {
     for (const std::size_t d : {1ul, 8ul, 9ul, 65ul}) {
       const std::size_t many = kernels::finish_narrow_blocks / kernels::ceil_div(d, 8) + 1;
-      if (count * d > 300) continue;  // the emulated card's minutes
+      if (count * d > 300) continue;  // the emulated GPU's minutes
       for (const bool single : {false, true}) {
         for (const bool gradient : {false, true}) {
           if (sweep.skips()) continue;

@@ -1,4 +1,4 @@
-// Rows in a metric on a card: each kernel family against sums that are exact in double, so that one
+// Rows in a metric on a GPU: each kernel family against sums that are exact in double, so that one
 // row, one partial or one rounding too many shows; then the whole, in chunks and streamed.
 #include "engine/cuda/metric_rows.hpp"
 
@@ -218,10 +218,10 @@ TEST_F(MetricKernels, ARowIsHeldOrNotWhereverItIs) {
                                       n, d, 128, kernels::index_of_loss(name)});
       return out.read();
     };
-    double z = 0, slope = 0;
+    double z = 0, derivative = 0;
     for (std::size_t j = 0; j < d; ++j) z += static_cast<double>(row[j]) * theta[j];
-    loss.residuals({&z, 1}, {&label, 1}, {&slope, 1});
-    const float below = float_below(std::fabs(slope));
+    loss.derivatives({&z, 1}, {&label, 1}, {&derivative, 1});
+    const float below = float_below(std::fabs(derivative));
     const float above = std::nextafter(below, 1.0F);
     if (jumps) {
       EXPECT_EQ(run(1, 0, below)[d], 0) << d;
@@ -299,7 +299,7 @@ TEST_F(MetricAnswers, ChunksAndStreamsAreExactToo) {
   }
 }
 
-TEST_F(MetricAnswers, ACardThatIsFullIsSaidWithTheNumbers) {
+TEST_F(MetricAnswers, AGpuThatIsFullIsSaidWithTheNumbers) {
   x_ = whole_numbers(2000 * 50, 7);
   y_ = labels_of(2000);
   MetricRows rows = rows_of(2000, 50, 100'000);
@@ -331,7 +331,7 @@ TEST_F(MetricAnswers, ChainsAndQuestionsTakeTurns) {
   EXPECT_EQ(again, plain);
 }
 
-// Whatever launch faults, the card's error comes out.
+// Whatever launch faults, the GPU's error comes out.
 TEST(MetricFault, ComesOut) {
   if (!emulated) GTEST_SKIP() << "faults are injected into the emulated card only";
   const std::vector<float> x = whole_numbers(300 * 4, 9), y = labels_of(300);

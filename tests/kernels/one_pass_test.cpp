@@ -75,15 +75,15 @@ Sums sums_of(const OddRows& p, const Loss& loss, const double* theta, std::size_
   for (std::size_t i = first; i < last; ++i) {
     const auto [z, magnitude] = support::exact_logit(p, i, theta);
     const long double r =
-        support::exact_loss(loss.name(), z, static_cast<long double>(p.y[i])).slope;
+        support::exact_loss(loss.name(), z, static_cast<long double>(p.y[i])).derivative;
     const auto size = static_cast<double>(std::fabs(r));
-    const double of_residual =
+    const double of_derivative =
         gamma_k(depth + 1, u) * size + gamma_k(16, u) * std::max(size, least) +
         loss.curvature() * gamma_k(static_cast<double>(p.d) + 1, u) * magnitude + smallest;
     for (std::size_t j = 0; j < p.d; ++j) {
       const float x = p.x[i * p.d + j];
       sums.exact[j] += r * x;
-      sums.bound[j] += std::fabs(static_cast<double>(x)) * of_residual + smallest;
+      sums.bound[j] += std::fabs(static_cast<double>(x)) * of_derivative + smallest;
     }
   }
   return sums;
@@ -124,7 +124,7 @@ INSTANTIATE_TEST_SUITE_P(Losses, OnePassOfLoss,
                            return name + (std::get<1>(p.param) ? "_float32" : "_float64");
                          });
 
-// Leaves of more turns of a block than one, the last of them short; a card takes more.
+// Leaves of more turns of a block than one, the last of them short; a GPU takes more.
 TEST_P(OnePassOfLoss, SumsOfLeavesAreWithinTheirBound) {
   const auto [name, single] = GetParam();
   const Loss& loss = loss_named(name);
@@ -199,13 +199,14 @@ TEST_P(OnePassOfLoss, SlopesOfLogitsAreWithinTheirBound) {
   const DeviceArray<float> y(*device_, std::span(labels)), of_float(*device_, std::span(z));
   const std::vector<double> wide(z.begin(), z.end());
   const DeviceArray<double> of_double(*device_, std::span(wide));
-  device_->launch(kernels::Residuals{.z = single ? kernels::View<double>{} : of_double.view(),
-                                     .z_single = single ? of_float.view() : kernels::View<float>{},
-                                     .y = y.view(),
-                                     .rows = n,
-                                     .chains = chains,
-                                     .block_rows = block_rows,
-                                     .loss = kernels::index_of_loss(name)});
+  device_->launch(
+      kernels::Derivatives{.z = single ? kernels::View<double>{} : of_double.view(),
+                           .z_single = single ? of_float.view() : kernels::View<float>{},
+                           .y = y.view(),
+                           .rows = n,
+                           .chains = chains,
+                           .block_rows = block_rows,
+                           .loss = kernels::index_of_loss(name)});
   std::vector<double> got = of_double.read();
   if (single) std::ranges::copy(of_float.read(), got.begin());
   for (std::size_t k = 0; k < got.size(); ++k) {
@@ -215,7 +216,7 @@ TEST_P(OnePassOfLoss, SlopesOfLogitsAreWithinTheirBound) {
       continue;
     }
     const long double r =
-        support::exact_loss(name, wide[k], static_cast<long double>(labels[row])).slope;
+        support::exact_loss(name, wide[k], static_cast<long double>(labels[row])).derivative;
     const double least = std::string_view(name) == "logistic" ? 0 : 1;
     const double size = std::max(static_cast<double>(std::fabs(r)), least);
     ASSERT_TRUE(std::fabs(got[k] - r) <= gamma_k(16, u) * size + 1e-37)

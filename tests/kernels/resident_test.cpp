@@ -106,12 +106,12 @@ TEST_P(ResidentOfShape, OneStepIsWithinItsBound) {
       for (std::size_t i = 0; i < n; ++i) {
         const auto [z, magnitude] = support::exact_logit(p, i, e.chain(c).data());
         const long double r = -p.y[i] / (1 + std::exp(z * p.y[i]));
-        const double of_residual =
+        const double of_derivative =
             (gamma_k(depth + 1, u) + gamma_k(16, u)) * static_cast<double>(std::fabs(r)) +
             0.25 * gamma_k(static_cast<double>(d) + 1, u) * magnitude + smallest;
         for (std::size_t j = 0; j < d; ++j) {
           exact[j] += r * p.x[i * d + j];
-          bound[j] += std::fabs(static_cast<double>(p.x[i * d + j])) * of_residual + smallest;
+          bound[j] += std::fabs(static_cast<double>(p.x[i * d + j])) * of_derivative + smallest;
         }
       }
       const ChainSpec& spec = e.specs[c];
@@ -186,10 +186,10 @@ TEST_F(ResidentTest, DepthIsWithinThePromise) {
 }
 
 TEST_F(ResidentTest, RefusesWhatDoesNotFit) {
-  cuda::Card card = device_->card();
-  card.shared_bytes = std::size_t{227} << 10;
+  cuda::Gpu gpu = device_->gpu();
+  gpu.shared_bytes = std::size_t{227} << 10;
   const auto why_not = [&](std::size_t n, std::size_t d, Arithmetic arithmetic) {
-    return cuda::why_not(Design::resident, {n, d, 100}, arithmetic, card);
+    return cuda::why_not(Design::resident, {n, d, 100}, arithmetic, gpu);
   };
   EXPECT_EQ(why_not(500, 100, Arithmetic::float64), "");
   EXPECT_EQ(why_not(500, 100, Arithmetic::float32), "");
@@ -197,7 +197,7 @@ TEST_F(ResidentTest, RefusesWhatDoesNotFit) {
   EXPECT_NE(why_not(600, 100, Arithmetic::float64), "");
   EXPECT_EQ(why_not(20, 1024, Arithmetic::float64), "");
   EXPECT_NE(why_not(20, 1025, Arithmetic::float64), "");
-  card.shared_bytes = std::size_t{163} << 10;
+  gpu.shared_bytes = std::size_t{163} << 10;
   EXPECT_NE(why_not(500, 100, Arithmetic::float64), "");
 }
 

@@ -1,4 +1,4 @@
-// What cards of several ranks make of each other's sums.
+// What GPUs of several ranks make of each other's sums.
 #include "kernels/shares.hpp"
 
 #include <gtest/gtest.h>

@@ -32,8 +32,8 @@ class SoftmaxKernels : public support::DeviceTest {
 
   // z [n x C x K] of any place, as rows and chains; the same shape comes back.
   template <class Real>
-  std::vector<Real> residuals(const std::vector<Real>& z, const std::vector<float>& y,
-                              std::size_t chains, std::size_t K, std::size_t block_rows) {
+  std::vector<Real> derivatives(const std::vector<Real>& z, const std::vector<float>& y,
+                                std::size_t chains, std::size_t K, std::size_t block_rows) {
     const std::size_t n = y.size(), blocks = kernels::ceil_div(n, block_rows);
     std::vector<Real> laid(blocks * chains * K * block_rows, Real{-7});
     const auto at = [&](std::size_t i, std::size_t c, std::size_t k) {
@@ -46,13 +46,13 @@ class SoftmaxKernels : public support::DeviceTest {
     }
     const DeviceArray<Real> of(*device_, std::span<const Real>(laid));
     const DeviceArray<float> labels(*device_, std::span<const float>(y));
-    kernels::SoftmaxResiduals p{.z = {},
-                                .z_single = {},
-                                .y = labels.view(),
-                                .rows = n,
-                                .chains = chains,
-                                .outputs = K,
-                                .block_rows = block_rows};
+    kernels::SoftmaxDerivatives p{.z = {},
+                                  .z_single = {},
+                                  .y = labels.view(),
+                                  .rows = n,
+                                  .chains = chains,
+                                  .outputs = K,
+                                  .block_rows = block_rows};
     if constexpr (sizeof(Real) == sizeof(double)) {
       p.z = of.view();
     } else {
@@ -104,7 +104,7 @@ Worst held_to_bound(const std::vector<Real>& z, const std::vector<float>& y, std
   for (std::size_t i = 0; i < rows; ++i) {
     const std::vector<long double> of_row(z.begin() + static_cast<std::ptrdiff_t>(i * K),
                                           z.begin() + static_cast<std::ptrdiff_t>((i + 1) * K));
-    const auto exact = support::exact_outputs(loss, of_row, y[i * y.size() / rows]).slope;
+    const auto exact = support::exact_outputs(loss, of_row, y[i * y.size() / rows]).derivative;
     long double squares = 0;
     for (std::size_t j = 0; j < K; ++j) {
       const long double error = static_cast<long double>(got[i * K + j]) - exact[j];
@@ -116,12 +116,12 @@ Worst held_to_bound(const std::vector<Real>& z, const std::vector<float>& y, std
       }
     }
     const double length = static_cast<double>(std::sqrt(squares));
-    worst.length = std::max(worst.length, length / (gamma * loss.max_abs_residual()));
+    worst.length = std::max(worst.length, length / (gamma * loss.max_abs_derivative()));
   }
   return worst;
 }
 
-TEST_F(SoftmaxKernels, ResidualsAreWithinTheirBound) {
+TEST_F(SoftmaxKernels, DerivativesAreWithinTheirBound) {
   std::printf("softmax residuals, last places of an entry and of a row's bound\n%8s", "K");
   const double scales[] = {1e-3, 1, 30, 700, 1e300};
   for (const double scale : scales) std::printf("%18g", scale);
@@ -133,7 +133,7 @@ TEST_F(SoftmaxKernels, ResidualsAreWithinTheirBound) {
     std::printf("%8zu", K);
     for (const double scale : scales) {
       const std::vector<double> z = spread(n * chains * K, scale, static_cast<unsigned>(K));
-      const Worst worst = held_to_bound(z, y, K, residuals(z, y, chains, K, 512));
+      const Worst worst = held_to_bound(z, y, K, derivatives(z, y, chains, K, 512));
       std::printf("%9.2f%9.3f", worst.ulps, worst.length);
       EXPECT_LE(worst.length, 1) << K << " classes, scale " << scale;
       if (scale <= 1) {
@@ -152,7 +152,7 @@ TEST_F(SoftmaxKernels, FloatsAreWithinTheSameBoundOfFloats) {
     for (const double scale : {1e-3, 1.0, 30.0, 1e37}) {
       const std::vector<double> wide = spread(300 * K, scale, static_cast<unsigned>(K));
       const std::vector<float> z(wide.begin(), wide.end());
-      EXPECT_LE(held_to_bound(z, y, K, residuals(z, y, 1, K, 128)).length, 1) << K;
+      EXPECT_LE(held_to_bound(z, y, K, derivatives(z, y, 1, K, 128)).length, 1) << K;
     }
   }
 }
@@ -167,7 +167,7 @@ TEST_F(SoftmaxKernels, ExtremeLogitsAreExact) {
   const std::vector<double> exact{-2 * third, third, third, third, -2 * third, third, 1, 0,  -1,
                                   -1,         0.5,   0.5,   0.5,   0.5,        -1,    1, -1, 0,
                                   -0.5,       0.5,   0,     0.5,   0.5,        -1,    0, 0,  0};
-  const std::vector<double> got = residuals(z, y, 1, 3, 512);
+  const std::vector<double> got = derivatives(z, y, 1, 3, 512);
   for (std::size_t a = 0; a < z.size(); ++a) EXPECT_NEAR(got[a], exact[a], 2e-16) << a;
 }
 
@@ -175,14 +175,14 @@ TEST_F(SoftmaxKernels, WhatIsNoNumberOrNoClassStaysInItsRow) {
   constexpr std::size_t K = 4, n = 64;
   std::vector<double> z = spread(n * K, 3, 5);
   std::vector<float> y = support::random_labels(loss_named("softmax-4"), n, 0, 3);
-  const std::vector<double> before = residuals(z, y, 1, K, 512);
+  const std::vector<double> before = derivatives(z, y, 1, K, 512);
   const std::size_t bad[] = {3, 11, 17, 30, 31, 32, 33, 63};
   z[3 * K] = NAN;
   z[11 * K + 2] = NAN;
   z[17 * K + 1] = std::numeric_limits<double>::infinity();
   const float labels[] = {-1, 4, 0.5F, NAN, 1e30F};
   for (std::size_t a = 0; a < 5; ++a) y[bad[3 + a]] = labels[a];
-  const std::vector<double> after = residuals(z, y, 1, K, 512);
+  const std::vector<double> after = derivatives(z, y, 1, K, 512);
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t k = 0; k < K; ++k) {
       if (std::ranges::find(bad, i) == std::end(bad)) {
@@ -200,7 +200,7 @@ TEST_F(SoftmaxKernels, ARowsBitsAreItsOwn) {
   constexpr std::size_t K = 5, n = 700;
   const std::vector<double> z = spread(n * K, 4, 9);
   const std::vector<float> y = support::random_labels(loss_named("softmax-5"), n, 0, 4);
-  const std::vector<double> plain = residuals(z, y, 1, K, 512);
+  const std::vector<double> plain = derivatives(z, y, 1, K, 512);
   std::vector<std::size_t> order(n);
   for (std::size_t i = 0; i < n; ++i) order[i] = i * 263 % n;
   std::vector<double> moved;
@@ -212,7 +212,7 @@ TEST_F(SoftmaxKernels, ARowsBitsAreItsOwn) {
     }
     labels.push_back(y[i]);
   }
-  const std::vector<double> got = residuals(moved, labels, 3, K, 100);
+  const std::vector<double> got = derivatives(moved, labels, 3, K, 100);
   for (std::size_t a = 0; a < n; ++a) {
     for (std::size_t c = 0; c < 3; ++c) {
       for (std::size_t k = 0; k < K; ++k)
@@ -285,7 +285,7 @@ TEST_P(LossesInFloat, GradientsAreNearTheExactOnes) {
           z[j / d] += static_cast<long double>(p.x[i * d + j % d]) * theta[c * K * d + j];
         const auto f = support::exact_outputs(loss, z, p.y[i]);
         for (std::size_t j = 0; j < K * d; ++j)
-          exact[j] += f.slope[j / d] * static_cast<long double>(p.x[i * d + j % d]);
+          exact[j] += f.derivative[j / d] * static_cast<long double>(p.x[i * d + j % d]);
       }
       for (std::size_t j = 0; j < K * d; ++j)
         ASSERT_NEAR(out[c * K * d + j], static_cast<double>(exact[j]), 0.05) << c << ' ' << j;

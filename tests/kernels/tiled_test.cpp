@@ -49,7 +49,7 @@ std::vector<float> partials(cuda::Device& device, const cuda::DeviceProblem& pro
 
 cuda::DeviceProblem problem_of(const cuda::Device& device, const OddRows& p, std::size_t chains) {
   return {
-      {p.n, p.d, chains}, Arithmetic::float32, kernels::index_of_loss("logistic"), device.card()};
+      {p.n, p.d, chains}, Arithmetic::float32, kernels::index_of_loss("logistic"), device.gpu()};
 }
 
 // Partials summed as kernels::Finish does, up to the order: [C x d].
@@ -79,12 +79,12 @@ void expect_within_bound(const OddRows& p, const std::vector<double>& theta,
     for (std::size_t i = 0; i < p.n; ++i) {
       const auto [z, magnitude] = support::exact_logit(p, i, &theta[c * p.d]);
       const long double r = -p.y[i] / (1 + std::exp(z * p.y[i]));
-      const double of_residual =
+      const double of_derivative =
           (gamma_k(depth) + gamma_k(16)) * static_cast<double>(std::fabs(r)) +
           0.25 * gamma_k(d + 1) * magnitude + smallest;
       for (std::size_t j = 0; j < p.d; ++j) {
         exact[j] += r * p.x[i * p.d + j];
-        bound[j] += std::fabs(static_cast<double>(p.x[i * p.d + j])) * of_residual + smallest;
+        bound[j] += std::fabs(static_cast<double>(p.x[i * p.d + j])) * of_derivative + smallest;
       }
     }
     for (std::size_t j = 0; j < p.d; ++j) {
@@ -122,7 +122,7 @@ TEST_P(TiledOfShape, GradientIsWithinTheBoundOfFloat) {
   const OddRows p = support::make_odd_rows(n, d, 1);
   const Ensemble e = support::make_odd_chains(chains, d);
   const cuda::DeviceProblem problem = problem_of(*device_, p, chains);
-  ASSERT_EQ(cuda::why_not(Design::tiled, problem.shape, problem.arithmetic, problem.card), "");
+  ASSERT_EQ(cuda::why_not(Design::tiled, problem.shape, problem.arithmetic, problem.gpu), "");
   expect_within_bound(p, e.theta, sum(partials(*device_, problem, p, e.theta), e.theta.size()));
 }
 
@@ -150,8 +150,8 @@ TEST_P(TiledOfShape, BitsAreOfTheChainAlone) {
   }
 
   cuda::DeviceProblem other = problem;
-  other.card.multiprocessors = 999;
-  other.card.shared_bytes = kernels::tiled_shared_bytes(d, chains, 1);  // one tile of X
+  other.gpu.multiprocessors = 999;
+  other.gpu.shared_bytes = kernels::tiled_shared_bytes(d, chains, 1);  // one tile of X
   EXPECT_EQ(partials(*device_, other, p, e.theta), all);
   EXPECT_EQ(partials(*device_, problem, p, e.theta, 1e30f), all);
 }
@@ -179,24 +179,24 @@ TEST_F(Tiled, LongRangesGoRoundTheTiles) {
   }
 }
 
-// A shape is refused exactly where the block does not fit; on every card the rest runs.
+// A shape is refused exactly where the block does not fit; on every GPU the rest runs.
 TEST_F(Tiled, RefusesWhatDoesNotFit) {
-  cuda::Card card = device_->card();
+  cuda::Gpu gpu = device_->gpu();
   const cuda::Shape shape{100, 256, 64};
-  EXPECT_NE(cuda::why_not(Design::tiled, shape, Arithmetic::float64, card), "");
-  EXPECT_NE(cuda::why_not(Design::tiled, shape, Arithmetic::bfloat16, card), "");
-  EXPECT_NE(cuda::why_not(Design::tiled, {100, 257, 64}, Arithmetic::float32, card), "");
+  EXPECT_NE(cuda::why_not(Design::tiled, shape, Arithmetic::float64, gpu), "");
+  EXPECT_NE(cuda::why_not(Design::tiled, shape, Arithmetic::bfloat16, gpu), "");
+  EXPECT_NE(cuda::why_not(Design::tiled, {100, 257, 64}, Arithmetic::float32, gpu), "");
   for (const std::size_t bytes : {std::size_t{227} << 10, std::size_t{163} << 10}) {
-    card.shared_bytes = bytes;
+    gpu.shared_bytes = bytes;
     for (std::size_t d = 1; d <= 256; ++d) {
       for (const std::size_t chains : {1u, 32u, 33u, 1000u}) {
-        EXPECT_EQ(cuda::why_not(Design::tiled, {100, d, chains}, Arithmetic::float32, card), "");
+        EXPECT_EQ(cuda::why_not(Design::tiled, {100, d, chains}, Arithmetic::float32, gpu), "");
       }
     }
   }
-  card.shared_bytes = std::size_t{99} << 10;  // compute capability 8.6
-  EXPECT_NE(cuda::why_not(Design::tiled, shape, Arithmetic::float32, card), "");
-  EXPECT_EQ(cuda::why_not(Design::tiled, {100, 54, 64}, Arithmetic::float32, card), "");
+  gpu.shared_bytes = std::size_t{99} << 10;  // compute capability 8.6
+  EXPECT_NE(cuda::why_not(Design::tiled, shape, Arithmetic::float32, gpu), "");
+  EXPECT_EQ(cuda::why_not(Design::tiled, {100, 54, 64}, Arithmetic::float32, gpu), "");
 }
 
 // In the engine: resident and streamed, steps cut anyhow; one step is the exact one within
@@ -222,7 +222,7 @@ TEST_F(Tiled, EngineMovesChains) {
   for (const std::uint64_t steps : {1u, 0u, 2u, 1000u}) engine->advance(cut, steps);
   EXPECT_EQ(cut.theta, whole.theta);
 
-  if (std::string_view(GIBBSITE_TEST_DEVICE) != "emulated") return;  // of a small card
+  if (std::string_view(GIBBSITE_TEST_DEVICE) != "emulated") return;  // of a small GPU
   const auto small = load(support::make_emulated_device({.total_bytes = 300'000}));
   small->loss_gradients({begin.theta.data(), 40, p.d}, {out.data(), 40, p.d});
   EXPECT_TRUE(small->design().find("streamed") != std::string::npos) << small->design();

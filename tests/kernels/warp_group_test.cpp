@@ -131,7 +131,7 @@ Expected expected_gradients(const Table& p, const std::vector<double>& theta, un
         underflow += tiny * (1 + std::fabs(x) + distance);
       }
       const auto z = static_cast<double>(logit);
-      const double r = losses::logistic::residual(z, static_cast<double>(p.y[i]));
+      const double r = losses::logistic::derivative(z, static_cast<double>(p.y[i]));
       const double e = (product + first) * reach + 2 * v * (std::fabs(z) + reach) + underflow;
       const double f = phi * e + (32 + 4 * std::fabs(z)) * v * std::fabs(r);
       for (std::size_t j = 0; j < p.d; ++j) {
@@ -147,8 +147,8 @@ Expected expected_gradients(const Table& p, const std::vector<double>& theta, un
 }
 
 // The bound that kernels/losses.hpp states, and what the residual does with signs and caps. On a
-// card the gradients above hold the instructions to it.
-TEST(QuickResidual, IsWithinItsBound) {
+// GPU the gradients above hold the instructions to it.
+TEST(QuickDerivative, IsWithinItsBound) {
   using kernels::logistic_by_label;
   for (float t = -100; t <= 100; t += 0.0078125F) {
     const double exact = 1 / (1 + std::exp(static_cast<double>(t)));
@@ -157,16 +157,16 @@ TEST(QuickResidual, IsWithinItsBound) {
     for (const float y : {1.0F, -1.0F, 0.5F, -0.5F}) {
       const double held = std::min(exact, std::fabs(static_cast<double>(y)));
       const float z = y < 0 ? -t : t;
-      ASSERT_LE(std::fabs(static_cast<double>(logistic_by_label::quick_residual(z, y)) -
+      ASSERT_LE(std::fabs(static_cast<double>(logistic_by_label::quick_derivative(z, y)) -
                           (y < 0 ? held : -held)),
                 bound)
           << t << " " << y;
     }
   }
-  EXPECT_EQ(logistic_by_label::quick_residual(200, 1), 0);
-  EXPECT_EQ(logistic_by_label::quick_residual(200, -1), 1);
-  EXPECT_EQ(logistic_by_label::quick_residual(-200, 0.5F), -0.5F);
-  EXPECT_TRUE(std::isnan(logistic_by_label::quick_residual(NAN, 0.5F)));
+  EXPECT_EQ(logistic_by_label::quick_derivative(200, 1), 0);
+  EXPECT_EQ(logistic_by_label::quick_derivative(200, -1), 1);
+  EXPECT_EQ(logistic_by_label::quick_derivative(-200, 0.5F), -0.5F);
+  EXPECT_TRUE(std::isnan(logistic_by_label::quick_derivative(NAN, 0.5F)));
 }
 
 double root_mean_square(const std::vector<double>& values) {
@@ -180,7 +180,7 @@ class WarpGroupTest : public support::DeviceTest {
   WarpGroupTest() : DeviceTest(GIBBSITE_TEST_DEVICE) {}
   void SetUp() override {
     DeviceTest::SetUp();
-    if (device_ && device_->card().capability / 10 != 9) GTEST_SKIP() << "not a Hopper card";
+    if (device_ && device_->gpu().capability / 10 != 9) GTEST_SKIP() << "not a Hopper card";
   }
 
   // parts: 1 in BF16, 2 in float.
@@ -604,7 +604,7 @@ TEST_F(WarpGroupTest, BitsDoNotDependOnCutsNorOnTheOrderOfChains) {
   }
 }
 
-// Where X and its packed copy do not fit, chunks are packed as they come, from X on the card or
+// Where X and its packed copy do not fit, chunks are packed as they come, from X on the GPU or
 // streamed.
 TEST_F(WarpGroupTest, ChunksGiveTheSameGradients) {
   if (std::string_view(GIBBSITE_TEST_DEVICE) == "cuda") GTEST_SKIP() << "needs a small card";
@@ -613,7 +613,7 @@ TEST_F(WarpGroupTest, ChunksGiveTheSameGradients) {
   const Expected expected = expected_gradients(p, theta);
   bool whole = false, chunked = false, streamed = false;
   for (std::size_t kib = 1200; kib <= 4800; kib += support::repeats(400U, 1200U)) {
-    support::EmulatedCard small;
+    support::EmulatedGpu small;
     small.total_bytes = kib << 10;
     const std::shared_ptr<cuda::Device> device = support::make_emulated_device(small);
     const auto engine = load(p, device);
@@ -631,7 +631,7 @@ TEST_F(WarpGroupTest, ChunksGiveTheSameGradients) {
   EXPECT_TRUE(chunked);
   EXPECT_TRUE(streamed);
   if (support::sanitized) return;
-  support::EmulatedCard small;
+  support::EmulatedGpu small;
   small.total_bytes = 2000 << 10;
   const auto engine = load(p, support::make_emulated_device(small), 2);
   expect_within_bounds(gradients(*engine, p, theta), expected_gradients(p, theta, 2));
@@ -640,9 +640,9 @@ TEST_F(WarpGroupTest, ChunksGiveTheSameGradients) {
 
 TEST(WarpGroupDesign, SaysWhyNot) {
   const auto why = [](std::size_t d, std::size_t chains, Arithmetic arithmetic, int capability) {
-    cuda::Card card;
-    card.capability = capability;
-    return cuda::why_not(cuda::Design::warp_group, {1000, d, chains}, arithmetic, card);
+    cuda::Gpu gpu;
+    gpu.capability = capability;
+    return cuda::why_not(cuda::Design::warp_group, {1000, d, chains}, arithmetic, gpu);
   };
   EXPECT_EQ(why(256, 64, Arithmetic::bfloat16, 90), "");
   EXPECT_EQ(why(128, 64, Arithmetic::float32, 90), "");

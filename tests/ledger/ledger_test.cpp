@@ -82,7 +82,7 @@ TEST_F(LedgerFile, EntersUntilTheCapAndNoFurther) {
   }
   EXPECT_THROW(ledger.require_room({.mu = mu * 0.1}), BudgetSpent);
   EXPECT_THROW(ledger.require_room({.mu = 1e-9, .tv = 1e-7}), BudgetSpent);
-  EXPECT_THROW(ledger.require_room({.mu = 1e-9, .reveal = 1e-7}), BudgetSpent);
+  EXPECT_THROW(ledger.require_room({.mu = 1e-9, .delta0 = 1e-7}), BudgetSpent);
   ledger.require_room({.mu = mu * 0.05});
   const LedgerState state = ledger.read();
   ASSERT_EQ(state.entries.size(), 4U);
@@ -123,7 +123,7 @@ TEST_F(LedgerFile, ProtectsOneKindOfNeighbors) {
     expect_refused([&] { ledger.require_room(other.guarantee); }, ledger.path(), "give another");
   }
   Ledger::Release pure = release(0.01, "1");
-  pure.guarantee.pure = 0.1;
+  pure.guarantee.epsilon0 = 0.1;
   EXPECT_THROW(static_cast<void>(ledger.enter(pure)), BadInput);
   EXPECT_TRUE(ledger.read().entries.empty());
 }
@@ -299,9 +299,9 @@ TEST_F(LedgerFile, ACapBelowWhatIsSpentIsRefused) {
     const LedgerEntry& e = state.entries[0];
     const std::string first =
         chained({"gibbsite-ledger/1", t.id, t.created, "1", "1e-06", "replace-one", "1", cap,
-                 t.caps.reveal.text(), t.caps.tv.text()});
+                 t.caps.delta0.text(), t.caps.tv.text()});
     const std::string chain =
-        chained({first, "1", e.time, e.command, e.charge.mu_squared.text(), e.charge.reveal.text(),
+        chained({first, "1", e.time, e.command, e.charge.mu_squared.text(), e.charge.delta0.text(),
                  e.charge.tv.text(), e.key_hash, e.digest});
     sql("people.ledger",
         "UPDATE terms SET mu_squared = '" + cap + "'; UPDATE entry SET chain = '" + chain + "'");
@@ -546,7 +546,7 @@ TEST_F(LedgerFile, HoldsOneReleaseOfAllThatItPromises) {
   EXPECT_THROW(static_cast<void>(ledger.enter(
                    with_own({.mu = gdp_mu_down(terms.epsilon, terms.delta) * (1 + 1e-6)}))),
                BudgetSpent);
-  EXPECT_THROW(static_cast<void>(ledger.enter(with_own({.mu = mu, .reveal = terms.delta}))),
+  EXPECT_THROW(static_cast<void>(ledger.enter(with_own({.mu = mu, .delta0 = terms.delta}))),
                BudgetSpent);
   EXPECT_THROW(
       static_cast<void>(ledger.enter(with_own({.mu = mu, .who = {Adjacency::add_remove, 1}}))),

@@ -1,4 +1,4 @@
-// How ranks' cards come to talk, by a stand-in for libgibbsite_nccl.so whose cards are memory of
+// How ranks' GPUs come to talk, by a stand-in for libgibbsite_nccl.so whose GPUs are memory of
 // this process and whose ranks are threads.
 #include "machine/device_ranks.hpp"
 
@@ -90,18 +90,18 @@ TEST(DeviceRanks, AllHaveTheIdOfRank0AndGatherInOrder) {
     closed = 0;
     const int before = ids;
     ThreadRanks::run(count, [&](Communicator& ranks) {
-      const auto cards = open_device_ranks(ranks, &stand_in);
-      EXPECT_EQ(cards->name(), "nccl");
+      const auto gpus = open_device_ranks(ranks, &stand_in);
+      EXPECT_EQ(gpus->name(), "nccl");
       for (const std::size_t numbers : {1U, 100U}) {
         std::vector<double> mine(numbers, static_cast<double>(ranks.rank())), all(numbers * count);
-        cards->gather(reinterpret_cast<const std::byte*>(mine.data()),
-                      reinterpret_cast<std::byte*>(all.data()), numbers * sizeof(double), nullptr);
+        gpus->gather(reinterpret_cast<const std::byte*>(mine.data()),
+                     reinterpret_cast<std::byte*>(all.data()), numbers * sizeof(double), nullptr);
         for (std::size_t k = 0; k < all.size(); ++k) {
           EXPECT_EQ(all[k], static_cast<double>(k / numbers));
         }
         for (double& v : mine) v += 5;
-        cards->broadcast(reinterpret_cast<std::byte*>(mine.data()), numbers * sizeof(double),
-                         nullptr);
+        gpus->broadcast(reinterpret_cast<std::byte*>(mine.data()), numbers * sizeof(double),
+                        nullptr);
         EXPECT_THAT(mine, testing::Each(5.0));
       }
     });
@@ -114,11 +114,11 @@ TEST(DeviceRanks, AllHaveTheIdOfRank0AndGatherInOrder) {
 TEST(DeviceRanks, GiveUpWhereARankFails) {
   given_up = 0;
   ThreadRanks::run(1, [](Communicator& ranks) {
-    { const auto cards = open_device_ranks(ranks, &stand_in); }
+    { const auto gpus = open_device_ranks(ranks, &stand_in); }
     EXPECT_EQ(given_up, 0);
     EXPECT_THROW(
         {
-          const auto cards = open_device_ranks(ranks, &stand_in);
+          const auto gpus = open_device_ranks(ranks, &stand_in);
           throw BadInput("a cell");
         },
         BadInput);
@@ -127,7 +127,7 @@ TEST(DeviceRanks, GiveUpWhereARankFails) {
 }
 
 // One that cannot ends all, with its reason, and what was opened is closed.
-TEST(DeviceRanks, OneWithoutItsCardEndsAll) {
+TEST(DeviceRanks, OneWithoutItsGpuEndsAll) {
   closed = 0;
   failing_rank = 1;
   std::atomic<int> ended = 0;
@@ -159,11 +159,11 @@ TEST(DeviceRanks, OneWithoutTheLibraryEndsAll) {
 
 TEST(DeviceRanks, AFailedGatherSaysWhoAndWhy) {
   ThreadRanks::run(1, [&](Communicator& ranks) {
-    const auto cards = open_device_ranks(ranks, &stand_in);
+    const auto gpus = open_device_ranks(ranks, &stand_in);
     failing_gather = 0;
     std::byte one{}, all{};
     try {
-      cards->gather(&one, &all, 1, nullptr);
+      gpus->gather(&one, &all, 1, nullptr);
       ADD_FAILURE();
     } catch (const Error& error) {
       EXPECT_THAT(error.what(), HasSubstr("rank 0: NCCL: remote process exited"));

@@ -37,7 +37,7 @@ Problem in_ball_problem(std::uint64_t rows = 5000, std::uint64_t features = 20) 
 Problem capped_problem() {
   Problem p = in_ball_problem();
   p.loss = "logistic-capped";
-  p.max_abs_residual = 0.5;
+  p.max_abs_derivative = 0.5;
   return p;
 }
 
@@ -289,10 +289,10 @@ TEST(BallSensitivity, OfTheSquaredLossCountsRowsInterceptAndNeighbors) {
   const double R = std::sqrt(10);
   EXPECT_NEAR(gradient_difference_up(p, replace, 0.5), R * squared_difference_up(R / 2, 4), 1e-13);
   EXPECT_NEAR(gradient_difference_up(p, add, 0.5), 2 * R * (R / 2 + 4), 1e-13);
-  EXPECT_NEAR(p.max_abs_residual_up(0.5), R / 2 + 4, 1e-14);
+  EXPECT_NEAR(p.max_abs_derivative_up(0.5), R / 2 + 4, 1e-14);
   EXPECT_NEAR(p.lipschitz_up(0.5), R * (R / 2 + 4), 1e-13);
   for (const auto& who : {replace, add}) EXPECT_THROW(gradient_difference_up(p, who, 0), BadInput);
-  EXPECT_THROW(static_cast<void>(p.max_abs_residual_up()), BadInput);
+  EXPECT_THROW(static_cast<void>(p.max_abs_derivative_up()), BadInput);
   EXPECT_THROW(static_cast<void>(p.lipschitz_up()), BadInput);
   EXPECT_THROW(static_cast<void>(p.sensitivity_up(1, Adjacency::replace_one, 1)), BadInput);
   // Another loss that a ball alone bounds: two slopes.
@@ -444,7 +444,7 @@ TEST(BallPath, IsAllThatTheSquaredLossMayHave) {
     // The settings that another loss has.
     const Plan huber = plan(in_ball_problem(), budget, {.mechanism = std::string(name)});
     const Mechanism& settings = huber.candidate().mechanism;
-    EXPECT_FALSE(bounds_slopes(settings, p)) << name;
+    EXPECT_FALSE(bounds_derivatives(settings, p)) << name;
     EXPECT_THAT([&] { static_cast<void>(analyze(settings, p, {}, 1)); },
                 testing::ThrowsMessage<BadInput>(HasSubstr("`model` squared: its slope")))
         << name;
@@ -456,7 +456,7 @@ TEST(BallPath, IsAllThatTheSquaredLossMayHave) {
   ASSERT_TRUE(made.candidate().feasible) << made.candidate().why;
   EXPECT_EQ(name_of(made.candidate().mechanism), "path");
   EXPECT_EQ(setting(made.candidate().mechanism, "ball"), 2);
-  EXPECT_TRUE(bounds_slopes(made.candidate().mechanism, p));
+  EXPECT_TRUE(bounds_derivatives(made.candidate().mechanism, p));
   for (const Candidate& candidate : made.candidates) {
     EXPECT_EQ(candidate.feasible, std::holds_alternative<Path>(candidate.mechanism));
   }
@@ -518,13 +518,13 @@ TEST(BallPath, OfTheSquaredLossKeepsItsBudgetAtOddShapes) {
 TEST(BallPath, OfTheSquaredLossPaysForSlopesThatNothingHolds) {
   const Problem p = squared_problem(3, 1000, 50);
   Problem held = p;
-  held.max_abs_residual = p.max_abs_residual_up(2);  // 5
+  held.max_abs_derivative = p.max_abs_derivative_up(2);  // 5
   const double e = map_bounds_up(p, {0.1, 0, 1e-4, 100, 2}).map_error;
   const double least = map_bounds_up(held, {0.1, 0, 1e-4, 100, 2}).map_error;
   EXPECT_GE(e, least);
   EXPECT_LE(e, least * (1 + 1e-12));
   Problem wide = squared_problem(3, 1000, std::uint64_t{1} << 39), wide_held = wide;
-  wide_held.max_abs_residual = 5;
+  wide_held.max_abs_derivative = 5;
   EXPECT_GT(map_bounds_up(wide, {0.1, 0, 1e-4, 1, 2}).map_error,
             map_bounds_up(wide_held, {0.1, 0, 1e-4, 1, 2}).map_error);
 }

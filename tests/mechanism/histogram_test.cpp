@@ -113,7 +113,7 @@ TEST(Histogram, SpendsItsBudgetAndNoMore) {
           EXPECT_NEAR(plan.deviation * gdp_mu_down(epsilon, delta), step, 1e-6 * step);
         }
         const Guarantee paid = ledger_guarantee(plan);
-        EXPECT_EQ(paid.pure, 0);
+        EXPECT_EQ(paid.epsilon0, 0);
         EXPECT_GE(paid.mu, plan.guarantee.mu);
         EXPECT_LE(delta_up(paid, epsilon), delta * (1 + 1e-4));
       }

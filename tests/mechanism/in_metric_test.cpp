@@ -116,7 +116,7 @@ TEST(InMetric, IsTakenWhereWhitenedIsNot) {
   EXPECT_EQ(chosen(problem(1000, 5), draws, {}), "metric-path");
   Problem capped = problem(1000, 5);
   capped.loss = "logistic-capped";
-  capped.max_abs_residual = 0.5;
+  capped.max_abs_derivative = 0.5;
   EXPECT_EQ(chosen(capped, budget, {}), "metric-path");
   EXPECT_EQ(chosen(capped, budget, {.iterations = 50}), "path");
   EXPECT_EQ(

@@ -24,17 +24,17 @@ Problem ledger_problem(std::uint64_t rows) {
 }
 
 // What every entry holds: nothing pure, nothing lost, the same every time.
-void expect_entry(const Guarantee& entry, const Guarantee& own, double reveal) {
-  EXPECT_EQ(entry.pure, 0);
+void expect_entry(const Guarantee& entry, const Guarantee& own, double delta0) {
+  EXPECT_EQ(entry.epsilon0, 0);
   EXPECT_EQ(entry.who, own.who);
   EXPECT_GE(entry.tv, own.tv);
   EXPECT_LE(entry.tv, own.tv * (1 + 1e-9));
-  EXPECT_TRUE(entry.reveal <= reveal || entry.reveal == own.reveal);
+  EXPECT_TRUE(entry.delta0 <= delta0 || entry.delta0 == own.delta0);
   EXPECT_GE(entry.mu, own.mu);
 }
 
 TEST(LedgerGuarantee, EveryMechanismEnters) {
-  constexpr double reveal = 1e-8;
+  constexpr double delta0 = 1e-8;
   std::set<std::string_view> met;
   support::Thinned sweep(3);
   for (const auto adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
@@ -45,18 +45,18 @@ TEST(LedgerGuarantee, EveryMechanismEnters) {
       for (const Candidate& candidate : plan(p, budget).candidates) {
         if (!candidate.feasible) continue;
         const Neighbors who = budget.neighbors();
-        const Guarantee entry = ledger_guarantee(candidate.mechanism, p, who, draws, reveal);
+        const Guarantee entry = ledger_guarantee(candidate.mechanism, p, who, draws, delta0);
         const Guarantee own = analyze(candidate.mechanism, p, who, draws).guarantee;
         SCOPED_TRACE(name_of(candidate.mechanism));
-        expect_entry(entry, own, reveal);
-        EXPECT_EQ(entry.mu, ledger_guarantee(candidate.mechanism, p, who, draws, reveal).mu);
-        EXPECT_LE(entry.reveal, reveal);
-        if (own.reveal == 0) {
-          EXPECT_EQ(entry.reveal, 0) << "spends none";
+        expect_entry(entry, own, delta0);
+        EXPECT_EQ(entry.mu, ledger_guarantee(candidate.mechanism, p, who, draws, delta0).mu);
+        EXPECT_LE(entry.delta0, delta0);
+        if (own.delta0 == 0) {
+          EXPECT_EQ(entry.delta0, 0) << "spends none";
           EXPECT_LE(entry.mu, gdp_cover_up(own).mu);
         }
-        if (own.reveal == 0 && own.mu > 0.1) {  // Gaussian, but for rounding
-          EXPECT_LE(entry.mu, own.mu + 2 * own.pure);
+        if (own.delta0 == 0 && own.mu > 0.1) {  // Gaussian, but for rounding
+          EXPECT_LE(entry.mu, own.mu + 2 * own.epsilon0);
         }
         met.insert(name_of(candidate.mechanism));
       }
@@ -90,7 +90,7 @@ TEST(LedgerGuarantee, ObjectivePerturbationIsFitted) {
         const Guarantee entry =
             ledger_guarantee(candidate.mechanism, p, budget.neighbors(), draws, 1e-9);
         expect_entry(entry, own, 1e-9);
-        EXPECT_GT(entry.reveal, 0.999e-9);
+        EXPECT_GT(entry.delta0, 0.999e-9);
         // Beside 1.23 of epsilon = 1 alone; what Gaussian noise of that budget has is 0.237.
         EXPECT_LT(entry.mu, 0.36) << rows << ' ' << draws;
         EXPECT_GT(entry.mu, 0.1);
@@ -99,7 +99,7 @@ TEST(LedgerGuarantee, ObjectivePerturbationIsFitted) {
         const Guarantee none =
             ledger_guarantee(candidate.mechanism, p, budget.neighbors(), draws, 0);
         EXPECT_EQ(none.mu, gdp_cover_up(own).mu);
-        EXPECT_EQ(none.reveal, own.reveal);
+        EXPECT_EQ(none.delta0, own.delta0);
         // Room for its own delta: still the fit, which is smaller.
         const Guarantee wide =
             ledger_guarantee(candidate.mechanism, p, budget.neighbors(), draws, 1e-6);
@@ -159,11 +159,11 @@ TEST(LedgerGuarantee, ConjugateDrawsAreFitted) {
         const Guarantee entry =
             ledger_guarantee(made.mechanism, p, budget.neighbors(), draws, 1e-9);
         expect_entry(entry, made.guarantee, 1e-9);
-        EXPECT_GT(entry.reveal, 0.999e-9);
+        EXPECT_GT(entry.delta0, 0.999e-9);
         EXPECT_LT(entry.mu, 0.5);
         EXPECT_GT(entry.mu, 0.01);
         const Guarantee none = ledger_guarantee(made.mechanism, p, budget.neighbors(), draws, 0);
-        EXPECT_EQ(none.reveal, made.guarantee.reveal);
+        EXPECT_EQ(none.delta0, made.guarantee.delta0);
         EXPECT_LT(entry.mu, none.mu);
         if (draws == 4) {
           EXPECT_NEAR(none.mu / (2 * gdp_cover_up(0, 0.25)), 1, 1e-9);
@@ -185,7 +185,7 @@ TEST(LedgerGuarantee, ConjugateDrawsByRenyiAreFittedExactly) {
   s.calibration = Calibration::geumlek_rdp;
   const Guarantee renyi = ledger_guarantee(s, p, {}, 2, 1e-9);
   EXPECT_EQ(exact.mu, renyi.mu);
-  EXPECT_EQ(exact.reveal, renyi.reveal);
+  EXPECT_EQ(exact.delta0, renyi.delta0);
 }
 
 TEST(LedgerGuarantee, ConjugateDrawsOfManyRowsAPerson) {
@@ -205,7 +205,7 @@ TEST(LedgerGuarantee, FamiliesWithoutADeltaSpendNone) {
   const FamilyPlan made = plan_family(mean, {.epsilon = 1, .delta = 1e-6});
   const Guarantee entry = ledger_guarantee(made.mechanism, mean, {}, 1, 1e-9);
   EXPECT_EQ(entry.mu, made.guarantee.mu);
-  EXPECT_EQ(entry.reveal, 0);
+  EXPECT_EQ(entry.delta0, 0);
   mean.trim = {0.5, 3.5};
   const FamilyPlan cut = plan_family(mean, {.epsilon = 1, .delta = 1e-6});
   EXPECT_EQ(ledger_guarantee(cut.mechanism, mean, {}, 1, 1e-9).mu, cut.guarantee.mu);
@@ -214,8 +214,8 @@ TEST(LedgerGuarantee, FamiliesWithoutADeltaSpendNone) {
 TEST(LedgerGuarantee, RefusesWhatIsNoReveal) {
   const Problem p = ledger_problem(20'000);
   const Mechanism m = plan(p, {}, {.mechanism = "output"}).candidate().mechanism;
-  for (const double reveal : {-1e-9, 1.0, std::nan("")}) {
-    EXPECT_THROW(ledger_guarantee(m, p, {}, 1, reveal), BadInput);
+  for (const double delta0 : {-1e-9, 1.0, std::nan("")}) {
+    EXPECT_THROW(ledger_guarantee(m, p, {}, 1, delta0), BadInput);
   }
   EXPECT_THROW(ledger_guarantee(m, p, {}, 0, 0), BadInput);
   const FamilyProblem column_of = column(Family::bernoulli, 100, {6, 18});

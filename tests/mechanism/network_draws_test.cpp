@@ -133,7 +133,7 @@ TEST(ConjugateTables, NoNeighborsOfTinyTablesAreFurtherApart) {
     const double reach = 40 / (c.prior + 1), exact_count = support::repeats(90, 24);
     const double claim = tables_analysis(NetworkConjugate{.weight = c.weight, .epsilon = c.epsilon},
                                          pair_of_bits(c.prior), one_replaced, 1)
-                             .guarantee.reveal;
+                             .guarantee.delta0;
     double worst = 0;
     for (const std::size_t common : {0U, 1U}) {
       worst = std::max(worst, worst_replaced(common, c.prior, c.weight, reach,
@@ -177,19 +177,19 @@ TEST(ConjugateTables, ARowThatGainsACountIsAGammaPairAtMost) {
 TEST(ConjugateTables, OneTableIsOneExactPair) {
   const NetworkConjugate s{.weight = 0.4, .prior_scale = 6, .epsilon = 1};
   const NetworkProblem one = network_of({3}, {{}}, 50);
-  EXPECT_EQ(tables_analysis(s, one, one_replaced, 1).guarantee.reveal,
+  EXPECT_EQ(tables_analysis(s, one, one_replaced, 1).guarantee.delta0,
             beta_pair_delta_up(3, 3, 0.4, 1, 1));
   // Columns of one level say nothing, and structure costs nothing more.
   const NetworkProblem with_constant = network_of({3, 1}, {{1}, {}}, 50);
-  EXPECT_EQ(tables_analysis(s, with_constant, one_replaced, 1).guarantee.reveal,
+  EXPECT_EQ(tables_analysis(s, with_constant, one_replaced, 1).guarantee.delta0,
             beta_pair_delta_up(3, 3, 0.4, 1, 1));
-  const double two = tables_analysis(s, one, one_replaced, 2).guarantee.reveal;
+  const double two = tables_analysis(s, one, one_replaced, 2).guarantee.delta0;
   EXPECT_EQ(
-      two, tables_analysis(s, network_of({3, 5}, {{}, {0}}, 50), one_replaced, 1).guarantee.reveal);
+      two, tables_analysis(s, network_of({3, 5}, {{}, {0}}, 50), one_replaced, 1).guarantee.delta0);
   EXPECT_GT(two, beta_pair_delta_up(3, 3, 0.4, 1, 1));
   // Adding a record moves one row of each table.
-  EXPECT_LT(tables_analysis(s, one, one_added, 1).guarantee.reveal,
-            tables_analysis(s, one, one_replaced, 1).guarantee.reveal);
+  EXPECT_LT(tables_analysis(s, one, one_added, 1).guarantee.delta0,
+            tables_analysis(s, one, one_replaced, 1).guarantee.delta0);
 }
 
 // Extremes of a difference of log likelihoods over the trimmed set lie at its corners: all of them.

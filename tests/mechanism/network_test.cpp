@@ -432,7 +432,7 @@ TEST(NetworkStructure, TakesItsShareAndComposesWithTheTables) {
     const Analysis found = analyze(s, p, {}, 1);
     const auto cost = noise_cost_up(AnsweredNoise{500}, 1);
     EXPECT_EQ(found.noise.tv, cost.tv);
-    EXPECT_GE(found.guarantee.pure, cost.epsilon);
+    EXPECT_GE(found.guarantee.epsilon0, cost.epsilon);
     EXPECT_GE(found.guarantee.tv, cost.tv + 4 * 0x1p-100);
   }
 }
@@ -534,8 +534,8 @@ TEST(NetworkAnalysis, RefusesSettingsThatNoPlanHas) {
 TEST(NetworkLedger, AddsTheGaussianThatCoversTheTables) {
   const NetworkPlan plan = plan_network(problem_of({4, 7, 3}, 5000), {}, {.mechanism = "counts"});
   const Guarantee own = plan.candidate().guarantee, added_up = ledger_guarantee(plan);
-  EXPECT_EQ(added_up.pure, 0);
-  EXPECT_EQ(added_up.reveal, 0);
+  EXPECT_EQ(added_up.epsilon0, 0);
+  EXPECT_EQ(added_up.delta0, 0);
   EXPECT_EQ(added_up.tv, own.tv);
   EXPECT_GE(added_up.mu, own.mu);
   EXPECT_LT(added_up.mu, own.mu * (1 + 1e-6));

@@ -391,7 +391,7 @@ TEST(NoiseLaw, BudgetsBelowTheNoiseAreRefusedWithTheReason) {
       const Candidate c = planned(delta, mechanism, 100000);
       EXPECT_TRUE(c.feasible) << c.why;
       EXPECT_GT(c.guarantee.tv, 0);
-      EXPECT_GT(c.guarantee.pure, 0);
+      EXPECT_GT(c.guarantee.epsilon0, 0);
       EXPECT_LE(delta_up(c.guarantee, 1), delta);
       EXPECT_GE(delta_up(c.guarantee, 1), delta * (1 - 1e-3)) << "less was bought than paid for";
     }

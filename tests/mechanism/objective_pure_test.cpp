@@ -49,9 +49,9 @@ Curve curve_of() {
     if constexpr (std::is_same_v<F, losses::poisson>) return (std::clamp(y, -1.0, 1.0) + 1) / 2;
     return y;
   };
-  return {[=](double z, double y) { return F::residual(z, label(y)); },
-          [=](double z, double y) { return F::second(z, label(y)); }, F::max_abs_residual,
-          F::curvature, F::self_concordance};
+  return {[=](double z, double y) { return F::derivative(z, label(y)); },
+          [=](double z, double y) { return F::second_derivative(z, label(y)); },
+          F::max_abs_derivative, F::curvature, F::self_concordance};
 }
 const Curve huber = curve_of<losses::huber>(), pseudo_huber = curve_of<losses::pseudo_huber>(),
             smoothed_hinge = curve_of<losses::smoothed_hinge>(),
@@ -60,7 +60,7 @@ const Curve huber = curve_of<losses::huber>(), pseudo_huber = curve_of<losses::p
 Problem problem_of(const Curve& curve, double row_norm) {
   Problem p = problem(1, 1);
   p.row_norm = row_norm;
-  p.max_abs_residual = curve.most_slope;
+  p.max_abs_derivative = curve.most_slope;
   p.curvature = curve.most_curvature;
   p.self_concordance = curve.self_concordance;
   return p;
@@ -365,15 +365,15 @@ TEST(ObjectivePureOffer, EveryOneKeepsItsBudgetAndUsesIt) {
   support::expect_output_candidates<PureObjectivePerturbation>(
       1e-20, [](const Problem& p, const Budget& budget, const Guarantee& all, const auto& s) {
         EXPECT_EQ(all.mu, 0);
-        EXPECT_EQ(all.reveal, 0);
-        EXPECT_LE(all.pure, budget.epsilon);
-        EXPECT_GE(all.pure, budget.epsilon * (1 - 1e-6)) << "budget left unused";
+        EXPECT_EQ(all.delta0, 0);
+        EXPECT_LE(all.epsilon0, budget.epsilon);
+        EXPECT_GE(all.epsilon0, budget.epsilon * (1 - 1e-6)) << "budget left unused";
         EXPECT_EQ(delta_up(all, budget.epsilon * 0.999), 1);
         const auto draws = static_cast<double>(budget.draws);
         const double one = objective_epsilon_up(p, budget.neighbors(), s.ridge, s.noise),
                      search = 2 * s.gradient_norm * s.output_noise / s.ridge;
-        EXPECT_LE(draws * (one + search), all.pure * (1 + 1e-15));
-        EXPECT_NEAR(draws * (one + search) / all.pure, 1, 1e-6);
+        EXPECT_LE(draws * (one + search), all.epsilon0 * (1 + 1e-15));
+        EXPECT_NEAR(draws * (one + search) / all.epsilon0, 1, 1e-6);
       });
 }
 
@@ -459,7 +459,7 @@ TEST(ObjectivePureAnalysis, PromisesNoMoreThanItsSettings) {
   const Problem p = problem(10000, 20);
   const PureObjectivePerturbation good = settings_of(offered(p));
   const auto pure = [&](const PureObjectivePerturbation& s) {
-    return analyze(s, p, {}, 1).guarantee.pure;
+    return analyze(s, p, {}, 1).guarantee.epsilon0;
   };
   ASSERT_LE(pure(good), 1);
   const auto with = [&](double PureObjectivePerturbation::*field, double factor) {
@@ -474,7 +474,7 @@ TEST(ObjectivePureAnalysis, PromisesNoMoreThanItsSettings) {
   // All draws' epsilons, and what rounding costs.
   const Analysis two = analyze(good, p, {}, 2);
   EXPECT_GT(two.noise.epsilon, 0);
-  EXPECT_NEAR(two.guarantee.pure, 2 * pure(good), 1e-9);
+  EXPECT_NEAR(two.guarantee.epsilon0, 2 * pure(good), 1e-9);
   EXPECT_NEAR(two.guarantee.tv / analyze(good, p, {}, 1).guarantee.tv, 2, 1e-9);
   // Below what computing the noise takes, and what the search can reach.
   PureObjectivePerturbation far = good;

@@ -45,8 +45,8 @@ TEST(ObjectiveOffer, EveryOneKeepsItsBudgetAndUsesIt) {
         const double delta =
             objective_delta_up(pair, s.epsilon, s.deletion_epsilon, budget.neighbors());
         const auto draws = static_cast<double>(budget.draws);
-        EXPECT_NEAR(all.reveal / (delta * draws), 1, 1e-9);
-        EXPECT_LE(s.epsilon * draws, all.pure);
+        EXPECT_NEAR(all.delta0 / (delta * draws), 1, 1e-9);
+        EXPECT_LE(s.epsilon * draws, all.epsilon0);
         const double search = 2 * s.gradient_norm / (s.ridge * s.output_noise);
         EXPECT_NEAR(all.mu / (search * std::sqrt(draws)), 1, 1e-12);
       });

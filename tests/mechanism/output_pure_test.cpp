@@ -73,12 +73,12 @@ TEST(OutputPure, EveryOfferKeepsItsBudgetAndUsesIt) {
   support::expect_output_candidates<PureOutputPerturbation>(
       1e-26, [](const Problem& p, const Budget& budget, const Guarantee& all, const auto& s) {
         EXPECT_EQ(all.mu, 0);
-        EXPECT_LE(all.pure, budget.epsilon);
-        EXPECT_GE(all.pure, budget.epsilon * (1 - 1e-7)) << "budget left unused";
+        EXPECT_LE(all.epsilon0, budget.epsilon);
+        EXPECT_GE(all.epsilon0, budget.epsilon * (1 - 1e-7)) << "budget left unused";
         EXPECT_EQ(delta_up(all, budget.epsilon * 0.999), 1);
         const double one = output_epsilon_up(p.lipschitz_up(), budget.neighbors(), s.ridge,
                                              s.gradient_norm, s.noise);
-        EXPECT_LE(one * static_cast<double>(budget.draws), all.pure);
+        EXPECT_LE(one * static_cast<double>(budget.draws), all.epsilon0);
       });
 }
 
@@ -128,7 +128,7 @@ TEST(OutputPure, PromisesNothingBeyondItsArithmetic) {
   // All draws' epsilons, and what rounding costs.
   const Analysis two = analyze(good, p, {}, 2);
   EXPECT_GT(two.noise.epsilon, 0);
-  EXPECT_NEAR(two.guarantee.pure -
+  EXPECT_NEAR(two.guarantee.epsilon0 -
                   2 * output_epsilon_up(p.lipschitz_up(), {}, good.ridge, good.gradient_norm, 1),
               two.noise.epsilon, 1e-16);
   PureOutputPerturbation far = good;

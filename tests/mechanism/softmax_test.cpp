@@ -44,11 +44,11 @@ VectorXd normals(std::mt19937_64& random, Eigen::Index n) {
 }
 
 // p - e_y.
-VectorXd residual(const Loss& loss, const VectorXd& z, Eigen::Index y) {
+VectorXd derivative(const Loss& loss, const VectorXd& z, Eigen::Index y) {
   const auto label = static_cast<float>(y);
   VectorXd out(z.size());
-  loss.residuals({z.data(), static_cast<std::size_t>(z.size())}, {&label, 1},
-                 {out.data(), static_cast<std::size_t>(out.size())});
+  loss.derivatives({z.data(), static_cast<std::size_t>(z.size())}, {&label, 1},
+                   {out.data(), static_cast<std::size_t>(out.size())});
   return out;
 }
 double value(const Loss& loss, const VectorXd& z, Eigen::Index y) {
@@ -101,7 +101,7 @@ TEST(SoftmaxProblem, ConstantsBoundEveryRecordAndAreReached) {
         VectorXd z = theta.transpose() * x;
         if (trial % 4 < 2) z[classes - 1] += 100;
         const auto y = static_cast<Eigen::Index>(random() % static_cast<std::uint64_t>(K));
-        gradients += sign * x * residual(loss, z, trial % 4 == 0 ? 0 : y).transpose();
+        gradients += sign * x * derivative(loss, z, trial % 4 == 0 ? 0 : y).transpose();
         steepest = std::max(
             steepest, hessian(loss, z).selfadjointView<Eigen::Lower>().eigenvalues().maxCoeff());
       }
@@ -139,9 +139,9 @@ TEST(SoftmaxProblem, TracesBoundEveryHessian) {
   EXPECT_EQ(softmax_problem(1, 1, 2).traces.majorant, 1);
 }
 
-// A residual computed in double is off by `residual_roundings_of(K)` roundings of sup |f'| at most,
-// as a vector, and a value by its roundings and 4K + 16 of 1.
-TEST(SoftmaxProblem, ComputedResidualsAreWithinTheirRoundings) {
+// A derivative computed in double is off by `derivative_roundings_of(K)` roundings of sup |f'| at
+// most, as a vector, and a value by its roundings and 4K + 16 of 1.
+TEST(SoftmaxProblem, ComputedDerivativesAreWithinTheirRoundings) {
   std::mt19937_64 random(3);
   for (const Eigen::Index K : {2, 3, 10, 200}) {
     const Loss& loss = loss_named(full_loss_name("softmax", static_cast<std::uint64_t>(K)));
@@ -149,7 +149,7 @@ TEST(SoftmaxProblem, ComputedResidualsAreWithinTheirRoundings) {
     for (int trial = 0; trial < support::repeats(600, 60); ++trial) {
       const VectorXd z = some_predictors(random, K);
       const auto y = static_cast<Eigen::Index>(random() % static_cast<std::uint64_t>(K));
-      const VectorXd computed = residual(loss, z, y);
+      const VectorXd computed = derivative(loss, z, y);
       Wide sum = 0, off = 0;
       for (const double v : z) sum += exp(Wide(Wide(v) - Wide(z.maxCoeff())));
       for (Eigen::Index k = 0; k < K; ++k) {
@@ -162,11 +162,11 @@ TEST(SoftmaxProblem, ComputedResidualsAreWithinTheirRoundings) {
                 Wide(support::gamma_k(8)) * exact +
                     Wide(support::gamma_k(4 * static_cast<double>(K) + 16)));
     }
-    EXPECT_LE(worst, support::gamma_k(residual_roundings_of(static_cast<double>(K))) *
-                         loss.max_abs_residual());
+    EXPECT_LE(worst, support::gamma_k(derivative_roundings_of(static_cast<double>(K))) *
+                         loss.max_abs_derivative());
     EXPECT_GT(worst, 0.1 * support::unit_roundoff);
   }
-  EXPECT_EQ(residual_roundings_of(1), residual_roundings);
+  EXPECT_EQ(derivative_roundings_of(1), derivative_roundings);
 }
 
 TEST(SoftmaxProblem, RoundingAndNormalsOfOutputsArePaidFor) {
@@ -214,7 +214,7 @@ TEST(SoftmaxProposals, AreAcceptedAsOftenAsTheBoundOrMore) {
           return proposal_bounds(static_cast<double>(K), m, M, eta, residual_norm, traces);
         };
         const ProposalBounds bound = at(p.traces);
-        const VectorXd slope = residual(loss, w, 0);
+        const VectorXd slope = derivative(loss, w, 0);
         const VectorXd b = bound.offset * normals(random, K).normalized();
         const int draws = support::repeats(40000, 2000);
         double accepted = 0;
@@ -240,17 +240,17 @@ struct Table {
 MatrixXd minimizer_of(const Loss& loss, const Table& t, double ridge, const MatrixXd& center) {
   const Eigen::Index d = center.rows(), K = center.cols();
   MatrixXd theta = center;
-  const auto slope_at = [&](const MatrixXd& at) {
+  const auto derivative_at = [&](const MatrixXd& at) {
     MatrixXd g = ridge * (at - center);
     for (Eigen::Index i = 0; i < t.x.rows(); ++i) {
-      g += t.x.row(i).transpose() *
-           residual(loss, at.transpose() * t.x.row(i).transpose(), t.y[static_cast<std::size_t>(i)])
-               .transpose();
+      g += t.x.row(i).transpose() * derivative(loss, at.transpose() * t.x.row(i).transpose(),
+                                               t.y[static_cast<std::size_t>(i)])
+                                        .transpose();
     }
     return g;
   };
   for (int step = 0; step < 200; ++step) {
-    const MatrixXd g = slope_at(theta);
+    const MatrixXd g = derivative_at(theta);
     if (g.norm() <= 1e-12 * ridge) break;
     MatrixXd H = ridge * MatrixXd::Identity(d * K, d * K);
     for (Eigen::Index i = 0; i < t.x.rows(); ++i) {
@@ -264,7 +264,7 @@ MatrixXd minimizer_of(const Loss& loss, const Table& t, double ridge, const Matr
     const double D = 2 * newton.norm();
     theta -= (D > 1e-3 ? std::log1p(D) / D : 1.0) * newton.reshaped(d, K);
   }
-  EXPECT_LE(slope_at(theta).norm(), 1e-9 * (1 + ridge));
+  EXPECT_LE(derivative_at(theta).norm(), 1e-9 * (1 + ridge));
   return theta;
 }
 

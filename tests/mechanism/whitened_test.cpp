@@ -186,9 +186,9 @@ TEST(Whitened, TheRuleIsThatOfTheDocuments) {
   EXPECT_EQ(rule(100'000'000, 10, 1).iterations, 40);
 }
 
-// From N/d = 25 on the rule is the one it was; below, with a constant column and without intervals,
-// it is that of small budgets. Amounts of numbers alone have it with the shares of gradients that
-// they had; counts, and amounts of levels, do not.
+// From N/d = 25 on the rule is the one it was; below, with a constant column, numbers alone and
+// without intervals, it is that of small budgets. Amounts have it with the shares of gradients that
+// they had; counts do not, nor tables with levels or curves.
 TEST(Whitened, SmallBudgetsHaveARuleOfTheirOwn) {
   const auto rule = [](std::uint64_t rows, const char* loss = "logistic", bool intervals = false,
                        bool constant = true, std::optional<double> iterations = {},
@@ -220,6 +220,13 @@ TEST(Whitened, SmallBudgetsHaveARuleOfTheirOwn) {
       // A category of twelve levels is as long as twelve numbers, and one column.
       EXPECT_FALSE(is_small_budget(
           rule(rows(s), loss, false, true, {}, std::sqrt(1 + 4.0 / 12), std::sqrt(2))));
+    }
+    // Levels: rows that are shorter on average, or at most as long as one of a single category.
+    for (const char* loss : {"logistic", "logistic(0.4,1)", "softmax-3"}) {
+      EXPECT_FALSE(is_small_budget(rule(rows(s), loss, false, true, {}, 1.5))) << loss;
+      EXPECT_FALSE(is_small_budget(
+          rule(rows(s), loss, false, true, {}, std::sqrt(1 + 4.0 / 12), std::sqrt(2))))
+          << loss;
     }
     EXPECT_FALSE(is_small_budget(rule(rows(s), "poisson")));
     EXPECT_FALSE(is_small_budget(rule(rows(s), "logistic", true)));

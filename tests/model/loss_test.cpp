@@ -33,22 +33,22 @@ std::vector<double> logit_grid() {
 
 // exp 1 ulp, 1 + e 1/2, quotient 1/2 (value: log1p 1, sum 1/2, with the error of exp passed on):
 // below 4 ulp; what underflows is off by less than the smallest number.
-TEST(LogisticLoss, ValueResidualAndCurvatureAreAccurateAtEveryLogit) {
+TEST(LogisticLoss, ValueDerivativeAndCurvatureAreAccurateAtEveryLogit) {
   const Loss& loss = loss_named("logistic");
   for (const double z : logit_grid()) {
     for (const float y : {-1.0f, 1.0f}) {
       const long double t = static_cast<long double>(y) * z;
       const long double e = std::exp(-std::fabs(t));
       const long double value = (t < 0 ? -t : 0) + std::log1p(e);
-      const long double residual = -y * ((t >= 0 ? e : 1) / (1 + e));
+      const long double derivative = -y * ((t >= 0 ? e : 1) / (1 + e));
       const long double second = e / ((1 + e) * (1 + e));
       double r = 0, w = 0;
-      loss.residuals({&z, 1}, {&y, 1}, {&r, 1});
+      loss.derivatives({&z, 1}, {&y, 1}, {&r, 1});
       loss.curvatures({&z, 1}, {&y, 1}, {&w, 1});
       const double v = loss.value_sum({&z, 1}, {&y, 1});
       EXPECT_TRUE(std::isfinite(v));
       EXPECT_TRUE(std::fabs(v - value) <= 4 * ulp * value + smallest) << z << " " << y;
-      EXPECT_TRUE(std::fabs(r - residual) <= 4 * ulp * std::fabs(residual) + smallest)
+      EXPECT_TRUE(std::fabs(r - derivative) <= 4 * ulp * std::fabs(derivative) + smallest)
           << z << " " << y;
       EXPECT_TRUE(std::fabs(w - second) <= 4 * ulp * second + smallest) << z;
     }
@@ -70,9 +70,9 @@ INSTANTIATE_TEST_SUITE_P(Losses, EveryLoss, testing::ValuesIn(every_loss()), [](
 });
 
 double value_at(const Loss& loss, double z, float y) { return loss.value_sum({&z, 1}, {&y, 1}); }
-double slope_at(const Loss& loss, double z, float y) {
+double derivative_at(const Loss& loss, double z, float y) {
   double r = 0;
-  loss.residuals({&z, 1}, {&y, 1}, {&r, 1});
+  loss.derivatives({&z, 1}, {&y, 1}, {&r, 1});
   return r;
 }
 double curvature_at(const Loss& loss, double z, float y) {
@@ -83,13 +83,14 @@ double curvature_at(const Loss& loss, double z, float y) {
 
 // Labels of that bound, predictors of that size.
 double most_slope(const Loss& loss, double z, double bound) {
-  const double everywhere = loss.max_abs_residual();
-  return std::isfinite(everywhere) ? everywhere
-                                   : loss.residual_at_zero(bound) + loss.curvature() * std::fabs(z);
+  const double everywhere = loss.max_abs_derivative();
+  return std::isfinite(everywhere)
+             ? everywhere
+             : loss.derivative_at_zero(bound) + loss.curvature() * std::fabs(z);
 }
 // By which absolute roundings of a loss with bounded slopes are small ones of one without.
 double growth(const Loss& loss, double size) {
-  return std::isfinite(loss.max_abs_residual()) ? 1 : 1 + size;
+  return std::isfinite(loss.max_abs_derivative()) ? 1 : 1 + size;
 }
 
 // The certificate rests on these constants.
@@ -102,14 +103,15 @@ TEST_P(EveryLoss, ConstantsBoundTheDerivatives) {
       points.push_back(points[i] + static_cast<double>(y));  // amounts bend around their label
     }
     for (const double z : points) {
-      const double r = slope_at(loss, z, y), w = curvature_at(loss, z, y);
+      const double r = derivative_at(loss, z, y), w = curvature_at(loss, z, y);
       EXPECT_GE(w, 0);
       if (loss.one_signed()) {
         EXPECT_LE(r * static_cast<double>(y), 0) << z;
       }
       // docs/theory/objective-pure.md, Theorem 1.
-      if (std::isfinite(loss.self_concordance()) && std::isfinite(loss.max_abs_residual())) {
-        EXPECT_LE(w, loss.self_concordance() * (loss.max_abs_residual() - std::fabs(r)) + 4 * ulp);
+      if (std::isfinite(loss.self_concordance()) && std::isfinite(loss.max_abs_derivative())) {
+        EXPECT_LE(w,
+                  loss.self_concordance() * (loss.max_abs_derivative() - std::fabs(r)) + 4 * ulp);
       }
       largest_r = std::max(largest_r, std::fabs(r) / most_slope(loss, z, 1e6));
       largest_w = std::max(largest_w, w);
@@ -122,9 +124,9 @@ TEST_P(EveryLoss, ConstantsBoundTheDerivatives) {
   for (const double bound : {1.0, 5.0, 1e6}) {
     double at_zero = 0;
     for (const float y : labels_of(loss, bound))
-      at_zero = std::max(at_zero, std::fabs(slope_at(loss, 0, y)));
-    EXPECT_LE(at_zero, loss.residual_at_zero(bound));
-    EXPECT_GT(at_zero, 0.3 * loss.residual_at_zero(bound));
+      at_zero = std::max(at_zero, std::fabs(derivative_at(loss, 0, y)));
+    EXPECT_LE(at_zero, loss.derivative_at_zero(bound));
+    EXPECT_GT(at_zero, 0.3 * loss.derivative_at_zero(bound));
   }
   EXPECT_GT(largest_w, 0.99 * loss.curvature());
 }
@@ -138,7 +140,7 @@ TEST_P(EveryLoss, SlopesRiseNoFasterThanCurvatureSays) {
   for (const float y : labels_of(loss, 200)) {
     for (std::size_t i = 1; i < grid.size(); ++i) {
       const double a = grid[i - 1], b = grid[i];
-      const double rise = slope_at(loss, b, y) - slope_at(loss, a, y);
+      const double rise = derivative_at(loss, b, y) - derivative_at(loss, a, y);
       const double size = std::max(std::fabs(a), std::fabs(b)) + 200;
       const double slack = 8 * ulp * growth(loss, size);
       EXPECT_GE(rise, -slack) << a << " " << b << " " << y;
@@ -146,8 +148,8 @@ TEST_P(EveryLoss, SlopesRiseNoFasterThanCurvatureSays) {
           << a << " " << b << " " << y;
       const double drop = value_at(loss, b, y) - value_at(loss, a, y);
       const double room = 16 * ulp * (std::fabs(a) + std::fabs(b) + 200) * growth(loss, size);
-      EXPECT_GE(drop, slope_at(loss, a, y) * (b - a) - room) << a << " " << b << " " << y;
-      EXPECT_LE(drop, slope_at(loss, b, y) * (b - a) + room) << a << " " << b << " " << y;
+      EXPECT_GE(drop, derivative_at(loss, a, y) * (b - a) - room) << a << " " << b << " " << y;
+      EXPECT_LE(drop, derivative_at(loss, b, y) * (b - a) + room) << a << " " << b << " " << y;
     }
   }
 }
@@ -189,15 +191,16 @@ TEST_P(EveryLoss, DerivativesAreDerivatives) {
   int compared = 0;
   for (double z = -20; z <= 20; z += 0.0737) {
     for (const float y : labels_of(loss, 10)) {
-      const double r = slope_at(loss, z, y), w = curvature_at(loss, z, y);
-      const double slope = (value_at(loss, z + s, y) - value_at(loss, z - s, y)) / (2 * s);
+      const double r = derivative_at(loss, z, y), w = curvature_at(loss, z, y);
+      const double derivative = (value_at(loss, z + s, y) - value_at(loss, z - s, y)) / (2 * s);
       const double size = std::fabs(z) + std::fabs(static_cast<double>(y));
       const double bound = s * s + 4 * ulp * (1 + size) * growth(loss, size) / s;
-      EXPECT_TRUE(std::fabs(slope - r) <= bound + (kinked ? s : 0)) << z << " " << y;
+      EXPECT_TRUE(std::fabs(derivative - r) <= bound + (kinked ? s : 0)) << z << " " << y;
       const double below = curvature_at(loss, z - s, y), above = curvature_at(loss, z + s, y);
       if (kinked && std::fabs(above - below) > 3 * s) continue;
       ++compared;
-      const double second = (slope_at(loss, z + s, y) - slope_at(loss, z - s, y)) / (2 * s);
+      const double second =
+          (derivative_at(loss, z + s, y) - derivative_at(loss, z - s, y)) / (2 * s);
       EXPECT_TRUE(std::fabs(second - w) <= bound) << z << " " << y;
     }
   }
@@ -215,17 +218,18 @@ TEST_P(EveryLoss, IsAccurateAtEveryPredictor) {
   }
   for (const float y : labels_of(loss)) {
     for (const double z : points) {
-      if (std::fabs(z) > 1e150 && !std::isfinite(loss.max_abs_residual())) continue;  // z^2
+      if (std::fabs(z) > 1e150 && !std::isfinite(loss.max_abs_derivative())) continue;  // z^2
       const ExactLoss exact = exact_loss(loss.name(), z, y);
-      const double v = value_at(loss, z, y), r = slope_at(loss, z, y), w = curvature_at(loss, z, y);
+      const double v = value_at(loss, z, y), r = derivative_at(loss, z, y),
+                   w = curvature_at(loss, z, y);
       EXPECT_TRUE(std::isfinite(v) && std::isfinite(r) && std::isfinite(w)) << z << " " << y;
       const long double of_exp = std::exp(-std::fabs(static_cast<long double>(z))) * 800 * ulp;
       EXPECT_TRUE(std::fabs(v - exact.value) <= 8 * ulp * exact.value + of_exp + 800 * smallest)
           << z << " " << y << " " << v;
-      EXPECT_TRUE(std::fabs(r - exact.slope) <=
+      EXPECT_TRUE(std::fabs(r - exact.derivative) <=
                   8 * ulp *
-                      std::min(loss.max_abs_residual(),
-                               std::max(1.0, std::fabs(static_cast<double>(exact.slope)))))
+                      std::min(loss.max_abs_derivative(),
+                               std::max(1.0, std::fabs(static_cast<double>(exact.derivative)))))
           << z << " " << y;
       // Where f'' jumps a rounding may be on either side.
       const double at = static_cast<double>(y) * z, off = z - static_cast<double>(y);
@@ -245,11 +249,12 @@ TEST_P(EveryLoss, WhatIsNoNumberStaysNone) {
   const double inf = std::numeric_limits<double>::infinity();
   for (const float y : labels_of(loss)) {
     EXPECT_TRUE(std::isnan(value_at(loss, nan, y))) << y;
-    EXPECT_TRUE(std::isnan(slope_at(loss, nan, y))) << y;
+    EXPECT_TRUE(std::isnan(derivative_at(loss, nan, y))) << y;
     EXPECT_TRUE(std::isnan(curvature_at(loss, nan, y))) << y;
     for (const double end : {inf, -inf}) {  // the slope's own limit, and nothing larger
-      const bool held = std::isfinite(loss.max_abs_residual());
-      EXPECT_EQ(slope_at(loss, end, y), held ? slope_at(loss, std::copysign(1e300, end), y) : end)
+      const bool held = std::isfinite(loss.max_abs_derivative());
+      EXPECT_EQ(derivative_at(loss, end, y),
+                held ? derivative_at(loss, std::copysign(1e300, end), y) : end)
           << y;
       EXPECT_FALSE(value_at(loss, end, y) < 0) << y;
     }
@@ -296,7 +301,8 @@ TEST_P(EveryLoss, ProbabilityIsWhereTheMeanLossIsLeast) {
       EXPECT_TRUE(p >= before && std::min(p, 1 - p) > 0.000999) << z;
       EXPECT_LE(std::min(p, 1 - p), 0.01) << z;
     } else {
-      EXPECT_NEAR(p * slope_at(loss, z, 1) + (1 - p) * slope_at(loss, z, -1), 0, 1e-15) << z;
+      EXPECT_NEAR(p * derivative_at(loss, z, 1) + (1 - p) * derivative_at(loss, z, -1), 0, 1e-15)
+          << z;
       EXPECT_TRUE(p > before && p < 1) << z;
       ++exact;
     }
@@ -320,8 +326,8 @@ TEST_P(EveryLoss, PredictedIsWhereTheMeanLossIsLeast) {
       EXPECT_EQ(y, z);
       const auto label = static_cast<float>(y);
       for (const double off : {0.0, 0.5, 2.0, 30.0}) {
-        EXPECT_NEAR(slope_at(loss, static_cast<double>(label) + off, label) +
-                        slope_at(loss, static_cast<double>(label) - off, label),
+        EXPECT_NEAR(derivative_at(loss, static_cast<double>(label) + off, label) +
+                        derivative_at(loss, static_cast<double>(label) - off, label),
                     0, 1e-13)
             << z;
       }
@@ -329,7 +335,7 @@ TEST_P(EveryLoss, PredictedIsWhereTheMeanLossIsLeast) {
     }
     EXPECT_TRUE(y > 0 && y <= 1) << z;
     // All or nothing with that mean.
-    EXPECT_NEAR(y * slope_at(loss, z, 1) + (1 - y) * slope_at(loss, z, 0), 0, 1e-15) << z;
+    EXPECT_NEAR(y * derivative_at(loss, z, 1) + (1 - y) * derivative_at(loss, z, 0), 0, 1e-15) << z;
     if (z > 2.31) {
       EXPECT_EQ(y, 1) << z;
     }
@@ -362,8 +368,8 @@ TEST_P(EveryLoss, GradientsOfNeighborsAreWithinTwoSlopes) {
       for (int j = 0; j < 2; ++j) other[j] = -x[j];
     }
     const float y = labels[random() % labels.size()], changed = labels[random() % labels.size()];
-    const double r = slope_at(loss, x[0] * theta[0] + x[1] * theta[1], y);
-    const double s = slope_at(loss, other[0] * theta[0] + other[1] * theta[1], changed);
+    const double r = derivative_at(loss, x[0] * theta[0] + x[1] * theta[1], y);
+    const double s = derivative_at(loss, other[0] * theta[0] + other[1] * theta[1], changed);
     const double apart = std::hypot(r * x[0] - s * other[0], r * x[1] - s * other[1]);
     const double most = 2 * R * most_slope(loss, R * std::hypot(theta[0], theta[1]), longest_label);
     EXPECT_LE(apart, most * (1 + 1e-14));
@@ -371,9 +377,9 @@ TEST_P(EveryLoss, GradientsOfNeighborsAreWithinTwoSlopes) {
   }
   // With class weights, only pairs with both rows of the heaviest class come near the bound; fewer
   // of the tried pairs do.
-  const double reached = !loss.class_weights().empty()            ? 0.9
-                         : std::isfinite(loss.max_abs_residual()) ? 0.99
-                                                                  : 0.95;
+  const double reached = !loss.class_weights().empty()              ? 0.9
+                         : std::isfinite(loss.max_abs_derivative()) ? 0.99
+                                                                    : 0.95;
   EXPECT_GT(largest, reached);
 }
 
@@ -382,9 +388,9 @@ double minimizer_of(const Loss& loss, const std::vector<std::pair<double, float>
   double lo = -1e4, hi = 1e4;
   for (int i = 0; i < 200; ++i) {
     const double middle = lo + (hi - lo) / 2;
-    double slope = m * middle;
-    for (const auto& [x, y] : rows) slope += x * slope_at(loss, x * middle, y);
-    (slope < 0 ? lo : hi) = middle;
+    double derivative = m * middle;
+    for (const auto& [x, y] : rows) derivative += x * derivative_at(loss, x * middle, y);
+    (derivative < 0 ? lo : hi) = middle;
   }
   return lo;
 }
@@ -413,8 +419,8 @@ TEST_P(EveryLoss, MinimizersAreWhereTheBoundsSay) {
       nearest = std::max(nearest, std::fabs(here) / p.minimizer_distance_up(1, m));
       table[0] = row(false);
       const double there = minimizer_of(loss, table, m);
-      const double slope = most_slope(loss, there, bound);  // where one gradient is 0
-      EXPECT_LE(std::fabs(here - there), 2 * slope / m * (1 + 1e-12));
+      const double derivative = most_slope(loss, there, bound);  // where one gradient is 0
+      EXPECT_LE(std::fabs(here - there), 2 * derivative / m * (1 + 1e-12));
     }
     EXPECT_GT(nearest, 0.3) << bound;
   }
@@ -468,9 +474,9 @@ TEST(LogisticCapped, IsTheLogisticLossOfRowsOnTheRightSide) {
   for (const double z : logit_grid()) {
     for (const float y : {-1.0f, 1.0f}) {
       double r = 0, w = 0, r0 = 0, w0 = 0;
-      capped.residuals({&z, 1}, {&y, 1}, {&r, 1});
+      capped.derivatives({&z, 1}, {&y, 1}, {&r, 1});
       capped.curvatures({&z, 1}, {&y, 1}, {&w, 1});
-      plain.residuals({&z, 1}, {&y, 1}, {&r0, 1});
+      plain.derivatives({&z, 1}, {&y, 1}, {&r0, 1});
       plain.curvatures({&z, 1}, {&y, 1}, {&w0, 1});
       const double v = capped.value_sum({&z, 1}, {&y, 1});
       const double t = z * static_cast<double>(y);

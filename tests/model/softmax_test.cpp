@@ -37,9 +37,9 @@ class SoftmaxOf : public testing::TestWithParam<std::size_t> {
   SoftmaxOf() : K_(GetParam()), loss_(loss_named("softmax-" + std::to_string(K_))) {}
 
   [[nodiscard]] double value(const Vector& z, float y) const { return loss_.value_sum(z, {&y, 1}); }
-  [[nodiscard]] Vector slope(const Vector& z, float y) const {
+  [[nodiscard]] Vector derivative(const Vector& z, float y) const {
     Vector r(K_, NAN);
-    loss_.residuals(z, {&y, 1}, r);
+    loss_.derivatives(z, {&y, 1}, r);
     return r;
   }
   [[nodiscard]] Vector product(const Vector& z, float y, Vector v) const {
@@ -80,14 +80,14 @@ constexpr int trials = 20000;
 TEST_P(SoftmaxOf, ConstantsBoundTheDerivativesAndAreReached) {
   EXPECT_EQ(loss_.outputs(), K_);
   EXPECT_EQ(loss_.curvature(), 0.5);
-  EXPECT_GE(loss_.max_abs_residual(), std::sqrt(2.0L));
-  EXPECT_LT(loss_.max_abs_residual(), std::sqrt(2.0) * (1 + 1e-15));
+  EXPECT_GE(loss_.max_abs_derivative(), std::sqrt(2.0L));
+  EXPECT_LT(loss_.max_abs_derivative(), std::sqrt(2.0) * (1 + 1e-15));
   EXPECT_FALSE(loss_.one_signed());
   double largest_r = 0, largest_w = 0;
   for (int trial = 0; trial < trials; ++trial) {
     const Vector z = predictors(trial);
-    const double r = norm(slope(z, some_label()));
-    EXPECT_LE(r, loss_.max_abs_residual() * (1 + gamma_k(static_cast<double>(K_))));
+    const double r = norm(derivative(z, some_label()));
+    EXPECT_LE(r, loss_.max_abs_derivative() * (1 + gamma_k(static_cast<double>(K_))));
     largest_r = std::max(largest_r, r);
     // Gershgorin: eigenvalues are within a row's other entries of its diagonal.
     std::vector<Vector> h;
@@ -130,7 +130,7 @@ TEST_P(SoftmaxOf, SlopesRiseNoFasterThanCurvatureSays) {
     b.resize(K_, 0);
     for (std::size_t k = 0; k < K_; ++k) b[k] += a[k];
     const float y = some_label();
-    const Vector r = slope(a, y), s = slope(b, y);
+    const Vector r = derivative(a, y), s = derivative(b, y);
     double rise = 0, along_r = 0, along_s = 0, sizes = 0;
     Vector apart(K_), moved(K_);
     for (std::size_t k = 0; k < K_; ++k) {
@@ -194,8 +194,8 @@ TEST_P(SoftmaxOf, DerivativesAreDerivatives) {
       above[k] += s * v[k];
       below[k] -= s * v[k];
     }
-    const Vector r = slope(z, y), hv = product(z, y, v);
-    const Vector up = slope(above, y), down = slope(below, y);
+    const Vector r = derivative(z, y), hv = product(z, y, v);
+    const Vector up = derivative(above, y), down = derivative(below, y);
     double along = 0;
     for (std::size_t k = 0; k < K_; ++k) {
       along += r[k] * v[k];
@@ -229,10 +229,11 @@ TEST_P(SoftmaxOf, IsAccurateAtEveryPredictor) {
       ASSERT_TRUE(std::isfinite(v));
       EXPECT_TRUE(std::fabs(v - exact.value) <= room * (exact.value + of_exp) + 1e-300)
           << v << " for " << static_cast<double>(exact.value);
-      const Vector r = slope(z, y);
+      const Vector r = derivative(z, y);
       long double off = 0;
-      for (std::size_t k = 0; k < K_; ++k) off += (r[k] - exact.slope[k]) * (r[k] - exact.slope[k]);
-      EXPECT_LE(std::sqrt(off), room * loss_.max_abs_residual());
+      for (std::size_t k = 0; k < K_; ++k)
+        off += (r[k] - exact.derivative[k]) * (r[k] - exact.derivative[k]);
+      EXPECT_LE(std::sqrt(off), room * loss_.max_abs_derivative());
       for (std::size_t k = 0; k < K_; ++k) {
         Vector unit(K_, 0);
         unit[k] = 1;
@@ -250,7 +251,7 @@ TEST_P(SoftmaxOf, WhatIsNoNumberOrNoClassStaysNone) {
     Vector z(K_, 1);
     z[k] = nan;
     EXPECT_TRUE(std::isnan(value(z, 0)));
-    for (const double r : slope(z, 0)) EXPECT_TRUE(std::isnan(r));
+    for (const double r : derivative(z, 0)) EXPECT_TRUE(std::isnan(r));
   }
   const auto K = static_cast<float>(K_);
   for (const float y :
@@ -258,7 +259,7 @@ TEST_P(SoftmaxOf, WhatIsNoNumberOrNoClassStaysNone) {
     const Vector z(K_, 1);
     EXPECT_EQ(losses::class_of(y, K_), K_) << y;
     EXPECT_TRUE(std::isnan(value(z, y))) << y;
-    for (const double r : slope(z, y)) EXPECT_TRUE(std::isnan(r)) << y;
+    for (const double r : derivative(z, y)) EXPECT_TRUE(std::isnan(r)) << y;
     for (const double h : product(z, y, z)) EXPECT_TRUE(std::isnan(h)) << y;
   }
   EXPECT_EQ(losses::class_of(K - 1, K_), K_ - 1);
@@ -280,14 +281,14 @@ TEST_P(SoftmaxOf, BlocksAreTheirRows) {
       v[k * n + i] = rows[i][K_ - 1 - k];
     }
   }
-  loss_.residuals(z, y, r);
+  loss_.derivatives(z, y, r);
   loss_.curvature_products(z, y, v, hv);
   EXPECT_NEAR(loss_.value_sum(z, y), total, 1e-13);
   for (std::size_t i = 0; i < n; ++i) {
-    const Vector slopes = slope(rows[i], y[i]);
+    const Vector derivatives = derivative(rows[i], y[i]);
     const Vector products = product(rows[i], y[i], {rows[i].rbegin(), rows[i].rend()});
     for (std::size_t k = 0; k < K_; ++k) {
-      EXPECT_EQ(r[k * n + i], slopes[k]);
+      EXPECT_EQ(r[k * n + i], derivatives[k]);
       EXPECT_EQ(hv[k * n + i], products[k]);
     }
   }
@@ -309,7 +310,7 @@ TEST_P(SoftmaxOf, DropFromZeroBoundsWhatThereIsToGain) {
 // Brute force over rows, labels and theta [K x 2]: gradients of two rows are no further apart than
 // 2 sqrt(2) R, and come near.
 TEST_P(SoftmaxOf, GradientsOfNeighborsAreWithinTwoSlopes) {
-  const double R = 1.5, bound = 2 * R * loss_.max_abs_residual();
+  const double R = 1.5, bound = 2 * R * loss_.max_abs_derivative();
   double largest = 0;
   for (int trial = 0; trial < trials; ++trial) {
     const double scale = std::pow(10, trial % 5 - 1);
@@ -327,7 +328,8 @@ TEST_P(SoftmaxOf, GradientsOfNeighborsAreWithinTwoSlopes) {
       for (std::size_t k = 0; k < K_; ++k) {
         if (k != most && z[k] > z[second]) second = k;
       }
-      for (const double r : slope(z, trial % 3 == 0 ? some_label() : static_cast<float>(second))) {
+      for (const double r :
+           derivative(z, trial % 3 == 0 ? some_label() : static_cast<float>(second))) {
         g.push_back(r * x[0]);
         g.push_back(r * x[1]);
       }
@@ -354,16 +356,16 @@ TEST(Softmax, OfTwoClassesIsTheLogisticLossOfTheDifference) {
     const Vector z{scale * normal(random), scale * normal(random)};
     const double t = z[1] - z[0];
     const float y = trial % 2 == 0 ? 1.0F : 0.0F, sign = 2 * y - 1;
-    double r = 0, w = 0, slopes[2], products[2];
-    logistic.residuals({&t, 1}, {&sign, 1}, {&r, 1});
+    double r = 0, w = 0, derivatives[2], products[2];
+    logistic.derivatives({&t, 1}, {&sign, 1}, {&r, 1});
     logistic.curvatures({&t, 1}, {&sign, 1}, {&w, 1});
-    two.residuals(z, {&y, 1}, slopes);
+    two.derivatives(z, {&y, 1}, derivatives);
     const double v[2] = {0.3, -1.7};
     two.curvature_products(z, {&y, 1}, v, products);
     const double value = logistic.value_sum({&t, 1}, {&sign, 1});
     EXPECT_NEAR(two.value_sum(z, {&y, 1}), value, 1e-14 * value + 1e-300);
-    EXPECT_NEAR(slopes[1], r, 1e-15);
-    EXPECT_NEAR(slopes[0], -r, 1e-15);
+    EXPECT_NEAR(derivatives[1], r, 1e-15);
+    EXPECT_NEAR(derivatives[0], -r, 1e-15);
     EXPECT_NEAR(products[1], w * (v[1] - v[0]), 1e-15);
     EXPECT_NEAR(products[0], -w * (v[1] - v[0]), 1e-15);
   }
@@ -431,7 +433,7 @@ TEST(Softmax, FitsTheSchemasClassesOnly) {
   EXPECT_EQ(p.outputs, 3U);
   EXPECT_EQ(p.row_features(), 4U);
   EXPECT_EQ(p.curvature, 0.5);
-  EXPECT_EQ(p.max_abs_residual, loss_named("softmax-3").max_abs_residual());
+  EXPECT_EQ(p.max_abs_derivative, loss_named("softmax-3").max_abs_derivative());
   EXPECT_FALSE(p.one_signed);
   EXPECT_GE(p.drop_from_zero, std::log(3.0));
   EXPECT_EQ(glm("softmax-3", {.center = Vector(12, 0.5)}).constants(space, 10).features, 12U);

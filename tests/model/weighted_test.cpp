@@ -33,7 +33,7 @@ TEST(WeightedLoss, NamesAreCanonicalAndFindOneObject) {
     EXPECT_EQ(loss.name(), name);
     EXPECT_EQ(&loss, &loss_named(std::string(name)));
     EXPECT_EQ(unweighted_name(name), loss.unweighted().name());
-    EXPECT_EQ(loss.max_abs_residual(), loss.unweighted().max_abs_residual());
+    EXPECT_EQ(loss.max_abs_derivative(), loss.unweighted().max_abs_derivative());
     EXPECT_EQ(loss.curvature(), loss.unweighted().curvature());
     EXPECT_EQ(loss.outputs(), loss.unweighted().outputs());
   }
@@ -79,7 +79,7 @@ TEST(WeightedLoss, AModelHasTheWeightsOfItsSchema) {
   std::get<TwoClasses>(s.label).weights = {1, 2.5};
   const Problem problem = glm("logistic(0.4,1)").constants(s, 100);
   EXPECT_EQ(problem.loss, "logistic(0.4,1)");
-  EXPECT_EQ(problem.max_abs_residual, 1);
+  EXPECT_EQ(problem.max_abs_derivative, 1);
   EXPECT_EQ(problem.curvature, 0.25);
   for (const char* other : {"logistic", "logistic(0.5,1)", "logistic(1,0.4)"}) {
     try {
@@ -101,32 +101,33 @@ TEST(WeightedLoss, OneRowCanDoNoMoreThanWithoutWeights) {
     const Loss& loss = loss_named(name);
     const std::size_t K = loss.outputs();
     const bool two = loss.label() == LabelKind::two_classes;
-    std::vector<std::vector<double>> slopes;
+    std::vector<std::vector<double>> derivatives;
     double largest = 0;
     for (int i = 0; i < 2000; ++i) {
       std::vector<double> z(K), r(K), plain(K);
       for (double& v : z) v = normal(bits);
       const std::size_t at = bits() % (two ? 2 : K);
       const float y = two ? (at == 0 ? -1.0F : 1.0F) : static_cast<float>(at);
-      loss.residuals(z, {&y, 1}, r);
-      loss.unweighted().residuals(z, {&y, 1}, plain);
+      loss.derivatives(z, {&y, 1}, r);
+      loss.unweighted().derivatives(z, {&y, 1}, plain);
       const auto w = static_cast<double>(loss.class_weights()[at]);
       for (std::size_t k = 0; k < K; ++k) {
         EXPECT_EQ(r[k], w * plain[k]);
         EXPECT_LE(std::fabs(r[k]), std::fabs(plain[k]));
       }
-      slopes.push_back(r);
+      derivatives.push_back(r);
     }
-    for (std::size_t i = 0; i < slopes.size(); ++i) {
+    for (std::size_t i = 0; i < derivatives.size(); ++i) {
       for (std::size_t j = 0; j < i; j += 7) {
         double squares = 0;
         for (std::size_t k = 0; k < K; ++k) {
-          squares += (slopes[i][k] - slopes[j][k]) * (slopes[i][k] - slopes[j][k]);
+          squares +=
+              (derivatives[i][k] - derivatives[j][k]) * (derivatives[i][k] - derivatives[j][k]);
         }
         largest = std::max(largest, std::sqrt(squares));
       }
     }
-    EXPECT_LE(largest, 2 * loss.max_abs_residual()) << name;
+    EXPECT_LE(largest, 2 * loss.max_abs_derivative()) << name;
     EXPECT_GT(largest, 1) << name;
   }
 }
@@ -135,7 +136,7 @@ TEST(WeightedLoss, ALabelThatIsNoClassMakesNoNumber) {
   const Loss& loss = loss_named("softmax-3(0.25,1,0.7)");
   for (const float y : {-1.0F, 3.0F, 0.5F}) {
     std::vector<double> z{1, 2, 3}, r(3);
-    loss.residuals(z, {&y, 1}, r);
+    loss.derivatives(z, {&y, 1}, r);
     EXPECT_TRUE(std::isnan(r[0]) && std::isnan(r[1]) && std::isnan(r[2])) << y;
     EXPECT_TRUE(std::isnan(loss.value_sum(z, {&y, 1}))) << y;
   }

@@ -20,25 +20,25 @@ namespace gibbsite {
 namespace gdp_fit_test {
 
 // reveal + (1 - reveal) H(epsilon; mu)
-double covered_at(double epsilon, double mu, double reveal) {
-  return reveal + (1 - reveal) * gdp_delta_up(epsilon, mu);
+double covered_at(double epsilon, double mu, double delta0) {
+  return delta0 + (1 - delta0) * gdp_delta_up(epsilon, mu);
 }
 
 // How many of a dense grid of epsilon, from 0 to far beyond where the profile passes the reveal,
 // have more delta than the cover.
-int violations(const Profile& profile, double mu, double reveal, double last, int count) {
+int violations(const Profile& profile, double mu, double delta0, double last, int count) {
   int out = 0;
   for (int i = 0; i <= count; ++i) {
     const double epsilon = 1.5 * last * i / count;
-    if (profile(epsilon) > covered_at(epsilon, mu, reveal) * (1 + 1e-14)) ++out;
+    if (profile(epsilon) > covered_at(epsilon, mu, delta0) * (1 + 1e-14)) ++out;
   }
   return out;
 }
 
-double where_below(const Profile& profile, double reveal) {
+double where_below(const Profile& profile, double delta0) {
   double lo = 0, hi = 1;
-  while (profile(hi) > reveal) hi *= 2;
-  for (int i = 0; i < 40; ++i) (profile((lo + hi) / 2) > reveal ? lo : hi) = (lo + hi) / 2;
+  while (profile(hi) > delta0) hi *= 2;
+  for (int i = 0; i < 40; ++i) (profile((lo + hi) / 2) > delta0 ? lo : hi) = (lo + hi) / 2;
   return hi;
 }
 
@@ -89,16 +89,16 @@ TEST(Cover, PureAndBoundedRangesAreThoseOfTheReferenceValues) {
 // e^pure Phi(-z) <= Phi(z - mu) in 50 digits, and not at less than a part in 1e12 below.
 TEST(Cover, IsTheLeastFixedPointRoundedUp) {
   int met = 0;
-  for (const double pure : {1e-30, 1e-12, 1e-3, 0.1, 1.0, 4.0, 30.0, 600.0}) {
+  for (const double epsilon0 : {1e-30, 1e-12, 1e-3, 0.1, 1.0, 4.0, 30.0, 600.0}) {
     for (const double mu : {0.0, 1e-9, 1e-3, 0.2, 1.0, 5.0, 50.0}) {
       const auto holds = [&](const Wide& found) {
-        return exp(Wide(pure)) * normal_cdf(-found / 2) <= normal_cdf(found / 2 - Wide(mu));
+        return exp(Wide(epsilon0)) * normal_cdf(-found / 2) <= normal_cdf(found / 2 - Wide(mu));
       };
-      const double found = gdp_cover_up(mu, pure);
-      EXPECT_TRUE(holds(found)) << mu << ' ' << pure;
+      const double found = gdp_cover_up(mu, epsilon0);
+      EXPECT_TRUE(holds(found)) << mu << ' ' << epsilon0;
       EXPECT_GE(found, mu);
-      if (mu < 5 && pure > 1e-9) {
-        EXPECT_FALSE(holds(Wide(found) * (1 - Wide(1e-12)))) << mu << ' ' << pure;
+      if (mu < 5 && epsilon0 > 1e-9) {
+        EXPECT_FALSE(holds(Wide(found) * (1 - Wide(1e-12)))) << mu << ' ' << epsilon0;
       }
       ++met;
     }
@@ -112,12 +112,12 @@ TEST(Cover, IsTheLeastFixedPointRoundedUp) {
 // G_mu(e^pure a) - reveal, up to where that meets its mirror image.
 bool lies_below(double covering, const Guarantee& g) {
   const boost::math::normal law;
-  const Wide kept = 1 - Wide(g.reveal);
+  const Wide kept = 1 - Wide(g.delta0);
   for (double y = covering / 2; y < covering / 2 + 8; y += 1.0 / 3) {
-    const Wide a = kept * normal_cdf(-Wide(y)), b = exp(Wide(g.pure)) * a;
+    const Wide a = kept * normal_cdf(-Wide(y)), b = exp(Wide(g.epsilon0)) * a;
     if (b > 0.5 && b > 1 - 1e-9) return false;
     const double w = -boost::math::quantile(law, static_cast<double>(b));
-    const Wide promised = normal_cdf(Wide(w) - Wide(g.mu)) - Wide(g.reveal);
+    const Wide promised = normal_cdf(Wide(w) - Wide(g.mu)) - Wide(g.delta0);
     const Wide least = kept * normal_cdf(Wide(y) - Wide(covering));
     if (least > promised + Wide(1e-13) + Wide(1e-12) * a) return false;
   }
@@ -128,18 +128,18 @@ TEST(Cover, LiesBelowEveryTradeThatTheGuaranteeAllows) {
   support::Thinned sweep(5);
   int met = 0;
   for (const double mu : {0.0, 0.05, 0.8}) {
-    for (const double pure : {0.0, 0.3, 1.0}) {
-      for (const double reveal : {0.0, 1e-6, 0.05}) {
-        if (sweep.skips() || (mu == 0 && pure == 0)) continue;
-        const Guarantee g{mu, pure, reveal, 1e-9, {Adjacency::add_remove, 2}};
+    for (const double epsilon0 : {0.0, 0.3, 1.0}) {
+      for (const double delta0 : {0.0, 1e-6, 0.05}) {
+        if (sweep.skips() || (mu == 0 && epsilon0 == 0)) continue;
+        const Guarantee g{mu, epsilon0, delta0, 1e-9, {Adjacency::add_remove, 2}};
         const Guarantee covered = gdp_cover_up(g);
-        EXPECT_EQ(covered.pure, 0);
-        EXPECT_EQ(covered.reveal, reveal);
+        EXPECT_EQ(covered.epsilon0, 0);
+        EXPECT_EQ(covered.delta0, delta0);
         EXPECT_EQ(covered.tv, g.tv);
         EXPECT_EQ(covered.who, g.who);
-        EXPECT_TRUE(lies_below(covered.mu, g)) << mu << ' ' << pure << ' ' << reveal;
-        if (reveal < 0.01) {  // nothing smaller: a planted 1 % less
-          EXPECT_FALSE(lies_below(covered.mu * 0.99, g)) << mu << ' ' << pure << ' ' << reveal;
+        EXPECT_TRUE(lies_below(covered.mu, g)) << mu << ' ' << epsilon0 << ' ' << delta0;
+        if (delta0 < 0.01) {  // nothing smaller: a planted 1 % less
+          EXPECT_FALSE(lies_below(covered.mu * 0.99, g)) << mu << ' ' << epsilon0 << ' ' << delta0;
         }
         ++met;
       }
@@ -165,17 +165,17 @@ TEST(Fit, NeverLiesBelowTheProfile) {
   support::Thinned sweep(7);
   for (const Pair& pair : pairs()) {
     if (sweep.skips()) continue;
-    constexpr double reveal = 1e-9;
+    constexpr double delta0 = 1e-9;
     int claims = 0;
     const double mu =
-        gdp_fit_up([&](double e) { return ++claims, pair.claim(e); }, reveal, pair.about);
+        gdp_fit_up([&](double e) { return ++claims, pair.claim(e); }, delta0, pair.about);
     EXPECT_GE(mu, pair.least) << pair.name;
     EXPECT_LE(mu, pair.most) << pair.name;
     EXPECT_LE(claims, pair.about ? 60 : 120) << pair.name;
-    const double last = where_below(pair.claim, reveal);
-    EXPECT_EQ(violations(pair.claim, mu, reveal, last, 150), 0) << pair.name;
+    const double last = where_below(pair.claim, delta0);
+    EXPECT_EQ(violations(pair.claim, mu, delta0, last, 150), 0) << pair.name;
     // Not by being too large: 2 % less is too little somewhere.
-    EXPECT_GT(violations(pair.claim, mu * 0.98, reveal, last, 150), 0) << pair.name;
+    EXPECT_GT(violations(pair.claim, mu * 0.98, delta0, last, 150), 0) << pair.name;
   }
 }
 
@@ -191,42 +191,42 @@ TEST(Fit, IsNeverWorseThanThePointThatItStartsFrom) {
 TEST(Fit, LargerRevealsNeedLess) {
   const Profile claim = [](double e) { return beta_delta_up(6, 18, 0.404, 100, e); };
   double before = std::numeric_limits<double>::infinity();
-  for (const double reveal : {1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4}) {
-    const double mu = gdp_fit_up(claim, reveal);
-    EXPECT_LT(mu, before) << reveal;
+  for (const double delta0 : {1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4}) {
+    const double mu = gdp_fit_up(claim, delta0);
+    EXPECT_LT(mu, before) << delta0;
     before = mu;
   }
 }
 
 // Mistakes that a fit on a grid can make, and what refuses them.
 TEST(Fit, RefusesPlantedMistakes) {
-  constexpr double reveal = 1e-9;
+  constexpr double delta0 = 1e-9;
   const Profile claim = [](double e) { return beta_delta_up(6, 18, 0.404, 100, e); };
-  const double mu = gdp_fit_up(claim, reveal), last = where_below(claim, reveal);
+  const double mu = gdp_fit_up(claim, delta0), last = where_below(claim, delta0);
   // delta compared at the grid's points alone, of which there are few: in between it is larger.
   const std::vector<ProfilePoint> few{{0, claim(0)}, {last, claim(last)}};
   double at_points = 0.01;
-  while (covered_at(0, at_points, reveal) < claim(0)) at_points *= 1.01;
+  while (covered_at(0, at_points, delta0) < claim(0)) at_points *= 1.01;
   EXPECT_LT(at_points, 0.95 * mu);
-  EXPECT_GT(violations(claim, at_points, reveal, last, 150), 0);
-  EXPECT_FALSE(gdp_covers(at_points, reveal, few));
-  EXPECT_GT(gdp_fit_up(few, reveal), mu);
+  EXPECT_GT(violations(claim, at_points, delta0, last, 150), 0);
+  EXPECT_FALSE(gdp_covers(at_points, delta0, few));
+  EXPECT_GT(gdp_fit_up(few, delta0), mu);
   // The last cell left open: delta beyond it is above the reveal for ever.
   const std::vector<ProfilePoint> open{{0, 0.1}, {1, 1e-3}, {2, 1e-8}};
-  EXPECT_FALSE(gdp_covers(30, reveal, open));
-  EXPECT_EQ(gdp_fit_up(open, reveal), std::numeric_limits<double>::infinity());
+  EXPECT_FALSE(gdp_covers(30, delta0, open));
+  EXPECT_EQ(gdp_fit_up(open, delta0), std::numeric_limits<double>::infinity());
   EXPECT_TRUE(gdp_covers(30, 1e-8, open));
   // The first one left open: nothing is known of epsilon below 5.
   const std::vector<ProfilePoint> late{{5, 1e-12}};
-  EXPECT_FALSE(gdp_covers(4.9, reveal, late));
-  EXPECT_TRUE(gdp_covers(4.95, reveal, late));
+  EXPECT_FALSE(gdp_covers(4.9, delta0, late));
+  EXPECT_TRUE(gdp_covers(4.95, delta0, late));
   // Points that are none.
   const std::vector<ProfilePoint> turned{{1, 1e-3}, {0.5, 1e-10}}, sure{{0, 1}, {1, 1e-10}},
       negative{{-1, 0.5}, {1, 1e-10}}, nothing{}, unknown{{1, std::nan("")}};
   for (const auto* points : {&turned, &sure, &negative, &nothing, &unknown}) {
-    EXPECT_FALSE(gdp_covers(30, reveal, *points));
+    EXPECT_FALSE(gdp_covers(30, delta0, *points));
   }
-  EXPECT_THROW(gdp_covers(0, reveal, few), BadInput);
+  EXPECT_THROW(gdp_covers(0, delta0, few), BadInput);
   EXPECT_THROW(gdp_covers(1, 0, few), BadInput);
   EXPECT_THROW(gdp_fit_up(few, 1), BadInput);
 }
@@ -234,8 +234,8 @@ TEST(Fit, RefusesPlantedMistakes) {
 // Two steps of (1, 1e-9) are not one of (2, 2e-9): what the first reveals with probability 1e-9 the
 // second can have made 290 times as likely (docs/theory/gdp-fit.md, "Never doubled").
 TEST(Fit, TwoStepsAreNotDoubled) {
-  constexpr double mu = 1, reveal = 1e-9;
-  const auto step = [](double e) { return reveal + (1 - reveal) * gdp_delta_up(e, mu); };
+  constexpr double mu = 1, delta0 = 1e-9;
+  const auto step = [](double e) { return delta0 + (1 - delta0) * gdp_delta_up(e, mu); };
   const Profile two = [&](double e) {
     double least = 1;
     for (double first = 0; first <= e; first += e / 64) {
@@ -248,9 +248,9 @@ TEST(Fit, TwoStepsAreNotDoubled) {
   const double event =
       static_cast<double>(normal_cdf(Wide(mu) - Wide("5.99780701500768716")));  // Phi^-1(1 - 1e-9)
   EXPECT_NEAR(event, 2.9e-7, 1e-8);
-  EXPECT_GT(event, 2 * reveal + gdp_delta_up(40, 2 * mu));  // the doubled claim is violated
+  EXPECT_GT(event, 2 * delta0 + gdp_delta_up(40, 2 * mu));  // the doubled claim is violated
   EXPECT_GE(two(40), event);
-  EXPECT_EQ(gdp_fit_up(two, 2 * reveal), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(gdp_fit_up(two, 2 * delta0), std::numeric_limits<double>::infinity());
   const double fitted = gdp_fit_up(two, 1e-6);
   EXPECT_GT(fitted, 1.9);
   EXPECT_LT(fitted, 2.5);

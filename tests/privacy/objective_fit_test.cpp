@@ -44,7 +44,7 @@ double hockey_stick_on(const std::vector<double>& p, const std::vector<double>& 
 }
 
 // Over a grid of epsilon, how often laws of neighbors are further apart than the pair says.
-int laws_beyond(double mu, double reveal, const std::vector<Ramp>& some,
+int laws_beyond(double mu, double delta0, const std::vector<Ramp>& some,
                 const std::vector<Ramp>& others) {
   constexpr double step = 1.0 / 256;
   int out = 0;
@@ -53,7 +53,7 @@ int laws_beyond(double mu, double reveal, const std::vector<Ramp>& some,
     for (const Ramp& b : others) {
       const std::vector<double> q = density_on(b, step);
       for (double epsilon = 0; epsilon < 3; epsilon += 1.0 / 8) {
-        const double most = (reveal + (1 - reveal) * gdp_delta_up(epsilon, mu)) * (1 + 1e-4);
+        const double most = (delta0 + (1 - delta0) * gdp_delta_up(epsilon, mu)) * (1 + 1e-4);
         out += (hockey_stick_on(p, q, epsilon, step) > most ? 1 : 0) +
                (hockey_stick_on(q, p, epsilon, step) > most ? 1 : 0);
       }
@@ -121,7 +121,7 @@ TEST(ObjectiveFit, ChainsAreAboveAndNearTheLawsOfSeveralRows) {
 }
 
 TEST(ObjectiveFit, CoversExactLawsOfNeighbors) {
-  constexpr double reveal = 1e-9;
+  constexpr double delta0 = 1e-9;
   support::Thinned sweep(7);
   int met = 0;
   for (const bool one_signed : {true, false}) {
@@ -133,11 +133,11 @@ TEST(ObjectiveFit, CoversExactLawsOfNeighbors) {
           // Rows of one direction: their psi add.
           const double low = one_signed ? 0 : -k * s, wide = (one_signed ? 1 : 2) * k * s;
           const ObjectivePair pair{s, t, one_signed};
-          const double one = objective_fit_up(pair, {Adjacency::add_remove, rows}, reveal);
-          const double two = objective_fit_up(pair, {Adjacency::replace_one, rows}, reveal);
+          const double one = objective_fit_up(pair, {Adjacency::add_remove, rows}, delta0);
+          const double two = objective_fit_up(pair, {Adjacency::replace_one, rows}, delta0);
           ASSERT_TRUE(std::isfinite(one) && std::isfinite(two)) << s << ' ' << t;
-          EXPECT_EQ(laws_beyond(one, reveal, ramps(low, wide, k * t), no_row), 0) << s << ' ' << t;
-          EXPECT_EQ(laws_beyond(two, reveal, ramps(low, wide, k * t),
+          EXPECT_EQ(laws_beyond(one, delta0, ramps(low, wide, k * t), no_row), 0) << s << ' ' << t;
+          EXPECT_EQ(laws_beyond(two, delta0, ramps(low, wide, k * t),
                                 ramps(one_signed ? -wide : low, wide, k * t)),
                     0)
               << s << ' ' << t << ' ' << rows;
@@ -145,8 +145,8 @@ TEST(ObjectiveFit, CoversExactLawsOfNeighbors) {
           met += rows == 1 && t > 0.1 && one_signed ? 1 : 0;
           // A planted claim: without the determinant.
           if (one_signed && rows == 1 && t == 1) {
-            const double flat = objective_fit_up({s, 1e-10, true}, {}, reveal);
-            EXPECT_GT(laws_beyond(flat / 2, reveal, ramps(low, wide, t), no_row), 0) << s;
+            const double flat = objective_fit_up({s, 1e-10, true}, {}, delta0);
+            EXPECT_GT(laws_beyond(flat / 2, delta0, ramps(low, wide, t), no_row), 0) << s;
           }
         }
       }
@@ -179,8 +179,8 @@ TEST(ObjectiveFit, EndsAtItsLimits) {
   EXPECT_EQ(objective_fit_up({0.1, 0.1, true}, many, 1e-9), infinity);
   EXPECT_EQ(objective_fit_up({100, 0.1, true}, who, 1e-9), infinity);
   EXPECT_EQ(objective_fit_up({0.1, 1e300, true}, who, 1e-9), infinity);
-  for (const double reveal : {1e-300, 1e-30, 0.9}) {
-    EXPECT_GT(objective_fit_up({1e-6, 1e-6, false}, who, reveal), 0) << reveal;
+  for (const double delta0 : {1e-300, 1e-30, 0.9}) {
+    EXPECT_GT(objective_fit_up({1e-6, 1e-6, false}, who, delta0), 0) << delta0;
   }
   EXPECT_THROW(objective_fit_up({0, 0.1, true}, who, 1e-9), BadInput);
   EXPECT_THROW(objective_fit_up({0.1, 0, true}, who, 1e-9), BadInput);

@@ -30,8 +30,9 @@ TEST(PrivacyCost, SumsGiveTheVectorsOfALedger) {
     PrivacyCost sum;
     const auto add = [&](const Guarantee& g) { sum = sum + privacy_cost_up(gdp_cover_up(g)); };
     for (const auto& mu : c["mus"]) add({.mu = number(mu)});
-    for (const auto& epsilon : c["pure"]) add({.pure = number(epsilon)});
-    for (const auto& pair : c["approx"]) add({.pure = number(pair[0]), .reveal = number(pair[1])});
+    for (const auto& epsilon : c["pure"]) add({.epsilon0 = number(epsilon)});
+    for (const auto& pair : c["approx"])
+      add({.epsilon0 = number(pair[0]), .delta0 = number(pair[1])});
     for (const auto& gap : c["tv_gaps"]) add({.tv = number(gap)});
     const Guarantee all = guarantee_of(sum, {});
     EXPECT_NEAR(all.mu / number(c["mu_total"]), 1, 1e-14);
@@ -39,7 +40,7 @@ TEST(PrivacyCost, SumsGiveTheVectorsOfALedger) {
     const double epsilon = number(c["epsilon"]);
     const Oracle expected =
         testing::oracle_delta(epsilon, Oracle(c["mu_total"].get<std::string>())) +
-        oracle_of(sum.reveal) + (1 + exp(Oracle(epsilon))) * oracle_of(sum.tv);
+        oracle_of(sum.delta0) + (1 + exp(Oracle(epsilon))) * oracle_of(sum.tv);
     EXPECT_NEAR(static_cast<double>(expected) / number(c["delta"]), 1, 1e-12);
     EXPECT_LE(delta_up(all, epsilon), number(c["delta"]) * (1 + 1e-12));
   }
@@ -50,7 +51,7 @@ TEST(PrivacyCost, CapsKeepTheirEpsilonAndDelta) {
     for (const double delta : {0.4, 1e-3, 1e-6, 1e-9, 1e-15}) {
       const PrivacyCost caps = caps_down(epsilon, delta);
       const Oracle mu = sqrt(oracle_of(caps.mu_squared));
-      const Oracle spent = testing::oracle_delta(epsilon, mu) + oracle_of(caps.reveal) +
+      const Oracle spent = testing::oracle_delta(epsilon, mu) + oracle_of(caps.delta0) +
                            (1 + exp(Oracle(epsilon))) * oracle_of(caps.tv);
       EXPECT_LE(spent, Oracle(delta)) << epsilon << " " << delta;
       EXPECT_GT(spent, Oracle(delta) * 0.999) << epsilon << " " << delta;  // nor is any wasted
@@ -60,17 +61,17 @@ TEST(PrivacyCost, CapsKeepTheirEpsilonAndDelta) {
   EXPECT_THROW(caps_down(0, 1e-6), BadInput);
   EXPECT_THROW(caps_down(1, 0), BadInput);
   EXPECT_THROW(caps_down(std::nan(""), 1e-6), BadInput);
-  EXPECT_THROW(caps_down(1, 1e-6, {.reveal = 0.6, .tv = 0.4}), BadInput);
-  EXPECT_THROW(caps_down(1, 1e-6, {.reveal = 0.1, .tv = 0}), BadInput);
-  EXPECT_THROW(caps_down(1, 1e-6, {.reveal = -0.1, .tv = 0.1}), BadInput);
+  EXPECT_THROW(caps_down(1, 1e-6, {.delta0 = 0.6, .tv = 0.4}), BadInput);
+  EXPECT_THROW(caps_down(1, 1e-6, {.delta0 = 0.1, .tv = 0}), BadInput);
+  EXPECT_THROW(caps_down(1, 1e-6, {.delta0 = -0.1, .tv = 0.1}), BadInput);
   EXPECT_THROW(caps_down(200, 1e-6), BadInput);  // e^200: no gap of 1e-30 can be paid
 }
 
 TEST(PrivacyCost, WhatHasNoPlaceIsRefused) {
-  EXPECT_THROW(privacy_cost_up({.mu = 0.1, .pure = 1e-300}), BadInput);
+  EXPECT_THROW(privacy_cost_up({.mu = 0.1, .epsilon0 = 1e-300}), BadInput);
   EXPECT_THROW(privacy_cost_up({.mu = HUGE_VAL}), BadInput);
   EXPECT_THROW(privacy_cost_up({.mu = std::nan("")}), BadInput);
-  EXPECT_THROW(privacy_cost_up({.mu = 0.1, .reveal = 1}), BadInput);
+  EXPECT_THROW(privacy_cost_up({.mu = 0.1, .delta0 = 1}), BadInput);
   EXPECT_THROW(privacy_cost_up({.mu = 0.1, .tv = 1}), BadInput);
   EXPECT_THROW(privacy_cost_up({.mu = 0.1, .tv = std::nan("")}), BadInput);
 }
@@ -81,7 +82,7 @@ TEST(PrivacyCost, TenThousandAdaptiveSequencesKeepTheirCaps) {
   std::mt19937_64 random(20261123);
   std::uniform_real_distribution<double> uniform;
   const PrivacyCost caps = caps_down(1.0, 1e-6);
-  const double mu = guarantee_of(caps, {}).mu, reveal = guarantee_of(caps, {}).reveal,
+  const double mu = guarantee_of(caps, {}).mu, delta0 = guarantee_of(caps, {}).delta0,
                tv = guarantee_of(caps, {}).tv;
   const int sequences = support::repeats(10'000, 500);
   int refused = 0, taken = 0;
@@ -94,22 +95,22 @@ TEST(PrivacyCost, TenThousandAdaptiveSequencesKeepTheirCaps) {
       const auto rest = [](const Decimal& x) { return static_cast<double>(x.wide()); };
       const double part = uniform(random) < 0.3 ? 1 : uniform(random);
       Guarantee g{.mu = std::sqrt(rest(left.mu_squared)) * part,
-                  .reveal = rest(left.reveal) * uniform(random),
+                  .delta0 = rest(left.delta0) * uniform(random),
                   .tv = rest(left.tv) * uniform(random)};
       if (uniform(random) < 0.2) g.mu = std::nextafter(g.mu, 1.0);
       if (uniform(random) < 0.1) g.mu = mu * std::pow(10.0, -8 * uniform(random));
-      if (uniform(random) < 0.1) g.reveal = reveal * uniform(random);
+      if (uniform(random) < 0.1) g.delta0 = delta0 * uniform(random);
       if (uniform(random) < 0.1) g.tv = tv * uniform(random);
       const PrivacyCost sum = spent + privacy_cost_up(g);
       const Oracle next = mu_squared + Oracle(g.mu) * Oracle(g.mu);
       const bool has_room = next <= oracle_of(caps.mu_squared) &&
-                            told + Oracle(g.reveal) <= oracle_of(caps.reveal) &&
+                            told + Oracle(g.delta0) <= oracle_of(caps.delta0) &&
                             apart + Oracle(g.tv) <= oracle_of(caps.tv);
       if (!within(sum, caps)) {
         // Refused in vain only within what a dozen roundings of 1e-30 of itself come to.
         const Oracle slack = Oracle("1e-28");
         ASSERT_TRUE(!has_room || next > oracle_of(caps.mu_squared) - slack ||
-                    told + Oracle(g.reveal) > oracle_of(caps.reveal) - slack ||
+                    told + Oracle(g.delta0) > oracle_of(caps.delta0) - slack ||
                     apart + Oracle(g.tv) > oracle_of(caps.tv) - slack);
         ++refused;
         continue;
@@ -117,12 +118,12 @@ TEST(PrivacyCost, TenThousandAdaptiveSequencesKeepTheirCaps) {
       ASSERT_TRUE(has_room);
       spent = sum;
       mu_squared = next;
-      told += Oracle(g.reveal);
+      told += Oracle(g.delta0);
       apart += Oracle(g.tv);
       ++taken;
     }
     ASSERT_LE(mu_squared, oracle_of(spent.mu_squared));
-    ASSERT_LE(told, oracle_of(spent.reveal));
+    ASSERT_LE(told, oracle_of(spent.delta0));
     ASSERT_LE(apart, oracle_of(spent.tv));
   }
   EXPECT_GT(refused, sequences);

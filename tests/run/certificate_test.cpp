@@ -214,7 +214,7 @@ TEST(PlanJson, HasTheFieldsOfTheContract) {
   EXPECT_TRUE(far["offers"][7]["iterations"].is_number_float());
   EXPECT_EQ(far["offers"][7]["iterations"], 2.5e22);
 
-  // Fields have their names there: no backquotes, which faces turn into their own.
+  // Fields have their names there: no backquotes, which front ends turn into their own.
   Problem flat = example.problem;
   flat.prior_precision = 0;
   const json refused = plan_json(gibbsite::plan(flat, example.budget, {.mechanism = "path"}));

@@ -15,6 +15,7 @@
 #include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
 #include "gibbsite/model/model.hpp"
+#include "gibbsite/run/buy_schema.hpp"
 #include "gibbsite/run/fit.hpp"
 #include "gibbsite/run/fit_family.hpp"
 #include "gibbsite/run/fit_network.hpp"
@@ -239,6 +240,19 @@ struct EvaluationCase {
   }
 };
 
+struct SchemaCase {
+  using Kind = SchemaKind;
+  testing::TempDir folder;
+  std::string path = folder.write("t.csv", "a,b\n1,x\n2,x\n3,y\n");
+  SchemaShape shape = schema_shape({"a", "b"}, "", "", "t.csv");
+  TableCells cells = count_cells(path, shape.asked);
+  SchemaPlan plan = plan_schema({.rows = 3, .columns = 2}, {});
+
+  SchemaRelease run(const SchemaPlan& asked, Key&& key, const FitOptions& options) const {
+    return buy_schema(shape, cells, path, asked, std::move(key), options);
+  }
+};
+
 double& noise_of(auto& plan) {
   double* first = nullptr;
   struct First {
@@ -291,7 +305,8 @@ class Certified : public ::testing::Test {
   Case of;
 };
 
-using Cases = ::testing::Types<LinearCase, ConjugateCase, GraphicalCase, EvaluationCase, TallyCase>;
+using Cases = ::testing::Types<LinearCase, ConjugateCase, GraphicalCase, EvaluationCase, SchemaCase,
+                               TallyCase>;
 TYPED_TEST_SUITE(Certified, Cases);
 
 TYPED_TEST(Certified, EntersWhatItReturns) {
@@ -441,7 +456,8 @@ TEST(ReleaseKinds, EachReaderSaysWhatAFileOfAnotherHolds) {
     return to_json(of.run(of.plan, Key::from_os(), {})).dump();
   };
   const std::string linear = text(LinearCase()), family = text(ConjugateCase()),
-                    network = text(GraphicalCase()), evaluation = text(EvaluationCase());
+                    network = text(GraphicalCase()), evaluation = text(EvaluationCase()),
+                    schema = text(SchemaCase());
   EXPECT_TRUE(holds<LinearKind>(linear, "f") && holds<ConjugateKind>(family, "f") &&
               holds<GraphicalKind>(network, "f") && holds<EvaluationKind>(evaluation, "f"));
   EXPECT_FALSE(holds<LinearKind>(family, "f") || holds<LinearKind>(network, "f") ||
@@ -462,6 +478,12 @@ TEST(ReleaseKinds, EachReaderSaysWhatAFileOfAnotherHolds) {
   expect_refused<EvaluationKind>(linear, "a model of rows", predict);
   expect_refused<EvaluationKind>(family, "draws of a family", ask);
   expect_refused<EvaluationKind>(network, "a network", query);
+  const std::string fit_with = "fit a model with the schema that was written beside it";
+  EXPECT_TRUE(holds<SchemaKind>(schema, "f"));
+  EXPECT_FALSE(holds<LinearKind>(schema, "f") || holds<SchemaKind>(evaluation, "f"));
+  expect_refused<LinearKind>(schema, "a bought schema", fit_with);
+  expect_refused<GraphicalKind>(schema, "a bought schema", fit_with);
+  expect_refused<SchemaKind>(linear, "a model of rows", predict);
 }
 
 }  // namespace certified_test

@@ -144,7 +144,7 @@ TEST_F(Fit, RefusesArithmeticThatNoCertificateCovers) {
 class Long final : public Loss {
  public:
   [[nodiscard]] std::string_view name() const override { return true_.name(); }
-  [[nodiscard]] double max_abs_residual() const override { return true_.max_abs_residual(); }
+  [[nodiscard]] double max_abs_derivative() const override { return true_.max_abs_derivative(); }
   [[nodiscard]] double curvature() const override { return true_.curvature(); }
   [[nodiscard]] double self_concordance() const override { return true_.self_concordance(); }
   [[nodiscard]] double drop_from_zero(double bound) const override {
@@ -154,9 +154,9 @@ class Long final : public Loss {
                                  std::span<const float> y) const override {
     return true_.value_sum(z, y);
   }
-  void residuals(std::span<const double> z, std::span<const float> y,
-                 std::span<double> r) const override {
-    true_.residuals(z, y, r);
+  void derivatives(std::span<const double> z, std::span<const float> y,
+                   std::span<double> r) const override {
+    true_.derivatives(z, y, r);
     for (double& v : r) v *= 1e6;
   }
   void curvatures(std::span<const double> z, std::span<const float> y,

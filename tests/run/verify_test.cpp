@@ -1172,8 +1172,10 @@ TEST(ReadReleaseJson, RejectsWhatIsNoModelFile) {
       EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
     }
   };
-  rejected("", "is not JSON");
-  rejected("{", "is not JSON");
+  rejected("", "is empty");
+  rejected("{", "is cut off or damaged (at line 1 of 1)");
+  rejected("{\n\"a\": 1,\n", "(at line 2 of 2)");
+  rejected("age,income\n39,>50K\n", "is no gibbsite model file, or its beginning is damaged");
   rejected("[]", "gibbsite-release/3");
   rejected("{\"format\": \"gibbsite-release/4\", \"model\": {}, \"certificate\": {}}",
            "gibbsite-release/3");
@@ -1187,7 +1189,7 @@ TEST(ReadReleaseJson, RejectsWhatIsNoModelFile) {
   rejected(good + "\n" + nul + good, "NUL byte");
   rejected(good + nul + "age,income\n39,>50K\n", "NUL byte");
   rejected(nul + good, "NUL byte at byte 0");
-  rejected(good + good, "is not JSON");
+  rejected(good + good, "is cut off or damaged");
   // Digits that change no value, and no digest.
   const std::size_t number = good.find("\"row_norm\":1.5");
   ASSERT_NE(number, std::string::npos);

@@ -58,8 +58,8 @@ void expect_certificate(const Certificate& c, const json& file) {
   EXPECT_EQ(c.epsilon, guarantee["epsilon"]);
   EXPECT_EQ(c.delta, guarantee["delta"]);
   EXPECT_EQ(c.claimed.mu, guarantee["mu"]);
-  EXPECT_EQ(c.claimed.pure, numerics["release_epsilon"]);
-  EXPECT_EQ(c.claimed.reveal, 0);
+  EXPECT_EQ(c.claimed.epsilon0, numerics["release_epsilon"]);
+  EXPECT_EQ(c.claimed.delta0, 0);
   const double tv = file["mechanism"].value("tv_gap", 0.0) + numerics["noise_tv"].get<double>();
   EXPECT_GE(c.claimed.tv, tv);
   EXPECT_LE(c.claimed.tv, tv * (1 + 1e-15));

@@ -10,7 +10,7 @@
 
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/run/fit.hpp"
-#include "run/sampler.hpp"
+#include "run/mechanism_run.hpp"
 #include "tests/support/people.hpp"
 #include "tests/support/repeats.hpp"
 #include "tests/support/whitened_run.hpp"

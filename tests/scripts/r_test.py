@@ -39,7 +39,7 @@ writeLines(forged, "forged.json")
 check("a forged certificate", identical(valid("forged.json"), FALSE))
 check("no file is not a verdict", condition(valid("nowhere.json"))$status == 2)
 check("the line and nothing else", identical(conditionMessage(condition(valid("nowhere.json"))),
-                                             "gibbsite: nowhere.json: cannot read; check the path and its permissions"))
+                                             "gibbsite: nowhere.json: there is no such file; give the path of a model file that fit wrote"))
 
 # A number, a factor, a missing cell, names that a shell would read: the score in the columns' units gives the classes.
 set.seed(1)

@@ -51,7 +51,7 @@ template <class F = losses::logistic>
 quadrature::Slope slope_of(const BallRows& rows, double beta, double m) {
   return [=](double theta) {
     double sum = 0;
-    for (const BallRow& row : rows) sum += row.x * F::residual(row.x * theta, row.y);
+    for (const BallRow& row : rows) sum += row.x * F::derivative(row.x * theta, row.y);
     return beta * sum + m * theta;
   };
 }
@@ -275,7 +275,7 @@ struct PulledAlong {
       const double length = theta.norm();
       const Eigen::Vector2d at = length > ball ? Eigen::Vector2d(theta * (ball / length)) : theta;
       const auto slope = [&](const Eigen::Vector2d& x) -> Eigen::Vector2d {
-        return losses::logistic::residual(x.dot(at), 1.0) * x;
+        return losses::logistic::derivative(x.dot(at), 1.0) * x;
       };
       return at - h * beta * (pulling * slope(pull) + slope(row));
     };

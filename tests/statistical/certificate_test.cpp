@@ -46,7 +46,7 @@ template <class F>
 Slope slope_of(std::vector<Row> rows, const Chain& chain) {
   return [rows = std::move(rows), chain](double theta) {
     double sum = 0;
-    for (const Row& row : rows) sum += F::residual(row.x * theta + row.offset, row.y) * row.x;
+    for (const Row& row : rows) sum += F::derivative(row.x * theta + row.offset, row.y) * row.x;
     return chain.beta * sum + chain.m * theta;
   };
 }

@@ -214,7 +214,7 @@ quadrature::Slope slope_of(const Table& table, const ChainSpec& spec) {
     double sum = 0;
     for (std::size_t i = 0; i < table.n; ++i) {
       const double x = static_cast<double>(table.x[i]);
-      sum += F::residual(x * theta, static_cast<double>(table.y[i])) * x;
+      sum += F::derivative(x * theta, static_cast<double>(table.y[i])) * x;
     }
     return spec.inverse_temperature * sum + spec.prior_precision * (theta - spec.center[0]);
   };
@@ -293,7 +293,7 @@ TEST_P(Chains, LogisticInTwoDimensions) {
   const auto slope = [&](const Eigen::Vector2d& theta) -> Eigen::Vector2d {
     Eigen::Vector2d g = spec.prior_precision * (theta - center);
     for (Eigen::Index i = 0; i < X.rows(); ++i) {
-      g += spec.inverse_temperature * losses::logistic::residual(X.row(i).dot(theta), Y(i)) *
+      g += spec.inverse_temperature * losses::logistic::derivative(X.row(i).dot(theta), Y(i)) *
            X.row(i).transpose();
     }
     return g;

@@ -28,8 +28,8 @@ constexpr double lowest = -22, spacing = 0.25;  // mass outside: below 1e-15
 constexpr Eigen::Index points = 248;
 
 double U(double t) { return beta * losses::logistic::value(t, 1.0) + 0.5 * m * t * t; }
-double slope(double t) { return beta * losses::logistic::residual(t, 1.0) + m * t; }
-double curvature(double t) { return beta * losses::logistic::second(t, 1.0) + m; }
+double slope(double t) { return beta * losses::logistic::derivative(t, 1.0) + m * t; }
+double curvature(double t) { return beta * losses::logistic::second_derivative(t, 1.0) + m; }
 double node(Eigen::Index i) { return lowest + spacing * static_cast<double>(i); }
 
 double minimizer() {

@@ -84,7 +84,7 @@ std::vector<double> noise_of(const Release& release, const Dataset& data,
     for (std::size_t j = 0; j < d; ++j)
       z += static_cast<double>(data.dense()[i * d + j]) * theta[j];
     double slope = 0;
-    loss_named(release.model().loss).residuals({&z, 1}, {&data.y[i], 1}, {&slope, 1});
+    loss_named(release.model().loss).derivatives({&z, 1}, {&data.y[i], 1}, {&slope, 1});
     for (std::size_t j = 0; j < d; ++j)
       out[j] -= slope * static_cast<double>(data.dense()[i * d + j]);
   }

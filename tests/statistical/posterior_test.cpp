@@ -509,8 +509,8 @@ TEST(TwoSample, EnergySeesMoreThanMoments) {
 }
 
 // Each replication draws 63 times with 63 chains. `beta_times`, `m_times`: bugs on purpose.
-sbc::Sampler calibrated(PosteriorOptions options, std::string loss = "logistic",
-                        double beta_times = 1, double m_times = 1) {
+sbc::MechanismRun calibrated(PosteriorOptions options, std::string loss = "logistic",
+                             double beta_times = 1, double m_times = 1) {
   return [options, loss = std::move(loss), beta_times, m_times](
              const Rows& rows, std::span<const float> labels, double beta, double m,
              const StreamKey& key) {

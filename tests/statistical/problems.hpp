@@ -21,12 +21,12 @@ using Eigen::VectorXd;
 /// f(z, y) = (z - y)^2 / 2. A loss is one struct; this one has a Gaussian posterior.
 struct squared {
   static constexpr const char* name = "squared";
-  static constexpr double max_abs_residual = 1e300;  // unbounded: no certificate here
+  static constexpr double max_abs_derivative = 1e300;  // unbounded: no certificate here
   static constexpr double curvature = 1;
   static constexpr double self_concordance = 0, drop_from_zero = 1e300;
   static double value(double z, double y) { return (z - y) * (z - y) / 2; }
-  static double residual(double z, double y) { return z - y; }
-  static double second(double /*z*/, double /*y*/) { return 1; }
+  static double derivative(double z, double y) { return z - y; }
+  static double second_derivative(double /*z*/, double /*y*/) { return 1; }
 };
 inline const LossOf<squared> squared_loss;
 

@@ -30,12 +30,12 @@ constexpr double false_alarm = 5e-8;
 /// f(z, y) = (z - y)^2 / 2: a Gaussian posterior.
 struct squared {
   static constexpr const char* name = "squared";
-  static constexpr double max_abs_residual = 1000;  // true wherever these chains go
+  static constexpr double max_abs_derivative = 1000;  // true wherever these chains go
   static constexpr double curvature = 1;
   static constexpr double self_concordance = 0, drop_from_zero = 1e300;
   static double value(double z, double y) { return (z - y) * (z - y) / 2; }
   static double residual(double z, double y) { return z - y; }
-  static double second(double /*z*/, double /*y*/) { return 1; }
+  static double second_derivative(double /*z*/, double /*y*/) { return 1; }
 };
 const LossOf<squared> squared_loss;
 

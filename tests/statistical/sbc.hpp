@@ -30,7 +30,7 @@ namespace sbc {
 
 /// Independent draws [L x K d] from the posterior of (rows, labels) at inverse temperature beta and
 /// prior N(0, I/m).
-using Sampler =
+using MechanismRun =
     std::function<Eigen::MatrixXd(const gibbsite::Rows& rows, std::span<const float> labels,
                                   double beta, double m, const gibbsite::StreamKey& key)>;
 
@@ -94,7 +94,7 @@ struct Verdict {
 };
 
 /// Fires (worst() > 1) with probability at most `alpha` if the sampler is right.
-inline Verdict judge(const Setup& setup, const Sampler& sampler, double alpha) {
+inline Verdict judge(const Setup& setup, const MechanismRun& sampler, double alpha) {
   using Eigen::Index;
   constexpr std::size_t bins = 10;
   const std::size_t n = setup.rows, columns = setup.features, d = setup.outputs * columns;

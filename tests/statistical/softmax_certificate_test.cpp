@@ -77,7 +77,7 @@ class ClassSlope {
                         (static_cast<int>(k) == rows_[i].ahead ? rows_[i].by : 0);
       }
     }
-    loss_->residuals(z_, y_, r_);
+    loss_->derivatives(z_, y_, r_);
     VectorXd g = VectorXd::Zero(theta.size());
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t k = 0; k < classes; ++k)

@@ -28,7 +28,7 @@ inline bool gpu_is_missing() {
   }
 }
 
-/// "emulated" (the cuda engine on the emulated card), or a backend's name.
+/// "emulated" (the cuda engine on the emulated GPU), or a backend's name.
 inline std::unique_ptr<Backend> make_test_backend(std::string_view name,
                                                   const BackendOptions& options = {}) {
   if (name == "emulated") {
@@ -38,7 +38,7 @@ inline std::unique_ptr<Backend> make_test_backend(std::string_view name,
 }
 
 /// Whether the backend of that name runs kernels.
-constexpr bool is_a_card(std::string_view name) { return name == "emulated" || name == "cuda"; }
+constexpr bool is_a_gpu(std::string_view name) { return name == "emulated" || name == "cuda"; }
 
 /// "emulated" or "cuda". Either notes the kernels that it launches (support/kernel_notes.hpp).
 inline std::unique_ptr<cuda::Device> make_test_device(std::string_view name) {
@@ -52,7 +52,7 @@ class TestOn : public ::testing::Test {
   void SetUp() override {
     if (name_ == "cuda" && gpu_is_missing()) GTEST_SKIP() << "no GPU";
   }
-  [[nodiscard]] bool on_a_card() const { return is_a_card(name_); }
+  [[nodiscard]] bool on_a_gpu() const { return is_a_gpu(name_); }
   std::string_view name_;
 };
 

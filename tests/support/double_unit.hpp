@@ -1,7 +1,7 @@
 #pragma once
 // A model of a warp's double matrix instruction (kernels/double_unit.hpp): lanes hand in their
 // registers, meet, and each makes its elements of D from what the maps of that header say. Lanes
-// that meet do not order shared memory, as on a card.
+// that meet do not order shared memory, as on a GPU.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,7 +14,7 @@ namespace gibbsite::support {
 
 /// How the four products of an element are added: PTX promises no order, so tests try several.
 enum class DoubleOrder {
-  ascending,   ///< fused, k = 0, 1, 2, 3: what a card is thought to do
+  ascending,   ///< fused, k = 0, 1, 2, 3: what a GPU is thought to do
   descending,  ///< fused, k = 3, 2, 1, 0
   by_pairs,    ///< rounded products, (0 + 1) + (2 + 3), then D
 };

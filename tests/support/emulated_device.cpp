@@ -24,23 +24,23 @@ using cuda::Queue;
 
 class EmulatedDevice final : public cuda::Device {
  public:
-  explicit EmulatedDevice(const EmulatedCard& card) : card_(card), random_(card.seed) {}
+  explicit EmulatedDevice(const EmulatedGpu& gpu) : gpu_(gpu), random_(gpu.seed) {}
 
-  [[nodiscard]] cuda::Card card() const override {
+  [[nodiscard]] cuda::Gpu gpu() const override {
     std::size_t used = 0;
     for (const auto& [at, bytes] : memory_) used += bytes.size();
     return {.name = "emulated card",
-            .capability = card_.capability,
-            .multiprocessors = card_.multiprocessors,
-            .shared_bytes = card_.shared_bytes,
-            .l2_bytes = card_.l2_bytes,
-            .total_bytes = card_.total_bytes,
-            .free_bytes = card_.total_bytes - used};
+            .capability = gpu_.capability,
+            .multiprocessors = gpu_.multiprocessors,
+            .shared_bytes = gpu_.shared_bytes,
+            .l2_bytes = gpu_.l2_bytes,
+            .total_bytes = gpu_.total_bytes,
+            .free_bytes = gpu_.total_bytes - used};
   }
 
   std::byte* allocate(std::size_t bytes) override {
     refuse_in_capture("memory is allocated");
-    if (bytes > card().free_bytes) {
+    if (bytes > gpu().free_bytes) {
       throw CudaError("emulated card: out of memory: " + std::to_string(bytes) + " bytes");
     }
     return poisoned(memory_, bytes);
@@ -53,7 +53,7 @@ class EmulatedDevice final : public cuda::Device {
     if (bytes == 0) return;
     require_owned(to, bytes);
     refuse_in_capture("host memory is copied");  // a replay reads it when it is gone
-    if (card_.copied_in != nullptr) *card_.copied_in += bytes;
+    if (gpu_.copied_in != nullptr) *gpu_.copied_in += bytes;
     push(queue, [=] { std::memcpy(to, from, bytes); });
   }
   void copy_out(Queue queue, void* to, const std::byte* from, std::size_t bytes) override {
@@ -72,7 +72,7 @@ class EmulatedDevice final : public cuda::Device {
     std::size_t blocks = 0;
     kernels::with_body(kernel, [&]<class Body>() {
       const kernels::LaunchShape shape = Body::shape(kernel);
-      if (shape.shared_bytes > card_.shared_bytes) throw KernelFault("invalid argument");
+      if (shape.shared_bytes > gpu_.shared_bytes) throw KernelFault("invalid argument");
       blocks = resident(shape);
     });
     return blocks;
@@ -180,7 +180,7 @@ class EmulatedDevice final : public cuda::Device {
   void refuse_in_capture(const char* what) const {
     if (capturing_) throw KernelFault(std::string("while a step is captured ") + what);
   }
-  // A card has so many events; each is recorded over in turn (kernels/cuda_device.cpp).
+  // A GPU has so many events; each is recorded over in turn (kernels/cuda_device.cpp).
   void require_recorded(Event event) const {
     if (event == 0 || event > events_ || event + live_events <= events_) {
       throw KernelFault("waits for event " + std::to_string(event) + " of " +
@@ -191,11 +191,11 @@ class EmulatedDevice final : public cuda::Device {
   // Blocks at once by threads, shared memory (1 KiB of each block is the system's) and registers.
   [[nodiscard]] std::size_t resident(const kernels::LaunchShape& shape) const {
     const std::size_t by_shared =
-        (card_.shared_bytes + 1024) / (kernels::round_up_to(shape.shared_bytes, 128) + 1024);
+        (gpu_.shared_bytes + 1024) / (kernels::round_up_to(shape.shared_bytes, 128) + 1024);
     const std::size_t each =
-        std::min({std::size_t{card_.blocks_of_multiprocessor}, by_shared,
+        std::min({std::size_t{gpu_.blocks_of_multiprocessor}, by_shared,
                   shape.threads == 0 ? std::size_t{0} : std::size_t{2048 / shape.threads}});
-    return each * card_.multiprocessors;
+    return each * gpu_.multiprocessors;
   }
 
   // As the library: an algorithm for each key, chosen outside captures, that counts on what it was
@@ -259,7 +259,7 @@ class EmulatedDevice final : public cuda::Device {
     if (!item.work) return;
     try {
       item.work();
-    } catch (...) {  // as on a card: after a fault nothing runs any more
+    } catch (...) {  // as on a GPU: after a fault nothing runs any more
       dead_ = true;
       for (auto& pending : queues_) pending.clear();
       throw;
@@ -268,12 +268,12 @@ class EmulatedDevice final : public cuda::Device {
 
   template <class Params>
   void run(const Params& params) {
-    if (++launches_ == card_.fault_at_launch) throw CudaError("emulated card: injected fault");
+    if (++launches_ == gpu_.fault_at_launch) throw CudaError("emulated card: injected fault");
     bool found = false;
     kernels::with_body(params, [&]<class Body>() {
       found = true;
       const kernels::LaunchShape shape = Body::shape(params);
-      if (shape.shared_bytes > card_.shared_bytes) {
+      if (shape.shared_bytes > gpu_.shared_bytes) {
         throw KernelFault("asks for more shared memory than a block can have");
       }
       if (shape.cooperative && shape.blocks > resident(shape)) {
@@ -281,15 +281,15 @@ class EmulatedDevice final : public cuda::Device {
                           " blocks, of which " + std::to_string(resident(shape)) +
                           " are resident at once");
       }
-      emulate<Body>(shape, params, random_(), card_.watches_global);
+      emulate<Body>(shape, params, random_(), gpu_.watches_global);
       note_kernel<Body, RanOn::emulated>();
     });
     if (!found) throw KernelFault("no kernel for these parameters");
   }
 
-  // What the library does on a card, by plain loops.
+  // What the library does on a GPU, by plain loops.
   void run(const kernels::Gemm& p) {
-    if (++launches_ == card_.fault_at_launch) throw CudaError("emulated card: injected fault");
+    if (++launches_ == gpu_.fault_at_launch) throw CudaError("emulated card: injected fault");
     p.single ? multiply<float>(p) : multiply<double>(p);
   }
   template <class Real>
@@ -313,7 +313,7 @@ class EmulatedDevice final : public cuda::Device {
   }
 
   static constexpr Event live_events = 16;
-  EmulatedCard card_;
+  EmulatedGpu gpu_;
   std::set<kernels::GemmKey> chosen_;
   std::mt19937_64 random_;
   std::map<const std::byte*, Bytes> memory_, pinned_;
@@ -329,8 +329,8 @@ class EmulatedDevice final : public cuda::Device {
 
 }  // namespace
 
-std::unique_ptr<cuda::Device> make_emulated_device(const EmulatedCard& card) {
-  return std::make_unique<EmulatedDevice>(card);
+std::unique_ptr<cuda::Device> make_emulated_device(const EmulatedGpu& gpu) {
+  return std::make_unique<EmulatedDevice>(gpu);
 }
 
 }  // namespace gibbsite::support

@@ -85,7 +85,7 @@ struct Touch {
   std::uint32_t thread = ~0u, block_epoch = 0, warp_epoch = 0, part_epoch = 0;
 };
 
-// 52 bytes: half of what the emulated card does is to look at these.
+// 52 bytes: half of what the emulated GPU does is to look at these.
 struct SharedElement {
   Touch written;
   std::array<Touch, 2> read;

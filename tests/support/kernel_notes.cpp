@@ -44,10 +44,10 @@ KernelNotes notes;
 class NotedDevice final : public cuda::Device {
  public:
   explicit NotedDevice(std::unique_ptr<cuda::Device> device) : device_(std::move(device)) {
-    notes.add("card " + std::to_string(device_->card().capability));
+    notes.add("card " + std::to_string(device_->gpu().capability));
   }
 
-  [[nodiscard]] cuda::Card card() const override { return device_->card(); }
+  [[nodiscard]] cuda::Gpu gpu() const override { return device_->gpu(); }
   std::byte* allocate(std::size_t bytes) override { return device_->allocate(bytes); }
   std::byte* allocate_pinned(std::size_t bytes) override { return device_->allocate_pinned(bytes); }
   void release(std::byte* memory) noexcept override { device_->release(memory); }

@@ -10,7 +10,7 @@
 
 namespace gibbsite::support {
 
-/// Where a kernel ran: tests of a GPU run some on the emulated card too.
+/// Where a kernel ran: tests of a GPU run some on the emulated GPU too.
 enum class RanOn { emulated, gpu };
 
 /// Adds the kernel with that body to the list of this process.

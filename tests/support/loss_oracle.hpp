@@ -45,7 +45,7 @@ inline std::vector<float> random_labels(const Loss& loss, std::size_t n, double 
 }
 
 struct ExactLoss {
-  long double value, slope, curvature;
+  long double value, derivative, curvature;
 };
 
 /// At an f'' that jumps the side that has one.
@@ -54,7 +54,7 @@ inline ExactLoss exact_loss(std::string_view name, long double z, long double y)
     const Loss& loss = loss_named(name);
     const long double w = class_weight(loss.class_weights(), static_cast<float>(y));
     const ExactLoss f = exact_loss(loss.unweighted().name(), z, y);
-    return {w * f.value, w * f.slope, w * f.curvature};
+    return {w * f.value, w * f.derivative, w * f.curvature};
   }
   if (name == "huber") {
     const long double r = z - y, held = std::min(std::max(r, -1.0L), 1.0L);
@@ -85,7 +85,7 @@ inline ExactLoss exact_loss(std::string_view name, long double z, long double y)
 /// A loss at K predictors z: its value f, slope = grad_z f [K] and curvature = grad_z^2 f [K x K].
 struct ExactOutputs {
   long double value;
-  std::vector<long double> slope, curvature;
+  std::vector<long double> derivative, curvature;
 };
 
 /// Softmax by differences of predictors: p_k = 1/sum_j e^{z_j - z_k}.
@@ -95,13 +95,13 @@ inline ExactOutputs exact_outputs(const Loss& loss, const std::vector<long doubl
     ExactOutputs f = exact_outputs(loss.unweighted(), z, y);
     const long double w = class_weight(loss.class_weights(), y);
     f.value *= w;
-    for (long double& v : f.slope) v *= w;
+    for (long double& v : f.derivative) v *= w;
     for (long double& v : f.curvature) v *= w;
     return f;
   }
   if (loss.outputs() == 1) {
     const ExactLoss f = exact_loss(loss.name(), z[0], static_cast<long double>(y));
-    return {f.value, {f.slope}, {f.curvature}};
+    return {f.value, {f.derivative}, {f.curvature}};
   }
   if (!loss.name().starts_with("softmax-")) throw std::invalid_argument(std::string(loss.name()));
   const auto label = static_cast<std::size_t>(y);
@@ -115,7 +115,7 @@ inline ExactOutputs exact_outputs(const Loss& loss, const std::vector<long doubl
     for (std::size_t j = 0; j < K; ++j) rest[k] += j == k ? 0 : p[j];
   }
   ExactOutputs f{0, p, std::vector<long double>(K * K)};
-  f.slope[label] = -rest[label];
+  f.derivative[label] = -rest[label];
   for (std::size_t k = 0; k < K; ++k) {
     for (std::size_t j = 0; j < K; ++j) f.curvature[k * K + j] = p[k] * (j == k ? rest[k] : -p[j]);
   }

@@ -18,9 +18,9 @@
 // Theta stays as the kernels read it, from the first step to the last of a call: a panel's noise
 // and update run in its lanes, right behind its gradient (noise.hpp).
 //
-// Long tables are cut into nodes of the tree, which threads take one by one (crew.hpp), step by
-// step; a node that a thread holds too long is summed again by the caller. On short ones a thread
-// takes groups of chains and makes many of their steps, X in cache.
+// Long tables are cut into nodes of the tree, which threads take one by one (thread_pool.hpp),
+// step by step; a node that a thread holds too long is summed again by the caller. On short ones a
+// thread takes groups of chains and makes many of their steps, X in cache.
 #include "engine/cpu/cpu.hpp"
 
 #include <fmt/format.h>
@@ -38,8 +38,8 @@
 #include "engine/cpu/whitened.hpp"
 #include "engine/host_rows.hpp"
 #include "gibbsite/engine/machine.hpp"
-#include "machine/crew.hpp"
 #include "machine/instructions.hpp"
+#include "machine/thread_pool.hpp"
 
 namespace gibbsite {
 namespace {
@@ -53,7 +53,8 @@ constexpr std::size_t slice_work = 4 << 20;     // numbers of X times chains: ab
 constexpr std::size_t shared_update = 1 << 15;  // numbers that are worth a second thread
 
 std::size_t threads_available() {
-  return std::clamp<std::size_t>(static_cast<std::size_t>(thread_count()), 1, Crew::most_members);
+  return std::clamp<std::size_t>(static_cast<std::size_t>(thread_count()), 1,
+                                 ThreadPool::most_members);
 }
 
 cpu::Table table_of(const Rows& x, const cpu::Entries& entries, std::span<const float> y,
@@ -68,13 +69,13 @@ class CpuEngine final : public HostRows {
  public:
   CpuEngine(const Rows& x, std::span<const float> y, const Loss& loss, std::size_t threads)
       : HostRows(x, y, loss),
-        crew_(threads),
+        pool_(threads),
         in_memory_(x.in_memory),
-        entries_(x, crew_),
+        entries_(x, pool_),
         factors_(cpu::row_factors(loss, y)),
         table_(table_of(x, entries_, y, factors_)),
         choice_(cpu::choose_loss(loss)) {}
-  ~CpuEngine() override { crew_.settle(); }  // a late helper still reads
+  ~CpuEngine() override { pool_.settle(); }  // a late helper still reads
 
   [[nodiscard]] bool certifiable() const override { return !single; }
 
@@ -131,23 +132,23 @@ class CpuEngine final : public HostRows {
 
   void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) override {
     require_metric(P, columns(), clip);
-    cpu::second_moments(table_, crew_, P, clip, out);
+    cpu::second_moments(table_, pool_, P, clip, out);
   }
   void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) override {
     require_metric(P, columns(), clip);
-    cpu::clipped_rows(table_, crew_, P, clip, out);
+    cpu::clipped_rows(table_, pool_, P, clip, out);
   }
   std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
                                           const ScoreLimits& limits) override {
     require_metric(P, columns(), limits);
-    return cpu::capped_loss(table_, crew_, loss(), P, limits);
+    return cpu::capped_loss(table_, pool_, loss(), P, limits);
   }
 
   void loss_values(MatrixView<const double> theta, std::span<double> out) override {
     add_terms(loss_terms(theta), out);
   }
   std::vector<double> loss_terms(MatrixView<const double> theta) override {
-    return cpu::loss_terms(table_, crew_, choice_, theta);
+    return cpu::loss_terms(table_, pool_, choice_, theta);
   }
 
   void step(Ensemble& ensemble, MatrixView<const double> gradients) override {
@@ -178,7 +179,7 @@ class CpuEngine final : public HostRows {
   // f(task, member) by the threads that the layout is for.
   template <class F>
   void share(std::size_t tasks, const F& f) {
-    if (workers_.size() > 1) return crew_.each(tasks, f);
+    if (workers_.size() > 1) return pool_.each(tasks, f);
     for (std::size_t task = 0; task < tasks; ++task) f(task, 0);
   }
   [[nodiscard]] const Layout& layout() const { return chains_.layout(); }
@@ -186,7 +187,7 @@ class CpuEngine final : public HostRows {
   // Lays out the work for that many chains of a layout; everything a step needs is allocated here.
   void prepare(std::size_t chains) {
     if (chains == layout().chains) return;
-    crew_.settle();
+    pool_.settle();
     workers_.clear();
     results_.clear();
     read_.clear();
@@ -195,22 +196,22 @@ class CpuEngine final : public HostRows {
                                .chains = chains,
                                .outputs = outputs(),
                                .numbers = table_.numbers(),
-                               .threads = crew_.members(),
+                               .threads = pool_.members(),
                                .sparse = !table_.dense(),
                                .in_memory = in_memory_});
     // Any helper may come, whatever the number of tasks.
-    for (std::size_t w = 0; w < (layout().members == 1 ? 1 : crew_.members()); ++w) {
+    for (std::size_t w = 0; w < (layout().members == 1 ? 1 : pool_.members()); ++w) {
       workers_.emplace_back(table_, choice_, layout());
     }
     sums_.resize(layout().batch);
     if (layout().by_groups) steps_done_.resize(layout().groups.size());
     if (!layout().uses_nodes()) return;
-    results_.resize(crew_.results());
+    results_.resize(pool_.results());
     for (std::size_t k = 0; k < layout().batch * layout().nodes; ++k) {
-      results_[crew_.result(k)] = cpu::Aligned<double>(layout().size);
+      results_[pool_.result(k)] = cpu::Aligned<double>(layout().size);
     }
     for (std::size_t w = 0; w < workers_.size(); ++w) {
-      results_[crew_.spare(w)] = cpu::Aligned<double>(layout().size);
+      results_[pool_.spare(w)] = cpu::Aligned<double>(layout().size);
       read_.push_back({nullptr, cpu::Aligned<T>(layout().all)});
     }
   }
@@ -226,15 +227,15 @@ class CpuEngine final : public HostRows {
       sums_[0] = group_gradient(batch[0], 0);
       return;
     }
-    const std::size_t place = crew_.free_place();
+    const std::size_t place = pool_.free_place();
     read_[place].batch = batch.data();
     for (const Group& group : batch) {
       std::copy_n(chains_.theta(group), group.size, read_[place].theta.data() + group.offset);
     }
-    crew_.each_twice(place, batch.size() * layout().nodes, *this);
+    pool_.each_twice(place, batch.size() * layout().nodes, *this);
     for (std::size_t g = 0; g < batch.size(); ++g) {
       sums_[g] = cpu::sum_nodes(layout().nodes, batch[g].size, [&](std::size_t k) {
-        return results_[crew_.result(g * layout().nodes + k)].data();
+        return results_[pool_.result(g * layout().nodes + k)].data();
       });
     }
   }
@@ -247,7 +248,7 @@ class CpuEngine final : public HostRows {
     const double* const sums =
         workers_[member].over(group, read_[place].theta.data() + group.offset,
                               {first, std::min(first + layout().node_blocks, table_.blocks())});
-    std::copy_n(sums, group.size, results_[crew_.spare(member)].data());
+    std::copy_n(sums, group.size, results_[pool_.spare(member)].data());
   }
 
  private:
@@ -284,7 +285,7 @@ class CpuEngine final : public HostRows {
       }
       return last == steps;
     };
-    if (workers_.size() > 1) return crew_.each_in_slices(layout().groups.size(), slice);
+    if (workers_.size() > 1) return pool_.each_in_slices(layout().groups.size(), slice);
     for (std::size_t g = 0; g < layout().groups.size(); ++g) {
       while (!slice(g, 0)) {
       }
@@ -297,7 +298,7 @@ class CpuEngine final : public HostRows {
     cpu::Aligned<T> theta;  // of all groups
   };
 
-  Crew crew_;
+  ThreadPool pool_;
   bool in_memory_;
   cpu::Entries entries_;
   std::vector<float> factors_;  // of rows, where classes are weighted
@@ -306,9 +307,9 @@ class CpuEngine final : public HostRows {
 
   PackedChains<T> chains_;
   std::vector<const double*> sums_;            // [batch] their sums
-  std::vector<GradientSums<T>> workers_;       // of the crew's members, or of one
+  std::vector<GradientSums<T>> workers_;       // of the thread pool's members, or of one
   std::vector<cpu::Aligned<double>> results_;  // [size] of a node or spare
-  std::vector<Read> read_;                     // at the crew's places
+  std::vector<Read> read_;                     // at the thread pool's places
   std::vector<std::uint64_t> steps_done_;      // of groups
   std::vector<std::size_t> active_;            // unfinished chains
 };

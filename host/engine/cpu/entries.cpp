@@ -12,18 +12,18 @@ std::uint64_t count(std::span<const float> row) {
 
 }  // namespace
 
-Entries::Entries(const Rows& x, Crew& crew) : entries_(x.sparse) {
+Entries::Entries(const Rows& x, ThreadPool& pool) : entries_(x.sparse) {
   if (!x.is_sparse() && x.in_memory && x.cols <= std::numeric_limits<std::uint32_t>::max()) {
-    gather(x.matrix(), x.whole, crew);
+    gather(x.matrix(), x.whole, pool);
   }
 }
 
-void Entries::gather(const MatrixView<const float>& x, const Rows::Whole& whole, Crew& crew) {
+void Entries::gather(const MatrixView<const float>& x, const Rows::Whole& whole, ThreadPool& pool) {
   own_.begin.assign(x.rows + 1, 0);
   const std::size_t parts =
-      x.rows * x.cols < small_work ? 1 : std::min<std::size_t>(x.rows, 8 * crew.members());
+      x.rows * x.cols < small_work ? 1 : std::min<std::size_t>(x.rows, 8 * pool.members());
   const auto each_row = [&](const auto& f) {
-    crew.each(parts, [&](std::size_t p, std::size_t) {
+    pool.each(parts, [&](std::size_t p, std::size_t) {
       const Range rows = part(x.rows, p, parts);
       for (std::size_t i = rows.first; i < rows.last; ++i) f(i);
     });

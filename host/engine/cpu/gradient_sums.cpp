@@ -138,7 +138,7 @@ void GradientSums<T>::add_outputs(const Group& group, const T* theta, Range rang
     turn_panel(r(panel), rows.size, panel.width, by_lane(panel.lane), sub_block_);
   }
   for (std::size_t lane = 0; lane < group.chains.size(); lane += loss_.outputs) {
-    output_residuals(loss_, by_lane(lane), sub_block_, rows.y, rows.size);
+    output_derivatives(loss_, by_lane(lane), sub_block_, rows.y, rows.size);
   }
   for (const Panel& panel : group.panels) {
     turn_back(by_lane(panel.lane), sub_block_, rows.size, panel.width, r(panel));

@@ -144,8 +144,8 @@ void row_logits(const RowsPart& rows, std::size_t features, const double* theta,
 /// weighted_score (engine/clip.hpp). Another loss: held_weight clamp(f', -cap, cap). w [rows] then
 /// holds the rows' curvatures; another loss has held_weight f'' where |f'| < cap. Returns their
 /// sum. With factors all are multiplied by w(y[i]) after that.
-double held_residuals(const LossChoice& loss, std::span<const double> z, const RowTargets& y,
-                      const float* cap, double limit, double* r, double* w);
+double held_derivatives(const LossChoice& loss, std::span<const double> z, const RowTargets& y,
+                        const float* cap, double limit, double* r, double* w);
 /// Scores of K outputs: z [K x rows], its outputs `stride` apart, becomes grad_z f of each row
 /// times min(1, cap[i] / its largest length of any label, limit cap[i]^2 / pair_norm of its p).
 /// Returns the sum of that weight times tr grad_z^2 f. A row's bits do not depend on its place.
@@ -199,10 +199,10 @@ void turn_back(const float* by_lane, std::size_t stride, std::size_t rows, std::
                float* panel);
 /// z [K x rows], its outputs `stride` apart, becomes grad_z f of each row; a row's bits do not
 /// depend on its place.
-void output_residuals(const LossChoice& loss, double* z, std::size_t stride, const RowTargets& y,
-                      std::size_t rows);
-void output_residuals(const LossChoice& loss, float* z, std::size_t stride, const RowTargets& y,
-                      std::size_t rows);
+void output_derivatives(const LossChoice& loss, double* z, std::size_t stride, const RowTargets& y,
+                        std::size_t rows);
+void output_derivatives(const LossChoice& loss, float* z, std::size_t stride, const RowTargets& y,
+                        std::size_t rows);
 /// f[i] of the logits z [K x rows], its outputs `stride` apart.
 void output_values(const LossChoice& loss, const double* z, std::size_t stride, const RowTargets& y,
                    std::size_t rows, double* f);
@@ -212,9 +212,9 @@ void values(const LossChoice& loss, std::span<const double> z, std::span<const f
             std::span<double> f);
 /// r[i] = f'(z[i], y[i]) as the kernels compute it; what the table of ulps in the tests is of. Of K
 /// outputs z and r are [K x n].
-void residuals(const LossChoice& loss, std::span<const double> z, std::span<const float> y,
-               std::span<double> r);
-void residuals(const LossChoice& loss, std::span<const float> z, std::span<const float> y,
-               std::span<float> r);
+void derivatives(const LossChoice& loss, std::span<const double> z, std::span<const float> y,
+                 std::span<double> r);
+void derivatives(const LossChoice& loss, std::span<const float> z, std::span<const float> y,
+                 std::span<float> r);
 
 }  // namespace gibbsite::cpu

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "engine/cpu/kernels.hpp"
-#include "machine/crew.hpp"
+#include "machine/thread_pool.hpp"
 
 namespace gibbsite::cpu {
 namespace {
@@ -105,7 +105,7 @@ Layout lay_out(const Work& work) {
   }
   const std::size_t most =
       std::clamp(most_node_bytes / (sizeof(double) * out.size),
-                 std::min(4 * out.members, Crew::most_results), Crew::most_results);
+                 std::min(4 * out.members, ThreadPool::most_results), ThreadPool::most_results);
   out.batch = std::clamp<std::size_t>(most / 8, 1, std::min(out.groups.size(), most_batch));
   while ((blocks + out.node_blocks - 1) / out.node_blocks > most / out.batch) out.node_blocks *= 2;
   out.nodes = (blocks + out.node_blocks - 1) / out.node_blocks;

@@ -89,7 +89,7 @@ struct Work {
   std::size_t chains = 0;   ///< the engine's, times outputs
   std::size_t outputs = 1;  ///< K
   std::size_t numbers = 0;  ///< of X, as dense ones
-  std::size_t threads = 1;  ///< of the crew
+  std::size_t threads = 1;  ///< of the thread pool
   bool sparse = false;
   bool in_memory = true;  ///< else X is read once for all chains
 };

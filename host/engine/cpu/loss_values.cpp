@@ -42,7 +42,7 @@ double outputs_value(const Table& table, const LossChoice& loss, Range block, co
 
 }  // namespace
 
-std::vector<double> loss_terms(const Table& table, Crew& crew, const LossChoice& loss,
+std::vector<double> loss_terms(const Table& table, ThreadPool& pool, const LossChoice& loss,
                                MatrixView<const double> theta) {
   const std::size_t n_blocks = table.blocks(), packed = packed_size<double>(table.features);
   const std::size_t outputs = loss.outputs;
@@ -94,9 +94,9 @@ std::vector<double> loss_terms(const Table& table, Crew& crew, const LossChoice&
     }
   };
   const std::size_t threads =
-      table.numbers() * theta.rows * outputs < small_work ? 1 : crew.members();
+      table.numbers() * theta.rows * outputs < small_work ? 1 : pool.members();
   const std::size_t parts = threads == 1 ? 1 : std::min(n_blocks, 16 * threads);
-  crew.each(parts, [&](std::size_t p, std::size_t) {
+  pool.each(parts, [&](std::size_t p, std::size_t) {
     const Range range = part(n_blocks, p, parts);
     for (std::size_t b = range.first; b < range.last; ++b) block_values(b);
   });

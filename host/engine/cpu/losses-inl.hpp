@@ -107,15 +107,15 @@ HWY_INLINE hn::Vec<D> LaneByLane(D d, hn::Vec<D> z, hn::Vec<D> y, F f) {
 
 // A loss without a form for vectors.
 template <class D, class Loss>
-HWY_INLINE hn::Vec<D> Residual(D d, Loss /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+HWY_INLINE hn::Vec<D> Derivative(D d, Loss /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
   return LaneByLane(d, z, y,
-                    [](Lane<D> logit, Lane<D> label) { return Loss::residual(logit, label); });
+                    [](Lane<D> logit, Lane<D> label) { return Loss::derivative(logit, label); });
 }
 
 // f' = -y / (1 + e^(y z)): where |z| > far it differs from its value at far by less than the
 // smallest normal number. Min and Max may drop what is not a number, so it is put back.
 template <class D>
-HWY_INLINE hn::Vec<D> Residual(D d, losses::logistic /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+HWY_INLINE hn::Vec<D> Derivative(D d, losses::logistic /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
   using T = Lane<D>;
   const auto far = hn::Set(d, ExpConstants<T>::far);
   const auto t = hn::Max(hn::Neg(far), hn::Min(far, hn::Mul(y, z)));
@@ -124,9 +124,10 @@ HWY_INLINE hn::Vec<D> Residual(D d, losses::logistic /*loss*/, hn::Vec<D> z, hn:
 }
 
 template <class D>
-HWY_INLINE hn::Vec<D> Residual(D d, losses::logistic_capped /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+HWY_INLINE hn::Vec<D> Derivative(D d, losses::logistic_capped /*loss*/, hn::Vec<D> z,
+                                 hn::Vec<D> y) {
   const auto most = hn::Set(d, Lane<D>{0.5});
-  const auto held = hn::Max(hn::Neg(most), hn::Min(most, Residual(d, losses::logistic(), z, y)));
+  const auto held = hn::Max(hn::Neg(most), hn::Min(most, Derivative(d, losses::logistic(), z, y)));
   return hn::IfThenElse(hn::IsNaN(z), z, held);
 }
 
@@ -138,18 +139,18 @@ HWY_INLINE hn::Vec<D> HeldAtOne(D d, hn::Vec<D> v) {
 }
 
 template <class D>
-HWY_INLINE hn::Vec<D> Residual(D d, losses::huber /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+HWY_INLINE hn::Vec<D> Derivative(D d, losses::huber /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
   return HeldAtOne(d, hn::Sub(z, y));
 }
 
 template <class D>
-HWY_INLINE hn::Vec<D> Residual(D /*d*/, losses::squared /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+HWY_INLINE hn::Vec<D> Derivative(D /*d*/, losses::squared /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
   return hn::Sub(z, y);
 }
 
 // r / sqrt(1 + r^2); where r^2 leaves T it is 1.
 template <class D>
-HWY_INLINE hn::Vec<D> Residual(D d, losses::pseudo_huber /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+HWY_INLINE hn::Vec<D> Derivative(D d, losses::pseudo_huber /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
   const auto r = hn::Sub(z, y);
   const auto root = hn::Sqrt(hn::MulAdd(r, r, hn::Set(d, Lane<D>{1})));
   const auto far = hn::Gt(hn::Abs(r), hn::Set(d, static_cast<Lane<D>>(1e18F)));
@@ -157,7 +158,7 @@ HWY_INLINE hn::Vec<D> Residual(D d, losses::pseudo_huber /*loss*/, hn::Vec<D> z,
 }
 
 template <class D>
-HWY_INLINE hn::Vec<D> Residual(D d, losses::smoothed_hinge /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+HWY_INLINE hn::Vec<D> Derivative(D d, losses::smoothed_hinge /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
   const auto room = hn::NegMulAdd(y, z, hn::Set(d, Lane<D>{1}));
   const auto held = hn::Max(hn::Zero(d), HeldAtOne(d, room));
   return hn::IfThenElse(hn::IsNaN(z), z, hn::Neg(hn::Mul(y, held)));
@@ -172,7 +173,7 @@ HWY_INLINE hn::Vec<D> PoissonMean(D d, hn::Vec<D> u) {
 }
 
 template <class D>
-HWY_INLINE hn::Vec<D> Residual(D d, losses::poisson /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
+HWY_INLINE hn::Vec<D> Derivative(D d, losses::poisson /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
   const auto u = hn::Sub(z, hn::Set(d, static_cast<Lane<D>>(losses::poisson::shift)));
   return hn::IfThenElse(hn::IsNaN(z), z, hn::Sub(PoissonMean(d, u), y));
 }
@@ -236,8 +237,8 @@ template <class D>
 HWY_INLINE hn::Vec<D> Value(D d, losses::poisson /*loss*/, hn::Vec<D> z, hn::Vec<D> y) {
   const auto u = hn::Sub(z, hn::Set(d, losses::poisson::shift));
   const auto held = hn::Gt(u, hn::Zero(d));
-  const auto slope = hn::IfThenElse(held, hn::Sub(hn::Set(d, 1.0), y), hn::Neg(y));
-  const auto f = hn::MulAdd(slope, u, PoissonMean(d, u));
+  const auto derivative = hn::IfThenElse(held, hn::Sub(hn::Set(d, 1.0), y), hn::Neg(y));
+  const auto f = hn::MulAdd(derivative, u, PoissonMean(d, u));
   return hn::IfThenElse(hn::IsNaN(z), z, f);
 }
 
@@ -250,17 +251,17 @@ HWY_INLINE hn::Vec<D> Value(D d, const Loss* loss, hn::Vec<D> z, hn::Vec<D> y) {
   });
 }
 template <class D>
-HWY_INLINE hn::Vec<D> Residual(D d, const Loss* loss, hn::Vec<D> z, hn::Vec<D> y) {
+HWY_INLINE hn::Vec<D> Derivative(D d, const Loss* loss, hn::Vec<D> z, hn::Vec<D> y) {
   constexpr size_t most = most_lanes<Lane<D>>;
   HWY_ALIGN Lane<D> lanes[most];
-  double logit[most], residual[most];
+  double logit[most], derivative[most];
   float label[most];
   hn::Store(z, d, lanes);
   std::copy_n(lanes, hn::Lanes(d), logit);
   hn::Store(y, d, lanes);
   for (size_t i = 0; i < hn::Lanes(d); ++i) label[i] = static_cast<float>(lanes[i]);
-  loss->residuals({logit, hn::Lanes(d)}, {label, hn::Lanes(d)}, {residual, hn::Lanes(d)});
-  for (size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = static_cast<Lane<D>>(residual[i]);
+  loss->derivatives({logit, hn::Lanes(d)}, {label, hn::Lanes(d)}, {derivative, hn::Lanes(d)});
+  for (size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = static_cast<Lane<D>>(derivative[i]);
   return hn::Load(d, lanes);
 }
 
@@ -277,9 +278,9 @@ struct AnyLoss {
   LossChoice choice;
 };
 template <class D>
-HWY_INLINE hn::Vec<D> Residual(D d, const AnyLoss& any, hn::Vec<D> z, hn::Vec<D> y) {
+HWY_INLINE hn::Vec<D> Derivative(D d, const AnyLoss& any, hn::Vec<D> z, hn::Vec<D> y) {
   auto r = hn::Zero(d);
-  WithLoss(any.choice, [&](const auto& loss) HWY_ATTR { r = Residual(d, loss, z, y); });
+  WithLoss(any.choice, [&](const auto& loss) HWY_ATTR { r = Derivative(d, loss, z, y); });
   return r;
 }
 
@@ -288,7 +289,7 @@ template <class D, class Loss>
 HWY_INLINE hn::Vec<D> SlopeOf(D d, const Loss& loss, const RowTargets& y, size_t row, hn::Vec<D> z,
                               hn::Vec<D> label) {
   if (y.offset != nullptr) z = hn::Add(z, hn::Set(d, static_cast<Lane<D>>(y.offset[row])));
-  const auto r = Residual(d, loss, z, label);
+  const auto r = Derivative(d, loss, z, label);
   if (y.factor == nullptr) return r;
   return hn::Mul(r, hn::Set(d, static_cast<Lane<D>>(y.factor[row])));
 }

@@ -39,16 +39,16 @@ HWY_INLINE void ForEachLogit(const T* z, const float* y, size_t count, T* to, co
 }
 
 template <class T>
-void ResidualsOf(const LossChoice& loss, const T* z, const float* y, size_t count, T* r) {
+void DerivativesOf(const LossChoice& loss, const T* z, const float* y, size_t count, T* r) {
   const Full<T> d;
   WithLoss(loss, [&](const auto& of) HWY_ATTR {
     ForEachLogit(z, y, count, r, [&](hn::Vec<Full<T>> logit, hn::Vec<Full<T>> label) HWY_ATTR {
-      return Residual(d, of, logit, label);
+      return Derivative(d, of, logit, label);
     });
   });
 }
-template void ResidualsOf(const LossChoice&, const double*, const float*, size_t, double*);
-template void ResidualsOf(const LossChoice&, const float*, const float*, size_t, float*);
+template void DerivativesOf(const LossChoice&, const double*, const float*, size_t, double*);
+template void DerivativesOf(const LossChoice&, const float*, const float*, size_t, float*);
 
 void Values(const LossChoice& loss, const double* z, const float* y, size_t count, double* f) {
   const Full<double> d;
@@ -69,7 +69,7 @@ HWY_INLINE void MultiplyRows(const RowTargets& y, size_t count, T* rows) {
 template <class T>
 void SlopesOf(const LossChoice& loss, const RowTargets& y, size_t count, T* z) {
   AddOffsets(y, count, z);
-  ResidualsOf(loss, z, y.y, count, z);
+  DerivativesOf(loss, z, y.y, count, z);
   MultiplyRows(y, count, z);
 }
 template void SlopesOf(const LossChoice&, const RowTargets&, size_t, double*);
@@ -79,13 +79,13 @@ void ValuesOf(const LossChoice& loss, const RowTargets& y, size_t count, double*
   Values(loss, z, y.y, count, z);
   MultiplyRows(y, count, z);
 }
-void ResidualsDouble(const LossChoice& loss, const double* z, const float* y, size_t count,
-                     double* r) {
-  ResidualsOf(loss, z, y, count, r);
+void DerivativesDouble(const LossChoice& loss, const double* z, const float* y, size_t count,
+                       double* r) {
+  DerivativesOf(loss, z, y, count, r);
 }
-void ResidualsFloat(const LossChoice& loss, const float* z, const float* y, size_t count,
-                    float* r) {
-  ResidualsOf(loss, z, y, count, r);
+void DerivativesFloat(const LossChoice& loss, const float* z, const float* y, size_t count,
+                      float* r) {
+  DerivativesOf(loss, z, y, count, r);
 }
 
 // ---- several outputs: lanes along rows ----
@@ -123,8 +123,8 @@ HWY_INLINE hn::Vec<D> ExpBelow(D d, hn::Vec<D> t) {
 // A vector of rows. z(k) loads output k's logits, put(k, v) takes its residuals.
 // p - e_y, p = e / sum e: of the label's output minus the others' sum, so nothing cancels.
 template <class D, class Load, class Store>
-HWY_INLINE void SoftmaxResiduals(D d, size_t outputs, hn::Vec<D> label, const Load& z,
-                                 const Store& put) {
+HWY_INLINE void SoftmaxDerivatives(D d, size_t outputs, hn::Vec<D> label, const Load& z,
+                                   const Store& put) {
   using T = Lane<D>;
   auto most = z(0);
   for (size_t k = 1; k < outputs; ++k) most = hn::Max(most, z(k));
@@ -201,22 +201,22 @@ HWY_INLINE void ForEachRows(Logit* z, size_t stride, const float* y, size_t rows
 }
 
 template <class T>
-void OutputResidualsOf(size_t outputs, T* z, size_t stride, const RowTargets& y, size_t rows) {
+void OutputDerivativesOf(size_t outputs, T* z, size_t stride, const RowTargets& y, size_t rows) {
   const Full<T> d;
   ForEachRows<T>(z, stride, y.y, rows,
                  [&](hn::Vec<Full<T>> label, const auto& load, const auto& store, size_t, size_t)
-                     HWY_ATTR { SoftmaxResiduals(d, outputs, label, load, store); });
+                     HWY_ATTR { SoftmaxDerivatives(d, outputs, label, load, store); });
   for (size_t k = 0; y.factor != nullptr && k < outputs; ++k) MultiplyRows(y, rows, z + k * stride);
 }
-template void OutputResidualsOf(size_t, double*, size_t, const RowTargets&, size_t);
-template void OutputResidualsOf(size_t, float*, size_t, const RowTargets&, size_t);
-void OutputResidualsDouble(size_t outputs, double* z, size_t stride, const RowTargets& y,
-                           size_t rows) {
-  OutputResidualsOf(outputs, z, stride, y, rows);
+template void OutputDerivativesOf(size_t, double*, size_t, const RowTargets&, size_t);
+template void OutputDerivativesOf(size_t, float*, size_t, const RowTargets&, size_t);
+void OutputDerivativesDouble(size_t outputs, double* z, size_t stride, const RowTargets& y,
+                             size_t rows) {
+  OutputDerivativesOf(outputs, z, stride, y, rows);
 }
-void OutputResidualsFloat(size_t outputs, float* z, size_t stride, const RowTargets& y,
-                          size_t rows) {
-  OutputResidualsOf(outputs, z, stride, y, rows);
+void OutputDerivativesFloat(size_t outputs, float* z, size_t stride, const RowTargets& y,
+                            size_t rows) {
+  OutputDerivativesOf(outputs, z, stride, y, rows);
 }
 
 void OutputValues(size_t outputs, const double* z, size_t stride, const RowTargets& y, size_t rows,
@@ -248,11 +248,11 @@ HWY_INLINE hn::Vec<D> HoldOutputs(D d, size_t outputs, hn::Vec<D> label, hn::Vec
   auto own = zero, least = two;
   TreeSum<D> squares(d);
   for (size_t k = 0; k < outputs; ++k) {
-    const auto slope = r(k), square = hn::Mul(slope, slope);
+    const auto derivative = r(k), square = hn::Mul(derivative, derivative);
     const auto is_label = hn::Eq(label, hn::Set(d, static_cast<double>(k)));
-    own = hn::IfThenElse(is_label, hn::Neg(slope), own);
+    own = hn::IfThenElse(is_label, hn::Neg(derivative), own);
     squares.Add(d, hn::IfThenZeroElse(is_label, square));
-    least = hn::Min(least, hn::IfThenElse(is_label, two, slope));
+    least = hn::Min(least, hn::IfThenElse(is_label, two, derivative));
   }
   const auto others = squares.Total(), rest = hn::Sub(one, own);
   const auto of_label = hn::MulAdd(own, own, others);
@@ -290,7 +290,7 @@ double HeldOutputs(const LossChoice& loss, double* z, size_t stride, const RowTa
       z, stride, y.y, rows,
       [&](hn::Vec<Full<double>> label, const auto& load, const auto& store, size_t count,
           size_t first) HWY_ATTR {
-        SoftmaxResiduals(d, loss.outputs, label, load, store);
+        SoftmaxDerivatives(d, loss.outputs, label, load, store);
         HWY_ALIGN float caps[most_lanes<double>] = {};
         HWY_ALIGN double traces[most_lanes<double>];
         std::copy_n(cap + first, count, caps);
@@ -312,14 +312,15 @@ HWY_INLINE hn::Vec<D> Hold(D d, size_t begin, size_t end, const float* HWY_RESTR
                            const F& curvature) {
   const auto one = hn::Set(d, 1.0), of_all = hn::Set(d, limit);
   for (size_t i = begin; i < end; i += hn::Lanes(d)) {
-    const auto slope = hn::LoadU(d, r + i), most = LoadAs(d, cap + i), size = hn::Abs(slope);
+    const auto derivative = hn::LoadU(d, r + i), most = LoadAs(d, cap + i),
+               size = hn::Abs(derivative);
     const auto free = hn::Lt(size, most);
     const auto of_limit = hn::Mul(hn::Mul(of_all, most), most);
     const auto weight = hn::IfThenElse(hn::Lt(of_limit, one), of_limit, one);
     const auto left = hn::IfThenElseZero(free, hn::Mul(curvature(i, size), weight));
     sum = hn::Add(sum, left);
     hn::StoreU(left, d, w + i);
-    const auto held = hn::IfThenElse(free, slope, hn::CopySign(most, slope));
+    const auto held = hn::IfThenElse(free, derivative, hn::CopySign(most, derivative));
     hn::StoreU(hn::Mul(held, weight), d, r + i);
   }
   return sum;
@@ -345,7 +346,8 @@ HWY_INLINE hn::Vec<D> Weigh(D d, size_t begin, size_t end, const float* HWY_REST
                             double* HWY_RESTRICT w, hn::Vec<D> sum) {
   const auto one = hn::Set(d, 1.0), of_all = hn::Set(d, limit);
   for (size_t i = begin; i < end; i += hn::Lanes(d)) {
-    const auto slope = hn::LoadU(d, r + i), most = LoadAs(d, cap + i), size = hn::Abs(slope);
+    const auto derivative = hn::LoadU(d, r + i), most = LoadAs(d, cap + i),
+               size = hn::Abs(derivative);
     const auto other = hn::Sub(one, size), curvature = hn::Mul(size, other);
     const auto largest = hn::IfThenElse(hn::Gt(size, other), size, other);
     const auto of_limit = hn::Mul(hn::Mul(of_all, most), most);
@@ -353,9 +355,9 @@ HWY_INLINE hn::Vec<D> Weigh(D d, size_t begin, size_t end, const float* HWY_REST
     const auto above = hn::IfThenElse(limited, of_limit, most),
                below = hn::IfThenElse(limited, curvature, largest);
     const auto weight = hn::IfThenElse(hn::Lt(above, below), hn::Div(above, below), one);
-    const auto score = hn::Mul(slope, weight);
-    hn::StoreU(hn::IfThenElse(hn::Le(hn::Abs(score), most), score, hn::CopySign(most, slope)), d,
-               r + i);
+    const auto score = hn::Mul(derivative, weight);
+    hn::StoreU(hn::IfThenElse(hn::Le(hn::Abs(score), most), score, hn::CopySign(most, derivative)),
+               d, r + i);
     auto left = hn::IfThenElseZero(hn::Le(size, one), hn::Mul(curvature, weight));
     if (factor != nullptr) left = hn::Mul(left, LoadAs(d, factor + i));
     hn::StoreU(left, d, w + i);
@@ -387,15 +389,15 @@ template <class Loss>
 constexpr bool has_free_curvature =
     std::is_same_v<Loss, losses::huber> || std::is_same_v<Loss, losses::pseudo_huber>;
 
-double HeldResiduals(const LossChoice& loss, const double* z, const RowTargets& targets,
-                     const float* cap, double limit, size_t count, double* r, double* w) {
+double HeldDerivatives(const LossChoice& loss, const double* z, const RowTargets& targets,
+                       const float* cap, double limit, size_t count, double* r, double* w) {
   if (targets.offset != nullptr) {
     std::copy_n(z, count, w);
     AddOffsets(targets, count, w);
     z = w;
   }
   const float* const y = targets.y;
-  ResidualsOf(loss, z, y, count, r);
+  DerivativesOf(loss, z, y, count, r);
   const auto times_factor = [factor = targets.factor](auto d, size_t i, auto v) HWY_ATTR {
     return factor == nullptr ? v : hn::Mul(v, LoadAs(d, factor + i));
   };
@@ -424,13 +426,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gibbsite::cpu {
 
-HWY_EXPORT(ResidualsDouble);
-HWY_EXPORT(ResidualsFloat);
+HWY_EXPORT(DerivativesDouble);
+HWY_EXPORT(DerivativesFloat);
 HWY_EXPORT(Values);
-HWY_EXPORT(HeldResiduals);
+HWY_EXPORT(HeldDerivatives);
 HWY_EXPORT(HeldOutputs);
-HWY_EXPORT(OutputResidualsDouble);
-HWY_EXPORT(OutputResidualsFloat);
+HWY_EXPORT(OutputDerivativesDouble);
+HWY_EXPORT(OutputDerivativesFloat);
 HWY_EXPORT(OutputValues);
 
 std::vector<float> row_factors(const Loss& loss, std::span<const float> y) {
@@ -449,13 +451,13 @@ LossChoice choose_loss(const Loss& weighted) {
   return {kernels::index_of_loss(loss.name(), Losses{}), &loss, loss.outputs()};
 }
 
-void output_residuals(const LossChoice& loss, double* z, std::size_t stride, const RowTargets& y,
-                      std::size_t rows) {
-  HWY_DYNAMIC_DISPATCH(OutputResidualsDouble)(loss.outputs, z, stride, y, rows);
+void output_derivatives(const LossChoice& loss, double* z, std::size_t stride, const RowTargets& y,
+                        std::size_t rows) {
+  HWY_DYNAMIC_DISPATCH(OutputDerivativesDouble)(loss.outputs, z, stride, y, rows);
 }
-void output_residuals(const LossChoice& loss, float* z, std::size_t stride, const RowTargets& y,
-                      std::size_t rows) {
-  HWY_DYNAMIC_DISPATCH(OutputResidualsFloat)(loss.outputs, z, stride, y, rows);
+void output_derivatives(const LossChoice& loss, float* z, std::size_t stride, const RowTargets& y,
+                        std::size_t rows) {
+  HWY_DYNAMIC_DISPATCH(OutputDerivativesFloat)(loss.outputs, z, stride, y, rows);
 }
 void output_values(const LossChoice& loss, const double* z, std::size_t stride, const RowTargets& y,
                    std::size_t rows, double* f) {
@@ -464,13 +466,13 @@ void output_values(const LossChoice& loss, const double* z, std::size_t stride, 
 
 namespace {
 
-// `residuals` of several outputs.
+// `derivatives` of several outputs.
 template <class T>
 bool found_for_outputs(const LossChoice& loss, std::span<const T> z, std::span<const float> y,
                        std::span<T> r) {
   if (loss.outputs == 1) return false;
   if (r.data() != z.data()) std::ranges::copy(z, r.begin());
-  output_residuals(loss, r.data(), y.size(), y.data(), y.size());
+  output_derivatives(loss, r.data(), y.size(), y.data(), y.size());
   return true;
 }
 
@@ -483,24 +485,24 @@ void values(const LossChoice& loss, std::span<const double> z, std::span<const f
   }
   HWY_DYNAMIC_DISPATCH(Values)(loss, z.data(), y.data(), z.size(), f.data());
 }
-void residuals(const LossChoice& loss, std::span<const double> z, std::span<const float> y,
-               std::span<double> r) {
+void derivatives(const LossChoice& loss, std::span<const double> z, std::span<const float> y,
+                 std::span<double> r) {
   if (found_for_outputs(loss, z, y, r)) return;
-  HWY_DYNAMIC_DISPATCH(ResidualsDouble)(loss, z.data(), y.data(), z.size(), r.data());
+  HWY_DYNAMIC_DISPATCH(DerivativesDouble)(loss, z.data(), y.data(), z.size(), r.data());
 }
-void residuals(const LossChoice& loss, std::span<const float> z, std::span<const float> y,
-               std::span<float> r) {
+void derivatives(const LossChoice& loss, std::span<const float> z, std::span<const float> y,
+                 std::span<float> r) {
   if (found_for_outputs(loss, z, y, r)) return;
-  HWY_DYNAMIC_DISPATCH(ResidualsFloat)(loss, z.data(), y.data(), z.size(), r.data());
+  HWY_DYNAMIC_DISPATCH(DerivativesFloat)(loss, z.data(), y.data(), z.size(), r.data());
 }
 
 double held_outputs(const LossChoice& loss, double* z, std::size_t stride, const RowTargets& y,
                     const float* cap, double limit, std::size_t rows) {
   return HWY_DYNAMIC_DISPATCH(HeldOutputs)(loss, z, stride, y, cap, limit, rows);
 }
-double held_residuals(const LossChoice& loss, std::span<const double> z, const RowTargets& y,
-                      const float* cap, double limit, double* r, double* w) {
-  return HWY_DYNAMIC_DISPATCH(HeldResiduals)(loss, z.data(), y, cap, limit, z.size(), r, w);
+double held_derivatives(const LossChoice& loss, std::span<const double> z, const RowTargets& y,
+                        const float* cap, double limit, double* r, double* w) {
+  return HWY_DYNAMIC_DISPATCH(HeldDerivatives)(loss, z.data(), y, cap, limit, z.size(), r, w);
 }
 
 }  // namespace gibbsite::cpu

@@ -20,7 +20,7 @@
 #include "engine/host_rows.hpp"
 #include "engine/ordered_sums.hpp"
 #include "gibbsite/core/summation.hpp"
-#include "machine/crew.hpp"
+#include "machine/thread_pool.hpp"
 
 namespace gibbsite::cpu {
 namespace {
@@ -53,7 +53,7 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
         choice_(choose_loss(loss)),
         factors_(row_factors(loss, y)),
         sums_(loss.outputs() * x.cols),
-        crew_(threads) {
+        pool_(threads) {
     const std::size_t work = x.sparse.entries() + x.cols;
     if (threads > 1 && work >= small_work) share_features();
     gradient_.resize(features());
@@ -84,11 +84,11 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
 
   void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) override {
     require_metric(P, columns(), clip);
-    cpu::second_moments(table(), crew_, P, clip, out);
+    cpu::second_moments(table(), pool_, P, clip, out);
   }
   void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) override {
     require_metric(P, columns(), clip);
-    cpu::clipped_rows(table(), crew_, P, clip, out);
+    cpu::clipped_rows(table(), pool_, P, clip, out);
   }
   std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
                                           const ScoreLimits& limits) override {
@@ -102,7 +102,7 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
 
   void add_gradient(std::span<const double> theta, std::span<double> state) override {
     gradient_of([&](std::size_t first, std::span<double> r,
-                    std::size_t) { find_residuals(theta, first, r); },
+                    std::size_t) { find_derivatives(theta, first, r); },
                 gradient_, state);
   }
   void add_capped(CappedLoss& capped, std::span<const double> theta,
@@ -124,8 +124,8 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
         find_logits(theta.row(c), first, n, z);
         values[b * theta.rows + c] = loss_.value_sum(z, y_.subspan(first, n));
       };
-      const std::size_t parts = std::min(blocks, 16 * crew_.members());
-      crew_.each(parts, [&](std::size_t p, std::size_t) {
+      const std::size_t parts = std::min(blocks, 16 * pool_.members());
+      pool_.each(parts, [&](std::size_t p, std::size_t) {
         for (std::size_t b = blocks * p / parts; b < blocks * (p + 1) / parts; ++b) block_value(b);
       });
     }
@@ -142,7 +142,7 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
           limits_(limits),
           caps_(engine.table(), engine.loss(), P, limits.clip),
           curvatures_((engine.rows() + sub_block - 1) / sub_block) {
-      for (std::size_t w = 0; w < engine.crew_.members(); ++w) workers_.push_back(caps_.scratch());
+      for (std::size_t w = 0; w < engine.pool_.members(); ++w) workers_.push_back(caps_.scratch());
     }
     double gradient(std::span<const double> theta, std::span<double> out) override {
       return add(theta, out, {});
@@ -152,19 +152,19 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
       require_information(engine_.loss(), limits_, pair);
       std::vector<double> unused(found_ ? 0 : theta.size());
       if (!found_) gradient(theta, unused);
-      class_information(engine_.table(), engine_.crew_, caps_, limits_, engine_.outputs(),
+      class_information(engine_.table(), engine_.pool_, caps_, limits_, engine_.outputs(),
                         theta.data(), engine_.columns(), pair, out);
     }
     void information(std::span<const double> theta, MatrixView<double> out) override {
       require_information(engine_.loss(), limits_);
       find_rows(theta, false);
-      cpu::information(engine_.table(), engine_.crew_, caps_.metric(), limits_, of_rows_, out);
+      cpu::information(engine_.table(), engine_.pool_, caps_.metric(), limits_, of_rows_, out);
       of_rows_.clear();
     }
     void score_moments(std::span<const double> theta, MatrixView<double> out) override {
       require_one_output(engine_.loss());
       find_rows(theta, true);
-      cpu::score_moments(engine_.table(), engine_.crew_, caps_.metric(), limits_, of_rows_, out);
+      cpu::score_moments(engine_.table(), engine_.pool_, caps_.metric(), limits_, of_rows_, out);
       of_rows_.clear();
     }
     // state [(K d + 1) x 2] as OrderedSums has it, or none.
@@ -187,8 +187,8 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
             }
             double z[sub_block], w[sub_block];
             row_logits(rows, d, theta.data(), false, z);
-            curvature = held_residuals(engine_.choice_, {z, n}, y, caps_.from(first),
-                                       limits_.information, r.data(), w);
+            curvature = held_derivatives(engine_.choice_, {z, n}, y, caps_.from(first),
+                                         limits_.information, r.data(), w);
             if (!of_rows_.empty()) std::copy_n(scores_ ? r.data() : w, n, &of_rows_[first]);
           },
           out, state.empty() ? state : state.first(2 * out.size()));
@@ -233,7 +233,7 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
       x_.for_each(i, [&](std::size_t j, float) { ++weight[j]; });
     }
     const std::uint64_t all = x_.sparse.entries() + x_.cols;
-    const std::size_t parts = parts_each * crew_.members();
+    const std::size_t parts = parts_each * pool_.members();
     bounds_.push_back(0);
     std::uint64_t sum = 0;
     for (std::size_t j = 0; j < x_.cols; ++j) {
@@ -242,7 +242,7 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
     }
     const std::size_t chunks = x_.sparse.entries() / chunk_entries + 1;
     chunk_ = (x_.rows / chunks / sub_block + 1) * sub_block;
-    residuals_.resize(outputs() * std::min(chunk_, x_.rows));
+    derivatives_.resize(outputs() * std::min(chunk_, x_.rows));
   }
 
   void move(Ensemble& ensemble, std::size_t c, std::span<const double> gradient) {
@@ -256,7 +256,7 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
 
   void gradient(std::span<const double> theta, std::span<double> out) {
     gradient_of([&](std::size_t first, std::span<double> r,
-                    std::size_t) { find_residuals(theta, first, r); },
+                    std::size_t) { find_derivatives(theta, first, r); },
                 out);
   }
 
@@ -277,8 +277,8 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
       if (from_zero) std::ranges::fill(sums_, Compensated());
       for (std::size_t first = 0; first < x_.rows; first += sub_block) {
         const std::size_t n = std::min(sub_block, x_.rows - first);
-        residuals_.resize(outputs() * sub_block);
-        const std::span r(residuals_.data(), outputs() * n);
+        derivatives_.resize(outputs() * sub_block);
+        const std::span r(derivatives_.data(), outputs() * n);
         find(first, r, 0);
         for (std::size_t k = 0; k < outputs(); ++k) {
           Compensated* const sums = sums_.data() + k * columns();
@@ -295,16 +295,16 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
     for (std::size_t begin = 0; begin < x_.rows; begin += chunk_) {
       const std::size_t end = std::min(begin + chunk_, x_.rows);
       const std::size_t blocks = (end - begin + sub_block - 1) / sub_block;
-      const std::size_t parts = std::min(blocks, parts_each * crew_.members());
-      crew_.each(parts, [&](std::size_t p, std::size_t member) {
+      const std::size_t parts = std::min(blocks, parts_each * pool_.members());
+      pool_.each(parts, [&](std::size_t p, std::size_t member) {
         for (std::size_t b = blocks * p / parts; b < blocks * (p + 1) / parts; ++b) {
           const std::size_t first = b * sub_block;
           const std::size_t n = std::min(sub_block, end - begin - first);
-          find(begin + first, std::span(residuals_).subspan(outputs() * first, outputs() * n),
+          find(begin + first, std::span(derivatives_).subspan(outputs() * first, outputs() * n),
                member);
         }
       });
-      crew_.each(bounds_.size() - 1, [&](std::size_t p, std::size_t) {
+      pool_.each(bounds_.size() - 1, [&](std::size_t p, std::size_t) {
         for (std::size_t k = 0; k < outputs(); ++k) {
           add_rows(begin, end, k, bounds_[p], bounds_[p + 1], out, begin == 0 && from_zero);
         }
@@ -324,10 +324,11 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
     }
   }
   // r [K x n]: f'(x_i . theta, y_i) of the rows from `first` on.
-  void find_residuals(std::span<const double> theta, std::size_t first, std::span<double> r) const {
+  void find_derivatives(std::span<const double> theta, std::size_t first,
+                        std::span<double> r) const {
     const std::size_t n = r.size() / outputs();
     find_logits(theta, first, n, r);
-    residuals(choice_, r, y_.subspan(first, n), r);
+    derivatives(choice_, r, y_.subspan(first, n), r);
     for (std::size_t i = 0; !factors_.empty() && i < r.size(); ++i) {
       r[i] *= static_cast<double>(factors_[first + i % n]);
     }
@@ -343,7 +344,7 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
     for (std::size_t i = begin; i < end; ++i) {
       const std::size_t first = (i - begin) / sub_block * sub_block;
       const std::size_t n = std::min(sub_block, end - begin - first);
-      const double r = residuals_[outputs() * first + k * n + (i - begin - first)];
+      const double r = derivatives_[outputs() * first + k * n + (i - begin - first)];
       const std::uint32_t* const last = x.feature + x.begin[i + 1];
       for (const std::uint32_t* at = std::lower_bound(x.feature + x.begin[i], last, low);
            at != last && *at < high; ++at) {
@@ -364,8 +365,8 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
   std::vector<std::uint64_t> words_;      // [d], an even number of them
   std::vector<std::size_t> bounds_;       // of ranges of features; none for one thread
   std::size_t chunk_ = 0;                 // rows met twice while in cache, where there are ranges
-  std::vector<double> residuals_;         // [K x sub-block] of each of a chunk
-  Crew crew_;
+  std::vector<double> derivatives_;       // [K x sub-block] of each of a chunk
+  ThreadPool pool_;
 };
 
 }  // namespace

@@ -175,7 +175,7 @@ void RowGradientOf(D d, const RowGradient<Lane<D>>& p) {
   if (outputs == 1) return RowPass<Pass::all>(d, p);
   RowPass<Pass::logits>(d, p);
   for (size_t c = 0; c < p.chains; c += outputs) {
-    OutputResidualsOf(outputs, p.r + c * rows, rows, p.y, rows);
+    OutputDerivativesOf(outputs, p.r + c * rows, rows, p.y, rows);
   }
   RowPass<Pass::sums>(d, p);
 }

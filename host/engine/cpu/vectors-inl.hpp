@@ -45,15 +45,15 @@ HWY_INLINE hn::Vec<D> LoadAs(D d, const float* HWY_RESTRICT x) {
 
 // r[i] = f'(z[i], y[i]) and f[i] = f(z[i], y[i]); may be where z is. In losses.cpp.
 template <class T>
-void ResidualsOf(const LossChoice& loss, const T* z, const float* y, size_t count, T* r);
+void DerivativesOf(const LossChoice& loss, const T* z, const float* y, size_t count, T* r);
 void Values(const LossChoice& loss, const double* z, const float* y, size_t count, double* f);
 // In place: with offsets before, and factors after.
 template <class T>
 void SlopesOf(const LossChoice& loss, const RowTargets& y, size_t count, T* z);
 void ValuesOf(const LossChoice& loss, const RowTargets& y, size_t count, double* z);
-// Derivatives of K outputs, in place (`output_residuals`).
+// Derivatives of K outputs, in place (`output_derivatives`).
 template <class T>
-void OutputResidualsOf(size_t outputs, T* z, size_t stride, const RowTargets& y, size_t rows);
+void OutputDerivativesOf(size_t outputs, T* z, size_t stride, const RowTargets& y, size_t rows);
 
 }  // namespace gibbsite::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -18,9 +18,9 @@ constexpr std::size_t tile_rows = 48;  // whole tiles of products
 // Sums [size] over all blocks of rows: threads take nodes of the tree.
 class BlockSums {
  public:
-  BlockSums(Crew& crew, std::size_t rows, std::size_t size, std::size_t work)
-      : crew_(crew), rows_(rows), size_(size), blocks_(blocks_of(rows)), node_blocks_(blocks_) {
-    const std::size_t threads = work < small_work ? 1 : std::min(crew.members(), blocks_);
+  BlockSums(ThreadPool& pool, std::size_t rows, std::size_t size, std::size_t work)
+      : pool_(pool), rows_(rows), size_(size), blocks_(blocks_of(rows)), node_blocks_(blocks_) {
+    const std::size_t threads = work < small_work ? 1 : std::min(pool.members(), blocks_);
     if (threads > 1) {
       const std::size_t most =
           std::clamp(nodes_bytes / (sizeof(double) * size), 4 * threads, 2 * most_nodes);
@@ -30,7 +30,7 @@ class BlockSums {
     // Any helper may come, whatever the number of tasks.
     for (std::size_t w = 0; w < members(); ++w) workers_.emplace_back(size, node_blocks_);
   }
-  [[nodiscard]] std::size_t members() const { return results_.empty() ? 1 : crew_.members(); }
+  [[nodiscard]] std::size_t members() const { return results_.empty() ? 1 : pool_.members(); }
 
   /// add(first row, last row, member, sum) of each block; their sum.
   template <class Add>
@@ -47,7 +47,7 @@ class BlockSums {
       return sum.total();
     };
     if (results_.empty()) return node(0, 0);
-    crew_.each(nodes(), [&](std::size_t k, std::size_t member) {
+    pool_.each(nodes(), [&](std::size_t k, std::size_t member) {
       std::copy_n(node(k, member), size_, results_[k].data());
     });
     return sum_nodes(nodes(), size_, [&](std::size_t k) { return results_[k].data(); });
@@ -56,7 +56,7 @@ class BlockSums {
  private:
   [[nodiscard]] std::size_t nodes() const { return (blocks_ + node_blocks_ - 1) / node_blocks_; }
 
-  Crew& crew_;
+  ThreadPool& pool_;
   std::size_t rows_, size_, blocks_, node_blocks_;
   std::vector<PairwiseSum> workers_;
   std::vector<Aligned<double>> results_;  // of nodes; none for one thread
@@ -96,16 +96,16 @@ std::vector<ClippedRows> clipped_rows_of(const Metric& metric, std::size_t membe
 
 class Capped final : public CappedLoss {
  public:
-  Capped(const Table& table, Crew& crew, const Loss& loss, MatrixView<const double> P,
+  Capped(const Table& table, ThreadPool& pool, const Loss& loss, MatrixView<const double> P,
          const ScoreLimits& limits)
       : table_(table),
-        crew_(crew),
+        pool_(pool),
         limits_(limits),
         caps_(table, loss, P, limits.clip),
         choice_(choose_loss(loss)),
         packed_(packed_or_plain(table)),
         theta_(outputs() * packed_),
-        sums_(crew, table.rows.size(), outputs() * packed_ + 1, outputs() * table.numbers()) {
+        sums_(pool, table.rows.size(), outputs() * packed_ + 1, outputs() * table.numbers()) {
     constexpr std::size_t bytes = 12 << 10;  // half of it in the nearest cache
     sub_block_ = table.dense() ? std::clamp<std::size_t>(
                                      bytes / (table.features * sizeof(float)) / 8 * 8, 8, 256)
@@ -126,18 +126,18 @@ class Capped final : public CappedLoss {
     } else {
       pack_all(theta);
     }
-    class_information(table_, crew_, caps_, limits_, outputs(), theta_.data(), packed_, pair, out);
+    class_information(table_, pool_, caps_, limits_, outputs(), theta_.data(), packed_, pair, out);
   }
   void information(std::span<const double> theta, MatrixView<double> out) override {
     require_information(*choice_.other, limits_);
     find_rows(theta, false);
-    cpu::information(table_, crew_, caps_.metric(), limits_, of_rows_, out);
+    cpu::information(table_, pool_, caps_.metric(), limits_, of_rows_, out);
     of_rows_.clear();
   }
   void score_moments(std::span<const double> theta, MatrixView<double> out) override {
     require_one_output(*choice_.other);
     find_rows(theta, true);
-    cpu::score_moments(table_, crew_, caps_.metric(), limits_, of_rows_, out);
+    cpu::score_moments(table_, pool_, caps_.metric(), limits_, of_rows_, out);
     of_rows_.clear();
   }
   double gradient(std::span<const double> theta, std::span<double> out) override {
@@ -202,15 +202,15 @@ class Capped final : public CappedLoss {
     }
     double* const r = z + sub_block_;
     row_logits(rows, table_.features, theta_.data(), false, z);
-    sum[packed_] += held_residuals(choice_, {z, last - first}, table_.targets(first),
-                                   caps_.from(first), limits_.information, r, r + sub_block_);
+    sum[packed_] += held_derivatives(choice_, {z, last - first}, table_.targets(first),
+                                     caps_.from(first), limits_.information, r, r + sub_block_);
     if (!of_rows_.empty())
       std::copy_n(scores_ ? r : r + sub_block_, last - first, &of_rows_[first]);
     add_rows(rows, r, sum);
   }
 
   Table table_;
-  Crew& crew_;
+  ThreadPool& pool_;
   ScoreLimits limits_;
   Caps caps_;
   LossChoice choice_;
@@ -224,11 +224,11 @@ class Capped final : public CappedLoss {
 };
 
 // out [k x k] = sum of v v^T, rows times their factors [n] and clipped.
-void add_up_moments(const Table& table, Crew& crew, const Metric& metric, double clip,
+void add_up_moments(const Table& table, ThreadPool& pool, const Metric& metric, double clip,
                     const RowFactors& of, MatrixView<double> out) {
   const double scaled = std::ldexp(std::min(clip, 0x1p480), -metric.exponent);
   const std::size_t chunk = metric.stride <= 256 ? 2 * tile_rows : tile_rows;
-  BlockSums sums(crew, table.rows.size(), moments_size(metric),
+  BlockSums sums(pool, table.rows.size(), moments_size(metric),
                  table.rows.size() * metric.stride * (1 + metric.stride / 16));
   std::vector<ClippedRows> workers = clipped_rows_of(metric, sums.members(), chunk);
   unpack_moments(metric,
@@ -248,7 +248,7 @@ Caps::Caps(const Table& table, const Loss& loss, MatrixView<const double> P, dou
     : table_(table),
       metric_(P),
       clip_(std::ldexp(clip, -metric_.exponent)),
-      largest_(float_below(loss.max_abs_residual())),
+      largest_(float_below(loss.max_abs_derivative())),
       sizes_(packed_or_plain(table)),
       caps_(table.rows.size()) {
   pack_for(table, metric_.sizes, sizes_.data());
@@ -266,24 +266,25 @@ void Caps::find(std::size_t first, std::size_t last, Scratch& scratch) {
             &caps_[first]);
 }
 
-void second_moments(const Table& table, Crew& crew, MatrixView<const double> P, double clip,
+void second_moments(const Table& table, ThreadPool& pool, MatrixView<const double> P, double clip,
                     MatrixView<double> out) {
-  add_up_moments(table, crew, Metric(P), clip, {}, out);
+  add_up_moments(table, pool, Metric(P), clip, {}, out);
 }
 
-void information(const Table& table, Crew& crew, const Metric& metric, const ScoreLimits& limits,
-                 std::span<const double> curvatures, MatrixView<double> out) {
+void information(const Table& table, ThreadPool& pool, const Metric& metric,
+                 const ScoreLimits& limits, std::span<const double> curvatures,
+                 MatrixView<double> out) {
   const std::vector<float> factors = information_factors(curvatures);
-  add_up_moments(table, crew, metric, information_clip(limits), {factors.data(), nullptr}, out);
+  add_up_moments(table, pool, metric, information_clip(limits), {factors.data(), nullptr}, out);
 }
 
-void class_information(const Table& table, Crew& crew, const Caps& caps, const ScoreLimits& limits,
-                       std::size_t classes, const double* theta, std::size_t stride,
-                       const ClassPair& pair, MatrixView<double> out) {
+void class_information(const Table& table, ThreadPool& pool, const Caps& caps,
+                       const ScoreLimits& limits, std::size_t classes, const double* theta,
+                       std::size_t stride, const ClassPair& pair, MatrixView<double> out) {
   const std::size_t n = table.rows.size();
   std::vector<float> factors(n), shares(n);
   const std::size_t tasks = (n + row_block - 1) / row_block;
-  crew.each(tasks, [&](std::size_t task, std::size_t) {
+  pool.each(tasks, [&](std::size_t task, std::size_t) {
     const std::size_t begin = task * row_block, end = std::min<std::size_t>(begin + row_block, n);
     std::vector<double> z(classes * tile_rows), logits(classes), p(classes);
     for (std::size_t first = begin; first < end; first += tile_rows) {
@@ -300,25 +301,26 @@ void class_information(const Table& table, Crew& crew, const Caps& caps, const S
       }
     }
   });
-  add_up_moments(table, crew, caps.metric(), information_clip(limits),
+  add_up_moments(table, pool, caps.metric(), information_clip(limits),
                  {factors.data(), shares.data()}, out);
 }
 
-void score_moments(const Table& table, Crew& crew, const Metric& metric, const ScoreLimits& limits,
-                   std::span<const double> scores, MatrixView<double> out) {
+void score_moments(const Table& table, ThreadPool& pool, const Metric& metric,
+                   const ScoreLimits& limits, std::span<const double> scores,
+                   MatrixView<double> out) {
   const std::vector<float> factors = score_factors(scores);
-  add_up_moments(table, crew, metric, limits.clip, {factors.data(), nullptr}, out);
+  add_up_moments(table, pool, metric, limits.clip, {factors.data(), nullptr}, out);
 }
 
-void clipped_rows(const Table& table, Crew& crew, MatrixView<const double> P, double clip,
+void clipped_rows(const Table& table, ThreadPool& pool, MatrixView<const double> P, double clip,
                   MatrixView<float> out) {
   const Metric metric(P);
   // In units of 2^exponent; beyond 2^120 no float would be left.
   const double unit = std::ldexp(1.0, metric.exponent), scaled = std::min(clip, 0x1p120) / unit;
   const std::size_t n = table.rows.size(), most_tasks = 1024;
   const std::size_t share = std::max<std::size_t>(n / (most_tasks * tile_rows), 1) * tile_rows;
-  std::vector<ClippedRows> workers = clipped_rows_of(metric, crew.members(), tile_rows);
-  crew.each((n + share - 1) / share, [&](std::size_t task, std::size_t member) {
+  std::vector<ClippedRows> workers = clipped_rows_of(metric, pool.members(), tile_rows);
+  pool.each((n + share - 1) / share, [&](std::size_t task, std::size_t member) {
     const std::size_t end = std::min((task + 1) * share, n);
     for (std::size_t first = task * share; first < end; first += tile_rows) {
       const RowsPart rows = table.part(first, std::min(first + tile_rows, end));
@@ -335,9 +337,9 @@ void clipped_rows(const Table& table, Crew& crew, MatrixView<const double> P, do
   });
 }
 
-std::unique_ptr<CappedLoss> capped_loss(const Table& table, Crew& crew, const Loss& loss,
+std::unique_ptr<CappedLoss> capped_loss(const Table& table, ThreadPool& pool, const Loss& loss,
                                         MatrixView<const double> P, const ScoreLimits& limits) {
-  return std::make_unique<Capped>(table, crew, loss, P, limits);
+  return std::make_unique<Capped>(table, pool, loss, P, limits);
 }
 
 }  // namespace gibbsite::cpu

@@ -1,13 +1,13 @@
 #pragma once
 // What is asked of rows in a metric P (docs/theory/whitened.md): moments, and the loss capped in
-// it. Blocks of rows are shared by the crew, their sums added in the one tree (pairwise.hpp).
+// it. Threads share blocks of rows; their sums are added in the one tree (pairwise.hpp).
 #include <memory>
 #include <span>
 
 #include "engine/cpu/moments.hpp"
 #include "engine/cpu/table.hpp"
 #include "gibbsite/engine/engine.hpp"
-#include "machine/crew.hpp"
+#include "machine/thread_pool.hpp"
 
 namespace gibbsite::cpu {
 
@@ -35,22 +35,24 @@ class Caps {
   std::vector<float> caps_;
 };
 
-void second_moments(const Table& table, Crew& crew, MatrixView<const double> P, double clip,
+void second_moments(const Table& table, ThreadPool& pool, MatrixView<const double> P, double clip,
                     MatrixView<double> out);
-void clipped_rows(const Table& table, Crew& crew, MatrixView<const double> P, double clip,
+void clipped_rows(const Table& table, ThreadPool& pool, MatrixView<const double> P, double clip,
                   MatrixView<float> out);
-std::unique_ptr<CappedLoss> capped_loss(const Table& table, Crew& crew, const Loss& loss,
+std::unique_ptr<CappedLoss> capped_loss(const Table& table, ThreadPool& pool, const Loss& loss,
                                         MatrixView<const double> P, const ScoreLimits& limits);
 /// As CappedLoss::information, of rows' curvatures [n]: each between 0 and 1.
-void information(const Table& table, Crew& crew, const Metric& metric, const ScoreLimits& limits,
-                 std::span<const double> curvatures, MatrixView<double> out);
+void information(const Table& table, ThreadPool& pool, const Metric& metric,
+                 const ScoreLimits& limits, std::span<const double> curvatures,
+                 MatrixView<double> out);
 /// As CappedLoss::information_between, of `classes` classes with caps that were found. `theta`: of
 /// each class as row_logits takes it, one `stride` behind the other.
-void class_information(const Table& table, Crew& crew, const Caps& caps, const ScoreLimits& limits,
-                       std::size_t classes, const double* theta, std::size_t stride,
-                       const ClassPair& pair, MatrixView<double> out);
+void class_information(const Table& table, ThreadPool& pool, const Caps& caps,
+                       const ScoreLimits& limits, std::size_t classes, const double* theta,
+                       std::size_t stride, const ClassPair& pair, MatrixView<double> out);
 /// As CappedLoss::score_moments, of rows' scores [n].
-void score_moments(const Table& table, Crew& crew, const Metric& metric, const ScoreLimits& limits,
-                   std::span<const double> scores, MatrixView<double> out);
+void score_moments(const Table& table, ThreadPool& pool, const Metric& metric,
+                   const ScoreLimits& limits, std::span<const double> scores,
+                   MatrixView<double> out);
 
 }  // namespace gibbsite::cpu

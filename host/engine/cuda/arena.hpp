@@ -1,5 +1,5 @@
 #pragma once
-// One piece of a card's memory, handed out in parts.
+// One piece of a GPU's memory, handed out in parts.
 #include "engine/cuda/device.hpp"
 
 namespace gibbsite::cuda {
@@ -28,7 +28,7 @@ struct Memory {
     try {
       device.fill_zero(Queue::compute, data, bytes);
       device.synchronize();
-    } catch (...) {  // a card that failed keeps nothing that can be reached
+    } catch (...) {  // a GPU that failed keeps nothing that can be reached
     }
   }
 };

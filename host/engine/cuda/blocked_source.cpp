@@ -15,10 +15,10 @@ View<const std::byte> bytes(const View<const T>& view, std::size_t first, std::s
   return {reinterpret_cast<const std::byte*>(part.data), count * sizeof(T)};
 }
 
-// 256 MiB, of a card of less than 16 GiB a 64th, but never less than half of what stays in L2.
-std::size_t pass_bytes(const Card& card) {
-  const std::size_t share = std::min(std::size_t{256} << 20, card.total_bytes / 64);
-  return std::max(share, cache_for_all(card) / 2);
+// 256 MiB, of a GPU of less than 16 GiB a 64th, but never less than half of what stays in L2.
+std::size_t pass_bytes(const Gpu& gpu) {
+  const std::size_t share = std::min(std::size_t{256} << 20, gpu.total_bytes / 64);
+  return std::max(share, cache_for_all(gpu) / 2);
 }
 
 class BlockedSource final : public GradientSource {
@@ -29,10 +29,10 @@ class BlockedSource final : public GradientSource {
         // A product may add its rows one after another: half a row_block leaves room for the sum
         // over blocks of the longest tables.
         block_rows_(single_ ? row_block : row_block / 2) {
-    // X and Z of a pass. More rows than L2 holds: a pass of three blocks leaves most of a card
+    // X and Z of a pass. More rows than L2 holds: a pass of three blocks leaves most of a GPU
     // idle, which costs up to twice the time (docs/reference/cuda.md).
     const std::size_t per_row = element() * (problem.shape.features + problem.shape.chains);
-    const std::size_t rows = pass_bytes(problem.card) / per_row;
+    const std::size_t rows = pass_bytes(problem.gpu) / per_row;
     pass_blocks_ = std::max<std::size_t>(1, rows / block_rows_);
   }
 
@@ -94,21 +94,21 @@ class BlockedSource final : public GradientSource {
                                       single_ ? z.size / element() : 0};
       const View<const float> labels = chunk.y.part(first_row, rows);
       if (const std::size_t outputs = problem_.shape.outputs; outputs > 1) {
-        device.launch(kernels::SoftmaxResiduals{.z = logits,
-                                                .z_single = logits_single,
-                                                .y = labels,
-                                                .rows = rows,
-                                                .chains = chains / outputs,
-                                                .outputs = outputs,
-                                                .block_rows = block_rows_});
+        device.launch(kernels::SoftmaxDerivatives{.z = logits,
+                                                  .z_single = logits_single,
+                                                  .y = labels,
+                                                  .rows = rows,
+                                                  .chains = chains / outputs,
+                                                  .outputs = outputs,
+                                                  .block_rows = block_rows_});
       } else {
-        device.launch(kernels::Residuals{.z = logits,
-                                         .z_single = logits_single,
-                                         .y = labels,
-                                         .rows = rows,
-                                         .chains = chains,
-                                         .block_rows = block_rows_,
-                                         .loss = problem_.loss});
+        device.launch(kernels::Derivatives{.z = logits,
+                                           .z_single = logits_single,
+                                           .y = labels,
+                                           .rows = rows,
+                                           .chains = chains,
+                                           .block_rows = block_rows_,
+                                           .loss = problem_.loss});
       }
       // G^T = X^T Z: d x C in column-major order is [C x d] in ours.
       each([&](std::size_t block, std::size_t count, std::size_t batch) {

@@ -49,12 +49,12 @@ class CooperativeLoop final : public StepLoop {
   [[nodiscard]] std::size_t leaves() const {
     return kernels::ceil_div(problem_.shape.rows, leaf_rows_);
   }
-  // As many blocks as the card holds at once: the barrier of the grid waits for all of them. Fewer
+  // As many blocks as the GPU holds at once: the barrier of the grid waits for all of them. Fewer
   // blocks have more coordinates each and may need more shared memory for them.
   static unsigned grid(Device& device, kernels::Cooperative kernel) {
-    const std::size_t shared = device.card().shared_bytes;
+    const std::size_t shared = device.gpu().shared_bytes;
     for (;;) {
-      // A card does not say how many blocks it holds that no block could be: it fails.
+      // A GPU does not say how many blocks it holds that no block could be: it fails.
       const bool fits = kernels::cooperative_shared_bytes(kernel) <= shared;
       const std::size_t most = fits ? device.blocks_at_once(kernel) : 0;
       if (most == 0) {

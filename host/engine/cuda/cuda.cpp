@@ -17,9 +17,9 @@ class CudaBackend final : public Backend {
 
   [[nodiscard]] std::string_view name() const override { return "cuda"; }
   [[nodiscard]] std::string description() const override {
-    const Card card = device_->card();
-    return fmt::format("{} on float storage; {}; {} GiB", to_string(options_.arithmetic), card.name,
-                       card.total_bytes >> 30);
+    const Gpu gpu = device_->gpu();
+    return fmt::format("{} on float storage; {}; {} GiB", to_string(options_.arithmetic), gpu.name,
+                       gpu.total_bytes >> 30);
   }
   std::unique_ptr<Engine> load(const Rows& x, std::span<const float> y, const Loss& loss) override {
     return make_engine(device_, x, y, loss, options_);
@@ -47,7 +47,7 @@ std::unique_ptr<Device> make_device() {
                                    Field{"backend"}));
 }
 std::unique_ptr<Device> make_device(int) { return make_device(); }
-std::vector<VisibleCard> usable_cards() {
+std::vector<VisibleGpu> usable_gpus() {
   (void)make_device();
   return {};
 }

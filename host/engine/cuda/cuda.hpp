@@ -11,17 +11,17 @@ namespace gibbsite::cuda {
 
 /// Whether this build has the kernels.
 bool compiled();
-/// The first card that can be used. Throws NotCompiled, NoDevice (none, or too old) or CudaError (a
-/// driver older than the toolkit, a card that does not answer).
+/// The first GPU that can be used. Throws NotCompiled, NoDevice (none, or too old) or CudaError (a
+/// driver older than the toolkit, a GPU that does not answer).
 std::unique_ptr<Device> make_device();
 
-/// A card that the runtime shows this process.
-struct VisibleCard {
+/// A GPU that the runtime shows this process.
+struct VisibleGpu {
   int index = 0;   ///< its place among the runtime's
-  std::string id;  ///< its UUID, which no other card has on any machine
+  std::string id;  ///< its UUID, which no other GPU has on any machine
 };
 /// Those that can be used, in the runtime's order: one at least. Throws as make_device does.
-std::vector<VisibleCard> usable_cards();
+std::vector<VisibleGpu> usable_gpus();
 /// One of them.
 std::unique_ptr<Device> make_device(int index);
 

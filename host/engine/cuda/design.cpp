@@ -51,13 +51,13 @@ Design design_named(std::string_view name) {
                  fmt::format("there is: auto, {}", known));
 }
 
-std::size_t cache_for_all(const Card& card) {
-  const int generation = card.capability / 10;
-  const bool halves = card.capability == 80 || generation == 9 || generation == 10;
-  return halves ? card.l2_bytes / 2 : card.l2_bytes;
+std::size_t cache_for_all(const Gpu& gpu) {
+  const int generation = gpu.capability / 10;
+  const bool halves = gpu.capability == 80 || generation == 9 || generation == 10;
+  return halves ? gpu.l2_bytes / 2 : gpu.l2_bytes;
 }
 
-std::string why_not(Design design, const Shape& shape, Arithmetic arithmetic, const Card& card) {
+std::string why_not(Design design, const Shape& shape, Arithmetic arithmetic, const Gpu& gpu) {
   if (shape.outputs > 1 && design != Design::blocked) {
     return fmt::format(
         "takes a row's slope from one predictor as soon as it is there, the loss has {}",
@@ -76,9 +76,9 @@ std::string why_not(Design design, const Shape& shape, Arithmetic arithmetic, co
       if (const std::size_t bytes = kernels::resident_pool(shape.rows, shape.features, 1,
                                                            arithmetic != Arithmetic::float64)
                                         .bytes;
-          bytes > card.shared_bytes) {
+          bytes > gpu.shared_bytes) {
         return fmt::format("needs {} bytes of shared memory in a block for X, the card has {}",
-                           bytes, card.shared_bytes);
+                           bytes, gpu.shared_bytes);
       }
       return "";
     case Design::cooperative: {
@@ -91,7 +91,7 @@ std::string why_not(Design design, const Shape& shape, Arithmetic arithmetic, co
                            kernels::cooperative_most_chains, shape.chains);
       }
       const std::size_t bytes = shape.rows * shape.features * sizeof(float);
-      if (const std::size_t cache = cache_for_all(card); bytes > cache) {
+      if (const std::size_t cache = cache_for_all(gpu); bytes > cache) {
         return fmt::format("takes rows that fit the card's cache, {} KiB; there are {} KiB",
                            cache >> 10, (bytes >> 10) + 1);
       }
@@ -116,16 +116,16 @@ std::string why_not(Design design, const Shape& shape, Arithmetic arithmetic, co
                            shape.features);
       }
       if (const std::size_t bytes = kernels::tiled_shared_bytes(shape.features, shape.chains, 1);
-          bytes > card.shared_bytes) {
+          bytes > gpu.shared_bytes) {
         return fmt::format("needs {} bytes of shared memory in a block, the card has {}", bytes,
-                           card.shared_bytes);
+                           gpu.shared_bytes);
       }
       return "";
     case Design::warp_group: {
       if (arithmetic == Arithmetic::float64) {
         return "computes in bfloat16, or in float32 by pairs of them; float64 is asked for";
       }
-      if (card.capability / 10 != 9) return "needs a Hopper card (compute capability 9.0)";
+      if (gpu.capability / 10 != 9) return "needs a Hopper card (compute capability 9.0)";
       const std::size_t most =
           kernels::warp_group_most_features(arithmetic == Arithmetic::float32 ? 2 : 1);
       if (shape.features > most) {
@@ -149,9 +149,9 @@ std::string why_not(Design design, const Shape& shape, Arithmetic arithmetic, co
       }
       if (const std::size_t bytes =
               kernels::double_matrix_shared_bytes(shape.features, shape.chains, 1);
-          bytes > card.shared_bytes) {
+          bytes > gpu.shared_bytes) {
         return fmt::format("needs {} bytes of shared memory in a block, the card has {}", bytes,
-                           card.shared_bytes);
+                           gpu.shared_bytes);
       }
       return "";
     default:
@@ -159,16 +159,14 @@ std::string why_not(Design design, const Shape& shape, Arithmetic arithmetic, co
   }
 }
 
-Choice choose_design(const Shape& shape, Arithmetic arithmetic, const Card& card,
+Choice choose_design(const Shape& shape, Arithmetic arithmetic, const Gpu& gpu,
                      std::optional<Design> asked) {
   if (asked) {
-    const std::string why = why_not(*asked, shape, arithmetic, card);
+    const std::string why = why_not(*asked, shape, arithmetic, gpu);
     if (!why.empty()) throw BadInput(Field{"design"}, fmt::format("{} {}", to_string(*asked), why));
     return {*asked, "asked for"};
   }
-  const auto takes = [&](Design design) {
-    return why_not(design, shape, arithmetic, card).empty();
-  };
+  const auto takes = [&](Design design) { return why_not(design, shape, arithmetic, gpu).empty(); };
   if (takes(Design::resident)) {
     return {Design::resident, "X fits the shared memory of one block: a launch makes all steps"};
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Which design computes a step: a readable function of (n, d, C, arithmetic, card).
+// Which design computes a step: a readable function of (n, d, C, arithmetic, GPU).
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,12 +31,12 @@ struct Shape {
   bool logistic = true;     ///< the loss is one of the logistic ones, which every design takes
 };
 
-/// Bytes that stay in the card's cache when every multiprocessor reads them: on A100, H100 and B200
+/// Bytes that stay in the GPU's cache when every multiprocessor reads them: on A100, H100 and B200
 /// the cache has two halves, and each keeps its own copy of what its multiprocessors read.
-std::size_t cache_for_all(const Card& card);
+std::size_t cache_for_all(const Gpu& gpu);
 
-/// Why that design cannot run that problem on that card; empty when it can.
-std::string why_not(Design design, const Shape& shape, Arithmetic arithmetic, const Card& card);
+/// Why that design cannot run that problem on that GPU; empty when it can.
+std::string why_not(Design design, const Shape& shape, Arithmetic arithmetic, const Gpu& gpu);
 
 struct Choice {
   Design design = Design::blocked;
@@ -45,7 +45,7 @@ struct Choice {
 
 /// The design for that problem; `asked` overrides. Throws BadInput when the design asked for cannot
 /// run it, with the reason.
-Choice choose_design(const Shape& shape, Arithmetic arithmetic, const Card& card,
+Choice choose_design(const Shape& shape, Arithmetic arithmetic, const Gpu& gpu,
                      std::optional<Design> asked = std::nullopt);
 
 /// The design that computes gradients alone where `design` makes whole steps in a loop.

@@ -1,5 +1,5 @@
 #pragma once
-// What the cuda engine asks of a card. Two of them: the real one (kernels/cuda_device.cu) and one
+// What the cuda engine asks of a GPU. Two of them: the real one (kernels/cuda_device.cu) and one
 // that the tests emulate (tests/support/emulated_device.hpp), so that the engine's layout, queues
 // and step are executed in CI without a GPU.
 #include <cstddef>
@@ -28,8 +28,8 @@
 
 namespace gibbsite::cuda {
 
-/// What the choice of a design and the memory plan need to know of a card.
-struct Card {
+/// What the choice of a design and the memory plan need to know of a GPU.
+struct Gpu {
   std::string name;
   int capability = 90;  ///< 10 * major + minor
   unsigned multiprocessors = 1;
@@ -43,8 +43,8 @@ struct Card {
 using Kernel =
     std::variant<kernels::OnePass, kernels::Cooperative, kernels::Tiled, kernels::Resident,
                  kernels::PackRows, kernels::CenterReference, kernels::ReferenceLogits,
-                 kernels::WarpGroup, kernels::WarpGroupPair, kernels::Gemm, kernels::Residuals,
-                 kernels::SoftmaxResiduals, kernels::Convert, kernels::Finish, kernels::Tick,
+                 kernels::WarpGroup, kernels::WarpGroupPair, kernels::Gemm, kernels::Derivatives,
+                 kernels::SoftmaxDerivatives, kernels::Convert, kernels::Finish, kernels::Tick,
                  kernels::Normals, kernels::Values, kernels::SoftmaxValues, kernels::ProjectedRows,
                  kernels::Capped, kernels::Moments, kernels::DoubleMatrix, kernels::MarkTheta,
                  kernels::AddShares>;
@@ -54,11 +54,11 @@ enum class Queue { compute, copy };
 using Event = std::uint64_t;
 using Graph = std::uint64_t;
 
-/// Every call throws CudaError when the card refuses. Not thread-safe.
+/// Every call throws CudaError when the GPU refuses. Not thread-safe.
 class Device {
  public:
   virtual ~Device() = default;
-  [[nodiscard]] virtual Card card() const = 0;
+  [[nodiscard]] virtual Gpu gpu() const = 0;
 
   /// Device memory, 256-byte aligned, contents undefined. Throws CudaError naming the bytes asked
   /// for and free.
@@ -72,19 +72,19 @@ class Device {
   virtual void copy_in(Queue queue, std::byte* to, const void* from, std::size_t bytes) = 0;
   virtual void copy_out(Queue queue, void* to, const std::byte* from, std::size_t bytes) = 0;
   virtual void fill_zero(Queue queue, std::byte* to, std::size_t bytes) = 0;
-  /// Blocks of that cooperative launch that the card holds at once: its grid has no more.
+  /// Blocks of that cooperative launch that the GPU holds at once: its grid has no more.
   [[nodiscard]] virtual std::size_t blocks_at_once(const kernels::Cooperative& kernel) = 0;
   /// On the compute queue.
   virtual void launch(const Kernel& kernel) = 0;
 
-  /// `ranks`' gather and broadcast of this card's memory, on the compute queue; no part of a
+  /// `ranks`' gather and broadcast of this GPU's memory, on the compute queue; no part of a
   /// capture.
   virtual void gather(DeviceRanks& ranks, const std::byte* mine, std::byte* all,
                       std::size_t bytes) = 0;
   virtual void broadcast(DeviceRanks& ranks, std::byte* data, std::size_t bytes) = 0;
 
   /// N(0,1) from position `offset` of the library's Philox sequence of that seed, on the compute
-  /// queue: cuRAND on a card. For uncertified runs.
+  /// queue: cuRAND on a GPU. For uncertified runs.
   virtual void fill_normals(kernels::View<double> out, std::uint64_t seed,
                             std::uint64_t offset) = 0;
 

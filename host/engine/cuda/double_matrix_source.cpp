@@ -12,7 +12,7 @@ class DoubleMatrixSource final : public GradientSource {
       : problem_(problem),
         range_rows_(kernels::double_matrix_range(problem.shape.rows, problem.shape.features,
                                                  problem.shape.chains)),
-        buffers_(buffers(problem.shape, problem.card)) {}
+        buffers_(buffers(problem.shape, problem.gpu)) {}
 
   [[nodiscard]] std::size_t partials(std::size_t rows) const override {
     return kernels::ceil_div(rows, range_rows_);
@@ -39,12 +39,12 @@ class DoubleMatrixSource final : public GradientSource {
  private:
   // A second tile of X hides the copies where registers allow no second block; where they do, two
   // blocks of a tile each hide the slopes as well. The driver keeps 1 KiB of each block.
-  static unsigned buffers(const Shape& shape, const Card& card) {
+  static unsigned buffers(const Shape& shape, const Gpu& gpu) {
     const auto fits = [&](unsigned count, std::size_t blocks) {
       const std::size_t driver = 1024;
       return blocks * (driver +
                        kernels::double_matrix_shared_bytes(shape.features, shape.chains, count)) <=
-             driver + card.shared_bytes;
+             driver + gpu.shared_bytes;
     };
     const bool two = kernels::double_matrix_blocks(shape.features, shape.chains) == 2 && fits(1, 2);
     return fits(2, two ? 2 : 1) ? 2 : 1;

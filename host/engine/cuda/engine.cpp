@@ -1,4 +1,4 @@
-// One step on a card:
+// One step on a GPU:
 //
 //   one chunk      source -> partials;  finish: sum, move;  tick
 //   more of them   for each chunk: source -> partials;  finish: sum -> sums[k]
@@ -24,13 +24,13 @@
 #include <cstring>
 
 #include "core/format_message.hpp"
-#include "engine/card_share.hpp"
 #include "engine/checks.hpp"
 #include "engine/clip.hpp"
 #include "engine/cuda/metric_rows.hpp"
 #include "engine/cuda/placed_rows.hpp"
 #include "engine/cuda/why_not.hpp"
 #include "engine/cuda/work.hpp"
+#include "engine/gpu_share.hpp"
 #include "engine/host_rows.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/losses/softmax.hpp"
@@ -38,7 +38,7 @@
 namespace gibbsite::cuda {
 namespace {
 
-// As the card's loss takes them (kernels/losses.hpp); none where they are as they should be.
+// As the GPU's loss takes them (kernels/losses.hpp); none where they are as they should be.
 std::vector<float> labels_for(const Loss& loss, std::span<const float> y) {
   const float size = kernels::logistic_by_label::label_of(loss.name());
   std::vector<float> out;
@@ -49,7 +49,7 @@ std::vector<float> labels_for(const Loss& loss, std::span<const float> y) {
   return out;
 }
 
-class CudaEngine final : public HostRows, public CardShare {
+class CudaEngine final : public HostRows, public GpuShare {
  public:
   CudaEngine(std::shared_ptr<Device> device, const Rows& x, std::span<const float> y,
              const Loss& loss, unsigned kernels_loss, const EngineOptions& options)
@@ -87,10 +87,10 @@ class CudaEngine final : public HostRows, public CardShare {
 
   [[nodiscard]] bool exchanges() const override { return !library_noise(); }
   void advance_among(Ensemble& ensemble, std::uint64_t steps, Communicator& ranks,
-                     DeviceRanks& cards) override {
+                     DeviceRanks& gpus) override {
     steps = std::min(steps, steps_left(ensemble));
     if (steps == 0) return;
-    // Nobody waits on a card for one that has no room.
+    // Nobody waits on a GPU for one that has no room.
     ranks.together([&] {
       upload(ensemble);
       device_->fill_zero(Queue::compute, bytes_of(exchange_.strange), sizeof(std::uint64_t));
@@ -104,7 +104,7 @@ class CudaEngine final : public HostRows, public CardShare {
                                          .clock = work_.clock,
                                          .mark = exchange_.packet.part(cells, 1),
                                          .cells = cells});
-      device_->gather(cards, bytes_of(exchange_.packet), bytes_of(exchange_.packets),
+      device_->gather(gpus, bytes_of(exchange_.packet), bytes_of(exchange_.packets),
                       (cells + 1) * bytes);
       device_->launch(kernels::AddShares{.packets = exchange_.packets,
                                          .total = exchange_.total,
@@ -117,7 +117,7 @@ class CudaEngine final : public HostRows, public CardShare {
         move.partials_single = {};
         device_->launch(move);
       }
-      device_->broadcast(cards, bytes_of(work_.theta), cells * bytes);
+      device_->broadcast(gpus, bytes_of(work_.theta), cells * bytes);
       device_->launch(kernels::Tick{work_.clock});
     }
     std::uint64_t strange = 0;
@@ -186,9 +186,9 @@ class CudaEngine final : public HostRows, public CardShare {
     });
   }
 
-  // The card holds rows for chains or for a metric, not for both.
+  // The GPU holds rows for chains or for a metric, not for both.
   void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) override {
-    if (!on_the_card()) return HostRows::second_moments(P, clip, out);
+    if (!on_the_gpu()) return HostRows::second_moments(P, clip, out);
     require_metric(P, columns(), clip);
     forget_run();
     metric_.second_moments(P, clip, out);
@@ -200,7 +200,7 @@ class CudaEngine final : public HostRows, public CardShare {
       design_ = "in a metric, on the host: the card caps losses of one output";
       return HostRows::capped_loss(P, limits);
     }
-    if (!on_the_card()) return HostRows::capped_loss(P, limits);
+    if (!on_the_gpu()) return HostRows::capped_loss(P, limits);
     require_metric(P, columns(), limits);
     return std::make_unique<Capped>(*this, P, limits, ++caps_made_);
   }
@@ -211,7 +211,7 @@ class CudaEngine final : public HostRows, public CardShare {
     Capped(CudaEngine& engine, MatrixView<const double> P, const ScoreLimits& limits,
            std::uint64_t id)
         : engine_(engine), of_{id, P.cols, {P.data, P.data + P.rows * P.cols}, limits} {}
-    // The card has no kernel for it: the host answers from its own rows, once in a run.
+    // The GPU has no kernel for it: the host answers from its own rows, once in a run.
     void information_between(std::span<const double> theta, ClassPair pair,
                              MatrixView<double> out) override {
       on_host()->information_between(theta, pair, out);
@@ -268,14 +268,14 @@ class CudaEngine final : public HostRows, public CardShare {
   }
 
   // Questions in a metric: the host's copy answers those of more features.
-  [[nodiscard]] bool on_the_card() {
+  [[nodiscard]] bool on_the_gpu() {
     if (MetricRows::takes(columns())) return true;
     design_ = fmt::format("in a metric, on the host: the card takes at most {} features",
                           kernels::capped_most_features);
     return false;
   }
 
-  // Lays out and fills the card for that many rows of theta; again only when their number changes,
+  // Lays out and fills the GPU for that many rows of theta; again only when their number changes,
   // and then rows that are there whole stay.
   // A chain of K outputs is K of them, which meet in the residuals alone: output k has its own
   // part of the gradient, of the center and of the noise.
@@ -284,9 +284,9 @@ class CudaEngine final : public HostRows, public CardShare {
     forget_work();
     metric_.forget();
     const Shape shape{x_.rows, x_.cols, chains, outputs(), loss_ == 0};
-    const Card card = device_->card();
-    Choice choice = choose_design(shape, options_.arithmetic, card, options_.design);
-    const DeviceProblem problem{shape, options_.arithmetic, loss_, card};
+    const Gpu gpu = device_->gpu();
+    Choice choice = choose_design(shape, options_.arithmetic, gpu, options_.design);
+    const DeviceProblem problem{shape, options_.arithmetic, loss_, gpu};
     auto source = make_source(gradient_design(choice.design, shape), problem);
     auto loop = make_loop(choice.design, problem);
     if (loop && ranks_ > 1) {  // a loop does not stop for other ranks' sums
@@ -304,10 +304,10 @@ class CudaEngine final : public HostRows, public CardShare {
     Parts exchanged;
     Exchange::in(exchanged, shape, ranks_);
     const std::size_t there = rows_memory_ ? rows_memory_->bytes : 0;
-    std::size_t free = std::min(card.free_bytes + there, options_.memory_limit);
+    std::size_t free = std::min(gpu.free_bytes + there, options_.memory_limit);
     free -= std::min(free, exchanged.used);
     const Layout layout = plan_layout(shape, *source, free, most_depth_);
-    // A loop needs all of X and its scratch on the card; where there is no room the source makes
+    // A loop needs all of X and its scratch on the GPU; where there is no room the source makes
     // the steps.
     if (loop && (layout.streamed || layout.row_bytes + layout.work_bytes + loop_bytes > free)) {
       if (options_.design) {
@@ -353,7 +353,7 @@ class CudaEngine final : public HostRows, public CardShare {
     }
   }
 
-  // Leaves nothing private in the card's memory.
+  // Leaves nothing private in the GPU's memory.
   void forget_run() noexcept {
     forget_work();
     forget_rows();

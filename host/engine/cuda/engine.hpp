@@ -14,12 +14,12 @@ struct EngineOptions {
   Arithmetic arithmetic = Arithmetic::float64;
   std::optional<Design> design;  ///< none: choose_design
   NoiseSource noise = NoiseSource::streams;
-  std::size_t memory_limit = ~std::size_t{0};  ///< bytes of the card that a run may take
+  std::size_t memory_limit = ~std::size_t{0};  ///< bytes of the GPU that a run may take
 };
 
 /// Kernels take dense rows, so sparse ones are written out in host memory first. Throws BadInput
 /// when that has no room for them or the loss has no kernels; CudaError with the numbers when not
-/// even a streamed run fits the card's free memory.
+/// even a streamed run fits the GPU's free memory.
 std::unique_ptr<Engine> make_engine(std::shared_ptr<Device> device, const Rows& x,
                                     std::span<const float> y, const Loss& loss,
                                     const EngineOptions& options);
@@ -28,7 +28,7 @@ std::unique_ptr<Engine> make_engine(std::shared_ptr<Device> device, const Rows& 
 struct Layout {
   std::size_t chunk_rows = 0;  ///< rows that are summed at a time
   std::size_t chunks = 1;
-  bool streamed = false;       ///< chunks are copied in each step; else all of X is on the card
+  bool streamed = false;       ///< chunks are copied in each step; else all of X is on the GPU
   std::size_t row_bytes = 0;   ///< of X: all of it, or one of two chunks when it is streamed
   std::size_t work_bytes = 0;  ///< everything else
 };

@@ -1,4 +1,4 @@
-// How a run of chains is laid out in a card's memory.
+// How a run of chains is laid out in a GPU's memory.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// cuBLASLt and cuRAND are loaded when a card is first used: linked, their 0.7 GB take every start
-// of a program 0.07 s, and most starts see no card. Their functions are defined here and pass on
+// cuBLASLt and cuRAND are loaded when a GPU is first used: linked, their 0.7 GB take every start
+// of a program 0.07 s, and most starts see no GPU. Their functions are defined here and pass on
 // what they are given.
 #ifdef GIBBSITE_HAS_CUDA
 #include <cublasLt.h>

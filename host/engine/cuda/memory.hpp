@@ -4,7 +4,7 @@
 
 namespace gibbsite::cuda {
 
-/// Throws NoDevice where there is no card of this number, CudaError where `data`, if
+/// Throws NoDevice where there is no GPU of this number, CudaError where `data`, if
 /// any, is neither in its memory nor managed.
 void require_on_device(int device, const void* data);
 

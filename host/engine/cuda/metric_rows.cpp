@@ -148,7 +148,7 @@ void MetricRows::prepare(std::size_t k) {
   const auto bytes = [&] {
     return PlacedRows::buffers(layout) * layout.row_bytes + layout.work_bytes;
   };
-  const std::size_t free = std::min(device_.card().free_bytes, memory_limit_);
+  const std::size_t free = std::min(device_.gpu().free_bytes, memory_limit_);
   const std::size_t usable = free - std::min<std::size_t>(free / 16, std::size_t{512} << 20);
   if (bytes() > usable) {
     const std::size_t whole = bytes();

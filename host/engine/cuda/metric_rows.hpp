@@ -1,6 +1,6 @@
 #pragma once
-// What is asked of rows in a metric P (docs/theory/whitened.md), answered on a card: second moments
-// of clipped rows, and capped gradients. The same bits whatever the card and its memory.
+// What is asked of rows in a metric P (docs/theory/whitened.md), answered on a GPU: second moments
+// of clipped rows, and capped gradients. The same bits whatever the GPU and its memory.
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@
 namespace gibbsite::cuda {
 
 /// How the rows are taken: a function of the table and of k alone, so that no bit depends on the
-/// card.
+/// GPU.
 struct MetricPlan {
   std::size_t chunk_rows = 0;        ///< of a gradient's partials, and copied where X is streamed
   std::size_t leaf_rows = 0;         ///< of a gradient
@@ -43,7 +43,7 @@ class MetricRows {
       : device_(device),
         x_(x),
         y_(y),
-        largest_(loss.max_abs_residual()),
+        largest_(loss.max_abs_derivative()),
         loss_(loss_index),
         memory_limit_(memory_limit),
         most_depth_(most_depth),
@@ -53,20 +53,20 @@ class MetricRows {
   /// By the number of features alone: which rows it is must not tell how they are answered.
   static bool takes(std::size_t features) { return features <= kernels::capped_most_features; }
 
-  /// As Engine's, for what require_metric has let through. Throw CudaError where the card has no
+  /// As Engine's, for what require_metric has let through. Throw CudaError where the GPU has no
   /// room for two chunks, BadInput where the sums are deeper than `most_depth`.
   void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out);
   double capped_gradient(const CapsOf& of, std::span<const double> theta, std::span<double> out);
 
-  /// Leaves nothing private in the card's memory.
+  /// Leaves nothing private in the GPU's memory.
   void forget() noexcept;
-  /// "on the card, ...", one line for people; empty before the first answer.
+  /// "on the GPU, ...", one line for people; empty before the first answer.
   [[nodiscard]] const std::string& how() const { return how_; }
 
  private:
   class Tree;
   [[nodiscard]] Shape shape() const { return {x_.rows, x_.cols, 1}; }
-  // Lays out and fills the card for k columns; again only where there are more.
+  // Lays out and fills the GPU for k columns; again only where there are more.
   void prepare(std::size_t k);
   // The parts of an arena besides X.
   void lay_out(Parts& parts, const MetricPlan& plan, std::size_t k);
@@ -90,7 +90,7 @@ class MetricRows {
   View<float> clipped_;        // [block x k]
   View<double> partials_;      // of a chunk or block
   View<double> sums_;          // [heights x cells]
-  std::uint64_t caps_id_ = 0;  // whose caps are on the card; 0: nobody's
+  std::uint64_t caps_id_ = 0;  // whose caps are on the GPU; 0: nobody's
   std::string how_;
 };
 

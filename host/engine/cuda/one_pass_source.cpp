@@ -8,7 +8,7 @@
 namespace gibbsite::cuda {
 
 // Small tables are cut finer, so that every multiprocessor has a leaf; by rows alone, so that the
-// bits do not depend on the card. 128 rows are two turns of a block.
+// bits do not depend on the GPU. 128 rows are two turns of a block.
 std::size_t leaf_rows(std::size_t rows) {
   return std::clamp<std::size_t>(std::bit_ceil(rows / 1024 + 1), 128, row_block);
 }

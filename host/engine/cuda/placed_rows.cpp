@@ -20,10 +20,10 @@ std::size_t copiers() {
   return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, most_copiers);
 }
 
-void copy(Crew& crew, std::byte* to, const void* from, std::size_t bytes) {
-  const std::size_t each =  // a crew has a limit of tasks
-      std::max(bytes_of_task, kernels::ceil_div(bytes, Crew::most_tasks - 1));
-  crew.each(kernels::ceil_div(bytes, each), [&](std::size_t task, std::size_t) {
+void copy(ThreadPool& pool, std::byte* to, const void* from, std::size_t bytes) {
+  const std::size_t each =  // a thread pool has a limit of tasks
+      std::max(bytes_of_task, kernels::ceil_div(bytes, ThreadPool::most_tasks - 1));
+  pool.each(kernels::ceil_div(bytes, each), [&](std::size_t task, std::size_t) {
     const std::size_t first = task * each;
     std::memcpy(to + first, static_cast<const std::byte*>(from) + first,
                 std::min(each, bytes - first));
@@ -62,7 +62,7 @@ PlacedRows::PlacedRows(Device& device, MatrixView<const float> x, const Layout& 
     : device_(&device), x_(x), layout_(layout), labels_(labels) {
   for (std::size_t b = 0; b < buffers(layout); ++b) rows_[b] = at + b * layout.row_bytes;
   if (!layout.streamed) return;
-  copiers_ = std::make_unique<Crew>(copiers());
+  copiers_ = std::make_unique<ThreadPool>(copiers());
   for (auto& staging : staging_) {
     staging = std::make_unique<Memory>(device, layout.row_bytes, true);
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Rows in a card's memory: all of them, or chunks of them that are copied through two buffers, the
+// Rows in a GPU's memory: all of them, or chunks of them that are copied through two buffers, the
 // next one while one is computed with.
 #include <functional>
 #include <memory>
@@ -12,7 +12,7 @@
 #include "engine/cuda/source.hpp"
 #include "gibbsite/core/matrix_view.hpp"
 #include "gibbsite/data/rows.hpp"
-#include "machine/crew.hpp"
+#include "machine/thread_pool.hpp"
 
 namespace gibbsite::cuda {
 
@@ -26,7 +26,7 @@ std::vector<float> written_out(const Rows& x);
 class PlacedRows {
  public:
   PlacedRows() = default;
-  /// `at`: `buffers(layout)` times layout.row_bytes of the card; labels [n] of the card too.
+  /// `at`: `buffers(layout)` times layout.row_bytes of the GPU; labels [n] of the GPU too.
   PlacedRows(Device& device, MatrixView<const float> x, const Layout& layout, std::byte* at,
              View<float> labels);
   static std::size_t buffers(const Layout& layout) { return layout.streamed ? 2 : 1; }
@@ -46,7 +46,7 @@ class PlacedRows {
   std::byte* rows_[2] = {};
   View<float> labels_;
   std::unique_ptr<Memory> staging_[2];
-  std::unique_ptr<Crew> copiers_;  // of what is streamed
+  std::unique_ptr<ThreadPool> copiers_;  // of what is streamed
   std::optional<Event> copied_[2], computed_[2];
 };
 

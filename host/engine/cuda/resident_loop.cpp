@@ -6,11 +6,11 @@
 namespace gibbsite::cuda {
 namespace {
 
-// A launch ends now and then, so that a card that also drives a display, or a user, can interrupt.
+// A launch ends now and then, so that a GPU that also drives a display, or a user, can interrupt.
 constexpr std::uint64_t row_steps_of_launch = std::uint64_t{1} << 20;
 constexpr std::size_t fewest_rows = 128;  // a step costs no less than that of so many rows
 
-// Chains of a block: enough blocks for a large card first, then shared reads of X. Bits do not
+// Chains of a block: enough blocks for a large GPU first, then shared reads of X. Bits do not
 // depend on it.
 unsigned group_of(const DeviceProblem& problem) {
   const Shape& s = problem.shape;
@@ -18,7 +18,7 @@ unsigned group_of(const DeviceProblem& problem) {
   for (const unsigned group : {8u, 4u}) {
     if (s.chains >= 128 * group &&
         kernels::resident_pool(s.rows, s.features, group, single).bytes <=
-            problem.card.shared_bytes) {
+            problem.gpu.shared_bytes) {
       return group;
     }
   }

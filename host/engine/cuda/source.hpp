@@ -16,8 +16,8 @@ using kernels::View;
 struct DeviceProblem {
   Shape shape;  ///< all rows, all chains
   Arithmetic arithmetic = Arithmetic::float64;
-  unsigned loss = 0;  ///< place on the card (kernels/losses.hpp), of one output
-  Card card;
+  unsigned loss = 0;  ///< place on the GPU (kernels/losses.hpp), of one output
+  Gpu gpu;
 };
 
 /// Rows on the device. x is padded with zeros to a multiple of 4 floats.

@@ -13,7 +13,7 @@ class TiledSource final : public GradientSource {
         range_rows_(
             kernels::tiled_range(problem.shape.rows, problem.shape.features, problem.shape.chains)),
         buffers_(kernels::tiled_buffers(problem.shape.features, problem.shape.chains,
-                                        problem.card.shared_bytes)) {}
+                                        problem.gpu.shared_bytes)) {}
 
   [[nodiscard]] std::size_t partials(std::size_t rows) const override {
     return kernels::ceil_div(rows, range_rows_);

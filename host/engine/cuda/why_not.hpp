@@ -1,5 +1,5 @@
 #pragma once
-// What no design of the card takes.
+// What no design of the GPU takes.
 #include <string>
 
 #include "gibbsite/model/loss.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// What a run of chains keeps on the card besides X.
+// What a run of chains keeps on the GPU besides X.
 #include "engine/cuda/arena.hpp"
 #include "engine/cuda/source.hpp"
 #include "gibbsite/core/summation.hpp"

@@ -91,7 +91,7 @@ class ReferenceEngine final : public HostRows {
     const VectorXd z = logits(theta, block);
     const auto size = static_cast<std::size_t>(z.size());
     VectorXd r(z.size());
-    loss_.residuals({z.data(), size}, labels_of(block), {r.data(), size});
+    loss_.derivatives({z.data(), size}, labels_of(block), {r.data(), size});
     const auto n = static_cast<Eigen::Index>(labels_of(block).size());
     const auto d = static_cast<Eigen::Index>(x_.cols);
     VectorXd g = VectorXd::Zero(static_cast<Eigen::Index>(features()));

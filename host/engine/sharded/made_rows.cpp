@@ -18,7 +18,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/engine/sharded.hpp"
-#include "machine/crew.hpp"
+#include "machine/thread_pool.hpp"
 
 namespace gibbsite {
 namespace made {
@@ -61,10 +61,10 @@ class MadeEngine final : public Engine {
         ranks_(ranks),
         bounds_(std::move(bounds)),
         sums_(ranks, blocks_of(bounds_)),
-        crew_(std::clamp<std::size_t>(threads, 1, Crew::most_members)),
+        pool_(std::clamp<std::size_t>(threads, 1, ThreadPool::most_members)),
         chunk_(std::bit_floor(std::clamp<std::size_t>(
             chunk_bytes / (row_block * maker.features() * sizeof(float)), 1, most_chunk))) {
-    for (std::size_t member = 0; member < crew_.members(); ++member) {
+    for (std::size_t member = 0; member < pool_.members(); ++member) {
       Worker& worker = workers_.emplace_back();
       worker.x.resize(chunk_ * row_block * columns());
       worker.y.resize(chunk_ * row_block);
@@ -289,7 +289,7 @@ class MadeEngine final : public Engine {
 
   // Blocks of a task whose sums are that many numbers.
   [[nodiscard]] std::size_t task_blocks(const Node& node, std::size_t numbers) const {
-    const std::size_t most = std::clamp(most_sums / numbers, 4 * crew_.members(), most_tasks);
+    const std::size_t most = std::clamp(most_sums / numbers, 4 * pool_.members(), most_tasks);
     std::size_t size = chunk_;
     while ((node.last - node.first + size - 1) / size > most) size *= 2;
     return size;
@@ -301,7 +301,7 @@ class MadeEngine final : public Engine {
     const std::size_t blocks = node.last - node.first;
     std::exception_ptr failure;
     std::mutex mutex;
-    crew_.each((blocks + size - 1) / size, [&](std::size_t task, std::size_t member) {
+    pool_.each((blocks + size - 1) / size, [&](std::size_t task, std::size_t member) {
       try {
         const std::size_t first = node.first + task * size;
         f(task, first, std::min(first + size, node.last), workers_[member]);
@@ -369,7 +369,7 @@ class MadeEngine final : public Engine {
   Communicator& ranks_;
   std::vector<std::uint64_t> bounds_;
   NodeSums sums_;
-  mutable Crew crew_;
+  mutable ThreadPool pool_;
   std::size_t chunk_;  // blocks, a power of two
   mutable std::vector<Worker> workers_;
   bool certifiable_ = false;

@@ -6,8 +6,8 @@
 // on one process, but for what can be found before (logits, terms). A step is made by rank 0 alone,
 // which sends theta to the others: noise is drawn once, and no rank can go a way of its own.
 //
-// A card has a whole share, as nodes would each be a pass too short for it, and ranks add what
-// shares are in the tree over ranks: bits depend on their number. Steps of chains are the cards'
+// A GPU has a whole share, as nodes would each be a pass too short for it, and ranks add what
+// shares are in the tree over ranks: bits depend on their number. Steps of chains are the GPUs'
 // own affair where they can talk (CardShare); all else passes through the host.
 //
 // Every question carries a mark of itself and of its arguments, which ranks compare (Mark).
@@ -21,9 +21,9 @@
 #include <numeric>
 #include <utility>
 
-#include "engine/card_share.hpp"
 #include "engine/checks.hpp"
 #include "engine/clip.hpp"
+#include "engine/gpu_share.hpp"
 #include "engine/host_rows.hpp"
 #include "engine/ordered_sums.hpp"
 #include "engine/sharded/sums.hpp"
@@ -179,20 +179,20 @@ class ShardedHessian final : public LossHessian {
 // The base answers for the rows of this rank.
 class ShardedEngine final : public HostRows {
  public:
-  ShardedEngine(Backend& local, const Asking& asking, DeviceRanks* cards, const Rows& x,
+  ShardedEngine(Backend& local, const Asking& asking, DeviceRanks* gpus, const Rows& x,
                 std::span<const float> y, const Loss& loss, const Shares& shares)
       : HostRows(x, y, loss),
         asking_(asking),
-        cards_(cards),
+        gpus_(gpus),
         shares_(shares),
         stepper_(load_stepper(local)),
-        on_cards_(dynamic_cast<CardShare*>(stepper_.get()) != nullptr),
+        on_gpus_(dynamic_cast<GpuShare*>(stepper_.get()) != nullptr),
         ordered_(dynamic_cast<OrderedSums*>(stepper_.get()) != nullptr),
         sums_(asking_.ranks, leaves_of(shares.bounds), asking.stop) {
     Rows mine = x;
     mine.whole = shares_.whole;
     asking_.ranks.together([&] {
-      if (on_cards_) {
+      if (on_gpus_) {
         if (x.rows > 0) nodes_.push_back({0, x.rows, local.load(mine, y, loss)});
         return;
       }
@@ -224,9 +224,9 @@ class ShardedEngine final : public HostRows {
     asking_.require_equal(mark_of_chains(ensemble, steps));
     // A rank without rows takes the stepper, whose sums are zeros.
     Engine& here = nodes_.empty() ? *stepper_ : *nodes_.front().engine;
-    if (auto* const card = dynamic_cast<CardShare*>(&here);
-        cards_ != nullptr && card != nullptr && card->exchanges()) {
-      return card->advance_among(ensemble, steps, asking_.ranks, *cards_);
+    if (auto* const gpu = dynamic_cast<GpuShare*>(&here);
+        gpus_ != nullptr && gpu != nullptr && gpu->exchanges()) {
+      return gpu->advance_among(ensemble, steps, asking_.ranks, *gpus_);
     }
     for (; steps > 0; --steps) {
       active_.clear();
@@ -269,8 +269,8 @@ class ShardedEngine final : public HostRows {
     asking_.require_equal(mark_of(ask_values, all_of(theta)));
     std::vector<double> terms;
     const auto find = [&] { terms = loss_terms(theta); };
-    if (on_cards_) {
-      asking_.ranks.together(find);  // a card can fail
+    if (on_gpus_) {
+      asking_.ranks.together(find);  // a GPU can fail
     } else {
       find();
     }
@@ -504,7 +504,7 @@ class ShardedEngine final : public HostRows {
   [[nodiscard]] std::vector<std::size_t> leaves_of(std::span<const std::uint64_t> bounds) const {
     std::vector<std::size_t> out;
     for (const std::uint64_t row : bounds) {
-      out.push_back(on_cards_ ? out.size() : (row + row_block - 1) / row_block);
+      out.push_back(on_gpus_ ? out.size() : (row + row_block - 1) / row_block);
     }
     return out;
   }
@@ -523,8 +523,8 @@ class ShardedEngine final : public HostRows {
   // The sum over all rows of find(node of this rank, its sum).
   template <class F>
   std::span<const double> add(const Mark& mark, std::size_t size, const F& find) {
-    if (!on_cards_) return sums_(mark, size, find);
-    // A card can fail, and its rank would leave the others waiting for what it was to send.
+    if (!on_gpus_) return sums_(mark, size, find);
+    // A GPU can fail, and its rank would leave the others waiting for what it was to send.
     mine_.assign(size, 0.0);
     asking_.ranks.together([&] {
       if (!nodes_.empty()) find(0, std::span(mine_));
@@ -569,43 +569,43 @@ class ShardedEngine final : public HostRows {
   }
 
   Asking asking_;
-  DeviceRanks* cards_;  // null: they do not talk
+  DeviceRanks* gpus_;  // null: they do not talk
   Shares shares_;
   std::vector<float> zeros_;
   std::array<std::uint64_t, 2> no_entries_{};
   std::array<float, 1> label_{1.0F};
   std::unique_ptr<Engine> stepper_;
-  bool on_cards_;  // a share is one sum, not one of each node
-  bool ordered_;   // sums of rows one after another (OrderedSums), not of the tree
+  bool on_gpus_;  // a share is one sum, not one of each node
+  bool ordered_;  // sums of rows one after another (OrderedSums), not of the tree
   NodeSums sums_;
   std::vector<Local> nodes_;  // of this rank
 
   std::vector<std::size_t> active_;
   std::vector<double> theta_, gradient_;  // [unfinished x d]
-  std::vector<double> mine_;              // a card's sum
+  std::vector<double> mine_;              // a GPU's sum
 };
 
 class ShardedBackend final : public Backend {
  public:
   ShardedBackend(std::unique_ptr<Backend> local, const Asking& asking,
-                 std::shared_ptr<DeviceRanks> cards)
-      : local_(std::move(local)), asking_(asking), cards_(std::move(cards)) {}
+                 std::shared_ptr<DeviceRanks> gpus)
+      : local_(std::move(local)), asking_(asking), gpus_(std::move(gpus)) {}
 
   [[nodiscard]] std::string_view name() const override { return local_->name(); }
   [[nodiscard]] std::string description() const override {
     return fmt::format("{}; {} ranks by {}{}", local_->description(), asking_.ranks.size(),
-                       asking_.ranks.name(), cards_ ? fmt::format(" and {}", cards_->name()) : "");
+                       asking_.ranks.name(), gpus_ ? fmt::format(" and {}", gpus_->name()) : "");
   }
   [[nodiscard]] std::string arithmetic() const override { return local_->arithmetic(); }
   std::unique_ptr<Engine> load(const Rows& x, std::span<const float> y, const Loss& loss) override {
     const Shares shares = meet(asking_.ranks, *local_, x, y, loss);
-    return std::make_unique<ShardedEngine>(*local_, asking_, cards_.get(), x, y, loss, shares);
+    return std::make_unique<ShardedEngine>(*local_, asking_, gpus_.get(), x, y, loss, shares);
   }
 
  private:
   std::unique_ptr<Backend> local_;
   Asking asking_;
-  std::shared_ptr<DeviceRanks> cards_;
+  std::shared_ptr<DeviceRanks> gpus_;
 };
 
 }  // namespace
@@ -624,10 +624,10 @@ std::vector<std::uint64_t> share_bounds(std::uint64_t rows, std::size_t ranks) {
 }
 
 std::unique_ptr<Backend> shard(std::unique_ptr<Backend> local, Communicator& ranks,
-                               const std::atomic<bool>* stop, std::unique_ptr<DeviceRanks> cards) {
+                               const std::atomic<bool>* stop, std::unique_ptr<DeviceRanks> gpus) {
   if (ranks.size() == 1) return local;
   return std::make_unique<sharded::ShardedBackend>(std::move(local), sharded::Asking{ranks, stop},
-                                                   std::move(cards));
+                                                   std::move(gpus));
 }
 
 }  // namespace gibbsite

@@ -1,11 +1,14 @@
 #pragma once
 // What a release can be of. One struct names a kind's types, and what readers say of it:
 // certificate, file, `verify` and the run of a plan are generic over it.
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "gibbsite/core/message.hpp"
+#include "gibbsite/mechanism/bought_schema.hpp"
 #include "gibbsite/mechanism/family.hpp"
 #include "gibbsite/mechanism/histogram.hpp"
 #include "gibbsite/mechanism/network.hpp"
@@ -13,6 +16,7 @@
 
 namespace gibbsite {
 
+struct BoughtSchema;
 struct EvaluationModel;
 struct FamilyModel;
 struct LinearModel;
@@ -34,12 +38,24 @@ struct KindDefaults {
   static constexpr int indent = 2;  ///< of its file
 };
 
+/// The questions that a model's schema was bought with.
+struct BoughtTerms {
+  std::uint64_t columns = 0;
+  SchemaQuestions questions;
+};
+
 /// A model of rows by coefficients.
 struct LinearKind : KindDefaults {
   using Problem = gibbsite::Problem;
   using Mechanism = gibbsite::Mechanism;
   using Plan = gibbsite::Plan;
   using Model = LinearModel;
+  struct Extra {
+    std::optional<BoughtTerms> bought{};  ///< one budget paid for the schema and the model
+  };
+  static Extra extra_of(const LinearModel& model);
+  static Extra extra_from_json(const nlohmann::json& constants);
+  static void put_extra(const Extra& extra, nlohmann::json& constants);
   /// The field of a certificate's constants that tells the kind. A kind without one is what no
   /// other is.
   static constexpr std::string_view tag = "";
@@ -100,6 +116,22 @@ struct EvaluationKind : KindDefaults {
   static constexpr std::string_view plan_maker = "plan_histogram()";
   static constexpr int indent = 1;
   static EvaluationModel model_from_json(const nlohmann::json& model, const std::string& source);
+};
+
+/// A schema that was bought: the noisy answers that it follows from.
+struct SchemaKind : KindDefaults {
+  using Problem = SchemaProblem;
+  using Mechanism = SchemaMechanism;
+  using Plan = SchemaPlan;
+  using Model = BoughtSchema;
+  static constexpr std::string_view command = "schema";
+  static constexpr std::string_view made = "a schema";
+  static constexpr std::string_view tag = "asked_columns";
+  static constexpr std::string_view holds = "a bought schema";
+  static constexpr std::string_view use = "fit a model with the schema that was written beside it";
+  static constexpr std::string_view plan_maker = "plan_schema()";
+  static constexpr int indent = 1;
+  static BoughtSchema model_from_json(const nlohmann::json& model, const std::string& source);
 };
 
 }  // namespace gibbsite

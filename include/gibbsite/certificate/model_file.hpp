@@ -7,6 +7,7 @@
 
 #include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/core/file.hpp"
+#include "gibbsite/model/bought_schema.hpp"
 #include "gibbsite/model/evaluation_model.hpp"
 #include "gibbsite/model/family_model.hpp"
 #include "gibbsite/model/linear_model.hpp"
@@ -35,6 +36,7 @@ using Release = ReleaseOf<LinearKind>;
 using FamilyRelease = ReleaseOf<ConjugateKind>;
 using NetworkRelease = ReleaseOf<GraphicalKind>;
 using EvaluationRelease = ReleaseOf<EvaluationKind>;
+using SchemaRelease = ReleaseOf<SchemaKind>;
 
 /// The whole file, digest and all.
 template <class Kind>

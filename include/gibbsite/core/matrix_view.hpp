@@ -1,5 +1,5 @@
 #pragma once
-// Non-owning row-major matrix: what passes between rooms instead of a Dataset.
+// Non-owning row-major matrix: what passes between modules instead of a Dataset.
 #include <cstddef>
 #include <span>
 

@@ -64,11 +64,11 @@ struct Problem {
   double offset_bound = 0;        ///< sup |o|: a row's predictor is x.theta + o, of the schema
   std::string loss = "logistic";  ///< name of the loss
   /// sup |f'|, for several outputs of the vector's norm. Infinite if only a ball bounds it.
-  double max_abs_residual = 1.0;
-  double residual_at_zero = 1.0;  ///< sup |f'(0, y)|; at most max_abs_residual
-  double curvature = 0.25;        ///< phi = sup f'' along the linear predictors
-  HessianTraces traces{};         ///< of the loss
-  double self_concordance = 1;    ///< c with |f'''| <= c f''; infinite where f'' jumps
+  double max_abs_derivative = 1.0;
+  double derivative_at_zero = 1.0;  ///< sup |f'(0, y)|; at most max_abs_derivative
+  double curvature = 0.25;          ///< phi = sup f'' along the linear predictors
+  HessianTraces traces{};           ///< of the loss
+  double self_concordance = 1;      ///< c with |f'''| <= c f''; infinite where f'' jumps
   /// Upper bound of f(o, y) - inf f over all y and o.
   double drop_from_zero = std::numeric_limits<double>::infinity();
   bool one_signed = false;                ///< f'(., y) has one sign, whatever y
@@ -84,7 +84,7 @@ struct Problem {
   [[nodiscard]] bool bounded() const;
   /// The Lipschitz constant sup |f'| over ||theta|| <= ball, rounded up. f' is phi-Lipschitz, and
   /// |x . theta| is at most the whole row's norm times the ball. ball = 0: over every theta.
-  [[nodiscard]] double max_abs_residual_up(double ball = 0) const;
+  [[nodiscard]] double max_abs_derivative_up(double ball = 0) const;
   /// L = sup |f'| * sup ||x||, in a ball if one is given, rounded up.
   [[nodiscard]] double lipschitz_up(double ball = 0) const;
   /// Sensitivity S of the gradient of U, rounded up: k * 2 beta L under replace-one, k * beta L

@@ -21,8 +21,15 @@ std::string shown(std::string_view text, std::string (*escape)(std::uint32_t cod
 std::string quoted(std::string_view text);
 
 /// Returns ", did you mean NAME?" for the nearest of `names`, if at most a third of it differs
-/// (Levenshtein distance), else "".
+/// (Levenshtein distance, upper and lower case of ASCII letters being one), else "".
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& names);
+
+/// "'A', 'B' and 3 more": the first few of `names`, each as quoted().
+std::string short_list(const std::vector<std::string>& names);
+
+/// Certificates name a page of docs/theory without its shelf, docs/NAME.md. Returns the text with
+/// the paths of today.
+std::string with_paths_of_pages(std::string_view text);
 
 /// Shortest text of a number: "3", "-1", "0.5"; -0 is "0".
 std::string number_text(double value);

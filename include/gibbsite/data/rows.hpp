@@ -1,5 +1,5 @@
 #pragma once
-// Rows of a table, dense or sparse: what passes between rooms instead of a Dataset.
+// Rows of a table, dense or sparse: what passes between modules instead of a Dataset.
 #include <algorithm>
 #include <array>
 #include <cstddef>

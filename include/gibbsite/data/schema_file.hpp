@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "gibbsite/model/bought_schema.hpp"
 #include "gibbsite/model/schema.hpp"
 
 namespace gibbsite {
@@ -29,6 +30,9 @@ Schema parse_table_schema(const std::string& toml, const std::string& source,
                           const std::vector<std::string>& columns);
 /// TOML text that parse_schema reads back to an equal schema.
 std::string to_toml(const Schema& schema);
+/// TOML text of a bought schema, with what was found as comments: noisy counts, and why a column is
+/// ignored. Without a label a person has to name one before a model of rows is fitted.
+std::string bought_toml(const BoughtSchema& bought);
 /// Whether the first line of a table names its columns: a person says so, or the line itself must
 /// show it.
 enum class Header { given, unknown };
@@ -41,6 +45,9 @@ enum class Header { given, unknown };
 /// as names in the model. It throws too if the first two lines are all words and of one length:
 /// nothing then tells a row from names.
 std::string schema_template(const std::string& path, Header header = Header::unknown);
+
+/// Throws BadInput if a cell of a header line is a number or empty: the line is then a row.
+void require_names(const std::vector<std::string>& header, const std::string& path);
 
 /// The cells of the first line of a text, which schema_template takes for column names. Empty for a
 /// Parquet or Arrow file, which names its columns itself.

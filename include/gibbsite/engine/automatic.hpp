@@ -1,5 +1,5 @@
 #pragma once
-// What `backend` auto is on a machine with a card: the card, or the CPU for what it has no kernels
+// What `backend` auto is on a machine with a GPU: the GPU, or the CPU for what it has no kernels
 // of.
 #include <functional>
 #include <memory>
@@ -24,11 +24,11 @@ std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOption
 /// so too. Has no effect on other backends.
 void settle(Backend& backend, const Loss& loss, bool offsets);
 
-/// A backend that is `card` until it is asked for rows that the card has no kernels for.
+/// A backend that is `gpu` until it is asked for rows that the GPU has no kernels for.
 /// why_not(loss, offsets) tells: "has no kernels of ...", or empty. From then on it is what `other`
 /// makes, with one line to `note`.
 std::unique_ptr<Backend> make_automatic_backend(
-    std::unique_ptr<Backend> card, std::function<std::string(const Loss&, bool)> why_not,
+    std::unique_ptr<Backend> gpu, std::function<std::string(const Loss&, bool)> why_not,
     std::function<std::unique_ptr<Backend>()> other, Note note);
 
 }  // namespace gibbsite

@@ -46,11 +46,11 @@ struct SumTraffic {
 /// one rank the result is `local`. `ranks` and `stop` must outlive it and its engines.
 /// `stop` may be null. Once it is set at one rank, the next question throws Interrupted on all of
 /// them. Ranks that look at it by themselves between questions would wait for each other.
-/// `local` must not be "auto": each rank would settle it for itself. `cards` lets the GPUs of
+/// `local` must not be "auto": each rank would settle it for itself. `GPUs` lets the GPUs of
 /// `local` cuda exchange sums and make steps without the host; null if they do not.
 [[nodiscard]] std::unique_ptr<Backend> shard(std::unique_ptr<Backend> local, Communicator& ranks,
                                              const std::atomic<bool>* stop = nullptr,
-                                             std::unique_ptr<DeviceRanks> cards = nullptr);
+                                             std::unique_ptr<DeviceRanks> gpus = nullptr);
 
 /// Makes a backend and shards it; collective. With cuda each rank has its own GPU: the first one it
 /// sees that no rank before it has. GPUs exchange sums if each rank has libgibbsite_nccl.so. "auto"

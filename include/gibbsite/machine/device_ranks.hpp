@@ -1,6 +1,6 @@
 #pragma once
-// Ranks whose sums lie on cards: what they say to each other without a way through the host. Beside
-// a Communicator, which starts it and says everything else (docs/how-to/cluster.md, "Cards").
+// Ranks whose sums lie on GPUs: what they say to each other without a way through the host. Beside
+// a Communicator, which starts it and says everything else (docs/how-to/cluster.md, "GPUs").
 #include <cstddef>
 #include <memory>
 #include <string_view>

@@ -6,6 +6,7 @@
 
 #include "gibbsite/core/family_problem.hpp"
 #include "gibbsite/core/problem.hpp"
+#include "gibbsite/mechanism/bought_schema.hpp"
 #include "gibbsite/mechanism/family.hpp"
 #include "gibbsite/mechanism/histogram.hpp"
 #include "gibbsite/mechanism/mechanism.hpp"
@@ -22,18 +23,19 @@ namespace gibbsite {
 /// be larger, and mu infinite: the caller compares both with what is left. A pure function of the
 /// settings; throws BadInput as `analyze` does, and on another reveal.
 Guarantee ledger_guarantee(const Mechanism& mechanism, const Problem& problem, const Neighbors& who,
-                           std::uint64_t draws, double reveal);
+                           std::uint64_t draws, double delta0);
 Guarantee ledger_guarantee(const FamilyMechanism& mechanism, const FamilyProblem& problem,
-                           const Neighbors& who, std::uint64_t draws, double reveal);
+                           const Neighbors& who, std::uint64_t draws, double delta0);
 
 Guarantee ledger_guarantee(const NetworkMechanism& mechanism, const NetworkProblem& problem,
-                           const Neighbors& who, std::uint64_t draws, double reveal);
+                           const Neighbors& who, std::uint64_t draws, double delta0);
 /// The guarantee of what the plan would release: reveal is spent up to a thousandth of the budget's
 /// delta, which is public.
 Guarantee ledger_guarantee(const Plan& plan);
 Guarantee ledger_guarantee(const FamilyPlan& plan);
 Guarantee ledger_guarantee(const NetworkPlan& plan);
 Guarantee ledger_guarantee(const HistogramPlan& plan);
+Guarantee ledger_guarantee(const SchemaPlan& plan);
 
 /// What the certificate of the plan's release will claim, computed anew: of all draws, with its
 /// pure part. A ledger with no release yet takes it if it keeps to all that the ledger promises.
@@ -41,5 +43,6 @@ Guarantee own_guarantee(const Plan& plan);
 Guarantee own_guarantee(const FamilyPlan& plan);
 Guarantee own_guarantee(const NetworkPlan& plan);
 Guarantee own_guarantee(const HistogramPlan& plan);
+Guarantee own_guarantee(const SchemaPlan& plan);
 
 }  // namespace gibbsite

@@ -87,7 +87,7 @@ void visit_fields(Variant& mechanism, Visit&& visit) {
 std::optional<double> setting(const Mechanism& mechanism, std::string_view name);
 
 /// Whether sup |f'| is finite wherever it runs: of the squared loss only for path in a ball.
-bool bounds_slopes(const Mechanism& mechanism, const Problem& problem);
+bool bounds_derivatives(const Mechanism& mechanism, const Problem& problem);
 
 /// What the settings imply, for `draws` draws. Throws BadInput when a setting is out of range, and
 /// where the mechanism does not bound slopes.

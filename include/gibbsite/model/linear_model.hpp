@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "gibbsite/model/bought_schema.hpp"
 #include "gibbsite/model/estimates.hpp"
 #include "gibbsite/model/schema.hpp"
 
@@ -78,6 +79,8 @@ struct LinearModel {
   /// [d] Released means of the features, which are shares for levels; empty if moments were not
   /// asked.
   std::vector<double> feature_means = {};
+  /// The answers that the schema follows from, if it was bought with the model.
+  std::optional<BoughtSchema> bought = {};
 };
 
 /// Released means of the features [d], those of the estimates if there are some; empty if the model

@@ -32,12 +32,12 @@ class Loss {
   /// K, the number of predictors of a row.
   [[nodiscard]] virtual std::size_t outputs() const { return 1; }
   /// The Lipschitz constant of f: sup |f'(z, y)| over all z and legal y; for K > 1 outputs sup
-  /// ||grad_z f||. Infinite if only bounded predictors bound it: then |f'| <= residual_at_zero +
+  /// ||grad_z f||. Infinite if only bounded predictors bound it: then |f'| <= derivative_at_zero +
   /// phi |z|.
-  [[nodiscard]] virtual double max_abs_residual() const = 0;
+  [[nodiscard]] virtual double max_abs_derivative() const = 0;
   /// Upper bound of |f'(0, y)| over |y| <= label_bound.
-  [[nodiscard]] virtual double residual_at_zero(double /*label_bound*/) const {
-    return max_abs_residual();
+  [[nodiscard]] virtual double derivative_at_zero(double /*label_bound*/) const {
+    return max_abs_derivative();
   }
   /// The smoothness constant phi = sup f''(z, y); for K > 1 outputs the largest eigenvalue of
   /// grad_z^2 f.
@@ -68,8 +68,8 @@ class Loss {
   [[nodiscard]] virtual double value_sum(std::span<const double> z,
                                          std::span<const float> y) const = 0;
   /// Writes the derivatives r[i] = f'(z[i], y[i]).
-  virtual void residuals(std::span<const double> z, std::span<const float> y,
-                         std::span<double> r) const = 0;
+  virtual void derivatives(std::span<const double> z, std::span<const float> y,
+                           std::span<double> r) const = 0;
   /// Writes the second derivatives w[i] = f''(z[i], y[i]) of a loss of one output, for Newton's
   /// method and tests.
   virtual void curvatures(std::span<const double> z, std::span<const float> y,
@@ -85,12 +85,12 @@ template <class F>
 class LossOf final : public Loss {
  public:
   [[nodiscard]] std::string_view name() const override { return F::name; }
-  [[nodiscard]] double max_abs_residual() const override { return F::max_abs_residual; }
-  [[nodiscard]] double residual_at_zero(double label_bound) const override {
-    if constexpr (requires { F::residual_at_zero(label_bound); }) {
-      return F::residual_at_zero(label_bound);
+  [[nodiscard]] double max_abs_derivative() const override { return F::max_abs_derivative; }
+  [[nodiscard]] double derivative_at_zero(double label_bound) const override {
+    if constexpr (requires { F::derivative_at_zero(label_bound); }) {
+      return F::derivative_at_zero(label_bound);
     } else {
-      return Loss::residual_at_zero(label_bound);
+      return Loss::derivative_at_zero(label_bound);
     }
   }
   [[nodiscard]] double curvature() const override { return F::curvature; }
@@ -143,18 +143,20 @@ class LossOf final : public Loss {
     for (std::size_t i = 0; i < z.size(); ++i) sum += F::value(z[i], static_cast<double>(y[i]));
     return sum;
   }
-  void residuals(std::span<const double> z, std::span<const float> y,
-                 std::span<double> r) const override {
-    for (std::size_t i = 0; i < z.size(); ++i) r[i] = F::residual(z[i], static_cast<double>(y[i]));
+  void derivatives(std::span<const double> z, std::span<const float> y,
+                   std::span<double> r) const override {
+    for (std::size_t i = 0; i < z.size(); ++i)
+      r[i] = F::derivative(z[i], static_cast<double>(y[i]));
   }
   void curvatures(std::span<const double> z, std::span<const float> y,
                   std::span<double> w) const override {
-    for (std::size_t i = 0; i < z.size(); ++i) w[i] = F::second(z[i], static_cast<double>(y[i]));
+    for (std::size_t i = 0; i < z.size(); ++i)
+      w[i] = F::second_derivative(z[i], static_cast<double>(y[i]));
   }
   void curvature_products(std::span<const double> z, std::span<const float> y,
                           std::span<const double> v, std::span<double> out) const override {
     for (std::size_t i = 0; i < z.size(); ++i) {
-      out[i] = F::second(z[i], static_cast<double>(y[i])) * v[i];
+      out[i] = F::second_derivative(z[i], static_cast<double>(y[i])) * v[i];
     }
   }
 };

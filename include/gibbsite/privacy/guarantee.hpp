@@ -16,21 +16,23 @@ struct Neighbors {
 };
 
 /// The guarantee of a release: it is (epsilon, delta)-private for every real epsilon with delta =
-/// H(epsilon - pure; mu) + reveal + (1 + e^epsilon) tv. H is the profile of Gaussian differential
-/// privacy (privacy/gdp.hpp).
+/// H(epsilon - epsilon0; mu) + delta0 + (1 + e^epsilon) tv. H is the profile of Gaussian
+/// differential privacy (privacy/gdp.hpp).
 struct Guarantee {
-  double mu = 0;      ///< of the Gaussian part
-  double pure = 0;    ///< epsilon of a pure part: it comes off epsilon
-  double reveal = 0;  ///< probability with which everything may be told
-  double tv = 0;      ///< each table's law is within this total variation of what the rest is about
+  double mu = 0;        ///< Gaussian differential privacy of the Gaussian part
+  double epsilon0 = 0;  ///< epsilon of the part that needs no delta; it is subtracted from epsilon
+  double delta0 = 0;    ///< additive failure probability
+  /// Total-variation distance between the computed output's law and the ideal law that mu and
+  /// epsilon0 describe, for each table.
+  double tv = 0;
   Neighbors who{};
 
   /// Calls visit(name, number) for each number, as `fields` of a mechanism does.
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("mu", self.mu);
-    visit("pure", self.pure);
-    visit("reveal", self.reveal);
+    visit("pure", self.epsilon0);
+    visit("reveal", self.delta0);
     visit("tv", self.tv);
   }
 };
@@ -41,7 +43,7 @@ double delta_up(const Guarantee& guarantee, double epsilon);
 
 /// Upper bound of the probability of guessing right, at even odds, from which of two neighbors a
 /// release was made, for someone who knows every other row:
-///   1 - (1 - delta(pure))/(1 + e^pure) + tv,   delta(pure) = 2 Phi(mu/2) - 1 + reveal.
+///   1 - (1 - delta(epsilon0))/(1 + e^epsilon0) + tv,   delta(epsilon0) = 2 Phi(mu/2) - 1 + delta0.
 /// It is in [1/2, 1], for words, and not rounded.
 double best_guess(const Guarantee& guarantee);
 /// best_guess in percent, rounded up to a tenth.

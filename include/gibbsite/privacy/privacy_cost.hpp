@@ -9,7 +9,7 @@ namespace gibbsite {
 /// The privacy cost of a release or of a sum of releases, or the caps of a ledger.
 struct PrivacyCost {
   Decimal mu_squared{};  ///< of the Gaussian that covers it
-  Decimal reveal{};      ///< probability with which everything may be told
+  Decimal delta0{};      ///< additive failure probability
   Decimal tv{};          ///< total variation of each table's law to what the rest is about
   bool operator==(const PrivacyCost&) const = default;
 };
@@ -24,16 +24,16 @@ bool within(const PrivacyCost& charge, const PrivacyCost& caps);
 /// others by such). Throws BadInput if it has a pure part, or promises nothing.
 PrivacyCost privacy_cost_up(const Guarantee& guarantee);
 
-/// Parts of delta that the caps reserve for reveal and for tv; the Gaussian part has the rest.
+/// Parts of delta that the caps reserve for delta0 and for tv; the Gaussian part has the rest.
 struct DeltaShares {
-  double reveal = 0.05;
+  double delta0 = 0.05;
   double tv = 0.05;
 };
 /// The caps of a budget, rounded down so that delta_up(guarantee_of(caps), epsilon) <= delta. mu is
-/// that of (epsilon, (1 - shares) delta), reveal its share of delta, tv its share over 1 +
+/// that of (epsilon, (1 - shares) delta), delta0 its share of delta, tv its share over 1 +
 /// e^epsilon. Throws BadInput on an illegal request, and if epsilon leaves no tv.
 PrivacyCost caps_down(double epsilon, double delta, const DeltaShares& shares = {});
-/// The guarantee of all that is ever released within the caps: (epsilon, H(epsilon; mu) + reveal +
+/// The guarantee of all that is ever released within the caps: (epsilon, H(epsilon; mu) + delta0 +
 /// (1 + e^epsilon) tv) for every epsilon, rounded up.
 Guarantee guarantee_of(const PrivacyCost& caps, const Neighbors& who);
 

@@ -9,7 +9,12 @@
 
 namespace gibbsite {
 
+/// The level of a column as people read it: of a curve a knot with as few digits, at least four, as
+/// tell it from the others; of other columns the level as it is.
+std::string shown_level(const Column& column, const std::string& level);
+
 /// Names of the coefficients for people [d]: "age, 17 to 90", "work=Private", ..., "(intercept)".
+/// Knots have few digits; the file has all.
 std::vector<std::string> coefficient_line_names(const Schema& schema);
 
 /// A sentence about the coefficients of two classes that are no log-odds, and what an effect does

@@ -13,7 +13,7 @@
 namespace gibbsite::stand_in {
 namespace {
 
-thread_local int card = 0;
+thread_local int gpu = 0;
 
 std::mutex mutex;
 std::vector<Call> calls;
@@ -21,7 +21,7 @@ std::map<std::string, cudaError_t> failures;
 
 cudaError_t note(const char* name) {
   const std::lock_guard lock(mutex);
-  calls.push_back({name, card});
+  calls.push_back({name, gpu});
   const auto failure = failures.find(name);
   if (failure == failures.end()) return cudaSuccess;
   const cudaError_t status = failure->second;
@@ -44,7 +44,7 @@ std::vector<Call> take_calls() {
   return std::exchange(calls, {});
 }
 
-int chosen() { return card; }
+int chosen() { return gpu; }
 
 void fail_next(const std::string& name, cudaError_t status) {
   const std::lock_guard lock(mutex);
@@ -61,7 +61,7 @@ extern "C" {
 // ---- what is chosen ----
 
 cudaError_t cudaGetDevice(int* device) {
-  *device = gibbsite::stand_in::card;
+  *device = gibbsite::stand_in::gpu;
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device) {
@@ -72,8 +72,8 @@ cudaError_t cudaSetDevice(int device) {
     gibbsite::stand_in::failures.erase(failure);
     return status;
   }
-  if (device < 0 || device >= gibbsite::stand_in::cards) return cudaErrorInvalidDevice;
-  gibbsite::stand_in::card = device;
+  if (device < 0 || device >= gibbsite::stand_in::gpus) return cudaErrorInvalidDevice;
+  gibbsite::stand_in::gpu = device;
   return cudaSuccess;
 }
 
@@ -90,7 +90,7 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = gibbsite::stand_in::cards;
+  *count = gibbsite::stand_in::gpus;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int /*device*/) {

@@ -1,5 +1,5 @@
 // cuRAND on the GPU in software: the library's own generators for the host, whose numbers are a
-// card's.
+// GPU's.
 #include <curand.h>
 #include <dlfcn.h>
 

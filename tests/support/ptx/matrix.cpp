@@ -224,7 +224,7 @@ void accumulate(Warp& warp, const Instruction& in, u32 columns, bool adds,
       u64& d = warp.destination(in.v[i])[lane];
       const double sum = sums[column] + (adds ? static_cast<double>(from_bits<float>(d)) : 0.0);
       float rounded = static_cast<float>(sum);
-      // A card may cut off instead of rounding.
+      // A GPU may cut off instead of rounding.
       if (options().approximations && std::isfinite(rounded) &&
           std::fabs(static_cast<double>(rounded)) > std::fabs(sum)) {
         rounded = std::nextafterf(rounded, 0.0F);

@@ -1,4 +1,4 @@
-// The functions of the CUDA runtime that gibbsite and Thrust call, on the interpreter: one card of
+// The functions of the CUDA runtime that gibbsite and Thrust call, on the interpreter: one GPU of
 // compute capability 9.0. Not modelled: peers, managed memory, copies by the host's page tables.
 #include "support/ptx/runtime.hpp"
 
@@ -41,9 +41,9 @@ u64 setting(const char* name, u64 otherwise) {
   return value == nullptr ? otherwise : std::stoull(value);
 }
 
-/// The card and everything that was registered. Lives as long as the process: objects unregister
+/// The GPU and everything that was registered. Lives as long as the process: objects unregister
 /// late.
-struct Card {
+struct Gpu {
   std::recursive_mutex mutex;
   Registry registry;
   Streams streams;
@@ -53,24 +53,24 @@ struct Card {
   u32 multiprocessors = 132, capability = 90;
   bool verbose = false;
 
-  Card();
+  Gpu();
 };
 
-Card& card() {
-  static auto* const the_card = new Card;
-  return *the_card;
+Gpu& gpu() {
+  static auto* const the_gpu = new Gpu;
+  return *the_gpu;
 }
 
 void at_exit() {
-  if (const char* path = std::getenv("GIBBSITE_PTX_COVERAGE")) card().registry.write_coverage(path);
-  if (card().verbose) {
+  if (const char* path = std::getenv("GIBBSITE_PTX_COVERAGE")) gpu().registry.write_coverage(path);
+  if (gpu().verbose) {
     std::fprintf(stderr, "PTX in software: %llu launches, %llu warp instructions\n",
                  static_cast<unsigned long long>(counts().launches),
                  static_cast<unsigned long long>(counts().warp_instructions));
   }
 }
 
-Card::Card() {
+Gpu::Gpu() {
   Options& o = options();
   o.lanes_apart = setting("GIBBSITE_PTX_LANES", 0) != 0;
   o.approximations = setting("GIBBSITE_PTX_APPROXIMATE", 0) != 0;
@@ -90,14 +90,14 @@ void say(const std::string& what) { std::fprintf(stderr, "PTX in software: %s\n"
 
 /// What a call returns: the first fault of a kernel, which stays, or its own error.
 cudaError_t result(cudaError_t error = cudaSuccess) {
-  if (!card().streams.fault().empty()) return card().last = cudaErrorLaunchFailure;
-  if (error != cudaSuccess) card().last = error;
+  if (!gpu().streams.fault().empty()) return gpu().last = cudaErrorLaunchFailure;
+  if (error != cudaSuccess) gpu().last = error;
   return error;
 }
 
 Stream& stream_of(cudaStream_t stream) {
   if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
-    return card().streams.default_stream();
+    return gpu().streams.default_stream();
   return *stream;
 }
 
@@ -109,9 +109,9 @@ bool is_within(const std::map<u64, u64>& memory, const void* pointer, u64 bytes)
   return at + bytes <= next->first + next->second;
 }
 bool is_on_device(const void* pointer, u64 bytes) {
-  return is_within(card().device_memory, pointer, bytes);
+  return is_within(gpu().device_memory, pointer, bytes);
 }
-bool is_pinned(const void* pointer) { return is_within(card().pinned_memory, pointer, 1); }
+bool is_pinned(const void* pointer) { return is_within(gpu().pinned_memory, pointer, 1); }
 
 // ---- Launches
 
@@ -142,7 +142,7 @@ cudaError_t check_launch(const Function& function, const Kernel& kernel, dim3 gr
   if (function.registers() * ((threads + 31) / 32 * 32) > registers_of_multiprocessor)
     return cudaErrorLaunchOutOfResources;
   if (cooperative && blocks > u64{occupancy(function, static_cast<u32>(threads), shared)} *
-                                  card().multiprocessors) {
+                                  gpu().multiprocessors) {
     return cudaErrorCooperativeLaunchTooLarge;
   }
   return cudaSuccess;
@@ -151,7 +151,7 @@ cudaError_t check_launch(const Function& function, const Kernel& kernel, dim3 gr
 /// What `work` returns, or that the function cannot be run, which is said.
 template <class F>
 cudaError_t with_function(const void* host, F&& work) {
-  Function* function = card().registry.find(host);
+  Function* function = gpu().registry.find(host);
   if (function == nullptr) return result(cudaErrorInvalidDeviceFunction);
   try {
     return result(work(*function));
@@ -177,9 +177,9 @@ cudaError_t enqueue_launch(Function& function, dim3 grid, dim3 block, void** arg
   launch.block = {block.x, block.y, block.z};
   launch.dynamic_shared = static_cast<u32>(shared);
   launch.cooperative = cooperative;
-  card().streams.enqueue(stream_of(stream), [&kernel, launch, parameters]() mutable {
+  gpu().streams.enqueue(stream_of(stream), [&kernel, launch, parameters]() mutable {
     launch.parameters = parameters.data();
-    if (card().verbose) {
+    if (gpu().verbose) {
       say(fmt::format("{} blocks of {} threads, {} bytes: {}", launch.grid[0], launch.block[0],
                       launch.dynamic_shared, kernel.name));
     }
@@ -190,7 +190,7 @@ cudaError_t enqueue_launch(Function& function, dim3 grid, dim3 block, void** arg
 
 cudaError_t launch_kernel(const void* host, dim3 grid, dim3 block, void** arguments,
                           std::size_t shared, cudaStream_t stream, bool cooperative) {
-  const Lock lock(card().mutex);
+  const Lock lock(gpu().mutex);
   return with_function(host, [&](Function& function) {
     return enqueue_launch(function, grid, block, arguments, shared, stream, cooperative);
   });
@@ -219,13 +219,13 @@ cudaError_t check_copy(const void* to, const void* from, std::size_t bytes, cuda
 }  // namespace
 
 void enqueue(cudaStream_t stream, std::function<void()> run) {
-  const Lock lock(card().mutex);
-  card().streams.enqueue(stream_of(stream), std::move(run));
+  const Lock lock(gpu().mutex);
+  gpu().streams.enqueue(stream_of(stream), std::move(run));
 }
 
 }  // namespace gibbsite::ptx
 
-using gibbsite::ptx::card;
+using gibbsite::ptx::gpu;
 using gibbsite::ptx::Lock;
 using gibbsite::ptx::result;
 using gibbsite::ptx::stream_of;
@@ -241,22 +241,22 @@ void** __cudaRegisterFatBinary(void* wrapper) {
     const ptx::u8* data;
     void* file;
   };
-  const Lock lock(card().mutex);
-  return reinterpret_cast<void**>(card().registry.add(static_cast<const Wrapper*>(wrapper)->data));
+  const Lock lock(gpu().mutex);
+  return reinterpret_cast<void**>(gpu().registry.add(static_cast<const Wrapper*>(wrapper)->data));
 }
 void __cudaRegisterFatBinaryEnd(void**) {}
 void __cudaUnregisterFatBinary(void**) {}
 char __cudaInitModule(void**) { return 1; }
 void __cudaRegisterFunction(void** binary, const char* host, char*, const char* name, int, uint3*,
                             uint3*, dim3*, dim3*, int*) {
-  const Lock lock(card().mutex);
-  card().registry.add_function(host,
-                               {.binary = reinterpret_cast<ptx::Binary*>(binary), .name = name});
+  const Lock lock(gpu().mutex);
+  gpu().registry.add_function(host,
+                              {.binary = reinterpret_cast<ptx::Binary*>(binary), .name = name});
 }
 void __cudaRegisterVar(void** binary, char* host, char*, const char* name, int, std::size_t, int,
                        int) {
-  const Lock lock(card().mutex);
-  card().registry.add_variable(host, reinterpret_cast<ptx::Binary*>(binary), name);
+  const Lock lock(gpu().mutex);
+  gpu().registry.add_variable(host, reinterpret_cast<ptx::Binary*>(binary), name);
 }
 cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host) {
   *kernel = reinterpret_cast<cudaKernel_t>(const_cast<void*>(host));
@@ -302,7 +302,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* ke
     if (attribute.id == cudaLaunchAttributeCooperative) {
       cooperative = attribute.val.cooperative != 0;
     } else if (attribute.id != cudaLaunchAttributeProgrammaticStreamSerialization) {
-      const Lock lock(card().mutex);
+      const Lock lock(gpu().mutex);
       return result(cudaErrorNotSupported);
     }
   }
@@ -310,7 +310,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* ke
                             config->dynamicSmemBytes, config->stream, cooperative);
 }
 cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
-  const Lock lock(card().mutex);
+  const Lock lock(gpu().mutex);
   return ptx::with_function(kernel, [&](ptx::Function& function) {
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
     if (value < 0 ||
@@ -321,11 +321,11 @@ cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute
   });
 }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel) {
-  const Lock lock(card().mutex);
+  const Lock lock(gpu().mutex);
   return ptx::with_function(kernel, [&](ptx::Function& function) {
     const ptx::Kernel& of = function.kernel();
     *attributes = {};
-    attributes->ptxVersion = attributes->binaryVersion = static_cast<int>(card().capability);
+    attributes->ptxVersion = attributes->binaryVersion = static_cast<int>(gpu().capability);
     attributes->maxThreadsPerBlock =
         static_cast<int>(of.most_threads != 0 ? of.most_threads : ptx::most_threads_of_block);
     attributes->numRegs = static_cast<int>(function.registers());
@@ -337,7 +337,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* ke
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* kernel,
                                                                    int threads, std::size_t shared,
                                                                    unsigned) {
-  const Lock lock(card().mutex);
+  const Lock lock(gpu().mutex);
   return ptx::with_function(kernel, [&](ptx::Function& function) {
     const bool allowed = shared <= std::max(function.most_dynamic_shared, ptx::unasked_shared);
     *blocks =
@@ -354,23 +354,23 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
 // ---- Memory
 
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
-  const Lock lock(card().mutex);
-  if (card().used + bytes > ptx::memory_bytes) return result(cudaErrorMemoryAllocation);
+  const Lock lock(gpu().mutex);
+  if (gpu().used + bytes > ptx::memory_bytes) return result(cudaErrorMemoryAllocation);
   *pointer = ptx::allocate(bytes, 256);
   if (*pointer == nullptr) return result(cudaErrorMemoryAllocation);
-  card().device_memory[reinterpret_cast<ptx::u64>(*pointer)] = bytes;
-  card().used += bytes;
+  gpu().device_memory[reinterpret_cast<ptx::u64>(*pointer)] = bytes;
+  gpu().used += bytes;
   ptx::global_memory().add(reinterpret_cast<ptx::u64>(*pointer), bytes);
   return result();
 }
 cudaError_t cudaFree(void* pointer) {
-  const Lock lock(card().mutex);
+  const Lock lock(gpu().mutex);
   if (pointer == nullptr) return result();
-  card().streams.finish_all();
-  const auto found = card().device_memory.find(reinterpret_cast<ptx::u64>(pointer));
-  if (found == card().device_memory.end()) return result(cudaErrorInvalidValue);
-  card().used -= found->second;
-  card().device_memory.erase(found);
+  gpu().streams.finish_all();
+  const auto found = gpu().device_memory.find(reinterpret_cast<ptx::u64>(pointer));
+  if (found == gpu().device_memory.end()) return result(cudaErrorInvalidValue);
+  gpu().used -= found->second;
+  gpu().device_memory.erase(found);
   ptx::global_memory().remove(reinterpret_cast<ptx::u64>(pointer));
   std::free(pointer);
   return result();
@@ -380,27 +380,27 @@ cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t) {
 }
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) { return cudaFree(pointer); }
 cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
-  const Lock lock(card().mutex);
+  const Lock lock(gpu().mutex);
   *pointer = ptx::allocate(bytes, 4096);
   if (*pointer == nullptr) return result(cudaErrorMemoryAllocation);
-  card().pinned_memory[reinterpret_cast<ptx::u64>(*pointer)] = bytes;
+  gpu().pinned_memory[reinterpret_cast<ptx::u64>(*pointer)] = bytes;
   return result();
 }
 cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned) {
   return cudaMallocHost(pointer, bytes);
 }
 cudaError_t cudaFreeHost(void* pointer) {
-  const Lock lock(card().mutex);
+  const Lock lock(gpu().mutex);
   if (pointer == nullptr) return result();
-  card().streams.finish_all();
-  if (card().pinned_memory.erase(reinterpret_cast<ptx::u64>(pointer)) == 0)
+  gpu().streams.finish_all();
+  if (gpu().pinned_memory.erase(reinterpret_cast<ptx::u64>(pointer)) == 0)
     return result(cudaErrorInvalidValue);
   std::free(pointer);
   return result();
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
-  const Lock lock(card().mutex);
+  const Lock lock(gpu().mutex);
   if (bytes == 0) return result();
   if (const cudaError_t error = ptx::check_copy(to, from, bytes, kind); error != cudaSuccess)
     return result(error);
@@ -408,20 +408,20 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   if (!ptx::is_on_device(from, 1) &&
       !ptx::is_pinned(from)) {  // pageable: read before the call returns
     const auto* bytes_of = static_cast<const ptx::u8*>(from);
-    card().streams.enqueue(queue, [to, copy = std::vector<ptx::u8>(bytes_of, bytes_of + bytes)] {
+    gpu().streams.enqueue(queue, [to, copy = std::vector<ptx::u8>(bytes_of, bytes_of + bytes)] {
       std::memcpy(to, copy.data(), copy.size());
     });
   } else {
-    card().streams.enqueue(queue, [=] { std::memcpy(to, from, bytes); });
+    gpu().streams.enqueue(queue, [=] { std::memcpy(to, from, bytes); });
   }
   if (!ptx::is_on_device(to, 1) && !ptx::is_pinned(to) && queue.capture == nullptr)
-    card().streams.finish(queue);
+    gpu().streams.finish(queue);
   return result();
 }
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-  const Lock lock(card().mutex);
+  const Lock lock(gpu().mutex);
   const cudaError_t error = cudaMemcpyAsync(to, from, bytes, kind, nullptr);
-  card().streams.finish(card().streams.default_stream());
+  gpu().streams.finish(gpu().streams.default_stream());
   return error != cudaSuccess ? error : result();
 }
 cudaError_t cudaMemcpy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
@@ -435,16 +435,16 @@ cudaError_t cudaMemcpy2D(void* to, std::size_t to_pitch, const void* from, std::
   return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* pointer, int value, std::size_t bytes, cudaStream_t stream) {
-  const Lock lock(card().mutex);
+  const Lock lock(gpu().mutex);
   if (bytes != 0 && !ptx::is_on_device(pointer, bytes)) return result(cudaErrorInvalidValue);
-  card().streams.enqueue(stream_of(stream), [=] { std::memset(pointer, value, bytes); });
+  gpu().streams.enqueue(stream_of(stream), [=] { std::memset(pointer, value, bytes); });
   return result();
 }
 cudaError_t cudaMemset(void* pointer, int value, std::size_t bytes) {
   return cudaMemsetAsync(pointer, value, bytes, nullptr);
 }
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
-  const Lock lock(card().mutex);
+  const Lock lock(gpu().mutex);
   *attributes = {};
   attributes->type = ptx::is_on_device(pointer, 1) ? cudaMemoryTypeDevice
                      : ptx::is_pinned(pointer)     ? cudaMemoryTypeHost
@@ -453,46 +453,46 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
   return result();
 }
 cudaError_t cudaMemGetInfo(std::size_t* available, std::size_t* total) {
-  const Lock lock(card().mutex);
+  const Lock lock(gpu().mutex);
   *total = ptx::memory_bytes;
-  *available = *total - card().used;
+  *available = *total - gpu().used;
   return result();
 }
 cudaError_t cudaGetSymbolAddress(void** pointer, const void* symbol) {
-  const Lock lock(card().mutex);
-  *pointer = card().registry.find_variable(symbol);
+  const Lock lock(gpu().mutex);
+  *pointer = gpu().registry.find_variable(symbol);
   return result(*pointer == nullptr ? cudaErrorInvalidSymbol : cudaSuccess);
 }
 
 // ---- Streams, events, graphs
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
-  const Lock lock(card().mutex);
-  *stream = static_cast<cudaStream_t>(card().streams.create((flags & cudaStreamNonBlocking) == 0));
+  const Lock lock(gpu().mutex);
+  *stream = static_cast<cudaStream_t>(gpu().streams.create((flags & cudaStreamNonBlocking) == 0));
   return result();
 }
 cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithFlags(stream, 0); }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  const Lock lock(card().mutex);
-  card().streams.destroy(stream);
+  const Lock lock(gpu().mutex);
+  gpu().streams.destroy(stream);
   return result();
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  const Lock lock(card().mutex);
+  const Lock lock(gpu().mutex);
   if (stream_of(stream).capture != nullptr) return result(cudaErrorStreamCaptureUnsupported);
-  card().streams.finish(stream_of(stream));
+  gpu().streams.finish(stream_of(stream));
   return result();
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
 cudaError_t cudaDeviceSynchronize() {
-  const Lock lock(card().mutex);
-  card().streams.finish_all();
+  const Lock lock(gpu().mutex);
+  gpu().streams.finish_all();
   return result();
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-  const Lock lock(card().mutex);
+  const Lock lock(gpu().mutex);
   if (stream_of(stream).capture != nullptr) return result(cudaErrorStreamCaptureUnsupported);
-  card().streams.enqueue_wait(stream_of(stream), *event);
+  gpu().streams.enqueue_wait(stream_of(stream), *event);
   return result();
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
@@ -501,21 +501,20 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
 }
 cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, 0); }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  const Lock lock(card().mutex);
-  card().streams.finish_all();
+  const Lock lock(gpu().mutex);
+  gpu().streams.finish_all();
   delete event;
   return result();
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  const Lock lock(card().mutex);
+  const Lock lock(gpu().mutex);
   if (stream_of(stream).capture != nullptr) return result(cudaErrorStreamCaptureUnsupported);
-  card().streams.enqueue_record(stream_of(stream), *event);
+  gpu().streams.enqueue_record(stream_of(stream), *event);
   return result();
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  const Lock lock(card().mutex);
-  card().streams.run_until(
-      [event, version = event->recorded] { return event->reached >= version; });
+  const Lock lock(gpu().mutex);
+  gpu().streams.run_until([event, version = event->recorded] { return event->reached >= version; });
   return result();
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
@@ -524,15 +523,15 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) 
   return cudaSuccess;
 }
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
-  const Lock lock(card().mutex);
+  const Lock lock(gpu().mutex);
   ptx::Stream& queue = stream_of(stream);
-  if (&queue == &card().streams.default_stream()) return result(cudaErrorStreamCaptureUnsupported);
+  if (&queue == &gpu().streams.default_stream()) return result(cudaErrorStreamCaptureUnsupported);
   if (queue.capture != nullptr) return result(cudaErrorIllegalState);
   queue.capture = std::make_unique<ptx::Graph>();
   return result();
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
-  const Lock lock(card().mutex);
+  const Lock lock(gpu().mutex);
   ptx::Stream& queue = stream_of(stream);
   if (queue.capture == nullptr) return result(cudaErrorIllegalState);
   *graph = new CUgraph_st{{std::move(*queue.capture)}};
@@ -540,7 +539,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   return result();
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  const Lock lock(card().mutex);
+  const Lock lock(gpu().mutex);
   *status = stream_of(stream).capture != nullptr ? cudaStreamCaptureStatusActive
                                                  : cudaStreamCaptureStatusNone;
   return result();
@@ -555,9 +554,9 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph
   return cudaGraphInstantiate(executable, graph, flags);
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
-  const Lock lock(card().mutex);
+  const Lock lock(gpu().mutex);
   for (const auto& operation : executable->operations)
-    card().streams.enqueue(stream_of(stream), operation);
+    gpu().streams.enqueue(stream_of(stream), operation);
   return result();
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
@@ -565,20 +564,20 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   return cudaSuccess;
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
-  const Lock lock(card().mutex);
-  card().streams.finish_all();
+  const Lock lock(gpu().mutex);
+  gpu().streams.finish_all();
   delete executable;
   return result();
 }
 
-// ---- The card
+// ---- The GPU
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = 1;
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device) {
-  const Lock lock(card().mutex);
+  const Lock lock(gpu().mutex);
   return result(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
 }
 cudaError_t cudaGetDevice(int* device) {
@@ -594,9 +593,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   cudaDeviceProp& p = *properties;
   std::memset(&p, 0, sizeof p);
   std::snprintf(p.name, sizeof p.name, "PTX in software");
-  p.major = static_cast<int>(card().capability / 10);
-  p.minor = static_cast<int>(card().capability % 10);
-  p.multiProcessorCount = static_cast<int>(card().multiprocessors);
+  p.major = static_cast<int>(gpu().capability / 10);
+  p.minor = static_cast<int>(gpu().capability % 10);
+  p.multiProcessorCount = static_cast<int>(gpu().multiprocessors);
   p.sharedMemPerBlock = ptx::unasked_shared;
   p.sharedMemPerBlockOptin = ptx::most_shared_of_block;
   p.sharedMemPerMultiprocessor = ptx::shared_of_multiprocessor;
@@ -615,9 +614,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   static const auto* const values = new std::map<cudaDeviceAttr, ptx::u32>{
-      {cudaDevAttrComputeCapabilityMajor, card().capability / 10},
-      {cudaDevAttrComputeCapabilityMinor, card().capability % 10},
-      {cudaDevAttrMultiProcessorCount, card().multiprocessors},
+      {cudaDevAttrComputeCapabilityMajor, gpu().capability / 10},
+      {cudaDevAttrComputeCapabilityMinor, gpu().capability % 10},
+      {cudaDevAttrMultiProcessorCount, gpu().multiprocessors},
       {cudaDevAttrMaxSharedMemoryPerBlockOptin, ptx::most_shared_of_block},
       {cudaDevAttrMaxSharedMemoryPerBlock, ptx::unasked_shared},
       {cudaDevAttrMaxSharedMemoryPerMultiprocessor, ptx::shared_of_multiprocessor},
@@ -640,22 +639,22 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   return cudaSuccess;
 }
 cudaError_t cudaGetLastError() {
-  const Lock lock(card().mutex);
-  const cudaError_t error = result() != cudaSuccess ? cudaErrorLaunchFailure : card().last;
-  card().last = cudaSuccess;
+  const Lock lock(gpu().mutex);
+  const cudaError_t error = result() != cudaSuccess ? cudaErrorLaunchFailure : gpu().last;
+  gpu().last = cudaSuccess;
   return error;
 }
 cudaError_t cudaPeekAtLastError() {
-  const Lock lock(card().mutex);
-  return result() != cudaSuccess ? cudaErrorLaunchFailure : card().last;
+  const Lock lock(gpu().mutex);
+  return result() != cudaSuccess ? cudaErrorLaunchFailure : gpu().last;
 }
 const char* cudaGetErrorString(cudaError_t error) {
   static thread_local std::string text;
   if (error == cudaSuccess) return "no error";
   if (error == cudaErrorMemoryAllocation) return "out of memory";
-  const Lock lock(card().mutex);
-  const bool is_fault = error == cudaErrorLaunchFailure && !card().streams.fault().empty();
-  text = is_fault ? "PTX in software: " + card().streams.fault()
+  const Lock lock(gpu().mutex);
+  const bool is_fault = error == cudaErrorLaunchFailure && !gpu().streams.fault().empty();
+  text = is_fault ? "PTX in software: " + gpu().streams.fault()
                   : fmt::format("CUDA error {}", static_cast<int>(error));
   return text.c_str();
 }

@@ -36,7 +36,7 @@ struct Stream {
   bool blocking = true;            // the default stream waits for it
 };
 
-/// All streams. The first fault of a kernel ends everything, as on a card.
+/// All streams. The first fault of a kernel ends everything, as on a GPU.
 class Streams {
  public:
   Streams() : all_{&default_} {}

@@ -13,7 +13,7 @@ namespace gibbsite::losses {
 struct huber {
   static constexpr const char* name = "huber";
   static constexpr LabelKind label = LabelKind::amount;
-  static constexpr double max_abs_residual = 1.0;
+  static constexpr double max_abs_derivative = 1.0;
   static constexpr double curvature = 1.0;
   /// f'' jumps at |r| = 1.
   static constexpr double self_concordance = std::numeric_limits<double>::infinity();
@@ -28,13 +28,13 @@ struct huber {
   }
   /// df/dz = r, clamped to [-1, 1].
   template <class Real>
-  GIBBSITE_HD static Real residual(Real z, Real y) {
+  GIBBSITE_HD static Real derivative(Real z, Real y) {
     const Real r = z - y;
     return r > 1 ? Real{1} : r < -1 ? Real{-1} : r;  // what is no number stays none
   }
   /// d2f/dz2: 1 for |r| <= 1, else 0.
   template <class Real>
-  GIBBSITE_HD static Real second(Real z, Real y) {
+  GIBBSITE_HD static Real second_derivative(Real z, Real y) {
     const Real r = z - y;
     if (r < -1 || r > 1) return Real{0};
     return r >= -1 ? Real{1} : r;

@@ -8,7 +8,7 @@ namespace gibbsite::losses {
 
 struct logistic {
   static constexpr const char* name = "logistic";
-  static constexpr double max_abs_residual = 1.0;
+  static constexpr double max_abs_derivative = 1.0;
   static constexpr double curvature = 0.25;
   static constexpr double self_concordance = 1.0;               // f''' = f'' (1 - 2 sigmoid(z))
   static constexpr double drop_from_zero = 0.6931471805599454;  // log 2, rounded up
@@ -25,14 +25,14 @@ struct logistic {
   /// df/dz = -y sigmoid(-y z); exp never sees a positive argument, so nothing overflows and the
   /// relative accuracy holds far in both tails.
   template <class Real>
-  GIBBSITE_HD static Real residual(Real z, Real y) {
+  GIBBSITE_HD static Real derivative(Real z, Real y) {
     const Real t = y * z;
     const Real e = std::exp(-std::fabs(t));
     return -y * ((t >= 0 ? e : Real{1}) / (Real{1} + e));
   }
   /// d2f/dz2 = sigmoid(z) sigmoid(-z).
   template <class Real>
-  GIBBSITE_HD static Real second(Real z, Real /*y*/) {
+  GIBBSITE_HD static Real second_derivative(Real z, Real /*y*/) {
     const Real e = std::exp(-std::fabs(z));
     return e / ((Real{1} + e) * (Real{1} + e));
   }

@@ -12,7 +12,7 @@ namespace gibbsite::losses {
 
 struct logistic_capped {
   static constexpr const char* name = "logistic-capped";
-  static constexpr double max_abs_residual = 0.5;
+  static constexpr double max_abs_derivative = 0.5;
   static constexpr double curvature = 0.25;
   /// f'' jumps at 0.
   static constexpr double self_concordance = std::numeric_limits<double>::infinity();
@@ -27,13 +27,13 @@ struct logistic_capped {
   }
   /// df/dz = -y min(sigmoid(-y z), 1/2).
   template <class Real>
-  GIBBSITE_HD static Real residual(Real z, Real y) {
-    return y * z < 0 ? Real{-y / Real{2}} : logistic::residual(z, y);  // no number stays none
+  GIBBSITE_HD static Real derivative(Real z, Real y) {
+    return y * z < 0 ? Real{-y / Real{2}} : logistic::derivative(z, y);  // no number stays none
   }
   /// d2f/dz2; at y z = 0 it is the curvature of the winning side, 1/4.
   template <class Real>
-  GIBBSITE_HD static Real second(Real z, Real y) {
-    return y * z < 0 ? Real{0} : logistic::second(z, y);
+  GIBBSITE_HD static Real second_derivative(Real z, Real y) {
+    return y * z < 0 ? Real{0} : logistic::second_derivative(z, y);
   }
   /// The P(y = +1) for which z minimizes the expected loss: the losing side has s/(1/2 + s), s =
   /// sigmoid(-|z|).

@@ -14,7 +14,7 @@ namespace gibbsite::losses {
 struct poisson {
   static constexpr const char* name = "poisson";
   static constexpr LabelKind label = LabelKind::count;
-  static constexpr double max_abs_residual = 1.0;
+  static constexpr double max_abs_derivative = 1.0;
   static constexpr double curvature = 1.0;
   /// f'' jumps at u = 0.
   static constexpr double self_concordance = std::numeric_limits<double>::infinity();
@@ -30,13 +30,13 @@ struct poisson {
   }
   /// df/dz = min(e^u, 1) - y.
   template <class Real>
-  GIBBSITE_HD static Real residual(Real z, Real y) {
+  GIBBSITE_HD static Real derivative(Real z, Real y) {
     const Real mean = std::exp(z - static_cast<Real>(shift));
     return (mean > 1 ? Real{1} : mean) - y;  // at most 1 whatever exp rounds to
   }
   /// d2f/dz2 = e^u for u <= 0, else 0.
   template <class Real>
-  GIBBSITE_HD static Real second(Real z, Real /*y*/) {
+  GIBBSITE_HD static Real second_derivative(Real z, Real /*y*/) {
     const Real u = z - static_cast<Real>(shift);
     return u > 0 ? Real{0} : Real{std::exp(u)};
   }

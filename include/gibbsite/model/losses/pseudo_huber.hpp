@@ -13,7 +13,7 @@ namespace gibbsite::losses {
 struct pseudo_huber {
   static constexpr const char* name = "pseudo-huber";
   static constexpr LabelKind label = LabelKind::amount;
-  static constexpr double max_abs_residual = 1.0;
+  static constexpr double max_abs_derivative = 1.0;
   static constexpr double curvature = 1.0;
   static constexpr double self_concordance = 1.5;  // |f'''|/f'' = 3 |r|/(1 + r^2)
   static double drop_from_zero(double label_bound) { return std::max(label_bound, 1.0); }
@@ -29,14 +29,14 @@ struct pseudo_huber {
     return size * (size / (Real{1} + root));
   }
   template <class Real>
-  GIBBSITE_HD static Real residual(Real z, Real y) {
+  GIBBSITE_HD static Real derivative(Real z, Real y) {
     const Real r = z - y;
     if (std::fabs(r) > Real{1e18F}) return r > 0 ? Real{1} : Real{-1};
     return r / std::sqrt(Real{1} + r * r);
   }
   /// d2f/dz2 = (1 + r^2)^(-3/2).
   template <class Real>
-  GIBBSITE_HD static Real second(Real z, Real y) {
+  GIBBSITE_HD static Real second_derivative(Real z, Real y) {
     const Real r = z - y;
     if (std::fabs(r) > Real{1e18F}) return Real{0};
     const Real w = Real{1} / (Real{1} + r * r);

@@ -11,7 +11,7 @@ namespace gibbsite::losses {
 
 struct smoothed_hinge {
   static constexpr const char* name = "smoothed-hinge";
-  static constexpr double max_abs_residual = 1.0;
+  static constexpr double max_abs_derivative = 1.0;
   static constexpr double curvature = 1.0;
   /// f'' jumps at the ends of the band.
   static constexpr double self_concordance = std::numeric_limits<double>::infinity();
@@ -26,14 +26,14 @@ struct smoothed_hinge {
   }
   /// df/dz = -y clip(1 - v, 0, 1).
   template <class Real>
-  GIBBSITE_HD static Real residual(Real z, Real y) {
+  GIBBSITE_HD static Real derivative(Real z, Real y) {
     const Real room = Real{1} - y * z;
     const Real held = room >= 1 ? Real{1} : room <= 0 ? Real{0} : room;
     return -y * held;
   }
   /// d2f/dz2: 1 within the band and at its ends, else 0.
   template <class Real>
-  GIBBSITE_HD static Real second(Real z, Real y) {
+  GIBBSITE_HD static Real second_derivative(Real z, Real y) {
     const Real v = y * z;
     if (v < 0 || v > 1) return Real{0};
     return v >= 0 ? Real{1} : v;

@@ -23,7 +23,7 @@ class Softmax final : public Loss {
   [[nodiscard]] LabelKind label() const override { return LabelKind::classes; }
   [[nodiscard]] std::size_t outputs() const override { return classes_; }
   /// The bound sqrt(2) of ||grad_z f||, rounded up.
-  [[nodiscard]] double max_abs_residual() const override;
+  [[nodiscard]] double max_abs_derivative() const override;
   [[nodiscard]] double curvature() const override { return 0.5; }
   /// Traces of the Hessian: tr = 1 - sum p_k^2 <= 1 - 1/K. Also diag p - p p' <= (I - 11'/K)/2
   /// (Boehning 1992), of trace (K - 1)/2.
@@ -36,8 +36,8 @@ class Softmax final : public Loss {
   [[nodiscard]] std::string_view link_words() const override;
   [[nodiscard]] double value_sum(std::span<const double> z,
                                  std::span<const float> y) const override;
-  void residuals(std::span<const double> z, std::span<const float> y,
-                 std::span<double> r) const override;
+  void derivatives(std::span<const double> z, std::span<const float> y,
+                   std::span<double> r) const override;
   /// Throws std::logic_error: a row's curvature is a matrix.
   void curvatures(std::span<const double> z, std::span<const float> y,
                   std::span<double> w) const override;

@@ -11,9 +11,9 @@ namespace gibbsite::losses {
 struct squared {
   static constexpr const char* name = "squared";
   static constexpr LabelKind label = LabelKind::amount;
-  static constexpr double max_abs_residual = std::numeric_limits<double>::infinity();
+  static constexpr double max_abs_derivative = std::numeric_limits<double>::infinity();
   /// |f'(0, y)| = |y|.
-  static double residual_at_zero(double label_bound) { return label_bound; }
+  static double derivative_at_zero(double label_bound) { return label_bound; }
   static constexpr double curvature = 1.0;
   static constexpr double self_concordance = 0;  // f''' = 0
   /// f(0, y) = y^2/2, and f = 0 at z = y; 1 + 2^-50 is above the roundings of label_bound^2.
@@ -28,11 +28,11 @@ struct squared {
   }
   /// df/dz = z - y.
   template <class Real>
-  GIBBSITE_HD static Real residual(Real z, Real y) {
+  GIBBSITE_HD static Real derivative(Real z, Real y) {
     return z - y;
   }
   template <class Real>
-  GIBBSITE_HD static Real second(Real z, Real /*y*/) {
+  GIBBSITE_HD static Real second_derivative(Real z, Real /*y*/) {
     return z < 0 ? Real{1} : z >= 0 ? Real{1} : z;  // what is no number stays none
   }
   static constexpr const char* link_words =

@@ -23,7 +23,7 @@ class Weighted final : public Loss {
   [[nodiscard]] std::span<const float> class_weights() const override { return weights_; }
   [[nodiscard]] LabelKind label() const override { return loss_.label(); }
   [[nodiscard]] std::size_t outputs() const override { return loss_.outputs(); }
-  [[nodiscard]] double max_abs_residual() const override { return loss_.max_abs_residual(); }
+  [[nodiscard]] double max_abs_derivative() const override { return loss_.max_abs_derivative(); }
   [[nodiscard]] double curvature() const override { return loss_.curvature(); }
   [[nodiscard]] HessianTraces traces() const override { return loss_.traces(); }
   /// A factor changes no ratio of the third derivative to the second.
@@ -37,8 +37,8 @@ class Weighted final : public Loss {
   [[nodiscard]] std::string_view link_words() const override { return loss_.link_words(); }
   [[nodiscard]] double value_sum(std::span<const double> z,
                                  std::span<const float> y) const override;
-  void residuals(std::span<const double> z, std::span<const float> y,
-                 std::span<double> r) const override;
+  void derivatives(std::span<const double> z, std::span<const float> y,
+                   std::span<double> r) const override;
   void curvatures(std::span<const double> z, std::span<const float> y,
                   std::span<double> w) const override;
   void curvature_products(std::span<const double> z, std::span<const float> y,

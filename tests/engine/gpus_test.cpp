@@ -1,6 +1,6 @@
-// Rows on cards of several ranks, in software: within rounding of one card, the same bits among
-// ranks, and cards that are not at the same place end the run.
-#include "engine/sharded/cards.hpp"
+// Rows on GPUs of several ranks, in software: within rounding of one GPU, the same bits among
+// ranks, and GPUs that are not at the same place end the run.
+#include "engine/sharded/gpus.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -15,22 +15,22 @@
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/engine/sharded.hpp"
 #include "support/repeats.hpp"
-#include "support/talking_cards.hpp"
+#include "support/talking_gpus.hpp"
 #include "support/thread_ranks.hpp"
 
 namespace gibbsite::sharded_cases {
-namespace cards_test {
+namespace gpus_test {
 
-using support::own_card;
-using support::TalkingCards;
+using support::own_gpu;
+using support::TalkingGpus;
 using testing::HasSubstr;
 
-enum class Talk { by_host, by_cards };
+enum class Talk { by_host, by_gpus };
 
-std::unique_ptr<Backend> on_cards(Communicator& ranks, Talk talk,
-                                  const support::EmulatedCard& made = {}) {
-  return shard(own_card(made), ranks, nullptr,
-               talk == Talk::by_cards ? std::make_unique<TalkingCards>(ranks) : nullptr);
+std::unique_ptr<Backend> on_gpus(Communicator& ranks, Talk talk,
+                                 const support::EmulatedGpu& made = {}) {
+  return shard(own_gpu(made), ranks, nullptr,
+               talk == Talk::by_gpus ? std::make_unique<TalkingGpus>(ranks) : nullptr);
 }
 
 // How far two engines' answers may be apart that both keep to accumulation_depth
@@ -65,7 +65,7 @@ double apart(const std::string& name, std::size_t at, const Answers& whole, cons
     const std::span<const float> x(t.rows.x.data() + i * c.d, c.d);
     const double w = name == "weighted" ? std::abs(t.weights[i]) : 1;
     sum += w * std::abs(static_cast<double>(x[j])) *
-           (roundings * t.loss.max_abs_residual() +
+           (roundings * t.loss.max_abs_derivative() +
             t.loss.curvature() * static_cast<double>(c.d) * length(x) * norm);
   }
   const double gradient = 2 * 1.01 * u * sum;
@@ -87,13 +87,13 @@ void expect_near(const Answers& whole, const Answers& of_rank, std::size_t first
 }
 
 // Returns the answers of every rank, one entry for each.
-std::vector<Answers> ask_cards(const Case& c, const Table& t,
-                               const std::vector<std::uint64_t>& bounds, Talk talk,
-                               std::uint64_t seed) {
+std::vector<Answers> ask_gpus(const Case& c, const Table& t,
+                              const std::vector<std::uint64_t>& bounds, Talk talk,
+                              std::uint64_t seed) {
   std::vector<Answers> out(bounds.size() - 1);
   ThreadRanks::run(out.size(), [&](Communicator& ranks) {
     const std::size_t first = bounds[ranks.rank()], last = bounds[ranks.rank() + 1];
-    const auto backend = on_cards(ranks, talk, {.seed = seed + ranks.rank()});
+    const auto backend = on_gpus(ranks, talk, {.seed = seed + ranks.rank()});
     const auto engine = backend->load(t.part(first, last),
                                       std::span(t.rows.y).subspan(first, last - first), t.loss);
     EXPECT_TRUE(engine->certifiable());
@@ -102,12 +102,12 @@ std::vector<Answers> ask_cards(const Case& c, const Table& t,
   return out;
 }
 
-class ShardedCards : public testing::TestWithParam<Case> {};
+class ShardedGpus : public testing::TestWithParam<Case> {};
 
-TEST_P(ShardedCards, AreWithinRoundingOfOneCard) {
+TEST_P(ShardedGpus, AreWithinRoundingOfOneGpu) {
   const Case c = GetParam();
   const Table t(c);
-  const auto alone = own_card()->load(t.rows.view(), t.rows.y, t.loss);
+  const auto alone = own_gpu()->load(t.rows.view(), t.rows.y, t.loss);
   const Answers whole = ask(*alone, c, t, 0, 7);
   std::vector<std::vector<std::uint64_t>> shares{{0, 0, 2 * block, 2 * block, c.n}};
   for (const std::size_t ranks : {1U, 2U, 4U, 7U}) shares.push_back(share_bounds(c.n, ranks));
@@ -115,17 +115,17 @@ TEST_P(ShardedCards, AreWithinRoundingOfOneCard) {
   for (const auto& bounds : shares) {
     if (sweep.skips()) continue;
     SCOPED_TRACE(fmt::format("bounds {}", fmt::join(bounds, ", ")));
-    const auto by_host = ask_cards(c, t, bounds, Talk::by_host, 1);
+    const auto by_host = ask_gpus(c, t, bounds, Talk::by_host, 1);
     for (std::size_t p = 0; p + 1 < bounds.size(); ++p) {
       SCOPED_TRACE(p);
       expect_near(whole, by_host[p], bounds[p], c, t);
     }
-    // Cards that talk add in the same tree, and this card's normals are the host's: the same bits,
+    // GPUs that talk add in the same tree, and this GPU's normals are the host's: the same bits,
     // on every rank, whatever the queues' timing.
-    const auto by_cards = ask_cards(c, t, bounds, Talk::by_cards, 100);
+    const auto by_gpus = ask_gpus(c, t, bounds, Talk::by_gpus, 100);
     for (std::size_t p = 0; p + 1 < bounds.size(); ++p) {
       SCOPED_TRACE(p);
-      for (const auto& [name, bits] : by_cards[p]) {
+      for (const auto& [name, bits] : by_gpus[p]) {
         EXPECT_TRUE(same_bits(bits, by_host[p].at(name))) << name;
         if (name.starts_with("clipped")) continue;
         EXPECT_TRUE(same_bits(bits, by_host[0].at(name))) << name;
@@ -134,22 +134,22 @@ TEST_P(ShardedCards, AreWithinRoundingOfOneCard) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, ShardedCards,
+INSTANTIATE_TEST_SUITE_P(Cases, ShardedGpus,
                          testing::Values(Case{"logistic", 3 * block + 7, 5, 0, Kept::dense, 2},
                                          Case{"logistic", 2 * block + 7, 3, 2, Kept::entries, 5},
                                          Case{"softmax-3", 3 * block + 7, 3, 0, Kept::dense, 1}),
                          [](const auto& p) { return std::to_string(p.index); });
 
-// A rank on whose card theta was not received, or not all of it, ends the run on all of them, and
+// A rank on whose GPU theta was not received, or not all of it, ends the run on all of them, and
 // no chain has moved.
-TEST(ShardedCards, ThatAddAtAnotherThetaEndTheRun) {
-  const auto run = [](const TalkingCards::Spoil& spoil) {
+TEST(ShardedGpus, ThatAddAtAnotherThetaEndTheRun) {
+  const auto run = [](const TalkingGpus::Spoil& spoil) {
     return refusal([&](const Case& c, const Table& t, Communicator& ranks, std::size_t first,
                        std::size_t last) {
       const bool spoils = ranks.rank() == 1;
       const auto backend =
-          shard(own_card(), ranks, nullptr,
-                std::make_unique<TalkingCards>(ranks, spoils ? spoil : TalkingCards::Spoil{}));
+          shard(own_gpu(), ranks, nullptr,
+                std::make_unique<TalkingGpus>(ranks, spoils ? spoil : TalkingGpus::Spoil{}));
       const auto engine = load(t, *backend, first, last);
       Ensemble chains = chains_of(c, t, 7);
       const std::vector<double> before = chains.theta;
@@ -181,15 +181,15 @@ TEST(ShardedCards, ThatAddAtAnotherThetaEndTheRun) {
 }
 
 // One that faults ends all, by the name of its rank where the host has a say.
-TEST(ShardedCards, ThatFaultEndAll) {
-  for (const Talk talk : {Talk::by_host, Talk::by_cards}) {
+TEST(ShardedGpus, ThatFaultEndAll) {
+  for (const Talk talk : {Talk::by_host, Talk::by_gpus}) {
     const Case c{"logistic", 3 * block, 4, 0, Kept::dense, 2};
     const Table t(c);
     EXPECT_THAT(
         [&] {
           ThreadRanks::run(3, [&](Communicator& ranks) {
             const auto backend =
-                on_cards(ranks, talk, {.fault_at_launch = ranks.rank() == 1 ? 4U : 0U});
+                on_gpus(ranks, talk, {.fault_at_launch = ranks.rank() == 1 ? 4U : 0U});
             const auto engine = load(t, *backend, ranks.rank() * block, (ranks.rank() + 1) * block);
             Ensemble chains = chains_of(c, t, 7);
             engine->advance(chains, 3);
@@ -199,12 +199,12 @@ TEST(ShardedCards, ThatFaultEndAll) {
             HasSubstr(talk == Talk::by_host ? "rank 1: emulated card: injected fault"
                                             : "emulated card: injected fault")));
   }
-  // A card without room is found before any of them waits for another's.
+  // A GPU without room is found before any of them waits for another's.
   const std::string full = refusal(
       [](const Case& c, const Table& t, Communicator& ranks, std::size_t first, std::size_t last) {
         const std::size_t bytes = ranks.rank() == 2 ? 1000 : 1'000'000;
         const auto engine =
-            load(t, *on_cards(ranks, Talk::by_cards, {.total_bytes = bytes}), first, last);
+            load(t, *on_gpus(ranks, Talk::by_gpus, {.total_bytes = bytes}), first, last);
         Ensemble chains = chains_of(c, t, 7);
         engine->advance(chains, 3);
       });
@@ -212,7 +212,7 @@ TEST(ShardedCards, ThatFaultEndAll) {
 }
 
 // What shares' sums may take of the path that a certificate counts, and the tree over ranks takes.
-TEST(ShardedCards, LeaveRoomForTheAdditionsOverRanks) {
+TEST(ShardedGpus, LeaveRoomForTheAdditionsOverRanks) {
   for (const std::uint64_t rows : {1UL, 1024UL, 1025UL, 1000000UL}) {
     for (const std::uint64_t ranks : {1UL, 2UL, 3UL, 7UL, 8UL, 1024UL}) {
       Rows share(nullptr, rows, 3);
@@ -224,7 +224,7 @@ TEST(ShardedCards, LeaveRoomForTheAdditionsOverRanks) {
   }
 }
 
-TEST(OwnCard, IsTheFirstThatNoRankBeforeHas) {
+TEST(OwnGpu, IsTheFirstThatNoRankBeforeHas) {
   using Ids = std::vector<std::string>;
   const auto own = [](const std::vector<std::pair<std::string, Ids>>& ranks_see) {
     std::vector<std::size_t> out(ranks_see.size());
@@ -233,7 +233,7 @@ TEST(OwnCard, IsTheFirstThatNoRankBeforeHas) {
     ThreadRanks::run(out.size(), [&](Communicator& ranks) {
       const auto& [machine, ids] = ranks_see[ranks.rank()];
       try {
-        out[ranks.rank()] = sharded::own_card(ranks, ids, machine);
+        out[ranks.rank()] = sharded::own_gpu(ranks, ids, machine);
       } catch (const NoDevice& error) {
         const std::scoped_lock lock(mutex);
         errors.emplace_back(error.what());
@@ -243,7 +243,7 @@ TEST(OwnCard, IsTheFirstThatNoRankBeforeHas) {
     return std::pair(out, errors.empty() ? "" : errors.front());
   };
   using Places = std::vector<std::size_t>;
-  // Two machines of two cards, ranks side by side and in turn; each rank shown one of its own.
+  // Two machines of two GPUs, ranks side by side and in turn; each rank shown one of its own.
   EXPECT_EQ(own({{"a", {"1", "2"}}, {"a", {"1", "2"}}, {"b", {"3", "4"}}, {"b", {"3", "4"}}}).first,
             (Places{0, 1, 0, 1}));
   EXPECT_EQ(own({{"a", {"1", "2"}}, {"b", {"3", "4"}}, {"a", {"1", "2"}}, {"b", {"3", "4"}}}).first,
@@ -255,5 +255,5 @@ TEST(OwnCard, IsTheFirstThatNoRankBeforeHas) {
   EXPECT_THAT(own({{"a", {"1"}}, {"a", {"1"}}}).second, HasSubstr("1 card for 2 ranks"));
 }
 
-}  // namespace cards_test
+}  // namespace gpus_test
 }  // namespace gibbsite::sharded_cases

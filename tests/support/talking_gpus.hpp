@@ -1,5 +1,5 @@
 #pragma once
-// Cards of ranks that are threads: how they talk where there is no NCCL.
+// GPUs of ranks that are threads: how they talk where there is no NCCL.
 #include <functional>
 #include <memory>
 #include <span>
@@ -12,12 +12,12 @@
 
 namespace gibbsite::support {
 
-/// By the ranks' own words, where the queue of a card in software comes to it. `spoil` has its way
+/// By the ranks' own words, where the queue of a GPU in software comes to it. `spoil` has its way
 /// with what came from rank 0.
-class TalkingCards final : public DeviceRanks {
+class TalkingGpus final : public DeviceRanks {
  public:
   using Spoil = std::function<void(std::span<double>)>;
-  explicit TalkingCards(Communicator& ranks, Spoil spoil = {})
+  explicit TalkingGpus(Communicator& ranks, Spoil spoil = {})
       : ranks_(ranks), spoil_(std::move(spoil)) {}
   [[nodiscard]] std::string_view name() const override { return "threads"; }
   void gather(const std::byte* mine, std::byte* all, std::size_t bytes, void* /*stream*/) override {
@@ -34,10 +34,10 @@ class TalkingCards final : public DeviceRanks {
   Spoil spoil_;
 };
 
-/// The cuda backend on a card of its own, in software.
-inline std::unique_ptr<Backend> own_card(EmulatedCard card = {}) {
-  card.watches_global = false;
-  return cuda::make_cuda_backend(make_emulated_device(card), {});
+/// The cuda backend on a GPU of its own, in software.
+inline std::unique_ptr<Backend> own_gpu(EmulatedGpu gpu = {}) {
+  gpu.watches_global = false;
+  return cuda::make_cuda_backend(make_emulated_device(gpu), {});
 }
 
 }  // namespace gibbsite::support

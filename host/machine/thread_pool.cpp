@@ -1,4 +1,4 @@
-#include "machine/crew.hpp"
+#include "machine/thread_pool.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -42,14 +42,15 @@ bool spin(double seconds, F ready) {
 
 }  // namespace
 
-Crew::Crew(std::size_t members) : members_(members), places_(members), pinned_(members) {
+ThreadPool::ThreadPool(std::size_t members)
+    : members_(members), places_(members), pinned_(members) {
   for (std::size_t task = 0; task < most_results; ++task) results_[task] = task;
   for (std::size_t member = 0; member < most_members; ++member) {
     spares_[member] = most_results + member;
   }
 }
 
-Crew::~Crew() {
+ThreadPool::~ThreadPool() {
   stop_.store(true);
   bell_.fetch_add(1);
   bell_.notify_all();
@@ -57,7 +58,7 @@ Crew::~Crew() {
 }
 
 // Where the system gives no more threads, those that are there do the work, the caller at least.
-void Crew::start() {
+void ThreadPool::start() {
   if (started_) return;
   started_ = true;
   try {
@@ -69,7 +70,7 @@ void Crew::start() {
   }
 }
 
-std::size_t Crew::free_place() const {
+std::size_t ThreadPool::free_place() const {
   // A helper pins one place at most, so one of `members` is free.
   for (std::size_t p = 0;; p = (p + 1) % members_) {
     if (std::ranges::none_of(pinned_, [&](const Pin& pin) { return pin.place.load() == p; })) {
@@ -78,13 +79,13 @@ std::size_t Crew::free_place() const {
   }
 }
 
-void Crew::settle() const {
+void ThreadPool::settle() const {
   for (const Pin& pin : pinned_) {
     while (!spin(patience, [&] { return pin.place.load() == none; })) std::this_thread::yield();
   }
 }
 
-void Crew::open(std::size_t place, std::size_t tasks, Run run, void* context, bool twice) {
+void ThreadPool::open(std::size_t place, std::size_t tasks, Run run, void* context, bool twice) {
   start();
   Place& at = places_[place];
   at.run = run;
@@ -102,7 +103,7 @@ void Crew::open(std::size_t place, std::size_t tasks, Run run, void* context, bo
 }
 
 // SupportedOptions tasks until none is left. The least seconds that one of them took, or patience.
-double Crew::take_all(Place& at) {
+double ThreadPool::take_all(Place& at) {
   double least = std::numeric_limits<double>::infinity();
   for (std::uint64_t seen = ticket_.load(std::memory_order_relaxed); left(seen) > 0;) {
     if (!ticket_.compare_exchange_weak(seen, seen - 1)) continue;
@@ -120,7 +121,7 @@ double Crew::take_all(Place& at) {
   return std::isfinite(least) ? least : patience;
 }
 
-void Crew::once(std::size_t tasks, Run run, void* context) {
+void ThreadPool::once(std::size_t tasks, Run run, void* context) {
   if (tasks <= 1 || members_ == 1) {
     for (std::size_t task = 0; task < tasks; ++task) run(context, 0, task, 0);
     return;
@@ -137,7 +138,7 @@ void Crew::once(std::size_t tasks, Run run, void* context) {
   }
 }
 
-void Crew::twice(std::size_t p, std::size_t tasks, Run run, void* context) {
+void ThreadPool::twice(std::size_t p, std::size_t tasks, Run run, void* context) {
   open(p, tasks, run, context, true);
   Place& at = places_[p];
   const double least = take_all(at);
@@ -153,7 +154,7 @@ void Crew::twice(std::size_t p, std::size_t tasks, Run run, void* context) {
 }
 
 // The first to be done with a task puts its spare where the result belongs.
-void Crew::publish(const Place& at, std::size_t task, std::size_t member) {
+void ThreadPool::publish(const Place& at, std::size_t task, std::size_t member) {
   std::uint64_t now = results_[task].load(std::memory_order_acquire);
   while (epoch(now) < at.epoch) {
     if (!results_[task].compare_exchange_weak(now, at.epoch << 8 | spares_[member],
@@ -165,7 +166,7 @@ void Crew::publish(const Place& at, std::size_t task, std::size_t member) {
   }
 }
 
-void Crew::reset_turns(std::size_t tasks) {
+void ThreadPool::reset_turns(std::size_t tasks) {
   if (turns_.size() < tasks) turns_ = std::vector<std::atomic<Turn>>(tasks);
   for (std::size_t task = 0; task < tasks; ++task) turns_[task] = Turn::free;
   turn_count_ = tasks;
@@ -174,7 +175,7 @@ void Crew::reset_turns(std::size_t tasks) {
 }
 
 // A task that nobody has, or none: a helper then leaves, the caller waits until all have ended.
-std::size_t Crew::take_turn(std::size_t member) {
+std::size_t ThreadPool::take_turn(std::size_t member) {
   const auto take = [&] {
     for (std::size_t k = 0; k < turn_count_; ++k) {
       const std::size_t task = (member * turn_count_ / members_ + k) % turn_count_;
@@ -200,7 +201,7 @@ std::size_t Crew::take_turn(std::size_t member) {
   return task;
 }
 
-void Crew::end_turn(std::size_t task, bool end) {
+void ThreadPool::end_turn(std::size_t task, bool end) {
   turns_[task] = end ? Turn::ended : Turn::free;
   if (end) --turns_left_;
   ++turns_given_;
@@ -208,7 +209,7 @@ void Crew::end_turn(std::size_t task, bool end) {
 }
 
 // A ticket with tasks left, or 0 at the end.
-std::uint64_t Crew::next_work() {
+std::uint64_t ThreadPool::next_work() {
   std::uint64_t seen = 0;
   const auto open = [&] {
     seen = ticket_.load();
@@ -223,7 +224,7 @@ std::uint64_t Crew::next_work() {
   return stop_.load() ? 0 : seen;
 }
 
-void Crew::help(std::size_t member) {
+void ThreadPool::help(std::size_t member) {
   set_standard_arithmetic();  // a thread begins with what its maker has
   std::atomic<std::size_t>& pinned = pinned_[member].place;
   while (std::uint64_t seen = next_work()) {

@@ -46,9 +46,9 @@ struct Task {
 };
 
 /// The state of a run.
-class Sampler {
+class MechanismRun {
  public:
-  virtual ~Sampler() = default;
+  virtual ~MechanismRun() = default;
   /// At the plan's start; may read the data, and take long.
   virtual void begin() = 0;
   /// Some steps, about `steps` of each chain or question. Nothing to do when `done() == total()`.
@@ -63,17 +63,18 @@ class Sampler {
   virtual void restore(const Checkpoint& checkpoint) = 0;
 };
 
-std::unique_ptr<Sampler> sampler_of(const Whitened& settings, const Task& task);
-std::unique_ptr<Sampler> sampler_of(const MetricPath& settings, const Task& task);
-std::unique_ptr<Sampler> sampler_of(const MetricProximal& settings, const Task& task);
-std::unique_ptr<Sampler> sampler_of(const Path& settings, const Task& task);
-std::unique_ptr<Sampler> sampler_of(const Rejection& settings, const Task& task);
-std::unique_ptr<Sampler> sampler_of(const Proximal& settings, const Task& task);
-std::unique_ptr<Sampler> sampler_of(const Averaged& settings, const Task& task);
-std::unique_ptr<Sampler> sampler_of(const Dalalyan& settings, const Task& task);
-std::unique_ptr<Sampler> sampler_of(const OutputPerturbation& settings, const Task& task);
-std::unique_ptr<Sampler> sampler_of(const PureOutputPerturbation& settings, const Task& task);
-std::unique_ptr<Sampler> sampler_of(const ObjectivePerturbation& settings, const Task& task);
-std::unique_ptr<Sampler> sampler_of(const PureObjectivePerturbation& settings, const Task& task);
+std::unique_ptr<MechanismRun> sampler_of(const Whitened& settings, const Task& task);
+std::unique_ptr<MechanismRun> sampler_of(const MetricPath& settings, const Task& task);
+std::unique_ptr<MechanismRun> sampler_of(const MetricProximal& settings, const Task& task);
+std::unique_ptr<MechanismRun> sampler_of(const Path& settings, const Task& task);
+std::unique_ptr<MechanismRun> sampler_of(const Rejection& settings, const Task& task);
+std::unique_ptr<MechanismRun> sampler_of(const Proximal& settings, const Task& task);
+std::unique_ptr<MechanismRun> sampler_of(const Averaged& settings, const Task& task);
+std::unique_ptr<MechanismRun> sampler_of(const Dalalyan& settings, const Task& task);
+std::unique_ptr<MechanismRun> sampler_of(const OutputPerturbation& settings, const Task& task);
+std::unique_ptr<MechanismRun> sampler_of(const PureOutputPerturbation& settings, const Task& task);
+std::unique_ptr<MechanismRun> sampler_of(const ObjectivePerturbation& settings, const Task& task);
+std::unique_ptr<MechanismRun> sampler_of(const PureObjectivePerturbation& settings,
+                                         const Task& task);
 
 }  // namespace gibbsite

@@ -1,4 +1,4 @@
-// Whole runs of rows on the cards of several ranks: one model on all of them, certified.
+// Whole runs of rows on the GPUs of several ranks: one model on all of them, certified.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,11 +10,11 @@
 #include "gibbsite/engine/sharded.hpp"
 #include "gibbsite/run/fit.hpp"
 #include "tests/support/people.hpp"
-#include "tests/support/talking_cards.hpp"
+#include "tests/support/talking_gpus.hpp"
 #include "tests/support/thread_ranks.hpp"
 
 namespace gibbsite {
-namespace cards_test {
+namespace gpus_test {
 
 // A rank's rows [first, last).
 Dataset rows_of_share(const Dataset& data, std::size_t first, std::size_t last) {
@@ -26,17 +26,17 @@ Dataset rows_of_share(const Dataset& data, std::size_t first, std::size_t last) 
   return out;
 }
 
-std::vector<Release> fit_on_cards(const Dataset& data, const Plan& made, std::size_t count,
-                                  bool talk, bool seeded,
-                                  const support::TalkingCards::Spoil& spoil = {}) {
+std::vector<Release> fit_on_gpus(const Dataset& data, const Plan& made, std::size_t count,
+                                 bool talk, bool seeded,
+                                 const support::TalkingGpus::Spoil& spoil = {}) {
   std::vector<Release> out;
   std::mutex mutex;
   const auto bounds = share_bounds(data.rows(), count);
   support::ThreadRanks::run(count, [&](Communicator& ranks) {
     const Dataset mine = rows_of_share(data, bounds[ranks.rank()], bounds[ranks.rank() + 1]);
     const auto backend = shard(
-        support::own_card({.seed = ranks.rank() + 1}), ranks, nullptr,
-        talk ? std::make_unique<support::TalkingCards>(ranks, ranks.rank() == 1 ? spoil : nullptr)
+        support::own_gpu({.seed = ranks.rank() + 1}), ranks, nullptr,
+        talk ? std::make_unique<support::TalkingGpus>(ranks, ranks.rank() == 1 ? spoil : nullptr)
              : nullptr);
     FitOptions options;
     options.ranks = &ranks;
@@ -53,21 +53,21 @@ Plan plan_of(const Dataset& data, const char* mechanism) {
               {.mechanism = mechanism});
 }
 
-TEST(FitOnCards, IsOneCertifiedModel) {
+TEST(FitOnGpus, IsOneCertifiedModel) {
   const Dataset data = support::people(1100, 2, 1);
-  const auto releases = fit_on_cards(data, plan_of(data, "whitened"), 2, false, false);
+  const auto releases = fit_on_gpus(data, plan_of(data, "whitened"), 2, false, false);
   const Verification verified = verify(releases[0]);
   EXPECT_TRUE(verified.valid && !verified.void_run);
   EXPECT_EQ(releases[0].model().draws, releases[1].model().draws);
 }
 
 // With a seed, noise and grid are the CPU's, so the model is near the CPU's.
-TEST(FitOnCards, IsNearTheCpus) {
+TEST(FitOnGpus, IsNearTheCpus) {
   const Dataset data = support::people(1100, 2, 1);
   for (const auto& [mechanism, talk] : {std::pair("whitened", false), std::pair("path", true)}) {
     SCOPED_TRACE(mechanism);
     const Plan made = plan_of(data, mechanism);
-    const auto releases = fit_on_cards(data, made, 2, talk, true);
+    const auto releases = fit_on_gpus(data, made, 2, talk, true);
     EXPECT_EQ(releases[0].model().draws, releases[1].model().draws);
     const auto cpu = make_backend("cpu");
     const Release alone = fit(glm("logistic"), data, made, *cpu, Key::from_seed(3));
@@ -78,15 +78,15 @@ TEST(FitOnCards, IsNearTheCpus) {
   }
 }
 
-// What a card receives after the last step is added nowhere, and is compared before the release.
-TEST(FitOnCards, IsNoneWhereTheLastThetaOfACardIsAnother) {
+// What a GPU receives after the last step is added nowhere, and is compared before the release.
+TEST(FitOnGpus, IsNoneWhereTheLastThetaOfAGpuIsAnother) {
   const Dataset data = support::people(1100, 2, 1);
   const Plan made = plan_of(data, "path");
   const double steps = std::get<Path>(require_feasible(made).mechanism).iterations;
   double received = 0;
   EXPECT_THAT(
       [&] {
-        fit_on_cards(data, made, 2, true, false, [&](std::span<double> theta) {
+        fit_on_gpus(data, made, 2, true, false, [&](std::span<double> theta) {
           if (++received == steps) theta[0] = std::nextafter(theta[0], 9.0);
         });
       },
@@ -95,5 +95,5 @@ TEST(FitOnCards, IsNoneWhereTheLastThetaOfACardIsAnother) {
   EXPECT_EQ(received, steps);
 }
 
-}  // namespace cards_test
+}  // namespace gpus_test
 }  // namespace gibbsite

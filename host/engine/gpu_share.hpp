@@ -1,5 +1,5 @@
 #pragma once
-// An engine whose rows lie on a card: of several ranks it holds a whole share, and what shares add
+// An engine whose rows lie on a GPU: of several ranks it holds a whole share, and what shares add
 // up to need not pass through the host.
 #include <cstdint>
 
@@ -9,18 +9,18 @@
 
 namespace gibbsite {
 
-class CardShare {
+class GpuShare {
  public:
-  virtual ~CardShare() = default;
+  virtual ~GpuShare() = default;
   /// Whether `advance_among` makes the steps of `Engine::step`.
   [[nodiscard]] virtual bool exchanges() const = 0;
   /// Engine::advance over the rows of all ranks, collective: `cards` gathers the sums of the
-  /// shares, each card adds them in the tree over ranks, rank 0's moves the chains and theta goes
+  /// shares, each GPU adds them in the tree over ranks, rank 0's moves the chains and theta goes
   /// from it to all. Chains are the same everywhere. Throws on all ranks the same what one of them
-  /// lacks before the first step; BadInput, chains as they were, where a card added at another
+  /// lacks before the first step; BadInput, chains as they were, where a GPU added at another
   /// theta.
   virtual void advance_among(Ensemble& ensemble, std::uint64_t steps, Communicator& ranks,
-                             DeviceRanks& cards) = 0;
+                             DeviceRanks& gpus) = 0;
 };
 
 }  // namespace gibbsite

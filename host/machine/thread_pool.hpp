@@ -20,16 +20,16 @@ namespace gibbsite {
 /// One caller (member 0) and its helpers (1, 2, ...), which start with the first work and sleep
 /// between. There are fewer helpers, down to none, if the system gives no more threads. All calls
 /// come from one thread. Tasks must not throw.
-class Crew {
+class ThreadPool {
  public:
   static constexpr std::size_t most_members = 64, most_results = 128;
   static constexpr std::size_t most_tasks = 1 << 16;
 
   /// members in [1, most_members].
-  explicit Crew(std::size_t members);
-  ~Crew();
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
+  explicit ThreadPool(std::size_t members);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
 
   [[nodiscard]] std::size_t members() const { return members_; }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Which rank has which card.
+// Which rank has which GPU.
 #include <cstddef>
 #include <span>
 #include <string>
@@ -12,7 +12,7 @@ namespace gibbsite::sharded {
 /// that no rank before it has. So ranks of a machine take its GPUs in turn, whether each sees all
 /// of them or a launcher shows each its own. Collective. Throws NoDevice on all ranks alike if one
 /// is left without. `machine` is its name, for that line.
-std::size_t own_card(Communicator& ranks, std::span<const std::string> ids,
-                     const std::string& machine);
+std::size_t own_gpu(Communicator& ranks, std::span<const std::string> ids,
+                    const std::string& machine);
 
 }  // namespace gibbsite::sharded

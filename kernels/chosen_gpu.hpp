@@ -1,23 +1,23 @@
 #pragma once
-// A card for the calling thread: CUDA's runtime makes and runs everything on the card that the
+// A GPU for the calling thread: CUDA's runtime makes and runs everything on the GPU that the
 // thread has chosen, whatever the memory or the stream belongs to.
 #include <cuda_runtime.h>
 
 namespace gibbsite::cuda {
 
-/// Chooses that card until it goes, then the one of before. `status` says whether it could.
-class ChosenCard {
+/// Chooses that GPU until it goes, then the one of before. `status` says whether it could.
+class ChosenGpu {
  public:
-  explicit ChosenCard(int index) : status_(cudaGetDevice(&before_)) {
+  explicit ChosenGpu(int index) : status_(cudaGetDevice(&before_)) {
     if (status_ != cudaSuccess || before_ == index) return;
     status_ = cudaSetDevice(index);
     changed_ = status_ == cudaSuccess;
   }
-  ~ChosenCard() {
+  ~ChosenGpu() {
     if (changed_) cudaSetDevice(before_);
   }
-  ChosenCard(const ChosenCard&) = delete;
-  ChosenCard& operator=(const ChosenCard&) = delete;
+  ChosenGpu(const ChosenGpu&) = delete;
+  ChosenGpu& operator=(const ChosenGpu&) = delete;
   [[nodiscard]] cudaError_t status() const { return status_; }
 
  private:

@@ -1,6 +1,6 @@
-// A device makes and runs everything on its own card, whatever card the calling thread has chosen
-// before, and leaves that choice as it was. On a stand-in for CUDA's runtime with three cards.
-#include "kernels/chosen_card.hpp"
+// A device makes and runs everything on its own GPU, whatever GPU the calling thread has chosen
+// before, and leaves that choice as it was. On a stand-in for CUDA's runtime with three GPUs.
+#include "kernels/chosen_gpu.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 #include "kernels/runtime/stand_in.hpp"
 
 namespace gibbsite::cuda {
-namespace chosen_card_test {
+namespace chosen_gpu_test {
 
 using stand_in::Call;
 using ::testing::Each;
@@ -28,14 +28,14 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::ThrowsMessage;
 
-// What runs in a thread of its own, which has chosen card 0.
+// What runs in a thread of its own, which has chosen GPU 0.
 template <class Work>
 void in_another_thread(Work&& work) {
   std::thread thread(work);
   thread.join();
 }
 
-class RanksOnCards final : public DeviceRanks {
+class RanksOnGpus final : public DeviceRanks {
  public:
   [[nodiscard]] std::string_view name() const override { return "stand-in"; }
   void gather(const std::byte* /*mine*/, std::byte* /*all*/, std::size_t /*bytes*/,
@@ -66,13 +66,13 @@ kernels::Gemm product(std::byte* memory) {
           .workspace = {memory, 8}};
 }
 
-// Every function of a Device for which it matters which card the thread has chosen. `release` and
+// Every function of a Device for which it matters which GPU the thread has chosen. `release` and
 // `discard` are not among them: the runtime frees memory and graphs where they are.
 std::vector<Operation> operations() {
   static double host = 0;
   static std::byte memory[256];
   return {
-      {"card", [](Device& d) { static_cast<void>(d.card()); }},
+      {"card", [](Device& d) { static_cast<void>(d.gpu()); }},
       {"allocate", [](Device& d) { d.allocate(64); }},
       {"allocate_pinned", [](Device& d) { d.allocate_pinned(64); }},
       {"copy_in", [](Device& d) { d.copy_in(Queue::copy, memory, &host, 8); }},
@@ -94,7 +94,7 @@ std::vector<Operation> operations() {
   };
 }
 
-TEST(ChosenCard, EveryCallOfADeviceIsOnItsCard) {
+TEST(ChosenGpu, EveryCallOfADeviceIsOnItsGpu) {
   for (const Operation& operation : operations()) {
     const std::unique_ptr<Device> device = make_device(1);
     EXPECT_EQ(stand_in::chosen(), 1);  // it stays this thread's
@@ -109,25 +109,25 @@ TEST(ChosenCard, EveryCallOfADeviceIsOnItsCard) {
   }
 }
 
-// Calls go to their device's card, also if the thread made another device last.
-TEST(ChosenCard, TwoDevicesOfAThreadTakeTurns) {
+// Calls go to their device's GPU, also if the thread made another device last.
+TEST(ChosenGpu, TwoDevicesOfAThreadTakeTurns) {
   const std::unique_ptr<Device> first = make_device(1), second = make_device(2);
   for (const Operation& operation : operations()) {
-    for (const int card : {1, 2}) {
+    for (const int gpu : {1, 2}) {
       stand_in::take_calls();
-      operation.ask(card == 1 ? *first : *second);
-      EXPECT_THAT(stand_in::take_calls(), Each(Field(&Call::chosen, card))) << operation.name;
+      operation.ask(gpu == 1 ? *first : *second);
+      EXPECT_THAT(stand_in::take_calls(), Each(Field(&Call::chosen, gpu))) << operation.name;
       EXPECT_EQ(stand_in::chosen(), 2) << operation.name;
     }
   }
 }
 
-// What other ranks are sent goes from the device's card.
-TEST(ChosenCard, RanksAreCalledOnTheCard) {
+// What other ranks are sent goes from the device's GPU.
+TEST(ChosenGpu, RanksAreCalledOnTheGpu) {
   const std::unique_ptr<Device> device = make_device(2);
   std::byte memory[8];
   in_another_thread([&] {
-    RanksOnCards ranks;
+    RanksOnGpus ranks;
     device->gather(ranks, memory, memory, 8);
     EXPECT_EQ(ranks.chosen, 2);
     ranks.chosen = -1;
@@ -137,8 +137,8 @@ TEST(ChosenCard, RanksAreCalledOnTheCard) {
   });
 }
 
-// A step is captured on the card, from the first call to the last.
-TEST(ChosenCard, ACaptureIsWholeOnTheCard) {
+// A step is captured on the GPU, from the first call to the last.
+TEST(ChosenGpu, ACaptureIsWholeOnTheGpu) {
   const std::unique_ptr<Device> device = make_device(1);
   stand_in::take_calls();
   in_another_thread([&] {
@@ -152,9 +152,9 @@ TEST(ChosenCard, ACaptureIsWholeOnTheCard) {
                           Call{"cudaStreamEndCapture", 1}, Call{"cudaGraphInstantiate", 1}));
 }
 
-// A call that fails gives the thread its card back too; a card that cannot be chosen is said to be
+// A call that fails gives the thread its GPU back too; a GPU that cannot be chosen is said to be
 // so, and nothing is done on another one.
-TEST(ChosenCard, ErrorsLeaveTheThreadsChoice) {
+TEST(ChosenGpu, ErrorsLeaveTheThreadsChoice) {
   const std::unique_ptr<Device> device = make_device(1);
   in_another_thread([&] {
     stand_in::fail_next("cudaMalloc", cudaErrorMemoryAllocation);
@@ -172,19 +172,19 @@ TEST(ChosenCard, ErrorsLeaveTheThreadsChoice) {
   });
 }
 
-// The first of the best cards, and each that can be used.
-TEST(ChosenCard, DevicesAreMadeOfTheCardsThatThereAre) {
+// The first of the best GPUs, and each that can be used.
+TEST(ChosenGpu, DevicesAreMadeOfTheGpusThatThereAre) {
   std::vector<int> places;
-  for (const VisibleCard& card : usable_cards()) places.push_back(card.index);
+  for (const VisibleGpu& gpu : usable_gpus()) places.push_back(gpu.index);
   EXPECT_THAT(places, ElementsAre(0, 1, 2));
   stand_in::take_calls();
   static_cast<void>(make_device());
   EXPECT_EQ(stand_in::chosen(), 0);
-  EXPECT_THROW(make_device(stand_in::cards), CudaError);
+  EXPECT_THROW(make_device(stand_in::gpus), CudaError);
 }
 
-// Arrays that others made on a card are read there (kernels/cuda_memory.cpp).
-TEST(ChosenCard, ArraysAreReadOnTheirCard) {
+// Arrays that others made on a GPU are read there (kernels/cuda_memory.cpp).
+TEST(ChosenGpu, ArraysAreReadOnTheirGpu) {
   in_another_thread([] {
     std::byte out[64];
     stand_in::take_calls();
@@ -195,9 +195,9 @@ TEST(ChosenCard, ArraysAreReadOnTheirCard) {
                 ElementsAre(Call{"cudaPointerGetAttributes", 2}, Call{"cudaMemcpy", 2},
                             Call{"cudaMemcpy2D", 2}));
     EXPECT_EQ(stand_in::chosen(), 0);
-    EXPECT_THROW(require_on_device(stand_in::cards, out), NoDevice);
+    EXPECT_THROW(require_on_device(stand_in::gpus, out), NoDevice);
   });
 }
 
-}  // namespace chosen_card_test
+}  // namespace chosen_gpu_test
 }  // namespace gibbsite::cuda

@@ -1,0 +1,27 @@
+#pragma once
+// The answers that a schema was bought with, in JSON, and what verify asks of them: of a schema
+// that was released alone, and of one that a model has. Internal to the certificate module.
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "certificate/verifier.hpp"
+#include "gibbsite/certificate/kinds.hpp"
+#include "gibbsite/model/bought_schema.hpp"
+
+namespace gibbsite {
+
+/// Everything but the schema that follows.
+nlohmann::json bought_json(const BoughtSchema& bought);
+/// Back from it, without the schema. Throws BadInput "SOURCE: ...".
+BoughtSchema bought_from_json(const nlohmann::json& object, const std::string& source);
+/// What a reader has to believe of how a schema was bought.
+inline constexpr const char* bought_assumption =
+    "the table was the same each time that it was read, and nothing that depends on how many "
+    "distinct texts it has, such as memory, is released";
+/// How many columns were asked about, and how.
+BoughtTerms terms_of(const BoughtSchema& bought);
+/// The answers have the noise that they are paid for with, and the questions follow from them.
+void check_bought(Verifier& v, const BoughtSchema& bought, const BoughtTerms& paid,
+                  std::uint64_t rows, std::uint64_t rows_per_person);
+
+}  // namespace gibbsite

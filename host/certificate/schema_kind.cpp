@@ -1,0 +1,254 @@
+// A bought schema: its JSON, and what verify asks of its answers.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "certificate/bought_json.hpp"
+#include "certificate/model_json.hpp"
+#include "certificate/release_of.hpp"
+#include "gibbsite/mechanism/noise_law.hpp"
+
+namespace gibbsite {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr auto first_number_bin = static_cast<std::size_t>(CellClass::first_bin);
+constexpr std::array<const char*, first_number_bin> class_fields{"empty", "mark", "text", "date"};
+
+json answers_json(const ColumnAnswers& column) {
+  json out = {{"name", column.name}};
+  if (!column.asked()) return out;
+  for (std::size_t i = 0; i < first_number_bin; ++i) out[class_fields[i]] = column.classes[i];
+  out["numbers"] =
+      std::vector<double>(column.classes.begin() + first_number_bin, column.classes.end());
+  out["levels"] = json::array();
+  for (const LevelAnswer& level : column.levels)
+    out["levels"].push_back({{"text", level.text}, {"rows", level.rows}});
+  out["ranges"] = json::array();
+  for (const RangeAnswer& range : column.ranges)
+    out["ranges"].push_back({{"range", {range.lo, range.hi}}, {"rows", range.rows}});
+  return out;
+}
+
+const json& answers_list(const json& object, const char* name, const std::string& source) {
+  const json& list = field(object, name, source);
+  if (!list.is_array())
+    throw BadInput(fmt::format("{}: {}: must be a list; use the file as written", source, name));
+  return list;
+}
+
+ColumnAnswers column_answers(const json& object, const std::string& source) {
+  ColumnAnswers out;
+  out.name = text_field(object, "name", source);
+  if (!object.contains("numbers")) return out;
+  for (const char* const name : class_fields)
+    out.classes.push_back(number_field(object, name, source));
+  const auto numbers = numbers_field(object, "numbers", number_bins, source);
+  out.classes.insert(out.classes.end(), numbers.begin(), numbers.end());
+  for (const json& level : answers_list(object, "levels", source))
+    out.levels.push_back({text_field(level, "text", source), number_field(level, "rows", source)});
+  const json& ranges = answers_list(object, "ranges", source);
+  if (ranges.size() > refinements)
+    throw BadInput(fmt::format("{}: ranges: must be at most {}; use the file as written", source,
+                               refinements));
+  for (const json& range : ranges) {
+    const auto ends = numbers_field(range, "range", 2, source);
+    if (!(ends[0] < ends[1]))
+      throw BadInput(source + ": ranges: must go from low to high; use the file as written");
+    out.ranges.push_back({ends[0], ends[1], numbers_field(range, "rows", refined_bins, source)});
+  }
+  return out;
+}
+
+json scale_json(const AnswerScale& scale) {
+  return {{"rows", scale.rows},
+          {"bins_noise", scale.bins_noise},
+          {"levels_noise", scale.levels_noise},
+          {"threshold", scale.threshold},
+          {"refine_noise", scale.refine_noise}};
+}
+
+AnswerScale scale_from_json(const json& object, const std::string& source) {
+  AnswerScale out{.rows = count_field(object, "rows", source),
+                  .bins_noise = number_field(object, "bins_noise", source),
+                  .levels_noise = number_field(object, "levels_noise", source),
+                  .threshold = number_field(object, "threshold", source),
+                  .refine_noise = number_field(object, "refine_noise", source)};
+  require_finite_positive(out.bins_noise, source + ": bins_noise");
+  require_finite_positive(out.levels_noise, source + ": levels_noise");
+  require_finite_positive(out.refine_noise, source + ": refine_noise");
+  if (out.rows == 0) throw BadInput(source + ": rows: must be at least 1");
+  return out;
+}
+
+}  // namespace
+
+json bought_json(const BoughtSchema& bought) {
+  json columns = json::array();
+  const std::vector<ColumnFinding> found = findings(bought);
+  for (std::size_t k = 0; k < bought.columns.size(); ++k) {
+    columns.push_back(answers_json(bought.columns[k]));
+    columns.back()["words"] = found[k].words;
+  }
+  json out = {{"rows_per_person", bought.rows_per_person},
+              {"scale", scale_json(bought.scale)},
+              {"columns", std::move(columns)}};
+  if (!bought.label.empty()) {
+    out["label"] = bought.label;
+    out["positive"] = bought.positive;
+  }
+  return out;
+}
+
+BoughtSchema bought_from_json(const json& object, const std::string& source) {
+  BoughtSchema out;
+  out.scale = scale_from_json(field(object, "scale", source), source + ": scale");
+  out.rows_per_person = count_field(object, "rows_per_person", source);
+  if (object.contains("label")) {
+    out.label = text_field(object, "label", source);
+    out.positive = text_field(object, "positive", source);
+  }
+  for (const json& column : answers_list(object, "columns", source))
+    out.columns.push_back(column_answers(column, source));
+  return out;
+}
+
+BoughtTerms terms_of(const BoughtSchema& bought) {
+  const auto asked = std::ranges::count_if(bought.columns, &ColumnAnswers::asked);
+  const AnswerScale& scale = bought.scale;
+  return {.columns = static_cast<std::uint64_t>(asked),
+          .questions = {.bins_noise = scale.bins_noise,
+                        .levels_noise = scale.levels_noise,
+                        .threshold = scale.threshold,
+                        .refine_noise = scale.refine_noise}};
+}
+
+json model_json(const BoughtSchema& model) {
+  json out = bought_json(model);
+  out["kind"] = "schema";
+  out["preprocessing"] = schema_json(schema_of(model));
+  return out;
+}
+
+BoughtSchema SchemaKind::model_from_json(const json& model, const std::string& source) {
+  if (text_field(model, "kind", source) != "schema")
+    throw BadInput(source + ": kind: must be schema; use the file as it was written");
+  BoughtSchema out = bought_from_json(model, source);
+  out.schema = schema_of(out);
+  return out;
+}
+
+std::string public_choices(const SchemaCertificate& /*certificate*/) {
+  return "the names of the columns, the label";
+}
+
+std::string assumption_of(const SchemaCertificate& /*certificate*/) { return bought_assumption; }
+
+std::size_t draws_of(const BoughtSchema& /*model*/) { return 1; }
+
+SchemaProblem problem_of(const BoughtSchema& model, const SchemaCertificate& /*claimed*/) {
+  return {.rows = model.scale.rows, .columns = terms_of(model).columns};
+}
+
+namespace {
+
+// Counts whether released numbers are such as a run leaves.
+struct AnswerChecks {
+  double rows = 0;
+  std::size_t off = 0, beyond = 0;
+
+  void operator()(double count, double deviation) {
+    const double reach = answer_reach(deviation);
+    off += std::remainder(count, answer_grid(deviation)) != 0;
+    beyond += !(count >= -reach && count <= rows + reach);
+  }
+};
+
+// The answers up to that question about ranges, and no later one.
+BoughtSchema answers_before(const BoughtSchema& model, std::size_t round) {
+  BoughtSchema out = model;
+  for (ColumnAnswers& column : out.columns)
+    column.ranges.resize(std::min(column.ranges.size(), round));
+  return out;
+}
+
+// Each range that was asked about is the one that followed from the answers before.
+bool asked_as_followed(const BoughtSchema& model) {
+  for (std::size_t round = 0; round < refinements; ++round) {
+    std::vector<RangeQuestion> asked;
+    for (std::size_t k = 0; k < model.columns.size(); ++k) {
+      const std::vector<RangeAnswer>& ranges = model.columns[k].ranges;
+      if (ranges.size() > round) asked.push_back({k, ranges[round].lo, ranges[round].hi});
+    }
+    if (asked != range_questions(answers_before(model, round))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void check_bought(Verifier& v, const BoughtSchema& model, const BoughtTerms& paid,
+                  std::uint64_t rows, std::uint64_t rows_per_person) {
+  const SchemaQuestions& q = paid.questions;
+  const AnswerScale scale{.rows = rows,
+                          .bins_noise = q.bins_noise,
+                          .levels_noise = q.levels_noise,
+                          .threshold = q.threshold,
+                          .refine_noise = q.refine_noise};
+  v.check(model.scale == scale, "model.scale: that of the mechanism");
+  v.check(terms_of(model).columns == paid.columns, "model.columns: as many as are paid for");
+  v.check(model.rows_per_person == rows_per_person,
+          "model.rows_per_person: those of the guarantee");
+  AnswerChecks check{.rows = static_cast<double>(rows)};
+  std::array<std::uint64_t, refinements> refined{};
+  for (const ColumnAnswers& column : model.columns)
+    for (std::size_t round = 0; round < column.ranges.size(); ++round) ++refined[round];
+  std::size_t below = 0, uneven = 0, no_level = 0;
+  for (const ColumnAnswers& column : model.columns) {
+    v.check(column.asked() || (column.levels.empty() && column.ranges.empty()),
+            "model.columns: none has answers that it was not asked for");
+    double sum = 0;
+    for (const double count : column.classes) check(count, q.bins_noise), sum += count;
+    // A normal beyond 14 of its deviations: a chance below 1e-43.
+    const double slack = 14 * q.bins_noise * std::sqrt(static_cast<double>(cell_classes));
+    uneven += column.asked() && !(std::fabs(sum - check.rows) <= slack);
+    std::set<std::string_view> texts;
+    for (const LevelAnswer& level : column.levels) {
+      check(level.rows, q.levels_noise);
+      below += !(level.rows >= q.threshold);
+      no_level += level.text.empty() || level.text.size() > longest_level ||
+                  !texts.insert(level.text).second;
+    }
+    v.check(std::ranges::is_sorted(column.levels,
+                                   [](const LevelAnswer& a, const LevelAnswer& b) {
+                                     return a.rows != b.rows ? a.rows > b.rows : a.text < b.text;
+                                   }),
+            "model.columns: levels by falling count");
+    for (std::size_t round = 0; round < column.ranges.size(); ++round)
+      for (const double count : column.ranges[round].rows)
+        check(count, refined_deviation_up(q, refined[round]));
+  }
+  v.check(check.off == 0,
+          fmt::format("model.columns: {} counts off the grid of their noise", check.off));
+  v.check(check.beyond == 0,
+          fmt::format("model.columns: {} counts that no noise leads to", check.beyond));
+  v.check(uneven == 0,
+          fmt::format("model.columns: {} whose counts add up to no such table", uneven));
+  v.check(below == 0, fmt::format("model.columns: {} levels below the threshold", below));
+  v.check(no_level == 0, fmt::format("model.columns: {} levels that no run releases", no_level));
+  v.check(asked_as_followed(model), "model.columns: ranges asked about follow from the answers");
+}
+
+void check_model(Verifier& v, const BoughtSchema& model, const SchemaCertificate& c) {
+  check_bought(v, model, {c.problem.columns, std::get<SchemaQuestions>(c.mechanism)},
+               c.problem.rows, c.claimed.who.rows_per_person);
+}
+
+GIBBSITE_RELEASE_KIND(SchemaKind);
+
+}  // namespace gibbsite

@@ -1,0 +1,39 @@
+#pragma once
+// `schema --epsilon`: a schema bought with privacy budget.
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "gibbsite/mechanism/bought_fit.hpp"
+#include "gibbsite/model/bought_schema.hpp"
+
+namespace gibbsite::cli {
+
+/// Throws Infeasible if levels must be so frequent to be seen that a fit would suffer, and warns on
+/// stderr if that is near. All of it is public.
+void require_visible(const SchemaQuestions& questions, const SchemaProblem& problem);
+
+/// A line for each column: what the schema takes it for, and what was found.
+std::string bought_table(const BoughtSchema& bought, const Schema& schema);
+
+/// What a fit that buys its schema would see and keep, of one budget: public numbers alone.
+std::string bought_plan_words(const BoughtFitPlan& plan);
+
+struct SchemaPurchase {
+  std::optional<double> epsilon, delta;
+  std::optional<std::uint64_t> rows_per_person;
+  std::string out, label, positive, ledger_path;
+  bool force = false;
+
+  void add_to(CLI::App& app);
+  /// Whether one is asked for. Throws BadInput if it is not and another option of it was given.
+  [[nodiscard]] bool asked() const;
+  /// Throws BadInput on what cannot be read or written, before anything is read.
+  void require_places(const std::string& table) const;
+  /// Buys the schema of the table and writes --out and its certificate beside it. `is_header`: a
+  /// person says that the first line is names.
+  void run(const std::string& table, bool is_header) const;
+};
+
+}  // namespace gibbsite::cli

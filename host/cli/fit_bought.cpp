@@ -1,0 +1,110 @@
+// `fit` without a schema: one budget buys it and fits by it.
+#include "gibbsite/run/fit_bought.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "backend.hpp"
+#include "bought_schema.hpp"
+#include "fit_command.hpp"
+#include "gibbsite/certificate/model_file.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/ledger/ledger.hpp"
+#include "gibbsite/privacy/gdp_fit.hpp"
+#include "interrupt.hpp"
+#include "ledger.hpp"
+#include "options.hpp"
+#include "progress.hpp"
+#include "ranks.hpp"
+#include "reading.hpp"
+#include "text.hpp"
+
+namespace gibbsite::cli {
+
+void FitCommand::require_of_bought() const {
+  const auto refuse = [](const std::string& option) {
+    throw BadInput(fmt::format(
+        "{}: has no meaning where the schema is bought; leave it out, or give --schema", option));
+  };
+  if (label.empty()) throw CLI::RequiredError("--schema");
+  if (positive.empty())
+    throw BadInput("--positive: is missing; name the positive class of --label");
+  if (ranks().size() > 1) refuse("a launcher of ranks");
+  if (plan.model == network_model || family_named(plan.model)) refuse("--model " + plan.model);
+  if (check) refuse("--check");
+  if (removes_cache) refuse("--remove-cache");
+  if (cache == "always") refuse("--cache always");
+  if (!checkpoint.empty()) refuse("--checkpoint");
+  if (!table.labels.empty()) refuse("--labels");
+  if (!columns.empty()) refuse("--columns");
+  if (schema_share) require_between(*schema_share, 0, 1, "--schema-share");
+  std::error_code ignored;
+  if (std::filesystem::exists(table.data, ignored) &&
+      !std::filesystem::is_regular_file(table.data, ignored))
+    throw BadInput("--data: is read up to four times to buy a schema; give a regular file");
+}
+
+void FitCommand::fit_bought() const {
+  require_of_bought();
+  const PlanRequest request = bought_request(plan);
+  const Budget budget = plan.budget();
+  const auto engine_maker = make_backend_of_ranks(backend, quiet, design);
+  const auto ledger = opened_ledger();
+  prepare();
+  const std::vector<std::string> header = first_line_names(table.data);
+  if (header.empty()) {
+    throw BadInput(fmt::format(
+        "{}: is no CSV file, of which alone a schema is bought; write it as CSV", table.data));
+  }
+  require_names(header, table.data);
+  const SchemaShape shape = schema_shape(header, label, positive, table.data);
+  const auto planned = [&](std::uint64_t rows, const Budget& at) {
+    return plan_bought_fit({.rows = rows, .columns = shape.asked.size()}, at, schema_share);
+  };
+  static_cast<void>(planned(budget.rows_per_person, budget));  // an illegal request ends here
+  const TableCells cells = count_cells(table.data, shape.asked);
+  stop_if_asked();
+  if (cells.rows == 0) throw BadInput(table.data + ": has no rows; give a table with some");
+  // From here on public numbers decide: under replace-one the number of rows is one.
+  const BoughtFitPlan made = planned(cells.rows, budget);
+  require_visible(made.questions, made.problem);
+  if (ledger) {
+    require_room(*ledger, budget, made.guarantee,
+                 [&](const Budget& smaller) -> std::optional<Guarantee> {
+                   try {
+                     return gdp_cover_up(planned(cells.rows, smaller).guarantee);
+                   } catch (const Infeasible&) {
+                     return std::nullopt;
+                   }
+                 });
+  }
+  warn_of_large_budget(budget, cells.rows);
+  say(fmt::format("{} rows, {} columns asked about with {:.3g} % of mu^2; the rest fits\n",
+                  cells.rows, shape.asked.size(), 100 * made.share));
+  Progress bar("fitting", quiet, interval());
+  FitOptions options;
+  options.release_answers = release_moments;
+  options.ledger = ledger ? &*ledger : nullptr;
+  options.stop = &stop_flag();
+  options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
+  // A class that no label is of is said on screen, as by every fit; nothing is stopped by it.
+  const auto rows_by = [&](const Schema& found) {
+    Dataset data = read(found).data;
+    static_cast<void>(warn_of_reading(data, counts_of(data, Readers::this_process), data.rows(),
+                                      Readers::this_process));
+    return data;
+  };
+  const TableToBuy bought{.shape = shape, .cells = cells, .path = table.data, .read = rows_by};
+  const Release model = gibbsite::fit_bought(bought, made, request, *engine_maker, key(), options);
+  write_entered(ledger, [&](Existing existing) { write_release(out, model, existing); });
+  say("\n" + bought_table(*model.model().bought, model.model().schema) + report(model));
+}
+
+}  // namespace gibbsite::cli

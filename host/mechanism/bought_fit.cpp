@@ -1,0 +1,90 @@
+#include "gibbsite/mechanism/bought_fit.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "core/format_message.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
+#include "gibbsite/core/wide.hpp"
+#include "gibbsite/mechanism/noise_law.hpp"
+#include "gibbsite/privacy/gdp.hpp"
+#include "mechanism/schema_settings.hpp"
+
+namespace gibbsite {
+namespace {
+
+constexpr double least_share = .1, most_share = .2;
+// A bin with this part of the rows stands so many deviations above the noise.
+constexpr double seen_part = .05, seen_above = 4.5;
+// Numbers of a whitened fit without intervals: two second moments of d (d + 1)/2, one start of d,
+// and of at most 40 gradients d + 1 each (mechanism/whitened.hpp).
+constexpr double most_gradients = 40;
+
+}  // namespace
+
+NoiseCost largest_fit_noise_up() {
+  const auto d = static_cast<double>(most_metric_features);
+  return noise_cost_up(AnsweredNoise{d * (d + 1) + most_gradients * (d + 1) + d + 1}, 1);
+}
+
+double default_schema_share(const SchemaProblem& problem, const Budget& budget) {
+  const double mu = gdp_mu_down(budget.epsilon, .99 * budget.delta);
+  const double k = static_cast<double>(budget.rows_per_person);
+  const double part = seen_above * k / (seen_part * static_cast<double>(problem.rows) * mu);
+  const double share = part * part * 2 * static_cast<double>(problem.columns) /
+                       (schema_bins_share * (1 - schema_refine_share));
+  return std::clamp(share, least_share, most_share);
+}
+
+Analysis with_schema(const Analysis& fit, const SchemaQuestions& questions,
+                     const SchemaProblem& problem, const Neighbors& who) {
+  const Analysis schema = analyze(SchemaMechanism(questions), problem, who, 1);
+  Analysis out = fit;
+  out.guarantee = compose_up(std::array{fit.guarantee, schema.guarantee});
+  out.noise.tv = round_up(Wide(fit.noise.tv) + Wide(schema.noise.tv));
+  out.noise.epsilon = round_up(Wide(fit.noise.epsilon) + Wide(schema.noise.epsilon));
+  out.constants.push_back({"schema_mu", schema.guarantee.mu});
+  out.constants.push_back({"schema_tv", schema.guarantee.tv});
+  return out;
+}
+
+BoughtFitPlan plan_bought_fit(const SchemaProblem& problem, const Budget& budget,
+                              const std::optional<double>& share) {
+  const StandardArithmetic arithmetic;
+  const double z = schema_threshold_height(problem, budget);  // throws on an illegal request
+  BoughtFitPlan out{
+      .problem = problem, .budget = budget, .share = 0, .questions = {}, .fit = budget};
+  if (share) require_between(*share, 0, 1, "schema_share");
+  out.share = share.value_or(default_schema_share(problem, budget));
+  const Neighbors who = budget.neighbors();
+  const NoiseCost noise = largest_fit_noise_up(), own = schema_noise_up(problem, who);
+  const double epsilon = round_down(Wide(budget.epsilon) - Wide(noise.epsilon) - Wide(own.epsilon));
+  const double delta = round_down(Wide(budget.delta) * (1 - Wide(schema_threshold_share)));
+  const double whole = epsilon > 0 ? gdp_mu_down(epsilon, delta) : 0;
+  double step = 1;
+  for (int attempt = 0; attempt < 20 && whole > 0; ++attempt) {  // until the claim holds
+    const double mu = whole * step;
+    step = attempt == 0 ? 1 - 1e-12 : 1 - std::ldexp(1e-12, 2 * attempt);
+    const double of_schema = round_down(Wide(mu) * sqrt(Wide(out.share)));
+    const double of_fit = round_down(Wide(mu) * sqrt(1 - Wide(out.share)));
+    out.questions = schema_settings_at(of_schema, z, problem, who);
+    const Analysis schema = analyze(SchemaMechanism(out.questions), problem, who, 1);
+    // The fit's settings cost at most the mu of its budget, whatever its noise takes of it.
+    out.fit.delta = gdp_delta_up(budget.epsilon, of_fit) * (1 - 1e-9);
+    if (!(out.fit.delta > 0 && out.fit.delta < budget.delta)) continue;
+    const double fit_mu = gdp_mu_down(budget.epsilon, out.fit.delta);
+    out.guarantee = compose_up(
+        std::array{schema.guarantee,
+                   Guarantee{.mu = fit_mu, .epsilon0 = noise.epsilon, .tv = noise.tv, .who = who}});
+    if (delta_up(out.guarantee, budget.epsilon) <= budget.delta) return out;
+  }
+  throw Infeasible(format_message("{} {}, {} {}", Field{"epsilon"}, budget.epsilon, Field{"delta"},
+                                  budget.delta),
+                   "no noise in double precision keeps a schema and a fit to that",
+                   budget.epsilon > 20 ? "ask for a smaller epsilon, or a larger delta"
+                                       : "ask for a larger epsilon or delta");
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,214 @@
+#include "gibbsite/mechanism/bought_schema.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/format_message.hpp"
+#include "core/special.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
+#include "gibbsite/core/wide.hpp"
+#include "gibbsite/mechanism/noise_law.hpp"
+#include "gibbsite/privacy/gdp.hpp"
+#include "mechanism/schema_settings.hpp"
+
+namespace gibbsite {
+namespace {
+
+constexpr std::uint64_t most_asked_columns = std::uint64_t{1} << 24;
+constexpr std::uint64_t most_rows_of_one = 1000;
+constexpr double least_deviation = 1e-100, most_deviation = 1e100;
+constexpr std::uint64_t counted_classes = 121, refined_counts = 2 * 64;
+
+const SchemaQuestions& questions_of(const SchemaMechanism& mechanism) {
+  return std::get<SchemaQuestions>(mechanism);
+}
+
+void require_who_of_schema(const SchemaProblem& p, const Neighbors& who) {
+  if (who.adjacency != Adjacency::replace_one) {
+    throw BadInput(Field{"adjacency"},
+                   "a schema is bought under replace-one alone: its rules count in shares of a "
+                   "public number of rows",
+                   "leave it out, or write the schema");
+  }
+  if (who.rows_per_person < 1 || who.rows_per_person > most_rows_of_one ||
+      who.rows_per_person > p.rows) {
+    throw BadInput(Field{"rows_per_person"},
+                   fmt::format("must be from 1 to {} and at most the rows, got {}",
+                               most_rows_of_one, who.rows_per_person));
+  }
+}
+
+void require_deviation(double value, const char* name) {
+  if (!(value >= least_deviation && value <= most_deviation)) {
+    throw BadInput(fmt::format("{}: must be from {} to {}, got {}", name, least_deviation,
+                               most_deviation, value));
+  }
+}
+
+// k sqrt(2c): how far a person moves the counts of one question about c columns.
+Wide change_of(std::uint64_t columns, const Neighbors& who) {
+  return Wide(who.rows_per_person) * sqrt(2 * Wide(columns));
+}
+
+// The mu^2 of the two first questions and of both refinements.
+Wide squared_mu(const SchemaQuestions& q, const SchemaProblem& p, const Neighbors& who) {
+  const Wide change = change_of(p.columns, who), alone = change_of(1, who);
+  const Wide bins = change / Wide(q.bins_noise), levels = change / Wide(q.levels_noise),
+             refined = alone / Wide(q.refine_noise);
+  return bins * bins + levels * levels + 2 * refined * refined;
+}
+
+// Numbers that noise is added to and whose law may differ between neighbors.
+double answered_numbers(const SchemaProblem& p, const Neighbors& who) {
+  const std::uint64_t each = counted_classes + refined_counts + 2 * who.rows_per_person;
+  return static_cast<double>(p.columns * each);  // below 2^53, so exact
+}
+
+double threshold_tv_up(const SchemaQuestions& q, const SchemaProblem& p, const Neighbors& who) {
+  const Wide texts = Wide(p.columns) * Wide(who.rows_per_person);
+  return std::min(1.0, round_up(texts * Wide(one_text_up(q))));
+}
+
+bool keeps_budget(const Guarantee& guarantee, const Budget& budget) {
+  return delta_up(guarantee, budget.epsilon) <= budget.delta;
+}
+
+// z with P(N(0,1) > z) <= tail.
+double normal_height_up(const Wide& tail) {
+  double low = 0, high = 100;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = low + (high - low) / 2;
+    (normal_cdf(-Wide(middle)) > tail ? low : high) = middle;
+  }
+  return high;
+}
+
+// The threshold lies 9/16 of the grid above z deviations, which is what one_text_up takes off.
+double threshold_at(double z, double deviation) {
+  return round_up(Wide(z) * Wide(deviation) + Wide(answer_grid(deviation)) * 9 / 16);
+}
+
+}  // namespace
+
+void SchemaProblem::validate() const {
+  require_at_least(static_cast<double>(rows), 1, "rows");
+  if (columns < 1 || columns > most_asked_columns) {
+    throw BadInput(
+        fmt::format("columns: must be from 1 to 2^24 that are asked about, got {}", columns));
+  }
+}
+
+double one_text_up(const SchemaQuestions& q) {
+  require_deviation(q.levels_noise, "levels_noise");
+  // Rounding to the grid adds half of it, and computing the normal less than a sixteenth.
+  const Wide height =
+      (Wide(q.threshold) - Wide(answer_grid(q.levels_noise)) * 9 / 16) / Wide(q.levels_noise);
+  return round_up(normal_cdf(-height) + ldexp(Wide(1), -110));
+}
+
+double schema_threshold_height(const SchemaProblem& problem, const Budget& budget) {
+  problem.validate();
+  budget.validate();
+  if (budget.draws != 1) {
+    throw BadInput(Field{"draws"}, "a schema is bought once",
+                   fmt::format("leave it out (got {})", budget.draws));
+  }
+  require_who_of_schema(problem, budget.neighbors());
+  const double e = round_up(exp(Wide(budget.epsilon)));
+  const Wide texts = Wide(problem.columns) * Wide(budget.rows_per_person);
+  return normal_height_up(Wide(budget.delta) * Wide(schema_threshold_share) /
+                          (texts * (1 + Wide(e))));
+}
+
+NoiseCost schema_noise_up(const SchemaProblem& problem, const Neighbors& who) {
+  return noise_cost_up(AnsweredNoise{answered_numbers(problem, who)}, 1);
+}
+
+SchemaQuestions schema_settings_at(double mu, double z, const SchemaProblem& p,
+                                   const Neighbors& who) {
+  const Wide first = Wide(mu) * sqrt(1 - Wide(schema_refine_share)),
+             change = change_of(p.columns, who);
+  SchemaQuestions out;
+  out.bins_noise = round_up(change / (first * sqrt(Wide(schema_bins_share))));
+  out.levels_noise = round_up(change / (first * sqrt(1 - Wide(schema_bins_share))));
+  out.threshold = threshold_at(z, out.levels_noise);
+  out.refine_noise = round_up(change_of(1, who) / (Wide(mu) * sqrt(Wide(schema_refine_share) / 2)));
+  return out;
+}
+
+double refined_deviation_up(const SchemaQuestions& q, std::uint64_t columns) {
+  return round_up(Wide(q.refine_noise) * sqrt(Wide(columns)));
+}
+
+double least_visible_share(const SchemaQuestions& q, const SchemaProblem& p) {
+  return q.threshold / static_cast<double>(p.rows);
+}
+
+SchemaPlan plan_schema(const SchemaProblem& problem, const Budget& budget) {
+  const StandardArithmetic arithmetic;
+  const double z = schema_threshold_height(problem, budget);
+  const Neighbors who = budget.neighbors();
+  SchemaPlan out{.problem = problem, .budget = budget, .mechanism = SchemaQuestions{}};
+  const NoiseCost noise = schema_noise_up(problem, who);
+  const double epsilon = round_down(Wide(budget.epsilon) - Wide(noise.epsilon));
+  const double delta = round_down(Wide(budget.delta) * (1 - Wide(schema_threshold_share)));
+  const double whole = epsilon > 0 ? gdp_mu_down(epsilon, delta) : 0;
+  double step = 1;
+  for (int attempt = 0; attempt < 20 && whole > 0; ++attempt) {  // until the claim holds
+    const SchemaQuestions q = schema_settings_at(whole * step, z, problem, who);
+    if (!(q.bins_noise <= most_deviation && q.refine_noise >= least_deviation)) break;
+    out.mechanism = q;
+    out.guarantee = analyze(out.mechanism, problem, who, 1).guarantee;
+    if (keeps_budget(out.guarantee, budget)) return out;
+    step = attempt == 0 ? 1 - 1e-12 : 1 - std::ldexp(1e-12, 2 * attempt);
+  }
+  throw Infeasible(format_message("{} {}, {} {}", Field{"epsilon"}, budget.epsilon, Field{"delta"},
+                                  budget.delta),
+                   "no noise in double precision keeps a schema to that",
+                   budget.epsilon > 20 ? "ask for a smaller epsilon, or a larger delta"
+                                       : "ask for a larger epsilon or delta");
+}
+
+std::string_view name_of(const SchemaMechanism& /*mechanism*/) { return SchemaQuestions::name; }
+
+std::string_view theorem_of(const SchemaMechanism& /*mechanism*/) {
+  return SchemaQuestions::theorem;
+}
+
+std::string basis_of(const SchemaMechanism& /*mechanism*/, const SchemaProblem& problem) {
+  return fmt::format(
+      "It rests on Gaussian noise in counts of the cells of {} columns, by kind, by text and by "
+      "range, and on a threshold that rare texts do not reach",
+      problem.columns);
+}
+
+Analysis analyze(const SchemaMechanism& mechanism, const SchemaProblem& problem,
+                 const Neighbors& who, std::uint64_t draws) {
+  problem.validate();
+  require_who_of_schema(problem, who);
+  if (draws != 1) {
+    throw BadInput(Field{"draws"}, "a schema is bought once",
+                   fmt::format("leave it out (got {})", draws));
+  }
+  const SchemaQuestions& q = questions_of(mechanism);
+  require_deviation(q.bins_noise, "bins_noise");
+  require_deviation(q.levels_noise, "levels_noise");
+  require_deviation(q.refine_noise, "refine_noise");
+  require_finite_positive(q.threshold, "threshold");
+  Analysis out;
+  const double numbers = answered_numbers(problem, who);
+  const double mu = round_up(sqrt(squared_mu(q, problem, who)));
+  const double by_threshold = threshold_tv_up(q, problem, who);
+  out.noise = noise_cost_up(AnsweredNoise{numbers}, 1);
+  const bool resolves = answers_resolve(static_cast<double>(problem.rows), mu);
+  const double tv = round_up(Wide(out.noise.tv) + Wide(by_threshold));
+  out.guarantee = {mu, out.noise.epsilon, 0, resolves ? std::min(tv, 1.0) : 1.0, who};
+  out.release_grid = answer_grid(q.bins_noise);
+  out.constants = {{"answered_numbers", numbers}, {"threshold_tv", by_threshold}};
+  return out;
+}
+
+}  // namespace gibbsite

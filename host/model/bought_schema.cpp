@@ -1,0 +1,590 @@
+#include "gibbsite/model/bought_schema.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "core/special.hpp"
+#include "gibbsite/core/problem.hpp"
+#include "gibbsite/core/text.hpp"
+#include "gibbsite/model/curve.hpp"
+
+namespace gibbsite {
+namespace {
+
+constexpr std::array<std::string_view, 9> marks{"NA",   "N/A",  "NaN", "nan", "null",
+                                                "NULL", "None", "?",   "."};
+constexpr std::size_t zero_bin = series_ends.size() + 1;  // among the bins of numbers
+
+// Rules found by measurement (docs/theory/bought-schema.md).
+constexpr std::size_t few_levels = 10;
+constexpr double held_by_few = .95, held_by_range = .9, dropped_at_ends = .005;
+constexpr double false_alarm = .001;  // chance of one false bin over all bins and columns
+constexpr double refined_above = 3.7, farther_above = 1.5;
+
+// z with P(N(0,1) > z) = false_alarm over all bins of all columns: the same on every machine.
+double alarm_height(std::size_t columns) {
+  const Wide tail = Wide(false_alarm) / (3.0 * 118.0 * static_cast<double>(columns));
+  double low = 0, high = 40;
+  for (int i = 0; i < 30; ++i) {
+    const double middle = low + (high - low) / 2;
+    (normal_cdf(-Wide(middle)) > tail ? low : high) = middle;
+  }
+  return high;
+}
+
+struct Span {
+  std::size_t first = 0, last = 0;  // bins, both within
+};
+
+std::vector<double> cumulated(std::span<const double> rows) {
+  std::vector<double> out{0};
+  for (const double count : rows) out.push_back(out.back() + count);
+  return out;
+}
+
+// How the bins of a histogram are looked at.
+struct Look {
+  double deviation = 0;  // of a count
+  double rows = 0;       // n
+  double above = 0;      // in deviations of a window's sum
+  std::span<const std::size_t> windows;
+  std::optional<std::size_t> gap;  // bins farther away have to stand `farther_above` higher
+};
+
+// The largest bin, or window, that stands above the noise, then windows outside of it that do, each
+// up to where 0.8 of it lies; ends that hold next to nothing are let go where the noise is small.
+std::optional<Span> extent(std::span<const double> rows, const Look& look) {
+  const std::vector<double> sums = cumulated(rows);
+  std::optional<Span> span;
+  for (const std::size_t w : look.windows) {
+    if (w > rows.size()) break;
+    const double unit = look.deviation * std::sqrt(static_cast<double>(w));
+    std::vector<double> height;
+    for (std::size_t i = 0; i + w < sums.size(); ++i)
+      height.push_back((sums[i + w] - sums[i]) / unit);
+    const auto top = std::ranges::max_element(height);
+    if (!(*top >= look.above)) continue;
+    if (!span) {
+      const auto i = static_cast<std::size_t>(top - height.begin());
+      span = Span{i, i + w - 1};
+    }
+    for (bool grew = true; grew;) {
+      grew = false;
+      std::optional<std::size_t> up, down;
+      for (std::size_t i = 0; i < height.size(); ++i) {
+        const bool far =
+            look.gap && (i > span->last + 1 + *look.gap || i + w + *look.gap < span->first);
+        if (!(height[i] >= look.above + (far ? farther_above : 0))) continue;
+        if (i > span->last) up = i;
+        if (i + w <= span->first && !down) down = i;
+      }
+      if (up) {
+        const double part = .8 * (sums[*up + w] - sums[*up]);
+        std::size_t t = 0;
+        while (t + 1 < w && !(sums[*up + t + 1] - sums[*up] >= part)) ++t;
+        span->last = *up + t;
+        grew = true;
+      }
+      if (down) {
+        const double part = .8 * (sums[*down + w] - sums[*down]);
+        std::size_t t = 0;
+        while (t + 1 < w && !(sums[*down + w] - sums[*down + w - 1 - t] >= part)) ++t;
+        span->first = *down + w - 1 - t;
+        grew = true;
+      }
+    }
+  }
+  if (!span) return {};
+  const Span all = *span;
+  const double least = dropped_at_ends * look.rows;
+  const auto droppable = [&](std::size_t from, std::size_t to) {
+    return std::max(sums[to] - sums[from], 0.0) <= least &&
+           look.deviation * std::sqrt(static_cast<double>(to - from)) <= least;
+  };
+  while (span->first < span->last && droppable(all.first, span->first + 1)) ++span->first;
+  while (span->last > span->first && droppable(span->last, all.last + 1)) --span->last;
+  return span;
+}
+
+double series_end(std::size_t i) {
+  return i == 0 ? 0 : series_ends[std::min(i - 1, series_ends.size() - 1)];
+}
+
+struct Range {
+  double lo = 0, hi = 1;
+  bool operator==(const Range&) const = default;
+};
+
+// The range of the bins of the series: negative and positive numbers apart, 0 by itself.
+std::optional<Range> first_range(std::span<const double> bins, double deviation, double n,
+                                 double present, double above) {
+  static constexpr std::array<std::size_t, 5> windows{1, 2, 3, 4, 6};
+  const Look look{deviation, n, above, windows, 3};
+  const bool has_zero = bins[zero_bin] >= above * deviation;
+  std::vector<double> negative(bins.begin(), bins.begin() + zero_bin);
+  std::ranges::reverse(negative);
+  const std::vector<double> positive(bins.begin() + zero_bin + 1, bins.end());
+  const auto found = [&](const std::vector<double>& part, bool may_grow) {
+    std::optional<Span> span = extent(part, look);
+    if (!span || !may_grow) return span;
+    double lacks = held_by_range * present - (has_zero ? std::max(bins[zero_bin], 0.0) : 0);
+    for (std::size_t i = span->first; i <= span->last; ++i) lacks -= part[i];
+    for (int step = 0; step < 2; ++step) {  // where clearly too few rows are within
+      const auto width = static_cast<double>(span->last - span->first + 2);
+      const bool can_up = span->last + 1 < part.size(), can_down = span->first > 0;
+      if (lacks <= 2 * deviation * std::sqrt(width) || !(can_up || can_down)) break;
+      if (can_up && (!can_down || part[span->last + 1] >= part[span->first - 1]))
+        lacks -= std::max(part[++span->last], 0.0);
+      else
+        lacks -= std::max(part[--span->first], 0.0);
+    }
+    return span;
+  };
+  const std::optional<Span> below = found(negative, !has_zero), over = found(positive, true);
+  if (!below && !over) return has_zero ? std::optional(Range{0, 1}) : std::nullopt;
+  return Range{below      ? -series_end(below->last + 1)
+               : has_zero ? 0
+                          : series_end(over->first),
+               over       ? series_end(over->last + 1)
+               : has_zero ? 0
+                          : -series_end(below->first)};
+}
+
+// Adds bins on the side whose next ones hold more until the span holds so many noisy rows.
+Span grown(std::span<const double> rows, Span span, double mass) {
+  constexpr std::size_t look = 4;
+  const std::vector<double> sums = cumulated(rows);
+  for (std::size_t step = 0; step < 2 * rows.size(); ++step) {
+    const bool can_up = span.last + 1 < rows.size(), can_down = span.first > 0;
+    if (sums[span.last + 1] - sums[span.first] >= mass || !(can_up || can_down)) break;
+    const std::size_t from = span.first - std::min(look, span.first),
+                      to = std::min(span.last + 1 + look, rows.size());
+    const double down = sums[span.first] - sums[from], up = sums[to] - sums[span.last + 1];
+    if (can_up && (!can_down || up >= down))
+      ++span.last;
+    else
+      --span.first;
+  }
+  return span;
+}
+
+// The decimal exponent of a positive number, the same on every machine.
+int exponent_of(double value) {
+  const std::string text = fmt::format("{:.17e}", value);
+  int out = 0;
+  const char* const from = text.data() + text.find('e') + 1;
+  std::from_chars(*from == '+' ? from + 1 : from, text.data() + text.size(), out);
+  return out;
+}
+
+double power_of_ten(int exponent) {
+  const std::string text = fmt::format("1e{}", exponent);
+  double out = 0;
+  std::from_chars(text.data(), text.data() + text.size(), out);
+  return out;
+}
+
+// Two digits of the width, outward.
+Range outward(Range r) {
+  const int digits = exponent_of(std::max(r.hi - r.lo, 1e-9)) - 1;
+  const double unit = power_of_ten(std::abs(digits));
+  const auto steps = [&](double v) { return digits < 0 ? v * unit : v / unit; };
+  const auto value = [&](double s) { return (digits < 0 ? s / unit : s * unit) + 0.0; };
+  return {value(std::floor(steps(r.lo) + 1e-9)), value(std::ceil(steps(r.hi) - 1e-9))};
+}
+
+// Whole public lists: three or more levels that are all on one stand for it, spelled the same way.
+constexpr std::array<std::string_view, 4> lists{
+    "jan feb mar apr may jun jul aug sep oct nov dec",
+    "january february march april may june july august september october november december",
+    "mon tue wed thu fri sat sun", "monday tuesday wednesday thursday friday saturday sunday"};
+
+std::vector<std::string> words_of(std::string_view list) {
+  std::vector<std::string> out(1);
+  for (const char c : list) {
+    if (c == ' ')
+      out.emplace_back();
+    else
+      out.back() += c;
+  }
+  return out;
+}
+
+char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
+
+// The list with small letters (0), with capital ones (1) or with one first (2).
+std::vector<std::string> spelled(std::vector<std::string> words, int how) {
+  for (std::string& word : words)
+    for (std::size_t i = 0; i < word.size(); ++i)
+      if (how == 1 || (how == 2 && i == 0)) word[i] = upper(word[i]);
+  return words;
+}
+
+std::vector<std::string> whole_list(std::vector<std::string> levels) {
+  if (levels.size() < 3) return levels;
+  for (const std::string_view list : lists) {
+    for (int how = 0; how < 3; ++how) {
+      const std::vector<std::string> all = spelled(words_of(list), how);
+      const auto on_list = [&](const std::string& level) {
+        return std::ranges::find(all, level) != all.end();
+      };
+      if (!std::ranges::all_of(levels, on_list)) continue;
+      for (const std::string& word : all)
+        if (std::ranges::find(levels, word) == levels.end()) levels.push_back(word);
+      return levels;
+    }
+  }
+  return levels;
+}
+
+// What one column is taken for, with what is still to be asked of it.
+struct Reading {
+  enum class Type { ignored, levels, number } type = Type::ignored;
+  bool missing = false, skewed = false;
+  std::vector<std::string> levels;
+  Range range{};
+  std::optional<Range> pending;  // to be asked about next
+  std::string words;
+};
+
+// A column's type, and its range by the bins of the series.
+Reading first_reading(const ColumnAnswers& column, const AnswerScale& scale, double above) {
+  Reading out;
+  if (!column.asked()) {
+    out.words = "named like an id, and so not asked about";
+    return out;
+  }
+  const auto n = static_cast<double>(scale.rows);
+  const double bins_noise = scale.bins_noise, levels_noise = scale.levels_noise;
+  const auto rows_of = [&](CellClass c) { return column.classes[static_cast<std::size_t>(c)]; };
+  const double gone = rows_of(CellClass::empty) + rows_of(CellClass::mark);
+  const double texts = rows_of(CellClass::text), dates = rows_of(CellClass::date);
+  const double numbers = n - gone - texts - dates;
+  out.missing = gone >= std::max(.005 * n, 3 * 1.42 * bins_noise);
+  const double present = std::max(n - (out.missing ? gone : 0), 1.0);
+  const double rest = std::max(.05 * present, std::min(3 * bins_noise, .3 * present));
+  const bool is_number = numbers >= .5 * present && present - numbers <= 2 * rest &&
+                         texts + dates <= rest && numbers >= 4 * bins_noise;
+  const bool is_date = dates >= .5 * present && texts <= rest && dates >= 4 * bins_noise;
+  double held = 0;
+  for (const LevelAnswer& level : column.levels) held += level.rows;
+  const bool few = !column.levels.empty() && column.levels.size() <= few_levels;
+  if (column.levels.size() == 1 &&
+      column.levels.front().rows >= .995 * present - 1.5 * levels_noise) {
+    out.words = "nearly constant";
+    return out;
+  }
+  const bool few_hold_it = few && held >= held_by_few * present;
+  if (is_date && !few_hold_it) {
+    out.words = "dates, which are not read as numbers";
+    return out;
+  }
+  if (is_number && !few_hold_it) {
+    const auto range = first_range(
+        std::span(column.classes).subspan(static_cast<std::size_t>(CellClass::first_bin)),
+        bins_noise, n, present, above);
+    if (!range) {
+      out.words = "numbers whose range the noise hides: give one";
+      return out;
+    }
+    out.type = Reading::Type::number;
+    out.range = *range;
+    // Only 0 stands out: 0/1, or "not 0". Only [1, 2): it may be 0/1 too.
+    if (*range == Range{1, 2}) out.range = {0, 2};
+    if (*range != Range{0, 1}) out.pending = out.range;
+    return out;
+  }
+  for (const LevelAnswer& level : column.levels) out.levels.push_back(level.text);
+  // Names of the features that stand for missing and for other cells.
+  std::erase(out.levels, "(missing)");
+  std::erase(out.levels, "(other)");
+  if (out.levels.empty()) {
+    out.words = "no text is frequent enough to be seen (names, ids, or too many levels)";
+    return out;
+  }
+  out.levels = whole_list(std::move(out.levels));
+  out.type = Reading::Type::levels;
+  return out;
+}
+
+// Narrows the range by the counts of its bins; the last answer of a column says so.
+void narrow(Reading& reading, const RangeAnswer& answer, double deviation, double n, bool last) {
+  static constexpr std::array<std::size_t, 6> windows{1, 2, 4, 8, 16, 32};
+  reading.pending.reset();
+  const std::optional<Span> found = extent(answer.rows, {deviation, n, refined_above, windows, {}});
+  if (!found) return;
+  const std::vector<double> ends = RangeQuestion{0, answer.lo, answer.hi}.edges();
+  if (answer.lo == 0 && answer.hi == 2 && found->first == found->last && ends[found->first] == 1)
+    return;  // all of it is 1
+  const double all = cumulated(answer.rows).back();
+  const double room = 2 * deviation * std::sqrt(static_cast<double>(refined_bins) / 2);
+  const Span span = grown(answer.rows, *found, held_by_range * all - room);
+  const bool narrow_enough = span.last - span.first >= 8;
+  if (last || narrow_enough) {
+    reading.range = outward({ends[span.first], ends[span.last + 1]});
+  } else {
+    reading.range = {ends[span.first - std::min<std::size_t>(span.first, 1)],
+                     ends[std::min(span.last + 2, refined_bins)]};
+    reading.pending = reading.range;
+  }
+}
+
+// What the last histogram says beside the range: skewed, or flat over more values than rows.
+void finish(Reading& reading, const RangeAnswer* answer, double deviation, double n) {
+  if (reading.type != Reading::Type::number) return;
+  const auto ignore = [&](const char* why) {
+    reading.type = Reading::Type::ignored;
+    reading.words = why;
+  };
+  const Range r = reading.range;
+  if (!(r.lo < r.hi)) return ignore("one value");
+  if (answer == nullptr) return;
+  const std::vector<double>& rows = answer->rows;
+  double low = 0, all = 0;
+  for (std::size_t b = 0; b < rows.size(); ++b) {
+    const double part = std::max(rows[b] - 2 * deviation, 0.0);
+    all += part;
+    if (b < rows.size() / 8) low += part;
+  }
+  reading.skewed = all > 0 && r.lo >= 0 && low >= .5 * all;
+  const std::vector<double> ends = RangeQuestion{0, answer->lo, answer->hi}.edges();
+  std::vector<double> within;
+  for (std::size_t b = 0; b < rows.size(); ++b)
+    if (ends[b] >= r.lo - 1e-9 && ends[b + 1] <= r.hi + 1e-9) within.push_back(rows[b]);
+  const std::size_t width = within.size() / 8;
+  if (width == 0 || !(r.hi - r.lo >= .9 * n)) return;
+  std::array<double, 8> parts{};
+  for (std::size_t b = 0; b < 8 * width; ++b) parts[b / width] += within[b];
+  double mean = 0;
+  for (const double part : parts) mean += part / 8;
+  const double noise = deviation * std::sqrt(static_cast<double>(width));
+  const bool flat = std::ranges::all_of(
+      parts, [&](double part) { return std::fabs(part - mean) < 3 * noise + .02 * mean; });
+  if (noise < .1 * mean && flat) ignore("flat over as many numbers as rows: a row number or an id");
+}
+
+// The deviation of answers to question `round` about ranges: that of the columns asked then.
+double refined_deviation(const BoughtSchema& answers, std::size_t round) {
+  std::size_t asked = 0;
+  for (const ColumnAnswers& column : answers.columns)
+    if (column.ranges.size() > round) ++asked;
+  return answers.scale.refine_noise * std::sqrt(static_cast<double>(asked));
+}
+
+std::vector<Reading> readings(const BoughtSchema& answers) {
+  const auto asked =
+      static_cast<std::size_t>(std::ranges::count_if(answers.columns, &ColumnAnswers::asked));
+  const double above = alarm_height(std::max<std::size_t>(asked, 1));
+  const auto n = static_cast<double>(answers.scale.rows);
+  std::vector<Reading> out;
+  for (const ColumnAnswers& column : answers.columns) {
+    Reading& reading = out.emplace_back(first_reading(column, answers.scale, above));
+    for (std::size_t round = 0; round < column.ranges.size(); ++round)
+      narrow(reading, column.ranges[round], refined_deviation(answers, round), n,
+             round + 1 == refinements);
+  }
+  return out;
+}
+
+std::string counted(double rows) { return fmt::format("{:.0f}", std::max(rows, 0.0) + 0.0); }
+
+// Noisy counts in words, those of the first levels.
+std::string level_words(const ColumnAnswers& column) {
+  constexpr std::size_t most = 8;
+  std::string out = "about ";
+  for (std::size_t k = 0; k < std::min(most, column.levels.size()); ++k)
+    out += fmt::format("{}{} {}", k == 0 ? "" : ", ", counted(column.levels[k].rows),
+                       shown(column.levels[k].text));
+  if (column.levels.size() > most) out += fmt::format(", and {} more", column.levels.size() - most);
+  return out;
+}
+
+std::string missing_words(const ColumnAnswers& column) {
+  const double gone = column.classes[static_cast<std::size_t>(CellClass::empty)] +
+                      column.classes[static_cast<std::size_t>(CellClass::mark)];
+  return fmt::format("; about {} missing", counted(gone));
+}
+
+void mark_missing(bool& has, std::string& first, std::vector<std::string>& others) {
+  has = true;
+  first.clear();
+  others.assign(marks.begin(), marks.end());
+}
+
+}  // namespace
+
+std::size_t number_class(double value) {
+  constexpr auto first = static_cast<std::size_t>(CellClass::first_bin);
+  if (value == 0) return first + zero_bin;
+  if (value > 0) {
+    const auto end = std::ranges::upper_bound(series_ends, value);
+    return first + zero_bin + 1 + static_cast<std::size_t>(end - series_ends.begin());
+  }
+  // -end_k <= value < -end_(k-1): as many ends as lie below |value|.
+  const auto end = std::ranges::lower_bound(series_ends, -value);
+  return first + zero_bin - 1 - static_cast<std::size_t>(end - series_ends.begin());
+}
+
+std::span<const std::string_view> public_marks() { return marks; }
+
+std::vector<double> RangeQuestion::edges() const {
+  std::vector<double> out;
+  for (std::size_t i = 0; i < refined_bins; ++i)
+    out.push_back(lo + (hi - lo) * (static_cast<double>(i) / static_cast<double>(refined_bins)));
+  out.push_back(hi);
+  return out;
+}
+
+Message names_fault(std::span<const std::string> names) {
+  const std::set<std::string_view> all(names.begin(), names.end());
+  for (const std::string& name : names) {
+    if (name == "(intercept)")
+      return "a column is named (intercept), as a model's constant is; rename it";
+    for (std::size_t at = name.find('='); at != name.npos; at = name.find('=', at + 1)) {
+      const std::string_view before = std::string_view(name).substr(0, at);
+      if (all.contains(before))
+        return fmt::format(
+            "the names {} and {} could become one feature's; write the second without \"=\"",
+            quoted(before), quoted(name));
+    }
+  }
+  return {};
+}
+
+bool named_like_an_id(std::string_view name) {
+  static constexpr std::array<std::string_view, 8> words{"id",     "uuid",    "guid",     "ssn",
+                                                         "person", "rowname", "rownames", "index"};
+  if (name.size() > 2 && (name.ends_with("Id") || name.ends_with("ID"))) {
+    const char before = name[name.size() - 3];
+    if (before >= 'a' && before <= 'z') return true;
+  }
+  std::string last(name.substr(name.find_last_of("_. \t") + 1));
+  for (char& c : last) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return std::ranges::find(words, last) != words.end();
+}
+
+std::vector<RangeQuestion> range_questions(const BoughtSchema& answers) {
+  const std::vector<Reading> all = readings(answers);
+  std::size_t rounds = 0;
+  for (const ColumnAnswers& column : answers.columns)
+    rounds = std::max(rounds, column.ranges.size());
+  std::vector<RangeQuestion> out;
+  if (rounds >= refinements) return out;
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    const bool is_next = answers.columns[k].ranges.size() == rounds;
+    if (all[k].pending && is_next && all[k].pending->lo < all[k].pending->hi)
+      out.push_back({k, all[k].pending->lo, all[k].pending->hi});
+  }
+  return out;
+}
+
+std::vector<ColumnFinding> findings(const BoughtSchema& answers) {
+  std::vector<Reading> all = readings(answers);
+  const auto n = static_cast<double>(answers.scale.rows);
+  std::vector<ColumnFinding> out;
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    const ColumnAnswers& column = answers.columns[k];
+    const std::size_t rounds = column.ranges.size();
+    finish(all[k], rounds == 0 ? nullptr : &column.ranges.back(),
+           rounds == 0 ? 0 : refined_deviation(answers, rounds - 1), n);
+  }
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    const ColumnAnswers& answer = answers.columns[k];
+    Reading& reading = all[k];
+    ColumnFinding& found = out.emplace_back();
+    Column& column = found.column;
+    column.name = answer.name;
+    found.words = reading.words;
+    if (reading.type == Reading::Type::levels) {
+      column.type = ColumnType::category;
+      column.levels = std::move(reading.levels);
+      column.other = true;
+      if (reading.missing) mark_missing(column.has_missing, column.missing, column.also_missing);
+      found.words = level_words(answer);
+    } else if (reading.type == Reading::Type::number) {
+      column.type = ColumnType::number;
+      column.lo = reading.range.lo;
+      column.hi = reading.range.hi;
+      column.missing_level = reading.missing;
+      column.automatic_curve = true;
+      if (reading.skewed) column.scale = KnotScale::log;
+      double numbers = 0;
+      for (std::size_t b = static_cast<std::size_t>(CellClass::first_bin); b < cell_classes; ++b)
+        numbers += answer.classes[b];
+      found.words =
+          fmt::format("about {} numbers{}", counted(numbers), reading.skewed ? ", skewed" : "");
+    }
+    if (reading.missing) found.words += missing_words(answer);
+  }
+  return out;
+}
+
+Schema schema_of(const BoughtSchema& answers) {
+  Schema out;
+  out.label_name = answers.label;
+  out.label = TwoClasses{.positive = answers.positive};
+  out.invalid = Invalid::middle;
+  out.intercept = true;
+  mark_missing(out.text.has_missing, out.text.missing, out.text.also_missing);
+  for (ColumnFinding& found : findings(answers)) out.columns.push_back(std::move(found.column));
+  out.row_norm = out.auto_row_norm();
+  return out;
+}
+
+Schema fit_schema_of(const BoughtSchema& answers) {
+  Schema out = schema_of(answers);
+  const std::size_t room = most_metric_features - 1;  // beside the constant
+  const auto is = [](ColumnType type) {
+    return [type](const Column& column) { return column.type == type; };
+  };
+  // Numbers: with knots and a level for missing cells where half of the room holds them so.
+  const auto numbers =
+      static_cast<std::size_t>(std::ranges::count_if(out.columns, is(ColumnType::number)));
+  const bool curves = numbers * (most_automatic_knots + 1) <= room / 2;
+  const std::size_t width = curves ? most_automatic_knots + 1 : 2;
+  std::size_t left = room, kept = 0;
+  for (Column& column : out.columns) {
+    if (column.type != ColumnType::number) continue;
+    if (++kept * width > room / 2) {
+      column = {.name = column.name};
+      continue;
+    }
+    if (!curves) without_curve(column);
+    left -= width;
+  }
+  // Categories: one level at least, beside "(missing)" and "(other)"; the longest lists are cut.
+  constexpr std::size_t beside = 2;
+  std::vector<Column*> categories;
+  for (Column& column : out.columns) {
+    if (column.type != ColumnType::category) continue;
+    if ((categories.size() + 1) * (beside + 1) > left)
+      column = {.name = column.name};
+    else
+      categories.push_back(&column);
+  }
+  std::size_t levels = 0;
+  for (const Column* const column : categories) levels += column->levels.size() + beside;
+  for (; levels > left; --levels) {
+    const auto size = [](const Column* column) { return column->levels.size(); };
+    (*std::ranges::max_element(categories, {}, size))->levels.pop_back();
+  }
+  if (out.features() == 1) {
+    for (std::size_t k = 0; k < answers.columns.size(); ++k) {
+      if (!answers.columns[k].asked()) continue;
+      out.columns[k] = {
+          .name = answers.columns[k].name, .type = ColumnType::number, .lo = 0, .hi = 1};
+      out.columns[k].missing_level = false;
+      break;
+    }
+  }
+  out.row_norm = out.auto_row_norm();
+  return out;
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,161 @@
+#include "gibbsite/run/buy_schema.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
+#include "run/certified.hpp"
+#include "run/gaussian_mechanism.hpp"
+#include "run/schema_answers.hpp"
+
+namespace gibbsite {
+namespace {
+
+// Places in the stream of answers, far from those of any fit. Each text has a pair of normals of
+// its own: given the table all noise is independent, in whichever order the texts come.
+constexpr std::uint64_t classes_answer = std::uint64_t{1} << 40, ranges_answer = classes_answer + 1,
+                        first_level_answer = std::uint64_t{1} << 41;
+
+// Each cell adds one to one count: what the guarantee rests on.
+void answer_classes(BoughtSchema& model, const TableCells& cells, const StreamKey& key,
+                    double deviation) {
+  std::vector<double> exact;
+  for (const ColumnCells& column : cells.columns)
+    for (const std::uint64_t count : column.classes) exact.push_back(static_cast<double>(count));
+  const std::vector<double> noisy =
+      GaussianMechanism(key, classes_answer, exact.size()).release(exact, deviation);
+  auto next = noisy.begin();
+  for (ColumnAnswers& column : model.columns) {
+    if (!column.asked()) continue;
+    std::copy_n(next, cell_classes, column.classes.begin());
+    next += static_cast<std::ptrdiff_t>(cell_classes);
+  }
+}
+
+// Each cell adds one to at most one text's count; texts below the threshold stay unsaid.
+void answer_levels(BoughtSchema& model, const TableCells& cells, const SchemaQuestions& questions,
+                   const StreamKey& key) {
+  std::uint64_t answer = first_level_answer;
+  auto next = cells.columns.begin();
+  for (ColumnAnswers& column : model.columns) {
+    if (!column.asked()) continue;
+    for (const auto& [text, count] : next->levels) {
+      const double rows = GaussianMechanism(key, answer++, 1)
+                              .release(static_cast<double>(count), questions.levels_noise);
+      if (rows >= questions.threshold) column.levels.push_back({text, rows});
+    }
+    std::ranges::sort(column.levels, [](const LevelAnswer& a, const LevelAnswer& b) {
+      return a.rows != b.rows ? a.rows > b.rows : a.text < b.text;
+    });
+    ++next;
+  }
+}
+
+// Each number adds one to one count of each range of its column.
+void answer_ranges(BoughtSchema& model, const std::vector<RangeQuestion>& asked,
+                   const std::string& path, const SchemaQuestions& questions, std::size_t round,
+                   const StreamKey& key) {
+  std::vector<RangeOfColumn> named;
+  for (const RangeQuestion& one : asked) named.push_back({model.columns[one.column].name, one});
+  std::vector<double> exact;
+  for (const std::vector<double>& counts : count_ranges(path, named, model.scale.rows))
+    exact.insert(exact.end(), counts.begin(), counts.end());
+  const std::vector<double> noisy =
+      GaussianMechanism(key, ranges_answer + round, exact.size())
+          .release(exact, refined_deviation_up(questions, asked.size()));
+  auto next = noisy.begin();
+  for (const RangeQuestion& one : asked) {
+    const auto end = next + static_cast<std::ptrdiff_t>(refined_bins);
+    model.columns[one.column].ranges.push_back({one.lo, one.hi, {next, end}});
+    next = end;
+  }
+}
+
+}  // namespace
+
+SchemaShape schema_shape(const std::vector<std::string>& header, const std::string& label,
+                         const std::string& positive, const std::string& source) {
+  SchemaShape out;
+  out.shape.label = label;
+  out.shape.positive = positive;
+  bool has_label = label.empty();
+  std::vector<std::string> names;
+  for (const std::string& name : header) {
+    if (name == label && !label.empty()) {
+      has_label = true;
+      continue;
+    }
+    if (shown(name) != name || name.empty()) {
+      throw BadInput(FilePosition{source},
+                     fmt::format("the name {} of a column is {}", gibbsite::quoted(name),
+                                 name.empty() ? "empty" : "no plain UTF-8"),
+                     "write a name");
+    }
+    names.push_back(name);
+    ColumnAnswers& column = out.shape.columns.emplace_back();
+    column.name = name;
+    if (named_like_an_id(name)) continue;
+    column.classes.assign(cell_classes, 0.0);
+    out.asked.push_back(name);
+  }
+  if (!has_label) {
+    throw BadInput(Field{"label"},
+                   fmt::format("{} has no column {}{}", source, gibbsite::quoted(label),
+                               did_you_mean(label, header)),
+                   "name a column of its header");
+  }
+  if (const Message fault = names_fault(names); !fault.empty()) throw BadInput(source, fault);
+  if (out.asked.empty())
+    throw BadInput(FilePosition{source},
+                   "no column is left to ask about: the label and columns named like an id are not "
+                   "asked about",
+                   "rename the columns to use");
+  return out;
+}
+
+void require_planned_counts(const SchemaShape& shape, const TableCells& cells,
+                            const SchemaProblem& problem) {
+  const auto names = [](const ColumnCells& column) { return column.name; };
+  if (cells.rows != problem.rows || shape.asked.size() != problem.columns ||
+      !std::ranges::equal(cells.columns, shape.asked, {}, names)) {
+    throw BadInput("data: its rows or columns are not the plan's; plan again for this data");
+  }
+}
+
+BoughtSchema answered_schema(BoughtSchema shape, const TableCells& cells, const std::string& path,
+                             const SchemaQuestions& questions, const StreamKey& key) {
+  shape.scale = {.rows = cells.rows,
+                 .bins_noise = questions.bins_noise,
+                 .levels_noise = questions.levels_noise,
+                 .threshold = questions.threshold,
+                 .refine_noise = questions.refine_noise};
+  answer_classes(shape, cells, key, questions.bins_noise);
+  answer_levels(shape, cells, questions, key);
+  for (std::size_t round = 0; round < refinements; ++round) {
+    const std::vector<RangeQuestion> asked = range_questions(shape);
+    if (asked.empty()) break;
+    answer_ranges(shape, asked, path, questions, round, key);
+  }
+  shape.schema = schema_of(shape);
+  return shape;
+}
+
+SchemaRelease buy_schema(const SchemaShape& shape, const TableCells& cells, const std::string& path,
+                         const SchemaPlan& plan, Key&& key, const FitOptions& options) {
+  return certified<SchemaKind>(
+      plan, std::move(key), options,
+      {.require_planned =
+           [&](const SchemaPlan& is) { require_planned_counts(shape, cells, is.problem); },
+       .make_model =
+           [&](const SchemaPlan& is, const StreamKey& stream, const Analysis&) {
+             BoughtSchema model = shape.shape;
+             model.rows_per_person = is.guarantee.who.rows_per_person;
+             return answered_schema(std::move(model), cells, path,
+                                    std::get<SchemaQuestions>(is.mechanism), stream);
+           }});
+}
+
+}  // namespace gibbsite

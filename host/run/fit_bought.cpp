@@ -1,0 +1,153 @@
+#include "gibbsite/run/fit_bought.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "certificate/certify.hpp"
+#include "core/format_message.hpp"
+#include "gibbsite/certificate/verify.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
+#include "gibbsite/data/curves.hpp"
+#include "gibbsite/machine/communicator.hpp"
+#include "gibbsite/privacy/gdp_fit.hpp"
+#include "run/entering.hpp"
+#include "run/run_plan.hpp"
+#include "run/schema_answers.hpp"
+
+namespace gibbsite {
+namespace {
+
+[[noreturn]] void refuse_with_bought(const char* field) {
+  throw BadInput(Field{field},
+                 "has no meaning where the schema is bought: such a fit is logistic, by whitened, "
+                 "under replace-one",
+                 format_message("leave it out, or give {}", Field{"schema"}));
+}
+
+// What a fit of any schema needs beside it, seen before anything is asked.
+void require_fit_of_any_schema(const BoughtFitPlan& plan, const PlanRequest& request) {
+  Schema least;
+  least.label_name = "y";
+  least.label = TwoClasses{.positive = "1"};
+  least.intercept = true;
+  least.columns = {{.name = "x", .type = ColumnType::number, .lo = 0, .hi = 1}};
+  least.row_norm = least.auto_row_norm();
+  static_cast<void>(require_feasible(gibbsite::plan(request, least, plan.problem.rows, plan.fit)));
+}
+
+// What the fit costs with its schema is within what was fixed before the schema was known.
+void require_within(const Guarantee& is, const Guarantee& fixed) {
+  if (is.mu <= fixed.mu && is.epsilon0 <= fixed.epsilon0 && is.delta0 <= fixed.delta0 &&
+      is.tv <= fixed.tv && is.who == fixed.who)
+    return;
+  throw BadInput("plan: the fit costs more than was fixed for every schema; report this");
+}
+
+// What the release is entered with, and whether it is.
+struct Entry {
+  LedgerPrice price;
+  bool done = false;
+};
+
+struct EngineAndOptions {
+  Backend& backend;
+  const FitOptions& options;
+};
+
+// The schema, the fit and their one release, entered in the ledger.
+Release made_and_entered(const TableToBuy& table, const BoughtFitPlan& plan, const PlanRequest& fit,
+                         const EngineAndOptions& with, StreamKey& stream, Entry& entry) {
+  const FitOptions& options = with.options;
+  BoughtSchema shape = table.shape.shape;
+  shape.rows_per_person = plan.guarantee.who.rows_per_person;
+  BoughtSchema bought =
+      answered_schema(std::move(shape), table.cells, table.path, plan.questions, stream);
+  const Schema lines = fit_schema_of(bought);
+  const Schema domain = chosen_curves(fit, lines, plan.problem.rows, plan.fit);
+  const Dataset data = with_curves(table.read(lines), domain);
+  const Plan made = gibbsite::plan(fit, domain, plan.problem.rows, plan.fit);
+  static_cast<void>(require_feasible(made));
+  const Analysis own = analysis_of_plan(made);
+  const Analysis both = with_schema(own, plan.questions, plan.problem, plan.guarantee.who);
+  require_within(both.guarantee, plan.guarantee);
+  const Model model = model_of(fit, made);
+  require_planned(model, data, made, options);
+  LinearModel linear = on_release_grid(run_plan(model, data, made, with.backend, stream, options),
+                                       made.candidate().mechanism, own.release_grid);
+  linear.bought = std::move(bought);
+  const StandardArithmetic again;
+  auto certificate = certify<LinearKind>(
+      made,
+      {stream.kind, std::string(with.backend.name()), linear.schema.invalid == Invalid::refuse},
+      both, LinearKind::extra_of(linear));
+  certificate.epsilon = plan.budget.epsilon;
+  certificate.delta = plan.budget.delta;
+  certificate.claimed = plan.guarantee;
+  Release out = ReleaseAccess::make(std::move(linear), std::move(certificate));
+  if (out.certificate().is_void()) return out;
+  enter(options, "fit whitened, with its schema", entry.price, key_hash(stream), to_json(out));
+  entry.done = true;
+  if (const Verification check = verify(out); !check.valid) {
+    throw BadInput(
+        fmt::format("plan: its certificate does not verify ({}); use the plan as plan_bought_fit() "
+                    "made it",
+                    check.failures.front()));
+  }
+  return out;
+}
+
+}  // namespace
+
+PlanRequest bought_request(const PlanRequest& asked) {
+  PlanRequest out = asked;
+  if (asked.model != "auto" && asked.model != "logistic") refuse_with_bought("model");
+  if (asked.mechanism != "auto" && asked.mechanism != "whitened") refuse_with_bought("mechanism");
+  if (asked.adjacency != "replace-one") refuse_with_bought("adjacency");
+  if (asked.calibration != "gdp") refuse_with_bought("calibration");
+  if (asked.draws.value_or(1) != 1) refuse_with_bought("draws");
+  if (asked.intervals) refuse_with_bought("intervals");
+  if (asked.iterations) refuse_with_bought("iterations");
+  if (asked.prior_precision) refuse_with_bought("prior_precision");
+  if (asked.loss_cap) refuse_with_bought("loss_cap");
+  if (asked.tv) refuse_with_bought("tv");
+  if (asked.step_size) refuse_with_bought("step_size");
+  if (asked.ball) refuse_with_bought("ball");
+  if (asked.padded) refuse_with_bought("padded");
+  out.model = "logistic";
+  out.mechanism = "whitened";
+  return out;
+}
+
+Release fit_bought(const TableToBuy& table, const BoughtFitPlan& asked, const PlanRequest& request,
+                   Backend& backend, Key&& key, const FitOptions& options) {
+  const StandardArithmetic arithmetic;
+  const std::unique_ptr<Communicator> alone = one_process();
+  StreamKey stream = key_of_first_rank(std::move(key), *alone);
+  // Computed anew: a plan is open to its caller.
+  const BoughtFitPlan plan = plan_bought_fit(asked.problem, asked.budget, asked.share);
+  const PlanRequest fit = bought_request(request);
+  if (options.checkpoint != "" || options.ranks != nullptr)
+    refuse_with_bought(options.ranks != nullptr ? "ranks" : "checkpoint");
+  require_planned_counts(table.shape, table.cells, plan.problem);
+  require_fit_of_any_schema(plan, fit);
+  Entry entry{{gdp_cover_up(plan.guarantee), plan.guarantee}};
+  if (options.ledger != nullptr) require_room(options, stream.kind, entry.price);
+
+  // From here on there is noise, so a refusal may tell of it and is paid.
+  try {
+    return made_and_entered(table, plan, fit, {backend, options}, stream, entry);
+  } catch (const Error& error) {
+    const bool stopped = error.status() == Status::interrupted;
+    if (!entry.done && !stopped && stream.kind == NoiseKind::chacha20) {
+      enter(options, "fit whitened, refused with its schema", entry.price, key_hash(stream),
+            {{"certificate", {{"digest", key_hash(stream)}}}});
+    }
+    throw;
+  }
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,50 @@
+#pragma once
+// Exact counts of a table's cells by kind and by text, which a schema is bought from. They are as
+// private as the rows: only their noisy answers leave (run/buy_schema.hpp).
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gibbsite/model/bought_schema.hpp"
+
+namespace gibbsite {
+
+/// The class of a cell, by its text alone (model/bought_schema.hpp). Dates are ISO 8601, with or
+/// without a time. Numbers are those that a fit reads.
+std::size_t class_of_cell(std::string_view text);
+/// The level that a cell counts for, its text in Unicode's normal form; empty if it can be none:
+/// empty cells, marks of missing ones, long texts and texts that are not UTF-8.
+std::string level_of_cell(std::string_view text);
+
+/// Counts of one column's cells.
+struct ColumnCells {
+  std::string name;
+  std::array<std::uint64_t, cell_classes> classes{};
+  /// By text, ascending, so that nothing depends on the order of rows.
+  std::vector<std::pair<std::string, std::uint64_t>> levels;
+};
+struct TableCells {
+  std::uint64_t rows = 0;
+  std::vector<ColumnCells> columns;
+};
+
+/// Counts the cells of `columns` of a CSV file in one pass. Every cell of a column is in one class
+/// and counts for at most one level. Throws BadInput as read_csv_columns; no cell is refused.
+TableCells count_cells(const std::string& path, const std::vector<std::string>& columns);
+
+/// A column and a range of it.
+struct RangeOfColumn {
+  std::string column;
+  RangeQuestion range;
+};
+/// Counts of the finite numbers of each column in the range's bins [ranges x refined_bins], in one
+/// pass; a number outside counts in the first or the last. Throws BadInput as read_csv_columns, and
+/// if the file no longer has `rows` rows.
+std::vector<std::vector<double>> count_ranges(const std::string& path,
+                                              std::span<const RangeOfColumn> ranges,
+                                              std::uint64_t rows);
+
+}  // namespace gibbsite

@@ -1,0 +1,41 @@
+#pragma once
+// How one budget is split between a schema that is bought and the fit that it is for
+// (docs/theory/bought-schema.md).
+#include <cstdint>
+#include <optional>
+
+#include "gibbsite/mechanism/bought_schema.hpp"
+#include "gibbsite/privacy/budget.hpp"
+
+namespace gibbsite {
+
+/// Public terms of both parts, fixed before anything is asked: neither depends on the answers.
+struct BoughtFitPlan {
+  SchemaProblem problem;
+  Budget budget;              ///< of both together
+  double share = 0;           ///< of mu^2, for the schema
+  SchemaQuestions questions;  ///< the schema's
+  Budget fit;                 ///< what the fit is planned with, whatever schema follows
+  /// Covers both: the fit's noise counts as that of the largest model that a schema can lead to.
+  Guarantee guarantee{};
+};
+
+/// The share of mu^2 that a schema takes by default: at which a bin that holds 5 % of the rows
+/// stands 4.5 deviations above the noise, from 0.1 to 0.2.
+double default_schema_share(const SchemaProblem& problem, const Budget& budget);
+
+/// Splits the budget: a hundredth of delta pays for the threshold; the fit has sqrt(1 - share) of
+/// the mu that is left. Throws as plan_schema, BadInput if the share is outside of (0, 1), and
+/// Infeasible if nothing keeps the budget.
+BoughtFitPlan plan_bought_fit(const SchemaProblem& problem, const Budget& budget,
+                              const std::optional<double>& share = {});
+
+/// Upper bounds of what computed noise costs a fit by `whitened` without intervals, of at most
+/// most_metric_features features: they bound it for every schema.
+NoiseCost largest_fit_noise_up();
+
+/// What the schema adds to the analysis of a fit: both together.
+Analysis with_schema(const Analysis& fit, const SchemaQuestions& questions,
+                     const SchemaProblem& problem, const Neighbors& who);
+
+}  // namespace gibbsite

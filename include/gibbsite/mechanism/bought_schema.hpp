@@ -1,0 +1,78 @@
+#pragma once
+// Questions about a table's cells whose noisy answers say types, ranges and levels
+// (docs/theory/bought-schema.md).
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "gibbsite/mechanism/analysis.hpp"
+
+namespace gibbsite {
+
+/// Everything about the table that the questions' mechanism may know. The number of rows is public.
+struct SchemaProblem {
+  std::uint64_t rows = 0;     ///< n
+  std::uint64_t columns = 0;  ///< c: those asked about
+
+  /// Throws BadInput naming the field that is out of range.
+  void validate() const;
+};
+
+/// For each column asked about: noisy counts of a public partition of cells, the noisy counts of
+/// the texts that reach a threshold, and twice noisy counts in equal bins of a range that follows
+/// from the answers before.
+struct SchemaQuestions {
+  static constexpr std::string_view name = "bought-schema";
+  static constexpr std::string_view theorem = "docs/bought-schema.md";
+
+  double bins_noise = 0;    ///< deviation of a count of the partition
+  double levels_noise = 0;  ///< deviation of a text's count
+  double threshold = 0;     ///< tau: a text whose noisy count is below is not released
+  double refine_noise = 0;  ///< deviation of a bin where one column is asked again; times
+                            ///< sqrt(columns) of several
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("bins_noise", self.bins_noise, Legal::positive);
+    visit("levels_noise", self.levels_noise, Legal::positive);
+    visit("threshold", self.threshold, Legal::positive);
+    visit("refine_noise", self.refine_noise, Legal::positive);
+  }
+};
+
+using SchemaMechanism = std::variant<SchemaQuestions>;
+
+/// What a budget buys.
+struct SchemaPlan {
+  SchemaProblem problem;
+  Budget budget;
+  SchemaMechanism mechanism;
+  Guarantee guarantee{};
+};
+
+/// The least noise that keeps the budget; a hundredth of delta pays for the threshold. Throws
+/// BadInput on an illegal request or under add-remove, Infeasible if no noise does.
+SchemaPlan plan_schema(const SchemaProblem& problem, const Budget& budget);
+
+std::string_view name_of(const SchemaMechanism& mechanism);
+std::string_view theorem_of(const SchemaMechanism& mechanism);
+std::string basis_of(const SchemaMechanism& mechanism, const SchemaProblem& problem);
+/// What the settings imply: plan and verify call the same. Throws BadInput when a setting is out of
+/// range, draws is not 1, or neighbors are those of add-remove.
+Analysis analyze(const SchemaMechanism& mechanism, const SchemaProblem& problem,
+                 const Neighbors& who, std::uint64_t draws);
+
+/// Upper bound of the probability that noise alone takes a text to the threshold, as computed and
+/// rounded to its grid.
+double one_text_up(const SchemaQuestions& questions);
+/// Deviation of a refinement's counts where so many columns are asked again, rounded up.
+double refined_deviation_up(const SchemaQuestions& questions, std::uint64_t columns);
+
+/// The share of rows below which a level is not seen, tau/n: a public number. Rarer levels go into
+/// "(other)".
+double least_visible_share(const SchemaQuestions& questions, const SchemaProblem& problem);
+/// Above the first a person is warned, above the second asked for ranges and levels.
+inline constexpr double warned_share = 0.03, refused_share = 0.1;
+
+}  // namespace gibbsite

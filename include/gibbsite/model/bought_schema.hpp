@@ -1,0 +1,119 @@
+#pragma once
+// A schema bought with privacy budget: what noisy counts of cells say about types, ranges, levels.
+// It follows from released answers and public numbers alone (docs/theory/bought-schema.md).
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gibbsite/core/message.hpp"
+#include "gibbsite/model/schema.hpp"
+
+namespace gibbsite {
+
+/// Positive ends of the public bins of numbers: 1, 2 and 5 times powers of ten, ascending.
+inline constexpr std::array<double, 57> series_ends = {
+    1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2,
+    .1,   .2,   .5,   1,    2,    5,    10,   20,   50,   1e2,  2e2,  5e2,  1e3,  2e3,  5e3,
+    1e4,  2e4,  5e4,  1e5,  2e5,  5e5,  1e6,  2e6,  5e6,  1e7,  2e7,  5e7,  1e8,  2e8,  5e8,
+    1e9,  2e9,  5e9,  1e10, 2e10, 5e10, 1e11, 2e11, 5e11, 1e12, 2e12, 5e12};
+/// Bins of negative numbers, 0, and bins of positive numbers.
+inline constexpr std::size_t number_bins = 2 * (series_ends.size() + 1) + 1;
+
+/// The classes of cells: each cell of a column is in exactly one, by its text alone. Behind these
+/// come the bins of numbers.
+enum class CellClass : std::uint32_t { empty, mark, text, date, first_bin };
+inline constexpr std::size_t cell_classes =
+    static_cast<std::size_t>(CellClass::first_bin) + number_bins;
+/// The class of a finite number. A bin contains its lower end.
+std::size_t number_class(double value);
+
+/// The public list of marks of a missing cell, beside the empty cell.
+std::span<const std::string_view> public_marks();
+/// Longest text, in bytes, that can become a level.
+inline constexpr std::size_t longest_level = 128;
+
+/// How often a range is asked about again, and in how many bins.
+inline constexpr std::size_t refinements = 2, refined_bins = 64;
+
+/// A text that was released with its noisy count.
+struct LevelAnswer {
+  std::string text;
+  double rows = 0;
+  bool operator==(const LevelAnswer&) const = default;
+};
+/// A column that is asked about again, and where.
+struct RangeQuestion {
+  std::size_t column = 0;  ///< place in BoughtSchema::columns
+  double lo = 0, hi = 1;
+  bool operator==(const RangeQuestion&) const = default;
+  /// Ends of its bins [refined_bins + 1], ascending. Numbers outside count in the first or last.
+  [[nodiscard]] std::vector<double> edges() const;
+};
+/// Noisy counts of numbers in equal bins of a range.
+struct RangeAnswer {
+  double lo = 0, hi = 1;
+  std::vector<double> rows;  ///< [refined_bins]
+};
+
+/// All that is released of one column. Columns that were not asked about have no classes.
+struct ColumnAnswers {
+  std::string name;
+  std::vector<double> classes;      ///< noisy counts [cell_classes] by CellClass
+  std::vector<LevelAnswer> levels;  ///< by falling count, then by text
+  std::vector<RangeAnswer> ranges;  ///< at most `refinements`, in the order asked
+
+  [[nodiscard]] bool asked() const { return !classes.empty(); }
+};
+
+/// The public numbers that answers are read with.
+struct AnswerScale {
+  std::uint64_t rows = 0;   ///< n
+  double bins_noise = 0;    ///< deviation of a class's count
+  double levels_noise = 0;  ///< deviation of a level's count
+  double threshold = 0;     ///< levels with less are not released
+  double refine_noise = 0;  ///< deviation where one column is asked again; times sqrt(columns)
+  bool operator==(const AnswerScale&) const = default;
+};
+
+/// The released answers, and the label that a person named.
+struct BoughtSchema {
+  AnswerScale scale;
+  std::uint64_t rows_per_person = 1;
+  std::string label;                   ///< a column that is not asked about; empty: none
+  std::string positive;                ///< its positive class
+  std::vector<ColumnAnswers> columns;  ///< in the order of the header, without the label
+  Schema schema;                       ///< schema_of(*this): what follows
+};
+
+/// What the answers say about one column.
+struct ColumnFinding {
+  Column column;
+  std::string words;  ///< what it holds, or why it is ignored, for people
+};
+
+/// Whether a header name says that its column numbers rows or people ("id", "person_id", "userId").
+/// Such columns are not asked about.
+bool named_like_an_id(std::string_view name);
+
+/// What is wrong with the names of columns, which may become names of features; empty: nothing.
+Message names_fault(std::span<const std::string> names);
+
+/// The columns to ask about again, given the answers so far; empty if there is none. Throws nothing
+/// on any answers.
+std::vector<RangeQuestion> range_questions(const BoughtSchema& answers);
+/// What is known of each column [columns].
+std::vector<ColumnFinding> findings(const BoughtSchema& answers);
+/// The schema that follows from the answers. It refuses no cell (Invalid::middle). It is complete
+/// (Schema::validate throws nothing) if it has a label and uses a column.
+Schema schema_of(const BoughtSchema& answers);
+/// The schema that a model is fitted by at once: as above, and legal whatever the answers say. Its
+/// longest lists of levels are cut so that it has at most most_metric_features features, also with
+/// curves. If no column can be used, the first one that was asked about is a number from 0 to 1.
+Schema fit_schema_of(const BoughtSchema& answers);
+
+}  // namespace gibbsite

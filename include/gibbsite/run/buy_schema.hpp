@@ -1,0 +1,32 @@
+#pragma once
+// From a table's exact counts and a plan to a bought schema: the same function adds the noise, asks
+// about ranges again and certifies.
+#include <string>
+
+#include "gibbsite/certificate/model_file.hpp"
+#include "gibbsite/core/random.hpp"
+#include "gibbsite/data/cell_counts.hpp"
+#include "gibbsite/mechanism/bought_schema.hpp"
+#include "gibbsite/model/bought_schema.hpp"
+#include "gibbsite/run/fit_options.hpp"
+
+namespace gibbsite {
+
+/// The columns of a header that a schema is bought for: all but the label, in order. Those named
+/// like an id are not asked about. Throws BadInput if the label is no column or no column is left
+/// to ask about.
+struct SchemaShape {
+  BoughtSchema shape;              ///< without answers
+  std::vector<std::string> asked;  ///< names of the columns that are counted
+};
+SchemaShape schema_shape(const std::vector<std::string>& header, const std::string& label,
+                         const std::string& positive, const std::string& source);
+
+/// Answers the plan's questions about the CSV file `path`, of which `cells` are the counts of
+/// `shape.asked`; reads the file up to twice more. Void when the key came from a seed. Uses the key
+/// up, also when it throws: BadInput where the counts are not those of the plan, or on a plan whose
+/// numbers do not verify. Of the options `ledger` is heeded, as by `fit`.
+SchemaRelease buy_schema(const SchemaShape& shape, const TableCells& cells, const std::string& path,
+                         const SchemaPlan& plan, Key&& key, const FitOptions& options = {});
+
+}  // namespace gibbsite

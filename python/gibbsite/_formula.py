@@ -1,0 +1,320 @@
+"""Formulas such as "income ~ curve(age, 8) + log(wage) + sex*education", as ranges or a schema.
+
+The parser is formulaic's. Only the words of a formula are read here, and no row: ranges and levels are
+those of `schema` or `ranges`.
+"""
+
+import ast
+import dataclasses
+import re
+import tomllib
+
+from . import _tables
+from ._curve import Curve, quoted
+
+_TERMS = "terms are a column, curve(x), curve(x, 8), log(x), C(x), exposure(x) and products a*b"
+
+
+@dataclasses.dataclass(frozen=True)
+class Term:
+    """What a formula says of a column. knots: a number of them, "auto" or None (as the ranges say)."""
+
+    column: str
+    knots: object = None
+    is_log: bool = False
+    kind: str = ""  # "category" or "exposure" if the formula says so
+
+    @property
+    def is_plain(self):
+        return self.knots is None and not self.is_log and not self.kind
+
+
+@dataclasses.dataclass(frozen=True)
+class Formula:
+    """A formula that was read. It also takes its columns out of tables."""
+
+    text: str
+    label: str
+    terms: tuple
+    interactions: tuple  # of tuples of columns
+    intercept: bool
+
+    @property
+    def columns(self):
+        return [term.column for term in self.terms]
+
+    def rows_of(self, X):
+        """The formula's columns of a table, in their order; of an array itself."""
+        names = _names_of(X)
+        if names is None:
+            return X
+        lacking = [name for name in self.columns if name not in names]
+        if lacking:
+            raise ValueError(
+                f"X: lacks {_tables.listed(lacking)} of the formula {self.text!r}; its columns are "
+                f"{_tables.listed(names)}"
+            )
+        if _tables._is_pandas(X):
+            return X[self.columns]
+        return (X if hasattr(X, "select") else _arrow_table(X)).select(self.columns)
+
+    def split(self, X, y):
+        """(X, y) to fit: y is the label's column of X if it is None."""
+        if y is None:
+            names = _names_of(X)
+            if names is None or self.label not in names:
+                raise ValueError(
+                    f"X: the formula's label {self.label!r} is no column of it; give a table with "
+                    "that column, or y"
+                )
+            y = (X if hasattr(X, "__getitem__") else _arrow_table(X))[self.label]
+        return self.rows_of(X), y
+
+
+def _arrow_table(X):
+    import pyarrow
+
+    return pyarrow.table(X)
+
+
+def _names_of(X):
+    """Names of a table's columns, or None of an array."""
+    for path in (("column_names",), ("columns",)):
+        names = getattr(X, path[0], None)
+        if names is not None and not callable(names):
+            return list(names)
+    return list(_arrow_table(X).column_names) if hasattr(X, "__arrow_c_stream__") else None
+
+
+def _fail(text, wrong):
+    raise ValueError(f"formula {text!r}: {wrong}")
+
+
+def parse(text, known=()):
+    """A formula's text -> Formula. known: the columns that "." stands for, and the label."""
+    if not isinstance(text, str):
+        raise ValueError(f'formula: must be a str such as "income ~ age + sex", got {text!r}')
+    try:
+        from formulaic.parser import DefaultFormulaParser
+    except ImportError:
+        raise ImportError(
+            "from_formula: reading a formula takes formulaic; install it (pip install "
+            "'gibbsite[formula]')"
+        ) from None
+    if text.count("~") != 1:
+        _fail(text, 'must be "label ~ terms", with one ~')
+    label = text.partition("~")[0].strip().strip("`")
+    context = {"__formulaic_variables_available__": [name for name in known if name != label]}
+    try:
+        parsed = DefaultFormulaParser().get_terms(text, context=context)
+        left, right = (
+            [[(factor.expr, factor.eval_method.name) for factor in term.factors] for term in side]
+            for side in (parsed.lhs, parsed.rhs)
+        )
+    except Exception as error:  # the parser's own types
+        words = re.sub(r"\x1b\[[0-9;]*m|\s+", " ", str(error).split("\n")[0]).strip()
+        _fail(text, f"cannot be read: {words or type(error).__name__}")
+    if left != [[(label, "LOOKUP")]]:
+        _fail(text, "the label must be one column, as it is in the table")
+    one = [("1", "LITERAL")]
+    intercept = one in right
+    products = [[_term(text, *factor) for factor in term] for term in right if term != one]
+    terms, interactions = [], []
+    for product in products:
+        if len(product) == 1:
+            terms += product
+        else:
+            interactions.append(tuple(term.column for term in product))
+    columns = [term.column for term in terms]
+    for column in columns:
+        if columns.count(column) > 1:
+            _fail(text, f"{column!r} is in it twice; a column has one term")
+    if not products:
+        _fail(text, "has no terms; " + _TERMS)
+    if label in columns:
+        _fail(text, f"the label {label!r} is a term too; leave it out")
+    for product in products:
+        for term in product:
+            if term not in terms:
+                _fail(
+                    text,
+                    f"{term.column!r} is in a product and not as the same term by itself; write a*b, "
+                    "which is a + b + a:b",
+                )
+    for columns in interactions:
+        if len(set(columns)) < len(columns):
+            _fail(text, f"a product names {columns[0]!r} twice")
+    return Formula(text, label, tuple(terms), tuple(interactions), intercept)
+
+
+def _term(text, factor, method):
+    """A factor, as formulaic writes it, as a Term. method: LOOKUP of a column's name."""
+    if method == "LOOKUP":
+        return Term(factor)
+    names = re.findall(r"`([^`]*)`", factor)  # which need not be names of Python
+    code = re.sub(r"`[^`]*`", "_quoted_", factor)
+    try:
+        call = ast.parse(code, mode="eval").body
+    except SyntaxError:
+        call = None
+    term = _called(call, iter(names))
+    if term is None:
+        _fail(text, f"{factor!r} is not known; {_TERMS}")
+    return term
+
+
+def _called(node, names):
+    """The term of a call or a name; None if it is none."""
+    if isinstance(node, ast.Name):
+        return Term(next(names) if node.id == "_quoted_" else node.id)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.keywords:
+        return None
+    if not node.args or any(isinstance(one, ast.Starred) for one in node.args):
+        return None
+    inner, more = _called(node.args[0], names), node.args[1:]
+    name = node.func.id
+    if inner is None or (more and name != "curve"):
+        return None
+    if name == "log" and not inner.is_log and not inner.kind:
+        return dataclasses.replace(inner, is_log=True, knots=inner.knots or "auto")
+    if name in ("C", "exposure") and inner.is_plain:
+        return dataclasses.replace(inner, kind="category" if name == "C" else "exposure")
+    if name != "curve" or len(more) > 1 or inner.kind or inner.knots not in (None, "auto"):
+        return None
+    knots = more[0].value if more and isinstance(more[0], ast.Constant) else "auto" if not more else None
+    whole = isinstance(knots, int) and not isinstance(knots, bool)
+    return dataclasses.replace(inner, knots=knots) if whole or knots == "auto" else None
+
+
+def _require_columns(formula, known, of):
+    unknown = [name for name in formula.columns if name not in known]
+    if unknown:
+        _fail(
+            formula.text,
+            f"{of} does not know {_tables.listed(unknown)}; it knows {_tables.listed(list(known))}",
+        )
+
+
+def _require_kind(formula, term, kind, of):
+    """That a term fits what the ranges or the schema make of its column."""
+    said = {"number": "a number", "category": "a category", "exposure": "the exposure"}.get(kind)
+    if said is None:
+        _fail(formula.text, f"{of} ignores {term.column!r}; say there what it is")
+    if (term.knots is not None or term.is_log) and kind != "number":
+        _fail(formula.text, f"{term.column!r} is {said} in {of}, and curves and log are of numbers")
+    if term.kind == "category" and kind != "category":
+        _fail(
+            formula.text,
+            f"C({term.column}): {of} says that it is {said}; list its levels there, as they must not "
+            "come from the rows",
+        )
+    if (term.kind == "exposure") != (kind == "exposure"):
+        wanted = f"write exposure({term.column})" if kind == "exposure" else "leave exposure() out"
+        _fail(formula.text, f"{term.column!r} is {said} in {of}; {wanted}")
+
+
+# Ranges.
+
+
+def _kind_of_range(what):
+    if isinstance(what, Curve) or _tables._is_pair(what):
+        return "number"
+    if isinstance(what, dict):
+        return "category" if "levels" in what else "number"
+    if _tables._is_exposure(what):
+        return "exposure"
+    return None if isinstance(what, str) else "category"
+
+
+def ranges_of(formula, ranges):
+    """The ranges of the formula's columns, with its curves."""
+    if not isinstance(ranges, dict):
+        raise ValueError("ranges: with a formula it must be a dict {column: (lowest, highest)}")
+    _require_columns(formula, ranges, "ranges")
+    out = {}
+    for term in formula.terms:
+        what = ranges[term.column]
+        _require_kind(formula, term, _kind_of_range(what), "ranges")
+        out[term.column] = what if term.knots is None else _curved_range(formula, term, what)
+    return out
+
+
+def _curved_range(formula, term, what):
+    if isinstance(what, Curve):
+        knots = what.knots if term.knots == "auto" and what.knots is not None else term.knots
+        if term.is_log and isinstance(knots, tuple):
+            _fail(formula.text, f"ranges list the knots of {term.column!r}; leave log out")
+        scale = "log" if term.is_log else None if what.scale == "series" else what.scale
+        return dataclasses.replace(what, knots=knots, scale=scale)
+    if not isinstance(what, dict):
+        return Curve(what[0], what[1], term.knots, "log" if term.is_log else None)
+    return _curved(formula, term, what, "ranges")
+
+
+# Schemas.
+
+
+def _curved(formula, term, column, of):
+    """The schema's words of a number with the formula's curve."""
+    out = dict(column)
+    if term.knots == "auto" and ("curve" in out or "knots" in out):
+        if term.is_log and "knots" in out:
+            _fail(formula.text, f"{of} lists the knots of {term.column!r}; leave log out")
+    else:
+        if "knots" in out:
+            knots = out.pop("knots")
+            out.setdefault("range", [knots[0], knots[-1]])
+        out["curve"] = term.knots
+        if out.get("scale") == "series":
+            del out["scale"]
+    if term.is_log:
+        out["scale"] = "log"
+    return out
+
+
+def _toml(value):
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{quoted(key)} = {_toml(one)}' for key, one in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return repr(value)
+
+
+def schema_of(formula, schema):
+    """The text of a schema whose other columns are ignored, with the formula's curves."""
+    schema = _tables.read_schema(schema)
+    facts = _tables.SchemaFacts(schema)
+    if facts.label != formula.label:
+        _fail(formula.text, f"the schema's label is {facts.label!r}; write that, or give its schema")
+    _require_columns(formula, facts.columns, "the schema")
+    toml = tomllib.loads(schema.to_toml())
+    for gone in ("columns", "network", "interaction"):
+        toml.pop(gone, None)
+    toml["intercept"] = formula.intercept
+    columns = {name: {"type": "ignore"} for name in facts.columns}
+    for term in formula.terms:
+        column = {key: value for key, value in facts.columns[term.column].items() if key != "count"}
+        _require_kind(formula, term, column["type"], "the schema")
+        columns[term.column] = column if term.knots is None else _curved(formula, term, column, "the schema")
+    lines = [f"{key} = {_toml(value)}" for key, value in toml.items()] + ["[columns]"]
+    lines += [f"{quoted(name)} = {_toml(column)}" for name, column in columns.items()]
+    known = {
+        frozenset(one["columns"]): one
+        for one in tomllib.loads(schema.to_toml()).get("interaction", [])
+    }
+    for names in formula.interactions:
+        one = known.get(frozenset(names), {"columns": list(names)})
+        lines += ["[[interaction]]"] + [f"{key} = {_toml(value)}" for key, value in one.items()]
+    return "\n".join(lines) + "\n"
+
+
+def known_columns(schema, ranges):
+    """Columns that "." stands for."""
+    if schema is not None:
+        facts = _tables.SchemaFacts(_tables.read_schema(schema))
+        return [name for name, column in facts.columns.items() if column["type"] not in ("ignore", "exposure")]
+    return [name for name, what in ranges.items() if isinstance(name, str)] if isinstance(ranges, dict) else []

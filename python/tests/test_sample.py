@@ -1,0 +1,140 @@
+"""`sample`: a formula and a frame. Its coefficients in the columns' units say what the engine's draws say."""
+
+import numpy as np
+import pytest
+
+import gibbsite
+from gibbsite import _sample
+
+pytest.importorskip("arviz")
+pytest.importorskip("formulaic")
+pandas = pytest.importorskip("pandas")
+
+OPTIONS = {"seed": 1, "draws": 60, "warm_up": 150, "chains": 2, "quiet": True}
+
+
+def people(n=400):
+    random = np.random.default_rng(0)
+    frame = pandas.DataFrame(
+        {
+            "age": random.integers(18, 80, n).astype(float),
+            "wage": np.round(random.lognormal(9, 1, n), 1),
+            "sex": random.choice(["F", "M"], n),
+            "region": random.choice(["north", "south", "west"], n),
+            "years": random.uniform(1, 5, n),
+        }
+    )
+    z = (frame["age"] - 50) / 15 + (frame["sex"] == "M") * 0.8
+    frame["yes"] = (random.random(n) < 1 / (1 + np.exp(-z))).astype(int)
+    frame["visits"] = random.poisson(0.3 * frame["years"] * np.exp((frame["sex"] == "M") * 0.5))
+    frame["kind"] = random.choice(["a", "b", "c"], n)
+    frame["height"] = 150 + 0.2 * frame["age"] + random.normal(0, 5, n)
+    return frame
+
+
+@pytest.fixture
+def engine(monkeypatch):
+    """What the engine drew, beside what `sample` made of it."""
+    seen = {}
+    draw = gibbsite._core.draw_posterior
+
+    class Core:
+        def __getattr__(self, name):
+            return getattr(gibbsite._core, name)
+
+        @staticmethod
+        def draw_posterior(data, **options):
+            seen.update(draw(data, **options))
+            return seen
+
+    monkeypatch.setattr(_sample, "_core", Core())
+    return seen
+
+
+@pytest.mark.parametrize(
+    "formula, options",
+    [
+        ("yes ~ age + sex + region", {}),
+        ("yes ~ curve(age, 5) + log(wage) + region - 1", {}),
+        ("yes ~ age*sex + wage:age + wage", {}),
+        ("yes ~ curve(age, 6)*region + sex", {}),
+        ("yes ~ age*sex*region", {}),
+        ("visits ~ curve(age, 4) + sex*region + exposure(years)", {"model": "poisson"}),
+        ("kind ~ age*sex + region", {}),
+    ],
+)
+def test_coefficients_say_what_the_draws_say(formula, options, engine):
+    """lp is the sum of the pointwise log-likelihood plus the prior of theta, whatever the units: a wrong
+    conversion of a line, a level, a curve or a product changes the sum from draw to draw."""
+    frame = people()
+    found = gibbsite.sample(frame, formula, prior_precision=0.5, log_likelihood=True, **OPTIONS, **options)
+    label = formula.split()[0]
+    total = np.asarray(found.log_likelihood[label]).sum(axis=-1)
+    theta = engine["draws"]
+    prior = -0.25 * (theta**2).sum(axis=-1)
+    gap = engine["lp"] - total - prior
+    assert np.ptp(gap) < 1e-2 and np.std(total) > 0.3, (np.ptp(gap), np.std(total))
+
+
+def test_slopes_and_levels_are_in_the_units_of_the_columns(capsys):
+    frame = people(4000)
+    found = gibbsite.sample(frame, "yes ~ age + sex", **{**OPTIONS, "draws": 400, "quiet": False})
+    means = {name: float(found.posterior[name].mean()) for name in ("age", "sex", "Intercept")}
+    # The truth is 1/15 a year and 0.8; eight posterior deviations.
+    assert means["age"] == pytest.approx(1 / 15, abs=8 * 0.003)
+    assert means["sex"] == pytest.approx(0.8, abs=8 * 0.09)
+    assert list(found.posterior["sex"].coords["sex_at"].values) == ["M"]
+    screen = capsys.readouterr().out
+    lines = [line.split() for line in screen.splitlines()]
+    assert "not private" in screen and ["mean", "sd", "2.5", "%"] == lines[2][:4]
+    row = next(line for line in lines if line[:1] == ["age"])
+    assert float(row[1]) == pytest.approx(means["age"], rel=1e-3)
+    assert float(row[3]) < 1 / 15 < float(row[4])
+
+
+def test_amounts_are_in_their_unit():
+    found = gibbsite.sample(people(2000), "height ~ age", **OPTIONS)
+    assert float(found.posterior["age"].mean()) == pytest.approx(0.2, abs=0.03)
+    assert float(found.posterior["Intercept"].mean()) == pytest.approx(150, abs=2)
+
+
+def test_predictive_draws_and_loo():
+    arviz = pytest.importorskip("arviz")
+    frame = people()
+    found = gibbsite.sample(
+        frame, "yes ~ age + sex", log_likelihood=True, posterior_predictive=True, **{**OPTIONS, "draws": 200}
+    )
+    again = np.asarray(found.posterior_predictive["yes"])
+    assert again.shape == (2, 200, 400) and set(np.unique(again)) <= {0, 1}
+    assert again.mean() == pytest.approx(frame["yes"].mean(), abs=0.05)
+    assert (np.asarray(found.observed_data["yes"]) == frame["yes"]).all()
+    assert np.isfinite(float(getattr(arviz.loo(found), "elpd_loo", None) or arviz.loo(found).elpd))
+
+
+def test_rows_without_a_cell_are_left_out():
+    frame = people()
+    frame.loc[3, "age"] = np.nan
+    frame.loc[5, "sex"] = None
+    with pytest.warns(UserWarning, match="^2 of 400 rows lack a cell"):
+        found = gibbsite.sample(frame, "yes ~ age + sex", log_likelihood=True, **OPTIONS)
+    assert found.log_likelihood["yes"].shape[-1] == 398
+
+
+@pytest.mark.parametrize(
+    "formula, options, said",
+    [
+        ("yes ~ agee", {}, "frame: lacks 'agee'"),
+        ("yes ~ age", {"interval": 2}, "interval: must be between 0 and 1"),
+        ("yes ~ one", {}, "column 'one': has one value, 1; leave it out"),
+        ("one ~ age", {"model": "huber"}, "label 'one': has one value"),
+        ("height ~ age", {"log_likelihood": True}, "not of amounts"),
+        ("yes ~ age", {"ranges": {"wage": (0, 1)}}, "ranges: 'wage' is not in the formula"),
+        ("height ~ age", {"model": "poisson"}, "counts are whole numbers"),
+        ("yes ~ age", {"prior_precision": 0}, "prior_precision"),
+    ],
+)
+def test_errors_say_what_to_do(formula, options, said):
+    frame = people(50)
+    frame["one"] = 1
+    with pytest.raises((ValueError, gibbsite.BadInput), match=said):
+        gibbsite.sample(frame, formula, **{**OPTIONS, **options})

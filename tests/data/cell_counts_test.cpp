@@ -1,0 +1,187 @@
+// What one row does to the counts that a schema is bought from: by brute force over all pairs of
+// rows, for every kind of cell.
+#include "gibbsite/data/cell_counts.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "gibbsite/core/error.hpp"
+#include "support/temp_dir.hpp"
+
+namespace gibbsite {
+namespace cell_counts_test {
+
+std::size_t at(CellClass c) { return static_cast<std::size_t>(c); }
+
+TEST(CellClasses, EveryTextIsInOne) {
+  EXPECT_EQ(class_of_cell(""), at(CellClass::empty));
+  for (const std::string_view mark : public_marks())
+    EXPECT_EQ(class_of_cell(mark), at(CellClass::mark)) << mark;
+  for (const char* const date : {"2020-05-01", "2020-02-29", "1999-12-31T23:59:00", "2020-05-01 7"})
+    EXPECT_EQ(class_of_cell(date), at(CellClass::date)) << date;
+  for (const char* const text : {"x", "2021-02-29", "2020-13-01", "2020-05-1", "2020-05-01x", "inf",
+                                 "1e400", "1,5", "0x10", "-", "na", "\xff"})
+    EXPECT_EQ(class_of_cell(text), at(CellClass::text)) << text;
+  EXPECT_EQ(class_of_cell(std::string(1 << 20, 'a')), at(CellClass::text));
+}
+
+// A bin contains its lower end, on both sides of 0.
+TEST(CellClasses, NumbersAreInTheBinOfTheSeries) {
+  const std::size_t zero = at(CellClass::first_bin) + number_bins / 2;
+  EXPECT_EQ(number_class(0), zero);
+  EXPECT_EQ(number_class(-0.0), zero);
+  EXPECT_EQ(number_class(5e-324), zero + 1);
+  EXPECT_EQ(number_class(-5e-324), zero - 1);
+  EXPECT_EQ(number_class(1e300), cell_classes - 1);
+  EXPECT_EQ(number_class(-1e300), at(CellClass::first_bin));
+  EXPECT_EQ(number_class(-5e12), at(CellClass::first_bin) + 1);
+  for (std::size_t k = 0; k < series_ends.size(); ++k) {
+    const double end = series_ends[k];
+    EXPECT_EQ(number_class(end), zero + 2 + k);
+    EXPECT_EQ(number_class(std::nextafter(end, 0)), zero + 1 + k);
+    EXPECT_EQ(number_class(-end), zero - 1 - k);
+    EXPECT_EQ(number_class(-std::nextafter(end, 1e300)), zero - 2 - k);
+  }
+}
+
+TEST(CellLevels, AreShortPlainTexts) {
+  EXPECT_EQ(level_of_cell("Private"), "Private");
+  EXPECT_EQ(level_of_cell("7"), "7");
+  EXPECT_EQ(level_of_cell("e\u0301"), "\u00e9");  // one form
+  EXPECT_EQ(level_of_cell(std::string(longest_level, 'a')).size(), longest_level);
+  for (const std::string& none : {std::string(), std::string("NA"), std::string("\xff"),
+                                  std::string("a\nb"), std::string(longest_level + 1, 'a')})
+    EXPECT_EQ(level_of_cell(none), "");
+}
+
+// How far two rows are apart in what they add to the counts of classes and of levels.
+struct Apart {
+  double classes = 0, levels = 0;
+};
+using Row = std::vector<std::string>;
+Apart apart(const Row& a, const Row& b, bool dates_twice = false) {
+  Apart out;
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    std::map<std::size_t, double> classes;
+    std::map<std::string, double> levels;
+    for (const auto& [row, sign] : {std::pair(&a, 1.0), std::pair(&b, -1.0)}) {
+      const std::string& cell = (*row)[k];
+      classes[class_of_cell(cell)] += sign;
+      if (dates_twice && class_of_cell(cell) == at(CellClass::date))
+        classes[number_class(18383)] += sign;  // its days
+      if (const std::string level = level_of_cell(cell); !level.empty()) levels[level] += sign;
+    }
+    for (const auto& [place, change] : classes) out.classes += change * change;
+    for (const auto& [text, change] : levels) out.levels += change * change;
+  }
+  return out;
+}
+
+// Squared norms of 2c for both questions, attained; a date that counts as a day too would be more.
+TEST(CellSensitivity, IsThatOfOneClassAndOneTextInEachColumn) {
+  const Row cells{"", "NA", "3", "7", "-2", "x", "y", "2020-05-01"};
+  Apart most, twice;
+  for (const auto& a : cells)
+    for (const auto& b : cells)
+      for (const auto& c : cells)
+        for (const auto& d : cells) {
+          const Apart one = apart({a, b}, {c, d}), two = apart({a, b}, {c, d}, true);
+          most.classes = std::max(most.classes, one.classes);
+          most.levels = std::max(most.levels, one.levels);
+          twice.classes = std::max(twice.classes, two.classes);
+        }
+  EXPECT_EQ(most.classes, 4);
+  EXPECT_EQ(most.levels, 4);
+  EXPECT_GT(twice.classes, 4);  // the planted error is seen
+}
+
+double squared_distance(const TableCells& a, const TableCells& b, bool levels) {
+  double out = 0;
+  for (std::size_t k = 0; k < a.columns.size(); ++k) {
+    std::map<std::string, double> texts;
+    for (const auto& [text, count] : a.columns[k].levels) texts[text] += static_cast<double>(count);
+    for (const auto& [text, count] : b.columns[k].levels) texts[text] -= static_cast<double>(count);
+    if (levels)
+      for (const auto& [text, change] : texts) out += change * change;
+    for (std::size_t i = 0; !levels && i < cell_classes; ++i) {
+      const double change = static_cast<double>(a.columns[k].classes[i]) -
+                            static_cast<double>(b.columns[k].classes[i]);
+      out += change * change;
+    }
+  }
+  return out;
+}
+
+// Whole files: every cell counts once, whatever it holds, and k rows of one person move the counts
+// by k times as much.
+TEST(CellCounts, OfFilesMoveAsTheTheoremSays) {
+  const testing::TempDir folder;
+  const std::string rest = "a,b\n1,x\n2,y\n,NA\n";
+  const std::vector<std::string> rows{"3,x", "\"\",NA", "2020-05-01,9", "-2,\"a,b\"",
+                                      std::string(200, 'q') + ",1e400"};
+  for (const std::uint64_t k : {1U, 3U}) {
+    std::vector<TableCells> counts;
+    for (const std::string& row : rows) {
+      std::string text = rest;
+      for (std::uint64_t i = 0; i < k; ++i) text += row + "\n";
+      counts.push_back(count_cells(folder.write("t.csv", text), {"a", "b"}));
+      EXPECT_EQ(counts.back().rows, 3 + k);
+      for (const ColumnCells& column : counts.back().columns) {
+        std::uint64_t all = 0;
+        for (const std::uint64_t count : column.classes) all += count;
+        EXPECT_EQ(all, 3 + k);
+      }
+    }
+    const double bound = 4 * static_cast<double>(k * k);
+    double classes = 0, levels = 0;
+    for (const TableCells& a : counts)
+      for (const TableCells& b : counts) {
+        classes = std::max(classes, squared_distance(a, b, false));
+        levels = std::max(levels, squared_distance(a, b, true));
+      }
+    EXPECT_EQ(classes, bound);
+    EXPECT_EQ(levels, bound);
+  }
+}
+
+TEST(CellCounts, DoNotDependOnTheOrderOfRows) {
+  const testing::TempDir folder;
+  const auto one = count_cells(folder.write("1.csv", "a\nx\ny\n7\nx\n"), {"a"});
+  const auto other = count_cells(folder.write("2.csv", "a\n7\nx\nx\ny\n"), {"a"});
+  EXPECT_EQ(one.columns[0].levels, other.columns[0].levels);
+  EXPECT_EQ(one.columns[0].classes, other.columns[0].classes);
+}
+
+// Numbers alone count in a range's bins, each once, in the outer ones where they lie beyond.
+TEST(RangeCounts, CountEachNumberOnce) {
+  const testing::TempDir folder;
+  const std::string table =
+      folder.write("t.csv", "a,b\n0,1\n63.99,x\n64,\n-5,2\n1e300,NA\n2020-05-01,3\nNaN,4\n1,\n");
+  const std::vector<RangeOfColumn> ranges{{"a", {0, 0, 64}}, {"b", {1, 0, 2}}};
+  const auto counts = count_ranges(table, ranges, 8);
+  ASSERT_EQ(counts.size(), 2U);
+  EXPECT_EQ(counts[0][0], 2);  // 0 and -5
+  EXPECT_EQ(counts[0][1], 1);
+  EXPECT_EQ(counts[0][63], 3);
+  EXPECT_EQ(counts[1][32], 1);
+  EXPECT_EQ(counts[1][63], 3);
+  double all = 0;
+  for (const double count : counts[0]) all += count;
+  EXPECT_EQ(all, 6);
+  EXPECT_THROW(count_ranges(table, ranges, 7), BadInput) << "a row more than before";
+}
+
+TEST(CellCounts, RefuseWhatIsNoTable) {
+  const testing::TempDir folder;
+  EXPECT_THROW(count_cells(folder.write("t.csv", "a,b\n1\n"), {"a"}), BadInput);
+  EXPECT_THROW(count_cells(folder.write("t.csv", "a\n1\n"), {"b"}), BadInput);
+  EXPECT_EQ(count_cells(folder.write("t.csv", "a,b\n"), {"a", "b"}).rows, 0U);
+}
+
+}  // namespace cell_counts_test
+}  // namespace gibbsite

@@ -1,0 +1,79 @@
+// One budget for a schema and a fit: what is fixed before anything is asked covers every schema
+// that may follow.
+#include "gibbsite/mechanism/bought_fit.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/mechanism/plan.hpp"
+#include "gibbsite/model/model.hpp"
+#include "gibbsite/privacy/gdp.hpp"
+
+namespace gibbsite {
+namespace bought_fit_test {
+
+Problem fit_problem(std::uint64_t rows, std::uint64_t features) {
+  FeatureSpace space{.features = features, .row_norm = 3, .intercept = true};
+  space.typical_row_norm = 2;
+  return logistic_regression().constants(space, rows);
+}
+
+TEST(BoughtFit, BothKeepTheBudgetWhateverSchemaFollows) {
+  for (const double epsilon : {0.1, 1.0, 6.0}) {
+    for (const std::uint64_t k : {1U, 3U}) {
+      const SchemaProblem problem{.rows = 40'000, .columns = 14};
+      const Budget budget{.epsilon = epsilon, .delta = 1e-7, .rows_per_person = k};
+      const BoughtFitPlan plan = plan_bought_fit(problem, budget);
+      EXPECT_LE(delta_up(plan.guarantee, epsilon), budget.delta);
+      EXPECT_NEAR(plan.guarantee.mu / gdp_mu_down(epsilon, .9 * budget.delta), 1, 2e-3);
+      for (const std::uint64_t features : {2U, 700U, 2000U}) {
+        const Plan fit = gibbsite::plan(fit_problem(problem.rows, features), plan.fit,
+                                        {.mechanism = "whitened"});
+        ASSERT_TRUE(fit.candidate().feasible) << fit.candidate().why.plain();
+        const Analysis own = analyze(fit.candidate().mechanism, fit.problem, plan.guarantee.who, 1);
+        const Guarantee both =
+            with_schema(own, plan.questions, problem, plan.guarantee.who).guarantee;
+        EXPECT_LE(both.mu, plan.guarantee.mu);
+        EXPECT_LE(both.epsilon0, plan.guarantee.epsilon0);
+        EXPECT_LE(both.tv, plan.guarantee.tv);
+        EXPECT_EQ(both.delta0, 0);
+        EXPECT_GT(both.mu, (1 - 1e-3) * plan.guarantee.mu);  // little is given away
+      }
+    }
+  }
+}
+
+// A schema that is not paid for leaves the fit all of mu, and together they are beyond the budget.
+TEST(BoughtFit, AnUnpaidShareIsSeen) {
+  const SchemaProblem problem{.rows = 40'000, .columns = 14};
+  const Budget budget{};
+  const BoughtFitPlan plan = plan_bought_fit(problem, budget);
+  const Plan whole =
+      gibbsite::plan(fit_problem(problem.rows, 100), budget, {.mechanism = "whitened"});
+  const Analysis own = analyze(whole.candidate().mechanism, whole.problem, {}, 1);
+  EXPECT_LE(delta_up(own.guarantee, budget.epsilon), budget.delta);
+  const Guarantee both = with_schema(own, plan.questions, problem, {}).guarantee;
+  EXPECT_GT(delta_up(both, budget.epsilon), 1.5 * budget.delta);
+}
+
+TEST(BoughtFit, SharesAreWhatTheySay) {
+  const SchemaProblem many{.rows = 1'000'000, .columns = 14}, few{.rows = 3'000, .columns = 14};
+  EXPECT_EQ(default_schema_share(many, {}), .1);
+  EXPECT_EQ(default_schema_share(few, {}), .2);
+  for (const double share : {.05, .1, .5}) {
+    const BoughtFitPlan plan = plan_bought_fit(many, {}, share);
+    const double of_schema =
+        analyze(SchemaMechanism(plan.questions), many, {}, 1).guarantee.mu / plan.guarantee.mu;
+    EXPECT_NEAR(of_schema * of_schema, share, 1e-6);
+  }
+  for (const double share : {0.0, 1.0, -1.0, std::nan("")})
+    EXPECT_THROW(static_cast<void>(plan_bought_fit(many, {}, share)), BadInput);
+  EXPECT_THROW(static_cast<void>(plan_bought_fit(many, {.adjacency = Adjacency::add_remove})),
+               BadInput);
+}
+
+}  // namespace bought_fit_test
+}  // namespace gibbsite

@@ -1,0 +1,306 @@
+// Schemas from planted answers: what is taken for what, and that nothing but the answers counts.
+#include "gibbsite/model/bought_schema.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gibbsite/core/problem.hpp"
+#include "gibbsite/model/curve.hpp"
+
+namespace gibbsite {
+namespace bought_schema_answers_test {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr double n = 10'000;
+constexpr auto first_bin = static_cast<std::size_t>(CellClass::first_bin);
+
+// Answers without noise, read as if they had a little.
+BoughtSchema planted(std::vector<ColumnAnswers> columns) {
+  BoughtSchema out;
+  out.scale = {.rows = static_cast<std::uint64_t>(n),
+               .bins_noise = 20,
+               .levels_noise = 15,
+               .threshold = 100,
+               .refine_noise = 10};
+  out.label = "y";
+  out.positive = "1";
+  out.columns = std::move(columns);
+  return out;
+}
+
+ColumnAnswers column(const std::string& name) {
+  ColumnAnswers out;
+  out.name = name;
+  out.classes.assign(cell_classes, 0.0);
+  return out;
+}
+ColumnAnswers of_classes(double empty, double mark, double text, double date) {
+  ColumnAnswers out = column("x");
+  out.classes[0] = empty, out.classes[1] = mark, out.classes[2] = text, out.classes[3] = date;
+  return out;
+}
+// Rows spread evenly over a range of numbers, as counts of the series' bins.
+ColumnAnswers of_numbers(double lo, double hi, double rows = n) {
+  ColumnAnswers out = column("x");
+  for (int i = 0; i < 1000; ++i)
+    out.classes[number_class(lo + (hi - lo) * (i + 0.5) / 1000)] += rows / 1000;
+  return out;
+}
+ColumnFinding found(ColumnAnswers one) {
+  BoughtSchema answers = planted({std::move(one)});
+  return findings(answers).front();
+}
+// Answers about ranges as a table of such numbers gives them.
+void answer(BoughtSchema& answers, const std::function<double(double, double)>& rows_between) {
+  for (const RangeQuestion& one : range_questions(answers)) {
+    const std::vector<double> ends = one.edges();
+    RangeAnswer& range = answers.columns[one.column].ranges.emplace_back();
+    range.lo = one.lo, range.hi = one.hi;
+    for (std::size_t b = 0; b < refined_bins; ++b)
+      range.rows.push_back(rows_between(ends[b], ends[b + 1]));
+  }
+}
+
+TEST(BoughtTypes, NumbersLevelsDatesAndWhatIsIgnored) {
+  EXPECT_EQ(found(of_numbers(17, 90)).column.type, ColumnType::number);
+  ColumnAnswers levels = of_classes(0, 0, n, 0);
+  levels.levels = {{"b", 6000}, {"a", 4000}};
+  const ColumnFinding category = found(levels);
+  EXPECT_EQ(category.column.type, ColumnType::category);
+  EXPECT_THAT(category.column.levels, ElementsAre("b", "a"));
+  EXPECT_TRUE(category.column.other);
+  EXPECT_THAT(category.words, HasSubstr("6000 b"));
+  EXPECT_THAT(found(of_classes(0, 0, n, 0)).words, HasSubstr("no text is frequent enough"));
+  EXPECT_THAT(found(of_classes(0, 0, 0, n)).words, HasSubstr("dates"));
+  ColumnAnswers constant = of_classes(0, 0, n, 0);
+  constant.levels = {{"same", n}};
+  EXPECT_THAT(found(constant).words, HasSubstr("nearly constant"));
+  ColumnAnswers not_asked;
+  not_asked.name = "person_id";
+  EXPECT_THAT(found(not_asked).words, HasSubstr("named like an id"));
+  EXPECT_EQ(found(not_asked).column.type, ColumnType::ignore);
+}
+
+TEST(BoughtTypes, FewNumbersAreLevels) {
+  ColumnAnswers few = of_numbers(1, 5);
+  few.levels = {{"1", 4000}, {"2", 3000}, {"3", 2900}};
+  EXPECT_EQ(found(few).column.type, ColumnType::category);
+  few.levels.back().rows = 2000;  // 90 % alone
+  EXPECT_EQ(found(few).column.type, ColumnType::number);
+}
+
+TEST(BoughtTypes, TextAmongNumbersAndNumbersAmongText) {
+  ColumnAnswers mixed = of_numbers(1, 5, .97 * n);
+  mixed.classes[2] = .03 * n;
+  EXPECT_EQ(found(mixed).column.type, ColumnType::number);
+  mixed = of_numbers(1, 5, .6 * n);
+  mixed.classes[2] = .4 * n;
+  EXPECT_EQ(found(mixed).column.type, ColumnType::ignore);
+}
+
+TEST(BoughtTypes, MissingCellsHaveALevel) {
+  ColumnAnswers gone = of_numbers(17, 90, .9 * n);
+  gone.classes[0] = .05 * n, gone.classes[1] = .05 * n;
+  EXPECT_EQ(found(gone).column.missing_level, true);
+  EXPECT_THAT(found(gone).words, HasSubstr("1000 missing"));
+  EXPECT_EQ(found(of_numbers(17, 90)).column.missing_level, false);
+  ColumnAnswers levels = of_classes(.2 * n, .1 * n, .7 * n, 0);
+  levels.levels = {{"a", .4 * n}, {"b", .3 * n}};
+  const BoughtSchema answers = planted({levels});
+  const Schema schema = schema_of(answers);
+  EXPECT_TRUE(schema.has_missing_level(schema.columns[0]));
+  schema.validate("bought");
+}
+
+TEST(BoughtRanges, AreNarrowedTwice) {
+  const auto range_of = [](double lo, double hi) {
+    BoughtSchema answers = planted({of_numbers(lo, hi)});
+    for (std::size_t round = 0; round < refinements; ++round)
+      answer(answers, [&](double from, double to) {
+        return n * std::max(std::min(to, hi) - std::max(from, lo), 0.0) / (hi - lo);
+      });
+    EXPECT_THAT(range_questions(answers), IsEmpty());
+    const Column out = findings(answers).front().column;
+    return std::vector<double>{out.lo, out.hi};
+  };
+  const std::vector<double> age = range_of(17, 90);
+  EXPECT_NEAR(age[0], 17, 2);
+  EXPECT_NEAR(age[1], 90, 2);
+  const std::vector<double> year = range_of(1997, 2002);
+  EXPECT_NEAR(year[0], 1997, 3);
+  EXPECT_NEAR(year[1], 2002, 3);
+  const std::vector<double> latitude = range_of(44.89, 45.05);
+  EXPECT_NEAR(latitude[0], 44.89, .03);
+  EXPECT_NEAR(latitude[1], 45.05, .03);
+  const std::vector<double> signed_range = range_of(-40, 40);
+  EXPECT_NEAR(signed_range[0], -40, 3);
+  EXPECT_NEAR(signed_range[1], 40, 3);
+}
+
+TEST(BoughtRanges, HeightsAreNoFlags) {
+  BoughtSchema answers = planted({of_numbers(1.3, 1.95)});
+  ASSERT_EQ(range_questions(answers).size(), 1U);
+  EXPECT_EQ(range_questions(answers).front(), (RangeQuestion{0, 0, 2}));
+  answer(answers, [](double from, double to) {
+    return n * std::max(std::min(to, 1.95) - std::max(from, 1.3), 0.0) / .65;
+  });
+  const Column out = findings(answers).front().column;
+  EXPECT_NEAR(out.lo, 1.3, .1);
+  EXPECT_NEAR(out.hi, 1.95, .1);
+}
+
+TEST(BoughtRanges, OnlyZerosAreFromZeroToOne) {
+  ColumnAnswers zeros = column("x");
+  zeros.classes[number_class(0)] = n;
+  BoughtSchema answers = planted({zeros});
+  EXPECT_THAT(range_questions(answers), IsEmpty());
+  const Column out = findings(answers).front().column;
+  EXPECT_EQ(out.lo, 0);
+  EXPECT_EQ(out.hi, 1);
+}
+
+TEST(BoughtRanges, SkewedAmountsHaveLogarithmicKnots) {
+  BoughtSchema answers = planted({of_numbers(0, 1000)});
+  answer(answers,
+         [](double from, double to) { return n * (std::exp(-from / 60) - std::exp(-to / 60)); });
+  const ColumnFinding out = findings(answers).front();
+  EXPECT_EQ(out.column.scale, KnotScale::log);
+  EXPECT_TRUE(out.column.automatic_curve);
+  EXPECT_THAT(out.words, HasSubstr("skewed"));
+}
+
+TEST(BoughtRanges, FlatOnesAreRowNumbers) {
+  BoughtSchema answers = planted({of_numbers(0, n)});
+  for (std::size_t round = 0; round < refinements; ++round)
+    answer(answers, [](double from, double to) {
+      return std::max(std::min(to, n) - std::max(from, 0.0), 0.0);
+    });
+  EXPECT_THAT(findings(answers).front().words, HasSubstr("flat"));
+}
+
+TEST(BoughtLevels, OfAPublicListStandForIt) {
+  ColumnAnswers months = of_classes(0, 0, n, 0);
+  months.levels = {{"May", 5000}, {"Jun", 3000}, {"Jan", 2000}};
+  EXPECT_EQ(found(months).column.levels.size(), 12U);
+  EXPECT_EQ(found(months).column.levels.front(), "May");
+  months.levels.push_back({"x", 150});
+  EXPECT_EQ(found(months).column.levels.size(), 4U);
+}
+
+// Levels that read like a feature of another kind would make two features of one name.
+TEST(BoughtLevels, NeverReadAsOtherOrMissing) {
+  ColumnAnswers odd = of_classes(.2 * n, 0, .8 * n, 0);
+  odd.levels = {{"(other)", 3000}, {"(missing)", 3000}, {"a", 2000}};
+  const BoughtSchema answers = planted({odd});
+  EXPECT_THAT(schema_of(answers).columns[0].levels, ElementsAre("a"));
+  schema_of(answers).validate("bought");
+}
+
+TEST(BoughtNames, OfIds) {
+  for (const char* const name : {"id", "ID", "person_id", "userId", "row.id", "rownames", "SSN",
+                                 "household index", "customerID"})
+    EXPECT_TRUE(named_like_an_id(name)) << name;
+  for (const char* const name : {"age", "paid", "humid", "identity", "idle", "period", "solid"})
+    EXPECT_FALSE(named_like_an_id(name)) << name;
+}
+
+TEST(BoughtNames, ThatCouldBecomeOneFeature) {
+  EXPECT_TRUE(names_fault(std::vector<std::string>{"a", "b", "b=c=", "=a"}).text().find("b=c=") !=
+              std::string::npos);
+  EXPECT_TRUE(names_fault(std::vector<std::string>{"a", "b", "c=d"}).empty());
+  EXPECT_FALSE(names_fault(std::vector<std::string>{"(intercept)"}).empty());
+}
+
+// Whatever noise says, a schema follows that is legal wherever it uses a column, and no question is
+// about a range that is none.
+TEST(BoughtAnswers, AnyLeadToALegalSchema) {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> share(0, 1);
+  std::normal_distribution<double> normal;
+  std::size_t used = 0;
+  for (int run = 0; run < 60; ++run) {
+    std::vector<ColumnAnswers> columns;
+    for (int k = 0; k < 4; ++k) {
+      ColumnAnswers one = column("c" + std::to_string(k));
+      const double scale = std::pow(10, 4 * share(random));
+      for (double& count : one.classes)
+        count = scale * normal(random) + (share(random) < .05 ? n * share(random) : 0);
+      if (run % 3 == 0)
+        for (std::size_t b = first_bin; b < cell_classes; ++b) one.classes[b] = -1e300;
+      for (int j = 0; j < run % 14; ++j)
+        one.levels.push_back({std::string(1, static_cast<char>('a' + j)), 2000.0 / (j + 1)});
+      columns.push_back(std::move(one));
+    }
+    BoughtSchema answers = planted(std::move(columns));
+    for (std::size_t round = 0; round < refinements; ++round) {
+      for (const RangeQuestion& one : range_questions(answers)) EXPECT_LT(one.lo, one.hi);
+      answer(answers, [&](double, double) {
+        return share(random) < .1 ? n * share(random) : 30 * normal(random);
+      });
+    }
+    EXPECT_THAT(range_questions(answers), IsEmpty());
+    const Schema schema = schema_of(answers);
+    if (schema.features() > 1) {
+      schema.validate("bought");
+      ++used;
+    }
+  }
+  EXPECT_GT(used, 15U);
+}
+
+// However many columns and levels were seen, a fit has a metric for them, with all curves too.
+TEST(BoughtFitSchema, HasRoomForAMetric) {
+  const auto made = [](std::size_t numbers, std::size_t categories, std::size_t levels) {
+    std::vector<ColumnAnswers> columns;
+    for (std::size_t k = 0; k < numbers; ++k) {
+      columns.push_back(of_numbers(0, 100));
+      columns.back().name = "n" + std::to_string(k);
+    }
+    for (std::size_t k = 0; k < categories; ++k) {
+      ColumnAnswers& one = columns.emplace_back(of_classes(.1 * n, 0, .9 * n, 0));
+      one.name = "c" + std::to_string(k);
+      for (std::size_t j = 0; j < levels; ++j)
+        one.levels.push_back({"l" + std::to_string(j), 1000 - static_cast<double>(j)});
+    }
+    return fit_schema_of(planted(std::move(columns)));
+  };
+  using Sizes = std::array<std::size_t, 3>;
+  const std::vector<Sizes> all{{3, 2, 2},  {3, 1, 5000}, {70, 40, 300},
+                               {80, 2, 2}, {1200, 0, 0}, {20, 900, 2}};
+  for (const auto& [numbers, categories, levels] : all) {
+    const Schema schema = made(numbers, categories, levels);
+    schema.validate("bought");
+    EXPECT_LE(with_knots(schema, most_automatic_knots).features(), most_metric_features);
+    EXPECT_GT(schema.features(), 2U);
+  }
+  // Those of the longest list that noise puts last go first.
+  const Schema cut = made(0, 1, 5000);
+  EXPECT_EQ(cut.columns[0].levels.front(), "l0");
+  EXPECT_GT(cut.columns[0].levels.size(), 1900U);
+}
+
+// Where nothing can be used, a schema of one column is legal all the same.
+TEST(BoughtFitSchema, OfNothingIsLegal) {
+  ColumnAnswers not_asked;
+  not_asked.name = "id";
+  const BoughtSchema answers = planted({not_asked, of_classes(0, 0, n, 0)});
+  EXPECT_EQ(schema_of(answers).features(), 1U);
+  const Schema schema = fit_schema_of(answers);
+  schema.validate("bought");
+  EXPECT_EQ(schema.features(), 2U);
+  EXPECT_EQ(schema.columns[1].type, ColumnType::number);
+}
+
+}  // namespace bought_schema_answers_test
+}  // namespace gibbsite

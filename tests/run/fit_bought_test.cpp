@@ -1,0 +1,181 @@
+// A schema and a model of one budget: one certificate over both, one entry, and nothing else.
+#include "gibbsite/run/fit_bought.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "certificate/model_json.hpp"
+#include "gibbsite/certificate/verify.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/data/dataset.hpp"
+#include "gibbsite/ledger/ledger.hpp"
+#include "support/temp_dir.hpp"
+
+namespace gibbsite {
+namespace fit_bought_test {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+struct BoughtFitCase {
+  testing::TempDir folder;
+  std::string path;
+  SchemaShape shape;
+  TableCells cells;
+  std::unique_ptr<Backend> backend = make_backend("reference");
+  PlanRequest request{.epsilon = 2, .delta = 1e-5};
+
+  explicit BoughtFitCase(int rows = 8000) {
+    std::string text = "id,age,work,wage,y\n";
+    for (int i = 0; i < rows; ++i) {
+      const int age = 18 + (i * 37) % 60;
+      text += std::to_string(i) + "," + std::to_string(age) + "," +
+              (i % 3 == 0 ? "state" : "private") + "," + std::to_string((i * 7919) % 40'000) + "," +
+              ((age + i % 11 > 45) ? "yes" : "no") + "\n";
+    }
+    path = folder.write("t.csv", text);
+    shape = schema_shape({"id", "age", "work", "wage", "y"}, "y", "yes", "t.csv");
+    cells = count_cells(path, shape.asked);
+  }
+  [[nodiscard]] BoughtFitPlan plan() const {
+    return plan_bought_fit({.rows = cells.rows, .columns = shape.asked.size()}, budget_of(request));
+  }
+  [[nodiscard]] TableToBuy table() const {
+    return {.shape = shape, .cells = cells, .path = path, .read = [this](const Schema& schema) {
+              return read_csv(path, schema, {});
+            }};
+  }
+  [[nodiscard]] Release fit(Key&& key, const FitOptions& options = {}) const {
+    return fit_bought(table(), plan(), request, *backend, std::move(key), options);
+  }
+};
+
+TEST(FitBought, HasOneCertificateOverBoth) {
+  const BoughtFitCase of;
+  const Release made = of.fit(Key::from_os());
+  const Certificate& c = made.certificate();
+  EXPECT_EQ(c.epsilon, 2);
+  EXPECT_EQ(c.delta, 1e-5);
+  ASSERT_TRUE(c.bought.has_value());
+  EXPECT_EQ(c.bought->columns, 3U);
+  EXPECT_LE(delta_up(c.claimed, c.epsilon), c.delta);
+  const Schema& schema = made.model().schema;
+  EXPECT_EQ(schema.columns[0].type, ColumnType::ignore);
+  EXPECT_EQ(schema.columns[1].type, ColumnType::number);
+  EXPECT_EQ(schema.columns[2].type, ColumnType::category);
+  const json file = to_json(made);
+  EXPECT_THAT(file["certificate"]["assumptions"].dump(), HasSubstr("the table was the same"));
+  EXPECT_THAT(file["certificate"]["assumptions"].dump(), HasSubstr("the names of the columns"));
+  const Verification check = verify(file);
+  EXPECT_TRUE(check.valid) << ::testing::PrintToString(check.failures);
+  const Release back = release_from_json(file, "f.json");
+  EXPECT_EQ(to_json(back), file);
+  EXPECT_TRUE(back.model().bought.has_value());
+}
+
+std::string failures(json file, const std::string& at, const json& value) {
+  file[json::json_pointer(at)] = value;
+  file["certificate"]["digest"] = file_digest(file);
+  return ::testing::PrintToString(verify(file).failures);
+}
+
+TEST(FitBought, VerifySeesWhatWasChanged) {
+  const json file = to_json(BoughtFitCase().fit(Key::from_os()));
+  const json& terms = file["certificate"]["constants"]["bought_schema"];
+  EXPECT_EQ(failures(file, "/model/loss", "logistic"), "{}");
+  EXPECT_THAT(failures(file, "/certificate/constants/bought_schema/levels_noise",
+                       .8 * terms["levels_noise"].get<double>()),
+              HasSubstr("guarantee.mu"));
+  EXPECT_THAT(failures(file, "/certificate/constants/bought_schema/threshold",
+                       .8 * terms["threshold"].get<double>()),
+              HasSubstr("guarantee.tv"));
+  EXPECT_THAT(failures(file, "/certificate/constants/bought_schema/columns", 4),
+              HasSubstr("guarantee.mu"));
+  EXPECT_THAT(failures(file, "/model/bought/columns/1/empty", 0.123), HasSubstr("off the grid"));
+  EXPECT_THAT(failures(file, "/model/bought/scale/threshold", 1.0), HasSubstr("model.scale"));
+  EXPECT_THAT(failures(file, "/model/preprocessing/columns/2/levels/0", "other"),
+              HasSubstr("follows from the answers"));
+  json without = file;
+  without["model"].erase("bought");
+  without["certificate"]["digest"] = file_digest(without);
+  EXPECT_THAT(::testing::PrintToString(verify(without).failures), HasSubstr("model.bought"));
+  without = file;
+  without["certificate"]["constants"].erase("bought_schema");
+  without["certificate"]["digest"] = file_digest(without);
+  EXPECT_THAT(::testing::PrintToString(verify(without).failures), HasSubstr("model.bought"));
+  // What the fit alone would claim is not what both cost.
+  EXPECT_THAT(
+      failures(file, "/certificate/guarantee/mu", file["certificate"]["mechanism"]["query_mu"]),
+      HasSubstr("guarantee.mu"));
+}
+
+TEST(FitBought, IsEnteredOnceAtThePriceOfBoth) {
+  const BoughtFitCase of;
+  const testing::TempDir folder;
+  const Ledger ledger =
+      Ledger::create(folder.path("ledger"), 5, 1e-3, {}, {}, {.memory = folder.path("m")});
+  FitOptions options;
+  options.ledger = &ledger;
+  const Release made = of.fit(Key::from_os(), options);
+  const LedgerState state = ledger.read();
+  ASSERT_EQ(state.entries.size(), 1U);
+  EXPECT_THAT(state.entries[0].command, HasSubstr("with its schema"));
+  const double mu = of.plan().guarantee.mu;
+  EXPECT_GE(static_cast<double>(state.spent().mu_squared.wide()), mu * mu * (1 - 1e-12));
+  const Ledger small =
+      Ledger::create(folder.path("small"), .05, 1e-7, {}, {}, {.memory = folder.path("m2")});
+  options.ledger = &small;
+  EXPECT_THROW(static_cast<void>(of.fit(Key::from_os(), options)), BudgetSpent);
+  EXPECT_TRUE(small.read().entries.empty());
+  options.ledger = &ledger;
+  EXPECT_THAT([&] { static_cast<void>(of.fit(Key::from_seed(1), options)); },
+              ThrowsMessage<BadInput>(HasSubstr("seed")));
+}
+
+// Noise of a seed is no guarantee; and a table of which noise hides everything is fitted all the
+// same, as a refusal would be one more answer.
+TEST(FitBought, OfASeedIsVoidAndOfFewRowsLegal) {
+  const Release seeded = BoughtFitCase().fit(Key::from_seed(3));
+  EXPECT_TRUE(seeded.certificate().is_void());
+  EXPECT_EQ(verify(seeded).failures.size(), 1U);
+  const BoughtFitCase few(40);
+  for (int run = 0; run < 10; ++run) {
+    const Release made = few.fit(Key::from_os());
+    EXPECT_TRUE(verify(made).valid) << ::testing::PrintToString(verify(made).failures);
+    EXPECT_GE(made.model().schema.features(), 2U);
+  }
+}
+
+TEST(FitBought, RefusesWhatItDoesNotTake) {
+  const auto refused = [](const PlanRequest& request, const char* what) {
+    EXPECT_THAT([&] { static_cast<void>(bought_request(request)); },
+                ThrowsMessage<BadInput>(HasSubstr(what)));
+  };
+  refused({.mechanism = "path"}, "mechanism");
+  refused({.model = "poisson"}, "model");
+  refused({.adjacency = "add-remove"}, "adjacency");
+  refused({.draws = 2}, "draws");
+  refused({.intervals = true}, "intervals");
+  refused({.iterations = 50}, "iterations");
+  const BoughtFitCase of;
+  FitOptions options;
+  options.checkpoint = "c";
+  EXPECT_THAT([&] { static_cast<void>(of.fit(Key::from_os(), options)); },
+              ThrowsMessage<BadInput>(HasSubstr("checkpoint")));
+  BoughtFitPlan plan = of.plan();
+  plan.problem.rows += 1;
+  EXPECT_THAT(
+      [&] {
+        static_cast<void>(
+            fit_bought(of.table(), plan, of.request, *of.backend, Key::from_os(), {}));
+      },
+      ThrowsMessage<BadInput>(HasSubstr("plan again")));
+}
+
+}  // namespace fit_bought_test
+}  // namespace gibbsite
