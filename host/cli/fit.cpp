@@ -117,7 +117,7 @@ void FitCommand::tell_private(const Checked& of) const {
 
 void FitCommand::run() const {
   require_of_ranks();
-  const std::pair<const char*, bool> needed[]{{"--schema", !schema.empty()},
+  const std::pair<const char*, bool> needed[]{{"--schema", !schema.empty() || !label.empty()},
                                               {"--out", check || !out.empty()},
                                               {"--epsilon", plan.epsilon.has_value()},
                                               {"--delta", plan.delta.has_value()}};

@@ -33,7 +33,6 @@ void FitCommand::require_of_bought() const {
     throw BadInput(fmt::format(
         "{}: has no meaning where the schema is bought; leave it out, or give --schema", option));
   };
-  if (label.empty()) throw CLI::RequiredError("--schema");
   if (positive.empty())
     throw BadInput("--positive: is missing; name the positive class of --label");
   if (ranks().size() > 1) refuse("a launcher of ranks");

@@ -97,7 +97,7 @@ std::vector<Term> terms_of(const LinearModel& model) {
   const std::vector<std::string> classes =
       table.has_classes ? class_names(model.schema.label) : std::vector<std::string>{""};
   std::vector<Term> out;
-  for (const Column& column : model.schema.columns) {
+  for (const Column& column : model.schema.terms()) {
     if (model.schema.features_of(column) == 0) continue;
     Term term;
     term.column = column.name;
@@ -120,7 +120,6 @@ std::vector<Term> terms_of(const LinearModel& model) {
     }
     out.push_back(std::move(term));
   }
-  // Interactions come here, after the columns, where a model has some.
   return out;
 }
 

@@ -118,7 +118,7 @@ TEST_F(SchemaPurchaseCli, AFitBuysItsSchemaAndIsOneRelease) {
   expect_error(with({"--force", "--schema-share", "1"}), 2, "--schema-share");
   expect_error(gibbsite({"fit", "--data", "people.csv", "--epsilon", "1", "--delta", "1e-6",
                          "--out", "m.json"}),
-               2, "--schema is required");
+               2, "--schema: is missing");
   expect_error(gibbsite({"fit", "--data", "people.csv", "--label", "income", "--epsilon", "1",
                          "--delta", "1e-6", "--out", "m.json"}),
                2, "--positive: is missing");
