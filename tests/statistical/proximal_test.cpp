@@ -34,7 +34,7 @@ struct squared {
   static constexpr double curvature = 1;
   static constexpr double self_concordance = 0, drop_from_zero = 1e300;
   static double value(double z, double y) { return (z - y) * (z - y) / 2; }
-  static double residual(double z, double y) { return z - y; }
+  static double derivative(double z, double y) { return z - y; }
   static double second_derivative(double /*z*/, double /*y*/) { return 1; }
 };
 const LossOf<squared> squared_loss;
