@@ -54,6 +54,7 @@ def make_tables(folder):
             b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + struct.pack(f"<{len(data)}f", *data))
     numbers = "".join(f'x{k} = {{type = "number", range = [-1, 1]}}\n' for k in range(d))
     (folder / "dense.toml").write_text(f'label = "y"\npositive = "1"\nrow_norm = 1\nintercept = true\n[columns]\n{numbers}')
+    (folder / "numbers.toml").write_text(f'label = "y"\npositive = "1"\n[columns]\n{numbers}')
     make_labels(folder)
 
 
@@ -84,6 +85,7 @@ def make_labels(folder):
 PEOPLE = ["--data", "people.csv", "--schema", "people.toml"]
 SPARSE = ["--data", "sparse.svm", "--schema", "sparse.toml"]
 DENSE = ["--data", "x.npy", "--labels", "y.npy", "--schema", "dense.toml"]
+NUMBERS = DENSE[:-1] + ["numbers.toml"]
 BERKELEY = ["--data", str(root / "data" / "berkeley.csv"), "--schema", str(root / "data" / "berkeley.toml")]
 WAIT, VISITS, PARTY, ALL = (["--data", "labels.csv", "--schema", f"{name}.toml"] for name in ("wait", "visits", "party", "all"))
 PATH = ["--mechanism", "path", "--loss-cap", "1"]
@@ -103,7 +105,9 @@ def fits():
         "path-geumlek-rdp": PEOPLE + EASY + ["--calibration", "geumlek-rdp"] + PATH,
         "path-17-draws": DENSE + EASY + ["--draws", "17"] + PATH,
         "path-sparse": SPARSE + EASY + ["--draws", "3"] + PATH,
-        "whitened": PEOPLE + EASY,  # a small budget, as the next one
+        "whitened": PEOPLE + EASY,
+        "whitened-small": NUMBERS + EASY,  # a small budget
+        "whitened-small-add-remove": NUMBERS + EASY + ["--adjacency", "add-remove", "--rows-cap", "4000", "--rows-per-person", "2"],
         "whitened-large": PEOPLE + ["--epsilon", "8", "--delta", "1e-5"],
         "whitened-add-remove": PEOPLE + EASY + ["--adjacency", "add-remove", "--rows-cap", "500", "--rows-per-person", "2"],
         "whitened-sparse": SPARSE + EASY,
