@@ -199,7 +199,7 @@ TEST_F(BadInput, OfTheCommandItself) {
   expect_error(gibbsite({"--frobnicate"}), 2, "see 'gibbsite --help'");
   expect_error(
       gibbsite({"fit", "--data", "table.csv"}), 2,
-      "--schema, --epsilon, --delta: are missing; give them, such as --schema table.toml --epsilon 1 --delta 1e-6; see 'gibbsite fit --help'");
+      "--epsilon, --delta: are missing; give them, such as --epsilon 1 --delta 1e-6; see 'gibbsite fit --help'");
   expect_error(gibbsite({"verify"}), 2, "see 'gibbsite verify --help'");
 }
 

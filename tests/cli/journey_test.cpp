@@ -592,10 +592,18 @@ TEST_F(Journey, AFitDoesNotDependOnThePositiveShare) {
 // Nobody has measured bias or coverage of the rule of small budgets, so nothing about it has an
 // interval.
 TEST_F(Journey, ASmallBudgetWithoutIntervalsShowsNone) {
+  std::string rows = "age,hours,income\n";
+  for (int i = 0; i < 120; ++i)
+    rows += fmt::format("{},{},{}\n", 18 + i * 37 % 60, i * 11 % 50, i % 3 == 0 ? "high" : "low");
+  folder.write("numbers.csv", rows);
+  folder.write("numbers.toml",
+               "label = \"income\"\npositive = \"high\"\n[columns]\n"
+               "age = {type = \"number\", range = [18, 90]}\n"
+               "hours = {type = \"number\", range = [0, 60]}\n");
   const auto fitted = [&](const std::string& name, const std::vector<std::string>& more) {
-    std::vector<std::string> all{"fit",        "--data",    "table.csv", "--schema",
-                                 "table.toml", "--epsilon", "2",         "--delta",
-                                 "1e-6",       "--out",     name};
+    std::vector<std::string> all{"fit",          "--data",    "numbers.csv", "--schema",
+                                 "numbers.toml", "--epsilon", "2",           "--delta",
+                                 "1e-6",         "--out",     name};
     all.insert(all.end(), more.begin(), more.end());
     const Outcome fit = gibbsite(all);
     EXPECT_EQ(fit.status, 0) << fit.err;
@@ -614,8 +622,9 @@ TEST_F(Journey, ASmallBudgetWithoutIntervalsShowsNone) {
     ++told;
   }
   EXPECT_GT(told, 1U);
-  expect_error(gibbsite({"predict", "--model", "small.json", "--data", "table.csv", "--intervals"}),
-               2, "holds no intervals");
+  expect_error(
+      gibbsite({"predict", "--model", "small.json", "--data", "numbers.csv", "--intervals"}), 2,
+      "holds no intervals");
   // With them it is the other rule, whose intervals were measured.
   static_cast<void>(fitted("wide.json", {"--intervals"}));
   EXPECT_FALSE(json("wide.json")["certificate"]["mechanism"].contains("length_share"));

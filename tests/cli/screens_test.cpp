@@ -122,7 +122,7 @@ TEST_F(Screens, WhatMostPeopleNeedStandsFirstInTheHelpOfFit) {
 
 TEST_F(Screens, WhatIsMissingIsSaidAtOnceWithAnExample) {
   for (const auto& [command, what] : std::vector<std::pair<Arguments, std::string>>{
-           {{"fit", "table.csv"}, "'table.csv' belongs to no option; --data, --schema"},
+           {{"fit", "table.csv"}, "'table.csv' belongs to no option; --data, --epsilon"},
            {{"plan", "--rows", "9"},
             "--epsilon, --delta: are missing; give them, such as --epsilon 1"},
            {{"report", "m.json"}, "--out: is missing; give it, such as --out report.html; see"},

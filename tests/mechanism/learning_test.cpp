@@ -56,12 +56,17 @@ TEST(Learning, TwoClassesOfWhitenedLearnFromFew) {
   Problem two = problem(1000, 5);
   two.loss = "logistic";
   two.intercept = true;
+  two.typical_row_norm = std::sqrt(1 + 4.0 / 12);
+  two.row_norm = 2;
   EXPECT_TRUE(learns_from_few(Whitened{}, two));
   EXPECT_FALSE(learns_from_few(Whitened{.information_share = 0.1}, two)) << "with intervals";
   EXPECT_FALSE(learns_from_few(MetricPath{}, two));
   Problem other = two;
   other.loss = "huber";
   EXPECT_FALSE(learns_from_few(Whitened{}, other));
+  other = two;
+  other.typical_row_norm = 1.5;
+  EXPECT_FALSE(learns_from_few(Whitened{}, other)) << "levels";
   other = two;
   other.intercept = false;
   EXPECT_FALSE(learns_from_few(Whitened{}, other));

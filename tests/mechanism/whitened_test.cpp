@@ -243,6 +243,8 @@ TEST(Whitened, SmallBudgetsHaveARuleOfTheirOwn) {
 TEST(Whitened, SettingsOfSmallBudgetsThatAreNotSharesOfOneBudgetPromiseNothing) {
   Problem problem = long_rows(300, 5);
   problem.intercept = true;
+  problem.typical_row_norm = std::sqrt(1 + 4.0 / 12);
+  problem.row_norm = 2;
   const Whitened good = settings_of(plan(problem, {.epsilon = 1, .delta = 1e-6}).candidate());
   ASSERT_TRUE(is_small_budget(good));
   const auto delta = [&](const Whitened& s, const Problem& p) {
@@ -325,6 +327,8 @@ TEST(Whitened, CountsTheNumbersOfAStartOfManyClasses) {
     p.outputs = K;
     p.features = 3 * K;
     p.intercept = true;
+    p.typical_row_norm = std::sqrt(1 + 2.0 / 12);
+    p.row_norm = 2;
     const Candidate made =
         gibbsite::candidate(std::type_identity<Whitened>{}, p, {.epsilon = 0.5, .delta = 1e-6}, {});
     const Whitened& s = settings_of(made);

@@ -75,8 +75,16 @@ Plan plan_of(const Dataset& data, const Neighbors& who, double iterations) {
   const std::uint64_t n = data.rows(), cap = add_remove ? n + n / 3 + 3 : n;
   Budget budget{.epsilon = 0.4, .delta = 1e-5, .rows_per_person = who.rows_per_person};
   budget.adjacency = who.adjacency;
-  return plan(logistic_regression().constants(data.schema, cap), budget,
-              {.mechanism = "whitened", .iterations = iterations});
+  // The rule is for numbers alone, and its proof and code are for levels too: settings of a table
+  // of as many numbers.
+  const Problem problem = logistic_regression().constants(data.schema, cap);
+  const double columns = static_cast<double>(problem.features) - 1;
+  Problem numbers = problem;
+  numbers.typical_row_norm = std::sqrt(1 + columns / 12);
+  numbers.row_norm = std::max(problem.row_norm, std::sqrt(columns + 1));
+  Plan out = plan(numbers, budget, {.mechanism = "whitened", .iterations = iterations});
+  out.problem = problem;
+  return out;
 }
 
 // Only public numbers and released answers decide what is asked and how much noise an answer has:
