@@ -157,8 +157,10 @@ std::string reference_levels(const Schema& schema, const EffectTable& effects,
   for (const std::size_t i : shown) {
     const Effect& effect = effects.effects[i];
     if (effect.reference.empty()) continue;
-    const auto column = std::ranges::find(schema.columns, effect.column, &Column::name);
-    const std::string level = effect.column + "=" + shown_level(*column, effect.reference);
+    const Column* const column = schema.column_named(effect.column);  // none is an interaction
+    const std::string level =
+        effect.column + "=" +
+        (column != nullptr ? shown_level(*column, effect.reference) : effect.reference);
     if (!std::ranges::count(levels, level)) levels.push_back(level);
   }
   return fmt::format("{}", fmt::join(levels, ", "));

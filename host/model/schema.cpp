@@ -199,7 +199,7 @@ std::vector<Column> Schema::terms() const {
       std::vector<std::string> longer;
       for (const std::string& before : names) {
         for (const std::string& level : level_names(part))
-          longer.push_back(before.empty() ? level : before + " × " + level);
+          longer.push_back(before.empty() ? level : fmt::format("{} × {}", before, level));
       }
       names = std::move(longer);
     }

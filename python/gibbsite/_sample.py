@@ -126,7 +126,7 @@ def _label_of(said, column, model):
     if model == "poisson":
         if values is None or values.min() < 0 or (values != np.round(values)).any():
             raise ValueError(f"label {said.label!r}: counts are whole numbers of 0 or more")
-        return [f"range = [0, {max(values.max(), 1.0)!r}]", "counts = true"], values, None
+        return [f"range = [0, {float(max(values.max(), 1.0))!r}]", "counts = true"], values, None
     if is_number and model not in ("logistic", "softmax"):
         lo, hi = float(values.min()), float(values.max())
         if lo == hi:
@@ -455,6 +455,8 @@ def sample(
 
             rows = rows.set_column(k, term.column, pyarrow.array(cells[term.column]))
     data = _tables.read_arrow(rows, schema, labels=labels)
+    if model == "poisson":  # the loss of a count is Poisson's in units of the largest one
+        options.setdefault("beta", float(max(labels.max(), 1.0)))
     drawn = _core.draw_posterior(data, prior_precision=prior_precision, **options)
 
     draws = drawn["draws"]  # [chain, draw, (classes x) features]

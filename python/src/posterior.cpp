@@ -83,7 +83,7 @@ nb::dict sample(const Dataset& data, const nb::kwargs& arguments) {
   const Label& label = data.schema.label;
   out["unit"] = coefficient_unit(label);
   double shift = label_middle(label);
-  if (is<Count>(label)) {
+  if (is<gibbsite::Count>(label)) {
     shift += std::log(label_unit(label) *
                       loss_named(loss_of({.model = model}, data.schema)).predicted(0));
   }
