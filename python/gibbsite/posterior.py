@@ -56,8 +56,8 @@ def sample_posterior(data, *, prior_precision, **options):
     prior_precision : float
         Precision of the prior N(0, I/prior_precision), above 0.
     **options
-        model="auto" (by the label: logistic, softmax, huber or poisson), beta=1, chains=4,
-        draws=1000, warm_up=500, thinning=1, sampler="auto" ("split", "hmc", "mala" or
+        model="auto" (by the label: logistic, softmax, huber or poisson), beta=1 (for counts the
+        likelihood itself has the largest count of the schema as beta), chains=4, draws=1000, warm_up=500, thinning=1, sampler="auto" ("split", "hmc", "mala" or
         "proximal"), metric="auto", target_acceptance=None, tv=1e-10 (with "proximal"),
         seed=None, backend="auto", n_jobs=None, progress=None (called as
         progress(transitions done, in all)).
