@@ -125,7 +125,7 @@ def test_files_verify_and_commands_say_the_features(tmp_path, capfd, label, opti
     budget = ["--epsilon", 4, "--delta", 1e-6]
     command("plan", *table, *budget)
     assert "interactions: a × side (8) features\n" in capfd.readouterr().out
-    command("fit", *table, *budget, *options, "--out", tmp_path / "m.json")
+    command("fit", *table, *budget, *options, "--out", tmp_path / "m.json", "--verbose")
     assert "interactions: a × side (8) features\n" in capfd.readouterr().out
     command("verify", tmp_path / "m.json")
     command("evaluate", "--model", tmp_path / "m.json", "--data", tmp_path / "t.csv")
