@@ -114,7 +114,7 @@ def _range_of(term, column, given):
 
 
 def _label_of(said, column, model):
-    """(lines of the schema, labels as floats, names of several classes or None)."""
+    """(lines of the schema, labels as floats, names of several classes or None, what is modelled)."""
     values = None
     is_number = _is_number_type(column.type)
     if is_number:
@@ -122,30 +122,30 @@ def _label_of(said, column, model):
         if not np.isfinite(values).all():
             raise ValueError(f"label {said.label!r}: has an infinite cell; leave such rows out")
         if model in ("auto", "logistic") and set(np.unique(values)) <= {0.0, 1.0}:
-            return ['positive = "1"', 'negative = "0"'], np.where(values == 1, 1.0, -1.0), None
+            return ['positive = "1"', 'negative = "0"'], np.where(values == 1, 1.0, -1.0), None, f"{said.label} = 1"
     if model == "poisson":
         if values is None or values.min() < 0 or (values != np.round(values)).any():
             raise ValueError(f"label {said.label!r}: counts are whole numbers of 0 or more")
-        return [f"range = [0, {float(max(values.max(), 1.0))!r}]", "counts = true"], values, None
+        return [f"range = [0, {float(max(values.max(), 1.0))!r}]", "counts = true"], values, None, f"the mean of {said.label}"
     if is_number and model not in ("logistic", "softmax"):
         lo, hi = float(values.min()), float(values.max())
         if lo == hi:
             raise ValueError(f"label {said.label!r}: has one value, {lo:g}; nothing can be learned")
-        return [f"range = [{lo!r}, {hi!r}]"], values, None
+        return [f"range = [{lo!r}, {hi!r}]"], values, None, said.label
     texts = _texts(column)
     names = sorted(set(texts))
     if len(names) < 2:
         raise ValueError(f"label {said.label!r}: has one value, {names[0]!r}; nothing can be learned")
     if len(names) == 2 and model != "softmax":
         lines = [f"positive = {_formula.quoted(names[1])}", f"negative = {_formula.quoted(names[0])}"]
-        return lines, np.where(np.array(texts) == names[1], 1.0, -1.0), None
+        return lines, np.where(np.array(texts) == names[1], 1.0, -1.0), None, f"{said.label} = {names[1]}"
     if len(names) > 100:
         raise ValueError(
             f"label {said.label!r}: has {len(names):,} different values; classes are at most 100"
         )
     places = {name: float(k) for k, name in enumerate(names)}
     lines = [f"classes = [{', '.join(map(_formula.quoted, names))}]"]
-    return lines, np.array([places[text] for text in texts]), names
+    return lines, np.array([places[text] for text in texts]), names, f"each class of {said.label}"
 
 
 # From the encoder's scale to the columns' units.
@@ -405,7 +405,9 @@ def sample(
     arviz.InferenceData (a DataTree from ArviZ 1.0 on)
         posterior has `Intercept` and a variable for each term: of a number its slope, of a category
         its levels against the first one, of a curve its knots against their mean, of a product what
-        it adds to its columns. sample_stats and attrs as of `sample_posterior`.
+        it adds to its columns. Of two classes the one that sorts last is modelled, which
+        posterior.attrs["modelled"] and the summary say. sample_stats and the other attrs are as of
+        `sample_posterior`.
 
     Raises
     ------
@@ -433,7 +435,7 @@ def sample(
     if unknown:
         raise ValueError(f"ranges: {_tables.listed(unknown)} is not in the formula {formula!r}")
     model = options.get("model", "auto")
-    lines, labels, classes = _label_of(said, table[said.label], model)
+    lines, labels, classes, modelled = _label_of(said, table[said.label], model)
     found = {term.column: _range_of(term, table[term.column], ranges.get(term.column)) for term in said.terms}
     schema, _ = _tables.schema_of_ranges(
         found,
@@ -502,10 +504,13 @@ def sample(
             groups["posterior_predictive"] = {said.label: _replicated(kind, predictor, options.get("seed"))}
         observed = (labels > 0).astype(np.int8) if kind == "classes" else labels
         groups["observed_data"] = {said.label: observed}
-    out = arviz_groups(drawn, groups, all_coords, dims)
+    # The controlled means are of the encoder's scale.
+    said_of_draws = {key: one for key, one in drawn.items() if not key.startswith("controlled_")}
+    out = arviz_groups(said_of_draws, groups, all_coords, dims)
+    out.posterior.attrs["modelled"] = modelled
     if not quiet:
         flat = _flat(variables)
-        print(f"{len(labels):,} rows, {drawn['sampler']}; not private\n")
+        print(f"{modelled}; {len(labels):,} rows; sampler {drawn['sampler']}; not private\n")
         print(_printed(*summarize(flat, interval)))
         print(f"\n{drawn['verdict']}")
     return out

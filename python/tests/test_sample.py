@@ -86,10 +86,19 @@ def test_slopes_and_levels_are_in_the_units_of_the_columns(capsys):
     assert list(found.posterior["sex"].coords["sex_at"].values) == ["M"]
     screen = capsys.readouterr().out
     lines = [line.split() for line in screen.splitlines()]
-    assert "not private" in screen and ["mean", "sd", "2.5", "%"] == lines[2][:4]
+    assert screen.startswith("yes = 1; 4,000 rows; sampler ") and "not private" in screen and ["mean", "sd", "2.5", "%"] == lines[2][:4]
     row = next(line for line in lines if line[:1] == ["age"])
     assert float(row[1]) == pytest.approx(means["age"], rel=1e-3)
     assert float(row[3]) < 1 / 15 < float(row[4])
+
+
+def test_the_class_that_sorts_last_is_modelled(capsys):
+    frame = people()
+    frame["word"] = np.where(frame["yes"] == 1, "approved", "refused")
+    found = gibbsite.sample(frame, "word ~ age", **{**OPTIONS, "quiet": False})
+    assert capsys.readouterr().out.startswith("word = refused; ")
+    assert found.posterior.attrs["modelled"] == "word = refused"
+    assert float(found.posterior["age"].mean()) < 0
 
 
 def test_amounts_are_in_their_unit():
