@@ -21,20 +21,23 @@ int main(int argc, char** argv) try {
   if (argc != 2) return failed(gibbsite::Status::bad_input, "give one file, a model.json");
   const nlohmann::json file = gibbsite::read_release_json(argv[1]);
   const gibbsite::Verification result = gibbsite::verify(file);
-  for (const std::string& line : result.checks) {
-    std::printf("ok    %s\n", gibbsite::shown(line).c_str());
+  if (result.valid) {
+    std::printf("VALID: every number of the certificate follows from its public constants.\n\n%s\n",
+                gibbsite::in_words(file.at("certificate")).c_str());
+  } else {
+    std::printf("NOT VALID: what does not hold comes first, then what does.\n\n");
   }
   for (const std::string& line : result.failures) {
     std::printf("FAIL  %s\n", gibbsite::shown(line).c_str());
   }
+  for (const std::string& line : result.checks) {
+    std::printf("ok    %s\n", gibbsite::shown(line).c_str());
+  }
   if (!result.valid) {
-    std::printf("\nNOT VALID\n");
     return failed(gibbsite::Status::infeasible,
                   std::string(argv[1]) + ": NOT VALID" + (result.void_run ? " (void)" : "") + ": " +
                       result.failures.front() + "; rely on no guarantee of this file");
   }
-  std::printf("\nVALID: every number of the certificate follows from its public constants.\n\n%s",
-              gibbsite::in_words(file.at("certificate")).c_str());
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     return failed(gibbsite::Status::bad_input, "standard output: cannot write");
   }
