@@ -118,7 +118,8 @@ std::string lower(std::string_view text) {
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& names) {
   // A name in other case comes before one with other letters.
   const auto distance = [&](const std::string& name) {
-    const auto [shorter, longer] = std::minmax(word.size(), name.size());
+    const std::size_t shorter = std::min(word.size(), name.size()),
+                      longer = std::max(word.size(), name.size());
     // Too far, however its letters run: a cell may be long, and there may be many names.
     if (3 * (longer - shorter) > name.size()) return std::pair(longer + 1, longer + 1);
     return std::pair(edits(lower(word), lower(name)), edits(word, name));
