@@ -31,11 +31,7 @@ def _table_of(frame, said):
         import pyarrow.compute as compute
     except ImportError:
         raise ImportError("sample: reading a frame takes pyarrow; install it (pip install pyarrow)") from None
-    if _tables._is_pandas(frame):
-        names = [str(name) for name in frame.columns]
-    else:
-        frame = pyarrow.table(frame)
-        names = frame.column_names
+    names = _formula._names_of(frame)
     wanted = [said.label, *said.columns]
     lacking = [name for name in wanted if name not in names]
     if lacking:
@@ -45,7 +41,8 @@ def _table_of(frame, said):
         )
     if _tables._is_pandas(frame):
         frame = pyarrow.Table.from_pandas(frame[wanted], preserve_index=False)
-    frame = frame.select(wanted)
+    else:
+        frame = pyarrow.table(frame).select(wanted)
     absent = np.zeros(frame.num_rows, dtype=bool)
     for column in frame.columns:
         absent |= compute.is_null(column, nan_is_null=True).to_numpy()
@@ -423,9 +420,7 @@ def sample(
     require_arviz("sample")
     if not (isinstance(interval, numbers.Real) and 0 < interval < 1):
         raise ValueError(f"interval: must be between 0 and 1, got {interval!r}")
-    names = [str(name) for name in getattr(frame, "columns", ())] if _tables._is_pandas(frame) else (
-        _formula._names_of(frame)
-    )
+    names = _formula._names_of(frame)
     if names is None:
         raise ValueError("frame: must be a table with named columns, of pandas, polars or pyarrow")
     said = _formula.parse(formula, names)
