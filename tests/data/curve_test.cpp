@@ -168,6 +168,17 @@ bent = {{type = "number", knots = [-2, -0.5, 0, 0.5, 4], missing = "-9", missing
     }
     return rows.finish();
   }
+
+  void expect_same_by_every_reader(const std::vector<double>& x, const Schema& s,
+                                   const Dataset& data) {
+    expect_same(numpy<double>(x, s), data);
+    expect_same(numpy<float>(x, s), data);
+    expect_same(libsvm(x, s), data);
+    expect_same(arrow<double>(x, s), data);
+    expect_same(arrow<float>(x, s), data);
+    expect_same(in_memory(x, s, true), data);
+    expect_same(in_memory(x, s, false), data);
+  }
 };
 
 TEST_F(CurveRows, AreTheSameBitsByEveryReaderAndWithinTheirNorm) {
@@ -183,13 +194,7 @@ TEST_F(CurveRows, AreTheSameBitsByEveryReaderAndWithinTheirNorm) {
       EXPECT_GT(data.counts.columns[0].invalid, 2U);
       EXPECT_EQ(data.counts.clipped_rows > 0, *norm != '\0');
       expect_within_norm(data);
-      expect_same(numpy<double>(x, s), data);
-      expect_same(numpy<float>(x, s), data);
-      expect_same(libsvm(x, s), data);
-      expect_same(arrow<double>(x, s), data);
-      expect_same(arrow<float>(x, s), data);
-      expect_same(in_memory(x, s, true), data);
-      expect_same(in_memory(x, s, false), data);
+      expect_same_by_every_reader(x, s, data);
       Schema comma = s;
       comma.text.decimal = ',';
       expect_same_rows(csv(x, comma, ';'), data);
@@ -431,13 +436,7 @@ TEST_F(CurveRows, WithInteractionsAreTheSameBitsByEveryReaderAndWithinTheirNorm)
       EXPECT_EQ(data.view().is_sparse(), many);
       EXPECT_EQ(data.counts.clipped_rows > 0, *norm != '\0');
       expect_within_norm(data);
-      expect_same(numpy<double>(x, s), data);
-      expect_same(numpy<float>(x, s), data);
-      expect_same(libsvm(x, s), data);
-      expect_same(arrow<double>(x, s), data);
-      expect_same(arrow<float>(x, s), data);
-      expect_same(in_memory(x, s, true), data);
-      expect_same(in_memory(x, s, false), data);
+      expect_same_by_every_reader(x, s, data);
     }
   }
 }
