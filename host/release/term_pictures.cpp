@@ -139,7 +139,7 @@ class TermDrawing : Html {
     const std::size_t panels = std::min(term_.outputs.size(), most_outputs);
     for (std::size_t k = 0; k < panels; ++k) {
       const TermOutput& output = term_.outputs[k];
-      if (!output.of_class.empty()) class_name(output.of_class);
+      if (const std::string name = panel_name(output); !name.empty()) strong(name);
       if (term_.kind == Term::Kind::levels)
         bars(output);
       else
@@ -147,7 +147,8 @@ class TermDrawing : Html {
       caption(output);
     }
     if (panels < term_.outputs.size())
-      caption_ += fmt::format("{} of {} classes are drawn. ", panels, term_.outputs.size());
+      caption_ += fmt::format("{} of {} {} are drawn. ", panels, term_.outputs.size(),
+                              term_.outputs.front().beside.empty() ? "classes" : "panels");
     if (beyond_) caption_ += "An arrow or a band that is cut goes on beyond the picture. ";
     if (!caption_.empty()) caption_.pop_back();
     out.column = term_.column;
@@ -165,7 +166,13 @@ class TermDrawing : Html {
   static constexpr double margin = 8, right = term_picture_width - 12;
   static constexpr double plot_left = 54, missing_room = 66;
 
-  void class_name(const std::string& name) {
+  // The class, and of an interaction where its other column is.
+  static std::string panel_name(const TermOutput& output) {
+    return output.of_class + (output.of_class.empty() || output.beside.empty() ? "" : ", ") +
+           output.beside;
+  }
+
+  void strong(const std::string& name) {
     for (const std::string& line : lines_that_fit(shown(name), term_picture_width - 2 * margin)) {
       put("<text class=\"strong\" x=\"{}\" y=\"{}\">{}</text>\n", margin, y_ + 14, line);
       y_ += axis_line;
@@ -251,7 +258,7 @@ class TermDrawing : Html {
     if (output.missing) missing(*output.missing, bottom, y);
     y_ = bottom + 22;
     if (!last) return;
-    const std::string words = shown(term_.column) + (term_.by_ratio ? " (logarithmic axis)" : "");
+    const std::string words = shown(term_.across) + (term_.by_ratio ? " (logarithmic axis)" : "");
     for (const std::string& one : lines_that_fit(words, right - plot_left)) {
       put("<text class=\"middle\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", (plot_left + right) / 2,
           y_ + 13, one);
@@ -416,7 +423,7 @@ class TermDrawing : Html {
     };
     for (const TermPoint& point : output.points) meet(point);
     if (output.missing) meet(*output.missing);
-    const std::string of = output.of_class.empty() ? "" : short_name(output.of_class) + ": ";
+    const std::string name = panel_name(output), of = name.empty() ? "" : short_name(name) + ": ";
     if (low == nullptr) {
       caption_ += of + (of.empty() ? "Noise" : "noise") + " hides all of it. ";
       return;
@@ -471,7 +478,8 @@ std::vector<TermPicture> term_pictures(const LinearModel& model) {
 std::string term_words(const LinearModel& model) {
   const EffectScale scale = scale_of(model, {});
   const bool has_intervals = model.estimates.has_value();
-  const bool has_levels = std::ranges::any_of(model.schema.columns, &Column::has_levels);
+  const bool has_levels = !model.schema.interactions.empty() ||
+                          std::ranges::any_of(model.schema.columns, &Column::has_levels);
   const bool has_lines = std::ranges::any_of(model.schema.columns, [](const Column& column) {
     return column.type == ColumnType::number && !column.is_curve();
   });

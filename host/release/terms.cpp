@@ -1,10 +1,13 @@
 // The terms of a released model as numbers: the table of effects, column by column.
 #include "gibbsite/release/terms.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -83,6 +86,70 @@ TermOutput levels_of(const Column& column, std::span<const Effect* const> effect
   return out;
 }
 
+// A curve by ratios: half of its knots are in the lowest tenth of the range.
+bool is_by_ratio(const Column& number, const std::vector<double>& knots) {
+  return knots.size() > 2 &&
+         knots[(knots.size() - 1) / 2] <= number.lo + 0.1 * (number.hi - number.lo);
+}
+
+// An interaction of two columns, one of them a number at least, that is drawn over that number.
+struct Crossing {
+  const Interaction::Part* over = nullptr;
+  const Interaction::Part* beside = nullptr;
+  bool over_is_first = true;
+};
+
+std::optional<Crossing> crossing_of(const Interaction& interaction) {
+  if (interaction.parts.size() != 2) return std::nullopt;
+  const Interaction::Part &first = interaction.parts[0], &second = interaction.parts[1];
+  if (first.knots.empty() && second.knots.empty()) return std::nullopt;
+  if (first.knots.size() >= second.knots.size()) return Crossing{&first, &second, true};
+  return Crossing{&second, &first, false};
+}
+
+// One output for each level or knot of the other column, from all products, of which the first
+// column's place varies slowest.
+std::vector<TermOutput> crossed(const Schema& schema, const Crossing& crossing,
+                                const std::vector<TermPoint>& products) {
+  const std::vector<std::string> places = schema.level_names(*crossing.over),
+                                 levels = schema.level_names(*crossing.beside);
+  std::vector<TermOutput> out;
+  for (std::size_t l = 0; l < levels.size(); ++l) {
+    TermOutput& output = out.emplace_back();
+    output.beside = fmt::format("{} = {}", crossing.beside->column, levels[l]);
+    for (std::size_t k = 0; k < places.size(); ++k) {
+      TermPoint point =
+          products[crossing.over_is_first ? k * levels.size() + l : l * places.size() + k];
+      point.name = places[k];
+      if (k == crossing.over->knots.size()) {
+        output.missing = std::move(point);
+      } else {
+        point.at = crossing.over->knots[k];
+        output.points.push_back(std::move(point));
+      }
+    }
+  }
+  return out;
+}
+
+// A term without its outputs.
+Term described(const Schema& schema, const Column& column,
+               const std::optional<Crossing>& crossing) {
+  Term term;
+  term.column = column.name;
+  const Column* const number = crossing ? schema.column_named(crossing->over->column)
+                               : column.type == ColumnType::number ? &column
+                                                                   : nullptr;
+  if (number == nullptr) return term;
+  const std::vector<double>& knots = crossing ? crossing->over->knots : number->knots;
+  term.kind = knots.empty() ? Term::Kind::line : Term::Kind::curve;
+  term.across = number->name;
+  term.lo = number->lo;
+  term.hi = number->hi;
+  term.by_ratio = is_by_ratio(*number, knots);
+  return term;
+}
+
 }  // namespace
 
 std::vector<Term> terms_of(const LinearModel& model) {
@@ -97,26 +164,29 @@ std::vector<Term> terms_of(const LinearModel& model) {
   const std::vector<std::string> classes =
       table.has_classes ? class_names(model.schema.label) : std::vector<std::string>{""};
   std::vector<Term> out;
-  for (const Column& column : model.schema.terms()) {
+  const std::vector<Column> terms = model.schema.terms();
+  for (std::size_t t = 0; t < terms.size(); ++t) {
+    const Column& column = terms[t];
     if (model.schema.features_of(column) == 0) continue;
-    Term term;
-    term.column = column.name;
+    std::optional<Crossing> crossing;
+    if (t >= model.schema.columns.size())
+      crossing = crossing_of(model.schema.interactions[t - model.schema.columns.size()]);
+    Term term = described(model.schema, column, crossing);
     term.certainty = certainty.at(column.name);
-    term.kind = column.is_curve()     ? Term::Kind::curve
-                : column.has_levels() ? Term::Kind::levels
-                                      : Term::Kind::line;
-    if (column.type == ColumnType::number) {
-      term.lo = column.lo;
-      term.hi = column.hi;
-      term.by_ratio = column.is_curve() && column.knots[(column.knots.size() - 1) / 2] <=
-                                               column.lo + 0.1 * (column.hi - column.lo);
-    }
     for (const std::string& name : classes) {
       const std::vector<const Effect*>& effects = by_column[{name, column.name}];
-      term.outputs.push_back(term.kind == Term::Kind::line
-                                 ? line_of(column, effects, table.has_intervals)
-                                 : levels_of(column, effects, table.has_intervals));
-      term.outputs.back().of_class = name;
+      TermOutput whole = term.kind == Term::Kind::line
+                             ? line_of(column, effects, table.has_intervals)
+                             : levels_of(column, effects, table.has_intervals);
+      std::vector<TermOutput> outputs;
+      if (crossing)
+        outputs = crossed(model.schema, *crossing, whole.points);
+      else
+        outputs.push_back(std::move(whole));
+      for (TermOutput& output : outputs) {
+        output.of_class = name;
+        term.outputs.push_back(std::move(output));
+      }
     }
     out.push_back(std::move(term));
   }

@@ -1,5 +1,6 @@
 """Pictures of a model's terms: what each column adds to the score. Reads the model alone."""
 
+import itertools
 import math
 
 import numpy as np
@@ -15,15 +16,17 @@ _MISSING = "(missing)"
 
 
 class Term:
-    """What a column adds to the score, against its own mean.
+    """What a column adds to the score, against its own mean; or an interaction, at one level or
+    knot of its other column where it is drawn over a number.
 
+    column, title: the column, or "age × sex" of an interaction; what is above its panel
     names: one of each feature: a level's name, a knot of a curve as a float, None of a line
     at: places of what is drawn, in the column's unit; None of a category
     value, low, high: [classes or 1, features]; low and high are None without estimates
     """
 
-    def __init__(self, column, names, range_, value, ends):
-        self.column = column
+    def __init__(self, column, names, range_, value, ends, title=None):
+        self.column, self.title = column, column if title is None else title
         self.names = [name for name in names if name != _MISSING or range_ is None]
         self.at = None
         k = len(self.names)
@@ -63,8 +66,47 @@ def _mean_weights(names):
     return np.concatenate([weights, np.zeros(len(names) - len(knots))])
 
 
+def _interactions(facts):
+    """(name, [(column, names of its features there, its range or None), ...]) of each."""
+    for one in facts.interactions:
+        parts = []
+        for name in one["columns"]:
+            column = facts.columns[name]
+            names, range_ = facts.levels(column), None
+            if column["type"] == "number":
+                names = list(map(float, one["knots"][name]))
+                names += [_MISSING] * facts.has_missing_level(column)
+                range_ = [float(end) for end in column["range"]]
+            parts.append((name, names, range_))
+        yield " × ".join(one["columns"]), parts
+
+
+def _text(name):
+    return f"{name:g}" if is_number(name) else name
+
+
+def _crossed(column, parts, value, ends):
+    """The terms of an interaction. With a number and one other column: a curve over the number for
+    each level or knot of the other; of two numbers over the one with more knots, or the first. Else
+    its products as levels."""
+    sizes = [len(names) for _, names, _ in parts]
+    over = max(range(len(parts)), key=lambda k: sum(map(is_number, parts[k][1])))
+    if len(parts) != 2 or parts[over][2] is None:
+        products = itertools.product(*(names for _, names, _ in parts))
+        return [Term(column, [" × ".join(map(_text, one)) for one in products], None, value, ends)]
+    _, names, range_ = parts[over]
+    beside, levels, _ = parts[1 - over]
+    out = []
+    for k, level in enumerate(levels):
+        places = np.arange(value.shape[1]).reshape(sizes).take(k, axis=1 - over)
+        title = f"{column}\n{beside} = {_text(level)}"
+        here = None if ends is None else ends[:, places]
+        out.append(Term(column, names, range_, value[:, places], here, title))
+    return out
+
+
 def terms(model):
-    """The terms of a fitted estimator, in the order of its columns."""
+    """The terms of a fitted estimator, in the order of its columns, interactions last."""
     facts, slopes = model._facts, np.atleast_2d(model.coef_)
     ends = model.release_.intervals
     if ends is not None:
@@ -93,6 +135,12 @@ def terms(model):
         elif names[0] is not None:
             value = value - value @ _mean_weights(names)[:, None]
         out.append(Term(column, names, range_, value, None if ends is None else ends[:, places]))
+    for column, parts in _interactions(facts):
+        places = slice(first, first + math.prod(len(names) for _, names, _ in parts))
+        first = places.stop
+        value = slopes[:, places]
+        value = value - value.mean(axis=1, keepdims=True) if ends is None else estimates[:, places]
+        out += _crossed(column, parts, value, None if ends is None else ends[:, places])
     return out
 
 
@@ -100,14 +148,14 @@ def _chosen(found, columns):
     if isinstance(columns, str):
         columns = [columns]
     if columns is not None:
-        known = [term.column for term in found]
+        known = list(dict.fromkeys(term.column for term in found))
         unknown = [name for name in columns if name not in known]
         if unknown:
             raise ValueError(
                 f"columns: the model has no term {_tables.listed(unknown)}; its terms are "
                 f"{_tables.listed(known)}"
             )
-        found = [found[known.index(name)] for name in columns]
+        found = [term for name in columns for term in found if term.column == name]
     if not found:
         raise ValueError("columns: there is no term to draw; name some, or leave columns out")
     if len(found) > _MOST_PANELS:
@@ -173,7 +221,7 @@ def plot(model, columns, labels, axis):
     for panel, term in zip(panels.flat, found):
         (_draw_levels if term.is_category else _draw_line)(panel, term, colors, labels)
         panel.axhline(0, color="0.7", linewidth=0.8, zorder=0)
-        panel.set_title(term.column)
+        panel.set_title(term.title)
     for panel in panels[:, 0]:
         panel.set_ylabel(axis)
     for panel in panels.flat[len(found) :]:

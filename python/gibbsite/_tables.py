@@ -993,6 +993,7 @@ class SchemaFacts:
             count = column.get("count")
             for full in [name] if count is None else [f"{name}{k + 1}" for k in range(count)]:
                 self.columns[full] = column
+        self.interactions = toml.get("interaction", [])
 
     def marks(self, column):
         """How missing cells of the column read: texts, none of them where no cell is missing."""

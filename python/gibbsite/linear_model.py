@@ -623,15 +623,17 @@ class _Private:
         """Draws what each column adds to the score, one panel a column, with matplotlib.
 
         A curve is drawn over its range in the column's unit, a straight line likewise against the
-        middle of its range, a category as bars, and missing cells as a point beside. With
-        intervals=True these are the estimates with their 95 % intervals, each against the mean of
-        its column. Else they are coefficients, a curve's against its mean over the range and a
-        level's against the mean of the levels. The picture is public: it reads the model alone.
+        middle of its range, a category as bars, and missing cells as a point beside. An interaction
+        of a number and one other column has a panel for each level or knot of the other; others have
+        bars. With intervals=True these are the estimates with their 95 % intervals, each against the
+        mean of its column. Else they are coefficients, a curve's against its mean over the range, a
+        level's and an interaction's against the mean of all. The picture is public: it reads the
+        model alone.
 
         Parameters
         ----------
         columns : list of str, str or None
-            The columns to draw, in this order. None draws all.
+            The columns to draw, in this order; an interaction is "age × sex". None draws all.
 
         Returns
         -------

@@ -378,6 +378,41 @@ def test_several_classes_and_amounts(pyplot):
     np.testing.assert_allclose(np.diff(height), np.diff(amount.coef_[:5]))
 
 
+def test_interactions_have_a_panel_for_each_level(pyplot):
+    frame, y, ranges = people(6000)
+    pairs = [("age", "job"), ("job", "z"), {"columns": ("z", "age"), "curve": 3}]
+    fitted = model(ranges, interactions=pairs, intervals=True).fit(frame, y)
+    panels = fitted.plot_terms()
+    titles = [one.get_title() for one in panels]
+    assert titles[3:6] == [f"age × job\njob = {job}" for job in ranges["job"]]
+    assert titles[6:9] == [f"job × z\njob = {job}" for job in ranges["job"]]
+    assert titles[9:] == [f"z × age\nage = {age}" for age in ("17", "40", "90", "(missing)")]
+    head, rows, *_ = fitted.release_.effects()
+    of = {row[head.index("term")]: row[head.index("estimate")] for row in rows}
+    for k, job in enumerate(ranges["job"]):
+        (at, height), (_, missing), *_ = lines_of(panels[3 + k])
+        assert [of[f"age × job={knot:g} × {job}"] for knot in at] == height.tolist()
+        assert of[f"age × job=(missing) × {job}"] == missing[0]
+        assert len(panels[3 + k].collections) >= 1  # the band
+        ((at, height),) = lines_of(panels[6 + k])
+        assert at.tolist() == [-1, 1]
+        assert [of[f"job × z={job} × {knot:g}"] for knot in at] == height.tolist()
+    assert len(fitted.plot_terms(["job × z", "age"])) == 4
+    with pytest.raises(ValueError, match="no term 'z × job'; its terms are 'age', 'z', 'job', 'age × job'"):
+        fitted.plot_terms(["z × job"])
+
+
+def test_interactions_without_a_number_are_bars(pyplot):
+    frame, y, ranges = people()
+    frame["side"] = np.array(["left", "right"])[np.arange(len(frame)) % 2]
+    ranges["side"] = ["left", "right"]
+    fitted = model(ranges, interactions=[("side", "job")]).fit(frame, y)
+    (bars,) = fitted.plot_terms("side × job")
+    slopes = fitted.coef_[0, -6:]
+    np.testing.assert_allclose([bar.get_height() for bar in bars.patches], slopes - slopes.mean())
+    assert [one.get_text() for one in bars.get_xticklabels()][1] == "left × farmer"
+
+
 def test_what_cannot_be_drawn(pyplot, monkeypatch):
     X, y = hump(200)
     fitted = model([Curve(17, 90, KNOTS), (-1, 1)])

@@ -115,6 +115,113 @@ TEST(Terms, StandAgainstTheirMiddleWithoutEstimates) {
       EXPECT_TRUE(std::isnan(point.lower) && std::isnan(point.upper) && !point.hidden);
 }
 
+// Features: age, age=(missing); sex=F, sex=M; then products: age (0, 20, 40, missing) × sex,
+// sex × table (0, 100), age (0, 40, missing) × table (0, 10, 100), sex × sex-like job; constant.
+LinearModel crossed_model(bool with_estimates) {
+  LinearModel model;
+  model.loss = "logistic";
+  Schema& schema = model.schema;
+  schema.label_name = "ill";
+  schema.label = TwoClasses{.positive = "yes", .negative = "no"};
+  schema.intercept = true;
+  Column age{.name = "age", .type = ColumnType::number, .lo = 0, .hi = 40};
+  age.has_missing = true;
+  age.missing_level = true;
+  schema.columns = {age,
+                    {"sex", ColumnType::category, 0, 1, {"F", "M"}},
+                    {"table", ColumnType::number, 0, 100},
+                    {"job", ColumnType::category, 0, 1, {"a", "b"}}};
+  schema.interactions = {{{{"age", {0, 20, 40}}, {"sex"}}},
+                         {{{"sex"}, {"table", {0, 100}}}},
+                         {{{"age", {0, 40}}, {"table", {0, 10, 100}}}},
+                         {{{"sex"}, {"job"}}}};
+  schema.row_norm = schema.max_unclipped_norm();
+  std::vector<double> draw(schema.features());
+  for (std::size_t j = 0; j < draw.size(); ++j) draw[j] = std::sin(3.0 * static_cast<double>(j));
+  model.draws = {draw};
+  model.feature_means.assign(draw.size(), 0.25);
+  if (with_estimates) {
+    model.estimates = support::effects_estimates(schema);
+    model.estimates->feature_means = model.feature_means;
+  }
+  return model;
+}
+
+TEST(Terms, OfInteractionsAreCurvesOverANumber) {
+  const LinearModel model = crossed_model(true);
+  const EffectTable table = effect_table(model);
+  const std::vector<Term> terms = terms_of(model);
+  ASSERT_EQ(terms.size(), 8U);
+  struct Expected {
+    std::size_t term;
+    std::string over, other;
+    bool over_is_first;
+    std::vector<std::string> levels;
+    std::vector<double> places;
+    bool has_missing;
+  };
+  const std::vector<Expected> all = {
+      {4, "age", "sex", true, {"F", "M"}, {0, 20, 40}, true},
+      {5, "table", "sex", false, {"F", "M"}, {0, 100}, false},
+      {6, "table", "age", false, {"0", "40", "(missing)"}, {0, 10, 100}, false}};
+  for (const Expected& expected : all) {
+    const Term& term = terms[expected.term];
+    EXPECT_EQ(term.kind, Term::Kind::curve);
+    EXPECT_EQ(term.across, expected.over);
+    EXPECT_EQ(term.hi, expected.over == "age" ? 40 : 100);
+    ASSERT_EQ(term.outputs.size(), expected.levels.size());
+    for (std::size_t l = 0; l < expected.levels.size(); ++l) {
+      const TermOutput& output = term.outputs[l];
+      const auto named = [&](const std::string& place) {
+        const std::string level = expected.over_is_first ? place + " × " + expected.levels[l]
+                                                         : expected.levels[l] + " × " + place;
+        return effect_named(table, term.column + "=" + level);
+      };
+      EXPECT_EQ(output.beside, expected.other + " = " + expected.levels[l]);
+      ASSERT_EQ(output.points.size(), expected.places.size());
+      for (std::size_t k = 0; k < output.points.size(); ++k) {
+        EXPECT_EQ(output.points[k].at, expected.places[k]);
+        expect_effect(output.points[k], named(output.points[k].name));
+      }
+      ASSERT_EQ(output.missing.has_value(), expected.has_missing);
+      if (output.missing) expect_effect(*output.missing, named("(missing)"));
+    }
+  }
+  // Two knots are ends of the range, no sign of a scale by ratios; three with the middle one low
+  // are.
+  EXPECT_FALSE(terms[5].by_ratio);
+  EXPECT_TRUE(terms[6].by_ratio);
+  EXPECT_EQ(terms[7].kind, Term::Kind::levels);
+  EXPECT_EQ(terms[7].outputs.front().points.size(), 4U);
+}
+
+TEST(TermPictures, OfInteractionsHaveAPanelForEachLevel) {
+  for (const bool with_estimates : {false, true}) {
+    const LinearModel model = crossed_model(with_estimates);
+    const std::vector<TermPicture> pictures = term_pictures(model);
+    ASSERT_EQ(pictures.size(), 8U);
+    const TermPicture& of_sex = pictures[4];
+    EXPECT_THAT(of_sex.drawing, AllOf(HasSubstr(">sex = F<"), HasSubstr(">sex = M<")));
+    EXPECT_EQ(all_of(of_sex.drawing, "class=\"(term)\"").size(), 2U);
+    EXPECT_EQ(all_of(of_sex.drawing, "class=\"(band)\"").size(), with_estimates ? 2U : 0U);
+    EXPECT_EQ(all_of(of_sex.drawing, ">(age)<").size(), 1U);  // the axis, below the last panel
+    EXPECT_EQ(all_of(of_sex.drawing, "(rect)").size(), 0U);
+    EXPECT_THAT(of_sex.caption, HasSubstr("sex = F: "));
+    EXPECT_THAT(of_sex.says, HasSubstr("Effect of age × sex on odds of ill = yes."));
+    EXPECT_EQ(all_of(pictures[7].drawing, "<(rect)").size(), 4U);
+    for (const TermPicture& picture : pictures)
+      EXPECT_THAT(picture.drawing, AllOf(Not(HasSubstr("nan")), Not(HasSubstr("inf"))));
+  }
+  // More panels than a picture has room for.
+  LinearModel model = crossed_model(false);
+  std::vector<double> many(20);
+  for (std::size_t k = 0; k < many.size(); ++k) many[k] = 40.0 * static_cast<double>(k) / 19;
+  model.schema.interactions = {{{{"age", many}, {"table", many}}}};
+  for (double& knot : model.schema.interactions[0].parts[1].knots) knot *= 2.5;
+  model.draws = {std::vector<double>(model.schema.features(), 0.5)};
+  EXPECT_THAT(term_pictures(model)[4].caption, HasSubstr("12 of 20 panels are drawn"));
+}
+
 std::vector<double> numbers_of(std::string path) {
   std::ranges::replace_if(
       path, [](char c) { return c == 'M' || c == 'L' || c == 'z'; }, ' ');

@@ -22,25 +22,29 @@ struct TermPoint {
   bool reference = false;       ///< the column's reference level, or the knot in its place
 };
 
-/// A term for one class; `of_class` is empty if the model has one output.
+/// A term for one class, and of an interaction for one level or knot of the other column.
 struct TermOutput {
-  std::string of_class;
+  std::string of_class;              ///< empty if the model has one output
+  std::string beside;                ///< "sex = F" of an interaction that is drawn over a number
   std::vector<TermPoint> points;     ///< of a number ascending; of a category in its levels' order
   std::optional<TermPoint> missing;  ///< the level of missing cells of a number
 };
 
 struct Term {
-  /// An interaction would be a further kind, with two columns and a drawing of its own.
+  /// An interaction of a number and one other column is a curve over that number for each level or
+  /// knot of the other; every other interaction has levels, such as "F × a".
   enum class Kind { line, curve, levels };
   Kind kind = Kind::levels;
-  std::string column;
+  std::string column;     ///< or the name of the interaction, "age × sex"
+  std::string across;     ///< the number that is drawn over; empty of levels
   double lo = 0, hi = 0;  ///< public range of a number
   bool by_ratio = false;  ///< a curve with half of its knots in the lowest tenth of the range
   std::vector<TermOutput> outputs;
   std::size_t certainty = 0;  ///< place of its surest effect in EffectTable::by_certainty
 };
 
-/// The terms of a model, in the order of its columns.
+/// The terms of a model, in the order of its columns, interactions last. Of two numbers that
+/// interact the one with more knots is drawn over, of as many the first.
 ///
 /// With estimates every value and interval is that of the table of effects: a level or a knot
 /// against the mean of its column's levels, by their released shares. A straight line has half of
@@ -60,8 +64,9 @@ struct TermPicture {
 };
 inline constexpr double term_picture_width = 360;
 
-/// Pictures of all terms on one scale, in the order of the columns. A curve is drawn over its range
-/// with its intervals as a band, a category as bars with whiskers.
+/// Pictures of all terms on one scale, in their order. A curve is drawn over its range with its
+/// intervals as a band, a category as bars with whiskers, an interaction with a number as a curve
+/// for each level or knot of its other column.
 std::vector<TermPicture> term_pictures(const LinearModel& model);
 /// What holds of all pictures: the scale of effects in words, what 1 or 0 is, what a band is or
 /// that there are no intervals.
