@@ -26,7 +26,7 @@ def version():
 
 def table():
     """(name, licence, way, Debian packages) of each row."""
-    rows = re.findall(r"^\| (.+?) \| (.+?) \| (bundled|compiled in.*?) \| ?(.*?) ?\|$",
+    rows = re.findall(r"^\| (.+?) \| (.+?) \| (bundled|the system's|compiled in.*?) \| ?(.*?) ?\|$",
                       (ROOT / "THIRD-PARTY.md").read_text(encoding="utf-8"), re.MULTILINE)
     return [(name, licence, way, packages.split()) for name, licence, way, packages in rows]
 
@@ -57,7 +57,7 @@ def bundled(wheel):
     """Names of the shared libraries in a wheel without what auditwheel adds: libfmt of libfmt-1a2b3c4d.so.9.1.0."""
     with zipfile.ZipFile(wheel) as archive:
         return sorted(re.match(r"(.+)-[0-9a-f]{8}[.-]", name.split("/")[1] + "-")[1]
-                      for name in archive.namelist() if name.startswith("gibbsite.libs/"))
+                      for name in archive.namelist() if name.startswith("gibbsite.libs/lib"))
 
 
 def libraries_of(packages):
@@ -75,6 +75,11 @@ def licences(wheel, folder):
             known |= libraries_of(packages)
         for package in packages:
             (folder / f"{package}.txt").write_text(copyright_of(package), encoding="utf-8")
+    # Debian's texts refer to files of Debian for these: LGPL, GPL, Apache, MPL.
+    texts = "".join(path.read_text(encoding="utf-8") for path in folder.glob("lib*.txt"))
+    for name in set(re.findall(r"/usr/share/common-licenses/([A-Z][A-Za-z]*-[\d.]*\d)", texts)):
+        whole = pathlib.Path("/usr/share/common-licenses") / name
+        (folder / f"{name}.txt").write_text(whole.read_text(encoding="utf-8"), encoding="utf-8")
     unknown = [name for name in bundled(wheel) if re.sub(r"-[\d.]+$", "", name) not in known]
     if unknown:
         sys.exit(f"gibbsite: {wheel} holds {', '.join(unknown)}; give each a row in THIRD-PARTY.md")
