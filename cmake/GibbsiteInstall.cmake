@@ -1,6 +1,7 @@
 # `cmake --install`: headers, a static library for each module, find_package(gibbsite), pkg-config, the program.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME dev)  # of the Debian packages
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/gibbsite)
 get_property(modules GLOBAL PROPERTY gibbsite_modules)
 
@@ -40,12 +41,12 @@ install(FILES ${PROJECT_BINARY_DIR}/package/gibbsite-config.cmake
               ${CMAKE_CURRENT_LIST_DIR}/Findsodium.cmake ${CMAKE_CURRENT_LIST_DIR}/Findmpfr.cmake DESTINATION ${package})
 foreach(program gibbsite_cli gibbsite_verify)
   if(TARGET ${program})
-    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
   endif()
 endforeach()
 foreach(plugin gibbsite_parquet gibbsite_mpi gibbsite_nccl)
   if(TARGET ${plugin})
-    install(TARGETS ${plugin} LIBRARY DESTINATION lib)  # where the program looks: ../lib
+    install(TARGETS ${plugin} LIBRARY DESTINATION lib COMPONENT program)  # where the program looks: ../lib
   endif()
 endforeach()
 

@@ -11,6 +11,7 @@
 #include "command.hpp"
 #include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/certificate/model_file.hpp"
+#include "gibbsite/certificate/signature.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 
@@ -40,8 +41,23 @@ void print_checks(const Verification& result, bool verbose) {
   if (hidden > 0) fmt::print("ok    {} more fields as expected; --verbose lists them\n", hidden);
 }
 
-void run(const std::string& path, bool verbose) {
-  const nlohmann::json file = read_release_json(path);
+struct VerifyCommand {
+  std::string path, signer, signature;
+  bool verbose = false;
+  void run() const;
+};
+
+void VerifyCommand::run() const {
+  if (signer.empty() && !signature.empty()) {
+    throw BadInput("--signature: says nothing without a key; give --signer too");
+  }
+  const std::string text = read_release_text(path);
+  const nlohmann::json file = parse_release_json(text, path);
+  if (!signer.empty()) {  // first: nothing of a file by somebody else counts
+    require_signed(path, text, read_key_file(signature.empty() ? path + ".sig" : signature),
+                   read_key_file(signer));
+    fmt::print("SIGNED: every byte is as the holder of the key of {} signed it.\n", signer);
+  }
   const Verification result = verify(file);
   if (result.valid) {
     fmt::print("VALID: every number of the certificate follows from its public constants.\n\n{}\n",
@@ -61,11 +77,17 @@ void run(const std::string& path, bool verbose) {
 }
 
 void define_verify(CLI::App& app) {
-  const auto path = std::make_shared<std::string>();
-  const auto verbose = std::make_shared<bool>(false);
-  app.add_option("model", *path, "model file that fit wrote")->type_name("FILE")->required();
-  app.add_flag("--verbose", *verbose, "print every check");
-  app.callback([path, verbose] { run(*path, *verbose); });
+  const auto command = std::make_shared<VerifyCommand>();
+  app.add_option("model", command->path, "model file that fit wrote")
+      ->type_name("FILE")
+      ->required();
+  app.add_option("--signer", command->signer, "public key of whoever must have signed it")
+      ->type_name("FILE");
+  app.add_option("--signature", command->signature,
+                 "where the signature is; default: the model's name and .sig")
+      ->type_name("FILE");
+  app.add_flag("--verbose", command->verbose, "print every check");
+  app.callback([command] { command->run(); });
 }
 
 const Register verify_command{{5, "verify", "Recompute a certificate from its public numbers",
