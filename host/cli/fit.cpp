@@ -209,7 +209,7 @@ void FitCommand::fit() const {
     return say_checked(head + plan_line(made, std::numeric_limits<double>::quiet_NaN()) + "\n",
                        read_as);
   }
-  settle(*engine_maker, loss_named(made.problem.loss), !data.offset.empty());
+  settle(*engine_maker, loss_named(made.problem.loss), data.has_more_than_labels());
   double seconds = std::numeric_limits<double>::quiet_NaN();
   if (!quiet && ranks().size() == 1) {
     const auto draws = static_cast<double>(budget.draws);  // chains of a step

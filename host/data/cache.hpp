@@ -32,7 +32,7 @@ struct CacheOrigin {
 /// with this object.
 class CacheWriter {
  public:
-  enum Array { x, begin, feature, value, labels, offsets };
+  enum Array { x, begin, feature, value, labels, offsets, weights };
 
   /// Removes a cache that is there. Throws BadInput when the folder cannot be made.
   explicit CacheWriter(std::string cache);

@@ -9,8 +9,8 @@
 namespace gibbsite {
 
 std::shared_ptr<Engine> load_in_metric(Engine& engine, Backend& backend, std::span<const float> y,
-                                       const float* offset, MatrixView<const double> P,
-                                       double clip) {
+                                       const float* offset, const float* weight,
+                                       MatrixView<const double> P, double clip) {
   struct Held {
     std::vector<float> rows;  // [local n x k]: the engine looks at them
     std::unique_ptr<Engine> engine;
@@ -21,6 +21,7 @@ std::shared_ptr<Engine> load_in_metric(Engine& engine, Backend& backend, std::sp
   engine.clipped_rows(P, clip, {held->rows.data(), n, P.cols});
   Rows rows(held->rows.data(), n, P.cols);
   rows.offset = offset;
+  rows.weight = weight;
   held->engine = backend.load(rows, y, engine.loss());
   return {held, held->engine.get()};
 }

@@ -316,5 +316,5 @@ def known_columns(schema, ranges):
     """Columns that "." stands for."""
     if schema is not None:
         facts = _tables.SchemaFacts(_tables.read_schema(schema))
-        return [name for name, column in facts.columns.items() if column["type"] not in ("ignore", "exposure")]
+        return [name for name, column in facts.columns.items() if column["type"] not in ("ignore", "exposure", "weight")]
     return [name for name, what in ranges.items() if isinstance(name, str)] if isinstance(ranges, dict) else []
