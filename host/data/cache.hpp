@@ -62,7 +62,7 @@ class CacheWriter {
 
   std::string cache_;
   std::optional<Temporary> folder_;
-  std::array<Part, 6> parts_;
+  std::array<Part, 7> parts_;
   std::uint64_t rows_ = 0, entries_ = 0;
 };
 
