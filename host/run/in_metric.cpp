@@ -124,9 +124,10 @@ class MetricRun final : public MechanismRun {
     answer_ = {"moments", rule.clip(), deviation(rule), {P.data(), P.data() + P.size()}, values};
     rule.answer_moments(whole_matrix(values, rule.coordinates()), answer_->deviation);
     metric_ = rule.metric() / rule.clip();
-    chain_ = sampler_of(settings_.chain,
-                        chain_task(load_in_metric(*task_.engine, task_.backend, task_.labels,
-                                                  task_.offsets, task_.weights, view(metric_), 1)));
+    chain_ = sampler_of(
+        settings_.chain,
+        chain_task(load_in_metric(*task_.engine, task_.backend,
+                                  {task_.labels, task_.offsets, task_.weights}, view(metric_), 1)));
   }
 
   InMetric<Chain> settings_;

@@ -129,7 +129,7 @@ TEST_F(ClippedRows, AreAnEngineOfTheirOwn) {
     const auto backend = support::make_test_backend(GIBBSITE_TEST_BACKEND, {});
     auto engine = backend->load(rows, y, loss_named(loss));
     const auto made =
-        load_in_metric(*engine, *backend, y, rows.offset, rows.weight, {P.data(), d, k}, 0.5);
+        load_in_metric(*engine, *backend, {y, rows.offset, rows.weight}, {P.data(), d, k}, 0.5);
     engine.reset();
     ASSERT_EQ(made->features(), k * outputs);
     ASSERT_EQ(made->rows(), n);

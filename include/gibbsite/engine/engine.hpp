@@ -243,13 +243,19 @@ class Backend {
                                        const Loss& loss) = 0;
 };
 
+/// What an engine was loaded with beside its rows: views.
+struct LoadedTargets {
+  std::span<const float> y;       ///< [local n]
+  const float* offset = nullptr;  ///< [local n]; null: none
+  const float* weight = nullptr;  ///< [local n]; null: none
+};
 /// Makes an engine that owns the rows of `clipped_rows`, with the loss of `engine` and theta [K x
-/// k] (docs/theory/metric.md). `backend` is the one of `engine`; labels y [local n], offsets and
-/// weights [local n] (null: none) are those that it was loaded with. Needs local n x k floats of
-/// memory, and what the backend takes. Throws as `clipped_rows` and `load`.
-std::shared_ptr<Engine> load_in_metric(Engine& engine, Backend& backend, std::span<const float> y,
-                                       const float* offset, const float* weight,
-                                       MatrixView<const double> P, double clip);
+/// k] (docs/theory/metric.md). `backend` is the one of `engine`, which was loaded with `targets`.
+/// Needs local n x k floats of memory, and what the backend takes. Throws as `clipped_rows` and
+/// `load`.
+std::shared_ptr<Engine> load_in_metric(Engine& engine, Backend& backend,
+                                       const LoadedTargets& targets, MatrixView<const double> P,
+                                       double clip);
 
 /// A backend as `gibbsite devices` lists it.
 struct BackendInfo {
