@@ -363,15 +363,15 @@ std::optional<Dataset> opened(const std::string& cache, const Schema& schema,
     if (labels.size() != 0 && labels.size() != rows * sizeof(float))
       throw Unusable{"labels.f32 is damaged"};
     const auto beside = [&](const Column* column, const std::string& name) {
-      std::optional<MappedFile> out;
+      std::unique_ptr<const MappedFile> out;
       if (column == nullptr) return out;
-      out.emplace(cache + "/" + name);
+      out = std::make_unique<MappedFile>(cache + "/" + name);
       if (out->size() != rows * sizeof(float)) throw Unusable{name + " is damaged"};
       total += out->size();
       return out;
     };
-    const std::optional<MappedFile> offsets = beside(schema.exposure(), "offsets.f32"),
-                                    weights = beside(schema.weight(), "weights.f32");
+    const std::unique_ptr<const MappedFile> offsets = beside(schema.exposure(), "offsets.f32"),
+                                            weights = beside(schema.weight(), "weights.f32");
     total += labels.size();
     for (const auto& part : mapping->files)
       if (part != nullptr) total += part->size();
