@@ -197,6 +197,7 @@ Dataset table_of(const Schema& schema, std::span<const Copies> rows) {
   for (const auto& [record, count] : rows) {
     for (std::uint64_t i = 0; i < count; ++i) append_row(out, record.x, record.y);
   }
+  if (schema.weight() != nullptr) out.weight.assign(out.y.size(), 1);  // at worst
   return out;
 }
 
@@ -598,6 +599,7 @@ AuditCase table_case(const Dataset& data, const Model& model, const Plan& plan) 
   other.y = low;
   out.table = with_row(data, 0, record.x, record.y);
   out.neighbor = with_row(data, 0, other.x, other.y);
+  if (!data.weight.empty()) out.table.weight[0] = out.neighbor.weight[0] = 1;  // at worst
   out.pair = table_pair;
   out.statistic = what_tells(plan.candidate().mechanism) == ToldBy::answers
                       ? by_answers({{record, 1}}, {{other, 1}}, {}, MetricOf(plan, data.schema))

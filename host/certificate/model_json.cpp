@@ -168,7 +168,7 @@ Column column_from_json(const json& object, const std::string& source, bool of_n
   Column column;
   column.name = text_field(object, "name", source);
   const auto type = column_type_named(text_field(object, "type", source));
-  if (!type) reject(source, "type", "must be number, category, exposure or ignore");
+  if (!type) reject(source, "type", "must be number, category, exposure, weight or ignore");
   column.type = *type;
   if (has_range(column.type)) {
     if (column.type == ColumnType::number && of_network) {

@@ -39,6 +39,7 @@ void fields(P& p, const Mechanism& /*mechanism*/, const Visit& visit) {
   visit("loss", p.loss);
   if (loss_named(p.loss).label() == LabelKind::amount) visit("label_bound", p.label_bound);
   visit("offset_bound", p.offset_bound, Shown::unless_none);
+  visit("weighted", p.weighted, Shown::unless_none);
   visit("center_norm", p.center_norm, Shown::unless_none);
 }
 
@@ -95,7 +96,7 @@ struct Writer {
   json& out;
   void operator()(const char* name, const auto& value, Shown shown = Shown::always) const {
     const json one = value;
-    if (shown == Shown::always || one != 0) out[name] = one;
+    if (shown == Shown::always || (one != 0 && one != false)) out[name] = one;
   }
   void operator()(const char* name, Family value) const { out[name] = to_string(value); }
   void operator()(const char* name, bool value, Words words) const {
@@ -124,7 +125,9 @@ struct Reader {
   void operator()(const char* name, std::uint64_t& value) const {
     value = count_field(object, name, source);
   }
-  void operator()(const char* name, bool& value) const { value = flag_field(object, name, source); }
+  void operator()(const char* name, bool& value, Shown shown = Shown::always) const {
+    value = (shown == Shown::always || object.contains(name)) && flag_field(object, name, source);
+  }
   void operator()(const char* name, bool& value, Words words) const {
     const std::string text = text_field(object, name, source);
     if (text != words.no && text != words.yes) {

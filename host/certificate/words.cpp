@@ -79,6 +79,7 @@ std::string words_of(const Claims& c, double guess, std::uint64_t table_rows,
 
 std::string in_words(const Certificate& c) {
   std::string basis = basis_of(c.mechanism);
+  if (c.problem.weighted) basis += "; a row counts by its weight, at most as one row";
   if (c.bought) {
     basis += fmt::format(
         ", and on noise in counts of the cells of {} columns, which the schema was "

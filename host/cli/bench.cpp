@@ -148,7 +148,7 @@ struct BenchCommand {
     }
     constants.validate();
     const Loss& loss = loss_named(constants.loss);
-    settle(*engines, loss, constants.offset_bound > 0);
+    settle(*engines, loss, constants.offset_bound > 0 || constants.weighted);
     const bool on_host = engines->name() != "cuda";
 
     Work work{constants.rows, constants.row_features(), static_cast<double>(rows.entries()),

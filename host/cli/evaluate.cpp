@@ -205,6 +205,12 @@ struct EvaluateCommand {
                                               .progress = {}});
     const Dataset& data = share.data;
     tell_reading_of_ranks(data, share.rows);
+    if (const Column* const weight = linear.schema.weight()) {
+      fmt::print(
+          stderr,
+          "gibbsite: rows count by {}; tables of classes and probabilities below count rows\n",
+          shown(weight->name));
+    }
     fmt::print(stderr,
                "private: these figures read the labels of this table and the certificate does not "
                "cover them; publish them only if the table is public\n");
@@ -267,12 +273,12 @@ struct EvaluateCommand {
   auto judged(const LinearModel& linear, const Dataset& data,
               const std::optional<LinearModel>& fitted, const Predict& predict,
               const Judge& judge) const {
-    const std::vector<float> y = at_first_rank(data.y);
+    const std::vector<float> y = at_first_rank(data.y), weights = at_first_rank(data.weight);
     const auto of = [&](const LinearModel& model) {
       auto mine = predict(model, data.view());
       ranks().together(stop_if_asked);
       const std::vector<double> p = at_first_rank(std::move(mine));
-      return is_first_rank() ? judge(p, y) : decltype(judge(p, y)){};
+      return is_first_rank() ? judge(p, y, weights) : decltype(judge(p, y, weights)){};
     };
     auto result = of(linear);
     auto yardstick = beside ? of(*fitted) : decltype(result){};
@@ -281,9 +287,11 @@ struct EvaluateCommand {
 
   void of_two_classes(const LinearModel& linear, const Dataset& data,
                       const std::optional<LinearModel>& fitted) const {
-    const auto [result, yardstick] = judged(
-        linear, data, fitted, predict_probabilities,
-        [&](const auto& p, const auto& y) { return evaluate(p, y, threshold.value_or(0.5)); });
+    const auto [result, yardstick] =
+        judged(linear, data, fitted, predict_probabilities,
+               [&](const auto& p, const auto& y, const auto& weights) {
+                 return evaluate(p, y, threshold.value_or(0.5), weights);
+               });
     if (!is_first_rank()) return;
     if (json) return print(json_of(result, linear.schema));
     std::vector<std::vector<std::string>> lines = head(result);
@@ -299,9 +307,10 @@ struct EvaluateCommand {
   void of_classes(const LinearModel& linear, const Dataset& data,
                   const std::optional<LinearModel>& fitted) const {
     const auto [result, yardstick] =
-        judged(linear, data, fitted, predict_classes, [&](const auto& p, const auto& y) {
-          return evaluate_classes(p, y, class_names(linear.schema.label).size());
-        });
+        judged(linear, data, fitted, predict_classes,
+               [&](const auto& p, const auto& y, const auto& weights) {
+                 return evaluate_classes(p, y, class_names(linear.schema.label).size(), weights);
+               });
     if (!is_first_rank()) return;
     if (json) return print(json_of(result, linear.schema));
     std::vector<std::vector<std::string>> lines = head(result);
@@ -330,9 +339,10 @@ struct EvaluateCommand {
 
   void of_amounts(const LinearModel& linear, const Dataset& data,
                   const std::optional<LinearModel>& fitted) const {
-    const auto [result, yardstick] =
-        judged(linear, data, fitted, predict_amounts,
-               [&](const auto& p, const auto& y) { return evaluate_amounts(linear.schema, p, y); });
+    const auto [result, yardstick] = judged(linear, data, fitted, predict_amounts,
+                                            [&](const auto& p, const auto& y, const auto& weights) {
+                                              return evaluate_amounts(linear.schema, p, y, weights);
+                                            });
     if (!is_first_rank()) return;
     const bool counts = is<Count>(linear.schema.label);
     if (json) {

@@ -43,7 +43,9 @@ std::string screen(const EvaluationModel& model) {
   const EvaluationFigures f = figures(model);
   const std::string rows =
       model.rows ? fmt::format("{} rows", human_count(f.rows))
-                 : fmt::format("about {:.0f} rows, ± {:.0f}", f.rows, 1.96 * f.rows_deviation);
+                 : fmt::format("about {:.0f} {}, ± {:.0f}", f.rows,
+                               model.schema.weight() == nullptr ? "rows" : "of the largest weight",
+                               1.96 * f.rows_deviation);
   std::vector<std::vector<std::string>> lines{{rows, "released", "95 % interval"},
                                               line_of("accuracy", f.accuracy)};
   if (!model.several()) {
@@ -235,10 +237,12 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
   std::vector<std::uint32_t> of_share = evaluation_cells(linear, shape.bins, share.data);
   ranks().together(stop_if_asked);
   const std::vector<std::uint32_t> cells = at_first_rank(std::move(of_share));
+  const std::vector<float> weights = at_first_rank(share.data.weight);
   if (!is_first_rank()) return;  // waits for what is written
   FitOptions options;
   options.ledger = ledger ? &*ledger : nullptr;
-  const EvaluationRelease made = release_evaluation(shape, cells, plan, Key::from_os(), options);
+  const EvaluationRelease made =
+      release_evaluation(shape, cells, plan, Key::from_os(), options, weights);
   write_entered(out, force, ledger, [&](Existing existing) { write_release(out, made, existing); });
   if (json) {
     const nlohmann::json file = to_json(made);

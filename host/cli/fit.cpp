@@ -202,6 +202,7 @@ void FitCommand::fit() const {
     });
   }
   warn_of_large_budget(budget, made.problem.rows);
+  warn_of_uncounted_rows(budget);
   warn_of_few_rows(made, positive_share);
   warn_of_wide_curves(plan, asked, domain, made);
   warn_of_run_time(candidate.mechanism);
@@ -209,7 +210,7 @@ void FitCommand::fit() const {
     return say_checked(head + plan_line(made, std::numeric_limits<double>::quiet_NaN()) + "\n",
                        read_as);
   }
-  settle(*engine_maker, loss_named(made.problem.loss), !data.offset.empty());
+  settle(*engine_maker, loss_named(made.problem.loss), data.has_more_than_labels());
   double seconds = std::numeric_limits<double>::quiet_NaN();
   if (!quiet && ranks().size() == 1) {
     const auto draws = static_cast<double>(budget.draws);  // chains of a step

@@ -336,6 +336,16 @@ PlanOptions PlanArguments::plan_options() const {
   return plan_options_of(*this);
 }
 
+void warn_of_uncounted_rows(const Budget& budget) {
+  if (budget.rows_per_person == 1) return;
+  fmt::print(
+      stderr,
+      "gibbsite: warning: --rows-per-person: nothing enforces it: of somebody with more than {} "
+      "rows only so many are hidden; keep at most {} rows of each id before the fit, chosen by "
+      "chance\n",
+      budget.rows_per_person, budget.rows_per_person);
+}
+
 void warn_of_large_budget(const Budget& budget, std::uint64_t rows) {
   constexpr double most_usual_epsilon = 10;  // a best guess may then be right 99.99 % of the time
   if (budget.epsilon > most_usual_epsilon) {

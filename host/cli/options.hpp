@@ -105,6 +105,8 @@ struct PlanArguments : PlanRequest {
 /// Warnings on stderr if epsilon is above 10, and if delta is not below 1/rows; rows are the public
 /// ones.
 void warn_of_large_budget(const Budget& budget, std::uint64_t rows);
+/// Says that nobody counts the rows of a person, where one may have several.
+void warn_of_uncounted_rows(const Budget& budget);
 /// The budget of the largest epsilon, of at least one.
 const Budget& largest_of(std::span<const Budget> budgets);
 

@@ -115,13 +115,20 @@ struct SampleCommand {
 
     const auto [data, rows] = read(domain);
     tell_reading_of_ranks(data, rows);
-    settle(*engine_maker, loss_named(loss), !data.offset.empty());
+    settle(*engine_maker, loss_named(loss), data.has_more_than_labels());
     // With the figures, wherever those go; beside them where a program or nobody reads them.
     fmt::print(silent() ? stderr : stdout, "{}\n", warning);
     say(fmt::format("{} {}, {} parameters; β = {}, prior precision {}; seed {}\nbackend {}: {}\n",
                     human_count(static_cast<double>(rows)), rows == 1 ? "row" : "rows",
                     features.size(), temperature, *prior_precision, used_seed, engine_maker->name(),
                     engine_maker->description()));
+    if (domain.weight() != nullptr) {
+      say(fmt::format(
+          "weights: a row's log-likelihood is multiplied by {} over {}: a survey-weighted "
+          "pseudo-posterior,\nwhose spread is that of so many whole rows, not that of the survey's "
+          "design\n",
+          shown(domain.weight()->name), domain.weight()->hi));
+    }
     const Potential potential{.engine = engine_maker->load(data.view(), data.y, loss_named(loss)),
                               .beta = temperature,
                               .prior_precision = *prior_precision,

@@ -166,7 +166,9 @@ std::string describe(const Problem& constants, const Budget& budget) {
                              : "at most " + human_count(static_cast<double>(constants.rows)),
                      constants.rows == 1 ? "row" : "rows", constants.row_features(),
                      constants.outputs == 1 ? "" : fmt::format(", {} classes", constants.outputs),
-                     constants.row_norm, constants.intercept ? " and an intercept" : "",
+                     constants.row_norm,
+                     fmt::format("{}{}", constants.intercept ? " and an intercept" : "",
+                                 constants.weighted ? ", rows count by weight" : ""),
                      to_string(budget.adjacency), budget.rows_per_person,
                      budget.rows_per_person == 1 ? "row" : "rows", budget.draws,
                      budget.draws == 1 ? "draw" : "draws");
@@ -327,6 +329,12 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
                     "about one person's\n" +
                     noise_words + interval_words(plans, context) +
                     learns_words(label, context.positive_share);
+  if (plans.front().problem.weighted) {
+    out +=
+        "weights: figures are those of rows that all have the largest weight, and nothing better can "
+        "be had.\nIf the mean weight is a tenth of the largest, they are those of a tenth of the "
+        "rows: choose the\nlargest weight of the schema with care, as heavier rows are held at it\n\n";
+  }
   std::vector<std::size_t> said;
   for (const Plan& plan : plans) {
     if (std::ranges::find(said, plan.chosen) != said.end()) continue;

@@ -76,13 +76,19 @@ class Passes {
 };
 
 Trial judged(std::uint64_t seed, const LinearModel& model, const Dataset& test, double seconds) {
-  return {seed, evaluate(predict_probabilities(model, test.view()), test.y), seconds};
+  return {seed, evaluate(predict_probabilities(model, test.view()), test.y, 0.5, test.weight),
+          seconds};
 }
 
 Trial majority_of(std::uint64_t seed, const Dataset& training, const Dataset& test) {
-  const auto positives = std::ranges::count_if(training.y, [](float y) { return y > 0; });
-  const double share = static_cast<double>(positives) / static_cast<double>(training.rows());
-  return {seed, evaluate(std::vector<double>(test.rows(), share), test.y), 0};
+  const Rows rows = training.view();
+  double positives = 0, all = 0;
+  for (std::size_t i = 0; i < rows.rows; ++i) {
+    all += rows.weight_of(i);
+    positives += training.y[i] > 0 ? rows.weight_of(i) : 0;
+  }
+  const std::vector<double> share(test.rows(), positives / all);
+  return {seed, evaluate(share, test.y, 0.5, test.weight), 0};
 }
 
 }  // namespace

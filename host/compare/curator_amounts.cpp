@@ -142,7 +142,7 @@ void amount_sections(Html& page, const Dataset& data, const Pair<const LinearMod
     found.push_back(label_middle(schema.label) + label_unit(schema.label) * static_cast<double>(y));
   const auto judged = both(models, [&](const LinearModel* of) {
     const std::vector<double> predicted = predict_amounts(*of, data.view());
-    Amounts out{evaluate_amounts(schema, predicted, data.y),
+    Amounts out{evaluate_amounts(schema, predicted, data.y, data.weight),
                 {},
                 0,
                 bins_by_prediction(predicted, found, 10)};

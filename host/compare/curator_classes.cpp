@@ -72,7 +72,7 @@ void classes_sections(Html& page, const Dataset& data, const Pair<const LinearMo
   const auto probabilities =
       both(models, [&](const LinearModel* of) { return predict_classes(*of, data.view()); });
   const auto judged = both(probabilities, [&](const std::vector<double>& p) {
-    return evaluate_classes(p, data.y, classes);
+    return evaluate_classes(p, data.y, classes, data.weight);
   });
   const auto of = [&](auto f) { return both(judged, f); };
   const ClassesEvaluation& e = judged.model;

@@ -69,7 +69,7 @@ void two_classes_sections(Html& page, const Dataset& data, const Pair<const Line
   const std::string& positive = std::get<TwoClasses>(schema.label).positive;
   const auto judged = both(models, [&](const LinearModel* of) {
     const std::vector<double> p = predict_probabilities(*of, data.view());
-    return JudgedTwoClasses{evaluate(p, data.y, threshold),
+    return JudgedTwoClasses{evaluate(p, data.y, threshold, data.weight),
                             RankedScores(p, [&](std::size_t i) { return data.y[i] > 0; })};
   });
   const auto of = [&](auto f) {

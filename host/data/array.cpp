@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/arrow_column.hpp"
+#include "data/columns.hpp"
 #include "data/number_blocks.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/floating_point.hpp"
@@ -221,11 +222,12 @@ Dataset read_rows(const ArrayView& x, Source source, std::span<const double> lab
   rows.compare_labels_as_numbers();
   const auto fail = [](const std::string& what) { throw BadInput("array: " + what); };
   const std::uint64_t n = x.rows, k = x.cols;
-  if (k != schema.columns.size())
+  const std::vector<const Encoding*> columns = array_columns(k, rows, options);
+  if (k != columns.size())
     fail(
         fmt::format("{} columns where the schema has {}; list every column in the schema, in "
                     "the order of the array (count = N helps)",
-                    k, schema.columns.size()));
+                    k, columns.size()));
   if (n > 0 && x.data == nullptr) fail("there are rows and no values; give an array");
   if (n > std::numeric_limits<std::ptrdiff_t>::max() / sizeof(double) / k)
     fail("more values than memory can hold; give its true shape");
@@ -275,8 +277,8 @@ Dataset read_rows(const ArrayView& x, Source source, std::span<const double> lab
       if (count > 0) continue;
     }
     for (std::size_t j = 0; j < k; ++j)
-      if (const Encoding& e = rows.encodings()[j]; e.type != ColumnType::ignore)
-        rows.set(e, static_cast<double>(values->at(row - begin, j)));
+      if (columns[j] != nullptr)
+        rows.set(*columns[j], static_cast<double>(values->at(row - begin, j)));
     if (!labels.empty()) rows.set_class(labels[row]);
     rows.end_row();
     ++row;

@@ -16,7 +16,7 @@ namespace gibbsite::arrow_rows {
 
 std::int64_t ArrowReader::read_pieces(const std::vector<Part>& parts, std::int64_t at,
                                       std::int64_t most) {
-  if (used_.empty() || !rows_.is_decided() || has_exposure_) return 0;
+  if (used_.empty() || !rows_.is_decided() || row_by_row_) return 0;
   const std::size_t pieces = (static_cast<std::size_t>(most) + piece_rows_ - 1) / piece_rows_;
   const bool dense = rows_.is_dense();
   const std::size_t here = std::min(pieces, dense ? most_dense_pieces : most_pieces);

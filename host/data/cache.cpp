@@ -1,11 +1,11 @@
 // The folder TABLE.gibbsite-cache/, mode 0700, its files 0600. Arrays are little-endian numbers
 // without a header: x.f32 [n x d] row-major, or begin.u64 [n + 1], feature.u32 and value.f32
-// [entries]; labels.f32 [n], or empty; offsets.f32 [n] where there is an exposure. cache.json has
-// format, software, layout ("dense" or "sparse"), rows, features, counts, input and input_bytes,
-// label_file, encoding (of the schema and of what is asked of the labels), arrays (by name), and
-// digest of the other fields, all digests in hex. For a folder, a pattern or a rank's share there
-// is also share, the rows [first, last) that are there; input is then the digest of the digests of
-// all files' pieces, labels among them.
+// [entries]; labels.f32 [n], or empty; offsets.f32 [n] and weights.f32 [n] where there is an
+// exposure or a weight. cache.json has format, software, layout ("dense" or "sparse"), rows,
+// features, counts, input and input_bytes, label_file, encoding (of the schema and of what is
+// asked of the labels), arrays (by name), and digest of the other fields, all digests in hex.
+// For a folder, a pattern or a rank's share there is also share, the rows [first, last) that
+// are there; input is then the digest of the digests of all files' pieces, labels among them.
 #include "data/cache.hpp"
 
 #include <fcntl.h>
@@ -44,8 +44,8 @@ using nlohmann::json;
 
 constexpr std::string_view format = "gibbsite-cache/3";
 constexpr std::string_view description = "cache.json";
-constexpr std::array<const char*, 6> array_names = {"x.f32",     "begin.u64",  "feature.u32",
-                                                    "value.f32", "labels.f32", "offsets.f32"};
+constexpr std::array<const char*, 7> array_names = {
+    "x.f32", "begin.u64", "feature.u32", "value.f32", "labels.f32", "offsets.f32", "weights.f32"};
 
 /// Why a cache cannot be used.
 struct Unusable {
@@ -362,12 +362,17 @@ std::optional<Dataset> opened(const std::string& cache, const Schema& schema,
     const MappedFile labels(cache + "/labels.f32");
     if (labels.size() != 0 && labels.size() != rows * sizeof(float))
       throw Unusable{"labels.f32 is damaged"};
-    std::optional<MappedFile> offsets;
-    if (schema.exposure() != nullptr) {
-      offsets.emplace(cache + "/offsets.f32");
-      if (offsets->size() != rows * sizeof(float)) throw Unusable{"offsets.f32 is damaged"};
-    }
-    total += labels.size() + (offsets ? offsets->size() : 0);
+    const auto beside = [&](const Column* column, const std::string& name) {
+      std::unique_ptr<const MappedFile> out;
+      if (column == nullptr) return out;
+      out = std::make_unique<MappedFile>(cache + "/" + name);
+      if (out->size() != rows * sizeof(float)) throw Unusable{name + " is damaged"};
+      total += out->size();
+      return out;
+    };
+    const std::unique_ptr<const MappedFile> offsets = beside(schema.exposure(), "offsets.f32"),
+                                            weights = beside(schema.weight(), "weights.f32");
+    total += labels.size();
     for (const auto& part : mapping->files)
       if (part != nullptr) total += part->size();
     Reading reading(options, total);
@@ -380,12 +385,14 @@ std::optional<Dataset> opened(const std::string& cache, const Schema& schema,
       if (mapping->files[a] != nullptr) require_whole(*mapping->files[a], array_names[a]);
     require_whole(labels, "labels.f32");
     if (offsets) require_whole(*offsets, "offsets.f32");
+    if (weights) require_whole(*weights, "weights.f32");
 
     Dataset data;
     data.schema = schema;
     data.storage = rows_of(mapping);
     data.y.assign(labels.numbers<float>(), labels.numbers<float>() + labels.size() / sizeof(float));
     if (offsets) data.offset.assign(offsets->numbers<float>(), offsets->numbers<float>() + rows);
+    if (weights) data.weight.assign(weights->numbers<float>(), weights->numbers<float>() + rows);
     data.counts = counts_from_json(d.at("counts"), schema.columns.size());
     note(options,
          format_message(
@@ -476,6 +483,7 @@ std::shared_ptr<const Rows> CacheWriter::finish(const Dataset& data, bool sparse
                                                 const ReadOptions& options) {
   append(labels, std::span<const float>(data.y));
   if (!data.offset.empty()) append(offsets, std::span<const float>(data.offset));
+  if (!data.weight.empty()) append(weights, std::span<const float>(data.weight));
   json d{{"format", format},
          {"software", GIBBSITE_VERSION},
          {"private", "rows of the table beside this folder"},

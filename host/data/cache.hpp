@@ -32,7 +32,7 @@ struct CacheOrigin {
 /// with this object.
 class CacheWriter {
  public:
-  enum Array { x, begin, feature, value, labels, offsets };
+  enum Array { x, begin, feature, value, labels, offsets, weights };
 
   /// Removes a cache that is there. Throws BadInput when the folder cannot be made.
   explicit CacheWriter(std::string cache);
@@ -62,7 +62,7 @@ class CacheWriter {
 
   std::string cache_;
   std::optional<Temporary> folder_;
-  std::array<Part, 6> parts_;
+  std::array<Part, 7> parts_;
   std::uint64_t rows_ = 0, entries_ = 0;
 };
 

@@ -73,6 +73,10 @@ std::vector<Target> match_columns(const std::vector<std::string>& written, const
         " has no name for its first column: are they the row numbers that R and pandas write? "
         "write the table without them (R: row.names = FALSE; pandas: index=False)");
   const bool of_model = options.unreadable != ReadOptions::Unreadable::by_schema;
+  const auto is_read = [&](const Encoding& e) {
+    return e.type != ColumnType::ignore &&
+           (e.type != ColumnType::weight || options.reads_weights());
+  };
   std::map<std::string_view, const Encoding*> known;
   for (const Encoding& e : rows.encodings()) known.emplace(e.name, &e);
   // First, as a label under another name is a column that is not in the schema too.
@@ -89,7 +93,7 @@ std::vector<Target> match_columns(const std::vector<std::string>& written, const
     if (name == schema.label_name) {
       target.is_label = !has_labels;
     } else if (found != known.end()) {
-      if (found->second->type != ColumnType::ignore) target.encoding = found->second;
+      if (is_read(*found->second)) target.encoding = found->second;
       known.erase(found);
     } else if (!options.ignore_extra_columns) {
       rows.fail(
@@ -100,11 +104,23 @@ std::vector<Target> match_columns(const std::vector<std::string>& written, const
     targets.push_back(target);
   }
   for (const auto& [name, encoding] : known)
-    if (encoding->type != ColumnType::ignore)
+    if (is_read(*encoding))
       rows.fail(fmt::format("{} lacks column {} of the schema{}; add it{}", what,
                             gibbsite::quoted(name), did_you_mean(name, written),
                             of_model ? " (the model needs it)" : ", or remove it from the schema"));
   return targets;
+}
+
+std::vector<const Encoding*> array_columns(std::size_t columns, const CellEncoder& rows,
+                                           const ReadOptions& options) {
+  std::vector<const Encoding*> out;
+  const std::vector<Encoding>& all = rows.encodings();
+  for (const Encoding& e : all) {
+    const bool apart = e.type == ColumnType::weight && !options.reads_weights();
+    if (apart && columns < all.size()) continue;
+    out.push_back(apart || e.type == ColumnType::ignore ? nullptr : &e);
+  }
+  return out;
 }
 
 }  // namespace gibbsite

@@ -45,9 +45,12 @@ class LineRow {
     for (std::size_t j = 0; j < cells_.size(); ++j) {
       const Encoding& e = encodings_[j];
       if (e.type == ColumnType::ignore) continue;
-      entries_[e.slot] = e.type == ColumnType::exposure
-                             ? CellEncoder::Entry{static_cast<float>(rows.offset_of(i)), 0, 0}
-                             : entry(e, schema_.columns[j], cells_[j]);
+      if (e.is_beside_rows()) {
+        const double value = e.type == ColumnType::exposure ? rows.offset_of(i) : rows.weight_of(i);
+        entries_[e.slot] = {static_cast<float>(value), 0, 0};
+      } else {
+        entries_[e.slot] = entry(e, schema_.columns[j], cells_[j]);
+      }
     }
     return entries_;
   }

@@ -1,7 +1,10 @@
 #include "gibbsite/data/dataset.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 
 #include "core/format_message.hpp"
@@ -12,6 +15,7 @@
 #include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/floating_point.hpp"
+#include "gibbsite/core/text.hpp"
 #include "gibbsite/data/shares.hpp"
 
 namespace gibbsite {
@@ -27,8 +31,35 @@ std::vector<std::uint64_t*> IngestCounts::numbers() {
 
 Rows Dataset::view() const {
   Rows out = view_of(storage, features());
-  if (!offset.empty()) out.offset = offset.data();
+  add_to(out);
   return out;
+}
+
+void Dataset::weigh(std::span<const double> weights, double highest) {
+  constexpr const char* name = "sample_weight";
+  if (schema.weight() != nullptr) {
+    throw BadInput(fmt::format("{}: column {} of the schema weighs rows already; leave one out",
+                               name, gibbsite::quoted(schema.weight()->name)));
+  }
+  if (weights.size() != rows()) {
+    throw BadInput(
+        fmt::format("{}: {} weights for {} rows (private under add-remove); give one a "
+                    "row",
+                    name, weights.size(), rows()));
+  }
+  if (!std::ranges::all_of(weights, [](double w) { return std::isfinite(w); })) {
+    throw BadInput(fmt::format("{}: a weight is not finite; give finite ones{}", name,
+                               " (private: this tells of a row)"));
+  }
+  schema.columns.push_back({.name = name, .type = ColumnType::weight, .lo = 0, .hi = highest});
+  schema.validate(name);
+  CellCounts& of_weights = counts.columns.emplace_back();
+  weight.resize(weights.size());
+  std::ranges::transform(weights, weight.begin(), [&](double w) {
+    of_weights.clamped += w < 0 || w > highest ? 1U : 0U;
+    return Schema::scaled_weight_down(w, 0, highest);
+  });
+  counts.clamped_cells += of_weights.clamped;
 }
 
 double Dataset::bytes_per_row() const {

@@ -174,6 +174,7 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
       counts_.emplace_back();
     }
     if (column.type == ColumnType::exposure) exposure_ = e.slot;
+    if (column.type == ColumnType::weight) weight_ = e.slot;
     for (const std::string& level : column.levels) e.levels.emplace(level, next++);
     add_whole_numbers(column.levels, e.first, e.levels);
     add_composed(column.levels, e.first, e.levels);
@@ -618,7 +619,7 @@ void CellEncoder::set_present_unreadable(const Encoding& e, std::string_view tex
 }
 
 void CellEncoder::gather(std::size_t slot) {
-  if (slot == exposure_) return;
+  if (slot == exposure_ || slot == weight_) return;
   entries_[slot].each([this](std::uint32_t feature, float value) {
     row_values_.push_back(value);
     row_features_.push_back(feature);
@@ -663,30 +664,33 @@ void CellEncoder::gather_row() {
 }
 
 void CellEncoder::end_row() {
-  if (exposure_ != Encoding::none) data_.offset.push_back(entries_[exposure_].value);
+  add_beside_row(entries_);
   gather_row();
   store_row();
 }
 
-namespace {
-// But for the entry at `left_out`.
-void gather_entries(std::span<const CellEncoder::Entry> entries, std::size_t left_out,
-                    std::vector<float>& values, std::vector<std::uint32_t>& features) {
+void CellEncoder::add_beside_row(std::span<const Entry> entries) {
+  if (exposure_ != Encoding::none) data_.offset.push_back(entries[exposure_].value);
+  if (weight_ != Encoding::none && options_.reads_weights())
+    data_.weight.push_back(entries[weight_].value);
+}
+
+void CellEncoder::gather_entries(std::span<const Entry> entries, std::vector<float>& values,
+                                 std::vector<std::uint32_t>& features) const {
   for (std::size_t slot = 0; slot < entries.size(); ++slot) {
-    if (slot == left_out) continue;
+    if (slot == exposure_ || slot == weight_) continue;
     entries[slot].each([&](std::uint32_t feature, float value) {
       values.push_back(value);
       features.push_back(feature);
     });
   }
 }
-}  // namespace
 
 void CellEncoder::end_row(std::span<const Entry> entries) {
   row_values_.clear();
   row_features_.clear();
-  if (exposure_ != Encoding::none) data_.offset.push_back(entries[exposure_].value);
-  gather_entries(entries, exposure_, row_values_, row_features_);
+  add_beside_row(entries);
+  gather_entries(entries, row_values_, row_features_);
   gather_products(entries, row_values_, row_features_);
   store_row();
 }
@@ -694,8 +698,8 @@ void CellEncoder::end_row(std::span<const Entry> entries) {
 void CellEncoder::end_row(std::span<const Entry> entries, std::span<const Product> products) {
   row_values_.clear();
   row_features_.clear();
-  if (exposure_ != Encoding::none) data_.offset.push_back(entries[exposure_].value);
-  gather_entries(entries, exposure_, row_values_, row_features_);
+  add_beside_row(entries);
+  gather_entries(entries, row_values_, row_features_);
   for (const Product& product : products) {
     row_values_.push_back(product.value);
     row_features_.push_back(product.feature);
@@ -705,7 +709,7 @@ void CellEncoder::end_row(std::span<const Entry> entries, std::span<const Produc
 
 void CellEncoder::add_row(std::span<const Entry> entries, SparseRowsMade& made) const {
   const std::size_t begin = made.values.size();
-  gather_entries(entries, Encoding::none, made.values, made.features);
+  gather_entries(entries, made.values, made.features);
   gather_products(entries, made.values, made.features);
   if (end_row(begin, made.values, made.features)) ++made.clipped_rows;
   made.sizes.push_back(made.values.size() - begin);

@@ -21,6 +21,7 @@
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/interaction.hpp"
+#include "model/column_type.hpp"
 
 namespace gibbsite {
 
@@ -98,9 +99,9 @@ struct Encoding {
       if (value == mark) return true;
     return nan_is_missing && std::isnan(value);
   }
-  [[nodiscard]] bool is_number() const {
-    return type == ColumnType::number || type == ColumnType::exposure;
-  }
+  [[nodiscard]] bool is_number() const { return type == ColumnType::number || is_beside_rows(); }
+  /// Whether a cell is no feature but a number that stands beside the row.
+  [[nodiscard]] bool is_beside_rows() const { return gibbsite::is_beside_rows(type); }
   /// Whether a cell is one number in one feature, however it reads.
   [[nodiscard]] bool is_plain_number() const {
     return type == ColumnType::number && !has_missing_bin && !hats && missing == none;
@@ -108,6 +109,7 @@ struct Encoding {
   /// What a number inside of the range becomes.
   [[nodiscard]] float scaled(double inside) const {
     return type == ColumnType::exposure ? Schema::scaled_exposure(inside, lo, hi)
+           : type == ColumnType::weight ? Schema::scaled_weight_down(inside, lo, hi)
                                         : static_cast<float>((inside - lo) / (hi - lo));
   }
   /// The entry of a number as rows have it.
@@ -116,11 +118,12 @@ struct Encoding {
     const Hat hat = hats->at(scaled);
     return {hat.value, static_cast<std::uint32_t>(first + hat.first), hat.next, scaled};
   }
-  /// What a cell without a value is.
+  /// What a cell without a value is. A row without a weight counts as little as a row may.
   [[nodiscard]] float middle() const {
     return has_missing_bin                ? missing_bin_value
            : type == ColumnType::number   ? 0.5F
            : type == ColumnType::exposure ? scaled(lo + (hi - lo) / 2)
+           : type == ColumnType::weight   ? scaled(lo)
                                           : 0.0F;
   }
 };
@@ -314,6 +317,10 @@ class CellEncoder {
   void set_missing(const Encoding& encoding);
   void set_level(const Encoding& encoding, std::string_view cell);
   void gather(std::size_t slot);
+  void add_beside_row(std::span<const Entry> entries);
+  // Appends the entries of all columns but the weight and the exposure.
+  void gather_entries(std::span<const Entry> entries, std::vector<float>& values,
+                      std::vector<std::uint32_t>& features) const;
   void gather_products(std::span<const Entry> entries, std::vector<float>& values,
                        std::vector<std::uint32_t>& features) const;
   void store_row();
@@ -342,7 +349,8 @@ class CellEncoder {
   std::size_t features_;
   std::vector<Encoding> encodings_;
   std::vector<InteractionEncoding> interactions_;
-  std::size_t exposure_ = Encoding::none;  // its slot: no entry, the row's offset
+  // Slots of columns that are no entries: the row's offset and weight.
+  std::size_t exposure_ = Encoding::none, weight_ = Encoding::none;
   bool may_clip_;
   std::vector<Entry> entries_;      // of the row [columns used]
   std::vector<CellCounts> counts_;  // of cells that were there [columns used]

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "core/format_message.hpp"
+#include "data/columns.hpp"
 #include "data/encoder.hpp"
 #include "data/input.hpp"
 #include "data/number_blocks.hpp"
@@ -160,11 +161,12 @@ Dataset read_rows(const std::string& path, const Schema& schema, const ReadOptio
     x.fail(fmt::format("a table has 2 dimensions, got {}; reshape it", x.shape().size()));
   const std::uint64_t n = std::min(x.shape()[0], range.last);
   const std::uint64_t k = x.shape()[1];
-  if (k != schema.columns.size())
+  const std::vector<const Encoding*> columns = array_columns(k, rows, options);
+  if (k != columns.size())
     x.fail(
         fmt::format("{} columns where the schema has {}; list every column in the schema, in "
                     "the order of the file (count = N helps)",
-                    k, schema.columns.size()));
+                    k, columns.size()));
 
   std::optional<NpyFile> y;
   if (!options.label_path.empty()) {
@@ -210,8 +212,7 @@ Dataset read_rows(const std::string& path, const Schema& schema, const ReadOptio
     }
     x.read(values);
     for (std::size_t j = 0; j < values.size(); ++j)
-      if (const Encoding& e = rows.encodings()[j]; e.type != ColumnType::ignore)
-        rows.set(e, values[j]);
+      if (columns[j] != nullptr) rows.set(*columns[j], values[j]);
     set_label();
     rows.end_row();
     ++row;

@@ -7,6 +7,7 @@
 
 #include "data/clip.hpp"
 #include "machine/instructions.hpp"
+#include "model/column_type.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "data/number_rows.cpp"
@@ -211,7 +212,7 @@ int scale(const double* in, const NumberRows::Ranges& of, float* x, std::uint64_
 
 bool NumberRows::fit(const Schema& schema) {
   return schema.interactions.empty() && std::ranges::none_of(schema.columns, [&](const Column& c) {
-           return c.has_levels() || c.type == ColumnType::exposure || schema.features_of(c) > 1;
+           return c.has_levels() || is_beside_rows(c.type) || schema.features_of(c) > 1;
          });
 }
 

@@ -49,7 +49,7 @@ class NumberRows {
   /// whether it may hold zeros, for which `room` is needed.
   static bool clip(std::span<float> row, bool has_zero, double norm, std::vector<float>& room);
 
-  /// Whether no column is a category or an exposure.
+  /// Whether no column is a category, an exposure or a weight.
   static bool fit(const Schema& schema);
   NumberRows(const Schema& schema, std::span<const Encoding> encodings);
 

@@ -16,6 +16,7 @@
 #include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "model/column_type.hpp"
 
 namespace gibbsite {
 
@@ -120,11 +121,9 @@ std::vector<PartitionColumn> partition_columns(const std::string& root, const st
       throw BadInput(fmt::format("{}: two folders give column {}; rename one", part,
                                  gibbsite::quoted(column.name)));
     const auto of_schema = std::ranges::find(schema.columns, column.name, &Column::name);
-    const bool is_number =
-        column.name == schema.label_name
-            ? number_of(schema.label) != nullptr
-            : of_schema != schema.columns.end() && (of_schema->type == ColumnType::number ||
-                                                    of_schema->type == ColumnType::exposure);
+    const bool is_number = column.name == schema.label_name
+                               ? number_of(schema.label) != nullptr
+                               : of_schema != schema.columns.end() && has_range(of_schema->type);
     double number = 0;
     if (is_number && schema.text.decimal != '.' && column.value &&
         parse_number(*column.value, number))

@@ -48,6 +48,7 @@ Rows Rows::part(std::size_t first, std::size_t last) const {
     out.dense = dense + first * cols;
   }
   if (offset != nullptr) out.offset = offset + first;
+  if (weight != nullptr) out.weight = weight + first;
   return out;
 }
 

@@ -27,12 +27,12 @@ namespace gibbsite {
 
 namespace {
 
-constexpr std::string_view types_text = "\"number\", \"category\", \"exposure\" or \"ignore\"";
+constexpr std::string_view types_text =
+    "\"number\", \"category\", \"exposure\", \"weight\" or \"ignore\"";
 constexpr std::string_view no_row_weights =
-    "a row's own weight multiplies what one person can do to the model, and without a public "
-    "bound "
-    "nothing can be certified; class_weights weighs classes, and type = \"exposure\" is for what "
-    "counts are over";
+    "a row's own weight is a column, with a public bound on it: [columns] NAME = {type = "
+    "\"weight\", range = [0, the largest weight]}; class_weights weighs classes, and type = "
+    "\"exposure\" is for what counts are over";
 
 std::string_view line_of(std::string_view text, unsigned line) {
   for (; line > 1; --line) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
@@ -62,6 +62,7 @@ std::vector<std::string> keys_of(ColumnType type) {
     case ColumnType::category:
       return {"levels", "other", "missing", "unlisted", "reference", "count"};
     case ColumnType::exposure:
+    case ColumnType::weight:
       return {"range", "missing"};
     case ColumnType::ignore:
       break;
@@ -645,8 +646,6 @@ class SchemaReader {
     const auto known = column_type_named(type_name);
     if (known)
       column.type = *known;
-    else if (type_name == "weight")
-      fail(type->source(), fmt::format("{}: {}", here, no_row_weights));
     else if (type_name.empty() && !only_.empty() && name != only_)
       column.type = ColumnType::ignore;
     else if (type_name.empty())
@@ -702,6 +701,12 @@ class SchemaReader {
       fail(at, here +
                    " is an exposure without a range; add range = [lowest, highest], two numbers "
                    "above 0 known without the data");
+    if (column.type == ColumnType::weight && !table.contains("range"))
+      fail(at, here +
+                   " is a weight without a range; add range = [0, the largest weight], known "
+                   "without the data: a row counts by its weight over that");
+    if (column.type == ColumnType::weight && count != 0)
+      fail(at, here + " is a weight, and a row has one; leave count out");
     if (column.type == ColumnType::exposure && count != 0)
       fail(at, here + " is an exposure, and a count is over one; leave count out");
     if (column.type == ColumnType::number && !table.contains("range") && !table.contains("knots"))

@@ -23,13 +23,13 @@ class AutomaticBackend final : public Backend {
   [[nodiscard]] std::string description() const override { return chosen_->description(); }
   [[nodiscard]] std::string arithmetic() const override { return chosen_->arithmetic(); }
   std::unique_ptr<Engine> load(const Rows& x, std::span<const float> y, const Loss& loss) override {
-    choose(loss, x.offset != nullptr);
+    choose(loss, x.has_more_than_labels());
     return chosen_->load(x, y, loss);
   }
 
-  void choose(const Loss& loss, bool offsets) {
+  void choose(const Loss& loss, bool more) {
     if (!other_) return;
-    const std::string why = why_not_(loss, offsets);
+    const std::string why = why_not_(loss, more);
     if (why.empty()) return;
     auto other = other_();
     other_ = nullptr;
@@ -56,9 +56,9 @@ std::unique_ptr<Backend> make_automatic_backend(
                                             std::move(note));
 }
 
-void settle(Backend& backend, const Loss& loss, bool offsets) {
+void settle(Backend& backend, const Loss& loss, bool more) {
   if (auto* const automatic = dynamic_cast<AutomaticBackend*>(&backend)) {
-    automatic->choose(loss, offsets);
+    automatic->choose(loss, more);
   }
 }
 

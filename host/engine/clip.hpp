@@ -68,6 +68,17 @@ GIBBSITE_HD inline float float_below(double v) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(near) - up);
 }
 
+/// What multiplies a row's loss before class weights: the weight of its class times its own, both
+/// in [0, 1], rounded down.
+float row_factor(const Loss& loss, float y, float weight);
+/// sqrt(weight), rounded down: what multiplies a row of weight in [0, 1] in second moments.
+GIBBSITE_HD inline float root_weight(float weight) {
+  const auto w = static_cast<double>(weight);
+  const float root = float_below(std::sqrt(w));
+  const auto r = static_cast<double>(root);  // whose square is exact
+  return r * r <= w ? root : std::bit_cast<float>(std::bit_cast<std::uint32_t>(root) - 1);
+}
+
 /// min(factor, share s), rounded down.
 GIBBSITE_HD inline float shared(float factor, float share, float s) {
   return std::min(factor, float_below(static_cast<double>(share) * static_cast<double>(s)));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "engine/clip.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/losses.hpp"
 #include "gibbsite/model/losses/softmax.hpp"
@@ -13,7 +14,7 @@ namespace gibbsite {
 namespace {
 
 template <class F>
-Wide difference(const Rows& x, std::span<const float> y, std::span<const float> weights,
+Wide difference(const Rows& x, std::span<const float> y, const Loss& loss,
                 std::span<const Wide> theta, std::span<const double> w, Wide sum) {
   for (std::size_t i = 0; i < x.rows; ++i) {
     Wide at_theta = 0, at_w = 0;
@@ -25,7 +26,7 @@ Wide difference(const Rows& x, std::span<const float> y, std::span<const float> 
       at_theta += Wide(x.offset_of(i));
       at_w += Wide(x.offset_of(i));
     }
-    sum += Wide(class_weight(weights, y[i])) *
+    sum += Wide(row_factor(loss, y[i], x.weight == nullptr ? 1 : x.weight[i])) *
            (F::value(at_theta, Wide(y[i])) - F::value(at_w, Wide(y[i])));
   }
   return sum;
@@ -42,8 +43,8 @@ Wide softmax_value(const std::vector<Wide>& z, std::size_t label) {
 }
 
 Wide softmax_difference(const Rows& x, std::span<const float> y, std::size_t classes,
-                        std::span<const float> weights, std::span<const Wide> theta,
-                        std::span<const double> w, Wide sum, std::size_t before) {
+                        const Loss& loss, std::span<const Wide> theta, std::span<const double> w,
+                        Wide sum, std::size_t before) {
   for (std::size_t i = 0; i < x.rows; ++i) {
     std::vector<Wide> at_theta(classes), at_w(classes);
     x.for_each(i, [&](std::size_t j, float v) {
@@ -59,7 +60,7 @@ Wide softmax_difference(const Rows& x, std::span<const float> y, std::size_t cla
                       "from 0",
                       before + i, classes));
     }
-    sum += Wide(class_weight(weights, y[i])) *
+    sum += Wide(row_factor(loss, y[i], x.weight == nullptr ? 1 : x.weight[i])) *
            (softmax_value(at_theta, label) - softmax_value(at_w, label));
   }
   return sum;
@@ -69,7 +70,7 @@ template <class... F>
 Wide difference_of(LossList<F...>, const Loss& loss, const Rows& x, std::span<const float> y,
                    std::span<const Wide> theta, std::span<const double> w, Wide sum) {
   const bool known = ((loss.unweighted().name() == F::name &&
-                       (sum = difference<F>(x, y, loss.class_weights(), theta, w, sum), true)) ||
+                       (sum = difference<F>(x, y, loss, theta, w, sum), true)) ||
                       ...);
   if (!known) {
     throw BadInput(
@@ -84,8 +85,7 @@ Wide exact_loss_difference(const Loss& loss, const Rows& x, std::span<const floa
                            std::span<const Wide> theta, std::span<const double> w, const Wide& sum,
                            std::size_t before) {
   if (const auto* const softmax = dynamic_cast<const losses::Softmax*>(&loss.unweighted())) {
-    return softmax_difference(x, y, softmax->outputs(), loss.class_weights(), theta, w, sum,
-                              before);
+    return softmax_difference(x, y, softmax->outputs(), loss, theta, w, sum, before);
   }
   return difference_of(Losses{}, loss, x, y, theta, w, sum);
 }

@@ -172,8 +172,9 @@ class OutputsHessian final : public HostHessian {
   void multiply(std::size_t first, std::vector<double>& u) const {
     const std::size_t n = block_size(first);
     const std::span<const double> z{z_.data() + first * loss_.outputs(), u.size()};
-    loss_.curvature_products(z, y_.subspan(first, n), u, u);
-    for (double& v : u) v *= scale_;
+    bare_loss(loss_, x_).curvature_products(z, y_.subspan(first, n), u, u);
+    for (std::size_t at = 0; at < u.size(); ++at)
+      u[at] *= scale_ * weight_beside(loss_, x_, y_, first + at % n);
   }
 
   // [K x n]: column l of each row's scale H_i.
@@ -224,8 +225,9 @@ std::unique_ptr<HostHessian> HostRows::host_hessian(std::span<const double> thet
         [&](std::size_t first, std::size_t last) { return logits(theta, first, last); });
   }
   std::vector<double> weights(table_.rows);
-  loss_->curvatures(logits(theta, 0, table_.rows), labels_, weights);
-  for (double& w : weights) w *= scale;
+  bare_loss(*loss_, table_).curvatures(logits(theta, 0, table_.rows), labels_, weights);
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    weights[i] *= scale * weight_beside(*loss_, table_, labels_, i);
   return std::make_unique<RowsHessian>(table_, std::move(weights));
 }
 

@@ -76,6 +76,10 @@ class NormsAbove {
   NormBound bound_;
 };
 
+PairFactor weighted_row(const Rows& x, std::size_t i) {
+  return {1, x.weight == nullptr ? 1 : root_weight(x.weight[i])};
+}
+
 // P^T x times a factor <= 1, and scaled down to norm <= clip times a share <= 1 in exact arithmetic
 // where that is shorter: floats. A row that leaves the floats is 0.
 void clipped_row(const Rows& x, std::size_t i, MatrixView<const double> P, double clip, VectorXd& v,
@@ -157,7 +161,7 @@ class PlainCappedLoss final : public CappedLoss {
         z[i] = x_.dot(first + i, theta) + x_.offset_of(first + i);
       }
       loss_.unweighted().derivatives(z, y_.subspan(first, z.size()), r);
-      loss_.curvatures(z, y_.subspan(first, z.size()), w);
+      loss_.unweighted().curvatures(z, y_.subspan(first, z.size()), w);
       VectorXd g = VectorXd::Zero(index(d + 1));
       for (std::size_t i = 0; i < z.size(); ++i) {
         const WeightedScore row = scored(r[i], w[i], first + i);
@@ -174,7 +178,7 @@ class PlainCappedLoss final : public CappedLoss {
 
  private:
   [[nodiscard]] double factor_of(std::size_t i) const {
-    return static_cast<double>(class_weight(loss_.class_weights(), y_[i]));
+    return static_cast<double>(row_factor(loss_, y_[i], x_.weight == nullptr ? 1 : x_.weight[i]));
   }
   // The score of row i from its derivative and second derivative, its class's weight in both.
   [[nodiscard]] WeightedScore scored(double r, double second, std::size_t i) const {
@@ -186,7 +190,7 @@ class PlainCappedLoss final : public CappedLoss {
     } else {
       const double w = held_weight(cap, limits_.information);
       out.score = std::clamp(r, -cap, cap) * w;
-      if (std::fabs(r) < cap) out.curvature = std::min(second, most_) * w;
+      if (std::fabs(r) < cap) out.curvature = std::min(second, most_) * w * factor_of(i);
     }
     out.score *= factor_of(i);
     return out;
@@ -195,7 +199,7 @@ class PlainCappedLoss final : public CappedLoss {
     const double z = x_.dot(i, theta) + x_.offset_of(i);
     double r = 0, second = 0;
     loss_.unweighted().derivatives({&z, 1}, y_.subspan(i, 1), {&r, 1});
-    loss_.curvatures({&z, 1}, y_.subspan(i, 1), {&second, 1});
+    loss_.unweighted().curvatures({&z, 1}, y_.subspan(i, 1), {&second, 1});
     return scored(r, second, i);
   }
   void add_up(const std::vector<float>& factors, double clip, MatrixView<double> out) const {
@@ -216,7 +220,11 @@ class PlainCappedLoss final : public CappedLoss {
         [&](std::size_t i) {
           for (std::size_t k = 0; k < K; ++k) z[k] = x_.dot(i, theta.subspan(k * d, d));
           losses::softmax(z, p);
-          return pair_factor(p, static_cast<double>(caps_[i]), limits_.information, pair);
+          const PairFactor of =
+              pair_factor(p, static_cast<double>(caps_[i]), limits_.information, pair);
+          const float root = weighted_row(x_, i).share;
+          return PairFactor{of.factor * root,
+                            float_below(static_cast<double>(of.share) * static_cast<double>(root))};
         },
         out);
   }
@@ -275,6 +283,17 @@ class PlainCappedLoss final : public CappedLoss {
 
 }  // namespace
 
+float row_factor(const Loss& loss, float y, float weight) {
+  const float of_class = class_weight(loss.class_weights(), y);
+  if (std::isnan(of_class)) return of_class;
+  return float_below(static_cast<double>(of_class) * static_cast<double>(weight));
+}
+const Loss& bare_loss(const Loss& loss, const Rows& x) {
+  return x.weight == nullptr ? loss : loss.unweighted();
+}
+double weight_beside(const Loss& loss, const Rows& x, std::span<const float> y, std::size_t i) {
+  return x.weight == nullptr ? 1 : static_cast<double>(row_factor(loss, y[i], x.weight[i]));
+}
 bool is_logistic(const Loss& loss) { return loss.unweighted().name() == losses::logistic::name; }
 void require_information(const Loss& loss, const ScoreLimits& limits, const ClassPair& pair) {
   const bool softmax = dynamic_cast<const losses::Softmax*>(&loss.unweighted()) != nullptr;
@@ -410,6 +429,28 @@ std::vector<double> HostRows::logits(std::span<const double> theta, std::size_t 
   return z;
 }
 
+double HostRows::loss_value(std::size_t first, std::size_t last, std::span<const double> z) const {
+  if (table_.weight == nullptr) return loss_->value_sum(z, labels_.subspan(first, last - first));
+  return weighted_value_from(0, first, last, z);
+}
+double HostRows::weighted_value_from(double sum, std::size_t first, std::size_t last,
+                                     std::span<const double> z) const {
+  std::vector<double> row(outputs());
+  for (std::size_t i = first; i < last; ++i) {
+    for (std::size_t k = 0; k < row.size(); ++k) row[k] = z[k * (last - first) + i - first];
+    const double of_row = bare_loss(*loss_, table_).value_sum(row, labels_.subspan(i, 1));
+    sum += weight_beside(*loss_, table_, labels_, i) * of_row;
+  }
+  return sum;
+}
+void HostRows::find_derivatives(std::size_t first, std::size_t last, std::span<const double> z,
+                                std::span<double> r) const {
+  bare_loss(*loss_, table_).derivatives(z, labels_.subspan(first, last - first), r);
+  if (table_.weight == nullptr) return;
+  for (std::size_t at = 0; at < r.size(); ++at)
+    r[at] *= weight_beside(*loss_, table_, labels_, first + at % (last - first));
+}
+
 void HostRows::weighted_loss_gradients(MatrixView<const double> theta,
                                        std::span<const double> weights, MatrixView<double> out) {
   if (weights.size() != table_.rows) {
@@ -421,7 +462,7 @@ void HostRows::weighted_loss_gradients(MatrixView<const double> theta,
       const std::size_t n = last - first, d = columns();
       const std::vector<double> z = logits(theta.row(c), first, last);
       std::vector<double> r(z.size());
-      loss_->derivatives(z, labels_.subspan(first, n), r);
+      find_derivatives(first, last, z, r);
       VectorXd g = VectorXd::Zero(index(features()));
       for (std::size_t k = 0; k < outputs(); ++k) {
         for (std::size_t i = 0; i < n; ++i) {
@@ -438,16 +479,10 @@ void HostRows::weighted_loss_gradients(MatrixView<const double> theta,
 }
 
 double HostRows::plain_value(std::span<const double> theta) const {
-  return loss_->value_sum(logits(theta, 0, table_.rows), labels_);
+  return loss_value(0, table_.rows, logits(theta, 0, table_.rows));
 }
 double HostRows::plain_value_from(double sum, std::span<const double> theta) const {
-  const std::vector<double> z = logits(theta, 0, table_.rows);
-  std::vector<double> row(outputs());
-  for (std::size_t i = 0; i < table_.rows; ++i) {
-    for (std::size_t k = 0; k < row.size(); ++k) row[k] = z[k * table_.rows + i];
-    sum += loss_->value_sum(row, labels_.subspan(i, 1));
-  }
-  return sum;
+  return weighted_value_from(sum, 0, table_.rows, logits(theta, 0, table_.rows));
 }
 
 void HostRows::plain_gradient(std::span<const double> theta, std::span<double> out) const {
@@ -457,7 +492,7 @@ void HostRows::plain_gradient(std::span<const double> theta, std::span<double> o
 void HostRows::add_plain_gradient(std::span<const double> theta, std::span<double> out) const {
   const auto z = logits(theta, 0, table_.rows);
   std::vector<double> r(z.size());
-  loss_->derivatives(z, labels_, r);
+  find_derivatives(0, table_.rows, z, r);
   for (std::size_t k = 0; k < outputs(); ++k) {
     const std::span part = out.subspan(k * columns(), columns());
     for (std::size_t i = 0; i < table_.rows; ++i) {
@@ -484,11 +519,7 @@ double HostRows::largest_logit(std::span<const double> theta) const {
 void HostRows::second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) {
   require_metric(P, columns(), clip);
   add_up_moments(
-      table_, P, clip,
-      [](std::size_t) {
-        return PairFactor{1, 1};
-      },
-      out);
+      table_, P, clip, [this](std::size_t i) { return weighted_row(table_, i); }, out);
 }
 
 double HostRows::log_lengths(const RowLengths& lengths) {
@@ -507,7 +538,7 @@ double HostRows::log_lengths(const RowLengths& lengths) {
       }
       // The logarithm of 0, or of what left the doubles, is held as any other; NaN is none of them.
       const double far = std::log(squared) / 2 - middle;
-      of_block[0] += far >= half ? half : far > -half ? far : -half;
+      of_block[0] += (far >= half ? half : far > -half ? far : -half) * table_.weight_of(i);
     }
     return of_block;
   });
@@ -596,6 +627,9 @@ std::optional<RowFault> HostRows::first_fault(const RowLimits& limits) const {
     if (!is_label(labels_[i], limits)) return RowFault{i, RowFault::What::label};
     if (!(std::fabs(table_.offset_of(i)) <= limits.offset_bound)) {
       return RowFault{i, RowFault::What::offset};
+    }
+    if (const double w = table_.weight_of(i); !(w >= 0 && w <= 1)) {
+      return RowFault{i, RowFault::What::weight};
     }
   }
   return {};

@@ -13,6 +13,12 @@ namespace gibbsite {
 /// out[C] = the sum of terms [m x C], one row after another.
 void add_terms(std::span<const double> terms, std::span<double> out);
 
+/// The loss that `weight_beside` multiplies: the one before class weights if rows have weights.
+const Loss& bare_loss(const Loss& loss, const Rows& x);
+/// The weights of row i and of its class (`row_factor`) if rows have weights; else 1, as the loss
+/// has those of classes.
+double weight_beside(const Loss& loss, const Rows& x, std::span<const float> y, std::size_t i);
+
 /// A Hessian whose rows are added to what those before them left.
 class HostHessian : public LossHessian {
  public:
@@ -75,8 +81,17 @@ class HostRows : public Engine {
   [[nodiscard]] RowNorms row_norms_from(RowNorms norms) const;
   [[nodiscard]] const Rows& table() const { return table_; }
   [[nodiscard]] std::span<const float> labels() const { return labels_; }
+  // The sum of the losses of rows [first, last) at logits z [K x (last - first)], and their
+  // derivatives [K x (last - first)], all times the weights of rows and classes.
+  [[nodiscard]] double loss_value(std::size_t first, std::size_t last,
+                                  std::span<const double> z) const;
+  void find_derivatives(std::size_t first, std::size_t last, std::span<const double> z,
+                        std::span<double> r) const;
 
  private:
+  // loss_value on top of the sum of rows before these.
+  [[nodiscard]] double weighted_value_from(double sum, std::size_t first, std::size_t last,
+                                           std::span<const double> z) const;
   // [K x (last - first)] of rows [first, last).
   [[nodiscard]] std::vector<double> logits(std::span<const double> theta, std::size_t first,
                                            std::size_t last) const;

@@ -8,8 +8,8 @@
 
 namespace gibbsite {
 
-std::shared_ptr<Engine> load_in_metric(Engine& engine, Backend& backend, std::span<const float> y,
-                                       const float* offset, MatrixView<const double> P,
+std::shared_ptr<Engine> load_in_metric(Engine& engine, Backend& backend,
+                                       const LoadedTargets& targets, MatrixView<const double> P,
                                        double clip) {
   struct Held {
     std::vector<float> rows;  // [local n x k]: the engine looks at them
@@ -20,8 +20,9 @@ std::shared_ptr<Engine> load_in_metric(Engine& engine, Backend& backend, std::sp
   held->rows.resize(n * P.cols);
   engine.clipped_rows(P, clip, {held->rows.data(), n, P.cols});
   Rows rows(held->rows.data(), n, P.cols);
-  rows.offset = offset;
-  held->engine = backend.load(rows, y, engine.loss());
+  rows.offset = targets.offset;
+  rows.weight = targets.weight;
+  held->engine = backend.load(rows, targets.y, engine.loss());
   return {held, held->engine.get()};
 }
 

@@ -27,9 +27,9 @@ inline bool has_capped_derivatives(const Problem& problem) {
 }
 
 /// Whether an information matrix can be asked of its rows, and so intervals: two or several classes
-/// that count the same, amounts and counts.
+/// that count the same, amounts and counts; of rows that count the same.
 inline bool takes_information(const Problem& problem) {
-  return problem.loss == unweighted_name(problem.loss) &&
+  return !problem.weighted && problem.loss == unweighted_name(problem.loss) &&
          (problem.loss == "logistic" || problem.loss.starts_with("softmax-") ||
           has_capped_derivatives(problem));
 }
@@ -54,9 +54,11 @@ inline bool is_of_numbers(const Problem& problem) {
 }
 
 /// Whether the rule of small budgets was ahead where it was measured. With levels or curves among
-/// the columns it was not, nor for counts (docs/theory/whitened.md, "Small budgets").
+/// the columns it was not, nor for counts (docs/theory/whitened.md, "Small budgets"). If rows have
+/// weights, how many lengths were added up is not known.
 inline bool gains_by_small_budget(const Problem& problem) {
-  return takes_small_budget(problem) && problem.loss != "poisson" && is_of_numbers(problem);
+  return takes_small_budget(problem) && !problem.weighted && problem.loss != "poisson" &&
+         is_of_numbers(problem);
 }
 
 /// Pairs of classes, each of which has one block of the information: 1 of two classes.

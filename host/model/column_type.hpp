@@ -7,12 +7,16 @@
 
 namespace gibbsite {
 
+/// Whether its cells are no features, but numbers that stand beside the rows.
+constexpr bool is_beside_rows(ColumnType type) {
+  return type == ColumnType::exposure || type == ColumnType::weight;
+}
 /// Whether its cells are numbers, with a public range that they are clamped to.
 constexpr bool has_range(ColumnType type) {
-  return type == ColumnType::number || type == ColumnType::exposure;
+  return type == ColumnType::number || is_beside_rows(type);
 }
 
-/// "number", "category", "exposure" or "ignore".
+/// "number", "category", "exposure", "weight" or "ignore".
 std::string_view to_string(ColumnType type);
 /// The type of that name; none: of another name.
 std::optional<ColumnType> column_type_named(std::string_view name);

@@ -36,7 +36,16 @@ void drop_label(Schema& schema) {
   }
 }
 
+void require_unweighted(const Schema& schema, std::string_view what) {
+  const Column* const weight = schema.weight();
+  if (weight == nullptr) return;
+  throw BadInput(fmt::format(
+      "column {}: weighs rows, and {} counts rows, each as one; give it type = \"ignore\" here",
+      quoted(weight->name), what));
+}
+
 Schema family_schema(const Schema& whole, const std::string& column) {
+  require_unweighted(whole, "a conjugate family");
   Schema out = whole;
   drop_label(out);
   out.network.reset();

@@ -63,6 +63,7 @@ Problem Model::constants(const FeatureSpace& space, std::uint64_t rows) const {
   Problem constants;
   constants.label_bound = space.label_bound;
   constants.offset_bound = space.offset_bound;
+  constants.weighted = space.weighted;
   constants.rows = rows;
   constants.features = coordinates;
   constants.row_norm = space.row_norm;

@@ -111,6 +111,7 @@ std::vector<double> default_edges(const Column& number) {
 }
 
 Schema network_schema(const Schema& whole) {
+  require_unweighted(whole, "a network");
   Schema out = whole;
   drop_label(out);
   std::erase_if(out.columns, [](const Column& c) { return c.type == ColumnType::ignore; });

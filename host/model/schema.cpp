@@ -29,6 +29,7 @@ constexpr std::pair<ColumnType, std::string_view> column_types[] = {
     {ColumnType::number, "number"},
     {ColumnType::category, "category"},
     {ColumnType::exposure, "exposure"},
+    {ColumnType::weight, "weight"},
     {ColumnType::ignore, "ignore"}};
 }  // namespace
 
@@ -107,6 +108,18 @@ float Schema::scaled_exposure(double value) const {
   return scaled_exposure(value, exposure()->lo, exposure()->hi);
 }
 
+const Column* Schema::weight() const {
+  const auto found = std::ranges::find(columns, ColumnType::weight, &Column::type);
+  return found == columns.end() ? nullptr : &*found;
+}
+
+float Schema::scaled_weight_down(double value, double lo, double hi) {
+  if (std::isnan(value)) return 0;
+  const double part = std::clamp(value, lo, hi) / hi;  // at most 1: division rounds monotonically
+  const auto near = static_cast<float>(part);
+  return static_cast<double>(near) > part ? std::nextafter(near, 0.0F) : near;
+}
+
 const std::string* Schema::missing_in(const Column& column) const {
   if (column.has_missing) return &column.missing;
   return text.has_missing ? &text.missing : nullptr;
@@ -154,6 +167,7 @@ std::size_t Schema::features_of(const Column& column) const {
       return column.levels.size() + (has_missing_level(column) ? 1 : 0) +
              (column.other && column.unlisted.empty() ? 1 : 0);
     case ColumnType::exposure:
+    case ColumnType::weight:
     case ColumnType::ignore:
       break;
   }
@@ -308,7 +322,8 @@ Schema::operator FeatureSpace() const {
           .label_bound = label_bound(label),
           .classes = std::max<std::uint64_t>(class_names(label).size(), 2),
           .class_weights = scaled_class_weights(label),
-          .offset_bound = offset_bound()};
+          .offset_bound = offset_bound(),
+          .weighted = weight() != nullptr};
 }
 
 namespace {
@@ -494,6 +509,30 @@ void check_exposure(const Schema& schema, const SchemaLines& lines,
   }
 }
 
+void check_weight(const Schema& schema, const SchemaLines& lines,
+                  std::vector<SchemaFault>& faults) {
+  const Column* first = nullptr;
+  for (std::size_t j = 0; j < schema.columns.size(); ++j) {
+    const Column& column = schema.columns[j];
+    if (column.type != ColumnType::weight) continue;
+    const auto fail = [&](std::string_view what) {
+      const unsigned line = lines.of_column(j);
+      faults.push_back(
+          {line, lines.at(line, fmt::format("column {}: {}", quoted(column.name), what))});
+    };
+    if (first != nullptr)
+      fail(fmt::format("weighs rows, and so does {}; a row has one weight", quoted(first->name)));
+    if (column.name == schema.label_name) fail("is the label, so it cannot be the weight");
+    if (!(column.lo >= 0 && column.lo < column.hi && std::isnormal(column.hi))) {
+      fail(
+          fmt::format("range [{}, {}] of a weight must be two finite numbers from 0 on, the lower "
+                      "first; give [0, the largest weight], known without the data",
+                      column.lo, column.hi));
+    }
+    first = &column;
+  }
+}
+
 // What is wrong with an interaction whose columns are legal; empty: nothing.
 std::string interaction_fault(const Schema& schema, const Interaction& interaction) {
   if (interaction.parts.size() < 2 || interaction.parts.size() > most_interacting)
@@ -515,6 +554,8 @@ std::string interaction_fault(const Schema& schema, const Interaction& interacti
       return name + " is ignored; give it another type, or leave it out here";
     if (column->type == ColumnType::exposure)
       return name + " is an exposure, which has no effect; leave it out";
+    if (column->type == ColumnType::weight)
+      return name + " weighs rows, which has no effect; leave it out";
     if (!seen.insert(part.column).second) return name + " is in it twice; name each column once";
     if (column->type == ColumnType::category) {
       if (!part.knots.empty()) return name + " is a category, which has no knots; leave them out";
@@ -720,6 +761,7 @@ std::vector<SchemaFault> schema_faults(const Schema& schema, const SchemaLines& 
   if (schema.label_name.empty()) fail("label", "label is empty; name the column to predict");
   check_label(schema, fail);
   check_exposure(schema, lines, faults);
+  check_weight(schema, lines, faults);
   check_text(schema.text, fail);
   // Features lie in [0, 1], so nothing is lost; far smaller rows would lose float's precision.
   if (!(schema.row_norm >= 1e-6 && schema.row_norm <= 1e6))

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
+#include <utility>
 
 #include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
@@ -19,25 +21,51 @@ namespace {
 
 constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 
-// Area under the ROC curve: the chance that a positive outranks a negative, ties one half. The
-// positives alone are sorted: of one class of many they are few.
-template <class IsPositive>
-double area_under_curve(std::span<const double> scores, const IsPositive& is_positive) {
-  std::vector<double> positives;
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    if (is_positive(i)) positives.push_back(scores[i]);
+// What rows count in an evaluation.
+class RowsCount {
+ public:
+  RowsCount(std::span<const float> weights, std::size_t rows) : weights_(weights) {
+    if (!weights.empty() && weights.size() != rows)
+      throw BadInput("evaluate: needs one weight per row or none; give the table's");
+    all_ = static_cast<double>(rows);
+    if (!weights.empty()) all_ = std::accumulate(weights.begin(), weights.end(), 0.0);
+    if (rows > 0 && !(all_ > 0))
+      throw BadInput("evaluate: no row counts, all weights are 0; give a table of others");
   }
-  std::ranges::sort(positives);
-  const std::size_t negatives = scores.size() - positives.size();
-  if (positives.empty() || negatives == 0) return undefined;
-  double outranked = 0;  // whole halves, so exact in any order
+  [[nodiscard]] double of(std::size_t i) const {
+    return weights_.empty() ? 1 : static_cast<double>(weights_[i]);
+  }
+  [[nodiscard]] double all() const { return all_; }
+
+ private:
+  std::span<const float> weights_;
+  double all_ = 0;
+};
+
+// Area under the ROC curve: the chance that a positive outranks a negative, ties one half, both
+// drawn by what they count. The positives alone are sorted: of one class of many they are few.
+template <class IsPositive>
+double area_under_curve(std::span<const double> scores, const RowsCount& rows,
+                        const IsPositive& is_positive) {
+  std::vector<std::pair<double, double>> found;  // score, weight
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (is_positive(i)) found.emplace_back(scores[i], rows.of(i));
+  }
+  std::ranges::sort(found);
+  std::vector<double> positives, above(found.size() + 1);  // above[k]: the weight of k, k + 1, ...
+  for (const auto& [score, weight] : found) positives.push_back(score);
+  for (std::size_t k = found.size(); k-- > 0;) above[k] = above[k + 1] + found[k].second;
+  double negatives = 0, outranked = 0;  // without weights whole halves, so exact in any order
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (is_positive(i)) continue;
     const auto [first, last] = std::equal_range(positives.begin(), positives.end(), scores[i]);
-    outranked +=
-        static_cast<double>(positives.end() - last) + static_cast<double>(last - first) / 2;
+    const auto from = [&](auto at) {
+      return above[static_cast<std::size_t>(at - positives.begin())];
+    };
+    negatives += rows.of(i);
+    outranked += rows.of(i) * (from(first) + from(last)) / 2;
   }
-  return outranked / (static_cast<double>(positives.size()) * static_cast<double>(negatives));
+  return above[0] > 0 && negatives > 0 ? outranked / (above[0] * negatives) : undefined;
 }
 
 // The cap of every row, of models that hold a capped link: 2 d^2 flops a row, by blocks of rows.
@@ -291,25 +319,26 @@ double Evaluation::recall(std::size_t of) const {
 }
 
 Evaluation evaluate(std::span<const double> probabilities, std::span<const float> labels,
-                    double threshold) {
+                    double threshold, std::span<const float> weights) {
   if (probabilities.size() != labels.size() || labels.empty()) throw BadInput(a_label_each);
   Evaluation out;
   out.rows = labels.size();
-  const auto n = static_cast<double>(labels.size());
+  const RowsCount rows(weights, labels.size());
+  const double n = rows.all();
   double right = 0, positives = 0;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const bool positive = labels[i] > 0;
-    positives += positive ? 1 : 0;
+    positives += positive ? rows.of(i) : 0;
     const bool predicted = probabilities[i] >= threshold;
-    right += predicted == positive ? 1 : 0;
+    right += predicted == positive ? rows.of(i) : 0;
     ++out.confusion[positive ? 1 : 0][predicted ? 1 : 0];
     count(out.calibration, probabilities[i], positive);
-    out.log_loss += nats(positive ? probabilities[i] : 1 - probabilities[i]) / n;
+    out.log_loss += rows.of(i) * nats(positive ? probabilities[i] : 1 - probabilities[i]) / n;
   }
   finish(out.calibration);
   out.accuracy = right / n;
   out.majority = std::max(positives, n - positives) / n;
-  out.auc = area_under_curve(probabilities, [&](std::size_t i) { return labels[i] > 0; });
+  out.auc = area_under_curve(probabilities, rows, [&](std::size_t i) { return labels[i] > 0; });
   return out;
 }
 
@@ -339,14 +368,18 @@ double ClassesEvaluation::recall(std::size_t of) const {
 }
 
 ClassesEvaluation evaluate_classes(std::span<const double> probabilities,
-                                   std::span<const float> labels, std::size_t classes) {
+                                   std::span<const float> labels, std::size_t classes,
+                                   std::span<const float> weights) {
   if (probabilities.size() != labels.size() * classes || labels.empty())
     throw BadInput(a_label_each);
   ClassesEvaluation out;
   out.classes = classes;
   out.rows = labels.size();
   out.confusion.resize(classes * classes);
-  const auto n = static_cast<double>(labels.size());
+  const RowsCount rows(weights, labels.size());
+  const double n = rows.all();
+  std::vector<double> of_class(classes);
+  double right = 0;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (!(labels[i] >= 0 && static_cast<double>(labels[i]) < static_cast<double>(classes))) {
       throw BadInput(
@@ -359,17 +392,19 @@ ClassesEvaluation evaluate_classes(std::span<const double> probabilities,
     const std::size_t predicted = likeliest(p);
     ++out.confusion[is * classes + predicted];
     count(out.calibration, p[predicted], predicted == is);
-    out.log_loss += nats(p[is]) / n;
+    out.log_loss += rows.of(i) * nats(p[is]) / n;
+    of_class[is] += rows.of(i);
+    right += predicted == is ? rows.of(i) : 0;
   }
   finish(out.calibration);
   std::vector<double> scores(labels.size());
   double areas = 0, sum = 0;
+  out.accuracy = right / n;
   for (std::size_t k = 0; k < classes; ++k) {
-    out.accuracy += static_cast<double>(out.rows_of(k, k)) / n;
-    out.majority = std::max(out.majority, static_cast<double>(out.rows_of(k)) / n);
+    out.majority = std::max(out.majority, of_class[k] / n);
     for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = probabilities[i * classes + k];
     out.auc.push_back(area_under_curve(
-        scores, [&](std::size_t i) { return static_cast<std::size_t>(labels[i]) == k; }));
+        scores, rows, [&](std::size_t i) { return static_cast<std::size_t>(labels[i]) == k; }));
     if (std::isnan(out.auc.back())) continue;
     areas += 1;
     sum += out.auc.back();
@@ -379,9 +414,10 @@ ClassesEvaluation evaluate_classes(std::span<const double> probabilities,
 }
 
 AmountEvaluation evaluate_amounts(const Schema& schema, std::span<const double> predicted,
-                                  std::span<const float> y) {
+                                  std::span<const float> y, std::span<const float> weights) {
   if (predicted.size() != y.size() || y.empty()) throw BadInput(a_label_each);
-  const auto n = static_cast<double>(y.size());
+  const RowsCount rows(weights, y.size());
+  const double n = rows.all();
   const auto label = [&](std::size_t i) {
     return label_middle(schema.label) + label_unit(schema.label) * static_cast<double>(y[i]);
   };
@@ -391,17 +427,17 @@ AmountEvaluation evaluate_amounts(const Schema& schema, std::span<const double> 
     return 2 * ((count > 0 ? count * std::log(count / at_least) : 0.0) - count + mean);
   };
   double mean = 0;
-  for (std::size_t i = 0; i < y.size(); ++i) mean += label(i) / n;
+  for (std::size_t i = 0; i < y.size(); ++i) mean += rows.of(i) * label(i) / n;
   AmountEvaluation out;
   out.rows = y.size();
   double squares = 0, about_mean = 0;
   for (std::size_t i = 0; i < y.size(); ++i) {
-    const double is = label(i), error = predicted[i] - is;
-    squares += error * error / n;
-    about_mean += (is - mean) * (is - mean) / n;
-    out.mae += std::fabs(error) / n;
-    out.deviance += deviance(is, predicted[i]) / n;
-    out.mean_deviance += deviance(is, mean) / n;
+    const double is = label(i), error = predicted[i] - is, w = rows.of(i);
+    squares += w * error * error / n;
+    about_mean += w * (is - mean) * (is - mean) / n;
+    out.mae += w * std::fabs(error) / n;
+    out.deviance += w * deviance(is, predicted[i]) / n;
+    out.mean_deviance += w * deviance(is, mean) / n;
   }
   out.rmse = std::sqrt(squares);
   out.deviation = std::sqrt(about_mean);

@@ -173,9 +173,10 @@ void dictionary_section(Html& page, const Schema& schema, bool has_label, bool h
       page.put("<tr><th scope=\"row\">{}</th><td>not used</td><td></td></tr>\n", name);
     } else {
       const std::string what =
-          c.type == ColumnType::category ? levels_words(c)
-          : c.type == ColumnType::exposure
-              ? "exposure, over which is counted: " + range_words(c)
+          c.type == ColumnType::category   ? levels_words(c)
+          : c.type == ColumnType::exposure ? "exposure, over which is counted: " + range_words(c)
+          : c.type == ColumnType::weight
+              ? "weight: a row counts by it over the largest, " + range_words(c)
               : range_words(c) + (has_bins ? bins_words(c) : "") + knots_words(c);
       page.put("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}; {}</td></tr>\n", name, what,
                missing_words(schema, c), unlisted_words(schema, c));

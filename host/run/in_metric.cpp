@@ -103,17 +103,10 @@ class MetricRun final : public MechanismRun {
     return fmt::format("{}: {}", task_.backend.name(), task_.backend.arithmetic());
   }
   [[nodiscard]] Task chain_task(std::shared_ptr<Engine> engine) const {
-    return {model_,
-            problem_,
-            task_.who,
-            task_.draws,
-            task_.schema,
-            std::move(engine),
-            task_.key,
-            task_.backend,
-            task_.labels,
-            task_.offsets,
-            static_cast<std::size_t>(start_.cols())};
+    return {model_,        problem_,      task_.who,
+            task_.draws,   task_.schema,  std::move(engine),
+            task_.key,     task_.backend, task_.labels,
+            task_.offsets, task_.weights, static_cast<std::size_t>(start_.cols())};
   }
   // The rule of whitened, which asks once.
   [[nodiscard]] WhitenedRule asked() const {
@@ -131,9 +124,10 @@ class MetricRun final : public MechanismRun {
     answer_ = {"moments", rule.clip(), deviation(rule), {P.data(), P.data() + P.size()}, values};
     rule.answer_moments(whole_matrix(values, rule.coordinates()), answer_->deviation);
     metric_ = rule.metric() / rule.clip();
-    chain_ = sampler_of(settings_.chain,
-                        chain_task(load_in_metric(*task_.engine, task_.backend, task_.labels,
-                                                  task_.offsets, view(metric_), 1)));
+    chain_ = sampler_of(
+        settings_.chain,
+        chain_task(load_in_metric(*task_.engine, task_.backend,
+                                  {task_.labels, task_.offsets, task_.weights}, view(metric_), 1)));
   }
 
   InMetric<Chain> settings_;

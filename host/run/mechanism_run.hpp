@@ -25,6 +25,7 @@ struct Task {
   Backend& backend;                ///< that the engine is of
   std::span<const float> labels;   ///< [n]
   const float* offsets = nullptr;  ///< [n]; null: none
+  const float* weights = nullptr;  ///< [n]; null: none
   /// Columns of the rows that the chains run on, where those are made later; 0: the engine's.
   std::size_t later_columns = 0;
 

@@ -63,6 +63,7 @@ void require_shape(const Model& model, const Dataset& data, std::uint64_t rows, 
   require_equal(here.loss, planned.loss, "loss");
   require_equal(here.label_bound, planned.label_bound, "label_bound");
   require_equal(here.offset_bound, planned.offset_bound, "offset_bound");
+  require_equal(here.weighted, planned.weighted, "weighted");
   require_equal(here.features, planned.features, "features");
   require_equal(here.outputs, planned.outputs, "outputs");
   require_equal(here.row_norm, planned.row_norm, "row_norm");
@@ -95,6 +96,11 @@ void require_shape(const Model& model, const Dataset& data, std::uint64_t rows, 
     throw BadInput(fmt::format("data: has {} exposures of {} rows; read it through its schema",
                                data.offset.size(), offsets));
   }
+  const std::size_t weights = planned.weighted ? data.rows() : 0;
+  if (data.weight.size() != weights) {
+    throw BadInput(fmt::format("data: has {} weights of {} rows; read it through its schema",
+                               data.weight.size(), weights));
+  }
 }
 
 // In double, so up to d roundings of slack; readers clip exactly.
@@ -113,8 +119,9 @@ void require_planned_rows(const Engine& engine, const Problem& planned) {
       fault->what == RowFault::What::label
           ? fmt::format("has a label that is not {}",
                         label == LabelKind::classes ? "a class's place" : to_string(label))
-      : fault->what == RowFault::What::offset
-          ? std::string("has an exposure outside of its range")
+      : fault->what == RowFault::What::offset ? std::string("has an exposure outside of its range")
+      : fault->what == RowFault::What::weight
+          ? std::string("has a weight outside of its range")
           : std::string("is longer than row_norm or lacks the intercept")));
 }
 
@@ -124,8 +131,8 @@ std::unique_ptr<MechanismRun> make_sampler(const Model& model, const Dataset& da
                                            const StreamKey& key) {
   // The neighbors that the certificate will name.
   const Neighbors& who = plan.candidate().guarantee.who;
-  const Task task{model, plan.problem, who,    plan.budget.draws, data.schema, engine,
-                  key,   backend,      data.y, data.view().offset};
+  const Task task{model, plan.problem, who,    plan.budget.draws,  data.schema,       engine,
+                  key,   backend,      data.y, data.view().offset, data.view().weight};
   return std::visit([&](const auto& m) { return sampler_of(m, task); }, plan.candidate().mechanism);
 }
 

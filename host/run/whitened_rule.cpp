@@ -122,7 +122,7 @@ WhitenedRule::WhitenedRule(const Whitened& settings, const Problem& problem, con
       constants_(constants_for(problem)),
       small_(SmallBudget::for_signal(signal_per_feature(problem, who, settings.query_mu) *
                                      static_cast<double>(problem.outputs))),
-      adjacency_(who.adjacency),
+      counts_rows_(who.adjacency == Adjacency::add_remove || problem.weighted),
       outputs_(problem.outputs),
       rows_(static_cast<double>(problem.rows)),
       intercept_(problem.intercept),
@@ -192,7 +192,7 @@ void WhitenedRule::answer_lengths(double noisy, const RowLengths& lengths) {
   // The constant fills no more of a row than it must to be seen, and a row as long as others is as
   // long as the clip.
   // Under add/remove it says how many rows there are, too.
-  const double least = lengths.categories || adjacency_ == Adjacency::add_remove ? 0.5 : 0.25;
+  const double least = lengths.categories || counts_rows_ ? 0.5 : 0.25;
   const double constant = std::min(std::max(small_.constant, least) * length, 1.0);
   const double scale = clip_ / std::hypot(length, constant);
   columns_ = plain_.size() > 0 ? plain_ : metric_;
@@ -213,8 +213,9 @@ void WhitenedRule::answer_lengths(double noisy, const RowLengths& lengths) {
 void WhitenedRule::answer_moments(const MatrixXd& noisy, double deviation) {
   const auto k = noisy.rows();
   const bool small = is_small_budget(settings_);
-  // Under add/remove `rows_` is a cap: about so many rows are there, by the constant's own moment.
-  if (moments_ == 0 && adjacency_ == Adjacency::add_remove && intercept_) {
+  // Under add/remove, and if rows have weights, `rows_` is a cap: about so many rows are there, or
+  // so much do they count, by the constant's own moment.
+  if (moments_ == 0 && counts_rows_ && intercept_) {
     const double constant =
         small ? constant_ : 1 / metric_(metric_.rows() - 1, k - 1);  // of every row
     double found = noisy(k - 1, k - 1) / (constant * constant);

@@ -136,9 +136,9 @@ class WhitenedRule {
   Whitened settings_;
   Constants constants_;
   SmallBudget small_;
-  Adjacency adjacency_;
+  bool counts_rows_;     // by an answer, as nobody knows before how many rows count
   std::size_t outputs_;  // K
-  double rows_;          // n, or an estimate of it
+  double rows_;          // n, or an estimate of what they count
   bool intercept_;
   std::uint64_t lengths_ = 0, moments_ = 0, starts_ = 0, gradients_ = 0, of_intervals_ = 0;
   Metric metric_;

@@ -291,6 +291,13 @@ def schema_of(formula, schema):
     if facts.label != formula.label:
         _fail(formula.text, f"the schema's label is {facts.label!r}; write that, or give its schema")
     _require_columns(formula, facts.columns, "the schema")
+    for name, column in facts.columns.items():
+        if column["type"] == "weight":  # it would be left out in silence
+            _fail(
+                formula.text,
+                f"{name!r} weighs rows in the schema; give it type = \"ignore\" there, and its cells to "
+                "fit as sample_weight",
+            )
     toml = tomllib.loads(schema.to_toml())
     for gone in ("columns", "network", "interaction"):
         toml.pop(gone, None)
@@ -316,5 +323,9 @@ def known_columns(schema, ranges):
     """Columns that "." stands for."""
     if schema is not None:
         facts = _tables.SchemaFacts(_tables.read_schema(schema))
-        return [name for name, column in facts.columns.items() if column["type"] not in ("ignore", "exposure")]
+        return [
+            name
+            for name, column in facts.columns.items()
+            if column["type"] not in ("ignore", "exposure", "weight")
+        ]
     return [name for name, what in ranges.items() if isinstance(name, str)] if isinstance(ranges, dict) else []

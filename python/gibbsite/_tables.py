@@ -154,6 +154,8 @@ class _Cells:
         return pyarrow.table(used)
 
 
+# Types of columns whose cells are numbers.
+_NUMERIC = ("number", "exposure", "weight")
 # What the engine reads as a number (docs/reference/data.md).
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|nan", re.ASCII)
 
@@ -172,7 +174,7 @@ def _text_column(cells, column, point, nan_is_missing, missing=()):
         except (pyarrow.ArrowException, ValueError):  # text that is no Unicode, cell by cell
             pass
     missing_numbers = [(float(mark), mark) for mark in missing if _NUMBER.fullmatch(mark)]
-    is_number = column["type"] in ("number", "exposure")
+    is_number = column["type"] in _NUMERIC
     levels, words = column.get("levels", []), {}
     for value in (True, False):
         known = [str(value).lower(), str(value), str(value).upper(), str(int(value))]
@@ -985,7 +987,7 @@ class SchemaFacts:
             or self.decimal != "."
             or "thousands" in toml
             or any(
-                column["type"] not in ("number", "exposure") for column in toml["columns"].values()
+                column["type"] not in _NUMERIC for column in toml["columns"].values()
             )
         )
         self.columns = {}
@@ -1160,6 +1162,21 @@ def positive_share_lines(share):
             f"positive_share: must be above 0 and below 1, the lower bound first, got {share!r}"
         )
     return [f"positive_share = [{low!r}, {high!r}]"]
+
+
+def highest_weight(weight_range):
+    """The end of a public range of weights, (0, largest)."""
+    if not _is_pair(weight_range) or weight_range[0] != 0 or not 0 < weight_range[1] < np.inf:
+        raise ValueError(f"weight_range: must be (0, largest) with a finite number above 0, got {weight_range!r}")
+    return float(weight_range[1])
+
+
+def as_weights(weights):
+    """Weights [rows] as float64."""
+    weights = np.ascontiguousarray(weights, dtype=np.float64)
+    if weights.ndim != 1:
+        raise ValueError(f"sample_weight: must be one number a row, got the shape {weights.shape}")
+    return weights
 
 
 def class_weight_lines(class_weight, classes, names):

@@ -316,7 +316,7 @@ def _require_given_types(ddf, facts):
     if not hasattr(ddf, "expr"):
         raise _core.BadInput("ddf: is of a Dask from before 2025; install a later one")
     may_be_floats = {
-        name: column["type"] in ("number", "exposure")
+        name: column["type"] in _tables._NUMERIC
         and not facts.middle
         and not facts.marks(column)
         for name, column in facts.columns.items()
@@ -437,7 +437,7 @@ def _with_floats(frame, schema):
     """Whole numbers as float64, which one missing cell makes of them in pandas."""
     facts = _tables.SchemaFacts(schema)
     read = {
-        name for name, column in facts.columns.items() if column["type"] in ("number", "exposure")
+        name for name, column in facts.columns.items() if column["type"] in _tables._NUMERIC
     }
     if facts.kind != "classes":
         read.add(facts.label)

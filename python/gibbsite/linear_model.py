@@ -293,7 +293,7 @@ class _Private:
 
     # Fitting.
 
-    def fit(self, X, y=None, **unsupported) -> "_Private":
+    def fit(self, X, y=None, sample_weight=None, **unsupported) -> "_Private":
         """Releases a model of the rows X and their labels y (docs/reference/python.md).
 
         Parameters
@@ -303,6 +303,10 @@ class _Private:
             numbers.
         y : array or column [rows]
             The labels; after from_formula they may be left out, and are the formula's column of X.
+        sample_weight : array or column [rows], or None
+            How much each row counts, of the largest weight in `weight_range`: a survey's weights, or
+            rows known to be unreliable. Private, as y is; weights outside of the range are moved
+            into it (docs/reference/data.md, "Weights of rows").
 
         Returns
         -------
@@ -321,13 +325,8 @@ class _Private:
         Nothing is released or written if an error is raised.
         """
         for name in unsupported:
-            if name == "sample_weight":
-                raise ValueError(
-                    "sample_weight: refused, as a row's own weight multiplies what one person can "
-                    "do to the model, and without a public bound nothing can be certified; "
-                    "class_weight weighs classes, and rows_per_person is for people of several rows"
-                )
             raise TypeError(f"fit() got an unexpected keyword argument {name!r}")
+        highest_weight = self._highest_weight(sample_weight)
         if self._formula is not None:
             X, y = self._formula.split(X, y)
         seed = self._seed()
@@ -347,6 +346,9 @@ class _Private:
                 f"{len(table.source)}, y has {rows}"
             )
         data = table.read(schema, columns, labels, self._threads(), self.progress)
+        if sample_weight is not None:
+            data._weigh(_tables.as_weights(sample_weight), highest_weight)
+            schema = data.schema
         plan = _core.plan(
             epsilon=self.epsilon,
             delta=self.delta,
@@ -398,6 +400,18 @@ class _Private:
                 stacklevel=2,
             )
         return self
+
+    def _highest_weight(self, sample_weight):
+        if sample_weight is None:
+            if self.weight_range is not None:
+                raise ValueError("weight_range: is of sample_weight; give fit both, or neither")
+            return None
+        if self.weight_range is None:
+            raise ValueError(
+                "sample_weight: needs a public bound, as a weight multiplies what one person can do to "
+                "the model; give the constructor weight_range=(0, largest), known without the rows"
+            )
+        return _tables.highest_weight(self.weight_range)
 
     def _seed(self):
         seed = self.random_state
@@ -899,6 +913,9 @@ class PrivateLogisticRegression(_Private):
         A public upper bound on the number of rows.
     rows_per_person : int
         The largest number of rows of one person.
+    weight_range : (0, largest) or None
+        The public range of fit's sample_weight. A row counts by its weight over the largest, so at
+        most once. Not with intervals.
     n_jobs : int or None
         Number of threads; None and -1 take as many as may run. No bit of the model depends on it.
     backend : str
@@ -978,6 +995,7 @@ class PrivateLogisticRegression(_Private):
         adjacency: str = "replace-one",
         rows_cap: int | None = None,
         rows_per_person: int = 1,
+        weight_range: tuple[float, float] | None = None,
         n_jobs: int | None = None,
         backend: str = "auto",
         progress: Callable[[int, int], object] | None = None,
@@ -1231,7 +1249,7 @@ class PrivateLinearRegression(_Regressor):
         Whether a part of the budget pays for estimates with 95 % intervals, which the model then
         holds (docs/theory/intervals.md). Only with the losses huber and pseudo-huber.
     mechanism, ledger, random_state, fit_intercept, row_norm, interactions, prior_precision,
-    adjacency, rows_cap, rows_per_person, n_jobs, backend, progress
+    adjacency, rows_cap, rows_per_person, weight_range, n_jobs, backend, progress
         As in PrivateLogisticRegression.
 
     Attributes
@@ -1273,6 +1291,7 @@ class PrivateLinearRegression(_Regressor):
         intervals: bool = False,
         rows_cap: int | None = None,
         rows_per_person: int = 1,
+        weight_range: tuple[float, float] | None = None,
         n_jobs: int | None = None,
         backend: str = "auto",
         progress: Callable[[int, int], object] | None = None,
@@ -1335,7 +1354,7 @@ class PrivatePoissonRegressor(_Regressor):
         Whether a part of the budget pays for estimates with 95 % intervals, which the model then
         holds (docs/theory/intervals.md).
     mechanism, ledger, random_state, fit_intercept, row_norm, interactions, prior_precision,
-    adjacency, rows_cap, rows_per_person, n_jobs, backend, progress
+    adjacency, rows_cap, rows_per_person, weight_range, n_jobs, backend, progress
         As in PrivateLogisticRegression.
 
     Attributes
@@ -1374,6 +1393,7 @@ class PrivatePoissonRegressor(_Regressor):
         intervals: bool = False,
         rows_cap: int | None = None,
         rows_per_person: int = 1,
+        weight_range: tuple[float, float] | None = None,
         n_jobs: int | None = None,
         backend: str = "auto",
         progress: Callable[[int, int], object] | None = None,

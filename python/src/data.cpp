@@ -340,6 +340,14 @@ void bind_data(nb::module_& m) {
           nb::rv_policy::automatic,
           "The labels as rows keep them [n]: -1 or +1, places from 0 in the list of several "
           "classes, or amounts clamped to their range. Private.")
+      .def(
+          "_weigh",
+          [](Dataset& d, const nb::ndarray<const double, nb::ndim<1>, nb::c_contig>& weights,
+             double highest) {
+            d.weigh({weights.data(), weights.size()}, highest);
+          },
+          "weights"_a, "highest"_a,
+          "Gives rows weights [n] that the table does not hold: a row counts its part of highest.")
       .def_prop_ro("counts", &counts_of,
                    "How many cells, labels and rows reading changed, by kind. Private: for the "
                    "curator, never released.")

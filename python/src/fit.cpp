@@ -144,7 +144,7 @@ Release fit_data(const Dataset& given_data, const PlanOf& plan, const nb::kwargs
   given.finish();
   require_feasible(plan.plan);
   const auto engines = make_warning_backend(backend, run.n_jobs);
-  settle(*engines, loss_named(plan.plan.problem.loss), !data.offset.empty());
+  settle(*engines, loss_named(plan.plan.problem.loss), data.has_more_than_labels());
   return private_run(run.progress, run.ledger, run.seed, options,
                      [&](Key&& key, const FitOptions& watching) {
                        return gibbsite::fit(model_of(plan.request, plan.plan), data, plan.plan,
@@ -224,7 +224,7 @@ nb::dict measures_of_classes(const E& e, double auc) {
 nb::dict evaluation_of_amounts(const Release& r, const Dataset& data) {
   const LinearModel& model = r.model();
   const AmountEvaluation e =
-      evaluate_amounts(model.schema, predict_amounts(model, data.view()), data.y);
+      evaluate_amounts(model.schema, predict_amounts(model, data.view()), data.y, data.weight);
   nb::dict out;
   out["rows"] = e.rows;
   out["rmse"] = e.rmse;
@@ -238,7 +238,7 @@ nb::dict evaluation_of_classes(const Release& r, const Dataset& data) {
   const LinearModel& model = r.model();
   const std::size_t classes = class_names(model.schema.label).size();
   const ClassesEvaluation e =
-      evaluate_classes(predict_classes(model, data.view()), data.y, classes);
+      evaluate_classes(predict_classes(model, data.view()), data.y, classes, data.weight);
   std::vector<double> confusion(e.confusion.begin(), e.confusion.end()), precision, recall;
   for (std::size_t k = 0; k < classes; ++k) {
     precision.push_back(e.precision(k));
@@ -541,7 +541,8 @@ void bind_release(nb::module_& m) {
             if (!data.labeled()) throw BadInput("data: has no labels; read it with them");
             if (of_classes(r.model())) return evaluation_of_classes(r, data);
             if (!is<TwoClasses>(r.model().schema.label)) return evaluation_of_amounts(r, data);
-            const Evaluation e = evaluate(predict_probabilities(r.model(), data.view()), data.y);
+            const Evaluation e =
+                evaluate(predict_probabilities(r.model(), data.view()), data.y, 0.5, data.weight);
             return measures_of_classes(e, e.auc);
           },
           "data"_a,

@@ -450,11 +450,13 @@ def test_a_column_of_labels_is_one_with_a_warning():
     np.testing.assert_array_equal(model.coef_, fitted(X, y).coef_)
 
 
-def test_sample_weight_is_refused():
+def test_sample_weight_needs_a_public_range():
     X, y = numbers(50)
-    with pytest.raises(ValueError, match="sample_weight: refused") as info:
+    with pytest.raises(ValueError, match="sample_weight: needs a public bound") as info:
         estimator().fit(X, y, sample_weight=np.ones(50))
     one_line(info)
+    with pytest.raises(ValueError, match="weight_range: is of sample_weight"):
+        estimator(weight_range=(0, 2)).fit(X, y)
     with pytest.raises(TypeError, match="'coef_init'"):
         estimator().fit(X, y, coef_init=0)
 

@@ -1,4 +1,4 @@
-"""Public weights of classes, and exposures of counts."""
+"""Public weights of classes, weights of rows, and exposures of counts."""
 
 import warnings
 
@@ -156,3 +156,81 @@ def test_an_exposure_is_a_counts():
     X, y = two(50)
     with pytest.raises(ValueError, match="an exposure is what a count is over"):
         weighted(X, y, ranges=[(-1, 1), ("exposure", 0.1, 1)])
+
+
+def row_weights(rows, seed=5):
+    return np.random.default_rng(seed).uniform(0, 6, rows)
+
+
+def test_sample_weight_comes_to_scikit_learns_weighted_fit():
+    from sklearn.linear_model import LogisticRegression
+
+    X, y = two()
+    w = row_weights(len(y)) * np.where(y == 1, 1, 0.2)
+    given = {"ranges": (-1, 1), "random_state": 1, "weight_range": (0, 6)}
+    model = PrivateLogisticRegression(500.0, 1e-6, **given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gibbsite.VoidWarning)
+        model.fit(X, y, sample_weight=w)
+    reference = LogisticRegression(C=1e6, tol=1e-8).fit(X, y, sample_weight=w)
+    np.testing.assert_allclose(model.coef_, reference.coef_, atol=0.15)
+    np.testing.assert_allclose(model.intercept_, reference.intercept_, atol=0.15)
+    plain = LogisticRegression(C=1e6, tol=1e-8).fit(X, y)
+    assert abs(plain.intercept_[0] - model.intercept_[0]) > 1
+    assert model.certificate_["constants"]["weighted"] is True
+    assert model.n_features_in_ == 2
+    # Rows to predict have no weights.
+    assert np.abs(model.predict_proba(X) - reference.predict_proba(X)).mean() < 0.01
+    assert model.certificate_["guarantee"]["void"] and not model.verify().valid  # of a seed
+
+
+def test_sample_weight_of_a_frame_and_of_a_column_are_the_same():
+    pandas = pytest.importorskip("pandas")
+    X, y = two(400)
+    w = row_weights(400)
+    frame = pandas.DataFrame(X, columns=["a", "b"])
+    given = {"random_state": 1, "ranges": {"a": (-1, 1), "b": (-1, 1)}, "weight_range": (0, 4)}
+    apart = PrivateLogisticRegression(5.0, 1e-6, **given)
+    text = """label = "y"
+positive = "1"
+negative = "0"
+[columns]
+a = {type = "number", range = [-1, 1]}
+b = {type = "number", range = [-1, 1]}
+w = {type = "weight", range = [0, 4]}
+"""
+    column = PrivateLogisticRegression(5.0, 1e-6, schema=gibbsite.parse_schema(text), random_state=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gibbsite.VoidWarning)
+        apart.fit(frame, y, sample_weight=w)
+        column.fit(frame.assign(w=w), y)
+    np.testing.assert_array_equal(apart.coef_, column.coef_)
+    np.testing.assert_array_equal(apart.predict(frame), column.predict(frame.assign(w=0.0)))
+
+
+@pytest.mark.parametrize(
+    "weight, bounds, match",
+    [
+        (np.ones(49), (0, 2), "sample_weight: 49 weights for 50 rows"),
+        (np.ones((50, 1)), (0, 2), "one number a row"),
+        (np.full(50, np.nan), (0, 2), "sample_weight: a weight is not finite"),
+        (np.ones(50), (1, 2), "weight_range: must be"),
+        (np.ones(50), (0, 0), "weight_range: must be"),
+        (np.ones(50), (0, np.inf), "weight_range: must be"),
+        (np.ones(50), 2, "weight_range: must be"),
+    ],
+)
+def test_sample_weights_that_are_refused(weight, bounds, match):
+    X, y = two(50)
+    model = PrivateLogisticRegression(5.0, 1e-6, ranges=(-1, 1), random_state=1, weight_range=bounds)
+    with pytest.raises(ValueError, match=match):
+        quiet(model, X, y) if weight is None else model.fit(X, y, sample_weight=weight)
+
+
+def test_intervals_of_weighted_rows_are_refused():
+    X, y = two(500)
+    model = PrivateLogisticRegression(
+        5.0, 1e-6, ranges=(-1, 1), random_state=1, weight_range=(0, 2), intervals=True
+    )
+    with pytest.raises(ValueError, match="rows that count the same"):
+        model.fit(X, y, sample_weight=np.ones(500))

@@ -266,18 +266,158 @@ TEST(SchemaKeys, OfExposuresAndWeightsComeBack) {
   refused("range = [0, 3]", "{a = 1}", "are of classes, and the label is an amount");
 }
 
-TEST(SchemaKeys, RowsOwnWeightsAreRefusedWithTheReason) {
+// The weight in the exposure's place, of rows of any label.
+Schema weighed(const std::string& keys = "", const std::string& of_column = "") {
+  return parse_schema("label = 'y'\nrange = [0, 12]\n" + keys +
+                          "\n[columns]\nx = {type = 'number', range = [0, 1]}\n"
+                          "e = {type = 'weight', range = [0, 8]" +
+                          of_column + "}\nz = {type = 'number', range = [0, 4]}",
+                      "s.toml");
+}
+
+class RowWeights : public Exposures {};
+
+TEST_F(RowWeights, AreTheSameInEveryReaderAndNeverAboveOne) {
+  const Schema s = weighed();
+  std::vector<double> w{0, 8, 1, 0.1, -3, 1e300, 7.999999, 7.99999999999, 1e-300, 4};
+  for (int i = 0; i < 3000; ++i) w.push_back(0.0029 * i);  // past where layouts are chosen
+  for (const auto& [reader, data] : all(w, s)) {
+    SCOPED_TRACE(reader);
+    ASSERT_EQ(data.weight.size(), w.size());
+    EXPECT_TRUE(data.offset.empty());
+    const Rows rows = data.view();
+    ASSERT_EQ(rows.cols, 3U);
+    ASSERT_NE(rows.weight, nullptr);
+    std::uint64_t outside = 0;
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      const double held = std::min(std::max(w[i], 0.0), 8.0);
+      outside += held != w[i] ? 1U : 0U;
+      ASSERT_LE(static_cast<double>(data.weight[i]), held / 8) << w[i];
+      ASSERT_GE(static_cast<double>(data.weight[i]), held / 8 * (1 - 0x1p-23) - 1e-45) << w[i];
+      ASSERT_EQ(rows.weight_of(i), static_cast<double>(data.weight[i]));
+      ASSERT_EQ(rows(i, 0), 0.25F);
+      ASSERT_EQ(rows(i, 1), 0.25F);
+      ASSERT_EQ(rows(i, 2), 1.0F);
+    }
+    EXPECT_EQ(data.weight[1], 1.0F);
+    EXPECT_EQ(data.counts.columns[1].clamped, outside);
+    EXPECT_EQ(data.counts.columns[0].sum() + data.counts.columns[2].sum(), 0U);
+  }
+  for (const auto& [reader, data] : all({0, 0, 0}, s)) {
+    EXPECT_THAT(data.weight, ElementsAre(0, 0, 0)) << reader;
+  }
+}
+
+// A row without a weight counts as little as a row may: the middle would be a guess.
+TEST_F(RowWeights, ThatCannotBeReadCountNothingOrAreRefused) {
+  for (const auto& [reader, data] : all({1, NAN, 8}, weighed("invalid = 'middle'"))) {
+    SCOPED_TRACE(reader);
+    EXPECT_THAT(data.weight, ElementsAre(0.125F, 0, 1));
+    EXPECT_EQ(data.counts.columns[1].invalid, 1U);
+  }
+  for (const auto& [reader, data] : all({1, 2, 8}, weighed("", ", missing = '2'"))) {
+    EXPECT_EQ(data.weight[1], 0) << reader;
+  }
+  expect_bad_input(
+      [&] {
+        std::ignore = csv({"1", "nan"}, weighed());
+      },
+      {"t.csv:3: column 'e': 'nan' is not a finite number"});
+  expect_bad_input([&] { read_csv(write("t.csv", "y,z,x\n1,1,1\n"), weighed()); },
+                   {"lacks column 'e' of the schema"});
+}
+
+TEST_F(RowWeights, AreNotNeededToPredict) {
+  const Schema s = weighed();
+  const ReadOptions predicts{.labels = ReadOptions::Labels::optional, .ignore_extra_columns = true};
+  for (const char* text : {"z,x\n1,0.25\n", "z,x,e\n1,0.25,3\n", "z,x,e\n1,0.25,none\n"}) {
+    const Dataset data = read_csv(write("p.csv", text), s, predicts);
+    EXPECT_EQ(data.rows(), 1U);
+    EXPECT_TRUE(data.weight.empty());
+    EXPECT_EQ(data.view()(0, 1), 0.25F);
+  }
+  for (const std::size_t k : {2U, 3U}) {
+    const std::vector<double> x =
+        k == 2 ? std::vector<double>{0.5, 1} : std::vector<double>{0.5, 9, 1};
+    const ArrayView view{x.data(), ArrayView::Type::float64, 1, k, 24, 8};
+    const Dataset data = read_array(view, {}, s, predicts);
+    EXPECT_EQ(data.view()(0, 0), 0.5F);
+    EXPECT_EQ(data.view()(0, 1), 0.25F);
+    EXPECT_TRUE(data.weight.empty());
+  }
+}
+
+TEST_F(RowWeights, OfACacheThatWasDamagedAreMadeAnew) {
+  const std::string table = write("t.csv", "y,e,z,x\n3,1,1,0\n4,2,1,0\n");
+  const ReadOptions options{.cache = ReadOptions::Cache::always};
+  const Dataset made = read_table(table, weighed(), options);
+  EXPECT_THAT(made.weight, ElementsAre(0.125F, 0.25F));
+  EXPECT_THAT(read_table(table, weighed(), options).weight, ElementsAre(0.125F, 0.25F));
+  std::ofstream(table + ".gibbsite-cache/weights.f32") << "12345678";
+  EXPECT_THAT(read_table(table, weighed(), options).weight, ElementsAre(0.125F, 0.25F));
+}
+
+TEST_F(RowWeights, GivenApartAreThoseOfAColumn) {
+  const Schema plain = parse_schema(
+      "label = 'y'\nrange = [0, 12]\n[columns]\nx = {type = 'number', range = [0, 1]}\n", "s");
+  const std::string table = write("t.csv", "y,x\n1,0\n2,1\n3,1\n4,0\n");
+  Dataset data = read_csv(table, plain);
+  const std::vector<double> w{4, -1, 9, 0};
+  data.weigh(w, 8);
+  EXPECT_THAT(data.weight, ElementsAre(0.5F, 0, 1, 0));
+  ASSERT_NE(data.schema.weight(), nullptr);
+  EXPECT_EQ(data.schema.weight()->hi, 8);
+  EXPECT_EQ(data.features(), 2U);
+  EXPECT_EQ(data.counts.columns[1].clamped, 2U);
+  expect_bad_input([&] { data.weigh(w, 8); }, {"sample_weight: column 'sample_weight'"});
+  for (const double highest :
+       {0.0, -1.0, static_cast<double>(NAN), static_cast<double>(INFINITY)}) {
+    Dataset other = read_csv(table, plain);
+    EXPECT_THROW(other.weigh(w, highest), BadInput) << highest;
+  }
+  Dataset other = read_csv(table, plain);
+  expect_bad_input([&] { other.weigh(std::vector<double>{1, 2}, 8); }, {"2 weights for 4 rows"});
+  expect_bad_input([&] { other.weigh(std::vector<double>{1, 2, NAN, 1}, 8); }, {"is not finite"});
+}
+
+TEST(SchemaKeys, OfRowWeightsComeBackAndAreChecked) {
+  const Schema s = weighed("", ", missing = '?'");
+  EXPECT_EQ(s.columns[1].type, ColumnType::weight);
+  EXPECT_EQ(parse_schema(to_toml(s), "t"), s);
+  EXPECT_TRUE(static_cast<FeatureSpace>(s).weighted);
+  EXPECT_EQ(s.features(), 3U);
+  const auto refused = [](const std::string& columns, const std::string& words) {
+    expect_bad_input(
+        [&] {
+          parse_schema(
+              "label = 'y'\npositive = '1'\n[columns]\nx = {type = 'number', range = [0, "
+              "1]}\n" +
+                  columns,
+              "s");
+        },
+        {words});
+  };
+  refused("w = {type = 'weight'}", "is a weight without a range; add range = [0, ");
+  refused("w = {type = 'weight', range = [-1, 2]}", "from 0 on");
+  refused("w = {type = 'weight', range = [0, 0]}", "from 0 on");
+  refused("w = {type = 'weight', range = [0, inf]}", "from 0 on");
+  refused("w = {type = 'weight', range = [0, 1], count = 2}", "a row has one");
+  refused("w = {type = 'weight', range = [0, 1]}\nv = {type = 'weight', range = [0, 1]}",
+          "weighs rows, and so does 'w'");
+  refused("w = {type = 'weight', range = [0, 1], levels = ['a']}", "unknown key levels");
+  refused("w = {type = 'weight', range = [0, 1]}\n[[interaction]]\ncolumns = ['x', 'w']",
+          "weighs rows, which has no effect");
+}
+
+TEST(SchemaKeys, RowsOwnWeightsAreAColumn) {
   const std::string rest = "\n[columns]\nx = {type = 'number', range = [0, 1]}\n";
   for (const char* key : {"weights", "weight", "sample_weight", "sample_weights"}) {
     expect_bad_input(
         [&] {
           parse_schema(fmt::format("label = 'y'\npositive = '1'\n{} = 'w'", key) + rest, "s");
         },
-        {fmt::format("s:3: {}: a row's own weight multiplies what one person can do", key)});
+        {fmt::format("s:3: {}: a row's own weight is a column, with a public bound", key)});
   }
-  expect_bad_input(
-      [&] { parse_schema("label = 'y'\npositive = '1'" + rest + "w = {type = 'weight'}\n", "s"); },
-      {"s:5: column 'w': a row's own weight multiplies what one person can do"});
 }
 
 }  // namespace exposure_test

@@ -128,7 +128,8 @@ TEST_F(ClippedRows, AreAnEngineOfTheirOwn) {
     const std::vector<double> P = metric(d, k, 1e-2);
     const auto backend = support::make_test_backend(GIBBSITE_TEST_BACKEND, {});
     auto engine = backend->load(rows, y, loss_named(loss));
-    const auto made = load_in_metric(*engine, *backend, y, rows.offset, {P.data(), d, k}, 0.5);
+    const auto made =
+        load_in_metric(*engine, *backend, {y, rows.offset, rows.weight}, {P.data(), d, k}, 0.5);
     engine.reset();
     ASSERT_EQ(made->features(), k * outputs);
     ASSERT_EQ(made->rows(), n);

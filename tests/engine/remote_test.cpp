@@ -51,6 +51,7 @@ HeldRows held(const Table& t, std::size_t first, std::size_t last) {
   const auto labels = std::span(t.rows.y).subspan(first, last - first);
   out.y.assign(labels.begin(), labels.end());
   if (x.offset != nullptr) out.offset.assign(x.offset, x.offset + x.rows);
+  if (x.weight != nullptr) out.weight.assign(x.weight, x.weight + x.rows);
   return out;
 }
 

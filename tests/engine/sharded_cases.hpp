@@ -40,6 +40,7 @@ struct Case {
   double per_row = 0;  // above 0: so many numbers that are not 0
   Kept kept = Kept::dense;
   std::size_t chains = 1;
+  bool weighted = false;  // rows count by weights from 0 to 1
 };
 
 // Names of answers and their bits.
@@ -63,6 +64,8 @@ class Table {
     if (loss.label() == LabelKind::count) {
       for (std::size_t i = 0; i < c.n; ++i) rows.offset.push_back(-static_cast<float>(i % 8));
     }
+    for (std::size_t i = 0; c.weighted && i < c.n; ++i)
+      rows.weight.push_back(std::array{0.5F, 1.0F, 0.0F, 1 / 3.0F, 1e-6F}[i % 5]);
     std::mt19937 other(3);
     std::normal_distribution<double> wide;
     for (std::size_t i = 0; i < c.n; ++i) weights.push_back(wide(other));
@@ -79,6 +82,7 @@ class Table {
       out.dense += first * out.cols;
     }
     if (out.offset != nullptr) out.offset += first;
+    if (out.weight != nullptr) out.weight += first;
     return out;
   }
 
@@ -145,6 +149,13 @@ inline Answers ask(Engine& engine, const Case& c, const Table& t, std::size_t fi
   if (t.loss.name() == "logistic") {
     auto& information = out["information"] = zeros(4);
     capped->information(theta.row(0), {information.data(), 2, 2});
+  }
+  if (t.loss.outputs() == 1) {
+    auto& scores = out["score moments"] = zeros(4);
+    capped->score_moments(theta.row(0), {scores.data(), 2, 2});
+  } else {
+    auto& between = out["information between"] = zeros(4);
+    capped->information_between(theta.row(0), {0, 2}, {between.data(), 2, 2});
   }
   if (first != elsewhere) {
     auto& weighted = out["weighted"] = zeros(c.chains * d);

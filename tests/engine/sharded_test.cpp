@@ -57,6 +57,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"softmax-3", ten, 5, 0, Kept::dense, 1},
                     Case{"softmax-3", 1025, 5, 0, Kept::dense, 16},
                     Case{"softmax-3(0.5,1,1)", ten, 4, 0, Kept::dense, 3},
+                    Case{"logistic(0.4,1)", ten, 5, 0, Kept::dense, 3, true},
+                    Case{"poisson", 1025, 40, 4, Kept::entries, 1, true},
+                    Case{"softmax-3", 1025, 5, 0, Kept::dense, 1, true},
                     // Entries: as such, of dense rows, and more features than a block has of them.
                     Case{"logistic", ten, 40, 4, Kept::entries, 3},
                     Case{"logistic", ten, 40, 4, Kept::entries, 1},
@@ -72,7 +75,8 @@ INSTANTIATE_TEST_SUITE_P(
                                      p.param.kept == Kept::dense     ? "dense"
                                      : p.param.kept == Kept::entries ? "entries"
                                                                      : "few",
-                                     p.param.chains);
+                                     p.param.chains) +
+                         (p.param.weighted ? "_weighted" : "");
       for (char& v : name) {
         if (std::isalnum(static_cast<unsigned char>(v)) == 0) v = '_';
       }

@@ -45,8 +45,7 @@ class OneDimension {
       const double scaled = rule.metric()(0, 0) / rule.clip();
       std::shared_ptr<Engine> in_metric[2];
       for (int k = 0; k < 2; ++k) {
-        in_metric[k] =
-            load_in_metric(*engines_[k], *backend_, tables_[k].y, nullptr, {&scaled, 1, 1}, 1);
+        in_metric[k] = load_in_metric(*engines_[k], *backend_, {tables_[k].y}, {&scaled, 1, 1}, 1);
       }
       return after_steps(in_metric, 0, 1, epsilon, odds);
     });

@@ -18,9 +18,11 @@ struct OddRows {
   std::vector<float> x, y;         // [n x d], [n]
   SparseTable entries = {};        // of rows to be handed on as entries; else without rows
   std::vector<float> offset = {};  // [n], or none
+  std::vector<float> weight = {};  // [n], or none
   [[nodiscard]] Rows view() const {
     Rows out = entries.rows() == 0 ? Rows(x.data(), n, d) : Rows(entries.view(), d);
     if (!offset.empty()) out.offset = offset.data();
+    if (!weight.empty()) out.weight = weight.data();
     return out;
   }
 };

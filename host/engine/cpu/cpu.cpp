@@ -60,8 +60,9 @@ std::size_t threads_available() {
 cpu::Table table_of(const Rows& x, const cpu::Entries& entries, std::span<const float> y,
                     const std::vector<float>& factors) {
   const float* const factor = factors.empty() ? nullptr : factors.data();
-  if (entries.used()) return {{{}, entries.rows({0, x.rows})}, x.cols, y, x.offset, factor};
-  return {{x.matrix(), {}}, x.cols, y, x.offset, factor};
+  if (entries.used())
+    return {{{}, entries.rows({0, x.rows})}, x.cols, y, x.offset, factor, x.weight};
+  return {{x.matrix(), {}}, x.cols, y, x.offset, factor, x.weight};
 }
 
 template <class T>
@@ -72,7 +73,7 @@ class CpuEngine final : public HostRows {
         pool_(threads),
         in_memory_(x.in_memory),
         entries_(x, pool_),
-        factors_(cpu::row_factors(loss, y)),
+        factors_(cpu::row_factors(loss, y, x.weight)),
         table_(table_of(x, entries_, y, factors_)),
         choice_(cpu::choose_loss(loss)) {}
   ~CpuEngine() override { pool_.settle(); }  // a late helper still reads
@@ -301,7 +302,7 @@ class CpuEngine final : public HostRows {
   ThreadPool pool_;
   bool in_memory_;
   cpu::Entries entries_;
-  std::vector<float> factors_;  // of rows, where classes are weighted
+  std::vector<float> factors_;  // of rows, where they or classes are weighted
   cpu::Table table_;
   cpu::LossChoice choice_;
 

@@ -52,8 +52,9 @@ struct RowTargets {
     return {at(y), at(offset), at(factor)};
   }
 };
-/// w(y) of each row; none where the loss has no weights.
-std::vector<float> row_factors(const Loss& loss, std::span<const float> y);
+/// The weight of each row's class times the row's own `weight` [rows] (null: 1), rounded down to a
+/// float in [0, 1]; none where all are 1.
+std::vector<float> row_factors(const Loss& loss, std::span<const float> y, const float* weight);
 
 // A chain of K outputs is K chains to the kernels, beside each other: theta [C x K x d] is
 // [CK x d]. Logits of all of them, then the residuals of each row, then X^T r.

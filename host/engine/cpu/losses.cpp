@@ -435,11 +435,11 @@ HWY_EXPORT(OutputDerivativesDouble);
 HWY_EXPORT(OutputDerivativesFloat);
 HWY_EXPORT(OutputValues);
 
-std::vector<float> row_factors(const Loss& loss, std::span<const float> y) {
-  std::vector<float> out;
-  if (loss.class_weights().empty()) return out;
-  out.reserve(y.size());
-  for (const float of : y) out.push_back(class_weight(loss.class_weights(), of));
+std::vector<float> row_factors(const Loss& loss, std::span<const float> y, const float* weight) {
+  if (loss.class_weights().empty() && weight == nullptr) return {};
+  std::vector<float> out(y.size());
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = row_factor(loss, y[i], weight == nullptr ? 1 : weight[i]);
   return out;
 }
 

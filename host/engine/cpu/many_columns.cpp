@@ -51,7 +51,7 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
         y_(y),
         loss_(loss),
         choice_(choose_loss(loss)),
-        factors_(row_factors(loss, y)),
+        factors_(row_factors(loss, y, x.weight)),
         sums_(loss.outputs() * x.cols),
         pool_(threads) {
     const std::size_t work = x.sparse.entries() + x.cols;
@@ -122,7 +122,7 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
         const std::size_t n = std::min<std::size_t>(row_block, x_.rows - first);
         std::vector<double> z(outputs() * n);
         find_logits(theta.row(c), first, n, z);
-        values[b * theta.rows + c] = loss_.value_sum(z, y_.subspan(first, n));
+        values[b * theta.rows + c] = loss_value(first, first + n, z);
       };
       const std::size_t parts = std::min(blocks, 16 * pool_.members());
       pool_.each(parts, [&](std::size_t p, std::size_t) {
@@ -222,8 +222,8 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
     bool found_ = false;
   };
   [[nodiscard]] Table table() const {
-    return {
-        {{}, x_.sparse}, columns(), y_, x_.offset, factors_.empty() ? nullptr : factors_.data()};
+    const float* const factors = factors_.empty() ? nullptr : factors_.data();
+    return {{{}, x_.sparse}, columns(), y_, x_.offset, factors, x_.weight};
   }
 
   // Bounds of features between which about as many entries lie, the features themselves counted.
@@ -359,7 +359,7 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
   std::span<const float> y_;  // [n]
   const Loss& loss_;
   LossChoice choice_;
-  std::vector<float> factors_;            // [n] where classes are weighted
+  std::vector<float> factors_;            // [n] where rows or classes are weighted
   std::vector<Compensated> sums_;         // [K x d]
   std::vector<double> gradient_, noise_;  // [K x d]
   std::vector<std::uint64_t> words_;      // [d], an even number of them

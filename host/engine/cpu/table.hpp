@@ -15,6 +15,7 @@ struct Table {
   std::span<const float> y;
   const float* offset = nullptr;  ///< [rows], as RowTargets has them
   const float* factor = nullptr;
+  const float* weight = nullptr;  ///< [rows] of the rows themselves, which `factor` contains
 
   [[nodiscard]] RowTargets targets(std::size_t first) const {
     return RowTargets(y.data(), offset, factor).from(first);

@@ -266,9 +266,22 @@ void Caps::find(std::size_t first, std::size_t last, Scratch& scratch) {
             &caps_[first]);
 }
 
+namespace {
+// Roots of the rows' own weights; none where they have none.
+std::vector<float> root_weights(const Table& table) {
+  std::vector<float> out;
+  if (table.weight == nullptr) return out;
+  out.resize(table.rows.size());
+  std::transform(table.weight, table.weight + out.size(), out.begin(), root_weight);
+  return out;
+}
+}  // namespace
+
 void second_moments(const Table& table, ThreadPool& pool, MatrixView<const double> P, double clip,
                     MatrixView<double> out) {
-  add_up_moments(table, pool, Metric(P), clip, {}, out);
+  const std::vector<float> roots = root_weights(table);
+  add_up_moments(table, pool, Metric(P), clip, {nullptr, roots.empty() ? nullptr : roots.data()},
+                 out);
 }
 
 void information(const Table& table, ThreadPool& pool, const Metric& metric,
@@ -282,6 +295,7 @@ void class_information(const Table& table, ThreadPool& pool, const Caps& caps,
                        const ScoreLimits& limits, std::size_t classes, const double* theta,
                        std::size_t stride, const ClassPair& pair, MatrixView<double> out) {
   const std::size_t n = table.rows.size();
+  const std::vector<float> roots = root_weights(table);
   std::vector<float> factors(n), shares(n);
   const std::size_t tasks = (n + row_block - 1) / row_block;
   pool.each(tasks, [&](std::size_t task, std::size_t) {
@@ -296,8 +310,9 @@ void class_information(const Table& table, ThreadPool& pool, const Caps& caps,
         losses::softmax(logits, p);
         const PairFactor of =
             pair_factor(p, static_cast<double>(*caps.from(first + i)), limits.information, pair);
-        factors[first + i] = of.factor;
-        shares[first + i] = of.share;
+        const float root = roots.empty() ? 1 : roots[first + i];
+        factors[first + i] = of.factor * root;
+        shares[first + i] = float_below(static_cast<double>(of.share) * static_cast<double>(root));
       }
     }
   });

@@ -503,8 +503,8 @@ class CudaEngine final : public HostRows, public GpuShare {
 
 }  // namespace
 
-std::string why_no_kernels(const Loss& loss, bool offsets) {
-  if (offsets) return "has no kernels of rows with an exposure";
+std::string why_no_kernels(const Loss& loss, bool more) {
+  if (more) return "has no kernels of rows with an exposure or weights";
   const bool softmax =
       loss.outputs() > 1 && loss.name() == full_loss_name(losses::Softmax::family, loss.outputs());
   if (softmax || kernels::index_of_loss(loss.name()) != kernels::no_loss) return {};
@@ -515,7 +515,7 @@ std::unique_ptr<Engine> make_engine(std::shared_ptr<Device> device, const Rows& 
                                     std::span<const float> y, const Loss& loss,
                                     const EngineOptions& options) {
   require_loadable(x, y, loss);
-  const std::string why = why_no_kernels(loss, x.offset != nullptr);
+  const std::string why = why_no_kernels(loss, x.has_more_than_labels());
   if (!why.empty())
     throw BadInput(format_message("{} cuda", Field{"backend"}), why,
                    format_message("use {} cpu", Field{"backend"}));

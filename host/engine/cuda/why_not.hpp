@@ -6,8 +6,8 @@
 
 namespace gibbsite::cuda {
 
-/// Why no engine takes the loss, of rows with an exposure or without: "has no kernels of ...";
-/// empty: one does.
-std::string why_no_kernels(const Loss& loss, bool offsets);
+/// Why no engine takes the loss, of rows that have an exposure or weights (`more`) or neither: "has
+/// no kernels of ..."; empty: one does.
+std::string why_no_kernels(const Loss& loss, bool more);
 
 }  // namespace gibbsite::cuda

@@ -49,8 +49,8 @@ class ReferenceEngine final : public HostRows {
     for (std::size_t block = 0; block < blocks(); ++block) {
       for (std::size_t c = 0; c < theta.rows; ++c) {
         const VectorXd z = logits(theta.row(c), block);
-        terms.push_back(
-            loss_.value_sum({z.data(), static_cast<std::size_t>(z.size())}, labels_of(block)));
+        terms.push_back(loss_value(block * row_block, block * row_block + labels_of(block).size(),
+                                   {z.data(), static_cast<std::size_t>(z.size())}));
       }
     }
     return terms;
@@ -91,7 +91,8 @@ class ReferenceEngine final : public HostRows {
     const VectorXd z = logits(theta, block);
     const auto size = static_cast<std::size_t>(z.size());
     VectorXd r(z.size());
-    loss_.derivatives({z.data(), size}, labels_of(block), {r.data(), size});
+    find_derivatives(block * row_block, block * row_block + labels_of(block).size(),
+                     {z.data(), size}, {r.data(), size});
     const auto n = static_cast<Eigen::Index>(labels_of(block).size());
     const auto d = static_cast<Eigen::Index>(x_.cols);
     VectorXd g = VectorXd::Zero(static_cast<Eigen::Index>(features()));

@@ -44,7 +44,7 @@ std::uint64_t HeldRows::memory_bytes() const {
 
 Rows HeldRows::view() const {
   Rows out = view_of(storage, columns);
-  if (!offset.empty()) out.offset = offset.data();
+  add_to(out);
   return out;
 }
 

@@ -103,8 +103,8 @@ std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOption
   try {
     return make_automatic_backend(
         sharded::on_gpus(seen, options, ranks, stop),
-        [&ranks](const Loss& loss, bool offsets) {  // which a rank without rows does not see
-          const auto all = ranks.gather(std::uint64_t{offsets});
+        [&ranks](const Loss& loss, bool more) {  // which a rank without rows does not see
+          const auto all = ranks.gather(std::uint64_t{more});
           return cuda::why_no_kernels(
               loss, std::ranges::any_of(all, [](std::uint64_t some) { return some != 0; }));
         },

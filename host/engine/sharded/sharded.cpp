@@ -118,7 +118,8 @@ Shares meet(Communicator& ranks, const Backend& local, const Rows& x, std::span<
   const auto entries = ranks.gather(
       x.is_sparse() || x.in_memory ? x.nonzeros() : std::uint64_t{0});  // pages stay as they are
   const auto kinds = ranks.gather(std::uint64_t{x.is_sparse()} | std::uint64_t{x.in_memory} << 1 |
-                                  std::uint64_t{x.offset != nullptr} << 2);
+                                  std::uint64_t{x.offset != nullptr} << 2 |
+                                  std::uint64_t{x.weight != nullptr} << 3);
   Shares out;
   out.bounds.push_back(0);
   std::uint64_t kind = 0;
@@ -135,7 +136,7 @@ Shares meet(Communicator& ranks, const Backend& local, const Rows& x, std::span<
     if (!first && kinds[p] != kind) {
       throw BadInput(fmt::format(
           "ranks: the rows of rank {} are kept in another way than those before (as entries, on "
-          "disk, or with an exposure); give all in one",
+          "disk, or with an exposure or weights); give all in one",
           p));
     }
     kind = kinds[p];

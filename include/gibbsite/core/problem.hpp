@@ -38,6 +38,8 @@ struct FeatureSpace {
   /// Upper bound of |o| for a count's predictor x.theta + o, where o is the log of the exposure; 0:
   /// rows have none.
   double offset_bound = 0;
+  /// Rows count by a weight of their own, from 0 to 1 (docs/theory/row-weights.md).
+  bool weighted = false;
 };
 
 /// The largest number of features with a private metric: beyond it the noise of d^2 second moments,
@@ -62,6 +64,7 @@ struct Problem {
   double typical_row_norm = 0;    ///< of the schema; decides about accuracy alone
   double label_bound = 1;         ///< sup |y| of the schema; of an amount 1 or more
   double offset_bound = 0;        ///< sup |o|: a row's predictor is x.theta + o, of the schema
+  bool weighted = false;          ///< a row's part is multiplied by its weight in [0, 1]
   std::string loss = "logistic";  ///< name of the loss
   /// sup |f'|, for several outputs of the vector's norm. Infinite if only a ball bounds it.
   double max_abs_derivative = 1.0;

@@ -68,6 +68,11 @@ struct Dataset : BesideRows {
   [[nodiscard]] const SparseTable& sparse() const { return std::get<SparseTable>(storage); }
   /// Whether the rows are mapped from the files of a cache.
   [[nodiscard]] bool on_disk() const { return std::holds_alternative<MappedTable>(storage); }
+  /// Gives the rows weights that the table does not hold: `weights` [n], of which a row counts its
+  /// part of `highest`, clamped to [0, highest]. The schema gets a column "sample_weight" of them.
+  /// Throws BadInput on another number of weights, on a weight that is not finite, on a table that
+  /// has weights, and unless `highest` is finite and above 0.
+  void weigh(std::span<const double> weights, double highest);
   /// Memory of a row with what stands beside it, in bytes.
   [[nodiscard]] double bytes_per_row() const;
 };
@@ -94,6 +99,9 @@ struct ReadOptions {
   bool ignore_extra_columns =
       false;                    ///< predict and evaluate: columns not in the schema are skipped
   std::string label_path = {};  ///< .npy only: the file of y
+  /// Whether a column of weights is read. Predicting, where labels are optional, needs none: there
+  /// it is skipped, and may be missing.
+  [[nodiscard]] bool reads_weights() const { return labels == Labels::required; }
   /// Whether rows are kept in files beside the table instead of in memory (docs/reference/data.md,
   /// Cache). `automatic`: if memory cannot hold them, or a cache exists already; not for a pipe.
   enum class Cache { never, automatic, always } cache = Cache::never;

@@ -56,6 +56,9 @@ struct Rows {
   /// [n] Offsets o: the predictor of a row is x . theta + o, for losses of one output. Null: all
   /// are 0.
   const float* offset = nullptr;
+  /// [n] What each row counts, in [0, 1]: all that is asked of a row is multiplied by it. Null: all
+  /// are 1.
+  const float* weight = nullptr;
   /// The size of the whole table, if these are some of its rows. An engine makes its choices by it,
   /// so that a row has the same bits in every part.
   struct Whole {
@@ -84,8 +87,13 @@ struct Rows {
   [[nodiscard]] std::uint64_t nonzeros() const;
   /// Rows [first, last), of the same whole.
   [[nodiscard]] Rows part(std::size_t first, std::size_t last) const;
+  /// Whether rows have offsets or weights, which not every engine takes.
+  [[nodiscard]] bool has_more_than_labels() const { return offset != nullptr || weight != nullptr; }
   [[nodiscard]] double offset_of(std::size_t i) const {
     return offset == nullptr ? 0.0 : static_cast<double>(offset[i]);
+  }
+  [[nodiscard]] double weight_of(std::size_t i) const {
+    return weight == nullptr ? 1.0 : static_cast<double>(weight[i]);
   }
   /// The matrix of dense rows.
   [[nodiscard]] MatrixView<const float> matrix() const { return {dense, rows, cols}; }
@@ -123,7 +131,7 @@ using MappedTable = std::shared_ptr<const Rows>;
 /// Where the rows of a table are.
 using RowStorage = std::variant<DenseTable, SparseTable, MappedTable>;
 
-/// A view of stored rows of d features, without offsets.
+/// A view of stored rows of d features, without offsets or weights.
 inline Rows view_of(const DenseTable& x, std::size_t d) {
   return {x.data(), d == 0 ? 0 : x.size() / d, d};
 }
@@ -147,8 +155,18 @@ void append_rows(std::variant<Kinds...>& storage, const Rows& more) {
 struct BesideRows {
   std::vector<float> y{};       ///< [n] as LabelKind says; empty when the file had no label column
   std::vector<float> offset{};  ///< [n] of Schema::scaled_exposure; empty without an exposure
+  std::vector<float> weight{};  ///< [n] of Schema::scaled_weight_down; empty without weights
+
+  /// Whether rows have offsets or weights, which not every engine takes.
+  [[nodiscard]] bool has_more_than_labels() const { return !offset.empty() || !weight.empty(); }
+  /// Points the view of the same rows to offsets and weights.
+  void add_to(Rows& view) const {
+    if (!offset.empty()) view.offset = offset.data();
+    if (!weight.empty()) view.weight = weight.data();
+  }
 };
 /// All arrays of BesideRows, in the order in which they are sent.
-inline constexpr std::array beside_rows = {&BesideRows::y, &BesideRows::offset};
+inline constexpr std::array beside_rows = {&BesideRows::y, &BesideRows::offset,
+                                           &BesideRows::weight};
 
 }  // namespace gibbsite

@@ -22,7 +22,7 @@ std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOption
 /// Settles a backend made with "auto" on a machine with a GPU: it chooses for rows of this loss,
 /// with offsets or without. Its name and description are then of the one that runs. Its `load` does
 /// so too. Has no effect on other backends.
-void settle(Backend& backend, const Loss& loss, bool offsets);
+void settle(Backend& backend, const Loss& loss, bool more);
 
 /// A backend that is `gpu` until it is asked for rows that the GPU has no kernels for.
 /// why_not(loss, offsets) tells: "has no kernels of ...", or empty. From then on it is what `other`

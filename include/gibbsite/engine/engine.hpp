@@ -43,7 +43,7 @@ struct RowLimits {
 };
 /// A row that breaks the limits.
 struct RowFault {
-  enum class What { length_or_intercept, label, offset };
+  enum class What { length_or_intercept, label, offset, weight };
   std::size_t row = 0;  ///< from 0
   What what = What::length_or_intercept;
 };
@@ -117,7 +117,10 @@ class CappedLoss {
                                    MatrixView<double> out) = 0;
 };
 
-/// A data set and a loss, resident on a backend.
+/// A data set and a loss, resident on a backend. If rows have weights (Rows::weight), every sum
+/// over rows below is of w_i times the row's term: one definition for losses, gradients, Hessians,
+/// moments, scores, curvatures and lengths. A weight of 0 is a row that is not there. Norms and
+/// largest values are of all rows.
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -160,7 +163,7 @@ class Engine {
   /// Second moments out[k x k] = sum_i v_i v_i^T of clipped rows, for P [d x k] and clip >= 0. v_i
   /// are floats (times a power of two that P fixes) with ||v_i|| <= clip in exact arithmetic. v_i
   /// is a function of (row i, P, clip) alone, whatever its place, the other rows, the layout or
-  /// threads.
+  /// threads. If rows have weights, v_i is multiplied by sqrt(w_i), rounded down.
   /// v_i approximates u_i = P^T x_i min(1, clip/||P^T x_i||), up to the roundings of the product in
   /// floats. Numbers of u_i below the normal floats count as 0, and so does a u_i beyond the
   /// floats. Products of floats are exact, and sums in double keep to accumulation_depth, with the
@@ -169,7 +172,8 @@ class Engine {
   /// Throws BadInput if P has other rows or is not finite, or clip is illegal.
   virtual void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) = 0;
 
-  /// Writes the v_i of `second_moments`, here plain floats, to out [local n x k]; another engine
+  /// Writes the v_i of `second_moments` without weights, here plain floats, to out [local n x k];
+  /// another engine
   /// can be loaded with them (docs/theory/metric.md). Work 2 n d k. Throws as `second_moments`.
   virtual void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) = 0;
 
@@ -212,7 +216,8 @@ class Engine {
   /// Largest |o_i| of the rows' offsets; 0 if there are none.
   [[nodiscard]] virtual double largest_offset() const { return 0; }
   /// The first row that breaks the limits: longer than allowed without its intercept, or with a
-  /// label that is none of its kind (LabelKind). None if all rows keep them.
+  /// label that is none of its kind (LabelKind), or with a weight outside [0, 1]. None if all rows
+  /// keep them.
   [[nodiscard]] virtual std::optional<RowFault> first_fault(const RowLimits& limits) const = 0;
 };
 
@@ -238,12 +243,18 @@ class Backend {
                                        const Loss& loss) = 0;
 };
 
+/// What an engine was loaded with beside its rows: views.
+struct LoadedTargets {
+  std::span<const float> y;       ///< [local n]
+  const float* offset = nullptr;  ///< [local n]; null: none
+  const float* weight = nullptr;  ///< [local n]; null: none
+};
 /// Makes an engine that owns the rows of `clipped_rows`, with the loss of `engine` and theta [K x
-/// k] (docs/theory/metric.md). `backend` is the one of `engine`; labels y [local n] and offsets
-/// [local n] (null: none) are those that it was loaded with. Needs local n x k floats of memory,
-/// and what the backend takes. Throws as `clipped_rows` and `load`.
-std::shared_ptr<Engine> load_in_metric(Engine& engine, Backend& backend, std::span<const float> y,
-                                       const float* offset, MatrixView<const double> P,
+/// k] (docs/theory/metric.md). `backend` is the one of `engine`, which was loaded with `targets`.
+/// Needs local n x k floats of memory, and what the backend takes. Throws as `clipped_rows` and
+/// `load`.
+std::shared_ptr<Engine> load_in_metric(Engine& engine, Backend& backend,
+                                       const LoadedTargets& targets, MatrixView<const double> P,
                                        double clip);
 
 /// A backend as `gibbsite devices` lists it.

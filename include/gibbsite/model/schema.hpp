@@ -12,9 +12,9 @@
 
 namespace gibbsite {
 
-/// The kinds of columns. An exposure says over how much (years, hours, people) a count was made,
-/// and is no feature.
-enum class ColumnType { number, category, exposure, ignore };
+/// The kinds of columns. An exposure says over how much (years, hours, people) a count was made, a
+/// weight how much a row counts. Neither is a feature.
+enum class ColumnType { number, category, exposure, weight, ignore };
 
 /// How the knots of a curve lie, if nobody lists them: at equal widths, at equal widths of
 /// log(1 + (v - lo)/s) with s = (hi - lo)/1000, or at 1, 2, 5, 10, ... (model/curve.hpp).
@@ -26,6 +26,7 @@ struct Column {
   ColumnType type = ColumnType::ignore;
   double lo = 0, hi = 1;  ///< number: public range; cells are clamped, then scaled to [0,1];
                           ///< exposure: public range above 0; cells are clamped
+                          ///< weight: public range from 0 on; cells are clamped
   std::vector<std::string> levels = {};  ///< category: one-hot, in this order
   bool other = false;                    ///< category: levels not listed become one more, "(other)"
   bool has_missing = false;              ///< the column has its own `missing`
@@ -151,6 +152,11 @@ struct Schema {
   /// Upper bound of |o|: log(highest/lowest exposure), rounded up to a float; 0 without an
   /// exposure.
   [[nodiscard]] float offset_bound() const;
+  /// The column of type weight, or null.
+  [[nodiscard]] const Column* weight() const;
+  /// What a row of that weight counts, a float in [0, 1]: value/highest with the value clamped to
+  /// [lo, hi], rounded down so that no row counts more than 1. NaN counts 0.
+  static float scaled_weight_down(double value, double lo, double hi);
   /// The first mark of a missing cell of the column, which writers use; null if there is none.
   [[nodiscard]] const std::string* missing_in(const Column& column) const;
   /// All marks of a missing cell of the column: its own, or else the table's. Empty if there are

@@ -56,6 +56,8 @@ struct CalibrationBin {
 };
 using CalibrationBins = std::array<CalibrationBin, 10>;
 
+/// If rows have weights, fractions, means and areas below are of weights. `confusion` and what
+/// follows from it, and calibration, are of rows.
 struct Evaluation {
   std::uint64_t rows = 0;
   double accuracy = 0;  ///< fraction
@@ -72,11 +74,13 @@ struct Evaluation {
   [[nodiscard]] double recall(std::size_t of) const;
 };
 /// Scores probabilities [n] of the positive class against labels [n] of -1 and +1. The positive
-/// class is predicted for probabilities of at least `threshold`.
+/// class is predicted for probabilities of at least `threshold`. `weights` [n]: what each row
+/// counts; empty: all the same. Throws BadInput if sizes differ, or nothing counts.
 Evaluation evaluate(std::span<const double> probabilities, std::span<const float> labels,
-                    double threshold = 0.5);
+                    double threshold = 0.5, std::span<const float> weights = {});
 
-/// Scores of predicted probabilities of K > 2 classes; the likeliest class is predicted.
+/// Scores of predicted probabilities of K > 2 classes; the likeliest class is predicted. Weights
+/// are as in Evaluation.
 struct ClassesEvaluation {
   std::size_t classes = 0;  ///< K
   std::uint64_t rows = 0;
@@ -102,9 +106,11 @@ struct ClassesEvaluation {
   [[nodiscard]] double recall(std::size_t of) const;
 };
 /// Scores probabilities [n x K] row-major against labels [n], places of classes. Throws BadInput if
-/// sizes differ, if there is no row, or if a label is no place of a class.
+/// sizes differ, if there is no row, or if a label is no place of a class. `weights` are as in
+/// `evaluate`.
 ClassesEvaluation evaluate_classes(std::span<const double> probabilities,
-                                   std::span<const float> labels, std::size_t classes);
+                                   std::span<const float> labels, std::size_t classes,
+                                   std::span<const float> weights = {});
 
 /// Scores of predicted amounts or counts, in the label's own unit.
 struct AmountEvaluation {
@@ -118,8 +124,8 @@ struct AmountEvaluation {
   double mean_deviance = 0;  ///< of predicting the labels' mean; NaN for amounts
 };
 /// Scores predicted amounts or counts [n] against y [n], scaled as rows keep it. Throws BadInput if
-/// sizes differ or there is no row.
+/// sizes differ or there is no row. `weights` are as in `evaluate`: all means are then of weights.
 AmountEvaluation evaluate_amounts(const Schema& schema, std::span<const double> predicted,
-                                  std::span<const float> y);
+                                  std::span<const float> y, std::span<const float> weights = {});
 
 }  // namespace gibbsite

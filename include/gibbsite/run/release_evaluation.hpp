@@ -13,12 +13,15 @@
 namespace gibbsite {
 
 /// Counts the rows' `cells` [n] (release/evaluation_cells.hpp), adds the plan's noise and certifies
-/// them; void when the key came from a seed. `shape` is the evaluation without counts, noise and
+/// them. A row adds its weight (`weights` [n], which the shape's schema has a column for), rounded
+/// down to a multiple of 2^-20 so that sums are exact; without weights it adds 1. Void when the key
+/// came from a seed. `shape` is the evaluation without counts, noise and
 /// rows. Uses the key up, also when it throws: BadInput where cells are not of the plan's shape, or
 /// on a plan whose numbers do not verify. Of the options `ledger` is heeded, as by `fit`.
 EvaluationRelease release_evaluation(const EvaluationModel& shape,
                                      std::span<const std::uint32_t> cells,
                                      const HistogramPlan& plan, Key&& key,
-                                     const FitOptions& options = {});
+                                     const FitOptions& options = {},
+                                     std::span<const float> weights = {});
 
 }  // namespace gibbsite
