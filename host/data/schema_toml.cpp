@@ -15,7 +15,9 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/model/boolean.hpp"
 #include "gibbsite/model/curve.hpp"
+#include "gibbsite/model/date.hpp"
 #include "gibbsite/model/family_model.hpp"
 #include "gibbsite/model/interaction.hpp"
 #include "gibbsite/model/network_model.hpp"
@@ -27,7 +29,8 @@ namespace gibbsite {
 
 namespace {
 
-constexpr std::string_view types_text = "\"number\", \"category\", \"exposure\" or \"ignore\"";
+constexpr std::string_view types_text =
+    "\"number\", \"date\", \"category\", \"boolean\", \"exposure\" or \"ignore\"";
 constexpr std::string_view no_row_weights =
     "a row's own weight multiplies what one person can do to the model, and without a public "
     "bound "
@@ -54,15 +57,18 @@ std::vector<std::string> with_tables(std::vector<std::string> names) {
 }
 
 /// The keys of a column of that type.
-std::vector<std::string> keys_of(ColumnType type) {
-  switch (type) {
+std::vector<std::string> keys_of(const Column& column) {
+  switch (column.type) {
     case ColumnType::number:
-      return {"range", "missing", "missing_level", "curve", "knots",
-              "scale", "bins",    "decimals",      "count"};
+      if (column.is_date())
+        return {"range", "format", "missing", "missing_level", "curve", "knots", "count"};
+      return {"range", "missing",  "missing_level", "curve",   "knots",    "scale",
+              "bins",  "decimals", "count",         "decimal", "thousands"};
     case ColumnType::category:
+      if (column.is_boolean) return {"other", "missing", "unlisted", "reference", "count"};
       return {"levels", "other", "missing", "unlisted", "reference", "count"};
     case ColumnType::exposure:
-      return {"range", "missing"};
+      return {"range", "missing", "decimal", "thousands"};
     case ColumnType::ignore:
       break;
   }
@@ -233,6 +239,41 @@ class SchemaReader {
     others.assign(marks.begin() + 1, marks.end());
   }
 
+  /// The signs that group digits: one, or a list of them.
+  std::vector<std::string> read_signs(const toml::node& node, std::string_view name) const {
+    std::string first;
+    std::vector<std::string> out;
+    if (!node.is_array() || !node.as_array()->empty()) read_marks(node, name, first, out);
+    out.insert(out.begin(), first);
+    if (std::ranges::find(out, "") != out.end())
+      fail(node.source(),
+           fmt::format("{} is empty; give what groups digits, or leave it out", name));
+    return out;
+  }
+
+  /// A day, as text or as TOML has one: its days since 1970-01-01.
+  double read_day(const toml::node& node, std::string_view name) const {
+    std::string text;
+    if (node.is_date()) {
+      const toml::date day = node.as_date()->get();
+      text = fmt::format("{:04}-{:02}-{:02}", day.year, day.month, day.day);
+    } else if (node.is_string()) {
+      text = node.as_string()->get();
+    } else {
+      wrong_type(node, name, "a day such as \"2024-12-31\"");
+    }
+    const std::optional<double> days = text.size() == 10 ? parse_date(text) : std::nullopt;
+    if (!days)
+      fail(node.source(), fmt::format("{} is {}; write a day that there is, as \"2024-12-31\"",
+                                      name, gibbsite::quoted(text)));
+    return *days;
+  }
+
+  /// A number of the column: of dates a day.
+  double read_value(const toml::node& node, std::string_view name, const Column& column) const {
+    return column.is_date() ? read_day(node, name) : read_number(node, name);
+  }
+
   bool read_bool(const toml::node& node, std::string_view name) const {
     if (!node.is_boolean()) wrong_type(node, name, "true or false");
     return node.as_boolean()->get();
@@ -309,9 +350,7 @@ class SchemaReader {
     } else if (name == "decimal") {
       schema_.text.decimal = read_choice(node, name, ".", ",") ? ',' : '.';
     } else if (name == "thousands") {
-      schema_.text.thousands = read_string(node, name);
-      if (schema_.text.thousands.empty())
-        fail(key.source(), "thousands is empty; give what groups digits, or leave it out");
+      schema_.text.thousands = read_signs(node, name);
     } else if (name == "row_norm") {
       auto_row_norm_ = read_auto(node, name, "a number");
       if (!auto_row_norm_) schema_.row_norm = read_number(node, name);
@@ -419,8 +458,9 @@ class SchemaReader {
       if (part == out.parts.end())
         fail(key.source(), what + ": the column is not in it; name one of its columns");
       if (!list.is_array()) wrong_type(list, what, "a list of numbers");
+      const Column* const known = schema_.column_named(part->column);
       for (const toml::node& knot : *list.as_array())
-        part->knots.push_back(read_number(knot, what));
+        part->knots.push_back(read_value(knot, what, known == nullptr ? Column{} : *known));
       if (part->knots.size() < 2)
         fail(key.source(), what + " must be two numbers at least, the ends of the range");
     }
@@ -617,6 +657,22 @@ class SchemaReader {
     hi = read_number((*range)[1], what);
   }
 
+  void read_days(const toml::node& node, const std::string& what, double& lo, double& hi) const {
+    const toml::array* const range = node.as_array();
+    if (range == nullptr || range->size() != 2)
+      fail(node.source(), what +
+                              " must be [first, last]: two days such as \"1990-01-01\", known "
+                              "without the data");
+    lo = read_day((*range)[0], what);
+    hi = read_day((*range)[1], what);
+  }
+
+  /// How the column's numbers are written, now that it says so itself.
+  static NumberText& numbers_of(Column& column) {
+    if (!column.numbers) column.numbers.emplace();
+    return *column.numbers;
+  }
+
   void read_columns(const toml::table& table) {
     // toml++ sorts a table by key; the order of the columns is that of the file.
     std::vector<std::pair<const toml::key*, const toml::node*>> entries;
@@ -643,9 +699,16 @@ class SchemaReader {
     column.name = name;
     const std::string type_name = read_string(*type, here + ": type");
     const auto known = column_type_named(type_name);
-    if (known)
+    if (known) {
       column.type = *known;
-    else if (type_name == "weight")
+    } else if (type_name == "date") {
+      column.type = ColumnType::number;
+      column.date = iso_date;
+    } else if (type_name == "boolean") {
+      column.type = ColumnType::category;
+      column.is_boolean = true;
+      column.levels.assign(std::begin(boolean_levels), std::end(boolean_levels));
+    } else if (type_name == "weight")
       fail(type->source(), fmt::format("{}: {}", here, no_row_weights));
     else if (type_name.empty() && !only_.empty() && name != only_)
       column.type = ColumnType::ignore;
@@ -672,9 +735,20 @@ class SchemaReader {
       } else if (k == "missing" && column.type != ColumnType::ignore) {
         column.has_missing = true;
         read_marks(value, option, column.missing, column.also_missing);
+      } else if (k == "range" && column.is_date()) {
+        read_days(value, option, column.lo, column.hi);
       } else if (k == "range" && has_range(column.type)) {
         read_range(value, option, column.lo, column.hi);
-      } else if (k == "levels" && column.type == ColumnType::category) {
+      } else if (k == "format" && column.is_date()) {
+        column.date = read_string(value, option);
+        if (const std::string fault = date_format_fault(column.date); !fault.empty())
+          fail(value.source(),
+               fmt::format("{} {} {}", option, gibbsite::quoted(column.date), fault));
+      } else if (k == "decimal" && has_range(column.type) && !column.is_date()) {
+        numbers_of(column).decimal = read_choice(value, option, ".", ",") ? ',' : '.';
+      } else if (k == "thousands" && has_range(column.type) && !column.is_date()) {
+        numbers_of(column).thousands = read_signs(value, option);
+      } else if (k == "levels" && column.type == ColumnType::category && !column.is_boolean) {
         if (!value.is_array()) wrong_type(value, option, "a list [\"...\", \"...\"]");
         for (const toml::node& level : *value.as_array())
           column.levels.push_back(read_string(level, option));
@@ -684,18 +758,19 @@ class SchemaReader {
         column.unlisted = read_string(value, option);
       } else if (k == "reference" && column.type == ColumnType::category) {
         column.reference = read_string(value, option);
-      } else if (k == "decimals" && column.type == ColumnType::number) {
+      } else if (k == "decimals" && column.type == ColumnType::number && !column.is_date()) {
         column.decimals = read_decimals(value, option);
       } else if (k == "missing_level" && column.type == ColumnType::number) {
         column.missing_level = read_bool(value, option);
       } else if (column.type == ColumnType::number &&
-                 (k == "bins" || k == "curve" || k == "knots" || k == "scale")) {
+                 (k == "curve" || k == "knots" ||
+                  (!column.is_date() && (k == "bins" || k == "scale")))) {
         // Where they lie follows from the range, which comes later.
       } else {
         fail(k.source(),
              fmt::format("{}: unknown key {} for a column of type \"{}\"{}; rename or remove it",
                          here, gibbsite::quoted(k.str()), type_name,
-                         did_you_mean(k.str(), keys_of(column.type))));
+                         did_you_mean(k.str(), keys_of(column))));
       }
     }
     if (column.type == ColumnType::exposure && !table.contains("range"))
@@ -705,14 +780,16 @@ class SchemaReader {
     if (column.type == ColumnType::exposure && count != 0)
       fail(at, here + " is an exposure, and a count is over one; leave count out");
     if (column.type == ColumnType::number && !table.contains("range") && !table.contains("knots"))
-      fail(at, here +
-                   " is a number without a range; add range = [lowest, highest], two numbers "
-                   "known without the data");
+      fail(at, here + (column.is_date()
+                           ? " is a date without a range; add range = [\"1990-01-01\", "
+                             "\"2024-12-31\"], two days known without the data"
+                           : " is a number without a range; add range = [lowest, highest], two "
+                             "numbers known without the data"));
     if (column.type == ColumnType::number) read_curve(table, here, column);
     if (const toml::node* const bins = table.get("bins");
         bins != nullptr && column.type == ColumnType::number)
       column.edges = read_bins(*bins, here + ": bins", column.lo, column.hi);
-    if (column.type == ColumnType::category && !table.contains("levels"))
+    if (column.type == ColumnType::category && !column.is_boolean && !table.contains("levels"))
       fail(at, here +
                    " is a category without levels; add levels = [\"...\", \"...\"], known "
                    "without the data");
@@ -735,7 +812,7 @@ class SchemaReader {
                  "out");
       if (!knots->is_array()) wrong_type(*knots, here + ": knots", "a list of numbers");
       for (const toml::node& knot : *knots->as_array())
-        column.knots.push_back(read_number(knot, here + ": knots"));
+        column.knots.push_back(read_value(knot, here + ": knots", column));
       if (column.knots.size() < 2)
         fail(knots->source(), here +
                                   ": knots must be two numbers at least; list where the curve "
@@ -781,8 +858,7 @@ class SchemaReader {
     }
     const bool is_line = count == 2 && column.scale != KnotScale::series;
     if (!(column.lo < column.hi)) return;  // said of the range
-    if (!column.automatic_curve && !is_line)
-      column.knots = placed_knots(column.lo, column.hi, count, column.scale);
+    if (!column.automatic_curve && !is_line) column.knots = placed_knots(column, count);
     if (!column.automatic_curve) column.scale = KnotScale::automatic;
     // Between two ends that are near there is no step.
     if (column.knots.size() == 2) column.knots.clear();

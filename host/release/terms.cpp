@@ -50,7 +50,7 @@ TermOutput line_of(const Column& column, std::span<const Effect* const> effects,
   for (const double side : {-0.5, 0.0, 0.5}) {
     TermPoint point = whole;
     point.at = column.lo + (0.5 + side) * (column.hi - column.lo);
-    point.name = number_text(point.at);
+    point.name = column.text_of(point.at);
     point.value = side * whole.value + 0.0;
     point.lower = std::min(side * whole.lower, side * whole.upper);
     point.upper = std::max(side * whole.lower, side * whole.upper);
@@ -108,6 +108,7 @@ std::vector<Term> terms_of(const LinearModel& model) {
     if (column.type == ColumnType::number) {
       term.lo = column.lo;
       term.hi = column.hi;
+      term.is_date = column.is_date();
       term.by_ratio = column.is_curve() && column.knots[(column.knots.size() - 1) / 2] <=
                                                column.lo + 0.1 * (column.hi - column.lo);
     }

@@ -35,6 +35,7 @@ struct Term {
   Kind kind = Kind::levels;
   std::string column;
   double lo = 0, hi = 0;  ///< public range of a number
+  bool is_date = false;   ///< whether these are days since 1970-01-01
   bool by_ratio = false;  ///< a curve with half of its knots in the lowest tenth of the range
   std::vector<TermOutput> outputs;
   std::size_t certainty = 0;  ///< place of its surest effect in EffectTable::by_certainty
