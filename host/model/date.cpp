@@ -92,8 +92,9 @@ std::optional<double> parse_date(std::string_view text, std::string_view format)
       continue;
     }
     const char what = format[++i];
-    // One digit will do where the next sign of the format is no digit.
-    const std::size_t least = i + 1 < format.size() && format[i + 1] == '%' ? 2 : 1;
+    // One digit will do between signs that are no digits.
+    const bool follows = i >= 3 && format[i - 3] == '%';
+    const std::size_t least = follows || format.substr(i + 1).starts_with('%') ? 2 : 1;
     const std::optional<int> value = what == 'Y'   ? take_number(text, 4, 4)
                                      : what == 'b' ? take_month_name(text)
                                                    : take_number(text, least, 2);

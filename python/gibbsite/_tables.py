@@ -962,11 +962,19 @@ def _marks(missing):
     return [missing] if isinstance(missing, str) else list(missing)
 
 
-def _plain_column(column):
-    """A column of a schema by what it becomes: a date is a number with `date`, its format; a boolean a
-    category of two levels."""
+def plain_column(column):
+    """A column of a schema by what it becomes: a date is a number of days since 1970-01-01 with
+    `date`, its format; a boolean a category of two levels."""
     if column["type"] == "date":
-        return {**column, "type": "number", "date": column.get("format", "%Y-%m-%d")}
+        days = {
+            key: [
+                float((datetime.date.fromisoformat(day) - datetime.date(1970, 1, 1)).days)
+                for day in column[key]
+            ]
+            for key in ("range", "knots")
+            if key in column
+        }
+        return {**column, **days, "type": "number", "date": column.get("format", "%Y-%m-%d")}
     if column["type"] == "boolean":
         return {**column, "type": "category", "levels": ["false", "true"]}
     return column
@@ -1008,12 +1016,12 @@ class SchemaFacts:
                 for column in toml["columns"].values()
             )
         )
-        self.columns = {}
+        self.columns, self.written = {}, {}  # by what they become, and as TOML says it
         for name, column in toml["columns"].items():
-            column = _plain_column(column)
             count = column.get("count")
             for full in [name] if count is None else [f"{name}{k + 1}" for k in range(count)]:
-                self.columns[full] = column
+                self.columns[full] = plain_column(column)
+                self.written[full] = column
 
     def point(self, column):
         """The decimal sign of the column's numbers."""

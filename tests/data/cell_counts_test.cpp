@@ -26,7 +26,7 @@ TEST(CellClasses, EveryTextIsInOne) {
   for (const char* const date :
        {"2020-05-01", "2020-02-29", "1999-12-31T23:59:00", "2020-05-01 07:30"})
     EXPECT_EQ(class_of_cell(date), at(CellClass::date)) << date;
-  for (const char* const text : {"x", "2021-02-29", "2020-13-01", "2020-05-1", "2020-05-01x", "inf",
+  for (const char* const text : {"x", "2021-02-29", "2020-13-01", "2020-05-", "2020-05-01x", "inf",
                                  "1e400", "1,5,6", "0x10", "Na", "\xff", "1,234 kg", "1.5.6"})
     EXPECT_EQ(class_of_cell(text), at(CellClass::text)) << text;
   EXPECT_EQ(class_of_cell(std::string(1 << 20, 'a')), at(CellClass::text));

@@ -46,8 +46,9 @@ TEST_F(DateColumns, AreDaysThatAreScaled) {
   EXPECT_EQ(schema("d = {type = 'date', range = [1970-01-01, 1972-10-21]}"), s);
   const Schema german =
       schema("d = {type = 'date', range = ['1970-01-01', '1972-10-21'], format = '%d.%m.%Y'}");
-  expect_same(read(german, "d,y\n1.1.1970,1\n28.05.1971,0\n21.10.1972 12:30,1\n01.01.1900,0\n"),
-              data);
+  EXPECT_EQ(
+      read(german, "d,y\n1.1.1970,1\n28.05.1971,0\n21.10.1972 12:30,1\n01.01.1900,0\n").dense(),
+      data.dense());
   EXPECT_EQ(parse_schema(to_toml(german), "again"), german);
   RowEncoder rows(s);
   for (const auto& [day, y] : {std::pair("1970-01-01", "1"), std::pair("1971-05-28", "0"),
@@ -105,7 +106,7 @@ TEST_F(DateColumns, HaveMarksAndLevelsOfMissing) {
 TEST_F(DateColumns, BendAtWholeDays) {
   const Schema s = schema("d = {type = 'date', range = ['1970-01-01', '1972-10-21'], curve = 4}");
   EXPECT_THAT(s.feature_names(),
-              ElementsAre("d=1970-01-01", "d=1970-12-08", "d=1971-11-14", "d=1972-10-21"));
+              ElementsAre("d=1970-01-01", "d=1970-12-08", "d=1971-11-15", "d=1972-10-21"));
   EXPECT_EQ(parse_schema(to_toml(s), "again"), s);
   const Schema listed =
       schema("d = {type = 'date', knots = ['1970-01-01', '1971-05-28', '1972-10-21']}");
@@ -146,7 +147,7 @@ TEST_F(DateColumns, SayWhatIsWrong) {
   const auto refused = [](const std::string& columns, const std::vector<std::string>& parts) {
     expect_bad_input([&] { (void)schema(columns); }, parts);
   };
-  refused("d = {type = 'date'}", {"s.toml:5:", "is a date without a range"});
+  refused("d = {type = 'date'}", {"s.toml:6:", "is a date without a range"});
   refused("d = {type = 'date', range = [1, 2]}", {"must be a day such as", "got the number 1"});
   refused("d = {type = 'date', range = ['1970-01-01', '1970-02-30']}", {"'1970-02-30'"});
   refused("d = {type = 'date', range = ['1971-01-01', '1970-01-01']}",

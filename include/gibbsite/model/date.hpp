@@ -14,7 +14,7 @@ inline constexpr double first_day = -719'162, last_day = 2'932'896;
 
 /// What is wrong with a format of dates; empty: nothing. A format has each of %Y (four digits), %m
 /// (or %b, an English name such as Jan) and %d once, and other signs but digits between them, which
-/// stand for themselves. %m and %d have two digits, or one where no further digits follow.
+/// stand for themselves. %m and %d have two digits, or one where such signs are about them.
 std::string date_format_fault(std::string_view format);
 
 /// Days since 1970-01-01 of a text in a legal format; none: it is no day of the calendar. A time
