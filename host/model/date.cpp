@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 
 namespace gibbsite {
@@ -12,6 +11,38 @@ namespace {
 
 constexpr std::array<std::string_view, 12> month_names{"jan", "feb", "mar", "apr", "may", "jun",
                                                        "jul", "aug", "sep", "oct", "nov", "dec"};
+
+struct Day {
+  int year = 0, month = 0, day = 0;
+};
+
+// The calendar repeats every 400 years of 146,097 days; years are counted from March on, so that a
+// leap day is a year's last, and months then have 153 days in five of them. <chrono> has these too,
+// and a clock, which no public module may know.
+constexpr int days_of_400 = 146'097, days_to_1970 = 719'468;  // from 0000-03-01
+
+bool exists(Day d) {
+  const bool leap = d.year % 4 == 0 && (d.year % 100 != 0 || d.year % 400 == 0);
+  constexpr std::array<int, 12> days{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  return d.year >= 1 && d.month >= 1 && d.month <= 12 && d.day >= 1 &&
+         d.day <= days[static_cast<std::size_t>(d.month - 1)] + (leap && d.month == 2 ? 1 : 0);
+}
+
+int days_of(Day d) {
+  const int from_march = (d.month + 9) % 12, year = d.month <= 2 ? d.year - 1 : d.year;
+  return year / 400 * days_of_400 + year % 400 * 365 + year % 400 / 4 - year % 400 / 100 +
+         (153 * from_march + 2) / 5 + d.day - 1 - days_to_1970;
+}
+
+Day day_of(int days) {
+  const int all = days + days_to_1970, within = all % days_of_400;
+  const int year = (within - within / 1'460 + within / 36'524 - within / 146'096) / 365;
+  const int of_year = within - (365 * year + year / 4 - year / 100);
+  const int from_march = (5 * of_year + 2) / 153;
+  const int month = from_march < 10 ? from_march + 3 : from_march - 9;
+  return {all / days_of_400 * 400 + year + (month <= 2 ? 1 : 0), month,
+          of_year - (153 * from_march + 2) / 5 + 1};
+}
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 char small(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -61,7 +92,9 @@ bool is_time(std::string_view text) {
   (void)take(text, ' ');
   if (!take(text, '+') && !take(text, '-')) return false;
   if (!two(24)) return false;
-  return text.empty() || ((take(text, ':') || true) && two(59) && text.empty());
+  if (text.empty()) return true;
+  (void)take(text, ':');
+  return two(59) && text.empty();
 }
 
 }  // namespace
@@ -101,20 +134,12 @@ std::optional<double> parse_date(std::string_view text, std::string_view format)
     if (!value) return {};
     (what == 'Y' ? year : what == 'd' ? day : month) = *value;
   }
-  if (!text.empty() && !is_time(text)) return {};
-  namespace calendar = std::chrono;
-  const calendar::year_month_day date{calendar::year(year),
-                                      calendar::month(static_cast<unsigned>(month)),
-                                      calendar::day(static_cast<unsigned>(day))};
-  if (year < 1 || !date.ok()) return {};
-  return static_cast<double>(calendar::sys_days(date).time_since_epoch().count());
+  if ((!text.empty() && !is_time(text)) || !exists({year, month, day})) return {};
+  return days_of({year, month, day});
 }
 
 std::string date_text(double days, std::string_view format) {
-  namespace calendar = std::chrono;
-  const double inside = std::floor(std::clamp(days, first_day, last_day));
-  const calendar::year_month_day date{calendar::sys_days(calendar::days(static_cast<int>(inside)))};
-  const auto month = static_cast<unsigned>(date.month());
+  const Day day = day_of(static_cast<int>(std::floor(std::clamp(days, first_day, last_day))));
   std::string out;
   for (std::size_t i = 0; i < format.size(); ++i) {
     if (format[i] != '%') {
@@ -123,14 +148,15 @@ std::string date_text(double days, std::string_view format) {
     }
     switch (format[++i]) {
       case 'Y':
-        out += fmt::format("{:04}", static_cast<int>(date.year()));
+        out += fmt::format("{:04}", day.year);
         break;
       case 'b':
-        out += static_cast<char>(month_names[month - 1][0] - 'a' + 'A');
-        out += month_names[month - 1].substr(1);
+        out +=
+            static_cast<char>(month_names[static_cast<std::size_t>(day.month - 1)][0] - 'a' + 'A');
+        out += month_names[static_cast<std::size_t>(day.month - 1)].substr(1);
         break;
       default:
-        out += fmt::format("{:02}", format[i] == 'm' ? month : static_cast<unsigned>(date.day()));
+        out += fmt::format("{:02}", format[i] == 'm' ? day.month : day.day);
     }
   }
   return out;
