@@ -189,17 +189,16 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
     for (const std::string& mark : e.missing_texts) {
       e.missing_composed.push_back(composed(mark));
       double value = 0;
-      if (e.is_date()) {  // a mark that is a day marks that day
-        const std::optional<double> day = parse_date(mark, e.date);
-        if (!day) continue;
-        value = *day;
-      } else if (!parse_number(mark, value)) {
+      const bool is_number = parse_number(mark, value);
+      if (is_number && std::isnan(value)) {
+        e.nan_is_missing = true;
         continue;
       }
-      if (std::isnan(value))
-        e.nan_is_missing = true;
-      else if (std::ranges::find(e.missing_numbers, value) == e.missing_numbers.end())
-        e.missing_numbers.push_back(value);
+      const std::optional<double> found = e.is_date() ? parse_date(mark, e.date)
+                                          : is_number ? std::optional(value)
+                                                      : std::nullopt;
+      if (found && std::ranges::find(e.missing_numbers, *found) == e.missing_numbers.end())
+        e.missing_numbers.push_back(*found);
     }
     if (schema.has_missing_level(column) && column.type == ColumnType::number)
       e.missing = next + std::max<std::size_t>(column.knots.size(), 1);
