@@ -34,7 +34,8 @@ std::string knots_words(const Column& c) {
 std::string missing_words(const Schema& schema, const Column& c) {
   const std::string* const reads = schema.missing_in(c);
   const bool category = c.type == ColumnType::category;
-  const std::string middle = "read as " + c.text_of(c.lo / 2 + c.hi / 2) + ", the middle";
+  const std::string middle =
+      fmt::format("read as {}, the middle", c.text_of(c.lo / 2 + c.hi / 2));
   if (reads == nullptr) {
     return "none is expected; an empty cell is " +
            or_refused(schema, category ? (c.other ? "“(other)”" : "no level") : middle);
@@ -78,7 +79,7 @@ std::string interaction_words(const Schema& schema, const Interaction& interacti
     if (part.knots.empty()) continue;
     out += fmt::format("; {} at", part.column);
     for (const double knot : part.knots)
-      out += " " + schema.column_named(part.column)->text_of(knot);
+      out += fmt::format(" {}", schema.column_named(part.column)->text_of(knot));
   }
   return out;
 }
