@@ -92,7 +92,10 @@ LinearKind::Extra LinearKind::extra_from_json(const json& constants) {
                       .questions = {.bins_noise = number_field(object, "bins_noise", source),
                                     .levels_noise = number_field(object, "levels_noise", source),
                                     .threshold = number_field(object, "threshold", source),
-                                    .refine_noise = number_field(object, "refine_noise", source)}}};
+                                    .refine_noise = number_field(object, "refine_noise", source)},
+                      .asked = object.contains("questions")
+                                   ? count_field(object, "questions", source)
+                                   : first_questions}};
 }
 
 void LinearKind::put_extra(const Extra& extra, json& constants) {
@@ -103,6 +106,8 @@ void LinearKind::put_extra(const Extra& extra, json& constants) {
                                 {"levels_noise", q.levels_noise},
                                 {"threshold", q.threshold},
                                 {"refine_noise", q.refine_noise}};
+  if (extra.bought->asked != first_questions)
+    constants["bought_schema"]["questions"] = extra.bought->asked;
 }
 
 std::string public_choices(const Certificate& c) {

@@ -79,9 +79,33 @@ void read_marks(const json& object, std::string& first, std::vector<std::string>
   others.erase(others.begin());
 }
 
+// The signs that group digits: one, or a list of them.
+json signs_json(const std::vector<std::string>& signs) {
+  return signs.size() == 1 ? json(signs.front()) : json(signs);
+}
+
+std::vector<std::string> read_signs(const json& object, const std::string& source) {
+  std::vector<std::string> out;
+  if (field(object, "thousands", source).is_array()) {
+    out = texts_field(object, "thousands", source);
+    if (out.size() < 2) reject(source, "thousands", "must be a text, or a list of two or more");
+  } else {
+    out = {text_field(object, "thousands", source)};
+  }
+  if (std::ranges::find(out, "") != out.end()) reject(source, "thousands", "must not be empty");
+  return out;
+}
+
 json column_json(const Column& column) {
   json out = {{"name", column.name}, {"type", to_string(column.type)}};
   if (has_range(column.type)) out["range"] = {column.lo, column.hi};
+  if (column.is_date()) out["date"] = column.date;
+  if (column.is_boolean) out["boolean"] = true;
+  if (column.numbers) {
+    out["decimal"] = std::string(1, column.numbers->decimal);
+    if (!column.numbers->thousands.empty())
+      out["thousands"] = signs_json(column.numbers->thousands);
+  }
   if (!column.edges.empty()) out["edges"] = column.edges;
   if (column.decimals) out["decimals"] = *column.decimals;
   if (column.is_curve()) out["knots"] = column.knots;
@@ -173,25 +197,39 @@ Column column_from_json(const json& object, const std::string& source, bool of_n
   if (has_range(column.type)) {
     if (column.type == ColumnType::number && of_network) {
       only_fields(object,
-                  {"name", "type", "range", "missing", "edges", "decimals", "missing_level"},
+                  {"name", "type", "range", "missing", "edges", "decimals", "missing_level",
+                   "decimal", "thousands"},
                   source);
       // Files of before it was there have none, whatever a column's own `missing` means today.
       if (object.contains("missing_level"))
         column.has_missing_bin = flag_field(object, "missing_level", source);
     } else if (column.type == ColumnType::number) {
-      only_fields(
-          object,
-          {"name", "type", "range", "missing", "edges", "decimals", "knots", "missing_level"},
-          source);
+      only_fields(object,
+                  {"name", "type", "range", "missing", "edges", "decimals", "knots",
+                   "missing_level", "decimal", "thousands", "date"},
+                  source);
+      if (object.contains("date")) {
+        column.date = text_field(object, "date", source);
+        if (column.date.empty()) reject(source, "date", "must not be empty");
+      }
       read_knots(object, column, source);
     } else {
-      only_fields(object, {"name", "type", "range", "missing"}, source);
+      only_fields(object, {"name", "type", "range", "missing", "decimal", "thousands"}, source);
+    }
+    if (object.contains("decimal")) {
+      column.numbers.emplace();
+      column.numbers->decimal = choice_field(object, "decimal", ".", ",", source) ? ',' : '.';
+      if (object.contains("thousands")) column.numbers->thousands = read_signs(object, source);
+    } else if (object.contains("thousands")) {
+      reject(source, "thousands", "must stand beside decimal");
     }
     std::tie(column.lo, column.hi) = range_field(object, source);
     read_bins(object, column.edges, column.decimals, source);
   } else if (column.type == ColumnType::category) {
-    only_fields(object, {"name", "type", "levels", "other", "unlisted", "reference", "missing"},
+    only_fields(object,
+                {"name", "type", "levels", "other", "unlisted", "reference", "missing", "boolean"},
                 source);
+    if (object.contains("boolean")) column.is_boolean = flag_field(object, "boolean", source);
     column.levels = texts_field(object, "levels", source);
     column.other = flag_field(object, "other", source);
     if (object.contains("unlisted")) column.unlisted = text_field(object, "unlisted", source);
@@ -467,7 +505,7 @@ json schema_json(const Schema& schema) {
                               : json(nullptr)},
               {"columns", columns}};
   out.update(label_json(schema.label));
-  if (!schema.text.thousands.empty()) out["thousands"] = schema.text.thousands;
+  if (!schema.text.thousands.empty()) out["thousands"] = signs_json(schema.text.thousands);
   if (schema.network) out["network"] = network_json(schema);
   for (const Interaction& one : schema.interactions)
     out["interactions"].push_back(interaction_json(one));
@@ -492,10 +530,7 @@ Schema schema_from_json(const json& object, const std::string& source, bool of_n
   schema.invalid = choice_field(object, "invalid", "refuse", "middle", source) ? Invalid::middle
                                                                                : Invalid::refuse;
   schema.text.decimal = choice_field(object, "decimal", ".", ",", source) ? ',' : '.';
-  if (object.contains("thousands")) {
-    schema.text.thousands = text_field(object, "thousands", source);
-    if (schema.text.thousands.empty()) reject(source, "thousands", "must not be empty");
-  }
+  if (object.contains("thousands")) schema.text.thousands = read_signs(object, source);
   schema.row_norm = number_field(object, "row_norm", source);
   schema.intercept = flag_field(object, "intercept", source);
   schema.text.has_missing = !field(object, "missing", source).is_null();

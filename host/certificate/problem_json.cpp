@@ -29,6 +29,9 @@ enum class Shown { always, unless_none };  // none: 0 or empty
 struct Words {
   const char *no, *yes;  // of a flag
 };
+struct Otherwise {
+  std::uint64_t value;  // of a count that a file does not have
+};
 
 template <Either<Problem> P, class Visit>
 void fields(P& p, const Mechanism& /*mechanism*/, const Visit& visit) {
@@ -90,6 +93,7 @@ template <Either<SchemaProblem> P, class Visit>
 void fields(P& p, const SchemaMechanism& /*mechanism*/, const Visit& visit) {
   visit("rows", p.rows);
   visit("asked_columns", p.columns);
+  visit("questions", p.questions, Otherwise{first_questions});
 }
 
 struct Writer {
@@ -97,6 +101,9 @@ struct Writer {
   void operator()(const char* name, const auto& value, Shown shown = Shown::always) const {
     const json one = value;
     if (shown == Shown::always || (one != 0 && one != false)) out[name] = one;
+  }
+  void operator()(const char* name, std::uint64_t value, Otherwise unsaid) const {
+    if (value != unsaid.value) out[name] = value;
   }
   void operator()(const char* name, Family value) const { out[name] = to_string(value); }
   void operator()(const char* name, bool value, Words words) const {
@@ -127,6 +134,9 @@ struct Reader {
   }
   void operator()(const char* name, bool& value, Shown shown = Shown::always) const {
     value = (shown == Shown::always || object.contains(name)) && flag_field(object, name, source);
+  }
+  void operator()(const char* name, std::uint64_t& value, Otherwise unsaid) const {
+    value = object.contains(name) ? count_field(object, name, source) : unsaid.value;
   }
   void operator()(const char* name, bool& value, Words words) const {
     const std::string text = text_field(object, name, source);

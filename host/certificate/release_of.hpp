@@ -132,8 +132,8 @@ Analysis recomputed(const CertificateOf<Kind>& c) {
   Analysis out = analyze(c.mechanism, c.problem, c.claimed.who, c.draws);
   if constexpr (requires { c.bought; }) {
     if (c.bought) {
-      out =
-          with_schema(out, c.bought->questions, {c.problem.rows, c.bought->columns}, c.claimed.who);
+      out = with_schema(out, c.bought->questions,
+                        {c.problem.rows, c.bought->columns, c.bought->asked}, c.claimed.who);
     }
   }
   return out;

@@ -5,10 +5,12 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 #include "certificate/bought_json.hpp"
 #include "certificate/model_json.hpp"
 #include "certificate/release_of.hpp"
+#include "gibbsite/core/text.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
 
 namespace gibbsite {
@@ -19,13 +21,23 @@ namespace {
 
 constexpr auto first_number_bin = static_cast<std::size_t>(CellClass::first_bin);
 constexpr std::array<const char*, first_number_bin> class_fields{"empty", "mark", "text", "date"};
+// The bins of each form of numbers.
+constexpr std::array<const char*, number_forms> form_fields{"numbers", "with_comma", "grouped"};
+
+std::size_t forms_of(std::uint64_t questions) {
+  return questions == first_questions ? 1 : number_forms;
+}
 
 json answers_json(const ColumnAnswers& column) {
   json out = {{"name", column.name}};
   if (!column.asked()) return out;
   for (std::size_t i = 0; i < first_number_bin; ++i) out[class_fields[i]] = column.classes[i];
-  out["numbers"] =
-      std::vector<double>(column.classes.begin() + first_number_bin, column.classes.end());
+  for (std::size_t form = 0; first_number_bin + form * number_bins < column.classes.size();
+       ++form) {
+    const auto first =
+        column.classes.begin() + static_cast<std::ptrdiff_t>(first_number_bin + form * number_bins);
+    out[form_fields[form]] = std::vector<double>(first, first + number_bins);
+  }
   out["levels"] = json::array();
   for (const LevelAnswer& level : column.levels)
     out["levels"].push_back({{"text", level.text}, {"rows", level.rows}});
@@ -42,14 +54,17 @@ const json& answers_list(const json& object, const char* name, const std::string
   return list;
 }
 
-ColumnAnswers column_answers(const json& object, const std::string& source) {
+ColumnAnswers column_answers(const json& object, std::uint64_t questions,
+                             const std::string& source) {
   ColumnAnswers out;
   out.name = text_field(object, "name", source);
   if (!object.contains("numbers")) return out;
   for (const char* const name : class_fields)
     out.classes.push_back(number_field(object, name, source));
-  const auto numbers = numbers_field(object, "numbers", number_bins, source);
-  out.classes.insert(out.classes.end(), numbers.begin(), numbers.end());
+  for (std::size_t form = 0; form < forms_of(questions); ++form) {
+    const auto numbers = numbers_field(object, form_fields[form], number_bins, source);
+    out.classes.insert(out.classes.end(), numbers.begin(), numbers.end());
+  }
   for (const json& level : answers_list(object, "levels", source))
     out.levels.push_back({text_field(level, "text", source), number_field(level, "rows", source)});
   const json& ranges = answers_list(object, "ranges", source);
@@ -98,6 +113,7 @@ json bought_json(const BoughtSchema& bought) {
   json out = {{"rows_per_person", bought.rows_per_person},
               {"scale", scale_json(bought.scale)},
               {"columns", std::move(columns)}};
+  if (bought.questions != first_questions) out["questions"] = bought.questions;
   if (!bought.label.empty()) {
     out["label"] = bought.label;
     out["positive"] = bought.positive;
@@ -107,6 +123,11 @@ json bought_json(const BoughtSchema& bought) {
 
 BoughtSchema bought_from_json(const json& object, const std::string& source) {
   BoughtSchema out;
+  out.questions =
+      object.contains("questions") ? count_field(object, "questions", source) : first_questions;
+  if (out.questions < first_questions || out.questions > newest_questions)
+    throw BadInput(fmt::format("{}: questions: must be from {} to {}; use a program that knows it",
+                               source, first_questions, newest_questions));
   out.scale = scale_from_json(field(object, "scale", source), source + ": scale");
   out.rows_per_person = count_field(object, "rows_per_person", source);
   if (object.contains("label")) {
@@ -114,7 +135,7 @@ BoughtSchema bought_from_json(const json& object, const std::string& source) {
     out.positive = text_field(object, "positive", source);
   }
   for (const json& column : answers_list(object, "columns", source))
-    out.columns.push_back(column_answers(column, source));
+    out.columns.push_back(column_answers(column, out.questions, source));
   return out;
 }
 
@@ -125,7 +146,8 @@ BoughtTerms terms_of(const BoughtSchema& bought) {
           .questions = {.bins_noise = scale.bins_noise,
                         .levels_noise = scale.levels_noise,
                         .threshold = scale.threshold,
-                        .refine_noise = scale.refine_noise}};
+                        .refine_noise = scale.refine_noise},
+          .asked = bought.questions};
 }
 
 json model_json(const BoughtSchema& model) {
@@ -152,7 +174,8 @@ std::string assumption_of(const SchemaCertificate& /*certificate*/) { return bou
 std::size_t draws_of(const BoughtSchema& /*model*/) { return 1; }
 
 SchemaProblem problem_of(const BoughtSchema& model, const SchemaCertificate& /*claimed*/) {
-  return {.rows = model.scale.rows, .columns = terms_of(model).columns};
+  return {
+      .rows = model.scale.rows, .columns = terms_of(model).columns, .questions = model.questions};
 }
 
 namespace {
@@ -168,6 +191,13 @@ struct AnswerChecks {
     beyond += !(count >= -reach && count <= rows + reach);
   }
 };
+
+// Whether a run asks about such a text: its cells' (data/cell_counts.hpp) are plain and short.
+bool can_be_level(std::string_view text, std::uint64_t questions) {
+  const auto marks = public_marks(questions);
+  return !text.empty() && text.size() <= longest_level && shown(text) == text &&
+         std::ranges::find(marks, text) == marks.end();
+}
 
 // The answers up to that question about ranges, and no later one.
 BoughtSchema answers_before(const BoughtSchema& model, std::size_t round) {
@@ -185,7 +215,12 @@ bool asked_as_followed(const BoughtSchema& model) {
       const std::vector<RangeAnswer>& ranges = model.columns[k].ranges;
       if (ranges.size() > round) asked.push_back({k, ranges[round].lo, ranges[round].hi});
     }
-    if (asked != range_questions(answers_before(model, round))) return false;
+    const auto as_asked = [](const RangeQuestion& one) {
+      return std::tuple(one.column, one.lo, one.hi);
+    };
+    if (!std::ranges::equal(asked, range_questions(answers_before(model, round)), {}, as_asked,
+                            as_asked))
+      return false;
   }
   return true;
 }
@@ -202,6 +237,7 @@ void check_bought(Verifier& v, const BoughtSchema& model, const BoughtTerms& pai
                           .refine_noise = q.refine_noise};
   v.check(model.scale == scale, "model.scale: that of the mechanism");
   v.check(terms_of(model).columns == paid.columns, "model.columns: as many as are paid for");
+  v.check(model.questions == paid.asked, "model.questions: those that are paid for");
   v.check(model.rows_per_person == rows_per_person,
           "model.rows_per_person: those of the guarantee");
   AnswerChecks check{.rows = static_cast<double>(rows)};
@@ -215,14 +251,13 @@ void check_bought(Verifier& v, const BoughtSchema& model, const BoughtTerms& pai
     double sum = 0;
     for (const double count : column.classes) check(count, q.bins_noise), sum += count;
     // A normal beyond 14 of its deviations: a chance below 1e-43.
-    const double slack = 14 * q.bins_noise * std::sqrt(static_cast<double>(cell_classes));
+    const double slack = 14 * q.bins_noise * std::sqrt(static_cast<double>(column.classes.size()));
     uneven += column.asked() && !(std::fabs(sum - check.rows) <= slack);
     std::set<std::string_view> texts;
     for (const LevelAnswer& level : column.levels) {
       check(level.rows, q.levels_noise);
       below += !(level.rows >= q.threshold);
-      no_level += level.text.empty() || level.text.size() > longest_level ||
-                  !texts.insert(level.text).second;
+      no_level += !can_be_level(level.text, model.questions) || !texts.insert(level.text).second;
     }
     v.check(std::ranges::is_sorted(column.levels,
                                    [](const LevelAnswer& a, const LevelAnswer& b) {
@@ -245,7 +280,8 @@ void check_bought(Verifier& v, const BoughtSchema& model, const BoughtTerms& pai
 }
 
 void check_model(Verifier& v, const BoughtSchema& model, const SchemaCertificate& c) {
-  check_bought(v, model, {c.problem.columns, std::get<SchemaQuestions>(c.mechanism)},
+  check_bought(v, model,
+               {c.problem.columns, std::get<SchemaQuestions>(c.mechanism), c.problem.questions},
                c.problem.rows, c.claimed.who.rows_per_person);
 }
 

@@ -39,7 +39,8 @@ std::string bought_table(const BoughtSchema& bought, const Schema& schema) {
   for (std::size_t k = 0; k < found.size(); ++k) {
     const Column& column = schema.columns.at(k);
     const std::string type = column.type == ColumnType::number
-                                 ? fmt::format("number, {} to {}", column.lo, column.hi)
+                                 ? fmt::format("{}, {} to {}", column.is_date() ? "date" : "number",
+                                               column.text_of(column.lo), column.text_of(column.hi))
                              : column.type == ColumnType::category
                                  ? fmt::format("category, {} level{}", column.levels.size(),
                                                column.levels.size() == 1 ? "" : "s")

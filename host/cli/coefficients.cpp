@@ -81,7 +81,7 @@ std::string sparkline(const std::vector<double>& values) {
 
 // "age, 17 to 90".
 std::string curve_name(const Column& curve) {
-  return fmt::format("{}, {} to {}", curve.name, number_text(curve.lo), number_text(curve.hi));
+  return fmt::format("{}, {} to {}", curve.name, curve.text_of(curve.lo), curve.text_of(curve.hi));
 }
 
 // Gray on a terminal that takes colors.

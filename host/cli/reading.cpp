@@ -25,6 +25,12 @@ std::string range_text(double lo, double hi) {
   return fmt::format("range [{:.6g}, {:.6g}]", lo, hi);
 }
 
+std::string range_text(const Column& column) {
+  return column.is_date()
+             ? fmt::format("range [{}, {}]", column.text_of(column.lo), column.text_of(column.hi))
+             : range_text(column.lo, column.hi);
+}
+
 std::string count_line(const CellCounts& c, const Column& column) {
   std::string out;
   const auto add = [&out](std::uint64_t count, const std::string& what) {
@@ -33,7 +39,7 @@ std::string count_line(const CellCounts& c, const Column& column) {
         fmt::format("{}{} {} {}", out.empty() ? "" : "; ", human_count(static_cast<double>(count)),
                     count == 1 ? "cell" : "cells", what);
   };
-  add(c.clamped, "outside the " + range_text(column.lo, column.hi) + ", counted as its nearer end");
+  add(c.clamped, "outside the " + range_text(column) + ", counted as its nearer end");
   add(c.missing, "missing");
   add(c.other, "of a level that is not listed, counted as (other)");
   add(c.invalid, "unreadable");
@@ -101,10 +107,9 @@ std::size_t warn_of_columns(const Dataset& data, const IngestCounts& counts, std
     const auto mostly = [&](std::uint64_t count) { return 2 * count > rows; };
     std::string what;
     if (mostly(c.clamped)) {
-      what = fmt::format(
-          "{} cells are beyond the range [{:.6g}, {:.6g}] and count as its ends; are "
-          "they in another unit?",
-          of_rows(c.clamped, rows), column.lo, column.hi);
+      what =
+          fmt::format("{} cells are beyond the {} and count as its ends; are they in another unit?",
+                      of_rows(c.clamped, rows), range_text(column));
     } else if (mostly(c.other)) {
       what = fmt::format(
           "{} cells are none of the levels and count as (other); does the table "

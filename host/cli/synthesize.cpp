@@ -40,7 +40,7 @@ struct SynthesizeCommand {
     Progress bar("drawing", quiet || (!progress && !to_file), progress ? 1 : 5);
     SynthesisOptions options;
     options.threads = threads.value_or(0);
-    options.delimiter = release.model().schema.text.decimal == ',' ? ';' : ',';
+    options.delimiter = release.model().schema.has_decimal_comma() ? ';' : ',';
     options.progress = [&bar](std::uint64_t done, std::uint64_t total) {
       bar.update(done, total);
       return !stop_flag().load();

@@ -33,11 +33,11 @@ ArrowType decimal_type(std::string_view format) {
   if (count == 0 || at != end || (bits != 32 && bits != 64 && bits != 128 && bits != 256) ||
       numbers[1] < -1000 || numbers[1] > 1000)
     throw MalformedArrow{"a decimal type that is none"};
-  return {Kind::decimal, bits / 8, numbers[1], {}};
+  return {Kind::decimal, bits / 8, numbers[1], {}, 1};
 }
 
 ArrowType refused(const std::string& what, const std::string& instead) {
-  return {Kind::refused, 0, 0, fmt::format("{}; give {}, or type = \"ignore\"", what, instead)};
+  return {Kind::refused, 0, 0, fmt::format("{}; give {}, or type = \"ignore\"", what, instead), 1};
 }
 
 /// What lies in the buffer, or null where there is nothing to lie.
@@ -80,14 +80,25 @@ ArrowType arrow_type(const ArrowSchema& schema) {
       Plain{"U", Kind::large_text, 8}, Plain{"vu", Kind::text_view, 16},
   };
   for (const Plain& type : plain)
-    if (type.format == format) return {type.kind, type.bytes, 0, {}};
+    if (type.format == format) return {type.kind, type.bytes, 0, {}, 1};
   if (format.starts_with("d:")) return decimal_type(format);
+  if (format == "tdD") return {Kind::day32, 4, 0, {}, 1};
+  static constexpr std::int64_t seconds = 86'400;  // in a day
+  struct Unit {
+    std::string_view prefix;
+    std::int64_t per_day;
+  };
+  static constexpr std::array units = {
+      Unit{"tdm", seconds * 1'000}, Unit{"tss:", seconds}, Unit{"tsm:", seconds * 1'000},
+      Unit{"tsu:", seconds * 1'000'000}, Unit{"tsn:", seconds * 1'000'000'000}};
+  for (const Unit& unit : units)
+    if (format.starts_with(unit.prefix)) return {Kind::instant, 8, 0, {}, unit.per_day};
 
   struct Refused {
     std::string_view prefix;
     const char *what, *instead;
   };
-  static constexpr const char* days = "a number (say days since a public date)";
+  static constexpr const char* days = "a date that its type has";
   static constexpr const char* parts = "its parts as columns of their own";
   static constexpr std::array others = {
       Refused{"ts", "a timestamp", days},

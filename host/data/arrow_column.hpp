@@ -36,13 +36,17 @@ struct ArrowType {
     text,
     large_text,
     text_view,
+    day32,    ///< days since 1970-01-01
+    instant,  ///< 64 bits: a day32 has per_day of them
     refused
   };
   Kind kind = Kind::refused;
   int bytes = 0;             ///< of a value; of an offset or a view in text
   int scale = 0;             ///< decimal: digits behind the point
   std::string refusal = {};  ///< what it is, and what to give instead
+  std::int64_t per_day = 1;  ///< instant: its units in a day
 
+  [[nodiscard]] bool is_date() const { return kind == Kind::day32 || kind == Kind::instant; }
   [[nodiscard]] bool is_number() const { return kind <= Kind::decimal && kind != Kind::null; }
 };
 
@@ -81,6 +85,10 @@ class ArrowValues {
     T value;
     std::memcpy(&value, at, sizeof value);
     return value;
+  }
+  /// The day that an instant is in, also before 1970.
+  static std::int64_t floor_of(std::int64_t at, std::int64_t per_day) {
+    return at / per_day - (at % per_day < 0 ? 1 : 0);
   }
   template <class T, class As>
   [[nodiscard]] auto numbers() const {
@@ -166,6 +174,11 @@ class ArrowValues {
         return f([this](std::int64_t i) {
           return decimal_number(data_ + (i + offset_) * type_.bytes, type_.bytes, type_.scale);
         });
+      case Kind::day32:
+        return f(numbers<std::int32_t, std::int64_t>());
+      case Kind::instant:
+        return f([at = numbers<std::int64_t, std::int64_t>(),
+                  unit = type_.per_day](std::int64_t i) { return floor_of(at(i), unit); });
       case Kind::text:
         return f([this](std::int64_t i) { return text<std::int32_t>(i); });
       case Kind::large_text:

@@ -66,6 +66,7 @@ class ArrowReader {
   // unlisted.
   void require_word(const std::string& name) const;
   void set_types(const ArrowSchema& column, Field& field) const;
+  void require_dates_where_expected(const Field& field, const ArrowType& values) const;
   ArrowType readable(const ArrowSchema& column, const std::string& name) const;
 
   // arrow_pieces.cpp

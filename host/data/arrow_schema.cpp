@@ -25,6 +25,7 @@ void ArrowReader::match(const ArrowSchema& schema) {
     Field field{static_cast<std::int64_t>(j), names[j], targets[j], {}, {}};
     of_column(names[j], [&] { set_types(column, field); });
     const ArrowType& values = field.listed ? *field.listed : field.type;
+    require_dates_where_expected(field, values);
     row_bytes_ += static_cast<std::uint64_t>(std::max(field.type.bytes, 1));
     if (field.target.is_label) {
       if (values.kind == ArrowType::Kind::boolean) {
@@ -49,6 +50,23 @@ void ArrowReader::match(const ArrowSchema& schema) {
   constexpr std::size_t lanes = NumberRows::most_lanes;
   const std::size_t fit = piece_bytes / std::max<std::size_t>(row_bytes_, 1);
   piece_rows_ = std::clamp<std::size_t>(fit / lanes, 1, 64) * lanes;
+}
+
+// Days are of columns of dates alone: a number elsewhere would count them from a day nobody chose,
+// and numbers in a column of dates may be anything, such as 20241231.
+void ArrowReader::require_dates_where_expected(const Field& field, const ArrowType& values) const {
+  const bool wants = !field.target.is_label && field.target.encoding->is_date();
+  const bool is_number = values.is_number() || values.kind == ArrowType::Kind::boolean;
+  if (wants && is_number)
+    rows_.fail(fmt::format(
+        "column {}: numbers, and the schema says type = \"date\"; give it as dates, timestamps or "
+        "text",
+        gibbsite::quoted(field.name)));
+  if (wants || !values.is_date()) return;
+  rows_.fail(fmt::format("column {}: a timestamp or a date; {}", gibbsite::quoted(field.name),
+                         field.target.is_label
+                             ? "give a label as text or as numbers (say days since a public date)"
+                             : "set type = \"date\", or type = \"ignore\""));
 }
 
 void ArrowReader::find_groups() {

@@ -1,14 +1,18 @@
 #include "gibbsite/data/cell_counts.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 
 #include "data/text.hpp"
+#include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/csv_columns.hpp"
+#include "gibbsite/model/date.hpp"
 
 namespace gibbsite {
 namespace {
@@ -20,29 +24,22 @@ bool is_public_mark(std::string_view text) {
   return std::ranges::find(marks, text) != marks.end();
 }
 
-// "2020-05-01", or that with "T..." or " ..." behind it: a day that there is.
-bool is_iso_date(std::string_view text) {
-  if (text.size() < 10 || text[4] != '-' || text[7] != '-') return false;
-  if (text.size() > 10 && text[10] != 'T' && text[10] != ' ') return false;
-  const auto number = [&](std::size_t from, std::size_t digits) {
-    int out = 0;
-    for (const char c : text.substr(from, digits)) {
-      if (c < '0' || c > '9') return -1;
-      out = 10 * out + (c - '0');
-    }
-    return out;
-  };
-  const int year = number(0, 4), month = number(5, 2), day = number(8, 2);
-  if (year < 1 || month < 1 || month > 12 || day < 1) return false;
-  const bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-  const int last = month == 2 ? (leap ? 29 : 28)
-                              : (month == 4 || month == 6 || month == 9 || month == 11 ? 30 : 31);
-  return day <= last;
+// The finite number of a cell by its form, as the reader of numbers takes it.
+std::optional<double> number_in(std::string_view text, Written form) {
+  static const std::array<NumberText, number_forms> forms{numbers_written(Written::plain),
+                                                          numbers_written(Written::comma),
+                                                          numbers_written(Written::grouped)};
+  const NumberText& written = forms[static_cast<std::size_t>(form)];
+  double value = 0;
+  if (!parse_number(text, value, written.decimal) && !parse_grouped(text, value, written))
+    return {};
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-// A finite number as the reader of numbers takes it.
-bool finite_number(std::string_view text, double& value) {
-  return parse_number(text, value) && std::isfinite(value);
+// "0,125" is no number of groups, as nobody writes 125 so.
+bool begins_with_zero(std::string_view text) {
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  return text.starts_with('0');
 }
 
 // Whether a text is UTF-8 of which JSON and TOML can say every sign.
@@ -51,11 +48,14 @@ bool can_be_written(std::string_view text) { return is_utf8(text) && shown(text)
 }  // namespace
 
 std::size_t class_of_cell(std::string_view text) {
-  double value = 0;
   if (text.empty()) return place_of(CellClass::empty);
   if (is_public_mark(text)) return place_of(CellClass::mark);
-  if (is_iso_date(text)) return place_of(CellClass::date);
-  if (finite_number(text, value)) return number_class(value);
+  if (parse_date(text)) return place_of(CellClass::date);
+  if (const auto value = number_in(text, Written::plain)) return number_class(*value);
+  const auto grouped = number_in(text, Written::grouped);
+  if (grouped && !begins_with_zero(text)) return number_class(*grouped, Written::grouped);
+  if (const auto value = number_in(text, Written::comma))
+    return number_class(*value, Written::comma);
   return place_of(CellClass::text);
 }
 
@@ -109,9 +109,12 @@ std::vector<std::vector<double>> count_ranges(const std::string& path,
   read_csv_columns(path, columns, [&](std::span<const std::string> cells) {
     ++found;
     for (std::size_t k = 0; k < cells.size(); ++k) {
-      double value = 0;
-      if (is_public_mark(cells[k]) || !finite_number(cells[k], value)) continue;
-      const auto above = std::upper_bound(ends[k].begin(), ends[k].end(), value);
+      if (is_public_mark(cells[k])) continue;
+      const RangeQuestion& question = ranges[k].range;
+      const std::optional<double> value =
+          question.of_dates ? parse_date(cells[k]) : number_in(cells[k], question.written);
+      if (!value) continue;
+      const auto above = std::upper_bound(ends[k].begin(), ends[k].end(), *value);
       const auto bin = above == ends[k].begin() ? 0 : above - ends[k].begin() - 1;
       ++out[k][std::min(static_cast<std::size_t>(bin), refined_bins - 1)];
     }

@@ -11,6 +11,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/machine/memory.hpp"
+#include "gibbsite/model/boolean.hpp"
 
 namespace gibbsite {
 
@@ -176,17 +177,29 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
     if (column.type == ColumnType::exposure) exposure_ = e.slot;
     if (column.type == ColumnType::weight) weight_ = e.slot;
     for (const std::string& level : column.levels) e.levels.emplace(level, next++);
+    if (column.is_boolean) {
+      for (const bool value : {false, true})
+        for (const std::string& word : boolean_spellings(value))
+          e.levels.emplace(word, e.first + (value ? 1 : 0));
+    }
     add_whole_numbers(column.levels, e.first, e.levels);
     add_composed(column.levels, e.first, e.levels);
+    e.date = column.date;
+    e.numbers = schema.numbers_of(column);
     e.missing_texts = schema.missing_marks(column);
     for (const std::string& mark : e.missing_texts) {
       e.missing_composed.push_back(composed(mark));
       double value = 0;
-      if (!parse_number(mark, value)) continue;
-      if (std::isnan(value))
+      const bool is_number = parse_number(mark, value);
+      if (is_number && std::isnan(value)) {
         e.nan_is_missing = true;
-      else if (std::ranges::find(e.missing_numbers, value) == e.missing_numbers.end())
-        e.missing_numbers.push_back(value);
+        continue;
+      }
+      const std::optional<double> found = e.is_date() ? parse_date(mark, e.date)
+                                          : is_number ? std::optional(value)
+                                                      : std::nullopt;
+      if (found && std::ranges::find(e.missing_numbers, *found) == e.missing_numbers.end())
+        e.missing_numbers.push_back(*found);
     }
     if (schema.has_missing_level(column) && column.type == ColumnType::number)
       e.missing = next + std::max<std::size_t>(column.knots.size(), 1);
@@ -326,22 +339,37 @@ std::string CellEncoder::schema_has(std::string_view cell, const std::string& wh
   return fmt::format("{} {}{}", what, short_list(names), did_you_mean(cell, names));
 }
 
+// What a cell that is no such number or date may be. The words name formats, which are public.
 Message CellEncoder::number_advice(const Encoding& e, std::string_view cell) const {
-  const char point = data_.schema.text.decimal, other = point == '.' ? ',' : '.';
+  const char point = e.numbers.decimal, other = point == '.' ? ',' : '.';
   const bool has_other = cell.find(other) != std::string_view::npos;
   double value = 0;
   Message out;
   bool grouped = false;
-  if (has_other && parse_number(cell, value, other))
+  if (e.type == ColumnType::number) {
+    for (const char* const format : {"%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d",
+                                     "%d-%m-%Y", "%d %b %Y", "%d%b%Y"}) {
+      if (!parse_date(cell, format)) continue;
+      if (e.is_date())
+        out += fmt::format("set format = \"{}\" if that is how dates are written, ", format);
+      else if (format == iso_date)
+        out += "set type = \"date\" if these are dates, ";
+      else
+        out += fmt::format("set type = \"date\" and format = \"{}\" if these are dates, ", format);
+    }
+  }
+  if (!e.is_date() && has_other && parse_number(cell, value, other))
     out += fmt::format("set decimal = \"{}\" if that is the decimal sign, ", other);
   for (const std::string_view sign : thousands_signs) {
-    if (!data_.schema.text.thousands.empty() || !parse_grouped(cell, value, point, sign)) continue;
+    if (e.is_date() || !e.numbers.thousands.empty() || !parse_grouped(cell, value, point, sign))
+      continue;
     out += fmt::format("set thousands = \"{}\" if it groups digits, ", sign);
     grouped = true;
   }
   std::string plain(cell);
   std::erase(plain, other);
-  if (has_other && !grouped && parse_number(plain, value, point) && std::isfinite(value))
+  if (!e.is_date() && has_other && !grouped && parse_number(plain, value, point) &&
+      std::isfinite(value))
     out += "write numbers without thousands separators, ";
   constexpr std::size_t longest_mark = 16;
   const bool digits = cell.find_first_of("0123456789") != std::string_view::npos;
@@ -395,8 +423,10 @@ void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
                     : "set missing = \"\", ")));
   const std::string column = fmt::format("column {}: ", gibbsite::quoted(e.name));
   if (number)
-    fail_quoting(format_message("{}{} is not a finite number; fix the cell{}", column,
-                                gibbsite::quoted(cell), or_else(number_advice(e, cell))));
+    fail_quoting(format_message(
+        "{}{} is not a {}; fix the cell{}", column, gibbsite::quoted(cell),
+        e.is_date() ? fmt::format("day such as {}", date_text(e.hi, e.date)) : "finite number",
+        or_else(number_advice(e, cell))));
   fail_quoting(format_message(
       "{}level {} is not in the schema ({}); fix the cell{}", column, gibbsite::quoted(cell),
       schema_has(cell, "its levels:", data_.schema.columns[e.column].levels),
@@ -549,8 +579,8 @@ bool CellEncoder::add_label(std::string_view label) {
     } else {
       const bool number =
           parse_number(label, value, labels_are_numbers_ ? '.' : schema.text.decimal) ||
-          (!labels_are_numbers_ && !schema.text.thousands.empty() &&
-           parse_grouped(label, value, schema.text.decimal, schema.text.thousands));
+          (!labels_are_numbers_ &&
+           parse_grouped(label, value, {schema.text.decimal, schema.text.thousands}));
       add_number_label(number ? value : std::numeric_limits<double>::quiet_NaN(), label);
     }
     return false;

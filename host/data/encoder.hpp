@@ -20,6 +20,7 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/model/curve.hpp"
+#include "gibbsite/model/date.hpp"
 #include "gibbsite/model/interaction.hpp"
 #include "model/column_type.hpp"
 
@@ -67,6 +68,8 @@ struct Encoding {
   std::size_t other = none;                   ///< feature of a level that is not listed
   bool has_missing_bin = false;               ///< Column::has_missing_bin
   std::optional<Hats> hats;                   ///< of a curve
+  std::string date;                           ///< Column::date
+  NumberText numbers;                         ///< Schema::numbers_of
 
   /// The feature of a level, which a whole number matches however it is written, and a text however
   /// its accents are; `none`: not listed.
@@ -102,6 +105,15 @@ struct Encoding {
   [[nodiscard]] bool is_number() const { return type == ColumnType::number || is_beside_rows(); }
   /// Whether a cell is no feature but a number that stands beside the row.
   [[nodiscard]] bool is_beside_rows() const { return gibbsite::is_beside_rows(type); }
+  [[nodiscard]] bool is_date() const { return !date.empty(); }
+  /// The number of a cell, of dates its days; none: it is no finite one.
+  [[nodiscard]] std::optional<double> number(std::string_view cell) const {
+    if (is_date()) return parse_date(cell, date);
+    double value = 0;
+    if (!parse_number(cell, value, numbers.decimal) && !parse_grouped(cell, value, numbers))
+      return {};
+    return std::isfinite(value) ? std::optional(value) : std::nullopt;
+  }
   /// Whether a cell is one number in one feature, however it reads.
   [[nodiscard]] bool is_plain_number() const {
     return type == ColumnType::number && !has_missing_bin && !hats && missing == none;
@@ -394,12 +406,8 @@ inline void CellEncoder::set(const Encoding& e, std::string_view cell) {
   if (e.is_missing(cell)) {
     set_missing(e);
   } else if (e.is_number()) {
-    double value = 0;
-    if ((parse_number(cell, value, data_.schema.text.decimal) ||
-         (!data_.schema.text.thousands.empty() &&
-          parse_grouped(cell, value, data_.schema.text.decimal, data_.schema.text.thousands))) &&
-        std::isfinite(value))
-      e.is_missing(value) ? set_missing(e) : set_in_range(e, value);
+    if (const std::optional<double> value = e.number(cell))
+      e.is_missing(*value) ? set_missing(e) : set_in_range(e, *value);
     else
       e.is_missing_composed(cell) ? set_missing(e) : set_invalid(e, cell);
   } else {

@@ -16,6 +16,7 @@
 #include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/model/date.hpp"
 #include "model/column_type.hpp"
 
 namespace gibbsite {
@@ -125,9 +126,15 @@ std::vector<PartitionColumn> partition_columns(const std::string& root, const st
                                ? number_of(schema.label) != nullptr
                                : of_schema != schema.columns.end() && has_range(of_schema->type);
     double number = 0;
-    if (is_number && schema.text.decimal != '.' && column.value &&
-        parse_number(*column.value, number))
-      std::ranges::replace(*column.value, '.', schema.text.decimal);
+    const char point = of_schema == schema.columns.end() ? schema.text.decimal
+                                                         : schema.numbers_of(*of_schema).decimal;
+    if (is_number && point != '.' && column.value && parse_number(*column.value, number))
+      std::ranges::replace(*column.value, '.', point);
+    // Folders have days as ISO 8601 writes them, whatever cells do.
+    if (of_schema != schema.columns.end() && of_schema->is_date() && column.value) {
+      if (const auto day = parse_date(*column.value))
+        *column.value = date_text(*day, of_schema->date);
+    }
     out.push_back(std::move(column));
   }
   return out;

@@ -79,6 +79,8 @@ positive = ""    # its class whose probability the model gives. For a label of a
 #   {type = "number", range = [17, 90]}                  its effect is a straight line
 #   {type = "number", range = [17, 90], curve = "auto"}  a curve, as fine as the budget allows
 #   {type = "category", levels = ["north", "south"]}     other = true adds a level for all others
+#   {type = "date", range = ["1990-01-01", "2030-01-01"]}  format = "%d.%m.%Y" if so written
+#   {type = "boolean"}                                   yes or no, however it is spelled
 #   {type = "exposure", range = [0.1, 10]}               what a count is over, such as years
 #   {type = "weight", range = [0, 5000]}                 how much a row counts, of the largest
 #   {type = "ignore"}                                    not used

@@ -15,7 +15,9 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/model/boolean.hpp"
 #include "gibbsite/model/curve.hpp"
+#include "gibbsite/model/date.hpp"
 #include "gibbsite/model/family_model.hpp"
 #include "gibbsite/model/interaction.hpp"
 #include "gibbsite/model/network_model.hpp"
@@ -28,7 +30,7 @@ namespace gibbsite {
 namespace {
 
 constexpr std::string_view types_text =
-    "\"number\", \"category\", \"exposure\", \"weight\" or \"ignore\"";
+    "\"number\", \"date\", \"category\", \"boolean\", \"exposure\", \"weight\" or \"ignore\"";
 constexpr std::string_view no_row_weights =
     "a row's own weight is a column, with a public bound on it: [columns] NAME = {type = "
     "\"weight\", range = [0, the largest weight]}; class_weights weighs classes, and type = "
@@ -54,16 +56,19 @@ std::vector<std::string> with_tables(std::vector<std::string> names) {
 }
 
 /// The keys of a column of that type.
-std::vector<std::string> keys_of(ColumnType type) {
-  switch (type) {
+std::vector<std::string> keys_of(const Column& column) {
+  switch (column.type) {
     case ColumnType::number:
-      return {"range", "missing", "missing_level", "curve", "knots",
-              "scale", "bins",    "decimals",      "count"};
+      if (column.is_date())
+        return {"range", "format", "missing", "missing_level", "curve", "knots", "count"};
+      return {"range", "missing",  "missing_level", "curve",   "knots",    "scale",
+              "bins",  "decimals", "count",         "decimal", "thousands"};
     case ColumnType::category:
+      if (column.is_boolean) return {"other", "missing", "unlisted", "reference", "count"};
       return {"levels", "other", "missing", "unlisted", "reference", "count"};
     case ColumnType::exposure:
     case ColumnType::weight:
-      return {"range", "missing"};
+      return {"range", "missing", "decimal", "thousands"};
     case ColumnType::ignore:
       break;
   }
@@ -234,6 +239,41 @@ class SchemaReader {
     others.assign(marks.begin() + 1, marks.end());
   }
 
+  /// The signs that group digits: one, or a list of them.
+  std::vector<std::string> read_signs(const toml::node& node, std::string_view name) const {
+    std::string first;
+    std::vector<std::string> out;
+    if (!node.is_array() || !node.as_array()->empty()) read_marks(node, name, first, out);
+    out.insert(out.begin(), first);
+    if (std::ranges::find(out, "") != out.end())
+      fail(node.source(),
+           fmt::format("{} is empty; give what groups digits, or leave it out", name));
+    return out;
+  }
+
+  /// A day, as text or as TOML has one: its days since 1970-01-01.
+  double read_day(const toml::node& node, std::string_view name) const {
+    std::string text;
+    if (node.is_date()) {
+      const toml::date day = node.as_date()->get();
+      text = fmt::format("{:04}-{:02}-{:02}", day.year, day.month, day.day);
+    } else if (node.is_string()) {
+      text = node.as_string()->get();
+    } else {
+      wrong_type(node, name, "a day such as \"2024-12-31\"");
+    }
+    const std::optional<double> days = text.size() == 10 ? parse_date(text) : std::nullopt;
+    if (!days)
+      fail(node.source(), fmt::format("{} is {}; write a day that there is, as \"2024-12-31\"",
+                                      name, gibbsite::quoted(text)));
+    return *days;
+  }
+
+  /// A number of the column: of dates a day.
+  double read_value(const toml::node& node, std::string_view name, const Column& column) const {
+    return column.is_date() ? read_day(node, name) : read_number(node, name);
+  }
+
   bool read_bool(const toml::node& node, std::string_view name) const {
     if (!node.is_boolean()) wrong_type(node, name, "true or false");
     return node.as_boolean()->get();
@@ -310,9 +350,7 @@ class SchemaReader {
     } else if (name == "decimal") {
       schema_.text.decimal = read_choice(node, name, ".", ",") ? ',' : '.';
     } else if (name == "thousands") {
-      schema_.text.thousands = read_string(node, name);
-      if (schema_.text.thousands.empty())
-        fail(key.source(), "thousands is empty; give what groups digits, or leave it out");
+      schema_.text.thousands = read_signs(node, name);
     } else if (name == "row_norm") {
       auto_row_norm_ = read_auto(node, name, "a number");
       if (!auto_row_norm_) schema_.row_norm = read_number(node, name);
@@ -420,8 +458,9 @@ class SchemaReader {
       if (part == out.parts.end())
         fail(key.source(), what + ": the column is not in it; name one of its columns");
       if (!list.is_array()) wrong_type(list, what, "a list of numbers");
+      const Column* const known = schema_.column_named(part->column);
       for (const toml::node& knot : *list.as_array())
-        part->knots.push_back(read_number(knot, what));
+        part->knots.push_back(read_value(knot, what, known == nullptr ? Column{} : *known));
       if (part->knots.size() < 2)
         fail(key.source(), what + " must be two numbers at least, the ends of the range");
     }
@@ -618,6 +657,22 @@ class SchemaReader {
     hi = read_number((*range)[1], what);
   }
 
+  void read_days(const toml::node& node, const std::string& what, double& lo, double& hi) const {
+    const toml::array* const range = node.as_array();
+    if (range == nullptr || range->size() != 2)
+      fail(node.source(), what +
+                              " must be [first, last]: two days such as \"1990-01-01\", known "
+                              "without the data");
+    lo = read_day((*range)[0], what);
+    hi = read_day((*range)[1], what);
+  }
+
+  /// How the column's numbers are written, now that it says so itself.
+  static NumberText& numbers_of(Column& column) {
+    if (!column.numbers) column.numbers.emplace();
+    return *column.numbers;
+  }
+
   void read_columns(const toml::table& table) {
     // toml++ sorts a table by key; the order of the columns is that of the file.
     std::vector<std::pair<const toml::key*, const toml::node*>> entries;
@@ -644,191 +699,212 @@ class SchemaReader {
     column.name = name;
     const std::string type_name = read_string(*type, here + ": type");
     const auto known = column_type_named(type_name);
-    if (known)
+    if (known) {
       column.type = *known;
-    else if (type_name.empty() && !only_.empty() && name != only_)
+    } else if (type_name == "date") {
+      column.type = ColumnType::number;
+      column.date = iso_date;
+    } else if (type_name == "boolean") {
+      column.type = ColumnType::category;
+      column.is_boolean = true;
+      column.levels.assign(std::begin(boolean_levels), std::end(boolean_levels));
+    } else if (type_name.empty() && !only_.empty() && name != only_) {
       column.type = ColumnType::ignore;
-    else if (type_name.empty())
+    } else if (type_name.empty()) {
       fail(at, fmt::format(
                    "{} is not filled in yet; write its kind, such as {{type = \"category\", levels "
                    "= [\"a\", \"b\"]}}, {{type = \"number\", range = [0, 100]}} or {{type = "
                    "\"ignore\"}}; if it is the column to predict, delete this line",
                    here));
-    else
+    } else {
       fail(type->source(),
            fmt::format("{}: type {} must be {}", here, gibbsite::quoted(type_name), types_text));
 
-    std::int64_t count = 0;  // 0: a single column
-    for (const auto& [k, value] : table) {
-      const std::string option = fmt::format("{}: {}", here, shown(k.str()));
-      if (k == "type") continue;
-      if (k == "count") {
-        if (!value.is_integer()) wrong_type(value, option, "a whole number");
-        count = value.as_integer()->get();
-        if (count < 1 || count > max_count)
-          fail(value.source(), fmt::format("{} must be from 1 to {}, got {}; {}", option, max_count,
-                                           count, "fix the schema"));
-      } else if (k == "missing" && column.type != ColumnType::ignore) {
-        column.has_missing = true;
-        read_marks(value, option, column.missing, column.also_missing);
-      } else if (k == "range" && has_range(column.type)) {
-        read_range(value, option, column.lo, column.hi);
-      } else if (k == "levels" && column.type == ColumnType::category) {
-        if (!value.is_array()) wrong_type(value, option, "a list [\"...\", \"...\"]");
-        for (const toml::node& level : *value.as_array())
-          column.levels.push_back(read_string(level, option));
-      } else if (k == "other" && column.type == ColumnType::category) {
-        column.other = read_bool(value, option);
-      } else if (k == "unlisted" && column.type == ColumnType::category) {
-        column.unlisted = read_string(value, option);
-      } else if (k == "reference" && column.type == ColumnType::category) {
-        column.reference = read_string(value, option);
-      } else if (k == "decimals" && column.type == ColumnType::number) {
-        column.decimals = read_decimals(value, option);
-      } else if (k == "missing_level" && column.type == ColumnType::number) {
-        column.missing_level = read_bool(value, option);
-      } else if (column.type == ColumnType::number &&
-                 (k == "bins" || k == "curve" || k == "knots" || k == "scale")) {
-        // Where they lie follows from the range, which comes later.
-      } else {
-        fail(k.source(),
-             fmt::format("{}: unknown key {} for a column of type \"{}\"{}; rename or remove it",
-                         here, gibbsite::quoted(k.str()), type_name,
-                         did_you_mean(k.str(), keys_of(column.type))));
+      std::int64_t count = 0;  // 0: a single column
+      for (const auto& [k, value] : table) {
+        const std::string option = fmt::format("{}: {}", here, shown(k.str()));
+        if (k == "type") continue;
+        if (k == "count") {
+          if (!value.is_integer()) wrong_type(value, option, "a whole number");
+          count = value.as_integer()->get();
+          if (count < 1 || count > max_count)
+            fail(value.source(), fmt::format("{} must be from 1 to {}, got {}; {}", option,
+                                             max_count, count, "fix the schema"));
+        } else if (k == "missing" && column.type != ColumnType::ignore) {
+          column.has_missing = true;
+          read_marks(value, option, column.missing, column.also_missing);
+        } else if (k == "range" && column.is_date()) {
+          read_days(value, option, column.lo, column.hi);
+        } else if (k == "range" && has_range(column.type)) {
+          read_range(value, option, column.lo, column.hi);
+        } else if (k == "format" && column.is_date()) {
+          column.date = read_string(value, option);
+          if (const std::string fault = date_format_fault(column.date); !fault.empty())
+            fail(value.source(),
+                 fmt::format("{} {} {}", option, gibbsite::quoted(column.date), fault));
+        } else if (k == "decimal" && has_range(column.type) && !column.is_date()) {
+          numbers_of(column).decimal = read_choice(value, option, ".", ",") ? ',' : '.';
+        } else if (k == "thousands" && has_range(column.type) && !column.is_date()) {
+          numbers_of(column).thousands = read_signs(value, option);
+        } else if (k == "levels" && column.type == ColumnType::category && !column.is_boolean) {
+          if (!value.is_array()) wrong_type(value, option, "a list [\"...\", \"...\"]");
+          for (const toml::node& level : *value.as_array())
+            column.levels.push_back(read_string(level, option));
+        } else if (k == "other" && column.type == ColumnType::category) {
+          column.other = read_bool(value, option);
+        } else if (k == "unlisted" && column.type == ColumnType::category) {
+          column.unlisted = read_string(value, option);
+        } else if (k == "reference" && column.type == ColumnType::category) {
+          column.reference = read_string(value, option);
+        } else if (k == "decimals" && column.type == ColumnType::number && !column.is_date()) {
+          column.decimals = read_decimals(value, option);
+        } else if (k == "missing_level" && column.type == ColumnType::number) {
+          column.missing_level = read_bool(value, option);
+        } else if (column.type == ColumnType::number &&
+                   (k == "curve" || k == "knots" ||
+                    (!column.is_date() && (k == "bins" || k == "scale")))) {
+          // Where they lie follows from the range, which comes later.
+        } else {
+          fail(k.source(),
+               fmt::format("{}: unknown key {} for a column of type \"{}\"{}; rename or remove it",
+                           here, gibbsite::quoted(k.str()), type_name,
+                           did_you_mean(k.str(), keys_of(column))));
+        }
+      }
+      if (column.type == ColumnType::exposure && !table.contains("range"))
+        fail(at, here +
+                     " is an exposure without a range; add range = [lowest, highest], two numbers "
+                     "above 0 known without the data");
+      if (column.type == ColumnType::weight && !table.contains("range"))
+        fail(at, here +
+                     " is a weight without a range; add range = [0, the largest weight], known "
+                     "without the data: a row counts by its weight over that");
+      if (column.type == ColumnType::weight && count != 0)
+        fail(at, here + " is a weight, and a row has one; leave count out");
+      if (column.type == ColumnType::exposure && count != 0)
+        fail(at, here + " is an exposure, and a count is over one; leave count out");
+      if (column.type == ColumnType::number && !table.contains("range") && !table.contains("knots"))
+        fail(at, here + (column.is_date()
+                             ? " is a date without a range; add range = [\"1990-01-01\", "
+                               "\"2024-12-31\"], two days known without the data"
+                             : " is a number without a range; add range = [lowest, highest], two "
+                               "numbers known without the data"));
+      if (column.type == ColumnType::number) read_curve(table, here, column);
+      if (const toml::node* const bins = table.get("bins");
+          bins != nullptr && column.type == ColumnType::number)
+        column.edges = read_bins(*bins, here + ": bins", column.lo, column.hi);
+      if (column.type == ColumnType::category && !column.is_boolean && !table.contains("levels"))
+        fail(at, here +
+                     " is a category without levels; add levels = [\"...\", \"...\"], known "
+                     "without the data");
+      if (count == 0) add_column(column, at);
+      for (std::int64_t i = 1; i <= count; ++i) {
+        column.name = fmt::format("{}{}", name, i);
+        add_column(column, at);
       }
     }
-    if (column.type == ColumnType::exposure && !table.contains("range"))
-      fail(at, here +
-                   " is an exposure without a range; add range = [lowest, highest], two numbers "
-                   "above 0 known without the data");
-    if (column.type == ColumnType::weight && !table.contains("range"))
-      fail(at, here +
-                   " is a weight without a range; add range = [0, the largest weight], known "
-                   "without the data: a row counts by its weight over that");
-    if (column.type == ColumnType::weight && count != 0)
-      fail(at, here + " is a weight, and a row has one; leave count out");
-    if (column.type == ColumnType::exposure && count != 0)
-      fail(at, here + " is an exposure, and a count is over one; leave count out");
-    if (column.type == ColumnType::number && !table.contains("range") && !table.contains("knots"))
-      fail(at, here +
-                   " is a number without a range; add range = [lowest, highest], two numbers "
-                   "known without the data");
-    if (column.type == ColumnType::number) read_curve(table, here, column);
-    if (const toml::node* const bins = table.get("bins");
-        bins != nullptr && column.type == ColumnType::number)
-      column.edges = read_bins(*bins, here + ": bins", column.lo, column.hi);
-    if (column.type == ColumnType::category && !table.contains("levels"))
-      fail(at, here +
-                   " is a category without levels; add levels = [\"...\", \"...\"], known "
-                   "without the data");
-    if (count == 0) add_column(column, at);
-    for (std::int64_t i = 1; i <= count; ++i) {
-      column.name = fmt::format("{}{}", name, i);
-      add_column(column, at);
-    }
-  }
 
-  /// Where the knots of a number's curve are: listed, or so many, or as the plan chooses.
-  void read_curve(const toml::table& table, const std::string& here, Column& column) const {
-    const toml::node *const knots = table.get("knots"), *const curve = table.get("curve"),
-                            *const scale = table.get("scale");
-    if (knots != nullptr) {
-      if (curve != nullptr || scale != nullptr)
-        fail((curve != nullptr ? curve : scale)->source(),
-             here +
-                 ": knots lists where a curve bends, and curve and scale place them; leave one "
-                 "out");
-      if (!knots->is_array()) wrong_type(*knots, here + ": knots", "a list of numbers");
-      for (const toml::node& knot : *knots->as_array())
-        column.knots.push_back(read_number(knot, here + ": knots"));
-      if (column.knots.size() < 2)
-        fail(knots->source(), here +
-                                  ": knots must be two numbers at least; list where the curve "
-                                  "bends, with the ends of the range");
-      if (!table.contains("range"))
-        column.lo = column.knots.front(), column.hi = column.knots.back();
-      const bool whole = column.knots.front() == column.lo && column.knots.back() == column.hi;
-      if (column.knots.size() == 2 && whole) column.knots.clear();  // a straight line
-      return;
-    }
-    if (scale != nullptr) {
-      const std::string name = read_string(*scale, here + ": scale");
-      const auto known = knot_scale_named(name);
-      if (!known)
-        fail(scale->source(), fmt::format("{}: scale is {}; it must be \"even\", \"log\" or "
-                                          "\"series\"",
-                                          here, gibbsite::quoted(name)));
-      column.scale = *known;
-      if (curve == nullptr && column.scale != KnotScale::series)
-        fail(scale->source(), here +
-                                  ": scale places the knots of a curve; add curve = \"auto\", or "
-                                  "leave scale out");
-    }
-    if (curve == nullptr && scale == nullptr) return;
-    std::size_t count = 2;
-    if (curve != nullptr) {
-      if (!curve->is_integer() && !curve->is_string())
-        wrong_type(*curve, here + ": curve", "a number of knots, or \"auto\"");
-      column.automatic_curve = read_auto(*curve, here + ": curve", "a number of knots");
-      if (!column.automatic_curve) {
-        const std::int64_t given = curve->as_integer()->get();
-        if (given < 2 || given > static_cast<std::int64_t>(most_knots))
-          fail(
-              curve->source(),
-              fmt::format("{}: curve must be from 2 (a straight line) to {} knots, got {}; fix the "
-                          "schema",
-                          here, most_knots, given));
-        if (column.scale == KnotScale::series)
-          fail(curve->source(),
-               here + ": scale = \"series\" says how many knots there are; leave curve out");
-        count = static_cast<std::size_t>(given);
+    /// Where the knots of a number's curve are: listed, or so many, or as the plan chooses.
+    void read_curve(const toml::table& table, const std::string& here, Column& column) const {
+      const toml::node *const knots = table.get("knots"), *const curve = table.get("curve"),
+                              *const scale = table.get("scale");
+      if (knots != nullptr) {
+        if (curve != nullptr || scale != nullptr)
+          fail((curve != nullptr ? curve : scale)->source(),
+               here +
+                   ": knots lists where a curve bends, and curve and scale place them; leave one "
+                   "out");
+        if (!knots->is_array()) wrong_type(*knots, here + ": knots", "a list of numbers");
+        for (const toml::node& knot : *knots->as_array())
+          column.knots.push_back(read_value(knot, here + ": knots", column));
+        if (column.knots.size() < 2)
+          fail(knots->source(), here +
+                                    ": knots must be two numbers at least; list where the curve "
+                                    "bends, with the ends of the range");
+        if (!table.contains("range"))
+          column.lo = column.knots.front(), column.hi = column.knots.back();
+        const bool whole = column.knots.front() == column.lo && column.knots.back() == column.hi;
+        if (column.knots.size() == 2 && whole) column.knots.clear();  // a straight line
+        return;
       }
+      if (scale != nullptr) {
+        const std::string name = read_string(*scale, here + ": scale");
+        const auto known = knot_scale_named(name);
+        if (!known)
+          fail(scale->source(), fmt::format("{}: scale is {}; it must be \"even\", \"log\" or "
+                                            "\"series\"",
+                                            here, gibbsite::quoted(name)));
+        column.scale = *known;
+        if (curve == nullptr && column.scale != KnotScale::series)
+          fail(scale->source(), here +
+                                    ": scale places the knots of a curve; add curve = \"auto\", or "
+                                    "leave scale out");
+      }
+      if (curve == nullptr && scale == nullptr) return;
+      std::size_t count = 2;
+      if (curve != nullptr) {
+        if (!curve->is_integer() && !curve->is_string())
+          wrong_type(*curve, here + ": curve", "a number of knots, or \"auto\"");
+        column.automatic_curve = read_auto(*curve, here + ": curve", "a number of knots");
+        if (!column.automatic_curve) {
+          const std::int64_t given = curve->as_integer()->get();
+          if (given < 2 || given > static_cast<std::int64_t>(most_knots))
+            fail(curve->source(),
+                 fmt::format(
+                     "{}: curve must be from 2 (a straight line) to {} knots, got {}; fix the "
+                     "schema",
+                     here, most_knots, given));
+          if (column.scale == KnotScale::series)
+            fail(curve->source(),
+                 here + ": scale = \"series\" says how many knots there are; leave curve out");
+          count = static_cast<std::size_t>(given);
+        }
+      }
+      const bool is_line = count == 2 && column.scale != KnotScale::series;
+      if (!(column.lo < column.hi)) return;  // said of the range
+      if (!column.automatic_curve && !is_line) column.knots = placed_knots(column, count);
+      if (!column.automatic_curve) column.scale = KnotScale::automatic;
+      // Between two ends that are near there is no step.
+      if (column.knots.size() == 2) column.knots.clear();
     }
-    const bool is_line = count == 2 && column.scale != KnotScale::series;
-    if (!(column.lo < column.hi)) return;  // said of the range
-    if (!column.automatic_curve && !is_line)
-      column.knots = placed_knots(column.lo, column.hi, count, column.scale);
-    if (!column.automatic_curve) column.scale = KnotScale::automatic;
-    // Between two ends that are near there is no step.
-    if (column.knots.size() == 2) column.knots.clear();
+
+    void add_column(const Column& column, const toml::source_region& at) {
+      schema_.columns.push_back(column);
+      lines_.columns.push_back(at.begin.line);
+    }
+
+    static constexpr std::int64_t max_count = 10'000'000;
+    /// Tolerances in a label's range, if the schema gives none.
+    static constexpr double default_tolerances = 5;
+    std::string only_;
+    bool label_optional_;
+    Schema schema_;
+    SchemaLines lines_;
+    bool auto_row_norm_ = true;
+    // What keys say of the label, until its kind is known.
+    struct LabelKeys {
+      TwoClasses two{};
+      std::vector<std::string> classes{};
+      bool counts = false, has_range = false;
+      Amount amount{};  // or a count
+      const toml::node* bins = nullptr;
+    } label_{};
+    std::map<std::string, double> class_weights_;  // by name, until the classes are known
+    std::vector<SchemaError> errors_;
+  };
+
+  std::string text_of(const std::string& path) {
+    Input input(path, nullptr);
+    std::string text;
+    for (std::string_view piece = input.next_piece(); !piece.empty(); piece = input.next_piece())
+      text += piece;
+    return text;
   }
-
-  void add_column(const Column& column, const toml::source_region& at) {
-    schema_.columns.push_back(column);
-    lines_.columns.push_back(at.begin.line);
-  }
-
-  static constexpr std::int64_t max_count = 10'000'000;
-  /// Tolerances in a label's range, if the schema gives none.
-  static constexpr double default_tolerances = 5;
-  std::string only_;
-  bool label_optional_;
-  Schema schema_;
-  SchemaLines lines_;
-  bool auto_row_norm_ = true;
-  // What keys say of the label, until its kind is known.
-  struct LabelKeys {
-    TwoClasses two{};
-    std::vector<std::string> classes{};
-    bool counts = false, has_range = false;
-    Amount amount{};  // or a count
-    const toml::node* bins = nullptr;
-  } label_{};
-  std::map<std::string, double> class_weights_;  // by name, until the classes are known
-  std::vector<SchemaError> errors_;
-};
-
-std::string text_of(const std::string& path) {
-  Input input(path, nullptr);
-  std::string text;
-  for (std::string_view piece = input.next_piece(); !piece.empty(); piece = input.next_piece())
-    text += piece;
-  return text;
-}
 
 }  // namespace
 
-Schema parse_schema(const std::string& toml, const std::string& source) {
+Schema
+parse_schema(const std::string& toml, const std::string& source) {
   return SchemaReader(source).read(toml);
 }
 

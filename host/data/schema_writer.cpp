@@ -9,6 +9,7 @@
 
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/model/date.hpp"
 #include "gibbsite/model/schema.hpp"
 #include "model/column_type.hpp"
 
@@ -89,19 +90,41 @@ std::string label_toml(const Amount& amount) {
 
 std::string label_toml(const Count& count) { return number_toml(count, "counts = true"); }
 
+// "thousands = ...".
+std::string thousands_toml(const std::vector<std::string>& signs) {
+  return "thousands = " + (signs.size() == 1 ? toml_string(signs.front()) : toml_list(signs));
+}
+
+// Numbers of the column as TOML: of dates quoted days.
+std::string values_toml(const Column& column, const std::vector<double>& values) {
+  if (!column.is_date()) return fmt::format("[{}]", fmt::join(values, ", "));
+  std::vector<std::string> days;
+  for (const double value : values) days.push_back(column.text_of(value));
+  return toml_list(days);
+}
+
 std::string column_toml(const Column& column) {
-  std::string out =
-      fmt::format("{} = {{type = \"{}\"", toml_key(column.name), to_string(column.type));
-  if (has_range(column.type)) out += fmt::format(", range = [{}, {}]", column.lo, column.hi);
+  std::string out = fmt::format("{} = {{type = \"{}\"", toml_key(column.name),
+                                column.is_date()    ? "date"
+                                : column.is_boolean ? "boolean"
+                                                    : to_string(column.type));
+  if (has_range(column.type)) out += ", range = " + values_toml(column, {column.lo, column.hi});
+  if (column.is_date() && column.date != iso_date)
+    out += fmt::format(", format = {}", toml_string(column.date));
+  if (column.numbers) {
+    out += fmt::format(", decimal = \"{}\"", column.numbers->decimal);
+    if (!column.numbers->thousands.empty()) out += ", " + thousands_toml(column.numbers->thousands);
+  }
   if (!column.edges.empty()) out += ", " + bins_toml(column.edges);
   if (column.decimals) out += fmt::format(", decimals = {}", *column.decimals);
-  if (column.is_curve()) out += fmt::format(", knots = [{}]", fmt::join(column.knots, ", "));
+  if (column.is_curve()) out += ", knots = " + values_toml(column, column.knots);
   if (column.automatic_curve) out += ", curve = \"auto\"";
   if (const std::string_view scale = to_string(column.scale); !scale.empty())
     out += fmt::format(", scale = \"{}\"", scale);
   if (column.missing_level) out += fmt::format(", missing_level = {}", *column.missing_level);
   if (column.type == ColumnType::category) {
-    out += fmt::format(", levels = {}, other = {}", toml_list(column.levels), column.other);
+    if (!column.is_boolean) out += ", levels = " + toml_list(column.levels);
+    out += fmt::format(", other = {}", column.other);
     if (!column.unlisted.empty())
       out += fmt::format(", unlisted = {}", toml_string(column.unlisted));
     if (!column.reference.empty())
@@ -111,12 +134,14 @@ std::string column_toml(const Column& column) {
   return out + "}\n";
 }
 
-std::string interaction_toml(const Interaction& interaction) {
+std::string interaction_toml(const Schema& schema, const Interaction& interaction) {
   std::vector<std::string> names, knots;
   for (const Interaction::Part& part : interaction.parts) {
     names.push_back(part.column);
     if (part.knots.empty()) continue;
-    knots.push_back(fmt::format("{} = [{}]", toml_key(part.column), fmt::join(part.knots, ", ")));
+    const Column* const column = schema.column_named(part.column);
+    knots.push_back(fmt::format("{} = {}", toml_key(part.column),
+                                values_toml(column == nullptr ? Column{} : *column, part.knots)));
   }
   std::string out = fmt::format("\n[[interaction]]\ncolumns = {}\n", toml_list(names));
   if (!knots.empty()) out += fmt::format("knots = {{{}}}\n", fmt::join(knots, ", "));
@@ -142,15 +167,15 @@ std::string to_toml(const Schema& schema) {
   }
   if (schema.invalid == Invalid::middle) out += "invalid = \"middle\"\n";
   if (schema.text.decimal == ',') out += "decimal = \",\"\n";
-  if (!schema.text.thousands.empty())
-    out += fmt::format("thousands = {}\n", toml_string(schema.text.thousands));
+  if (!schema.text.thousands.empty()) out += thousands_toml(schema.text.thousands) + "\n";
   out += fmt::format("row_norm = {}\n", schema.row_norm);
   out += fmt::format("intercept = {}\n", schema.intercept);
   if (schema.text.has_missing)
     out += missing_toml(schema.text.missing, schema.text.also_missing) + "\n";
   out += "\n[columns]\n";
   for (const Column& column : schema.columns) out += column_toml(column);
-  for (const Interaction& interaction : schema.interactions) out += interaction_toml(interaction);
+  for (const Interaction& interaction : schema.interactions)
+    out += interaction_toml(schema, interaction);
   if (schema.network) {
     out += "\n[network]\n";
     for (const auto& [node, parents] : *schema.network)

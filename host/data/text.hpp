@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "gibbsite/model/schema.hpp"
+
 namespace gibbsite {
 
 /// The whole of `text` as a number; "nan" and "inf" are numbers here, and 1e400 is inf. `point` is
@@ -25,6 +27,12 @@ inline bool parse_number(std::string_view text, double& value, char point = '.')
 /// behind a sign, then perhaps a fraction or an exponent. False if no sign is in the text or one
 /// stands elsewhere.
 bool parse_grouped(std::string_view text, double& value, char point, std::string_view sign);
+/// Likewise by the first of several signs that will do.
+inline bool parse_grouped(std::string_view text, double& value, const NumberText& written) {
+  return std::ranges::any_of(written.thousands, [&](const std::string& sign) {
+    return parse_grouped(text, value, written.decimal, sign);
+  });
+}
 
 /// "3" of "3.0" and "3.000", and of "-3.0" "-3": what a whole number is called whatever column it
 /// comes from. Any other text is itself, as a code such as "03.0".

@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint64_t most_asked_columns = std::uint64_t{1} << 24;
 constexpr std::uint64_t most_rows_of_one = 1000;
 constexpr double least_deviation = 1e-100, most_deviation = 1e100;
-constexpr std::uint64_t counted_classes = 121, refined_counts = 2 * 64;
+constexpr std::uint64_t refined_counts = refinements * refined_bins;
 
 const SchemaQuestions& questions_of(const SchemaMechanism& mechanism) {
   return std::get<SchemaQuestions>(mechanism);
@@ -63,7 +63,8 @@ Wide squared_mu(const SchemaQuestions& q, const SchemaProblem& p, const Neighbor
 
 // Numbers that noise is added to and whose law may differ between neighbors.
 double answered_numbers(const SchemaProblem& p, const Neighbors& who) {
-  const std::uint64_t each = counted_classes + refined_counts + 2 * who.rows_per_person;
+  const std::uint64_t each =
+      cell_classes_of(p.questions) + refined_counts + 2 * who.rows_per_person;
   return static_cast<double>(p.columns * each);  // below 2^53, so exact
 }
 
@@ -98,6 +99,10 @@ void SchemaProblem::validate() const {
   if (columns < 1 || columns > most_asked_columns) {
     throw BadInput(
         fmt::format("columns: must be from 1 to 2^24 that are asked about, got {}", columns));
+  }
+  if (questions < first_questions || questions > newest_questions) {
+    throw BadInput(fmt::format("questions: must be from {} to {}, got {}", first_questions,
+                               newest_questions, questions));
   }
 }
 

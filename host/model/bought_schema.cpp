@@ -6,19 +6,25 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <set>
 #include <utility>
 
 #include "core/special.hpp"
 #include "gibbsite/core/problem.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/model/boolean.hpp"
 #include "gibbsite/model/curve.hpp"
+#include "gibbsite/model/date.hpp"
 
 namespace gibbsite {
 namespace {
 
-constexpr std::array<std::string_view, 9> marks{"NA",   "N/A",  "NaN", "nan", "null",
-                                                "NULL", "None", "?",   "."};
+// The first nine are those of first_questions.
+constexpr std::array<std::string_view, 26> marks{
+    "NA",   "N/A", "NaN",  "nan", "null", "NULL", "None", "?", ".",  "na", "n/a", "N.A.", "n.a.",
+    "#N/A", "#NA", "<NA>", "NaT", "Null", "nil",  "NIL",  "-", "--", "..", ":",   "\\N",  "*"};
+constexpr std::size_t first_marks = 9;
 constexpr std::size_t zero_bin = series_ends.size() + 1;  // among the bins of numbers
 
 // Rules found by measurement (docs/theory/bought-schema.md).
@@ -27,9 +33,14 @@ constexpr double held_by_few = .95, held_by_range = .9, dropped_at_ends = .005;
 constexpr double false_alarm = .001;  // chance of one false bin over all bins and columns
 constexpr double refined_above = 3.7, farther_above = 1.5;
 
-// z with P(N(0,1) > z) = false_alarm over all bins of all columns: the same on every machine.
-double alarm_height(std::size_t columns) {
-  const Wide tail = Wide(false_alarm) / (3.0 * 118.0 * static_cast<double>(columns));
+// Where the range of dates is looked for: 1900 to 2100.
+constexpr double first_dates = -25'567, last_dates = 47'482;
+
+// z with P(N(0,1) > z) = false_alarm over all bins of all columns: the same on every machine. The
+// bins of a range are looked at three times, those of further forms of numbers once.
+double alarm_height(std::size_t columns, std::uint64_t questions) {
+  const double looks = questions == first_questions ? 3 : 3 + (number_forms - 1);
+  const Wide tail = Wide(false_alarm) / (looks * 118.0 * static_cast<double>(columns));
   double low = 0, high = 40;
   for (int i = 0; i < 30; ++i) {
     const double middle = low + (high - low) / 2;
@@ -245,7 +256,8 @@ std::vector<std::string> whole_list(std::vector<std::string> levels) {
 
 // What one column is taken for, with what is still to be asked of it.
 struct Reading {
-  enum class Type { ignored, levels, number } type = Type::ignored;
+  enum class Type { ignored, levels, number, date } type = Type::ignored;
+  Written written = Written::plain;  // of numbers
   bool missing = false, skewed = false;
   std::vector<std::string> levels;
   Range range{};
@@ -253,8 +265,24 @@ struct Reading {
   std::string words;
 };
 
+std::span<const double> bins_of(const ColumnAnswers& column, Written form) {
+  const std::size_t first =
+      static_cast<std::size_t>(CellClass::first_bin) + static_cast<std::size_t>(form) * number_bins;
+  return std::span(column.classes).subspan(first, number_bins);
+}
+
+// The form that some bin of a column stands above the noise in; a decimal comma before groups,
+// which a number of three decimals ("1,234") seems to have.
+Written form_of(const ColumnAnswers& column, std::uint64_t questions, double height) {
+  if (questions == first_questions) return Written::plain;
+  for (const Written form : {Written::comma, Written::grouped})
+    if (std::ranges::max(bins_of(column, form)) >= height) return form;
+  return Written::plain;
+}
+
 // A column's type, and its range by the bins of the series.
-Reading first_reading(const ColumnAnswers& column, const AnswerScale& scale, double above) {
+Reading first_reading(const ColumnAnswers& column, const BoughtSchema& answers, double above) {
+  const AnswerScale& scale = answers.scale;
   Reading out;
   if (!column.asked()) {
     out.words = "named like an id, and so not asked about";
@@ -281,14 +309,26 @@ Reading first_reading(const ColumnAnswers& column, const AnswerScale& scale, dou
     return out;
   }
   const bool few_hold_it = few && held >= held_by_few * present;
-  if (is_date && !few_hold_it) {
+  if (is_date && !few_hold_it && answers.questions == first_questions) {
     out.words = "dates, which are not read as numbers";
     return out;
   }
+  if (is_date && !few_hold_it) {
+    out.type = Reading::Type::date;
+    out.range = {first_dates, last_dates};
+    out.pending = out.range;
+    return out;
+  }
   if (is_number && !few_hold_it) {
-    const auto range = first_range(
-        std::span(column.classes).subspan(static_cast<std::size_t>(CellClass::first_bin)),
-        bins_noise, n, present, above);
+    out.written = form_of(column, answers.questions, above * bins_noise);
+    const auto plain = bins_of(column, Written::plain);
+    std::vector<double> bins(plain.begin(), plain.end());
+    double noise = bins_noise;
+    if (out.written != Written::plain) {  // whole numbers below 1,000 are in the plain form
+      std::ranges::transform(bins, bins_of(column, out.written), bins.begin(), std::plus<>());
+      noise *= std::sqrt(2.0);
+    }
+    const auto range = first_range(bins, noise, n, present, above);
     if (!range) {
       out.words = "numbers whose range the noise hides: give one";
       return out;
@@ -313,6 +353,17 @@ Reading first_reading(const ColumnAnswers& column, const AnswerScale& scale, dou
   return out;
 }
 
+// Whole months about days, or whole years where there are ten of them.
+Range whole_months(Range r) {
+  const auto first_of = [](double day, bool year) {
+    const std::string text = date_text(day);
+    return *parse_date(text.substr(0, year ? 4 : 7) + (year ? "-01-01" : "-01"));
+  };
+  const bool years = r.hi - r.lo >= 3'650;
+  // No month has more than 31 days, no year more than 366.
+  return {first_of(r.lo, years), first_of(first_of(r.hi, years) + (years ? 366 : 31), years) - 1};
+}
+
 // Narrows the range by the counts of its bins; the last answer of a column says so.
 void narrow(Reading& reading, const RangeAnswer& answer, double deviation, double n, bool last) {
   static constexpr std::array<std::size_t, 6> windows{1, 2, 4, 8, 16, 32};
@@ -327,7 +378,9 @@ void narrow(Reading& reading, const RangeAnswer& answer, double deviation, doubl
   const Span span = grown(answer.rows, *found, held_by_range * all - room);
   const bool narrow_enough = span.last - span.first >= 8;
   if (last || narrow_enough) {
-    reading.range = outward({ends[span.first], ends[span.last + 1]});
+    const Range found_in{ends[span.first], ends[span.last + 1]};
+    reading.range =
+        reading.type == Reading::Type::date ? whole_months(found_in) : outward(found_in);
   } else {
     reading.range = {ends[span.first - std::min<std::size_t>(span.first, 1)],
                      ends[std::min(span.last + 2, refined_bins)]};
@@ -380,11 +433,11 @@ double refined_deviation(const BoughtSchema& answers, std::size_t round) {
 std::vector<Reading> readings(const BoughtSchema& answers) {
   const auto asked =
       static_cast<std::size_t>(std::ranges::count_if(answers.columns, &ColumnAnswers::asked));
-  const double above = alarm_height(std::max<std::size_t>(asked, 1));
+  const double above = alarm_height(std::max<std::size_t>(asked, 1), answers.questions);
   const auto n = static_cast<double>(answers.scale.rows);
   std::vector<Reading> out;
   for (const ColumnAnswers& column : answers.columns) {
-    Reading& reading = out.emplace_back(first_reading(column, answers.scale, above));
+    Reading& reading = out.emplace_back(first_reading(column, answers, above));
     for (std::size_t round = 0; round < column.ranges.size(); ++round)
       narrow(reading, column.ranges[round], refined_deviation(answers, round), n,
              round + 1 == refinements);
@@ -411,16 +464,26 @@ std::string missing_words(const ColumnAnswers& column) {
   return fmt::format("; about {} missing", counted(gone));
 }
 
-void mark_missing(bool& has, std::string& first, std::vector<std::string>& others) {
+void mark_missing(std::uint64_t questions, bool& has, std::string& first,
+                  std::vector<std::string>& others) {
   has = true;
   first.clear();
-  others.assign(marks.begin(), marks.end());
+  const auto known = public_marks(questions);
+  others.assign(known.begin(), known.end());
+}
+
+// Levels of yes and no, one of them in several spellings or in words.
+bool are_booleans_of(const std::vector<std::string>& levels, std::uint64_t questions) {
+  const bool digits = std::ranges::all_of(
+      levels, [](const std::string& level) { return level == "0" || level == "1"; });
+  return questions != first_questions && !digits && are_booleans(levels);
 }
 
 }  // namespace
 
-std::size_t number_class(double value) {
-  constexpr auto first = static_cast<std::size_t>(CellClass::first_bin);
+std::size_t number_class(double value, Written form) {
+  const std::size_t first =
+      static_cast<std::size_t>(CellClass::first_bin) + static_cast<std::size_t>(form) * number_bins;
   if (value == 0) return first + zero_bin;
   if (value > 0) {
     const auto end = std::ranges::upper_bound(series_ends, value);
@@ -431,7 +494,18 @@ std::size_t number_class(double value) {
   return first + zero_bin - 1 - static_cast<std::size_t>(end - series_ends.begin());
 }
 
-std::span<const std::string_view> public_marks() { return marks; }
+std::span<const std::string_view> public_marks(std::uint64_t questions) {
+  const std::span<const std::string_view> all(marks);
+  return questions == first_questions ? all.first(first_marks) : all;
+}
+
+NumberText numbers_written(Written form) {
+  if (form == Written::plain) return {};
+  NumberText out{.decimal = form == Written::comma ? ',' : '.'};
+  for (const std::string_view sign : thousands_signs)
+    if (sign != std::string_view(&out.decimal, 1)) out.thousands.emplace_back(sign);
+  return out;
+}
 
 std::vector<double> RangeQuestion::edges() const {
   std::vector<double> out;
@@ -479,7 +553,8 @@ std::vector<RangeQuestion> range_questions(const BoughtSchema& answers) {
   for (std::size_t k = 0; k < all.size(); ++k) {
     const bool is_next = answers.columns[k].ranges.size() == rounds;
     if (all[k].pending && is_next && all[k].pending->lo < all[k].pending->hi)
-      out.push_back({k, all[k].pending->lo, all[k].pending->hi});
+      out.push_back({k, all[k].pending->lo, all[k].pending->hi, all[k].type == Reading::Type::date,
+                     all[k].written});
   }
   return out;
 }
@@ -504,21 +579,39 @@ std::vector<ColumnFinding> findings(const BoughtSchema& answers) {
     if (reading.type == Reading::Type::levels) {
       column.type = ColumnType::category;
       column.levels = std::move(reading.levels);
+      column.is_boolean = are_booleans_of(column.levels, answers.questions);
+      if (column.is_boolean)
+        column.levels.assign(std::begin(boolean_levels), std::end(boolean_levels));
       column.other = true;
-      if (reading.missing) mark_missing(column.has_missing, column.missing, column.also_missing);
+      if (reading.missing)
+        mark_missing(answers.questions, column.has_missing, column.missing, column.also_missing);
       found.words = level_words(answer);
+    } else if (reading.type == Reading::Type::date) {
+      column.type = ColumnType::number;
+      column.date = iso_date;
+      column.lo = std::floor(reading.range.lo);
+      column.hi = std::ceil(reading.range.hi);
+      column.missing_level = reading.missing;
+      column.automatic_curve = true;
+      found.words = fmt::format("about {} dates",
+                                counted(answer.classes[static_cast<std::size_t>(CellClass::date)]));
     } else if (reading.type == Reading::Type::number) {
       column.type = ColumnType::number;
       column.lo = reading.range.lo;
       column.hi = reading.range.hi;
+      if (reading.written != Written::plain) column.numbers = numbers_written(reading.written);
       column.missing_level = reading.missing;
       column.automatic_curve = true;
       if (reading.skewed) column.scale = KnotScale::log;
       double numbers = 0;
-      for (std::size_t b = static_cast<std::size_t>(CellClass::first_bin); b < cell_classes; ++b)
-        numbers += answer.classes[b];
-      found.words =
-          fmt::format("about {} numbers{}", counted(numbers), reading.skewed ? ", skewed" : "");
+      for (const double count : bins_of(answer, Written::plain)) numbers += count;
+      if (reading.written != Written::plain)
+        for (const double count : bins_of(answer, reading.written)) numbers += count;
+      found.words = fmt::format("about {} numbers{}{}", counted(numbers),
+                                reading.written == Written::comma     ? " with a decimal comma"
+                                : reading.written == Written::grouped ? " in groups of digits"
+                                                                      : "",
+                                reading.skewed ? ", skewed" : "");
     }
     if (reading.missing) found.words += missing_words(answer);
   }
@@ -531,7 +624,7 @@ Schema schema_of(const BoughtSchema& answers) {
   out.label = TwoClasses{.positive = answers.positive};
   out.invalid = Invalid::middle;
   out.intercept = true;
-  mark_missing(out.text.has_missing, out.text.missing, out.text.also_missing);
+  mark_missing(answers.questions, out.text.has_missing, out.text.missing, out.text.also_missing);
   for (ColumnFinding& found : findings(answers)) out.columns.push_back(std::move(found.column));
   out.row_norm = out.auto_row_norm();
   return out;

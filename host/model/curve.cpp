@@ -121,6 +121,14 @@ std::vector<double> placed_knots(double lo, double hi, std::size_t count, KnotSc
   return out;
 }
 
+std::vector<double> placed_knots(const Column& number, std::size_t count) {
+  if (!number.is_date()) return placed_knots(number.lo, number.hi, count, number.scale);
+  std::vector<double> out = placed_knots(number.lo, number.hi, count, KnotScale::even);
+  for (std::size_t k = 1; k + 1 < out.size(); ++k) out[k] = std::nearbyint(out[k]);
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
 std::vector<double> series_knots(double lo, double hi) {
   const double least = (hi - lo) / scales_in_range;
   std::vector<double> out{lo};
@@ -201,7 +209,7 @@ Schema with_knots(const Schema& schema, std::size_t knots) {
   for (Column& column : out.columns) {
     if (!column.automatic_curve) continue;
     column.automatic_curve = false;
-    if (knots >= 3) column.knots = placed_knots(column.lo, column.hi, knots, column.scale);
+    if (knots >= 3) column.knots = placed_knots(column, knots);
     if (knots >= 3 && !make_a_curve(column.knots)) column.knots.clear();
     column.scale = KnotScale::automatic;
   }

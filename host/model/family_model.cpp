@@ -86,6 +86,11 @@ Schema family_schema(const Schema& whole, const std::string& column) {
                                found == whole.columns.end() ? "not in" : "ignored by"),
                    "give one of its columns");
   }
+  if (found->is_date()) {
+    throw BadInput(Field{"column"},
+                   fmt::format("{} is a date, which no family describes", quoted(column)),
+                   "give a number or a category, such as its year as a column of its own");
+  }
   out.columns = {*found};
   // A missing number is the middle of its range here, whatever level the column has in a model.
   out.columns.front().missing_level.reset();

@@ -23,8 +23,9 @@ std::vector<double> interaction_knots(const Column& number, std::optional<std::s
     known = series_knots(number.lo, number.hi);
   }
   if (known.empty() || wanted < 2 || (count && wanted > known.size())) {
-    return placed_knots(number.lo, number.hi, wanted,
-                        number.scale == KnotScale::series ? KnotScale::automatic : number.scale);
+    Column placed = number;
+    if (placed.scale == KnotScale::series) placed.scale = KnotScale::automatic;
+    return placed_knots(placed, wanted);
   }
   if (wanted >= known.size()) return known;
   std::vector<double> out;

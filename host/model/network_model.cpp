@@ -118,6 +118,11 @@ Schema network_schema(const Schema& whole) {
   // Without a label it is already without one.
   if (whole.label_name != out.label_name) out.columns.push_back(label_column(whole));
   for (Column& column : out.columns) {
+    if (column.is_date())
+      throw BadInput(fmt::format(
+          "schema: column {} is a date, which networks and tables of counts do not read; give it "
+          "type = \"ignore\", or its year as a column of its own",
+          quoted(column.name)));
     if (column.type == ColumnType::number) {
       without_curve(column);  // bins are what a network has
       if (column.edges.empty()) column.edges = default_edges(column);

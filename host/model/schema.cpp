@@ -14,7 +14,9 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/overloaded.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/model/boolean.hpp"
 #include "gibbsite/model/curve.hpp"
+#include "gibbsite/model/date.hpp"
 #include "gibbsite/model/interaction.hpp"
 #include "gibbsite/model/losses/softmax.hpp"
 #include "gibbsite/model/losses/weighted.hpp"
@@ -79,6 +81,20 @@ std::vector<double> equal_edges(double lo, double hi, std::uint64_t bins) {
     out.push_back(edge + 0.0);
   }
   return out;
+}
+
+std::string Column::text_of(double value) const {
+  return is_date() ? date_text(value) : number_text(value);
+}
+
+NumberText Schema::numbers_of(const Column& column) const {
+  return column.numbers.value_or(NumberText{text.decimal, text.thousands});
+}
+
+bool Schema::has_decimal_comma() const {
+  return text.decimal == ',' || std::ranges::any_of(columns, [&](const Column& column) {
+           return numbers_of(column).decimal == ',';
+         });
 }
 
 const Column* Schema::exposure() const {
@@ -226,7 +242,7 @@ std::vector<Column> Schema::terms() const {
 std::vector<std::string> Schema::level_names(const Column& column) const {
   if (!column.has_levels()) return {};
   std::vector<std::string> names = column.levels;
-  for (const double knot : column.knots) names.push_back(number_text(knot));
+  for (const double knot : column.knots) names.push_back(column.text_of(knot));
   if (has_missing_level(column)) names.emplace_back("(missing)");
   if (column.other && column.unlisted.empty()) names.emplace_back("(other)");
   return names;
@@ -237,7 +253,7 @@ std::vector<std::string> Schema::level_names(const Interaction::Part& part) cons
   if (column == nullptr) return {};
   if (part.knots.empty()) return level_names(*column);
   std::vector<std::string> names;
-  for (const double knot : part.knots) names.push_back(number_text(knot));
+  for (const double knot : part.knots) names.push_back(column->text_of(knot));
   if (has_missing_level(*column)) names.emplace_back("(missing)");
   return names;
 }
@@ -363,7 +379,8 @@ std::string knots_fault(const Column& column) {
     return fmt::format(
         "knots go from {} to {}, and the range is [{}, {}]; let them begin and end "
         "with it, or leave the range out",
-        knots.front(), knots.back(), column.lo, column.hi);
+        column.text_of(knots.front()), column.text_of(knots.back()), column.text_of(column.lo),
+        column.text_of(column.hi));
   for (std::size_t k = 1; k < knots.size(); ++k) {
     const double width = column.hi - column.lo;
     // As the reader scales cells, which are compared with them.
@@ -373,7 +390,7 @@ std::string knots_fault(const Column& column) {
       return fmt::format(
           "knots {} and {} are not ascending, or too near to tell; list them from "
           "low to high, farther apart",
-          knots[k - 1], knots[k]);
+          column.text_of(knots[k - 1]), column.text_of(knots[k]));
   }
   return {};
 }
@@ -407,6 +424,46 @@ std::string marks_fault(const std::string& first, const std::vector<std::string>
   return {};
 }
 
+// What is wrong with how numbers are written, by its key; nothing: an empty text.
+std::pair<const char*, std::string> numbers_fault(char decimal,
+                                                  const std::vector<std::string>& thousands) {
+  if (decimal != '.' && decimal != ',')
+    return {"decimal", "decimal is neither \".\" nor \",\"; give one"};
+  std::set<std::string_view> seen;
+  for (const std::string& sign : thousands) {
+    if (std::ranges::find(thousands_signs, sign) == std::end(thousands_signs))
+      return {"thousands",
+              fmt::format(
+                  "thousands is {}; it must be \",\", \".\", \"'\", \"_\" or a blank, or left out",
+                  quoted(sign))};
+    if (sign == std::string(1, decimal))
+      return {"thousands",
+              fmt::format("thousands and decimal are both {}; give the decimal sign, or leave "
+                          "thousands out",
+                          quoted(sign))};
+    if (!seen.insert(sign).second)
+      return {"thousands", fmt::format("thousands lists {} twice; remove one", quoted(sign))};
+  }
+  return {};
+}
+
+// What is wrong with a date that is a number of a legal range; empty: nothing.
+std::string date_fault(const Column& column) {
+  const auto is_day = [](double v) {
+    return v >= first_day && v <= last_day && v == std::floor(v);
+  };
+  if (const std::string fault = date_format_fault(column.date); !fault.empty())
+    return fmt::format("format {} {}", quoted(column.date), fault);
+  if (!is_day(column.lo) || !is_day(column.hi) || !std::ranges::all_of(column.knots, is_day))
+    return "range and knots of dates must be whole days of the years 1 to 9999; fix them";
+  if (column.scale != KnotScale::even && column.scale != KnotScale::automatic)
+    return fmt::format("scale is {}, and dates have no ratios; leave it out",
+                       quoted(to_string(column.scale)));
+  if (!column.edges.empty() || column.decimals || column.numbers)
+    return "bins, decimals and signs of numbers are no dates'; leave them out";
+  return {};
+}
+
 void check_column(const Schema& schema, const SchemaLines& lines, std::size_t j,
                   std::vector<SchemaFault>& faults) {
   const Column& column = schema.columns[j];
@@ -420,8 +477,10 @@ void check_column(const Schema& schema, const SchemaLines& lines, std::size_t j,
   if (column.type == ColumnType::number) {
     if (!std::isfinite(column.lo) || !std::isfinite(column.hi) || !(column.lo < column.hi) ||
         !std::isnormal(column.hi - column.lo))
-      fail(fmt::format("range [{}, {}] must be two finite numbers, the lower first; fix the range",
-                       column.lo, column.hi));
+      fail(fmt::format("range [{}, {}] must be two {}, the {} first; fix the range",
+                       column.text_of(column.lo), column.text_of(column.hi),
+                       column.is_date() ? "days" : "finite numbers",
+                       column.is_date() ? "earlier" : "lower"));
     else if (const std::string narrow = narrow_fault(column.lo, column.hi); !narrow.empty())
       fail(narrow);
     else if (const std::string bins = edges_fault(column.edges, column.lo, column.hi);
@@ -429,6 +488,11 @@ void check_column(const Schema& schema, const SchemaLines& lines, std::size_t j,
       fail(bins);
     if (const std::string fault = decimals_fault(column.decimals); !fault.empty()) fail(fault);
     if (const std::string fault = knots_fault(column); !fault.empty()) fail(fault);
+    if (column.is_date()) {
+      if (const std::string fault = date_fault(column); !fault.empty()) fail(fault);
+    }
+  } else if (column.is_date()) {
+    fail("a date is a number; give its range, or leave format out");
   } else if (column.is_curve() || column.automatic_curve || column.scale != KnotScale::automatic) {
     fail("a curve is of a number; leave curve, knots and scale out");
   } else if (!column.edges.empty() || column.decimals) {
@@ -455,6 +519,16 @@ void check_column(const Schema& schema, const SchemaLines& lines, std::size_t j,
       break;
     }
   }
+  if (column.numbers) {
+    const auto [key, fault] = numbers_fault(column.numbers->decimal, column.numbers->thousands);
+    if (!has_range(column.type))
+      fail("decimal and thousands are of numbers; leave them out");
+    else if (!fault.empty())
+      fail(fault);
+  }
+  if (column.is_boolean &&
+      (column.type != ColumnType::category || !std::ranges::equal(column.levels, boolean_levels)))
+    fail("a boolean's levels are \"false\" and \"true\"; leave them out");
   if (column.type != ColumnType::category) {
     if (!column.unlisted.empty()) fail("unlisted is of a category; leave it out");
     if (!column.reference.empty()) fail("reference is of a category; leave it out");
@@ -569,7 +643,8 @@ std::string interaction_fault(const Schema& schema, const Interaction& interacti
       continue;
     if (part.knots.size() == 2)
       return fmt::format("knots of {} are {} and {}; let them be the ends of its range, {} and {}",
-                         name, part.knots[0], part.knots[1], column->lo, column->hi);
+                         name, column->text_of(part.knots[0]), column->text_of(part.knots[1]),
+                         column->text_of(column->lo), column->text_of(column->hi));
     if (const std::string fault = knots_fault(hats); !fault.empty())
       return fmt::format("column {}: {}", name, fault);
   }
@@ -717,20 +792,8 @@ template <class Fail>
 void check_text(const TextFormat& text, const Fail& fail) {
   if (const std::string fault = marks_fault(text.missing, text.also_missing); !fault.empty())
     fail("missing", fault);
-  if (text.decimal != '.' && text.decimal != ',')
-    fail("decimal", "decimal is neither \".\" nor \",\"; give one");
-  if (!text.thousands.empty() &&
-      std::ranges::find(thousands_signs, text.thousands) == std::end(thousands_signs))
-    fail("thousands",
-         fmt::format(
-             "thousands is {}; it must be \",\", \".\", \"'\", \"_\" or a blank, or left out",
-             quoted(text.thousands)));
-  if (text.thousands == std::string(1, text.decimal))
-    fail("thousands",
-         fmt::format("thousands and decimal are both {}; give the decimal sign, or leave "
-                     "thousands "
-                     "out",
-                     quoted(text.thousands)));
+  if (const auto [key, fault] = numbers_fault(text.decimal, text.thousands); !fault.empty())
+    fail(key, fault);
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ std::vector<std::string> knots_with_digits(const Column& curve, int digits) {
 
 std::string shown_level(const Column& column, const std::string& level) {
   constexpr int fewest = 4, most = 17;
+  if (column.is_date()) return level;
   const auto place = std::ranges::find(column.knots, level, number_text) - column.knots.begin();
   if (place == std::ssize(column.knots)) return level;
   for (int digits = fewest; digits < most; ++digits) {
@@ -46,9 +47,10 @@ std::vector<std::string> coefficient_line_names(const Schema& schema) {
   std::size_t first = 0;
   for (const Column& column : schema.columns) {
     if (column.type == ColumnType::number && !column.is_curve())
-      names[first] = fmt::format("{}, {} to {}", names[first], column.lo, column.hi);
+      names[first] = fmt::format("{}, {} to {}", names[first], column.text_of(column.lo),
+                                 column.text_of(column.hi));
     for (std::size_t k = 0; k < column.knots.size() && column.is_curve(); ++k)
-      names[first + k] = column.name + '=' + shown_level(column, number_text(column.knots[k]));
+      names[first + k] = column.name + '=' + shown_level(column, column.text_of(column.knots[k]));
     first += schema.features_of(column);
   }
   return names;

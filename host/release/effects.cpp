@@ -112,9 +112,9 @@ class OutputTable {
   }
 
   [[nodiscard]] Effect number(const Column& column, std::size_t j) const {
-    Effect out = named(
-        fmt::format("{}, {} to {}", column.name, number_text(column.lo), number_text(column.hi)),
-        j);
+    Effect out = named(fmt::format("{}, {} to {}", column.name, column.text_of(column.lo),
+                                   column.text_of(column.hi)),
+                       j);
     out.column = column.name;
     out.lo = column.lo;
     out.hi = column.hi;

@@ -13,6 +13,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/model/curve.hpp"
+#include "gibbsite/model/date.hpp"
 #include "gibbsite/model/interaction.hpp"
 
 namespace gibbsite {
@@ -269,7 +270,7 @@ class EffectReader {
     if (!named && column.is_curve())
       fail(fmt::format("column {} is a curve", quoted(column.name)),
            fmt::format("compare two values, as in {0}={1} - {0}={2}", shown(column.name),
-                       number_text(column.hi), number_text(column.lo)));
+                       column.text_of(column.hi), column.text_of(column.lo)));
     if (!named)
       fail(fmt::format("column {} has levels", quoted(column.name)),
            fmt::format("name one, as in {}={}", shown(column.name),
@@ -335,13 +336,21 @@ class EffectReader {
   std::optional<double> value_here(const Column& column) {
     if (!column.is_curve()) return {};
     double value = 0;
-    const char* const begin = rest_.data();
-    const auto [end, error] = std::from_chars(begin, begin + rest_.size(), value);
-    const auto length = static_cast<std::size_t>(end - begin);
-    if (error != std::errc() || !std::isfinite(value) || !ends_at(length)) return {};
+    std::size_t length = 0;
+    if (column.is_date()) {
+      length = std::string_view("2024-12-31").size();
+      const auto day = parse_date(std::string_view(rest_).substr(0, length));
+      if (!day || !ends_at(length)) return {};
+      value = *day;
+    } else {
+      const char* const begin = rest_.data();
+      const auto [end, error] = std::from_chars(begin, begin + rest_.size(), value);
+      length = static_cast<std::size_t>(end - begin);
+      if (error != std::errc() || !std::isfinite(value) || !ends_at(length)) return {};
+    }
     if (value < column.lo || value > column.hi)
       fail(fmt::format("column {}: {} is outside of its range, {} to {}", quoted(column.name),
-                       number_text(value), number_text(column.lo), number_text(column.hi)),
+                       column.text_of(value), column.text_of(column.lo), column.text_of(column.hi)),
            "the table was not asked beyond it; ask within");
     rest_.remove_prefix(length);
     return value;

@@ -261,11 +261,14 @@ void findings_section(Html& page, const BoughtSchema& bought) {
   page.put("<table>\n<tr><th>Column</th><th>Taken for</th><th>Noisy counts</th></tr>\n");
   for (const ColumnFinding& found : findings(bought)) {
     const Column& column = found.column;
-    const std::string range = column.type == ColumnType::number
-                                  ? fmt::format(" from {} to {}", column.lo, column.hi)
-                                  : "";
+    const std::string range =
+        column.type == ColumnType::number
+            ? fmt::format(" from {} to {}", column.text_of(column.lo), column.text_of(column.hi))
+            : "";
     page.put("<tr><td>{}</td><td>{}{}</td><td>{}</td></tr>\n", column.name,
-             std::string(column.type == ColumnType::number     ? "number"
+             std::string(column.is_date()                      ? "date"
+                         : column.is_boolean                   ? "boolean"
+                         : column.type == ColumnType::number   ? "number"
                          : column.type == ColumnType::category ? "category"
                                                                : "ignored"),
              range, found.words);

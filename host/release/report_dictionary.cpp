@@ -20,13 +20,13 @@ std::string or_refused(const Schema& schema, const std::string& middle) {
 }
 
 std::string range_words(const Column& c) {
-  return fmt::format("{} to {}", exact(c.lo), exact(c.hi));
+  return fmt::format("{} to {}", c.text_of(c.lo), c.text_of(c.hi));
 }
 
 std::string knots_words(const Column& c) {
   std::string out;
   for (const double knot : c.knots)
-    out += (out.empty() ? ", a curve through " : ", ") + exact(knot);
+    out += (out.empty() ? ", a curve through " : ", ") + c.text_of(knot);
   return out;
 }
 
@@ -34,7 +34,7 @@ std::string knots_words(const Column& c) {
 std::string missing_words(const Schema& schema, const Column& c) {
   const std::string* const reads = schema.missing_in(c);
   const bool category = c.type == ColumnType::category;
-  const std::string middle = "read as " + exact(c.lo / 2 + c.hi / 2) + ", the middle";
+  const std::string middle = fmt::format("read as {}, the middle", c.text_of(c.lo / 2 + c.hi / 2));
   if (reads == nullptr) {
     return "none is expected; an empty cell is " +
            or_refused(schema, category ? (c.other ? "“(other)”" : "no level") : middle);
@@ -58,12 +58,13 @@ std::string unlisted_words(const Schema& schema, const Column& c) {
   if (c.type == ColumnType::category)
     return "an unlisted level is " +
            (c.other ? std::string("“(other)”") : or_refused(schema, std::string("no level")));
-  return "below or above counts as the nearer end; what is no number is " +
+  return fmt::format("below or above counts as the nearer end; what is no {} is ",
+                     c.is_date() ? "day" : "number") +
          or_refused(schema, c.has_missing_bin ? "taken for missing" : "read as the middle");
 }
 
 std::string levels_words(const Column& c) {
-  std::string out;
+  std::string out = c.is_boolean ? "however spelled: " : "";
   for (std::size_t k = 0; k < std::min(c.levels.size(), most_levels); ++k)
     out += (k == 0 ? "" : " · ") + c.levels[k];
   if (c.levels.size() > most_levels)
@@ -76,7 +77,8 @@ std::string interaction_words(const Schema& schema, const Interaction& interacti
   for (const Interaction::Part& part : interaction.parts) {
     if (part.knots.empty()) continue;
     out += fmt::format("; {} at", part.column);
-    for (const double knot : part.knots) out += fmt::format(" {}", exact(knot));
+    for (const double knot : part.knots)
+      out += fmt::format(" {}", schema.column_named(part.column)->text_of(knot));
   }
   return out;
 }

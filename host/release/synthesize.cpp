@@ -90,7 +90,7 @@ std::string quoted_cell(const std::string& text) {
 class CellText {
  public:
   CellText(const Schema& schema, const Column& column, LevelColumn levels, bool quotes)
-      : column_(column), decimal_(schema.text.decimal) {
+      : column_(column), decimal_(schema.numbers_of(column).decimal) {
     missing_ = schema.missing_marks(column);
     if (column.has_missing_bin) {
       levels.edges.pop_back();

@@ -13,6 +13,7 @@
 #include "gibbsite/core/human_count.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/core/ticks.hpp"
+#include "gibbsite/model/date.hpp"
 #include "gibbsite/release/predict.hpp"
 #include "gibbsite/release/svg.hpp"
 #include "gibbsite/release/terms.hpp"
@@ -251,9 +252,9 @@ class TermDrawing : Html {
     for (const double tick : number_ticks(width, share)) {
       put("<path class=\"axis\" d=\"M{:.1f} {:.1f}v4\"/>", x(tick), bottom);
       put("<text class=\"middle\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
-          std::min(x(tick), term_picture_width -
-                                letter / 2 * static_cast<double>(number_of_axis(tick).size())),
-          bottom + 17, number_of_axis(tick));
+          std::min(x(tick),
+                   term_picture_width - letter / 2 * static_cast<double>(of_axis(tick).size())),
+          bottom + 17, of_axis(tick));
     }
     if (output.missing) missing(*output.missing, bottom, y);
     y_ = bottom + 22;
@@ -284,9 +285,33 @@ class TermDrawing : Html {
     if (scale_.is_beyond(point)) beyond_ = true;
   }
 
+  // A year by itself where it begins there.
+  [[nodiscard]] std::string of_axis(double value) const {
+    if (!term_.is_date) return number_of_axis(value);
+    const std::string day = date_text(value);
+    return day.ends_with("-01-01") ? day.substr(0, 4) : day;
+  }
+
+  // The first days of round years, or both ends where there is no such day.
+  [[nodiscard]] std::vector<double> year_ticks() const {
+    const auto year_of = [](double day) { return std::stoi(date_text(day).substr(0, 4)); };
+    const int first = year_of(term_.lo), last = year_of(term_.hi);
+    std::vector<double> out;
+    for (const int step : {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000}) {
+      if ((last - first) / step > 6) continue;
+      for (int year = first; year <= last; ++year) {
+        const auto day = parse_date(fmt::format("{:04}-01-01", year));
+        if (year % step == 0 && day && *day >= term_.lo && *day <= term_.hi) out.push_back(*day);
+      }
+      break;
+    }
+    return out.size() >= 2 ? out : std::vector<double>{term_.lo, term_.hi};
+  }
+
   // Round numbers whose labels do not touch.
   template <class Share>
   [[nodiscard]] std::vector<double> number_ticks(double width, const Share& share) const {
+    if (term_.is_date) return year_ticks();
     if (!term_.by_ratio) {
       std::vector<double> out;
       for (double count = 6; count >= 1; --count) {

@@ -53,7 +53,7 @@ TermOutput line_of(const Column& column, std::span<const Effect* const> effects,
   for (const double side : {-0.5, 0.0, 0.5}) {
     TermPoint point = whole;
     point.at = column.lo + (0.5 + side) * (column.hi - column.lo);
-    point.name = number_text(point.at);
+    point.name = column.text_of(point.at);
     point.value = side * whole.value + 0.0;
     point.lower = std::min(side * whole.lower, side * whole.upper);
     point.upper = std::max(side * whole.lower, side * whole.upper);
@@ -146,6 +146,7 @@ Term described(const Schema& schema, const Column& column,
   term.across = number->name;
   term.lo = number->lo;
   term.hi = number->hi;
+  term.is_date = number->is_date();
   term.by_ratio = is_by_ratio(*number, knots);
   return term;
 }

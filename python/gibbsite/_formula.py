@@ -304,8 +304,8 @@ def schema_of(formula, schema):
     toml["intercept"] = formula.intercept
     columns = {name: {"type": "ignore"} for name in facts.columns}
     for term in formula.terms:
-        column = {key: value for key, value in facts.columns[term.column].items() if key != "count"}
-        _require_kind(formula, term, column["type"], "the schema")
+        column = {key: value for key, value in facts.written[term.column].items() if key != "count"}
+        _require_kind(formula, term, facts.columns[term.column]["type"], "the schema")
         columns[term.column] = column if term.knots is None else _curved(formula, term, column, "the schema")
     lines = [f"{key} = {_toml(value)}" for key, value in toml.items()] + ["[columns]"]
     lines += [f"{quoted(name)} = {_toml(column)}" for name, column in columns.items()]

@@ -1,6 +1,7 @@
 """A model file as an ONNX graph: encoding, clipping and link in one, for programs that know no
 gibbsite. docs/how-to/onnx.md."""
 
+import datetime
 import json
 import os
 import re
@@ -14,6 +15,10 @@ OPSET = 17
 _ML_OPSET = 3  # LabelEncoder of text to whole numbers
 _IR_VERSION = 8
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_BOOLEANS = {  # model/boolean.hpp
+    "false": ("false", "f", "no", "n", "0"),
+    "true": ("true", "t", "yes", "y", "1"),
+}
 _REFUSED = -2  # of a category: a cell that `predict` refuses
 _NO_LEVEL = -1
 
@@ -98,6 +103,17 @@ def _unread(facts):
     return facts["invalid"] == "refuse"
 
 
+def _marked(column, mark):
+    """The number that a mark of missing cells marks, of dates a day; NaN where it is none."""
+    if "date" not in column:
+        return _number_of(mark)
+    try:
+        day = datetime.datetime.strptime(mark, column["date"]).date()
+    except ValueError:
+        return np.nan
+    return float(day.toordinal() - datetime.date(1970, 1, 1).toordinal())
+
+
 def _numbers(graph, columns, facts, names):
     """[rows, columns] double, as `predict` scales them; NaN where it refuses."""
     v = graph.node("Concat", *names, axis=1) if len(names) > 1 else names[0]
@@ -111,7 +127,8 @@ def _numbers(graph, columns, facts, names):
     marks = [_missing_in(column, facts) for column in columns]
     most = max(map(len, marks))
     tokens = [
-        np.array([[_number_of(of[k]) if k < len(of) else np.nan for of in marks]])
+        np.array([[_marked(column, of[k]) if k < len(of) else np.nan
+                   for column, of in zip(columns, marks)]])
         for k in range(most)
     ]
     inside = graph.node("Min", graph.node("Max", v, lo), hi)
@@ -155,7 +172,7 @@ def _at(column, knots):
 def _with_missing(graph, column, facts, name, x):
     """x [rows, features] with a feature of missing cells behind it, and 0 for them before."""
     missing = graph.isnan(name)
-    for number in {_number_of(mark) for mark in _missing_in(column, facts)}:
+    for number in {_marked(column, mark) for mark in _missing_in(column, facts)}:
         if not np.isnan(number):
             equal = graph.node("Equal", name, np.array([[number]]))
             missing = graph.node("Or", missing, equal)
@@ -232,6 +249,10 @@ def _category(graph, column, facts, name):
     features = len(levels)
     missing = _missing_in(column, facts)
     codes = dict(levels)
+    if column.get("boolean"):
+        for level, words in _BOOLEANS.items():
+            for word in words:
+                codes.update({w: levels[level] for w in (word, word.title(), word.upper())})
     rest = levels.get(column.get("unlisted"))  # the level of cells that have none of their own
     missing_code = None
     if missing:

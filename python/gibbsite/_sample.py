@@ -197,7 +197,7 @@ def _parts_of(schema, terms):
     toml = tomllib.loads(schema.to_toml())
     columns, lines = [], {}
     for term in terms:
-        said = toml["columns"][term.column]
+        said = _tables.plain_column(toml["columns"][term.column])
         if said["type"] == "category":
             columns.append(_Part(term.column, levels=tuple(said["levels"])))
         elif said["type"] == "number" and "knots" in said:

@@ -4,6 +4,7 @@ What a cell or label becomes follows from it, the public schema and the type of 
 from other cells: else one person's odd cell would change how everyone's are read.
 """
 
+import datetime
 import decimal
 import numbers
 import os
@@ -147,7 +148,8 @@ class _Cells:
                 continue
             if isinstance(cells, np.ndarray):
                 missing = facts.marks(column)
-                cells = _text_column(cells, column, facts.decimal, self.nan_is_missing, missing)
+                point = facts.point(column)
+                cells = _text_column(cells, column, point, self.nan_is_missing, missing)
             used[name] = cells
         if not used:  # a table of no columns has no rows
             used[names[0]] = pyarrow.nulls(len(self.columns[0]))
@@ -175,6 +177,7 @@ def _text_column(cells, column, point, nan_is_missing, missing=()):
             pass
     missing_numbers = [(float(mark), mark) for mark in missing if _NUMBER.fullmatch(mark)]
     is_number = column["type"] in _NUMERIC
+    date = column.get("date")
     levels, words = column.get("levels", []), {}
     for value in (True, False):
         known = [str(value).lower(), str(value), str(value).upper(), str(int(value))]
@@ -190,6 +193,10 @@ def _text_column(cells, column, point, nan_is_missing, missing=()):
             return None
         if isinstance(cell, bool) and not is_number:
             return words[cell]
+        if date and isinstance(cell, np.datetime64):
+            cell = cell.astype("datetime64[D]").item()
+        if date and isinstance(cell, datetime.date):
+            return cell.strftime(date)
         try:
             if isinstance(cell, _DATES):  # one of them is an Integral to NumPy
                 return f"<{type(cell).__name__}>"
@@ -957,6 +964,24 @@ def _marks(missing):
     return [missing] if isinstance(missing, str) else list(missing)
 
 
+def plain_column(column):
+    """A column of a schema by what it becomes: a date is a number of days since 1970-01-01 with
+    `date`, its format; a boolean a category of two levels."""
+    if column["type"] == "date":
+        days = {
+            key: [
+                float((datetime.date.fromisoformat(day) - datetime.date(1970, 1, 1)).days)
+                for day in column[key]
+            ]
+            for key in ("range", "knots")
+            if key in column
+        }
+        return {**column, **days, "type": "number", "date": column.get("format", "%Y-%m-%d")}
+    if column["type"] == "boolean":
+        return {**column, "type": "category", "levels": ["false", "true"]}
+    return column
+
+
 class SchemaFacts:
     """What Python must know of a schema: its labels' rules and its columns."""
 
@@ -987,15 +1012,22 @@ class SchemaFacts:
             or self.decimal != "."
             or "thousands" in toml
             or any(
-                column["type"] not in _NUMERIC for column in toml["columns"].values()
+                column["type"] not in _NUMERIC or "decimal" in column or "thousands" in column
+                for column in toml["columns"].values()
             )
         )
-        self.columns = {}
+        self.columns, self.written = {}, {}  # by what they become, and as TOML says it
         for name, column in toml["columns"].items():
             count = column.get("count")
             for full in [name] if count is None else [f"{name}{k + 1}" for k in range(count)]:
-                self.columns[full] = column
+                self.columns[full] = plain_column(column)
+                self.written[full] = column
         self.interactions = toml.get("interaction", [])
+
+    def point(self, column):
+        """The decimal sign of the column's numbers."""
+        own = "decimal" in column or "thousands" in column
+        return column.get("decimal", ".") if own else self.decimal
 
     def marks(self, column):
         """How missing cells of the column read: texts, none of them where no cell is missing."""

@@ -83,7 +83,7 @@ SynthesisOptions synthesis_of(const NetworkModel& model, std::optional<std::int6
                               Watch& watch) {
   SynthesisOptions out;
   out.threads = threads_of(n_jobs);
-  out.delimiter = model.schema.text.decimal == ',' ? ';' : ',';
+  out.delimiter = model.schema.has_decimal_comma() ? ';' : ',';
   out.progress = [&watch, report = watch.reporter()](std::uint64_t done, std::uint64_t total) {
     report(done, total);
     return !watch.stop()->load();

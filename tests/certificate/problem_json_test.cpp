@@ -24,7 +24,8 @@ void expect_constants(const auto& problem, const Mechanism& mechanism, const std
   EXPECT_EQ(constants.dump(), text);
   EXPECT_EQ(problem_json(problem_from_json(constants, mechanism), mechanism).dump(), text);
   const std::set<std::string> optional{"trim",      "offset_bound",     "center_norm",
-                                       "curvature", "max_abs_residual", "lipschitz"};
+                                       "curvature", "max_abs_residual", "lipschitz",
+                                       "questions"};
   for (const auto& item : constants.items()) {
     if (optional.contains(item.key())) continue;
     json without = constants;
@@ -96,7 +97,9 @@ TEST(ProblemJson, OfAnEvaluationHasItsCounts) {
   expect_constants(HistogramProblem{.rows = 5000, .cells = 20},
                    HistogramMechanism{HistogramCounts{}}, R"({"histogram":20,"rows":5000})");
   expect_constants(SchemaProblem{.rows = 5000, .columns = 14}, SchemaMechanism{SchemaQuestions{}},
-                   R"({"asked_columns":14,"rows":5000})");
+                   R"({"asked_columns":14,"questions":2,"rows":5000})");
+  expect_constants(SchemaProblem{.rows = 5000, .columns = 14, .questions = 1},
+                   SchemaMechanism{SchemaQuestions{}}, R"({"asked_columns":14,"rows":5000})");
 }
 
 }  // namespace problem_json_test

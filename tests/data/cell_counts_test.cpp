@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "gibbsite/core/error.hpp"
@@ -22,12 +23,33 @@ TEST(CellClasses, EveryTextIsInOne) {
   EXPECT_EQ(class_of_cell(""), at(CellClass::empty));
   for (const std::string_view mark : public_marks())
     EXPECT_EQ(class_of_cell(mark), at(CellClass::mark)) << mark;
-  for (const char* const date : {"2020-05-01", "2020-02-29", "1999-12-31T23:59:00", "2020-05-01 7"})
+  for (const char* const date :
+       {"2020-05-01", "2020-02-29", "1999-12-31T23:59:00", "2020-05-01 07:30"})
     EXPECT_EQ(class_of_cell(date), at(CellClass::date)) << date;
-  for (const char* const text : {"x", "2021-02-29", "2020-13-01", "2020-05-1", "2020-05-01x", "inf",
-                                 "1e400", "1,5", "0x10", "-", "na", "\xff"})
+  for (const char* const text : {"x", "2021-02-29", "2020-13-01", "2020-05-", "2020-05-01x", "inf",
+                                 "1e400", "1,5,6", "0x10", "Na", "\xff", "1,234 kg", "1.5.6"})
     EXPECT_EQ(class_of_cell(text), at(CellClass::text)) << text;
   EXPECT_EQ(class_of_cell(std::string(1 << 20, 'a')), at(CellClass::text));
+}
+
+// A text that is a number in several forms is one of the first.
+TEST(CellClasses, NumbersAreOfOneForm) {
+  const auto form_of = [](const char* text, double value) -> int {
+    for (const Written form : {Written::plain, Written::comma, Written::grouped})
+      if (class_of_cell(text) == number_class(value, form)) return static_cast<int>(form);
+    return -1;
+  };
+  constexpr int plain = 0, comma = 1, grouped = 2;
+  for (const auto& [text, value, form] :
+       {std::tuple("1234.5", 1234.5, plain), std::tuple("1.234", 1.234, plain),
+        std::tuple("-7", -7.0, plain), std::tuple("1,5", 1.5, comma),
+        std::tuple("-1.234.567,5", -1234567.5, comma), std::tuple("1.234.567", 1234567.0, comma),
+        std::tuple("0,125", .125, comma), std::tuple("-0,125", -.125, comma),
+        std::tuple("12,50", 12.5, comma), std::tuple("1 234,5", 1234.5, comma),
+        std::tuple("1,234", 1234.0, grouped), std::tuple("1,234,567.5", 1234567.5, grouped),
+        std::tuple("1'234", 1234.0, grouped), std::tuple("1\u00a0234", 1234.0, grouped),
+        std::tuple("1_234", 1234.0, grouped), std::tuple("-12 345.5", -12345.5, grouped)})
+    EXPECT_EQ(form_of(text, value), form) << text;
 }
 
 // A bin contains its lower end, on both sides of 0.
@@ -37,7 +59,8 @@ TEST(CellClasses, NumbersAreInTheBinOfTheSeries) {
   EXPECT_EQ(number_class(-0.0), zero);
   EXPECT_EQ(number_class(5e-324), zero + 1);
   EXPECT_EQ(number_class(-5e-324), zero - 1);
-  EXPECT_EQ(number_class(1e300), cell_classes - 1);
+  EXPECT_EQ(number_class(1e300), at(CellClass::first_bin) + number_bins - 1);
+  EXPECT_EQ(number_class(1e300, Written::grouped), cell_classes - 1);
   EXPECT_EQ(number_class(-1e300), at(CellClass::first_bin));
   EXPECT_EQ(number_class(-5e12), at(CellClass::first_bin) + 1);
   for (std::size_t k = 0; k < series_ends.size(); ++k) {
@@ -64,7 +87,8 @@ struct Apart {
   double classes = 0, levels = 0;
 };
 using Row = std::vector<std::string>;
-Apart apart(const Row& a, const Row& b, bool dates_twice = false) {
+enum class Planted { nothing, dates_twice, forms_twice };
+Apart apart(const Row& a, const Row& b, Planted error = Planted::nothing) {
   Apart out;
   for (std::size_t k = 0; k < a.size(); ++k) {
     std::map<std::size_t, double> classes;
@@ -72,8 +96,10 @@ Apart apart(const Row& a, const Row& b, bool dates_twice = false) {
     for (const auto& [row, sign] : {std::pair(&a, 1.0), std::pair(&b, -1.0)}) {
       const std::string& cell = (*row)[k];
       classes[class_of_cell(cell)] += sign;
-      if (dates_twice && class_of_cell(cell) == at(CellClass::date))
+      if (error == Planted::dates_twice && class_of_cell(cell) == at(CellClass::date))
         classes[number_class(18383)] += sign;  // its days
+      if (error == Planted::forms_twice && cell == "1,234")
+        classes[number_class(1.234, Written::comma)] += sign;  // as a number with a comma too
       if (const std::string level = level_of_cell(cell); !level.empty()) levels[level] += sign;
     }
     for (const auto& [place, change] : classes) out.classes += change * change;
@@ -84,20 +110,25 @@ Apart apart(const Row& a, const Row& b, bool dates_twice = false) {
 
 // Squared norms of 2c for both questions, attained; a date that counts as a day too would be more.
 TEST(CellSensitivity, IsThatOfOneClassAndOneTextInEachColumn) {
-  const Row cells{"", "NA", "3", "7", "-2", "x", "y", "2020-05-01"};
-  Apart most, twice;
+  const Row cells{"",           "NA", "3",   "7",     "-2",      "x",     "y",  "2020-05-01",
+                  "2020-05-02", "-",  "1,5", "1,234", "1.234,5", "1 234", "yes"};
+  Apart most, dates, forms;
   for (const auto& a : cells)
     for (const auto& b : cells)
       for (const auto& c : cells)
         for (const auto& d : cells) {
-          const Apart one = apart({a, b}, {c, d}), two = apart({a, b}, {c, d}, true);
+          const Apart one = apart({a, b}, {c, d});
           most.classes = std::max(most.classes, one.classes);
           most.levels = std::max(most.levels, one.levels);
-          twice.classes = std::max(twice.classes, two.classes);
+          dates.classes =
+              std::max(dates.classes, apart({a, b}, {c, d}, Planted::dates_twice).classes);
+          forms.classes =
+              std::max(forms.classes, apart({a, b}, {c, d}, Planted::forms_twice).classes);
         }
   EXPECT_EQ(most.classes, 4);
   EXPECT_EQ(most.levels, 4);
-  EXPECT_GT(twice.classes, 4);  // the planted error is seen
+  EXPECT_GT(dates.classes, 4);  // planted errors are seen
+  EXPECT_GT(forms.classes, 4);
 }
 
 double squared_distance(const TableCells& a, const TableCells& b, bool levels) {
@@ -122,8 +153,9 @@ double squared_distance(const TableCells& a, const TableCells& b, bool levels) {
 TEST(CellCounts, OfFilesMoveAsTheTheoremSays) {
   const testing::TempDir folder;
   const std::string rest = "a,b\n1,x\n2,y\n,NA\n";
-  const std::vector<std::string> rows{"3,x", "\"\",NA", "2020-05-01,9", "-2,\"a,b\"",
-                                      std::string(200, 'q') + ",1e400"};
+  const std::vector<std::string> rows{
+      "3,x",        "\"\",NA",           "2020-05-01,9",
+      "-2,\"a,b\"", "\"1,5\",\"1,234\"", std::string(200, 'q') + ",1e400"};
   for (const std::uint64_t k : {1U, 3U}) {
     std::vector<TableCells> counts;
     for (const std::string& row : rows) {
@@ -174,6 +206,30 @@ TEST(RangeCounts, CountEachNumberOnce) {
   for (const double count : counts[0]) all += count;
   EXPECT_EQ(all, 6);
   EXPECT_THROW(count_ranges(table, ranges, 7), BadInput) << "a row more than before";
+}
+
+// What counts in a range is read as the question says, and each cell once at most.
+TEST(RangeCounts, OfDatesAndOfForms) {
+  const testing::TempDir folder;
+  const std::string table =
+      folder.write("t.csv",
+                   "a;b;c\n1970-01-02;1,5;1,024\n1970-01-01T12:00;1.024;1024\n5;7;2 048.0\n"
+                   "1969-01-01;0,5;1,5\nNA;-;..\n1970-13-01;x;3.000,5\n");
+  const std::vector<RangeOfColumn> ranges{{"a", {0, 0, 64, true}},
+                                          {"b", {1, 0, 2048, false, Written::comma}},
+                                          {"c", {2, 0, 4096, false, Written::grouped}}};
+  const auto counts = count_ranges(table, ranges, 6);
+  EXPECT_EQ(counts[0][0], 2);  // and the one before the range
+  EXPECT_EQ(counts[0][1], 1);
+  EXPECT_EQ(counts[1][0], 3);
+  EXPECT_EQ(counts[1][32], 1);  // 1.024 is a thousand
+  EXPECT_EQ(counts[2][16], 2);
+  EXPECT_EQ(counts[2][32], 1);
+  for (const auto& [column, all] : {std::pair(0, 3.0), std::pair(1, 4.0), std::pair(2, 3.0)}) {
+    double sum = 0;
+    for (const double count : counts[static_cast<std::size_t>(column)]) sum += count;
+    EXPECT_EQ(sum, all) << column;
+  }
 }
 
 TEST(CellCounts, RefuseWhatIsNoTable) {

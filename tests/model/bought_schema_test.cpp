@@ -14,6 +14,7 @@
 
 #include "gibbsite/core/problem.hpp"
 #include "gibbsite/model/curve.hpp"
+#include "gibbsite/model/date.hpp"
 
 namespace gibbsite {
 namespace bought_schema_answers_test {
@@ -51,10 +52,10 @@ ColumnAnswers of_classes(double empty, double mark, double text, double date) {
   return out;
 }
 // Rows spread evenly over a range of numbers, as counts of the series' bins.
-ColumnAnswers of_numbers(double lo, double hi, double rows = n) {
+ColumnAnswers of_numbers(double lo, double hi, double rows = n, Written form = Written::plain) {
   ColumnAnswers out = column("x");
   for (int i = 0; i < 1000; ++i)
-    out.classes[number_class(lo + (hi - lo) * (i + 0.5) / 1000)] += rows / 1000;
+    out.classes[number_class(lo + (hi - lo) * (i + 0.5) / 1000, form)] += rows / 1000;
   return out;
 }
 ColumnFinding found(ColumnAnswers one) {
@@ -82,7 +83,8 @@ TEST(BoughtTypes, NumbersLevelsDatesAndWhatIsIgnored) {
   EXPECT_TRUE(category.column.other);
   EXPECT_THAT(category.words, HasSubstr("6000 b"));
   EXPECT_THAT(found(of_classes(0, 0, n, 0)).words, HasSubstr("no text is frequent enough"));
-  EXPECT_THAT(found(of_classes(0, 0, 0, n)).words, HasSubstr("dates"));
+  EXPECT_THAT(found(of_classes(0, 0, 0, n)).words, HasSubstr("10000 dates"));
+  EXPECT_TRUE(found(of_classes(0, 0, 0, n)).column.is_date());
   ColumnAnswers constant = of_classes(0, 0, n, 0);
   constant.levels = {{"same", n}};
   EXPECT_THAT(found(constant).words, HasSubstr("nearly constant"));
@@ -107,6 +109,93 @@ TEST(BoughtTypes, TextAmongNumbersAndNumbersAmongText) {
   mixed = of_numbers(1, 5, .6 * n);
   mixed.classes[2] = .4 * n;
   EXPECT_EQ(found(mixed).column.type, ColumnType::ignore);
+}
+
+TEST(BoughtTypes, NumbersInOtherForms) {
+  const auto both = [](double plain, double other, Written form) {
+    ColumnAnswers out = of_numbers(0, 1000, plain);
+    const ColumnAnswers more = of_numbers(0, 5000, other, form);
+    for (std::size_t i = 0; i < cell_classes; ++i) out.classes[i] += more.classes[i];
+    return out;
+  };
+  EXPECT_EQ(found(both(n, 0, Written::comma)).column.numbers, std::nullopt);
+  const ColumnFinding comma = found(both(.3 * n, .7 * n, Written::comma));
+  EXPECT_EQ(comma.column.numbers->decimal, ',');
+  EXPECT_EQ(comma.column.numbers->thousands.size(), std::size(thousands_signs) - 1);
+  EXPECT_THAT(comma.words, HasSubstr("10000 numbers with a decimal comma"));
+  EXPECT_LE(comma.column.lo, 50);
+  EXPECT_GE(comma.column.hi, 5000);
+  const ColumnFinding grouped = found(both(.6 * n, .4 * n, Written::grouped));
+  EXPECT_EQ(grouped.column.numbers->decimal, '.');
+  EXPECT_THAT(grouped.column.numbers->thousands, testing::Contains(","));
+  BoughtSchema answers = planted({both(.3 * n, .7 * n, Written::comma)});
+  EXPECT_EQ(range_questions(answers).front().written, Written::comma);
+  schema_of(answers).validate("bought");
+  // Three decimals look like groups: a decimal comma that is seen decides.
+  ColumnAnswers three = both(0, .9 * n, Written::grouped);
+  const ColumnAnswers few = of_numbers(0, 5, .1 * n, Written::comma);
+  for (std::size_t i = 0; i < cell_classes; ++i) three.classes[i] += few.classes[i];
+  EXPECT_EQ(found(three).column.numbers->decimal, ',');
+}
+
+TEST(BoughtTypes, DatesHaveARangeOfMonths) {
+  const auto between = [](const char* from, const char* to, double texts = 0) {
+    BoughtSchema answers = planted({of_classes(texts, 0, 0, n - texts)});
+    EXPECT_TRUE(range_questions(answers).front().of_dates);
+    const double first = *parse_date(from), last = *parse_date(to) + 1;
+    for (std::size_t round = 0; round < refinements; ++round)
+      answer(answers, [&](double low, double high) {
+        return n * std::max(std::min(high, last) - std::max(low, first), 0.0) / (last - first);
+      });
+    EXPECT_THAT(range_questions(answers), IsEmpty());
+    const Schema schema = schema_of(answers);
+    schema.validate("bought");
+    EXPECT_EQ(schema.columns[0].missing_level.value_or(false), texts > 0);
+    return schema.columns[0];
+  };
+  const Column hired = between("2015-03-07", "2018-11-20");
+  EXPECT_NEAR(hired.lo, *parse_date("2015-03-01"), 120);
+  EXPECT_THAT(date_text(hired.lo), testing::EndsWith("-01"));
+  EXPECT_NEAR(hired.hi, *parse_date("2018-11-30"), 120);
+  EXPECT_TRUE(hired.automatic_curve);
+  const Column born = between("1930-05-07", "1999-11-20", 2000);
+  EXPECT_THAT(date_text(born.lo), testing::EndsWith("-01-01"));
+  EXPECT_THAT(date_text(born.hi), testing::EndsWith("-12-31"));
+  EXPECT_NEAR(born.lo, *parse_date("1930-01-01"), 1100);
+  EXPECT_NEAR(born.hi, *parse_date("1999-12-31"), 1100);
+  // As many days as rows are no row numbers.
+  EXPECT_TRUE(between("1960-01-01", "1990-01-01").is_date());
+}
+
+TEST(BoughtTypes, BooleansInAnySpelling) {
+  ColumnAnswers flags = of_classes(0, 0, n, 0);
+  flags.levels = {{"yes", 5000}, {"no", 3000}, {"TRUE", 1500}};
+  EXPECT_TRUE(found(flags).column.is_boolean);
+  EXPECT_THAT(found(flags).column.levels, ElementsAre("false", "true"));
+  schema_of(planted({flags})).validate("bought");
+  flags.levels.push_back({"maybe", 400});
+  EXPECT_FALSE(found(flags).column.is_boolean);
+  flags.levels = {{"M", 5000}, {"F", 4900}};
+  EXPECT_THAT(found(flags).column.levels, ElementsAre("M", "F"));
+  ColumnAnswers digits = of_numbers(0, 2);
+  digits.levels = {{"0", 6000}, {"1", 4000}};
+  EXPECT_THAT(found(digits).column.levels, ElementsAre("0", "1"));
+}
+
+// Files of before: their classes and rules.
+TEST(BoughtTypes, OfTheFirstQuestionsStayWhatTheyWere) {
+  const auto first = [](ColumnAnswers one) {
+    one.classes.resize(cell_classes_of(first_questions));
+    BoughtSchema answers = planted({std::move(one)});
+    answers.questions = first_questions;
+    EXPECT_EQ(schema_of(answers).text.also_missing.size(), 9U);
+    return findings(answers).front();
+  };
+  EXPECT_THAT(first(of_classes(0, 0, 0, n)).words, HasSubstr("not read as numbers"));
+  EXPECT_EQ(first(of_numbers(17, 90)).column.type, ColumnType::number);
+  ColumnAnswers flags = of_classes(0, 0, n, 0);
+  flags.levels = {{"yes", 5000}, {"no", 3000}, {"TRUE", 1500}};
+  EXPECT_THAT(first(flags).column.levels, ElementsAre("yes", "no", "TRUE"));
 }
 
 TEST(BoughtTypes, MissingCellsHaveALevel) {
@@ -151,7 +240,7 @@ TEST(BoughtRanges, AreNarrowedTwice) {
 TEST(BoughtRanges, HeightsAreNoFlags) {
   BoughtSchema answers = planted({of_numbers(1.3, 1.95)});
   ASSERT_EQ(range_questions(answers).size(), 1U);
-  EXPECT_EQ(range_questions(answers).front(), (RangeQuestion{0, 0, 2}));
+  EXPECT_EQ(range_questions(answers).front(), (RangeQuestion{.column = 0, .lo = 0, .hi = 2}));
   answer(answers, [](double from, double to) {
     return n * std::max(std::min(to, 1.95) - std::max(from, 1.3), 0.0) / .65;
   });

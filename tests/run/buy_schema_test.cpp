@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -15,8 +16,11 @@
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/csv_columns.hpp"
+#include "gibbsite/data/dataset.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
+#include "gibbsite/model/curve.hpp"
+#include "gibbsite/model/date.hpp"
 #include "run/schema_answers.hpp"
 #include "support/repeats.hpp"
 #include "support/temp_dir.hpp"
@@ -231,7 +235,14 @@ TEST(BuySchema, VerifySeesWhatWasChanged) {
   EXPECT_THAT(failures(file, "/model/columns/1/empty", 0.123), HasSubstr("off the grid"));
   EXPECT_THAT(failures(file, "/model/columns/2/levels/0/rows", 0),
               HasSubstr("below the threshold"));
-  EXPECT_THAT(failures(file, "/model/columns/2/levels/0/text", ""), HasSubstr("no run releases"));
+  for (const std::string& text :
+       {std::string(), std::string("a\nb"), std::string("\x7f"), std::string("\u202e"),
+        std::string("NA"), std::string(longest_level + 1, 'a')})
+    EXPECT_THAT(failures(file, "/model/columns/2/levels/0/text", text),
+                HasSubstr("no run releases"))
+        << text;
+  EXPECT_THAT(failures(file, "/model/questions", 1), HasSubstr("model.questions"));
+  EXPECT_THAT(failures(file, "/certificate/constants/questions", 1), HasSubstr("questions"));
   EXPECT_THAT(failures(file, "/model/columns/1/ranges/0/range", json{18, 78}),
               HasSubstr("follow from the answers"));
   EXPECT_THAT(failures(file, "/model/columns/1/ranges", json::array()),
@@ -250,6 +261,68 @@ TEST(BuySchema, VerifySeesWhatWasChanged) {
               HasSubstr("asked_columns"));
   EXPECT_THAT(failures(file, "/certificate/guarantee/adjacency", "add-remove"),
               HasSubstr("replace-one alone"));
+}
+
+// Files that were written when numbers had one form and dates were none.
+TEST(BuySchema, FilesOfTheFirstQuestionsVerify) {
+  for (const char* const name : {"schema", "fit"}) {
+    json file = json::parse(
+        std::ifstream(std::string(GIBBSITE_SOURCE_DIR) + "/tests/golden/bought/" + name + ".json"));
+    EXPECT_TRUE(verify(file).valid) << ::testing::PrintToString(verify(file).failures);
+    json& columns =
+        std::string(name) == "fit" ? file["model"]["bought"]["columns"] : file["model"]["columns"];
+    columns[1]["empty"] = 0.123;
+    file["certificate"]["digest"] = file_digest(file);
+    EXPECT_FALSE(verify(file).valid);
+  }
+}
+
+// Dates, numbers as people write them and yes and no: what is bought is what a fit reads.
+TEST(BuySchema, FindsHowCellsAreWritten) {
+  std::string text = "day;price;size;flag;y\n";
+  for (int i = 0; i < 20'000; ++i) {
+    const int cents = (i * 7919) % 300'000, size = (i * 104'729) % 50'000;
+    const std::string whole = std::to_string(cents / 100);
+    const std::string thousands =
+        whole.size() > 3 ? whole.substr(0, whole.size() - 3) + "." + whole.substr(whole.size() - 3)
+                         : whole;
+    const std::string big = std::to_string(size);
+    text +=
+        date_text(12'000 + (i * 37) % 3'000) + ";" + thousands + "," +
+        std::to_string(100 + cents % 100).substr(1) + ";" +
+        (big.size() > 3 ? big.substr(0, big.size() - 3) + "'" + big.substr(big.size() - 3) : big) +
+        ";" +
+        (i % 3 == 0   ? "yes"
+         : i % 3 == 1 ? "No"
+                      : "TRUE") +
+        ";" + std::to_string(i % 2) + "\n";
+  }
+  const testing::TempDir folder;
+  const std::string path = folder.write("t.csv", text);
+  const SchemaShape shape = schema_shape({"day", "price", "size", "flag", "y"}, "y", "1", path);
+  const TableCells cells = count_cells(path, shape.asked);
+  const SchemaRelease made = buy_schema(
+      shape, cells, path, plan_schema({.rows = cells.rows, .columns = 4}, {.epsilon = 2}),
+      Key::from_os(), {});
+  EXPECT_TRUE(verify(made).valid) << ::testing::PrintToString(verify(made).failures);
+  const Schema& schema = made.model().schema;
+  ASSERT_TRUE(schema.columns[0].is_date());
+  EXPECT_NEAR(schema.columns[0].lo, 12'000, 200);
+  EXPECT_NEAR(schema.columns[0].hi, 15'000, 200);
+  ASSERT_TRUE(schema.columns[1].numbers);
+  EXPECT_EQ(schema.columns[1].numbers->decimal, ',');
+  EXPECT_NEAR(schema.columns[1].hi, 3'000, 300);
+  ASSERT_TRUE(schema.columns[2].numbers);
+  EXPECT_EQ(schema.columns[2].numbers->decimal, '.');
+  EXPECT_NEAR(schema.columns[2].hi, 50'000, 5'000);
+  EXPECT_TRUE(schema.columns[3].is_boolean);
+  const Schema back = parse_schema(bought_toml(made.model()), "t.toml");
+  EXPECT_EQ(back.columns, schema.columns);
+  Schema lines = fit_schema_of(made.model());
+  for (Column& column : lines.columns) without_curve(column);
+  const Dataset data = read_table(path, lines);
+  for (const CellCounts& column : data.counts.columns) EXPECT_EQ(column.invalid, 0U);
+  EXPECT_LT(data.counts.clamped_cells, 1'000U);
 }
 
 TEST(BuySchema, OddTablesHaveASchemaToo) {

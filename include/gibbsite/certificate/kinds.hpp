@@ -42,6 +42,7 @@ struct KindDefaults {
 struct BoughtTerms {
   std::uint64_t columns = 0;
   SchemaQuestions questions;
+  std::uint64_t asked = newest_questions;  ///< SchemaProblem::questions
 };
 
 /// A model of rows by coefficients.

@@ -12,8 +12,9 @@
 
 namespace gibbsite {
 
-/// The class of a cell, by its text alone (model/bought_schema.hpp). Dates are ISO 8601, with or
-/// without a time. Numbers are those that a fit reads.
+/// The class of a cell, by its text alone (model/bought_schema.hpp), by newest_questions. Dates are
+/// ISO 8601, with or without a time. Numbers are those that a fit reads in one of the forms; one
+/// that is a number in several is of the first of plain, grouped (unless it begins with 0), comma.
 std::size_t class_of_cell(std::string_view text);
 /// The level that a cell counts for, its text in Unicode's normal form; empty if it can be none:
 /// empty cells, marks of missing ones, long texts and texts that are not UTF-8.
@@ -40,8 +41,9 @@ struct RangeOfColumn {
   std::string column;
   RangeQuestion range;
 };
-/// Counts of the finite numbers of each column in the range's bins [ranges x refined_bins], in one
-/// pass; a number outside counts in the first or the last. Throws BadInput as read_csv_columns, and
+/// Counts of the finite numbers of each column, as the question says they are written, or of its
+/// dates, in the range's bins [ranges x refined_bins], in one pass; each cell counts once at most,
+/// and one outside counts in the first or the last. Throws BadInput as read_csv_columns, and
 /// if the file no longer has `rows` rows.
 std::vector<std::vector<double>> count_ranges(const std::string& path,
                                               std::span<const RangeOfColumn> ranges,

@@ -6,14 +6,16 @@
 #include <string_view>
 #include <variant>
 
+#include "gibbsite/core/schema_questions.hpp"
 #include "gibbsite/mechanism/analysis.hpp"
 
 namespace gibbsite {
 
 /// Everything about the table that the questions' mechanism may know. The number of rows is public.
 struct SchemaProblem {
-  std::uint64_t rows = 0;     ///< n
-  std::uint64_t columns = 0;  ///< c: those asked about
+  std::uint64_t rows = 0;                      ///< n
+  std::uint64_t columns = 0;                   ///< c: those asked about
+  std::uint64_t questions = newest_questions;  ///< which (core/schema_questions.hpp)
 
   /// Throws BadInput naming the field that is out of range.
   void validate() const;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gibbsite/core/message.hpp"
+#include "gibbsite/core/schema_questions.hpp"
 #include "gibbsite/model/schema.hpp"
 
 namespace gibbsite {
@@ -24,21 +25,26 @@ inline constexpr std::array<double, 57> series_ends = {
 /// Bins of negative numbers, 0, and bins of positive numbers.
 inline constexpr std::size_t number_bins = 2 * (series_ends.size() + 1) + 1;
 
+/// How the number of a cell is written: as programs do, with a decimal comma, or with a decimal
+/// point and digits in groups.
+enum class Written : std::uint32_t { plain, comma, grouped };
+inline constexpr std::size_t number_forms = 3;
+/// How numbers of a column are read in which that form is seen.
+NumberText numbers_written(Written form);
+
 /// The classes of cells: each cell of a column is in exactly one, by its text alone. Behind these
-/// come the bins of numbers.
+/// come the bins of numbers, those of each form by themselves.
 enum class CellClass : std::uint32_t { empty, mark, text, date, first_bin };
 inline constexpr std::size_t cell_classes =
-    static_cast<std::size_t>(CellClass::first_bin) + number_bins;
+    static_cast<std::size_t>(CellClass::first_bin) + number_forms * number_bins;
+static_assert(cell_classes == cell_classes_of(newest_questions));
 /// The class of a finite number. A bin contains its lower end.
-std::size_t number_class(double value);
+std::size_t number_class(double value, Written form = Written::plain);
 
 /// The public list of marks of a missing cell, beside the empty cell.
-std::span<const std::string_view> public_marks();
+std::span<const std::string_view> public_marks(std::uint64_t questions = newest_questions);
 /// Longest text, in bytes, that can become a level.
 inline constexpr std::size_t longest_level = 128;
-
-/// How often a range is asked about again, and in how many bins.
-inline constexpr std::size_t refinements = 2, refined_bins = 64;
 
 /// A text that was released with its noisy count.
 struct LevelAnswer {
@@ -50,6 +56,8 @@ struct LevelAnswer {
 struct RangeQuestion {
   std::size_t column = 0;  ///< place in BoughtSchema::columns
   double lo = 0, hi = 1;
+  bool of_dates = false;             ///< days since 1970-01-01 are counted, and no numbers
+  Written written = Written::plain;  ///< how numbers are read
   bool operator==(const RangeQuestion&) const = default;
   /// Ends of its bins [refined_bins + 1], ascending. Numbers outside count in the first or last.
   [[nodiscard]] std::vector<double> edges() const;
@@ -63,7 +71,7 @@ struct RangeAnswer {
 /// All that is released of one column. Columns that were not asked about have no classes.
 struct ColumnAnswers {
   std::string name;
-  std::vector<double> classes;      ///< noisy counts [cell_classes] by CellClass
+  std::vector<double> classes;      ///< noisy counts [cell_classes_of(questions)] by CellClass
   std::vector<LevelAnswer> levels;  ///< by falling count, then by text
   std::vector<RangeAnswer> ranges;  ///< at most `refinements`, in the order asked
 
@@ -82,6 +90,7 @@ struct AnswerScale {
 
 /// The released answers, and the label that a person named.
 struct BoughtSchema {
+  std::uint64_t questions = newest_questions;
   AnswerScale scale;
   std::uint64_t rows_per_person = 1;
   std::string label;                   ///< a column that is not asked about; empty: none

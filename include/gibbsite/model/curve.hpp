@@ -19,6 +19,8 @@ inline constexpr std::size_t most_automatic_knots = 12;
 /// hi >= 50 lo, else even. Inner knots are rounded to a thousandth of their distance or finer, so
 /// that people can read them. Throws BadInput if count < 2 or the range is not lo < hi.
 std::vector<double> placed_knots(double lo, double hi, std::size_t count, KnotScale scale);
+/// Likewise over the range of a number; those of dates are whole days, each once.
+std::vector<double> placed_knots(const Column& number, std::size_t count);
 
 /// Knots lo, then 0 and the numbers +-{1, 2, 5} 10^e between lo and hi that are at least
 /// (hi - lo)/1000 from 0 and from both ends, then hi.

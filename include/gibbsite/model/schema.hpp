@@ -21,6 +21,14 @@ enum class ColumnType { number, category, exposure, weight, ignore };
 /// automatic: log where the range begins at 0 or above and is wide, else even.
 enum class KnotScale { automatic, even, log, series };
 
+/// How numbers are written in text.
+struct NumberText {
+  char decimal = '.';  ///< the decimal sign: "." or ","
+  /// The signs that may group digits by thousands, one of them in each number; empty: none does.
+  std::vector<std::string> thousands = {};
+  bool operator==(const NumberText&) const = default;
+};
+
 struct Column {
   std::string name;
   ColumnType type = ColumnType::ignore;
@@ -58,7 +66,17 @@ struct Column {
   /// (`chosen_curves`). A fit needs the choice made; until then the column is a straight line.
   bool automatic_curve = false;
   KnotScale scale = KnotScale::automatic;  ///< of knots that are not listed
+  /// number: how its cells are written if they are dates (model/date.hpp); lo, hi and knots are
+  /// then whole days since 1970-01-01. Empty: they are numbers.
+  std::string date = {};
+  /// category: its levels are "false" and "true" in any spelling (model/boolean.hpp).
+  bool is_boolean = false;
+  /// number, exposure: how its cells are written, in place of the table's decimal and thousands.
+  std::optional<NumberText> numbers = {};
 
+  [[nodiscard]] bool is_date() const { return !date.empty(); }
+  /// A number of the column as people read it: its shortest text, or the day.
+  [[nodiscard]] std::string text_of(double value) const;
   [[nodiscard]] bool is_curve() const { return !knots.empty(); }
   /// Whether its features are levels: of a category, or the knots of a curve. All of them, and
   /// "(missing)" where it is one, are from 0 to 1, and add up to at most 1 in every row.
@@ -113,10 +131,9 @@ enum class Invalid { refuse, middle };
 
 /// How the cells of a table are written.
 struct TextFormat {
-  char decimal = '.';  ///< of numbers: "." or ","
-  /// The sign that groups the digits of numbers by thousands; empty: there is none.
-  std::string thousands = {};
-  bool has_missing = false;  ///< `missing` was given for the table
+  char decimal = '.';                       ///< as NumberText::decimal
+  std::vector<std::string> thousands = {};  ///< as NumberText::thousands
+  bool has_missing = false;                 ///< `missing` was given for the table
   std::string missing = {};  ///< how a missing cell reads where the column does not say
   std::vector<std::string> also_missing = {};  ///< as Column::also_missing, of the table
 
@@ -157,6 +174,10 @@ struct Schema {
   /// What a row of that weight counts, a float in [0, 1]: value/highest with the value clamped to
   /// [lo, hi], rounded down so that no row counts more than 1. NaN counts 0.
   static float scaled_weight_down(double value, double lo, double hi);
+  /// How numbers of the column are written: as it says, or else as the table does.
+  [[nodiscard]] NumberText numbers_of(const Column& column) const;
+  /// Whether the table or a column has a decimal comma, so that commas cannot separate cells.
+  [[nodiscard]] bool has_decimal_comma() const;
   /// The first mark of a missing cell of the column, which writers use; null if there is none.
   [[nodiscard]] const std::string* missing_in(const Column& column) const;
   /// All marks of a missing cell of the column: its own, or else the table's. Empty if there are

@@ -38,6 +38,7 @@ struct Term {
   std::string column;     ///< or the name of the interaction, "age × sex"
   std::string across;     ///< the number that is drawn over; empty of levels
   double lo = 0, hi = 0;  ///< public range of a number
+  bool is_date = false;   ///< whether these are days since 1970-01-01
   bool by_ratio = false;  ///< a curve with half of its knots in the lowest tenth of the range
   std::vector<TermOutput> outputs;
   std::size_t certainty = 0;  ///< place of its surest effect in EffectTable::by_certainty
