@@ -176,8 +176,8 @@ Candidate whitened_candidate(const Problem& problem, const Budget& budget, const
 
 Message information_obstacle(const Problem& problem) {
   if (problem.weighted) {
-    return "they are of rows that count the same, and these have weights, whose intervals were not "
-           "seen to hold (docs/theory/row-weights.md); leave them out";
+    return "they are of rows that count the same, and none are derived of rows with weights "
+           "(docs/theory/row-weights.md); leave them out";
   }
   if (!takes_information(problem)) {
     return fmt::format(

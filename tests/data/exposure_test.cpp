@@ -404,7 +404,7 @@ TEST(SchemaKeys, OfRowWeightsComeBackAndAreChecked) {
   refused("w = {type = 'weight', range = [0, 1], count = 2}", "a row has one");
   refused("w = {type = 'weight', range = [0, 1]}\nv = {type = 'weight', range = [0, 1]}",
           "weighs rows, and so does 'w'");
-  refused("w = {type = 'weight', range = [0, 1], levels = ['a']}", "unknown key levels");
+  refused("w = {type = 'weight', range = [0, 1], levels = ['a']}", "unknown key 'levels'");
   refused("w = {type = 'weight', range = [0, 1]}\n[[interaction]]\ncolumns = ['x', 'w']",
           "weighs rows, which has no effect");
 }

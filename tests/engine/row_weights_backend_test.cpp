@@ -51,14 +51,15 @@ Answers answers_of(Case c, const Table& t) {
     return name == "logit" || name == "offset" || name == "norms" || name.starts_with("fault") ||
            name.starts_with("clipped");
   });
-  auto& exact = out.at("exact");
-  exact = {std::accumulate(exact.begin(), exact.end(), 0.0)};
+  if (const auto exact = out.find("exact"); exact != out.end())
+    exact->second = {std::accumulate(exact->second.begin(), exact->second.end(), 0.0)};
   return out;
 }
 
 void expect_near(const Answers& a, const Answers& b) {
-  ASSERT_EQ(a.size(), b.size());
   for (const auto& [name, numbers] : a) {
+    if (name == "exact" && !b.contains(name)) continue;  // not asked of many rows
+    ASSERT_TRUE(b.contains(name)) << name;
     const auto& others = b.at(name);
     ASSERT_EQ(numbers.size(), others.size()) << name;
     double most = 0;

@@ -281,7 +281,7 @@ TEST(BuySchema, FilesOfTheFirstQuestionsVerify) {
 TEST(BuySchema, FindsHowCellsAreWritten) {
   std::string text = "day;price;size;flag;y\n";
   for (int i = 0; i < 20'000; ++i) {
-    const int cents = (i * 7919) % 300'000, size = (i * 104'729) % 50'000;
+    const int cents = (i * 7919) % 300'000, root = (i * 7'919) % 224, size = root * root;
     const std::string whole = std::to_string(cents / 100);
     const std::string thousands =
         whole.size() > 3 ? whole.substr(0, whole.size() - 3) + "." + whole.substr(whole.size() - 3)

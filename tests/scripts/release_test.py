@@ -16,6 +16,7 @@ PLACES = {  # file: where its version stands; each must be there
     "README.md": r"^Version (\S+?),? ",
     "docs/reference/formats.md": r'"software": \{"name": "gibbsite", "version": "([^"]*)"\}',
     "examples/cluster/Dockerfile": r"gibbsite:([\d.]+)",
+    "examples/container/Dockerfile": r"gibbsite:([\d.]+)",
     "examples/cluster/gibbsite-mpijob.yaml": r"gibbsite:([\d.]+)",
 }
 # Packages of scripts/install-deps that are tools of a build or of tests: nothing of them is shipped.
