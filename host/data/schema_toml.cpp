@@ -719,192 +719,192 @@ class SchemaReader {
     } else {
       fail(type->source(),
            fmt::format("{}: type {} must be {}", here, gibbsite::quoted(type_name), types_text));
-
-      std::int64_t count = 0;  // 0: a single column
-      for (const auto& [k, value] : table) {
-        const std::string option = fmt::format("{}: {}", here, shown(k.str()));
-        if (k == "type") continue;
-        if (k == "count") {
-          if (!value.is_integer()) wrong_type(value, option, "a whole number");
-          count = value.as_integer()->get();
-          if (count < 1 || count > max_count)
-            fail(value.source(), fmt::format("{} must be from 1 to {}, got {}; {}", option,
-                                             max_count, count, "fix the schema"));
-        } else if (k == "missing" && column.type != ColumnType::ignore) {
-          column.has_missing = true;
-          read_marks(value, option, column.missing, column.also_missing);
-        } else if (k == "range" && column.is_date()) {
-          read_days(value, option, column.lo, column.hi);
-        } else if (k == "range" && has_range(column.type)) {
-          read_range(value, option, column.lo, column.hi);
-        } else if (k == "format" && column.is_date()) {
-          column.date = read_string(value, option);
-          if (const std::string fault = date_format_fault(column.date); !fault.empty())
-            fail(value.source(),
-                 fmt::format("{} {} {}", option, gibbsite::quoted(column.date), fault));
-        } else if (k == "decimal" && has_range(column.type) && !column.is_date()) {
-          numbers_of(column).decimal = read_choice(value, option, ".", ",") ? ',' : '.';
-        } else if (k == "thousands" && has_range(column.type) && !column.is_date()) {
-          numbers_of(column).thousands = read_signs(value, option);
-        } else if (k == "levels" && column.type == ColumnType::category && !column.is_boolean) {
-          if (!value.is_array()) wrong_type(value, option, "a list [\"...\", \"...\"]");
-          for (const toml::node& level : *value.as_array())
-            column.levels.push_back(read_string(level, option));
-        } else if (k == "other" && column.type == ColumnType::category) {
-          column.other = read_bool(value, option);
-        } else if (k == "unlisted" && column.type == ColumnType::category) {
-          column.unlisted = read_string(value, option);
-        } else if (k == "reference" && column.type == ColumnType::category) {
-          column.reference = read_string(value, option);
-        } else if (k == "decimals" && column.type == ColumnType::number && !column.is_date()) {
-          column.decimals = read_decimals(value, option);
-        } else if (k == "missing_level" && column.type == ColumnType::number) {
-          column.missing_level = read_bool(value, option);
-        } else if (column.type == ColumnType::number &&
-                   (k == "curve" || k == "knots" ||
-                    (!column.is_date() && (k == "bins" || k == "scale")))) {
-          // Where they lie follows from the range, which comes later.
-        } else {
-          fail(k.source(),
-               fmt::format("{}: unknown key {} for a column of type \"{}\"{}; rename or remove it",
-                           here, gibbsite::quoted(k.str()), type_name,
-                           did_you_mean(k.str(), keys_of(column))));
-        }
-      }
-      if (column.type == ColumnType::exposure && !table.contains("range"))
-        fail(at, here +
-                     " is an exposure without a range; add range = [lowest, highest], two numbers "
-                     "above 0 known without the data");
-      if (column.type == ColumnType::weight && !table.contains("range"))
-        fail(at, here +
-                     " is a weight without a range; add range = [0, the largest weight], known "
-                     "without the data: a row counts by its weight over that");
-      if (column.type == ColumnType::weight && count != 0)
-        fail(at, here + " is a weight, and a row has one; leave count out");
-      if (column.type == ColumnType::exposure && count != 0)
-        fail(at, here + " is an exposure, and a count is over one; leave count out");
-      if (column.type == ColumnType::number && !table.contains("range") && !table.contains("knots"))
-        fail(at, here + (column.is_date()
-                             ? " is a date without a range; add range = [\"1990-01-01\", "
-                               "\"2024-12-31\"], two days known without the data"
-                             : " is a number without a range; add range = [lowest, highest], two "
-                               "numbers known without the data"));
-      if (column.type == ColumnType::number) read_curve(table, here, column);
-      if (const toml::node* const bins = table.get("bins");
-          bins != nullptr && column.type == ColumnType::number)
-        column.edges = read_bins(*bins, here + ": bins", column.lo, column.hi);
-      if (column.type == ColumnType::category && !column.is_boolean && !table.contains("levels"))
-        fail(at, here +
-                     " is a category without levels; add levels = [\"...\", \"...\"], known "
-                     "without the data");
-      if (count == 0) add_column(column, at);
-      for (std::int64_t i = 1; i <= count; ++i) {
-        column.name = fmt::format("{}{}", name, i);
-        add_column(column, at);
-      }
     }
 
-    /// Where the knots of a number's curve are: listed, or so many, or as the plan chooses.
-    void read_curve(const toml::table& table, const std::string& here, Column& column) const {
-      const toml::node *const knots = table.get("knots"), *const curve = table.get("curve"),
-                              *const scale = table.get("scale");
-      if (knots != nullptr) {
-        if (curve != nullptr || scale != nullptr)
-          fail((curve != nullptr ? curve : scale)->source(),
-               here +
-                   ": knots lists where a curve bends, and curve and scale place them; leave one "
-                   "out");
-        if (!knots->is_array()) wrong_type(*knots, here + ": knots", "a list of numbers");
-        for (const toml::node& knot : *knots->as_array())
-          column.knots.push_back(read_value(knot, here + ": knots", column));
-        if (column.knots.size() < 2)
-          fail(knots->source(), here +
-                                    ": knots must be two numbers at least; list where the curve "
-                                    "bends, with the ends of the range");
-        if (!table.contains("range"))
-          column.lo = column.knots.front(), column.hi = column.knots.back();
-        const bool whole = column.knots.front() == column.lo && column.knots.back() == column.hi;
-        if (column.knots.size() == 2 && whole) column.knots.clear();  // a straight line
-        return;
+    std::int64_t count = 0;  // 0: a single column
+    for (const auto& [k, value] : table) {
+      const std::string option = fmt::format("{}: {}", here, shown(k.str()));
+      if (k == "type") continue;
+      if (k == "count") {
+        if (!value.is_integer()) wrong_type(value, option, "a whole number");
+        count = value.as_integer()->get();
+        if (count < 1 || count > max_count)
+          fail(value.source(), fmt::format("{} must be from 1 to {}, got {}; {}", option, max_count,
+                                           count, "fix the schema"));
+      } else if (k == "missing" && column.type != ColumnType::ignore) {
+        column.has_missing = true;
+        read_marks(value, option, column.missing, column.also_missing);
+      } else if (k == "range" && column.is_date()) {
+        read_days(value, option, column.lo, column.hi);
+      } else if (k == "range" && has_range(column.type)) {
+        read_range(value, option, column.lo, column.hi);
+      } else if (k == "format" && column.is_date()) {
+        column.date = read_string(value, option);
+        if (const std::string fault = date_format_fault(column.date); !fault.empty())
+          fail(value.source(),
+               fmt::format("{} {} {}", option, gibbsite::quoted(column.date), fault));
+      } else if (k == "decimal" && has_range(column.type) && !column.is_date()) {
+        numbers_of(column).decimal = read_choice(value, option, ".", ",") ? ',' : '.';
+      } else if (k == "thousands" && has_range(column.type) && !column.is_date()) {
+        numbers_of(column).thousands = read_signs(value, option);
+      } else if (k == "levels" && column.type == ColumnType::category && !column.is_boolean) {
+        if (!value.is_array()) wrong_type(value, option, "a list [\"...\", \"...\"]");
+        for (const toml::node& level : *value.as_array())
+          column.levels.push_back(read_string(level, option));
+      } else if (k == "other" && column.type == ColumnType::category) {
+        column.other = read_bool(value, option);
+      } else if (k == "unlisted" && column.type == ColumnType::category) {
+        column.unlisted = read_string(value, option);
+      } else if (k == "reference" && column.type == ColumnType::category) {
+        column.reference = read_string(value, option);
+      } else if (k == "decimals" && column.type == ColumnType::number && !column.is_date()) {
+        column.decimals = read_decimals(value, option);
+      } else if (k == "missing_level" && column.type == ColumnType::number) {
+        column.missing_level = read_bool(value, option);
+      } else if (column.type == ColumnType::number &&
+                 (k == "curve" || k == "knots" ||
+                  (!column.is_date() && (k == "bins" || k == "scale")))) {
+        // Where they lie follows from the range, which comes later.
+      } else {
+        fail(k.source(),
+             fmt::format("{}: unknown key {} for a column of type \"{}\"{}; rename or remove it",
+                         here, gibbsite::quoted(k.str()), type_name,
+                         did_you_mean(k.str(), keys_of(column))));
       }
-      if (scale != nullptr) {
-        const std::string name = read_string(*scale, here + ": scale");
-        const auto known = knot_scale_named(name);
-        if (!known)
-          fail(scale->source(), fmt::format("{}: scale is {}; it must be \"even\", \"log\" or "
-                                            "\"series\"",
-                                            here, gibbsite::quoted(name)));
-        column.scale = *known;
-        if (curve == nullptr && column.scale != KnotScale::series)
-          fail(scale->source(), here +
-                                    ": scale places the knots of a curve; add curve = \"auto\", or "
-                                    "leave scale out");
-      }
-      if (curve == nullptr && scale == nullptr) return;
-      std::size_t count = 2;
-      if (curve != nullptr) {
-        if (!curve->is_integer() && !curve->is_string())
-          wrong_type(*curve, here + ": curve", "a number of knots, or \"auto\"");
-        column.automatic_curve = read_auto(*curve, here + ": curve", "a number of knots");
-        if (!column.automatic_curve) {
-          const std::int64_t given = curve->as_integer()->get();
-          if (given < 2 || given > static_cast<std::int64_t>(most_knots))
-            fail(curve->source(),
-                 fmt::format(
-                     "{}: curve must be from 2 (a straight line) to {} knots, got {}; fix the "
-                     "schema",
-                     here, most_knots, given));
-          if (column.scale == KnotScale::series)
-            fail(curve->source(),
-                 here + ": scale = \"series\" says how many knots there are; leave curve out");
-          count = static_cast<std::size_t>(given);
-        }
-      }
-      const bool is_line = count == 2 && column.scale != KnotScale::series;
-      if (!(column.lo < column.hi)) return;  // said of the range
-      if (!column.automatic_curve && !is_line) column.knots = placed_knots(column, count);
-      if (!column.automatic_curve) column.scale = KnotScale::automatic;
-      // Between two ends that are near there is no step.
-      if (column.knots.size() == 2) column.knots.clear();
     }
-
-    void add_column(const Column& column, const toml::source_region& at) {
-      schema_.columns.push_back(column);
-      lines_.columns.push_back(at.begin.line);
+    if (column.type == ColumnType::exposure && !table.contains("range"))
+      fail(at, here +
+                   " is an exposure without a range; add range = [lowest, highest], two numbers "
+                   "above 0 known without the data");
+    if (column.type == ColumnType::weight && !table.contains("range"))
+      fail(at, here +
+                   " is a weight without a range; add range = [0, the largest weight], known "
+                   "without the data: a row counts by its weight over that");
+    if (column.type == ColumnType::weight && count != 0)
+      fail(at, here + " is a weight, and a row has one; leave count out");
+    if (column.type == ColumnType::exposure && count != 0)
+      fail(at, here + " is an exposure, and a count is over one; leave count out");
+    if (column.type == ColumnType::number && !table.contains("range") && !table.contains("knots"))
+      fail(at, here + (column.is_date()
+                           ? " is a date without a range; add range = [\"1990-01-01\", "
+                             "\"2024-12-31\"], two days known without the data"
+                           : " is a number without a range; add range = [lowest, highest], two "
+                             "numbers known without the data"));
+    if (column.type == ColumnType::number) read_curve(table, here, column);
+    if (const toml::node* const bins = table.get("bins");
+        bins != nullptr && column.type == ColumnType::number)
+      column.edges = read_bins(*bins, here + ": bins", column.lo, column.hi);
+    if (column.type == ColumnType::category && !column.is_boolean && !table.contains("levels"))
+      fail(at, here +
+                   " is a category without levels; add levels = [\"...\", \"...\"], known "
+                   "without the data");
+    if (count == 0) add_column(column, at);
+    for (std::int64_t i = 1; i <= count; ++i) {
+      column.name = fmt::format("{}{}", name, i);
+      add_column(column, at);
     }
-
-    static constexpr std::int64_t max_count = 10'000'000;
-    /// Tolerances in a label's range, if the schema gives none.
-    static constexpr double default_tolerances = 5;
-    std::string only_;
-    bool label_optional_;
-    Schema schema_;
-    SchemaLines lines_;
-    bool auto_row_norm_ = true;
-    // What keys say of the label, until its kind is known.
-    struct LabelKeys {
-      TwoClasses two{};
-      std::vector<std::string> classes{};
-      bool counts = false, has_range = false;
-      Amount amount{};  // or a count
-      const toml::node* bins = nullptr;
-    } label_{};
-    std::map<std::string, double> class_weights_;  // by name, until the classes are known
-    std::vector<SchemaError> errors_;
-  };
-
-  std::string text_of(const std::string& path) {
-    Input input(path, nullptr);
-    std::string text;
-    for (std::string_view piece = input.next_piece(); !piece.empty(); piece = input.next_piece())
-      text += piece;
-    return text;
   }
+
+  /// Where the knots of a number's curve are: listed, or so many, or as the plan chooses.
+  void read_curve(const toml::table& table, const std::string& here, Column& column) const {
+    const toml::node *const knots = table.get("knots"), *const curve = table.get("curve"),
+                            *const scale = table.get("scale");
+    if (knots != nullptr) {
+      if (curve != nullptr || scale != nullptr)
+        fail((curve != nullptr ? curve : scale)->source(),
+             here +
+                 ": knots lists where a curve bends, and curve and scale place them; leave one "
+                 "out");
+      if (!knots->is_array()) wrong_type(*knots, here + ": knots", "a list of numbers");
+      for (const toml::node& knot : *knots->as_array())
+        column.knots.push_back(read_value(knot, here + ": knots", column));
+      if (column.knots.size() < 2)
+        fail(knots->source(), here +
+                                  ": knots must be two numbers at least; list where the curve "
+                                  "bends, with the ends of the range");
+      if (!table.contains("range"))
+        column.lo = column.knots.front(), column.hi = column.knots.back();
+      const bool whole = column.knots.front() == column.lo && column.knots.back() == column.hi;
+      if (column.knots.size() == 2 && whole) column.knots.clear();  // a straight line
+      return;
+    }
+    if (scale != nullptr) {
+      const std::string name = read_string(*scale, here + ": scale");
+      const auto known = knot_scale_named(name);
+      if (!known)
+        fail(scale->source(), fmt::format("{}: scale is {}; it must be \"even\", \"log\" or "
+                                          "\"series\"",
+                                          here, gibbsite::quoted(name)));
+      column.scale = *known;
+      if (curve == nullptr && column.scale != KnotScale::series)
+        fail(scale->source(), here +
+                                  ": scale places the knots of a curve; add curve = \"auto\", or "
+                                  "leave scale out");
+    }
+    if (curve == nullptr && scale == nullptr) return;
+    std::size_t count = 2;
+    if (curve != nullptr) {
+      if (!curve->is_integer() && !curve->is_string())
+        wrong_type(*curve, here + ": curve", "a number of knots, or \"auto\"");
+      column.automatic_curve = read_auto(*curve, here + ": curve", "a number of knots");
+      if (!column.automatic_curve) {
+        const std::int64_t given = curve->as_integer()->get();
+        if (given < 2 || given > static_cast<std::int64_t>(most_knots))
+          fail(
+              curve->source(),
+              fmt::format("{}: curve must be from 2 (a straight line) to {} knots, got {}; fix the "
+                          "schema",
+                          here, most_knots, given));
+        if (column.scale == KnotScale::series)
+          fail(curve->source(),
+               here + ": scale = \"series\" says how many knots there are; leave curve out");
+        count = static_cast<std::size_t>(given);
+      }
+    }
+    const bool is_line = count == 2 && column.scale != KnotScale::series;
+    if (!(column.lo < column.hi)) return;  // said of the range
+    if (!column.automatic_curve && !is_line) column.knots = placed_knots(column, count);
+    if (!column.automatic_curve) column.scale = KnotScale::automatic;
+    // Between two ends that are near there is no step.
+    if (column.knots.size() == 2) column.knots.clear();
+  }
+
+  void add_column(const Column& column, const toml::source_region& at) {
+    schema_.columns.push_back(column);
+    lines_.columns.push_back(at.begin.line);
+  }
+
+  static constexpr std::int64_t max_count = 10'000'000;
+  /// Tolerances in a label's range, if the schema gives none.
+  static constexpr double default_tolerances = 5;
+  std::string only_;
+  bool label_optional_;
+  Schema schema_;
+  SchemaLines lines_;
+  bool auto_row_norm_ = true;
+  // What keys say of the label, until its kind is known.
+  struct LabelKeys {
+    TwoClasses two{};
+    std::vector<std::string> classes{};
+    bool counts = false, has_range = false;
+    Amount amount{};  // or a count
+    const toml::node* bins = nullptr;
+  } label_{};
+  std::map<std::string, double> class_weights_;  // by name, until the classes are known
+  std::vector<SchemaError> errors_;
+};
+
+std::string text_of(const std::string& path) {
+  Input input(path, nullptr);
+  std::string text;
+  for (std::string_view piece = input.next_piece(); !piece.empty(); piece = input.next_piece())
+    text += piece;
+  return text;
+}
 
 }  // namespace
 
-Schema
-parse_schema(const std::string& toml, const std::string& source) {
+Schema parse_schema(const std::string& toml, const std::string& source) {
   return SchemaReader(source).read(toml);
 }
 
