@@ -14,6 +14,9 @@ namespace gibbsite {
 nlohmann::json bought_json(const BoughtSchema& bought);
 /// Back from it, without the schema. Throws BadInput "SOURCE: ...".
 BoughtSchema bought_from_json(const nlohmann::json& object, const std::string& source);
+/// What a schema was bought with apart, both ways. Throws BadInput "SOURCE: ...".
+nlohmann::json bought_apart_json(const BoughtApart& bought);
+BoughtApart bought_apart_from_json(const nlohmann::json& object, const std::string& source);
 /// What a reader has to believe of how a schema was bought.
 inline constexpr const char* bought_assumption =
     "the table was the same each time that it was read, and nothing that depends on how many "

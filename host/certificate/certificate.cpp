@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "certificate/bought_json.hpp"
 #include "certificate/model_json.hpp"
 #include "certificate/problem_json.hpp"
 #include "certificate/release_of.hpp"
@@ -39,7 +40,16 @@ json assumptions_json(const Claims& c, const std::string& own, std::string_view 
         "refused, "
         "which tells that it is one");
   }
-  out.push_back(choices + ", the budget and every option were chosen without looking at the table");
+  if (c.schema_bought) {
+    out.push_back(fmt::format(
+        "the schema was bought with ({:.10g}, {:.10g}) of its own, by the certificate {}: that "
+        "release composes with this one, and what was changed in the schema since, the budget and "
+        "every option were chosen without looking at the table",
+        c.schema_bought->epsilon, c.schema_bought->delta, c.schema_bought->certificate));
+  } else {
+    out.push_back(choices +
+                  ", the budget and every option were chosen without looking at the table");
+  }
   if (c.refuses_cells) {
     out.push_back(
         fmt::format("every table that comes into question can be read under the schema: a cell or "
@@ -79,6 +89,7 @@ Claims claims_of(const Budget& budget, const Guarantee& guarantee, const RunFact
           .claimed = guarantee,
           .noise = facts.noise,
           .refuses_cells = facts.refuses_cells,
+          .schema_bought = facts.schema_bought,
           .backend = facts.backend,
           .version = GIBBSITE_VERSION};
 }
@@ -152,6 +163,8 @@ Claims claims_from_json(const json& object) {
   const json& numerics = field(object, "numerics", source);
   const json& software = field(object, "software", source);
   Claims c;
+  if (object.contains("schema_bought"))
+    c.schema_bought = bought_apart_from_json(object["schema_bought"], "schema_bought");
   const std::string noise = text_field(numerics, "noise", "numerics");
   if (noise != to_string(NoiseKind::chacha20) && noise != to_string(NoiseKind::philox)) {
     throw BadInput("numerics.noise: must be chacha20, for a guarantee, or philox");

@@ -14,6 +14,7 @@ struct RunFacts {
   NoiseKind noise = NoiseKind::philox;
   std::string backend;
   bool refuses_cells = true;
+  std::optional<BoughtApart> schema_bought{};
 };
 
 /// What a plan chose, with its mechanism and guarantee; some plans have one offer alone.

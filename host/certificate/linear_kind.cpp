@@ -111,7 +111,7 @@ void LinearKind::put_extra(const Extra& extra, json& constants) {
 }
 
 std::string public_choices(const Certificate& c) {
-  return c.bought ? "the names of the columns, the label and its positive class"
+  return c.bought ? "the names of the columns, the label and its classes or range"
                   : "the schema (columns, ranges, levels, classes, row norm)";
 }
 

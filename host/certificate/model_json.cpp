@@ -492,6 +492,20 @@ json network_json(const Schema& schema) {
 
 }  // namespace
 
+json label_fields(const Label& label) {
+  json out = label_json(label);
+  if (const auto given = class_weights(label); !given.empty()) {
+    const std::vector<std::string> names = class_names(label);
+    json& weights = out["class_weights"] = json::object();
+    for (std::size_t k = 0; k < names.size(); ++k) weights[names[k]] = given[k];
+  }
+  return out;
+}
+
+Label label_from_json(const json& object, const std::string& source) {
+  return read_label(object, source);
+}
+
 json schema_json(const Schema& schema) {
   json columns = json::array();
   for (const Column& column : schema.columns) columns.push_back(column_json(column));
@@ -504,16 +518,12 @@ json schema_json(const Schema& schema) {
                               ? marks_json(schema.text.missing, schema.text.also_missing)
                               : json(nullptr)},
               {"columns", columns}};
-  out.update(label_json(schema.label));
+  out.update(label_fields(schema.label));
   if (!schema.text.thousands.empty()) out["thousands"] = signs_json(schema.text.thousands);
   if (schema.network) out["network"] = network_json(schema);
   for (const Interaction& one : schema.interactions)
     out["interactions"].push_back(interaction_json(one));
-  if (const auto given = class_weights(schema.label); !given.empty()) {
-    const std::vector<std::string> names = class_names(schema.label);
-    json& weights = out["class_weights"] = json::object();
-    for (std::size_t k = 0; k < names.size(); ++k) weights[names[k]] = given[k];
-  }
+  if (schema.bought) out["bought"] = bought_apart_json(*schema.bought);
   return out;
 }
 
@@ -522,7 +532,8 @@ Schema schema_from_json(const json& object, const std::string& source, bool of_n
   only_fields(object, {"label",   "positive",  "negative",  "unlisted_label", "invalid",
                        "decimal", "row_norm",  "intercept", "missing",        "columns",
                        "range",   "tolerance", "counts",    "classes",        "class_weights",
-                       "edges",   "decimals",  "network",   "thousands",      "interactions"},
+                       "edges",   "decimals",  "network",   "thousands",      "interactions",
+                       "bought"},
               source);
   Schema schema;
   schema.label_name = text_field(object, "label", source);
@@ -550,6 +561,8 @@ Schema schema_from_json(const json& object, const std::string& source, bool of_n
     schema.columns.push_back(column_from_json(column, source, of_network));
   if (object.contains("interactions"))
     schema.interactions = interactions_from_json(object["interactions"], source);
+  if (object.contains("bought"))
+    schema.bought = bought_apart_from_json(object["bought"], source + ": bought");
   schema.validate(source);
   return schema;
 }

@@ -101,6 +101,10 @@ nlohmann::json untouched_json(const std::string& text, const std::string& source
 /// All of a file. Throws BadInput where it cannot be read.
 std::string text_of(const std::string& path);
 
+/// The fields of a label beside its name, as the schema's object has them.
+nlohmann::json label_fields(const Label& label);
+/// Back from an object with those fields and others. Throws BadInput as schema_from_json.
+Label label_from_json(const nlohmann::json& object, const std::string& source);
 nlohmann::json schema_json(const Schema& schema);
 /// Throws BadInput "SOURCE: ..." on a missing, unknown or ill-typed field, and what
 /// Schema::validate throws.

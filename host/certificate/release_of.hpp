@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "certificate/bought_json.hpp"
 #include "certificate/certify.hpp"
 #include "certificate/model_json.hpp"
 #include "certificate/problem_json.hpp"
@@ -152,13 +153,16 @@ nlohmann::json to_json(const CertificateOf<Kind>& c) {
   nlohmann::json constants = problem_json(c.problem, c.mechanism);
   for (const auto& [name, value] : found.constants) constants[std::string(name)] = value;
   Kind::put_extra(c, constants);
-  return {{"guarantee", guarantee_json(c)},
-          {"mechanism", std::move(mechanism)},
-          {"constants", std::move(constants)},
-          {"numerics", numerics_json(c, found)},
-          {"assumptions", assumptions_json(c, assumption_of(c), Kind::made, public_choices(c))},
-          {"theorem", theorem_of(c.mechanism)},
-          {"software", {{"version", c.version}, {"backend", c.backend}}}};
+  nlohmann::json out = {
+      {"guarantee", guarantee_json(c)},
+      {"mechanism", std::move(mechanism)},
+      {"constants", std::move(constants)},
+      {"numerics", numerics_json(c, found)},
+      {"assumptions", assumptions_json(c, assumption_of(c), Kind::made, public_choices(c))},
+      {"theorem", theorem_of(c.mechanism)},
+      {"software", {{"version", c.version}, {"backend", c.backend}}}};
+  if (c.schema_bought) out["schema_bought"] = bought_apart_json(*c.schema_bought);
+  return out;
 }
 
 template <class Kind>
@@ -257,6 +261,8 @@ void verify_model(Verifier& v, const nlohmann::json& file, const std::optional<A
   c.analysis = found;
   v.same_problem(problem_json(problem_of(model, c), c.mechanism),
                  problem_json(c.problem, c.mechanism));
+  v.check(model.schema.bought == c.schema_bought,
+          "model.preprocessing.bought: what the certificate says");
   v.check(c.draws == draws_of(model),
           fmt::format("mechanism.draws: the model has {}", draws_of(model)));
   check_model(v, model, c);

@@ -80,6 +80,12 @@ ColumnAnswers column_answers(const json& object, std::uint64_t questions,
   return out;
 }
 
+// The positive class of a label of which nothing more is said: as the first files have it.
+const std::string* lone_positive(const Label& label) {
+  const auto* const two = std::get_if<TwoClasses>(&label);
+  return two != nullptr && *two == TwoClasses{.positive = two->positive} ? &two->positive : nullptr;
+}
+
 json scale_json(const AnswerScale& scale) {
   return {{"rows", scale.rows},
           {"bins_noise", scale.bins_noise},
@@ -103,6 +109,19 @@ AnswerScale scale_from_json(const json& object, const std::string& source) {
 
 }  // namespace
 
+json bought_apart_json(const BoughtApart& bought) {
+  return {
+      {"certificate", bought.certificate}, {"epsilon", bought.epsilon}, {"delta", bought.delta}};
+}
+
+BoughtApart bought_apart_from_json(const json& object, const std::string& source) {
+  BoughtApart out{.certificate = text_field(object, "certificate", source),
+                  .epsilon = number_field(object, "epsilon", source),
+                  .delta = number_field(object, "delta", source)};
+  if (const Message fault = out.fault(); !fault.empty()) throw BadInput(source, fault);
+  return out;
+}
+
 json bought_json(const BoughtSchema& bought) {
   json columns = json::array();
   const std::vector<ColumnFinding> found = findings(bought);
@@ -114,10 +133,12 @@ json bought_json(const BoughtSchema& bought) {
               {"scale", scale_json(bought.scale)},
               {"columns", std::move(columns)}};
   if (bought.questions != first_questions) out["questions"] = bought.questions;
-  if (!bought.label.empty()) {
-    out["label"] = bought.label;
-    out["positive"] = bought.positive;
-  }
+  if (bought.label.empty()) return out;
+  out["label"] = bought.label;
+  if (const std::string* const positive = lone_positive(bought.target))
+    out["positive"] = *positive;
+  else
+    out["target"] = label_fields(bought.target);
   return out;
 }
 
@@ -132,7 +153,10 @@ BoughtSchema bought_from_json(const json& object, const std::string& source) {
   out.rows_per_person = count_field(object, "rows_per_person", source);
   if (object.contains("label")) {
     out.label = text_field(object, "label", source);
-    out.positive = text_field(object, "positive", source);
+    if (object.contains("positive"))
+      out.target = TwoClasses{.positive = text_field(object, "positive", source)};
+    else
+      out.target = label_from_json(field(object, "target", source), source + ": target");
   }
   for (const json& column : answers_list(object, "columns", source))
     out.columns.push_back(column_answers(column, out.questions, source));

@@ -59,6 +59,12 @@ std::string words_of(const Claims& c, double guess, std::uint64_t table_rows,
       guess, what);
   out += basis;
   out += c.draws == 1 ? ".\n" : fmt::format(", for all {} released draws together.\n", c.draws);
+  if (const auto& bought = c.schema_bought) {
+    out += fmt::format(
+        "The schema was bought with (ε, δ) = ({:.4g}, {:.4g}) of its own, certificate {}:\nwhoever "
+        "sees both has the sum of both guarantees, and a ledger adds them.\n",
+        bought->epsilon, bought->delta, shown(bought->certificate));
+  }
   const Budget budget{.epsilon = c.epsilon, .delta = c.delta};
   if (budget.delta_is_large(table_rows)) out += large_delta(c.delta) + "\n";
   out += fmt::format("Public, and so not protected: {}, the options, and the {} {:.10g}.\n", chosen,

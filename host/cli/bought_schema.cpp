@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "gibbsite/run/buy_schema.hpp"
+#include "gibbsite/run/fit_bought.hpp"
 #include "interrupt.hpp"
 #include "ledger.hpp"
 #include "options.hpp"
@@ -29,7 +31,16 @@ namespace {
 
 constexpr double default_schema_delta = 1e-7;
 
+// Tolerances in an amount's range, as in a schema that gives none.
+constexpr double default_tolerances = 5;
+
 std::string certificate_path(const std::string& out) { return out + ".json"; }
+
+BoughtApart purchase_of(const SchemaRelease& made) {
+  return {.certificate = to_json(made).at("certificate").at("digest").get<std::string>(),
+          .epsilon = made.certificate().epsilon,
+          .delta = made.certificate().delta};
+}
 
 }  // namespace
 
@@ -56,17 +67,73 @@ std::string bought_table(const BoughtSchema& bought, const Schema& schema) {
   return table(lines);
 }
 
-void require_visible(const SchemaQuestions& questions, const SchemaProblem& problem) {
-  const double share = least_visible_share(questions, problem);
-  if (share > refused_share) {
-    throw Infeasible(
-        "--epsilon",
-        fmt::format("a level is seen from {:.3g} % of {} rows on, and above {:.0f} % too much of a "
-                    "table stays unseen",
-                    100 * share, problem.rows, 100 * refused_share),
-        "give a larger --epsilon, or write the ranges and levels (gibbsite schema without "
-        "--epsilon makes a form)");
+void LabelArguments::add_to(CLI::App& app, const std::string& of, const std::string& help) {
+  app.add_option("--label", label, help)->type_name("COLUMN");
+  app.add_option("--positive", positive, of + "of two classes, the positive one")
+      ->type_name("CLASS");
+  app.add_option("--classes", classes, of + "all classes, where there are more than two")
+      ->type_name("A,B,C");
+  app.add_option("--range", range, of + "of an amount or a count, its public range")
+      ->type_name("LO,HI");
+  add_number(app, "--tolerance", tolerance,
+             of + "of an amount, the error above which a prediction is far off; default: a fifth "
+                  "of --range");
+  app.add_flag("--counts", counts, of + "--range is of counts, from 0 to the highest");
+}
+
+const char* LabelArguments::said() const {
+  return !positive.empty()  ? "--positive"
+         : !classes.empty() ? "--classes"
+         : !range.empty()   ? "--range"
+         : tolerance        ? "--tolerance"
+         : counts           ? "--counts"
+                            : nullptr;
+}
+
+Label LabelArguments::target() const {
+  const int said = !positive.empty() + !classes.empty() + !range.empty();
+  if (said == 0) {
+    throw BadInput(
+        "--positive: is missing; name the positive class of --label, or give --classes of more "
+        "than two, or --range of an amount or a count");
   }
+  if (said > 1) {
+    throw BadInput(fmt::format("{}: is of another label than {}; leave one of them out",
+                               classes.empty() ? "--range" : "--classes",
+                               positive.empty() ? "--range" : "--positive"));
+  }
+  if ((tolerance || counts) && range.empty())
+    throw BadInput(fmt::format("{}: goes with --range; give it, or leave this out",
+                               tolerance ? "--tolerance" : "--counts"));
+  if (!positive.empty()) return TwoClasses{.positive = positive};
+  if (!classes.empty()) {
+    std::vector<std::string> names = pieces(classes);
+    // As in a schema: of two, the second one is the positive class.
+    if (names.size() == 2) return TwoClasses{.positive = names[1], .negative = names[0]};
+    return Classes{.names = std::move(names)};
+  }
+  const std::vector<double> ends = parse_numbers(range, "--range");
+  if (ends.size() != 2)
+    throw BadInput(fmt::format("--range: must be LO,HI, two numbers, got {}", ends.size()));
+  const NumberLabel number{.lo = ends[0], .hi = ends[1]};
+  if (counts && tolerance)
+    throw BadInput("--tolerance: is of amounts, and --counts is given; leave one of them out");
+  if (counts) return Count{number};
+  return Amount{number, tolerance.value_or((number.hi - number.lo) / default_tolerances)};
+}
+
+std::vector<std::string> header_to_buy(const std::string& table) {
+  std::vector<std::string> out = first_line_names(table);
+  if (out.empty()) {
+    throw BadInput(fmt::format(
+        "{}: is no CSV file, of which alone a schema is bought; write it as CSV", table));
+  }
+  return out;
+}
+
+void warn_of_visible(const SchemaQuestions& questions, const SchemaProblem& problem) {
+  require_visible(questions, problem);
+  const double share = least_visible_share(questions, problem);
   if (share > warned_share) {
     fmt::print(stderr,
                "gibbsite: warning: levels of fewer than {:.3g} % of the rows go into (other), and "
@@ -95,9 +162,7 @@ void SchemaPurchase::add_to(CLI::App& app) {
   app.add_option("--out", out,
                  "--epsilon: the schema (TOML); its certificate is written beside it, as FILE.json")
       ->type_name("FILE");
-  app.add_option("--label", label, "--epsilon: the column to predict, which is not asked about")
-      ->type_name("COLUMN");
-  app.add_option("--positive", positive, "--label: its positive class")->type_name("CLASS");
+  label.add_to(app, "--label: ", "--epsilon: the column to predict, which is not asked about");
   add_count(app, "--rows-per-person", rows_per_person,
             "--epsilon: most rows one person has; default 1");
   app.add_option("--ledger", ledger_path,
@@ -110,8 +175,8 @@ bool SchemaPurchase::asked() const {
   const std::array<std::pair<bool, const char*>, 6> others{
       {{delta.has_value(), "--delta"},
        {!out.empty(), "--out"},
-       {!label.empty(), "--label"},
-       {!positive.empty(), "--positive"},
+       {!label.label.empty(), "--label"},
+       {label.said() != nullptr, label.said()},
        {rows_per_person.has_value(), "--rows-per-person"},
        {!ledger_path.empty(), "--ledger"}}};
   for (const auto& [given, name] : others) {
@@ -124,11 +189,11 @@ bool SchemaPurchase::asked() const {
   if (out.empty()) {
     throw BadInput("--out: is missing; give the file that the schema is written to");
   }
-  if (label.empty() != positive.empty()) {
-    throw BadInput(label.empty()
-                       ? "--positive: is a class of --label; give --label too, or leave it out"
-                       : "--positive: is missing; name the positive class of --label");
+  if (label.label.empty() && label.said() != nullptr) {
+    throw BadInput(fmt::format("{}: says what --label holds; give --label too, or leave it out",
+                               label.said()));
   }
+  if (!label.label.empty()) static_cast<void>(bought_request({}, label.target()));
   return true;
 }
 
@@ -160,24 +225,19 @@ void SchemaPurchase::run(const std::string& table, bool is_header) const {
     ledger.emplace(ledger_path);
     static_cast<void>(ledger->read());
   }
-  const std::vector<std::string> header = first_line_names(table);
-  if (header.empty()) {
-    throw BadInput(
-        fmt::format("{}: is no CSV file, of which alone a schema is bought; write it as "
-                    "CSV",
-                    table));
-  }
+  const std::vector<std::string> header = header_to_buy(table);
   if (!is_header) {
     require_names(header, table);
     // The second line is a person's, so it cannot say whether the first one is too.
-    if (label.empty()) {
+    if (label.label.empty()) {
       throw BadInput(
           table +
           ":1: its cells are published as names of columns, and nothing says that they are names; "
-          "name the column to predict with --label and --positive, or give --header yes");
+          "name the column to predict with --label, or give --header yes");
     }
   }
-  const SchemaShape shape = schema_shape(header, label, positive, table);
+  const Label target = label.label.empty() ? TwoClasses{} : label.target();
+  const SchemaShape shape = schema_shape(header, label.label, target, table);
   const auto planned = [&](std::uint64_t rows, const Budget& at) {
     return plan_schema({.rows = rows, .columns = shape.asked.size()}, at);
   };
@@ -188,7 +248,7 @@ void SchemaPurchase::run(const std::string& table, bool is_header) const {
   if (cells.rows == 0) throw BadInput(table + ": has no rows; give a table with some");
   // From here on public numbers decide: under replace-one the number of rows is one.
   const SchemaPlan plan = planned(cells.rows, budget);
-  require_visible(std::get<SchemaQuestions>(plan.mechanism), plan.problem);
+  warn_of_visible(std::get<SchemaQuestions>(plan.mechanism), plan.problem);
   if (ledger) {
     require_room(*ledger, budget, own_guarantee(plan),
                  [&](const Budget& smaller) -> std::optional<Guarantee> {
@@ -206,7 +266,7 @@ void SchemaPurchase::run(const std::string& table, bool is_header) const {
   write_entered(beside, force, ledger,
                 [&](Existing existing) { write_release(beside, made, existing); });
   write_entered(out, force, ledger, [&](Existing existing) {
-    write_file_atomically(out, bought_toml(made.model()), public_file, existing);
+    write_file_atomically(out, bought_toml(made.model(), purchase_of(made)), public_file, existing);
   });
   fmt::print("{}\n{}\n{}Written: {} and {}; next:\n  gibbsite verify {}\n",
              bought_table(made.model(), made.model().schema), in_words(made.certificate()),

@@ -4,15 +4,32 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "gibbsite/mechanism/bought_fit.hpp"
 #include "gibbsite/model/bought_schema.hpp"
 
 namespace gibbsite::cli {
 
-/// Throws Infeasible if levels must be so frequent to be seen that a fit would suffer, and warns on
-/// stderr if that is near. All of it is public.
-void require_visible(const SchemaQuestions& questions, const SchemaProblem& problem);
+/// The label of a bought schema, by the names of a schema's keys.
+struct LabelArguments {
+  std::string label, positive, classes, range;
+  std::optional<double> tolerance;
+  bool counts = false;
+
+  /// `of` stands before the help of each option but --label, whose help it gives too.
+  void add_to(CLI::App& app, const std::string& of, const std::string& help);
+  /// The first option beside --label that was given, or null.
+  [[nodiscard]] const char* said() const;
+  /// What the column holds. Throws BadInput where nothing, or two things, are said of it.
+  [[nodiscard]] Label target() const;
+};
+
+/// As require_visible of the run; warns on stderr where that is near. All of it is public.
+void warn_of_visible(const SchemaQuestions& questions, const SchemaProblem& problem);
+
+/// The names in the header of a CSV file. Throws BadInput if the file is no CSV.
+std::vector<std::string> header_to_buy(const std::string& table);
 
 /// A line for each column: what the schema takes it for, and what was found.
 std::string bought_table(const BoughtSchema& bought, const Schema& schema);
@@ -23,7 +40,8 @@ std::string bought_plan_words(const BoughtFitPlan& plan);
 struct SchemaPurchase {
   std::optional<double> epsilon, delta;
   std::optional<std::uint64_t> rows_per_person;
-  std::string out, label, positive, ledger_path;
+  LabelArguments label;
+  std::string out, ledger_path;
   bool force = false;
 
   void add_to(CLI::App& app);

@@ -278,8 +278,13 @@ std::string effects_report(const LinearModel& model, const CoefficientView& view
 std::string no_bound(const LinearModel& model, const Certificate& certificate) {
   const bool estimable =
       taken_by(certificate.mechanism).intervals && class_weights(model.schema.label).empty();
-  return std::string("No bound on how far noise moved them holds for every table: none is given.") +
-         (estimable ? " --intervals estimates it.\n" : "\n");
+  const char* const how = !estimable ? ""
+                          : model.bought
+                              ? " With a schema that is bought apart (gibbsite schema --epsilon), "
+                                "fit --intervals estimates it."
+                              : " --intervals estimates it.";
+  return fmt::format(
+      "No bound on how far noise moved them holds for every table: none is given.{}\n", how);
 }
 
 std::string bound_words(const LinearModel& model, const Certificate& certificate,

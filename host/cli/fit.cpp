@@ -117,7 +117,7 @@ void FitCommand::tell_private(const Checked& of) const {
 
 void FitCommand::run() const {
   require_of_ranks();
-  const std::pair<const char*, bool> needed[]{{"--schema", !schema.empty() || !label.empty()},
+  const std::pair<const char*, bool> needed[]{{"--schema", !schema.empty() || !label.label.empty()},
                                               {"--out", check || !out.empty()},
                                               {"--epsilon", plan.epsilon.has_value()},
                                               {"--delta", plan.delta.has_value()}};
@@ -154,12 +154,12 @@ void FitCommand::remove_early() const {
 
 void FitCommand::fit() const {
   if (schema.empty()) return fit_bought();
-  if (!label.empty() || !positive.empty() || schema_share) {
+  if (!label.label.empty() || label.said() != nullptr || schema_share) {
     throw BadInput(fmt::format(
         "{}: is for a schema that is bought, and --schema is given; leave one of them out",
-        !label.empty()      ? "--label"
-        : !positive.empty() ? "--positive"
-                            : "--schema-share"));
+        !label.label.empty()      ? "--label"
+        : label.said() != nullptr ? label.said()
+                                  : "--schema-share"));
   }
   family.require_of_model(plan);
   if (plan.model == network_model) return fit_network_model();
@@ -418,11 +418,8 @@ void define_fit(CLI::App& app) {
   const auto command = std::make_shared<FitCommand>();
   command->add_input(app, true);
   app.get_option("--schema")->required(false);
-  app.add_option("--label", command->label,
-                 "in place of --schema, which is then bought: the column to predict")
-      ->type_name("COLUMN");
-  app.add_option("--positive", command->positive, "--label: its positive class")
-      ->type_name("CLASS");
+  command->label.add_to(
+      app, "--label: ", "in place of --schema, which is then bought: the column to predict");
   add_number(app, "--schema-share", command->schema_share,
              "--label: share of mu^2 that buys the schema; default 0.1, up to 0.2 of few rows");
   command->plan.add_to(app);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "fit_command.hpp"
 #include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/privacy/gdp_fit.hpp"
@@ -27,17 +29,47 @@
 #include "text.hpp"
 
 namespace gibbsite::cli {
+namespace {
+
+// What --check says of the labels' texts, to the curator alone.
+void tell_labels(const TableCells& labels, const Label& target) {
+  constexpr std::size_t most = 20;
+  if (number_of(target) != nullptr) {
+    fmt::print(stderr, "private: {} rows; labels are read by their range\n", labels.rows);
+    return;
+  }
+  std::vector<std::string> names = class_names(target);
+  const auto* const two = std::get_if<TwoClasses>(&target);
+  if (two != nullptr && two->negative.empty()) names = {two->positive};
+  const auto& texts = labels.columns.front().levels;
+  std::uint64_t listed = 0;
+  std::string lines;
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    const auto found =
+        std::ranges::find_if(texts, [&](const auto& t) { return t.first == names[k]; });
+    const std::uint64_t rows = found == texts.end() ? 0 : found->second;
+    listed += rows;
+    if (k < most) lines += fmt::format("  {}: {}\n", shown(names[k]), rows);
+    if (rows == 0) {
+      fmt::print(stderr, "gibbsite: warning: private: no label is of the class '{}'\n",
+                 shown(names[k]));
+    }
+  }
+  fmt::print(stderr, "private: {} rows; labels:\n{}  others, or none: {}\n", labels.rows, lines,
+             labels.rows - listed);
+}
+
+}  // namespace
 
 void FitCommand::require_of_bought() const {
   const auto refuse = [](const std::string& option) {
     throw BadInput(fmt::format(
         "{}: has no meaning where the schema is bought; leave it out, or give --schema", option));
   };
-  if (positive.empty())
-    throw BadInput("--positive: is missing; name the positive class of --label");
+  if (label.label.empty())
+    throw BadInput(fmt::format("{}: says what --label holds; give --label too", label.said()));
+  static_cast<void>(label.target());
   if (ranks().size() > 1) refuse("a launcher of ranks");
-  if (plan.model == network_model || family_named(plan.model)) refuse("--model " + plan.model);
-  if (check) refuse("--check");
   if (removes_cache) refuse("--remove-cache");
   if (cache == "always") refuse("--cache always");
   if (!checkpoint.empty()) refuse("--checkpoint");
@@ -52,20 +84,17 @@ void FitCommand::require_of_bought() const {
 
 void FitCommand::fit_bought() const {
   require_of_bought();
-  const PlanRequest request = bought_request(plan);
+  const Label target = label.target();
+  const PlanRequest request = bought_request(plan, target);
   const Budget budget = plan.budget();
   const auto engine_maker = make_backend_of_ranks(backend, quiet, design);
   const auto ledger = opened_ledger();
   prepare();
-  const std::vector<std::string> header = first_line_names(table.data);
-  if (header.empty()) {
-    throw BadInput(fmt::format(
-        "{}: is no CSV file, of which alone a schema is bought; write it as CSV", table.data));
-  }
+  const std::vector<std::string> header = header_to_buy(table.data);
   require_names(header, table.data);
-  const SchemaShape shape = schema_shape(header, label, positive, table.data);
+  const SchemaShape shape = schema_shape(header, label.label, target, table.data);
   const auto planned = [&](std::uint64_t rows, const Budget& at) {
-    return plan_bought_fit({.rows = rows, .columns = shape.asked.size()}, at, schema_share);
+    return plan_bought_fit(shape, rows, at, schema_share);
   };
   static_cast<void>(planned(budget.rows_per_person, budget));  // an illegal request ends here
   const TableCells cells = count_cells(table.data, shape.asked);
@@ -73,7 +102,7 @@ void FitCommand::fit_bought() const {
   if (cells.rows == 0) throw BadInput(table.data + ": has no rows; give a table with some");
   // From here on public numbers decide: under replace-one the number of rows is one.
   const BoughtFitPlan made = planned(cells.rows, budget);
-  require_visible(made.questions, made.problem);
+  warn_of_visible(made.questions, made.problem);
   if (ledger) {
     require_room(*ledger, budget, made.guarantee,
                  [&](const Budget& smaller) -> std::optional<Guarantee> {
@@ -85,6 +114,14 @@ void FitCommand::fit_bought() const {
                  });
   }
   warn_of_large_budget(budget, cells.rows);
+  if (check) {
+    fmt::print(
+        "{}\nChecked: nothing was released or spent, and no model was written. Leave out "
+        "--check to fit.\n",
+        bought_plan_words(made));
+    tell_labels(count_cells(table.data, {label.label}), target);
+    return;
+  }
   say(fmt::format("{} rows, {} columns asked about with {:.3g} % of mu^2; the rest fits\n",
                   cells.rows, shape.asked.size(), 100 * made.share));
   Progress bar("fitting", quiet, interval());
@@ -100,7 +137,8 @@ void FitCommand::fit_bought() const {
                                       Readers::this_process));
     return data;
   };
-  const TableToBuy bought{.shape = shape, .cells = cells, .path = table.data, .read = rows_by};
+  const TableToBuy bought{
+      .shape = shape, .cells = cells, .source = CellSource(table.data), .read = rows_by};
   const Release model = gibbsite::fit_bought(bought, made, request, *engine_maker, key(), options);
   write_entered(ledger, [&](Existing existing) { write_release(out, model, existing); });
   say("\n" + bought_table(*model.model().bought, model.model().schema) + report(model));

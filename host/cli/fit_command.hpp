@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bought_schema.hpp"
 #include "family.hpp"
 #include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/run/fit.hpp"
@@ -26,7 +27,7 @@ struct FitCommand {
                            ledger_path;
   std::optional<std::uint64_t> seed;
   // What a schema is bought with, in place of `schema`.
-  std::string label, positive;
+  LabelArguments label;
   std::optional<double> schema_share;
   bool quiet = false, progress = false, verbose = false, removes_cache = false, force = false;
   bool release_moments = false, all_effects = false, check = false;

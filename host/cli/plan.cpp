@@ -53,9 +53,23 @@ struct PlanCommand {
     plan.mechanism = NetworkCounts::name;
   }
 
+  // A label that the model is of: what it is called changes no plan.
+  [[nodiscard]] Label any_label() const {
+    if (const std::uint64_t count = shape.classes.value_or(2); count > 2) {
+      Classes out;
+      for (std::uint64_t k = 0; k < count; ++k) out.names.push_back(std::to_string(k));
+      return out;
+    }
+    const bool named = std::ranges::count(loss_names(), plan.model) > 0;
+    const LabelKind kind = named ? loss_named(plan.model).label() : LabelKind::two_classes;
+    if (kind == LabelKind::amount) return Amount{{.lo = 0, .hi = 1}, .2};
+    if (kind == LabelKind::count) return Count{{.lo = 0, .hi = 1}};
+    return TwoClasses{.positive = "1"};
+  }
+
   // What is known of a schema that is bought before anything is spent.
   void plan_of_bought() const {
-    const PlanRequest request = bought_request(plan);
+    static_cast<void>(bought_request(plan, any_label()));
     if (!shape.table.data.empty() || !shape.schema.empty() || shape.features || json || all) {
       throw BadInput(fmt::format("{}: has no meaning with --no-schema; leave it out",
                                  !shape.table.data.empty() ? "--data"
@@ -72,7 +86,8 @@ struct PlanCommand {
     for (const double epsilon : epsilons) {
       PlanArguments one = plan;
       one.epsilon = epsilon;
-      fmt::print("{}", bought_plan_words(plan_bought_fit(problem, one.budget(), schema_share)));
+      fmt::print("{}", bought_plan_words(plan_bought_fit(problem, one.budget(), schema_share,
+                                                         shape.classes.value_or(1))));
     }
   }
 

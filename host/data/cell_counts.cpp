@@ -67,11 +67,20 @@ std::string level_of_cell(std::string_view text) {
                                                                                    : out;
 }
 
-TableCells count_cells(const std::string& path, const std::vector<std::string>& columns) {
+CellSource::CellSource(std::string table,
+                       std::function<void(const std::vector<std::string>&, const Row&)> cells)
+    : name(std::move(table)), read(std::move(cells)) {}
+
+CellSource::CellSource(const std::string& path)
+    : CellSource(path, [path](const std::vector<std::string>& columns, const Row& row) {
+        read_csv_columns(path, columns, row);
+      }) {}
+
+TableCells count_cells(const CellSource& table, const std::vector<std::string>& columns) {
   TableCells out;
   std::vector<std::unordered_map<std::string, std::uint64_t>> texts(columns.size());
   for (const std::string& name : columns) out.columns.push_back({name, {}, {}});
-  read_csv_columns(path, columns, [&](std::span<const std::string> cells) {
+  table.read(columns, [&](std::span<const std::string> cells) {
     ++out.rows;
     for (std::size_t k = 0; k < cells.size(); ++k) {
       if (cells[k].size() <= longest_level)
@@ -95,7 +104,7 @@ TableCells count_cells(const std::string& path, const std::vector<std::string>& 
   return out;
 }
 
-std::vector<std::vector<double>> count_ranges(const std::string& path,
+std::vector<std::vector<double>> count_ranges(const CellSource& table,
                                               std::span<const RangeOfColumn> ranges,
                                               std::uint64_t rows) {
   std::uint64_t found = 0;
@@ -106,7 +115,7 @@ std::vector<std::vector<double>> count_ranges(const std::string& path,
     ends.push_back(one.range.edges());
     out.emplace_back(refined_bins, 0.0);
   }
-  read_csv_columns(path, columns, [&](std::span<const std::string> cells) {
+  table.read(columns, [&](std::span<const std::string> cells) {
     ++found;
     for (std::size_t k = 0; k < cells.size(); ++k) {
       if (is_public_mark(cells[k])) continue;
@@ -120,8 +129,8 @@ std::vector<std::vector<double>> count_ranges(const std::string& path,
     }
   });
   if (found != rows) {
-    throw BadInput(FilePosition{path},
-                   "changed while it was read; try again with a file that stays");
+    throw BadInput(FilePosition{table.name},
+                   "changed while it was read; try again with one that stays");
   }
   return out;
 }

@@ -44,9 +44,10 @@ std::string_view line_of(std::string_view text, unsigned line) {
 /// The keys of a schema beside its tables, as messages list them.
 const std::vector<std::string>& known_keys() {
   static const std::vector<std::string> names{
-      "label",          "positive", "negative",  "unlisted_label", "classes",   "class_weights",
-      "positive_share", "range",    "tolerance", "counts",         "bins",      "decimals",
-      "invalid",        "decimal",  "thousands", "row_norm",       "intercept", "missing"};
+      "label",         "positive",       "negative", "unlisted_label", "classes",
+      "class_weights", "positive_share", "range",    "tolerance",      "counts",
+      "bins",          "decimals",       "invalid",  "decimal",        "thousands",
+      "row_norm",      "intercept",      "missing",  "bought"};
   return names;
 }
 
@@ -359,6 +360,8 @@ class SchemaReader {
     } else if (name == "missing") {
       schema_.text.has_missing = true;
       read_marks(node, name, schema_.text.missing, schema_.text.also_missing);
+    } else if (name == "bought") {
+      read_bought(node);
     } else if (name == "bins") {
       label_.bins = &node;
     } else if (name == "decimals") {
@@ -549,6 +552,25 @@ class SchemaReader {
     share.low = read_number(two ? (*bounds)[0] : node, "positive_share");
     share.high = two ? read_number((*bounds)[1], "positive_share") : share.low;
     label_.two.positive_share = share;
+  }
+
+  /// What `schema` wrote of a purchase: it is no setting, so nothing of it may be missing.
+  void read_bought(const toml::node& node) {
+    const toml::table* const said = node.as_table();
+    const auto part = [&](std::string_view name) -> const toml::node& {
+      const toml::node* const found = said == nullptr ? nullptr : said->get(name);
+      if (found == nullptr)
+        wrong_type(node, "bought",
+                   "{certificate = \"...\", epsilon = ..., delta = ...}, as the command schema "
+                   "wrote it");
+      return *found;
+    };
+    BoughtApart bought{.certificate = read_string(part("certificate"), "bought: certificate"),
+                       .epsilon = read_number(part("epsilon"), "bought: epsilon"),
+                       .delta = read_number(part("delta"), "bought: delta")};
+    if (const Message fault = bought.fault(); !fault.empty())
+      fail(node.source(), format_message("bought: {}", fault));
+    schema_.bought = std::move(bought);
   }
 
   /// Says what is wrong with a key that was given.

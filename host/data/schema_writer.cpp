@@ -66,6 +66,11 @@ std::string missing_toml(const std::string& first, const std::vector<std::string
 
 namespace {
 
+std::string bought_apart_toml(const BoughtApart& bought) {
+  return fmt::format("bought = {{certificate = {}, epsilon = {}, delta = {}}}\n",
+                     toml_string(bought.certificate), bought.epsilon, bought.delta);
+}
+
 std::string label_toml(const TwoClasses& two) {
   std::string out = fmt::format("positive = {}\n", toml_string(two.positive));
   if (!two.negative.empty()) out += fmt::format("negative = {}\n", toml_string(two.negative));
@@ -165,6 +170,7 @@ std::string to_toml(const Schema& schema) {
     out += fmt::format("positive_share = [{}, {}]\n", two->positive_share->low,
                        two->positive_share->high);
   }
+  if (schema.bought) out += bought_apart_toml(*schema.bought);
   if (schema.invalid == Invalid::middle) out += "invalid = \"middle\"\n";
   if (schema.text.decimal == ',') out += "decimal = \",\"\n";
   if (!schema.text.thousands.empty()) out += thousands_toml(schema.text.thousands) + "\n";
@@ -184,7 +190,7 @@ std::string to_toml(const Schema& schema) {
   return out;
 }
 
-std::string bought_toml(const BoughtSchema& bought) {
+std::string bought_toml(const BoughtSchema& bought, const BoughtApart& with) {
   const AnswerScale& scale = bought.scale;
   std::string out = fmt::format(
       "# A schema bought with privacy budget from a table of {} rows; its certificate stands beside "
@@ -199,8 +205,9 @@ std::string bought_toml(const BoughtSchema& bought) {
         "positive = \"\"  # its positive class\n";
   } else {
     out += fmt::format("label = {}\n", toml_string(bought.label)) +
-           label_toml(TwoClasses{.positive = bought.positive});
+           std::visit([](const auto& label) { return label_toml(label); }, bought.target);
   }
+  out += bought_apart_toml(with);
   const Schema& schema = bought.schema;
   out += "invalid = \"middle\"\nrow_norm = \"auto\"\n" +
          missing_toml(schema.text.missing, schema.text.also_missing) + "\n\n[columns]\n";

@@ -621,7 +621,7 @@ std::vector<ColumnFinding> findings(const BoughtSchema& answers) {
 Schema schema_of(const BoughtSchema& answers) {
   Schema out;
   out.label_name = answers.label;
-  out.label = TwoClasses{.positive = answers.positive};
+  out.label = answers.target;
   out.invalid = Invalid::middle;
   out.intercept = true;
   mark_missing(answers.questions, out.text.has_missing, out.text.missing, out.text.also_missing);

@@ -868,4 +868,19 @@ void check_schema(const Schema& schema, const SchemaLines& lines) {
 
 void Schema::validate(const std::string& source) const { check_schema(*this, {.source = source}); }
 
+Message BoughtApart::fault() const {
+  constexpr std::size_t digits = 64;
+  const std::size_t colon = certificate.rfind(':');
+  const std::string_view hash = colon == certificate.npos
+                                    ? std::string_view{}
+                                    : std::string_view(certificate).substr(colon + 1);
+  if (!certificate.starts_with("blake2b-256") || hash.size() != digits ||
+      hash.find_first_not_of("0123456789abcdef") != hash.npos ||
+      certificate.find_first_of(" \t\n\"") != certificate.npos)
+    return "its certificate is no digest of a file; use the schema as it was written";
+  if (!(epsilon > 0 && std::isfinite(epsilon)) || !(delta > 0 && delta < 1))
+    return "epsilon and delta are no budget; use the schema as it was written";
+  return {};
+}
+
 }  // namespace gibbsite

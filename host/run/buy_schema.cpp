@@ -56,12 +56,12 @@ void answer_levels(BoughtSchema& model, const TableCells& cells, const SchemaQue
 
 // Each number adds one to one count of each range of its column.
 void answer_ranges(BoughtSchema& model, const std::vector<RangeQuestion>& asked,
-                   const std::string& path, const SchemaQuestions& questions, std::size_t round,
+                   const CellSource& table, const SchemaQuestions& questions, std::size_t round,
                    const StreamKey& key) {
   std::vector<RangeOfColumn> named;
   for (const RangeQuestion& one : asked) named.push_back({model.columns[one.column].name, one});
   std::vector<double> exact;
-  for (const std::vector<double>& counts : count_ranges(path, named, model.scale.rows))
+  for (const std::vector<double>& counts : count_ranges(table, named, model.scale.rows))
     exact.insert(exact.end(), counts.begin(), counts.end());
   const std::vector<double> noisy =
       GaussianMechanism(key, ranges_answer + round, exact.size())
@@ -77,10 +77,10 @@ void answer_ranges(BoughtSchema& model, const std::vector<RangeQuestion>& asked,
 }  // namespace
 
 SchemaShape schema_shape(const std::vector<std::string>& header, const std::string& label,
-                         const std::string& positive, const std::string& source) {
+                         const Label& target, const std::string& source) {
   SchemaShape out;
   out.shape.label = label;
-  out.shape.positive = positive;
+  out.shape.target = target;
   bool has_label = label.empty();
   std::vector<std::string> names;
   for (const std::string& name : header) {
@@ -125,7 +125,7 @@ void require_planned_counts(const SchemaShape& shape, const TableCells& cells,
   }
 }
 
-BoughtSchema answered_schema(BoughtSchema shape, const TableCells& cells, const std::string& path,
+BoughtSchema answered_schema(BoughtSchema shape, const TableCells& cells, const CellSource& table,
                              const SchemaQuestions& questions, const StreamKey& key) {
   shape.scale = {.rows = cells.rows,
                  .bins_noise = questions.bins_noise,
@@ -137,13 +137,13 @@ BoughtSchema answered_schema(BoughtSchema shape, const TableCells& cells, const 
   for (std::size_t round = 0; round < refinements; ++round) {
     const std::vector<RangeQuestion> asked = range_questions(shape);
     if (asked.empty()) break;
-    answer_ranges(shape, asked, path, questions, round, key);
+    answer_ranges(shape, asked, table, questions, round, key);
   }
   shape.schema = schema_of(shape);
   return shape;
 }
 
-SchemaRelease buy_schema(const SchemaShape& shape, const TableCells& cells, const std::string& path,
+SchemaRelease buy_schema(const SchemaShape& shape, const TableCells& cells, const CellSource& table,
                          const SchemaPlan& plan, Key&& key, const FitOptions& options) {
   return certified<SchemaKind>(
       plan, std::move(key), options,
@@ -153,7 +153,7 @@ SchemaRelease buy_schema(const SchemaShape& shape, const TableCells& cells, cons
            [&](const SchemaPlan& is, const StreamKey& stream, const Analysis&) {
              BoughtSchema model = shape.shape;
              model.rows_per_person = is.guarantee.who.rows_per_person;
-             return answered_schema(std::move(model), cells, path,
+             return answered_schema(std::move(model), cells, table,
                                     std::get<SchemaQuestions>(is.mechanism), stream);
            }});
 }

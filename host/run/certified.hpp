@@ -66,7 +66,8 @@ ReleaseOf<Kind> certified(const typename Kind::Plan& asked, Key&& key, const Fit
     changed = error.what();
   }
   const StandardArithmetic again;
-  const RunFacts facts{stream.kind, steps.backend, model.schema.invalid == Invalid::refuse};
+  const RunFacts facts{stream.kind, steps.backend, model.schema.invalid == Invalid::refuse,
+                       model.schema.bought};
   auto certificate =
       certify<Kind>(plan, facts, std::move(analysis), Kind::extra_of(std::as_const(model)));
   ReleaseOf<Kind> out = ReleaseAccess::make(std::move(model), std::move(certificate));

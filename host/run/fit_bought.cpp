@@ -4,7 +4,9 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
+#include <variant>
 
 #include "certificate/certify.hpp"
 #include "core/format_message.hpp"
@@ -14,6 +16,7 @@
 #include "gibbsite/data/curves.hpp"
 #include "gibbsite/machine/communicator.hpp"
 #include "gibbsite/privacy/gdp_fit.hpp"
+#include "mechanism/whitened_losses.hpp"
 #include "run/entering.hpp"
 #include "run/run_plan.hpp"
 #include "run/schema_answers.hpp"
@@ -23,20 +26,40 @@ namespace {
 
 [[noreturn]] void refuse_with_bought(const char* field) {
   throw BadInput(Field{field},
-                 "has no meaning where the schema is bought: such a fit is logistic, by whitened, "
-                 "under replace-one",
-                 format_message("leave it out, or give {}", Field{"schema"}));
+                 "has no meaning where the schema is bought with the fit: such a fit is by "
+                 "whitened, under replace-one",
+                 format_message("leave it out, or buy the schema apart (the command schema with "
+                                "{}) and give it as {}",
+                                Field{"epsilon"}, Field{"schema"}));
+}
+
+// The smallest and the largest schema that may follow.
+Schema schema_of_width(const Label& target, std::uint64_t levels) {
+  Schema out;
+  out.label_name = "y";
+  out.label = target;
+  out.invalid = Invalid::middle;
+  out.intercept = true;
+  Column& column = out.columns.emplace_back();
+  column.name = "x";
+  if (levels == 0) {
+    column.type = ColumnType::number;
+    column.hi = 1;
+  } else {
+    column.type = ColumnType::category;
+    for (std::uint64_t k = 0; k < levels; ++k) column.levels.push_back(std::to_string(k));
+  }
+  out.row_norm = out.auto_row_norm();
+  return out;
 }
 
 // What a fit of any schema needs beside it, seen before anything is asked.
-void require_fit_of_any_schema(const BoughtFitPlan& plan, const PlanRequest& request) {
-  Schema least;
-  least.label_name = "y";
-  least.label = TwoClasses{.positive = "1"};
-  least.intercept = true;
-  least.columns = {{.name = "x", .type = ColumnType::number, .lo = 0, .hi = 1}};
-  least.row_norm = least.auto_row_norm();
-  static_cast<void>(require_feasible(gibbsite::plan(request, least, plan.problem.rows, plan.fit)));
+void require_fit_of_any_schema(const BoughtFitPlan& plan, const Label& target,
+                               const PlanRequest& request) {
+  for (const std::uint64_t levels : {std::uint64_t{0}, most_metric_features - 1}) {
+    static_cast<void>(require_feasible(
+        gibbsite::plan(request, schema_of_width(target, levels), plan.problem.rows, plan.fit)));
+  }
 }
 
 // What the fit costs with its schema is within what was fixed before the schema was known.
@@ -65,7 +88,7 @@ Release made_and_entered(const TableToBuy& table, const BoughtFitPlan& plan, con
   BoughtSchema shape = table.shape.shape;
   shape.rows_per_person = plan.guarantee.who.rows_per_person;
   BoughtSchema bought =
-      answered_schema(std::move(shape), table.cells, table.path, plan.questions, stream);
+      answered_schema(std::move(shape), table.cells, table.source, plan.questions, stream);
   const Schema lines = fit_schema_of(bought);
   const Schema domain = chosen_curves(fit, lines, plan.problem.rows, plan.fit);
   const Dataset data = with_curves(table.read(lines), domain);
@@ -82,7 +105,7 @@ Release made_and_entered(const TableToBuy& table, const BoughtFitPlan& plan, con
   const StandardArithmetic again;
   auto certificate = certify<LinearKind>(
       made,
-      {stream.kind, std::string(with.backend.name()), linear.schema.invalid == Invalid::refuse},
+      {stream.kind, std::string(with.backend.name()), linear.schema.invalid == Invalid::refuse, {}},
       both, LinearKind::extra_of(linear));
   certificate.epsilon = plan.budget.epsilon;
   certificate.delta = plan.budget.delta;
@@ -102,9 +125,13 @@ Release made_and_entered(const TableToBuy& table, const BoughtFitPlan& plan, con
 
 }  // namespace
 
-PlanRequest bought_request(const PlanRequest& asked) {
+PlanRequest bought_request(const PlanRequest& asked, const Label& target) {
   PlanRequest out = asked;
-  if (asked.model != "auto" && asked.model != "logistic") refuse_with_bought("model");
+  if (kind_of(asked) != of_linear) refuse_with_bought("model");
+  const Schema least = schema_of_width(target, 0);
+  least.validate("label");
+  const Problem problem = constants(asked, least, 1);  // throws where the loss is of other labels
+  if (!whitened_takes(problem)) refuse_with_bought("model");
   if (asked.mechanism != "auto" && asked.mechanism != "whitened") refuse_with_bought("mechanism");
   if (asked.adjacency != "replace-one") refuse_with_bought("adjacency");
   if (asked.calibration != "gdp") refuse_with_bought("calibration");
@@ -117,9 +144,28 @@ PlanRequest bought_request(const PlanRequest& asked) {
   if (asked.step_size) refuse_with_bought("step_size");
   if (asked.ball) refuse_with_bought("ball");
   if (asked.padded) refuse_with_bought("padded");
-  out.model = "logistic";
   out.mechanism = "whitened";
   return out;
+}
+
+BoughtFitPlan plan_bought_fit(const SchemaShape& shape, std::uint64_t rows, const Budget& budget,
+                              const std::optional<double>& share) {
+  const auto* const several = std::get_if<Classes>(&shape.shape.target);
+  return plan_bought_fit({.rows = rows, .columns = shape.asked.size()}, budget, share,
+                         several == nullptr ? 1 : several->names.size());
+}
+
+void require_visible(const SchemaQuestions& questions, const SchemaProblem& problem) {
+  const double share = least_visible_share(questions, problem);
+  if (share <= refused_share) return;
+  throw Infeasible(
+      Field{"epsilon"},
+      fmt::format("a level is seen from {:.3g} % of {} rows on, and above {:.0f} % too much of a "
+                  "table stays unseen",
+                  100 * share, problem.rows, 100 * refused_share),
+      format_message("give a larger {}, or write the ranges and levels: the command schema alone "
+                     "makes a form",
+                     Field{"epsilon"}));
 }
 
 Release fit_bought(const TableToBuy& table, const BoughtFitPlan& asked, const PlanRequest& request,
@@ -128,12 +174,14 @@ Release fit_bought(const TableToBuy& table, const BoughtFitPlan& asked, const Pl
   const std::unique_ptr<Communicator> alone = one_process();
   StreamKey stream = key_of_first_rank(std::move(key), *alone);
   // Computed anew: a plan is open to its caller.
-  const BoughtFitPlan plan = plan_bought_fit(asked.problem, asked.budget, asked.share);
-  const PlanRequest fit = bought_request(request);
+  const BoughtFitPlan plan =
+      plan_bought_fit(table.shape, asked.problem.rows, asked.budget, asked.share);
+  const Label& target = table.shape.shape.target;
+  const PlanRequest fit = bought_request(request, target);
   if (options.checkpoint != "" || options.ranks != nullptr)
     refuse_with_bought(options.ranks != nullptr ? "ranks" : "checkpoint");
   require_planned_counts(table.shape, table.cells, plan.problem);
-  require_fit_of_any_schema(plan, fit);
+  require_fit_of_any_schema(plan, target, fit);
   Entry entry{{gdp_cover_up(plan.guarantee), plan.guarantee}};
   if (options.ledger != nullptr) require_room(options, stream.kind, entry.price);
 

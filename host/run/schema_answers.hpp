@@ -17,7 +17,7 @@ void require_planned_counts(const SchemaShape& shape, const TableCells& cells,
 
 /// Answers all questions: what leaves is noisy and on its grid. Noise of answers has places of its
 /// own in the stream, which no fit takes.
-BoughtSchema answered_schema(BoughtSchema shape, const TableCells& cells, const std::string& path,
+BoughtSchema answered_schema(BoughtSchema shape, const TableCells& cells, const CellSource& table,
                              const SchemaQuestions& questions, const StreamKey& key);
 
 }  // namespace gibbsite

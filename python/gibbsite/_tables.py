@@ -957,6 +957,68 @@ def schema_of_ranges(
         raise _core.BadInput(first + rest) from None
 
 
+def as_cells(X):
+    """X -> (Table, names), of an Arrow table whose cells are read without a schema: text, truths and
+    numbers as they are, dates as ISO 8601, objects cell by cell as text."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise ImportError(
+            'schema: "private" reads the cells of X through pyarrow; pip install pyarrow'
+        ) from None
+    table = read_columns(X, True, has_missing=True)
+    if table.is_on_device:
+        raise TypeError('schema: "private" reads the cells of X on the CPU; give a table or array there')
+    names = table.columns
+    if names is None:
+        names = [f"x{j}" for j in range(table.width)] if table.raw is None else list(map(str, table.raw))
+        if len(set(names)) < len(names):
+            raise ValueError(f"X: column names read alike as text: {listed(names)}; rename them")
+    source = table.source
+    if isinstance(source, np.ndarray):
+        columns = [pyarrow.array(np.ascontiguousarray(source[:, j])) for j in range(table.width)]
+    elif isinstance(source, _Cells):
+        plain = {"type": "category", "levels": []}
+        columns = [
+            _text_column(cells, plain, ".", source.nan_is_missing)
+            if isinstance(cells, np.ndarray)
+            else cells
+            for cells in source.columns
+        ]
+    else:
+        columns = pyarrow.table(source).columns
+    columns = [_readable(name, cells) for name, cells in zip(names, columns)]
+    return Table(pyarrow.table(columns, names=names), table.columns, table.width, raw=table.raw), names
+
+
+def _readable(name, cells):
+    """A column of pyarrow as text, truths or numbers, by its type alone."""
+    import pyarrow
+    from pyarrow import types
+
+    if types.is_dictionary(cells.type):
+        cells = cells.cast(cells.type.value_type)
+    if types.is_null(cells.type) or types.is_boolean(cells.type) or types.is_string(cells.type):
+        return cells
+    if types.is_large_string(cells.type) or str(cells.type) == "string_view":
+        return cells
+    if types.is_integer(cells.type) or types.is_floating(cells.type) or types.is_decimal(cells.type):
+        return cells
+    if types.is_date(cells.type) or types.is_timestamp(cells.type) or types.is_time(cells.type):
+        return cells.cast(pyarrow.string())
+    raise TypeError(
+        f"X: column {name!r} is of {cells.type}, which is neither text, a number nor a date; make it "
+        "one, or leave the column out"
+    )
+
+
+def schema_of_label(lines, columns):
+    """The `Schema` of nothing but a label, in the schema's words, beside columns of those names."""
+    label = next(name for name in ("y", "label", "(label)", "(the label)") if name not in columns)
+    text = [f"label = {_quoted(label)}", *lines, 'invalid = "middle"', "", "[columns]"]
+    return _core.Schema.parse("\n".join([*text, 'x = {type = "number", range = [0, 1]}', ""]), "label")
+
+
 def _marks(missing):
     """`missing` of a schema, a text, a list or nothing, as a list of marks."""
     if missing is None:

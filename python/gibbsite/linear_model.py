@@ -7,6 +7,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,14 @@ class FitWarning(UserWarning):
     A warning about private rows is private. It comes after the release, which does not depend on
     it.
     """
+
+
+class _Numbers(NamedTuple):
+    """What _warn_of_guarantee takes of a plan."""
+
+    epsilon: float
+    delta: float
+    rows: int
 
 
 def _warn_of_guarantee(plan, stacklevel=3):
@@ -61,6 +70,19 @@ def _warn_of_budget(plan):
             f"about {100 * kept:.0f} % of what could be learned without privacy",
             FitWarning,
             stacklevel=3,
+        )
+
+
+def _warn_of_purchase(plan, estimator, rows):
+    """Warns of what a bought schema will not see, by public numbers alone."""
+    if estimator.epsilon > 10 or estimator.delta * rows >= 1:
+        _warn_of_guarantee(_Numbers(estimator.epsilon, estimator.delta, rows), 4)
+    if plan["visible"] > plan["warned"]:
+        warnings.warn(
+            f"levels of fewer than {100 * plan['visible']:.3g} % of the rows go into (other), and "
+            "ranges lose their rare ends: a larger epsilon sees more",
+            FitWarning,
+            stacklevel=4,
         )
 
 
@@ -274,6 +296,11 @@ class _Private:
         """
         if (schema is None) == (ranges is None):
             raise ValueError("from_formula: give schema or ranges, one of them")
+        if isinstance(schema, str) and schema == "private":
+            raise ValueError(
+                'from_formula: a formula names columns of a schema, and schema="private" finds one; '
+                "give a schema or ranges"
+            )
         said = _formula.parse(formula, _formula.known_columns(schema, ranges))
         if said.interactions and "interactions" not in cls._parameters():
             raise ValueError(
@@ -334,6 +361,8 @@ class _Private:
         ledger = self.ledger
         if ledger is not None and not isinstance(ledger, _core.Ledger):
             ledger = _core.Ledger(os.fspath(ledger))
+        if self._buys_schema():
+            return self._fit_bought(X, y, seed, ledger)
         schema, table, columns, labels, classes = self._prepare(X, y)
         self._require_budget(seed)
         steps = _steps_that_learn(self) if seed is None else []
@@ -373,22 +402,7 @@ class _Private:
             n_jobs=self._threads(),
             progress=self.progress,
         )
-        if seed is not None:
-            warnings.warn(
-                "random_state: the noise can be recomputed from it, so the certificate is void; "
-                "leave it out for a model to publish",
-                VoidWarning,
-                stacklevel=2,
-            )
-        self._forget()
-        self._set_release(release)
-        if classes is not None:
-            self.classes_ = classes
-        self.n_features_in_ = table.width
-        if table.columns is not None:
-            self.feature_names_in_ = np.array(table.columns, dtype=object)
-        self._columns = columns
-        self._raw = table.raw
+        self._keep(release, table, columns, classes, seed)
         _warn_of_rows(data, classes, self.__dict__.pop("_unlisted", 0))
         if seed is None and not steps:
             _warn_of_scaled(table)
@@ -413,6 +427,74 @@ class _Private:
             )
         return _tables.highest_weight(self.weight_range)
 
+    def _keep(self, release, table, columns, classes, seed):
+        """Takes over what a fit made."""
+        if seed is not None:
+            warnings.warn(
+                "random_state: the noise can be recomputed from it, so the certificate is void; "
+                "leave it out for a model to publish",
+                VoidWarning,
+                stacklevel=3,
+            )
+        self._forget()
+        self._set_release(release)
+        if classes is not None:
+            self.classes_ = classes
+        self.n_features_in_ = table.width
+        if table.columns is not None:
+            self.feature_names_in_ = np.array(table.columns, dtype=object)
+        self._columns = columns
+        self._raw = table.raw
+
+    def _buys_schema(self):
+        return isinstance(self.schema, str) and self.schema == "private"
+
+    def _fit_bought(self, X, y, seed, ledger):
+        """`fit` with schema="private": one budget buys the schema and fits by it."""
+        defaults = self._parameters()
+        if self.ranges is not None:
+            raise ValueError("ranges: give ranges or schema, not both")
+        for name in ("fit_intercept", "row_norm", "invalid", "interactions", "rows_cap", "ball",
+                     "positive_share"):
+            if getattr(self, name, None) != getattr(defaults.get(name), "default", None):
+                raise ValueError(
+                    f'{name}: goes with ranges or a schema, and schema="private" finds one; leave it out'
+                )
+        table, columns = _tables.as_cells(X)
+        labels = _tables.as_labels(y)
+        lines, classes = self._label_of_ranges(labels, "middle")
+        label = _tables.schema_of_label(lines, columns)
+        codes = self._engine_labels(labels, classes, _tables.SchemaFacts(label))
+        self._require_budget(seed)
+        asked = dict(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            model=getattr(self, "loss", "auto"),
+            mechanism=self.mechanism,
+            adjacency=self.adjacency,
+            rows_per_person=self.rows_per_person,
+            prior_precision=self.prior_precision,
+            intervals=bool(getattr(self, "intervals", False)),
+            columns=columns,
+            label=label,
+            schema_share=self.schema_share,
+        )
+        _warn_of_purchase(_core._plan_bought(rows=len(codes), **asked), self, len(codes))
+        release = _core._fit_bought(
+            table.source,
+            codes,
+            backend=self.backend,
+            seed=seed,
+            ledger=ledger,
+            n_jobs=self._threads(),
+            progress=self.progress,
+            **asked,
+        )
+        self._keep(release, table, columns, classes, seed)
+        data = table.read(self.schema_, columns, codes, self._threads())
+        _warn_of_rows(data, classes, self.__dict__.pop("_unlisted", 0))
+        return self
+
     def _seed(self):
         seed = self.random_state
         if seed is None:
@@ -428,14 +510,14 @@ class _Private:
 
     def _check_types(self):
         kinds = {
-            "a number": ((numbers.Real,), ("epsilon", "delta", "prior_precision")),
+            "a number": ((numbers.Real,), ("epsilon", "delta", "prior_precision", "schema_share")),
             "an int": ((numbers.Integral,), ("rows_cap", "rows_per_person")),
             "a str": ((str,), ("mechanism", "adjacency", "backend")),
         }
         for kind, (types, names) in kinds.items():
             for name in names:
                 value = getattr(self, name)
-                if value is None and name in ("prior_precision", "rows_cap"):
+                if value is None and name in ("prior_precision", "rows_cap", "schema_share"):
                     continue
                 if not isinstance(value, types) or isinstance(value, (bool, np.bool_)):
                     raise ValueError(f"{name}: must be {kind}, got {value!r}")
@@ -481,6 +563,8 @@ class _Private:
         return int(self.n_jobs)
 
     def _prepare(self, X, y):
+        if self.schema_share is not None:
+            raise ValueError('schema_share: goes with schema="private"; leave it out')
         if self.schema is None and self.ranges is None:
             raise ValueError(
                 "ranges: what is public about the columns must be given, as a guarantee cannot "
@@ -495,7 +579,7 @@ class _Private:
         has_missing = _tables.says_missing(self.ranges)
         table = _tables.read_columns(X, _tables.takes_text(self.ranges), has_missing, middle)
         labels = _tables.as_labels(y)
-        lines, classes = self._label_of_ranges(labels)
+        lines, classes = self._label_of_ranges(labels, self.invalid)
         schema, columns = _tables.schema_of_ranges(
             self.ranges,
             table.columns,
@@ -860,7 +944,10 @@ class PrivateLogisticRegression(_Private):
         (`ledger`).
     schema : Schema, path or str
         What is public about the table (docs/reference/data.md): a `gibbsite.Schema`, the path of
-        its file, or its text. Exactly one of `schema` and `ranges` must be given.
+        its file, or its text. Exactly one of `schema` and `ranges` must be given. "private": ranges
+        and levels are found in X with a share of the budget, in the same release (needs pyarrow);
+        the label stays public: `classes`, `target_range` or `highest`. A label that cannot be read
+        then counts as with invalid="middle".
     ranges : dict, list, pair or Curve
         What is public about the columns, without a file: {"age": (17, 90), "job": ["clerk",
         "farmer"], "id": "ignore"}. A list of such values is in the order of the columns; one pair
@@ -890,6 +977,9 @@ class PrivateLogisticRegression(_Private):
     random_state : int or None
         None takes a key from the operating system. An int makes runs repeatable and the certificate
         void, as the noise can be subtracted: for tests only (`VoidWarning`).
+    schema_share : float or None
+        With schema="private": the share of mu^2 that finds the schema. None takes 0.1, up to 0.2
+        of few rows.
     fit_intercept : bool
         With `ranges`: whether a constant 1 is among the features. A schema has `intercept` instead.
     row_norm : float or "auto"
@@ -984,6 +1074,7 @@ class PrivateLogisticRegression(_Private):
         ledger: _core.Ledger | str | os.PathLike | None = None,
         random_state: int | None = None,
         *,
+        schema_share: float | None = None,
         fit_intercept: bool = True,
         row_norm: float | str = "auto",
         invalid: str = "refuse",
@@ -1017,16 +1108,21 @@ class PrivateLogisticRegression(_Private):
             return False
         if self.classes is not None:
             return hasattr(self.classes, "__len__") and len(self.classes) > 2
-        if self.schema is None:
+        if self.schema is None or self._buys_schema():
             return False
         try:
             return _tables.SchemaFacts(_tables.read_schema(self.schema)).classes is not None
         except (ValueError, OSError):  # `fit` says what is wrong
             return False
 
-    def _label_of_ranges(self, labels):
+    def _label_of_ranges(self, labels, invalid):
         if isinstance(self.classes, str) and self.classes == "observed":
-            if self.invalid == "middle":  # its certificate names no assumption about labels
+            if self._buys_schema():
+                raise ValueError(
+                    'classes: "observed" takes them from private labels, and schema="private" buys no '
+                    "label; list them: classes=[negative, positive]"
+                )
+            if invalid == "middle":  # its certificate names no assumption about labels
                 raise ValueError(
                     'classes: "observed" lets a label decide whether there is a model, and '
                     'invalid="middle" promises that none does; list them: classes=[...]'
@@ -1037,7 +1133,7 @@ class PrivateLogisticRegression(_Private):
         else:
             classes = _tables.default_classes()
         names = ["0", "1"] if self.classes is None else [str(label) for label in classes.tolist()]
-        lines = _tables.class_lines(names, self.invalid)
+        lines = _tables.class_lines(names, invalid)
         lines += _tables.class_weight_lines(self.class_weight, classes, names)
         if self.positive_share is not None and len(classes) > 2:
             raise ValueError(f"positive_share: is of two classes, and there are {len(classes)}; leave it out")
@@ -1248,7 +1344,7 @@ class PrivateLinearRegression(_Regressor):
     intervals : bool
         Whether a part of the budget pays for estimates with 95 % intervals, which the model then
         holds (docs/theory/intervals.md). Only with the losses huber and pseudo-huber.
-    mechanism, ledger, random_state, fit_intercept, row_norm, interactions, prior_precision,
+    mechanism, ledger, random_state, schema_share, fit_intercept, row_norm, interactions, prior_precision,
     adjacency, rows_cap, rows_per_person, weight_range, n_jobs, backend, progress
         As in PrivateLogisticRegression.
 
@@ -1280,6 +1376,7 @@ class PrivateLinearRegression(_Regressor):
         ledger: _core.Ledger | str | os.PathLike | None = None,
         random_state: int | None = None,
         *,
+        schema_share: float | None = None,
         fit_intercept: bool = True,
         row_norm: float | str = "auto",
         invalid: str = "refuse",
@@ -1314,7 +1411,7 @@ class PrivateLinearRegression(_Regressor):
         estimator.ball = release.certificate["mechanism"].get("ball")
         return estimator
 
-    def _label_of_ranges(self, labels):
+    def _label_of_ranges(self, labels, invalid):
         if self.target_range is None:
             raise ValueError(
                 "target_range: the range of y must be given, as a guarantee cannot rest on one "
@@ -1353,7 +1450,7 @@ class PrivatePoissonRegressor(_Regressor):
     intervals : bool
         Whether a part of the budget pays for estimates with 95 % intervals, which the model then
         holds (docs/theory/intervals.md).
-    mechanism, ledger, random_state, fit_intercept, row_norm, interactions, prior_precision,
+    mechanism, ledger, random_state, schema_share, fit_intercept, row_norm, interactions, prior_precision,
     adjacency, rows_cap, rows_per_person, weight_range, n_jobs, backend, progress
         As in PrivateLogisticRegression.
 
@@ -1384,6 +1481,7 @@ class PrivatePoissonRegressor(_Regressor):
         ledger: _core.Ledger | str | os.PathLike | None = None,
         random_state: int | None = None,
         *,
+        schema_share: float | None = None,
         fit_intercept: bool = True,
         row_norm: float | str = "auto",
         invalid: str = "refuse",
@@ -1400,7 +1498,7 @@ class PrivatePoissonRegressor(_Regressor):
     ) -> None:
         self._take(locals())
 
-    def _label_of_ranges(self, labels):
+    def _label_of_ranges(self, labels, invalid):
         if self.highest is None:
             raise ValueError(
                 "highest: the largest count must be given, as a guarantee cannot rest on one "

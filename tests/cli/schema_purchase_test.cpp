@@ -111,7 +111,8 @@ TEST_F(SchemaPurchaseCli, AFitBuysItsSchemaAndIsOneRelease) {
   expect_error(with({"--force", "--intervals"}), 2, "--intervals: has no meaning where the schema");
   expect_error(with({"--force", "--mechanism", "path"}), 2, "--mechanism: has no meaning");
   expect_error(with({"--force", "--checkpoint", "c"}), 2, "--checkpoint: has no meaning");
-  expect_error(with({"--force", "--check"}), 2, "--check: has no meaning");
+  EXPECT_THAT(with({"--force", "--mechanism", "path"}).err, HasSubstr("buy the schema apart"));
+  EXPECT_THAT(made.out, HasSubstr("With a schema that is bought apart"));
   expect_error(with({"--force", "--adjacency", "add-remove", "--rows-cap", "9000"}), 2,
                "--adjacency: has no meaning");
   expect_error(with({"--force", "--schema", "s.toml"}), 2, "--label: is for a schema");
@@ -125,6 +126,99 @@ TEST_F(SchemaPurchaseCli, AFitBuysItsSchemaAndIsOneRelease) {
   expect_error(gibbsite({"fit", "--data", "people.csv", "--label", "income", "--positive", ">50K",
                          "--epsilon", "0.02", "--delta", "1e-6", "--out", "m.json"}),
                4, "a level is seen from");
+}
+
+// Any label that a schema may have is bought beside, by the names of its keys.
+TEST_F(SchemaPurchaseCli, AFitBuysTheSchemaOfAnyLabel) {
+  std::string text = "age,work,band,wage,visits\n";
+  for (int i = 0; i < 6000; ++i) {
+    const int age = 18 + (i * 37) % 60;
+    text += std::to_string(age) + "," + (i % 3 == 0 ? "private" : "state") + "," +
+            (age < 35   ? "young"
+             : age < 60 ? "middle"
+                        : "old") +
+            "," + std::to_string(100 * age) + "," + std::to_string(age / 20) + "\n";
+  }
+  folder.write("p.csv", text);
+  const auto fitted = [&](const Arguments& label) {
+    return gibbsite(joined({"fit", "--data", "p.csv", "--epsilon", "4", "--delta", "1e-6", "--out",
+                            "m.json", "--force"},
+                           label));
+  };
+  const std::vector<std::pair<Arguments, std::string>> all{
+      {{"--label", "band", "--classes", "young,middle,old"}, "softmax-3"},
+      {{"--label", "wage", "--range", "0,10000"}, "huber"},
+      {{"--label", "wage", "--range", "0,10000", "--tolerance", "500", "--model", "pseudo-huber"},
+       "pseudo-huber"},
+      {{"--label", "visits", "--range", "0,5", "--counts"}, "poisson"}};
+  for (const auto& [label, loss] : all) {
+    const Outcome made = fitted(label);
+    ASSERT_EQ(made.status, 0) << loss << made.err;
+    EXPECT_EQ(json("m.json")["model"]["loss"], loss);
+    EXPECT_EQ(gibbsite({"verify", "m.json"}).status, 0);
+    EXPECT_EQ(gibbsite({"predict", "--model", "m.json", "--data", "p.csv"}).status, 0);
+  }
+  const auto refused_fit = [&](const Arguments& label, const std::string& what) {
+    expect_error(fitted(label), 2, what);
+  };
+  refused_fit({"--label", "band", "--classes", "a,b,c", "--positive", "a"},
+              "leave one of them out");
+  refused_fit({"--label", "band", "--classes", "a,a,b"}, "classes");
+  refused_fit({"--label", "wage", "--range", "0"}, "two numbers");
+  refused_fit({"--label", "wage", "--range", "5,1"}, "range");
+  refused_fit({"--label", "wage", "--positive", "a", "--counts"}, "goes with --range");
+  refused_fit({"--label", "wage", "--range", "0,9", "--counts", "--tolerance", "1"}, "--tolerance");
+  refused_fit({"--label", "wage", "--range", "0,9", "--model", "squared"}, "buy the schema apart");
+  refused_fit({"--label", "wage", "--range", "0,9", "--model", "network"}, "buy the schema apart");
+  refused_fit({"--positive", "a"}, "--schema: is missing");
+}
+
+// It looks, and says so; nothing is spent and nothing written.
+TEST_F(SchemaPurchaseCli, ACheckSpendsNothing) {
+  ASSERT_EQ(
+      gibbsite({"ledger", "create", "people.ledger", "--epsilon", "9", "--delta", "1e-4"}).status,
+      0);
+  const std::string before = gibbsite({"ledger", "show", "people.ledger"}).out;
+  const Outcome checked =
+      gibbsite({"fit", "--data", "people.csv", "--label", "income", "--positive", ">50K",
+                "--epsilon", "4", "--delta", "1e-6", "--check", "--ledger", "people.ledger"});
+  ASSERT_EQ(checked.status, 0) << checked.err;
+  EXPECT_THAT(checked.out, HasSubstr("nothing was released or spent"));
+  EXPECT_THAT(checked.out, HasSubstr("10 % of mu^2 buys the schema of 2 columns"));
+  EXPECT_THAT(checked.err, HasSubstr("private: 6000 rows"));
+  EXPECT_THAT(checked.err, HasSubstr("  >50K: 1200"));
+  EXPECT_EQ(gibbsite({"ledger", "show", "people.ledger"}).out, before);
+}
+
+// The schema says by which release it was bought, and so does every model by it.
+TEST_F(SchemaPurchaseCli, AModelSaysThatItsSchemaWasBought) {
+  ASSERT_EQ(bought({"--out", "people.toml", "--label", "income", "--positive", ">50K"}).status, 0);
+  const std::string digest = json("people.toml.json")["certificate"]["digest"];
+  EXPECT_THAT(folder.read("people.toml"), HasSubstr("bought = {certificate = \"" + digest));
+  const Outcome made = gibbsite({"fit", "--data", "people.csv", "--schema", "people.toml",
+                                 "--epsilon", "1", "--delta", "1e-6", "--out", "model.json"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("The schema was bought with (ε, δ) = (4, 1e-06) of its own"));
+  const nlohmann::json file = json("model.json");
+  EXPECT_EQ(file["certificate"]["schema_bought"]["certificate"], digest);
+  EXPECT_THAT(file["certificate"]["assumptions"].dump(), HasSubstr("composes with this one"));
+  EXPECT_THAT(file["certificate"]["assumptions"].dump(),
+              Not(HasSubstr("(columns, ranges, levels")));
+  EXPECT_EQ(gibbsite({"verify", "model.json"}).status, 0);
+  // Neither of the two places may be changed alone.
+  for (const char* const place : {"/certificate/schema_bought", "/model/preprocessing/bought"}) {
+    nlohmann::json changed = file;
+    const nlohmann::json::json_pointer at(place);
+    changed.at(at.parent_pointer()).erase(at.back());
+    folder.write("changed.json", changed.dump());
+    EXPECT_EQ(gibbsite({"verify", "changed.json"}).status, 4) << place;
+  }
+  std::string edited = folder.read("people.toml");
+  edited.replace(edited.find(digest), digest.size(), "blake2b-256:12");
+  folder.write("edited.toml", edited);
+  expect_error(gibbsite({"fit", "--data", "people.csv", "--schema", "edited.toml", "--epsilon", "1",
+                         "--delta", "1e-6", "--out", "edited.json"}),
+               2, "is no digest of a file");
 }
 
 TEST_F(SchemaPurchaseCli, APlanSaysWhatWillBeSeen) {

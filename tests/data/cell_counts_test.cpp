@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gibbsite/core/error.hpp"
+#include "support/arrow_builder.hpp"
 #include "support/temp_dir.hpp"
 
 namespace gibbsite {
@@ -230,6 +231,41 @@ TEST(RangeCounts, OfDatesAndOfForms) {
     for (const double count : counts[static_cast<std::size_t>(column)]) sum += count;
     EXPECT_EQ(sum, all) << column;
   }
+}
+
+// A cell's text is what the CSV file of the same table has, whatever its type: counts are equal.
+TEST(CellCounts, OfAnArrowTableAreThoseOfItsText) {
+  using testing::arrow_bools;
+  using testing::arrow_numbers;
+  using testing::arrow_text;
+  const testing::ArrowTable::Batch columns{
+      arrow_numbers<std::int64_t>("whole", "l", {3, {}, -7, std::int64_t{9'007'199'254'740'993}}),
+      arrow_numbers<double>("real", "g", {.1, 2.0, {}, std::nan("")}),
+      arrow_numbers<float>("single", "f", {.5F, 1e6F, 3.F, {}}),
+      arrow_bools("truth", {true, false, {}, true}),
+      arrow_text("text", "U", {"b", "NA", {}, "2020-05-01"}),
+      testing::arrow_dictionary<std::int8_t>("listed", "c", {1, 0, {}, 1},
+                                             arrow_text("", "u", {"x", "y"}))};
+  testing::ArrowTable table({columns, columns});
+  const CellSource source = cells_of_arrow("t", [&] { return table.stream(); });
+  const testing::TempDir folder;
+  const std::string rows =
+      "3,0.1,0.5,true,b,y\n,2,1000000,false,NA,x\n-7,,3,,,\n9007199254740993,nan,,true,2020-05-01,y\n";
+  const std::string text =
+      folder.write("t.csv", "whole,real,single,truth,text,listed\n" + rows + rows);
+  const std::vector<std::string> names{"text", "whole", "listed", "real", "single", "truth"};
+  const TableCells arrow = count_cells(source, names), csv = count_cells(text, names);
+  EXPECT_EQ(arrow.rows, 8U);
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    EXPECT_EQ(arrow.columns[k].classes, csv.columns[k].classes) << names[k];
+    EXPECT_EQ(arrow.columns[k].levels, csv.columns[k].levels) << names[k];
+  }
+  const std::vector<RangeOfColumn> ranges{{"real", {0, 0, 64}}, {"whole", {1, -10, 10}}};
+  EXPECT_EQ(count_ranges(source, ranges, 8), count_ranges(CellSource(text), ranges, 8));
+  EXPECT_EQ(table.lent(), 0);
+  EXPECT_THROW(count_cells(source, {"other"}), BadInput);
+  testing::ArrowTable dates({{arrow_numbers<std::int32_t>("day", "tdD", {1, 2})}});
+  EXPECT_THROW(count_cells(cells_of_arrow("t", [&] { return dates.stream(); }), {"day"}), BadInput);
 }
 
 TEST(CellCounts, RefuseWhatIsNoTable) {

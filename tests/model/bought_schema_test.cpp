@@ -35,7 +35,7 @@ BoughtSchema planted(std::vector<ColumnAnswers> columns) {
                .threshold = 100,
                .refine_noise = 10};
   out.label = "y";
-  out.positive = "1";
+  out.target = TwoClasses{.positive = "1"};
   out.columns = std::move(columns);
   return out;
 }

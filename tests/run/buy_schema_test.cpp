@@ -56,7 +56,7 @@ std::string people(int rows, const std::string& last = "") {
 struct Table {
   testing::TempDir folder;
   std::string path;
-  SchemaShape shape = schema_shape(header, "income", ">50K", "people.csv");
+  SchemaShape shape = schema_shape(header, "income", TwoClasses{.positive = ">50K"}, "people.csv");
   TableCells cells;
   explicit Table(const std::string& text) : path(folder.write("people.csv", text)) {
     cells = count_cells(path, shape.asked);
@@ -89,7 +89,11 @@ TEST(BuySchema, FindsWhatIsThere) {
   EXPECT_EQ(schema.invalid, Invalid::middle);
   EXPECT_TRUE(verify(made).valid);
   // The file is a schema that a fit reads.
-  const Schema back = parse_schema(bought_toml(made.model()), "people.toml");
+  const BoughtApart with{.certificate = to_json(made)["certificate"]["digest"],
+                         .epsilon = made.certificate().epsilon,
+                         .delta = made.certificate().delta};
+  const Schema back = parse_schema(bought_toml(made.model(), with), "people.toml");
+  EXPECT_EQ(back.bought, with);
   EXPECT_EQ(back.columns, schema.columns);
   EXPECT_EQ(back.label_name, "income");
 }
@@ -161,7 +165,7 @@ TEST(BuySchema, RareTextsPassTheThresholdByChanceAlone) {
   for (int i = 0; i < 30; ++i) text += "often\n";
   text += "rare\nrare\n";
   const std::string path = folder.write("t.csv", text);
-  const SchemaShape shape = schema_shape({"a"}, "", "", path);
+  const SchemaShape shape = schema_shape({"a"}, "", TwoClasses{}, path);
   const TableCells cells = count_cells(path, shape.asked);
   const SchemaQuestions q{.bins_noise = 5, .levels_noise = 4, .threshold = 5.25, .refine_noise = 5};
   const double grid = answer_grid(q.levels_noise);
@@ -187,7 +191,7 @@ TEST(BuySchema, NoNoiseServesTwice) {
   for (int i = 0; i < 400; ++i)
     for (int j = 0; j < 40; ++j) text += "t" + std::to_string(1000 + i) + "\n";
   const std::string path = folder.write("t.csv", text);
-  const SchemaShape shape = schema_shape({"a"}, "", "", path);
+  const SchemaShape shape = schema_shape({"a"}, "", TwoClasses{}, path);
   const TableCells cells = count_cells(path, shape.asked);
   const SchemaQuestions q{.bins_noise = 3, .levels_noise = 3, .threshold = 1, .refine_noise = 3};
   const BoughtSchema made =
@@ -329,7 +333,7 @@ TEST(BuySchema, OddTablesHaveASchemaToo) {
   const testing::TempDir folder;
   const auto bought = [&](const std::string& text) {
     const std::string path = folder.write("t.csv", text);
-    const SchemaShape shape = schema_shape({"a"}, "", "", path);
+    const SchemaShape shape = schema_shape({"a"}, "", TwoClasses{}, path);
     const TableCells cells = count_cells(path, shape.asked);
     const SchemaRelease made =
         buy_schema(shape, cells, path, plan_schema({cells.rows, 1}, {}), Key::from_os(), {});
@@ -347,8 +351,11 @@ TEST(BuySchema, RefusesOtherTablesAndNames) {
   const Table table(people(100));
   const auto shape = [](const std::vector<std::string>& names, const std::string& label,
                         const char* what) {
-    EXPECT_THAT([&] { static_cast<void>(schema_shape(names, label, "1", "t.csv")); },
-                ThrowsMessage<BadInput>(HasSubstr(what)));
+    EXPECT_THAT(
+        [&] {
+          static_cast<void>(schema_shape(names, label, TwoClasses{.positive = "1"}, "t.csv"));
+        },
+        ThrowsMessage<BadInput>(HasSubstr(what)));
   };
   shape({"a", "b"}, "c", "has no column");
   shape({"a", "user_id"}, "a", "no column is left");

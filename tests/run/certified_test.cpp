@@ -244,7 +244,7 @@ struct SchemaCase {
   using Kind = SchemaKind;
   testing::TempDir folder;
   std::string path = folder.write("t.csv", "a,b\n1,x\n2,x\n3,y\n");
-  SchemaShape shape = schema_shape({"a", "b"}, "", "", "t.csv");
+  SchemaShape shape = schema_shape({"a", "b"}, "", TwoClasses{}, "t.csv");
   TableCells cells = count_cells(path, shape.asked);
   SchemaPlan plan = plan_schema({.rows = 3, .columns = 2}, {});
 

@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "certificate/model_json.hpp"
@@ -13,6 +15,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/ledger/ledger.hpp"
+#include "gibbsite/mechanism/mechanism.hpp"
 #include "support/temp_dir.hpp"
 
 namespace gibbsite {
@@ -30,23 +33,33 @@ struct BoughtFitCase {
   std::unique_ptr<Backend> backend = make_backend("reference");
   PlanRequest request{.epsilon = 2, .delta = 1e-5};
 
-  explicit BoughtFitCase(int rows = 8000) {
+  // y by a person's age and a number from 0 to 10.
+  using LabelText = std::string (*)(int, int);
+  static std::string two(int age, int spread) { return age + spread > 45 ? "yes" : "no"; }
+  static std::string three(int age, int spread) {
+    return age + spread > 60 ? "old" : age + spread > 35 ? "middle" : "young";
+  }
+  static std::string amount(int age, int spread) { return std::to_string(100 * age + 10 * spread); }
+  static std::string count(int age, int spread) { return std::to_string((age + spread) / 20); }
+
+  explicit BoughtFitCase(int rows = 8000, const Label& target = TwoClasses{.positive = "yes"},
+                         LabelText label = two) {
     std::string text = "id,age,work,wage,y\n";
     for (int i = 0; i < rows; ++i) {
       const int age = 18 + (i * 37) % 60;
       text += std::to_string(i) + "," + std::to_string(age) + "," +
               (i % 3 == 0 ? "state" : "private") + "," + std::to_string((i * 7919) % 40'000) + "," +
-              ((age + i % 11 > 45) ? "yes" : "no") + "\n";
+              label(age, i % 11) + "\n";
     }
     path = folder.write("t.csv", text);
-    shape = schema_shape({"id", "age", "work", "wage", "y"}, "y", "yes", "t.csv");
+    shape = schema_shape({"id", "age", "work", "wage", "y"}, "y", target, "t.csv");
     cells = count_cells(path, shape.asked);
   }
   [[nodiscard]] BoughtFitPlan plan() const {
-    return plan_bought_fit({.rows = cells.rows, .columns = shape.asked.size()}, budget_of(request));
+    return plan_bought_fit(shape, cells.rows, budget_of(request));
   }
   [[nodiscard]] TableToBuy table() const {
-    return {.shape = shape, .cells = cells, .path = path, .read = [this](const Schema& schema) {
+    return {.shape = shape, .cells = cells, .source = path, .read = [this](const Schema& schema) {
               return read_csv(path, schema, {});
             }};
   }
@@ -76,6 +89,101 @@ TEST(FitBought, HasOneCertificateOverBoth) {
   const Release back = release_from_json(file, "f.json");
   EXPECT_EQ(to_json(back), file);
   EXPECT_TRUE(back.model().bought.has_value());
+}
+
+const Label three_classes = Classes{{"young", "middle", "old"}};
+const Label an_amount = Amount{{.lo = 0, .hi = 10'000}, 2000};
+const Label a_count = Count{{.lo = 0, .hi = 6}};
+
+BoughtFitCase case_of(const Label& target, int rows = 8000) {
+  const BoughtFitCase::LabelText label = is<Classes>(target)  ? BoughtFitCase::three
+                                         : is<Amount>(target) ? BoughtFitCase::amount
+                                         : is<Count>(target)  ? BoughtFitCase::count
+                                                              : BoughtFitCase::two;
+  return BoughtFitCase(rows, target, label);
+}
+
+// mu of both parts, by hand: each cell is in one class, is one text and is in one bin.
+double composed_mu(const Certificate& c) {
+  const SchemaQuestions& q = c.bought->questions;
+  const double change = 2 * static_cast<double>(c.bought->columns);
+  const double counts = change / (q.bins_noise * q.bins_noise) +
+                        change / (q.levels_noise * q.levels_noise) +
+                        2 * 2 / (q.refine_noise * q.refine_noise);
+  const double fit = setting(c.mechanism, "query_mu").value();
+  return std::sqrt(counts + fit * fit);
+}
+
+TEST(FitBought, TakesEveryLabelAndCertifiesBoth) {
+  const std::vector<std::pair<Label, std::string>> all{
+      {TwoClasses{.positive = "yes", .negative = "no", .weights = {1, 3}}, "logistic"},
+      {three_classes, "softmax-3"},
+      {an_amount, "huber"},
+      {a_count, "poisson"}};
+  for (const auto& [target, loss] : all) {
+    SCOPED_TRACE(loss);
+    const BoughtFitCase of = case_of(target);
+    const Release made = of.fit(Key::from_os());
+    const Certificate& c = made.certificate();
+    EXPECT_THAT(made.model().loss, ::testing::StartsWith(loss));
+    EXPECT_EQ(made.model().schema.label, target);
+    EXPECT_EQ(c.epsilon, of.request.epsilon);
+    EXPECT_NEAR(c.claimed.mu / composed_mu(c), 1, 2e-3);
+    EXPECT_GE(c.claimed.mu, composed_mu(c) * (1 - 1e-12));
+    EXPECT_LE(delta_up(c.claimed, c.epsilon), c.delta);
+    const json file = to_json(made);
+    const Verification check = verify(file);
+    EXPECT_TRUE(check.valid) << ::testing::PrintToString(check.failures);
+    EXPECT_EQ(to_json(release_from_json(file, "f.json")), file);
+  }
+}
+
+// The label is what a person said, whatever the rows hold: a class that nobody has stays, and one
+// that nobody named is none.
+TEST(FitBought, TakesNothingOfALabelFromTheTable) {
+  const Label named = Classes{{"young", "nobody", "old"}};
+  const Release made = case_of(named).fit(Key::from_os());
+  EXPECT_EQ(made.model().schema.label, named);
+  for (const int rows : {1, 40}) {  // one row alone; too few to see anything
+    for (const Label& target : {named, an_amount, a_count}) {
+      const Release few = case_of(target, rows).fit(Key::from_os());
+      EXPECT_EQ(few.model().schema.label, target);
+      EXPECT_TRUE(verify(few).valid) << ::testing::PrintToString(verify(few).failures);
+    }
+  }
+  const BoughtFitCase lone(400, named, [](int, int) { return std::string("old"); });
+  EXPECT_EQ(lone.fit(Key::from_os()).model().schema.label, named);
+}
+
+// What is published beside the answers and the coefficients does not depend on a row.
+TEST(FitBought, ClaimsTheSameOfNeighbors) {
+  for (const Label& target : {three_classes, an_amount, a_count}) {
+    const auto claims = [&](BoughtFitCase::LabelText label) {
+      const Release made = BoughtFitCase(3000, target, label).fit(Key::from_os());
+      const json c = to_json(made)["certificate"];
+      return std::vector<json>{c["guarantee"], c["constants"]["bought_schema"], c["assumptions"]};
+    };
+    EXPECT_EQ(claims(BoughtFitCase::three), claims([](int age, int spread) {
+                return age == 18 && spread == 0 ? std::string(2000, 'x')
+                                                : BoughtFitCase::three(age, spread);
+              }));
+  }
+}
+
+TEST(FitBought, VerifySeesAnotherLabel) {
+  json file = to_json(case_of(three_classes).fit(Key::from_os()));
+  const auto failed = [](json changed) {
+    changed["certificate"]["digest"] = file_digest(changed);
+    return ::testing::PrintToString(verify(changed).failures);
+  };
+  EXPECT_EQ(failed(file), "{}");
+  json other = file;
+  other["model"]["bought"]["target"]["classes"][0] = "child";
+  EXPECT_THAT(failed(other), HasSubstr("follows from the answers"));
+  json both = to_json(case_of(an_amount).fit(Key::from_os()));
+  EXPECT_EQ(failed(both), "{}");
+  both["model"]["bought"]["target"]["range"][1] = 9000;
+  EXPECT_THAT(failed(both), HasSubstr("follows from the answers"));
 }
 
 std::string failures(json file, const std::string& at, const json& value) {
@@ -152,10 +260,22 @@ TEST(FitBought, OfASeedIsVoidAndOfFewRowsLegal) {
 }
 
 TEST(FitBought, RefusesWhatItDoesNotTake) {
-  const auto refused = [](const PlanRequest& request, const char* what) {
-    EXPECT_THAT([&] { static_cast<void>(bought_request(request)); },
+  const Label two = TwoClasses{.positive = "yes"};
+  const auto refused_of = [](const Label& target, const PlanRequest& request, const char* what) {
+    EXPECT_THAT([&] { static_cast<void>(bought_request(request, target)); },
                 ThrowsMessage<BadInput>(HasSubstr(what)));
   };
+  const auto refused = [&](const PlanRequest& request, const char* what) {
+    refused_of(two, request, what);
+  };
+  refused({.model = "network"}, "buy the schema apart");
+  refused({.model = "mean"}, "buy the schema apart");
+  refused({.model = "huber"}, "huber");
+  refused_of(an_amount, {.model = "squared"}, "buy the schema apart");
+  refused_of(an_amount, {.model = "logistic"}, "logistic");
+  refused_of(Classes{{"a", "a", "b"}}, {}, "classes");
+  refused_of(Amount{{.lo = 2, .hi = 1}, 1}, {}, "range");
+  refused_of(TwoClasses{}, {}, "positive");
   refused({.mechanism = "path"}, "mechanism");
   refused({.model = "poisson"}, "model");
   refused({.adjacency = "add-remove"}, "adjacency");

@@ -10,6 +10,7 @@
 #include "gibbsite/certificate/kinds.hpp"
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/mechanism/analysis.hpp"
+#include "gibbsite/model/schema.hpp"
 
 namespace gibbsite {
 
@@ -22,6 +23,8 @@ struct Claims {
   Guarantee claimed;                    ///< of all draws
   NoiseKind noise = NoiseKind::philox;  ///< of the run's key
   bool refuses_cells = true;            ///< the schema leaves Invalid::refuse
+  /// What the schema says that it was bought with, in a release of its own.
+  std::optional<BoughtApart> schema_bought{};
   std::string backend, version;
   /// Number of the file's format, gibbsite-release/2 or /3. A file of format 2 stays one.
   std::size_t format = newest_format;

@@ -3,11 +3,13 @@
 // private as the rows: only their noisy answers leave (run/buy_schema.hpp).
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "gibbsite/data/arrow_abi.hpp"
 #include "gibbsite/model/bought_schema.hpp"
 
 namespace gibbsite {
@@ -32,9 +34,28 @@ struct TableCells {
   std::vector<ColumnCells> columns;
 };
 
-/// Counts the cells of `columns` of a CSV file in one pass. Every cell of a column is in one class
+/// A table's cells as texts, which may be asked for again and are then the same.
+struct CellSource {
+  using Row = std::function<void(std::span<const std::string>)>;
+
+  std::string name;  ///< in errors
+  /// row(cells) for each row, with the text of these columns in that order.
+  std::function<void(const std::vector<std::string>& columns, const Row& row)> read;
+
+  CellSource(std::string name,
+             std::function<void(const std::vector<std::string>&, const Row&)> read);
+  /// A CSV file's, by read_csv_columns.
+  CellSource(const std::string& path);  // NOLINT: a path is a table
+};
+
+/// An Arrow table's, of which `open` makes a stream whenever it is asked: a cell's text is what a
+/// CSV file would have, a null's is empty, a number's its shortest digits, "true" or "false" of a
+/// truth. Reading throws BadInput as read_arrow, and on a column of a type that is not read.
+CellSource cells_of_arrow(const std::string& source, std::function<ArrowArrayStream()> open);
+
+/// Counts the cells of `columns` in one pass. Every cell of a column is in one class
 /// and counts for at most one level. Throws BadInput as read_csv_columns; no cell is refused.
-TableCells count_cells(const std::string& path, const std::vector<std::string>& columns);
+TableCells count_cells(const CellSource& table, const std::vector<std::string>& columns);
 
 /// A column and a range of it.
 struct RangeOfColumn {
@@ -44,8 +65,8 @@ struct RangeOfColumn {
 /// Counts of the finite numbers of each column, as the question says they are written, or of its
 /// dates, in the range's bins [ranges x refined_bins], in one pass; each cell counts once at most,
 /// and one outside counts in the first or the last. Throws BadInput as read_csv_columns, and
-/// if the file no longer has `rows` rows.
-std::vector<std::vector<double>> count_ranges(const std::string& path,
+/// if the table no longer has `rows` rows.
+std::vector<std::vector<double>> count_ranges(const CellSource& table,
                                               std::span<const RangeOfColumn> ranges,
                                               std::uint64_t rows);
 

@@ -31,8 +31,9 @@ Schema parse_table_schema(const std::string& toml, const std::string& source,
 /// TOML text that parse_schema reads back to an equal schema.
 std::string to_toml(const Schema& schema);
 /// TOML text of a bought schema, with what was found as comments: noisy counts, and why a column is
-/// ignored. Without a label a person has to name one before a model of rows is fitted.
-std::string bought_toml(const BoughtSchema& bought);
+/// ignored; what it was bought with is data. Without a label a person has to name one before a
+/// model of rows is fitted.
+std::string bought_toml(const BoughtSchema& bought, const BoughtApart& with);
 /// Whether the first line of a table names its columns: a person says so, or the line itself must
 /// show it.
 enum class Header { given, unknown };

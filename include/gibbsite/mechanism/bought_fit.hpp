@@ -28,11 +28,11 @@ double default_schema_share(const SchemaProblem& problem, const Budget& budget);
 /// the mu that is left. Throws as plan_schema, BadInput if the share is outside of (0, 1), and
 /// Infeasible if nothing keeps the budget.
 BoughtFitPlan plan_bought_fit(const SchemaProblem& problem, const Budget& budget,
-                              const std::optional<double>& share = {});
+                              const std::optional<double>& share = {}, std::uint64_t outputs = 1);
 
 /// Upper bounds of what computed noise costs a fit by `whitened` without intervals, of at most
-/// most_metric_features features: they bound it for every schema.
-NoiseCost largest_fit_noise_up();
+/// most_metric_features features for each of so many outputs: they bound it for every schema.
+NoiseCost largest_fit_noise_up(std::uint64_t outputs = 1);
 
 /// What the schema adds to the analysis of a fit: both together.
 Analysis with_schema(const Analysis& fit, const SchemaQuestions& questions,

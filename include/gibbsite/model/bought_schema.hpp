@@ -94,7 +94,7 @@ struct BoughtSchema {
   AnswerScale scale;
   std::uint64_t rows_per_person = 1;
   std::string label;                   ///< a column that is not asked about; empty: none
-  std::string positive;                ///< its positive class
+  Label target = TwoClasses{};         ///< what it holds: a person says so, no row
   std::vector<ColumnAnswers> columns;  ///< in the order of the header, without the label
   Schema schema;                       ///< schema_of(*this): what follows
 };

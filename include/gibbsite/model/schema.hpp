@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gibbsite/core/message.hpp"
 #include "gibbsite/core/problem.hpp"
 #include "gibbsite/model/label.hpp"
 
@@ -142,6 +143,16 @@ struct TextFormat {
   bool operator==(const TextFormat&) const = default;
 };
 
+/// What a schema was bought with before it was written down, with a guarantee of its own that
+/// adds to that of every release by it.
+struct BoughtApart {
+  std::string certificate;  ///< digest of its certificate's file
+  double epsilon = 0, delta = 0;
+  /// What is wrong with it; empty: nothing.
+  [[nodiscard]] Message fault() const;
+  bool operator==(const BoughtApart&) const = default;
+};
+
 /// The public description of a table, and how its cells become rows. Features are in the schema's
 /// order: one for a number, one for each level of a category, then interactions, the intercept
 /// last. Behind the levels are "(missing)", if the column itself has a mark of missing cells and
@@ -158,6 +169,7 @@ struct Schema {
   /// [network]: parents by column, for the columns that have some. None: the schema has no
   /// [network].
   std::optional<std::map<std::string, std::vector<std::string>>> network{};
+  std::optional<BoughtApart> bought{};  ///< none: a person wrote it without looking at a table
 
   /// The column of type exposure, or null.
   [[nodiscard]] const Column* exposure() const;

@@ -20,13 +20,13 @@ struct SchemaShape {
   std::vector<std::string> asked;  ///< names of the columns that are counted
 };
 SchemaShape schema_shape(const std::vector<std::string>& header, const std::string& label,
-                         const std::string& positive, const std::string& source);
+                         const Label& target, const std::string& source);
 
-/// Answers the plan's questions about the CSV file `path`, of which `cells` are the counts of
-/// `shape.asked`; reads the file up to twice more. Void when the key came from a seed. Uses the key
+/// Answers the plan's questions about a table, of which `cells` are the counts of `shape.asked`;
+/// reads it up to twice more. Void when the key came from a seed. Uses the key
 /// up, also when it throws: BadInput where the counts are not those of the plan, or on a plan whose
 /// numbers do not verify. Of the options `ledger` is heeded, as by `fit`.
-SchemaRelease buy_schema(const SchemaShape& shape, const TableCells& cells, const std::string& path,
+SchemaRelease buy_schema(const SchemaShape& shape, const TableCells& cells, const CellSource& table,
                          const SchemaPlan& plan, Key&& key, const FitOptions& options = {});
 
 }  // namespace gibbsite

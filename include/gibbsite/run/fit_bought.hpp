@@ -1,9 +1,11 @@
 #pragma once
 // A schema and a model that one budget pays for: the schema is bought with a share of it, and the
 // model is fitted by that schema with the rest.
+#include <cstdint>
 #include <functional>
-#include <string>
+#include <optional>
 
+#include "gibbsite/data/cell_counts.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/engine/engine.hpp"
 #include "gibbsite/mechanism/bought_fit.hpp"
@@ -17,14 +19,24 @@ namespace gibbsite {
 struct TableToBuy {
   const SchemaShape& shape;
   const TableCells& cells;                       ///< counts of shape.asked
-  std::string path;                              ///< a CSV file
+  CellSource source;                             ///< its cells
   std::function<Dataset(const Schema&)> read{};  ///< all of its rows by a schema
 };
 
-/// The request that such a fit runs: by `whitened`. Throws BadInput on what it does not take:
-/// another model than logistic, another mechanism, intervals, iterations, draws, a prior, or
-/// add-remove.
-PlanRequest bought_request(const PlanRequest& asked);
+/// The request that such a fit of that label runs: by `whitened`. Throws BadInput on a label that
+/// is not legal, and on what such a fit does not take: a network or a family, a loss of which
+/// `whitened` asks no gradients or that is of other labels, another mechanism, intervals,
+/// iterations, draws, a prior, or add-remove.
+PlanRequest bought_request(const PlanRequest& asked, const Label& target);
+
+/// How a budget is split for such a request, which bought_request made, of a table whose columns
+/// are those of the shape. Throws as plan_bought_fit.
+BoughtFitPlan plan_bought_fit(const SchemaShape& shape, std::uint64_t rows, const Budget& budget,
+                              const std::optional<double>& share = {});
+
+/// Throws Infeasible where a level has to be so frequent to be seen that a fit would suffer
+/// (refused_share). All of it is public.
+void require_visible(const SchemaQuestions& questions, const SchemaProblem& problem);
 
 /// Answers the schema's questions, fits by the schema that follows, and certifies both as one
 /// release, whose guarantee is that of the plan: it was fixed before anything was asked. Void when

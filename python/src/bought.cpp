@@ -1,0 +1,112 @@
+// A schema and a fit of one budget.
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arguments.hpp"
+#include "bind.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/data/arrow.hpp"
+#include "gibbsite/data/cell_counts.hpp"
+#include "gibbsite/ledger/ledger.hpp"
+#include "gibbsite/run/fit_bought.hpp"
+#include "private_run.hpp"
+#include "stream.hpp"
+
+namespace gibbsite::python {
+namespace {
+
+using BoughtLabels = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// What is asked, with the columns of the table and, of a schema of nothing else, the label.
+struct Asked {
+  PlanRequest request;
+  SchemaShape shape;
+  Budget budget;
+  std::optional<double> share;
+
+  explicit Asked(Arguments& given)
+      : request(given.request(of_linear)), share(given.take<double>("schema_share")) {
+    const auto columns = given.need<std::vector<std::string>>("columns");
+    const Schema& label = *given.need<const Schema*>("label");
+    request = bought_request(request, label.label);
+    std::vector<std::string> header = columns;
+    header.push_back(label.label_name);
+    shape = schema_shape(header, label.label_name, label.label, "X");
+    budget = budget_of(request);
+  }
+  [[nodiscard]] BoughtFitPlan plan(std::uint64_t rows) const {
+    BoughtFitPlan out = plan_bought_fit(shape, rows, budget, share);
+    require_visible(out.questions, out.problem);
+    return out;
+  }
+};
+
+nb::dict plan_bought(const nb::kwargs& arguments) {
+  Arguments given("_plan_bought", arguments);
+  const Asked asked(given);
+  const auto rows = given.need<std::uint64_t>("rows");
+  given.finish();
+  const BoughtFitPlan plan = asked.plan(rows);
+  nb::dict out;
+  out["share"] = plan.share;
+  out["visible"] = least_visible_share(plan.questions, plan.problem);
+  out["warned"] = warned_share;
+  out["asked"] = asked.shape.asked;
+  return out;
+}
+
+Release fit_bought_table(const nb::object& table, const BoughtLabels& labels,
+                         const nb::kwargs& arguments) {
+  Arguments given("_fit_bought", arguments);
+  const Asked asked(given);
+  const auto backend = given.take<std::string>("backend", "auto");
+  const auto seed = given.take<std::uint64_t>("seed");
+  const auto* const ledger = given.take<const Ledger*>("ledger", nullptr);
+  const auto n_jobs = given.take<std::int64_t>("n_jobs");
+  const auto progress = given.take<nb::object>("progress", nb::none());
+  given.finish();
+  const auto engines = make_warning_backend(backend, n_jobs);
+  const std::span<const double> y(labels.data(), labels.size());
+  const auto opened = [&] {
+    const nb::gil_scoped_acquire locked;
+    return Stream(table).release();
+  };
+  const CellSource source = cells_of_arrow("X", opened);
+  const auto read = [&](const Schema& schema) {
+    ReadOptions options;
+    options.threads = threads_of(n_jobs);
+    options.expected_rows = y.size();
+    ArrowArrayStream stream = opened();
+    return read_arrow(stream, schema, options, y, "X");
+  };
+  return private_run(
+      progress, ledger, seed, FitOptions{}, [&](Key&& key, const FitOptions& watching) {
+        const TableCells cells = count_cells(source, asked.shape.asked);
+        if (cells.rows != y.size()) {
+          throw BadInput(
+              fmt::format("y: has {} labels, and X {} rows; give one a row", y.size(), cells.rows));
+        }
+        const TableToBuy bought{
+            .shape = asked.shape, .cells = cells, .source = source, .read = read};
+        return gibbsite::fit_bought(bought, asked.plan(cells.rows), asked.request, *engines,
+                                    std::move(key), watching);
+      });
+}
+
+}  // namespace
+
+void bind_bought(nb::module_& m) {
+  m.def("_plan_bought", &plan_bought, "arguments"_a,
+        "What a fit that buys its schema sees: the share of mu^2, the share of rows below which no "
+        "level is seen, from which it is warned of, and the columns asked about. Raises Infeasible "
+        "where a fit refuses.");
+  m.def("_fit_bought", &fit_bought_table, "table"_a, "labels"_a, "arguments"_a,
+        "A schema and a fit of one budget, of an Arrow table of the columns and the labels [n] as "
+        "read_arrow takes them.");
+}
+
+}  // namespace gibbsite::python

@@ -1,0 +1,138 @@
+"""schema="private": a schema and a fit of one budget, from frames and arrays."""
+
+import json
+
+import gibbsite
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+pandas = pytest.importorskip("pandas")
+
+
+def people(rows=6000):
+    place = np.arange(rows)
+    age = 18 + (place * 37) % 60
+    return pandas.DataFrame(
+        {
+            "id": place,
+            "age": age,
+            "hours": np.where(place % 7 == 0, np.nan, (place % 40) / 2),
+            "work": np.where(place % 3 == 0, "state", "private"),
+            "married": place % 2 == 0,
+            "since": pandas.to_datetime("2020-01-01") + pandas.to_timedelta(place, "D"),
+        }
+    )
+
+
+def labels(frame, spread=11):
+    return (frame["age"] + frame["id"] % spread > 45).map({True: "yes", False: "no"})
+
+
+def model(epsilon=4.0, **params):
+    params.setdefault("classes", ["no", "yes"])
+    return gibbsite.PrivateLogisticRegression(epsilon, 1e-6, schema="private", **params)
+
+
+def test_one_certificate_over_both():
+    frame = people()
+    y = labels(frame)
+    fitted = model().fit(frame, y)
+    certificate = fitted.certificate_
+    assert certificate["guarantee"]["epsilon"] == 4.0
+    assert certificate["constants"]["bought_schema"]["columns"] == 5  # an id is not asked about
+    assert fitted.verify().valid
+    types = {c["name"]: c["type"] for c in json.loads(fitted.to_json())["model"]["preprocessing"]["columns"]}
+    assert types["id"] == "ignore" and types["age"] == "number" and types["work"] == "category"
+    assert types["married"] == "category"
+    assert fitted.score(frame, y) > 0.8
+    assert list(fitted.classes_) == ["no", "yes"]
+
+
+def test_frames_and_arrays_have_the_cells_of_a_csv_file(tmp_path):
+    frame = people().drop(columns="since")
+    y = labels(frame)
+    import pyarrow
+
+    frame.assign(y=y).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.warns(gibbsite.VoidWarning):
+        of_frame = model(random_state=5).fit(frame, y)
+    with pytest.warns(gibbsite.VoidWarning):
+        of_arrow = model(random_state=5).fit(pyarrow.Table.from_pandas(frame, preserve_index=False), y)
+    assert json.loads(of_frame.to_json())["model"] == json.loads(of_arrow.to_json())["model"]
+    objects = frame.astype(object).where(frame.notna(), None)
+    with pytest.warns(gibbsite.VoidWarning):
+        of_objects = model(random_state=5).fit(objects, y)
+    assert json.loads(of_frame.to_json())["model"] == json.loads(of_objects.to_json())["model"]
+    # Truths are "true" here and "True" in that file: all else is the same.
+    with pytest.warns(gibbsite.VoidWarning):
+        numbers = model(random_state=5).fit(frame[["age", "hours"]].to_numpy(), y)
+    assert list(numbers.schema_.columns) == ["x0", "x1"]
+    assert numbers.predict(frame[["age", "hours"]].to_numpy()).shape == (len(frame),)
+
+
+def test_every_label():
+    frame = people()
+    three = np.select([frame["age"] < 35, frame["age"] < 60], ["young", "middle"], "old")
+    several = model(classes=["young", "middle", "old"]).fit(frame, three)
+    assert several.predict_proba(frame).shape == (len(frame), 3)
+    assert several.score(frame, three) > 0.7
+    amounts = gibbsite.PrivateLinearRegression(4.0, 1e-6, schema="private", target_range=(0, 10_000))
+    amounts.fit(frame, 100.0 * frame["age"])
+    assert amounts.score(frame, 100.0 * frame["age"]) > 0.8
+    counts = gibbsite.PrivatePoissonRegressor(4.0, 1e-6, schema="private", highest=5)
+    counts.fit(frame, frame["age"] // 20)
+    assert counts.predict(frame).max() <= 5
+    for fitted in (several, amounts, counts):
+        assert fitted.verify().valid
+        assert type(fitted).from_file  # reads what it wrote
+    assert json.loads(several.to_json())["model"]["bought"]["target"]["classes"] == ["young", "middle", "old"]
+
+
+def test_the_label_is_not_taken_from_the_table():
+    frame = people(600)
+    y = np.full(600, "yes")
+    with pytest.warns(gibbsite.FitWarning):
+        fitted = model(10.0, classes=["nobody", "yes"]).fit(frame, y)
+    assert list(fitted.classes_) == ["nobody", "yes"]
+    with pytest.raises(ValueError, match="observed"):
+        model(classes="observed").fit(frame, y)
+
+
+def test_the_ledger_has_one_entry(tmp_path):
+    ledger = gibbsite.Ledger.create(str(tmp_path / "l"), epsilon=9.0, delta=1e-4)
+    frame = people()
+    model(ledger=ledger).fit(frame, labels(frame))
+    releases = ledger.read()["releases"]
+    assert len(releases) == 1
+    assert "with its schema" in releases[0]["command"]
+    with pytest.raises(gibbsite.BudgetSpent):
+        model(8.9, ledger=ledger).fit(frame, labels(frame))
+
+
+@pytest.mark.parametrize(
+    "params, what",
+    [
+        ({"intervals": True}, "intervals"),
+        ({"mechanism": "path"}, "mechanism"),
+        ({"adjacency": "add-remove"}, "adjacency"),
+        ({"row_norm": 2.0}, "row_norm"),
+        ({"ranges": {"age": (0, 1)}}, "ranges"),
+        ({"schema_share": 1.0}, "schema_share"),
+        ({"epsilon": 0.01}, "level is seen from"),
+    ],
+)
+def test_what_it_refuses(params, what):
+    frame = people()
+    with pytest.raises((ValueError, gibbsite.Infeasible), match=what):
+        model(**params).fit(frame, labels(frame))
+
+
+def test_a_share_needs_a_purchase_and_labels_their_rows():
+    frame = people()
+    with pytest.raises(ValueError, match="schema_share"):
+        gibbsite.PrivateLogisticRegression(1.0, 1e-6, ranges=(0, 1), schema_share=0.1).fit([[0.5]], [1])
+    with pytest.raises(ValueError, match="labels"):
+        model().fit(frame, labels(frame)[:-1])
+    with pytest.raises(ValueError, match="sample"):
+        model().fit(frame.iloc[:0], [])
