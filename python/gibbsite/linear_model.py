@@ -362,6 +362,10 @@ class _Private:
         if ledger is not None and not isinstance(ledger, _core.Ledger):
             ledger = _core.Ledger(os.fspath(ledger))
         if self._buys_schema():
+            if sample_weight is not None:
+                raise ValueError(
+                    'sample_weight: schema="private" counts every row once; give ranges or a schema'
+                )
             return self._fit_bought(X, y, seed, ledger)
         schema, table, columns, labels, classes = self._prepare(X, y)
         self._require_budget(seed)
