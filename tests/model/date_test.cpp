@@ -55,6 +55,8 @@ TEST(Dates, CutTheirTimes) {
 
 TEST(Dates, ThatAreNoDays) {
   for (const char* const text : {"",
+                                 "1900-02-29",
+                                 "2100-02-29",
                                  "2021-02-29",
                                  "2020-13-01",
                                  "2020-00-10",
