@@ -34,8 +34,7 @@ std::string knots_words(const Column& c) {
 std::string missing_words(const Schema& schema, const Column& c) {
   const std::string* const reads = schema.missing_in(c);
   const bool category = c.type == ColumnType::category;
-  const std::string middle =
-      fmt::format("read as {}, the middle", c.text_of(c.lo / 2 + c.hi / 2));
+  const std::string middle = fmt::format("read as {}, the middle", c.text_of(c.lo / 2 + c.hi / 2));
   if (reads == nullptr) {
     return "none is expected; an empty cell is " +
            or_refused(schema, category ? (c.other ? "“(other)”" : "no level") : middle);
