@@ -199,7 +199,7 @@ a = {type = "number", range = [-1, 1]}
 b = {type = "number", range = [-1, 1]}
 w = {type = "weight", range = [0, 4]}
 """
-    column = PrivateLogisticRegression(5.0, 1e-6, schema=gibbsite.parse_schema(text), random_state=1)
+    column = PrivateLogisticRegression(5.0, 1e-6, schema=text, random_state=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gibbsite.VoidWarning)
         apart.fit(frame, y, sample_weight=w)
