@@ -195,6 +195,8 @@ def _text_column(cells, column, point, nan_is_missing, missing=()):
             return words[cell]
         if date and isinstance(cell, np.datetime64):
             cell = cell.astype("datetime64[D]").item()
+            if cell is None:  # NaT
+                return None
         if date and isinstance(cell, datetime.date):
             return cell.strftime(date)
         try:

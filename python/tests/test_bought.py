@@ -100,14 +100,14 @@ def test_the_label_is_not_taken_from_the_table():
 
 
 def test_the_ledger_has_one_entry(tmp_path):
-    ledger = gibbsite.Ledger.create(str(tmp_path / "l"), epsilon=9.0, delta=1e-4)
+    ledger = gibbsite.Ledger.create(str(tmp_path / "l"), epsilon=4.5, delta=1e-5)
     frame = people()
     model(ledger=ledger).fit(frame, labels(frame))
     releases = ledger.read()["releases"]
     assert len(releases) == 1
     assert "with its schema" in releases[0]["command"]
     with pytest.raises(gibbsite.BudgetSpent):
-        model(8.9, ledger=ledger).fit(frame, labels(frame))
+        model(ledger=ledger).fit(frame, labels(frame))
 
 
 @pytest.mark.parametrize(

@@ -147,8 +147,8 @@ inline double metric_run_mu(Backend& backend, const Dataset& here, const Dataset
     moments[which].resize(k * k);
     engine->second_moments({answer.at.data(), d, k}, answer.clip, {moments[which].data(), k, k});
     const Rows rows = table.view();
-    const auto in_metric = load_in_metric(*engine, backend, {table.y, rows.offset, rows.weight},
-                                          {P.data(), d, k}, 1);
+    const auto in_metric =
+        load_in_metric(*engine, backend, {table.y, rows.offset, rows.weight}, {P.data(), d, k}, 1);
     for (const std::vector<double>& omega : omegas) {
       std::vector<double> g(all);
       in_metric->loss_gradients({omega.data(), 1, all}, {g.data(), 1, all});
