@@ -131,15 +131,19 @@ void FitCommand::fit_bought() const {
   options.stop = &stop_flag();
   options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
   // A class that no label is of is said on screen, as by every fit; nothing is stopped by it.
+  // It is said once the release is entered: before, an interrupt would be free.
+  Dataset as_read;  // without rows
   const auto rows_by = [&](const Schema& found) {
     Dataset data = read(found).data;
-    static_cast<void>(warn_of_reading(data, counts_of(data, Readers::this_process), data.rows(),
-                                      Readers::this_process));
+    as_read.schema = data.schema;
+    as_read.counts = data.counts;
+    as_read.y = data.y;
     return data;
   };
   const TableToBuy bought{
       .shape = shape, .cells = cells, .source = CellSource(table.data), .read = rows_by};
   const Release model = gibbsite::fit_bought(bought, made, request, *engine_maker, key(), options);
+  static_cast<void>(warn_of_reading(as_read, as_read.counts, cells.rows, Readers::this_process));
   write_entered(ledger, [&](Existing existing) { write_release(out, model, existing); });
   say("\n" + bought_table(*model.model().bought, model.model().schema) + report(model));
 }

@@ -119,6 +119,7 @@ class ArrowValues {
   /// they have none, none is looked for again: no others may be asked for then.
   void require_nulls(const ArrowArray& array, std::int64_t first, std::int64_t last);
 
+  [[nodiscard]] const ArrowType& type() const { return type_; }
   [[nodiscard]] std::int64_t length() const { return length_; }
   /// i in [0, length).
   [[nodiscard]] bool is_null(std::int64_t i) const {

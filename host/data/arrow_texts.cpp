@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/arrow.hpp"
 #include "gibbsite/data/cell_counts.hpp"
+#include "gibbsite/model/date.hpp"
 
 namespace gibbsite {
 namespace arrow_rows {
@@ -27,15 +29,24 @@ std::string cell_text(T value) {
   return fmt::format_int(value).str();
 }
 
+// A date is its day in ISO 8601; beyond the years that has, the number of the day.
+std::string cell_text(const ArrowValues& values, std::int64_t i) {
+  return values.visit([&](const auto& get) {
+    if constexpr (std::is_same_v<decltype(get(i)), std::int64_t>) {
+      const auto day = static_cast<double>(get(i));
+      if (values.type().is_date() && day >= first_day && day <= last_day) return date_text(day);
+    }
+    return cell_text(get(i));
+  });
+}
+
 std::string cell_text(const Part& part, std::int64_t i) {
   if (part.values.is_null(i)) return {};
-  if (!part.dictionary) {
-    return part.values.visit([&](const auto& get) { return cell_text(get(i)); });
-  }
+  if (!part.dictionary) return cell_text(part.values, i);
   const std::int64_t at =
       part.values.visit([&](const auto& get) -> std::int64_t { return part.index(get(i)); });
   if (part.dictionary->is_null(at)) return {};
-  return part.dictionary->visit([&](const auto& get) { return cell_text(get(at)); });
+  return cell_text(*part.dictionary, at);
 }
 
 std::vector<Field> fields_of(const ArrowSchema& schema, const std::vector<std::string>& columns,

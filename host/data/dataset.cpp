@@ -47,7 +47,8 @@ void Dataset::weigh(std::span<const double> weights, double highest) {
                     "row",
                     name, weights.size(), rows()));
   }
-  if (!std::ranges::all_of(weights, [](double w) { return std::isfinite(w); })) {
+  const bool refuses = schema.invalid == Invalid::refuse;
+  if (refuses && !std::ranges::all_of(weights, [](double w) { return std::isfinite(w); })) {
     throw BadInput(fmt::format("{}: a weight is not finite; give finite ones{}", name,
                                " (private: this tells of a row)"));
   }
@@ -56,10 +57,15 @@ void Dataset::weigh(std::span<const double> weights, double highest) {
   CellCounts& of_weights = counts.columns.emplace_back();
   weight.resize(weights.size());
   std::ranges::transform(weights, weight.begin(), [&](double w) {
+    if (!std::isfinite(w)) {  // as an unreadable cell of a column of weights
+      ++of_weights.invalid;
+      return Schema::scaled_weight_down(0, 0, highest);
+    }
     of_weights.clamped += w < 0 || w > highest ? 1U : 0U;
     return Schema::scaled_weight_down(w, 0, highest);
   });
   counts.clamped_cells += of_weights.clamped;
+  counts.invalid_cells += of_weights.invalid;
 }
 
 double Dataset::bytes_per_row() const {

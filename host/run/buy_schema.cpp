@@ -63,6 +63,7 @@ void answer_ranges(BoughtSchema& model, const std::vector<RangeQuestion>& asked,
   std::vector<double> exact;
   for (const std::vector<double>& counts : count_ranges(table, named, model.scale.rows))
     exact.insert(exact.end(), counts.begin(), counts.end());
+  StandardArithmetic::require();  // the caller's code has run
   const std::vector<double> noisy =
       GaussianMechanism(key, ranges_answer + round, exact.size())
           .release(exact, refined_deviation_up(questions, asked.size()));
@@ -150,11 +151,16 @@ SchemaRelease buy_schema(const SchemaShape& shape, const TableCells& cells, cons
       {.require_planned =
            [&](const SchemaPlan& is) { require_planned_counts(shape, cells, is.problem); },
        .make_model =
-           [&](const SchemaPlan& is, const StreamKey& stream, const Analysis&) {
+           [&](const SchemaPlan& is, const StreamKey& stream, const Analysis& analysis) {
              BoughtSchema model = shape.shape;
              model.rows_per_person = is.guarantee.who.rows_per_person;
-             return answered_schema(std::move(model), cells, table,
-                                    std::get<SchemaQuestions>(is.mechanism), stream);
+             // Which ranges are read, and so what can end here, follows from noisy answers.
+             return paid_if_refused(options, "schema, refused",
+                                    {ledger_guarantee(is), analysis.guarantee}, stream, [&] {
+                                      return answered_schema(
+                                          std::move(model), cells, table,
+                                          std::get<SchemaQuestions>(is.mechanism), stream);
+                                    });
            }});
 }
 

@@ -47,4 +47,11 @@ void enter(const FitOptions& options, const std::string& run, const LedgerPrice&
                              file.at("certificate").at("digest").get<std::string>(), price.own}));
 }
 
+void enter_refused(const FitOptions& options, const std::string& run, const LedgerPrice& price,
+                   const StreamKey& key) {
+  if (key.kind != NoiseKind::chacha20) return;
+  const std::string hash = key_hash(key);
+  enter(options, run, price, hash, {{"certificate", {{"digest", hash}}}});
+}
+
 }  // namespace gibbsite

@@ -3,6 +3,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "gibbsite/core/error.hpp"
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/machine/communicator.hpp"
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
@@ -29,5 +30,22 @@ void require_room(const FitOptions& options, NoiseKind noise, const LedgerPrice&
 /// Enters the release of a run, "fit path", whose file would be `file`, where a ledger was given.
 void enter(const FitOptions& options, const std::string& run, const LedgerPrice& price,
            const std::string& key_hash, const nlohmann::json& file);
+/// Enters a run that ended without a release though it had drawn noise: that it ended may tell of
+/// the data. Has no effect where the noise is of a seed.
+void enter_refused(const FitOptions& options, const std::string& run, const LedgerPrice& price,
+                   const StreamKey& key);
+
+/// make(), which draws noise: where it ends by anything but an interrupt, the run is entered.
+auto paid_if_refused(const FitOptions& options, const std::string& run, const LedgerPrice& price,
+                     const StreamKey& key, const auto& make) {
+  try {
+    return make();
+  } catch (const Interrupted&) {
+    throw;
+  } catch (...) {
+    enter_refused(options, run, price, key);
+    throw;
+  }
+}
 
 }  // namespace gibbsite

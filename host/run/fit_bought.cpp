@@ -92,6 +92,7 @@ Release made_and_entered(const TableToBuy& table, const BoughtFitPlan& plan, con
   const Schema lines = fit_schema_of(bought);
   const Schema domain = chosen_curves(fit, lines, plan.problem.rows, plan.fit);
   const Dataset data = with_curves(table.read(lines), domain);
+  StandardArithmetic::require();  // the caller's code has run
   const Plan made = gibbsite::plan(fit, domain, plan.problem.rows, plan.fit);
   static_cast<void>(require_feasible(made));
   const Analysis own = analysis_of_plan(made);
@@ -101,6 +102,7 @@ Release made_and_entered(const TableToBuy& table, const BoughtFitPlan& plan, con
   require_planned(model, data, made, options);
   LinearModel linear = on_release_grid(run_plan(model, data, made, with.backend, stream, options),
                                        made.candidate().mechanism, own.release_grid);
+  StandardArithmetic::require();
   linear.bought = std::move(bought);
   const StandardArithmetic again;
   auto certificate = certify<LinearKind>(
@@ -188,12 +190,11 @@ Release fit_bought(const TableToBuy& table, const BoughtFitPlan& asked, const Pl
   // From here on there is noise, so a refusal may tell of it and is paid.
   try {
     return made_and_entered(table, plan, fit, {backend, options}, stream, entry);
-  } catch (const Error& error) {
-    const bool stopped = error.status() == Status::interrupted;
-    if (!entry.done && !stopped && stream.kind == NoiseKind::chacha20) {
-      enter(options, "fit whitened, refused with its schema", entry.price, key_hash(stream),
-            {{"certificate", {{"digest", key_hash(stream)}}}});
-    }
+  } catch (const Interrupted&) {
+    throw;
+  } catch (...) {
+    if (!entry.done)
+      enter_refused(options, "fit whitened, refused with its schema", entry.price, stream);
     throw;
   }
 }

@@ -1268,11 +1268,17 @@ def highest_weight(weight_range):
 
 
 def as_weights(weights):
-    """Weights [rows] as float64."""
-    weights = np.ascontiguousarray(weights, dtype=np.float64)
+    """Weights [rows] as float64; what is no number becomes NaN, one cell like the other, which is then
+    refused, or counts 0 under invalid="middle"."""
+    if isinstance(weights, np.ma.MaskedArray):
+        raise TypeError("sample_weight: is a masked array, whose mask would be lost; give filled(0)")
+    if isinstance(weights, (list, tuple)):
+        weights = np.array(weights, dtype=object)  # else one cell could change what the others are
+    elif not isinstance(weights, np.ndarray):
+        weights = weights.to_numpy(dtype=object) if _is_pandas(weights) else np.asarray(weights)
     if weights.ndim != 1:
         raise ValueError(f"sample_weight: must be one number a row, got the shape {weights.shape}")
-    return weights
+    return amounts(weights)
 
 
 def class_weight_lines(class_weight, classes, names):

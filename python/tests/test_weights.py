@@ -227,6 +227,31 @@ def test_sample_weights_that_are_refused(weight, bounds, match):
         quiet(model, X, y) if weight is None else model.fit(X, y, sample_weight=weight)
 
 
+@pytest.mark.parametrize("cell", [np.nan, np.inf, None, "7", "pandas.NA"])
+def test_one_weight_that_is_no_number_decides_nothing_under_middle(cell):
+    """Whether there is a model would tell of the row: the certificate says that every table can be read."""
+    X, y = two(50)
+    if cell == "pandas.NA":
+        cell = pytest.importorskip("pandas").NA
+    weights = [cell] + [1.5] * 49
+    given = {"ranges": (-1, 1), "random_state": 1, "weight_range": (0, 2)}
+    with pytest.raises(ValueError, match="a weight is not finite"):
+        PrivateLogisticRegression(5.0, 1e-6, **given).fit(X, y, sample_weight=weights)
+    models = [PrivateLogisticRegression(5.0, 1e-6, invalid="middle", **given) for _ in range(2)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        models[0].fit(X, y, sample_weight=weights)
+        models[1].fit(X, y, sample_weight=[0.0] + [1.5] * 49)  # the others are not touched
+    np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
+
+
+def test_a_mask_of_weights_is_not_lost():
+    X, y = two(50)
+    model = PrivateLogisticRegression(5.0, 1e-6, ranges=(-1, 1), weight_range=(0, 2))
+    with pytest.raises(TypeError, match="sample_weight: is a masked array"):
+        model.fit(X, y, sample_weight=np.ma.masked_greater(np.ones(50), 0.5))
+
+
 def test_intervals_of_weighted_rows_are_refused():
     X, y = two(500)
     model = PrivateLogisticRegression(

@@ -244,16 +244,20 @@ TEST(CellCounts, OfAnArrowTableAreThoseOfItsText) {
       arrow_numbers<float>("single", "f", {.5F, 1e6F, 3.F, {}}),
       arrow_bools("truth", {true, false, {}, true}),
       arrow_text("text", "U", {"b", "NA", {}, "2020-05-01"}),
+      arrow_numbers<std::int32_t>("day", "tdD", {-1, {}, 19723, 2'932'897}),
+      arrow_numbers<std::int64_t>("second", "tss:", {-1, 86'400, {}, 1}),
       testing::arrow_dictionary<std::int8_t>("listed", "c", {1, 0, {}, 1},
                                              arrow_text("", "u", {"x", "y"}))};
   testing::ArrowTable table({columns, columns});
   const CellSource source = cells_of_arrow("t", [&] { return table.stream(); });
   const testing::TempDir folder;
   const std::string rows =
-      "3,0.1,0.5,true,b,y\n,2,1000000,false,NA,x\n-7,,3,,,\n9007199254740993,nan,,true,2020-05-01,y\n";
+      "3,0.1,0.5,true,b,1969-12-31,1969-12-31,y\n,2,1000000,false,NA,,1970-01-02,x\n-7,,3,,,2024-01-01,,\n"
+      "9007199254740993,nan,,true,2020-05-01,2932897,1970-01-01,y\n";
   const std::string text =
-      folder.write("t.csv", "whole,real,single,truth,text,listed\n" + rows + rows);
-  const std::vector<std::string> names{"text", "whole", "listed", "real", "single", "truth"};
+      folder.write("t.csv", "whole,real,single,truth,text,day,second,listed\n" + rows + rows);
+  const std::vector<std::string> names{"text",   "whole", "listed", "real",
+                                       "single", "truth", "day",    "second"};
   const TableCells arrow = count_cells(source, names), csv = count_cells(text, names);
   EXPECT_EQ(arrow.rows, 8U);
   for (std::size_t k = 0; k < names.size(); ++k) {
@@ -264,8 +268,9 @@ TEST(CellCounts, OfAnArrowTableAreThoseOfItsText) {
   EXPECT_EQ(count_ranges(source, ranges, 8), count_ranges(CellSource(text), ranges, 8));
   EXPECT_EQ(table.lent(), 0);
   EXPECT_THROW(count_cells(source, {"other"}), BadInput);
-  testing::ArrowTable dates({{arrow_numbers<std::int32_t>("day", "tdD", {1, 2})}});
-  EXPECT_THROW(count_cells(cells_of_arrow("t", [&] { return dates.stream(); }), {"day"}), BadInput);
+  testing::ArrowTable durations({{arrow_numbers<std::int64_t>("long", "tDs", {1, 2})}});
+  EXPECT_THROW(count_cells(cells_of_arrow("t", [&] { return durations.stream(); }), {"long"}),
+               BadInput);
 }
 
 TEST(CellCounts, RefuseWhatIsNoTable) {

@@ -18,6 +18,7 @@
 #include "gibbsite/data/csv_columns.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/date.hpp"
@@ -345,6 +346,20 @@ TEST(BuySchema, OddTablesHaveASchemaToo) {
   std::string texts = "a\n";
   for (int i = 0; i < 50'000; ++i) texts += "n" + std::to_string(i) + "\n";
   EXPECT_EQ(bought(texts), ColumnType::ignore);
+}
+
+// Which ranges are read follows from noisy answers, so an end while they are read is paid.
+TEST(BuySchema, WhatEndsItAfterNoiseIsPaid) {
+  const Table table(people(2000));
+  const Ledger ledger = Ledger::create(table.folder.path("ledger"), 5, 1e-3, {}, {},
+                                       {.memory = table.folder.path("m")});
+  FitOptions options;
+  options.ledger = &ledger;
+  const CellSource gone(table.folder.path("gone.csv"));
+  EXPECT_THROW(buy_schema(table.shape, table.cells, gone, table.plan({.epsilon = 2, .delta = 1e-5}),
+                          Key::from_os(), options),
+               BadInput);
+  EXPECT_EQ(ledger.read().releases.size(), 1U);
 }
 
 TEST(BuySchema, RefusesOtherTablesAndNames) {

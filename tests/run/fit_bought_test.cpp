@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cfenv>
 #include <cmath>
+#include <functional>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -247,6 +250,36 @@ TEST(FitBought, IsEnteredOnceAtThePriceOfBoth) {
 
 // Noise of a seed is no guarantee; and a table of which noise hides everything is fitted all the
 // same, as a refusal would be one more answer.
+// Once there is noise, an end without a release is paid, whatever ends it; an interrupt is not.
+TEST(FitBought, WhatEndsItAfterNoiseIsPaid) {
+  const testing::TempDir folder;
+  const BoughtFitCase of(2000);
+  const auto releases = [&](const char* name, const std::function<Dataset(const Schema&)>& read) {
+    const Ledger ledger =
+        Ledger::create(folder.path(name), 5, 1e-3, {}, {}, {.memory = folder.path("m")});
+    FitOptions options;
+    options.ledger = &ledger;
+    TableToBuy table = of.table();
+    table.read = read;
+    EXPECT_ANY_THROW(
+        fit_bought(table, of.plan(), of.request, *of.backend, Key::from_os(), options));
+    return ledger.read().releases.size();
+  };
+  EXPECT_EQ(releases("memory", [](const Schema&) -> Dataset { throw std::bad_alloc(); }), 1U);
+  EXPECT_EQ(releases("other", [](const Schema&) -> Dataset { throw 1; }), 1U);
+  EXPECT_EQ(releases("stopped", [](const Schema&) -> Dataset { throw Interrupted("stopped"); }),
+            0U);
+  // Rounding bounds are those of the standard arithmetic, which a caller may change on the way.
+  EXPECT_EQ(releases("rounding",
+                     [&](const Schema& schema) {
+                       Dataset data = read_csv(of.path, schema, {});
+                       std::fesetround(FE_UPWARD);
+                       return data;
+                     }),
+            1U);
+  std::fesetround(FE_TONEAREST);
+}
+
 TEST(FitBought, OfASeedIsVoidAndOfFewRowsLegal) {
   const Release seeded = BoughtFitCase().fit(Key::from_seed(3));
   EXPECT_TRUE(seeded.certificate().is_void());

@@ -70,8 +70,9 @@ struct Dataset : BesideRows {
   [[nodiscard]] bool on_disk() const { return std::holds_alternative<MappedTable>(storage); }
   /// Gives the rows weights that the table does not hold: `weights` [n], of which a row counts its
   /// part of `highest`, clamped to [0, highest]. The schema gets a column "sample_weight" of them.
-  /// Throws BadInput on another number of weights, on a weight that is not finite, on a table that
-  /// has weights, and unless `highest` is finite and above 0.
+  /// A weight that is not finite counts 0 under Invalid::middle. Throws BadInput on one under
+  /// Invalid::refuse, on another number of weights, on a table that has weights, and unless
+  /// `highest` is finite and above 0.
   void weigh(std::span<const double> weights, double highest);
   /// Memory of a row with what stands beside it, in bytes.
   [[nodiscard]] double bytes_per_row() const;
