@@ -14,6 +14,7 @@
 #include "gibbsite/data/curves.hpp"
 #include "gibbsite/machine/communicator.hpp"
 #include "gibbsite/privacy/gdp_fit.hpp"
+#include "gibbsite/run/plan_chosen.hpp"
 #include "run/entering.hpp"
 #include "run/run_plan.hpp"
 #include "run/schema_answers.hpp"
@@ -36,7 +37,7 @@ void require_fit_of_any_schema(const BoughtFitPlan& plan, const PlanRequest& req
   least.intercept = true;
   least.columns = {{.name = "x", .type = ColumnType::number, .lo = 0, .hi = 1}};
   least.row_norm = least.auto_row_norm();
-  static_cast<void>(require_feasible(gibbsite::plan(request, least, plan.problem.rows, plan.fit)));
+  static_cast<void>(require_feasible(plan_chosen(request, least, plan.problem.rows, plan.fit)));
 }
 
 // What the fit costs with its schema is within what was fixed before the schema was known.
@@ -69,7 +70,7 @@ Release made_and_entered(const TableToBuy& table, const BoughtFitPlan& plan, con
   const Schema lines = fit_schema_of(bought);
   const Schema domain = chosen_curves(fit, lines, plan.problem.rows, plan.fit);
   const Dataset data = with_curves(table.read(lines), domain);
-  const Plan made = gibbsite::plan(fit, domain, plan.problem.rows, plan.fit);
+  const Plan made = plan_chosen(fit, domain, plan.problem.rows, plan.fit);
   static_cast<void>(require_feasible(made));
   const Analysis own = analysis_of_plan(made);
   const Analysis both = with_schema(own, plan.questions, plan.problem, plan.guarantee.who);
