@@ -289,7 +289,7 @@ std::size_t index_of(const std::vector<Candidate>& all, std::string_view name) {
   return i;
 }
 
-// Of these mechanisms the first in reach is chosen, or the last: the one that is asked for; else
+// Mechanisms of which the first in reach is chosen, or the last: the one that is asked for; else
 // whitened, then chains in a metric, unless what is asked for is path's alone: the running time of
 // all three says nothing of the data. None where all offers are compared: a gap is to be kept.
 std::vector<std::string_view> preferred(const PlanOptions& plan_options) {

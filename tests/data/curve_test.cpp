@@ -238,8 +238,7 @@ TEST_F(CurveRows, OfNumbersAloneAreTheSameBits) {
   }
 }
 
-// Of the rows that are read many at a time those before one that is refused are kept, and it is
-// named.
+// A row that is refused among those that are read many at a time is named.
 TEST_F(CurveRows, OfNumbersAloneNameTheFirstRowThatIsRefused) {
   for (const bool many : {false, true}) {
     Schema s = schema(many, "");
