@@ -29,6 +29,7 @@
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/model.hpp"
+#include "gibbsite/run/plan_chosen.hpp"
 #include "gibbsite/speed/speed.hpp"
 #include "interrupt.hpp"
 #include "ledger.hpp"
@@ -193,11 +194,11 @@ void FitCommand::fit() const {
                            curves_words(asked, domain) + interactions_words(domain);
 
   // The clock is for the screen: what is planned follows from public numbers alone.
-  const Plan made = gibbsite::plan(plan, domain, rows, budget);
+  const Plan made = plan_chosen(plan, domain, rows, budget);
   const Candidate& candidate = require_feasible(made);
   if (ledger) {
     require_room(*ledger, budget, own_guarantee(made), [&](const Budget& smaller) {
-      const Plan other = gibbsite::plan(plan, domain, rows, smaller);
+      const Plan other = plan_chosen(plan, domain, rows, smaller);
       return other.candidate().feasible ? std::optional(ledger_guarantee(other)) : std::nullopt;
     });
   }

@@ -33,7 +33,10 @@ class NumberBlocks {
   NumberBlocks& operator=(const NumberBlocks&) = delete;
 
   /// Whether there are pieces to share: a row that is longer is read by parts.
-  [[nodiscard]] bool may_read() const { return rows_.is_dense() && row_bytes_ <= piece_bytes; }
+  [[nodiscard]] bool may_read() const {
+    const bool may_take = rows_.is_dense() || (rows_.is_decided() && numbers_.has_entries());
+    return may_take && row_bytes_ <= piece_bytes;
+  }
   [[nodiscard]] std::uint64_t most_rows() const { return pieces * piece_rows(); }
 
   /// The next rows, at most most_rows(), up to one that must be read alone: it holds a cell that is
@@ -42,23 +45,30 @@ class NumberBlocks {
   /// for all of them. From any thread; it must not throw.
   template <class Fetch>
   std::size_t read(std::size_t rows, const Fetch& fetch) {
-    float* const out = rows_.extend(rows);
+    const bool dense = rows_.is_dense();
+    float* const out = dense ? rows_.extend(rows) : nullptr;
     std::array<std::size_t, pieces> done{};
     const std::size_t most = piece_rows(), tasks = (rows + most - 1) / most;
     pool_.each(tasks, [&](std::size_t piece, std::size_t member) {
       Member& own = members_[member];
       if (own.room == nullptr) own.room = std::make_unique_for_overwrite<std::byte[]>(piece_bytes);
       const std::size_t first = piece * most, count = std::min(most, rows - first);
+      float* const to = dense ? out + first * numbers_.features() : nullptr;
       done[piece] = fetch(first, count, own.room.get(), [&](const auto* in, std::size_t got) {
-        return numbers_.encode(in, got, out + first * numbers_.features(), own.tally);
+        if (!numbers_.has_entries()) return numbers_.encode(in, got, to, own.tally);
+        CellEncoder::SparseRowsMade& made = dense ? own.made : made_[piece];
+        const std::size_t good = numbers_.encode(in, got, made, own.tally);
+        if (dense) numbers_.lay_out(made, good, to);
+        return good;
       });
     });
     std::size_t whole = 0;
     for (std::size_t piece = 0; piece < tasks; ++piece) {
+      if (!dense) rows_.append(made_[piece], done[piece]);
       whole += done[piece];
       if (done[piece] < std::min(most, rows - piece * most)) break;
     }
-    rows_.end_rows(whole, rows);
+    if (dense) rows_.end_rows(whole, rows);
     return whole;
   }
 
@@ -73,6 +83,7 @@ class NumberBlocks {
   struct alignas(64) Member {
     std::unique_ptr<std::byte[]> room;
     NumberRows::Tally tally;
+    CellEncoder::SparseRowsMade made;
   };
 
   [[nodiscard]] std::size_t piece_rows() const { return piece_bytes / row_bytes_; }
@@ -82,6 +93,7 @@ class NumberBlocks {
   std::size_t row_bytes_;
   ThreadPool pool_;
   std::vector<Member> members_;
+  std::array<CellEncoder::SparseRowsMade, pieces> made_;
 };
 
 }  // namespace gibbsite

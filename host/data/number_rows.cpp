@@ -211,13 +211,14 @@ int scale(const double* in, const NumberRows::Ranges& of, float* x, std::uint64_
 }  // namespace number_rows
 
 bool NumberRows::fit(const Schema& schema) {
-  return schema.interactions.empty() && std::ranges::none_of(schema.columns, [&](const Column& c) {
-           return c.has_levels() || is_beside_rows(c.type) || schema.features_of(c) > 1;
+  return schema.interactions.empty() && std::ranges::none_of(schema.columns, [](const Column& c) {
+           return c.type != ColumnType::number && c.type != ColumnType::ignore;
          });
 }
 
 NumberRows::NumberRows(const Schema& schema, std::span<const Encoding> encodings)
     : columns_(encodings.size()),
+      features_(schema.features()),
       refuses_(schema.invalid == Invalid::refuse),
       intercept_(schema.intercept),
       may_clip_(schema.may_clip()),
@@ -234,6 +235,8 @@ NumberRows::NumberRows(const Schema& schema, std::span<const Encoding> encodings
     ranges_.hi.push_back(e.hi);
     ranges_.width.push_back(e.hi - e.lo);
     ranges_.none.push_back(e.middle());
+    ranges_.absent.push_back(e.missing == Encoding::none ? e.middle()
+                                                         : std::numeric_limits<float>::quiet_NaN());
     nan_missing_.push_back(e.nan_is_missing ? 1 : 0);
     marks = std::max(marks, e.missing_numbers.size());
     used.push_back(&e);
@@ -242,6 +245,12 @@ NumberRows::NumberRows(const Schema& schema, std::span<const Encoding> encodings
     for (const Encoding* const e : used)
       ranges_.missing.push_back(k < e->missing_numbers.size() ? e->missing_numbers[k] : nan);
   if (source_.size() == columns_) source_.clear();
+  const auto is_plain = [](const Encoding* e) { return !e->hats && e->missing == Encoding::none; };
+  if (std::ranges::all_of(used, is_plain)) return;
+  for (const Encoding* const e : used)
+    places_.push_back({.first = static_cast<std::uint32_t>(e->first),
+                       .missing = static_cast<std::uint32_t>(e->missing),
+                       .hats = e->hats});
 }
 
 /// The cells of a row that are missing or no number, which were scaled as if they were numbers.
@@ -258,39 +267,112 @@ bool NumberRows::mend(const Number& number, float* out, Tally& tally) const {
     if (!missing && refuses_) return false;
     if (value < of.lo[j] || value > of.hi[j]) --tally.clamped[j];
     ++(missing ? tally.cells[j].missing : tally.cells[j].invalid);
-    out[j] = of.none[j];
+    out[j] = missing ? of.absent[j] : of.none[j];
   }
   return true;
+}
+
+void NumberRows::begin(Tally& tally) const {
+  const std::size_t k = ranges_.lo.size();
+  tally.cells.resize(k);
+  tally.numbers.resize(source_.size());
+  tally.scaled.resize(k);
+  tally.clamped.assign(k, 0);
+}
+
+void NumberRows::end(Tally& tally) const {
+  for (std::size_t j = 0; j < ranges_.lo.size(); ++j) tally.cells[j].clamped += tally.clamped[j];
+}
+
+template <class T>
+bool NumberRows::scale_row(const T* in, float* x, Tally& tally, int& found) const {
+  for (std::size_t j = 0; j < source_.size(); ++j)
+    tally.numbers[j] = static_cast<double>(in[source_[j]]);
+  std::uint64_t* const clamped = tally.clamped.data();
+  found = source_.empty() ? number_rows::scale(in, ranges_, x, clamped)
+                          : number_rows::scale(tally.numbers.data(), ranges_, x, clamped);
+  const auto number = [&](std::size_t j) {
+    return static_cast<double>(in[source_.empty() ? j : source_[j]]);
+  };
+  return (found & special) == 0 || mend(number, x, tally);
 }
 
 template <class T>
 std::size_t NumberRows::encode(const T* in, std::size_t rows, float* out, Tally& tally) const {
   const std::size_t k = ranges_.lo.size();
-  tally.cells.resize(k);
-  tally.numbers.resize(source_.size());
-  tally.clamped.assign(k, 0);
+  begin(tally);
   std::size_t row = 0;
-  for (; row < rows; ++row, in += columns_, out += features()) {
-    for (std::size_t j = 0; j < source_.size(); ++j)
-      tally.numbers[j] = static_cast<double>(in[source_[j]]);
-    std::uint64_t* const clamped = tally.clamped.data();
-    const int found = source_.empty()
-                          ? number_rows::scale(in, ranges_, out, clamped)
-                          : number_rows::scale(tally.numbers.data(), ranges_, out, clamped);
-    const auto number = [&](std::size_t j) {
-      return static_cast<double>(in[source_.empty() ? j : source_[j]]);
-    };
-    if ((found & special) != 0 && !mend(number, out, tally)) break;
+  for (int found = 0; row < rows; ++row, in += columns_, out += features_) {
+    if (!scale_row(in, out, tally, found)) break;
     if (may_clip_ && clip({out, k}, (found & zero) != 0, row_norm_, tally.entries))
       ++tally.clipped_rows;
     if (intercept_) out[k] = 1.0F;
   }
-  for (std::size_t j = 0; j < k; ++j) tally.cells[j].clamped += tally.clamped[j];
+  end(tally);
   return row;
 }
 
 template std::size_t NumberRows::encode(const float*, std::size_t, float*, Tally&) const;
 template std::size_t NumberRows::encode(const double*, std::size_t, float*, Tally&) const;
+
+template <class T>
+std::size_t NumberRows::encode(const T* in, std::size_t rows, CellEncoder::SparseRowsMade& out,
+                               Tally& tally) const {
+  const std::size_t k = places_.size(), most = 2 * k + 1;
+  begin(tally);
+  out.sizes.resize(rows);
+  out.features.resize(rows * most);
+  out.values.resize(rows * most);
+  std::uint32_t* feature = out.features.data();
+  float* value = out.values.data();
+  // What is zero is written, and the next one over it.
+  const auto add = [&](std::uint32_t of, float v) {
+    *feature = of;
+    *value = v;
+    const std::size_t kept = v != 0 ? 1 : 0;
+    feature += kept;
+    value += kept;
+  };
+  std::size_t row = 0;
+  for (int found = 0; row < rows; ++row, in += columns_) {
+    if (!scale_row(in, tally.scaled.data(), tally, found)) break;
+    float* const first = value;
+    for (std::size_t j = 0; j < k; ++j) {
+      const Place& place = places_[j];
+      const float x = tally.scaled[j];
+      if (std::isnan(x)) {
+        add(place.missing, 1);
+      } else if (place.hats) {
+        const Hat hat = place.hats->at(x);
+        const auto at = static_cast<std::uint32_t>(place.first + hat.first);
+        add(at, hat.value);
+        add(at + 1, hat.next);
+      } else {
+        add(place.first, x);
+      }
+    }
+    if (may_clip_ && clip({first, value}, false, row_norm_, tally.entries)) ++tally.clipped_rows;
+    if (intercept_) add(static_cast<std::uint32_t>(features_ - 1), 1);
+    out.sizes[row] = static_cast<std::uint64_t>(value - first);
+  }
+  end(tally);
+  return row;
+}
+
+template std::size_t NumberRows::encode(const float*, std::size_t, CellEncoder::SparseRowsMade&,
+                                        Tally&) const;
+template std::size_t NumberRows::encode(const double*, std::size_t, CellEncoder::SparseRowsMade&,
+                                        Tally&) const;
+
+void NumberRows::lay_out(const CellEncoder::SparseRowsMade& made, std::size_t rows,
+                         float* out) const {
+  std::size_t entry = 0;
+  for (std::size_t i = 0; i < rows; ++i, out += features_) {
+    std::fill_n(out, features_, 0.0F);
+    for (const std::size_t last = entry + made.sizes[i]; entry < last; ++entry)
+      out[made.features[entry]] = made.values[entry];
+  }
+}
 
 /// The factor depends on the entries that are not zero and their order alone, as in a sparse row.
 bool NumberRows::clip(std::span<float> row, bool has_zero, double norm, std::vector<float>& room) {
@@ -301,7 +383,7 @@ bool NumberRows::clip(std::span<float> row, bool has_zero, double norm, std::vec
   }
   const double factor = clip_factor(entries, norm);
   if (factor == 1) return false;
-  scale_row(row, factor);
+  gibbsite::scale_row(row, factor);
   return true;
 }
 

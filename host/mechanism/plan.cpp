@@ -14,6 +14,7 @@
 #include "gibbsite/core/human_count.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/mechanism/learning.hpp"
+#include "gibbsite/mechanism/plan_chosen.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "mechanism/candidates.hpp"
 #include "mechanism/whitened_losses.hpp"
@@ -244,14 +245,34 @@ Candidate candidate_of(const Problem& problem, const Budget& budget,
   return candidate(std::type_identity<M>{}, problem, budget, plan_options);
 }
 
+// What offers are made from.
+struct Asked {
+  const Problem& problem;
+  const Problem& chains;
+  const Budget& budget;
+  const PlanOptions& plan_options;
+};
+
+template <class M>
+Candidate offer_of(const Asked& asked) {
+  PlanOptions wishes = asked.plan_options;  // the table has every mechanism
+  if (of_objective(wishes.calibration) && !M::takes.objective_calibration)
+    wishes.calibration = Calibration::gdp;
+  return candidate_of<M>(M::takes.loss_of_chains ? asked.chains : asked.problem, asked.budget,
+                         wishes);
+}
+
 template <class... M>
-std::vector<Candidate> all_candidates(std::type_identity<std::variant<M...>>,
-                                      const Problem& problem, const Problem& chains,
-                                      const Budget& budget, const PlanOptions& plan_options) {
-  PlanOptions others = plan_options;  // the table has every mechanism
-  if (of_objective(plan_options.calibration)) others.calibration = Calibration::gdp;
-  return {candidate_of<M>(M::takes.loss_of_chains ? chains : problem, budget,
-                          M::takes.objective_calibration ? plan_options : others)...};
+std::vector<Candidate> all_candidates(std::type_identity<std::variant<M...>>, const Asked& asked) {
+  return {offer_of<M>(asked)...};
+}
+
+template <class... M>
+Candidate candidate_named(std::type_identity<std::variant<M...>>, std::string_view name,
+                          const Asked& asked) {
+  Candidate out;
+  static_cast<void>(((M::name == name && (out = offer_of<M>(asked), true)) || ...));
+  return out;
 }
 
 bool keeps_a_gap(const Mechanism& mechanism) {
@@ -268,21 +289,23 @@ std::size_t index_of(const std::vector<Candidate>& all, std::string_view name) {
   return i;
 }
 
-// The cheapest within reach that keeps the gap, where one is asked for. Else whitened, then chains
-// in a metric, unless what is asked for is path's alone: the running time of all three says nothing
-// of the data.
-std::size_t automatic_choice(const std::vector<Candidate>& all, const PlanOptions& plan_options) {
-  const std::size_t path = index_of(all, Path::name), whitened = index_of(all, Whitened::name),
-                    metric = index_of(all, MetricPath::name);
-  if (!plan_options.tv) {
-    const bool asks_for_path = plan_options.ball || plan_options.step_size ||
-                               plan_options.iterations ||
-                               plan_options.calibration != Calibration::gdp;
-    if (plan_options.intervals) return whitened;
-    if (asks_for_path) return path;
-    return all[whitened].feasible ? whitened : all[metric].feasible ? metric : path;
-  }
-  std::size_t best = path;
+// Mechanisms of which the first in reach is chosen, or the last: the one that is asked for; else
+// whitened, then chains in a metric, unless what is asked for is path's alone: the running time of
+// all three says nothing of the data. None where all offers are compared: a gap is to be kept.
+std::vector<std::string_view> preferred(const PlanOptions& plan_options) {
+  if (plan_options.mechanism != "auto") return {plan_options.mechanism};
+  if (plan_options.tv) return {};
+  if (plan_options.intervals) return {Whitened::name};
+  const bool asks_for_path = plan_options.ball || plan_options.step_size ||
+                             plan_options.iterations ||
+                             plan_options.calibration != Calibration::gdp;
+  if (asks_for_path) return {Path::name};
+  return {Whitened::name, MetricPath::name, Path::name};
+}
+
+// The cheapest within reach that keeps the gap, else path.
+std::size_t cheapest_that_keeps(const std::vector<Candidate>& all) {
+  std::size_t best = index_of(all, Path::name);
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!keeps_a_gap(all[i].mechanism)) continue;
     const bool first = !keeps_a_gap(all[best].mechanism);
@@ -294,6 +317,22 @@ std::size_t automatic_choice(const std::vector<Candidate>& all, const PlanOption
   return best;
 }
 
+// Everything of a plan but its offers.
+Plan empty_plan(const Asked& asked) {
+  validate(asked.problem, asked.budget, asked.plan_options);
+  validate(asked.chains, asked.budget, asked.plan_options);
+  if (asked.plan_options.intervals) {
+    if (const Message why = information_obstacle(asked.problem); !why.empty())
+      throw BadInput(format_message("{}: ", Field{"intervals"}) + why);
+  }
+  return {asked.problem, asked.budget, {}, 0};
+}
+
+Plan of_chosen(Plan plan, const Problem& chains) {
+  if (taken_by(plan.candidate().mechanism).loss_of_chains) plan.problem = chains;
+  return plan;
+}
+
 }  // namespace
 
 Plan plan(const Problem& problem, const Budget& budget, const PlanOptions& plan_options) {
@@ -303,24 +342,34 @@ Plan plan(const Problem& problem, const Budget& budget, const PlanOptions& plan_
 Plan plan(const Problem& problem, const Problem& chains, const Budget& budget,
           const PlanOptions& plan_options) {
   const StandardArithmetic arithmetic;
-  validate(problem, budget, plan_options);
-  validate(chains, budget, plan_options);
-  if (plan_options.intervals) {
-    if (const Message why = information_obstacle(problem); !why.empty())
-      throw BadInput(format_message("{}: ", Field{"intervals"}) + why);
+  const Asked asked{problem, chains, budget, plan_options};
+  Plan out = empty_plan(asked);
+  out.candidates = all_candidates(std::type_identity<Mechanism>{}, asked);
+  const std::vector<std::string_view> names = preferred(plan_options);
+  for (const std::string_view name : names) {
+    out.chosen = index_of(out.candidates, name);
+    if (out.candidate().feasible) break;
   }
-  Plan out{problem, budget,
-           all_candidates(std::type_identity<Mechanism>{}, problem, chains, budget, plan_options),
-           0};
-  if (plan_options.mechanism == "auto") {
-    out.chosen = automatic_choice(out.candidates, plan_options);
+  if (names.empty()) {
+    out.chosen = cheapest_that_keeps(out.candidates);
     Candidate& best = out.candidates[out.chosen];
-    if (plan_options.tv && best.feasible) best.why += "; the cheapest within the gap";
-  } else {
-    out.chosen = index_of(out.candidates, plan_options.mechanism);
+    if (best.feasible) best.why += "; the cheapest within the gap";
   }
-  if (taken_by(out.candidate().mechanism).loss_of_chains) out.problem = chains;
-  return out;
+  return of_chosen(std::move(out), chains);
+}
+
+Plan plan_chosen(const Problem& problem, const Problem& chains, const Budget& budget,
+                 const PlanOptions& plan_options) {
+  const StandardArithmetic arithmetic;
+  const std::vector<std::string_view> names = preferred(plan_options);
+  if (names.empty()) return plan(problem, chains, budget, plan_options);
+  const Asked asked{problem, chains, budget, plan_options};
+  Plan out = empty_plan(asked);
+  for (const std::string_view name : names) {
+    out.candidates = {candidate_named(std::type_identity<Mechanism>{}, name, asked)};
+    if (out.candidate().feasible) break;
+  }
+  return of_chosen(std::move(out), chains);
 }
 
 const Candidate& require_feasible(const Plan& plan) {

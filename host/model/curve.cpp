@@ -163,7 +163,12 @@ Hats::Hats(std::span<const double> knots) {
 Hat Hats::at(float x) const {
   const double v = x;
   const std::span inner = std::span(knots_).subspan(1, knots_.size() - 2);
-  const auto i = static_cast<std::size_t>(std::ranges::upper_bound(inner, v) - inner.begin());
+  std::size_t i = 0;  // inner knots up to v
+  if (inner.size() <= 16) {
+    for (const double knot : inner) i += knot <= v ? 1U : 0U;  // no jumps that depend on v
+  } else {
+    i = static_cast<std::size_t>(std::ranges::upper_bound(inner, v) - inner.begin());
+  }
   const double part = std::clamp((v - knots_[i]) / (knots_[i + 1] - knots_[i]), 0.0, 1.0);
   constexpr double units = 0x1p24;
   const double next = std::nearbyint(part * units);

@@ -1,6 +1,7 @@
 #include "gibbsite/privacy/gdp.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <boost/math/constants/constants.hpp>
 #include <boost/math/special_functions/erf.hpp>
@@ -152,9 +153,8 @@ double gdp_epsilon_up(double mu, double delta) {
   return std::nextafter(too_small, std::numeric_limits<double>::infinity());
 }
 
-double gdp_mu_down(double epsilon, double delta) {
-  require_finite_nonnegative(epsilon, "epsilon");
-  require_delta(delta);
+namespace {
+double found_mu_down(double epsilon, double delta) {
   const Fifty e = epsilon;
   const Fifty target = log(Fifty(delta));
   const auto excess = [&](const Fifty& log_mu) { return excess_of(e, exp(log_mu), target); };
@@ -167,6 +167,23 @@ double gdp_mu_down(double epsilon, double delta) {
   while (excess(hi) < 0) hi += 1;
   const double guess = static_cast<double>(exp(Fifty(approximate_root(excess, lo, hi))));
   return last_that(guess, [&](double mu) { return delta_up(epsilon, mu) <= delta; });
+}
+}  // namespace
+
+double gdp_mu_down(double epsilon, double delta) {
+  require_finite_nonnegative(epsilon, "epsilon");
+  require_delta(delta);
+  // A plan asks for the same budget's many times.
+  struct Known {
+    double epsilon = -1, delta = 0, mu = 0;
+  };
+  thread_local std::array<Known, 8> known;
+  thread_local std::size_t oldest = 0;
+  for (const Known& one : known)
+    if (one.epsilon == epsilon && one.delta == delta) return one.mu;
+  const double mu = found_mu_down(epsilon, delta);
+  known[oldest++ % known.size()] = {epsilon, delta, mu};
+  return mu;
 }
 
 double gdp_compose_up(std::span<const double> mus) {

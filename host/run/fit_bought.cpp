@@ -16,6 +16,7 @@
 #include "gibbsite/data/curves.hpp"
 #include "gibbsite/machine/communicator.hpp"
 #include "gibbsite/privacy/gdp_fit.hpp"
+#include "gibbsite/run/plan_chosen.hpp"
 #include "mechanism/whitened_losses.hpp"
 #include "run/entering.hpp"
 #include "run/run_plan.hpp"
@@ -58,7 +59,7 @@ void require_fit_of_any_schema(const BoughtFitPlan& plan, const Label& target,
                                const PlanRequest& request) {
   for (const std::uint64_t levels : {std::uint64_t{0}, most_metric_features - 1}) {
     static_cast<void>(require_feasible(
-        gibbsite::plan(request, schema_of_width(target, levels), plan.problem.rows, plan.fit)));
+        plan_chosen(request, schema_of_width(target, levels), plan.problem.rows, plan.fit)));
   }
 }
 
@@ -93,7 +94,7 @@ Release made_and_entered(const TableToBuy& table, const BoughtFitPlan& plan, con
   const Schema domain = chosen_curves(fit, lines, plan.problem.rows, plan.fit);
   const Dataset data = with_curves(table.read(lines), domain);
   StandardArithmetic::require();  // the caller's code has run
-  const Plan made = gibbsite::plan(fit, domain, plan.problem.rows, plan.fit);
+  const Plan made = plan_chosen(fit, domain, plan.problem.rows, plan.fit);
   static_cast<void>(require_feasible(made));
   const Analysis own = analysis_of_plan(made);
   const Analysis both = with_schema(own, plan.questions, plan.problem, plan.guarantee.who);

@@ -15,6 +15,7 @@
 #include "gibbsite/model/losses.hpp"
 #include "gibbsite/model/network_model.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "gibbsite/run/plan_chosen.hpp"
 
 namespace gibbsite {
 namespace {
@@ -264,6 +265,13 @@ Plan plan(const PlanRequest& request, const FeatureSpace& space, std::uint64_t r
   return plan(constants(request, space, rows),
               constants_of(request, loss_of_chains(request, space), space, rows), budget,
               plan_options_of(request));
+}
+
+Plan plan_chosen(const PlanRequest& request, const FeatureSpace& space, std::uint64_t rows,
+                 const Budget& budget) {
+  return plan_chosen(constants(request, space, rows),
+                     constants_of(request, loss_of_chains(request, space), space, rows), budget,
+                     plan_options_of(request));
 }
 
 Model model_of(const PlanRequest& request, const Plan& plan) {

@@ -202,23 +202,82 @@ TEST_F(CurveRows, AreTheSameBitsByEveryReaderAndWithinTheirNorm) {
   }
 }
 
-// Curves and lines alone, which readers of numbers have fast ways for.
+// Curves and lines alone, which readers of numbers have fast ways for once 1,024 rows are there.
 TEST_F(CurveRows, OfNumbersAloneAreTheSameBits) {
-  const std::vector<double> x = cells(200);
-  for (const char* norm : {"", "row_norm = 0.5"}) {
-    Schema s = schema(false, norm);
+  const double inf = std::numeric_limits<double>::infinity();
+  const float below_end = std::nextafter(90.0F, 0.0F), beyond_end = std::nextafter(90.0F, 99.0F),
+              above_start = std::nextafter(17.0F, 99.0F), below_start = std::nextafter(17.0F, 0.0F);
+  std::vector<double> x = cells(2600);
+  std::size_t at = 1500 * width;  // of rows that are read many at a time
+  for (const double cell : {inf, -inf, -0.0, static_cast<double>(below_end), 90.0, 1e-38,
+                            static_cast<double>(beyond_end), static_cast<double>(above_start), 17.0,
+                            static_cast<double>(below_start), 27.5, -9.0, nan, 100000.0, -0.5}) {
+    for (std::size_t j = 0; j < width; ++j) x[at++] = cell;
+  }
+  for (const bool many : {false, true}) {
+    for (const char* norm : {"", "row_norm = 0.5", "row_norm = 0.5\nintercept = false"}) {
+      SCOPED_TRACE(::testing::Message() << "many " << many << " " << norm);
+      Schema s = schema(many, norm);
+      s.columns[3] = {.name = "town", .type = ColumnType::number, .lo = 0, .hi = 4};
+      if (*norm == '\0') s.row_norm = s.auto_row_norm();
+      for (const bool curves : {true, false}) {  // without them the "(missing)" of a line is left
+        for (Column& column : s.columns)
+          if (!curves) without_curve(column);
+        const Dataset data = csv(x, s);
+        EXPECT_EQ(data.view().is_sparse(), many && curves);
+        expect_within_norm(data);
+        expect_same(numpy<double>(x, s), data);
+        expect_same(numpy<float>(x, s), data);
+        expect_same(libsvm(x, s), data);
+        expect_same(arrow<double>(x, s), data);
+        expect_same(in_memory(x, s, false), data);
+      }
+      s.columns[1] = {.name = "line", .type = ColumnType::ignore};
+      expect_same(numpy<float>(x, s), csv(x, s));
+    }
+  }
+}
+
+// A row that is refused among those that are read many at a time is named.
+TEST_F(CurveRows, OfNumbersAloneNameTheFirstRowThatIsRefused) {
+  for (const bool many : {false, true}) {
+    Schema s = schema(many, "");
+    s.invalid = Invalid::refuse;
     s.columns[3] = {.name = "town", .type = ColumnType::number, .lo = 0, .hi = 4};
-    if (*norm == '\0') s.row_norm = s.auto_row_norm();
-    for (const bool curves : {true, false}) {  // without them the "(missing)" of a line is left
-      for (Column& column : s.columns)
-        if (!curves) without_curve(column);
-      const Dataset data = csv(x, s);
-      expect_within_norm(data);
-      expect_same(numpy<double>(x, s), data);
-      expect_same(numpy<float>(x, s), data);
-      expect_same(libsvm(x, s), data);
-      expect_same(arrow<double>(x, s), data);
-      expect_same(in_memory(x, s, false), data);
+    std::vector<double> x(2400 * width, 1.0);
+    x[2000 * width] = -9;  // missing, which is a level
+    x[2100 * width + 2] = nan;
+    x[2200 * width] = nan;
+    expect_bad_input([&] { (void)numpy<float>(x, s); }, {"row 2101: column 'gain'", "nan"});
+    x[2100 * width + 2] = 1;
+    x[2200 * width] = 1;
+    const Dataset data = numpy<float>(x, s);
+    EXPECT_EQ(data.view().is_sparse(), many);
+    EXPECT_EQ(data.counts.columns[0].missing, 1U);
+    expect_same(data, csv(x, s));
+  }
+}
+
+// Positions between knots, few and many, as the definition finds them.
+TEST(Hats, AreBetweenTheKnotsThatTheDefinitionSays) {
+  std::mt19937 random(7);
+  for (const std::size_t count : {2U, 3U, 8U, 17U, 18U, 19U, 20U, 100U}) {
+    const std::vector<double> knots = placed_knots(0, 1, count, KnotScale::even);
+    const Hats hats{std::span<const double>(knots)};
+    std::vector<float> at{0.0F, -0.0F, 1.0F, 1e-38F};
+    for (const double knot : knots) {
+      const auto near = static_cast<float>(knot);
+      for (const float end : {0.0F, 1.0F}) at.push_back(std::nextafter(near, end));
+      at.push_back(near);
+    }
+    for (int i = 0; i < 500; ++i) at.push_back(static_cast<float>(random() % 4096) / 4095);
+    for (const float x : at) {
+      std::size_t first = 0;
+      while (first + 2 < count && knots[first + 1] <= x) ++first;
+      const Hat hat = hats.at(x);
+      ASSERT_EQ(hat.first, first) << count << " knots, " << x;
+      ASSERT_EQ(hat.value + hat.next, 1.0F);
+      ASSERT_NEAR(hat.next, (x - knots[first]) / (knots[first + 1] - knots[first]), 0x1p-23);
     }
   }
 }

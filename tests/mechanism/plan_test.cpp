@@ -8,6 +8,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/mechanism/path.hpp"
+#include "gibbsite/mechanism/plan_chosen.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "support/repeats.hpp"
 
@@ -73,6 +74,47 @@ TEST(Plan, IsPureInItsPublicNumbers) {
   const Plan a = plan(problem(5000, 9), Budget{}, path), b = plan(problem(5000, 9), Budget{}, path);
   EXPECT_EQ(path_of(a).beta, path_of(b).beta);
   EXPECT_EQ(path_of(a).step_size, path_of(b).step_size);
+}
+
+// Alone or among all offers, feasible or not: to the same bits.
+TEST(Plan, OfTheChosenOfferAloneIsThatOffer) {
+  Problem steep = problem(5000, 9);
+  steep.prior_precision = 0.5;
+  int in_reach = 0, out_of_reach = 0;
+  for (const Problem& p : {problem(3, 40, true), steep}) {
+    Problem chains = p;
+    chains.loss = "logistic-capped";
+    for (const Budget& budget : {Budget{}, Budget{0.1, 1e-9, Adjacency::add_remove, 2, 3}}) {
+      std::vector<PlanOptions> asked{{}, {.iterations = 50.0}, {.tv = 1e-8}};
+      for (const Candidate& row : plan(p, chains, budget).candidates)
+        asked.push_back({.mechanism = std::string(name_of(row.mechanism))});
+      for (const PlanOptions& wishes : asked) {
+        SCOPED_TRACE(::testing::Message() << wishes.mechanism << " " << budget.epsilon);
+        const Plan all = plan(p, chains, budget, wishes);
+        const Plan alone = plan_chosen(p, chains, budget, wishes);
+        const Candidate &a = all.candidate(), &b = alone.candidate();
+        ASSERT_EQ(name_of(a.mechanism), name_of(b.mechanism));
+        EXPECT_EQ(alone.candidates.size(), wishes.tv ? all.candidates.size() : 1U);
+        for (const char* name : {"beta", "step_size", "iterations", "prior_precision", "ridge",
+                                 "tv_gap", "sigma", "gradient_norm"})
+          EXPECT_EQ(setting(a.mechanism, name), setting(b.mechanism, name)) << name;
+        EXPECT_EQ(a.guarantee.mu, b.guarantee.mu);
+        EXPECT_EQ(a.guarantee.epsilon0, b.guarantee.epsilon0);
+        EXPECT_EQ(a.guarantee.delta0, b.guarantee.delta0);
+        EXPECT_EQ(a.guarantee.tv, b.guarantee.tv);
+        EXPECT_EQ(a.cost.passes, b.cost.passes);
+        EXPECT_EQ(a.cost.work, b.cost.work);
+        EXPECT_EQ(a.feasible, b.feasible);
+        EXPECT_EQ(a.why.plain(), b.why.plain());
+        EXPECT_EQ(all.problem.loss, alone.problem.loss);
+        ++(a.feasible ? in_reach : out_of_reach);
+      }
+    }
+  }
+  EXPECT_GT(in_reach, 15);
+  EXPECT_GT(out_of_reach, 0);
+  EXPECT_THROW((void)plan_chosen(steep, steep, Budget{-1, 1e-6}), BadInput);
+  EXPECT_THROW((void)plan_chosen(steep, steep, Budget{}, {.mechanism = "none"}), BadInput);
 }
 
 TEST(Plan, KeepsWhatTheUserFixed) {

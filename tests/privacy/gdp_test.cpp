@@ -226,6 +226,24 @@ std::vector<Point> random_points(int count) {
   return points;
 }
 
+// However often and in whatever order budgets are asked for.
+TEST(GdpMu, OfABudgetIsTheSameAgain) {
+  std::vector<double> first;
+  for (int pass = 0; pass < 3; ++pass) {
+    std::size_t at = 0;
+    for (const double epsilon : {0.0, 0.5, 1.0, 8.0}) {
+      for (const double delta : {1e-9, 1e-6, 0.1}) {
+        const double mu = gdp_mu_down(epsilon, delta);
+        EXPECT_LE(gdp_delta_up(epsilon, mu), delta);
+        EXPECT_GT(gdp_delta_up(epsilon, std::nextafter(mu, 1e9)), delta);
+        if (pass == 0) first.push_back(mu);
+        EXPECT_EQ(mu, first[at++]);
+        EXPECT_EQ(mu, gdp_mu_down(epsilon, delta));
+      }
+    }
+  }
+}
+
 TEST(GdpRounding, DeltaIsTheNextDoubleUp) {
   for (const Point& p : random_points(60)) {
     const double mu = gdp_mu_down(p.epsilon, std::sqrt(p.delta));  // anywhere, not at the root
