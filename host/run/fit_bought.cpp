@@ -41,8 +41,8 @@ Schema schema_of_width(const Label& target, std::uint64_t levels) {
   out.label = target;
   out.invalid = Invalid::middle;
   out.intercept = true;
-  Column& column = out.columns.emplace_back();
-  column.name = "x";
+  out.columns = {{.name = "x"}};
+  Column& column = out.columns.front();
   if (levels == 0) {
     column.type = ColumnType::number;
     column.hi = 1;
