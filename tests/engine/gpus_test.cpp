@@ -48,7 +48,7 @@ double apart(const std::string& name, std::size_t at, const Answers& whole, cons
     return std::sqrt(squares);
   };
   if (name == "values") return 2 * u * n * whole.at(name)[at];
-  if (name == "moments" || name == "information") {
+  if (name == "moments" || name == "information" || name == "score moments") {
     const auto& m = whole.at(name);
     return 2 * 1.01 * depth * u * std::sqrt(m[at / 2 * 3] * m[at % 2 * 3]);
   }

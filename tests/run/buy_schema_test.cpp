@@ -304,7 +304,8 @@ TEST(BuySchema, FindsHowCellsAreWritten) {
   }
   const testing::TempDir folder;
   const std::string path = folder.write("t.csv", text);
-  const SchemaShape shape = schema_shape({"day", "price", "size", "flag", "y"}, "y", "1", path);
+  const SchemaShape shape =
+      schema_shape({"day", "price", "size", "flag", "y"}, "y", TwoClasses{.positive = "1"}, path);
   const TableCells cells = count_cells(path, shape.asked);
   const SchemaRelease made = buy_schema(
       shape, cells, path, plan_schema({.rows = cells.rows, .columns = 4}, {.epsilon = 2}),
@@ -321,7 +322,9 @@ TEST(BuySchema, FindsHowCellsAreWritten) {
   EXPECT_EQ(schema.columns[2].numbers->decimal, '.');
   EXPECT_NEAR(schema.columns[2].hi, 50'000, 5'000);
   EXPECT_TRUE(schema.columns[3].is_boolean);
-  const Schema back = parse_schema(bought_toml(made.model()), "t.toml");
+  const Schema back = parse_schema(
+      bought_toml(made.model(), {.certificate = std::string(64, '0'), .epsilon = 2, .delta = 1e-7}),
+      "t.toml");
   EXPECT_EQ(back.columns, schema.columns);
   Schema lines = fit_schema_of(made.model());
   for (Column& column : lines.columns) without_curve(column);
@@ -359,7 +362,7 @@ TEST(BuySchema, WhatEndsItAfterNoiseIsPaid) {
   EXPECT_THROW(buy_schema(table.shape, table.cells, gone, table.plan({.epsilon = 2, .delta = 1e-5}),
                           Key::from_os(), options),
                BadInput);
-  EXPECT_EQ(ledger.read().releases.size(), 1U);
+  EXPECT_EQ(ledger.read().entries.size(), 1U);
 }
 
 TEST(BuySchema, RefusesOtherTablesAndNames) {

@@ -263,7 +263,7 @@ TEST(FitBought, WhatEndsItAfterNoiseIsPaid) {
     table.read = read;
     EXPECT_ANY_THROW(
         fit_bought(table, of.plan(), of.request, *of.backend, Key::from_os(), options));
-    return ledger.read().releases.size();
+    return ledger.read().entries.size();
   };
   EXPECT_EQ(releases("memory", [](const Schema&) -> Dataset { throw std::bad_alloc(); }), 1U);
   EXPECT_EQ(releases("other", [](const Schema&) -> Dataset { throw 1; }), 1U);
