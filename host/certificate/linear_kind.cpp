@@ -16,6 +16,7 @@
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/loss.hpp"
+#include "gibbsite/model/losses/logistic.hpp"
 #include "gibbsite/model/model.hpp"
 #include "mechanism/moments_question.hpp"
 #include "mechanism/whitened_losses.hpp"
@@ -111,8 +112,11 @@ void LinearKind::put_extra(const Extra& extra, json& constants) {
 }
 
 std::string public_choices(const Certificate& c) {
-  return c.bought ? "the names of the columns, the label and its classes or range"
-                  : "the schema (columns, ranges, levels, classes, row norm)";
+  if (!c.bought) return "the schema (columns, ranges, levels, classes, row norm)";
+  // The first files were of two classes alone and say so.
+  return c.problem.loss == losses::logistic::name
+             ? "the names of the columns, the label and its positive class"
+             : "the names of the columns, the label and its classes or range";
 }
 
 void require_of_format(const LinearModel& model, std::size_t format, const std::string& source) {
