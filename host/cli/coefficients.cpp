@@ -276,8 +276,9 @@ std::string effects_report(const LinearModel& model, const CoefficientView& view
 }
 
 std::string no_bound(const LinearModel& model, const Certificate& certificate) {
-  const bool estimable =
-      taken_by(certificate.mechanism).intervals && class_weights(model.schema.label).empty();
+  const bool estimable = taken_by(certificate.mechanism).intervals &&
+                         class_weights(model.schema.label).empty() &&
+                         model.schema.weight() == nullptr;
   const char* const how = !estimable ? ""
                           : model.bought
                               ? " With a schema that is bought apart (gibbsite schema --epsilon), "

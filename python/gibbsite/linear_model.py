@@ -320,7 +320,8 @@ class _Private:
 
     # Fitting.
 
-    def fit(self, X, y=None, sample_weight=None, **unsupported) -> "_Private":
+    # sample_weight is not in the signature: scikit-learn's ensembles give their own to whoever has it there.
+    def fit(self, X, y=None, **options) -> "_Private":
         """Releases a model of the rows X and their labels y (docs/reference/python.md).
 
         Parameters
@@ -330,7 +331,7 @@ class _Private:
             numbers.
         y : array or column [rows]
             The labels; after from_formula they may be left out, and are the formula's column of X.
-        sample_weight : array or column [rows], or None
+        sample_weight : array or column [rows], or None, by name
             How much each row counts, of the largest weight in `weight_range`: a survey's weights, or
             rows known to be unreliable. Private, as y is; weights outside of the range are moved
             into it (docs/reference/data.md, "Weights of rows").
@@ -351,7 +352,8 @@ class _Private:
 
         Nothing is released or written if an error is raised.
         """
-        for name in unsupported:
+        sample_weight = options.pop("sample_weight", None)
+        for name in options:
             raise TypeError(f"fit() got an unexpected keyword argument {name!r}")
         highest_weight = self._highest_weight(sample_weight)
         if self._formula is not None:
