@@ -18,7 +18,7 @@ class ReferenceEngine final : public HostRows {
  public:
   [[nodiscard]] bool certifiable() const override { return true; }
   ReferenceEngine(const Rows& x, std::span<const float> y, const Loss& loss)
-      : HostRows(x, y, loss), x_(x), y_(y), loss_(loss) {}
+      : HostRows(x, y, loss), x_(x), y_(y) {}
 
   void advance(Ensemble& ensemble, std::uint64_t steps) override {
     require_fitting(ensemble, features());
@@ -134,7 +134,6 @@ class ReferenceEngine final : public HostRows {
 
   Rows x_;                    // [n x d]
   std::span<const float> y_;  // [n]
-  const Loss& loss_;
 };
 
 class ReferenceBackend final : public Backend {
