@@ -49,7 +49,6 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
       : HostRows(x, y, loss),
         x_(x),
         y_(y),
-        loss_(loss),
         choice_(choose_loss(loss)),
         factors_(row_factors(loss, y, x.weight)),
         sums_(loss.outputs() * x.cols),
@@ -357,7 +356,6 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
 
   Rows x_;                    // [n x d], sparse
   std::span<const float> y_;  // [n]
-  const Loss& loss_;
   LossChoice choice_;
   std::vector<float> factors_;            // [n] where rows or classes are weighted
   std::vector<Compensated> sums_;         // [K x d]
