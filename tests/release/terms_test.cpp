@@ -219,6 +219,7 @@ TEST(TermPictures, OfInteractionsHaveAPanelForEachLevel) {
   model.schema.interactions = {{{{"age", many}, {"table", many}}}};
   for (double& knot : model.schema.interactions[0].parts[1].knots) knot *= 2.5;
   model.draws = {std::vector<double>(model.schema.features(), 0.5)};
+  model.feature_means.assign(model.schema.features(), 0.25);
   EXPECT_THAT(term_pictures(model)[4].caption, HasSubstr("12 of 20 panels are drawn"));
 }
 
