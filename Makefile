@@ -63,10 +63,10 @@ bench-peers: ## the libraries that bench compares with, in a virtual environment
 	@scripts/bench-peers
 
 bench-sampling: build ## posterior draws beside NUTS of NumPyro, BlackJAX and Stan, about an hour
-	@scripts/bench-sampling $(BUILD)/bin/gibbsite
+	@experiments/bench-sampling $(BUILD)/bin/gibbsite
 
 check-posterior: build ## `sample` and long runs of NUTS: one posterior?
-	@scripts/check-posterior $(BUILD)/bin/gibbsite
+	@experiments/check-posterior $(BUILD)/bin/gibbsite
 
 check-ptx: build ## the cuda backend's suite and fits on the PTX of the kernels, without a GPU, about 20 minutes
 	@scripts/build release check_ptx_programs

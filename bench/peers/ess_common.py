@@ -1,4 +1,4 @@
-"""What the peers of scripts/bench-sampling share.
+"""What the peers of experiments/bench-sampling share.
 
 PEER.py --table FILE.npz --out DRAWS.npy [--chains C] [--draws N] [--warm-up W] [--seed S] [--threads T] [--dtype float|double]
         [--variant NAME]

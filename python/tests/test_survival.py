@@ -1,4 +1,4 @@
-"""docs/how-to/survival.md: person-periods and their fits, by the functions of scripts/bench-survival."""
+"""docs/how-to/survival.md: person-periods and their fits, by the functions of experiments/bench-survival."""
 
 import importlib.machinery
 import importlib.util
@@ -7,10 +7,10 @@ import pathlib
 import numpy as np
 import pytest
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "bench-survival"
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "experiments" / "bench-survival"
 
 pytestmark = [
-    pytest.mark.skipif(not SCRIPT.exists(), reason="no checkout: no scripts here"),
+    pytest.mark.skipif(not SCRIPT.exists(), reason="no checkout: no experiments here"),
     pytest.mark.filterwarnings("ignore::gibbsite.VoidWarning", "ignore::gibbsite.FitWarning"),
 ]
 

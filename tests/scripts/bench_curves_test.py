@@ -1,4 +1,4 @@
-"""scripts/bench-curves: its figures, its page, and its runs of a stand-in for gibbsite.
+"""experiments/bench-curves: its figures, its page, and its runs of a stand-in for gibbsite.
 
 It was seen to fail on planted errors: the sign of log-loss, the rank of equal scores, seeds that one method lacks, delta = 1/n, errors
 that are not tried again, the probability of the other class, a column that tells the label, and a goal that is missed by a little."""
@@ -13,8 +13,9 @@ import tempfile
 import textwrap
 import unittest
 
-SCRIPT = pathlib.Path(__file__).resolve().parent.parent.parent / "scripts" / "bench-curves"
+SCRIPT = pathlib.Path(__file__).resolve().parent.parent.parent / "experiments" / "bench-curves"
 sys.dont_write_bytecode = True
+sys.path.insert(0, str(SCRIPT.parent))  # its helpers.py
 loader = importlib.machinery.SourceFileLoader("bench_curves", str(SCRIPT))
 bench = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
 loader.exec_module(bench)
@@ -51,7 +52,7 @@ class Figures(unittest.TestCase):
     def test_auc_is_the_share_of_pairs_in_order(self):
         y, p = [1, 0, 1, 0, 1, 0, 0], [0.9, 0.1, 0.4, 0.4, 0.2, 0.3, 0.4]
         pairs = [(a, b) for (i, a), (j, b) in itertools.product(zip(y, p), repeat=2) if i and not j]
-        self.assertAlmostEqual(bench.auc(y, p), sum(1.0 if a > b else 0.5 if a == b else 0.0 for a, b in pairs) / len(pairs))
+        self.assertAlmostEqual(bench.helpers.auc(y, p), sum(1.0 if a > b else 0.5 if a == b else 0.0 for a, b in pairs) / len(pairs))
 
     def test_classes(self):
         found = bench.judged(table(), [["0", "u", "yes"], ["0", "u", "no"], ["0", "u", "no"]], [0.8, 0.4, 0.6])
@@ -121,9 +122,9 @@ class Measuring(unittest.TestCase):
         kept = {"lines": {}, "curves": {}}
         (self.folder / "refuse").touch()
         self.measured(kept)
-        self.assertEqual(kept["curves"]["T|1|1"], {"error": "status 1: gibbsite: schema.toml:5: no such key 'curve'"})
+        self.assertEqual(kept["curves"]["T|1|1"], {"error": "fit: gibbsite: schema.toml:5: no such key 'curve'"})
         text, _ = bench.report([table()], bench.Runs(kept), "about")
-        self.assertIn("* gibbsite, curves, T, ε = 1: status 1: gibbsite: schema.toml:5", text)
+        self.assertIn("* gibbsite, curves, T, ε = 1: fit: gibbsite: schema.toml:5", text)
         (self.folder / "refuse").unlink()
         self.assertEqual(len(self.measured(kept)), 5)  # of curves alone
         self.assertEqual(kept["curves"]["T|1|1"]["accuracy"], 100)

@@ -31,7 +31,7 @@ bool learns_from_few(const Mechanism& mechanism, const Problem& problem);
 /// in a private metric keeps at that N/d, in [0, 1]: the middle of 65 fits of 13 tables; of 28
 /// tables whose classes are of like size where it learns `from_few`. `evenness`, of two classes
 /// (least_evenness): below 1 it is the share of what the AUC gains over one half, measured down to
-/// a positive class of 0.2 % (scripts/measure-learning).
+/// a positive class of 0.2 % (experiments/measure-learning).
 double kept_share(double signal_per_feature, bool from_few = false, double evenness = 1);
 
 /// How many rows, at the same mu, keep that share; `share` within those that were measured,

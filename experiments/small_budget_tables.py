@@ -1,4 +1,4 @@
-"""Tables of scripts/check-small-budgets beyond those of two classes that the rule was found with.
+"""Tables of experiments/check-small-budgets beyond those of two classes that the rule was found with.
 
 `losses`: several classes, amounts and counts. `other_making`: two classes of twelve makings that the rule was not found on, the first
 six for a search, the others held back. Each gives (name, loss, rows, schema, words of the train part, words of the test part)."""
@@ -9,7 +9,9 @@ import re
 
 import numpy as np
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import helpers
+
+ROOT = helpers.ROOT
 TEST = 8000  # rows held out
 HEADS = {"logistic": 'positive = "1"\nnegative = "0"', "huber": "range = [0, 10]\ntolerance = 1", "poisson": "range = [0, 20]\ncounts = true"}
 
@@ -113,7 +115,7 @@ def losses(folder, adult):
     yield "Berkeley, department, 6 classes", "softmax", cut, schema, *(["--data", str(folder / f"department-{part}.csv")] for part in ("train", "test"))
     if not adult:
         return
-    marital = re.search(r"marital_status = .*?levels = (\[.*?\])", (ROOT / "tests/support/adult.hpp").read_text(), re.S).group(1).replace("\n", " ")
+    marital = re.search(r"marital_status = .*?levels = (\[.*?\])", helpers.adult_columns()).group(1)
     for label, loss, head, left_out in (("marital_status", "softmax", f"classes = {marital}", ()),
                                         ("hours_per_week", "huber", "range = [1, 99]\ntolerance = 9.8", ()),
                                         ("age", "huber", "range = [17, 90]\ntolerance = 7.3", ()),
@@ -123,8 +125,7 @@ def losses(folder, adult):
 
 def of_adult(folder, adult, label, loss, head, left_out):
     """The first 8,000 rows of each of Adult's files."""
-    text = re.search(r'R"toml\((.*?)\)toml"', (ROOT / "tests/support/adult.hpp").read_text(), re.S).group(1)
-    columns = [line for line in re.sub(r",\n\s+", ", ", text).splitlines() if line.split(" ")[0] not in (label, *left_out, "row_norm", "[columns]")]
+    columns = [line for line in helpers.adult_columns().splitlines() if line.split(" ")[0] not in (label, *left_out, "row_norm", "[columns]")]
     columns += [f'{name} = {{type = "ignore"}}' for name in left_out]
     columns.append('income = {type = "category", levels = ["<=50K", ">50K"], other = true}')
     words = []

@@ -3,12 +3,13 @@ docs/reference/data.md, so that its reader is part of what is compared."""
 
 import csv
 import pathlib
-import re
 import tomllib
 
 import numpy
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import helpers
+
+ROOT = helpers.ROOT
 ADULT = ROOT.parent / "shared/data/adult-train.csv"
 MADE_UP = (10_000, 25)
 
@@ -49,12 +50,8 @@ def berkeley():
 
 def adult(folder, data=ADULT):
     """Schema of the tests, without an intercept: d = 108."""
-    text = (ROOT / "tests/support/adult.hpp").read_text()
-    body = re.search(r'R"toml\((.*?)\)toml"', text, re.DOTALL).group(1)
     path = folder / "adult.toml"
-    # One line each, which TOML asks of inline tables before its version 1.1 reaches Python.
-    body = re.sub(r",\n\s+", ", ", body)
-    path.write_text(f'label = "income"\npositive = ">50K"\nnegative = "<=50K"\nintercept = false\n{body}')
+    path.write_text(helpers.adult_schema("false"))
     return of_csv("Adult", data, path)
 
 
