@@ -281,7 +281,7 @@ TEST(CellCounts, OfAFileThatNamesItsColumns) {
   struct Opened {
     ~Opened() { set_arrow_opener({}); }
   } at_end;
-  testing::ArrowTable table({{arrow_numbers<double>("1", "g", {1.0, {}, 2.5}),
+  testing::ArrowTable table({{testing::arrow_numbers<double>("1", "g", {1.0, {}, 2.5}),
                               testing::arrow_text("note", "u", {"x", "y", "y"})}});
   std::vector<std::vector<std::string>> asked;
   set_arrow_opener(
