@@ -1,5 +1,5 @@
-// An entry for a registry of deployments: the registry's own fields, and nothing that a release does
-// not say. deployments_registry.json has names, types and words of the schema of the OpenDP
+// An entry for a registry of deployments: the registry's own fields, and nothing that a release
+// does not say. deployments_registry.json has names, types and words of the schema of the OpenDP
 // Deployments Registry (MIT licence, November 2026), without its descriptions.
 #include "gibbsite/release/registry_entry.hpp"
 
