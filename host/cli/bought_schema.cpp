@@ -122,15 +122,6 @@ Label LabelArguments::target() const {
   return Amount{number, tolerance.value_or((number.hi - number.lo) / default_tolerances)};
 }
 
-std::vector<std::string> header_to_buy(const std::string& table) {
-  std::vector<std::string> out = first_line_names(table);
-  if (out.empty()) {
-    throw BadInput(fmt::format(
-        "{}: is no CSV file, of which alone a schema is bought; write it as CSV", table));
-  }
-  return out;
-}
-
 void warn_of_visible(const SchemaQuestions& questions, const SchemaProblem& problem) {
   require_visible(questions, problem);
   const double share = least_visible_share(questions, problem);
@@ -225,8 +216,9 @@ void SchemaPurchase::run(const std::string& table, bool is_header) const {
     ledger.emplace(ledger_path);
     static_cast<void>(ledger->read());
   }
-  const std::vector<std::string> header = header_to_buy(table);
-  if (!is_header) {
+  const std::vector<std::string> header = column_names(table);
+  // A Parquet or Arrow file names its columns itself.
+  if (!is_header && !first_line_names(table).empty()) {
     require_names(header, table);
     // The second line is a person's, so it cannot say whether the first one is too.
     if (label.label.empty()) {

@@ -28,9 +28,6 @@ struct LabelArguments {
 /// As require_visible of the run; warns on stderr where that is near. All of it is public.
 void warn_of_visible(const SchemaQuestions& questions, const SchemaProblem& problem);
 
-/// The names in the header of a CSV file. Throws BadInput if the file is no CSV.
-std::vector<std::string> header_to_buy(const std::string& table);
-
 /// A line for each column: what the schema takes it for, and what was found.
 std::string bought_table(const BoughtSchema& bought, const Schema& schema);
 

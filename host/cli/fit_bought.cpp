@@ -90,8 +90,8 @@ void FitCommand::fit_bought() const {
   const auto engine_maker = make_backend_of_ranks(backend, quiet, design);
   const auto ledger = opened_ledger();
   prepare();
-  const std::vector<std::string> header = header_to_buy(table.data);
-  require_names(header, table.data);
+  const std::vector<std::string> header = column_names(table.data);
+  if (!first_line_names(table.data).empty()) require_names(header, table.data);
   const SchemaShape shape = schema_shape(header, label.label, target, table.data);
   const auto planned = [&](std::uint64_t rows, const Budget& at) {
     return plan_bought_fit(shape, rows, at, schema_share);

@@ -3,25 +3,69 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "command.hpp"
+#include "gibbsite/certificate/model_file.hpp"
+#include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
+#include "gibbsite/ledger/ledger.hpp"
+#include "gibbsite/release/registry_entry.hpp"
 #include "options.hpp"
 #include "standard_output.hpp"
 
 namespace gibbsite::cli {
 namespace {
 
+// What all releases of a ledger come to, for whoever reads of one of them.
+std::string ledger_words(const std::string& path) {
+  if (path.empty()) return "";
+  const LedgerState state = Ledger(path).read();
+  return fmt::format(
+      "A ledger adds up all releases about these people: {} so far, and never more than (ε, δ) = "
+      "({:.6g}, {:.3g}) together.",
+      state.entries.size(), state.terms.epsilon, state.terms.delta);
+}
+
 struct ReportCommand {
-  std::string model, out;
+  std::string model, out, registry, about, ledger;
   bool force = false;
 
   void run() const {
-    require_other_file(out, model, "the model");
-    require_new(out, force);
-    const std::string page = read_html_report(model);
-    write_new(out, force,
-              [&](Existing existing) { write_file_atomically(out, page, public_file, existing); });
+    if (out.empty() && registry.empty())
+      throw BadInput("--out: is missing; name the page, or a --registry entry");
+    if (registry.empty() != about.empty()) {
+      throw BadInput(registry.empty()
+                         ? "--about: is of an entry; give --registry too, or leave it out"
+                         : "--about: is missing; --registry wants what the curator says of the "
+                           "release, in TOML (docs/how-to/report.md)");
+    }
+    if (!ledger.empty() && registry.empty())
+      throw BadInput("--ledger: is of an entry; give --registry too, or leave it out");
+    require(out, "--out");
+    require(registry, "--registry");
+    if (!registry.empty()) require_other_file(registry, about, "what is said", "--registry");
+    // All that can be wrong is found before anything is written.
+    const std::string text = read_release_text(model);
+    const std::string entry =
+        registry.empty()
+            ? ""
+            : to_yaml(registry_entry(text, model, read_about(about), ledger_words(ledger)));
+    if (!out.empty()) write(out, html_report(text, model), "--out");
+    if (!registry.empty()) write(registry, entry, "--registry");
+  }
+
+ private:
+  void require(const std::string& path, const char* option) const {
+    if (path.empty()) return;
+    require_other_file(path, model, "the model", option);
+    require_new(path, force, option);
+  }
+  void write(const std::string& path, const std::string& text, const char* option) const {
+    write_new(
+        path, force,
+        [&](Existing existing) { write_file_atomically(path, text, public_file, existing); },
+        option);
   }
 };
 
@@ -31,8 +75,15 @@ void define_report(CLI::App& app) {
       ->type_name("FILE")
       ->required();
   add_output(app, "--out", command->out,
-             "the page (HTML); written whole or not at all; - is standard output")
-      ->required();
+             "the page (HTML); written whole or not at all; - is standard output");
+  add_output(app, "--registry", command->registry,
+             "an entry for the OpenDP registry of deployments (YAML), from --about");
+  app.add_option("--about", command->about,
+                 "--registry: what the curator says of the release (TOML)")
+      ->type_name("FILE");
+  app.add_option("--ledger", command->ledger,
+                 "--registry: the ledger of these people, whose total the entry names")
+      ->type_name("FILE");
   add_force(app, command->force);
   app.callback([command] { command->run(); });
 }

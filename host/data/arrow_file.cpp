@@ -94,6 +94,14 @@ std::vector<std::string> read_arrow_file_names(const std::string& path) {
   return arrow_names(stream, path);
 }
 
+CellSource cells_of_arrow_file(const std::string& path) {
+  return cells_of_arrow(path, [path](const std::vector<std::string>& columns) {
+    ArrowArrayStream stream{};
+    open_file(path, columns, stream);
+    return stream;
+  });
+}
+
 namespace {
 
 /// Some rows of a stream: batches are passed over, or cut by their own offset and length.

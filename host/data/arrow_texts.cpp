@@ -113,10 +113,10 @@ void read_texts(Stream& stream, const std::vector<std::string>& columns, const s
 }  // namespace
 }  // namespace arrow_rows
 
-CellSource cells_of_arrow(const std::string& source, std::function<ArrowArrayStream()> open) {
+CellSource cells_of_arrow(const std::string& source, CellStream open) {
   return {source, [source, open = std::move(open)](const std::vector<std::string>& columns,
                                                    const CellSource::Row& row) {
-            ArrowArrayStream given = open();
+            ArrowArrayStream given = open(columns);
             arrow_rows::Stream stream(given, source);
             try {
               arrow_rows::read_texts(stream, columns, source, row);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "data/arrow.hpp"
 #include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
@@ -72,9 +73,12 @@ CellSource::CellSource(std::string table,
     : name(std::move(table)), read(std::move(cells)) {}
 
 CellSource::CellSource(const std::string& path)
-    : CellSource(path, [path](const std::vector<std::string>& columns, const Row& row) {
-        read_csv_columns(path, columns, row);
-      }) {}
+    : CellSource(
+          is_arrow_file(path)
+              ? cells_of_arrow_file(path)
+              : CellSource(path, [path](const std::vector<std::string>& columns, const Row& row) {
+                  read_csv_columns(path, columns, row);
+                })) {}
 
 TableCells count_cells(const CellSource& table, const std::vector<std::string>& columns) {
   TableCells out;

@@ -51,11 +51,14 @@ std::vector<std::string> first_line_names(const std::string& path) {
   return is_arrow_file(path) ? std::vector<std::string>() : read_csv_header(path);
 }
 
+std::vector<std::string> column_names(const std::string& path) {
+  return is_arrow_file(path) ? read_arrow_file_names(path) : read_csv_header(path);
+}
+
 std::string schema_template(const std::string& path, Header header_is) {
   const bool has_names = is_arrow_file(path);
   if (!has_names) require_csv_header_on_top(path);
-  const std::vector<std::string> header =
-      has_names ? read_arrow_file_names(path) : read_csv_header(path);
+  const std::vector<std::string> header = column_names(path);
   if (header_is == Header::unknown && !has_names) {
     require_names(header, path);
     require_unlike_rows(header, path);

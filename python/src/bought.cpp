@@ -71,7 +71,7 @@ Release fit_bought_table(const nb::object& table, const BoughtLabels& labels,
   given.finish();
   const auto engines = make_warning_backend(backend, n_jobs);
   const std::span<const double> y(labels.data(), labels.size());
-  const auto opened = [&] {
+  const auto opened = [&](const std::vector<std::string>& /*columns*/) {
     const nb::gil_scoped_acquire locked;
     return Stream(table).release();
   };
@@ -80,7 +80,7 @@ Release fit_bought_table(const nb::object& table, const BoughtLabels& labels,
     ReadOptions options;
     options.threads = threads_of(n_jobs);
     options.expected_rows = y.size();
-    ArrowArrayStream stream = opened();
+    ArrowArrayStream stream = opened({});
     return read_arrow(stream, schema, options, y, "X");
   };
   return private_run(

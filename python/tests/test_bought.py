@@ -1,6 +1,8 @@
 """schema="private": a schema and a fit of one budget, from frames and arrays."""
 
 import json
+import subprocess
+import sys
 
 import gibbsite
 import numpy as np
@@ -47,6 +49,24 @@ def test_one_certificate_over_both():
     assert types["married"] == "category"
     assert fitted.score(frame, y) > 0.8
     assert list(fitted.classes_) == ["no", "yes"]
+
+
+def test_a_parquet_file_is_bought_as_a_csv_file_is(tmp_path):
+    frame = people()
+    frame = frame.drop(columns="married").assign(since=frame["since"].dt.date, y=labels(frame))
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet", index=False, row_group_size=1000)
+    models = []
+    for name in ("t.csv", "t.parquet"):
+        out = tmp_path / f"{name}.json"
+        words = ["fit", "--data", tmp_path / name, "--label", "y", "--positive", "yes", "--epsilon", 4, "--delta", 1e-6]
+        words += ["--seed", 5, "--quiet", "--out", out]
+        done = subprocess.run([sys.executable, "-m", "gibbsite", *map(str, words)], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        models.append(json.loads(out.read_text()))
+    csv, parquet = models
+    assert parquet["model"] == csv["model"]
+    assert parquet["certificate"]["constants"]["bought_schema"] == csv["certificate"]["constants"]["bought_schema"]
 
 
 def test_frames_and_arrays_have_the_cells_of_a_csv_file(tmp_path):

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/data/arrow.hpp"
+#include "gibbsite/data/schema_file.hpp"
 #include "support/arrow_builder.hpp"
 #include "support/temp_dir.hpp"
 
@@ -249,7 +251,7 @@ TEST(CellCounts, OfAnArrowTableAreThoseOfItsText) {
       testing::arrow_dictionary<std::int8_t>("listed", "c", {1, 0, {}, 1},
                                              arrow_text("", "u", {"x", "y"}))};
   testing::ArrowTable table({columns, columns});
-  const CellSource source = cells_of_arrow("t", [&] { return table.stream(); });
+  const CellSource source = cells_of_arrow("t", [&](const auto&) { return table.stream(); });
   const testing::TempDir folder;
   const std::string rows =
       "3,0.1,0.5,true,b,1969-12-31,1969-12-31,y\n,2,1000000,false,NA,,1970-01-02,x\n-7,,3,,,2024-01-01,,\n"
@@ -269,8 +271,38 @@ TEST(CellCounts, OfAnArrowTableAreThoseOfItsText) {
   EXPECT_EQ(table.lent(), 0);
   EXPECT_THROW(count_cells(source, {"other"}), BadInput);
   testing::ArrowTable durations({{arrow_numbers<std::int64_t>("long", "tDs", {1, 2})}});
-  EXPECT_THROW(count_cells(cells_of_arrow("t", [&] { return durations.stream(); }), {"long"}),
-               BadInput);
+  EXPECT_THROW(
+      count_cells(cells_of_arrow("t", [&](const auto&) { return durations.stream(); }), {"long"}),
+      BadInput);
+}
+
+// Planted: the columns not asked for by name, the header of a file taken for a line of text.
+TEST(CellCounts, OfAFileThatNamesItsColumns) {
+  struct Opened {
+    ~Opened() { set_arrow_opener({}); }
+  } at_end;
+  testing::ArrowTable table({{testing::arrow_numbers<double>("1", "g", {1.0, {}, 2.5}),
+                              testing::arrow_text("note", "u", {"x", "y", "y"})}});
+  std::vector<std::vector<std::string>> asked;
+  set_arrow_opener(
+      [&](const std::string&, const std::vector<std::string>& columns, ArrowArrayStream* out) {
+        asked.push_back(columns);
+        *out = table.stream();
+        return std::uint64_t{3};
+      });
+  EXPECT_EQ(column_names("t.parquet"), (std::vector<std::string>{"1", "note"}));
+  const CellSource source("t.parquet");
+  const TableCells cells = count_cells(source, {"note"});
+  EXPECT_EQ(cells.rows, 3U);
+  EXPECT_EQ(cells.columns.at(0).levels,
+            (std::vector<std::pair<std::string, std::uint64_t>>{{"x", 1}, {"y", 2}}));
+  EXPECT_EQ(asked, (std::vector<std::vector<std::string>>{{}, {"note"}}));
+  const std::vector<RangeOfColumn> range{{"1", {0, 0, 64}}};
+  double sum = 0;
+  for (const double count : count_ranges(source, range, 3).at(0)) sum += count;
+  EXPECT_EQ(sum, 2);
+  EXPECT_THROW(count_ranges(source, range, 4), BadInput);
+  EXPECT_EQ(table.lent(), 0);
 }
 
 TEST(CellCounts, RefuseWhatIsNoTable) {

@@ -44,14 +44,16 @@ struct CellSource {
 
   CellSource(std::string name,
              std::function<void(const std::vector<std::string>&, const Row&)> read);
-  /// A CSV file's, by read_csv_columns.
+  /// A CSV file's, by read_csv_columns, or a Parquet or Arrow file's, by cells_of_arrow.
   CellSource(const std::string& path);  // NOLINT: a path is a table
 };
 
+/// Makes a stream with at least these columns.
+using CellStream = std::function<ArrowArrayStream(const std::vector<std::string>& columns)>;
 /// An Arrow table's, of which `open` makes a stream whenever it is asked: a cell's text is what a
 /// CSV file would have, a null's is empty, a number's its shortest digits, "true" or "false" of a
 /// truth. Reading throws BadInput as read_arrow, and on a column of a type that is not read.
-CellSource cells_of_arrow(const std::string& source, std::function<ArrowArrayStream()> open);
+CellSource cells_of_arrow(const std::string& source, CellStream open);
 
 /// Counts the cells of `columns` in one pass. Every cell of a column is in one class
 /// and counts for at most one level. Throws BadInput as read_csv_columns; no cell is refused.

@@ -54,4 +54,7 @@ void require_names(const std::vector<std::string>& header, const std::string& pa
 /// Parquet or Arrow file, which names its columns itself.
 std::vector<std::string> first_line_names(const std::string& path);
 
+/// The names of a table's columns, of a first line or the file's own. Throws BadInput.
+std::vector<std::string> column_names(const std::string& path);
+
 }  // namespace gibbsite
