@@ -17,6 +17,7 @@
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/engine/automatic.hpp"
+#include "gibbsite/machine/communicator.hpp"
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/run/fit_bought.hpp"
@@ -184,6 +185,11 @@ Release fit_by_bought(const Table& table, const gibbsite_settings& settings,
 
 gibbsite_model fitted(const Table& table, const gibbsite_schema* schema,
                       const gibbsite_settings& settings, const gibbsite_ledger* ledger) {
+  if (const std::string by = launcher(); !by.empty()) {
+    throw BadInput("ranks: " + by +
+                   " started several processes, each of which would fit the whole table with noise "
+                   "of its own; start one, or ranks by mpirun and the program");
+  }
   if (schema == nullptr) return {fit_by_bought(table, settings, ledger)};
   if (!settings.label.label.empty()) {
     throw BadInput(Field{"label"}, "is of a schema that is bought, and one is given",

@@ -117,6 +117,20 @@ check("a bought schema", verify(bought)$valid && length(predict(bought, people))
 refused(private_glm(Admit ~ curve(Dept), people, 1, 1e-6, "private", positive = "Admitted"), 2, "need a schema")
 refused(private_glm(Admit ~ ., people, 1, 1e-6, "private"), 2, "positive: is missing")
 
+# ---- Names that are not R's, and classes that read as other things ----
+set.seed(2)
+odd <- data.frame(age = round(runif(2000, 20, 60), 3), town = sample(c("Z\u00fcrich", "a \"b\", c"), 2000, TRUE))
+odd$bought <- ifelse(odd$age > 40, "TRUE", sample(c("NA", "TRUE"), 2000, TRUE))
+names(odd)[1] <- "the age, $HOME"
+of_odd <- private_schema("bought", list(`the age, $HOME` = c(20, 60), town = c("Z\u00fcrich", "a \"b\", c")), positive = "TRUE", negative = "NA")
+strange <- private_glm(bought ~ `the age, $HOME` + town, odd, epsilon = 20, delta = 1e-6, schema = of_odd)
+found <- predict(strange, odd, type = "class")
+check("hostile names", identical(levels(found), c("NA", "TRUE")) && "the age, $HOME" %in% names(coef(strange)))
+check("older people bought", mean(found[odd[[1]] > 40] == "TRUE") > 0.9)
+older <- odd
+older$town <- iconv(older$town, "UTF-8", "latin1")
+check("text of another encoding", identical(predict(strange, older), predict(strange, odd)))
+
 # ---- Several classes ----
 several <- private_schema("Dept", list(Gender = c("Male", "Female"), Admit = c("Admitted", "Rejected")), classes = LETTERS[1:6])
 softmax <- private_glm(Dept ~ ., people, epsilon = 4, delta = 1e-6, schema = several, family = "multinomial")
