@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 BUILD ?= build/release
 CMAKE_FLAGS ?=
 
-.PHONY: help deps build demo test check docs tidy check-python wheel deb check-package dist format format-check fuzz check-faults bench bench-peers bench-sampling check-posterior check-ptx gpu-prefix gpu-check gpu-bench clean
+.PHONY: help deps build demo test check docs tidy check-python check-r wheel deb check-package dist format format-check fuzz check-faults bench bench-peers bench-sampling check-posterior check-ptx gpu-prefix gpu-check gpu-bench clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -31,6 +31,9 @@ test: build ## build and run every test
 
 check-python: build ## build the Python wheel, install it into an empty environment, run its tests
 	@scripts/check-python $(BUILD)
+
+check-r: build ## build and check the R package, about a minute
+	@scripts/check-r $(BUILD)
 
 wheel: deps ## a self-contained Python wheel in build/dist; PYTHON=python3.12 makes one for all later versions
 	@scripts/wheel

@@ -18,7 +18,7 @@ file(RENAME ${SCRATCH}/there ${SCRATCH}/prefix)
 set(prefix ${SCRATCH}/prefix)
 
 # No header is left out, none but the public ones is there, and no package file names this source or build.
-file(GLOB_RECURSE public RELATIVE ${ROOT}/include ${ROOT}/include/*.hpp)
+file(GLOB_RECURSE public RELATIVE ${ROOT}/include ${ROOT}/include/*.hpp ${ROOT}/include/*.h)
 list(APPEND public gibbsite/version.hpp)
 file(GLOB_RECURSE installed RELATIVE ${prefix}/include ${prefix}/include/*)
 list(SORT public)
@@ -168,3 +168,14 @@ endif()
 separate_arguments(flags UNIX_COMMAND "${output}")
 run("link by pkg-config" ${CXX} ${SCRATCH}/verify/CMakeFiles/gibbsite-verify.dir/verify.cpp.o -o ${SCRATCH}/verify_by_pkg_config ${flags})
 run("verify by pkg-config" ${SCRATCH}/verify_by_pkg_config ${SCRATCH}/model.json)
+
+# The C interface, by a program of C.
+run(pkg-config ${PKG_CONFIG} --cflags --libs gibbsite-c)
+separate_arguments(flags UNIX_COMMAND "${output}")
+get_filename_component(libraries ${folder} DIRECTORY)
+set(page ${BUILD}/tests/c_page)  # the program of docs/reference/c.md, and its data
+run("compile C" cc -std=c11 -Wall -Wextra -pedantic -Werror ${page}/example.c -o ${SCRATCH}/by_c ${flags})
+file(CREATE_LINK ${page}/data ${SCRATCH}/data SYMBOLIC)
+file(REMOVE ${SCRATCH}/model.json)
+run("C by pkg-config" sh -c "cd '${SCRATCH}' && LD_LIBRARY_PATH='${libraries}' ./by_c")
+run("verify what C made" ${prefix}/bin/gibbsite verify ${SCRATCH}/model.json)

@@ -20,6 +20,7 @@
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "gibbsite/run/buy_schema.hpp"
 #include "gibbsite/run/fit_bought.hpp"
+#include "gibbsite/run/request_text.hpp"
 #include "interrupt.hpp"
 #include "ledger.hpp"
 #include "options.hpp"
@@ -30,9 +31,6 @@ namespace gibbsite::cli {
 namespace {
 
 constexpr double default_schema_delta = 1e-7;
-
-// Tolerances in an amount's range, as in a schema that gives none.
-constexpr double default_tolerances = 5;
 
 std::string certificate_path(const std::string& out) { return out + ".json"; }
 
@@ -91,35 +89,11 @@ const char* LabelArguments::said() const {
 }
 
 Label LabelArguments::target() const {
-  const int said = !positive.empty() + !classes.empty() + !range.empty();
-  if (said == 0) {
-    throw BadInput(
-        "--positive: is missing; name the positive class of --label, or give --classes of more "
-        "than two, or --range of an amount or a count");
-  }
-  if (said > 1) {
-    throw BadInput(fmt::format("{}: is of another label than {}; leave one of them out",
-                               classes.empty() ? "--range" : "--classes",
-                               positive.empty() ? "--range" : "--positive"));
-  }
-  if ((tolerance || counts) && range.empty())
-    throw BadInput(fmt::format("{}: goes with --range; give it, or leave this out",
-                               tolerance ? "--tolerance" : "--counts"));
-  if (!positive.empty()) return TwoClasses{.positive = positive};
-  if (!classes.empty()) {
-    std::vector<std::string> names = pieces(classes);
-    // As in a schema: of two, the second one is the positive class.
-    if (names.size() == 2) return TwoClasses{.positive = names[1], .negative = names[0]};
-    return Classes{.names = std::move(names)};
-  }
-  const std::vector<double> ends = parse_numbers(range, "--range");
-  if (ends.size() != 2)
-    throw BadInput(fmt::format("--range: must be LO,HI, two numbers, got {}", ends.size()));
-  const NumberLabel number{.lo = ends[0], .hi = ends[1]};
-  if (counts && tolerance)
-    throw BadInput("--tolerance: is of amounts, and --counts is given; leave one of them out");
-  if (counts) return Count{number};
-  return Amount{number, tolerance.value_or((number.hi - number.lo) / default_tolerances)};
+  LabelRequest asked{
+      .label = label, .positive = positive, .tolerance = tolerance, .counts = counts};
+  if (!classes.empty()) asked.classes = pieces(classes);
+  if (!range.empty()) asked.range = parse_numbers(range, "--range");
+  return asked.target();
 }
 
 void warn_of_visible(const SchemaQuestions& questions, const SchemaProblem& problem) {

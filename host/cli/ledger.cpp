@@ -13,8 +13,8 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/ledger/ledger_json.hpp"
 #include "gibbsite/privacy/gdp.hpp"
-#include "gibbsite/version.hpp"
 #include "options.hpp"
 #include "standard_output.hpp"
 #include "text.hpp"
@@ -69,47 +69,6 @@ double epsilon_that_fits(const Ledger& ledger, const Budget& budget, const Price
   if (!(low > 0)) return 0;
   const double rounded = two_digits_down(low);
   return fits_at(rounded) ? rounded : low;
-}
-
-nlohmann::json json_of(const PrivacyCost& charge) {
-  return {{"mu_squared", charge.mu_squared.text()},
-          {"reveal", charge.delta0.text()},
-          {"tv", charge.tv.text()}};
-}
-
-nlohmann::json json_of(const LedgerState& state) {
-  const LedgerTerms& terms = state.terms;
-  const Guarantee guarantee = terms.guarantee();
-  nlohmann::json out = {{"format", "gibbsite-ledger/1"},
-                        {"id", terms.id},
-                        {"created", terms.created},
-                        {"guarantee",
-                         {{"epsilon", terms.epsilon},
-                          {"delta", terms.delta},
-                          {"mu", guarantee.mu},
-                          {"reveal", guarantee.delta0},
-                          {"tv", guarantee.tv},
-                          {"adjacency", to_string(terms.who.adjacency)},
-                          {"rows_per_person", terms.who.rows_per_person}}},
-                        {"caps", json_of(terms.caps)},
-                        {"spent", json_of(state.spent())},
-                        {"releases", nlohmann::json::array()},
-                        {"software", {{"name", "gibbsite"}, {"version", GIBBSITE_VERSION}}}};
-  if (state.is_whole()) {  // the caps are not what that release was held to
-    for (const char* name : {"mu", "reveal", "tv"}) out["guarantee"].erase(name);
-    out["whole"] = true;
-  }
-  for (const LedgerEntry& e : state.entries) {
-    nlohmann::json entry = json_of(e.charge);
-    entry.update({{"number", e.number},
-                  {"time", e.time},
-                  {"command", e.command},
-                  {"key_hash", e.key_hash},
-                  {"digest", e.digest},
-                  {"chain", e.chain}});
-    out["releases"].push_back(entry);
-  }
-  return out;
 }
 
 std::string person(const Neighbors& who) {
@@ -186,14 +145,14 @@ struct LedgerCommand {
   void show() const {
     const Ledger ledger(path);
     const LedgerState state = ledger.read();
-    fmt::print("{}", json ? json_of(state).dump(2) + "\n" : shown_state(path, state));
+    fmt::print("{}", json ? to_json(state).dump(2) + "\n" : shown_state(path, state));
     warn_without_memory(ledger);
   }
 
   void export_to() const {
     require_other_file(out, path, "the ledger");
     require_new(out, force);
-    const std::string text = json_of(Ledger(path).read()).dump(2) + "\n";
+    const std::string text = to_json(Ledger(path).read()).dump(2) + "\n";
     write_new(out, force,
               [&](Existing existing) { write_file_atomically(out, text, public_file, existing); });
     fmt::print("Written: {}\n", StandardOutput::named(out));

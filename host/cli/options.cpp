@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -29,35 +28,6 @@
 #include "text.hpp"
 
 namespace gibbsite::cli {
-
-double parse_number(const std::string& text, const std::string& name) {
-  double value = 0;
-  const char* begin = text.data() + (text.starts_with("+") ? 1 : 0);
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(begin, end, value);
-  const bool too_large = error == std::errc::result_out_of_range;
-  if (stop != end || begin == end || (error != std::errc{} && !too_large)) {
-    throw BadInput(
-        fmt::format("{}: '{}' is not a number; give one, such as 0.5 or 1e-6", name, text));
-  }
-  if (too_large || !std::isfinite(value)) {
-    throw BadInput(fmt::format("{}: {} is not a finite number in range; give one", name, text));
-  }
-  return value;
-}
-
-std::uint64_t parse_count(const std::string& text, const std::string& name, std::uint64_t least) {
-  const double value = parse_number(text, name);
-  if (value > 0x1p53) {
-    throw BadInput(fmt::format(
-        "{}: must be at most 9007199254740992 (2^53), got {}; give a smaller one", name, text));
-  }
-  if (!(value >= static_cast<double>(least) && value <= 0x1p53 && value == std::floor(value))) {
-    throw BadInput(fmt::format("{}: must be a whole number, {} or above, got {}; give one", name,
-                               least, text));
-  }
-  return static_cast<std::uint64_t>(value);
-}
 
 std::string missing_words(std::span<const std::string> names, const std::string& command) {
   static const std::map<std::string_view, std::string_view> values{
@@ -90,23 +60,6 @@ void require_given(std::span<const std::pair<const char*, bool>> options) {
   for (const auto& [name, is_given] : options)
     if (!is_given) names.emplace_back(name);
   if (!names.empty()) throw BadInput(missing_words(names));
-}
-
-std::vector<std::string> pieces(const std::string& list) {
-  std::vector<std::string> out;
-  std::string::size_type begin = 0, comma = 0;
-  do {
-    comma = list.find(',', begin);
-    out.push_back(list.substr(begin, comma - begin));  // npos - begin: to the end
-    begin = comma + 1;
-  } while (comma != std::string::npos);
-  return out;
-}
-
-std::vector<double> parse_numbers(const std::string& list, const std::string& name) {
-  std::vector<double> out;
-  for (const std::string& piece : pieces(list)) out.push_back(parse_number(piece, name));
-  return out;
 }
 
 CLI::Option* add_number(CLI::App& app, const std::string& name, std::optional<double>& value,

@@ -14,6 +14,7 @@
 #include "gibbsite/mechanism/plan.hpp"
 #include "gibbsite/model/model.hpp"
 #include "gibbsite/run/plan_request.hpp"
+#include "gibbsite/run/request_text.hpp"
 #include "gibbsite/speed/speed.hpp"
 
 namespace gibbsite::cli {
@@ -21,21 +22,11 @@ namespace gibbsite::cli {
 /// For how long `fit` measures a step before it samples; some steps are longer.
 inline constexpr double fit_measured_seconds = 0.1;
 
-/// A finite number; throws BadInput "NAME: ..." on anything else, 1e400 included.
-double parse_number(const std::string& text, const std::string& name);
-/// Numbers with commas between; throws BadInput likewise.
-std::vector<double> parse_numbers(const std::string& list, const std::string& name);
-/// A whole number from `least` to 2^53; 1e6 is one.
-std::uint64_t parse_count(const std::string& text, const std::string& name, std::uint64_t least);
-
 /// "--epsilon, --delta: are missing; give them, such as --epsilon 1 --delta 1e-6" of the names of
 /// options, or of files that stand alone. `command` tells what a file of --out is called.
 std::string missing_words(std::span<const std::string> names, const std::string& command = "");
 /// Throws BadInput with missing_words if one of the options is not given.
 void require_given(std::span<const std::pair<const char*, bool>> options);
-
-/// The pieces of a list with commas between; of "" one, empty.
-std::vector<std::string> pieces(const std::string& list);
 
 CLI::Option* add_number(CLI::App& app, const std::string& name, std::optional<double>& value,
                         const std::string& help);

@@ -17,6 +17,7 @@
 #include "gibbsite/release/effects.hpp"
 #include "gibbsite/release/hypothesis.hpp"
 #include "gibbsite/release/network_query.hpp"
+#include "gibbsite/release/query_json.hpp"
 #include "network.hpp"
 #include "text.hpp"
 
@@ -70,20 +71,7 @@ struct QueryCommand {
       const EffectEstimate is = ask_effect(of, effect, classes);
       const auto ratio = [](double value) { return std::exp(value); };
       if (json) {
-        nlohmann::json one = {{"effect", effect},          {"unit", words.unit},
-                              {"estimate", is.estimate},   {"std_err", is.standard_error},
-                              {"lower", is.lower},         {"upper", is.upper},
-                              {"level", Estimates::level}, {"p_value", is.p_value},
-                              {"hidden", is.hidden},       {"collinear", is.collinear}};
-        if (!classes.of.empty()) one["class"] = classes.of;
-        if (!classes.against.empty()) one["against"] = classes.against;
-        if (!words.ratio.empty()) {
-          const std::string name = words.ratio_key();
-          one[name] = ratio(is.estimate);
-          one[name + "_lower"] = ratio(is.lower);
-          one[name + "_upper"] = ratio(is.upper);
-        }
-        out.push_back(std::move(one));
+        out.push_back(effect_json(of, effect, classes));
         continue;
       }
       fmt::print("{}: {:+.4g}, standard error {:.2g}, 95 % interval {:+.4g} to {:+.4g}, p-value {}",
@@ -152,12 +140,7 @@ struct QueryCommand {
     for (const std::string& question : asked) {
       const NetworkQuestion parsed = parse_question(of, question);
       warn_of_unjoined(of, parsed);
-      const std::vector<double> all = answer(of, parsed);
-      out.push_back({{"question", question},
-                     {"probability", std::accumulate(all.begin(), all.end(), 0.0) /
-                                         static_cast<double>(all.size())},
-                     {"draws", all}});
-      if (const auto noise = question_noise(of, parsed)) out.back()["noise_deviation"] = *noise;
+      out.push_back(question_json(of, parsed));
     }
     if (asked.empty()) {
       const std::vector<std::string> names = of.names();

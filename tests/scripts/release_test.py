@@ -15,6 +15,7 @@ PLACES = {  # file: where its version stands; each must be there
     "CHANGELOG.md": r"\A# Changelog\n+## (\S+) \((?:unreleased|\d{4}-\d\d-\d\d)\)$",
     "README.md": r"^Version (\S+?),? ",
     "docs/reference/formats.md": r'"software": \{"name": "gibbsite", "version": "([^"]*)"\}',
+    "r/DESCRIPTION": r"^Version: (.*)$",
     "examples/cluster/Dockerfile": r"gibbsite:([\d.]+)",
     "examples/container/Dockerfile": r"gibbsite:([\d.]+)",
     "examples/cluster/gibbsite-mpijob.yaml": r"gibbsite:([\d.]+)",

@@ -1,0 +1,293 @@
+// Settings, plans and fits: as the command line's, so that a ledger is charged by the same code
+// (host/run/entering.cpp) before a model exists.
+#include "gibbsite/run/fit.hpp"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+
+#include "capi/call.hpp"
+#include "capi/held_table.hpp"
+#include "capi/stream.hpp"
+#include "gibbsite/data/arrow.hpp"
+#include "gibbsite/data/cell_counts.hpp"
+#include "gibbsite/data/curves.hpp"
+#include "gibbsite/data/dataset.hpp"
+#include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/engine/automatic.hpp"
+#include "gibbsite/machine/communicator.hpp"
+#include "gibbsite/model/curve.hpp"
+#include "gibbsite/model/loss.hpp"
+#include "gibbsite/run/fit_bought.hpp"
+#include "gibbsite/run/fit_network.hpp"
+#include "gibbsite/run/plan_chosen.hpp"
+
+namespace gibbsite::capi {
+namespace {
+
+using nlohmann::json;
+
+void set(gibbsite_settings& settings, const std::string& name, const std::string& value) {
+  if (name == "seed") {
+    throw BadInput(Field{"seed"}, "makes noise that repeats, whose model has no guarantee",
+                   "leave it out");
+  }
+  if (name == "backend") {
+    settings.backend = value;
+  } else if (name == "threads") {
+    settings.threads = parse_count(value, name, 0);
+  } else if (name == "release_moments") {
+    settings.release_moments = parse_flag(value, name);
+  } else if (name == "label") {
+    settings.label.label = value;
+  } else if (name == "positive") {
+    settings.label.positive = value;
+  } else if (name == "classes") {
+    const json names = json::parse(value, nullptr, false);
+    if (!names.is_array() ||
+        !std::ranges::all_of(names, [](const json& one) { return one.is_string(); }))
+      throw BadInput(Field{"classes"}, "is no JSON list of texts", R"(give such as ["A", "B"])");
+    settings.label.classes = names.get<std::vector<std::string>>();
+  } else if (name == "range") {
+    settings.label.range = parse_numbers(value, name);
+  } else if (name == "tolerance") {
+    settings.label.tolerance = parse_number(value, name);
+  } else if (name == "counts") {
+    settings.label.counts = parse_flag(value, name);
+  } else if (name == "schema_share") {
+    settings.schema_share = parse_number(value, name);
+    require_between(*settings.schema_share, 0, 1, Field{"schema_share"});
+  } else if (!set_field(settings.request, name, value)) {
+    throw BadInput(Word{"name"}, gibbsite::quoted(name) + " is no setting",
+                   "give an option of fit, with _ for -, such as rows_per_person");
+  }
+}
+
+/// The request as it is for a schema of that kind.
+PlanRequest request_of(const gibbsite_settings& settings, gibbsite_kind kind) {
+  PlanRequest out = settings.request;
+  for (const auto& [name, value] : {std::pair("epsilon", out.epsilon), {"delta", out.delta}})
+    if (!value) throw BadInput(Field{name}, "is missing", "set it");
+  if (kind == GIBBSITE_NETWORK) {
+    if (out.model != "auto" && out.model != network_model) {
+      throw BadInput(Field{"model"},
+                     gibbsite::quoted(out.model) + " is of rows, and the schema of a network",
+                     "leave the model out");
+    }
+    out.model = network_model;
+  } else if (kind_of(out) != of_linear) {
+    throw BadInput(Field{"model"}, gibbsite::quoted(out.model) + " is no model of rows",
+                   "leave it out, or give a schema of GIBBSITE_NETWORK for a network");
+  }
+  require_of_model(out);
+  return out;
+}
+
+/// What a run is watched by: a progress function that may stop it.
+class Watch {
+ public:
+  explicit Watch(const gibbsite_settings& settings) : settings_(settings) {}
+  bool report(std::uint64_t done, std::uint64_t all) {
+    if (settings_.progress != nullptr && settings_.progress(settings_.user, done, all) != 0)
+      stop_ = true;
+    return !stop_;
+  }
+  [[nodiscard]] ReadOptions reading() {
+    ReadOptions out;
+    out.threads = settings_.threads;
+    out.progress = [this](std::uint64_t done, std::uint64_t all) { return report(done, all); };
+    return out;
+  }
+  [[nodiscard]] FitOptions fitting(const gibbsite_ledger* ledger) {
+    FitOptions out;
+    out.release_answers = settings_.release_moments;
+    out.ledger = ledger == nullptr ? nullptr : &ledger->ledger;
+    out.stop = &stop_;
+    out.progress = [this](std::uint64_t done, std::uint64_t all) { report(done, all); };
+    return out;
+  }
+
+ private:
+  const gibbsite_settings& settings_;
+  std::atomic<bool> stop_{false};
+};
+
+std::unique_ptr<Backend> backend_of(const gibbsite_settings& settings) {
+  BackendOptions options;
+  options.threads = settings.threads;
+  return make_backend(settings.backend, options);
+}
+
+/// Where rows come from.
+struct Table {
+  std::function<Dataset(const Schema&, const ReadOptions&)> read;
+  std::function<CellSource()> cells;                 ///< where the schema is bought
+  std::function<std::vector<std::string>()> header;  ///< likewise
+  std::string name;
+};
+
+NetworkRelease fit_a_network(const Table& table, const Schema& schema,
+                             const gibbsite_settings& settings, const gibbsite_ledger* ledger) {
+  const PlanRequest request = request_of(settings, GIBBSITE_NETWORK);
+  const Budget budget = budget_of(request);
+  static_cast<void>(network_problem(request, schema, 1));  // what no table could mend
+  Watch watch(settings);
+  ReadOptions options = watch.reading();
+  options.labels = ReadOptions::Labels::optional;
+  options.ignore_extra_columns = true;
+  const Dataset data = table.read(schema, options);
+  const NetworkPlan made = plan(request, network_problem(request, schema, data.rows()), budget);
+  return fit_network(data, made, Key::from_os(), watch.fitting(ledger));
+}
+
+Release fit_rows(const Table& table, const Schema& schema, const gibbsite_settings& settings,
+                 const gibbsite_ledger* ledger) {
+  const PlanRequest request = request_of(settings, GIBBSITE_ROWS);
+  const Budget budget = budget_of(request);
+  static_cast<void>(plan_options_of(request));
+  static_cast<void>(positive_share_of(request, kind_of(schema.label), &schema));
+  const auto engines = backend_of(settings);
+  Watch watch(settings);
+  Dataset read = table.read(schema, watch.reading());
+  const std::uint64_t rows = read.rows();
+  // Curves that the schema leaves to the plan: by public numbers alone.
+  const Schema chosen = chosen_curves(request, schema, rows, budget);
+  const Dataset data = with_curves(std::move(read), chosen);
+  const Plan made = plan_chosen(request, chosen, rows, budget);
+  require_feasible(made);
+  settle(*engines, loss_named(made.problem.loss), data.has_more_than_labels());
+  return fit(model_of(request, made), data, made, *engines, Key::from_os(), watch.fitting(ledger));
+}
+
+Release fit_by_bought(const Table& table, const gibbsite_settings& settings,
+                      const gibbsite_ledger* ledger) {
+  if (settings.label.label.empty())
+    throw BadInput(Field{"schema"}, "is NULL", "give one, or set the label of one that is bought");
+  const Label target = settings.label.target();
+  const PlanRequest request = bought_request(request_of(settings, GIBBSITE_ROWS), target);
+  const Budget budget = budget_of(request);
+  const auto engines = backend_of(settings);
+  const SchemaShape shape = schema_shape(table.header(), settings.label.label, target, table.name);
+  const CellSource source = table.cells();
+  const TableCells cells = count_cells(source, shape.asked);
+  if (cells.rows == 0) throw BadInput(Word{"table"}, "has no rows", "give one with some");
+  const BoughtFitPlan made = plan_bought_fit(shape, cells.rows, budget, settings.schema_share);
+  require_visible(made.questions, made.problem);
+  Watch watch(settings);
+  const TableToBuy bought{
+      .shape = shape, .cells = cells, .source = source, .read = [&](const Schema& found) {
+        return table.read(found, watch.reading());
+      }};
+  return fit_bought(bought, made, request, *engines, Key::from_os(), watch.fitting(ledger));
+}
+
+gibbsite_model fitted(const Table& table, const gibbsite_schema* schema,
+                      const gibbsite_settings& settings, const gibbsite_ledger* ledger) {
+  if (const std::string by = launcher(); !by.empty()) {
+    throw BadInput("ranks: " + by +
+                   " started several processes, each of which would fit the whole table with noise "
+                   "of its own; start one, or ranks by mpirun and the program");
+  }
+  if (schema == nullptr) return {fit_by_bought(table, settings, ledger)};
+  if (!settings.label.label.empty()) {
+    throw BadInput(Field{"label"}, "is of a schema that is bought, and one is given",
+                   "leave one of them out");
+  }
+  if (schema->kind == GIBBSITE_NETWORK)
+    return {fit_a_network(table, schema->schema, settings, ledger)};
+  return {fit_rows(table, schema->schema, settings, ledger)};
+}
+
+}  // namespace
+}  // namespace gibbsite::capi
+
+using namespace gibbsite;
+using namespace gibbsite::capi;
+
+gibbsite_status gibbsite_settings_new(gibbsite_settings** settings, char** error) {
+  return call(error, [&] {
+    gibbsite_settings*& out = out_given(settings, "settings");
+    out = new gibbsite_settings;
+  });
+}
+
+gibbsite_status gibbsite_settings_set(gibbsite_settings* settings, const char* name,
+                                      const char* value, char** error) {
+  return call(error, [&] {
+    set(given(settings, "settings"), text_given(name, "name"), text_given(value, "value"));
+  });
+}
+
+gibbsite_status gibbsite_settings_progress(gibbsite_settings* settings, gibbsite_progress progress,
+                                           void* user, char** error) {
+  return call(error, [&] {
+    gibbsite_settings& of = given(settings, "settings");
+    of.progress = progress;
+    of.user = user;
+  });
+}
+
+void gibbsite_settings_free(gibbsite_settings* settings) { delete settings; }
+
+gibbsite_status gibbsite_plan(const gibbsite_schema* schema, const gibbsite_settings* settings,
+                              uint64_t rows, char** json, char** error) {
+  return call(error, [&] {
+    char*& out = out_given(json, "json");
+    const gibbsite_schema& of = given(schema, "schema");
+    const PlanRequest request = request_of(given(settings, "settings"), of.kind);
+    if (rows == 0 && !request.rows_cap)
+      throw BadInput(Field{"rows"}, "is missing", "give the number of rows");
+    const Budget budget = budget_of(request);
+    if (of.kind == GIBBSITE_NETWORK) {
+      out =
+          json_copied(plan_json(plan(request, network_problem(request, of.schema, rows), budget)));
+    } else {
+      out = json_copied(
+          plan_json(plan(request, chosen_curves(request, of.schema, rows, budget), rows, budget)));
+    }
+  });
+}
+
+gibbsite_status gibbsite_fit_file(const char* path, const gibbsite_schema* schema,
+                                  const gibbsite_settings* settings, const gibbsite_ledger* ledger,
+                                  gibbsite_model** model, char** error) {
+  return call(error, [&] {
+    gibbsite_model*& out = out_given(model, "model");
+    const std::string file = text_given(path, "path");
+    const Table table{
+        [&](const Schema& by, const ReadOptions& options) { return read_table(file, by, options); },
+        [&] { return CellSource(file); },
+        [&] {
+          std::vector<std::string> names = first_line_names(file);
+          if (names.empty()) {
+            throw BadInput(FilePosition{file}, "is no CSV file, of which alone a schema is bought",
+                           "write it as CSV");
+          }
+          require_names(names, file);
+          return names;
+        },
+        file};
+    out = new gibbsite_model(fitted(table, schema, given(settings, "settings"), ledger));
+  });
+}
+
+gibbsite_status gibbsite_fit_arrow(ArrowArrayStream* table, const gibbsite_schema* schema,
+                                   const gibbsite_settings* settings, const gibbsite_ledger* ledger,
+                                   gibbsite_model** model, char** error) {
+  OwnedStream stream(table);
+  return call(error, [&] {
+    gibbsite_model*& out = out_given(model, "model");
+    std::shared_ptr<HeldTable> held;  // of a schema that is bought, which reads it again and again
+    if (schema == nullptr) held = HeldTable::read(stream.get());
+    const auto read = [&](const Schema& by, const ReadOptions& options) {
+      if (held == nullptr) return read_arrow(stream.get(), by, options);
+      ArrowArrayStream again = held->open();
+      return read_arrow(again, by, options);
+    };
+    const Table from{read, [&] { return cells_of_arrow("table", [&] { return held->open(); }); },
+                     [&] { return held->names(); }, "table"};
+    out = new gibbsite_model(fitted(from, schema, given(settings, "settings"), ledger));
+  });
+}

@@ -1,0 +1,233 @@
+// What is done with a released model.
+#include <fmt/format.h>
+
+#include <memory>
+#include <random>
+#include <span>
+
+#include "capi/call.hpp"
+#include "capi/stream.hpp"
+#include "gibbsite/certificate/verify.hpp"
+#include "gibbsite/data/arrow.hpp"
+#include "gibbsite/data/dataset.hpp"
+#include "gibbsite/release/effects.hpp"
+#include "gibbsite/release/predict.hpp"
+#include "gibbsite/release/query_json.hpp"
+
+namespace gibbsite::capi {
+namespace {
+
+gibbsite_model parsed(const std::string& text, const std::string& source) {
+  if (holds<GraphicalKind>(text, source)) return {parse_release<GraphicalKind>(text, source)};
+  return {parse_release(text, source)};
+}
+
+const Release& rows_of(const gibbsite_model& model) {
+  if (const auto* const release = std::get_if<Release>(&model.release)) return *release;
+  throw BadInput(Field{"model"}, "is a network", "give a model of rows");
+}
+const NetworkRelease& network_of(const gibbsite_model& model) {
+  if (const auto* const release = std::get_if<NetworkRelease>(&model.release)) return *release;
+  throw BadInput(Field{"model"}, "is a model of rows", "give a network");
+}
+
+void judge(const nlohmann::json& file, int* valid, char** report) {
+  int& out = out_given(valid, "valid");
+  if (report != nullptr) *report = nullptr;
+  const Verification found = verify(file);
+  if (report != nullptr) {
+    *report = json_copied(nlohmann::json{{"valid", found.valid},
+                                         {"void", found.void_run},
+                                         {"checks", found.checks},
+                                         {"failures", found.failures}});
+  }
+  out = found.valid && !found.void_run ? 1 : 0;
+}
+
+struct Predicted {
+  std::vector<double> values;
+  std::size_t columns = 1;
+};
+Predicted predicted(const LinearModel& model, const Dataset& data, gibbsite_prediction what) {
+  const bool several = is<Classes>(model.schema.label);
+  const std::size_t classes = several ? class_names(model.schema.label).size() : 1;
+  if (what == GIBBSITE_INTERVALS) {
+    Predicted out{{}, 2 * classes};
+    for (const auto& [low, high] : several ? predict_class_intervals(model, data.view())
+                                           : predict_intervals(model, data.view()))
+      out.values.insert(out.values.end(), {low, high});
+    return out;
+  }
+  if (what != GIBBSITE_RESPONSE) {
+    throw BadInput(Word{"what"}, fmt::format("{} is none", static_cast<int>(what)),
+                   "give GIBBSITE_RESPONSE or GIBBSITE_INTERVALS");
+  }
+  if (several) return {predict_classes(model, data.view()), classes};
+  if (is<TwoClasses>(model.schema.label)) return {predict_probabilities(model, data.view())};
+  return {predict_amounts(model, data.view())};
+}
+
+// read(schema, options) gives the rows.
+template <class Read>
+gibbsite_status predict(const gibbsite_model* model, gibbsite_prediction what,
+                        gibbsite_numbers* numbers, char** error, const Read& read) {
+  return call(error, [&] {
+    gibbsite_numbers& out = out_given(numbers, "out");
+    const LinearModel& of = rows_of(given(model, "model")).model();
+    ReadOptions options;
+    options.labels = ReadOptions::Labels::optional;
+    options.unreadable = ReadOptions::Unreadable::marked;
+    options.may_be_empty = true;
+    options.ignore_extra_columns = true;
+    const Dataset data = read(of.schema, options);
+    const Predicted made = predicted(of, data, what);
+    const std::size_t bytes = made.values.size() * sizeof(double);
+    auto* const values = static_cast<double*>(std::malloc(bytes + 1));  // NOLINT: for C
+    if (values == nullptr) throw std::bad_alloc();
+    if (bytes > 0) std::memcpy(values, made.values.data(), bytes);
+    out = {values, data.rows(), made.columns};
+  });
+}
+
+}  // namespace
+}  // namespace gibbsite::capi
+
+using namespace gibbsite;
+using namespace gibbsite::capi;
+
+gibbsite_status gibbsite_model_read(const char* path, gibbsite_model** model, char** error) {
+  return call(error, [&] {
+    gibbsite_model*& out = out_given(model, "model");
+    const std::string file = text_given(path, "path");
+    out = new gibbsite_model(parsed(read_release_text(file), file));
+  });
+}
+
+gibbsite_status gibbsite_model_parse(const char* json, gibbsite_model** model, char** error) {
+  return call(error, [&] {
+    gibbsite_model*& out = out_given(model, "model");
+    out = new gibbsite_model(parsed(text_given(json, "json"), "model"));
+  });
+}
+
+gibbsite_status gibbsite_model_write(const gibbsite_model* model, const char* path, int replace,
+                                     char** error) {
+  return call(error, [&] {
+    const std::string file = text_given(path, "path");
+    std::visit(
+        [&](const auto& release) {
+          write_release(file, release, replace != 0 ? Existing::replaced : Existing::kept);
+        },
+        given(model, "model").release);
+  });
+}
+
+gibbsite_status gibbsite_model_json(const gibbsite_model* model, char** json, char** error) {
+  return call(error, [&] {
+    char*& out = out_given(json, "json");
+    std::visit([&](const auto& release) { out = copied(to_json(release).dump(2) + "\n"); },
+               given(model, "model").release);
+  });
+}
+
+gibbsite_status gibbsite_model_words(const gibbsite_model* model, char** words, char** error) {
+  return call(error, [&] {
+    char*& out = out_given(words, "words");
+    std::visit([&](const auto& release) { out = copied(in_words(release.certificate())); },
+               given(model, "model").release);
+  });
+}
+
+gibbsite_status gibbsite_model_kind(const gibbsite_model* model, gibbsite_kind* kind,
+                                    char** error) {
+  return call(error, [&] {
+    gibbsite_kind& out = out_given(kind, "kind");
+    out = std::holds_alternative<Release>(given(model, "model").release) ? GIBBSITE_ROWS
+                                                                         : GIBBSITE_NETWORK;
+  });
+}
+
+void gibbsite_model_free(gibbsite_model* model) { delete model; }
+
+gibbsite_status gibbsite_verify(const char* json, int* valid, char** report, char** error) {
+  return call(error,
+              [&] { judge(parse_release_json(text_given(json, "json"), "model"), valid, report); });
+}
+
+gibbsite_status gibbsite_verify_file(const char* path, int* valid, char** report, char** error) {
+  return call(error, [&] { judge(read_release_json(text_given(path, "path")), valid, report); });
+}
+
+gibbsite_status gibbsite_effects(const gibbsite_model* model, const char* const* references,
+                                 size_t count, char** csv, char** error) {
+  return call(error, [&] {
+    char*& out = out_given(csv, "csv");
+    const LinearModel& of = rows_of(given(model, "model")).model();
+    References against;
+    if (count > 0) static_cast<void>(given(references, "references"));
+    for (std::size_t i = 0; i < count; ++i)
+      add_reference(of.schema, text_given(references[i], "references"), against);
+    out = copied(effects_csv(effect_table(of, against)));
+  });
+}
+
+gibbsite_status gibbsite_interval_words(const gibbsite_model* model, char** words, char** error) {
+  return call(error, [&] {
+    char*& out = out_given(words, "words");
+    const LinearModel& of = rows_of(given(model, "model")).model();
+    out = copied(of.estimates ? interval_meaning_of(of.schema) : "");
+  });
+}
+
+gibbsite_status gibbsite_query(const gibbsite_model* model, const char* question,
+                               const char* of_class, const char* against, char** json,
+                               char** error) {
+  return call(error, [&] {
+    char*& out = out_given(json, "json");
+    const gibbsite_model& asked = given(model, "model");
+    const std::string text = text_given(question, "question");
+    const EffectClasses classes{of_class == nullptr ? "" : of_class,
+                                against == nullptr ? "" : against};
+    if (const auto* const release = std::get_if<Release>(&asked.release)) {
+      out = json_copied(effect_json(release->model(), text, classes));
+    } else {
+      const NetworkModel& network = network_of(asked).model();
+      out = json_copied(question_json(network, parse_question(network, text)));
+    }
+  });
+}
+
+gibbsite_status gibbsite_synthesize(const gibbsite_model* model, uint64_t rows,
+                                    const uint64_t* seed, char** csv, char** error) {
+  return call(error, [&] {
+    char*& out = out_given(csv, "csv");
+    const NetworkRelease& release = network_of(given(model, "model"));
+    // Nothing here needs a secret: only that two tables differ asks for a number.
+    std::random_device device;
+    const std::uint64_t number = seed != nullptr ? *seed : std::uint64_t{device()} << 32 ^ device();
+    SynthesisOptions options;
+    options.delimiter = release.model().schema.has_decimal_comma() ? ';' : ',';
+    std::string text;
+    synthesize(
+        release.model(), rows == 0 ? release.certificate().problem.rows : rows,
+        StreamKey::from_seed(number), [&](std::string_view piece) { text += piece; }, options);
+    out = copied(text);
+  });
+}
+
+gibbsite_status gibbsite_predict_file(const gibbsite_model* model, const char* path,
+                                      gibbsite_prediction what, gibbsite_numbers* out,
+                                      char** error) {
+  return predict(model, what, out, error, [&](const Schema& schema, const ReadOptions& options) {
+    return read_table(text_given(path, "path"), schema, options);
+  });
+}
+
+gibbsite_status gibbsite_predict_arrow(const gibbsite_model* model, ArrowArrayStream* table,
+                                       gibbsite_prediction what, gibbsite_numbers* out,
+                                       char** error) {
+  OwnedStream stream(table);
+  return predict(model, what, out, error, [&](const Schema& schema, const ReadOptions& options) {
+    return read_arrow(stream.get(), schema, options);
+  });
+}

@@ -1,0 +1,27 @@
+# Ledgers: files that keep account of all releases about the same people.
+
+ledger_create <- function(path, epsilon, delta, adjacency = "replace-one", rows_per_person = 1) {
+  answer(.Call(C_ledger_create, path.expand(path), as.double(epsilon), as.double(delta), adjacency, as.double(rows_per_person)))
+  invisible(path)
+}
+
+ledger_show <- function(path) {
+  structure(jsonlite::fromJSON(answer(.Call(C_ledger_json, path.expand(path)))), class = "private_ledger")
+}
+
+ledger_total <- function(path, epsilon = ledger_show(path)$guarantee$epsilon) {
+  answer(.Call(C_ledger_total, path.expand(path), as.double(epsilon)))
+}
+
+print.private_ledger <- function(x, ...) {
+  of <- x$guarantee
+  cat(
+    "All that is released through this ledger, together, is (", format(of$epsilon), ", ", format(of$delta),
+    ")-differentially private.\n",
+    sep = ""
+  )
+  share <- as.numeric(x$spent$mu_squared) / as.numeric(x$caps$mu_squared)
+  cat(sprintf("%.3g %% of its mu^2 is spent.\n", 100 * share))
+  if (length(x$releases) > 0) print(x$releases[c("number", "time", "command")], row.names = FALSE)
+  invisible(x)
+}

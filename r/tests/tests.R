@@ -1,0 +1,157 @@
+# Plain tests: an error ends them. Statistical ones state their chance of failing.
+library(gibbsite)
+
+check <- function(what, holds) if (!isTRUE(holds)) stop("check: ", what, call. = FALSE)
+refused <- function(call, status, words) {
+  condition <- tryCatch({
+    call
+    NULL
+  }, gibbsite_error = identity)
+  check(paste("refused:", words), !is.null(condition) && condition$status == status && grepl(words, conditionMessage(condition), fixed = TRUE))
+}
+Sys.setenv(XDG_STATE_HOME = tempdir())
+
+people <- as.data.frame(UCBAdmissions)
+people <- people[rep(seq_len(nrow(people)), people$Freq), c("Gender", "Dept", "Admit")]
+columns <- list(Gender = c("Male", "Female"), Dept = LETTERS[1:6])
+schema <- private_schema("Admit", columns, positive = "Admitted", negative = "Rejected")
+
+# ---- A regression, beside glm ----
+fit <- private_glm(Admit ~ Gender + Dept, people, epsilon = 4, delta = 1e-6, schema = schema, family = binomial, intervals = TRUE)
+plain <- glm(I(Admit == "Admitted") ~ Dept, binomial, people)
+check("it is valid", verify(fit)$valid && !verify(fit)$void)
+check("kinds of coefficients", identical(names(coef(fit)), c(paste0("Gender=", columns$Gender), paste0("Dept=", columns$Dept), "(baseline)")))
+# A and F are 3.3 apart on the scale of log-odds; noise at epsilon 4 has a standard deviation under 0.15: 10 of them.
+apart <- coef(fit)[["Dept=A"]] - coef(fit)[["Dept=F"]]
+check("departments as glm has them", abs(apart + coef(plain)[["DeptF"]]) < 1.5)
+ends <- confint(fit)
+check("intervals", identical(rownames(ends), names(coef(fit))) && all(ends[, 1] < coef(fit) & coef(fit) < ends[, 2]))
+check("one of them", identical(dim(confint(fit, "Dept=A")), c(1L, 2L)))
+refused(confint(fit, level = 0.9), 2, "95 %")
+check("summary", ncol(summary(fit)$coefficients) == 5)
+check("effects", "vs_reference_odds_ratio" %in% names(effects(fit, reference = c(Gender = "Female"))))
+refused(effects(fit, reference = c(Gender = "f")), 2, "Gender")
+effect <- query(fit, "Gender=Female - Gender=Male")
+check("what intervals hold", grepl("95 %", summary(fit)$intervals, fixed = TRUE))
+check("an effect", effect$lower < effect$estimate && effect$estimate < effect$upper)
+invisible(capture.output(print(fit), print(summary(fit)), print(verify(fit)), print(schema)))
+grDevices::pdf(NULL)
+check("a picture", nrow(plot(fit)) == 8 && nrow(plot(fit, term = "Dept")) == 6)
+invisible(grDevices::dev.off())
+
+chances <- predict(fit, people)
+check("a probability a row", length(chances) == nrow(people) && all(chances > 0 & chances < 1))
+classes <- predict(fit, people, type = "class")
+check("classes", identical(levels(classes), c("Rejected", "Admitted")) && identical(classes == "Admitted", chances >= 0.5))
+bands <- predict(fit, people[c(1, 4000), 1:2], interval = TRUE)
+check("bands", identical(colnames(bands), c("fit", "lwr", "upr")) && all(bands[, 2] < bands[, 1] & bands[, 1] < bands[, 3]))
+
+# ---- Without intervals the error says what to ask for ----
+bare <- private_glm(Admit ~ ., people, epsilon = 1, delta = 1e-6, schema = schema)
+refused(confint(bare), 2, "intervals = TRUE")
+refused(predict(bare, people, interval = TRUE), 2, "intervals = TRUE")
+check("coefficients without", all(is.finite(coef(bare))) && ncol(summary(bare)$coefficients) == 1)
+
+# ---- Files: a path, and models ----
+csv <- tempfile(fileext = ".csv")
+write.csv(people, csv, row.names = FALSE)
+by_path <- private_glm(Admit ~ Gender + Dept, csv, epsilon = 1, delta = 1e-6, schema = schema)
+check("a path predicts as its rows do", identical(predict(by_path, csv), predict(by_path, people)))
+model <- tempfile(fileext = ".json")
+write_model(fit, model)
+refused(write_model(fit, model), 2, "File exists")
+check("read again", identical(coef(read_model(model)), coef(fit)) && verify(model)$valid)
+saved <- tempfile()
+saveRDS(fit, saved)
+check("kept by saveRDS", identical(coef(readRDS(saved)), coef(fit)))
+forged <- readLines(model)
+forged <- sub('"epsilon": 4.0', '"epsilon": 0.5', forged, fixed = TRUE)
+writeLines(forged, model)
+check("a forged certificate", !verify(model)$valid)
+
+# ---- What NA, dates, logicals and numbers become; a curve and an interaction ----
+set.seed(1)
+n <- 3000
+rows <- data.frame(
+  age = round(runif(n, 18, 80)), member = runif(n) < 0.5, since = as.Date("2000-01-01") + sample(9000, n, TRUE), hours = runif(n, 0, 60),
+  sex = factor(sample(c("f", "m"), n, TRUE)), other = seq_len(n)
+)
+rows$income <- 20 + 0.3 * (rows$age - 18) - 0.006 * (rows$age - 18)^2 + 5 * rows$member + rnorm(n)
+rows$hours[5] <- NA
+rows$sex[7] <- NA
+rows$member[9] <- NA
+wide <- private_schema(
+  "income", list(age = c(18, 80), member = NA, since = as.Date(c("2000-01-01", "2024-12-31")), hours = c(0, 60), sex = c("f", "m"), other = NULL),
+  range = c(0, 60), missing = ""
+)
+curved <- private_glm(income ~ curve(age, 6) + member * sex + since + hours, rows, epsilon = 8, delta = 1e-6, schema = wide, family = gaussian)
+check("curves and interactions", verify(curved)$valid && sum(grepl("^age=[0-9]", names(coef(curved)))) == 6 && sum(grepl("sex=true", names(coef(curved)))) == 2)
+invisible({
+  grDevices::pdf(NULL)
+  plot(curved, term = "age")
+  grDevices::dev.off()
+})
+by_csv <- tempfile(fileext = ".csv")
+write.csv(rows, by_csv, row.names = FALSE, na = "")
+check("a data frame is read as its CSV file", isTRUE(all.equal(predict(curved, rows), predict(curved, by_csv), tolerance = 1e-6)))  # CSV has 15 digits
+check("people aged 18 and 50", diff(predict(curved, transform(rows[c(1, 1), ], age = c(18, 50)))) > 0) # 3.5 apart, of deviation under 0.3
+strict <- private_schema("income", list(age = c(18, 80), hours = c(0, 60)), range = c(0, 60))
+refused(private_glm(income ~ age + hours, rows, 1, 1e-6, strict), 2, "hours")
+refused(private_glm(income ~ age, transform(rows, age = as.POSIXct(since)), 1, 1e-6, strict), 2, "POSIXct")
+
+# ---- Formulas and settings that are none ----
+refused(private_glm(Admit ~ log(Dept), people, 1, 1e-6, schema), 2, "log(Dept)")
+refused(private_glm(Admit ~ curve(Dept), people, 1, 1e-6, schema), 2, "no number")
+refused(private_glm(Admit ~ age, people, 1, 1e-6, schema), 2, "has no column 'age'")
+refused(private_glm(Gender ~ Dept, people, 1, 1e-6, schema), 2, "the schema's is Admit")
+refused(private_glm(Admit ~ ., people, 1, 1e-6, schema, seed = 1), 2, "seed")
+refused(private_glm(Admit ~ ., people, 1, 1e-6, schema, epsilom = 1), 2, "epsilom")
+refused(private_glm(Admit ~ ., people, 1, 1e-6, schema, family = binomial(link = "probit")), 2, "probit")
+refused(private_glm(Admit ~ ., people, 1, 1e-6, schema, mechanism = "dalalyan"), 4, "passes over the data")
+refused(private_schema("y", list(a = c(3, 1)), range = c(0, 1)), 2, "a")
+refused(predict(bare), 2, "newdata")
+
+# ---- A schema that is bought ----
+bought <- private_glm(Admit ~ ., people, epsilon = 3, delta = 1e-6, schema = "private", positive = "Admitted")
+check("a bought schema", verify(bought)$valid && length(predict(bought, people)) == nrow(people))
+refused(private_glm(Admit ~ curve(Dept), people, 1, 1e-6, "private", positive = "Admitted"), 2, "need a schema")
+refused(private_glm(Admit ~ ., people, 1, 1e-6, "private"), 2, "positive: is missing")
+
+# ---- Names that are not R's, and classes that read as other things ----
+set.seed(2)
+odd <- data.frame(age = round(runif(2000, 20, 60), 3), town = sample(c("Z\u00fcrich", "a \"b\", c"), 2000, TRUE))
+odd$bought <- ifelse(odd$age > 40, "TRUE", sample(c("NA", "TRUE"), 2000, TRUE))
+names(odd)[1] <- "the age, $HOME"
+of_odd <- private_schema("bought", list(`the age, $HOME` = c(20, 60), town = c("Z\u00fcrich", "a \"b\", c")), positive = "TRUE", negative = "NA")
+strange <- private_glm(bought ~ `the age, $HOME` + town, odd, epsilon = 20, delta = 1e-6, schema = of_odd)
+found <- predict(strange, odd, type = "class")
+check("hostile names", identical(levels(found), c("NA", "TRUE")) && "the age, $HOME" %in% names(coef(strange)))
+check("older people bought", mean(found[odd[[1]] > 40] == "TRUE") > 0.9)
+older <- odd
+older$town <- iconv(older$town, "UTF-8", "latin1")
+check("text of another encoding", identical(predict(strange, older), predict(strange, odd)))
+
+# ---- Several classes ----
+several <- private_schema("Dept", list(Gender = c("Male", "Female"), Admit = c("Admitted", "Rejected")), classes = LETTERS[1:6])
+softmax <- private_glm(Dept ~ ., people, epsilon = 4, delta = 1e-6, schema = several, family = "multinomial")
+shares <- predict(softmax, people[1:10, ])
+check("shares of classes", identical(colnames(shares), LETTERS[1:6]) && all(abs(rowSums(shares) - 1) < 1e-9))
+
+# ---- A ledger: a release without room leaves no model and no entry ----
+ledger <- tempfile(fileext = ".ledger")
+ledger_create(ledger, epsilon = 1.2, delta = 1e-5)
+entered <- private_glm(Admit ~ ., people, epsilon = 1, delta = 1e-6, schema = schema, ledger = ledger)
+refused(private_glm(Admit ~ ., people, epsilon = 1, delta = 1e-6, schema = schema, ledger = ledger), 5, "ledger")
+check("one entry", nrow(ledger_show(ledger)$releases) == 1 && ledger_total(ledger) < 1e-5)
+digest <- jsonlite::fromJSON(entered$json)$certificate$digest
+check("it is the model's", identical(ledger_show(ledger)$releases$digest, digest))
+invisible(capture.output(print(ledger_show(ledger))))
+
+# ---- A network ----
+network <- private_network(people, epsilon = 4, delta = 1e-6, schema = schema, structure = "private")
+answer <- query(network, "P(Gender = Female)")$probability
+check("a share", abs(answer - mean(people$Gender == "Female")) < 0.05) # noise of a share is under 0.002
+drawn <- synthesize(network, 500, seed = 3)
+check("people", nrow(drawn) == 500 && identical(drawn, synthesize(network, 500, seed = 3)) && all(drawn$Dept %in% LETTERS[1:6]))
+refused(synthesize(fit, 5), 2, "network")
+check("a plan", is.list(private_plan(nrow(people), 1, 1e-6, schema)))
