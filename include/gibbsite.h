@@ -56,11 +56,12 @@ typedef enum gibbsite_kind {
   GIBBSITE_NETWORK = 1 /* a Bayesian network over all columns, which needs no label */
 } gibbsite_kind;
 
-/* Reads a schema from TOML text. */
-GIBBSITE_API gibbsite_status gibbsite_schema_parse(const char *toml, gibbsite_kind kind,
+/* Reads a schema from TOML text. kind: a gibbsite_kind, as an int, so that any value is refused and
+   none is undefined. */
+GIBBSITE_API gibbsite_status gibbsite_schema_parse(const char *toml, int kind,
                                                    gibbsite_schema **schema, char **error);
 /* Reads a schema from a file; errors name file and line. */
-GIBBSITE_API gibbsite_status gibbsite_schema_read(const char *path, gibbsite_kind kind,
+GIBBSITE_API gibbsite_status gibbsite_schema_read(const char *path, int kind,
                                                   gibbsite_schema **schema, char **error);
 /* A schema of rows with the terms of a formula alone: columns that no term names are ignored, but
    for weights and exposures. `terms` is a JSON list. A term is a column "age", a curve
@@ -151,7 +152,7 @@ GIBBSITE_API gibbsite_status gibbsite_model_json(const gibbsite_model *model, ch
 /* The certificate in words for a person. */
 GIBBSITE_API gibbsite_status gibbsite_model_words(const gibbsite_model *model, char **words,
                                                   char **error);
-GIBBSITE_API gibbsite_status gibbsite_model_kind(const gibbsite_model *model, gibbsite_kind *kind,
+GIBBSITE_API gibbsite_status gibbsite_model_kind(const gibbsite_model *model, int *kind,
                                                  char **error);
 GIBBSITE_API void gibbsite_model_free(gibbsite_model *model);
 
@@ -197,14 +198,13 @@ typedef struct gibbsite_numbers {
   size_t rows, columns;
 } gibbsite_numbers;
 /* Predicts rows, whose label is not needed and whose columns that the model does not use are
-   skipped. A cell that the model cannot read counts as another level or a missing one. */
+   skipped. A cell that the model cannot read counts as another level or a missing one. what: a
+   gibbsite_prediction. */
 GIBBSITE_API gibbsite_status gibbsite_predict_file(const gibbsite_model *model, const char *path,
-                                                   gibbsite_prediction what, gibbsite_numbers *out,
-                                                   char **error);
+                                                   int what, gibbsite_numbers *out, char **error);
 GIBBSITE_API gibbsite_status gibbsite_predict_arrow(const gibbsite_model *model,
-                                                    struct ArrowArrayStream *table,
-                                                    gibbsite_prediction what, gibbsite_numbers *out,
-                                                    char **error);
+                                                    struct ArrowArrayStream *table, int what,
+                                                    gibbsite_numbers *out, char **error);
 
 #ifdef __cplusplus
 }

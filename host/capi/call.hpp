@@ -24,7 +24,7 @@
 
 struct gibbsite_schema {
   gibbsite::Schema schema;
-  gibbsite_kind kind = GIBBSITE_ROWS;
+  int kind = GIBBSITE_ROWS;
 };
 struct gibbsite_settings {
   gibbsite::PlanRequest request{};
@@ -95,6 +95,8 @@ gibbsite_status call(char** error, F&& f) noexcept {
     for (const Message& line : all.lines)
       lines += (lines.empty() ? "" : "\n") + shown(line.plain());
     return failed(error, GIBBSITE_BAD_INPUT, lines);
+  } catch (const Interrupted&) {
+    return failed(error, GIBBSITE_INTERRUPTED, "interrupted: nothing was released");
   } catch (const Error& e) {
     return failed(error, static_cast<gibbsite_status>(e.status()), shown(e.message().plain()));
   } catch (const std::bad_alloc&) {

@@ -66,7 +66,7 @@ void set(gibbsite_settings& settings, const std::string& name, const std::string
 }
 
 /// The request as it is for a schema of that kind.
-PlanRequest request_of(const gibbsite_settings& settings, gibbsite_kind kind) {
+PlanRequest request_of(const gibbsite_settings& settings, int kind) {
   PlanRequest out = settings.request;
   for (const auto& [name, value] : {std::pair("epsilon", out.epsilon), {"delta", out.delta}})
     if (!value) throw BadInput(Field{name}, "is missing", "set it");

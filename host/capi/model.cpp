@@ -48,7 +48,7 @@ struct Predicted {
   std::vector<double> values;
   std::size_t columns = 1;
 };
-Predicted predicted(const LinearModel& model, const Dataset& data, gibbsite_prediction what) {
+Predicted predicted(const LinearModel& model, const Dataset& data, int what) {
   const bool several = is<Classes>(model.schema.label);
   const std::size_t classes = several ? class_names(model.schema.label).size() : 1;
   if (what == GIBBSITE_INTERVALS) {
@@ -59,7 +59,7 @@ Predicted predicted(const LinearModel& model, const Dataset& data, gibbsite_pred
     return out;
   }
   if (what != GIBBSITE_RESPONSE) {
-    throw BadInput(Word{"what"}, fmt::format("{} is none", static_cast<int>(what)),
+    throw BadInput(Word{"what"}, fmt::format("{} is none", what),
                    "give GIBBSITE_RESPONSE or GIBBSITE_INTERVALS");
   }
   if (several) return {predict_classes(model, data.view()), classes};
@@ -69,8 +69,8 @@ Predicted predicted(const LinearModel& model, const Dataset& data, gibbsite_pred
 
 // read(schema, options) gives the rows.
 template <class Read>
-gibbsite_status predict(const gibbsite_model* model, gibbsite_prediction what,
-                        gibbsite_numbers* numbers, char** error, const Read& read) {
+gibbsite_status predict(const gibbsite_model* model, int what, gibbsite_numbers* numbers,
+                        char** error, const Read& read) {
   return call(error, [&] {
     gibbsite_numbers& out = out_given(numbers, "out");
     const LinearModel& of = rows_of(given(model, "model")).model();
@@ -138,10 +138,9 @@ gibbsite_status gibbsite_model_words(const gibbsite_model* model, char** words, 
   });
 }
 
-gibbsite_status gibbsite_model_kind(const gibbsite_model* model, gibbsite_kind* kind,
-                                    char** error) {
+gibbsite_status gibbsite_model_kind(const gibbsite_model* model, int* kind, char** error) {
   return call(error, [&] {
-    gibbsite_kind& out = out_given(kind, "kind");
+    int& out = out_given(kind, "kind");
     out = std::holds_alternative<Release>(given(model, "model").release) ? GIBBSITE_ROWS
                                                                          : GIBBSITE_NETWORK;
   });
@@ -215,17 +214,15 @@ gibbsite_status gibbsite_synthesize(const gibbsite_model* model, uint64_t rows,
   });
 }
 
-gibbsite_status gibbsite_predict_file(const gibbsite_model* model, const char* path,
-                                      gibbsite_prediction what, gibbsite_numbers* out,
-                                      char** error) {
+gibbsite_status gibbsite_predict_file(const gibbsite_model* model, const char* path, int what,
+                                      gibbsite_numbers* out, char** error) {
   return predict(model, what, out, error, [&](const Schema& schema, const ReadOptions& options) {
     return read_table(text_given(path, "path"), schema, options);
   });
 }
 
 gibbsite_status gibbsite_predict_arrow(const gibbsite_model* model, ArrowArrayStream* table,
-                                       gibbsite_prediction what, gibbsite_numbers* out,
-                                       char** error) {
+                                       int what, gibbsite_numbers* out, char** error) {
   OwnedStream stream(table);
   return predict(model, what, out, error, [&](const Schema& schema, const ReadOptions& options) {
     return read_arrow(stream.get(), schema, options);

@@ -23,9 +23,9 @@ using nlohmann::json;
       R"(or an interaction ["age", "sex"])");
 }
 
-gibbsite_kind kind_given(gibbsite_kind kind) {
+int kind_given(int kind) {
   if (kind == GIBBSITE_ROWS || kind == GIBBSITE_NETWORK) return kind;
-  throw BadInput(Word{"kind"}, fmt::format("{} is none", static_cast<int>(kind)),
+  throw BadInput(Word{"kind"}, fmt::format("{} is none", kind),
                  "give GIBBSITE_ROWS or GIBBSITE_NETWORK");
 }
 
@@ -124,8 +124,8 @@ using namespace gibbsite::capi;
 const char* gibbsite_version(void) { return GIBBSITE_VERSION; }
 void gibbsite_free(void* memory) { std::free(memory); }  // NOLINT: what C was given
 
-gibbsite_status gibbsite_schema_parse(const char* toml, gibbsite_kind kind,
-                                      gibbsite_schema** schema, char** error) {
+gibbsite_status gibbsite_schema_parse(const char* toml, int kind, gibbsite_schema** schema,
+                                      char** error) {
   return call(error, [&] {
     gibbsite_schema*& out = out_given(schema, "schema");
     const std::string text = text_given(toml, "toml");
@@ -136,7 +136,7 @@ gibbsite_status gibbsite_schema_parse(const char* toml, gibbsite_kind kind,
   });
 }
 
-gibbsite_status gibbsite_schema_read(const char* path, gibbsite_kind kind, gibbsite_schema** schema,
+gibbsite_status gibbsite_schema_read(const char* path, int kind, gibbsite_schema** schema,
                                      char** error) {
   return call(error, [&] {
     gibbsite_schema*& out = out_given(schema, "schema");

@@ -54,7 +54,7 @@ static SEXP schema_text(gibbsite_status status, gibbsite_schema *schema, char *e
   return answer(status, toml, error);
 }
 
-static gibbsite_kind kind_of(SEXP network) {
+static int kind_of(SEXP network) {
   return Rf_asLogical(network) == 1 ? GIBBSITE_NETWORK : GIBBSITE_ROWS;
 }
 
@@ -257,7 +257,7 @@ static SEXP r_synthesize(SEXP model_json, SEXP rows, SEXP seed) {
 
 /* A matrix, a row for each of the table. */
 static SEXP r_predict(SEXP model_json, SEXP table, SEXP intervals) {
-  const gibbsite_prediction what =
+  const int what =
       Rf_asLogical(intervals) == 1 ? GIBBSITE_INTERVALS : GIBBSITE_RESPONSE;
   gibbsite_model *model = NULL;
   struct ArrowArrayStream stream;
