@@ -260,12 +260,9 @@ gibbsite_status gibbsite_fit_file(const char* path, const gibbsite_schema* schem
         [&](const Schema& by, const ReadOptions& options) { return read_table(file, by, options); },
         [&] { return CellSource(file); },
         [&] {
-          std::vector<std::string> names = first_line_names(file);
-          if (names.empty()) {
-            throw BadInput(FilePosition{file}, "is no CSV file, of which alone a schema is bought",
-                           "write it as CSV");
-          }
-          require_names(names, file);
+          const std::vector<std::string> names = column_names(file);
+          // A Parquet or Arrow file names its columns itself.
+          if (!first_line_names(file).empty()) require_names(names, file);
           return names;
         },
         file};
@@ -286,8 +283,9 @@ gibbsite_status gibbsite_fit_arrow(ArrowArrayStream* table, const gibbsite_schem
       ArrowArrayStream again = held->open();
       return read_arrow(again, by, options);
     };
-    const Table from{read, [&] { return cells_of_arrow("table", [&] { return held->open(); }); },
-                     [&] { return held->names(); }, "table"};
+    const Table from{
+        read, [&] { return cells_of_arrow("table", [&](const auto&) { return held->open(); }); },
+        [&] { return held->names(); }, "table"};
     out = new gibbsite_model(fitted(from, schema, given(settings, "settings"), ledger));
   });
 }
