@@ -4,7 +4,9 @@
 #include <Eigen/Core>
 #include <Eigen/IterativeLinearSolvers>
 #include <Eigen/SparseCore>
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "gibbsite/core/error.hpp"
 
@@ -40,7 +42,7 @@ MatrixXd dense_hessian(const Potential& u, std::span<const double> theta) {
   const std::size_t d = u.features();
   MatrixXd h(index(d), index(d));
   u.engine->hessian(theta, u.beta)->dense({h.data(), d, d});
-  h.diagonal().array() += u.prior_precision;
+  for (std::size_t j = 0; j < d; ++j) h(index(j), index(j)) += u.prior_curvature(j, theta[j]);
   return h;
 }
 
@@ -53,8 +55,11 @@ class HessianProduct : public Eigen::EigenBase<HessianProduct> {
   enum { ColsAtCompileTime = -1, MaxColsAtCompileTime = -1, IsRowMajor = false };
 
   HessianProduct(const Potential& u, std::span<const double> theta)
-      : u_(u), loss_(u.engine->hessian(theta, u.beta)) {}
-  [[nodiscard]] Eigen::Index rows() const { return index(u_.features()); }
+      : loss_(u.engine->hessian(theta, u.beta)), prior_(index(theta.size())) {
+    for (std::size_t j = 0; j < theta.size(); ++j)
+      prior_(index(j)) = u.prior_curvature(j, theta[j]);
+  }
+  [[nodiscard]] Eigen::Index rows() const { return prior_.size(); }
   [[nodiscard]] Eigen::Index cols() const { return rows(); }
   template <class Rhs>
   Eigen::Product<HessianProduct, Rhs, Eigen::AliasFreeProduct> operator*(
@@ -62,14 +67,14 @@ class HessianProduct : public Eigen::EigenBase<HessianProduct> {
     return {*this, v.derived()};
   }
   [[nodiscard]] VectorXd times(const VectorXd& v) const {
-    VectorXd out = u_.prior_precision * v;
+    VectorXd out = prior_.cwiseProduct(v);
     loss_->add_product(view(v), view(out));
     return out;
   }
 
  private:
-  const Potential& u_;
   std::unique_ptr<LossHessian> loss_;
+  VectorXd prior_;  // [d] curvatures
 };
 
 }  // namespace
@@ -116,21 +121,35 @@ bool step_moves_logits(const Potential& u, const VectorXd& step) {
 
 }  // namespace
 
-double Potential::value(std::span<const double> theta) const {
-  double prior = 0;
-  for (std::size_t j = 0; j < theta.size(); ++j) {
-    const double from_center = theta[j] - (center.empty() ? 0.0 : center[j]);
-    prior += from_center * from_center;
+double Potential::prior_value(std::span<const double> theta) const {
+  double sum = 0;
+  if (!priors.empty()) {
+    for (std::size_t j = 0; j < theta.size(); ++j) sum += priors[j].value(theta[j]);
+    return sum;
   }
-  return beta * engine->plain_value(theta) + prior_precision / 2 * prior;
+  for (std::size_t j = 0; j < theta.size(); ++j) {
+    const double from_center = theta[j] - prior_center(j);
+    sum += from_center * from_center;
+  }
+  return prior_precision / 2 * sum;
+}
+
+double Potential::value(std::span<const double> theta) const {
+  return beta * engine->plain_value(theta) + prior_value(theta);
 }
 
 void Potential::gradient(std::span<const double> theta, std::span<double> out) const {
   engine->plain_gradient(theta, out);
   for (std::size_t j = 0; j < out.size(); ++j) {
-    const double from_center = theta[j] - (center.empty() ? 0.0 : center[j]);
-    out[j] = beta * out[j] + prior_precision * from_center;
+    out[j] = beta * out[j] + prior_derivative(j, theta[j]);
   }
+}
+
+double Potential::least_precision() const {
+  if (priors.empty()) return prior_precision;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Prior& prior : priors) least = std::min(least, prior.curvature(prior.center));
+  return least;
 }
 
 std::vector<double> hessian(const Potential& u, std::span<const double> theta) {
@@ -139,7 +158,8 @@ std::vector<double> hessian(const Potential& u, std::span<const double> theta) {
 }
 
 std::vector<double> hessian_diagonal(const Potential& u, std::span<const double> theta) {
-  std::vector<double> out(theta.size(), u.prior_precision);
+  std::vector<double> out(theta.size());
+  for (std::size_t j = 0; j < theta.size(); ++j) out[j] = u.prior_curvature(j, theta[j]);
   u.engine->hessian(theta, u.beta)->add_diagonal(out);
   return out;
 }
@@ -160,13 +180,15 @@ double damping(const Loss& loss, double logits_moved) {
 
 Minimum minimize(const Potential& u, double tolerance) {
   require_finite_nonnegative(tolerance, "tolerance");
-  const bool flat = u.prior_precision == 0;
+  const bool flat = u.priors.empty() && u.prior_precision == 0;
   // Without a prior and without a minimum each step adds about 1 to the margin; 25 is where the
   // curvature left, exp(-25), nears the ridge below.
   const int most_iterations = flat ? 25 : 100;
   const auto d = index(u.features());
   VectorXd theta = VectorXd::Zero(d), gradient(d), trial_gradient(d);
-  if (!u.center.empty() && !flat) theta = Eigen::Map<const VectorXd>(u.center.data(), d);
+  if (!flat) {
+    for (std::size_t j = 0; j < u.features(); ++j) theta(index(j)) = u.prior_center(j);
+  }
   u.gradient(view(theta), view(gradient));
   double value = u.value(view(theta));
 

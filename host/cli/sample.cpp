@@ -19,7 +19,9 @@
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/model.hpp"
 #include "gibbsite/posterior/draws_file.hpp"
+#include "gibbsite/posterior/nested.hpp"
 #include "gibbsite/posterior/posterior.hpp"
+#include "gibbsite/posterior/priors.hpp"
 #include "gibbsite/posterior/verdict.hpp"
 #include "gibbsite/run/plan_request.hpp"
 #include "gibbsite/version.hpp"
@@ -64,6 +66,24 @@ std::vector<double> read_numbers(const std::string& path, std::size_t features,
   return out;
 }
 
+// A prior a line; what follows a # is a comment.
+void read_priors(const std::string& path, std::vector<NamedPrior>& out) {
+  std::ifstream file(path);
+  if (!file) throw BadInput(fmt::format("{}: cannot be read; give a file of priors", path));
+  std::string line;
+  for (std::size_t number = 1; std::getline(file, line); ++number) {
+    line.resize(std::min(line.size(), line.find('#')));
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    std::erase(line, '\r');
+    out.push_back(named_prior(line));
+    try {
+      static_cast<void>(prior_from_text(out.back().law));
+    } catch (const BadInput& error) {
+      throw BadInput(FilePosition{path, number}, error.wrong(), error.hint());
+    }
+  }
+}
+
 // What to set, of what `sample` offers.
 std::string advised(const Verdict& verdict) {
   const auto give = [&](const char* what) { return in_words(verdict) + "; give " + what; };
@@ -71,7 +91,7 @@ std::string advised(const Verdict& verdict) {
     case Advice::none:
       return in_words(verdict);
     case Advice::more_chains:
-      return give("--chains 4");
+      return give(verdict.chains > 1 ? "more --chains" : "--chains 4");
     case Advice::more_chains_or_thinning:
       return give("more --chains, or more --thinning");
     case Advice::higher_target_acceptance:
@@ -90,19 +110,32 @@ struct SampleCommand {
                                           backend = "auto";
   std::optional<double> beta, prior_precision, target_acceptance, tv;
   std::optional<std::uint64_t> chains, draws, warm_up, thinning, seed;
-  std::vector<std::string> plotted;
+  std::vector<std::string> plotted, prior;
+  std::string priors;
   bool plots = false, npy = false, mode = false, json = false, quiet = false, progress = false;
 
   void run() const {
     const double temperature = beta.value_or(1);
     require_finite_positive(temperature, "--beta");
-    require_finite_positive(*prior_precision, "--prior-precision");
+    if (prior_precision) require_finite_positive(*prior_precision, "--prior-precision");
+    const std::vector<NamedPrior> named = named_priors();
+    if (named.empty()) {
+      const std::pair<const char*, bool> needed[] = {
+          {"--prior-precision", prior_precision.has_value()}};
+      require_given(needed);
+    }
     const auto engine_maker = make_backend_of_ranks(backend, quiet, "auto", &stop_flag());
     if (is_first_rank()) NewFolder::require_free(out);
     // Nothing is noisy here, so automatic curves are as fine as they get.
     const Schema domain = with_knots(read_schema(schema), most_automatic_knots);
     require_same_everywhere(to_toml(domain), schema + ": the schema");
     const std::vector<std::string> features = coefficient_names(domain);
+    const std::vector<Prior> by_name =
+        named.empty() ? std::vector<Prior>{} : priors_of(domain, named, prior_precision);
+    std::vector<std::string> said_priors;
+    for (const NamedPrior& one : named)
+      said_priors.push_back(one.name + " = " + to_text(prior_from_text(one.law)));
+    require_same_everywhere(fmt::format("{}", fmt::join(said_priors, "\n")), "--prior: it");
     PosteriorOptions options = posterior_options(features.size());
     const std::string loss = loss_of({.model = model}, domain);
     static_cast<void>(glm(loss).constants(domain, 1));  // of such a label
@@ -118,9 +151,9 @@ struct SampleCommand {
     settle(*engine_maker, loss_named(loss), data.has_more_than_labels());
     // With the figures, wherever those go; beside them where a program or nobody reads them.
     fmt::print(silent() ? stderr : stdout, "{}\n", warning);
-    say(fmt::format("{} {}, {} parameters; β = {}, prior precision {}; seed {}\nbackend {}: {}\n",
+    say(fmt::format("{} {}, {} parameters; β = {}, {}; seed {}\nbackend {}: {}\n",
                     human_count(static_cast<double>(rows)), rows == 1 ? "row" : "rows",
-                    features.size(), temperature, *prior_precision, used_seed, engine_maker->name(),
+                    features.size(), temperature, prior_in_words(), used_seed, engine_maker->name(),
                     engine_maker->description()));
     if (domain.weight() != nullptr) {
       say(fmt::format(
@@ -131,14 +164,16 @@ struct SampleCommand {
     }
     const Potential potential{.engine = engine_maker->load(data.view(), data.y, loss_named(loss)),
                               .beta = temperature,
-                              .prior_precision = *prior_precision,
-                              .center = {}};
+                              .prior_precision = prior_precision.value_or(0),
+                              .center = {},
+                              .priors = by_name};
+    for (const std::string& line : said_priors) say(fmt::format("prior {}\n", shown(line)));
     const PosteriorDraws drawn = sample(potential, options);
     // As near as rounding lets it.
     const std::vector<double> peak = mode ? minimize(potential, 0).theta : std::vector<double>{};
     // From here on no row is asked, and the others wait for what is written.
     if (!is_first_rank()) return;
-    const std::vector<Summary> summaries = summarize(drawn.view(), shown_quantiles);
+    const std::vector<Summary> summaries = summaries_of(drawn, shown_quantiles);
     const std::vector<std::size_t> order = worst_first(summaries);
     if (plots && panels.empty())
       panels.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(
@@ -150,13 +185,14 @@ struct SampleCommand {
                            table.data,
                            std::string(engine_maker->name()),
                            temperature,
-                           *prior_precision,
+                           prior_precision.value_or(0),
                            certified ? drawn.burn_in : options.warm_up,
                            options.thinning,
                            used_seed,
                            aim_of(drawn.transition),
                            drawn.transition,
-                           options.metric};
+                           options.metric,
+                           said_priors};
     const SampleReport report{drawn, facts, features, columns, summaries, out, peak};
     const std::vector<std::string> files = write(report, panels);
 
@@ -171,6 +207,17 @@ struct SampleCommand {
       fmt::print(stderr, "gibbsite: warning: {}\n", shown(text));
     }
     say(report.reading(files));
+  }
+
+  [[nodiscard]] std::vector<NamedPrior> named_priors() const {
+    std::vector<NamedPrior> out;
+    if (!priors.empty()) read_priors(priors, out);
+    for (const std::string& line : prior) out.push_back(named_prior(line));
+    return out;
+  }
+
+  [[nodiscard]] std::string prior_in_words() const {
+    return prior_precision ? fmt::format("prior precision {}", *prior_precision) : "priors by name";
   }
 
   // The mean acceptance that the warm-up aimed at; 0: at none.
@@ -192,9 +239,16 @@ struct SampleCommand {
     o.metric = metric_from_string(metric);
     o.chains = chains.value_or(o.chains);
     o.draws = draws.value_or(o.draws);
-    o.warm_up = warm_up.value_or(o.warm_up);
     o.thinning = thinning.value_or(o.thinning);
     const bool certified = o.transition == Transition::proximal;
+    if (!certified && start.empty() && has_short_chains(o.chains, o.draws))
+      o.superchains = superchains_of(o.chains);
+    o.warm_up = warm_up.value_or(o.superchains > 0 ? short_warm_up : o.warm_up);
+    if (o.draws < 4 && o.superchains == 0) {
+      throw BadInput(fmt::format(
+          "--draws: must be 4 or more, or fewer of {} chains or more without --start; give more",
+          least_short_chains));
+    }
     if (tv) {
       if (!certified) throw BadInput("--tv: belongs to --sampler proximal; give both or neither");
       require_between(*tv, 0, 0.5, "--tv");
@@ -265,7 +319,9 @@ struct SampleCommand {
     NewFolder folder(out, 0700);
     std::vector<std::string> files;
     const std::size_t digits = fmt::formatted_size("{}", drawn.chains);
-    for (std::size_t c = 0; c < drawn.chains; ++c) {
+    // More than so many files nobody reads; the array has what they would say.
+    const bool array_alone = drawn.superchains > 0;
+    for (std::size_t c = 0; c < drawn.chains && !array_alone; ++c) {
       stop_if_asked();
       files.push_back(fmt::format("chain-{:0{}}.csv", c + 1, digits));
       write_cmdstan_csv(folder.file(files.back()), drawn, c, report.columns, report.facts);
@@ -275,7 +331,7 @@ struct SampleCommand {
       write_file_atomically(folder.file(name), text, private_file);
     };
     add("summary.csv", report.csv());
-    if (npy) {
+    if (npy || array_alone) {
       files.emplace_back("draws.npy");
       write_npy(folder.file(files.back()), drawn);
     }
@@ -306,13 +362,25 @@ void define_sample(CLI::App& app) {
                              fmt::join(loss_names(), ", ")))
       ->type_name("NAME");
   add_number(app, "--beta", command->beta, "inverse temperature β of the likelihood; default 1");
-  add_number(app, "--prior-precision", command->prior_precision,
-             "precision m of the prior N(0, I/m), above 0")
-      ->required();
-  add_count(app, "--chains", command->chains, "chains; default 4");
-  add_count(app, "--draws", command->draws, "draws to keep of each chain; default 1000", 4);
+  add_number(
+      app, "--prior-precision", command->prior_precision,
+      "precision m of the prior N(0, 1/m), above 0; needed unless every parameter has --prior");
+  app.add_option(
+         "--prior", command->prior,
+         "NAME=LAW of a column or a feature, or LAW of all others: normal(center, scale) or "
+         "student_t(degrees, center, scale); may be repeated")
+      ->type_name("PRIOR")
+      ->allow_extra_args(false);
+  app.add_option("--priors", command->priors, "such priors, a line each")->type_name("FILE");
+  add_count(
+      app, "--chains", command->chains,
+      "chains; default 4. From 64 on with fewer than 100 draws of each they start in 16 groups, "
+      "are judged between them, and are written to draws.npy alone");
+  add_count(app, "--draws", command->draws, "draws to keep of each chain; default 1000");
   add_count(app, "--warm-up", command->warm_up,
-            "transitions of each chain that adapt and are thrown away; default 500", 0);
+            "transitions of each chain that adapt and are thrown away; default 500, of such "
+            "short chains 100, of one for each group",
+            0);
   add_count(app, "--thinning", command->thinning, "transitions for each draw; default 1");
   app.add_option("--sampler", command->sampler,
                  "auto: split, kicks and rotations about the mode, where the warm-up accepts "

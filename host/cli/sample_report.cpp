@@ -1,6 +1,7 @@
 #include "sample_report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -119,6 +120,12 @@ std::string SampleReport::speed() const {
 }
 
 std::string SampleReport::reading(const std::vector<std::string>& files) const {
+  if (drawn.superchains > 0) {
+    return fmt::format(
+        "Written: {}: {}\nNext:\n  Python: numpy.load(\"{}/draws.npy\")  # [chains, draws, "
+        "parameters], in the order of summary.csv\n",
+        out, fmt::join(files, ", "), out);
+  }
   std::string names = files.front();
   const auto chain_files = std::ranges::count_if(
       files, [](const std::string& name) { return name.starts_with("chain-"); });
@@ -138,22 +145,26 @@ nlohmann::json SampleReport::json(bool usable, const std::string& text,
                                   const std::vector<std::string>& files) const {
   nlohmann::json result;
   result["private"] = false;
-  result["run"] = {{"beta", facts.beta},
-                   {"prior_precision", facts.prior_precision},
-                   {"sampler", to_string(facts.transition)},
-                   {"metric", to_string(facts.metric)},
-                   {"target_acceptance", facts.target_acceptance},
-                   {"chains", drawn.chains},
-                   {"warm_up", facts.warm_up},
-                   {"draws", drawn.draws},
-                   {"thinning", facts.thinning},
-                   {"seed", facts.seed},
-                   {"backend", facts.backend},
-                   {"tv_gap", drawn.tv_gap > 0 ? nlohmann::json(drawn.tv_gap) : nlohmann::json()},
-                   {"step_size", drawn.step_size},
-                   {"leapfrog_steps", drawn.leapfrog_steps},
-                   {"acceptance", acceptance()},
-                   {"divergent", std::ranges::count(drawn.divergent, 1)}};
+  result["run"] = {
+      {"beta", facts.beta},
+      {"prior_precision",
+       facts.prior_precision > 0 ? nlohmann::json(facts.prior_precision) : nlohmann::json()},
+      {"priors", facts.priors},
+      {"sampler", to_string(facts.transition)},
+      {"metric", to_string(facts.metric)},
+      {"target_acceptance", facts.target_acceptance},
+      {"chains", drawn.chains},
+      {"superchains", drawn.superchains},
+      {"warm_up", facts.warm_up},
+      {"draws", drawn.draws},
+      {"thinning", facts.thinning},
+      {"seed", facts.seed},
+      {"backend", facts.backend},
+      {"tv_gap", drawn.tv_gap > 0 ? nlohmann::json(drawn.tv_gap) : nlohmann::json()},
+      {"step_size", drawn.step_size},
+      {"leapfrog_steps", drawn.leapfrog_steps},
+      {"acceptance", acceptance()},
+      {"divergent", std::ranges::count(drawn.divergent, 1)}};
   result["parameters"] = nlohmann::json::array();
   for (std::size_t j = 0; j < summaries.size(); ++j) {
     const Summary& s = summaries[j];
@@ -170,6 +181,7 @@ nlohmann::json SampleReport::json(bool usable, const std::string& text,
                                     {"mcse_q50", q[1].standard_error},
                                     {"mcse_q95", q[2].standard_error},
                                     {"r_hat", s.r_hat},  // NaN is written as null
+                                    {"r_hat_limit", s.r_hat_limit},
                                     {"ess_bulk", s.ess_bulk},
                                     {"ess_tail", s.ess_tail}});
     if (is_controlled()) {

@@ -40,15 +40,19 @@ std::string plain(const std::string& feature) {
 // The nesting and the keys of CmdStan 2.3x; `max_depth` is there because readers look for it.
 std::string comments_before(const PosteriorDraws& draws, std::size_t chain,
                             const DrawsFacts& facts) {
-  std::string data = facts.data;
-  std::ranges::replace_if(
-      data, [](char c) { return static_cast<unsigned char>(c) < 32; }, '?');
+  const auto one_line = [](std::string text) {
+    std::ranges::replace_if(
+        text, [](char c) { return static_cast<unsigned char>(c) < 32; }, '?');
+    return text;
+  };
+  std::string priors;
+  for (const std::string& line : facts.priors) priors += "#   prior " + one_line(line) + "\n";
   return fmt::format(
       "# stan_version_major = 2\n# stan_version_minor = 32\n# stan_version_patch = 0\n"
       "# model = {}\n# gibbsite\n#   gibbsite_version = {}\n"
       "#   gibbsite_sampler = {}\n#   gibbsite_metric = {}\n#   gibbsite_tv_gap = {}\n"
       "#   backend = {}\n#   beta = {}\n"
-      "#   prior_precision = {}\n# method = sample (Default)\n#   sample\n#     num_samples = {}\n"
+      "#   prior_precision = {}\n{}# method = sample (Default)\n#   sample\n#     num_samples = {}\n"
       "#     num_warmup = {}\n#     save_warmup = 0 (Default)\n#     thin = {}\n#     adapt\n"
       "#       engaged = 1 (Default)\n#       delta = {}\n#     algorithm = hmc (Default)\n"
       "#       hmc\n#         engine = static\n#           static\n#             max_depth = 10\n"
@@ -57,8 +61,9 @@ std::string comments_before(const PosteriorDraws& draws, std::size_t chain,
       facts.loss == "logistic" ? "logistic_regression" : facts.loss, facts.version,
       to_string(facts.transition), to_string(facts.metric),
       draws.tv_gap > 0 ? fmt::format("{}", draws.tv_gap) : "not certified", facts.backend,
-      facts.beta, facts.prior_precision, draws.draws * facts.thinning, facts.warm_up,
-      facts.thinning, facts.target_acceptance, draws.step_size, chain + 1, data, facts.seed);
+      facts.beta, facts.prior_precision > 0 ? fmt::format("{}", facts.prior_precision) : "none",
+      priors, draws.draws * facts.thinning, facts.warm_up, facts.thinning, facts.target_acceptance,
+      draws.step_size, chain + 1, one_line(facts.data), facts.seed);
 }
 
 void require_shape(const PosteriorDraws& draws) {

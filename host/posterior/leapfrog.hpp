@@ -21,6 +21,11 @@ class Leapfrog {
 
   /// To the start that was given, or center + 2 N(0, L L^T).
   void place(const Eigen::VectorXd& center, const Chart& spread);
+  /// From `superchains` chains to all: the chains of a superchain go on from its state, each with
+  /// noise of its own.
+  void multiply();
+  /// Transitions that chains need after that.
+  [[nodiscard]] std::uint64_t forgetting() const;
   /// From here on in this chart; U and its gradient where the chains are. False: not finite.
   bool set_chart(Chart chart);
   /// From here on by rotations about `mode` (Transition::split), by the angle, in this chart. Every
@@ -57,6 +62,7 @@ class Leapfrog {
   [[nodiscard]] std::uint64_t gradients() const { return gradients_; }  ///< of one chain
 
  private:
+  void resize(std::size_t chains, std::size_t parameters);
   void fill_momenta(std::uint64_t step);
   [[nodiscard]] double uniform(std::size_t chain, std::uint64_t step) const;
   [[nodiscard]] std::uint64_t transitions_in_all() const;

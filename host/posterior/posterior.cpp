@@ -15,6 +15,8 @@
 #include "gibbsite/chains/potential.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/machine/memory.hpp"
+#include "gibbsite/posterior/nested.hpp"
+#include "gibbsite/posterior/priors.hpp"
 #include "posterior/adaptation.hpp"
 #include "posterior/controlled_means.hpp"
 #include "posterior/leapfrog.hpp"
@@ -65,15 +67,40 @@ auto named(const Names& names, std::string_view name, const Field& what) {
   return found->first;
 }
 
+void require_priors(const Potential& u, const PosteriorOptions& o) {
+  if (u.priors.size() != u.features()) {
+    throw BadInput(
+        Field{"prior"},
+        fmt::format("there are {}, the rows have {} features", u.priors.size(), u.features()),
+        "give one for each");
+  }
+  for (const Prior& prior : u.priors) {
+    if (!std::isfinite(prior.center) || !(prior.scale > 0) || !(prior.degrees > 0) ||
+        !std::isnormal(1 / (prior.scale * prior.scale))) {
+      throw BadInput(Field{"prior"}, to_text(prior) + " is none",
+                     "give a finite center, and a scale and degrees above 0");
+    }
+  }
+  if (o.transition == Transition::proximal) {
+    throw BadInput(Field{"prior"},
+                   format_message("{} proximal certifies draws under one normal prior alone",
+                                  Field{"sampler"}),
+                   format_message("leave it out, or take {} hmc", Field{"sampler"}));
+  }
+}
+
 void require_valid(const Potential& u, const PosteriorOptions& o) {
   const std::size_t d = u.features();
   require_finite_nonnegative(u.beta, Field{"beta"});
-  if (u.prior_precision == 0) {
+  if (!u.priors.empty()) {
+    require_priors(u, o);
+  } else if (u.prior_precision == 0) {
     throw BadInput(Field{"prior_precision"},
                    "0, and without a prior the posterior may have no mass to normalize",
                    "give one above 0");
+  } else {
+    require_finite_positive(u.prior_precision, Field{"prior_precision"});
   }
-  require_finite_positive(u.prior_precision, Field{"prior_precision"});
   const auto require_length = [&](std::span<const double> v, const Message& name) {
     if (v.size() != d) {
       throw BadInput(name, fmt::format("has {} numbers, the rows have {} features", v.size(), d),
@@ -108,6 +135,12 @@ void require_valid(const Potential& u, const PosteriorOptions& o) {
                      "chooses its own start, step size and metric",
                      format_message("leave out {} and {}", Field{"start"}, Field{"metric"}));
     }
+  }
+  if (o.superchains > o.chains ||
+      (o.superchains > 0 && (!o.start.empty() || o.transition == Transition::proximal))) {
+    throw BadInput(Word{"superchains"},
+                   "share starts of their own, and are at most as many as the chains",
+                   "give 0 of them");
   }
   if (o.transition == Transition::split) {
     if (o.metric != Metric::automatic && o.metric != Metric::laplace) {
@@ -165,7 +198,7 @@ class MechanismRun {
     const auto d = index(u_.features());
     Chart chart{VectorXd{}};
     if (metric_ == Metric::laplace) {
-      const Minimum minimum = minimize(u_, 1e-6 * std::sqrt(u_.prior_precision));
+      const Minimum minimum = minimize(u_, 1e-6 * std::sqrt(u_.least_precision()));
       const std::vector<double> h = hessian(u_, minimum.theta);
       chart = Chart::of_precision(Eigen::Map<const MatrixXd>(h.data(), d, d));
       mode_ = vector(minimum.theta);
@@ -189,16 +222,19 @@ class MechanismRun {
     if (rotates) chains_.rotate_about(mode_, given ? options_.step_size : usual_angle);
   }
 
+  // With superchains a chain of each learns, and then they are many.
   void warm_up() {
     std::uint64_t done = 0;
+    if (transition_ == Transition::split && options_.transition != Transition::split)
+      done = try_rotations();
     if (transition_ == Transition::split) {
-      done = options_.transition == Transition::split ? 0 : try_rotations();
-      if (transition_ == Transition::split) {
-        for (; done < options_.warm_up; ++done) chains_.transition();
-        return;
-      }
+      for (; done < options_.warm_up; ++done) chains_.transition();
+    } else {
+      warm_up_leapfrogs(done);
     }
-    warm_up_leapfrogs(done);
+    if (options_.superchains == 0) return;
+    chains_.multiply();
+    for (std::uint64_t t = 0; t < chains_.forgetting(); ++t) chains_.transition();
   }
 
   PosteriorDraws draw() {
@@ -207,6 +243,7 @@ class MechanismRun {
     out.draws = N;
     out.chains = C;
     out.parameters = d;
+    out.superchains = options_.superchains;
     out.transition = transition_;
     out.values.reserve(N * C * d);
     ControlledMeans controlled(C, N, d);
@@ -247,7 +284,7 @@ class MechanismRun {
   std::uint64_t try_rotations() {
     const std::uint64_t trials = std::min(most_trials, options_.warm_up / 2), first = trials / 2;
     const auto told = static_cast<double>(trials - first);
-    VectorXd accepted = VectorXd::Zero(index(options_.chains));
+    VectorXd accepted = VectorXd::Zero(chains_.theta().rows());
     for (std::uint64_t t = 0; t < trials; ++t) {
       chains_.transition();
       if (t >= first) accepted += chains_.acceptance();

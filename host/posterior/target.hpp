@@ -21,23 +21,36 @@ inline Eigen::VectorXd vector(std::span<const double> v) {
 /// U and its gradient for all chains at once, on the backend.
 class Target {
  public:
-  explicit Target(const Potential& potential)
-      : u_(potential),
-        center_(u_.center.empty() ? Eigen::VectorXd::Zero(index(u_.features()))
-                                  : vector(u_.center)) {}
+  explicit Target(const Potential& potential) : u_(potential), center_(index(u_.features())) {
+    for (std::size_t j = 0; j < u_.features(); ++j) center_(index(j)) = u_.prior_center(j);
+  }
 
   /// out[C x d] = grad U of each row of theta [C x d]; reads X once.
   void gradients(const Rowwise& theta, Rowwise& out) {
     u_.engine->loss_gradients(shape(theta.data(), theta), shape(out.data(), out));
-    out = u_.beta * out + u_.prior_precision * (theta.rowwise() - center_.transpose());
+    if (u_.priors.empty()) {
+      out = u_.beta * out + u_.prior_precision * (theta.rowwise() - center_.transpose());
+      return;
+    }
+    out *= u_.beta;
+    for (Eigen::Index c = 0; c < theta.rows(); ++c) {
+      for (Eigen::Index j = 0; j < theta.cols(); ++j)
+        out(c, j) += u_.prior_derivative(static_cast<std::size_t>(j), theta(c, j));
+    }
   }
 
   /// out[C] = U.
   void values(const Rowwise& theta, Eigen::VectorXd& out) {
     u_.engine->loss_values(shape(theta.data(), theta),
                            {out.data(), static_cast<std::size_t>(out.size())});
-    out = u_.beta * out +
-          u_.prior_precision / 2 * (theta.rowwise() - center_.transpose()).rowwise().squaredNorm();
+    if (u_.priors.empty()) {
+      out = u_.beta * out + u_.prior_precision / 2 *
+                                (theta.rowwise() - center_.transpose()).rowwise().squaredNorm();
+      return;
+    }
+    const auto d = static_cast<std::size_t>(theta.cols());
+    for (Eigen::Index c = 0; c < theta.rows(); ++c)
+      out(c) = u_.beta * out(c) + u_.prior_value({theta.row(c).data(), d});
   }
 
   [[nodiscard]] const Eigen::VectorXd& center() const { return center_; }

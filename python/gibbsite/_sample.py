@@ -294,19 +294,31 @@ class _Terms:
         return total
 
 
+def _engine_name(name, columns):
+    """What the engine calls the intercept, and a product of columns."""
+    if name == _INTERCEPT:
+        return "(intercept)"
+    parts = name.split(":") if isinstance(name, str) else ()
+    return " × ".join(parts) if len(parts) > 1 and name not in columns and set(parts) <= set(columns) else name
+
+
 # Summaries.
 
 
-def summarize(named, interval):
-    """(header, rows) of {name: draws [chain, draw]}."""
+def summarize(named, interval, superchains=0):
+    """(header, rows) of {name: draws [chain, draw]}; R-hat is the nested one of superchains."""
     import arviz
 
     tail = (1 - interval) / 2
-    head = ["", "mean", "sd", f"{100 * tail:g} %", f"{100 * (1 - tail):g} %", "R-hat", "ESS bulk", "ESS tail"]
+    r_hat = "nested R-hat" if superchains else "R-hat"
+    head = ["", "mean", "sd", f"{100 * tail:g} %", f"{100 * (1 - tail):g} %", r_hat, "ESS bulk", "ESS tail"]
     rows = []
     for name, draws in named.items():
         low, high = np.quantile(draws, [tail, 1 - tail])
         figures = [draws.mean(), draws.std(ddof=1), low, high]
+        if superchains:
+            rows.append([name, *figures, *_core.nested_summary(np.ascontiguousarray(draws), superchains)])
+            continue
         sizes = [float(arviz.ess(draws, method=method)) for method in ("bulk", "tail")]
         rows.append([name, *figures, float(arviz.rhat(draws)), *sizes])
     return head, rows
@@ -362,6 +374,7 @@ def sample(
     formula,
     *,
     prior_precision=_PRIOR_PRECISION,
+    prior=None,
     ranges=None,
     interval=0.95,
     quiet=False,
@@ -384,6 +397,10 @@ def sample(
         Precision m of the prior N(0, 1/m) of each coefficient on the encoder's scale: of a number
         the effect over its whole range, of a level or knot its own. 0.16 is a standard deviation
         of 2.5.
+    prior : dict, str or None
+        Priors in its place by name, on the same scale: of a column, a level ("sex=M"), a product
+        ("age:sex"), "Intercept", or "*" for all others, as "normal(center, scale)" or
+        "student_t(degrees, center, scale)". A text alone is of all.
     ranges : dict or None
         Ranges, curves or levels of some columns in place of those that the rows have.
     interval : float
@@ -454,7 +471,9 @@ def sample(
     data = _tables.read_arrow(rows, schema, labels=labels)
     if model == "poisson":  # the loss of a count is Poisson's in units of the largest one
         options.setdefault("beta", float(max(labels.max(), 1.0)))
-    drawn = _core.draw_posterior(data, prior_precision=prior_precision, **options)
+    if isinstance(prior, dict):
+        prior = {_engine_name(name, said.columns): law for name, law in prior.items()}
+    drawn = _core.draw_posterior(data, prior_precision=prior_precision, prior=prior, **options)
 
     draws = drawn["draws"]  # [chain, draw, (classes x) features]
     if classes is not None:
@@ -506,6 +525,6 @@ def sample(
     if not quiet:
         flat = _flat(variables)
         print(f"{modelled}; {len(labels):,} rows; sampler {drawn['sampler']}; not private\n")
-        print(_printed(*summarize(flat, interval)))
+        print(_printed(*summarize(flat, interval, drawn["superchains"])))
         print(f"\n{drawn['verdict']}")
     return out

@@ -42,19 +42,24 @@ def arviz_groups(drawn, groups, coords, dims):
     return out
 
 
-def sample_posterior(data, *, prior_precision, **options):
+def sample_posterior(data, *, prior_precision=None, prior=None, **options):
     """Draws from a posterior without privacy: NOT PRIVATE (docs/theory/posterior.md).
 
-    The density is exp(-U) with U = beta sum_i loss_i(theta) + (prior_precision/2) ||theta||^2.
-    Draws carry no guarantee; they are for people who may see the table itself. `fit` makes a model
+    The density is exp(-U) with U = beta sum_i loss_i(theta) + (prior_precision/2) ||theta||^2, or with
+    priors by name. Draws carry no guarantee; they are for people who may see the table itself. `fit` makes a model
     to publish.
 
     Parameters
     ----------
     data : Dataset
         Labeled rows (`read_table`, `read_arrow`, `read_array`).
-    prior_precision : float
-        Precision of the prior N(0, I/prior_precision), above 0.
+    prior_precision : float or None
+        Precision m of the prior N(0, 1/m) of the parameters without one by name, above 0. None: all
+        have one.
+    prior : dict, str or None
+        Priors by the name of a feature, a column or "*" (all others), on the encoder's scale:
+        {"age": "normal(0, 1)", "*": "student_t(3, 0, 2.5)"}, (center, scale) and (degrees, center,
+        scale). A text alone is of all.
     **options
         model="auto" (by the label: logistic, softmax, huber or poisson), beta=1 (for counts the
         likelihood itself has the largest count of the schema as beta), chains=4, draws=1000, warm_up=500, thinning=1, sampler="auto" ("split", "hmc", "mala" or
@@ -79,7 +84,7 @@ def sample_posterior(data, *, prior_precision, **options):
         If an option is not as it must be, or rows have no labels.
     """
     require_arviz("sample_posterior")
-    drawn = _core.draw_posterior(data, prior_precision=prior_precision, **options)
+    drawn = _core.draw_posterior(data, prior_precision=prior_precision, prior=prior, **options)
     theta, coords = drawn["draws"], {"feature": data.schema.feature_names}
     if data.schema.classes:
         coords = {"class": data.schema.classes, **coords}

@@ -14,6 +14,8 @@
 #include "gibbsite/model/label.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/model.hpp"
+#include "gibbsite/posterior/nested.hpp"
+#include "gibbsite/posterior/priors.hpp"
 #include "gibbsite/posterior/verdict.hpp"
 #include "gibbsite/run/plan_request.hpp"
 
@@ -32,9 +34,31 @@ Numbers by_chain(const std::vector<T>& values, const PosteriorDraws& drawn, std:
   return d == 0 ? to_numpy(std::move(out), {c, n}) : to_numpy(std::move(out), {c, n, d});
 }
 
+// A law of all parameters, or a dict of names and laws.
+std::vector<NamedPrior> named_priors(const nb::object& given) {
+  std::vector<NamedPrior> out;
+  std::string all;
+  if (given.is_none()) return out;
+  if (nb::try_cast(given, all)) return {{"*", all}};
+  if (!nb::isinstance<nb::dict>(given)) {
+    throw BadInput(Field{"prior"}, "must be text, or a dict of names and texts",
+                   "give such as {'age': 'normal(0, 1)'}");
+  }
+  for (const auto& [name, law] : nb::cast<nb::dict>(given)) {
+    NamedPrior one;
+    if (!nb::try_cast(name, one.name) || !nb::try_cast(law, one.law)) {
+      throw BadInput(Field{"prior"}, "names and laws must be text",
+                     "give such as {'age': 'normal(0, 1)'}");
+    }
+    out.push_back(one);
+  }
+  return out;
+}
+
 nb::dict sample(const Dataset& data, const nb::kwargs& arguments) {
   Arguments given("draw_posterior", arguments);
-  const auto prior_precision = given.need<double>("prior_precision");
+  const auto prior_precision = given.take<double>("prior_precision");
+  const std::vector<NamedPrior> named = named_priors(given.take<nb::object>("prior", nb::none()));
   const auto model = given.take<std::string>("model", "auto");
   const auto beta = given.take("beta", 1.0);
   PosteriorOptions options;
@@ -42,7 +66,10 @@ nb::dict sample(const Dataset& data, const nb::kwargs& arguments) {
   options.metric = metric_from_string(given.take<std::string>("metric", "auto"));
   options.chains = given.take<std::uint64_t>("chains", 4);
   options.draws = given.take<std::uint64_t>("draws", 1000);
-  options.warm_up = given.take<std::uint64_t>("warm_up", 500);
+  if (options.transition != Transition::proximal && has_short_chains(options.chains, options.draws))
+    options.superchains = superchains_of(options.chains);
+  options.warm_up = given.take<std::uint64_t>(
+      "warm_up", options.superchains > 0 ? short_warm_up : options.warm_up);
   options.thinning = given.take<std::uint64_t>("thinning", 1);
   options.tv = given.take("tv", options.tv);
   const auto target_acceptance = given.take<double>("target_acceptance");
@@ -52,7 +79,12 @@ nb::dict sample(const Dataset& data, const nb::kwargs& arguments) {
   const auto progress = given.take<nb::object>("progress", nb::none());
   given.finish();
   require_finite_positive(beta, Field{"beta"});
-  require_finite_positive(prior_precision, Field{"prior_precision"});
+  if (prior_precision) require_finite_positive(*prior_precision, Field{"prior_precision"});
+  if (named.empty() && !prior_precision) {
+    throw BadInput(Field{"prior_precision"}, "is missing", "give it, such as 1");
+  }
+  const std::vector<Prior> priors =
+      named.empty() ? std::vector<Prior>{} : priors_of(data.schema, named, prior_precision);
   if (target_acceptance) require_between(*target_acceptance, 0, 1, Field{"target_acceptance"});
   options.target_acceptance = target_acceptance.value_or(0);
   options.key = StreamKey::from_seed(seed ? *seed : std::random_device{}());
@@ -64,8 +96,9 @@ nb::dict sample(const Dataset& data, const nb::kwargs& arguments) {
     static_cast<void>(glm(loss.name()).constants(data.schema, 1));  // of such a label
     const Potential potential{.engine = engines->load(data.view(), data.y, loss),
                               .beta = beta,
-                              .prior_precision = prior_precision,
-                              .center = {}};
+                              .prior_precision = prior_precision.value_or(0),
+                              .center = {},
+                              .priors = priors};
     return sample_posterior(potential, options);
   });
   nb::dict out;
@@ -93,18 +126,33 @@ nb::dict sample(const Dataset& data, const nb::kwargs& arguments) {
   out["step_size"] = drawn.step_size;
   out["gradients"] = drawn.gradients;
   out["tv_gap"] = drawn.tv_gap;
-  const std::vector<Summary> summaries = summarize(drawn.view(), {});
+  out["superchains"] = drawn.superchains;
+  const std::vector<Summary> summaries = summaries_of(drawn, {});
   const Verdict verdict = judge(summaries, drawn);
   out["usable"] = verdict.usable();
   out["verdict"] = in_words(verdict);
   return out;
 }
 
+// (R-hat, ESS bulk, ESS tail) of one quantity of many short chains.
+nb::tuple nested(const nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>& draws,
+                 std::size_t superchains) {
+  const std::size_t chains = draws.shape(0), each = draws.shape(1);
+  std::vector<double> values(chains * each);
+  for (std::size_t c = 0; c < chains; ++c)
+    for (std::size_t n = 0; n < each; ++n) values[n * chains + c] = draws.data()[c * each + n];
+  const Summary s = summarize_nested({values, each, chains, 1}, superchains, {})[0];
+  return nb::make_tuple(s.r_hat, s.ess_bulk, s.ess_tail);
+}
+
 }  // namespace
 
 void bind_posterior(nb::module_& m) {
+  m.def("nested_summary", &nested, "draws"_a, "superchains"_a,
+        "(nested R-hat, ESS bulk, ESS tail) of draws [chains, draws] of many short chains.");
   m.def("draw_posterior", &sample, "data"_a, "arguments"_a,
-        nb::sig("def draw_posterior(data: Dataset, *, prior_precision: float, model: str = 'auto', "
+        nb::sig("def draw_posterior(data: Dataset, *, prior_precision: float | None = None, "
+                "prior: dict[str, str] | str | None = None, model: str = 'auto', "
                 "beta: float = 1.0, chains: int = 4, draws: int = 1000, warm_up: int = 500, "
                 "thinning: int = 1, sampler: str = 'auto', metric: str = 'auto', "
                 "target_acceptance: float | None = None, tv: float = ..., seed: int | None = None, "

@@ -107,6 +107,35 @@ def test_amounts_are_in_their_unit():
     assert float(found.posterior["Intercept"].mean()) == pytest.approx(150, abs=2)
 
 
+def test_priors_by_name(engine):
+    frame = people()
+    given = {"age": "normal(2, 0.5)", "sex=M": "student_t(3, 1, 0.1)", "Intercept": "normal(0, 1)", "*": "normal(0, 0.3)"}
+    found = gibbsite.sample(frame, "yes ~ age + sex + region", prior=given, log_likelihood=True, **OPTIONS)
+    theta = engine["draws"]  # age, sex F, sex M, three regions, the intercept
+    said = [(2, 0.5, None), (0, 0.3, None), (1, 0.1, 3), *[(0, 0.3, None)] * 3, (0, 1, None)]
+    prior = 0
+    for j, (center, scale, degrees) in enumerate(said):
+        r = (theta[..., j] - center) / scale
+        prior = prior - (r**2 / 2 if degrees is None else (degrees + 1) / 2 * np.log1p(r**2 / degrees))
+    gap = engine["lp"] - np.asarray(found.log_likelihood["yes"]).sum(axis=-1) - prior
+    assert np.ptp(gap) < 1e-2
+    product = gibbsite.sample(frame, "yes ~ age*sex", prior={"age:sex": "normal(0, 0.001)"}, **OPTIONS)
+    assert np.abs(np.asarray(product.posterior["age:sex"])).max() < 1e-3
+    with pytest.raises(gibbsite.BadInput, match="prior: no column or feature is called 'aeg'"):
+        gibbsite.sample(frame, "yes ~ age", prior={"aeg": "normal(0, 1)"}, **OPTIONS)
+    with pytest.raises(gibbsite.BadInput, match="prior: 'flat' is no prior"):
+        gibbsite.sample(frame, "yes ~ age", prior="flat", **OPTIONS)
+
+
+def test_many_short_chains(capsys):
+    found = gibbsite.sample(people(), "yes ~ age + sex", seed=1, chains=256, draws=2)
+    assert found.posterior["age"].shape == (256, 2)
+    screen = capsys.readouterr().out
+    assert "nested R-hat" in screen
+    r_hat = next(line.split()[5] for line in screen.splitlines() if line.startswith("age"))
+    assert 1 <= float(r_hat) < 1.1
+
+
 def test_predictive_draws_and_loo():
     arviz = pytest.importorskip("arviz")
     frame = people()

@@ -484,6 +484,30 @@ TEST_F(Sample, StartsAndScalesComeFromFiles) {
   EXPECT_NE(values("unit", 4), values("elsewhere", 4));
 }
 
+TEST_F(Sample, PriorsByNameAreSaidAndFollowed) {
+  folder.write("priors.txt", "# of one column\nage = normal(2, 0.001)\n");
+  const Outcome byname = gibbsite(command(
+      {"--out", "tight", "--priors", "priors.txt", "--prior", "normal(0, 0.001)", "--seed", "1"}));
+  EXPECT_EQ(byname.status, 0) << byname.err;
+  EXPECT_THAT(byname.out, HasSubstr("prior age = normal(2, 0.001)\n"));
+  const Table draws = parse(folder.read("tight/chain-1.csv"));
+  EXPECT_EQ(draws.facts.at("prior age"), "normal(2, 0.001)");
+  EXPECT_EQ(draws.facts.at("prior *"), "normal(0, 0.001)");
+  for (const double value : draws.numbers("age")) EXPECT_NEAR(value, 2, 0.01);
+  const Outcome wrong = gibbsite(command({"--out", "d", "--prior", "aeg=normal(0, 1)"}));
+  expect_error(wrong, 2, "--prior: no column or feature is called 'aeg'; the first is 'age'");
+  folder.write("priors.txt", "# two\nage = cauchy(0, 1)\n");
+  expect_error(gibbsite(command({"--out", "d", "--priors", "priors.txt"})), 2,
+               "priors.txt:2: 'cauchy(0, 1)' is no prior");
+}
+
+TEST_F(Sample, ManyShortChainsAreOneArray) {
+  const Outcome out = gibbsite(command({"--out", "many", "--chains", "256", "--draws", "2"}));
+  EXPECT_EQ(out.status, 0) << out.err;
+  EXPECT_EQ(folder.read("many/draws.npy").size() % 64, 0U);
+  EXPECT_THAT(out.out, HasSubstr("numpy.load"));
+}
+
 TEST_F(Sample, BadInputIsOneLineAndLeavesNothing) {
   struct Case {
     const char* what;
@@ -499,7 +523,7 @@ TEST_F(Sample, BadInputIsOneLineAndLeavesNothing) {
       {"--beta: inf", {"--beta", "inf"}},
       {"--chains: must be a whole number, 1 or above", {"--chains", "0"}},
       {"--chains: must be from 1 to ", {"--chains", "1e12"}},
-      {"--draws: must be a whole number, 4 or above", {"--draws", "3"}},
+      {"--draws: must be 4 or more, or fewer of 64 chains or more", {"--draws", "3"}},
       {"--draws: must be from 1 to ", {"--draws", "1e15"}},
       {"GiB of memory that are free; give fewer --draws, or a larger --thinning",
        {"--draws", "1e11"}},

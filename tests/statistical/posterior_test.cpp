@@ -279,6 +279,7 @@ TEST(PosteriorLaw, GaussianIsFoundFromTheStart) {
 struct RotationBugs {
   double beta = 1;
   bool second_kick = true, accept = true, turns_back = false;
+  bool stale = false;  // the first kick is that of the last proposal, accepted or not
 };
 const std::vector<std::pair<const char*, RotationBugs>> planted_in_rotations{
     {"beta x 0.9", {.beta = 0.9}},
@@ -304,16 +305,17 @@ MatrixXd rotated(Potential u, const PosteriorOptions& options, const RotationBug
   };
   MatrixXd out(static_cast<Eigen::Index>(options.chains), 1);
   for (std::uint32_t c = 0; c < options.chains; ++c) {
-    double q = (options.start[c] - mode) / scale;
+    double q = (options.start[c] - mode) / scale, first_kick = kick(q);
     for (std::uint64_t t = 0; t < options.thinning; ++t) {
       double a = options.step_size * (1 + 0.1 * (2 * uniform(0, 3 * t + 2) - 1)), p = 0;
       if (bugs.turns_back && q > 0) a /= 4;
       fill_normals(options.key, c, 3 * t, {&p, 1});
       const double energy = value(q) + p * p / 2;
-      p -= a / 2 * kick(q);
+      p -= a / 2 * (bugs.stale ? first_kick : kick(q));
       const double there = q * std::cos(a) + p * std::sin(a);
       p = p * std::cos(a) - q * std::sin(a);
-      if (bugs.second_kick) p -= a / 2 * kick(there);
+      first_kick = kick(there);
+      if (bugs.second_kick) p -= a / 2 * first_kick;
       const double acceptance = std::exp(energy - value(there) - p * p / 2);
       if (!bugs.accept || uniform(c, 3 * t + 1) < acceptance) q = there;
     }
@@ -391,12 +393,8 @@ TEST(PosteriorLaw, LogisticInOneDimension) {
 }
 
 // Scores of theta_1, and of theta_2 given theta_1 (Rosenblatt).
-TEST(PosteriorLaw, LogisticInTwoDimensions) {
-  Table table = random_rows(6, 2, 41);
-  table.y = {1, 1, -1, 1, -1, 1};
-  for (float& x : table.x) x *= 2;
-  const double beta = 4, m = 0.5;
-  // 160 columns of 1601 points over +-11: exp(-m 11^2 / 2) = 7e-14 of the mode at the ends.
+MatrixXd scores_in_two_dimensions(const Potential& u, const MatrixXd& theta) {
+  // 160 columns of 1601 points over +-11.
   constexpr Eigen::Index columns = 161, fine = 1601, stride = 10;
   const double lo = -11, wide = 22.0 / (columns - 1), narrow = 22.0 / (fine - 1);
   VectorXd marginal(columns);
@@ -404,10 +402,8 @@ TEST(PosteriorLaw, LogisticInTwoDimensions) {
   for (Eigen::Index i = 0; i < columns; ++i) {
     VectorXd density(fine);
     for (Eigen::Index j = 0; j < fine; ++j) {
-      density(j) =
-          std::exp(-logistic_potential(table, beta, m,
-                                       Eigen::Vector2d(lo + wide * static_cast<double>(i),
-                                                       lo + narrow * static_cast<double>(j))));
+      density(j) = std::exp(-u.value(std::vector<double>{lo + wide * static_cast<double>(i),
+                                                         lo + narrow * static_cast<double>(j)}));
     }
     marginal(i) = density.sum();  // smooth and 0 at both ends: the trapezoid rule is exact
     second.row(i) = scores_on_grid(density, stride).transpose();
@@ -419,9 +415,6 @@ TEST(PosteriorLaw, LogisticInTwoDimensions) {
     dense(i) = std::exp(log_marginal(lo + wide / 10 * static_cast<double>(i)));
   }
   const Interpolated first(lo, wide, scores_on_grid(dense, 10));
-  const Potential u = potential_of(table, loss_named("logistic"), beta, m);
-  const MatrixXd theta =
-      drawn(u, {.chains = 100000, .warm_up = 25, .thinning = 15, .key = StreamKey::from_seed(72)});
   MatrixXd w(theta.rows(), 2);
   for (Eigen::Index c = 0; c < theta.rows(); ++c) {
     const auto [i, wi] = Interpolated::weights(theta(c, 0), lo, wide, columns);
@@ -429,7 +422,139 @@ TEST(PosteriorLaw, LogisticInTwoDimensions) {
     w(c, 0) = first(theta(c, 0));
     w(c, 1) = wi.dot(second.block<4, 4>(i, j) * wj);
   }
-  expect_passes(w, "d = 2");
+  return w;
+}
+
+Table table_of_two() {
+  Table table = random_rows(6, 2, 41);
+  table.y = {1, 1, -1, 1, -1, 1};
+  for (float& x : table.x) x *= 2;
+  return table;
+}
+
+// exp(-m 11^2 / 2) = 7e-14 of the mode at the ends of the grid.
+TEST(PosteriorLaw, LogisticInTwoDimensions) {
+  const Table table = table_of_two();
+  const Potential u = potential_of(table, loss_named("logistic"), 4, 0.5);
+  const MatrixXd theta =
+      drawn(u, {.chains = 100000, .warm_up = 25, .thinning = 15, .key = StreamKey::from_seed(72)});
+  expect_passes(scores_in_two_dimensions(
+                    potential_of(table, loss_named("logistic"), 4, 0.5, "reference"), theta),
+                "d = 2");
+}
+
+/// Normal scores of exp(-U) in one dimension, by its values on +-60.
+Interpolated one_dimension(const Potential& u) {
+  constexpr Eigen::Index size = 24001;
+  VectorXd density(size);
+  for (Eigen::Index i = 0; i < size; ++i)
+    density(i) = std::exp(-u.value(std::vector<double>{-60 + 0.005 * static_cast<double>(i)}));
+  return {-60, 0.05, scores_on_grid(density, 10)};
+}
+
+// Student's t and normals away from 0. Both samplers, from starts of their own; the split one in
+// the metric that has the priors' curvature. The draws see a center that is wrong by 0.3 scales.
+TEST(PosteriorLaw, PriorsByName) {
+  Table table = random_rows(5, 1, 31);
+  table.y = {1, 1, -1, 1, 1};
+  for (float& x : table.x) x = 2 * std::fabs(x) + 0.1F;
+  for (const Prior& prior :
+       {Prior{.center = -1, .scale = 0.5, .degrees = 3},
+        Prior{.center = -2, .scale = 0.4, .degrees = 20}, Prior{.center = 3, .scale = 0.3}}) {
+    const std::vector<Prior> priors{prior};
+    Potential exact = potential_of(table, loss_named("logistic"), 3, 0, "reference");
+    exact.priors = priors;
+    const auto score = one_dimension(exact);
+    Potential u = potential_of(table, loss_named("logistic"), 3, 0);
+    u.priors = priors;
+    for (const Transition transition : {Transition::split, Transition::hamiltonian}) {
+      const MatrixXd theta = drawn(u, {.transition = transition,
+                                       .chains = 30000,
+                                       .warm_up = 33,
+                                       .thinning = 15,
+                                       .key = StreamKey::from_seed(75)});
+      expect_passes(theta.unaryExpr(score), std::string(to_string(transition)));
+      const Prior wrong{.center = prior.center + 0.3 * prior.scale,
+                        .scale = prior.scale,
+                        .degrees = prior.degrees};
+      u.priors = {&wrong, 1};
+      const auto verdict = scores::judge(drawn(u, {.transition = transition,
+                                                   .chains = 30000,
+                                                   .warm_up = 33,
+                                                   .thinning = 15,
+                                                   .key = StreamKey::from_seed(75)})
+                                             .unaryExpr(score),
+                                         false_alarm);
+      EXPECT_GT(verdict.worst(), 1) << "another center passes: " << verdict.text();
+      u.priors = priors;
+    }
+  }
+  // A quarter of the moves is rejected here: the last proposal's slope is not the state's.
+  const std::vector<Prior> heavy{{.center = -1, .scale = 0.5, .degrees = 3}};
+  Potential u1 = potential_of(table, loss_named("logistic"), 3, 0, "reference");
+  u1.priors = heavy;
+  const MatrixXd kept =
+      drawn(u1, {.chains = 25000, .warm_up = 33, .thinning = 15, .key = StreamKey::from_seed(79)});
+  const std::vector<double> start(kept.data(), kept.data() + kept.size());
+  const PosteriorOptions options{.transition = Transition::split,
+                                 .chains = start.size(),
+                                 .warm_up = 0,
+                                 .thinning = 60,
+                                 .step_size = 1.7,
+                                 .start = start,
+                                 .key = StreamKey::from_seed(78)};
+  const auto score = one_dimension(u1);
+  expect_passes(rotated(u1, options, {}).unaryExpr(score), "copy without a bug");
+  const auto stale =
+      scores::judge(rotated(u1, options, {.stale = true}).unaryExpr(score), false_alarm);
+  EXPECT_GT(stale.worst(), 1) << "a stale slope passes: " << stale.text();
+  const Table two = table_of_two();
+  const std::vector<Prior> priors{{.center = 1, .scale = 0.6, .degrees = 4},
+                                  {.center = -1, .scale = 0.5}};
+  Potential exact = potential_of(two, loss_named("logistic"), 4, 0, "reference");
+  Potential u = potential_of(two, loss_named("logistic"), 4, 0);
+  exact.priors = u.priors = priors;
+  for (const Transition transition : {Transition::split, Transition::hamiltonian}) {
+    const MatrixXd theta = drawn(u, {.transition = transition,
+                                     .chains = 60000,
+                                     .warm_up = 33,
+                                     .thinning = 15,
+                                     .key = StreamKey::from_seed(76)});
+    expect_passes(scores_in_two_dimensions(exact, theta),
+                  "two, " + std::string(to_string(transition)));
+  }
+}
+
+// A kick without the prior's slope keeps the law, since each move is accepted by the energies; what
+// it loses is acceptance, and the mean 0 of the gradient that controlled means rest on.
+TEST(PosteriorLaw, KicksHaveThePriorsSlope) {
+  Table table = random_rows(40, 2, 44);
+  const std::vector<Prior> priors{{.center = 1, .scale = 0.2, .degrees = 60},
+                                  {.center = -2, .scale = 0.3}};
+  Potential u = potential_of(table, loss_named("logistic"), 1, 0);
+  u.priors = priors;
+  const PosteriorDraws out = sample_posterior(
+      u, {.transition = Transition::split, .draws = 2000, .key = StreamKey::from_seed(77)});
+  double accepted = 0;
+  for (const double a : out.acceptance) accepted += a;
+  EXPECT_GT(accepted / static_cast<double>(out.acceptance.size()), 0.8);
+  ASSERT_EQ(out.controlled_mean.size(), 2U);
+  // Means by quadrature: 400 points over 12 scales to either side.
+  constexpr int points = 401;
+  VectorXd sums = VectorXd::Zero(3);
+  for (int i = 0; i < points; ++i) {
+    for (int j = 0; j < points; ++j) {
+      const std::vector<double> theta{1 + 0.2 * 12 * (i - 200) / 200.0,
+                                      -2 + 0.3 * 12 * (j - 200) / 200.0};
+      const double w = std::exp(-u.value(theta));
+      sums += w * Eigen::Vector3d(theta[0], theta[1], 1);
+    }
+  }
+  for (std::size_t j = 0; j < 2; ++j) {
+    const double exact = sums(static_cast<Eigen::Index>(j)) / sums(2);
+    EXPECT_NEAR(out.controlled_mean[j], exact, 6 * out.controlled_error[j]);
+    EXPECT_LT(out.controlled_error[j], 0.2 * priors[j].scale / std::sqrt(8000.0));
+  }
 }
 
 /// Exact draws by rejection: U is m-strongly convex, so exp(-U) is at most exp(-U(mode)) times the
@@ -532,6 +657,20 @@ TEST(PosteriorLaw, CalibratedOnSimulatedTables) {
     const auto verdict = sbc::judge(
         setup, calibrated({.transition = transition, .warm_up = 20, .thinning = 12}), false_alarm);
     EXPECT_LE(verdict.worst(), 1) << to_string(transition) << ": " << verdict.text();
+  }
+}
+
+// Kicks and rotations, on tables of two shapes: where they are refused often, and where rarely.
+TEST(PosteriorLaw, RotationsAreCalibrated) {
+  const PosteriorOptions options{.transition = Transition::split, .warm_up = 33, .thinning = 15};
+  for (const sbc::Setup& setup :
+       {sbc::Setup{.replications = 1000, .seed = 6},
+        sbc::Setup{
+            .rows = 60, .features = 4, .prior_precision = 1, .replications = 1000, .seed = 7}}) {
+    const auto verdict = sbc::judge(setup, calibrated(options), false_alarm);
+    EXPECT_LE(verdict.worst(), 1) << setup.rows << " rows: " << verdict.text();
+    const auto wrong = sbc::judge(setup, calibrated(options, "logistic", 3), false_alarm);
+    EXPECT_GT(wrong.worst(), 1) << "beta x 3 passes: " << wrong.text();
   }
 }
 

@@ -1,9 +1,11 @@
 #pragma once
-// U(theta) = beta sum_i l(theta; x_i, y_i) + (m/2) ||theta - theta0||^2.
+// U(theta) = beta sum_i l(theta; x_i, y_i) + (m/2) ||theta - theta0||^2, or with a prior of each
+// parameter in place of the last term.
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "gibbsite/chains/prior.hpp"
 #include "gibbsite/engine/engine.hpp"
 
 namespace gibbsite {
@@ -15,15 +17,35 @@ struct Potential {
   double beta = 1.0;                 ///< inverse temperature
   double prior_precision = 1.0;      ///< m
   std::span<const double> center{};  ///< theta0 [d]; empty means 0
+  /// A prior of each parameter [d], in place of m and theta0, for draws that certify nothing
+  /// (posterior/posterior.hpp); empty: m and theta0. What certifies takes none.
+  std::span<const Prior> priors{};
 
   [[nodiscard]] const Loss& loss() const { return engine->loss(); }
   [[nodiscard]] std::size_t features() const { return engine->features(); }
   [[nodiscard]] double value(std::span<const double> theta) const;
   /// Writes grad U(theta) to out [d].
   void gradient(std::span<const double> theta, std::span<double> out) const;
+
+  // The part of the prior, minus its log density up to a constant.
+  [[nodiscard]] double prior_value(std::span<const double> theta) const;
+  [[nodiscard]] double prior_derivative(std::size_t j, double theta) const {
+    if (!priors.empty()) return priors[j].derivative(theta);
+    return prior_precision * (theta - prior_center(j));
+  }
+  /// Above 0 if m is; of Student's t it is not the second derivative (Prior::curvature).
+  [[nodiscard]] double prior_curvature(std::size_t j, double theta) const {
+    return priors.empty() ? prior_precision : priors[j].curvature(theta);
+  }
+  [[nodiscard]] double prior_center(std::size_t j) const {
+    return !priors.empty() ? priors[j].center : center.empty() ? 0.0 : center[j];
+  }
+  /// The least curvature that any parameter's prior has at its center.
+  [[nodiscard]] double least_precision() const;
 };
 
-/// The Hessian of U [d x d]: grad^2 U(theta) = beta X^T diag(f'') X + m I. Work n d^2 / 2.
+/// The Hessian of U [d x d]: grad^2 U(theta) = beta X^T diag(f'') X + m I, or with the curvature of
+/// each prior in place of m. Work n d^2 / 2.
 std::vector<double> hessian(const Potential& potential, std::span<const double> theta);
 /// The diagonal of the Hessian of U [d]. Work n d.
 std::vector<double> hessian_diagonal(const Potential& potential, std::span<const double> theta);

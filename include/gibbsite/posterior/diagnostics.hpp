@@ -35,6 +35,7 @@ struct Summary {
   double ess_mean = 0;             ///< effective draws for the mean
   double mean_standard_error = 0;  ///< deviation / sqrt(ess_mean)
   std::vector<Quantile> quantiles{};  ///< of the probabilities asked for, in their order
+  double r_hat_limit = 1.01;          ///< chains agree if r_hat is below it (VGSCB, section 4)
 };
 
 /// Where summaries are computed; the numbers agree to about 1e-10 in relative terms.

@@ -21,11 +21,13 @@ struct DrawsFacts {
   std::string loss;     ///< its name
   std::string data;     ///< file of the table
   std::string backend;
-  double beta = 1, prior_precision = 0;
+  double beta = 1;
+  double prior_precision = 0;  ///< of the parameters without a line in `priors`; 0: none is
   std::uint64_t warm_up = 0, thinning = 1, seed = 0;
   double target_acceptance = 0;  ///< of the warm-up
   Transition transition = Transition::hamiltonian;
   Metric metric = Metric::automatic;
+  std::vector<std::string> priors{};  ///< lines "NAME = LAW" (posterior/priors.hpp) that were given
 };
 
 /// Writes one chain (0 <= chain < C) as CmdStan 2.3x does: comments, a header line, and a line for

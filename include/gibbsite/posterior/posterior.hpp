@@ -54,8 +54,12 @@ struct PosteriorOptions {
                                 ///< 0: adapted in the warm-up, the angle 0.55 pi
   std::vector<double> start{};  ///< [d] where all chains start, or [C x d] where each does; empty:
                                 ///< overdispersed, around the minimizer
-  double tv = 1e-10;            ///< proximal: total variation to the posterior, of each draw. It
-                                ///< chooses its own start, warm-up and step size
+  /// K groups of chains (posterior/nested.hpp), 0: none. The warm-up is of one chain for each, from
+  /// where all chains of the group go on, some transitions more before the first draw. At most C,
+  /// and none with a start of their own.
+  std::uint64_t superchains = 0;
+  double tv = 1e-10;  ///< proximal: total variation to the posterior, of each draw. It
+                      ///< chooses its own start, warm-up and step size
   StreamKey key = StreamKey::from_seed(0);  ///< of all noise; chain c takes stream c
   /// Called as (transitions done, in all) for a chain, a few times a second.
   std::function<void(std::uint64_t, std::uint64_t)> progress{};
@@ -66,6 +70,7 @@ struct PosteriorOptions {
 struct PosteriorDraws {
   Transition transition = Transition::hamiltonian;    ///< that made the draws; never automatic
   std::size_t draws = 0, chains = 0, parameters = 0;  ///< N, C, d
+  std::size_t superchains = 0;                        ///< K of the options
   std::vector<double> values{};                       ///< [N x C x d]
   std::vector<double> log_density{};  ///< [N x C] -U, without a constant: CmdStan's lp__
   std::vector<double> energy{};       ///< [N x C] U + kinetic energy at the start of a transition
