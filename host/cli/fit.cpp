@@ -107,8 +107,10 @@ void FitCommand::say_checked(const std::string& plan_text, const Checked& of) co
 
 FitCommand::Checked FitCommand::checked(const Dataset& data, std::uint64_t rows) const {
   const IngestCounts counts = counts_of(data, Readers::all_ranks);
+  std::string report = ingest_report(data, counts, verbose, Readers::all_ranks);
+  if (check) report += label_counts(data, Readers::all_ranks);
   return {warn_of_reading(data, counts, rows, Readers::all_ranks) + warn_of_alike_columns(data),
-          any_changed(counts), ingest_report(data, counts, verbose, Readers::all_ranks)};
+          any_changed(counts), std::move(report)};
 }
 
 void FitCommand::tell_private(const Checked& of) const {
