@@ -193,7 +193,8 @@ void FitCommand::fit() const {
   remove_early();
   const Checked read_as = checked(data, rows);
   const std::string head = describe(constants(plan, domain, rows), budget) + "\n" +
-                           curves_words(asked, domain) + interactions_words(domain);
+                           curves_words(asked, domain) + interactions_words(domain) +
+                           typical_words(domain);
 
   // The clock is for the screen: what is planned follows from public numbers alone.
   const Plan made = plan_chosen(plan, domain, rows, budget);
