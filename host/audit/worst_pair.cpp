@@ -330,10 +330,11 @@ class MetricOf {
         problem_(plan.problem),
         who_(plan.budget.neighbors()),
         start_(starting_metric(schema)),
+        plain_(plain_metric(schema)),
         lengths_(row_lengths(schema)) {}
   [[nodiscard]] const RowLengths& lengths() const { return lengths_; }
   std::vector<double> operator()(const LinearModel& released) const {
-    WhitenedRule rule(settings_, problem_, who_, start_);
+    WhitenedRule rule(settings_, problem_, who_, start_, plain_);
     for (const NoisyAnswer& answer : released.answers) {
       if (answer.question == "lengths") rule.answer_lengths(answer.values[0], lengths_);
       if (answer.question == "moments")
@@ -347,7 +348,7 @@ class MetricOf {
   Whitened settings_;
   Problem problem_;
   Neighbors who_;
-  WhitenedRule::Metric start_;
+  WhitenedRule::Metric start_, plain_;
   RowLengths lengths_;
 };
 

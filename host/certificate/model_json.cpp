@@ -109,6 +109,7 @@ json column_json(const Column& column) {
   if (!column.edges.empty()) out["edges"] = column.edges;
   if (column.decimals) out["decimals"] = *column.decimals;
   if (column.is_curve()) out["knots"] = column.knots;
+  if (column.typical) out["typical"] = {column.typical->center, column.typical->spread};
   if (column.has_missing_bin) {
     out["missing_level"] = true;
   } else if (column.missing_level) {
@@ -206,8 +207,12 @@ Column column_from_json(const json& object, const std::string& source, bool of_n
     } else if (column.type == ColumnType::number) {
       only_fields(object,
                   {"name", "type", "range", "missing", "edges", "decimals", "knots",
-                   "missing_level", "decimal", "thousands", "date"},
+                   "missing_level", "decimal", "thousands", "date", "typical"},
                   source);
+      if (object.contains("typical")) {
+        const auto typical = numbers_field(object, "typical", 2, source);
+        column.typical = {typical[0], typical[1]};
+      }
       if (object.contains("date")) {
         column.date = text_field(object, "date", source);
         if (column.date.empty()) reject(source, "date", "must not be empty");

@@ -107,8 +107,10 @@ void FitCommand::say_checked(const std::string& plan_text, const Checked& of) co
 
 FitCommand::Checked FitCommand::checked(const Dataset& data, std::uint64_t rows) const {
   const IngestCounts counts = counts_of(data, Readers::all_ranks);
+  std::string report = ingest_report(data, counts, verbose, Readers::all_ranks);
+  if (check) report += label_counts(data, Readers::all_ranks);
   return {warn_of_reading(data, counts, rows, Readers::all_ranks) + warn_of_alike_columns(data),
-          any_changed(counts), ingest_report(data, counts, verbose, Readers::all_ranks)};
+          any_changed(counts), std::move(report)};
 }
 
 void FitCommand::tell_private(const Checked& of) const {
@@ -191,7 +193,8 @@ void FitCommand::fit() const {
   remove_early();
   const Checked read_as = checked(data, rows);
   const std::string head = describe(constants(plan, domain, rows), budget) + "\n" +
-                           curves_words(asked, domain) + interactions_words(domain);
+                           curves_words(asked, domain) + interactions_words(domain) +
+                           typical_words(domain);
 
   // The clock is for the screen: what is planned follows from public numbers alone.
   const Plan made = plan_chosen(plan, domain, rows, budget);

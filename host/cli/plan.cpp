@@ -115,7 +115,7 @@ struct PlanCommand {
     double entries = 0;  // of a row; of a table what it holds
     const std::uint64_t rows =
         domain ? rows_of_table(*domain, {}, &entries) : shape.rows.value_or(0);
-    if (domain && !json) fmt::print("{}", interactions_words(*domain));
+    if (domain && !json) fmt::print("{}{}", interactions_words(*domain), typical_words(*domain));
     std::vector<Plan> plans;
     for (const Budget& budget : budgets) {
       if (domain) {

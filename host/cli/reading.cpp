@@ -262,6 +262,25 @@ std::string ingest_report(const Dataset& data, const IngestCounts& counts, bool 
                      changes, verbose ? how_rows_lie : "");
 }
 
+std::string label_counts(const Dataset& data, Readers readers) {
+  const Label& label = data.schema.label;
+  if (number_of(label) != nullptr || !any_labeled(data, readers)) return "";
+  const std::vector<std::string> names = class_names(label);
+  const bool two = is<TwoClasses>(label);
+  std::vector<std::uint64_t> mine(names.size());
+  for (const float y : data.y) ++mine[two ? (y > 0 ? 1U : 0U) : static_cast<std::size_t>(y)];
+  const std::vector<std::uint64_t> all = gathered<std::uint64_t>(mine, readers);
+  constexpr std::size_t most = 10;
+  std::string out;
+  for (std::size_t k = 0; k < std::min(most, names.size()); ++k) {
+    std::uint64_t rows = 0;
+    for (std::size_t at = k; at < all.size(); at += names.size()) rows += all[at];
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", rows, shown(names[k]));
+  }
+  if (names.size() > most) out += fmt::format(", and {} more classes", names.size() - most);
+  return fmt::format("private:   rows of each class: {}\n", out);
+}
+
 bool any_changed(const IngestCounts& counts) {
   IngestCounts all = counts;
   return std::ranges::any_of(all.numbers(), [](const std::uint64_t* n) { return *n > 0; });

@@ -15,6 +15,9 @@ IngestCounts counts_of(const Dataset& data, Readers readers);
 /// Whether a cell, a label or a row does not count as it is written.
 bool any_changed(const IngestCounts& counts);
 
+/// How many labels are of each class, as a private line; empty without labels of classes.
+std::string label_counts(const Dataset& data, Readers readers);
+
 /// The counts, column by column, without what did not happen; with `verbose` also how rows lie in
 /// memory. Every line is private and says so.
 std::string ingest_report(const Dataset& data, const IngestCounts& counts, bool verbose,

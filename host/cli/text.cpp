@@ -138,6 +138,15 @@ std::string interactions_words(const Schema& schema) {
   return out.empty() ? out : out + " features\n";
 }
 
+std::string typical_words(const Schema& schema) {
+  const auto count = std::ranges::count_if(
+      schema.columns, [](const Column& column) { return column.typical.has_value(); });
+  if (count == 0) return "";
+  return fmt::format(
+      "typical: {} number{} where the schema says (whitened, metric-path, metric-proximal)\n",
+      count, count == 1 ? " starts" : "s start");
+}
+
 std::string curves_words(const Schema& asked, const Schema& chosen) {
   const std::size_t curves = automatic_curves(asked);
   if (curves == 0) return "";

@@ -45,6 +45,9 @@ std::string describe(const Problem& constants, const Budget& budget);
 std::string curves_words(const Schema& asked, const Schema& chosen);
 /// "interactions: age × sex (8), age × hours (16) features\n"; empty if there are none.
 std::string interactions_words(const Schema& schema);
+/// How many numbers start from what the schema says is typical, and which mechanisms do so; empty
+/// if there are none.
+std::string typical_words(const Schema& schema);
 
 /// "about 70 %", "next to nothing".
 std::string kept_words(double share);

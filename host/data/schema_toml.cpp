@@ -62,8 +62,8 @@ std::vector<std::string> keys_of(const Column& column) {
     case ColumnType::number:
       if (column.is_date())
         return {"range", "format", "missing", "missing_level", "curve", "knots", "count"};
-      return {"range", "missing",  "missing_level", "curve",   "knots",    "scale",
-              "bins",  "decimals", "count",         "decimal", "thousands"};
+      return {"range", "missing",  "missing_level", "curve",   "knots",     "scale",
+              "bins",  "decimals", "count",         "decimal", "thousands", "typical"};
     case ColumnType::category:
       if (column.is_boolean) return {"other", "missing", "unlisted", "reference", "count"};
       return {"levels", "other", "missing", "unlisted", "reference", "count"};
@@ -781,6 +781,13 @@ class SchemaReader {
         column.reference = read_string(value, option);
       } else if (k == "decimals" && column.type == ColumnType::number && !column.is_date()) {
         column.decimals = read_decimals(value, option);
+      } else if (k == "typical" && column.type == ColumnType::number && !column.is_date()) {
+        const toml::array* const pair = value.as_array();
+        if (pair == nullptr || pair->size() != 2)
+          fail(value.source(), option +
+                                   " must be [center, spread]: about the mean and the standard "
+                                   "deviation, known without the data");
+        column.typical = {read_number((*pair)[0], option), read_number((*pair)[1], option)};
       } else if (k == "missing_level" && column.type == ColumnType::number) {
         column.missing_level = read_bool(value, option);
       } else if (column.type == ColumnType::number &&

@@ -126,6 +126,8 @@ std::string column_toml(const Column& column) {
   if (column.automatic_curve) out += ", curve = \"auto\"";
   if (const std::string_view scale = to_string(column.scale); !scale.empty())
     out += fmt::format(", scale = \"{}\"", scale);
+  if (column.typical)
+    out += fmt::format(", typical = [{}, {}]", column.typical->center, column.typical->spread);
   if (column.missing_level) out += fmt::format(", missing_level = {}", *column.missing_level);
   if (column.type == ColumnType::category) {
     if (!column.is_boolean) out += ", levels = " + toml_list(column.levels);

@@ -150,11 +150,36 @@ void center_levels(const ContrastBasis& contrasts, std::span<double> theta) {
   }
 }
 
+TypicalFeatures typical_features(const Schema& schema) {
+  TypicalFeatures out;
+  out.center = schema.middle();
+  out.factor.assign(out.center.size(), 1.0);
+  std::size_t first = 0;
+  for (const Column& column : schema.columns) {
+    const std::size_t features = schema.features_of(column);
+    if (column.typical && column.type == ColumnType::number && !column.is_curve()) {
+      const double width = column.hi - column.lo,
+                   center = (column.typical->center - column.lo) / width,
+                   spread = column.typical->spread / width;
+      out.any = true;
+      if (schema.intercept) {
+        out.center[first] = center;
+        out.factor[first] = 1 / (spread * std::sqrt(12.0));
+      } else {
+        out.factor[first] = 1 / std::sqrt(3 * (center * center + spread * spread));
+      }
+    }
+    first += features;
+  }
+  return out;
+}
+
 RowLengths row_lengths(const Schema& schema) {
   const ContrastBasis contrasts = contrast_basis(schema);
+  const TypicalFeatures start = typical_features(schema);
   RowLengths out;
-  out.weight.assign(contrasts.features, 1.0);
-  out.center = schema.middle();
+  out.center = start.center;
+  for (const double factor : start.factor) out.weight.push_back(factor * factor);
   for (std::size_t j = 0; j < contrasts.features; ++j) {
     if (contrasts.levels[j] > 0) out.weight[j] = 0;
   }

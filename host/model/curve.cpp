@@ -216,6 +216,7 @@ Schema with_knots(const Schema& schema, std::size_t knots) {
     column.automatic_curve = false;
     if (knots >= 3) column.knots = placed_knots(column, knots);
     if (knots >= 3 && !make_a_curve(column.knots)) column.knots.clear();
+    if (column.is_curve()) column.typical.reset();  // of straight lines
     column.scale = KnotScale::automatic;
   }
   for (std::size_t j = 0; j < out.columns.size(); ++j) {

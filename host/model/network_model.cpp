@@ -125,6 +125,7 @@ Schema network_schema(const Schema& whole) {
           quoted(column.name)));
     if (column.type == ColumnType::number) {
       without_curve(column);  // bins are what a network has
+      column.typical.reset();
       if (column.edges.empty()) column.edges = default_edges(column);
       column.has_missing_bin = column.missing_level.value_or(column.has_missing);
       say_missing_level(column);

@@ -395,6 +395,25 @@ std::string knots_fault(const Column& column) {
   return {};
 }
 
+// What is wrong with what is typical of a number whose range is legal; empty: nothing.
+std::string typical_fault(const Column& column) {
+  if (!column.typical) return {};
+  const auto [center, spread] = *column.typical;
+  const double width = column.hi - column.lo;
+  if (column.is_curve()) return "typical is of a straight line; leave it out, or curve and knots";
+  if (column.is_date()) return "typical is of a number that is no date; leave it out";
+  if (!(center >= column.lo && center <= column.hi))
+    return fmt::format(
+        "typical begins with a center of {}, outside of the range [{}, {}]; write "
+        "[center, spread]",
+        center, column.lo, column.hi);
+  if (!(spread >= least_typical_spread * width && spread <= width))
+    return fmt::format(
+        "typical has a spread of {}; it must be from {:g} times the width of the range to all of it",
+        spread, least_typical_spread);
+  return {};
+}
+
 std::string decimals_fault(const std::optional<int>& decimals) {
   if (!decimals || (*decimals >= 0 && *decimals <= most_decimals)) return {};
   return fmt::format("decimals must be from 0 to {}, got {}", most_decimals, *decimals);
@@ -488,6 +507,7 @@ void check_column(const Schema& schema, const SchemaLines& lines, std::size_t j,
       fail(bins);
     if (const std::string fault = decimals_fault(column.decimals); !fault.empty()) fail(fault);
     if (const std::string fault = knots_fault(column); !fault.empty()) fail(fault);
+    if (const std::string fault = typical_fault(column); !fault.empty()) fail(fault);
     if (column.is_date()) {
       if (const std::string fault = date_fault(column); !fault.empty()) fail(fault);
     }
@@ -497,6 +517,8 @@ void check_column(const Schema& schema, const SchemaLines& lines, std::size_t j,
     fail("a curve is of a number; leave curve, knots and scale out");
   } else if (!column.edges.empty() || column.decimals) {
     fail("bins and decimals are of numbers; leave them out");
+  } else if (column.typical) {
+    fail("typical is of a number; leave it out");
   }
   if (column.missing_level.value_or(false) || column.has_missing_bin) {
     if (column.type != ColumnType::number)

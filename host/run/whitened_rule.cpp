@@ -141,15 +141,16 @@ WhitenedRule::SmallBudget WhitenedRule::SmallBudget::for_signal(double s) {
 }
 
 namespace {
-// The basis B [d x k], with numbers about the middle of their ranges.
+// The basis B [d x k], with numbers about these centers.
 WhitenedRule::Metric centered_basis(const Schema& schema, const ContrastBasis& contrasts,
-                                    const std::vector<double>& basis) {
+                                    const std::vector<double>& basis,
+                                    const TypicalFeatures& typical) {
   const auto d = static_cast<Eigen::Index>(contrasts.features);
   WhitenedRule::Metric out = Eigen::Map<const WhitenedRule::Metric>(
       basis.data(), d, static_cast<Eigen::Index>(contrasts.coordinates));
+  out = (Eigen::Map<const VectorXd>(typical.factor.data(), d).asDiagonal() * out).eval();
   if (!schema.intercept) return out;
-  const std::vector<double> middle = schema.middle();  // 0 for levels
-  const Eigen::Map<const VectorXd> shift(middle.data(), d);
+  const Eigen::Map<const VectorXd> shift(typical.center.data(), d);  // 0 for levels
   out.row(d - 1) -= (shift.transpose() * out).eval();
   return out;
 }
@@ -157,13 +158,16 @@ WhitenedRule::Metric centered_basis(const Schema& schema, const ContrastBasis& c
 
 WhitenedRule::Metric starting_metric(const Schema& schema) {
   const ContrastBasis contrasts = contrast_basis(schema);
-  return centered_basis(schema, contrasts, contrasts.basis);
+  return centered_basis(schema, contrasts, contrasts.basis, typical_features(schema));
 }
 
 WhitenedRule::Metric plain_metric(const Schema& schema) {
   const ContrastBasis contrasts = contrast_basis(schema);
-  if (contrasts.plain.empty()) return {};
-  return centered_basis(schema, contrasts, contrasts.plain);
+  TypicalFeatures typical = typical_features(schema);
+  if (contrasts.plain.empty() && !typical.any) return {};
+  std::ranges::fill(typical.factor, 1.0);
+  return centered_basis(schema, contrasts,
+                        contrasts.plain.empty() ? contrasts.basis : contrasts.plain, typical);
 }
 
 WhitenedRule::Constants WhitenedRule::constants_for(const Problem& problem) {

@@ -162,11 +162,11 @@ class WhitenedRule {
   double block_variance_ = 0;
 };
 
-/// Where every run starts, from the schema alone: the contrasts of `contrast_basis`, numbers
-/// centered at the middle of their range by the constant column, if there is one [d x k].
+/// Where every run starts, from the schema alone: the contrasts of `contrast_basis`, numbers in the
+/// units of `typical_features` and centered there by the constant column, if there is one [d x k].
 WhitenedRule::Metric starting_metric(const Schema& schema);
-/// As starting_metric, with all directions of curves of norm 1; empty if the schema has no curves
-/// in contrasts.
+/// As starting_metric, with all directions of curves of norm 1 and numbers in the unit of their
+/// range, but for `typical` centers; empty if that is the same.
 WhitenedRule::Metric plain_metric(const Schema& schema);
 
 }  // namespace gibbsite

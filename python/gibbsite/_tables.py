@@ -720,6 +720,7 @@ _SAID = {
     "curve": (numbers.Integral, str),
     "knots": (list, tuple, np.ndarray),
     "scale": (str,),
+    "typical": (list, tuple, np.ndarray),
     "missing": (str, list, tuple),
     "missing_level": (bool, np.bool_),
     "unlisted": (str,),
@@ -731,10 +732,11 @@ _SAID_AS = {
     "other": "bool",
     "curve": 'number of knots or "auto"',
     "knots": "list of numbers",
+    "typical": "pair (center, spread)",
     "missing": "str or a list of them",
     "missing_level": "bool",
 }
-_OF_NUMBERS = ("range", "curve", "knots", "scale", "missing", "missing_level")
+_OF_NUMBERS = ("range", "curve", "knots", "scale", "typical", "missing", "missing_level")
 _OF_CATEGORIES = ("levels", "other", "missing", "unlisted", "reference")
 
 
@@ -746,6 +748,8 @@ def _is_said(key, value):
         return value == "auto" if isinstance(value, str) else not isinstance(value, bool)
     if key == "knots":
         return all(map(_is_number, value))
+    if key == "typical":
+        return _is_pair(value)
     return key != "missing" or is_marks(value)
 
 
@@ -780,6 +784,8 @@ def _said_toml(name, what):
         lines.append(f"curve = {_quoted(curve) if isinstance(curve, str) else int(curve)}")
     if "knots" in what:
         lines.append(f"knots = {[float(knot) for knot in what['knots']]!r}")
+    if "typical" in what:
+        lines.append(f"typical = {[float(number) for number in what['typical']]!r}")
     if "missing" in what:
         lines.append(f"missing = {marks_toml(what['missing'])}")
     lines += [f"{key} = {_quoted(what[key])}" for key in ("scale", "unlisted", "reference") if key in what]

@@ -139,6 +139,11 @@ def test_curves_of_ranges_are_those_of_a_schema():
         ({"range": (0, 1), "knots": [0, "a", 1]}, "'knots' must be a list of numbers"),
         ({"range": (0, 1), "knots": [0.2, 0.5, 1]}, "begin and end"),
         ({"range": (0, 1), "knots": [0, 0.5, 0.5, 1]}, "not ascending"),
+        ({"range": (0, 1), "typical": 0.3}, "'typical' must be a pair"),
+        ({"range": (0, 1), "typical": (0.3, 0.1, 1)}, "'typical' must be a pair"),
+        ({"range": (0, 1), "typical": (1.3, 0.1)}, "outside of the range"),
+        ({"range": (0, 1), "typical": (0.3, 0.1), "curve": 8}, "of a straight line"),
+        ({"levels": ["a", "b"], "typical": (0.3, 0.1)}, "unknown 'typical'"),
         ({"range": (0, 1), "missing": 3}, "'missing' must be a str"),
         ({"levels": ["a", "b"], "curve": 8}, "unknown 'curve'"),
         ({"curve": 8}, 'neither "levels" nor "range"'),
@@ -149,6 +154,13 @@ def test_words_of_ranges_that_are_wrong(what, said):
     with pytest.raises(ValueError, match=said) as raised:
         model({0: what, 1: (-1, 1)}).fit(X, y)
     assert "0" in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_what_is_typical_of_a_number_is_in_the_model():
+    assert column_of({"range": (0, 100), "typical": np.array([50, 30])})["typical"] == [50.0, 30.0]
+    assert "typical" not in column_of((0, 100))
+    said = {"range": (0, 100), "curve": "auto", "typical": (50, 30)}
+    assert "typical" in column_of(said) or "knots" in column_of(said)
 
 
 def test_one_curve_for_all_columns_and_curves_in_order():

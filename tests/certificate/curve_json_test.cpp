@@ -59,6 +59,18 @@ TEST(CurvesInJson, AddNoFieldToStraightLines) {
             json({{"name", "x"}, {"type", "number"}, {"range", {17.0, 90.0}}}));
 }
 
+TEST(TypicalInJson, IsReadAsItIsWritten) {
+  Schema s = schema_of(curve(17, 90, 2));
+  s.columns[0].typical = {40, 13.5};
+  EXPECT_EQ(schema_from_json(schema_json(s), "m.json"), s);
+  json bad = schema_json(s);
+  for (const json& typical : {json(3), json({40}), json({40, 13, 1}), json({40, 0}), json({91, 13}),
+                              json({40, 74}), json({40, nullptr}), json({40, 1e-3})}) {
+    bad["columns"][0]["typical"] = typical;
+    EXPECT_THROW((void)schema_from_json(bad, "m.json"), BadInput) << typical;
+  }
+}
+
 TEST(CurvesInJson, ThatNoProgramWritesAreRefused) {
   const json good = schema_json(schema_of(curve(0, 1, 3)));
   const auto refused = [&](const char* field, const json& value) {

@@ -205,6 +205,8 @@ TEST_F(Trust, ACheckReadsAndPlansAndSpendsNothing) {
       good.err,
       HasSubstr("private, for the curator only, do not publish: what does not count as it is "
                 "written:\nprivate:   column 'work': 40 cells missing\n"));
+  EXPECT_THAT(good.err,
+              ::testing::ContainsRegex("private:   rows of each class: [0-9]+ .*, [0-9]+ .*\n"));
   EXPECT_THAT(good.out, Not(HasSubstr("private")));
   EXPECT_THAT(good.out, HasSubstr("mechanism whitened: "));
   EXPECT_THAT(

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "support.hpp"
 
@@ -101,6 +102,35 @@ TEST(Schema, ACategoryNamesItsReferenceLevel) {
             "label='y'\npositive='1'\n[columns]\nx={type='number',range=[0,1],reference='a'}", "s");
       },
       {"s:4:", "unknown key 'reference'"});
+}
+
+TEST(Schema, SaysWhatIsTypicalOfNumbers) {
+  const auto with = [](const std::string& more) {
+    return parse_schema(
+        "label='y'\npositive='1'\n[columns]\nx={type='number',range=[10,110]" + more + "}", "s");
+  };
+  const Schema s = with(",typical=[40,10.5]");
+  EXPECT_EQ(s.columns[0].typical, (Typical{40, 10.5}));
+  EXPECT_EQ(parse_schema(to_toml(s), "s"), s);
+  EXPECT_FALSE(with("").columns[0].typical);
+  const Schema open = with(",typical=[40,10],curve='auto'");
+  EXPECT_TRUE(with_knots(open, 2).columns[0].typical) << "a straight line after all";
+  EXPECT_FALSE(with_knots(open, 5).columns[0].typical);
+  expect_bad_input([&] { with(",typical=40"); }, {"s:4:", "[center, spread]"});
+  expect_bad_input([&] { with(",typical=[40,'a']"); }, {"s:4:", "typical"});
+  expect_bad_input([&] { with(",typical=[5,10]"); }, {"s:4:", "outside of the range"});
+  expect_bad_input([&] { with(",typical=[40,0.001]"); }, {"s:4:", "spread of 0.001"});
+  expect_bad_input([&] { with(",typical=[40,101]"); }, {"s:4:", "spread of 101"});
+  expect_bad_input([&] { with(",typical=[40,10],knots=[10,40,110]"); },
+                   {"s:4:", "of a straight line"});
+  expect_bad_input(
+      [] {
+        parse_schema(
+            "label='y'\npositive='1'\n[columns]\nx={type='date',range=['2000-01-01',"
+            "'2001-01-01'],typical=[1,2]}",
+            "s");
+      },
+      {"s:4:", "unknown key 'typical'"});
 }
 
 TEST(Schema, DefaultsAreThoseOfTheHeader) {

@@ -126,5 +126,35 @@ TEST(RowLengths, EndsFollowFromTheSchema) {
   EXPECT_DOUBLE_EQ(numbers.middle() + numbers.half(), numbers.high);
 }
 
+// A guess is where a run starts: in its unit a number has second moment 1/12 about it.
+TEST(TypicalFeatures, AreWhatTheSchemaSays) {
+  Column hours = number("a");
+  hours.lo = 10, hours.hi = 110;
+  hours.typical = {40, 10};
+  Schema schema = schema_of({number("b"), category("c", 3), hours});
+  const TypicalFeatures found = typical_features(schema);
+  EXPECT_TRUE(found.any);
+  EXPECT_EQ(found.center.size(), 6U);
+  EXPECT_EQ(found.center[0], 0.5);
+  EXPECT_EQ(found.factor[0], 1);
+  EXPECT_DOUBLE_EQ(found.center[4], 0.3);
+  EXPECT_DOUBLE_EQ(found.factor[4], 1 / (0.1 * std::sqrt(12.0)));
+  const RowLengths lengths = row_lengths(schema);
+  EXPECT_DOUBLE_EQ(lengths.weight[4], 1 / (0.12));
+  EXPECT_DOUBLE_EQ(lengths.center[4], 0.3);
+  EXPECT_NEAR(lengths.high, std::log(2.0 / 3 + 0.5) / 2, 1e-14) << "as if it were even";
+  // What an even number has is what is taken where nothing is said.
+  schema.columns[2].typical = {60, 100 / std::sqrt(12.0)};
+  EXPECT_DOUBLE_EQ(typical_features(schema).center[4], 0.5);
+  EXPECT_DOUBLE_EQ(typical_features(schema).factor[4], 1);
+  // About 0 it is the second moment, 1/3 of an even number.
+  schema.columns[2].typical = {40, 10};
+  schema.intercept = false;
+  EXPECT_EQ(typical_features(schema).center[4], 0);
+  EXPECT_DOUBLE_EQ(typical_features(schema).factor[4], 1 / std::sqrt(3 * (0.09 + 0.01)));
+  schema.columns[2].typical.reset();
+  EXPECT_FALSE(typical_features(schema).any);
+}
+
 }  // namespace contrasts_test
 }  // namespace gibbsite

@@ -43,6 +43,10 @@ Dataset scaled_down(Dataset data) {
 std::vector<Table> tables() {
   std::vector<Table> out;
   out.push_back({"two numbers", people(200, 2, 3)});
+  Dataset typical = people(150, 3, 6);
+  typical.schema.columns[0].typical = {0.2, 0.03};  // far from what they are
+  typical.schema.columns[2].typical = {0.5, 0.3};
+  out.push_back({"numbers with what is typical", typical});
   out.push_back({"one direction that has nearly all", support::bunched(people(300, 12, 7))});
   out.push_back({"one number", people(20, 1, 2)});
   out.push_back({"one row", people(1, 3, 2)});

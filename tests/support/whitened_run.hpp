@@ -36,7 +36,7 @@ struct Question {
 inline std::vector<Question> questions_of(const Whitened& settings, const Problem& problem,
                                           const Neighbors& who, const Schema& schema,
                                           std::span<const NoisyAnswer> answers) {
-  WhitenedRule rule(settings, problem, who, starting_metric(schema));
+  WhitenedRule rule(settings, problem, who, starting_metric(schema), plain_metric(schema));
   std::vector<Question> out;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const NoisyAnswer& a = answers[i];

@@ -45,14 +45,26 @@ ContrastBasis contrast_basis(const Schema& schema);
 /// levels then add up to 0, and scores of rows that the schema can encode do not change.
 void center_levels(const ContrastBasis& contrasts, std::span<double> theta);
 
+/// Where features are taken to lie before anything is asked, from the schema alone. Numbers that
+/// are straight lines: about the middle of their range or `typical`, in units in which they would
+/// have second moment 1/12 (1/3 about 0 without a constant column), as those that lie evenly over
+/// their range have. Others stay as they are.
+struct TypicalFeatures {
+  std::vector<double> center;  ///< [d] scaled; 0 without a constant column
+  std::vector<double> factor;  ///< [d] 1/unit: 1 without `typical`
+  bool any = false;            ///< whether a factor or a center is another for `typical`
+};
+TypicalFeatures typical_features(const Schema& schema);
+
 /// The clamped log-length of a row x, without its constant: half the logarithm of base + sum_j
-/// weight_j (x_j - center_j)^2, clamped to [low, high]. Numbers count from the middle of their
-/// ranges. The schema alone decides it (docs/theory/whitened.md, "Small budgets").
+/// weight_j (x_j - center_j)^2, clamped to [low, high]. Numbers count from where they are taken to
+/// lie, in its unit. The schema alone decides it (docs/theory/whitened.md, "Small budgets").
 struct RowLengths {
   /// Sum over the columns in contrasts: 1 - 1/m of a category, which it adds whatever its level (m:
   /// its number of levels); typical_square of a curve or an interaction.
   double base = 0;
-  std::vector<double> weight;  ///< [d] 1, or 0 of levels in contrasts and the constant
+  /// [d] Squared factors of TypicalFeatures; 0 of levels in contrasts and the constant.
+  std::vector<double> weight;
   std::vector<double> center;  ///< [d]
   double low = 0, high = 0;
   bool categories = false;  ///< whether the schema has one, a curve or an interaction

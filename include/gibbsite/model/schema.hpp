@@ -30,6 +30,12 @@ struct NumberText {
   bool operator==(const NumberText&) const = default;
 };
 
+/// What a number's mean and standard deviation are about, in its unit, known without the data.
+struct Typical {
+  double center = 0, spread = 1;
+  bool operator==(const Typical&) const = default;
+};
+
 struct Column {
   std::string name;
   ColumnType type = ColumnType::ignore;
@@ -74,6 +80,9 @@ struct Column {
   bool is_boolean = false;
   /// number, exposure: how its cells are written, in place of the table's decimal and thousands.
   std::optional<NumberText> numbers = {};
+  /// number that is a straight line: where its cells are taken to lie before anything is asked
+  /// (model/contrasts.hpp). No noise depends on it. Empty: evenly over the range.
+  std::optional<Typical> typical = {};
 
   [[nodiscard]] bool is_date() const { return !date.empty(); }
   /// A number of the column as people read it: its shortest text, or the day.
@@ -101,6 +110,9 @@ struct Interaction {
   [[nodiscard]] std::string name() const;
   bool operator==(const Interaction&) const = default;
 };
+
+/// The least spread that can be typical of a number, over the width of its range: rows are floats.
+inline constexpr double least_typical_spread = 1e-4;
 
 inline constexpr std::size_t most_interacting = 3;  ///< columns of an interaction
 inline constexpr std::size_t most_interaction_features = 10'000;
