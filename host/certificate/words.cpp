@@ -86,15 +86,18 @@ template std::string renyi_words(const FamilyCertificate&);
 template std::string renyi_words(const NetworkCertificate&);
 template std::string renyi_words(const EvaluationCertificate&);
 template std::string renyi_words(const SchemaCertificate&);
+template std::string renyi_words(const SelectCertificate&);
 
 namespace {
 
 std::string words_of(const auto& c, double guess, std::uint64_t table_rows,
                      const std::string& basis, std::string_view what = "model") {
   const bool is_model = what.starts_with("model"), evaluates = what == "evaluation",
-             buys = what.ends_with("schema");
+             buys = what.ends_with("schema"), selects = what == "selection";
   if (c.is_void()) return void_in_words("the noise follows from a user's seed", what);
-  const std::string_view chosen = buys ? "the names of the columns" : "the schema";
+  const std::string_view chosen = buys      ? "the names of the columns"
+                                  : selects ? "the candidates, the score"
+                                            : "the schema";
   const bool replace = c.claimed.who.adjacency == Adjacency::replace_one;
   const std::uint64_t k = c.claimed.who.rows_per_person;
   const std::string rows = k == 1 ? "one row" : fmt::format("up to {} rows", k);
@@ -125,10 +128,12 @@ std::string words_of(const auto& c, double guess, std::uint64_t table_rows,
   out += fmt::format(
       "Not covered: anything else that leaves the curator's hands ({},\nrun time), and {} "
       "chosen by looking at the data. Another {} of the same people costs again.\n",
-      evaluates  ? "other figures of these rows"
-      : is_model ? "screen output, accuracy on the private table"
+      evaluates || selects ? "other figures of these rows"
+      : is_model           ? "screen output, accuracy on the private table"
                            : "screen output, memory",
-      buys ? "options" : "a schema or options",
+      buys      ? "options"
+      : selects ? "candidates or options"
+                : "a schema or options",
       is_model ? std::string("model") : fmt::format("{} or model", what));
   return out;
 }
@@ -201,9 +206,18 @@ std::string in_words(const SchemaCertificate& c) {
                   basis_of(c.mechanism, c.problem), "schema");
 }
 
+// The best guess is that of the range, whose total variation is known.
+std::string in_words(const SelectCertificate& c) {
+  if (c.is_void()) return words_of(c, 100, c.problem.rows, "", "selection");
+  const Guarantee cover = select_cover_up(c.mechanism, c.problem, c.claimed.who);
+  return words_of(c, best_guess_percent(cover), c.problem.rows, basis_of(c.mechanism, c.problem),
+                  "selection");
+}
+
 std::string in_words(const nlohmann::json& certificate) {
   const nlohmann::json& guarantee = field(certificate, "guarantee", "certificate");
-  const bool is_other = is_of<EvaluationKind>(certificate) || is_of<SchemaKind>(certificate);
+  const bool is_other = is_of<EvaluationKind>(certificate) || is_of<SchemaKind>(certificate) ||
+                        is_of<SelectKind>(certificate);
   if (guarantee.is_object() && guarantee.contains("void") && !is_other) {
     return void_in_words(text_field(guarantee, "reason", "certificate"));
   }

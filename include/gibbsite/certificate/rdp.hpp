@@ -22,6 +22,9 @@ double renyi_up(const CertificateOf<Kind>& c, double order) {
   if constexpr (std::is_same_v<Kind, ConjugateKind>) {
     static_cast<void>(renyi_up(Guarantee{}, order));  // throws on the order
     return renyi_up(c.mechanism, c.problem, c.claimed.who, c.draws, order);
+  } else if constexpr (std::is_same_v<Kind, SelectKind>) {
+    static_cast<void>(renyi_up(Guarantee{}, order));
+    return renyi_up(c.mechanism, c.claimed.who, order);
   } else {
     return renyi_up(c.claimed, order);
   }
@@ -41,7 +44,13 @@ bool is_renyi_exact(const CertificateOf<Kind>& c) {
 /// void.
 template <class Kind>
 ZeroConcentrated zero_concentrated_up(const CertificateOf<Kind>& c) {
-  return zero_concentrated_up(c.is_void() ? Guarantee{.delta0 = 1} : c.claimed);
+  ZeroConcentrated out = zero_concentrated_up(c.is_void() ? Guarantee{.delta0 = 1} : c.claimed);
+  if constexpr (std::is_same_v<Kind, SelectKind>) {  // of every order at once: v^2/8 a unit of it
+    constexpr double order = 2;
+    if (!c.is_void())
+      out.rho = std::min(out.rho, renyi_up(c.mechanism, c.claimed.who, order) / order);
+  }
+  return out;
 }
 
 /// Two lines for who adds releases up in zCDP or RDP; nothing where void.
