@@ -16,6 +16,7 @@
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/network_model.hpp"
 #include "gibbsite/model/schema.hpp"
+#include "gibbsite/model/selection.hpp"
 
 namespace gibbsite {
 
@@ -36,6 +37,7 @@ nlohmann::json model_json(const FamilyModel& model);
 nlohmann::json model_json(const NetworkModel& model);
 nlohmann::json model_json(const EvaluationModel& model);
 nlohmann::json model_json(const BoughtSchema& model);
+nlohmann::json model_json(const SelectionModel& model);
 /// Whether its format is one that is read.
 bool is_release(const nlohmann::json& object);
 /// Throws BadInput where it is none.
@@ -44,7 +46,8 @@ void require_release(const nlohmann::json& object, const std::string& source);
 /// A certificate is of the first kind whose tag it has, else of the last.
 template <class... Kinds>
 struct KindList {};
-using AllKinds = KindList<ConjugateKind, GraphicalKind, EvaluationKind, SchemaKind, LinearKind>;
+using AllKinds =
+    KindList<ConjugateKind, GraphicalKind, EvaluationKind, SchemaKind, SelectKind, LinearKind>;
 
 /// Whether a certificate's constants have that tag.
 bool has_tag(const nlohmann::json& certificate, std::string_view tag);

@@ -96,6 +96,12 @@ void fields(P& p, const SchemaMechanism& /*mechanism*/, const Visit& visit) {
   visit("questions", p.questions, Otherwise{first_questions});
 }
 
+template <Either<SelectProblem> P, class Visit>
+void fields(P& p, const SelectMechanism& /*mechanism*/, const Visit& visit) {
+  visit("rows", p.rows);
+  visit("candidates", p.candidates);
+}
+
 struct Writer {
   json& out;
   void operator()(const char* name, const auto& value, Shown shown = Shown::always) const {
@@ -244,6 +250,10 @@ json problem_json(const SchemaProblem& p, const SchemaMechanism& mechanism) {
   return fields_json(p, mechanism);
 }
 
+json problem_json(const SelectProblem& p, const SelectMechanism& mechanism) {
+  return fields_json(p, mechanism);
+}
+
 Problem problem_from_json(const json& constants, const Mechanism& mechanism) {
   Problem p;
   fields(p, mechanism, Reader{constants});
@@ -270,6 +280,10 @@ HistogramProblem problem_from_json(const json& constants, const HistogramMechani
 
 SchemaProblem problem_from_json(const json& constants, const SchemaMechanism& mechanism) {
   return from_fields<SchemaProblem>(constants, mechanism);
+}
+
+SelectProblem problem_from_json(const json& constants, const SelectMechanism& mechanism) {
+  return from_fields<SelectProblem>(constants, mechanism);
 }
 
 }  // namespace gibbsite

@@ -11,6 +11,7 @@
 #include "gibbsite/mechanism/histogram.hpp"
 #include "gibbsite/mechanism/mechanism.hpp"
 #include "gibbsite/mechanism/network.hpp"
+#include "gibbsite/mechanism/select.hpp"
 
 namespace gibbsite {
 
@@ -20,6 +21,7 @@ nlohmann::json problem_json(const FamilyProblem& problem, const FamilyMechanism&
 nlohmann::json problem_json(const NetworkProblem& problem, const NetworkMechanism& mechanism);
 nlohmann::json problem_json(const HistogramProblem& problem, const HistogramMechanism& mechanism);
 nlohmann::json problem_json(const SchemaProblem& problem, const SchemaMechanism& mechanism);
+nlohmann::json problem_json(const SelectProblem& problem, const SelectMechanism& mechanism);
 
 /// Back from it. Throws BadInput naming the field that is missing, ill-typed or out of range.
 Problem problem_from_json(const nlohmann::json& constants, const Mechanism& mechanism);
@@ -29,5 +31,6 @@ NetworkProblem problem_from_json(const nlohmann::json& constants,
 HistogramProblem problem_from_json(const nlohmann::json& constants,
                                    const HistogramMechanism& mechanism);
 SchemaProblem problem_from_json(const nlohmann::json& constants, const SchemaMechanism& mechanism);
+SelectProblem problem_from_json(const nlohmann::json& constants, const SelectMechanism& mechanism);
 
 }  // namespace gibbsite

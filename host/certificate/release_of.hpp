@@ -49,11 +49,13 @@ void require_of_format(const auto& /*model*/, std::size_t /*format*/,
                        const std::string& /*source*/) {}
 
 std::string public_choices(const SchemaCertificate& certificate);
+std::string public_choices(const SelectCertificate& certificate);
 std::string public_choices(const Certificate& certificate);
 std::string assumption_of(const Certificate& certificate);
 std::string assumption_of(const NetworkCertificate& certificate);
 std::string assumption_of(const EvaluationCertificate& certificate);
 std::string assumption_of(const SchemaCertificate& certificate);
+std::string assumption_of(const SelectCertificate& certificate);
 void check_claims(Verifier& v, const Certificate& claimed, const Analysis& found);
 void settle(Verifier& v, const EvaluationModel& model, nlohmann::json& expected,
             const nlohmann::json& claimed);
@@ -67,16 +69,19 @@ FamilyProblem problem_of(const FamilyModel& model, const FamilyCertificate& clai
 NetworkProblem problem_of(const NetworkModel& model, const NetworkCertificate& claimed);
 HistogramProblem problem_of(const EvaluationModel& model, const EvaluationCertificate& claimed);
 SchemaProblem problem_of(const BoughtSchema& model, const SchemaCertificate& claimed);
+SelectProblem problem_of(const SelectionModel& model, const SelectCertificate& claimed);
 std::size_t draws_of(const LinearModel& model);
 std::size_t draws_of(const FamilyModel& model);
 std::size_t draws_of(const NetworkModel& model);
 std::size_t draws_of(const EvaluationModel& model);
 std::size_t draws_of(const BoughtSchema& model);
+std::size_t draws_of(const SelectionModel& model);
 void check_model(Verifier& v, const LinearModel& model, const Certificate& c);
 void check_model(Verifier& v, const FamilyModel& model, const FamilyCertificate& c);
 void check_model(Verifier& v, const NetworkModel& model, const NetworkCertificate& c);
 void check_model(Verifier& v, const EvaluationModel& model, const EvaluationCertificate& c);
 void check_model(Verifier& v, const BoughtSchema& model, const SchemaCertificate& c);
+void check_model(Verifier& v, const SelectionModel& model, const SelectCertificate& c);
 
 // The certificate.
 

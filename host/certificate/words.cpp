@@ -1,12 +1,17 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <variant>
+#include <vector>
 
 #include "certificate/model_json.hpp"
 #include "certificate/release_of.hpp"
 #include "gibbsite/certificate/certificate.hpp"
+#include "gibbsite/certificate/rdp.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
 
@@ -38,12 +43,61 @@ std::string large_delta(double delta) {
 
 namespace {
 
-std::string words_of(const Claims& c, double guess, std::uint64_t table_rows,
+// Four digits, rounded up; what is above them by a double's rounding alone does not count.
+std::string four_digits_up(double x) {
+  if (!(x > 0) || !std::isfinite(x)) return fmt::format("{:.4g}", x);
+  std::string out = fmt::format("{:.4g}", x);
+  const double least = x * (1 - 1e-12);
+  for (double more = x; std::stod(out) < least; more *= 1.00005) out = fmt::format("{:.4g}", more);
+  return out;
+}
+
+}  // namespace
+
+template <class Kind>
+std::string renyi_words(const CertificateOf<Kind>& c) {
+  if (c.is_void()) return "";
+  std::vector<std::string> ways;
+  const double rho = zero_concentrated_up(c).rho;
+  const bool exact = is_renyi_exact(c);
+  if (std::isfinite(rho) && !exact) ways.push_back("zCDP ρ = " + four_digits_up(rho));
+  std::string orders;
+  for (const int order : {2, 8, 32}) {
+    const double epsilon = renyi_up(c, order);
+    if (!std::isfinite(epsilon)) continue;
+    orders += orders.empty() ? fmt::format("RDP ε = {} at order {}", four_digits_up(epsilon), order)
+                             : fmt::format(", {} at {}", four_digits_up(epsilon), order);
+  }
+  if (!orders.empty()) ways.push_back(orders);
+  if (ways.empty())
+    return "Adds to others by ε and δ alone: it has no zCDP and no RDP of order 2.\n";
+  std::string after;
+  if (c.claimed.delta0 > 0 && !exact) after = four_digits_up(c.claimed.delta0);
+  if (c.claimed.tv > 0) {
+    after += (after.empty() ? "(1 + e^ε) times " : " and (1 + e^ε) times ") +
+             four_digits_up(c.claimed.tv);
+  }
+  return fmt::format("Adds to others as {}{}.\n", fmt::join(ways, ", or "),
+                     after.empty() ? "" : ";\nto the δ of the sum this one adds " + after);
+}
+
+template std::string renyi_words(const Certificate&);
+template std::string renyi_words(const FamilyCertificate&);
+template std::string renyi_words(const NetworkCertificate&);
+template std::string renyi_words(const EvaluationCertificate&);
+template std::string renyi_words(const SchemaCertificate&);
+template std::string renyi_words(const SelectCertificate&);
+
+namespace {
+
+std::string words_of(const auto& c, double guess, std::uint64_t table_rows,
                      const std::string& basis, std::string_view what = "model") {
   const bool is_model = what.starts_with("model"), evaluates = what == "evaluation",
-             buys = what.ends_with("schema");
+             buys = what.ends_with("schema"), selects = what == "selection";
   if (c.is_void()) return void_in_words("the noise follows from a user's seed", what);
-  const std::string_view chosen = buys ? "the names of the columns" : "the schema";
+  const std::string_view chosen = buys      ? "the names of the columns"
+                                  : selects ? "the candidates, the score"
+                                            : "the schema";
   const bool replace = c.claimed.who.adjacency == Adjacency::replace_one;
   const std::uint64_t k = c.claimed.who.rows_per_person;
   const std::string rows = k == 1 ? "one row" : fmt::format("up to {} rows", k);
@@ -59,6 +113,7 @@ std::string words_of(const Claims& c, double guess, std::uint64_t table_rows,
       guess, what);
   out += basis;
   out += c.draws == 1 ? ".\n" : fmt::format(", for all {} released draws together.\n", c.draws);
+  out += renyi_words(c);
   if (const auto& bought = c.schema_bought) {
     out += fmt::format(
         "The schema was bought with (ε, δ) = ({:.4g}, {:.4g}) of its own, certificate {}:\nwhoever "
@@ -73,10 +128,12 @@ std::string words_of(const Claims& c, double guess, std::uint64_t table_rows,
   out += fmt::format(
       "Not covered: anything else that leaves the curator's hands ({},\nrun time), and {} "
       "chosen by looking at the data. Another {} of the same people costs again.\n",
-      evaluates  ? "other figures of these rows"
-      : is_model ? "screen output, accuracy on the private table"
-                 : "screen output, memory",
-      buys ? "options" : "a schema or options",
+      evaluates || selects ? "other figures of these rows"
+      : is_model           ? "screen output, accuracy on the private table"
+                           : "screen output, memory",
+      buys      ? "options"
+      : selects ? "candidates or options"
+                : "a schema or options",
       is_model ? std::string("model") : fmt::format("{} or model", what));
   return out;
 }
@@ -149,9 +206,18 @@ std::string in_words(const SchemaCertificate& c) {
                   basis_of(c.mechanism, c.problem), "schema");
 }
 
+// The best guess is that of the range, whose total variation is known.
+std::string in_words(const SelectCertificate& c) {
+  if (c.is_void()) return words_of(c, 100, c.problem.rows, "", "selection");
+  const Guarantee cover = select_cover_up(c.mechanism, c.problem, c.claimed.who);
+  return words_of(c, best_guess_percent(cover), c.problem.rows, basis_of(c.mechanism, c.problem),
+                  "selection");
+}
+
 std::string in_words(const nlohmann::json& certificate) {
   const nlohmann::json& guarantee = field(certificate, "guarantee", "certificate");
-  const bool is_other = is_of<EvaluationKind>(certificate) || is_of<SchemaKind>(certificate);
+  const bool is_other = is_of<EvaluationKind>(certificate) || is_of<SchemaKind>(certificate) ||
+                        is_of<SelectKind>(certificate);
   if (guarantee.is_object() && guarantee.contains("void") && !is_other) {
     return void_in_words(text_field(guarantee, "reason", "certificate"));
   }

@@ -122,11 +122,11 @@ void FitCommand::run() const {
   require_of_ranks();
   const std::pair<const char*, bool> needed[]{{"--schema", !schema.empty() || !label.label.empty()},
                                               {"--out", check || !out.empty()},
-                                              {"--epsilon", plan.epsilon.has_value()},
+                                              {"--epsilon", plan.epsilon || plan.rho},
                                               {"--delta", plan.delta.has_value()}};
   if (!removes_cache) require_given(needed);
   if (!removes_cache) return fit();
-  if (schema.empty() && out.empty() && !plan.epsilon && !plan.delta) {
+  if (schema.empty() && out.empty() && !plan.epsilon && !plan.rho && !plan.delta) {
     say(remove_all() ? fmt::format("Removed: the cache of {}\n", table.data)
                      : fmt::format("{} has no cache\n", table.data));
     return;

@@ -15,6 +15,7 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/ledger/ledger_json.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "gibbsite/privacy/rdp.hpp"
 #include "options.hpp"
 #include "standard_output.hpp"
 #include "text.hpp"
@@ -94,6 +95,9 @@ std::string shown_state(const std::string& path, const LedgerState& state) {
   add("mu^2", &PrivacyCost::mu_squared);
   add("reveal", &PrivacyCost::delta0);
   add("tv", &PrivacyCost::tv);
+  amounts.push_back({"zCDP rho", fmt::format("{:.4g}", rough(spent.mu_squared) / 2),
+                     fmt::format("{:.4g}", rough(left.mu_squared) / 2),
+                     fmt::format("{:.4g}", rough(caps.mu_squared) / 2)});
   std::string out =
       fmt::format("{}: {} release{} since {}\n\n{}\n{}", shown(path), state.entries.size(),
                   state.entries.size() == 1 ? "" : "s", shown(state.terms.created), table(amounts),
@@ -126,7 +130,7 @@ std::string shown_state(const std::string& path, const LedgerState& state) {
 
 struct LedgerCommand {
   std::string path, adjacency = "replace-one", out;
-  std::optional<double> epsilon, delta, delta0_share, tv_share;
+  std::optional<double> epsilon, delta, rho, delta0_share, tv_share;
   std::optional<std::uint64_t> rows_per_person;
   bool json = false, force = false;
 
@@ -135,11 +139,22 @@ struct LedgerCommand {
     shares.delta0 = delta0_share.value_or(shares.delta0);
     shares.tv = tv_share.value_or(shares.tv);
     const Ledger made =
-        Ledger::create(path, *epsilon, *delta,
+        Ledger::create(path, epsilon ? *epsilon : epsilon_of_rho(shares), *delta,
                        {adjacency_from_string(adjacency), rows_per_person.value_or(1)}, shares);
     const LedgerState state = made.read();
     fmt::print("{}\nNext:\n  gibbsite fit --ledger {} ...\n", shown_state(path, state), path);
     warn_without_memory(made);
+  }
+
+  // That the cap of mu^2 is 2 rho, rounded down.
+  [[nodiscard]] double epsilon_of_rho(const DeltaShares& shares) const {
+    Budget{.delta = *delta}.validate();
+    // A larger delta than the caps' own, by rounding: its epsilon is less.
+    const double rest = (1 - shares.delta0 - shares.tv) * *delta * (1 + 1e-14);
+    const double found = rest > 0 ? budget_epsilon_down(rho_mu_down(*rho), rest) : 0;
+    if (found > 0) return found;
+    throw BadInput(fmt::format(
+        "--rho: allows less than --delta {} alone does; give a smaller --delta", *delta));
   }
 
   void show() const {
@@ -176,8 +191,19 @@ void define_ledger(CLI::App& app) {
     return sub;
   };
   CLI::App* create = add("create", "Make one; its caps never change");
-  add_number(*create, "--epsilon", command->epsilon, "of everything that will be released")
-      ->required();
+  auto* const of_all =
+      add_number(*create, "--epsilon", command->epsilon, "of everything that will be released")
+          ->required();
+  create
+      ->add_option_function<std::string>(
+          "--rho",
+          [command, of_all](const std::string& text) {
+            command->rho = parse_number(text, "--rho");
+            of_all->required(false);  // asked for after all options are read
+          },
+          "in place of --epsilon: zCDP of everything that will be released")
+      ->type_name("NUMBER")
+      ->excludes(of_all);
   add_number(*create, "--delta", command->delta, "of everything that will be released")->required();
   create
       ->add_option("--adjacency", command->adjacency,

@@ -215,6 +215,17 @@ void PlanArguments::add_budget_to(CLI::App& app, bool needed, std::vector<double
   budget->required(needed);
   add_number(app, "--delta", delta, "privacy budget δ, between 0 and 1; far below 1/rows")
       ->required(needed);
+  app.add_option_function<std::string>(
+         "--rho",
+         [this, budget](const std::string& text) {
+           rho = parse_number(text, "--rho");
+           budget->required(false);  // asked for after all options are read
+         },
+         "a budget of zCDP instead of --epsilon; --delta is where it is stated as (ε, δ)")
+      ->type_name("NUMBER")
+      ->excludes(budget);
+  add_number(app, "--rdp", rdp,
+             "an order, above 1, of Rényi privacy, of which --epsilon is then the budget");
 }
 
 void PlanArguments::add_neighbors_to(CLI::App& app) {
@@ -263,6 +274,10 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double
   add_number(app, "--tv", tv,
              "total variation gap γ to the Gibbs posterior: auto then takes the cheapest mechanism "
              "that keeps it; default for those that keep one: 1 % of δ's worth");
+  add_number(
+      app, "--beta", beta,
+      "largest β of a draw from the Gibbs posterior; default 1, the posterior itself. `plan` "
+      "without --epsilon says what it costs");
   app.add_flag("--padded", padded, "proximal: the same public number of passes over any data");
   app.add_flag("--intervals", intervals,
                "whitened: spend a share of the budget on how sure the coefficients are, "

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,7 +14,9 @@
 #include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/mechanism/posterior_price.hpp"
 #include "gibbsite/model/curve.hpp"
+#include "gibbsite/privacy/rdp.hpp"
 #include "gibbsite/run/fit_bought.hpp"
 #include "gibbsite/speed/speed.hpp"
 #include "network.hpp"
@@ -91,15 +94,32 @@ struct PlanCommand {
     }
   }
 
+  // No budget, but settings: what draws of that posterior cost.
+  [[nodiscard]] bool asks_price() const {
+    const bool settings = plan.beta || plan.prior_precision || family_named(plan.model).has_value();
+    return epsilons.empty() && !plan.rho && !plan.rdp && settings && !no_schema;
+  }
+
   void run() const {
+    const std::pair<const char*, bool> needed[]{
+        {"--epsilon", !epsilons.empty() || plan.rho || asks_price()},
+        {"--delta", plan.delta.has_value()}};
+    require_given(needed);
     if (no_schema) return plan_of_bought();
     if (schema_share) throw BadInput("--schema-share: is of --no-schema; leave it out");
     family.require_of_model(plan);
     if (nonzero && !shape.features)
       throw BadInput(
           "--nonzero: says how many of --features are not 0; give that, or leave it out");
+    // `plan` below goes by a Rényi budget's own numbers, of which there is one.
+    if (plan.rdp && epsilons.size() > 1)
+      throw BadInput("--rdp: takes one --epsilon; plan each of several by itself");
+    PlanArguments plan = this->plan;
+    if (plan.rdp) plan.epsilon = epsilons.front();
+    if (asks_price()) return price();
     std::vector<Budget> budgets;
-    for (const double epsilon : epsilons) {
+    if (plan.rho || plan.rdp) budgets.push_back(plan.budget());
+    for (const double epsilon : plan.rdp ? std::vector<double>{} : epsilons) {
       PlanArguments one = plan;
       one.epsilon = epsilon;
       budgets.push_back(one.budget());
@@ -219,7 +239,108 @@ struct PlanCommand {
     }
   }
 
-  void plan_of_family(Family kind, const std::vector<Budget>& budgets) const {
+  [[nodiscard]] Neighbors who() const {
+    return {adjacency_from_string(plan.adjacency), plan.rows_per_person.value_or(1)};
+  }
+
+  void say_price(const PosteriorPrice& found, const std::string& of, double guess,
+                 const std::string& next) const {
+    const std::uint64_t draws = plan.draws.value_or(1);
+    const double mu = found.guarantee.mu;
+    if (json) {
+      nlohmann::json out = {{"delta", found.delta}, {"draws", draws}};
+      out["epsilon"] = std::isfinite(found.epsilon) ? nlohmann::json(found.epsilon) : nullptr;
+      Guarantee::fields(found.guarantee,
+                        [&](const char* name, double value) { out[name] = value; });
+      fmt::print("{}\n", out.dump(2));
+      return;
+    }
+    const std::string what =
+        fmt::format("{} of {}", draws == 1 ? "A draw" : fmt::format("{} draws", draws), of);
+    if (!std::isfinite(found.epsilon)) {
+      fmt::print("{} cost{} more than ε = {:.4g} at δ = {:.4g}: nothing is promised.\n", what,
+                 draws == 1 ? "s" : "", most_epsilon, found.delta);
+      return;
+    }
+    fmt::print("{} cost{} (ε, δ) = ({:.4g}, {:.4g}){}; best guess {:.1f} %.\n", what,
+               draws == 1 ? "s" : "", found.epsilon, found.delta,
+               mu > 0 ? fmt::format(", μ = {:.4g}, zCDP ρ = {:.4g}", mu,
+                                    zero_concentrated_up(found.guarantee).rho)
+                      : "",
+               guess);
+    if (mu > 0) {
+      std::vector<std::vector<std::string>> lines{{"ε", "δ"}};
+      for (const double part : {0.25, 0.5, 1.0, 1.5, 2.0}) {
+        const double epsilon = part * found.epsilon;
+        if (epsilon > most_epsilon) continue;
+        lines.push_back({fmt::format("{:.4g}", epsilon),
+                         fmt::format("{:.2g}", delta_up(found.guarantee, epsilon))});
+      }
+      fmt::print("\n{}", table(lines));
+    }
+    fmt::print("{}", next);
+  }
+
+  // The least epsilon, of four digits, at which a fit draws from that posterior; 0 where none does.
+  [[nodiscard]] double epsilon_of_fit(const FeatureSpace& space, std::uint64_t rows,
+                                      const PosteriorPrice& found, double beta) const {
+    PlanArguments fitted = plan;
+    fitted.beta = beta;
+    const double unit = std::pow(10.0, std::floor(std::log10(found.epsilon)) - 3);
+    double steps = std::ceil(found.epsilon / unit);
+    for (int attempt = 0; attempt < 12; ++attempt, steps = std::ceil(steps * 1.002)) {
+      fitted.epsilon = steps * unit;
+      if (!(*fitted.epsilon <= most_epsilon)) return 0;
+      const Plan made = gibbsite::plan(fitted, space, rows, fitted.budget());
+      const auto drawn = setting(made.candidate().mechanism, "beta");
+      if (made.candidate().feasible && drawn && *drawn == beta) return *fitted.epsilon;
+    }
+    return 0;
+  }
+
+  void price() const {
+    if (all || nonzero)
+      throw BadInput(fmt::format("{}: has no meaning without a budget; leave it out",
+                                 all ? "--all" : "--nonzero"));
+    const std::uint64_t draws = plan.draws.value_or(1);
+    if (const auto kind = family_named(plan.model)) {
+      const FamilyProblem problem = problem_of_family(*kind);
+      const PosteriorPrice found = posterior_price(problem, who(), draws, *plan.delta);
+      const FamilyMechanism mechanism =
+          problem.trim
+              ? FamilyMechanism(TrimmedDraw{})
+              : ConjugateDraw{.epsilon = found.guarantee.epsilon0 / static_cast<double>(draws)};
+      return say_price(found,
+                       fmt::format("the plain posterior of {}, every record whole,", plan.model),
+                       std::isfinite(found.epsilon)
+                           ? best_guess_percent(mechanism, problem, found.guarantee, draws)
+                           : 100,
+                       "A smaller --epsilon of `fit` weighs records down, or the prior up.\n");
+    }
+    if (plan.model == network_model)
+      throw BadInput("--epsilon: is missing, of networks no posterior has a price; give one");
+    static_cast<void>(plan.plan_options());
+    std::optional<Schema> domain;
+    if (shape.of_table(plan)) domain = read_schema(shape.schema);
+    const FeatureSpace space = domain ? FeatureSpace(*domain) : shape.space(plan.model);
+    const std::uint64_t rows = domain ? rows_of_table(*domain, {}) : shape.rows.value_or(0);
+    const Problem problem = constants(plan, space, rows);
+    const double beta = plan.beta.value_or(1);
+    const PosteriorPrice found = posterior_price(problem, who(), draws, beta, *plan.delta);
+    const double epsilon =
+        std::isfinite(found.epsilon) ? epsilon_of_fit(space, rows, found, beta) : 0;
+    say_price(found,
+              fmt::format("the posterior of {} at β = {:.4g} and prior precision {:.4g}",
+                          problem.loss, beta, *problem.prior_precision),
+              best_guess_percent(found.guarantee),
+              epsilon > 0
+                  ? fmt::format("What computing it adds included, a fit needs\n  --beta {:.10g} "
+                                "--prior-precision {:.10g} --epsilon {:.4g} --delta {:.4g}\n",
+                                beta, *problem.prior_precision, epsilon, *plan.delta)
+                  : "No mechanism draws from it within a thousand million passes.\n");
+  }
+
+  [[nodiscard]] FamilyProblem problem_of_family(Family kind) const {
     if (shape.features || shape.row_norm || shape.intercept || shape.classes) {
       throw BadInput(
           fmt::format("--features, --row-norm, --intercept, --classes: have no meaning "
@@ -243,7 +364,11 @@ struct PlanCommand {
       problem = family_problem(domain, kind,
                                shape.rows ? *shape.rows : rows_of_table(domain, one_column));
     }
-    problem = complete(plan, problem);
+    return complete(plan, problem);
+  }
+
+  void plan_of_family(Family kind, const std::vector<Budget>& budgets) const {
+    const FamilyProblem problem = problem_of_family(kind);
     std::vector<FamilyPlan> plans;
     for (const Budget& budget : budgets) {
       plans.push_back(gibbsite::plan(plan, problem, budget));
@@ -285,6 +410,7 @@ void define_plan(CLI::App& app) {
   command->shape.add_to(app);
   command->plan.add_to(app, true, &command->epsilons);
   command->plan.add_positive_share_to(app);
+  for (const char* const name : {"--epsilon", "--delta"}) app.get_option(name)->required(false);
   command->family.add_to(app, command->plan, true);
   add_network_to(app, command->plan);
   app.add_option(

@@ -29,7 +29,7 @@ struct TableCommand {
     const std::pair<const char*, bool> needed[]{{"--data", !fit.table.data.empty()},
                                                 {"--schema", !fit.schema.empty()},
                                                 {"--columns", !fit.columns.empty()},
-                                                {"--epsilon", fit.plan.epsilon.has_value()},
+                                                {"--epsilon", fit.plan.epsilon || fit.plan.rho},
                                                 {"--delta", fit.plan.delta.has_value()}};
     require_given(needed);
     fit.plan.model = network_model;

@@ -2,6 +2,7 @@
 // Offers of mechanisms whose draws are within a total variation gap of the Gibbs posterior.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -104,7 +105,9 @@ Candidate gap_candidate(const GapRules<M>& rules, const Problem& problem, const 
   AskedGap gap = asked_gap(asked, left, plan_options);
   s.tv_gap = gap.tv;
   if (!gap.obstacle.empty()) return refused({}, {}, std::move(gap.obstacle));
-  s.beta = gibbs_beta_down(problem, left, plan_options.calibration, gap.delta, m);
+  // What a budget has beyond the posterior itself is left unspent.
+  s.beta = std::min(gibbs_beta_down(problem, left, plan_options.calibration, gap.delta, m),
+                    plan_options.beta.value_or(1));
   // A public tolerance for the minimizer that a run starts from: it adds 1e-6 to an exponent. A
   // padded run has no minimizer and starts at theta0.
   const bool padded = plan_options.padded && M::takes.padded;

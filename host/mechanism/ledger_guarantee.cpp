@@ -172,6 +172,15 @@ Guarantee ledger_guarantee(const HistogramPlan& plan) {
 // Gaussian but for the threshold, which is a total variation.
 Guarantee ledger_guarantee(const SchemaPlan& plan) { return gdp_cover_up(own_guarantee(plan)); }
 
+// A bounded range costs less than what its pure part alone says.
+Guarantee ledger_guarantee(const SelectPlan& plan) {
+  return select_cover_up(plan.mechanism, plan.problem, plan.guarantee.who);
+}
+
+Guarantee own_guarantee(const SelectPlan& plan) {
+  return analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws).guarantee;
+}
+
 Guarantee own_guarantee(const Plan& plan) {
   const Candidate& candidate = plan.candidate();
   return analyze(candidate.mechanism, plan.problem, candidate.guarantee.who, plan.budget.draws)

@@ -133,8 +133,9 @@ bool of_objective(Calibration calibration) {
 // What a mechanism that is yet to be chosen takes. It is path if slopes are bounded in a ball
 // alone.
 SupportedOptions taken_by_auto(const Problem& problem, const PlanOptions& plan_options) {
-  return {.step_size = !plan_options.tv && !plan_options.intervals,
-          .iterations = !plan_options.tv && !plan_options.intervals,
+  const bool posterior = plan_options.tv || plan_options.beta;
+  return {.step_size = !posterior && !plan_options.intervals,
+          .iterations = !posterior && !plan_options.intervals,
           .ball = !problem.bounded(),
           .tv = true,
           .posterior_calibration = true,
@@ -146,6 +147,7 @@ void validate(const Problem& problem, const Budget& budget, const PlanOptions& p
   budget.validate();
   if (plan_options.mechanism != "auto") static_cast<void>(mechanism_named(plan_options.mechanism));
   if (plan_options.tv) require_between(*plan_options.tv, 0, 0.5, Field{"tv"});
+  if (plan_options.beta) require_finite_positive(*plan_options.beta, Field{"beta"});
   if (plan_options.step_size) require_finite_positive(*plan_options.step_size, Field{"step_size"});
   if (plan_options.iterations &&
       !(*plan_options.iterations >= 1 &&
@@ -217,6 +219,11 @@ void validate(const Problem& problem, const Budget& budget, const PlanOptions& p
   }
   const bool of_posterior =
       plan_options.calibration != Calibration::gdp && !of_objective(plan_options.calibration);
+  if (plan_options.beta && !takes.tv) {
+    throw BadInput(Field{"beta"}, "belongs to draws from the Gibbs posterior",
+                   format_message("leave it out, or use another {} than {}", Field{"mechanism"},
+                                  plan_options.mechanism));
+  }
   if ((plan_options.tv && !takes.tv) || (of_posterior && !takes.posterior_calibration)) {
     throw BadInput(format_message("{}, {}", Field{"tv"}, Field{"calibration"}),
                    "belong to draws from the Gibbs posterior",
@@ -294,7 +301,7 @@ std::size_t index_of(const std::vector<Candidate>& all, std::string_view name) {
 // all three says nothing of the data. None where all offers are compared: a gap is to be kept.
 std::vector<std::string_view> preferred(const PlanOptions& plan_options) {
   if (plan_options.mechanism != "auto") return {plan_options.mechanism};
-  if (plan_options.tv) return {};
+  if (plan_options.tv || plan_options.beta) return {};
   if (plan_options.intervals) return {Whitened::name};
   const bool asks_for_path = plan_options.ball || plan_options.step_size ||
                              plan_options.iterations ||

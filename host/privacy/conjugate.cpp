@@ -269,6 +269,27 @@ double beta_renyi(double a0, double b0, double weight, std::uint64_t rows, doubl
   return round_up(beta_renyi_of<Wide>(a0, b0, weight, rows, order));
 }
 
+double gamma_renyi(double a, double shift, double order) {
+  require_shape(a, Field{"prior"});
+  require_shape(shift, "weight");
+  const Wide low = a, high = Wide(a) + Wide(shift);
+  if (!(order > 1 && Wide(order) < high / Wide(shift)))
+    return std::numeric_limits<double>::infinity();
+  return round_up(std::max(cell_renyi<Wide>(low, high, order), cell_renyi<Wide>(high, low, order)));
+}
+
+// With r = ratio - 1: A (-log(1 - (order - 1) r)/(order - 1) - log(1 + r)) from rate 1 to ratio,
+// and A (order log(1 + r) - log(1 + order r))/(order - 1) back.
+double scale_renyi(double shape, double ratio_minus_one, double order) {
+  require_shape(shape, Field{"prior"});
+  require_shape(ratio_minus_one, "weight");
+  const Wide r = ratio_minus_one, less = Wide(order) - 1;
+  if (!(order > 1 && less * r < 1)) return std::numeric_limits<double>::infinity();
+  const Wide there = -log1p(-less * r) / less - log1p(r);
+  const Wide back = (Wide(order) * log1p(r) - log1p(Wide(order) * r)) / less;
+  return round_up(Wide(shape) * std::max(there, back));
+}
+
 double beta_renyi_delta_up(double a0, double b0, double weight, std::uint64_t rows,
                            std::uint64_t draws, double epsilon, Digits digits) {
   require_beta(a0, b0, weight, rows, epsilon);

@@ -1,11 +1,16 @@
 #include "gibbsite/privacy/rdp.hpp"
 
 #include <algorithm>
+#include <boost/math/distributions/normal.hpp>
 #include <boost/math/tools/roots.hpp>
 #include <cmath>
+#include <limits>
 
+#include "core/special.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
+#include "gibbsite/privacy/gdp.hpp"
+#include "gibbsite/privacy/gdp_fit.hpp"
 
 namespace gibbsite {
 namespace {
@@ -45,6 +50,80 @@ double linear_rdp_rho_down(double epsilon, double delta) {
       },
       delta);
   return round_down((Wide(epsilon) - conversion_cost(x, delta)) / (1 + x));
+}
+
+namespace {
+
+constexpr double no_promise = std::numeric_limits<double>::infinity();
+
+void require_order(double order) {
+  if (order > 1 && std::isfinite(order)) return;
+  throw BadInput(Field{"rdp"}, "must be a finite order above 1", "give for example 10");
+}
+
+// Phi(z + mu) of Phi(z) = p, from above: the most that an event of probability p under one table
+// has under the other. The quantile in double is checked, and moved until it is one of p or more.
+Wide reached_up(double p, double mu) {
+  if (!(p > 0)) return 0;
+  if (!(p < 0.5)) return 1;
+  double z = boost::math::quantile(boost::math::normal{}, p);
+  while (!(normal_cdf(Wide(z)) >= Wide(p))) z += 1e-12;
+  return normal_cdf(Wide(z) + Wide(mu));
+}
+
+}  // namespace
+
+// Why (docs/theory/rdp.md has the formulas). The ideal laws are P* = (1-δ₀)P₁ + δ₀P₂ and Q*
+// likewise, P₁ and Q₁ μ-GDP; the computed P and Q are within γ of them. Let c be the lesser of
+// min(P, P*)/P* and min(Q, Q*)/Q*. Then (1-δ₀)cP₁ ≤ P is P's law on an event, and (1-δ₀)cQ₁ that of
+// Q on one. ∫(1-c)P₁ ≤ g + Φ(μ+Φ⁻¹(g)) = a, g = γ/(1-δ₀): what the second ratio lacks has mass g
+// under Q₁ at most, so Φ(μ+Φ⁻¹(g)) under P₁. The events have at least 1-δ₀-(1-δ₀)a, and of the two
+// normalized laws, whose masses are from 1-a to 1, D_α ≤ αρ + l α/(α-1), l = -log(1-a), for
+// c P₁^α Q₁^(1-α) ≤ P₁^α Q₁^(1-α). D_α rises in α: up to 1+s it is at most that of 1+s, so for all
+// α it is at most αρ + sρ + l + l/s, least at s = sqrt(l/ρ).
+ZeroConcentrated zero_concentrated_up(const Guarantee& g) {
+  const double cover = g.delta0 < 1 ? gdp_cover_up(g).mu : no_promise;
+  Wide rho = Wide(cover) * Wide(cover) / 2;
+  if (g.mu == 0) rho = std::min(rho, Wide(g.epsilon0) * Wide(g.epsilon0) / 2);
+  if (!std::isfinite(cover)) return {no_promise, 1, no_promise};
+  if (!(g.tv > 0)) return {round_up(rho), g.delta0, 0};
+  const Wide rest = 1 - Wide(g.delta0);
+  const double each = round_up(Wide(g.tv) / rest);
+  const Wide lost = Wide(each) + reached_up(each, cover);
+  if (!(lost < 1)) return {round_up(rho), 1, no_promise};
+  const Wide l = -log1p(-lost);
+  return {round_up(rho), std::min(1.0, round_up(Wide(g.delta0) + rest * lost)),
+          round_up(l + 2 * sqrt(l * rho))};
+}
+
+double renyi_up(const Guarantee& g, double order) {
+  require_order(order);
+  const double rho = zero_concentrated_up(g).rho;
+  if (!std::isfinite(rho)) return no_promise;
+  const double linear = round_up(Wide(order) * Wide(rho));
+  if (g.mu != 0 || g.epsilon0 == 0) return linear;
+  const Wide p = g.epsilon0, a = order;  // e^(order p) taken out, that nothing overflows
+  const Wide exact = (a * p + log1p(exp((1 - 2 * a) * p)) - log1p(exp(-p)) - p) / (a - 1);
+  return std::min({linear, round_up(exact), g.epsilon0});
+}
+
+double rho_mu_down(double rho) {
+  require_finite_positive(rho, Field{"rho"});
+  return round_down(sqrt(2 * Wide(rho)));
+}
+
+double renyi_mu_down(double epsilon, double order) {
+  require_order(order);
+  require_finite_positive(epsilon, Field{"epsilon"});
+  return round_down(sqrt(2 * Wide(epsilon) / Wide(order)));
+}
+
+double budget_epsilon_down(double mu, double delta) {
+  double epsilon = gdp_epsilon_up(mu, delta);
+  while (epsilon > 0 && !(gdp_mu_down(epsilon, delta) <= mu)) {
+    epsilon = epsilon > 1e-12 ? epsilon * (1 - 1e-13) : 0;
+  }
+  return epsilon;
 }
 
 }  // namespace gibbsite

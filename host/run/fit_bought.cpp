@@ -138,12 +138,14 @@ PlanRequest bought_request(const PlanRequest& asked, const Label& target) {
   if (asked.mechanism != "auto" && asked.mechanism != "whitened") refuse_with_bought("mechanism");
   if (asked.adjacency != "replace-one") refuse_with_bought("adjacency");
   if (asked.calibration != "gdp") refuse_with_bought("calibration");
+  if (asked.rho || asked.rdp) refuse_with_bought(asked.rho ? "rho" : "rdp");
   if (asked.draws.value_or(1) != 1) refuse_with_bought("draws");
   if (asked.intervals) refuse_with_bought("intervals");
   if (asked.iterations) refuse_with_bought("iterations");
   if (asked.prior_precision) refuse_with_bought("prior_precision");
   if (asked.loss_cap) refuse_with_bought("loss_cap");
   if (asked.tv) refuse_with_bought("tv");
+  if (asked.beta) refuse_with_bought("beta");
   if (asked.step_size) refuse_with_bought("step_size");
   if (asked.ball) refuse_with_bought("ball");
   if (asked.padded) refuse_with_bought("padded");

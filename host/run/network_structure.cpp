@@ -93,6 +93,14 @@ std::size_t exponential_pick(std::span<const Wide> scores, double weight, const 
   return static_cast<std::size_t>(std::min(at, until.end() - 1) - until.begin());
 }
 
+std::size_t exponential_pick(std::span<const Wide> scores, double weight, const StreamKey& key,
+                             std::uint64_t pick) {
+  std::array<std::uint64_t, 2> words{};
+  fill_words(key, structure_chain, pick, words);
+  return exponential_pick(scores, weight,
+                          ldexp(ldexp(Wide(words[0]), 64) + Wide(words[1]) + Wide(0.5), -128));
+}
+
 std::uint32_t first_placed(std::span<const std::uint64_t> levels) {
   std::uint32_t first = 0;
   for (std::uint32_t column = 1; column < levels.size(); ++column)
@@ -130,10 +138,7 @@ std::vector<std::vector<std::uint32_t>> choose_structure(const LevelRows& rows,
     std::vector<Wide> scores;
     scores.reserve(candidates.size());
     for (const ParentSet& one : candidates) scores.push_back(one.score);
-    std::array<std::uint64_t, 2> words{};
-    fill_words(key, structure_chain, pick, words);
-    const Wide uniform = ldexp(ldexp(Wide(words[0]), 64) + Wide(words[1]) + Wide(0.5), -128);
-    const ParentSet& chosen = candidates[exponential_pick(scores, weight, uniform)];
+    const ParentSet& chosen = candidates[exponential_pick(scores, weight, key, pick)];
     const std::uint32_t column = chosen.column;
     out[column] = chosen.parents;
     placed.push_back(column);

@@ -19,6 +19,9 @@ Wide dependence(std::span<const std::uint64_t> counts, std::uint64_t levels);
 
 /// The place that `uniform` in (0, 1) falls on of shares proportional to exp(weight * score).
 std::size_t exponential_pick(std::span<const Wide> scores, double weight, const Wide& uniform);
+/// That of 128 bits, the words (structure_chain, pick) of the key's stream.
+std::size_t exponential_pick(std::span<const Wide> scores, double weight, const StreamKey& key,
+                             std::uint64_t pick);
 
 /// The column that is placed first, without parents: of the fewest levels, the last of several.
 std::uint32_t first_placed(std::span<const std::uint64_t> levels);

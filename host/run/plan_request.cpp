@@ -4,17 +4,22 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <type_traits>
+#include <utility>
 
 #include "core/format_message.hpp"
 #include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/mechanism/learning.hpp"
+#include "gibbsite/mechanism/rdp.hpp"
 #include "gibbsite/model/contrasts.hpp"
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/losses.hpp"
 #include "gibbsite/model/network_model.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "gibbsite/privacy/rdp.hpp"
 #include "gibbsite/run/plan_chosen.hpp"
 
 namespace gibbsite {
@@ -185,10 +190,134 @@ void require_of_model(const PlanRequest& request) {
   if (kind == of_network) require_of_network(request);
 }
 
+namespace {
+
+void require_one_budget(const PlanRequest& r) {
+  const auto missing = [](const char* name, const char* such_as) {
+    throw BadInput(Field{name}, "is missing", fmt::format("give it, such as {}", such_as));
+  };
+  if (r.rho && (r.epsilon || r.rdp)) {
+    throw BadInput(
+        Field{r.epsilon ? "epsilon" : "rdp"},
+        format_message("has no meaning with {}, which is a budget of its own", Field{"rho"}),
+        "leave one out");
+  }
+  if (!r.epsilon && !r.rho) missing("epsilon", "1");
+  if (!r.delta) missing("delta", "1e-6");
+}
+
+// The epsilon of a Gaussian release that spends them.
+double gaussian_epsilon(const PlanRequest& r) {
+  if (!r.rho && !r.rdp) return *r.epsilon;
+  Budget{.delta = *r.delta}.validate();
+  const double mu = r.rho ? rho_mu_down(*r.rho) : renyi_mu_down(*r.epsilon, *r.rdp);
+  const double epsilon = budget_epsilon_down(mu, *r.delta);
+  if (epsilon > 0) return epsilon;
+  throw BadInput(Field{r.rho ? "rho" : "epsilon"},
+                 fmt::format("allows less than delta {} alone does", *r.delta),
+                 format_message("give a smaller {}", Field{"delta"}));
+}
+
+const auto& chosen_mechanism(const auto& plan) {
+  if constexpr (requires { plan.candidate(); }) {
+    return plan.candidate().mechanism;
+  } else {
+    return plan.mechanism;
+  }
+}
+Guarantee guarantee_of(const Plan& plan) { return plan.candidate().guarantee; }
+Guarantee guarantee_of(const NetworkPlan& plan) { return plan.candidate().guarantee; }
+
+// What of rho, or of the Renyi epsilon, a plan spends; infinite at that order or weight, NaN where
+// a reveal is left whatever the budget.
+double spent_of(const PlanRequest& r, const auto& plan) {
+  const Guarantee g = guarantee_of(plan);
+  if (g.delta0 > 0) return std::numeric_limits<double>::quiet_NaN();
+  return r.rho ? zero_concentrated_up(g).rho : renyi_up(g, *r.rdp);
+}
+double spent_of(const PlanRequest& r, const FamilyPlan& plan) {
+  if (r.rdp)
+    return renyi_up(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws, *r.rdp);
+  return plan.guarantee.delta0 > 0 ? std::numeric_limits<double>::quiet_NaN()
+                                   : zero_concentrated_up(plan.guarantee).rho;
+}
+
+bool is_feasible(const Plan& plan) { return plan.candidate().feasible; }
+bool is_feasible(const FamilyPlan& /*plan*/) { return true; }
+bool is_feasible(const NetworkPlan& plan) { return plan.candidate().feasible; }
+
+// Offers that are not chosen do not pass for such as keep to it.
+void leave_out_others(const PlanRequest& r, double limit, Plan& plan) {
+  for (std::size_t i = 0; i < plan.candidates.size(); ++i) {
+    Candidate& other = plan.candidates[i];
+    if (i == plan.chosen || !other.feasible) continue;
+    const double spent =
+        r.rho ? zero_concentrated_up(other.guarantee).rho : renyi_up(other.guarantee, *r.rdp);
+    if (spent <= limit && other.guarantee.delta0 == 0) continue;
+    other.feasible = false;
+    other.why = format_message("does not keep to {}", Field{r.rho ? "rho" : "rdp"});
+  }
+}
+
+// The largest epsilon that keeps to it, about: what is drawn from a posterior may spend less than a
+// Gaussian of that epsilon and delta.
+void fill_up(const PlanRequest& r, double limit, Budget budget, const auto& make,
+             FamilyPlan& plan) {
+  double spent = spent_of(r, plan), low = budget.epsilon;
+  double high = std::numeric_limits<double>::infinity();
+  for (int attempt = 0; attempt < 16 && spent > 0 && spent < 0.99 * limit; ++attempt) {
+    const bool bounded = std::isfinite(high);
+    budget.epsilon =
+        bounded ? std::sqrt(low * high) : low * std::min(4.0, std::sqrt(limit / spent));
+    if (!(budget.epsilon <= most_epsilon)) return;
+    FamilyPlan more = make(budget);
+    const double now = spent_of(r, more);
+    if (now <= limit) {
+      if (!bounded && !(now > spent)) return;  // nothing is scaled down any more
+      plan = std::move(more);
+      spent = now, low = budget.epsilon;
+    } else {
+      high = budget.epsilon;
+    }
+  }
+}
+
+// make(budget) with the budget's epsilon lowered until the plan keeps to rho, or to the Renyi
+// epsilon. What rounding adds to a Gaussian takes one step; what is not Gaussian spends about as
+// epsilon^2. From public numbers alone, as a plan is.
+auto within_renyi(const PlanRequest& r, Budget budget, const auto& make) {
+  auto out = make(budget);
+  if (!r.rho && !r.rdp) return out;
+  const double limit = r.rho ? *r.rho : *r.epsilon;
+  for (int attempt = 0; attempt < 60 && is_feasible(out); ++attempt) {
+    const double spent = spent_of(r, out);
+    if (spent <= limit) {
+      if constexpr (std::is_same_v<decltype(out), Plan>) leave_out_others(r, limit, out);
+      if constexpr (std::is_same_v<decltype(out), FamilyPlan>) fill_up(r, limit, budget, make, out);
+      return out;
+    }
+    if (std::isnan(spent)) break;
+    const double factor = std::isfinite(spent) ? std::sqrt(limit / spent) : 0.5;
+    budget.epsilon *= std::clamp(factor, 0.1, 1.0) * (1 - 1e-9);
+    if (!(budget.epsilon > 1e-6)) break;
+    out = make(budget);
+  }
+  if (!is_feasible(out)) return out;
+  throw BadInput(
+      Field{r.rho ? "rho" : "rdp"},
+      fmt::format("{} has none that holds with certainty", name_of(chosen_mechanism(out))),
+      r.rho ? format_message("give {} and {}, or another {}", Field{"epsilon"}, Field{"delta"},
+                             Field{"mechanism"})
+            : format_message("give a smaller order, or {} and {} alone", Field{"epsilon"},
+                             Field{"delta"}));
+}
+
+}  // namespace
+
 Budget budget_of(const PlanRequest& request) {
-  Budget out{request.epsilon.value(), request.delta.value(),
-             adjacency_from_string(request.adjacency), request.rows_per_person.value_or(1),
-             request.draws.value_or(1)};
+  require_one_budget(request);
+  Budget out{gaussian_epsilon(request), *request.delta, adjacency_from_string(request.adjacency),
+             request.rows_per_person.value_or(1), request.draws.value_or(1)};
   out.validate();
   require_cap(request, out.adjacency);
   return out;
@@ -199,6 +328,7 @@ PlanOptions plan_options_of(const PlanRequest& request) {
   if (request.prior_precision) {
     require_finite_nonnegative(*request.prior_precision, Field{"prior_precision"});
   }
+  if (request.beta) require_finite_positive(*request.beta, Field{"beta"});
   if (request.step_size) require_finite_positive(*request.step_size, Field{"step_size"});
   if (request.tv) require_between(*request.tv, 0, 0.5, Field{"tv"});
   if (request.ball) require_ball(*request.ball, Field{"ball"});
@@ -210,6 +340,7 @@ PlanOptions plan_options_of(const PlanRequest& request) {
   out.mechanism = request.mechanism;
   out.calibration = calibration_from_string(request.calibration);
   out.tv = request.tv;
+  out.beta = request.beta;
   out.ball = request.ball;
   out.padded = request.padded;
   out.intervals = request.intervals;
@@ -262,16 +393,20 @@ Problem constants(const PlanRequest& request, const FeatureSpace& space, std::ui
 
 Plan plan(const PlanRequest& request, const FeatureSpace& space, std::uint64_t rows,
           const Budget& budget) {
-  return plan(constants(request, space, rows),
-              constants_of(request, loss_of_chains(request, space), space, rows), budget,
-              plan_options_of(request));
+  return within_renyi(request, budget, [&](const Budget& within) {
+    return plan(constants(request, space, rows),
+                constants_of(request, loss_of_chains(request, space), space, rows), within,
+                plan_options_of(request));
+  });
 }
 
 Plan plan_chosen(const PlanRequest& request, const FeatureSpace& space, std::uint64_t rows,
                  const Budget& budget) {
-  return plan_chosen(constants(request, space, rows),
-                     constants_of(request, loss_of_chains(request, space), space, rows), budget,
-                     plan_options_of(request));
+  return within_renyi(request, budget, [&](const Budget& within) {
+    return plan_chosen(constants(request, space, rows),
+                       constants_of(request, loss_of_chains(request, space), space, rows), within,
+                       plan_options_of(request));
+  });
 }
 
 Model model_of(const PlanRequest& request, const Plan& plan) {
@@ -318,7 +453,9 @@ FamilyPlan plan(const PlanRequest& request, const FamilyProblem& problem, const 
   if (request.calibration != to_string(Calibration::gdp)) {
     plan_options.calibration = calibration_from_string(request.calibration);
   }
-  return plan_family(problem, budget, plan_options);
+  return within_renyi(request, budget, [&](const Budget& within) {
+    return plan_family(problem, within, plan_options);
+  });
 }
 
 NetworkProblem network_problem(const PlanRequest& request, const Schema& columns,
@@ -348,8 +485,11 @@ NetworkProblem network_problem(const PlanRequest& request, const Schema& columns
 }
 
 NetworkPlan plan(const PlanRequest& request, const NetworkProblem& problem, const Budget& budget) {
-  return plan_network(problem, budget,
-                      {.mechanism = request.mechanism, .structure_share = request.structure_share});
+  return within_renyi(request, budget, [&](const Budget& within) {
+    return plan_network(
+        problem, within,
+        {.mechanism = request.mechanism, .structure_share = request.structure_share});
+  });
 }
 
 }  // namespace gibbsite

@@ -10,7 +10,8 @@ namespace gibbsite::python {
 
 PlanRequest Arguments::request(unsigned kinds) {
   PlanRequest out;
-  out.epsilon = need<double>("epsilon");
+  out.rho = take<double>("rho");
+  if (!out.rho) out.epsilon = need<double>("epsilon");
   out.delta = need<double>("delta");
   visit_request(out, [&](const char* name, auto& field, unsigned of) {
     using Field = std::remove_cvref_t<decltype(field)>;

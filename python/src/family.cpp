@@ -76,11 +76,12 @@ void bind_family(nb::module_& m) {
           "to_json", [](const FamilyPlan& p) { return plan_json(p).dump(2); },
           "Returns the plan as JSON text.");
   m.def("plan_family", &make_family_plan, "model"_a, "arguments"_a,
-        nb::sig("def plan_family(model: str, *, epsilon: float, delta: float, rows: int, "
-                "schema: Schema, prior: Sequence[float] | None = None, diffused: bool = False, "
-                "trim: Sequence[float] | None = None, variance: float | None = None, "
-                "calibration: str = '', adjacency: str = 'replace-one', rows_per_person: int = 1, "
-                "draws: int = 1) -> FamilyPlan"),
+        nb::sig(
+            "def plan_family(model: str, *, epsilon: float | None = None, delta: float, rows: int, "
+            "schema: Schema, prior: Sequence[float] | None = None, diffused: bool = False, "
+            "trim: Sequence[float] | None = None, variance: float | None = None, "
+            "calibration: str = '', adjacency: str = 'replace-one', rows_per_person: int = 1, "
+            "draws: int = 1, rho: float | None = None, rdp: float | None = None) -> FamilyPlan"),
         "Plans draws of a family's parameters from `rows` values of one column "
         "(Schema.read_column) and returns a FamilyPlan (docs/theory/conjugate.md). family: "
         "bernoulli, categorical, rate, waiting or mean. prior: pseudo-counts, shape and rate, or "

@@ -381,7 +381,7 @@ void bind_plan(nb::module_& m) {
       });
   m.def(
       "plan", &make_plan,
-      nb::sig("def plan(*, epsilon: float, delta: float, rows: int | None = None, "
+      nb::sig("def plan(*, epsilon: float | None = None, delta: float, rows: int | None = None, "
               "schema: Schema | None = None, features: int | None = None, "
               "row_norm: float | None = None, intercept: bool = False, model: str = 'auto', "
               "mechanism: str = 'auto', calibration: str = 'gdp', adjacency: str = 'replace-one', "
@@ -390,13 +390,17 @@ void bind_plan(nb::module_& m) {
               "tv: float | None = None, padded: bool = False, intervals: bool = False, "
               "step_size: float | None = None, iterations: int | None = None, "
               "ball: float | None = None, classes: int | None = None, "
-              "positive_share: float | tuple[float, float] | None = None) -> Plan"),
+              "positive_share: float | tuple[float, float] | None = None, "
+              "rho: float | None = None, rdp: float | None = None, "
+              "beta: float | None = None) -> Plan"),
       "Plans a fit of `rows` rows of a schema, without any data, and returns a Plan "
       "(docs/reference/command-line.md, `gibbsite plan`).\n"
       "\n"
       "In place of a schema, give the number of `features`, numbers within `row_norm`, and the "
       "number of `classes` if there are three or more. The other arguments are those of "
-      "`gibbsite plan`. `positive_share` is a number or (low, high); no offer depends on it.\n"
+      "`gibbsite plan`. `positive_share` is a number or (low, high); no offer depends on it. "
+      "`rho` in place of epsilon is a budget of zCDP, `rdp` an order of which epsilon is the Renyi "
+      "budget (docs/theory/rdp.md).\n"
       "\n"
       "Raises BadInput on an illegal request. If no mechanism can keep the budget, the plan "
       "says so (`feasible`, `why`).");

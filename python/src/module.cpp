@@ -127,6 +127,7 @@ NB_MODULE(_core, m) {
   bind_family(m);
   bind_network(m);
   bind_shares(m);
+  bind_select(m);
   bind_ledger(m);
   bind_posterior(m);
   bind_audit(m);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bind.hpp"
+#include "gibbsite/certificate/rdp.hpp"
 #include "gibbsite/certificate/verify.hpp"
 
 namespace gibbsite::python {
@@ -32,6 +33,22 @@ void bind_release_file(nb::class_<ReleaseOf<Kind>>& c) {
       .def(
           "in_words", [](const R& r) { return in_words(r.certificate()); },
           "Returns the certificate in words for a person.")
+      .def(
+          "rdp", [](const R& r, double order) { return renyi_up(r.certificate(), order); },
+          "order"_a,
+          "Returns the Renyi epsilon of all draws at an order above 1, for accountants of RDP; "
+          "inf where it is not defined, or the certificate is void. It does not hold the "
+          "certificate's reveal and tv, which add to the delta of the sum (docs/theory/rdp.md). "
+          "Raises BadInput on another order.")
+      .def_prop_ro(
+          "zcdp",
+          [](const R& r) {
+            const ZeroConcentrated z = zero_concentrated_up(r.certificate());
+            return nb::make_tuple(z.rho, z.xi, z.failure);
+          },
+          "(rho, xi, delta): the release is delta-approximately (xi, rho)-zCDP (Bun and Steinke "
+          "2016), all rounded up. xi and delta are next to 0 where all noise is Gaussian. "
+          "(inf, inf, 1) if void.")
       .def(
           "verify", [](const R& r) { return verify(r); },
           "Recomputes every claim from its public numbers and returns a Verification.");

@@ -22,7 +22,7 @@ PARSED = re.compile(r"(?:what\(\)|message\(\)(?:\.\w+\(\))?|(?:wrong|hint|about)
 # Names that one front end lacks: files and designs that Python does not choose, chains' starts and scales, threads
 # (n_jobs in Python), bins of an evaluation, the text of an effect (unnamed in Python), seeds of compare.
 LACKED_BY = {name: "Python" for name in ("cache", "cache_dir", "remove_cache", "design", "threads", "start", "scales",
-                                         "bins", "effect", "seeds", "counts")}
+                                         "bins", "effect", "seeds", "counts", "score")}
 
 
 def sources(*folders):

@@ -48,6 +48,7 @@ using FamilyCertificate = CertificateOf<ConjugateKind>;
 using NetworkCertificate = CertificateOf<GraphicalKind>;
 using EvaluationCertificate = CertificateOf<EvaluationKind>;
 using SchemaCertificate = CertificateOf<SchemaKind>;
+using SelectCertificate = CertificateOf<SelectKind>;
 
 /// The "certificate" object of a model file (docs/reference/formats.md), without its digest: the
 /// numbers above and all that follows from them. A void one has guarantee.void = true, with the
@@ -79,6 +80,7 @@ std::string in_words(const FamilyCertificate& certificate);
 std::string in_words(const NetworkCertificate& certificate);
 std::string in_words(const EvaluationCertificate& certificate);
 std::string in_words(const SchemaCertificate& certificate);
+std::string in_words(const SelectCertificate& certificate);
 /// A file's "certificate" object in words. Throws BadInput as certificate_from_json.
 std::string in_words(const nlohmann::json& certificate);
 

@@ -13,6 +13,7 @@
 #include "gibbsite/mechanism/histogram.hpp"
 #include "gibbsite/mechanism/network.hpp"
 #include "gibbsite/mechanism/plan.hpp"
+#include "gibbsite/mechanism/select.hpp"
 
 namespace gibbsite {
 
@@ -21,6 +22,7 @@ struct EvaluationModel;
 struct FamilyModel;
 struct LinearModel;
 struct NetworkModel;
+struct SelectionModel;
 
 /// What most kinds have.
 struct KindDefaults {
@@ -133,6 +135,22 @@ struct SchemaKind : KindDefaults {
   static constexpr std::string_view plan_maker = "plan_schema()";
   static constexpr int indent = 1;
   static BoughtSchema model_from_json(const nlohmann::json& model, const std::string& source);
+};
+
+/// A choice among named candidates.
+struct SelectKind : KindDefaults {
+  using Problem = SelectProblem;
+  using Mechanism = SelectMechanism;
+  using Plan = SelectPlan;
+  using Model = SelectionModel;
+  static constexpr std::string_view command = "select";
+  static constexpr std::string_view made = "a choice";
+  static constexpr std::string_view tag = "candidates";
+  static constexpr std::string_view holds = "a choice among candidates";
+  static constexpr std::string_view use = "verify it; model.chosen in it is the choice";
+  static constexpr std::string_view plan_maker = "plan_select()";
+  static constexpr int indent = 1;
+  static SelectionModel model_from_json(const nlohmann::json& model, const std::string& source);
 };
 
 }  // namespace gibbsite

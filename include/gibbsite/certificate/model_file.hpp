@@ -37,6 +37,7 @@ using FamilyRelease = ReleaseOf<ConjugateKind>;
 using NetworkRelease = ReleaseOf<GraphicalKind>;
 using EvaluationRelease = ReleaseOf<EvaluationKind>;
 using SchemaRelease = ReleaseOf<SchemaKind>;
+using SelectRelease = ReleaseOf<SelectKind>;
 
 /// The whole file, digest and all.
 template <class Kind>

@@ -63,6 +63,9 @@ struct PlanOptions {
   /// gamma, total variation to the Gibbs posterior; default: 1 % of delta's worth. Asking for one
   /// asks for a draw near the posterior, which `path` does not give.
   std::optional<double> tv{};
+  /// Largest beta of draws from the Gibbs posterior; default 1, which is the posterior itself.
+  /// Asking for one asks for such a draw.
+  std::optional<double> beta{};
   std::optional<double> step_size{};   ///< h
   std::optional<double> iterations{};  ///< T
   /// path: B, iterates are kept to ||theta|| <= B (docs/theory/ball.md).

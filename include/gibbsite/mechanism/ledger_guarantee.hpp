@@ -12,6 +12,7 @@
 #include "gibbsite/mechanism/mechanism.hpp"
 #include "gibbsite/mechanism/network.hpp"
 #include "gibbsite/mechanism/plan.hpp"
+#include "gibbsite/mechanism/select.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
 
 namespace gibbsite {
@@ -36,6 +37,7 @@ Guarantee ledger_guarantee(const FamilyPlan& plan);
 Guarantee ledger_guarantee(const NetworkPlan& plan);
 Guarantee ledger_guarantee(const HistogramPlan& plan);
 Guarantee ledger_guarantee(const SchemaPlan& plan);
+Guarantee ledger_guarantee(const SelectPlan& plan);
 
 /// What the certificate of the plan's release will claim, computed anew: of all draws, with its
 /// pure part. A ledger with no release yet takes it if it keeps to all that the ledger promises.
@@ -44,5 +46,6 @@ Guarantee own_guarantee(const FamilyPlan& plan);
 Guarantee own_guarantee(const NetworkPlan& plan);
 Guarantee own_guarantee(const HistogramPlan& plan);
 Guarantee own_guarantee(const SchemaPlan& plan);
+Guarantee own_guarantee(const SelectPlan& plan);
 
 }  // namespace gibbsite

@@ -41,6 +41,11 @@ double gamma_renyi_delta_up(double a, double shift, std::uint64_t draws, double 
 /// Renyi divergence of this order of the Beta pairs' worst end, over tables of `rows` rows;
 /// infinite if it is not defined.
 double beta_renyi(double a0, double b0, double weight, std::uint64_t rows, double order);
+/// Renyi divergence of this order of the pairs Gamma(a) and Gamma(a + shift) with one rate, and
+/// Gamma(shape) with the rates 1 and ratio: the larger of both directions, rounded up. It grows
+/// with `shift` and `ratio`.
+double gamma_renyi(double a, double shift, double order);
+double scale_renyi(double shape, double ratio_minus_one, double order);
 
 /// The mu of a release whose log ratio between neighbors ranges over an interval of length `range`:
 /// 2 Phi^-1(1/(1 + e^(-range/2))), rounded up. bounded_range_down is its inverse, rounded down.

@@ -22,6 +22,9 @@ struct PlanRequest {
   /// A loss's name, "auto" (what the schema's label asks for), a family's, or network_model.
   std::string model = "auto";
   std::optional<double> epsilon{}, delta{};
+  /// Budgets of other kinds: rho in place of epsilon (zCDP), or an order, of which epsilon is then
+  /// the Renyi epsilon. delta is where the certificate states (epsilon, delta), and pays for tv.
+  std::optional<double> rho{}, rdp{};
   std::string adjacency = "replace-one";
   std::optional<std::uint64_t> rows_cap{};  ///< under add-remove: public bound on the rows
   std::optional<std::uint64_t> rows_per_person{}, draws{};
@@ -32,7 +35,7 @@ struct PlanRequest {
   /// Cap of the logistic loss: 0.5 holds its slope at 1/2, 1 does not; absent: what is best for
   /// each mechanism, 0.5 for path and metric-path (docs/theory/metric.md), 1 for others.
   std::optional<double> loss_cap{};
-  std::optional<double> tv{}, step_size{}, ball{};
+  std::optional<double> tv{}, beta{}, step_size{}, ball{};
   std::optional<std::uint64_t> iterations{};
   bool padded = false, intervals = false;
   std::optional<PositiveShare> positive_share{};  ///< for what is expected; no plan has it
@@ -57,6 +60,8 @@ void visit_request(Request& r, Visit&& visit) {
   visit("model", r.model, of_all);
   visit("epsilon", r.epsilon, of_all);
   visit("delta", r.delta, of_all);
+  visit("rho", r.rho, of_all);
+  visit("rdp", r.rdp, of_all);
   visit("adjacency", r.adjacency, of_all);
   visit("rows_cap", r.rows_cap, of_all);
   visit("rows_per_person", r.rows_per_person, of_all);
@@ -66,6 +71,7 @@ void visit_request(Request& r, Visit&& visit) {
   visit("prior_precision", r.prior_precision, of_linear);
   visit("loss_cap", r.loss_cap, of_linear);
   visit("tv", r.tv, of_linear);
+  visit("beta", r.beta, of_linear);
   visit("step_size", r.step_size, of_linear);
   visit("ball", r.ball, of_linear);
   visit("iterations", r.iterations, of_linear);
@@ -87,7 +93,8 @@ unsigned kind_of(const PlanRequest& request);
 /// each other.
 void require_of_model(const PlanRequest& request);
 /// Throws BadInput on an illegal one, and where rows_cap is missing under add-remove, or given
-/// without it. Needs epsilon and delta.
+/// without it. Needs delta, and epsilon or rho. Of rho and rdp the epsilon at which a Gaussian
+/// release spends them; `plan` then lowers it until what it planned keeps to them.
 Budget budget_of(const PlanRequest& request);
 /// The wishes for a linear model. Throws BadInput on what no data could make right.
 PlanOptions plan_options_of(const PlanRequest& request);
