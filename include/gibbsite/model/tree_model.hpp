@@ -1,0 +1,88 @@
+#pragma once
+// One graphical model for all noisy counts of a table: an exponential family over a junction tree.
+// It reads answers that were paid for, and no row.
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "gibbsite/core/junction_tree.hpp"
+#include "gibbsite/core/network.hpp"
+
+namespace gibbsite {
+
+/// Noisy counts of a table over some columns.
+struct MeasuredTable {
+  ColumnList columns;
+  std::vector<double> counts;  ///< [cells], the last column fastest
+  double deviation = 0;        ///< of every count
+};
+
+/// The model: the probability of a row is proportional to exp of the sum over tables of the
+/// potential of its cell. It is stored by these numbers, one a measured cell.
+struct TreeModel {
+  std::vector<std::uint64_t> levels;            ///< [K]
+  std::vector<ColumnList> tables;               ///< [T]
+  std::vector<std::vector<double>> potentials;  ///< [T][cells], finite
+
+  /// Throws BadInput naming the field if sizes differ or a number is not finite.
+  void validate() const;
+};
+
+/// Rows that counts say there are: the mean of the tables' sums by their variances, at least 1.
+double measured_rows(std::span<const MeasuredTable> measured);
+
+/// Runs f(task) for each task in [0, tasks), in any order, on any threads, and returns when all are
+/// done. The bits of a fit do not depend on it.
+using EachTask = std::function<void(std::size_t tasks, const std::function<void(std::size_t)>& f)>;
+
+struct TreeFitOptions {
+  std::uint64_t iterations = 1'000;  ///< at most
+  /// Ends when 20 iterations together lower the loss by less than this part of it.
+  double tolerance = 1e-4;
+  EachTask each = {};  ///< none: one after the other
+  /// Called as (iterations done, at most) from the caller's thread; false stops with Interrupted.
+  std::function<bool(std::uint64_t, std::uint64_t)> progress = {};
+};
+
+struct TreeFit {
+  TreeModel model;
+  std::uint64_t iterations = 0;
+  double loss = 0;  ///< half the sum of squares of (expected count - count) / deviation
+};
+/// The member of the family that minimises the loss over distributions of `rows` rows (McKenna,
+/// Sheldon and Miklau 2019), by mirror descent. Its potentials are on the measured tables; columns
+/// that no table has are uniform. A pure function of its arguments: the same bits on every machine.
+/// Throws BadInput on sizes that differ, counts that are not finite, deviations that are not above
+/// 0, or rows not above 0; Interrupted by `progress`.
+TreeFit fit_tree(std::span<const std::uint64_t> levels, std::span<const MeasuredTable> measured,
+                 double rows, const TreeFitOptions& options = {});
+
+/// The same distribution as a Bayesian network: columns clique by clique, each with the columns of
+/// its clique that came before it as parents.
+struct TreeNetwork {
+  Network network;
+  std::vector<std::vector<double>> tables;  ///< [K][cells]: shares of each configuration
+};
+/// The network of a model's junction tree. The same bits on every machine. A configuration that has
+/// probability 0 has the column's own shares.
+TreeNetwork network_of(const TreeModel& model);
+
+/// Probabilities of the cells of the junction tree's cliques [C][cells], each list sums to 1.
+std::vector<std::vector<double>> clique_shares(const JunctionTree& tree, const TreeModel& model);
+
+/// Levels too rare to be seen above the noise, taken as one level of their column.
+struct LevelGroups {
+  std::vector<std::vector<std::uint32_t>> group;  ///< [K][levels]: ascending by first member
+  std::vector<std::vector<double>> shares;        ///< [K][levels]: of its group, sum to 1 in it
+
+  [[nodiscard]] std::vector<std::uint64_t> levels() const;  ///< [K] groups of each column
+};
+/// Groups by noisy one-way counts [K]: levels below three deviations are one group of their column,
+/// if there are two or more of them. Shares within it are those of the counts projected to be
+/// nonnegative, even ones where all are 0.
+LevelGroups group_rare_levels(std::span<const MeasuredTable> one_ways);
+/// The same network over all levels: each level of a group has its share of the group's.
+TreeNetwork split_groups(const TreeNetwork& grouped, const LevelGroups& groups);
+
+}  // namespace gibbsite
