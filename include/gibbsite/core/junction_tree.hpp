@@ -36,12 +36,13 @@ struct JunctionTree {
 /// if there is no column, one has no levels, or a set is not ascending or out of range.
 JunctionTree junction_tree(std::span<const std::uint64_t> levels, std::span<const ColumnList> sets);
 
-/// The largest clique of junction_tree(levels, sets): its cells, at most 2^64 - 1, and its columns.
+/// The largest clique of junction_tree(levels, sets): its cells, at most 2^64 - 1, and the most
+/// columns of any. It looks no further behind one of more than `enough` cells.
 struct LargestClique {
   std::uint64_t cells = 1;
-  std::size_t columns = 0;  ///< the most of a clique, of whatever clique
+  std::size_t columns = 0;
 };
 LargestClique largest_clique(std::span<const std::uint64_t> levels,
-                             std::span<const ColumnList> sets);
+                             std::span<const ColumnList> sets, std::uint64_t enough = ~0ULL);
 
 }  // namespace gibbsite

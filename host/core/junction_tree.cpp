@@ -1,0 +1,154 @@
+#include "gibbsite/core/junction_tree.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bitset>
+#include <limits>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/network.hpp"
+
+namespace gibbsite {
+namespace {
+
+using Bits = std::bitset<most_network_columns>;
+constexpr std::uint64_t beyond = std::numeric_limits<std::uint64_t>::max();
+
+std::uint64_t times(std::uint64_t a, std::uint64_t b) {
+  return b != 0 && a > beyond / b ? beyond : a * b;
+}
+
+std::uint64_t cells_of(std::span<const std::uint64_t> levels, const Bits& columns) {
+  std::uint64_t out = 1;
+  for (std::size_t k = 0; k < levels.size(); ++k)
+    if (columns[k]) out = times(out, levels[k]);
+  return out;
+}
+
+ColumnList listed(const Bits& columns, std::size_t count) {
+  ColumnList out;
+  for (std::uint32_t k = 0; k < count; ++k)
+    if (columns[k]) out.push_back(k);
+  return out;
+}
+
+void require(std::span<const std::uint64_t> levels, std::span<const ColumnList> sets) {
+  if (levels.empty() || levels.size() > most_network_columns)
+    throw BadInput(fmt::format("levels: a tree has from 1 to {} columns, got {}",
+                               most_network_columns, levels.size()));
+  if (std::ranges::find(levels, std::uint64_t{0}) != levels.end())
+    throw BadInput("levels: a column has none; each has 1 or more");
+  for (const ColumnList& set : sets) {
+    if (std::ranges::adjacent_find(set, std::greater_equal{}) != set.end() ||
+        (!set.empty() && set.back() >= levels.size()))
+      throw BadInput(fmt::format("sets: each has places of the {} columns, ascending, each once",
+                                 levels.size()));
+  }
+}
+
+// Calls made(clique, cells) for the clique that each elimination makes, until it returns false.
+template <class Made>
+void eliminate(std::span<const std::uint64_t> levels, std::span<const ColumnList> sets,
+               const Made& made) {
+  require(levels, sets);
+  const std::size_t count = levels.size();
+  std::vector<Bits> near(count);  // a column and its neighbours
+  for (std::size_t k = 0; k < count; ++k) near[k].set(k);
+  for (const ColumnList& set : sets) {
+    Bits all;
+    for (const std::uint32_t k : set) all.set(k);
+    for (const std::uint32_t k : set) near[k] |= all;
+  }
+  std::vector<std::uint64_t> cells(count);
+  for (std::size_t k = 0; k < count; ++k) cells[k] = cells_of(levels, near[k]);
+  std::vector<std::uint32_t> left(count);
+  for (std::uint32_t k = 0; k < count; ++k) left[k] = k;
+  while (!left.empty()) {
+    const auto least = std::ranges::min_element(left, {}, [&](auto k) { return cells[k]; });
+    const std::uint32_t k = *least;
+    left.erase(least);
+    const Bits clique = near[k];
+    if (!made(clique, cells[k])) return;
+    const Bits others = Bits(clique).reset(k);
+    for (const std::uint32_t other : left) {
+      if (!others[other]) continue;
+      near[other] |= others;
+      near[other].reset(k);
+      cells[other] = cells_of(levels, near[other]);
+    }
+  }
+}
+
+}  // namespace
+
+std::uint64_t table_cells(std::span<const std::uint64_t> levels,
+                          std::span<const std::uint32_t> columns) {
+  std::uint64_t out = 1;
+  for (const std::uint32_t k : columns) out = times(out, levels[k]);
+  return out;
+}
+
+ColumnList JunctionTree::separator(std::size_t clique) const {
+  ColumnList out;
+  if (parents[clique] != clique)
+    std::ranges::set_intersection(cliques[clique], cliques[parents[clique]],
+                                  std::back_inserter(out));
+  return out;
+}
+
+std::size_t JunctionTree::home(std::span<const std::uint64_t> levels,
+                               std::span<const std::uint32_t> columns) const {
+  std::size_t best = size();
+  std::uint64_t least = 0;
+  for (std::size_t c = 0; c < size(); ++c) {
+    if (!std::ranges::includes(cliques[c], columns)) continue;
+    const std::uint64_t cells = table_cells(levels, cliques[c]);
+    if (best == size() || cells < least) best = c, least = cells;
+  }
+  return best;
+}
+
+JunctionTree junction_tree(std::span<const std::uint64_t> levels,
+                           std::span<const ColumnList> sets) {
+  std::vector<Bits> cliques;
+  eliminate(levels, sets, [&](const Bits& clique, std::uint64_t) {
+    const auto holds = [&](const Bits& other) { return (clique & ~other).none(); };
+    if (std::ranges::none_of(cliques, holds)) cliques.push_back(clique);
+    return true;
+  });
+  std::ranges::sort(cliques, {}, [&](const Bits& c) { return listed(c, levels.size()); });
+  // Prim's tree: each time the clique outside that shares the most columns with one inside.
+  JunctionTree out;
+  const std::size_t count = cliques.size();
+  std::vector<std::size_t> place(count, count), best(count, 0);  // places are those of `out`
+  std::vector<std::size_t> shared(count, 0);
+  std::size_t next = 0;
+  while (true) {
+    place[next] = out.size();
+    out.parents.push_back(static_cast<std::uint32_t>(out.size() == 0 ? 0 : best[next]));
+    out.cliques.push_back(listed(cliques[next], levels.size()));
+    std::size_t most = count;
+    for (std::size_t c = 0; c < count; ++c) {
+      if (place[c] != count) continue;
+      const std::size_t with = (cliques[c] & cliques[next]).count();
+      if (with > shared[c]) shared[c] = with, best[c] = place[next];
+      if (most == count || shared[c] > shared[most]) most = c;
+    }
+    if (most == count) return out;
+    next = most;
+  }
+}
+
+LargestClique largest_clique(std::span<const std::uint64_t> levels,
+                             std::span<const ColumnList> sets, std::uint64_t enough) {
+  LargestClique out;
+  eliminate(levels, sets, [&](const Bits& clique, std::uint64_t cells) {
+    out.cells = std::max(out.cells, cells);
+    out.columns = std::max(out.columns, clique.count());
+    return out.cells <= enough;
+  });
+  return out;
+}
+
+}  // namespace gibbsite
