@@ -13,6 +13,7 @@
 #include "certificate/release_of.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
+#include "gibbsite/model/tree_model.hpp"
 
 namespace gibbsite {
 
@@ -351,7 +352,7 @@ void verify_tables(Verifier& v, const NetworkConjugate& /*settings*/, const Netw
   verify_draws(v, p, model);
 }
 
-// Of an answer with that noise to a question whose exact answers are from 0 to `most`.
+// Answers with that noise to questions whose exact answers are from 0 to `most`.
 void verify_answers(Verifier& v, const std::string& what, std::span<const double> answers,
                     double noise, double most) {
   const double grid = answer_grid(noise), reach = answer_reach(noise);

@@ -32,7 +32,7 @@ double structure_percent(const NetworkPlan& plan) {
       analyze(plan.candidate().mechanism, plan.problem, plan.budget.neighbors(), plan.budget.draws);
   for (const NamedNumber& one : found.constants) {
     const double part = one.value / plan.candidate().guarantee.mu;
-    if (one.name == "structure_mu") return 100 * part * part;
+    if (one.name == "structure_mu" || one.name == "score_mu") return 100 * part * part;
   }
   return 0;
 }
@@ -51,8 +51,10 @@ std::string nodes_table(const NetworkPlan& plan, const Schema& columns) {
     return fmt::format(
         "each column is counted (off by {} rows), {} pairs are scored, and the tables worth their "
         "noise are\ncounted: such that a junction tree of cliques of up to {} columns and {} cells "
-        "holds them;\nthey are known when they are paid for\n",
-        rows_text(tree->one_way_noise), pairs, p.limits.parents + 1, p.limits.cells);
+        "holds them;\nthey are known when they are paid for. Scores take {:.3g} % of what is spent, as "
+        "mu squared; a structure\nthat is given in the schema's [network] takes none\n",
+        rows_text(tree->one_way_noise), pairs, p.limits.parents + 1, p.limits.cells,
+        structure_percent(plan));
   }
   if (p.chooses_structure()) {
     const double cells = static_cast<double>(p.limits.cells), per = n / cells;

@@ -126,7 +126,7 @@ Schema network_schema(const Schema& whole) {
     if (column.type == ColumnType::number) {
       without_curve(column);  // bins are what a network has
       if (column.edges.empty()) column.edges = default_edges(column);
-      // Of the table's own marks too where no [network] is given: files of before have none.
+      // Marks of the whole table make a level too where no [network] is given.
       const bool marked =
           column.has_missing || (!out.network && out.missing_in(column) != nullptr);
       column.has_missing_bin = column.missing_level.value_or(marked);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gibbsite/model/network_model.hpp"
+#include "gibbsite/model/tree_model.hpp"
 
 namespace gibbsite {
 

@@ -13,6 +13,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/human_count.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/model/tree_model.hpp"
 
 namespace gibbsite {
 namespace {
@@ -620,7 +621,7 @@ std::vector<ColumnList> inferred_pairs(const NetworkModel& model, const NetworkQ
 
 namespace {
 
-// Cells of a table that an event is a sum of, and all it has; nothing where it is of parts of cells.
+// Cells of a table that an event is a sum of, and all it has; none where it is of parts of cells.
 std::optional<std::pair<double, double>> cells_of_event(
     const MeasuredTable& table, const std::vector<std::vector<std::uint32_t>>& allowed,
     const std::vector<std::vector<std::uint32_t>>& group) {

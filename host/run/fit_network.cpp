@@ -6,6 +6,7 @@
 
 #include "engine/contingency.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/model/tree_model.hpp"
 #include "run/certified.hpp"
 #include "run/gaussian_mechanism.hpp"
 #include "run/network_draws.hpp"

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/model/tree_model.hpp"
 #include "run/gaussian_mechanism.hpp"
 
 namespace gibbsite {

@@ -126,7 +126,7 @@ inline constexpr double pick_tv = 0x1p-100;
 /// sigma_i of every table [K], each a double that the answers' noise takes; their costs together
 /// are at most that of `noise`, rounded so.
 std::vector<double> table_deviations(double noise, const Network& network);
-/// The same of tables with these cells.
+/// Those of tables with these cells.
 std::vector<double> table_deviations(double noise, std::span<const std::uint64_t> cells);
 /// Deviations that can be expected of an offer whose tables are drawn: its `deviation`.
 std::vector<double> table_deviations(const NetworkCandidate& candidate, const Network& network);

@@ -6,22 +6,25 @@
 #include <span>
 #include <vector>
 
+#include "gibbsite/core/measured_table.hpp"
 #include "gibbsite/core/network.hpp"
 #include "gibbsite/core/table_choice.hpp"
-#include "gibbsite/model/tree_model.hpp"
 
 namespace gibbsite {
+
+struct LevelGroups;
+struct TreeNetwork;
 
 /// The answers that a model on a junction tree was fitted to, and its potentials.
 struct TreeRelease {
   /// Rows that the model is of: n under replace-one, else what the counts of columns say.
   double rows = 0;
   std::vector<MeasuredTable> one_ways;  ///< [K] over all levels
-  /// Of each scored pair (mechanism/network_tree.hpp), in that order; with their deviation.
+  /// One of each scored pair (mechanism/network_tree.hpp), in that order.
   std::vector<TableCandidate> scores;
-  double score_noise = 0;
+  double score_noise = 0;             ///< their deviation
   std::vector<MeasuredTable> tables;  ///< over groups of levels (grouped_levels)
-  /// Of the cells of one_ways over groups of levels, then of `tables` [K + T][cells].
+  /// One for each cell of one_ways over groups of levels, then of `tables` [K + T][cells].
   std::vector<std::vector<double>> potentials;
 };
 
@@ -31,7 +34,7 @@ double tree_rows(std::span<const MeasuredTable> one_ways, std::optional<std::uin
 /// Counts of columns summed over groups of levels [K], with the deviation that they have.
 std::vector<MeasuredTable> grouped_counts(std::span<const MeasuredTable> one_ways,
                                           const LevelGroups& groups);
-/// The same, the nearest ones that are nonnegative and sum to `rows`: what scores are against.
+/// These counts, as the nearest ones that are nonnegative and sum to `rows`: what scores are against.
 std::vector<std::vector<double>> expected_counts(std::span<const MeasuredTable> grouped,
                                                  double rows);
 /// Counts of a table over all levels of its columns, over groups of them.
