@@ -34,7 +34,7 @@ double tree_rows(std::span<const MeasuredTable> one_ways, std::optional<std::uin
 /// Counts of columns summed over groups of levels [K], with the deviation that they have.
 std::vector<MeasuredTable> grouped_counts(std::span<const MeasuredTable> one_ways,
                                           const LevelGroups& groups);
-/// These counts, as the nearest ones that are nonnegative and sum to `rows`: what scores are against.
+/// The nearest ones that are nonnegative and sum to `rows`: what scores are against.
 std::vector<std::vector<double>> expected_counts(std::span<const MeasuredTable> grouped,
                                                  double rows);
 /// Counts of a table over all levels of its columns, over groups of them.
