@@ -13,16 +13,16 @@ namespace gibbsite {
 namespace {
 
 using Bits = std::bitset<most_network_columns>;
-constexpr std::uint64_t beyond = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t most_cells_said = std::numeric_limits<std::uint64_t>::max();
 
-std::uint64_t times(std::uint64_t a, std::uint64_t b) {
-  return b != 0 && a > beyond / b ? beyond : a * b;
+std::uint64_t product_of(std::uint64_t a, std::uint64_t b) {
+  return b != 0 && a > most_cells_said / b ? most_cells_said : a * b;
 }
 
 std::uint64_t cells_of(std::span<const std::uint64_t> levels, const Bits& columns) {
   std::uint64_t out = 1;
   for (std::size_t k = 0; k < levels.size(); ++k)
-    if (columns[k]) out = times(out, levels[k]);
+    if (columns[k]) out = product_of(out, levels[k]);
   return out;
 }
 
@@ -85,7 +85,7 @@ void eliminate(std::span<const std::uint64_t> levels, std::span<const ColumnList
 std::uint64_t table_cells(std::span<const std::uint64_t> levels,
                           std::span<const std::uint32_t> columns) {
   std::uint64_t out = 1;
-  for (const std::uint32_t k : columns) out = times(out, levels[k]);
+  for (const std::uint32_t k : columns) out = product_of(out, levels[k]);
   return out;
 }
 

@@ -497,7 +497,7 @@ TEST(NetworkPlans, AutoTakesTheLeastDeviation) {
 TEST(NetworkPlans, SayWhatTheyRefuse) {
   const NetworkProblem given = chain_of({2, 3}), chosen = problem_of({2, 3});
   EXPECT_THAT([&] { plan_network(given, {}, {.mechanism = "path"}); },
-              ThrowsMessage<BadInput>(HasSubstr("give auto, counts, trimmed or conjugate")));
+              ThrowsMessage<BadInput>(HasSubstr("give auto, counts, trimmed, conjugate or tree")));
   EXPECT_THAT([&] { plan_network(given, {}, {.structure_share = 0.2}); },
               ThrowsMessage<BadInput>(HasSubstr("this one is given")));
   for (const double share : {0.0, 1.0, -0.1, std::nan("")}) {

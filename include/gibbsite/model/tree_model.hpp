@@ -7,16 +7,10 @@
 #include <vector>
 
 #include "gibbsite/core/junction_tree.hpp"
+#include "gibbsite/core/measured_table.hpp"
 #include "gibbsite/core/network.hpp"
 
 namespace gibbsite {
-
-/// Noisy counts of a table over some columns.
-struct MeasuredTable {
-  ColumnList columns;
-  std::vector<double> counts;  ///< [cells], the last column fastest
-  double deviation = 0;        ///< of every count
-};
 
 /// The model: the probability of a row is proportional to exp of the sum over tables of the
 /// potential of its cell. It is stored by these numbers, one a measured cell.
