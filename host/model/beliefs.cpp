@@ -195,6 +195,7 @@ void Beliefs::lay_arrays(Clique& clique, std::size_t source, std::vector<ColumnL
 
 void Beliefs::run(std::span<const std::vector<double>> potentials) {
   for (std::size_t c = cliques_.size(); c-- > 0;) up(c, potentials);
+  log_sum_ = cliques_.front().message.front();
   for (std::size_t c = 0; c < cliques_.size(); ++c) down(c);
 }
 

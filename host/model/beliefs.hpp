@@ -38,6 +38,8 @@ class Beliefs {
 
   /// Marginals for these potentials [T][cells].
   void run(std::span<const std::vector<double>> potentials);
+  /// log of the sum over all rows of exp of their potentials, after `run`.
+  [[nodiscard]] double log_sum() const { return log_sum_; }
   /// The probabilities of a table's cells, of a clique's, after `run`.
   [[nodiscard]] const std::vector<double>& table(std::size_t t) const {
     return cliques_[home_[t]].arrays[node_[t]].cells;
@@ -71,6 +73,7 @@ class Beliefs {
   std::vector<std::vector<std::size_t>> children_;
   std::vector<Clique> cliques_;
   std::vector<std::size_t> home_, node_;  // of tables
+  double log_sum_ = 0;
 };
 
 }  // namespace gibbsite

@@ -102,64 +102,112 @@ void require_measured(std::span<const std::uint64_t> levels,
   }
 }
 
-// The fit, in reordered columns. Probabilities are shares of `rows`.
-class Fit {
+// Numbers of all tables, one after the other.
+using Vector = std::vector<double>;
+
+double dot(const Vector& a, const Vector& b) {
+  double lanes[4] = {0, 0, 0, 0};
+  std::size_t i = 0;
+  for (; i + 4 <= a.size(); i += 4)
+    for (std::size_t l = 0; l < 4; ++l) lanes[l] += a[i + l] * b[i + l];
+  for (std::size_t l = 0; i < a.size(); ++i, ++l) lanes[l] += a[i] * b[i];
+  return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
+}
+void add(double times, const Vector& of, Vector& to) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] += times * of[i];
+}
+
+// What a round minimises: rows log Z(t) - t.y + sum of ridge (t - centre)^2 / 2.
+class Objective {
  public:
-  Fit(std::span<const std::uint64_t> levels, const JunctionTree& tree,
-      std::span<const ColumnList> tables, std::vector<std::vector<double>> counts,
-      std::vector<double> weights, double rows)
+  Objective(std::span<const std::uint64_t> levels, const JunctionTree& tree,
+            std::span<const ColumnList> tables, Vector counts, Vector ridge, double rows)
       : beliefs_(levels, tree, tables),
         counts_(std::move(counts)),
-        weights_(std::move(weights)),
-        rows_(rows) {}
+        ridge_(std::move(ridge)),
+        rows_(rows) {
+    for (const ColumnList& columns : tables)
+      potentials_.emplace_back(static_cast<std::size_t>(table_cells(levels, columns)));
+  }
 
-  // Expected counts and loss of these potentials.
-  double run(const Potentials& potentials) {
-    beliefs_.run(potentials);
-    double loss = 0;
-    for (std::size_t t = 0; t < counts_.size(); ++t) {
-      const std::vector<double>& shares = beliefs_.table(t);
-      double sum = 0;
-      for (std::size_t i = 0; i < shares.size(); ++i) {
-        const double off = rows_ * shares[i] - counts_[t][i];
-        sum += off * off;
-      }
-      loss += 0.5 * weights_[t] * sum;
-    }
-    return loss;
-  }
-  // After `run`: derivatives by expected counts, and those counts.
-  void slope(Potentials& gradient, Potentials& expected) const {
-    gradient.resize(counts_.size());
-    expected.resize(counts_.size());
-    for (std::size_t t = 0; t < counts_.size(); ++t) {
-      const std::vector<double>& shares = beliefs_.table(t);
-      gradient[t].resize(shares.size());
-      expected[t].resize(shares.size());
-      for (std::size_t i = 0; i < shares.size(); ++i) {
-        expected[t][i] = rows_ * shares[i];
-        gradient[t][i] = weights_[t] * (expected[t][i] - counts_[t][i]);
-      }
-    }
-  }
-  // After `run`: how far expected counts moved from these, against the gradient there.
-  [[nodiscard]] double descent(const Potentials& gradient, const Potentials& expected) const {
+  void centre(const Vector& t) { centre_ = t; }
+  double at(const Vector& t) {
+    std::size_t next = 0;
+    for (Vector& table : potentials_)
+      for (double& potential : table) potential = t[next++];
+    beliefs_.run(potentials_);
     double out = 0;
-    for (std::size_t t = 0; t < counts_.size(); ++t) {
-      const std::vector<double>& shares = beliefs_.table(t);
-      double sum = 0;
-      for (std::size_t i = 0; i < shares.size(); ++i)
-        sum += gradient[t][i] * (expected[t][i] - rows_ * shares[i]);
-      out += sum;
+    for (std::size_t i = 0; i < t.size(); ++i) {
+      const double moved = t[i] - centre_[i];
+      out += 0.5 * ridge_[i] * moved * moved - t[i] * counts_[i];
     }
-    return out;
+    return rows_ * beliefs_.log_sum() + out;
+  }
+  // After `at(t)`: its derivatives, and about their own ones.
+  void slope(const Vector& t, Vector& gradient, Vector& scale) const {
+    std::size_t next = 0;
+    for (std::size_t table = 0; table < potentials_.size(); ++table)
+      for (const double share : beliefs_.table(table)) {
+        const double expected = rows_ * share;
+        gradient[next] = expected - counts_[next] + ridge_[next] * (t[next] - centre_[next]);
+        scale[next] = expected + ridge_[next];
+        ++next;
+      }
   }
 
  private:
   Beliefs beliefs_;
-  std::vector<std::vector<double>> counts_;
-  std::vector<double> weights_;
+  Potentials potentials_;
+  Vector counts_, ridge_, centre_;
   double rows_;
+};
+
+// Steps of L-BFGS (Nocedal 1980) whose first guess of the curvature is diagonal.
+class Directions {
+ public:
+  // -H gradient.
+  [[nodiscard]] Vector along(const Vector& gradient, const Vector& scale) const {
+    Vector out = gradient, weights(steps_.size());
+    for (double& v : out) v = -v;
+    for (std::size_t i = steps_.size(); i-- > 0;) {
+      weights[i] = dot(steps_[i], out) / products_[i];
+      add(-weights[i], changes_[i], out);
+    }
+    double factor = 1;
+    if (!steps_.empty()) {
+      double curved = 0;
+      for (std::size_t i = 0; i < out.size(); ++i)
+        curved += changes_.back()[i] * changes_.back()[i] / scale[i];
+      factor = products_.back() / curved;
+    }
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] *= factor / scale[i];
+    for (std::size_t i = 0; i < steps_.size(); ++i)
+      add(weights[i] - dot(changes_[i], out) / products_[i], steps_[i], out);
+    return out;
+  }
+  void learn(Vector step, Vector change) {
+    const double product = dot(step, change);
+    if (!(product > 0)) return;
+    if (steps_.size() == most) {
+      steps_.erase(steps_.begin());
+      changes_.erase(changes_.begin());
+      products_.erase(products_.begin());
+    }
+    steps_.push_back(std::move(step));
+    changes_.push_back(std::move(change));
+    products_.push_back(product);
+  }
+  void forget() {
+    steps_.clear();
+    changes_.clear();
+    products_.clear();
+  }
+  [[nodiscard]] bool empty() const { return steps_.empty(); }
+
+ private:
+  static constexpr std::size_t most = 10;
+  std::vector<Vector> steps_, changes_;
+  Vector products_;
 };
 
 }  // namespace
@@ -196,60 +244,85 @@ TreeFit fit_tree(std::span<const std::uint64_t> levels, std::span<const Measured
   const Reordered order(levels);
   std::vector<ColumnList> tables;
   std::vector<std::vector<std::uint32_t>> cells;
-  std::vector<std::vector<double>> counts;
-  std::vector<double> weights;
-  Potentials now;
+  Vector now, counts, ridge, deviations;
   std::vector<bool> begun(levels.size());
   for (const MeasuredTable& table : measured) {
     out.model.tables.push_back(table.columns);
     tables.push_back(order.places(table.columns));
     cells.push_back(order.cells(table.columns));
-    counts.push_back(scattered(table.counts, cells.back()));
-    weights.push_back(1 / (table.deviation * table.deviation));
-    now.emplace_back(table.counts.size(), 0.0);
+    Vector sorted = scattered(table.counts, cells.back());
+    counts.insert(counts.end(), sorted.begin(), sorted.end());
+    ridge.insert(ridge.end(), sorted.size(), options.ridge * table.deviation);
+    deviations.insert(deviations.end(), sorted.size(), table.deviation);
     // Begins at the one-way counts, as far as they are above 0.
-    if (table.columns.size() != 1 || begun[table.columns[0]]) continue;
-    begun[table.columns[0]] = true;
-    std::vector<double> shares = counts.back();
-    project_counts(shares, rows);
-    for (std::size_t l = 0; l < shares.size(); ++l)
-      now.back()[l] = log_of(std::max(shares[l], std::min(0.5, rows / 2)) / rows);
+    const bool begins = table.columns.size() == 1 && !begun[table.columns[0]];
+    if (begins) {
+      begun[table.columns[0]] = true;
+      project_counts(sorted, rows);
+    }
+    const double least = std::min(0.5, rows / 2);
+    for (const double count : sorted)
+      now.push_back(begins ? log_of(std::max(count, least) / rows) : 0.0);
   }
   const JunctionTree tree = junction_tree(order.levels(), tables);
-  Fit fit(order.levels(), tree, tables, std::move(counts), std::move(weights), rows);
+  Objective objective(order.levels(), tree, tables, std::move(counts), std::move(ridge), rows);
 
-  // Mirror descent: the gradient by expected counts is a step of log potentials.
-  Potentials gradient, expected, next = now;
-  double loss = fit.run(now), step = 1 / rows;
-  fit.slope(gradient, expected);
-  std::vector<double> losses{loss};
-  constexpr std::uint64_t window = 20;
-  for (; out.iterations < options.iterations; ++out.iterations) {
-    if (options.progress && !options.progress(out.iterations, options.iterations))
-      throw Interrupted("interrupted; nothing was written");
-    bool first = true, moved = false;
-    double tried = loss;
-    for (int tries = 0; tries < 40 && !moved; ++tries) {
-      for (std::size_t t = 0; t < now.size(); ++t)
-        for (std::size_t i = 0; i < now[t].size(); ++i)
-          next[t][i] = now[t][i] - step * gradient[t][i];
-      tried = fit.run(next);
-      moved = loss - tried >= 0.25 * fit.descent(gradient, expected);
-      if (!moved) step *= 0.5, first = false;
+  Vector gradient(now.size()), scale(now.size());
+  const auto off = [&] {
+    double most = 0;
+    for (std::size_t i = 0; i < gradient.size(); ++i)
+      most = std::max(most, std::abs(gradient[i]) / deviations[i]);
+    return most;
+  };
+  for (std::uint64_t round = 0; round < options.rounds; ++round) {
+    objective.centre(now);
+    double value = objective.at(now);
+    objective.slope(now, gradient, scale);
+    Directions directions;
+    for (std::uint64_t i = 0; i < options.iterations; ++i, ++out.iterations) {
+      if (options.progress &&
+          !options.progress(round * options.iterations + i, options.rounds * options.iterations))
+        throw Interrupted("interrupted; nothing was written");
+      if (off() <= options.tolerance) break;
+      Vector direction = directions.along(gradient, scale);
+      double slope = dot(gradient, direction);
+      if (!(slope < 0)) {
+        directions.forget();
+        direction = directions.along(gradient, scale);
+        slope = dot(gradient, direction);
+      }
+      Vector next;
+      double step = 1, tried = 0;
+      bool moved = false;
+      for (int tries = 0; tries < 40 && !moved; ++tries) {
+        next = now;
+        add(step, direction, next);
+        tried = objective.at(next);
+        moved = tried <= value + 1e-4 * step * slope;
+        if (!moved) step *= 0.4;
+      }
+      if (!moved) {
+        if (directions.empty()) break;  // at the limit of rounding
+        directions.forget();
+        continue;
+      }
+      Vector change = gradient, moves = next;
+      objective.slope(next, gradient, scale);
+      for (std::size_t c = 0; c < change.size(); ++c) change[c] = gradient[c] - change[c];
+      add(-1, now, moves);
+      directions.learn(std::move(moves), std::move(change));
+      now = std::move(next);
+      value = tried;
     }
-    if (!moved) break;
-    std::swap(now, next);
-    loss = tried;
-    fit.slope(gradient, expected);
-    if (first) step *= 1.9;
-    losses.push_back(loss);
-    if (losses.size() > window &&
-        losses[losses.size() - 1 - window] - loss <= options.tolerance * loss)
-      break;
+    out.off = std::max(out.off, off());
   }
-  out.loss = loss;
-  for (std::size_t t = 0; t < now.size(); ++t)
-    out.model.potentials.push_back(gathered(now[t], cells[t]));
+  std::size_t next = 0;
+  for (const auto& of : cells) {
+    const auto from = now.begin() + static_cast<std::ptrdiff_t>(next);
+    const Vector sorted(from, from + static_cast<std::ptrdiff_t>(of.size()));
+    out.model.potentials.push_back(gathered(sorted, of));
+    next += of.size();
+  }
   return out;
 }
 

@@ -26,27 +26,28 @@ struct TreeModel {
 /// Rows that counts say there are: the mean of the tables' sums by their variances, at least 1.
 double measured_rows(std::span<const MeasuredTable> measured);
 
-/// Runs f(task) for each task in [0, tasks), in any order, on any threads, and returns when all are
-/// done. The bits of a fit do not depend on it.
-using EachTask = std::function<void(std::size_t tasks, const std::function<void(std::size_t)>& f)>;
-
 struct TreeFitOptions {
-  std::uint64_t iterations = 1'000;  ///< at most
-  /// Ends when 20 iterations together lower the loss by less than this part of it.
-  double tolerance = 1e-4;
-  EachTask each = {};  ///< none: one after the other
+  std::uint64_t rounds = 4;
+  double ridge = 6;
+  std::uint64_t iterations = 500;  ///< of a round, at most
+  /// A round ends when every count meets the optimum's condition to so many deviations.
+  double tolerance = 0.05;
   /// Called as (iterations done, at most) from the caller's thread; false stops with Interrupted.
   std::function<bool(std::uint64_t, std::uint64_t)> progress = {};
 };
 
 struct TreeFit {
   TreeModel model;
-  std::uint64_t iterations = 0;
-  double loss = 0;  ///< half the sum of squares of (expected count - count) / deviation
+  std::uint64_t iterations = 0;  ///< of all rounds
+  double off = 0;                ///< the most that a round's condition was missed by, in deviations
 };
-/// The member of the family that minimises the loss over distributions of `rows` rows (McKenna,
-/// Sheldon and Miklau 2019), by mirror descent. Its potentials are on the measured tables; columns
-/// that no table has are uniform. A pure function of its arguments: the same bits on every machine.
+/// Potentials on the measured tables whose expected counts, of `rows` rows, are near the counts y.
+/// It begins at the one-way counts. Each round begins where the last one ended, t0, and minimises
+///     rows log Z(t) - t.y + sum over cells of ridge deviation (t - t0)^2 / 2
+/// by L-BFGS: one step of regularisation for the loss of Private-PGM (McKenna, Sheldon and Miklau
+/// 2019), whose optimum would follow the noise. After few rounds of a strong ridge, what stands out
+/// of the noise is learned and the rest is not (docs/theory/network.md). Columns that no table has
+/// are uniform. A pure function of its arguments: the same bits on every machine.
 /// Throws BadInput on sizes that differ, counts that are not finite, deviations that are not above
 /// 0, or rows not above 0; Interrupted by `progress`.
 TreeFit fit_tree(std::span<const std::uint64_t> levels, std::span<const MeasuredTable> measured,
