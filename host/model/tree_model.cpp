@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/network_model.hpp"
@@ -435,6 +436,89 @@ TreeNetwork network_of(const TreeModel& model) {
       shares = below;
       columns.pop_back();
       fresh.pop_back();
+    }
+  }
+  return out;
+}
+
+std::vector<std::vector<double>> clique_shares(const JunctionTree& tree, const TreeModel& model) {
+  model.validate();
+  Beliefs beliefs(model.levels, tree, model.tables);
+  beliefs.run(model.potentials);
+  std::vector<std::vector<double>> out;
+  for (std::size_t c = 0; c < tree.size(); ++c) out.push_back(beliefs.clique(c));
+  return out;
+}
+
+std::vector<std::uint64_t> LevelGroups::levels() const {
+  std::vector<std::uint64_t> out;
+  for (const std::vector<std::uint32_t>& of : group)
+    out.push_back(of.empty() ? 0 : *std::ranges::max_element(of) + std::uint64_t{1});
+  return out;
+}
+
+LevelGroups group_rare_levels(std::span<const MeasuredTable> one_ways) {
+  constexpr double seen = 3;  // deviations above 0
+  LevelGroups out;
+  for (const MeasuredTable& one : one_ways) {
+    const std::size_t levels = one.counts.size();
+    const auto is_rare = [&](double count) { return count < seen * one.deviation; };
+    const bool merged = std::ranges::count_if(one.counts, is_rare) > 1;
+    std::vector<std::uint32_t>& group = out.group.emplace_back();
+    std::uint32_t next = 0;
+    std::optional<std::uint32_t> rare;
+    for (std::size_t l = 0; l < levels; ++l) {
+      const bool joins = merged && is_rare(one.counts[l]);
+      if (!joins || !rare) {
+        if (joins) rare = next;
+        group.push_back(next++);
+      } else {
+        group.push_back(*rare);
+      }
+    }
+    // Of the rare ones, what is left when noise is taken off; each has a little.
+    std::vector<double>& shares = out.shares.emplace_back(levels, 1.0);
+    if (!rare) continue;
+    std::vector<double> counts;
+    for (std::size_t l = 0; l < levels; ++l)
+      if (group[l] == *rare) counts.push_back(one.counts[l]);
+    const double total = std::accumulate(counts.begin(), counts.end(), 0.0);
+    if (total > 0) {
+      project_counts(counts, total);
+    } else {
+      counts.assign(counts.size(), 1.0);
+    }
+    const double sum = std::accumulate(counts.begin(), counts.end(), 0.0);
+    std::size_t at = 0;
+    for (std::size_t l = 0; l < levels; ++l)
+      if (group[l] == *rare) shares[l] = counts[at++] / sum;
+  }
+  return out;
+}
+
+TreeNetwork split_groups(const TreeNetwork& grouped, const LevelGroups& groups) {
+  TreeNetwork out;
+  out.network.parents = grouped.network.parents;
+  for (const auto& of : groups.group) out.network.levels.push_back(of.size());
+  for (std::size_t k = 0; k < groups.group.size(); ++k) {
+    const std::vector<std::uint32_t>& parents = out.network.parents[k];
+    const std::vector<std::uint32_t>& group = groups.group[k];
+    const auto few = static_cast<std::size_t>(grouped.network.levels[k]);
+    std::vector<double>& table = out.tables.emplace_back();
+    table.reserve(static_cast<std::size_t>(out.network.cells(k)));
+    std::vector<std::size_t> at(parents.size(), 0);
+    for (bool more = true; more;) {
+      std::size_t row = 0;
+      for (std::size_t p = 0; p < parents.size(); ++p)
+        row = row * static_cast<std::size_t>(grouped.network.levels[parents[p]]) +
+              groups.group[parents[p]][at[p]];
+      for (std::size_t l = 0; l < group.size(); ++l)
+        table.push_back(grouped.tables[k][row * few + group[l]] * groups.shares[k][l]);
+      more = false;
+      for (std::size_t p = parents.size(); p-- > 0 && !more;) {
+        more = ++at[p] < groups.group[parents[p]].size();
+        if (!more) at[p] = 0;
+      }
     }
   }
   return out;
