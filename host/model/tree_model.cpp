@@ -198,12 +198,6 @@ class Directions {
     changes_.push_back(std::move(change));
     products_.push_back(product);
   }
-  void forget() {
-    steps_.clear();
-    changes_.clear();
-    products_.clear();
-  }
-  [[nodiscard]] bool empty() const { return steps_.empty(); }
 
  private:
   static constexpr std::size_t most = 10;
@@ -285,32 +279,28 @@ TreeFit fit_tree(std::span<const std::uint64_t> levels, std::span<const Measured
           !options.progress(round * options.iterations + i, options.rounds * options.iterations))
         throw Interrupted("interrupted; nothing was written");
       if (off() <= options.tolerance) break;
-      Vector direction = directions.along(gradient, scale);
-      double slope = dot(gradient, direction);
-      if (!(slope < 0)) {
-        directions.forget();
-        direction = directions.along(gradient, scale);
-        slope = dot(gradient, direction);
-      }
-      Vector next;
+      const Vector direction = directions.along(gradient, scale);
+      const double slope = dot(gradient, direction);
+      if (!(slope < 0)) break;  // by rounding alone
+      Vector next, next_gradient(now.size());
       double step = 1, tried = 0;
       bool moved = false;
       for (int tries = 0; tries < 40 && !moved; ++tries) {
         next = now;
         add(step, direction, next);
         tried = objective.at(next);
-        moved = tried <= value + 1e-4 * step * slope;
+        objective.slope(next, next_gradient, scale);
+        // Where values differ by rounding alone, by the slope (Hager and Zhang 2005).
+        moved =
+            tried <= value + 1e-4 * step * slope || (tried <= value + 1e-12 * std::abs(value) &&
+                                                     dot(next_gradient, direction) <= -0.9 * slope);
         if (!moved) step *= 0.4;
       }
-      if (!moved) {
-        if (directions.empty()) break;  // at the limit of rounding
-        directions.forget();
-        continue;
-      }
-      Vector change = gradient, moves = next;
-      objective.slope(next, gradient, scale);
-      for (std::size_t c = 0; c < change.size(); ++c) change[c] = gradient[c] - change[c];
+      if (!moved) break;
+      Vector change = next_gradient, moves = next;
+      add(-1, gradient, change);
       add(-1, now, moves);
+      std::swap(gradient, next_gradient);
       directions.learn(std::move(moves), std::move(change));
       now = std::move(next);
       value = tried;
@@ -438,15 +428,6 @@ TreeNetwork network_of(const TreeModel& model) {
       fresh.pop_back();
     }
   }
-  return out;
-}
-
-std::vector<std::vector<double>> clique_shares(const JunctionTree& tree, const TreeModel& model) {
-  model.validate();
-  Beliefs beliefs(model.levels, tree, model.tables);
-  beliefs.run(model.potentials);
-  std::vector<std::vector<double>> out;
-  for (std::size_t c = 0; c < tree.size(); ++c) out.push_back(beliefs.clique(c));
   return out;
 }
 
