@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/network_model.hpp"
@@ -197,12 +198,6 @@ class Directions {
     changes_.push_back(std::move(change));
     products_.push_back(product);
   }
-  void forget() {
-    steps_.clear();
-    changes_.clear();
-    products_.clear();
-  }
-  [[nodiscard]] bool empty() const { return steps_.empty(); }
 
  private:
   static constexpr std::size_t most = 10;
@@ -284,32 +279,28 @@ TreeFit fit_tree(std::span<const std::uint64_t> levels, std::span<const Measured
           !options.progress(round * options.iterations + i, options.rounds * options.iterations))
         throw Interrupted("interrupted; nothing was written");
       if (off() <= options.tolerance) break;
-      Vector direction = directions.along(gradient, scale);
-      double slope = dot(gradient, direction);
-      if (!(slope < 0)) {
-        directions.forget();
-        direction = directions.along(gradient, scale);
-        slope = dot(gradient, direction);
-      }
-      Vector next;
+      const Vector direction = directions.along(gradient, scale);
+      const double slope = dot(gradient, direction);
+      if (!(slope < 0)) break;  // by rounding alone
+      Vector next, next_gradient(now.size());
       double step = 1, tried = 0;
       bool moved = false;
       for (int tries = 0; tries < 40 && !moved; ++tries) {
         next = now;
         add(step, direction, next);
         tried = objective.at(next);
-        moved = tried <= value + 1e-4 * step * slope;
+        objective.slope(next, next_gradient, scale);
+        // Where values differ by rounding alone, by the slope (Hager and Zhang 2005).
+        moved =
+            tried <= value + 1e-4 * step * slope || (tried <= value + 1e-12 * std::abs(value) &&
+                                                     dot(next_gradient, direction) <= -0.9 * slope);
         if (!moved) step *= 0.4;
       }
-      if (!moved) {
-        if (directions.empty()) break;  // at the limit of rounding
-        directions.forget();
-        continue;
-      }
-      Vector change = gradient, moves = next;
-      objective.slope(next, gradient, scale);
-      for (std::size_t c = 0; c < change.size(); ++c) change[c] = gradient[c] - change[c];
+      if (!moved) break;
+      Vector change = next_gradient, moves = next;
+      add(-1, gradient, change);
       add(-1, now, moves);
+      std::swap(gradient, next_gradient);
       directions.learn(std::move(moves), std::move(change));
       now = std::move(next);
       value = tried;
@@ -435,6 +426,80 @@ TreeNetwork network_of(const TreeModel& model) {
       shares = below;
       columns.pop_back();
       fresh.pop_back();
+    }
+  }
+  return out;
+}
+
+std::vector<std::uint64_t> LevelGroups::levels() const {
+  std::vector<std::uint64_t> out;
+  for (const std::vector<std::uint32_t>& of : group)
+    out.push_back(of.empty() ? 0 : *std::ranges::max_element(of) + std::uint64_t{1});
+  return out;
+}
+
+LevelGroups group_rare_levels(std::span<const MeasuredTable> one_ways) {
+  constexpr double seen = 3;  // deviations above 0
+  LevelGroups out;
+  for (const MeasuredTable& one : one_ways) {
+    const std::size_t levels = one.counts.size();
+    const auto is_rare = [&](double count) { return count < seen * one.deviation; };
+    const bool merged = std::ranges::count_if(one.counts, is_rare) > 1;
+    std::vector<std::uint32_t>& group = out.group.emplace_back();
+    std::uint32_t next = 0;
+    std::optional<std::uint32_t> rare;
+    for (std::size_t l = 0; l < levels; ++l) {
+      const bool joins = merged && is_rare(one.counts[l]);
+      if (!joins || !rare) {
+        if (joins) rare = next;
+        group.push_back(next++);
+      } else {
+        group.push_back(*rare);
+      }
+    }
+    // Of the rare ones, what is left when noise is taken off; each has a little.
+    std::vector<double>& shares = out.shares.emplace_back(levels, 1.0);
+    if (!rare) continue;
+    std::vector<double> counts;
+    for (std::size_t l = 0; l < levels; ++l)
+      if (group[l] == *rare) counts.push_back(one.counts[l]);
+    const double total = std::accumulate(counts.begin(), counts.end(), 0.0);
+    if (total > 0) {
+      project_counts(counts, total);
+    } else {
+      counts.assign(counts.size(), 1.0);
+    }
+    const double sum = std::accumulate(counts.begin(), counts.end(), 0.0);
+    std::size_t at = 0;
+    for (std::size_t l = 0; l < levels; ++l)
+      if (group[l] == *rare) shares[l] = counts[at++] / sum;
+  }
+  return out;
+}
+
+TreeNetwork split_groups(const TreeNetwork& grouped, const LevelGroups& groups) {
+  TreeNetwork out;
+  out.network.parents = grouped.network.parents;
+  for (const auto& of : groups.group) out.network.levels.push_back(of.size());
+  for (std::size_t k = 0; k < groups.group.size(); ++k) {
+    const std::vector<std::uint32_t>& parents = out.network.parents[k];
+    const std::vector<std::uint32_t>& group = groups.group[k];
+    const auto few = static_cast<std::size_t>(grouped.network.levels[k]);
+    std::vector<double>& table = out.tables.emplace_back();
+    table.reserve(static_cast<std::size_t>(out.network.cells(k)));
+    std::vector<std::size_t> at(parents.size(), 0);
+    for (bool more = true; more;) {
+      std::size_t row = 0;
+      for (std::size_t p = 0; p < parents.size(); ++p)
+        row = row * static_cast<std::size_t>(grouped.network.levels[parents[p]]) +
+              groups.group[parents[p]][at[p]];
+      for (std::size_t l = 0; l < group.size(); ++l)
+        table.push_back(grouped.tables[k][row * few + group[l]] * groups.shares[k][l]);
+      more = false;
+      for (std::size_t p = parents.size(); p-- > 0 && !more;) {
+        more = ++at[p] < groups.group[parents[p]].size();
+        if (!more) at[p] = 0;
+      }
     }
   }
   return out;

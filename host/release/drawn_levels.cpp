@@ -10,8 +10,12 @@ namespace {
 // 2^-32 of a share at most).
 class Words {
  public:
-  Words(const StreamKey& stream, std::uint32_t chain, std::uint64_t part)
-      : stream_(stream), chain_(chain), part_(part), words_(4096) {}
+  Words(const StreamKey& stream, std::uint32_t chain, std::uint64_t part, std::size_t count)
+      : stream_(stream),
+        chain_(chain),
+        part_(part),
+        words_(std::min<std::size_t>(4096, count / 2 + 1)),
+        at_(2 * words_.size()) {}
   std::uint32_t next() {
     if (at_ == 2 * words_.size()) {
       fill_words(stream_, chain_, part_ << 32 | block_++, words_);
@@ -29,7 +33,7 @@ class Words {
   std::uint32_t chain_;
   std::uint64_t part_, block_ = 0;
   std::vector<std::uint64_t> words_;
-  std::size_t at_ = 2 * 4096;
+  std::size_t at_;
 };
 
 }  // namespace
@@ -44,7 +48,7 @@ std::vector<std::vector<std::uint32_t>> drawn_levels(const Network& network,
   std::vector<std::uint32_t> shuffled(count);
   std::iota(shuffled.begin(), shuffled.end(), 0U);
   for (const std::uint32_t k : network.order()) {
-    Words words(stream, k, part);
+    Words words(stream, k, part, count);
     // The rows in a new random order, then by configuration of the parents, so that a column's
     // levels within a configuration are in random order.
     for (std::size_t i = count; i > 1; --i)
@@ -73,13 +77,17 @@ std::vector<std::vector<std::uint32_t>> drawn_levels(const Network& network,
       const double first = (static_cast<double>(u) + 0.5) * 0x1p-32;
       u += golden;
       double sum = 0;
-      for (std::size_t l = 0; l < levels; ++l) sum += row[l];
+      std::size_t last = 0;  // rounding gives no row to a level without a share
+      for (std::size_t l = 0; l < levels; ++l) {
+        sum += row[l];
+        if (row[l] > 0) last = l;
+      }
       const double scale = static_cast<double>(m) / sum;
       std::size_t level = 0;
       double reached = row[0] * scale;  // points below it have this level
       for (std::size_t i = 0; i < m; ++i) {
         const double point = first + static_cast<double>(i);
-        while (point >= reached && level + 1 < levels) reached += row[++level] * scale;
+        while (point >= reached && level < last) reached += row[++level] * scale;
         out[k][order[begins[c] + i]] = static_cast<std::uint32_t>(level);
       }
     }

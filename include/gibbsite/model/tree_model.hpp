@@ -63,9 +63,6 @@ struct TreeNetwork {
 /// probability 0 has the column's own shares.
 TreeNetwork network_of(const TreeModel& model);
 
-/// Probabilities of the cells of the junction tree's cliques [C][cells], each list sums to 1.
-std::vector<std::vector<double>> clique_shares(const JunctionTree& tree, const TreeModel& model);
-
 /// Levels too rare to be seen above the noise, taken as one level of their column.
 struct LevelGroups {
   std::vector<std::vector<std::uint32_t>> group;  ///< [K][levels]: ascending by first member
