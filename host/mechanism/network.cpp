@@ -451,7 +451,7 @@ NetworkPlan plan_network(const NetworkProblem& problem, const Budget& budget,
     one.why = "was not asked for";
     constexpr bool is_tree = std::is_same_v<M, NetworkTree>;
     bool asked = only ? *only == out.candidates.size() : is_tree == problem.chooses_structure();
-    if (std::is_same_v<M, NetworkTrimmed> && !only && !problem.trim) {
+    if (std::is_same_v<M, NetworkTrimmed> && !only && !problem.trim && problem.parents) {
       asked = false;
       one.why = format_message(
           "draws of tables whose shares are cut to a least one; to have them give {}",

@@ -212,7 +212,7 @@ TEST_F(FitNetworkCli, PlansWithoutATable) {
       plan_of({"--schema", "table.toml", "--rows", "400", "--structure", "private"});
   EXPECT_THAT(chosen.out, HasSubstr("6 pairs are scored"));
   EXPECT_THAT(chosen.out, HasSubstr("network-tree"));
-  EXPECT_THAT(chosen.out, HasSubstr("choosing takes 10 % of what is spent"));
+  EXPECT_THAT(chosen.out, HasSubstr("Scores take 10 % of what is spent"));
   const Outcome several = gibbsite({"plan", "--model", "network", "--epsilon", "0.5,1", "--delta",
                                     "1e-6", "--schema", "table.toml", "--rows", "400", "--json"});
   EXPECT_EQ(several.status, 0) << several.err;
