@@ -149,8 +149,8 @@ TEST(NetworkTreeChange, OfOneWayCountsIsMetAndNeverExceeded) {
 }
 
 // Whatever was answered: near the table, far from it, between whole numbers. Where no table's cell
-// is within a row of what is expected it is met.
-TEST(NetworkTreeChange, OfScoresIsMetAndNeverExceededOverAllSmallTables) {
+// is within a row of what is expected one pair at least moves by all it can.
+TEST(NetworkTreeChange, OfScoresIsNeverExceededOverAllSmallTables) {
   struct Case {
     std::vector<std::uint64_t> levels;
     std::vector<std::vector<double>> expected;
@@ -171,7 +171,9 @@ TEST(NetworkTreeChange, OfScoresIsMetAndNeverExceededOverAllSmallTables) {
         return scores(t, p, fixed(one.expected));
       });
       EXPECT_LE(seen, most);
-      if (one.met) EXPECT_GT(seen, most * 0.57);  // one pair of three at least
+      if (one.met) {
+        EXPECT_GT(seen, most * 0.57);  // one pair of three at least
+      }
     }
   }
 }
