@@ -42,15 +42,9 @@ class Choice {
   [[nodiscard]] const std::vector<Candidate>& chosen() const { return chosen_; }
 
   // Takes one if that is a gain and the tree can hold it.
-  bool take(const Candidate& one) {
+  void take(const Candidate& one) {
     const double with = score_ + one.score - three_halves(cost_ + one.cost) / mu_;
-    if (!(with > gain()) || !holds(one)) return false;
-    add(one);
-    return true;
-  }
-  // Takes one if the tree can hold it.
-  void hold(const Candidate& one) {
-    if (holds(one)) add(one);
+    if (with > gain() && holds(one)) add(one);
   }
   // Drops the ones that cost more than they give, the worst first.
   void prune() {
@@ -125,16 +119,16 @@ TableChoice choose_tables(std::span<const std::uint64_t> levels,
     std::erase_if(order, [&](const Candidate& c) { return !(worth(c) > 0); });
     std::ranges::stable_sort(order, std::ranges::greater{}, worth);
     Choice now(levels, candidates, limits, mu);
-    for (const Candidate& one : order) now.hold(one);
+    for (const Candidate& one : order) now.take(one);
     now.prune();
-    order = all;
-    std::ranges::stable_sort(order, std::ranges::greater{},
-                             [](const Candidate& c) { return c.score / c.cost; });
-    for (const Candidate& one : order) {
-      const auto is_same = [&](const Candidate& c) { return c.place == one.place; };
-      if (std::ranges::none_of(now.chosen(), is_same)) now.take(one);
-    }
     if (!best || now.gain() > best->gain()) best = std::move(now);
+  }
+  // What the others leave room for.
+  std::ranges::stable_sort(all, std::ranges::greater{},
+                           [](const Candidate& c) { return c.score / c.cost; });
+  for (const Candidate& one : all) {
+    const auto is_same = [&](const Candidate& c) { return c.place == one.place; };
+    if (std::ranges::none_of(best->chosen(), is_same)) best->take(one);
   }
   TableChoice out;
   out.gain = best->gain();
