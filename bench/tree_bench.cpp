@@ -171,7 +171,7 @@ Outcome fitted(const Table& table, double mu, bool replace, std::uint64_t limit,
         measured.emplace_back(MeasuredTable{{k}, std::vector<double>(levels[k]), one_way});
     for (std::size_t l = 0; l < table.levels[k]; ++l)
       one.counts[groups.group[k][l]] += all[k].counts[l];
-    project_counts(expected.emplace_back(one.counts), rows);
+    expected.push_back(projected_counts(one.counts, rows));
   }
   const std::vector<ColumnList> pairs = subsets(columns, 2);
   const double score_noise =
@@ -197,7 +197,7 @@ Outcome fitted(const Table& table, double mu, bool replace, std::uint64_t limit,
     for (double& count : measured.back().counts) count += chosen.deviation * normal(bits);
   }
   begin = std::clock();
-  const TreeFit fit = fit_tree(levels, measured, rows);
+  const TreeFit fit = fit_tree(levels, junction_tree(table.levels, sets), measured, rows);
   out.network = split_groups(network_of(fit.model), groups);
   used += std::clock() - begin;
   out.iterations = fit.iterations;

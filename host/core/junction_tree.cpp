@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bitset>
+#include <array>
+#include <bit>
 #include <limits>
 
 #include "gibbsite/core/error.hpp"
@@ -12,7 +13,33 @@
 namespace gibbsite {
 namespace {
 
-using Bits = std::bitset<most_network_columns>;
+// A set of columns whose members are found word by word: choices ask of many thousand sets.
+class Bits {
+ public:
+  void set(std::uint32_t k) { words_[k / 64] |= bit(k); }
+  void reset(std::uint32_t k) { words_[k / 64] &= ~bit(k); }
+  void add(const Bits& other) {
+    for (std::size_t w = 0; w < words_.size(); ++w) words_[w] |= other.words_[w];
+  }
+  [[nodiscard]] std::size_t shared(const Bits& other) const {
+    std::size_t out = 0;
+    for (std::size_t w = 0; w < words_.size(); ++w)
+      out += static_cast<std::size_t>(std::popcount(words_[w] & other.words_[w]));
+    return out;
+  }
+  [[nodiscard]] std::size_t count() const { return shared(*this); }
+  // f(column) for each, ascending.
+  template <class F>
+  void each(const F& f) const {
+    for (std::size_t w = 0; w < words_.size(); ++w)
+      for (std::uint64_t left = words_[w]; left != 0; left &= left - 1)
+        f(static_cast<std::uint32_t>(w * 64) + static_cast<std::uint32_t>(std::countr_zero(left)));
+  }
+
+ private:
+  static std::uint64_t bit(std::uint32_t k) { return std::uint64_t{1} << k % 64; }
+  std::array<std::uint64_t, (most_network_columns + 63) / 64> words_{};
+};
 constexpr std::uint64_t most_cells_said = std::numeric_limits<std::uint64_t>::max();
 
 std::uint64_t product_of(std::uint64_t a, std::uint64_t b) {
@@ -21,15 +48,13 @@ std::uint64_t product_of(std::uint64_t a, std::uint64_t b) {
 
 std::uint64_t cells_of(std::span<const std::uint64_t> levels, const Bits& columns) {
   std::uint64_t out = 1;
-  for (std::size_t k = 0; k < levels.size(); ++k)
-    if (columns[k]) out = product_of(out, levels[k]);
+  columns.each([&](std::uint32_t k) { out = product_of(out, levels[k]); });
   return out;
 }
 
-ColumnList listed(const Bits& columns, std::size_t count) {
+ColumnList listed(const Bits& columns) {
   ColumnList out;
-  for (std::uint32_t k = 0; k < count; ++k)
-    if (columns[k]) out.push_back(k);
+  columns.each([&](std::uint32_t k) { out.push_back(k); });
   return out;
 }
 
@@ -54,11 +79,11 @@ void eliminate(std::span<const std::uint64_t> levels, std::span<const ColumnList
   require(levels, sets);
   const std::size_t count = levels.size();
   std::vector<Bits> near(count);  // a column and its neighbours
-  for (std::size_t k = 0; k < count; ++k) near[k].set(k);
+  for (std::uint32_t k = 0; k < count; ++k) near[k].set(k);
   for (const ColumnList& set : sets) {
     Bits all;
     for (const std::uint32_t k : set) all.set(k);
-    for (const std::uint32_t k : set) near[k] |= all;
+    for (const std::uint32_t k : set) near[k].add(all);
   }
   std::vector<std::uint64_t> cells(count);
   for (std::size_t k = 0; k < count; ++k) cells[k] = cells_of(levels, near[k]);
@@ -70,13 +95,13 @@ void eliminate(std::span<const std::uint64_t> levels, std::span<const ColumnList
     left.erase(least);
     const Bits clique = near[k];
     if (!made(clique, cells[k])) return;
-    const Bits others = Bits(clique).reset(k);
-    for (const std::uint32_t other : left) {
-      if (!others[other]) continue;
-      near[other] |= others;
+    Bits others = clique;
+    others.reset(k);
+    others.each([&](std::uint32_t other) {
+      near[other].add(others);
       near[other].reset(k);
       cells[other] = cells_of(levels, near[other]);
-    }
+    });
   }
 }
 
@@ -113,11 +138,11 @@ JunctionTree junction_tree(std::span<const std::uint64_t> levels,
                            std::span<const ColumnList> sets) {
   std::vector<Bits> cliques;
   eliminate(levels, sets, [&](const Bits& clique, std::uint64_t) {
-    const auto holds = [&](const Bits& other) { return (clique & ~other).none(); };
+    const auto holds = [&](const Bits& other) { return clique.shared(other) == clique.count(); };
     if (std::ranges::none_of(cliques, holds)) cliques.push_back(clique);
     return true;
   });
-  std::ranges::sort(cliques, {}, [&](const Bits& c) { return listed(c, levels.size()); });
+  std::ranges::sort(cliques, {}, [](const Bits& c) { return listed(c); });
   // Prim's tree: each time the clique outside that shares the most columns with one inside.
   JunctionTree out;
   const std::size_t count = cliques.size();
@@ -127,11 +152,11 @@ JunctionTree junction_tree(std::span<const std::uint64_t> levels,
   while (true) {
     place[next] = out.size();
     out.parents.push_back(static_cast<std::uint32_t>(out.size() == 0 ? 0 : best[next]));
-    out.cliques.push_back(listed(cliques[next], levels.size()));
+    out.cliques.push_back(listed(cliques[next]));
     std::size_t most = count;
     for (std::size_t c = 0; c < count; ++c) {
       if (place[c] != count) continue;
-      const std::size_t with = (cliques[c] & cliques[next]).count();
+      const std::size_t with = cliques[c].shared(cliques[next]);
       if (with > shared[c]) shared[c] = with, best[c] = place[next];
       if (most == count || shared[c] > shared[most]) most = c;
     }

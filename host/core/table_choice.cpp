@@ -4,13 +4,25 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <optional>
 
 #include "gibbsite/core/error.hpp"
 
 namespace gibbsite {
 namespace {
+
+// x^(2/3) and x^(3/2), x >= 0, by arithmetic that has the same bits on every machine: verify chooses
+// again.
+double two_thirds(double x) {
+  if (!(x > 0)) return 0;
+  int power = 0;
+  double m = std::frexp(x, &power);  // in [1/2, 1)
+  while (power % 3 != 0) m *= 2, --power;
+  double root = 1;  // of m in [1/2, 4)
+  for (int i = 0; i < 8; ++i) root -= (root - m / (root * root)) / 3;
+  return std::ldexp(root * root, power / 3 * 2);
+}
+double three_halves(double x) { return x * std::sqrt(x); }
 
 // A candidate's place, its score, cells of noise, and what it takes of the budget: a set S that
 // shares mu^2 in proportion to `cost` has noise of L1 norm (sum of cost)^(3/2)/mu in all, the least
@@ -26,19 +38,13 @@ class Choice {
          const TableLimits& limits, double mu)
       : levels_(levels), candidates_(candidates), limits_(limits), mu_(mu) {}
 
-  [[nodiscard]] double gain() const { return score_ - std::pow(cost_, 1.5) / mu_; }
+  [[nodiscard]] double gain() const { return score_ - three_halves(cost_) / mu_; }
   [[nodiscard]] const std::vector<Candidate>& chosen() const { return chosen_; }
 
   // Takes one if that is a gain and the tree can hold it.
-  bool take(const Candidate& one) {
-    const double with = score_ + one.score - std::pow(cost_ + one.cost, 1.5) / mu_;
-    if (!(with > gain()) || !holds(one)) return false;
-    add(one);
-    return true;
-  }
-  // Takes one if the tree can hold it.
-  void hold(const Candidate& one) {
-    if (holds(one)) add(one);
+  void take(const Candidate& one) {
+    const double with = score_ + one.score - three_halves(cost_ + one.cost) / mu_;
+    if (with > gain() && holds(one)) add(one);
   }
   // Drops the ones that cost more than they give, the worst first.
   void prune() {
@@ -47,7 +53,7 @@ class Choice {
       double best = gain();
       for (std::size_t i = 0; i < chosen_.size(); ++i) {
         const double without =
-            score_ - chosen_[i].score - std::pow(std::max(cost_ - chosen_[i].cost, 0.0), 1.5) / mu_;
+            score_ - chosen_[i].score - three_halves(std::max(cost_ - chosen_[i].cost, 0.0)) / mu_;
         if (without > best) worst = i, best = without;
       }
       if (worst == chosen_.size()) return;
@@ -96,13 +102,14 @@ TableChoice choose_tables(std::span<const std::uint64_t> levels,
     throw BadInput(fmt::format("cells: there are {} for {} columns", cells.size(), levels.size()));
   if (!(mu > 0) || !(sensitivity > 0) || !std::isfinite(mu) || !std::isfinite(sensitivity))
     throw BadInput(fmt::format("mu, sensitivity: must be above 0, got {} and {}", mu, sensitivity));
-  // Expected size of noise of deviation 1.
-  const double unit = std::sqrt(2 / std::numbers::pi) * sensitivity;
+  // Expected size of noise of deviation 1, sqrt(2/pi), times the sensitivity.
+  const double unit = 0.7978845608028654 * sensitivity;
   std::vector<Candidate> all;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (!(candidates[i].score > 0)) continue;
     const auto noisy = static_cast<double>(table_cells(cells, candidates[i].columns));
-    all.push_back({i, candidates[i].score, noisy, std::pow(noisy * unit, 2.0 / 3)});
+    const Candidate one{i, candidates[i].score, noisy, two_thirds(noisy * unit)};
+    // Beside others its noise only grows.
+    if (one.score > three_halves(one.cost) / mu) all.push_back(one);
   }
   // A penalty of 1 is the noise of a cell, were the whole budget spent on its table.
   std::optional<Choice> best;
@@ -112,16 +119,16 @@ TableChoice choose_tables(std::span<const std::uint64_t> levels,
     std::erase_if(order, [&](const Candidate& c) { return !(worth(c) > 0); });
     std::ranges::stable_sort(order, std::ranges::greater{}, worth);
     Choice now(levels, candidates, limits, mu);
-    for (const Candidate& one : order) now.hold(one);
+    for (const Candidate& one : order) now.take(one);
     now.prune();
-    order = all;
-    std::ranges::stable_sort(order, std::ranges::greater{},
-                             [](const Candidate& c) { return c.score / c.cost; });
-    for (const Candidate& one : order) {
-      const auto is_same = [&](const Candidate& c) { return c.place == one.place; };
-      if (std::ranges::none_of(now.chosen(), is_same)) now.take(one);
-    }
     if (!best || now.gain() > best->gain()) best = std::move(now);
+  }
+  // What the others leave room for.
+  std::ranges::stable_sort(all, std::ranges::greater{},
+                           [](const Candidate& c) { return c.score / c.cost; });
+  for (const Candidate& one : all) {
+    const auto is_same = [&](const Candidate& c) { return c.place == one.place; };
+    if (std::ranges::none_of(best->chosen(), is_same)) best->take(one);
   }
   TableChoice out;
   out.gain = best->gain();

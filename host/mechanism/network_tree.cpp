@@ -62,7 +62,7 @@ double pair_score(const std::vector<std::uint64_t>& counts, const std::vector<do
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < first.size(); ++i) {
     for (std::size_t j = 0; j < second.size(); ++j) {
-      const double expected = first[i] * second[j] / rows;
+      const double expected = std::clamp(first[i] * second[j] / rows, 0.0, rows);
       const auto less =
           static_cast<std::uint64_t>(std::llround(std::ldexp(expected, fraction_bits)));
       const std::uint64_t more = counts[i * second.size() + j] << fraction_bits;
@@ -81,7 +81,7 @@ double tree_numbers(const NetworkProblem& problem) {
 }
 
 Analysis tables_analysis(const NetworkTree& s, const NetworkProblem& p, const Neighbors& who,
-                       std::uint64_t draws) {
+                         std::uint64_t draws) {
   if (!p.chooses_structure()) {
     throw BadInput("parents: a tree's are chosen from the table, and these are given");
   }

@@ -15,6 +15,8 @@ namespace gibbsite {
 namespace {
 
 using Potentials = std::vector<std::vector<double>>;
+// Sums of those of a few hundred tables are far from overflow.
+constexpr double most_potential = 1e6;
 
 void require_columns(std::span<const std::uint64_t> levels, const ColumnList& columns,
                      std::size_t numbers, const char* field) {
@@ -55,6 +57,11 @@ class Reordered {
     std::ranges::sort(out);
     return out;
   }
+  [[nodiscard]] JunctionTree tree(const JunctionTree& of) const {
+    JunctionTree out = of;
+    for (ColumnList& clique : out.cliques) clique = places(clique);
+    return out;
+  }
   // Of each cell of a table over these columns, ascending, the cell by ascending places.
   [[nodiscard]] std::vector<std::uint32_t> cells(const ColumnList& columns) const {
     const ColumnList sorted = places(columns);
@@ -89,6 +96,31 @@ std::vector<double> scattered(const std::vector<double>& from,
   std::vector<double> out(from.size());
   for (std::size_t i = 0; i < out.size(); ++i) out[at[i]] = from[i];
   return out;
+}
+
+// The tree has each column and each of these tables, and joins them as trees do.
+void require_tree(std::span<const std::uint64_t> levels, const JunctionTree& tree,
+                  std::span<const ColumnList> tables) {
+  const auto refuse = [] {
+    throw BadInput("tree: is no junction tree of the tables; take junction_tree of their columns");
+  };
+  if (tree.size() == 0 || tree.parents.size() != tree.size()) refuse();
+  std::vector<bool> placed(levels.size());
+  std::size_t columns = 0;
+  for (std::size_t c = 0; c < tree.size(); ++c) {
+    const ColumnList& clique = tree.cliques[c];
+    require_columns(levels, clique, table_cells(levels, clique), "tree");
+    if (tree.parents[c] >= std::max<std::size_t>(c, 1)) refuse();
+    const ColumnList separator = tree.separator(c);
+    for (const std::uint32_t k : clique) {
+      if (placed[k] != std::ranges::binary_search(separator, k)) refuse();
+      if (!placed[k]) ++columns;
+      placed[k] = true;
+    }
+  }
+  if (columns != levels.size()) refuse();
+  for (const ColumnList& table : tables)
+    if (tree.home(levels, table) == tree.size()) refuse();
 }
 
 void require_measured(std::span<const std::uint64_t> levels,
@@ -213,9 +245,10 @@ void TreeModel::validate() const {
                                tables.size()));
   for (std::size_t t = 0; t < tables.size(); ++t) {
     require_columns(levels, tables[t], potentials[t].size(), "potentials");
-    if (!std::ranges::all_of(potentials[t], [](double p) { return std::isfinite(p); }))
-      throw BadInput("potentials: one is not finite");
+    if (!std::ranges::all_of(potentials[t], [](double p) { return std::abs(p) <= most_potential; }))
+      throw BadInput(fmt::format("potentials: one is not between -{0} and {0}", most_potential));
   }
+  require_tree(levels, tree, tables);
 }
 
 double measured_rows(std::span<const MeasuredTable> measured) {
@@ -229,20 +262,31 @@ double measured_rows(std::span<const MeasuredTable> measured) {
   return weights > 0 ? std::max(sum / weights, 1.0) : 1.0;
 }
 
-TreeFit fit_tree(std::span<const std::uint64_t> levels, std::span<const MeasuredTable> measured,
-                 double rows, const TreeFitOptions& options) {
+std::vector<double> projected_counts(std::vector<double> counts, double total) {
+  const double most = *std::ranges::max_element(counts);
+  for (double& count : counts) count -= most;
+  project_counts(counts, total);
+  for (double& count : counts) count = std::clamp(count, 0.0, total);
+  return counts;
+}
+
+TreeFit fit_tree(std::span<const std::uint64_t> levels, const JunctionTree& tree,
+                 std::span<const MeasuredTable> measured, double rows,
+                 const TreeFitOptions& options) {
   require_measured(levels, measured);
   if (!(rows > 0) || !std::isfinite(rows))
     throw BadInput(fmt::format("rows: must be above 0, got {}", rows));
   TreeFit out;
   out.model.levels.assign(levels.begin(), levels.end());
+  out.model.tree = tree;
+  for (const MeasuredTable& table : measured) out.model.tables.push_back(table.columns);
+  require_tree(levels, tree, out.model.tables);
   const Reordered order(levels);
   std::vector<ColumnList> tables;
   std::vector<std::vector<std::uint32_t>> cells;
   Vector now, counts, ridge, deviations;
   std::vector<bool> begun(levels.size());
   for (const MeasuredTable& table : measured) {
-    out.model.tables.push_back(table.columns);
     tables.push_back(order.places(table.columns));
     cells.push_back(order.cells(table.columns));
     Vector sorted = scattered(table.counts, cells.back());
@@ -253,14 +297,14 @@ TreeFit fit_tree(std::span<const std::uint64_t> levels, std::span<const Measured
     const bool begins = table.columns.size() == 1 && !begun[table.columns[0]];
     if (begins) {
       begun[table.columns[0]] = true;
-      project_counts(sorted, rows);
+      sorted = projected_counts(std::move(sorted), rows);
     }
     const double least = std::min(0.5, rows / 2);
     for (const double count : sorted)
       now.push_back(begins ? log_of(std::max(count, least) / rows) : 0.0);
   }
-  const JunctionTree tree = junction_tree(order.levels(), tables);
-  Objective objective(order.levels(), tree, tables, std::move(counts), std::move(ridge), rows);
+  Objective objective(order.levels(), order.tree(tree), tables, std::move(counts), std::move(ridge),
+                      rows);
 
   Vector gradient(now.size()), scale(now.size());
   const auto off = [&] {
@@ -307,6 +351,7 @@ TreeFit fit_tree(std::span<const std::uint64_t> levels, std::span<const Measured
     }
     out.off = std::max(out.off, off());
   }
+  for (double& potential : now) potential = std::clamp(potential, -most_potential, most_potential);
   std::size_t next = 0;
   for (const auto& of : cells) {
     const auto from = now.begin() + static_cast<std::ptrdiff_t>(next);
@@ -318,29 +363,6 @@ TreeFit fit_tree(std::span<const std::uint64_t> levels, std::span<const Measured
 }
 
 namespace {
-
-// A model in reordered columns, its tree and its beliefs.
-struct Propagated {
-  explicit Propagated(const TreeModel& model)
-      : order(model.levels), tables(places(model)), tree(junction_tree(order.levels(), tables)) {}
-  static std::vector<ColumnList> places(const TreeModel& model) {
-    model.validate();
-    const Reordered order(model.levels);
-    std::vector<ColumnList> out;
-    for (const ColumnList& table : model.tables) out.push_back(order.places(table));
-    return out;
-  }
-  [[nodiscard]] Potentials potentials(const TreeModel& model) const {
-    Potentials out;
-    for (std::size_t t = 0; t < tables.size(); ++t)
-      out.push_back(scattered(model.potentials[t], order.cells(model.tables[t])));
-    return out;
-  }
-
-  Reordered order;
-  std::vector<ColumnList> tables;
-  JunctionTree tree;
-};
 
 // Sum over the last of the columns of a table.
 std::vector<double> without_last(const std::vector<double>& cells, std::size_t levels) {
@@ -393,32 +415,39 @@ void normalise(std::vector<double>& shares, std::size_t r) {
 }  // namespace
 
 TreeNetwork network_of(const TreeModel& model) {
-  const Propagated at(model);
-  Beliefs beliefs(at.order.levels(), at.tree, at.tables);
-  beliefs.run(at.potentials(model));
-  const std::span<const std::uint64_t> levels = at.order.levels();
+  model.validate();
+  const Reordered order(model.levels);
+  const std::span<const std::uint64_t> levels = order.levels();
+  const JunctionTree tree = order.tree(model.tree);
+  std::vector<ColumnList> places;
+  Potentials potentials;
+  for (std::size_t t = 0; t < model.tables.size(); ++t) {
+    places.push_back(order.places(model.tables[t]));
+    potentials.push_back(scattered(model.potentials[t], order.cells(model.tables[t])));
+  }
+  Beliefs beliefs(levels, tree, places);
+  beliefs.run(potentials);
   TreeNetwork out;
   out.network.levels = model.levels;
   out.network.parents.resize(levels.size());
   out.tables.resize(levels.size());
   std::vector<bool> placed(levels.size());
-  for (std::size_t c = 0; c < at.tree.size(); ++c) {
+  for (std::size_t c = 0; c < tree.size(); ++c) {
     // The columns that came before, then the new ones: a margin of one column less each time.
     ColumnList columns, fresh;
-    for (const std::uint32_t k : at.tree.cliques[c]) (placed[k] ? columns : fresh).push_back(k);
+    for (const std::uint32_t k : tree.cliques[c]) (placed[k] ? columns : fresh).push_back(k);
     columns.insert(columns.end(), fresh.begin(), fresh.end());
-    std::vector<double> shares =
-        gathered_axes(beliefs.clique(c), levels, at.tree.cliques[c], columns);
+    std::vector<double> shares = gathered_axes(beliefs.clique(c), levels, tree.cliques[c], columns);
     while (!fresh.empty()) {
       const std::uint32_t k = fresh.back();
       const auto r = static_cast<std::size_t>(levels[k]);
       const std::vector<double> below = without_last(shares, r);
       // The network's order of parents: ascending columns of the model.
       ColumnList before(columns.begin(), columns.end() - 1);
-      ColumnList parents = at.order.columns(before), wanted;
-      for (const std::uint32_t p : parents) wanted.push_back(at.order.place(p));
+      ColumnList parents = order.columns(before), wanted;
+      for (const std::uint32_t p : parents) wanted.push_back(order.place(p));
       wanted.push_back(k);
-      const std::uint32_t column = at.order.column(k);
+      const std::uint32_t column = order.column(k);
       out.network.parents[column] = std::move(parents);
       out.tables[column] = gathered_axes(shares, levels, columns, wanted);
       normalise(out.tables[column], r);
@@ -464,11 +493,8 @@ LevelGroups group_rare_levels(std::span<const MeasuredTable> one_ways) {
     for (std::size_t l = 0; l < levels; ++l)
       if (group[l] == *rare) counts.push_back(one.counts[l]);
     const double total = std::accumulate(counts.begin(), counts.end(), 0.0);
-    if (total > 0) {
-      project_counts(counts, total);
-    } else {
-      counts.assign(counts.size(), 1.0);
-    }
+    if (total > 0 && std::isfinite(total)) counts = projected_counts(std::move(counts), total);
+    if (!(total > 0 && std::isfinite(total))) counts.assign(counts.size(), 1.0);
     const double sum = std::accumulate(counts.begin(), counts.end(), 0.0);
     std::size_t at = 0;
     for (std::size_t l = 0; l < levels; ++l)

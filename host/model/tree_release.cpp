@@ -30,8 +30,7 @@ std::vector<std::vector<double>> expected_counts(std::span<const MeasuredTable> 
                                                  double rows) {
   std::vector<std::vector<double>> out;
   for (const MeasuredTable& one : grouped) {
-    out.push_back(one.counts);
-    project_counts(out.back(), rows);
+    out.push_back(projected_counts(one.counts, rows));
   }
   return out;
 }
@@ -76,12 +75,17 @@ std::vector<ColumnList> chosen_tables(const TreeRelease& release, const LevelGro
   return out;
 }
 
+JunctionTree tree_of(const TreeRelease& release, std::span<const std::uint64_t> levels) {
+  std::vector<ColumnList> sets;
+  for (const MeasuredTable& table : release.tables) sets.push_back(table.columns);
+  return junction_tree(levels, sets);
+}
+
 TreeNetwork network_of(const TreeRelease& release, std::span<const std::uint64_t> levels) {
   const LevelGroups groups = group_rare_levels(release.one_ways);
-  TreeModel model{groups.levels(), {}, release.potentials};
+  TreeModel model{groups.levels(), tree_of(release, levels), {}, release.potentials};
   for (std::uint32_t k = 0; k < levels.size(); ++k) model.tables.push_back({k});
   for (const MeasuredTable& table : release.tables) model.tables.push_back(table.columns);
-  model.validate();
   return split_groups(network_of(model), groups);
 }
 

@@ -1,10 +1,16 @@
 #include "gibbsite/release/drawn_levels.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
+#include "gibbsite/core/error.hpp"
+
 namespace gibbsite {
 namespace {
+
+constexpr std::uint64_t most_rows = 1'000'000'000;  // places and counts are of 32 bits
 
 // Whole numbers below a bound from 32 bits each (Lemire 2019, without the last rejection: off by
 // 2^-32 of a share at most).
@@ -42,6 +48,8 @@ std::vector<std::vector<std::uint32_t>> drawn_levels(const Network& network,
                                                      std::span<const std::vector<double>> shares,
                                                      std::uint64_t rows, const StreamKey& stream,
                                                      std::uint64_t part) {
+  if (rows > most_rows)
+    throw BadInput(fmt::format("rows: at most {} are drawn at once, got {}", most_rows, rows));
   std::vector<std::vector<std::uint32_t>> out(network.size());
   const auto count = static_cast<std::size_t>(rows);
   std::vector<std::uint32_t> cell(count), order(count), picked(count), begins;

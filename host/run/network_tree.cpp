@@ -92,7 +92,9 @@ class TreeRun {
         options_.progress(counted_tables + (all_parts - counted_tables) * done / most, all_parts);
       return !stopped();
     };
-    out.potentials = fit_tree(groups.levels(), measured, out.rows, how).model.potentials;
+    const TreeFit fitted =
+        fit_tree(groups.levels(), tree_of(out, problem_.levels), measured, out.rows, how);
+    out.potentials = fitted.model.potentials;
   }
 
   const LevelRows& rows_;

@@ -138,6 +138,18 @@ TEST(TableChoice, OfFiftyColumns) {
   EXPECT_LE(largest_clique(levels, sets).cells, 20'000U);
 }
 
+TEST(TableChoice, OfTwoHundredColumnsMostlyOfNoise) {
+  std::mt19937_64 bits(4);
+  std::normal_distribution<double> noise(0, 1000);
+  const Levels levels(200, 8);
+  std::vector<TableCandidate> pairs = all_pairs(200, bits, 1);
+  for (TableCandidate& pair : pairs) pair.score += noise(bits);
+  const TableChoice choice = choose_tables(levels, levels, pairs, {}, 1.4, 0.2);
+  std::vector<ColumnList> sets;
+  for (const ChosenTable& t : choice.tables) sets.push_back(t.columns);
+  EXPECT_LE(largest_clique(levels, sets).cells, 20'000U);
+}
+
 TEST(TableChoice, RefusesWhatIsNoBudget) {
   const Levels levels{2, 2};
   EXPECT_THAT([&] { choose_tables(levels, Levels{2}, {}, {}, 1, 1); },

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 #include <random>
@@ -70,6 +72,17 @@ std::vector<double> margin_of(const Levels& levels, const std::vector<double>& j
   return out;
 }
 
+TreeModel model_of(const Levels& levels, const std::vector<ColumnList>& tables,
+                   const std::vector<std::vector<double>>& potentials) {
+  return {levels, junction_tree(levels, tables), tables, potentials};
+}
+TreeFit fit_of(const Levels& levels, const std::vector<MeasuredTable>& measured, double rows,
+               const TreeFitOptions& options = {}) {
+  std::vector<ColumnList> tables;
+  for (const MeasuredTable& table : measured) tables.push_back(table.columns);
+  return fit_tree(levels, junction_tree(levels, tables), measured, rows, options);
+}
+
 TreeModel random_model(std::mt19937_64& bits, double spread) {
   TreeModel out;
   std::normal_distribution<double> normal(0, spread);
@@ -87,6 +100,7 @@ TreeModel random_model(std::mt19937_64& bits, double spread) {
     auto& of = out.potentials.emplace_back(table_cells(out.levels, table));
     for (double& p : of) p = normal(bits);
   }
+  out.tree = junction_tree(out.levels, out.tables);
   return out;
 }
 
@@ -126,8 +140,8 @@ TEST(TreeModel, IsTheNetworkItSays) {
 
 // No number underflows away: potentials thousands apart, and what is left is the larger one.
 TEST(TreeModel, TakesPotentialsThatAreFarApart) {
-  const TreeModel model{
-      {2, 2, 2}, {{0, 1}, {1, 2}}, {{0, -5000, -9000, -4000}, {-3000, -3001, 4000, 4000}}};
+  const TreeModel model =
+      model_of({2, 2, 2}, {{0, 1}, {1, 2}}, {{0, -5000, -9000, -4000}, {-3000, -3001, 4000, 4000}});
   const TreeNetwork tree = network_of(model);
   const std::vector<double> joint = joint_of(tree);
   // Rows 010 and 011 have -5000 + 4000, rows 110 and 111 have -4000 + 4000.
@@ -139,11 +153,10 @@ TEST(TreeModel, TakesPotentialsThatAreFarApart) {
 
 // The same potentials give these bits on every machine, whatever the compiler and its vectors.
 TEST(TreeModel, HasTheseBits) {
-  const TreeModel model{{3, 2, 4},
-                        {{0}, {0, 1}, {1, 2}},
-                        {{-0.5, -1.25, -2},
-                         {0.1, -0.3, 0.7, 1.9, -2.3, 0.04},
-                         {0.11, 0.23, -0.37, 0.41, -1.7, 2.9, 0.6, -0.8}}};
+  const TreeModel model = model_of({3, 2, 4}, {{0}, {0, 1}, {1, 2}},
+                                   {{-0.5, -1.25, -2},
+                                    {0.1, -0.3, 0.7, 1.9, -2.3, 0.04},
+                                    {0.11, 0.23, -0.37, 0.41, -1.7, 2.9, 0.6, -0.8}});
   std::uint64_t bits = 0;
   for (const auto& table : network_of(model).tables)
     for (const double share : table)
@@ -178,10 +191,10 @@ TEST(TreeFit, MeetsTheConditionOfItsOptimum) {
   for (int repeat = 0; repeat < 60; ++repeat) {
     const Answers answers = random_answers(bits, 3000, 20);
     TreeFitOptions options{.rounds = 1, .ridge = 0.5, .iterations = 5000, .tolerance = 1e-6};
-    const TreeFit fit = fit_tree(answers.levels, answers.measured, answers.rows, options);
+    const TreeFit fit = fit_of(answers.levels, answers.measured, answers.rows, options);
     EXPECT_LE(fit.off, 1e-6);
     options.iterations = 0;
-    const TreeFit start = fit_tree(answers.levels, answers.measured, answers.rows, options);
+    const TreeFit start = fit_of(answers.levels, answers.measured, answers.rows, options);
     const std::vector<double> joint = joint_of(fit.model);
     for (std::size_t t = 0; t < answers.measured.size(); ++t) {
       const MeasuredTable& table = answers.measured[t];
@@ -199,7 +212,7 @@ TEST(TreeFit, FindsCountsWithoutNoise) {
   for (int repeat = 0; repeat < 30; ++repeat) {
     Answers answers = random_answers(bits, 1e5, 0);
     for (MeasuredTable& table : answers.measured) table.deviation = 1e-3;
-    const TreeFit fit = fit_tree(answers.levels, answers.measured, answers.rows);
+    const TreeFit fit = fit_of(answers.levels, answers.measured, answers.rows);
     const std::vector<double> joint = joint_of(fit.model);
     for (const MeasuredTable& table : answers.measured) {
       const std::vector<double> shares = margin_of(answers.levels, joint, table.columns);
@@ -230,7 +243,7 @@ TEST(TreeFit, IsNearerToTheTruthThanTheNoisyCounts) {
   for (MeasuredTable& table : measured)
     for (double& count : table.counts) count += 30 * normal(bits);
   const double rows = std::accumulate(truth.begin(), truth.end(), 0.0);
-  const std::vector<double> joint = joint_of(fit_tree(levels, measured, rows).model);
+  const std::vector<double> joint = joint_of(fit_of(levels, measured, rows).model);
   double fitted = 0, noisy = 0, flat = 0;
   for (std::size_t i = 0; i < truth.size(); ++i) {
     fitted += std::abs(rows * joint[i] - truth[i]);
@@ -244,7 +257,7 @@ TEST(TreeFit, IsNearerToTheTruthThanTheNoisyCounts) {
 TEST(TreeFit, TakesWhateverNoiseGives) {
   const auto expect_sound = [](const Levels& levels, const std::vector<MeasuredTable>& measured,
                                double rows) {
-    const TreeFit fit = fit_tree(levels, measured, rows);
+    const TreeFit fit = fit_of(levels, measured, rows);
     fit.model.validate();
     for (const auto& table : network_of(fit.model).tables)
       for (const double share : table) EXPECT_TRUE(share >= 0 && share <= 1);
@@ -293,9 +306,94 @@ TEST(TreeFit, OfFiftyColumns) {
       for (double i = 0; i < cells; ++i) table.counts.push_back(30'000 / cells + 30 * normal(bits));
       measured.push_back(table);
     }
-  const TreeFit fit = fit_tree(levels, measured, 30'000);
+  const TreeFit fit = fit_of(levels, measured, 30'000);
   EXPECT_LE(fit.off, 0.05);
   network_of(fit.model).network.validate();
+}
+
+// The tree is that of all levels, though it is fitted over groups of them, whose own tree has other
+// cliques: no table of the network is larger than what the choice bounded.
+TEST(TreeFit, KeepsTheTreeThatWasBounded) {
+  std::mt19937_64 bits(8);
+  for (int repeat = 0; repeat < 200; ++repeat) {
+    Levels levels{3, 150, 3, 150};
+    std::vector<ColumnList> sets{{0, 1}, {1, 2}, {2, 3}, {0, 3}};
+    LevelGroups groups;
+    if (repeat > 0) {
+      for (std::uint64_t& l : levels) l = 1 + bits() % 30;
+      levels.push_back(1 + bits() % 30);
+      levels.push_back(1 + bits() % 30);
+      sets.clear();
+      for (std::uint32_t a = 0; a < levels.size(); ++a)
+        for (std::uint32_t b = a + 1; b < levels.size(); ++b)
+          if (bits() % 2 == 0) sets.push_back({a, b});
+    }
+    for (const std::uint64_t l : levels) {
+      const std::uint64_t kept = repeat == 0 ? (l == 3 ? 3 : 2) : 1 + bits() % l;
+      auto& group = groups.group.emplace_back();
+      for (std::uint64_t i = 0; i < l; ++i)
+        group.push_back(static_cast<std::uint32_t>(std::min(i, kept - 1)));
+      groups.shares.emplace_back(l, 1.0);
+      for (std::uint64_t i = kept - 1; i < l; ++i)
+        groups.shares.back()[i] = 1 / static_cast<double>(l - kept + 1);
+    }
+    std::vector<MeasuredTable> measured;
+    for (const ColumnList& set : sets) {
+      const std::uint64_t cells = table_cells(groups.levels(), set);
+      measured.push_back({set, std::vector<double>(cells, 1000 / static_cast<double>(cells)), 9});
+    }
+    const TreeFit fit =
+        fit_tree(groups.levels(), junction_tree(levels, sets), measured, 1000, {.rounds = 1});
+    const TreeNetwork whole = split_groups(network_of(fit.model), groups);
+    const LargestClique most = largest_clique(levels, sets);
+    if (repeat == 0) {
+      EXPECT_EQ(most.cells, 1350U);
+    }
+    for (std::size_t k = 0; k < levels.size(); ++k) {
+      EXPECT_LE(whole.network.cells(k), most.cells) << repeat;
+      EXPECT_LT(whole.network.parents[k].size(), most.columns);
+    }
+  }
+}
+
+TEST(TreeFit, RefusesATreeThatIsNotOfTheTables) {
+  const Levels levels{2, 2, 2};
+  const std::vector<MeasuredTable> chain{{{0, 1}, {1, 2, 3, 4}, 1}, {{1, 2}, {1, 2, 3, 4}, 1}};
+  const auto refused = [&](const JunctionTree& tree) {
+    EXPECT_THAT([&] { fit_tree(levels, tree, chain, 10); },
+                ThrowsMessage<BadInput>(HasSubstr("tree: ")));
+  };
+  refused({});
+  refused(junction_tree(levels, std::vector<ColumnList>{{0, 1}}));
+  refused({{{0, 1}, {1, 2}}, {0}});
+  refused({{{0, 1}, {1, 2}}, {0, 1}});          // no parent before it
+  refused({{{0, 1}, {2}, {1, 2}}, {0, 0, 0}});  // 2 is in two cliques that nothing joins
+  fit_tree(levels, JunctionTree{{{0, 1, 2}}, {0}}, chain, 10);
+}
+
+TEST(TreeFit, ProjectsCountsHoweverLargeTheyAre) {
+  std::mt19937_64 bits(9);
+  std::normal_distribution<double> normal;
+  for (const double deviation : {1e-9, 1.0, 1e9, 1e16, 1e18, 1e30, 1e100})
+    for (const double total : {1.0, 1000.0, 1e11}) {
+      std::vector<double> counts(30);
+      for (double& count : counts) count = deviation * normal(bits);
+      const std::vector<double> near = projected_counts(counts, total);
+      EXPECT_NEAR(std::accumulate(near.begin(), near.end(), 0.0) / total, 1, 1e-12);
+      for (const double count : near) EXPECT_TRUE(count >= 0 && count <= total);
+      const auto largest = std::ranges::max_element(counts) - counts.begin();
+      EXPECT_EQ(near[static_cast<std::size_t>(largest)], std::ranges::max(near));
+    }
+  EXPECT_THAT(projected_counts({2.5e16, 2e16}, 1), ElementsAre(1, 0));
+  EXPECT_THAT(projected_counts({5, 3, -10}, 4), ElementsAre(3, 1, 0));
+  // And a fit of such counts is a network.
+  const TreeFit fit = fit_of({2, 2},
+                             {{{0}, {3e100, -1e100}, 1e100},
+                              {{1}, {2.2e100, 1.9e100}, 1e100},
+                              {{0, 1}, {-1e100, 2e100, 3e99, 0}, 1e100}},
+                             1);
+  for (const auto& table : network_of(fit.model).tables)
+    for (const double share : table) EXPECT_TRUE(share >= 0 && share <= 1);
 }
 
 TEST(TreeFit, StopsWhereItIsTold) {
@@ -306,22 +404,25 @@ TEST(TreeFit, StopsWhereItIsTold) {
     EXPECT_LT(done, most);
     return ++calls < 3;
   };
-  EXPECT_THROW(fit_tree(Levels{2, 2}, one, 200, options), Interrupted);
+  EXPECT_THROW(fit_of(Levels{2, 2}, one, 200, options), Interrupted);
   EXPECT_EQ(calls, 3U);
 }
 
 TEST(TreeFit, RefusesWhatIsNoCount) {
   const Levels levels{2, 2};
   const auto refused = [&](const MeasuredTable& table, double rows, const char* why) {
-    EXPECT_THAT([&] { fit_tree(levels, std::vector<MeasuredTable>{table}, rows); },
-                ThrowsMessage<BadInput>(HasSubstr(why)));
+    EXPECT_THAT(
+        [&] {
+          fit_tree(levels, junction_tree(levels, {}), std::vector<MeasuredTable>{table}, rows);
+        },
+        ThrowsMessage<BadInput>(HasSubstr(why)));
   };
   refused({{0}, {1, 2, 3}, 1}, 10, "3 numbers for 2 cells");
   refused({{1, 0}, {1, 2, 3, 4}, 1}, 10, "ascending");
   refused({{0}, {1, std::nan("")}, 1}, 10, "not finite");
   refused({{0}, {1, 2}, 0}, 10, "above 0");
   refused({{0}, {1, 2}, 1}, 0, "rows");
-  const TreeModel bad{{2}, {{0}}, {{0, HUGE_VAL}}};
+  const TreeModel bad = model_of({2}, {{0}}, {{0, 1e308}});
   EXPECT_THAT([&] { network_of(bad); }, ThrowsMessage<BadInput>(HasSubstr("potentials")));
 }
 
@@ -348,7 +449,7 @@ TEST(LevelGroups, AreOfRareLevels) {
 
 TEST(LevelGroups, AreSplitBySharesWhateverTheOthers) {
   const LevelGroups groups{{{0, 1, 0}, {0, 0}, {0, 1}}, {{0.25, 1, 0.75}, {0.9, 0.1}, {1, 1}}};
-  const TreeModel model{{2, 1, 2}, {{0, 2}, {1}}, {{0.3, -1, 0.2, 0.7}, {0}}};
+  const TreeModel model = model_of({2, 1, 2}, {{0, 2}, {1}}, {{0.3, -1, 0.2, 0.7}, {0}});
   const TreeNetwork grouped = network_of(model), whole = split_groups(grouped, groups);
   whole.network.validate();
   const std::vector<double> few = joint_of(grouped), all = joint_of(whole);

@@ -6,6 +6,11 @@
 
 #include <cmath>
 #include <map>
+#include <sstream>
+#include <string>
+
+#include "gibbsite/model/network_model.hpp"
+#include "gibbsite/release/network_query.hpp"
 
 namespace gibbsite {
 namespace drawn_levels_test {
@@ -49,8 +54,7 @@ TEST(DrawnLevels, AreWithinOneOfWhatIsExpected) {
 }
 
 // Every cell's mean over seeds is that of independent draws, and so is that of the first row alone;
-// b and c are independent given a. A cell is off by five standard errors with probability 6e-7; of
-// the 72 cells here one is with probability 4e-5, and the seed is fixed.
+// b and c are independent given a. One of these 48 is six standard errors off with probability 1e-7.
 TEST(DrawnLevels, AreUnbiasedAndIndependentWhereTheNetworkSaysSo) {
   constexpr std::uint64_t seeds = 20'000, count = 5;
   std::vector<double> first(24), all(24);
@@ -66,8 +70,8 @@ TEST(DrawnLevels, AreUnbiasedAndIndependentWhereTheNetworkSaysSo) {
     const std::size_t a = cell / 8, b = cell / 2 % 4, c = cell % 2;
     const double p = shares[0][a] * shares[1][a * 4 + b] * shares[2][a * 2 + c];
     const double error = std::sqrt(p * (1 - p) * seeds) + 1e-9;
-    EXPECT_NEAR(first[cell], p * seeds, 5.5 * error);
-    EXPECT_NEAR(all[cell], p * seeds * count, 5.5 * error * std::sqrt(double{count}));
+    EXPECT_NEAR(first[cell], p * seeds, 6 * error);
+    EXPECT_NEAR(all[cell], p * seeds * count, 6 * error * std::sqrt(double{count}));
   }
 }
 
@@ -84,7 +88,7 @@ TEST(DrawnLevels, MixRowsAnewForEachColumn) {
   for (std::size_t i = 0; i < count; ++i) ++cells[drawn[1][i] * 16 + drawn[2][i]];
   double square = 0;
   for (const double cell : cells) square += (cell - 100) * (cell - 100) / 100;
-  // Chi squared of 225 degrees: mean 225, deviation 21; within 6 of them but for 1e-8 or so.
+  // Chi squared of 225 degrees: mean 225, deviation 21; beyond 6 of them once in a million at most.
   EXPECT_LT(square, 225 + 6 * 21.3);
   EXPECT_GT(square, 225 - 6 * 21.3);
   // Nor do rows come sorted.
@@ -112,6 +116,44 @@ TEST(DrawnLevels, AreAFunctionOfTheirArguments) {
   EXPECT_NE(rows(1000, 1), rows(1000, 2));
   EXPECT_NE(rows(1000, 1), rows(1000, 1, 1));
   for (const auto& column : rows(0, 1)) EXPECT_THAT(column, IsEmpty());
+}
+
+// Rows as text: more than one part of them, on one thread and on three.
+TEST(DrawnLevels, AreWhatATreeIsWrittenBy) {
+  Schema whole;
+  whole.label_name = "(none)";
+  whole.label = TwoClasses{.positive = "(none)"};
+  whole.columns = {{.name = "a", .type = ColumnType::category, .levels = {"x", "y", "z"}},
+                   {.name = "b", .type = ColumnType::number, .lo = 0, .hi = 8}};
+  whole.columns[0].other = false;
+  whole.columns[1].edges = {1, 2, 5};
+  whole.columns[1].decimals = 1;
+  whole.invalid = Invalid::middle;
+  NetworkModel model;
+  model.schema = network_schema(whole);
+  model.network = {network_levels(model.schema), {{}, {0}}};
+  ASSERT_EQ(model.network.levels, (std::vector<std::uint64_t>{3, 4}));
+  model.tables = {{shares[0], shares[1]}};
+  model.tree.emplace();
+  constexpr std::uint64_t count = 300'000;
+  const StreamKey stream = StreamKey::from_seed(5);
+  const auto text_of = [&](std::size_t threads) {
+    std::string out;
+    synthesize(model, count, stream, [&](std::string_view piece) { out += piece; },
+               {.threads = threads});
+    return out;
+  };
+  const std::string text = text_of(1);
+  EXPECT_EQ(text, text_of(3));
+  std::map<std::string, double> first;
+  double lines = 0;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line); ++lines) ++first[line.substr(0, 2)];
+  EXPECT_EQ(lines, count + 1);
+  // Each of two parts is off by one at most.
+  EXPECT_NEAR(first["x,"], 0.15 * count, 2.001);
+  EXPECT_NEAR(first["y,"], 0.25 * count, 2.001);
+  EXPECT_EQ(synthetic_rows(model, count, stream).rows(), count);
 }
 
 }  // namespace drawn_levels_test

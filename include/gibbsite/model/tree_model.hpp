@@ -16,13 +16,18 @@ namespace gibbsite {
 /// potential of its cell. It is stored by these numbers, one a measured cell.
 struct TreeModel {
   std::vector<std::uint64_t> levels;            ///< [K]
+  JunctionTree tree;                            ///< holds each of the tables
   std::vector<ColumnList> tables;               ///< [T]
-  std::vector<std::vector<double>> potentials;  ///< [T][cells], finite
+  std::vector<std::vector<double>> potentials;  ///< [T][cells], within 1e6 of 0
 
-  /// Throws BadInput naming the field if sizes differ or a number is not finite.
+  /// Throws BadInput naming the field if sizes differ, a number is out of bounds, or `tree` is no
+  /// junction tree of the tables.
   void validate() const;
 };
 
+/// The nearest counts (least squares) that are nonnegative and sum to `total`, above 0, within
+/// rounding, however large these are; at least one count.
+std::vector<double> projected_counts(std::vector<double> counts, double total);
 /// Rows that counts say there are: the mean of the tables' sums by their variances, at least 1.
 double measured_rows(std::span<const MeasuredTable> measured);
 
@@ -50,8 +55,10 @@ struct TreeFit {
 /// are uniform. A pure function of its arguments: the same bits on every machine.
 /// Throws BadInput on sizes that differ, counts that are not finite, deviations that are not above
 /// 0, or rows not above 0; Interrupted by `progress`.
-TreeFit fit_tree(std::span<const std::uint64_t> levels, std::span<const MeasuredTable> measured,
-                 double rows, const TreeFitOptions& options = {});
+/// `tree` is that by which the tables were chosen, of all levels where `levels` are those of groups.
+TreeFit fit_tree(std::span<const std::uint64_t> levels, const JunctionTree& tree,
+                 std::span<const MeasuredTable> measured, double rows,
+                 const TreeFitOptions& options = {});
 
 /// The same distribution as a Bayesian network: columns clique by clique, each with the columns of
 /// its clique that came before it as parents.

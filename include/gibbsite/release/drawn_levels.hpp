@@ -14,6 +14,7 @@ namespace gibbsite {
 /// (u + i)/m are spread over its levels, where u is uniform and evenly spaced from one
 /// configuration to the next. So the expectation of every cell is that of independent draws, and
 /// its variance is less. A pure function of its arguments. `shares` are [K][cells].
+/// Throws BadInput on more than 10^9 rows.
 std::vector<std::vector<std::uint32_t>> drawn_levels(const Network& network,
                                                      std::span<const std::vector<double>> shares,
                                                      std::uint64_t rows, const StreamKey& stream,
