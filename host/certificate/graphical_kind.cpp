@@ -4,18 +4,58 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <variant>
 
 #include "certificate/model_json.hpp"
 #include "certificate/release_of.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
+#include "gibbsite/model/tree_model.hpp"
 
 namespace gibbsite {
 
 using nlohmann::json;
 
+namespace {
+
+json names_json(const ColumnList& columns, const std::vector<std::string>& names) {
+  json out = json::array();
+  for (const std::uint32_t column : columns) out.push_back(names[column]);
+  return out;
+}
+
+json tree_json(const TreeRelease& tree, const std::vector<std::string>& names) {
+  json columns = json::array(), scores = json::array(), tables = json::array();
+  const auto table = [&](const MeasuredTable& of, std::size_t place) -> json {
+    return {{"counts", of.counts}, {"noise", of.deviation}, {"potentials", tree.potentials[place]}};
+  };
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    columns.push_back(table(tree.one_ways[k], k));
+    columns.back()["column"] = names[k];
+  }
+  for (const TableCandidate& one : tree.scores)
+    scores.push_back({{"columns", names_json(one.columns, names)}, {"score", one.score}});
+  for (std::size_t t = 0; t < tree.tables.size(); ++t) {
+    tables.push_back(table(tree.tables[t], names.size() + t));
+    tables.back()["columns"] = names_json(tree.tables[t].columns, names);
+  }
+  json out = {{"rows", tree.rows}, {"columns", columns}, {"tables", tables}, {"scores", scores}};
+  if (tree.score_noise > 0) out["score_noise"] = tree.score_noise;
+  return out;
+}
+
+}  // namespace
+
 json model_json(const NetworkModel& model) {
   const std::vector<std::string> names = model.names();
+  if (model.tree) {
+    return {{"kind", "network"},
+            {"preprocessing", schema_json(model.schema)},
+            {"tree", tree_json(*model.tree, names)}};
+  }
   json nodes = json::array();
   for (std::size_t i = 0; i < names.size(); ++i) {
     json parents = json::array(), tables = json::array();
@@ -65,6 +105,100 @@ const json& list_field(const json& object, const char* name, const std::string& 
   return list;
 }
 
+// A list of names of columns, ascending by place, each once.
+ColumnList columns_from_json(const json& object, const std::vector<std::string>& names,
+                             const std::string& source) {
+  ColumnList out;
+  for (const json& name : list_field(object, "columns", source)) {
+    const auto found =
+        name.is_string() ? std::ranges::find(names, name.get<std::string>()) : names.end();
+    const auto place = static_cast<std::uint32_t>(found - names.begin());
+    if (found == names.end() || (!out.empty() && place <= out.back())) {
+      throw BadInput(source +
+                     ".columns: must be columns of preprocessing in their order, each once; use "
+                     "the file as it was written");
+    }
+    out.push_back(place);
+  }
+  return out;
+}
+
+const json& any_list_field(const json& object, const char* name, const std::string& source) {
+  const json& list = field(object, name, source);
+  if (!list.is_array())
+    throw BadInput(
+        fmt::format("{}: {}: must be a list; use the file as it was written", source, name));
+  return list;
+}
+
+MeasuredTable measured_from_json(const json& object, ColumnList columns, std::uint64_t cells,
+                                 const std::string& source) {
+  MeasuredTable out{std::move(columns), numbers_field(object, "counts", cells, source),
+                    number_field(object, "noise", source)};
+  require_finite_positive(out.deviation, source + ".noise");
+  return out;
+}
+
+NetworkModel tree_from_json(NetworkModel out, const json& tree, const std::string& source) {
+  const std::vector<std::string> names = out.names();
+  const std::vector<std::uint64_t>& levels = out.network.levels;
+  TreeRelease& release = out.tree.emplace();
+  release.rows = number_field(tree, "rows", source);
+  require_finite_positive(release.rows, source + ".rows");
+  const json& columns = list_field(tree, "columns", source);
+  if (columns.size() != names.size()) {
+    throw BadInput(
+        fmt::format("{}: columns: must be {}, one for each column of preprocessing; use the file "
+                    "as it was written",
+                    source, names.size()));
+  }
+  for (std::uint32_t k = 0; k < names.size(); ++k) {
+    const std::string at = fmt::format("{}: columns[{}]", source, k);
+    if (text_field(columns[k], "column", at) != names[k]) {
+      throw BadInput(
+          fmt::format("{}.column: must be {}, as in preprocessing; use the file as it "
+                      "was written",
+                      at, gibbsite::quoted(names[k])));
+    }
+    release.one_ways.push_back(measured_from_json(columns[k], {k}, levels[k], at));
+  }
+  const LevelGroups groups = group_rare_levels(release.one_ways);
+  const std::vector<std::uint64_t> grouped = groups.levels();
+  for (std::uint32_t k = 0; k < names.size(); ++k) {
+    release.potentials.push_back(numbers_field(columns[k], "potentials", grouped[k],
+                                               fmt::format("{}: columns[{}]", source, k)));
+  }
+  const json& scores = any_list_field(tree, "scores", source);
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const std::string at = fmt::format("{}: scores[{}]", source, i);
+    release.scores.push_back(
+        {columns_from_json(scores[i], names, at), number_field(scores[i], "score", at)});
+  }
+  if (tree.contains("score_noise")) {
+    release.score_noise = number_field(tree, "score_noise", source);
+    require_finite_positive(release.score_noise, source + ".score_noise");
+  }
+  const json& tables = any_list_field(tree, "tables", source);
+  std::vector<ColumnList> sets;
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    const std::string at = fmt::format("{}: tables[{}]", source, t);
+    sets.push_back(columns_from_json(tables[t], names, at));
+    const std::uint64_t cells = table_cells(grouped, sets.back());
+    release.tables.push_back(measured_from_json(tables[t], sets.back(), cells, at));
+    release.potentials.push_back(numbers_field(tables[t], "potentials", cells, at));
+  }
+  if (const LargestClique most = largest_clique(levels, sets);
+      most.cells > most_network_cells || most.columns > most_network_parents + 1) {
+    throw BadInput(source +
+                   ": tables: no junction tree within the limits of networks holds them; use the "
+                   "file as it was written");
+  }
+  TreeNetwork fitted = network_of(release, levels);
+  out.network = std::move(fitted.network);
+  out.tables = {std::move(fitted.tables)};
+  return out;
+}
+
 }  // namespace
 
 NetworkModel GraphicalKind::model_from_json(const json& model, const std::string& source) {
@@ -76,6 +210,8 @@ NetworkModel GraphicalKind::model_from_json(const json& model, const std::string
                    .tables = {}};
   const std::vector<std::string> names = out.names();
   out.network.levels = network_levels(out.schema);
+  if (model.contains("tree"))
+    return tree_from_json(std::move(out), field(model, "tree", source), source + ": tree");
   const json& nodes = list_field(model, "nodes", source);
   if (nodes.size() != names.size()) {
     throw BadInput(
@@ -216,10 +352,81 @@ void verify_tables(Verifier& v, const NetworkConjugate& /*settings*/, const Netw
   verify_draws(v, p, model);
 }
 
+// Answers with that noise to questions whose exact answers are from 0 to `most`.
+void verify_answers(Verifier& v, const std::string& what, std::span<const double> answers,
+                    double noise, double most) {
+  const double grid = answer_grid(noise), reach = answer_reach(noise);
+  std::size_t off = 0, beyond = 0;
+  for (const double answer : answers) {
+    off += std::remainder(answer, grid) != 0;
+    beyond += !(answer >= -reach && answer <= most + reach);
+  }
+  v.check(off == 0, fmt::format("{}: {} numbers off the grid of their noise", what, off));
+  v.check(beyond == 0, fmt::format("{}: {} numbers that no noise leads to", what, beyond));
+}
+
+// Every answer has the noise that it is paid for with, and what was asked follows from the answers
+// before. That the potentials are those of the best fit is not looked at: they are arithmetic on
+// answers, which the digest guards.
+void verify_tree(Verifier& v, const NetworkTree& s, const NetworkProblem& p, const Neighbors& who,
+                 const NetworkModel& model) {
+  if (!model.tree) {
+    v.check(false, "model.tree: is missing");
+    return;
+  }
+  const TreeRelease& tree = *model.tree;
+  const auto most = static_cast<double>(p.rows);
+  bool noise_of_columns = true;
+  for (const MeasuredTable& one : tree.one_ways) {
+    noise_of_columns = noise_of_columns && one.deviation == s.one_way_noise;
+    verify_answers(v, "model.tree.columns", one.counts, one.deviation, most);
+  }
+  v.check(noise_of_columns, "model.tree.columns: each has the noise mechanism.one_way_noise");
+  const bool is_public = who.adjacency == Adjacency::replace_one;
+  v.check(tree.rows ==
+              tree_rows(tree.one_ways, is_public ? std::optional(p.rows) : std::nullopt, p.rows),
+          "model.tree.rows: is public, or follows from the counts of columns");
+  const auto pairs = scored_pairs(p);
+  bool of_pairs = tree.scores.size() == pairs.size();
+  std::vector<double> scores;
+  for (std::size_t i = 0; i < tree.scores.size(); ++i) {
+    scores.push_back(tree.scores[i].score);
+    of_pairs = of_pairs && tree.scores[i].columns == ColumnList{pairs[i][0], pairs[i][1]};
+  }
+  v.check(of_pairs && tree.score_noise == s.score_noise,
+          "model.tree.scores: one of every pair within the limits, with the noise "
+          "mechanism.score_noise");
+  if (!of_pairs || pairs.empty()) {
+    v.check(tree.tables.empty(), "model.tree.tables: none was scored");
+    return;
+  }
+  verify_answers(v, "model.tree.scores", scores, s.score_noise, 2 * most + 1);
+  const LevelGroups groups = group_rare_levels(tree.one_ways);
+  const std::vector<ColumnList> chosen = chosen_tables(tree, groups, p, s.noise);
+  std::vector<ColumnList> counted;
+  for (const MeasuredTable& table : tree.tables) counted.push_back(table.columns);
+  v.check(counted == chosen,
+          "model.tree.tables: are those that follow from the scores and the counts of columns");
+  if (counted != chosen) return;
+  const std::vector<double> deviations = table_deviations(s.noise, grouped_sizes(chosen, groups));
+  bool noise_of_tables = true;
+  for (std::size_t t = 0; t < chosen.size(); ++t) {
+    noise_of_tables = noise_of_tables && tree.tables[t].deviation == deviations[t];
+    verify_answers(v, "model.tree.tables", tree.tables[t].counts, deviations[t], most);
+  }
+  v.check(noise_of_tables,
+          "model.tree.tables: each has the noise that follows from mechanism.noise");
+}
+
 }  // namespace
 
 void check_model(Verifier& v, const NetworkModel& model, const NetworkCertificate& c) {
   const NetworkProblem& p = c.problem;
+  const auto* const tree = std::get_if<NetworkTree>(&c.mechanism);
+  if (tree == nullptr && model.tree) {
+    v.check(false, "model.tree: is of the mechanism network-tree");
+    return;
+  }
   if (!p.parents) {
     bool within = true;
     for (std::size_t i = 0; i < model.network.size(); ++i) {
@@ -228,7 +435,12 @@ void check_model(Verifier& v, const NetworkModel& model, const NetworkCertificat
     }
     v.check(within, "constants.limits: every table of the model is within them");
   }
-  std::visit([&](const auto& s) { verify_tables(v, s, p, model); }, c.mechanism);
+  if (tree != nullptr) return verify_tree(v, *tree, p, c.claimed.who, model);
+  std::visit(
+      [&]<class M>(const M& s) {
+        if constexpr (!std::is_same_v<M, NetworkTree>) verify_tables(v, s, p, model);
+      },
+      c.mechanism);
 }
 
 GIBBSITE_RELEASE_KIND(GraphicalKind);

@@ -32,7 +32,7 @@ double structure_percent(const NetworkPlan& plan) {
       analyze(plan.candidate().mechanism, plan.problem, plan.budget.neighbors(), plan.budget.draws);
   for (const NamedNumber& one : found.constants) {
     const double part = one.value / plan.candidate().guarantee.mu;
-    if (one.name == "structure_mu") return 100 * part * part;
+    if (one.name == "structure_mu" || one.name == "score_mu") return 100 * part * part;
   }
   return 0;
 }
@@ -43,6 +43,19 @@ std::string nodes_table(const NetworkPlan& plan, const Schema& columns) {
   const NetworkProblem& p = plan.problem;
   const auto n = static_cast<double>(p.rows);
   const bool has_candidate = plan.candidate().feasible;
+  if (const auto* const tree = std::get_if<NetworkTree>(&plan.candidate().mechanism)) {
+    const std::size_t pairs = scored_pairs(p).size();
+    if (pairs == 0)
+      return fmt::format("no two columns have a table of up to {} cells: each is counted alone\n",
+                         p.limits.cells);
+    return fmt::format(
+        "each column is counted (off by {} rows), {} pairs are scored, and the tables worth their "
+        "noise are\ncounted: such that a junction tree of cliques of up to {} columns and {} cells "
+        "holds them;\nthey are known when they are paid for. Scores take {:.3g} % of what is spent, as "
+        "mu squared; a structure\nthat is given in the schema's [network] takes none\n",
+        rows_text(tree->one_way_noise), pairs, p.limits.parents + 1, p.limits.cells,
+        structure_percent(plan));
+  }
   if (p.chooses_structure()) {
     const double cells = static_cast<double>(p.limits.cells), per = n / cells;
     std::string out = fmt::format(
@@ -86,19 +99,20 @@ std::string nodes_table(const NetworkPlan& plan, const Schema& columns) {
 }  // namespace
 
 void add_network_to(CLI::App& app, PlanArguments& plan) {
-  app.add_option("--structure", plan.structure,
-                 "network: given (default), as [network] in the schema says, or private: parents "
-                 "are chosen from the table, which takes a share of the budget")
+  app.add_option(
+         "--structure", plan.structure,
+         "network: given, as [network] in the schema says (default where it is there), or "
+         "private: the tables to count are chosen from the table, for a share of the budget")
       ->type_name("NAME");
   add_number(app, "--structure-share", plan.structure_share,
-             "--structure private: share of μ² that choosing parents takes");
-  const StructureLimits limits;
-  add_count(
-      app, "--parents", plan.parents,
-      fmt::format("--structure private: most parents of a column; default {}", limits.parents));
+             "--structure private: share of μ² that choosing takes");
+  add_count(app, "--parents", plan.parents,
+            fmt::format("--structure private: most parents of a column; default {}",
+                        tree_limits.parents));
   add_count(
       app, "--cells", plan.cells,
-      fmt::format("--structure private: most cells of a column's table; default {}", limits.cells));
+      fmt::format("--structure private: most cells of a column's table, or of a clique; default {}",
+                  tree_limits.cells));
 }
 
 std::string network_summary(std::span<const NetworkPlan> plans, const Schema& columns) {
@@ -143,7 +157,29 @@ std::string network_line(const NetworkPlan& plan) {
       rows_text(candidate.deviation), plan.budget.epsilon, plan.budget.delta);
 }
 
+namespace {
+
+std::string tree_report(const NetworkModel& model) {
+  std::vector<std::vector<std::string>> lines{{"column", "levels", "noise in a count, rows"}};
+  for (std::size_t k = 0; k < model.network.size(); ++k) {
+    lines.push_back({model.schema.columns[k].name, std::to_string(model.network.levels[k]),
+                     rows_text(model.tree->one_ways[k].deviation)});
+  }
+  std::string out = table(lines);
+  if (model.tree->tables.empty())
+    return out + "no table of two columns was worth its noise: they are taken for independent\n";
+  lines = {{"counted together", "cells", "noise in a count, rows"}};
+  for (const MeasuredTable& one : model.tree->tables) {
+    lines.push_back({list_of(one.columns, model.schema), std::to_string(one.counts.size()),
+                     rows_text(one.deviation)});
+  }
+  return out + "\n" + table(lines);
+}
+
+}  // namespace
+
 std::string network_report(const NetworkModel& model) {
+  if (model.tree) return tree_report(model);
   std::vector<std::vector<std::string>> lines{{"column", "levels", "parents", "cells"}};
   for (const std::uint32_t node : model.network.order()) {
     lines.push_back({model.schema.columns[node].name, std::to_string(model.network.levels[node]),

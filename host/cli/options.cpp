@@ -268,7 +268,7 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double
       "0.5: hold the slope of the logistic loss at 1/2, which halves what one row can do; 1: "
       "do not; default 0.5 for path and metric-path, 1 for others");
   app.add_option("--mechanism", mechanism,
-                 fmt::format("auto, {}; of a network counts, trimmed, conjugate",
+                 fmt::format("auto, {}; of a network counts, trimmed, conjugate, tree",
                              fmt::join(mechanism_names(), ", ")))
       ->type_name("NAME");
   add_number(app, "--tv", tv,

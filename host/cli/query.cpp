@@ -105,17 +105,29 @@ struct QueryCommand {
   static void warn_of_unjoined(const NetworkModel& of, const NetworkQuestion& question) {
     const std::vector<std::string> names = of.names();
     for (const std::uint32_t column : unjoined_columns(of.network, question)) {
-      fmt::print(
-          stderr,
-          "gibbsite: warning: {}: no edges join {} to the other columns of the question: the "
-          "network takes it for independent of them, whatever the table says\n",
-          shown(question.text), gibbsite::quoted(names[column]));
+      fmt::print(stderr,
+                 "gibbsite: warning: {}: no {} join {} to the other columns of the question: the "
+                 "network takes it for independent of them, whatever the table says\n",
+                 shown(question.text), of.tree ? "counted tables" : "edges",
+                 gibbsite::quoted(names[column]));
+    }
+    if (const auto pairs = inferred_pairs(of, question); !pairs.empty()) {
+      fmt::print(stderr,
+                 "gibbsite: warning: {}: no counted table holds {} and {} together{}: what they "
+                 "share is inferred through other columns\n",
+                 shown(question.text), gibbsite::quoted(names[pairs.front()[0]]),
+                 gibbsite::quoted(names[pairs.front()[1]]),
+                 pairs.size() == 1
+                     ? ""
+                     : fmt::format(", nor {} more of the pairs asked about", pairs.size() - 1));
     }
   }
-  // What the noise alone may have made; "" where the answer stands out of it.
+  // How far the noise moves the answer of a tree 95 % of the time, where that is known; of other
+  // networks what the noise alone may have made; "" where the answer stands out of it.
   static std::string noise_words(const NetworkModel& of, const NetworkQuestion& question,
                                  double probability) {
     const std::optional<double> noise = question_noise(of, question);
+    if (noise && of.tree) return fmt::format(" ± {:.2g}", two_sided_95 * *noise);
     if (!noise || probability > 2 * *noise) return "";
     return fmt::format(" (small for privacy's noise, whose standard deviation is about {:.2g})",
                        *noise);

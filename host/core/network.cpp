@@ -157,6 +157,16 @@ std::uint64_t NetworkProblem::most_cells() const {
   return out;
 }
 
+void NetworkProblem::require_few_candidates() const {
+  const std::uint64_t most = most_candidates();
+  if (most <= most_network_candidates) return;
+  throw BadInput(Field{"parents"},
+                 fmt::format("with up to {} of {} columns one pick would choose among {} sets",
+                             limits.parents, levels.size(),
+                             most == beyond ? "too many" : std::to_string(most)),
+                 fmt::format("at most {} are taken: give fewer parents", most_network_candidates));
+}
+
 void NetworkProblem::validate() const {
   if (rows < 1 || rows > (std::uint64_t{1} << 38)) {
     throw BadInput(fmt::format("rows: must be from 1 to 2^38, got {}", rows));
@@ -178,14 +188,6 @@ void NetworkProblem::validate() const {
               "tables of a private structure have from {}, the most levels of a column, to {} "
               "cells at most, got {}",
               widest, most_network_cells, limits.cells));
-    }
-    if (const std::uint64_t most = most_candidates(); most > most_network_candidates) {
-      throw BadInput(
-          Field{"parents"},
-          fmt::format("with up to {} of {} columns one pick would choose among {} sets",
-                      limits.parents, levels.size(),
-                      most == beyond ? "too many" : std::to_string(most)),
-          fmt::format("at most {} are taken: give fewer parents", most_network_candidates));
     }
   }
   if (!(prior > 0 && prior <= most_prior)) {

@@ -17,6 +17,7 @@
 #include "gibbsite/privacy/conjugate.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "mechanism/network_draws.hpp"
+#include "mechanism/network_tree.hpp"
 
 namespace gibbsite {
 namespace {
@@ -32,12 +33,6 @@ void require_who_of_network(const NetworkProblem& p, const Neighbors& who) {
                    fmt::format("must be from 1 to {} and at most the rows, got {}",
                                most_rows_of_a_person, who.rows_per_person));
   }
-}
-
-// A table's largest change in norm: a person's rows all leave one cell for another, or come.
-Wide table_change(const Neighbors& who) {
-  const Wide k = who.rows_per_person;
-  return who.adjacency == Adjacency::replace_one ? Wide(k * sqrt(Wide(2))) : k;
 }
 
 double counts_mu_up(double noise, const Neighbors& who) {
@@ -58,6 +53,7 @@ StructureCost structure_cost(double score_weight, const NetworkProblem& p, const
     }
     return {};
   }
+  p.require_few_candidates();
   require_finite_positive(score_weight, "score_weight");
   StructureCost out;
   out.range = round_up(2 * Wide(score_weight) * Wide(score_change_up(p, who)));
@@ -88,10 +84,7 @@ Analysis tables_analysis(const NetworkCounts& s, const NetworkProblem& p, const 
                    "counts are released once, and any number of people are drawn from them",
                    fmt::format("leave it out (got {})", draws));
   }
-  if (!(s.noise >= least_noise && s.noise <= most_noise)) {
-    throw BadInput(
-        fmt::format("noise: must be from {} to {}, got {}", least_noise, most_noise, s.noise));
-  }
+  require_legal_noise(s.noise, "noise");
   Analysis out;
   const double numbers = numbers_answered(p), mu = counts_mu_up(s.noise, who);
   out.noise = noise_cost_up(AnsweredNoise{numbers}, 1);
@@ -177,7 +170,7 @@ NetworkCandidate candidate_of(std::type_identity<NetworkCounts> /*which*/, const
     s.score_weight = chosen > 0 ? score_weight_down(chosen, p, who) : 0;
     if (picks_of(p) > 0 && !(s.score_weight > 0)) return out;
     s.noise = round_up(table_change(who) / Wide(tables_part_down(mu, chosen)));
-    if (!(s.noise >= least_noise && s.noise <= most_noise)) return out;
+    if (!is_legal_noise(s.noise)) return out;
     out.mechanism = s;
     out.guarantee = analyze(out.mechanism, p, who, 1).guarantee;
     if (keeps(out.guarantee, budget)) break;
@@ -232,6 +225,47 @@ NetworkCandidate candidate_of(std::type_identity<Drawn> which, const NetworkProb
   return out;
 }
 
+NetworkCandidate candidate_of(std::type_identity<NetworkTree> /*which*/, const NetworkProblem& p,
+                              const Budget& budget, const NetworkWishes& plan_options) {
+  const Neighbors who = budget.neighbors();
+  NetworkCandidate out{.mechanism = NetworkTree{}};
+  if (!p.chooses_structure()) {
+    out.why = format_message(
+        "chooses its tables from the table, and the structure is given; give "
+        "{} private",
+        Field{"structure"});
+    return out;
+  }
+  if (budget.draws != 1) {
+    out.why = format_message(
+        "releases one model, and any number of people are drawn from it; leave out {}",
+        Field{"draws"});
+    return out;
+  }
+  const NoiseCost noise = noise_cost_up(AnsweredNoise{tree_numbers(p)}, 1);
+  const double whole = mu_beside(budget, noise.epsilon, noise.tv);
+  out.why = nothing_left;
+  if (!(whole > 0)) return out;
+  const double share = plan_options.structure_share.value_or(default_structure_share);
+  double step = 1;
+  for (int attempt = 0; attempt < 20; ++attempt) {  // to the safe side until the claim holds
+    const auto settings = tree_settings(p, who, whole * step, share);
+    if (!settings) return out;
+    out.mechanism = *settings;
+    out.guarantee = analyze(out.mechanism, p, who, 1).guarantee;
+    out.feasible = keeps(out.guarantee, budget);
+    if (out.feasible) break;
+    step = attempt == 0 ? 1 - 1e-12 : 1 - std::ldexp(1e-12, 2 * attempt);
+  }
+  if (!out.feasible) return out;
+  const auto& s = std::get<NetworkTree>(out.mechanism);
+  // As many tables alike as a tree of pairs has.
+  out.deviation =
+      s.noise > 0 ? s.noise * std::sqrt(static_cast<double>(p.levels.size())) : s.one_way_noise;
+  out.why = "one graphical model for noisy counts of the tables that noisy scores choose";
+  return out;
+}
+
 // The place of that name in the variant; none for auto.
 std::optional<std::size_t> wished(const std::string& name) {
   const std::vector<std::string_view> names = kind_names<NetworkMechanism>();
@@ -241,10 +275,23 @@ std::optional<std::size_t> wished(const std::string& name) {
   }
   if (name == "auto") return {};
   throw BadInput(format_message("{}: '", Field{"mechanism"}) + name +
-                 "' is none of a network's; give auto, counts, trimmed or conjugate");
+                 "' is none of a network's; give auto, counts, trimmed, conjugate or tree");
 }
 
 }  // namespace
+
+Wide table_change(const Neighbors& who) {
+  const Wide k = who.rows_per_person;
+  return who.adjacency == Adjacency::replace_one ? Wide(k * sqrt(Wide(2))) : k;
+}
+
+bool is_legal_noise(double noise) { return noise >= least_noise && noise <= most_noise; }
+
+void require_legal_noise(double noise, std::string_view name) {
+  if (is_legal_noise(noise)) return;
+  throw BadInput(
+      fmt::format("{}: must be from {} to {}, got {}", name, least_noise, most_noise, noise));
+}
 
 std::uint64_t picks_of(const NetworkProblem& problem) {
   return problem.chooses_structure() ? problem.levels.size() - 1 : 0;
@@ -275,12 +322,18 @@ double score_weight_of(const NetworkMechanism& mechanism) {
 }
 
 std::vector<double> table_deviations(double noise, const Network& network) {
+  std::vector<std::uint64_t> cells;
+  for (std::size_t i = 0; i < network.size(); ++i) cells.push_back(network.cells(i));
+  return table_deviations(noise, cells);
+}
+
+std::vector<double> table_deviations(double noise, std::span<const std::uint64_t> cells) {
   require_finite_positive(noise, "noise");
   const Wide third = Wide(1) / 3;
   std::vector<Wide> roots;
   Wide sum = 0;
-  for (std::size_t i = 0; i < network.size(); ++i) {
-    roots.push_back(pow(Wide(network.cells(i)), third));
+  for (const std::uint64_t of : cells) {
+    roots.push_back(pow(Wide(of), third));
     sum += roots.back() * roots.back();
   }
   std::vector<double> out;
@@ -322,6 +375,8 @@ Analysis analyze(const NetworkMechanism& mechanism, const NetworkProblem& proble
   if (problem.chooses_structure() && std::holds_alternative<NetworkConjugate>(mechanism)) {
     throw BadInput("parents: conjugate tables take a structure that is given");
   }
+  if (const auto* const tree = std::get_if<NetworkTree>(&mechanism))
+    return tables_analysis(*tree, problem, who, draws);
   const StructureCost chosen = structure_cost(score_weight_of(mechanism), problem, who);
   Analysis out =
       std::visit([&](const auto& s) { return tables_analysis(s, problem, who, draws); }, mechanism);
@@ -338,6 +393,18 @@ Analysis analyze(const NetworkMechanism& mechanism, const NetworkProblem& proble
 
 std::string basis_of(const NetworkMechanism& mechanism, const NetworkProblem& problem) {
   std::string out;
+  if (const auto* const tree = std::get_if<NetworkTree>(&mechanism)) {
+    const std::size_t pairs = scored_pairs(problem).size();
+    out = fmt::format("It rests on Gaussian noise in the counts of each of {} columns",
+                      problem.levels.size());
+    if (tree->noise > 0) {
+      out += fmt::format(
+          ", in scores of {} pairs of them, and in every count of the tables that these choose; "
+          "one model is fitted to all",
+          pairs);
+    }
+    return out;
+  }
   if (!draws_tables(mechanism)) {
     out = fmt::format(
         "It rests on Gaussian noise in every count of {} tables, one for each column beside its "
@@ -382,8 +449,9 @@ NetworkPlan plan_network(const NetworkProblem& problem, const Budget& budget,
   const auto candidate = [&]<class M>(std::type_identity<M> which) {
     NetworkCandidate one{.mechanism = M{}};
     one.why = "was not asked for";
-    bool asked = !only || *only == out.candidates.size();
-    if (std::is_same_v<M, NetworkTrimmed> && !only && !problem.trim) {
+    constexpr bool is_tree = std::is_same_v<M, NetworkTree>;
+    bool asked = only ? *only == out.candidates.size() : is_tree == problem.chooses_structure();
+    if (std::is_same_v<M, NetworkTrimmed> && !only && !problem.trim && problem.parents) {
       asked = false;
       one.why = format_message(
           "draws of tables whose shares are cut to a least one; to have them give {}",
@@ -394,8 +462,12 @@ NetworkPlan plan_network(const NetworkProblem& problem, const Budget& budget,
   candidate(std::type_identity<NetworkCounts>{});
   candidate(std::type_identity<NetworkTrimmed>{});
   candidate(std::type_identity<NetworkConjugate>{});
+  if (problem.chooses_structure() || only == std::size_t{3})
+    candidate(std::type_identity<NetworkTree>{});
   if (only) {
     out.chosen = *only;
+  } else if (problem.chooses_structure()) {
+    out.chosen = out.candidates.size() - 1;
   } else {
     for (std::size_t i = 1; i < out.candidates.size(); ++i) {
       const NetworkCandidate &one = out.candidates[i], &best = out.candidates[out.chosen];

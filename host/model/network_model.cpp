@@ -127,7 +127,10 @@ Schema network_schema(const Schema& whole) {
       without_curve(column);  // bins are what a network has
       column.typical.reset();
       if (column.edges.empty()) column.edges = default_edges(column);
-      column.has_missing_bin = column.missing_level.value_or(column.has_missing);
+      // Marks of the whole table make a level too where no [network] is given.
+      const bool marked =
+          column.has_missing || (!out.network && out.missing_in(column) != nullptr);
+      column.has_missing_bin = column.missing_level.value_or(marked);
       say_missing_level(column);
     } else {
       require_level_for_every_cell(out, column);
@@ -183,7 +186,8 @@ Schema table_schema(const Schema& whole, const std::vector<std::string>& columns
     throw BadInput(Field{"columns"}, fmt::format("a table has from 1 to {} of them, got {}",
                                                  most_table_columns, columns.size()));
   }
-  const Schema named = named_columns(whole, columns);
+  Schema named = named_columns(whole, columns);
+  named.network.emplace();
   Schema out = network_schema(named);
   for (const Column& column : out.columns) {
     const auto of = std::ranges::find(named.columns, column.name, &Column::name);

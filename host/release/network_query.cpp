@@ -13,6 +13,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/human_count.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/model/tree_model.hpp"
 
 namespace gibbsite {
 namespace {
@@ -483,6 +484,16 @@ void restrict_to(const std::vector<LevelEvent>& events,
     allowed[event.column] = common(allowed[event.column], event.levels);
 }
 
+// Each once, ascending.
+std::vector<std::uint32_t> asked_columns(const NetworkQuestion& question) {
+  std::vector<std::uint32_t> asked;
+  for (const auto* const events : {&question.target, &question.evidence})
+    for (const LevelEvent& event : *events) asked.push_back(event.column);
+  std::ranges::sort(asked);
+  asked.erase(std::unique(asked.begin(), asked.end()), asked.end());
+  return asked;
+}
+
 }  // namespace
 
 std::vector<double> bin_ends(const Column& column) {
@@ -556,11 +567,7 @@ std::vector<double> joint(const NetworkModel& model, std::span<const std::uint32
 
 std::vector<std::uint32_t> unjoined_columns(const Network& network,
                                             const NetworkQuestion& question) {
-  std::vector<std::uint32_t> asked;
-  for (const auto* const events : {&question.target, &question.evidence})
-    for (const LevelEvent& event : *events) asked.push_back(event.column);
-  std::ranges::sort(asked);
-  asked.erase(std::unique(asked.begin(), asked.end()), asked.end());
+  const std::vector<std::uint32_t> asked = asked_columns(question);
   if (asked.size() < 2) return {};
   // Each column's part of the graph: the least column that a path leads to.
   std::vector<std::uint32_t> part(network.size());
@@ -592,7 +599,73 @@ std::vector<std::uint32_t> unjoined_columns(const Network& network,
   return out;
 }
 
+std::vector<ColumnList> inferred_pairs(const NetworkModel& model, const NetworkQuestion& question) {
+  std::vector<ColumnList> out;
+  if (!model.tree) return out;
+  const std::vector<std::uint32_t> alone = unjoined_columns(model.network, question);
+  const ColumnList asked = asked_columns(question);
+  const auto is_alone = [&](std::uint32_t k) { return std::ranges::count(alone, k) > 0; };
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    for (std::size_t j = i + 1; j < asked.size(); ++j) {
+      const ColumnList pair{asked[i], asked[j]};
+      const auto has = [&](const MeasuredTable& t) {
+        return std::ranges::includes(t.columns, pair);
+      };
+      if (!is_alone(asked[i]) && !is_alone(asked[j]) &&
+          std::ranges::none_of(model.tree->tables, has))
+        out.push_back(pair);
+    }
+  }
+  return out;
+}
+
+namespace {
+
+// Cells of a table that an event is a sum of, and all it has; none where it is of parts of cells.
+std::optional<std::pair<double, double>> cells_of_event(
+    const MeasuredTable& table, const std::vector<std::vector<std::uint32_t>>& allowed,
+    const std::vector<std::vector<std::uint32_t>>& group) {
+  double some = 1, all = 1;
+  for (const std::uint32_t k : table.columns) {
+    std::vector<std::uint32_t> seen;
+    for (const std::uint32_t level : allowed[k]) seen.push_back(group[k][level]);
+    std::ranges::sort(seen);
+    seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
+    const auto members = std::ranges::count_if(
+        group[k], [&](std::uint32_t g) { return std::ranges::binary_search(seen, g); });
+    if (static_cast<std::size_t>(members) != allowed[k].size()) return {};
+    some *= static_cast<double>(seen.size());
+    all *= static_cast<double>(*std::ranges::max_element(group[k]) + 1);
+  }
+  return std::pair(some, all);
+}
+
+std::optional<double> tree_noise(const NetworkModel& model, const NetworkQuestion& question) {
+  if (question.target.empty() || !question.evidence.empty()) return {};
+  const TreeRelease& tree = *model.tree;
+  auto allowed = every_level(model);
+  restrict_to(question.target, allowed);
+  const ColumnList asked = asked_columns(question);
+  std::optional<double> least;
+  const auto take = [&](const MeasuredTable& table,
+                        const std::vector<std::vector<std::uint32_t>>& group) {
+    if (!std::ranges::includes(table.columns, asked)) return;
+    const auto cells = cells_of_event(table, allowed, group);
+    if (!cells) return;
+    const auto [some, all] = *cells;
+    const double noise = table.deviation * std::sqrt(some * (1 - some / all)) / tree.rows;
+    least = std::min(least.value_or(noise), noise);
+  };
+  const LevelGroups groups = group_rare_levels(tree.one_ways);
+  for (const MeasuredTable& table : tree.one_ways) take(table, every_level(model));
+  for (const MeasuredTable& table : tree.tables) take(table, groups.group);
+  return least;
+}
+
+}  // namespace
+
 std::optional<double> question_noise(const NetworkModel& model, const NetworkQuestion& question) {
+  if (model.tree) return tree_noise(model, question);
   if (model.counts.empty() || question.target.size() != 1 || !question.evidence.empty()) return {};
   const LevelEvent& event = question.target.front();
   const std::vector<double>& counts = model.counts[event.column];

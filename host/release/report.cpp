@@ -241,7 +241,7 @@ std::string report_of(const NetworkRelease& release, const json& file, const std
   promise_section(page, facts, in_words(c));
   tables_section(page, model);
   unit_section(page, facts);
-  network_bias_section(page, !model.noise.empty());
+  network_bias_section(page, !model.noise.empty() || model.tree);
   dictionary_section(page, model.schema, false, true);
   checklist_section(page, file.at("certificate"), c);
   parameters_section(page, facts);

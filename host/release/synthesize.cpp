@@ -19,6 +19,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/row_encoder.hpp"
+#include "gibbsite/release/drawn_levels.hpp"
 #include "gibbsite/release/network_query.hpp"
 #include "machine/processors.hpp"
 
@@ -28,6 +29,8 @@ namespace {
 __extension__ using Wide128 = unsigned __int128;
 
 constexpr std::size_t block_rows = 4096;
+// Rows whose counts are rounded together, of models on a junction tree.
+constexpr std::uint64_t part_blocks = 64, part_rows = part_blocks * block_rows;
 
 // One level of a configuration: itself where the fraction is below the threshold, else another.
 struct AliasCell {
@@ -313,23 +316,50 @@ class CellText {
   bool quoted_ = false;
 };
 
+// f(task) once for each task, one a thread, as far as the system gives them.
+template <class F>
+void in_parallel(std::uint64_t tasks, const F& f) {
+  std::atomic<std::uint64_t> next = 0;
+  std::exception_ptr failure;
+  std::mutex mutex;
+  const auto work = [&] {
+    try {
+      for (std::uint64_t task = next++; task < tasks; task = next++) f(task);
+    } catch (...) {
+      const std::scoped_lock lock(mutex);
+      failure = std::current_exception();
+    }
+  };
+  std::vector<std::thread> helpers;
+  try {
+    for (std::uint64_t i = 1; i < tasks; ++i) helpers.emplace_back(work);
+  } catch (const std::system_error&) {  // fewer, then
+  }
+  work();
+  for (std::thread& helper : helpers) helper.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
 // Rows of a network as levels and words, block by block.
 class People {
  public:
   People(const NetworkModel& model, const StreamKey& stream, bool quotes)
       : network_(model.network),
+        tables_(model.tables),
         stream_(stream),
         draws_(model.tables.size()),
+        rounds_(model.tree.has_value()),
         order_(network_.order()) {
     const std::vector<LevelColumn> columns = level_columns(model.schema);
     for (std::size_t k = 0; k < network_.size(); ++k) {
+      texts_.emplace_back(model.schema, model.schema.columns[k], columns[k], quotes);
+      if (rounds_) continue;
       std::vector<AliasCell>& cells = aliases_.emplace_back(draws_ * network_.cells(k));
       const std::uint64_t levels = network_.levels[k];
       for (std::size_t d = 0; d < draws_; ++d)
         for (std::uint64_t c = 0; c < network_.configurations(k); ++c)
           lay_aliases(model.tables[d][k].data() + c * levels, levels,
                       cells.data() + d * network_.cells(k) + c * levels);
-      texts_.emplace_back(model.schema, model.schema.columns[k], columns[k], quotes);
     }
   }
 
@@ -341,13 +371,38 @@ class People {
     std::size_t rows = 0;
   };
 
+  // Whether rows are drawn in parts, by `draw`, before blocks of them are filled.
+  [[nodiscard]] bool rounds() const { return rounds_; }
+  // Parts first, first + 1, ... of so many rows in all, on threads.
+  void draw(std::uint64_t first, std::uint64_t parts, std::uint64_t rows) {
+    first_part_ = first;
+    parts_.resize(parts);
+    in_parallel(parts, [&](std::uint64_t p) {
+      const std::uint64_t before = (first + p) * part_rows;
+      parts_[p] = drawn_levels(network_, tables_.front(), std::min(part_rows, rows - before),
+                               stream_, first + p);
+    });
+  }
+
   void fill(Block& block, std::uint64_t number, std::size_t rows) const {
     block.rows = rows;
     block.levels.resize(network_.size());
     block.words.resize(network_.size());
+    const auto places = static_cast<std::uint32_t>(network_.size());
+    if (rounds_) {
+      const auto& part = parts_[number / part_blocks - first_part_];
+      for (std::uint32_t k = 0; k < network_.size(); ++k) {
+        const auto from =
+            part[k].begin() + static_cast<std::ptrdiff_t>(number % part_blocks * block_rows);
+        block.levels[k].assign(from, from + static_cast<std::ptrdiff_t>(rows));
+        if (!texts_[k].takes_words()) continue;
+        block.words[k].resize(rows);
+        fill_words(stream_, places + k, number, block.words[k]);
+      }
+      return;
+    }
     block.picks.resize((rows + 1) / 2);
     block.cells.resize(rows);
-    const auto places = static_cast<std::uint32_t>(network_.size());
     for (const std::uint32_t k : order_) {
       const auto levels = static_cast<std::uint32_t>(network_.levels[k]);
       std::ranges::fill(block.cells, 0U);
@@ -404,8 +459,12 @@ class People {
 
  private:
   const Network& network_;
+  const std::vector<std::vector<std::vector<double>>>& tables_;
   StreamKey stream_;
   std::size_t draws_;
+  bool rounds_;
+  std::vector<std::vector<std::vector<std::uint32_t>>> parts_;  // [parts][K][rows]
+  std::uint64_t first_part_ = 0;
   std::vector<std::uint32_t> order_;
   std::vector<std::vector<AliasCell>> aliases_;  // [K][draws x cells]
   std::vector<CellText> texts_;                  // [K]
@@ -425,7 +484,7 @@ void synthesize(const NetworkModel& model, std::uint64_t rows, const StreamKey& 
     throw BadInput(format_message(
         "{}: must be a comma, a semicolon, a tab or a bar; give one of them", Word{"delimiter"}));
   }
-  const People people(model, stream, true);
+  People people(model, stream, true);
   std::string header;
   for (const std::string& name : model.names()) {
     if (!header.empty()) header += options.delimiter;
@@ -433,54 +492,56 @@ void synthesize(const NetworkModel& model, std::uint64_t rows, const StreamKey& 
   }
   write(header + '\n');
 
-  // Blocks are made by whoever is free and written in their order.
   const std::uint64_t blocks = (rows + block_rows - 1) / block_rows;
-  std::atomic<std::uint64_t> next = 0;
-  std::uint64_t turn = 0;
-  std::exception_ptr failure;
-  std::mutex mutex;
-  std::condition_variable changed;
-  const auto work = [&] {
-    try {
-      People::Block block;
-      std::string text;
-      for (std::uint64_t b = next++; b < blocks; b = next++) {
-        const auto some = std::min<std::uint64_t>(block_rows, rows - b * block_rows);
-        people.fill(block, b, some);
-        const std::string_view lines = people.lines(block, options.delimiter, text);
-        std::unique_lock lock(mutex);
-        changed.wait(lock, [&] { return turn == b || failure; });
-        if (failure) return;
-        write(lines);
-        const std::uint64_t done = b * block_rows + some;
-        if (options.progress && !options.progress(done, rows)) {
-          throw Interrupted("interrupted; nothing was written");
-        }
-        ++turn;
-        changed.notify_all();
-      }
-    } catch (...) {
-      const std::scoped_lock lock(mutex);
-      if (!failure) failure = std::current_exception();
-      changed.notify_all();
-    }
-  };
   const std::size_t threads = std::min<std::uint64_t>(
       options.threads > 0 ? options.threads : static_cast<std::size_t>(usable_processors()),
       blocks);
-  std::vector<std::thread> helpers;
-  try {
-    for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
-  } catch (const std::system_error&) {  // fewer, then
+  // Blocks are made by whoever is free and written in their order.
+  const auto write_blocks = [&](std::uint64_t first, std::uint64_t end) {
+    std::atomic<std::uint64_t> next = first;
+    std::uint64_t turn = first;
+    std::exception_ptr failure;
+    std::mutex mutex;
+    std::condition_variable changed;
+    in_parallel(threads, [&](std::uint64_t) {
+      try {
+        People::Block block;
+        std::string text;
+        for (std::uint64_t b = next++; b < end; b = next++) {
+          const auto some = std::min<std::uint64_t>(block_rows, rows - b * block_rows);
+          people.fill(block, b, some);
+          const std::string_view lines = people.lines(block, options.delimiter, text);
+          std::unique_lock lock(mutex);
+          changed.wait(lock, [&] { return turn == b || failure; });
+          if (failure) return;
+          write(lines);
+          const std::uint64_t done = b * block_rows + some;
+          if (options.progress && !options.progress(done, rows)) {
+            throw Interrupted("interrupted; nothing was written");
+          }
+          ++turn;
+          changed.notify_all();
+        }
+      } catch (...) {
+        const std::scoped_lock lock(mutex);
+        if (!failure) failure = std::current_exception();
+        changed.notify_all();
+      }
+    });
+    if (failure) std::rethrow_exception(failure);
+  };
+  if (!people.rounds()) return write_blocks(0, blocks);
+  const std::uint64_t parts = (rows + part_rows - 1) / part_rows;
+  for (std::uint64_t first = 0; first < parts; first += threads) {
+    const std::uint64_t some = std::min<std::uint64_t>(threads, parts - first);
+    people.draw(first, some, rows);
+    write_blocks(first * part_blocks, std::min(blocks, (first + some) * part_blocks));
   }
-  work();
-  for (std::thread& helper : helpers) helper.join();
-  if (failure) std::rethrow_exception(failure);
 }
 
 Dataset synthetic_rows(const NetworkModel& model, std::uint64_t rows, const StreamKey& stream) {
   require_rows(rows);
-  const People people(model, stream, false);
+  People people(model, stream, false);
   const std::vector<std::string> names = model.names();
   RowEncoder encoder(model.schema, names);
   encoder.expect(rows);
@@ -489,6 +550,7 @@ Dataset synthetic_rows(const NetworkModel& model, std::uint64_t rows, const Stre
   text.resize(people.longest_row() + 16);
   std::vector<std::string_view> cells(names.size());
   for (std::uint64_t first = 0; first < rows; first += block_rows) {
+    if (people.rounds() && first % part_rows == 0) people.draw(first / part_rows, 1, rows);
     people.fill(block, first / block_rows, std::min<std::uint64_t>(block_rows, rows - first));
     for (std::size_t i = 0; i < block.rows; ++i) {
       char* out = text.data();

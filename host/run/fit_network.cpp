@@ -6,10 +6,12 @@
 
 #include "engine/contingency.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/model/tree_model.hpp"
 #include "run/certified.hpp"
 #include "run/gaussian_mechanism.hpp"
 #include "run/network_draws.hpp"
 #include "run/network_structure.hpp"
+#include "run/network_tree.hpp"
 
 namespace gibbsite {
 namespace {
@@ -45,12 +47,17 @@ class NetworkRun {
   NetworkModel run() {
     const NetworkProblem& p = plan_.problem;
     const NetworkMechanism& mechanism = plan_.candidate().mechanism;
+    if (const auto* const tree = std::get_if<NetworkTree>(&mechanism)) return tree_model(*tree);
     model_.network = {p.levels,
                       p.chooses_structure()
                           ? choose_structure(rows_, p, score_weight_of(mechanism),
                                              cell_penalty(mechanism, p), stream_, options_)
                           : *p.parents};
-    std::visit([&](const auto& settings) { make_tables(settings); }, mechanism);
+    if (const auto* const counts = std::get_if<NetworkCounts>(&mechanism)) {
+      make_tables(*counts);
+    } else {
+      draw_tables(mechanism);
+    }
     return std::move(model_);
   }
 
@@ -82,8 +89,17 @@ class NetworkRun {
     model_.tables = {tables_of_counts(model_.network, model_.counts, model_.noise)};
   }
 
-  template <class Drawn>
-  requires(Drawn::draws_tables) void make_tables(const Drawn& mechanism) {
+  NetworkModel tree_model(const NetworkTree& mechanism) {
+    const NetworkProblem& p = plan_.problem;
+    model_.tree =
+        tree_release(rows_, p, mechanism, plan_.candidate().guarantee.who, stream_, options_);
+    TreeNetwork fitted = network_of(*model_.tree, p.levels);
+    model_.network = std::move(fitted.network);
+    model_.tables = {std::move(fitted.tables)};
+    return std::move(model_);
+  }
+
+  void draw_tables(const NetworkMechanism& mechanism) {
     std::vector<std::vector<std::uint64_t>> exact;
     for (std::uint32_t node = 0; node < model_.network.size(); ++node) {
       begin_node(node);

@@ -28,7 +28,8 @@ TableLaw table_law(const NetworkTrimmed& s, const NetworkProblem& p) {
 TableLaw table_law(const NetworkConjugate& s, const NetworkProblem& p) {
   return {s.weight, s.prior_scale * p.prior, {}};
 }
-TableLaw table_law(const NetworkCounts& /*s*/, const NetworkProblem& /*p*/) {
+template <class Counted>
+TableLaw table_law(const Counted& /*s*/, const NetworkProblem& /*p*/) {
   throw BadInput(Field{"mechanism"}, "counts draws no tables", "give trimmed or conjugate");
 }
 

@@ -105,13 +105,8 @@ void require_of_family(const PlanRequest& r) {
 
 bool is_private(const PlanRequest& request) { return request.structure == "private"; }
 
-void require_structure(const PlanRequest& r) {
-  if (r.structure && r.structure != "given" && !is_private(r)) {
-    throw BadInput(Field{"structure"},
-                   fmt::format("{} is neither given nor private", gibbsite::quoted(*r.structure)),
-                   "give one");
-  }
-  if (is_private(r)) return;
+// Nothing that says how a structure is chosen.
+void require_structure_given(const PlanRequest& r) {
   const char* const name = r.structure_share ? "structure_share"
                            : r.parents       ? "parents"
                            : r.cells         ? "cells"
@@ -121,18 +116,42 @@ void require_structure(const PlanRequest& r) {
                  "leave it out");
 }
 
+void require_structure(const PlanRequest& r) {
+  if (r.structure && r.structure != "given" && !is_private(r)) {
+    throw BadInput(Field{"structure"},
+                   fmt::format("{} is neither given nor private", gibbsite::quoted(*r.structure)),
+                   "give one");
+  }
+  if (r.structure == "given") require_structure_given(r);
+}
+
+// What belongs to tables that are drawn, where one model is fitted to noisy counts.
+void require_counted_once(const PlanRequest& r) {
+  const char* const name = r.draws.value_or(1) > 1 ? "draws"
+                           : r.prior               ? "prior"
+                           : r.trim                ? "trim"
+                                                   : nullptr;
+  if (name == nullptr) return;
+  throw BadInput(Field{name},
+                 "is of drawn tables, and a structure chosen from the table is counted",
+                 format_message("leave it out, or give a [network] and {} trimmed or conjugate",
+                                Field{"mechanism"}));
+}
+
 void require_of_network(const PlanRequest& r) {
   require_structure(r);
   if (r.structure_share) require_between(*r.structure_share, 0, 1, Field{"structure_share"});
   const bool counts = is_mechanism<NetworkCounts>(r.mechanism),
              trimmed = is_mechanism<NetworkTrimmed>(r.mechanism),
-             conjugate = is_mechanism<NetworkConjugate>(r.mechanism);
+             conjugate = is_mechanism<NetworkConjugate>(r.mechanism),
+             tree = is_mechanism<NetworkTree>(r.mechanism);
   const Message of_trimmed = format_message("is of {} trimmed", Field{"mechanism"});
-  if (!counts && !trimmed && !conjugate && r.mechanism != "auto") {
-    throw BadInput(Field{"mechanism"},
-                   format_message("{} is none of {} network's: auto, counts, trimmed, conjugate",
-                                  gibbsite::quoted(r.mechanism), Field{"model"}),
-                   "give one");
+  if (!counts && !trimmed && !conjugate && !tree && r.mechanism != "auto") {
+    throw BadInput(
+        Field{"mechanism"},
+        format_message("{} is none of {} network's: auto, counts, trimmed, conjugate, tree",
+                       gibbsite::quoted(r.mechanism), Field{"model"}),
+        "give one");
   }
   if (counts && r.draws.value_or(1) > 1) {
     throw BadInput(
@@ -145,6 +164,12 @@ void require_of_network(const PlanRequest& r) {
         format_message("is of drawn tables, {} trimmed or conjugate", Field{"mechanism"}),
         "leave it out");
   }
+  if (tree && r.structure == "given") {
+    throw BadInput(format_message("{} tree", Field{"mechanism"}),
+                   "chooses its tables from the table",
+                   format_message("give {} private, or another mechanism", Field{"structure"}));
+  }
+  if (tree || (is_private(r) && r.mechanism == "auto")) require_counted_once(r);
   if (trimmed && !r.trim) {
     throw BadInput(format_message("{} trimmed", Field{"mechanism"}),
                    format_message("needs {}", Field{"trim"}), "give the least share of a level");
@@ -461,10 +486,20 @@ FamilyPlan plan(const PlanRequest& request, const FamilyProblem& problem, const 
 NetworkProblem network_problem(const PlanRequest& request, const Schema& columns,
                                std::uint64_t rows) {
   NetworkProblem out{.rows = public_rows(request, rows), .levels = network_levels(columns)};
-  if (is_private(request)) {
+  const bool is_auto = request.mechanism == "auto",
+             is_tree = is_mechanism<NetworkTree>(request.mechanism);
+  // A tree where nothing is said of what depends on what.
+  const bool chosen =
+      is_private(request) || (!request.structure && (is_tree || (is_auto && !columns.network)));
+  if (chosen) {
+    if (is_auto || is_tree) {
+      out.limits = tree_limits;
+      require_counted_once(request);
+    }
     if (request.parents) out.limits.parents = *request.parents;
     if (request.cells) out.limits.cells = *request.cells;
   } else {
+    require_structure_given(request);
     if (!columns.network) {
       throw BadInput(
           Field{"structure"}, "the schema has no [network]",

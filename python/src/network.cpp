@@ -334,7 +334,7 @@ void bind_network(nb::module_& m) {
       "plan_network", &make_network_plan,
       nb::sig(
           "def plan_network(*, epsilon: float | None = None, delta: float, rows: int | None = None, "
-          "schema: Schema, structure: str = 'given', structure_share: float | None = None, "
+          "schema: Schema, structure: str | None = None, structure_share: float | None = None, "
           "parents: int | None = None, cells: int | None = None, mechanism: str = 'auto', "
           "prior: float | None = None, trim: float | None = None, "
           "adjacency: str = 'replace-one', rows_cap: int | None = None, "
@@ -343,10 +343,11 @@ void bind_network(nb::module_& m) {
       "Plans a network over the columns of Schema.read_network and returns a NetworkPlan "
       "(docs/theory/network.md).\n"
       "\n"
-      "structure: \"given\" takes the schema's [network]. \"private\" chooses it from the "
-      "table, with at most `parents` parents of a column and `cells` cells of its table, for "
-      "`structure_share` of the budget. mechanism: auto, counts, trimmed (with trim, the "
-      "smallest share) or conjugate (prior: pseudo-count of a cell). Under adjacency "
+      "structure: \"given\" takes the schema's [network], \"private\" chooses which tables are "
+      "counted, in cliques of at most `parents` + 1 columns and `cells` cells, for "
+      "`structure_share` of the budget; None: private where there is no [network]. mechanism: "
+      "auto, tree (private), counts, trimmed (with trim, the smallest share) or conjugate "
+      "(prior: pseudo-count of a cell). Under adjacency "
       "add-remove, rows_cap, a public upper bound, takes the place of rows. Raises BadInput or "
       "Infeasible.");
   m.def(

@@ -135,6 +135,19 @@ def test_a_key_of_the_system_makes_a_guarantee(table, schema):
     assert max(len(of) for of in chosen.parents.values()) <= 1
 
 
+def test_tables_are_chosen_where_no_edges_are_given(table):
+    bare = gibbsite.Schema.parse_network(TOML)
+    data = read(table, bare)
+    plan = gibbsite.plan_network(epsilon=4.0, delta=1e-6, rows=data.rows, schema=bare)
+    assert plan.mechanism == "network-tree" and plan.chooses_structure
+    release = gibbsite.fit_network(data, plan)
+    assert release.verify().valid and set(release.parents) == set(release.columns)
+    level = release.levels("income")[0]
+    assert 0 <= release.probability(f"P(income = {level})") <= 1
+    assert len(release.synthesize(100, seed=1).splitlines()) == 101
+    assert release.evaluate(data)["two_mean"] < 0.2
+
+
 def test_is_entered_in_a_ledger(table, schema, tmp_path):
     data = read(table, schema)
     ledger = gibbsite.Ledger.create(str(tmp_path / "people.ledger"), epsilon=1.2, delta=1e-5)
@@ -186,7 +199,7 @@ def test_plans_that_are_refused(wishes, error, schema):
 def test_what_else_is_refused(table, schema):
     bare = gibbsite.Schema.parse_network(TOML)
     with pytest.raises(gibbsite.BadInput, match=r"structure: the schema has no \[network\]"):
-        gibbsite.plan_network(epsilon=1.0, delta=1e-6, rows=100, schema=bare)
+        gibbsite.plan_network(epsilon=1.0, delta=1e-6, rows=100, schema=bare, structure="given")
     with pytest.raises(gibbsite.BadInput, match=r"s.toml:\d+: \[network\]: 'income': parent 'town' is no column"):
         gibbsite.Schema.parse_network(NETWORK.replace('"job"]\n', '"town"]\n'), "s.toml")
     release = fitted(read(table, schema), schema)

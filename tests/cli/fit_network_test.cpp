@@ -101,14 +101,14 @@ TEST_F(FitNetworkCli, MissingNumbersAreALevelOfTheirOwn) {
 }
 
 TEST_F(FitNetworkCli, FitsAndVerifies) {
-  for (const Arguments& more :
-       {Arguments{},
-        {"--structure", "given", "--mechanism", "counts"},
-        {"--structure", "private"},
-        {"--structure", "private", "--parents", "1", "--cells", "12", "--structure-share", "0.5"},
-        {"--mechanism", "trimmed", "--trim", "0.05", "--draws", "3"},
-        {"--adjacency", "add-remove", "--rows-cap", "1000", "--rows-per-person", "2", "--mechanism",
-         "counts"}}) {
+  for (const Arguments& more : {Arguments{},
+                                {"--structure", "given", "--mechanism", "counts"},
+                                {"--structure", "private", "--mechanism", "counts"},
+                                {"--structure", "private", "--mechanism", "counts", "--parents",
+                                 "1", "--cells", "12", "--structure-share", "0.5"},
+                                {"--mechanism", "trimmed", "--trim", "0.05", "--draws", "3"},
+                                {"--adjacency", "add-remove", "--rows-cap", "1000",
+                                 "--rows-per-person", "2", "--mechanism", "counts"}}) {
     const Outcome fitted = fit_of(joined(more, {"--force"}));
     ASSERT_EQ(fitted.status, 0) << fitted.err;
     EXPECT_THAT(fitted.out, HasSubstr("income"));
@@ -129,6 +129,40 @@ TEST_F(FitNetworkCli, FitsAndVerifies) {
   EXPECT_EQ(seeded.status, 0);
   EXPECT_THAT(seeded.err, HasSubstr("no guarantee"));
   EXPECT_EQ(gibbsite({"verify", "net.json"}).status, 4);
+}
+
+// Where no edges are given: tables are chosen, counted, drawn from and asked.
+TEST_F(FitNetworkCli, ChoosesTablesWhereNoEdgesAreGiven) {
+  for (const Arguments& more :
+       {Arguments{"--structure", "private"},
+        {"--mechanism", "tree", "--parents", "1", "--cells", "100", "--structure-share", "0.5"},
+        {"--structure", "private", "--adjacency", "add-remove", "--rows-cap", "1000",
+         "--rows-per-person", "2"}}) {
+    const Outcome fitted = fit_of(joined(more, {"--force"}));
+    ASSERT_EQ(fitted.status, 0) << fitted.err;
+    EXPECT_THAT(fitted.out, HasSubstr("noise in a count, rows"));
+    const Outcome verified = gibbsite({"verify", "net.json"});
+    EXPECT_EQ(verified.status, 0) << verified.out << verified.err;
+    EXPECT_EQ(json("net.json")["certificate"]["mechanism"]["name"], "network-tree");
+  }
+  folder.write("table.toml", schema_of(""));
+  ASSERT_EQ(gibbsite({"ledger", "create", "l", "--epsilon", "9", "--delta", "1e-6"}).status, 0);
+  const Outcome fitted = gibbsite({"fit", "--model", "network", "--data", "table.csv", "--schema",
+                                   "table.toml", "--epsilon", "8", "--delta", "1e-6", "--ledger",
+                                   "l", "--out", "net.json", "--force"});
+  ASSERT_EQ(fitted.status, 0) << fitted.err;
+  EXPECT_THAT(fitted.out, HasSubstr("counted together"));
+  EXPECT_THAT(fitted.out, HasSubstr("Gaussian noise in the counts of each of 4 columns"));
+  EXPECT_THAT(gibbsite({"ledger", "show", "l"}).out, HasSubstr("fit network-tree"));
+  const Outcome asked = gibbsite({"query", "--model", "net.json", "P(sex = F)"});
+  EXPECT_EQ(asked.status, 0) << asked.err;
+  EXPECT_THAT(asked.out, HasSubstr(" ± "));
+  const Outcome told = gibbsite({"query", "--model", "net.json"});
+  EXPECT_THAT(told.out, HasSubstr("noise in a count, rows"));
+  ASSERT_EQ(
+      gibbsite({"synthesize", "--model", "net.json", "--rows", "300", "--out", "s.csv"}).status, 0);
+  EXPECT_EQ(gibbsite({"evaluate", "--model", "net.json", "--data", "table.csv"}).status, 0);
+  EXPECT_EQ(gibbsite({"report", "net.json", "--out", "r.html", "--force"}).status, 0);
 }
 
 TEST_F(FitNetworkCli, ABrokenFileIsNamedOnce) {
@@ -176,8 +210,9 @@ TEST_F(FitNetworkCli, PlansWithoutATable) {
   EXPECT_THAT(few.out, HasSubstr("tables are too rich for so few rows"));
   const Outcome chosen =
       plan_of({"--schema", "table.toml", "--rows", "400", "--structure", "private"});
-  EXPECT_THAT(chosen.out, HasSubstr("the structure is chosen from the table"));
-  EXPECT_THAT(chosen.out, HasSubstr("choosing takes 10 % of what is spent"));
+  EXPECT_THAT(chosen.out, HasSubstr("6 pairs are scored"));
+  EXPECT_THAT(chosen.out, HasSubstr("network-tree"));
+  EXPECT_THAT(chosen.out, HasSubstr("Scores take 10 % of what is spent"));
   const Outcome several = gibbsite({"plan", "--model", "network", "--epsilon", "0.5,1", "--delta",
                                     "1e-6", "--schema", "table.toml", "--rows", "400", "--json"});
   EXPECT_EQ(several.status, 0) << several.err;
@@ -218,6 +253,9 @@ TEST_F(FitNetworkCli, BadInputIsOneLine) {
            {"--trim: is of --mechanism trimmed", {"--mechanism", "conjugate", "--trim", "0.1"}},
            {"--prior: is of drawn tables", {"--mechanism", "counts", "--prior", "1"}},
            {"--draws: noisy counts are released once", {"--mechanism", "counts", "--draws", "2"}},
+           {"--trim: is of drawn tables", {"--structure", "private", "--trim", "0.01"}},
+           {"--draws: is of drawn tables", {"--mechanism", "tree", "--draws", "2"}},
+           {"--mechanism tree: chooses", {"--mechanism", "tree", "--structure", "given"}},
            {"needs a structure that is given",
             {"--mechanism", "conjugate", "--structure", "private"}},
            {"--trim", {"--mechanism", "trimmed", "--trim", "0.5"}},
@@ -232,14 +270,17 @@ TEST_F(FitNetworkCli, BadInputIsOneLine) {
   expect_error(gibbsite(fit({"--out", "net.json", "--structure", "given"})), 2,
                "--structure: has a meaning with --model network");
   for (const auto& [network, what] :
-       {std::pair{"", "--structure: the schema has no [network]"},
-        {"work = [\"age\"]\nage = [\"work\"]\n", "[network]: age <- work <- age is a cycle"},
+       {std::pair{"work = [\"age\"]\nage = [\"work\"]\n",
+                  "[network]: age <- work <- age is a cycle"},
         {"work = [\"town\"]\n", "table.toml:10: [network]: 'work': parent 'town' is no column"},
         {"work = [\"id\"]\n", "table.toml:10: [network]: 'work': parent 'id' is ignored"}}) {
     folder.write("table.toml", schema_of(network));
     expect_error(fit_of(), 2, what);
     expect_error(plan_of({"--schema", "table.toml", "--rows", "400"}), 2, what);
   }
+  folder.write("table.toml", schema_of(""));
+  expect_error(fit_of({"--structure", "given"}), 2, "--structure: the schema has no [network]");
+  expect_error(fit_of({"--mechanism", "counts"}), 2, "--structure: the schema has no [network]");
   // A million configurations.
   std::string many = schema_of("");
   std::string parents;
@@ -256,7 +297,7 @@ TEST_F(FitNetworkCli, BadInputIsOneLine) {
     wide += "n" + std::to_string(k) + " = {type = \"number\", range = [0, 1], bins = 2}\n";
   folder.write("table.toml", wide);
   expect_error(plan_of({"--schema", "table.toml", "--rows", "400", "--structure", "private",
-                        "--parents", "5"}),
+                        "--mechanism", "counts", "--parents", "5"}),
                2, "--parents: with up to 5 of 154 columns");
   // A level for every cell.
   folder.write("table.toml", "invalid = \"middle\"\n" + schema_of("work = [\"age\"]\n"));

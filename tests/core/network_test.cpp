@@ -104,13 +104,18 @@ TEST(NetworkProblem, RefusesWhatIsOutOfRange) {
   refuses([](auto& p) { p.limits.cells = 4; },
           "`cells`: tables of a private structure have from 5");
   refuses([](auto& p) { p.limits.cells = 1'000'001; }, "`cells`:");
-  refuses([](auto& p) { p.levels.assign(200, 2), p.limits.parents = 3; }, "one pick would choose");
   refuses([](auto& p) { p.prior = 0; }, "`prior`:");
   refuses([](auto& p) { p.prior = std::numeric_limits<double>::quiet_NaN(); }, "`prior`:");
   refuses([](auto& p) { p.trim = 0.2; }, "`trim`:");
   refuses([](auto& p) { p.trim = 0.0; }, "`trim`:");
   refuses([](auto& p) { p.parents.emplace(); }, "0 lists of them for 3");
   refuses([](auto& p) { p.parents = {{1}, {0}, {}}; }, "is a cycle");
+  // A pick of parents has few candidates; a tree picks none.
+  NetworkProblem wide = problem({2});
+  wide.levels.assign(200, 2), wide.limits.parents = 3;
+  EXPECT_NO_THROW(wide.validate());
+  EXPECT_THAT([&] { wide.require_few_candidates(); },
+              ThrowsMessage<BadInput>(HasSubstr("one pick would choose")));
 }
 
 // Against the sets themselves.

@@ -67,6 +67,8 @@ struct NetworkProblem {
   [[nodiscard]] std::uint64_t most_cells() const;
   /// Throws BadInput naming the field that is out of range, with what to do.
   void validate() const;
+  /// Throws BadInput where a pick of a structure would have more than most_network_candidates.
+  void require_few_candidates() const;
 };
 
 }  // namespace gibbsite

@@ -3,6 +3,7 @@
 // they are chosen (docs/theory/network.md).
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -11,6 +12,7 @@
 #include "gibbsite/core/message.hpp"
 #include "gibbsite/core/network.hpp"
 #include "gibbsite/mechanism/analysis.hpp"
+#include "gibbsite/mechanism/network_tree.hpp"
 
 namespace gibbsite {
 
@@ -69,10 +71,11 @@ struct NetworkConjugate {
   }
 };
 
-using NetworkMechanism = std::variant<NetworkCounts, NetworkTrimmed, NetworkConjugate>;
+using NetworkMechanism = std::variant<NetworkCounts, NetworkTrimmed, NetworkConjugate, NetworkTree>;
 
 struct NetworkWishes {
-  std::string mechanism = "auto";  ///< or "counts", "trimmed", "conjugate", or their whole names
+  /// Or "counts", "trimmed", "conjugate", "tree", or their whole names.
+  std::string mechanism = "auto";
   /// The share of mu^2 for choosing the structure if it is not given; in (0, 1).
   std::optional<double> structure_share{};
 };
@@ -95,7 +98,8 @@ struct NetworkPlan {
   [[nodiscard]] const NetworkCandidate& candidate() const { return candidates[chosen]; }
 };
 
-/// `auto`: the feasible one of the least deviation; a wished one alone is worked out. Throws
+/// `auto`: network-tree where the structure is chosen, else the feasible one of the least deviation
+/// of the others; a wished one alone is worked out. Throws
 /// BadInput on an illegal request, Infeasible where the wished one, or any, keeps the budget with
 /// nothing.
 NetworkPlan plan_network(const NetworkProblem& problem, const Budget& budget,
@@ -114,6 +118,7 @@ Analysis analyze(const NetworkMechanism& mechanism, const NetworkProblem& proble
 std::string basis_of(const NetworkMechanism& mechanism, const NetworkProblem& problem);
 
 /// Picks of a structure: K - 1 where it is chosen, else none. Which column is first is public.
+/// A network-tree picks none: its structure follows from scores.
 std::uint64_t picks_of(const NetworkProblem& problem);
 /// No pick's computed law may be further from exp(b score) in total variation.
 inline constexpr double pick_tv = 0x1p-100;
@@ -121,6 +126,8 @@ inline constexpr double pick_tv = 0x1p-100;
 /// sigma_i of every table [K], each a double that the answers' noise takes; their costs together
 /// are at most that of `noise`, rounded so.
 std::vector<double> table_deviations(double noise, const Network& network);
+/// Those of tables with these cells.
+std::vector<double> table_deviations(double noise, std::span<const std::uint64_t> cells);
 /// Deviations that can be expected of an offer whose tables are drawn: its `deviation`.
 std::vector<double> table_deviations(const NetworkCandidate& candidate, const Network& network);
 

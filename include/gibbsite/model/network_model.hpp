@@ -1,12 +1,14 @@
 #pragma once
 // A discrete Bayesian network over the columns of a schema: which, and the tables that were
 // released.
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "gibbsite/core/network.hpp"
 #include "gibbsite/model/schema.hpp"
+#include "gibbsite/model/tree_release.hpp"
 
 namespace gibbsite {
 
@@ -20,6 +22,8 @@ struct NetworkModel {
   /// Empty if they were drawn.
   std::vector<std::vector<double>> counts{};
   std::vector<double> noise{};
+  /// What was released of a model on a junction tree: `network` and `tables` follow from it.
+  std::optional<TreeRelease> tree{};
 
   [[nodiscard]] std::vector<std::string> names() const;  ///< [K]
   /// Names of a column's levels [r]: a category's levels, or a number's bins "[20, 30)", of which

@@ -38,8 +38,13 @@ NetworkQuestion parse_question(const NetworkModel& model, const std::string& tex
 /// Empty for a question about one column.
 std::vector<std::uint32_t> unjoined_columns(const Network& network,
                                             const NetworkQuestion& question);
+/// Pairs of columns of the question that no counted table of a tree holds together, and that others
+/// join: what they share is what the model infers through those. Empty for other models.
+std::vector<ColumnList> inferred_pairs(const NetworkModel& model, const NetworkQuestion& question);
 /// Approximate standard deviation of an answer due to the noise, for counted tables and a question
-/// about one column without evidence. None for other questions.
+/// without evidence about one column, or of a tree about columns that one table holds, and levels
+/// that are no parts of groups: of the sum of that table's cells, whose total is known. The model's
+/// is about that or less. None for other questions.
 std::optional<double> question_noise(const NetworkModel& model, const NetworkQuestion& question);
 
 /// Largest table that elimination may make on its way.

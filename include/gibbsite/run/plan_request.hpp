@@ -46,7 +46,8 @@ struct PlanRequest {
   bool diffused = false;
 
   // For networks.
-  std::optional<std::string> structure{};  ///< "given", the default, or "private"
+  /// "given" or "private"; absent: private where the schema has no [network].
+  std::optional<std::string> structure{};
   std::optional<double> structure_share{};
   std::optional<std::uint64_t> parents{}, cells{};
 };

@@ -1,0 +1,92 @@
+#include "gibbsite/model/tree_release.hpp"
+
+#include <algorithm>
+
+#include "gibbsite/model/network_model.hpp"
+#include "gibbsite/model/tree_model.hpp"
+
+namespace gibbsite {
+
+double tree_rows(std::span<const MeasuredTable> one_ways, std::optional<std::uint64_t> rows,
+                 std::uint64_t most) {
+  if (rows) return static_cast<double>(*rows);
+  return std::clamp(measured_rows(one_ways), 1.0, static_cast<double>(most));
+}
+
+std::vector<MeasuredTable> grouped_counts(std::span<const MeasuredTable> one_ways,
+                                          const LevelGroups& groups) {
+  const std::vector<std::uint64_t> levels = groups.levels();
+  std::vector<MeasuredTable> out;
+  for (std::size_t k = 0; k < one_ways.size(); ++k) {
+    MeasuredTable& one = out.emplace_back(
+        MeasuredTable{one_ways[k].columns, std::vector<double>(levels[k]), one_ways[k].deviation});
+    for (std::size_t l = 0; l < one_ways[k].counts.size(); ++l)
+      one.counts[groups.group[k][l]] += one_ways[k].counts[l];
+  }
+  return out;
+}
+
+std::vector<std::vector<double>> expected_counts(std::span<const MeasuredTable> grouped,
+                                                 double rows) {
+  std::vector<std::vector<double>> out;
+  for (const MeasuredTable& one : grouped) {
+    out.push_back(projected_counts(one.counts, rows));
+  }
+  return out;
+}
+
+std::vector<std::uint64_t> grouped_cells(std::span<const std::uint64_t> counts,
+                                         std::span<const std::uint32_t> columns,
+                                         std::span<const std::uint64_t> levels,
+                                         const LevelGroups& groups) {
+  const std::vector<std::uint64_t> grouped = groups.levels();
+  std::vector<std::uint64_t> out(table_cells(grouped, columns));
+  std::vector<std::uint32_t> at(columns.size());
+  for (const std::uint64_t count : counts) {
+    std::uint64_t cell = 0;
+    for (std::size_t c = 0; c < columns.size(); ++c)
+      cell = cell * grouped[columns[c]] + groups.group[columns[c]][at[c]];
+    out[cell] += count;
+    for (std::size_t c = columns.size(); c-- > 0;) {
+      if (++at[c] < levels[columns[c]]) break;
+      at[c] = 0;
+    }
+  }
+  return out;
+}
+
+std::vector<std::uint64_t> grouped_sizes(std::span<const ColumnList> tables,
+                                         const LevelGroups& groups) {
+  const std::vector<std::uint64_t> levels = groups.levels();
+  std::vector<std::uint64_t> out;
+  for (const ColumnList& columns : tables) out.push_back(table_cells(levels, columns));
+  return out;
+}
+
+std::vector<ColumnList> chosen_tables(const TreeRelease& release, const LevelGroups& groups,
+                                      const NetworkProblem& problem, double noise) {
+  std::vector<ColumnList> out;
+  if (release.scores.empty()) return out;
+  const TableLimits limits{problem.limits.cells, problem.limits.parents + 1};
+  // sensitivity/sqrt(B) of a table that has all of B is `noise`.
+  const TableChoice choice =
+      choose_tables(problem.levels, groups.levels(), release.scores, limits, noise, 1.0);
+  for (const ChosenTable& table : choice.tables) out.push_back(table.columns);
+  return out;
+}
+
+JunctionTree tree_of(const TreeRelease& release, std::span<const std::uint64_t> levels) {
+  std::vector<ColumnList> sets;
+  for (const MeasuredTable& table : release.tables) sets.push_back(table.columns);
+  return junction_tree(levels, sets);
+}
+
+TreeNetwork network_of(const TreeRelease& release, std::span<const std::uint64_t> levels) {
+  const LevelGroups groups = group_rare_levels(release.one_ways);
+  TreeModel model{groups.levels(), tree_of(release, levels), {}, release.potentials};
+  for (std::uint32_t k = 0; k < levels.size(); ++k) model.tables.push_back({k});
+  for (const MeasuredTable& table : release.tables) model.tables.push_back(table.columns);
+  return split_groups(network_of(model), groups);
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,57 @@
+#pragma once
+// What a network-tree released, and what follows from it by public arithmetic: `fit` and `verify`
+// take it from the same functions (docs/theory/network.md).
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "gibbsite/core/measured_table.hpp"
+#include "gibbsite/core/network.hpp"
+#include "gibbsite/core/table_choice.hpp"
+
+namespace gibbsite {
+
+struct LevelGroups;
+struct TreeNetwork;
+
+/// The answers that a model on a junction tree was fitted to, and its potentials.
+struct TreeRelease {
+  /// Rows that the model is of: n under replace-one, else what the counts of columns say.
+  double rows = 0;
+  std::vector<MeasuredTable> one_ways;  ///< [K] over all levels
+  /// One of each scored pair (mechanism/network_tree.hpp), in that order.
+  std::vector<TableCandidate> scores;
+  double score_noise = 0;             ///< their deviation
+  std::vector<MeasuredTable> tables;  ///< over groups of levels (grouped_levels)
+  /// One for each cell of one_ways over groups of levels, then of `tables` [K + T][cells].
+  std::vector<std::vector<double>> potentials;
+};
+
+/// n, where it is public, else measured_rows of the counts of columns, from 1 to `most`.
+double tree_rows(std::span<const MeasuredTable> one_ways, std::optional<std::uint64_t> rows,
+                 std::uint64_t most);
+/// Counts of columns summed over groups of levels [K], with the deviation that they have.
+std::vector<MeasuredTable> grouped_counts(std::span<const MeasuredTable> one_ways,
+                                          const LevelGroups& groups);
+/// The nearest ones that are nonnegative and sum to `rows`: what scores are against.
+std::vector<std::vector<double>> expected_counts(std::span<const MeasuredTable> grouped,
+                                                 double rows);
+/// Counts of a table over all levels of its columns, over groups of them.
+std::vector<std::uint64_t> grouped_cells(std::span<const std::uint64_t> counts,
+                                         std::span<const std::uint32_t> columns,
+                                         std::span<const std::uint64_t> levels,
+                                         const LevelGroups& groups);
+/// Cells of tables over groups of levels: what their deviations go by.
+std::vector<std::uint64_t> grouped_sizes(std::span<const ColumnList> tables,
+                                         const LevelGroups& groups);
+/// The tables that scores choose, given the counts of columns, for that `noise` (NetworkTree).
+std::vector<ColumnList> chosen_tables(const TreeRelease& release, const LevelGroups& groups,
+                                      const NetworkProblem& problem, double noise);
+/// The junction tree of the counted tables over all levels: that of the choice, the fit, and what is
+/// read.
+JunctionTree tree_of(const TreeRelease& release, std::span<const std::uint64_t> levels);
+/// The network that the potentials are of, over all levels.
+TreeNetwork network_of(const TreeRelease& release, std::span<const std::uint64_t> levels);
+
+}  // namespace gibbsite

@@ -1,0 +1,396 @@
+// A network-tree from a table: the laws of its three answers, small and odd tables, files that were
+// changed, and how far its answers are off.
+#include "run/network_tree.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "certificate/model_json.hpp"
+#include "engine/contingency.hpp"
+#include "gibbsite/certificate/verify.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/mechanism/noise_law.hpp"
+#include "gibbsite/model/tree_model.hpp"
+#include "gibbsite/release/network_query.hpp"
+#include "gibbsite/run/fit_network.hpp"
+#include "run/gaussian_mechanism.hpp"
+#include "support/temp_dir.hpp"
+
+namespace gibbsite {
+namespace network_tree_run_test {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+Dataset read_table(const std::string& toml, const std::string& text) {
+  const ::gibbsite::testing::TempDir folder;
+  std::ofstream(folder.path("t.csv")) << text;
+  return read_csv(folder.path("t.csv"), parse_network_schema(toml, "t.toml"),
+                  {.labels = ReadOptions::Labels::optional});
+}
+
+constexpr const char* four_toml =
+    "[columns]\na = {type = \"category\", levels = [\"0\", \"1\", \"2\"]}\n"
+    "b = {type = \"category\", levels = [\"0\", \"1\", \"2\", \"3\"]}\n"
+    "c = {type = \"category\", levels = [\"0\", \"1\"]}\n"
+    "d = {type = \"category\", levels = [\"0\", \"1\", \"2\"]}\n";
+
+// b follows a, c follows b, d nothing.
+Dataset four_columns(std::size_t rows) {
+  std::string text = "a,b,c,d\n";
+  std::mt19937_64 bits(3);
+  for (std::size_t i = 0; i < rows; ++i) {
+    const auto a = bits() % 3, b = bits() % 4 == 0 ? bits() % 4 : a,
+               c = bits() % 5 == 0 ? 1 : b / 2;
+    text += std::to_string(a) + ',' + std::to_string(b) + ',' + std::to_string(c) + ',' +
+            std::to_string(bits() % 3) + '\n';
+  }
+  return read_table(four_toml, text);
+}
+
+NetworkPlan plan_of(const Dataset& data, const Budget& budget = {1.0, 1e-6}) {
+  NetworkProblem p{.rows = data.rows(), .levels = network_levels(data.schema)};
+  if (budget.adjacency == Adjacency::add_remove) p.rows += 17;  // a cap
+  p.limits = tree_limits;
+  return plan_network(p, budget);
+}
+NetworkRelease fitted(const Dataset& data, const NetworkPlan& plan, std::uint64_t seed = 1) {
+  return fit_network(data, plan, Key::from_seed(seed));
+}
+
+double upper_normal(double z) { return std::erfc(z / std::sqrt(2.0)) / 2; }
+
+struct Normals {
+  double sums = 0, squares = 0, products = 0;
+  std::size_t count = 0, pairs = 0;
+  std::array<double, 16> cells{};
+
+  void add(const std::vector<double>& z) {
+    for (std::size_t i = 0; i < z.size(); ++i) {
+      sums += z[i], squares += z[i] * z[i];
+      ++cells[std::min<std::size_t>(15, static_cast<std::size_t>(16 * upper_normal(z[i])))];
+      ++count;
+      for (std::size_t j = 0; j < i; ++j) products += z[i] * z[j], ++pairs;
+    }
+  }
+  // How many deviations the worst of four statistics is off.
+  [[nodiscard]] double worst() const {
+    const auto n = static_cast<double>(count);
+    double chi = 0;
+    for (const double cell : cells) chi += std::pow(cell - n / 16, 2) / (n / 16);
+    return std::max({std::abs(sums) / std::sqrt(n), std::abs(squares - n) / std::sqrt(2 * n),
+                     std::abs(products) / std::sqrt(static_cast<double>(pairs)),
+                     (chi - 15) / std::sqrt(30.0)});
+  }
+};
+
+// 800 keys: every answer less what it is of, by its deviation, is a normal, and all of a run are
+// independent, whatever was chosen. What the grid took is put back at random. 7 deviations and more
+// happen by chance with probability below 1e-6 (of chi-square's tail 3e-8). Planted errors are
+// seen: scores against the table's own counts of columns, deviations 5 % too small, and words that
+// serve two numbers.
+TEST(TreeRelease, AnswersHaveTheNoiseThatIsPaidFor) {
+  const Dataset data = four_columns(400);
+  const LevelRows rows = levels_of(data.view(), level_columns(data.schema));
+  const NetworkPlan plan = plan_of(data, {8.0, 1e-6});
+  const NetworkProblem& p = plan.problem;
+  const auto& s = std::get<NetworkTree>(plan.candidate().mechanism);
+  Normals right, own, small, twice;
+  std::mt19937_64 bits(1);
+  std::uniform_real_distribution<double> within(-0.5, 0.5);
+  std::size_t tables = 0;
+  for (std::uint64_t seed = 0; seed < 800; ++seed) {
+    const TreeRelease tree = *fitted(data, plan, seed).model().tree;
+    ASSERT_EQ(tree.rows, 400);
+    const LevelGroups groups = group_rare_levels(tree.one_ways);
+    const auto expected = expected_counts(grouped_counts(tree.one_ways, groups), tree.rows);
+    std::vector<double> z, of_own, of_small, of_twice;
+    const auto add = [&](double answer, double exact, double against_own, double deviation) {
+      const double off = answer + answer_grid(deviation) * within(bits);
+      z.push_back((off - exact) / deviation);
+      if (deviation == s.score_noise) of_own.push_back((off - against_own) / deviation);
+      of_small.push_back(z.back() / 1.05);
+      of_twice.push_back(z.size() % 2 == 0 ? z[z.size() - 2] : z.back());
+    };
+    for (std::uint32_t k = 0; k < p.levels.size(); ++k) {
+      const auto exact = contingency(rows, std::array{k});
+      for (std::size_t l = 0; l < exact.size(); ++l) {
+        const auto count = static_cast<double>(exact[l]);
+        add(tree.one_ways[k].counts[l], count, count, s.one_way_noise);
+      }
+    }
+    const auto counts = [&](const ColumnList& columns) {
+      return grouped_cells(contingency(rows, columns), columns, p.levels, groups);
+    };
+    for (const TableCandidate& one : tree.scores) {
+      const auto cells = counts(one.columns);
+      std::array<std::vector<double>, 2> margins;
+      for (std::size_t side = 0; side < 2; ++side)
+        for (const std::uint64_t count : counts({one.columns[side]}))
+          margins[side].push_back(static_cast<double>(count));
+      const double exact =
+          pair_score(cells, expected[one.columns[0]], expected[one.columns[1]], tree.rows);
+      add(one.score, exact, pair_score(cells, margins[0], margins[1], tree.rows), s.score_noise);
+    }
+    std::vector<ColumnList> chosen;
+    for (const MeasuredTable& table : tree.tables) chosen.push_back(table.columns);
+    const auto deviations = chosen.empty()
+                                ? std::vector<double>{}
+                                : table_deviations(s.noise, grouped_sizes(chosen, groups));
+    double spent = 0;
+    for (std::size_t t = 0; t < chosen.size(); ++t) {
+      ASSERT_EQ(tree.tables[t].deviation, deviations[t]);
+      spent += std::pow(s.noise / deviations[t], 2);
+      const auto exact = counts(chosen[t]);
+      for (std::size_t l = 0; l < exact.size(); ++l) {
+        const auto count = static_cast<double>(exact[l]);
+        add(tree.tables[t].counts[l], count, count, deviations[t]);
+      }
+    }
+    EXPECT_LE(spent, 1);
+    tables += chosen.size();
+    right.add(z), own.add(of_own), small.add(of_small), twice.add(of_twice);
+  }
+  EXPECT_GT(tables, 800);  // one and more a run
+  EXPECT_LT(right.worst(), 7);
+  EXPECT_GT(own.worst(), 7);
+  EXPECT_GT(small.worst(), 7);
+  EXPECT_GT(twice.worst(), 7);
+}
+
+TEST(TreeRelease, CertifiesWhatItReleases) {
+  for (const Adjacency adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
+    const Dataset data = four_columns(500);
+    const NetworkPlan plan = plan_of(data, {.epsilon = 1, .delta = 1e-6, .adjacency = adjacency});
+    std::vector<std::uint64_t> done;
+    FitOptions options;
+    options.progress = [&](std::uint64_t now, std::uint64_t total) {
+      EXPECT_EQ(total, 1'000U);
+      done.push_back(now);
+    };
+    const NetworkRelease release = fit_network(data, plan, Key::from_os(), options);
+    EXPECT_TRUE(std::ranges::is_sorted(done));
+    EXPECT_GT(done.size(), 10U);
+    const Verification found = verify(release);
+    EXPECT_TRUE(found.valid) << ::testing::PrintToString(found.failures);
+    EXPECT_EQ(name_of(release.certificate().mechanism), "network-tree");
+    EXPECT_LE(delta_up(release.certificate().claimed, 1), 1e-6);
+    // From its file, and from the same key, the same.
+    const std::string text = to_json(release).dump();
+    const NetworkRelease back = parse_release<GraphicalKind>(text, "t.json");
+    EXPECT_EQ(to_json(back).dump(), text);
+    EXPECT_EQ(back.model().tables, release.model().tables);
+    EXPECT_EQ(to_json(fitted(data, plan, 9)).dump(), to_json(fitted(data, plan, 9)).dump());
+    EXPECT_NE(to_json(fitted(data, plan, 9)).dump(), to_json(fitted(data, plan, 10)).dump());
+    if (adjacency == Adjacency::add_remove) {
+      EXPECT_NE(release.model().tree->rows, 500);
+      EXPECT_NEAR(release.model().tree->rows, 500, 60);
+    }
+  }
+}
+
+TEST(TreeRelease, Stops) {
+  const Dataset data = four_columns(100);
+  std::atomic<bool> stop = true;
+  FitOptions options;
+  options.stop = &stop;
+  EXPECT_THROW(fit_network(data, plan_of(data), Key::from_os(), options), Interrupted);
+}
+
+std::string category(const char* name, std::size_t levels, const char* more = "") {
+  std::string out = std::string(name) + " = {type = \"category\", levels = [";
+  for (std::size_t l = 0; l < levels; ++l) out += (l ? ", \"" : "\"") + std::to_string(l) + '"';
+  return out + "]" + more + "}\n";
+}
+
+// One column, one level, one row, columns that are equal, cells that are all missing, a limit that
+// no pair is within: each is fitted, verified and drawn from.
+TEST(TreeRelease, TakesOddTables) {
+  struct Case {
+    const char* name;
+    std::string toml, text;
+    std::uint64_t cells;
+  };
+  std::string equal = "a,b\n", missing = "a,x\n", wide = "a,b\n";
+  for (int i = 0; i < 3'000; ++i) {
+    equal += std::to_string(i % 10) + ',' + std::to_string(i % 10) + '\n';
+    missing += std::to_string(i % 3) + ",\n";
+    wide += std::to_string(i % 900) + ',' + std::to_string(i % 7) + '\n';
+  }
+  const std::string columns = "[columns]\n";
+  const std::vector<Case> cases{
+      {"one column", columns + category("a", 3), "a\n0\n1\n1\n", 20'000},
+      {"one level", columns + category("a", 1) + category("b", 1), "a,b\n0,0\n0,0\n", 20'000},
+      {"one level beside others", columns + category("a", 1) + category("b", 2), "a,b\n0,0\n0,1\n",
+       20'000},
+      {"one row", columns + category("a", 3) + category("b", 2), "a,b\n2,1\n", 20'000},
+      {"equal columns", columns + category("a", 10) + category("b", 10), equal, 20'000},
+      {"all missing",
+       "missing = \"\"\n" + columns + category("a", 3, ", other = true") +
+           "x = {type = \"number\", range = [0, 8], "
+           "bins = 4}\n",
+       missing, 20'000},
+      {"900 levels", columns + category("a", 900) + category("b", 7), wide, 20'000},
+      {"a limit that nothing fits", columns + category("a", 10) + category("b", 10), equal, 10}};
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.name);
+    const Dataset data = read_table(one.toml, one.text);
+    NetworkProblem p{.rows = data.rows(), .levels = network_levels(data.schema)};
+    p.limits = {.parents = 10, .cells = one.cells};
+    const NetworkRelease release =
+        fit_network(data, plan_network(p, {.epsilon = 1, .delta = 1e-6}), Key::from_os());
+    const Verification found = verify(release);
+    EXPECT_TRUE(found.valid) << ::testing::PrintToString(found.failures);
+    const NetworkModel& model = release.model();
+    for (std::size_t k = 0; k < model.network.size(); ++k) {
+      double sum = 0;
+      for (const double share : joint(model, std::array{static_cast<std::uint32_t>(k)})) {
+        EXPECT_GE(share, 0);
+        sum += share;
+      }
+      EXPECT_NEAR(sum, 1, 1e-9);
+    }
+    std::string drawn;
+    synthesize(model, 50, StreamKey::from_seed(1), [&](std::string_view text) { drawn += text; });
+    EXPECT_EQ(std::ranges::count(drawn, '\n'), 51);
+    if (std::string_view(one.name) == "all missing") {
+      EXPECT_GT(answer(model, parse_question(model, "P(x = (missing))"))[0], 0.9);
+      EXPECT_THAT(drawn, HasSubstr(",\n"));  // an empty cell
+    }
+    if (std::string_view(one.name) == "equal columns") {
+      const double same = answer(model, parse_question(model, "P(b = 3 | a = 3)"))[0];
+      EXPECT_GT(same, 0.5);
+    }
+  }
+}
+
+json resealed(json file) {
+  file["certificate"]["digest"] = file_digest(file);
+  return file;
+}
+
+// Less noise than is paid for, answers off their grid or out of reach, tables that the scores do
+// not choose, one that was counted twice, a score too few.
+TEST(VerifyTree, RejectsAnswersThatTheNoiseDoesNotPayFor) {
+  const Dataset data = four_columns(500);
+  const json file = to_json(fit_network(data, plan_of(data, {8.0, 1e-6}), Key::from_os()));
+  ASSERT_TRUE(verify(resealed(file)).valid);
+  ASSERT_GE(file["model"]["tree"]["tables"].size(), 2U);
+  const auto rejects = [&](const auto& change, const char* why) {
+    json changed = file;
+    change(changed["model"]["tree"], changed["certificate"]);
+    const Verification found = verify(resealed(changed));
+    EXPECT_FALSE(found.valid);
+    EXPECT_THAT(found.failures, ::testing::Contains(HasSubstr(why))) << why;
+  };
+  const auto more = [](json& number, double by) { number = number.get<double>() + by; };
+  rejects([&](json& t, json&) { t["columns"][1]["noise"] = 1.0; }, "mechanism.one_way_noise");
+  rejects([&](json& t, json&) { t["score_noise"] = 1.0; }, "mechanism.score_noise");
+  rejects([&](json& t, json&) { t["tables"][0]["noise"] = 1.0; }, "follows from mechanism.noise");
+  rejects([&](json& t, json&) { more(t["columns"][0]["counts"][0], 1e-3); }, "off the grid");
+  rejects([&](json& t, json&) { more(t["scores"][0]["score"], 1e-3); }, "off the grid");
+  rejects([&](json& t, json&) { more(t["tables"][0]["counts"][0], 1e-3); }, "off the grid");
+  rejects([&](json& t, json&) { more(t["tables"][0]["counts"][0], 0x1p20); }, "no noise leads to");
+  rejects([&](json& t, json&) { more(t["rows"], 1); }, "model.tree.rows");
+  rejects([&](json& t, json&) { t["scores"].erase(1); }, "one of every pair");
+  rejects([&](json& t, json&) { t["tables"].erase(0); }, "follow from the scores");
+  rejects([&](json& t, json&) { t["tables"].push_back(t["tables"][0]); }, "follow from the scores");
+  rejects([&](json& t, json&) { std::swap(t["tables"][0], t["tables"][1]); },
+          "follow from the scores");
+  // Every place of the file claims 1 % less noise in the tables than mu needs, or in scores.
+  rejects(
+      [&](json& t, json& certificate) {
+        json& noise = certificate["mechanism"]["noise"];
+        noise = 0.99 * noise.get<double>();
+        for (json& table : t["tables"]) table["noise"] = 0.99 * table["noise"].get<double>();
+      },
+      "guarantee.mu");
+  rejects(
+      [&](json& t, json& certificate) {
+        json& noise = certificate["mechanism"]["score_noise"];
+        noise = 0.99 * noise.get<double>();
+        t["score_noise"] = noise;
+      },
+      "guarantee.mu");
+  // Neighbors whose counts move by more than those that it was made for.
+  const Budget added{.epsilon = 8, .delta = 1e-6, .adjacency = Adjacency::add_remove};
+  json other = to_json(fit_network(data, plan_of(data, added), Key::from_os()));
+  ASSERT_TRUE(verify(resealed(other)).valid);
+  other["certificate"]["guarantee"]["adjacency"] = "replace-one";
+  EXPECT_THAT(verify(resealed(other)).failures, ::testing::Contains(HasSubstr("guarantee.mu")));
+  json edited = file;
+  edited["model"]["tree"]["tables"][0]["potentials"][0] = 0.5;
+  EXPECT_FALSE(verify(edited).valid);  // its digest
+}
+
+TEST(TreeFile, RefusesWhatIsNoTree) {
+  const Dataset data = four_columns(300);
+  const json file = to_json(fitted(data, plan_of(data)));
+  const auto refuses = [&](const auto& change, const char* why) {
+    json changed = file;
+    change(changed["model"]["tree"]);
+    EXPECT_THAT([&] { parse_release<GraphicalKind>(resealed(changed).dump(), "f.json"); },
+                ThrowsMessage<BadInput>(HasSubstr(why)));
+  };
+  refuses([](json& t) { t["columns"].erase(1); }, "columns: must be 4");
+  refuses([](json& t) { t["columns"][0]["column"] = "b"; }, "columns[0].column: must be 'a'");
+  refuses([](json& t) { t["columns"][0]["counts"].push_back(1); }, "counts");
+  refuses([](json& t) { t["columns"][0]["noise"] = 0; }, "noise");
+  refuses([](json& t) { t["rows"] = -1; }, "rows");
+  refuses([](json& t) { t["tables"] = 3; }, "tables: must be a list");
+  refuses([](json& t) { t["scores"][0]["columns"] = {"b", "a"}; }, "in their order");
+  refuses([](json& t) { t["scores"][0]["columns"] = {"a", "pay"}; }, "columns of preprocessing");
+}
+
+// What `query` shows beside an answer, over 150 keys and both adjacencies: an answer is off by no
+// more than about that deviation, root mean square, and by half of it at least, so it is no idle
+// number. A root mean square over 150 is off by 6 %, so 1.35 is 5 deviations and more.
+TEST(TreeNoise, IsWhatAnswersAreOffBy) {
+  const Dataset data = four_columns(4'000);
+  const LevelRows rows = levels_of(data.view(), level_columns(data.schema));
+  for (const Adjacency adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
+    const NetworkPlan plan = plan_of(data, {.epsilon = 1, .delta = 1e-6, .adjacency = adjacency});
+    const std::vector<const char*> questions{"P(a = 1)", "P(d in {0, 2})", "P(a = 0, b = 0)",
+                                             "P(b in {1, 2}, c = 1)"};
+    std::vector<double> squares(questions.size()), noises(questions.size());
+    std::vector<std::size_t> told(questions.size());
+    for (std::uint64_t seed = 0; seed < 150; ++seed) {
+      const NetworkRelease release = fitted(data, plan, seed);
+      const NetworkModel& model = release.model();
+      for (std::size_t q = 0; q < questions.size(); ++q) {
+        const NetworkQuestion question = parse_question(model, questions[q]);
+        const auto noise = question_noise(model, question);
+        if (!noise) continue;
+        std::size_t inside = 0;
+        for (std::uint64_t i = 0; i < rows.rows; ++i) {
+          inside += std::ranges::all_of(question.target, [&](const LevelEvent& event) {
+            return std::ranges::count(event.levels, rows.columns[event.column][i]) > 0;
+          });
+        }
+        const double exact = static_cast<double>(inside) / static_cast<double>(rows.rows);
+        squares[q] += std::pow(answer(model, question)[0] - exact, 2);
+        noises[q] += *noise * *noise;
+        ++told[q];
+      }
+    }
+    for (std::size_t q = 0; q < questions.size(); ++q) {
+      SCOPED_TRACE(questions[q]);
+      ASSERT_GT(told[q], 140U);
+      const double ratio = std::sqrt(squares[q] / noises[q]);
+      EXPECT_LT(ratio, 1.35);
+      EXPECT_GT(ratio, 0.5);
+    }
+  }
+}
+
+}  // namespace network_tree_run_test
+}  // namespace gibbsite
