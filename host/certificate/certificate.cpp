@@ -25,9 +25,31 @@ json assumptions_json(const Claims& c, const std::string& own, std::string_view 
                       const std::string& choices) {
   const std::uint64_t k = c.claimed.who.rows_per_person;
   json out = json::array();
-  out.push_back(
-      fmt::format("one person has at most {} {} of the table", k, k == 1 ? "row" : "rows"));
-  if (c.claimed.who.adjacency == Adjacency::replace_one) {
+  if (c.people) {
+    out.push_back(fmt::format(
+        "every person has one id, that of every row of theirs, in the column of "
+        "model.preprocessing.columns of type person: however many rows bear it, they count as at "
+        "most {} {} together, and rows without one count 0",
+        k, k == 1 ? "row" : "rows"));
+    out.push_back(
+        "no two ids of a table have the same hash of 128 bits under a key that the run drew for it "
+        "(their chance is below 2^-65), and a table has at most 2^40 rows");
+  } else {
+    out.push_back(
+        fmt::format("one person has at most {} {} of the table", k, k == 1 ? "row" : "rows"));
+  }
+  if (c.people && c.claimed.who.adjacency == Adjacency::replace_one) {
+    out.push_back(
+        "neighboring tables have the same number of people, which is public; one person's rows are "
+        "replaced by any others, any number of them");
+  } else if (c.people) {
+    out.push_back(
+        "neighboring tables differ by the presence of one person with all rows; constants.people is "
+        "a cap that was chosen without looking at the table");
+    out.push_back(
+        "every table that comes into question has from 1 to constants.people people: any other is "
+        "refused, which tells that it is one");
+  } else if (c.claimed.who.adjacency == Adjacency::replace_one) {
     out.push_back(
         "neighboring tables have the same number of rows, which is public; one person's rows are "
         "replaced by any others");

@@ -34,6 +34,15 @@ Analysis analysis_of_plan(const auto& plan) {
 
 Claims claims_of(const Budget& budget, const Guarantee& guarantee, const RunFacts& facts);
 
+/// Whether a problem counts people instead of rows.
+bool counts_people(const auto& problem) {
+  if constexpr (requires { problem.of_people(); }) {
+    return problem.of_people();
+  } else {
+    return false;
+  }
+}
+
 /// The certificate of a run of the plan's chosen offer by this program; `analysis` is that of the
 /// plan.
 template <class Kind>
@@ -41,8 +50,9 @@ CertificateOf<Kind> certify(const typename Kind::Plan& plan, const RunFacts& fac
                             std::optional<Analysis> analysis = {},
                             const typename Kind::Extra& extra = {}) {
   const auto& chosen = chosen_of(plan);
-  return {claims_of(plan.budget, chosen.guarantee, facts), extra, plan.problem, chosen.mechanism,
-          std::move(analysis)};
+  Claims claims = claims_of(plan.budget, chosen.guarantee, facts);
+  claims.people = counts_people(plan.problem);
+  return {std::move(claims), extra, plan.problem, chosen.mechanism, std::move(analysis)};
 }
 
 /// Makes Releases: from a run, or from a file.

@@ -162,6 +162,8 @@ void settle(Verifier& v, const EvaluationModel& /*model*/, json& expected, const
 
 // The counts have the noise that they are paid for with.
 void check_model(Verifier& v, const EvaluationModel& model, const EvaluationCertificate& c) {
+  if (model.schema.person() != nullptr)
+    v.check(false, "model.preprocessing: a column of people, whose rows no evaluation counts");
   // The sum of weights is not.
   const bool is_public =
       c.claimed.who.adjacency == Adjacency::replace_one && model.schema.weight() == nullptr;

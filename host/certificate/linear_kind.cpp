@@ -277,6 +277,7 @@ std::size_t draws_of(const LinearModel& model) { return model.draws.size(); }
 Problem problem_of(const LinearModel& model, const Certificate& c) {
   Problem out = glm(model.loss).constants(model.schema, c.problem.rows);
   out.center_norm = c.problem.center_norm;
+  if (out.of_people()) out.rows_of_person = c.claimed.who.rows_per_person;
   return out;
 }
 

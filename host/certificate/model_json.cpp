@@ -193,7 +193,7 @@ Column column_from_json(const json& object, const std::string& source, bool of_n
   Column column;
   column.name = text_field(object, "name", source);
   const auto type = column_type_named(text_field(object, "type", source));
-  if (!type) reject(source, "type", "must be number, category, exposure, weight or ignore");
+  if (!type) reject(source, "type", "must be number, category, exposure, weight, person or ignore");
   column.type = *type;
   if (has_range(column.type)) {
     if (column.type == ColumnType::number && of_network) {
@@ -239,6 +239,8 @@ Column column_from_json(const json& object, const std::string& source, bool of_n
     column.other = flag_field(object, "other", source);
     if (object.contains("unlisted")) column.unlisted = text_field(object, "unlisted", source);
     if (object.contains("reference")) column.reference = text_field(object, "reference", source);
+  } else if (column.type == ColumnType::person) {
+    only_fields(object, {"name", "type", "missing"}, source);
   } else {
     only_fields(object, {"name", "type"}, source);
   }

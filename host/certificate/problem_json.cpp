@@ -35,7 +35,8 @@ struct Otherwise {
 
 template <Either<Problem> P, class Visit>
 void fields(P& p, const Mechanism& /*mechanism*/, const Visit& visit) {
-  visit("rows", p.rows);
+  visit("rows_of_person", p.rows_of_person, Otherwise{0});
+  visit(p.of_people() ? "people" : "rows", p.rows);
   visit("features", p.features);
   visit("row_norm", p.row_norm);
   visit("intercept", p.intercept);

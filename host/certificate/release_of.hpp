@@ -177,6 +177,7 @@ CertificateOf<Kind> certificate_from_json(const nlohmann::json& object) {
   Claims claims = claims_from_json(object);
   const nlohmann::json& constants = field(object, "constants", "certificate");
   auto problem = problem_from_json(constants, mechanism);
+  claims.people = counts_people(problem);
   return {std::move(claims),
           Kind::extra_from_json(constants),
           std::move(problem),

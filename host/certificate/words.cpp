@@ -100,9 +100,12 @@ std::string words_of(const auto& c, double guess, std::uint64_t table_rows,
                                             : "the schema";
   const bool replace = c.claimed.who.adjacency == Adjacency::replace_one;
   const std::uint64_t k = c.claimed.who.rows_per_person;
-  const std::string rows = k == 1 ? "one row" : fmt::format("up to {} rows", k);
+  const std::string rows = c.people ? fmt::format("any number of rows per person, counted as {}",
+                                                  k == 1 ? "one" : fmt::format("at most {}", k))
+                           : k == 1 ? "one row per person"
+                                    : fmt::format("up to {} rows per person", k);
   std::string out = fmt::format(
-      "(ε, δ) = ({:.4g}, {:.4g}), {}, {} per person.\n"
+      "(ε, δ) = ({:.4g}, {:.4g}), {}, {}.\n"
       "Whoever sees this {}, even knowing every other row of the table, {}:\n",
       c.epsilon, c.delta, to_string(c.claimed.who.adjacency), rows, what, grade(guess));
   out += fmt::format(
@@ -123,7 +126,9 @@ std::string words_of(const auto& c, double guess, std::uint64_t table_rows,
   const Budget budget{.epsilon = c.epsilon, .delta = c.delta};
   if (budget.delta_is_large(table_rows)) out += large_delta(c.delta) + "\n";
   out += fmt::format("Public, and so not protected: {}, the options, and the {} {:.10g}.\n", chosen,
-                     replace ? "number of rows," : "cap on the number of rows,",
+                     c.people  ? replace ? "number of people," : "cap on the number of people,"
+                     : replace ? "number of rows,"
+                               : "cap on the number of rows,",
                      static_cast<double>(table_rows));
   out += fmt::format(
       "Not covered: anything else that leaves the curator's hands ({},\nrun time), and {} "
@@ -142,7 +147,12 @@ std::string words_of(const auto& c, double guess, std::uint64_t table_rows,
 
 std::string in_words(const Certificate& c) {
   std::string basis = basis_of(c.mechanism);
-  if (c.problem.weighted) basis += "; a row counts by its weight, at most as one row";
+  if (c.problem.of_people()) {
+    basis += fmt::format("; rows of one person count as at most {} together",
+                         c.claimed.who.rows_per_person);
+  } else if (c.problem.weighted) {
+    basis += "; a row counts by its weight, at most as one row";
+  }
   if (c.bought) {
     basis += fmt::format(
         ", and on noise in counts of the cells of {} columns, which the schema was "

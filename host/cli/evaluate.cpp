@@ -197,14 +197,22 @@ struct EvaluateCommand {
       require_reportable(text);
     }
     if (ranks().size() > 1) catch_interrupts();  // one process ends by them at once
-    const TableArguments::Share share =
+    TableArguments::Share share =
         data_table.read_share(linear.schema, {.labels = ReadOptions::Labels::required,
                                               .unreadable = advice_of_model(linear.schema),
                                               .ignore_extra_columns = true,
                                               .label_path = {},
+                                              .holds_people = true,
                                               .progress = {}});
     const Dataset& data = share.data;
     tell_reading_of_ranks(data, share.rows);
+    if (const Column* const person = linear.schema.person()) {
+      static_cast<void>(counted(share, 1));
+      fmt::print(stderr,
+                 "gibbsite: rows of one {} count together as one; tables of classes and "
+                 "probabilities below count rows\n",
+                 shown(person->name));
+    }
     if (const Column* const weight = linear.schema.weight()) {
       fmt::print(
           stderr,

@@ -183,7 +183,9 @@ void FitCommand::fit() const {
   }
   const auto positive_share = positive_share_of(plan, kind_of(asked.label), &asked);
   TableArguments::Share share = read(asked);
-  const std::uint64_t rows = share.rows;
+  const std::uint64_t table_rows = share.rows;
+  // What is public under replace-one: of people, who they are many.
+  const std::uint64_t rows = counted(share, budget.rows_per_person);
   // Curves that the schema leaves to the plan: by public numbers alone.
   const Schema domain = chosen_curves(plan, asked, rows, budget);
   // Ranks keep their rows alike, which no row may decide.
@@ -191,7 +193,7 @@ void FitCommand::fit() const {
       with_curves(std::move(share.data), domain,
                   ranks().size() > 1 ? layout_of(domain) : ReadOptions::Layout::automatic);
   remove_early();
-  const Checked read_as = checked(data, rows);
+  const Checked read_as = checked(data, table_rows);
   const std::string head = describe(constants(plan, domain, rows), budget) + "\n" +
                            curves_words(asked, domain) + interactions_words(domain) +
                            typical_words(domain);
@@ -206,7 +208,7 @@ void FitCommand::fit() const {
     });
   }
   warn_of_large_budget(budget, made.problem.rows);
-  warn_of_uncounted_rows(budget);
+  if (!made.problem.of_people()) warn_of_uncounted_rows(budget);
   warn_of_few_rows(made, positive_share);
   warn_of_wide_curves(plan, asked, domain, made);
   warn_of_run_time(candidate.mechanism);
@@ -345,6 +347,7 @@ TableArguments::Share FitCommand::read(const Schema& domain, bool one_column) co
   // Nor are rows put there whose curves are not chosen: that would depend on how many there are.
   const bool in_memory = cache == "auto" && (check || automatic_curves(domain) > 0);
   options.cache = in_memory ? ReadOptions::Cache::never : cache_from_string(cache);
+  options.holds_people = !one_column;
   options.ignore_extra_columns = one_column;
   if (one_column) options.labels = ReadOptions::Labels::optional;
   // That private rows are put on disk is said in any case, where no other program reads it.

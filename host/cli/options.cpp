@@ -200,6 +200,12 @@ TableArguments::Share TableArguments::read_share(const Schema& schema, ReadOptio
   return out;
 }
 
+std::uint64_t counted(TableArguments::Share& share, std::uint64_t rows_per_person) {
+  if (share.data.schema.person() == nullptr) return share.rows;
+  share.data.hold_people(rows_per_person);
+  return share.data.counted();
+}
+
 void TableArguments::complete(ReadOptions& options) const {
   options.label_path = labels;
   if (!options.progress) {
@@ -231,8 +237,11 @@ void PlanArguments::add_budget_to(CLI::App& app, bool needed, std::vector<double
 void PlanArguments::add_neighbors_to(CLI::App& app) {
   app.add_option("--adjacency", adjacency, "replace-one, or add-remove with --rows-cap")
       ->type_name("NAME");
-  add_count(app, "--rows-cap", rows_cap, "add-remove: public upper bound on the number of rows");
-  add_count(app, "--rows-per-person", rows_per_person, "most rows one person has; default 1");
+  add_count(app, "--rows-cap", rows_cap,
+            "add-remove: public upper bound on the number of rows, or of people with a column of "
+            "them");
+  add_count(app, "--rows-per-person", rows_per_person,
+            "most rows one person has, or counts as with a column of people; default 1");
 }
 
 void PlanArguments::add_positive_share_to(CLI::App& app) {
@@ -309,8 +318,8 @@ void warn_of_uncounted_rows(const Budget& budget) {
   fmt::print(
       stderr,
       "gibbsite: warning: --rows-per-person: nothing enforces it: of somebody with more than {} "
-      "rows only so many are hidden; keep at most {} rows of each id before the fit, chosen by "
-      "chance\n",
+      "rows only so many are hidden; give the column of ids {{type = \"person\"}} in the schema, and "
+      "all rows of one count as at most {} together\n",
       budget.rows_per_person, budget.rows_per_person);
 }
 
@@ -338,15 +347,17 @@ void warn_of_few_rows(const Plan& plan, const std::optional<PositiveShare>& shar
   if (!expected || !(expected->kept < too_little)) return;
   const double rows = rows_to_keep(enough, plan.problem, plan.budget.neighbors(), expected->mu,
                                    expected->from_few, expected->evenness);
+  const char* const unit = plan.problem.of_people() ? "people" : "rows";
   const std::string more =
       std::isfinite(rows)
-          ? fmt::format("{} rows would keep about {:.0f} %", human_count(rows), 100 * enough)
+          ? fmt::format("{} {} would keep about {:.0f} %", human_count(rows), unit, 100 * enough)
           : "of so rare a class tables keep less with any number of rows";
   fmt::print(stderr,
-             "gibbsite: warning: {} rows are few for {} at ε = {:.4g}: expect {} of what "
+             "gibbsite: warning: {} {} are few for {} at ε = {:.4g}: expect {} of what "
              "could be learned without privacy; {}\n",
-             human_count(static_cast<double>(plan.problem.rows)), coefficients_words(plan.problem),
-             plan.budget.epsilon, kept_words(expected->kept), more);
+             human_count(static_cast<double>(plan.problem.rows)), unit,
+             coefficients_words(plan.problem), plan.budget.epsilon, kept_words(expected->kept),
+             more);
 }
 
 void warn_of_wide_curves(const PlanRequest& request, const Schema& asked, const Schema& chosen,

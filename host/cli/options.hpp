@@ -78,6 +78,10 @@ struct TableArguments {
   void complete(ReadOptions& options) const;
 };
 
+/// What a plan counts of a table that was just read: its rows, or its people, who are then held to
+/// so many rows each.
+std::uint64_t counted(TableArguments::Share& share, std::uint64_t rows_per_person);
+
 /// A request as options fill it in.
 struct PlanArguments : PlanRequest {
   /// `budget_needed`: whether a command makes sense without --epsilon and --delta. `epsilons`:

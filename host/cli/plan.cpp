@@ -134,7 +134,7 @@ struct PlanCommand {
     const auto positive_share = positive_share_of(plan, space.label, domain ? &*domain : nullptr);
     double entries = 0;  // of a row; of a table what it holds
     const std::uint64_t rows =
-        domain ? rows_of_table(*domain, {}, &entries) : shape.rows.value_or(0);
+        domain ? rows_of_table(*domain, people_held(), &entries) : shape.rows.value_or(0);
     if (domain && !json) fmt::print("{}{}", interactions_words(*domain), typical_words(*domain));
     std::vector<Plan> plans;
     for (const Budget& budget : budgets) {
@@ -170,13 +170,19 @@ struct PlanCommand {
   // What looks wrong with it is said before anything is spent on it.
   [[nodiscard]] std::uint64_t rows_of_table(const Schema& domain, const ReadOptions& options,
                                             double* entries = nullptr) const {
-    const Dataset data = shape.table.read(domain, options);
+    Dataset data = shape.table.read(domain, options);
     tell_reading(data);
+    if (domain.person() != nullptr) data.hold_people(plan.rows_per_person.value_or(1));
     if (entries != nullptr) {
       *entries = static_cast<double>(data.view().entries()) /
                  static_cast<double>(std::max<std::uint64_t>(data.rows(), 1));
     }
-    return data.rows();
+    return data.counted();
+  }
+  static ReadOptions people_held() {
+    ReadOptions out;
+    out.holds_people = true;
+    return out;
   }
   static double intercepts(const FeatureSpace& space) { return space.intercept ? 1 : 0; }
 

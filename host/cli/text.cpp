@@ -170,17 +170,23 @@ std::string curves_words(const Schema& asked, const Schema& chosen) {
 
 std::string describe(const Problem& constants, const Budget& budget) {
   const bool replace = budget.adjacency == Adjacency::replace_one;
-  return fmt::format("{} {}, {} features{}, row norm {:.4g}{}; {}, {} {} per person, {} {}",
-                     replace ? human_count(static_cast<double>(constants.rows))
-                             : "at most " + human_count(static_cast<double>(constants.rows)),
-                     constants.rows == 1 ? "row" : "rows", constants.row_features(),
-                     constants.outputs == 1 ? "" : fmt::format(", {} classes", constants.outputs),
-                     constants.row_norm,
-                     fmt::format("{}{}", constants.intercept ? " and an intercept" : "",
-                                 constants.weighted ? ", rows count by weight" : ""),
-                     to_string(budget.adjacency), budget.rows_per_person,
-                     budget.rows_per_person == 1 ? "row" : "rows", budget.draws,
-                     budget.draws == 1 ? "draw" : "draws");
+  return fmt::format(
+      "{} {}, {} features{}, row norm {:.4g}{}; {}, {} {} per person, {} {}",
+      replace ? human_count(static_cast<double>(constants.rows))
+              : "at most " + human_count(static_cast<double>(constants.rows)),
+      constants.of_people() ? constants.rows == 1 ? "person" : "people"
+      : constants.rows == 1 ? "row"
+                            : "rows",
+      constants.row_features(),
+      constants.outputs == 1 ? "" : fmt::format(", {} classes", constants.outputs),
+      constants.row_norm,
+      fmt::format("{}{}", constants.intercept ? " and an intercept" : "",
+                  constants.weighted && !constants.of_people() ? ", rows count by weight" : ""),
+      to_string(budget.adjacency),
+      constants.of_people() ? fmt::format("at most {}", budget.rows_per_person)
+                            : fmt::format("{}", budget.rows_per_person),
+      budget.rows_per_person == 1 ? "row" : "rows", budget.draws,
+      budget.draws == 1 ? "draw" : "draws");
 }
 
 namespace {
@@ -338,7 +344,21 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
                     "about one person's\n" +
                     noise_words + interval_words(plans, context) +
                     learns_words(label, context.positive_share);
-  if (plans.front().problem.weighted) {
+  if (const Problem& of = plans.front().problem; of.of_people()) {
+    const std::uint64_t k = of.rows_of_person;
+    out += fmt::format(
+        "people: all rows of one count as at most {} together, whatever their number, which is "
+        "private.\n{}\n\n",
+        k,
+        k == 1
+            ? "--rows-per-person K lets a person count as up to K rows, with K times the noise: a "
+              "gain only\nwhere most people have K rows or more that tell more than one does"
+            : fmt::format(
+                  "Noise is {} times that of --rows-per-person 1. Figures are as if everybody had "
+                  "one row: where nearly\nall have {} or more, they are those of "
+                  "--rows-per-person 1",
+                  k, k));
+  } else if (of.weighted) {
     out +=
         "weights: figures are those of rows that all have the largest weight, and nothing better can "
         "be had.\nIf the mean weight is a tenth of the largest, they are those of a tenth of the "

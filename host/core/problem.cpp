@@ -55,6 +55,12 @@ double Problem::max_abs_derivative_up(double ball) const {
                   Wide(curvature) * sqrt(full_row_norm_squared(*this)) * Wide(ball));
 }
 
+double Problem::most_weight_up() const {
+  constexpr std::uint64_t exact = std::uint64_t{1} << 53;
+  const std::uint64_t k = std::max<std::uint64_t>(rows_of_person, 1);
+  return rows <= exact / k ? static_cast<double>(k * rows) : round_up(Wide(rows) * Wide(k));
+}
+
 double Problem::lipschitz_up(double ball) const {
   const double derivative = max_abs_derivative_up(ball);
   if (!intercept && derivative == 1.0) return row_norm;
@@ -68,12 +74,13 @@ double Problem::sensitivity_up(double beta, Adjacency adjacency,
 }
 
 double Problem::smoothness_up(double beta, double strong_convexity) const {
-  return round_up(Wide(beta) * Wide(rows) * Wide(curvature) * full_row_norm_squared(*this) +
+  return round_up(Wide(beta) * Wide(most_weight_up()) * Wide(curvature) *
+                      full_row_norm_squared(*this) +
                   Wide(strong_convexity));
 }
 
 double Problem::minimizer_distance_up(double beta, double strong_convexity) const {
-  const Wide weight = Wide(beta) * Wide(rows) / Wide(strong_convexity);
+  const Wide weight = Wide(beta) * Wide(most_weight_up()) / Wide(strong_convexity);
   if (!std::isfinite(drop_from_zero)) return round_up(weight * Wide(lipschitz_up()));
   const Wide center = center_norm;
   const Wide by_value = sqrt(2 * weight * Wide(drop_from_zero) + center * center);
@@ -83,6 +90,8 @@ double Problem::minimizer_distance_up(double beta, double strong_convexity) cons
 
 void Problem::validate() const {
   if (rows < 1) throw BadInput("rows: must be at least 1, got 0; give the public number of rows");
+  if (of_people() && !weighted)
+    throw BadInput("weighted: people are held to their rows by weights; give true");
   if (features < 1)
     throw BadInput("features: must be at least 1, got 0; give the number of features");
   if (outputs < 1 || features % outputs != 0)

@@ -57,7 +57,7 @@ class Setter {
   void set(const Encoding& e, std::string_view value) const { rows_.set(e, value); }
   template <Whole T>
   void set(const Encoding& e, T value) const {
-    if (e.is_number() || is_exact(value))
+    if (!e.is_person() && (e.is_number() || is_exact(value)))
       rows_.set(e, static_cast<double>(value));
     else
       rows_.set(e, std::string_view(fmt::format_int(value).c_str()));

@@ -162,8 +162,9 @@ class ArrowReader {
   std::uint64_t row_ = 0;
   CellEncoder rows_;
   bool may_clip_;
-  // Offsets and weights are made row by row.
-  bool row_by_row_ = schema_.exposure() != nullptr || schema_.weight() != nullptr;
+  // Offsets, weights and people are made row by row.
+  bool row_by_row_ =
+      schema_.exposure() != nullptr || schema_.weight() != nullptr || schema_.person() != nullptr;
   std::size_t schema_features_ = schema_.features();
   std::optional<Cells> cells_;
   std::int64_t children_ = 0;

@@ -115,6 +115,7 @@ Dataset with_curves(Dataset lines, const Schema& chosen, ReadOptions::Layout lay
   options.cache = ReadOptions::Cache::never;
   options.may_be_empty = true;
   options.layout = layout;
+  options.holds_people = true;
   CellEncoder encoder(chosen, options, nullptr, [] { return Message("rows"); });
   encoder.leave_unlabeled();
   encoder.expect(rows.rows);
@@ -125,6 +126,12 @@ Dataset with_curves(Dataset lines, const Schema& chosen, ReadOptions::Layout lay
     encoder.end_row(row.entries(rows, i), row.products(rows, i, first));
   Dataset out = encoder.finish();
   out.y = std::move(lines.y);
+  if (chosen.person() != nullptr) {
+    out.weight = std::move(lines.weight);
+    out.person = std::move(lines.person);
+    out.people = lines.people;
+    out.rows_of_person = lines.rows_of_person;
+  }
   const std::uint64_t clipped = out.counts.clipped_rows;
   out.counts = std::move(lines.counts);
   out.counts.clipped_rows = clipped;

@@ -12,6 +12,8 @@
 #include "data/cache.hpp"
 #include "data/compressed.hpp"
 #include "data/csv.hpp"
+#include "data/input.hpp"
+#include "data/person_ids.hpp"
 #include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/floating_point.hpp"
@@ -68,6 +70,68 @@ void Dataset::weigh(std::span<const double> weights, double highest) {
   counts.invalid_cells += of_weights.invalid;
 }
 
+void Dataset::hold_people(std::uint64_t k) {
+  const std::uint64_t n = rows();
+  if (schema.person() == nullptr)
+    throw BadInput(Field{"person"}, "no column of the schema says whose a row is", "name one");
+  if (person.size() != n || rows_of_person > 0)
+    throw BadInput("data: its people are held already, or were not read; read it once more");
+  if (k < 1 || k > std::uint64_t{1} << 53)
+    throw BadInput(Field{"rows_per_person"}, fmt::format("must be from 1 to 2^53, got {}", k),
+                   "give the most rows that one person may count");
+  if (n > most_rows_of_people)
+    throw BadInput(
+        "data: has more than 2^40 rows, whose sums are not bounded (private: how many "
+        "there are is not public); give fewer");
+  std::vector<std::uint64_t> counts;
+  for (const std::uint32_t place : person) {
+    if (place == nobody) continue;
+    if (place >= counts.size()) counts.resize(std::max<std::size_t>(place + 1, 2 * counts.size()));
+    ++counts[place];
+  }
+  people = static_cast<std::uint64_t>(
+      std::ranges::count_if(counts, [](std::uint64_t rows) { return rows > 0; }));
+  if (people == 0)
+    throw BadInput("data: nobody has a row; fill the column of people" + std::string(tells_of_row));
+  const bool weighs = !weight.empty();
+  weight.resize(n, 1.0F);
+  for (std::size_t i = 0; i < n; ++i) {
+    const float share = person[i] == nobody ? 0 : share_of_rows_down(k, counts[person[i]]);
+    weight[i] = weighs ? product_down(share, weight[i]) : share;
+  }
+  person = {};
+  rows_of_person = k;
+}
+
+void Dataset::group(std::span<const std::uint32_t> places) {
+  constexpr const char* name = "groups";
+  if (const Column* const column = schema.person()) {
+    throw BadInput(fmt::format("{}: column {} of the schema says whose rows are; leave one out",
+                               name, gibbsite::quoted(column->name)));
+  }
+  if (places.size() != rows()) {
+    throw BadInput(fmt::format("{}: {} people for {} rows (both private); give one a row", name,
+                               places.size(), rows()));
+  }
+  if (std::ranges::any_of(places, [&](std::uint32_t p) { return p != nobody && p >= rows(); }))
+    throw BadInput(std::string(name) + ": a place is beyond the rows; count people from 0");
+  const auto none = static_cast<std::uint64_t>(std::ranges::count(places, nobody));
+  if (none > 0 && schema.invalid == Invalid::refuse)
+    throw BadInput(std::string(name) +
+                   ": a row is nobody's; give every row a person, or leave it out" + tells_of_row);
+  schema.columns.push_back({.name = name, .type = ColumnType::person});
+  schema.validate(name);
+  counts.columns.emplace_back().invalid = none;
+  counts.invalid_cells += none;
+  person.assign(places.begin(), places.end());
+}
+
+std::uint64_t Dataset::counted() const {
+  if (schema.person() == nullptr) return rows();
+  if (rows_of_person == 0) throw BadInput("data: its people are not held; read it by fit or plan");
+  return people;
+}
+
 double Dataset::bytes_per_row() const {
   const Rows all = view();
   const std::size_t n = std::max<std::size_t>(all.rows, 1);
@@ -102,6 +166,16 @@ Dataset read_input(const std::string& path, const Schema& schema, const ReadOpti
 
 Dataset read_table(const std::string& path, const Schema& schema, const ReadOptions& options) {
   const StandardArithmetic arithmetic;
+  if (schema.person() != nullptr && options.reads_weights()) {
+    if (is_in_parts(path))
+      throw BadInput(FilePosition{path}, "people of a table in parts are not counted",
+                     "write it as one file");
+    if (options.cache == ReadOptions::Cache::automatic) {
+      ReadOptions in_memory = options;
+      in_memory.cache = ReadOptions::Cache::never;
+      return read_table(path, schema, in_memory);
+    }
+  }
   if (options.unreadable != ReadOptions::Unreadable::by_schema &&
       schema.invalid != Invalid::refuse) {
     Schema strict = schema;  // where rows go in many at a time they end before one to be marked

@@ -95,6 +95,26 @@ bool parse_grouped(std::string_view text, double& value, char point, std::string
   return parse_number(plain, value, point);
 }
 
+namespace {
+// Places of people are those of one reader, and are held to their rows by who asked for them.
+void require_people_held(const Schema& schema, const ReadOptions& options,
+                         const std::string& source) {
+  const Column* const person = schema.person();
+  if (person == nullptr || !options.reads_weights()) return;
+  const std::string here =
+      fmt::format("{}: column {} says whose a row is", source, gibbsite::quoted(person->name));
+  if (!options.holds_people)
+    throw BadInput(here +
+                   ", and this counts rows, each as one; give it type = \"ignore\" here (fit, plan "
+                   "and evaluate count people)");
+  if (options.to_files != nullptr || options.cache != ReadOptions::Cache::never)
+    throw BadInput(here +
+                   format_message(", and rows in files on disk are not counted by people; use "
+                                  "{} never and a machine that holds them in memory",
+                                  Field{"cache"}));
+}
+}  // namespace
+
 InteractionEncoding::InteractionEncoding(const Schema& schema, const Interaction& interaction,
                                          std::span<const Encoding> encodings, std::size_t first)
     : first_(first) {
@@ -137,6 +157,7 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
       options_(options),
       where_(std::move(where)) {
   schema.validate("schema");
+  require_people_held(schema, options, this->source());
   if (features_ > std::numeric_limits<std::uint32_t>::max())
     throw BadInput("schema: more than 2^32 features; leave some out");
   data_.schema = schema;
@@ -176,6 +197,10 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
     }
     if (column.type == ColumnType::exposure) exposure_ = e.slot;
     if (column.type == ColumnType::weight) weight_ = e.slot;
+    if (column.type == ColumnType::person && options.reads_weights()) {
+      person_ = e.slot;
+      people_.emplace();
+    }
     for (const std::string& level : column.levels) e.levels.emplace(level, next++);
     if (column.is_boolean) {
       for (const bool value : {false, true})
@@ -433,7 +458,32 @@ void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
       or_else(level_advice(e, cell))));
 }
 
+void CellEncoder::set_person(const Encoding& e, std::string_view id) {
+  if (person_ == Encoding::none) return;
+  if (id.empty() || e.is_missing(id) || e.is_missing_composed(id)) return set_nobody(e);
+  entries_[e.slot] = {0, people_->place(is_ascii(id) ? id : std::string_view(composed(id))), 0};
+}
+
+void CellEncoder::set_person(const Encoding& e, double id) {
+  // From 2^53 on doubles are whole numbers that may have been rounded: several people's one.
+  if (!std::isfinite(id) || e.is_missing(id) || !(std::fabs(id) < 0x1p53)) return set_nobody(e);
+  set_person(e, number_text(id));
+}
+
+// Such a row counts 0: it has nobody's weight, so nobody else's rows decide what it counts.
+void CellEncoder::set_nobody(const Encoding& e) {
+  if (data_.schema.invalid == Invalid::refuse) {
+    fail_telling(format_message(
+        "column {}: says of nobody whose the row is; fill it with an id, as text where a number "
+        "has more than 15 digits{}",
+        gibbsite::quoted(e.name), or_else("leave the row out, ")));
+  }
+  ++counts_[e.slot].invalid;
+  entries_[e.slot] = {0, Dataset::nobody, 0};
+}
+
 void CellEncoder::set_null(const Encoding& e) {
+  if (e.is_person()) return set_person(e, std::string_view());
   e.has_missing() ? set_missing(e) : set_invalid(e, "");
 }
 
@@ -619,6 +669,12 @@ bool CellEncoder::add_label(std::string_view label) {
 }
 
 void CellEncoder::absent_is(double value) {
+  if (person_ != Encoding::none) {
+    fail(format_message(
+        "column {}: an absent entry says of nobody whose the row is; write the table "
+        "as CSV, Parquet or Arrow",
+        gibbsite::quoted(data_.schema.person()->name)));
+  }
   absent_number_ = value;
   absent_.resize(entries_.size());
   const bool may_mark = std::exchange(may_mark_, false);
@@ -703,6 +759,7 @@ void CellEncoder::add_beside_row(std::span<const Entry> entries) {
   if (exposure_ != Encoding::none) data_.offset.push_back(entries[exposure_].value);
   if (weight_ != Encoding::none && options_.reads_weights())
     data_.weight.push_back(entries[weight_].value);
+  if (person_ != Encoding::none) data_.person.push_back(entries[person_].feature);
 }
 
 void CellEncoder::gather_entries(std::span<const Entry> entries, std::vector<float>& values,

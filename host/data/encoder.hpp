@@ -16,6 +16,7 @@
 
 #include "data/cache.hpp"
 #include "data/input.hpp"
+#include "data/person_ids.hpp"
 #include "data/text.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/dataset.hpp"
@@ -105,6 +106,8 @@ struct Encoding {
   [[nodiscard]] bool is_number() const { return type == ColumnType::number || is_beside_rows(); }
   /// Whether a cell is no feature but a number that stands beside the row.
   [[nodiscard]] bool is_beside_rows() const { return gibbsite::is_beside_rows(type); }
+  /// Whether a cell says whose the row is.
+  [[nodiscard]] bool is_person() const { return type == ColumnType::person; }
   [[nodiscard]] bool is_date() const { return !date.empty(); }
   /// The number of a cell, of dates its days; none: it is no finite one.
   [[nodiscard]] std::optional<double> number(std::string_view cell) const {
@@ -328,6 +331,10 @@ class CellEncoder {
   void add_number_label(double value, std::string_view text);
   void set_missing(const Encoding& encoding);
   void set_level(const Encoding& encoding, std::string_view cell);
+  /// The entry of a person's cell is their place, as a feature of no value.
+  void set_person(const Encoding& encoding, std::string_view id);
+  void set_person(const Encoding& encoding, double id);
+  void set_nobody(const Encoding& encoding);
   void gather(std::size_t slot);
   void add_beside_row(std::span<const Entry> entries);
   // Appends the entries of all columns but the weight and the exposure.
@@ -361,8 +368,8 @@ class CellEncoder {
   std::size_t features_;
   std::vector<Encoding> encodings_;
   std::vector<InteractionEncoding> interactions_;
-  // Slots of columns that are no entries: the row's offset and weight.
-  std::size_t exposure_ = Encoding::none, weight_ = Encoding::none;
+  // Slots of columns that are no entries: the row's offset, weight and person.
+  std::size_t exposure_ = Encoding::none, weight_ = Encoding::none, person_ = Encoding::none;
   bool may_clip_;
   std::vector<Entry> entries_;      // of the row [columns used]
   std::vector<CellCounts> counts_;  // of cells that were there [columns used]
@@ -400,9 +407,11 @@ class CellEncoder {
   CacheWriter* cache_ = nullptr;       // that, or of the options
   std::uint64_t drained_entries_ = 0;  // in the cache's files
   std::function<Message()> where_;
+  std::optional<PersonIds> people_;  // where they are read
 };
 
 inline void CellEncoder::set(const Encoding& e, std::string_view cell) {
+  if (e.is_person()) return set_person(e, cell);
   if (e.is_missing(cell)) {
     set_missing(e);
   } else if (e.is_number()) {
@@ -416,7 +425,9 @@ inline void CellEncoder::set(const Encoding& e, std::string_view cell) {
 }
 
 inline void CellEncoder::set(const Encoding& e, double value) {
-  if (e.is_missing(value))
+  if (e.is_person())
+    set_person(e, value);
+  else if (e.is_missing(value))
     set_missing(e);
   else if (!std::isfinite(value))
     set_invalid(e, number_text(value));

@@ -76,7 +76,8 @@ void append_row(Dataset& data, std::span<const float> x, float label) {
     throw BadInput("data: has no labels; give a table with the label column");
   if (!data.offset.empty())
     throw BadInput("data: has an exposure, and this row none; leave it out");
-  if (!data.weight.empty()) throw BadInput("data: has weights, and this row none; leave them out");
+  if (!data.weight.empty() || data.schema.person() != nullptr)
+    throw BadInput("data: has weights or people, and this row none; leave them out");
   if (data.rows() == 0) data.storage = SparseTable{};
   if (SparseTable* const entries = std::get_if<SparseTable>(&data.storage)) {
     append_entries(*entries, x);
@@ -97,8 +98,9 @@ Dataset with_category_as_label(const Dataset& data, const std::string& target) {
     throw BadInput(Field{"target"}, "is the only column", "nothing is left to tell it by");
   if (whole.exposure() != nullptr)
     throw BadInput("data: has an exposure, which is of counts; give a table without one");
-  if (whole.weight() != nullptr)
-    throw BadInput("data: has weights, and synthetic rows none; give a table without them");
+  if (whole.weight() != nullptr || whole.person() != nullptr)
+    throw BadInput(
+        "data: has weights or people, and synthetic rows none; give a table without them");
   const Rows rows = data.view();
   std::size_t first = 0;  // of its features
   for (auto c = whole.columns.begin(); c != found; ++c) first += whole.features_of(*c);

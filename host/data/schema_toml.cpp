@@ -30,7 +30,8 @@ namespace gibbsite {
 namespace {
 
 constexpr std::string_view types_text =
-    "\"number\", \"date\", \"category\", \"boolean\", \"exposure\", \"weight\" or \"ignore\"";
+    "\"number\", \"date\", \"category\", \"boolean\", \"exposure\", \"weight\", \"person\" or "
+    "\"ignore\"";
 constexpr std::string_view no_row_weights =
     "a row's own weight is a column, with a public bound on it: [columns] NAME = {type = "
     "\"weight\", range = [0, the largest weight]}; class_weights weighs classes, and type = "
@@ -70,6 +71,8 @@ std::vector<std::string> keys_of(const Column& column) {
     case ColumnType::exposure:
     case ColumnType::weight:
       return {"range", "missing", "decimal", "thousands"};
+    case ColumnType::person:
+      return {"missing"};
     case ColumnType::ignore:
       break;
   }
@@ -811,6 +814,8 @@ class SchemaReader {
                    "without the data: a row counts by its weight over that");
     if (column.type == ColumnType::weight && count != 0)
       fail(at, here + " is a weight, and a row has one; leave count out");
+    if (column.type == ColumnType::person && count != 0)
+      fail(at, here + " says whose a row is, and it is one person's; leave count out");
     if (column.type == ColumnType::exposure && count != 0)
       fail(at, here + " is an exposure, and a count is over one; leave count out");
     if (column.type == ColumnType::number && !table.contains("range") && !table.contains("knots"))

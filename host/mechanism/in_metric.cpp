@@ -23,8 +23,7 @@ constexpr double least_descent = 3, most_descent = 600;
 template <class Chain>
 bool is_sound(const InMetric<Chain>& s, const Problem& problem) {
   return in_moment_range(s.moments_mu) && in_moment_range(s.first_clip) &&
-         in_moment_range(s.clip_factor) &&
-         answers_resolve(static_cast<double>(problem.rows), s.moments_mu);
+         in_moment_range(s.clip_factor) && answers_resolve(problem.most_weight_up(), s.moments_mu);
 }
 
 // "" where there is none.

@@ -20,7 +20,7 @@ constexpr int update_roundings = 8;
 
 MapBounds map_bounds_up(const Problem& constants, const LangevinSteps& steps, double start_norm) {
   const double ball = steps.ball;
-  const Wide n = constants.rows;
+  const Wide n = constants.most_weight_up();
   const Wide d = constants.features;
   const Wide row = constants.full_row_norm_up();
   // Where nothing holds a slope as computed it is off by the predictor's d roundings and its own.
@@ -41,7 +41,7 @@ MapBounds map_bounds_up(const Problem& constants, const LangevinSteps& steps, do
 
   // e <= fixed + growth * ||theta - theta0||: logits (d terms), residuals, the sum over rows,
   // update.
-  const Wide sum = gamma_k(Wide(accumulation_depth(constants.rows)) + 1);
+  const Wide sum = gamma_k(Wide(accumulation_depth(constants.most_rows())) + 1);
   const bool offsets = constants.offset_bound > 0;  // one more term, of that size
   const Wide terms = offsets ? Wide(d + 1) : d;
   const Wide logit = gamma_k(terms) * row;  // per unit of ||theta||

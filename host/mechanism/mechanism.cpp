@@ -60,8 +60,26 @@ bool bounds_derivatives(const Mechanism& mechanism, const Problem& problem) {
          (std::holds_alternative<Path>(mechanism) && std::get<Path>(mechanism).ball > 0);
 }
 
+std::string no_people(const Mechanism& mechanism) {
+  return fmt::format(
+      "{} has no proof for people of any number of rows, which weights hold together: what a person "
+      "does to more than sums would have to be bounded too (docs/theory/row-weights.md)",
+      name_of(mechanism));
+}
+
 Analysis analyze(const Mechanism& mechanism, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws) {
+  if (problem.of_people()) {
+    if (problem.rows_of_person != who.rows_per_person) {
+      throw BadInput(fmt::format(
+          "rows_of_person: weights hold a person to {} rows, and the guarantee is for {}; give "
+          "both the same",
+          problem.rows_of_person, who.rows_per_person));
+    }
+    if (!taken_by(mechanism).people)
+      throw BadInput(Field{"mechanism"}, no_people(mechanism),
+                     "take whitened, metric-path or path");
+  }
   // Throws: no number that is true in a ball alone reaches what leaves it.
   if (!bounds_derivatives(mechanism, problem)) static_cast<void>(problem.max_abs_derivative_up());
   return std::visit([&](const auto& m) { return analyze(m, problem, who, draws); }, mechanism);

@@ -56,7 +56,7 @@ std::string steps_words(double iterations, double step_size) {
 }
 
 double start_gradient_up(const Problem& problem, double beta) {
-  return round_up(Wide(beta) * Wide(problem.rows) * Wide(problem.lipschitz_up()));
+  return round_up(Wide(beta) * Wide(problem.most_weight_up()) * Wide(problem.lipschitz_up()));
 }
 
 namespace {
@@ -158,6 +158,12 @@ void validate(const Problem& problem, const Budget& budget, const PlanOptions& p
         fmt::format("must be a whole number from 1 to 2^53, got {}", *plan_options.iterations),
         "give one, or leave it out");
   }
+  if (problem.of_people() && problem.rows_of_person != budget.rows_per_person) {
+    throw BadInput(Field{"rows_per_person"},
+                   fmt::format("is {}, and weights hold a person to {} rows",
+                               budget.rows_per_person, problem.rows_of_person),
+                   "give both the same");
+  }
   const bool automatic = plan_options.mechanism == "auto";
   const SupportedOptions takes = automatic ? taken_by_auto(problem, plan_options)
                                            : taken_by(mechanism_named(plan_options.mechanism));
@@ -246,6 +252,9 @@ Message unbounded_words(const Problem& problem) {
 template <class M>
 Candidate candidate_of(const Problem& problem, const Budget& budget,
                        const PlanOptions& plan_options) {
+  if (problem.of_people() && !M::takes.people) {
+    return {.mechanism = M{}, .why = no_people(M{}) + "; take whitened, metric-path or path"};
+  }
   if (!problem.bounded() && !(M::takes.ball && plan_options.ball)) {
     return {.mechanism = M{}, .why = unbounded_words(problem)};
   }

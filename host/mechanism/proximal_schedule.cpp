@@ -128,7 +128,7 @@ struct Extent {
 
 Extent extent_of(const Problem& constants, double beta, double strong_convexity,
                  const ProximalSchedule& schedule, const ProposalBounds& proposal, double G) {
-  const Wide d = constants.features, n = constants.rows, m = strong_convexity, b = beta;
+  const Wide d = constants.features, n = constants.most_weight_up(), m = strong_convexity, b = beta;
   const Wide eta = schedule.step_size;
   const Wide row = constants.full_row_norm_up(), L = constants.lipschitz_up();
   const bool exact = schedule.step_size == 0;
@@ -145,7 +145,7 @@ Extent extent_of(const Problem& constants, double beta, double strong_convexity,
              out.reach + Wide(constants.offset_bound) / row;  // as its part of the logits
   // The loss gradient (docs/theory/map-error.md, steps 2 and 3), and the few operations that make a
   // slope of it.
-  const Wide depth = Wide(accumulation_depth(constants.rows)) + 1;
+  const Wide depth = Wide(accumulation_depth(constants.most_rows())) + 1;
   const Wide stiffness = exact ? m : Wide(m + 1 / eta);
   out.growth =
       b * n * row * Wide(constants.curvature) * gamma_k(d + 2) * row + 4 * gamma_k(10) * stiffness;

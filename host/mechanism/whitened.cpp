@@ -75,7 +75,7 @@ bool is_sound(const Whitened& s, const Problem& problem) {
          in_moment_range(s.clip_factor) && shares && left_by_moments(s) > 0 &&
          s.curvature_share < 1 && together &&
          (!asks_information(s) || s.clip_factor <= std::numbers::sqrt2) &&
-         answers_resolve(static_cast<double>(problem.rows), s.query_mu);
+         answers_resolve(problem.most_weight_up(), s.query_mu);
 }
 
 // Deviation of the noise, for that share, of a sum over rows of what has norm <= bound.

@@ -16,7 +16,7 @@ constexpr bool has_range(ColumnType type) {
   return type == ColumnType::number || is_beside_rows(type);
 }
 
-/// "number", "category", "exposure", "weight" or "ignore".
+/// "number", "category", "exposure", "weight", "person" or "ignore".
 std::string_view to_string(ColumnType type);
 /// The type of that name; none: of another name.
 std::optional<ColumnType> column_type_named(std::string_view name);

@@ -37,6 +37,13 @@ void drop_label(Schema& schema) {
 }
 
 void require_unweighted(const Schema& schema, std::string_view what) {
+  const Column* const person = schema.person();
+  if (person != nullptr) {
+    throw BadInput(fmt::format(
+        "column {}: says whose a row is, and {} counts rows, each as one; give it type = \"ignore\" "
+        "here",
+        quoted(person->name), what));
+  }
   const Column* const weight = schema.weight();
   if (weight == nullptr) return;
   throw BadInput(fmt::format(

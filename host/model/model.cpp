@@ -63,7 +63,8 @@ Problem Model::constants(const FeatureSpace& space, std::uint64_t rows) const {
   Problem constants;
   constants.label_bound = space.label_bound;
   constants.offset_bound = space.offset_bound;
-  constants.weighted = space.weighted;
+  constants.weighted = space.weighted || space.people;
+  constants.rows_of_person = space.people ? 1 : 0;  // until a budget says how many
   constants.rows = rows;
   constants.features = coordinates;
   constants.row_norm = space.row_norm;

@@ -28,11 +28,9 @@ namespace gibbsite {
 
 namespace {
 constexpr std::pair<ColumnType, std::string_view> column_types[] = {
-    {ColumnType::number, "number"},
-    {ColumnType::category, "category"},
-    {ColumnType::exposure, "exposure"},
-    {ColumnType::weight, "weight"},
-    {ColumnType::ignore, "ignore"}};
+    {ColumnType::number, "number"},     {ColumnType::category, "category"},
+    {ColumnType::exposure, "exposure"}, {ColumnType::weight, "weight"},
+    {ColumnType::person, "person"},     {ColumnType::ignore, "ignore"}};
 }  // namespace
 
 std::string_view to_string(ColumnType type) {
@@ -129,6 +127,11 @@ const Column* Schema::weight() const {
   return found == columns.end() ? nullptr : &*found;
 }
 
+const Column* Schema::person() const {
+  const auto found = std::ranges::find(columns, ColumnType::person, &Column::type);
+  return found == columns.end() ? nullptr : &*found;
+}
+
 float Schema::scaled_weight_down(double value, double lo, double hi) {
   if (std::isnan(value)) return 0;
   const double part = std::clamp(value, lo, hi) / hi;  // at most 1: division rounds monotonically
@@ -184,6 +187,7 @@ std::size_t Schema::features_of(const Column& column) const {
              (column.other && column.unlisted.empty() ? 1 : 0);
     case ColumnType::exposure:
     case ColumnType::weight:
+    case ColumnType::person:
     case ColumnType::ignore:
       break;
   }
@@ -339,7 +343,8 @@ Schema::operator FeatureSpace() const {
           .classes = std::max<std::uint64_t>(class_names(label).size(), 2),
           .class_weights = scaled_class_weights(label),
           .offset_bound = offset_bound(),
-          .weighted = weight() != nullptr};
+          .weighted = weight() != nullptr || person() != nullptr,
+          .people = person() != nullptr};
 }
 
 namespace {
@@ -629,6 +634,25 @@ void check_weight(const Schema& schema, const SchemaLines& lines,
   }
 }
 
+void check_person(const Schema& schema, const SchemaLines& lines,
+                  std::vector<SchemaFault>& faults) {
+  const Column* first = nullptr;
+  for (std::size_t j = 0; j < schema.columns.size(); ++j) {
+    const Column& column = schema.columns[j];
+    if (column.type != ColumnType::person) continue;
+    const auto fail = [&](std::string_view what) {
+      const unsigned line = lines.of_column(j);
+      faults.push_back(
+          {line, lines.at(line, fmt::format("column {}: {}", quoted(column.name), what))});
+    };
+    if (first != nullptr)
+      fail(fmt::format("says whose a row is, and so does {}; a row is one person's",
+                       quoted(first->name)));
+    if (column.name == schema.label_name) fail("is the label, so it cannot say whose a row is");
+    first = &column;
+  }
+}
+
 // What is wrong with an interaction whose columns are legal; empty: nothing.
 std::string interaction_fault(const Schema& schema, const Interaction& interaction) {
   if (interaction.parts.size() < 2 || interaction.parts.size() > most_interacting)
@@ -652,6 +676,8 @@ std::string interaction_fault(const Schema& schema, const Interaction& interacti
       return name + " is an exposure, which has no effect; leave it out";
     if (column->type == ColumnType::weight)
       return name + " weighs rows, which has no effect; leave it out";
+    if (column->type == ColumnType::person)
+      return name + " says whose a row is, which has no effect; leave it out";
     if (!seen.insert(part.column).second) return name + " is in it twice; name each column once";
     if (column->type == ColumnType::category) {
       if (!part.knots.empty()) return name + " is a category, which has no knots; leave them out";
@@ -847,6 +873,7 @@ std::vector<SchemaFault> schema_faults(const Schema& schema, const SchemaLines& 
   check_label(schema, fail);
   check_exposure(schema, lines, faults);
   check_weight(schema, lines, faults);
+  check_person(schema, lines, faults);
   check_text(schema.text, fail);
   // Features lie in [0, 1], so nothing is lost; far smaller rows would lose float's precision.
   if (!(schema.row_norm >= 1e-6 && schema.row_norm <= 1e6))

@@ -90,8 +90,10 @@ void checklist_section(Html& page, const json& certificate, const Claims& claims
       "codebook, a form, a law), without looking at the table:",
       true);
   line("Who chose ε, δ and the options, when, and for what reason:", true);
-  line(fmt::format("How it was made sure that one person has at most {} row{}:",
-                   claims.claimed.who.rows_per_person, plural(claims.claimed.who.rows_per_person)),
+  line(claims.people ? "How it was made sure that every person has one id:"
+                     : fmt::format("How it was made sure that one person has at most {} row{}:",
+                                   claims.claimed.who.rows_per_person,
+                                   plural(claims.claimed.who.rows_per_person)),
        true);
   line("Which other releases about these people there are, and where they are counted (a ledger):",
        true);
@@ -168,15 +170,18 @@ std::string report_of(const Release& release, const json& file, const std::strin
   ReportFacts facts{.claims = c, .rows = c.problem.rows, .basis = basis_of(c.mechanism)};
   if (!c.is_void()) facts.guess = best_guess_percent(c.claimed);
   Html page;
-  const std::size_t used = static_cast<std::size_t>(std::ranges::count_if(
-      model.schema.columns, [](const Column& one) { return one.type != ColumnType::ignore; }));
-  title_block(page, "Privacy report: a model of " + model.schema.label_name,
-              fmt::format("{} that predicts {} from {} column{}, fitted on a private table of {}{} "
-                          "rows.",
-                          regression_of(model), model.schema.label_name, used, plural(used),
-                          c.claimed.who.adjacency == Adjacency::replace_one ? "" : "at most ",
-                          human_count(static_cast<double>(c.problem.rows))),
-              facts);
+  const std::size_t used =
+      static_cast<std::size_t>(std::ranges::count_if(model.schema.columns, [](const Column& one) {
+        return one.type != ColumnType::ignore && one.type != ColumnType::person;
+      }));
+  title_block(
+      page, "Privacy report: a model of " + model.schema.label_name,
+      fmt::format("{} that predicts {} from {} column{}, fitted on a private table of {}{} "
+                  "{}.",
+                  regression_of(model), model.schema.label_name, used, plural(used),
+                  c.claimed.who.adjacency == Adjacency::replace_one ? "" : "at most ",
+                  human_count(static_cast<double>(c.problem.rows)), c.people ? "people" : "rows"),
+      facts);
   promise_section(page, facts, in_words(c));
   coefficients_section(page, model, c);
   unit_section(page, facts);

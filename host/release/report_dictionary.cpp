@@ -173,6 +173,13 @@ void dictionary_section(Html& page, const Schema& schema, bool has_label, bool h
                                                         columns[end - 1].name, end - i);
     if (c.type == ColumnType::ignore) {
       page.put("<tr><th scope=\"row\">{}</th><td>not used</td><td></td></tr>\n", name);
+    } else if (c.type == ColumnType::person) {
+      page.put(
+          "<tr><th scope=\"row\">{}</th><td>whose a row is: all rows of one count together</td><td>"
+          "{}</td></tr>\n",
+          name,
+          schema.invalid == Invalid::refuse ? "a row of nobody is refused"
+                                            : "a row of nobody counts 0");
     } else {
       const std::string what =
           c.type == ColumnType::category   ? levels_words(c)

@@ -236,16 +236,28 @@ void unit_section(Html& page, const ReportFacts& facts) {
     page.put("<p>Nobody: the noise can be taken out again by whoever knows the seed.</p>\n");
     return;
   }
-  page.put(
-      "<p><strong>Protected</strong> is every person with at most {} row{} of the table. Compared "
-      "are {}.</p>\n<p><strong>Not protected</strong> by it:</p>\n<ul>\n",
-      k, plural(k),
-      replace ? "tables of the same number of rows in which one person's rows are any others "
-                "(replace-one)"
-              : "the table with and without that person (add-remove)");
-  page.put(
-      "<li>a person with more than {} row{}: what the model may tell grows with every one</li>\n",
-      k, plural(k));
+  if (c.people) {
+    page.put(
+        "<p><strong>Protected</strong> is every person, whatever their number of rows, which count "
+        "as at most {} together. Compared are {}.</p>\n<p><strong>Not protected</strong> by "
+        "it:</p>\n<ul>\n<li>a person with several ids</li>\n",
+        k,
+        replace
+            ? "tables of the same number of people in which one person's rows are any others, any "
+              "number of them (replace-one)"
+            : "the table with and without that person (add-remove)");
+  } else {
+    page.put(
+        "<p><strong>Protected</strong> is every person with at most {} row{} of the table. Compared "
+        "are {}.</p>\n<p><strong>Not protected</strong> by it:</p>\n<ul>\n",
+        k, plural(k),
+        replace ? "tables of the same number of rows in which one person's rows are any others "
+                  "(replace-one)"
+                : "the table with and without that person (add-remove)");
+    page.put(
+        "<li>a person with more than {} row{}: what the model may tell grows with every one</li>\n",
+        k, plural(k));
+  }
   page.put(
       "<li>a secret of a group (a family, a firm, a village) that many rows share</li>\n"
       "<li>what is true of people in general: if smokers die younger the model may say so, also "
@@ -254,7 +266,9 @@ void unit_section(Html& page, const ReportFacts& facts) {
       "<li>anything else that leaves the curator's hands: screen output, accuracy on the private "
       "table, run time, the table itself</li>\n"
       "<li>the sum of several releases about the same people, of which this is one</li>\n</ul>\n",
-      replace ? "number of rows," : "cap on the number of rows,",
+      c.people  ? replace ? "number of people," : "cap on the number of people,"
+      : replace ? "number of rows,"
+                : "cap on the number of rows,",
       human_count(static_cast<double>(facts.rows)));
 }
 

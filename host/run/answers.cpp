@@ -12,13 +12,13 @@ MatrixView<const double> view(const WhitenedRule::Metric& metric) {
 }
 
 double moments_error_up(double clip, const Problem& problem) {
-  const Wide depth = accumulation_depth(problem.rows);
-  return round_up(gamma_k(depth + 2) * Wide(problem.rows) * Wide(clip) * Wide(clip));
+  const Wide depth = accumulation_depth(problem.most_rows());
+  return round_up(gamma_k(depth + 2) * Wide(problem.most_weight_up()) * Wide(clip) * Wide(clip));
 }
 
 double lengths_error_up(const RowLengths& lengths, const Problem& problem) {
-  const Wide depth = accumulation_depth(problem.rows);
-  return round_up(gamma_k(depth + 2) * Wide(problem.rows) * Wide(lengths.half()));
+  const Wide depth = accumulation_depth(problem.most_rows());
+  return round_up(gamma_k(depth + 2) * Wide(problem.most_weight_up()) * Wide(lengths.half()));
 }
 
 Eigen::MatrixXd whole_matrix(std::span<const double> values, std::size_t k) {

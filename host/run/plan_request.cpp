@@ -29,19 +29,24 @@ Model glm_of(const PlanRequest& request, const std::string& loss) {
   return glm(loss, {.prior_precision = request.prior_precision, .center = {}});
 }
 
-std::uint64_t public_rows(const PlanRequest& request, std::uint64_t rows) {
+std::uint64_t public_rows(const PlanRequest& request, std::uint64_t rows,
+                          std::string_view unit = "rows") {
   if (request.rows_cap && rows > *request.rows_cap) {
     throw BadInput(Field{"rows_cap"},
-                   fmt::format("the table has more than {} rows", *request.rows_cap),
-                   "give a public bound that holds (private: how many rows there are is not "
-                   "public)");
+                   fmt::format("the table has more than {} {}", *request.rows_cap, unit),
+                   fmt::format("give a public bound that holds (private: how many {} there are is "
+                               "not public)",
+                               unit));
   }
   return request.rows_cap.value_or(rows);
 }
 
 Problem constants_of(const PlanRequest& request, const std::string& loss, const FeatureSpace& space,
                      std::uint64_t rows) {
-  return glm_of(request, loss).constants(space, public_rows(request, rows));
+  Problem out = glm_of(request, loss)
+                    .constants(space, public_rows(request, rows, space.people ? "people" : "rows"));
+  if (space.people) out.rows_of_person = request.rows_per_person.value_or(1);
+  return out;
 }
 
 void require_cap(const PlanRequest& request, Adjacency adjacency) {

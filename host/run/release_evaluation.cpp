@@ -27,6 +27,9 @@ void require_planned_cells(std::span<const std::uint32_t> cells, const Evaluatio
 }
 
 void require_weights(std::span<const float> weights, std::size_t rows, const Schema& schema) {
+  if (schema.person() != nullptr)
+    throw BadInput(
+        "data: names people, and a released evaluation counts rows; give a model without them");
   if (weights.size() != (schema.weight() == nullptr ? 0 : rows)) {
     throw BadInput(
         fmt::format("data: has {} weights of {} rows; read it through the model's schema",

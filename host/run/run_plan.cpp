@@ -50,6 +50,21 @@ std::uint64_t rows_of(const Dataset& data, Communicator& ranks, const FitOptions
   return std::accumulate(shares.begin(), shares.end(), options.rows_elsewhere);
 }
 
+// A plan counts people where a schema names them, and weights hold each to its rows. How many rows
+// there are decides nothing.
+void require_people(const Dataset& data, std::uint64_t rows, const Plan& plan) {
+  const Problem& planned = plan.problem;
+  require_equal(data.schema.person() != nullptr, planned.of_people(), "people");
+  if (!planned.of_people()) return;
+  if (rows != data.rows())
+    throw BadInput("people: are not counted over ranks or on Dask; give all rows to one process");
+  require_equal(data.rows_of_person, planned.rows_of_person, "rows_of_person");
+  require_equal(plan.candidate().guarantee.who.rows_per_person, planned.rows_of_person,
+                "rows_per_person");
+  if (rows > planned.most_rows())
+    throw BadInput("rows: are more than 2^40, whose sums are not bounded; give fewer");
+}
+
 // The guarantee rests on these: the shape that was planned for, and rows within their norm.
 // `rows`: of all ranks.
 void require_shape(const Model& model, const Dataset& data, std::uint64_t rows, const Plan& plan) {
@@ -81,13 +96,16 @@ void require_shape(const Model& model, const Dataset& data, std::uint64_t rows, 
     require_equal(*model.prior_precision, precision_of(plan.candidate().mechanism),
                   "prior_precision");
   }
+  require_people(data, rows, plan);
+  const std::uint64_t counted = planned.of_people() ? data.counted() : rows;
+  const std::string_view unit = planned.of_people() ? "people" : "rows";
   if (plan.candidate().guarantee.who.adjacency == Adjacency::replace_one) {
-    require_equal(rows, planned.rows, "rows");
-  } else if (rows > planned.rows) {
-    throw BadInput(fmt::format(
-        "rows: the table has more than the public cap {} of the plan; plan again with a "
-        "larger cap (private: how many rows there are is not public)",
-        planned.rows));
+    require_equal(counted, planned.rows, unit);
+  } else if (counted > planned.rows) {
+    throw BadInput(
+        fmt::format("{}: the table has more than the public cap {} of the plan; plan again with a "
+                    "larger cap (private: how many {} there are is not public)",
+                    unit, planned.rows, unit));
   }
   if (data.rows() > 0 && !data.labeled())
     throw BadInput("data: has no labels; give a table with the label column");

@@ -48,16 +48,17 @@ Wide inverse_norm_up(const Metric& P) {
 // of contrasts the row norm alone bounds a row: one that no schema can encode may have z = 0 and
 // yet that norm.
 double gradient_error_up(const Metric& P, double clip, const Problem& problem) {
-  const Wide n = problem.rows, d = problem.row_features(), slack = 1 + Wide(1e-9);
+  const Wide n = problem.most_weight_up(), d = problem.row_features(), slack = 1 + Wide(1e-9);
   const Wide by_cap = Wide(clip) * inverse_norm_up(P);
   const Wide longest = std::min(by_cap, Wide(problem.lipschitz_up()));
-  const Wide roundings = gamma_k(Wide(accumulation_depth(problem.rows)) + 2) + gamma_k(d + 2);
+  const Wide roundings =
+      gamma_k(Wide(accumulation_depth(problem.most_rows())) + 2) + gamma_k(d + 2);
   return round_up(slack * Wide(P.norm()) * n * longest * roundings);
 }
 // A row's own curvature is computed within u of at most `curvature`.
 double curvature_error_up(const Problem& problem) {
-  const Wide depth = accumulation_depth(problem.rows);
-  return round_up((gamma_k(depth + 2) * Wide(problem.rows) + ldexp(Wide(1), -40)) *
+  const Wide depth = accumulation_depth(problem.most_rows());
+  return round_up((gamma_k(depth + 2) * Wide(problem.most_weight_up()) + ldexp(Wide(1), -40)) *
                   Wide(largest_trace(problem)));
 }
 

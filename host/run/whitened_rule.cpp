@@ -124,7 +124,7 @@ WhitenedRule::WhitenedRule(const Whitened& settings, const Problem& problem, con
                                      static_cast<double>(problem.outputs))),
       counts_rows_(who.adjacency == Adjacency::add_remove || problem.weighted),
       outputs_(problem.outputs),
-      rows_(static_cast<double>(problem.rows)),
+      rows_(problem.most_weight_up()),
       intercept_(problem.intercept),
       metric_(std::move(start)),
       plain_(std::move(plain)),

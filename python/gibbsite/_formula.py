@@ -298,6 +298,12 @@ def schema_of(formula, schema):
                 f"{name!r} weighs rows in the schema; give it type = \"ignore\" there, and its cells to "
                 "fit as sample_weight",
             )
+        if column["type"] == "person":
+            _fail(
+                formula.text,
+                f"{name!r} says whose a row is in the schema, and Python counts rows; give it "
+                "type = \"ignore\" there, or fit by the program",
+            )
     toml = tomllib.loads(schema.to_toml())
     for gone in ("columns", "network", "interaction"):
         toml.pop(gone, None)
@@ -326,6 +332,6 @@ def known_columns(schema, ranges):
         return [
             name
             for name, column in facts.columns.items()
-            if column["type"] not in ("ignore", "exposure", "weight")
+            if column["type"] not in ("ignore", "exposure", "weight", "person")
         ]
     return [name for name, what in ranges.items() if isinstance(name, str)] if isinstance(ranges, dict) else []

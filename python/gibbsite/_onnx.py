@@ -357,7 +357,7 @@ def onnx_model(text):
     if "draws" in model:
         raise ValueError("the file holds draws of a family, not a model of rows; use query")
     facts = model["preprocessing"]
-    used = [column for column in facts["columns"] if column["type"] not in ("ignore", "weight")]
+    used = [column for column in facts["columns"] if column["type"] not in ("ignore", "weight", "person")]
     graph = _Graph(onnx, [column["name"] for column in used])
 
     inputs, parts, order, first = [], [], [], 0

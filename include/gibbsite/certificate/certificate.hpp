@@ -23,6 +23,7 @@ struct Claims {
   Guarantee claimed;                    ///< of all draws
   NoiseKind noise = NoiseKind::philox;  ///< of the run's key
   bool refuses_cells = true;            ///< the schema leaves Invalid::refuse
+  bool people = false;                  ///< the problem counts people, not rows
   /// What the schema says that it was bought with, in a release of its own.
   std::optional<BoughtApart> schema_bought{};
   std::string backend, version;

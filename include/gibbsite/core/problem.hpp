@@ -40,6 +40,8 @@ struct FeatureSpace {
   double offset_bound = 0;
   /// Rows count by a weight of their own, from 0 to 1 (docs/theory/row-weights.md).
   bool weighted = false;
+  /// A column says whose each row is, and the rows of one person count together.
+  bool people = false;
 };
 
 /// The largest number of features with a private metric: beyond it the noise of d^2 second moments,
@@ -52,10 +54,17 @@ struct HessianTraces {
   double majorant = 1;  ///< of one matrix above the Hessian everywhere
 };
 
+/// The most rows of a table of people, of whom alone the number is public. Nothing but the depth of
+/// sums follows from it (core/summation.hpp).
+inline constexpr std::uint64_t most_rows_of_people = std::uint64_t{1} << 40;
+
 /// Public constants of a GLM on n rows (docs/reference/certificate.md). Nothing here may come from
 /// the data but n under replace-one adjacency; under add/remove `rows` is a public cap on n.
 struct Problem {
-  std::uint64_t rows = 0;  ///< n, or its public cap
+  std::uint64_t rows = 0;  ///< n, or its public cap; with rows_of_person of people, not of rows
+  /// k: `rows` counts people, and weights hold all rows of one person to at most k rows together.
+  /// 0: `rows` counts rows.
+  std::uint64_t rows_of_person = 0;
   /// Coordinates of theta: d, the intercept included, for each output of the loss.
   std::uint64_t features = 0;
   std::uint64_t outputs = 1;      ///< K of the loss
@@ -82,6 +91,12 @@ struct Problem {
   [[nodiscard]] std::uint64_t row_features() const { return features / outputs; }
   /// Upper bound of ||x|| with the intercept: R, or sqrt(R^2 + 1) rounded up.
   [[nodiscard]] double full_row_norm_up() const;
+  /// Whether `rows` counts people.
+  [[nodiscard]] bool of_people() const { return rows_of_person > 0; }
+  /// Upper bound of the sum of what rows count: n, of people k n. Rounded up.
+  [[nodiscard]] double most_weight_up() const;
+  /// The most rows that are added up: n, of people most_rows_of_people.
+  [[nodiscard]] std::uint64_t most_rows() const { return of_people() ? most_rows_of_people : rows; }
   /// True if |f'| is bounded for every theta. If not, only a mechanism that keeps theta in a ball
   /// has a guarantee, and the functions below throw BadInput unless they are given a ball.
   [[nodiscard]] bool bounded() const;

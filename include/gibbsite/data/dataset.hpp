@@ -54,6 +54,12 @@ struct Dataset : BesideRows {
   Schema schema;
   RowStorage storage;
   IngestCounts counts;
+  /// [n] Whose each row is, as a place among people in the order in which they came, until
+  /// hold_people; of a row without an id nobody. Private.
+  std::vector<std::uint32_t> person{};
+  static constexpr std::uint32_t nobody = ~std::uint32_t{0};
+  std::uint64_t people = 0;          ///< how many people have rows, after hold_people
+  std::uint64_t rows_of_person = 0;  ///< k of hold_people; 0: nothing is held
   /// Under ReadOptions::Unreadable::marked: the cells that were read as something else, by row.
   std::vector<UnreadableCell> unreadable{};
 
@@ -74,6 +80,18 @@ struct Dataset : BesideRows {
   /// Invalid::refuse, on another number of weights, on a table that has weights, and unless
   /// `highest` is finite and above 0.
   void weigh(std::span<const double> weights, double highest);
+  /// Weighs the rows of a person who has m of them by min(1, k/m), rounded down, so that together
+  /// they count at most k, beside the weights that they have; a row of nobody counts 0. `person` is
+  /// then empty. Throws BadInput unless 1 <= k <= 2^53, without a column of people, on a second
+  /// time, and on more than most_rows_of_people rows. (docs/theory/row-weights.md)
+  void hold_people(std::uint64_t k);
+  /// Gives rows people that the table does not name: `places` [n], below n, of each row's among all
+  /// people, `nobody` of a row without one. The schema gets a column "groups". Throws BadInput on a
+  /// table that names people, other places, and rows of nobody under Invalid::refuse.
+  void group(std::span<const std::uint32_t> places);
+  /// What plans count: people where the schema has them, of whom the number is public under
+  /// replace-one; else rows. Throws BadInput before hold_people.
+  [[nodiscard]] std::uint64_t counted() const;
   /// Memory of a row with what stands beside it, in bytes.
   [[nodiscard]] double bytes_per_row() const;
 };
@@ -103,6 +121,9 @@ struct ReadOptions {
   /// Whether a column of weights is read. Predicting, where labels are optional, needs none: there
   /// it is skipped, and may be missing.
   [[nodiscard]] bool reads_weights() const { return labels == Labels::required; }
+  /// Whether the caller holds people to their rows (Dataset::hold_people). If not, a table with a
+  /// column of people is refused wherever weights are read.
+  bool holds_people = false;
   /// Whether rows are kept in files beside the table instead of in memory (docs/reference/data.md,
   /// Cache). `automatic`: if memory cannot hold them, or a cache exists already; not for a pipe.
   enum class Cache { never, automatic, always } cache = Cache::never;

@@ -85,6 +85,9 @@ struct SupportedOptions {
   bool loss_of_chains = false;         ///< may have a loss of its own: that of chains
   /// It can be asked for the information of its rows, from which intervals follow.
   bool intervals = false;
+  /// Its proof is of sums alone, so it holds where weights hold a person's rows together
+  /// (docs/theory/row-weights.md, "People").
+  bool people = false;
 };
 
 }  // namespace gibbsite

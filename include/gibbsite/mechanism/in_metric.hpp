@@ -16,8 +16,11 @@ struct InMetric {
   static constexpr bool is_path = std::is_same_v<Chain, Path>;
   static constexpr std::string_view name = is_path ? "metric-path" : "metric-proximal";
   static constexpr std::string_view theorem = "docs/metric.md";
-  static constexpr SupportedOptions takes{
-      .iterations = is_path, .padded = !is_path, .tv = !is_path, .loss_of_chains = is_path};
+  static constexpr SupportedOptions takes{.iterations = is_path,
+                                          .padded = !is_path,
+                                          .tv = !is_path,
+                                          .loss_of_chains = is_path,
+                                          .people = is_path};
 
   double moments_mu = 0;   ///< of the question for moments
   double first_clip = 0;   ///< R1: norm that rows are scaled down to in it

@@ -89,6 +89,8 @@ std::optional<double> setting(const Mechanism& mechanism, std::string_view name)
 /// Whether sup |f'| is finite wherever it runs: of the squared loss only for path in a ball.
 bool bounds_derivatives(const Mechanism& mechanism, const Problem& problem);
 
+/// Why it does not take people, whom weights hold to their rows (SupportedOptions::people).
+std::string no_people(const Mechanism& mechanism);
 /// What the settings imply, for `draws` draws. Throws BadInput when a setting is out of range, and
 /// where the mechanism does not bound slopes.
 Analysis analyze(const Mechanism& mechanism, const Problem& problem, const Neighbors& who,

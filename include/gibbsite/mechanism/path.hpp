@@ -17,7 +17,8 @@ struct Path {
                                           .ball = true,
                                           .tv = true,
                                           .posterior_calibration = true,
-                                          .loss_of_chains = true};
+                                          .loss_of_chains = true,
+                                          .people = true};
   Calibration calibration = Calibration::gdp;
   double beta = 0;             ///< inverse temperature
   double prior_precision = 0;  ///< m, the strong convexity of U

@@ -17,7 +17,7 @@ namespace gibbsite {
 struct Whitened {
   static constexpr std::string_view name = "whitened";
   static constexpr std::string_view theorem = "docs/whitened.md";
-  static constexpr SupportedOptions takes{.iterations = true, .intervals = true};
+  static constexpr SupportedOptions takes{.iterations = true, .intervals = true, .people = true};
 
   double query_mu = 0;             ///< of all questions together
   double first_clip = 0;           ///< R1: norm that rows are scaled down to in the first moments

@@ -14,8 +14,8 @@
 namespace gibbsite {
 
 /// The kinds of columns. An exposure says over how much (years, hours, people) a count was made, a
-/// weight how much a row counts. Neither is a feature.
-enum class ColumnType { number, category, exposure, weight, ignore };
+/// weight how much a row counts, a person whose it is. None of them is a feature.
+enum class ColumnType { number, category, exposure, weight, person, ignore };
 
 /// How the knots of a curve lie, if nobody lists them: at equal widths, at equal widths of
 /// log(1 + (v - lo)/s) with s = (hi - lo)/1000, or at 1, 2, 5, 10, ... (model/curve.hpp).
@@ -195,6 +195,8 @@ struct Schema {
   [[nodiscard]] float offset_bound() const;
   /// The column of type weight, or null.
   [[nodiscard]] const Column* weight() const;
+  /// The column of type person, or null.
+  [[nodiscard]] const Column* person() const;
   /// What a row of that weight counts, a float in [0, 1]: value/highest with the value clamped to
   /// [lo, hi], rounded down so that no row counts more than 1. NaN counts 0.
   static float scaled_weight_down(double value, double lo, double hi);

@@ -1,0 +1,80 @@
+#include "data/person_ids.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <stdexcept>
+
+#include "gibbsite/core/error.hpp"
+
+namespace gibbsite {
+namespace {
+
+std::uint64_t low_bits(unsigned count) {
+  return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
+}
+
+}  // namespace
+
+float share_of_rows_down(std::uint64_t k, std::uint64_t m) {
+  if (m <= k) return 1;
+  const auto held = static_cast<double>(k), rows = static_cast<double>(m);
+  auto out = static_cast<float>(held / rows);
+  // Rounded once, so its sign is that of the exact difference.
+  while (std::fma(static_cast<double>(out), rows, -held) > 0) out = std::nextafter(out, 0.0F);
+  return out;
+}
+
+float product_down(float a, float b) {
+  const double exact = static_cast<double>(a) * static_cast<double>(b);
+  const auto near = static_cast<float>(exact);
+  return static_cast<double>(near) > exact ? std::nextafter(near, 0.0F) : near;
+}
+
+PersonIds::PersonIds(unsigned bits)
+    : kept_bits_{low_bits(bits), low_bits(bits > 64 ? bits - 64 : 0)}, slots_(1024, empty) {
+  if (sodium_init() < 0) throw std::runtime_error("libsodium could not be initialized");
+  randombytes_buf(key_.data(), key_.size());
+}
+
+PersonIds::~PersonIds() { sodium_memzero(key_.data(), key_.size()); }
+
+PersonIds::Hash PersonIds::hash_of(std::string_view id) const {
+  static_assert(sizeof(Hash) == crypto_shorthash_siphashx24_BYTES);
+  std::array<unsigned char, sizeof(Hash)> bytes{};
+  crypto_shorthash_siphashx24(bytes.data(), reinterpret_cast<const unsigned char*>(id.data()),
+                              id.size(), key_.data());
+  Hash out = std::bit_cast<Hash>(bytes);
+  for (std::size_t k = 0; k < out.size(); ++k) out[k] &= kept_bits_[k];
+  return out;
+}
+
+std::size_t PersonIds::slot_of(const Hash& hash) const {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t at = hash[0] & mask;
+  while (slots_[at] != empty && hashes_[slots_[at]] != hash) at = (at + 1) & mask;
+  return at;
+}
+
+void PersonIds::grow() {
+  slots_.assign(2 * slots_.size(), empty);
+  for (std::size_t place = 0; place < hashes_.size(); ++place)
+    slots_[slot_of(hashes_[place])] = static_cast<std::uint32_t>(place);
+}
+
+std::uint32_t PersonIds::place(std::string_view id) {
+  const Hash hash = hash_of(id);
+  std::size_t at = slot_of(hash);
+  if (slots_[at] != empty) return slots_[at];
+  if (hashes_.size() == most)
+    throw BadInput("people: there are more than 2^32 - 2 ids; give a table of fewer");
+  if (5 * (hashes_.size() + 1) > 4 * slots_.size()) {
+    grow();
+    at = slot_of(hash);
+  }
+  slots_[at] = static_cast<std::uint32_t>(hashes_.size());
+  hashes_.push_back(hash);
+  return slots_[at];
+}
+
+}  // namespace gibbsite

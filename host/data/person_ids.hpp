@@ -1,0 +1,52 @@
+#pragma once
+// Whose rows are: places of people by a keyed hash of their ids, which are not kept.
+#include <sodium.h>
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <string_view>
+#include <vector>
+
+namespace gibbsite {
+
+/// What each of m rows counts of a person who counts as k rows at most, min(1, k/m) rounded down: m
+/// times it is at most k, exactly. 1 <= m, k <= 2^53.
+float share_of_rows_down(std::uint64_t k, std::uint64_t m);
+/// a b rounded down, of numbers in [0, 1].
+float product_down(float a, float b);
+
+/// A table of hashes of ids: SipHash-2-4 of 128 bits under a key of its own from the operating
+/// system, so that no id can be chosen to meet another's. n ids of which any two meet have a
+/// probability of n^2/2^129, below 2^-65 of the most that there may be. 16 to 26 bytes a person.
+class PersonIds {
+ public:
+  static constexpr std::uint32_t most = ~std::uint32_t{0} - 1;
+
+  /// `bits`: how many bits of a hash tell people apart, fewer than 128 for tests alone.
+  explicit PersonIds(unsigned bits = 128);
+  PersonIds(const PersonIds&) = delete;
+  PersonIds& operator=(const PersonIds&) = delete;
+  ~PersonIds();
+
+  /// The place of a person, from 0 in the order in which they came. Throws BadInput on more than
+  /// `most` people.
+  std::uint32_t place(std::string_view id);
+  [[nodiscard]] std::uint64_t size() const { return hashes_.size(); }
+
+ private:
+  using Hash = std::array<std::uint64_t, 2>;
+  static constexpr std::uint32_t empty = ~std::uint32_t{0};
+
+  [[nodiscard]] Hash hash_of(std::string_view id) const;
+  /// Where a hash is among the slots, or would be.
+  [[nodiscard]] std::size_t slot_of(const Hash& hash) const;
+  void grow();
+
+  std::array<unsigned char, crypto_shorthash_siphashx24_KEYBYTES> key_;
+  Hash kept_bits_;
+  std::deque<Hash> hashes_;           // of people [size]; a deque copies none when it grows
+  std::vector<std::uint32_t> slots_;  // places, a power of two of them, at most 4/5 in use
+};
+
+}  // namespace gibbsite

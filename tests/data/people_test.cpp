@@ -1,0 +1,298 @@
+// Whose rows are: the share of each of m rows, people told apart by ids of every kind and not by
+// order, rows of nobody, what counts a person's rows, and the readers that refuse them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <set>
+#include <tuple>
+
+#include "data/person_ids.hpp"
+#include "gibbsite/data/array.hpp"
+#include "gibbsite/data/arrow.hpp"
+#include "gibbsite/data/schema_file.hpp"
+#include "support.hpp"
+#include "support/arrow_builder.hpp"
+
+namespace gibbsite {
+namespace people_test {
+
+using test::bytes_of;
+using test::expect_bad_input;
+using test::npy;
+using testing::arrow_numbers;
+using testing::arrow_text;
+using testing::ArrowTable;
+using ::testing::Each;
+using ::testing::ElementsAre;
+
+Schema with_person(const std::string& keys = "", const std::string& more = "") {
+  return parse_schema("label = 'y'\npositive = '1'\nnegative = '0'\n" + keys +
+                          "\n[columns]\nid = {type = 'person'}\nx = {type = 'number', range = [0, "
+                          "1]}\n" +
+                          more,
+                      "s.toml");
+}
+
+ReadOptions holding() {
+  ReadOptions out;
+  out.holds_people = true;
+  return out;
+}
+
+class People : public test::DataTest {
+ public:
+  [[nodiscard]] Dataset csv(const std::vector<std::string>& ids, const Schema& schema,
+                            ReadOptions options = holding()) const {
+    std::string text = "x,id,y\n";
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      text += fmt::format("0.{},{},{}\n", i % 10, ids[i], i % 2);
+    return read_csv(write("t.csv", text), schema, options);
+  }
+};
+
+// Exactly: a float times m is a double of at most 44 bits.
+TEST_F(People, CountAsAtMostKHoweverManyRowsTheyHave) {
+  for (const std::uint64_t k : {1U, 2U, 3U, 7U, 50U}) {
+    double least = 1;
+    for (std::uint64_t m = 1; m <= 1'000'000; ++m) {
+      const float share = share_of_rows_down(k, m);
+      const double all = static_cast<double>(share) * static_cast<double>(m);
+      ASSERT_LE(all, static_cast<double>(k)) << m;
+      ASSERT_LE(share, 1) << m;
+      if (m <= k) {
+        ASSERT_EQ(share, 1) << m;
+      } else {  // and no less than the next float
+        ASSERT_GT(static_cast<double>(std::nextafter(share, 1.0F)) * static_cast<double>(m),
+                  static_cast<double>(k))
+            << m;
+        least = std::min(least, all / static_cast<double>(k));
+      }
+    }
+    EXPECT_GT(least, 1 - 0x1p-23);
+  }
+  for (const std::uint64_t m : {(1ULL << 40) - 1, (1ULL << 53) - 1, 1ULL << 53, 3ULL << 51}) {
+    const float share = share_of_rows_down(3, m);
+    EXPECT_LE(std::fma(static_cast<double>(share), static_cast<double>(m), -3.0), 0);
+    EXPECT_GT(share, 0);
+  }
+  for (const float a : {0.0F, 1.0F / 3, 0x1.fffffep-1F, 1.0F})
+    for (const float b : {0.0F, 0.1F, 0x1.fffffep-1F, 1.0F})
+      EXPECT_LE(static_cast<double>(product_down(a, b)),
+                static_cast<double>(a) * static_cast<double>(b));
+}
+
+TEST_F(People, AreToldApartByAnyId) {
+  const std::string far = "9007199254740993", near = "9007199254740992";  // one double
+  const std::string uuid = "123e4567-e89b-12d3-a456-426614174000";
+  const Dataset data = csv(
+      {far, near, uuid, far, "\xC3\xA9", "e\xCC\x81", "ab", "ab ", "\"a,b\"", uuid}, with_person());
+  EXPECT_THAT(data.person, ElementsAre(0, 1, 2, 0, 3, 3, 4, 4, 5, 2));
+  Dataset held = data;
+  held.hold_people(1);
+  EXPECT_EQ(held.people, 6U);
+  EXPECT_EQ(held.counted(), 6U);
+  EXPECT_THAT(held.weight, ElementsAre(.5F, 1, .5F, .5F, .5F, .5F, .5F, .5F, 1, .5F));
+  EXPECT_TRUE(held.person.empty());
+  held = data;
+  held.hold_people(2);
+  EXPECT_THAT(held.weight, Each(1));
+  // The order of rows and other people's rows decide nothing of a row.
+  std::vector<std::string> ids(1000);
+  std::vector<std::size_t> count(97);
+  std::mt19937_64 random(1);
+  for (std::string& id : ids) {
+    const std::size_t of = std::uniform_int_distribution<std::size_t>(0, 96)(random) % 60;
+    id = fmt::format("{}", of);
+    ++count[of];
+  }
+  for (int turn = 0; turn < 3; ++turn) {
+    Dataset other = csv(ids, with_person());
+    other.hold_people(3);
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      ASSERT_EQ(other.weight[i], share_of_rows_down(3, count[std::stoul(ids[i])]));
+    std::ranges::shuffle(ids, random);
+  }
+}
+
+TEST_F(People, AreCountedByAllTheirRowsWhateverTheyHold) {
+  const Schema schema = with_person("invalid = 'middle'");
+  const std::string text = "x,id,y\n0.5,a,1\nabc,a,1\n,a,\n7,a,other\n0.5,b,1\n0.5,,1\n0.5,NA,1\n";
+  Dataset data = read_csv(write("u.csv", text), schema, holding());
+  data.hold_people(1);
+  EXPECT_EQ(data.people, 3U);  // NA is an id unless a mark says that it is none
+  EXPECT_THAT(data.weight, ElementsAre(.25F, .25F, .25F, .25F, 1, 0, 1));
+  data =
+      read_csv(write("u.csv", text), with_person("invalid = 'middle'\nmissing = 'NA'"), holding());
+  data.hold_people(1);
+  EXPECT_EQ(data.people, 2U);
+  EXPECT_THAT(data.weight, ElementsAre(.25F, .25F, .25F, .25F, 1, 0, 0));
+  EXPECT_EQ(data.counts.columns[0].invalid, 2U);
+  expect_bad_input(
+      [&] {
+        std::ignore = csv({"a", ""}, with_person());
+      },
+      {"t.csv:3: column 'id': says of nobody whose the row is"});
+  Dataset none = csv({"", ""}, schema);
+  expect_bad_input([&] { none.hold_people(1); }, {"nobody has a row"});
+}
+
+TEST_F(People, WithWeightsMultiply) {
+  const Schema schema = with_person("", "w = {type = 'weight', range = [0, 7]}\n");
+  std::string text = "x,id,y,w\n";
+  std::mt19937_64 random(5);
+  std::vector<std::string> ids;
+  for (int i = 0; i < 4000; ++i) {
+    ids.push_back(fmt::format("p{}", random() % 300));
+    text += fmt::format("0.5,{},1,{}\n", ids.back(), static_cast<double>(random() % 1000) / 110);
+  }
+  const Dataset read = read_csv(write("w.csv", text), schema, holding());
+  for (const std::uint64_t k : {1U, 4U}) {
+    Dataset data = read;
+    data.hold_people(k);
+    std::map<std::string, std::pair<double, std::uint64_t>> all;
+    for (const std::string& id : ids) ++all[id].second;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const double exact = static_cast<double>(share_of_rows_down(k, all[ids[i]].second)) *
+                           static_cast<double>(read.weight[i]);
+      ASSERT_LE(static_cast<double>(data.weight[i]), exact);
+      ASSERT_GE(static_cast<double>(data.weight[i]), exact * (1 - 0x1p-22));
+      all[ids[i]].first += static_cast<double>(data.weight[i]);
+    }
+    for (const auto& [id, sum] : all) EXPECT_LE(sum.first, static_cast<double>(k));
+  }
+}
+
+TEST_F(People, OfArrowTablesAreTheSame) {
+  const auto read = [&](testing::ArrowColumn ids, std::size_t n, const std::string& keys = "") {
+    ArrowTable::Batch batch{
+        std::move(ids), arrow_numbers<double>("x", "g", std::vector<std::optional<double>>(n, .5)),
+        arrow_numbers<double>("y", "g", std::vector<std::optional<double>>(n, 1))};
+    ArrowTable made({std::move(batch)});
+    ArrowArrayStream stream = made.stream();
+    return read_arrow(stream, with_person(keys), holding(), {});
+  };
+  constexpr std::int64_t far = (std::int64_t{1} << 53) + 1;
+  EXPECT_THAT(read(arrow_numbers<std::int64_t>("id", "l", {far, far - 1, far, 7, -7}), 5).person,
+              ElementsAre(0, 1, 0, 2, 3));
+  EXPECT_THAT(read(arrow_text("id", "u", {"u", "v", "u"}), 3).person, ElementsAre(0, 1, 0));
+  EXPECT_THAT(read(arrow_numbers<double>("id", "g", {1, 2.5, 1}), 3).person, ElementsAre(0, 1, 0));
+  // Such doubles may have been several ids.
+  expect_bad_input(
+      [&] {
+        std::ignore = read(arrow_numbers<double>("id", "g", {1, 0x1p53}), 2);
+      },
+      {"row 2: column 'id': says of nobody whose the row is"});
+  expect_bad_input(
+      [&] {
+        std::ignore = read(arrow_text("id", "u", {"u", std::nullopt}), 2);
+      },
+      {"row 2: column 'id': says of nobody"});
+  EXPECT_THAT(read(arrow_text("id", "u", {"u", std::nullopt}), 2, "invalid = 'middle'").person,
+              ElementsAre(0, Dataset::nobody));
+  std::vector<std::optional<std::string>> many;
+  for (int i = 0; i < 30'000; ++i) many.emplace_back(fmt::format("{}", i % 7000));
+  Dataset data = read(arrow_text("id", "u", many), many.size());
+  data.hold_people(1);
+  EXPECT_EQ(data.people, 7000U);
+  for (std::size_t i = 0; i < many.size(); ++i)
+    ASSERT_EQ(data.weight[i], share_of_rows_down(1, i % 7000 < 2000 ? 5 : 4));
+}
+
+TEST_F(People, AreRefusedWhereTheyAreNotCounted) {
+  const Schema schema = with_person();
+  expect_bad_input(
+      [&] {
+        std::ignore = csv({"a", "b"}, schema, {});
+      },
+      {"column 'id' says whose a row is, and this counts rows"});
+  ReadOptions cached = holding();
+  cached.cache = ReadOptions::Cache::always;
+  expect_bad_input([&] { std::ignore = csv({"a", "b"}, schema, cached); }, {"files on disk"});
+  const std::string table = write("t.csv", "x,id,y\n0.1,a,0\n0.2,b,1\n");
+  ReadOptions automatic = holding();
+  automatic.cache = ReadOptions::Cache::automatic;
+  EXPECT_FALSE(read_table(table, schema, automatic).on_disk());
+  expect_bad_input([&] { std::ignore = read_table(table, schema, cached); }, {"files on disk"});
+  expect_bad_input(
+      [&] {
+        std::ignore = read_libsvm(write("t.svm", "1 1:1 2:0.5\n0 2:0.5\n"), schema, holding());
+      },
+      {"an absent entry says of nobody"});
+  ReadOptions labeled = holding();
+  labeled.label_path = write("y.npy", npy("<f8", "(2,)", bytes_of(std::vector<double>{0, 1})));
+  expect_bad_input(
+      [&] {
+        std::ignore = read_npy(
+            write("x.npy", npy("<f8", "(2, 2)", bytes_of(std::vector<double>{1, .5, 2, .5}))),
+            schema, labeled);
+      },
+      {"ids in an array of numbers may be rounded"});
+  std::filesystem::create_directories(path("parts"));
+  std::ignore = write("parts/a.csv", "x,id,y\n0.1,a,0\n0.2,b,1\n");
+  expect_bad_input([&] { std::ignore = read_table(path("parts"), schema, holding()); },
+                   {"people of a table in parts are not counted"});
+  // Predicting looks at no id, and needs none.
+  ReadOptions predicting;
+  predicting.labels = ReadOptions::Labels::optional;
+  EXPECT_TRUE(read_csv(write("p.csv", "x\n0.1\n"), schema, predicting).person.empty());
+  EXPECT_TRUE(read_csv(table, schema, predicting).person.empty());
+  EXPECT_EQ(schema.features(), 2U);  // x and the intercept
+
+  Dataset data = csv({"a", "b"}, schema);
+  expect_bad_input([&] { std::ignore = data.counted(); }, {"its people are not held"});
+  expect_bad_input([&] { data.hold_people(0); }, {"must be from 1"});
+  data.hold_people(1);
+  expect_bad_input([&] { data.hold_people(1); }, {"held already"});
+  expect_bad_input([&] { data.group(std::vector<std::uint32_t>{0, 1}); }, {"leave one out"});
+}
+
+TEST_F(People, GroupsAreTheSame) {
+  Schema schema = with_person("invalid = 'middle'");
+  schema.columns.erase(schema.columns.begin());
+  const Dataset plain = read_csv(write("g.csv", "x,y\n0.1,0\n0.2,1\n0.3,1\n"), schema, {});
+  Dataset data = plain;
+  data.group(std::vector<std::uint32_t>{2, Dataset::nobody, 2});
+  data.hold_people(1);
+  EXPECT_EQ(data.people, 1U);
+  EXPECT_THAT(data.weight, ElementsAre(.5F, 0, .5F));
+  EXPECT_NE(data.schema.person(), nullptr);
+  data = plain;
+  expect_bad_input([&] { data.group(std::vector<std::uint32_t>{0, 1}); }, {"2 people for 3 rows"});
+  expect_bad_input([&] { data.group(std::vector<std::uint32_t>{0, 1, 3}); }, {"beyond the rows"});
+}
+
+TEST_F(People, SchemasSayWho) {
+  const Schema schema = with_person("", "w = {type = 'weight', range = [0, 7]}\n");
+  EXPECT_EQ(parse_schema(to_toml(schema), "again"), schema);
+  const FeatureSpace space = schema;
+  EXPECT_TRUE(space.people && space.weighted);
+  expect_bad_input([&] { with_person("", "b = {type = 'person'}\n"); }, {"and so does 'id'"});
+  expect_bad_input([&] { with_person("", "b = {type = 'person', range = [0, 1]}\n"); },
+                   {"unknown key 'range'"});
+  expect_bad_input([&] { with_person("", "b = {type = 'person', count = 2}\n"); },
+                   {"it is one person's"});
+}
+
+// Two people with one hash count together as k, which 128 bits make as good as impossible.
+TEST_F(People, AreAsManyAsTheirHashes) {
+  PersonIds one(0), few(3), all, again;
+  std::set<std::uint32_t> places;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string id = fmt::format("{:07}", i);
+    ASSERT_EQ(one.place(id), 0U);
+    ASSERT_LT(few.place(id), 8U);
+    ASSERT_EQ(all.place(id), static_cast<std::uint32_t>(i));
+    ASSERT_EQ(again.place(id), static_cast<std::uint32_t>(i));
+  }
+  EXPECT_EQ(one.size(), 1U);
+  EXPECT_EQ(few.size(), 8U);
+  for (int i = 0; i < 20'000; ++i)
+    ASSERT_EQ(all.place(fmt::format("{:07}", i)), static_cast<std::uint32_t>(i));
+  EXPECT_EQ(all.size(), 20'000U);
+}
+
+}  // namespace people_test
+}  // namespace gibbsite

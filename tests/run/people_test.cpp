@@ -1,0 +1,364 @@
+// People whose rows count together, end to end: the mechanisms that take them run and verify, no
+// edit of what a file says of them does, nothing of a release follows from how many rows there are,
+// and neighbors of 0 to a million rows are as near as is paid for.
+#include "support/people.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <numbers>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "certificate/model_json.hpp"
+#include "gibbsite/certificate/verify.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/summation.hpp"
+#include "gibbsite/model/family_model.hpp"
+#include "gibbsite/model/linear_model.hpp"
+#include "gibbsite/model/network_model.hpp"
+#include "gibbsite/privacy/gdp.hpp"
+#include "gibbsite/run/fit.hpp"
+#include "gibbsite/run/plan_chosen.hpp"
+#include "gibbsite/run/plan_request.hpp"
+#include "run/example.hpp"
+#include "support/backend.hpp"
+
+namespace gibbsite {
+namespace people_test {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+/// Rows of people, the first with `rows_of_first` rows, the others with 1 to 4.
+Dataset people_of(std::size_t n, std::size_t rows_of_first, std::uint64_t k, bool middle = false) {
+  std::vector<std::uint32_t> places(rows_of_first, 0);
+  for (std::uint32_t person = 1; person < n; ++person)
+    places.insert(places.end(), 1 + person % 4, person);
+  Dataset data = support::people(places.size(), 2, 11);
+  if (middle) data.schema.invalid = Invalid::middle;
+  data.group(places);
+  data.hold_people(k);
+  return data;
+}
+
+PlanRequest request_of(const std::string& mechanism, std::uint64_t k = 1) {
+  PlanRequest out;
+  out.mechanism = mechanism;
+  out.epsilon = 2;
+  out.delta = 1e-4;
+  out.rows_per_person = k;
+  return out;
+}
+
+TEST(PeopleOfRows, RunAndTheirFilesVerify) {
+  const auto backend = support::make_test_backend("cpu");
+  for (const char* mechanism : {"auto", "path", "metric-path", "whitened"}) {
+    for (const std::uint64_t k : {1U, 3U}) {
+      for (const bool add_remove : {false, true}) {
+        SCOPED_TRACE(fmt::format("{}, {}, {}", mechanism, k, add_remove));
+        const Dataset data = people_of(80, 5, k);
+        PlanRequest request = request_of(mechanism, k);
+        if (add_remove) request.adjacency = "add-remove", request.rows_cap = 100;
+        const Plan made = plan_chosen(request, data.schema, data.counted(), budget_of(request));
+        ASSERT_TRUE(made.candidate().feasible) << made.candidate().why;
+        const Release release = fit(model_of(request, made), data, made, *backend, Key::from_os());
+        const json file = json::parse(to_json(release).dump());
+        const Verification found = verify(file);
+        EXPECT_TRUE(found.valid) << ::testing::PrintToString(found.failures);
+        const json& constants = file["certificate"]["constants"];
+        EXPECT_EQ(constants["people"], add_remove ? 100 : 80);
+        EXPECT_EQ(constants["rows_of_person"], k);
+        EXPECT_FALSE(constants.contains("rows"));
+        EXPECT_THAT(in_words(release.certificate()), HasSubstr("number of people"));
+        EXPECT_THAT(file["certificate"]["assumptions"].dump(),
+                    HasSubstr("every person has one id"));
+      }
+    }
+  }
+}
+
+// One key, so what differs is what a table decides: draws alone.
+TEST(PeopleOfRows, AreAllThatAReleaseSaysOfTheirNumber) {
+  const auto backend = support::make_test_backend("cpu");
+  for (const char* mechanism : {"path", "metric-path", "whitened"}) {
+    std::vector<json> files;
+    for (const std::size_t rows : {1U, 2U, 5000U}) {
+      const Dataset data = people_of(80, rows, 1);
+      const PlanRequest request = request_of(mechanism);
+      const Plan made = plan_chosen(request, data.schema, data.counted(), budget_of(request));
+      json file = to_json(fit(model_of(request, made), data, made, *backend, Key::from_seed(7)));
+      for (const char* part : {"draws", "coefficients", "original_units", "intercept",
+                               "feature_means"})  // which follow from the answers
+        file["model"].erase(part);
+      file["certificate"].erase("digest");
+      files.push_back(std::move(file));
+    }
+    EXPECT_EQ(files[0], files[1]) << json::diff(files[0], files[1]);
+    EXPECT_EQ(files[0], files[2]) << json::diff(files[0], files[2]);
+  }
+}
+
+TEST(PeopleOfRows, NothingElseSaidOfThemVerifiesEvenResealed) {
+  const auto backend = support::make_test_backend("cpu");
+  for (const char* mechanism : {"path", "whitened"}) {
+    const Dataset data = people_of(80, 5, 2);
+    const PlanRequest request = request_of(mechanism, 2);
+    const Plan made = plan_chosen(request, data.schema, data.counted(), budget_of(request));
+    const json file = to_json(fit(model_of(request, made), data, made, *backend, Key::from_os()));
+    ASSERT_TRUE(verify(file).valid);
+    const auto changed = [&](const std::string& what, const std::function<void(json&)>& edit) {
+      json other = file;
+      edit(other);
+      other["certificate"]["digest"] = file_digest(other);
+      EXPECT_FALSE(verify(other).valid) << mechanism << ": " << what;
+    };
+    const std::size_t last = file["model"]["preprocessing"]["columns"].size() - 1;
+    ASSERT_EQ(file["model"]["preprocessing"]["columns"][last]["type"], "person");
+    const auto constants = [](json& f) -> json& { return f["certificate"]["constants"]; };
+    changed("rows", [&](json& f) {
+      constants(f)["rows"] = constants(f)["people"];
+      constants(f).erase("people");
+      constants(f).erase("rows_of_person");
+    });
+    changed("of one row", [&](json& f) { constants(f)["rows_of_person"] = 1; });
+    changed("of fewer", [&](json& f) {
+      f["certificate"]["guarantee"]["rows_per_person"] = 1;
+      constants(f)["rows_of_person"] = 1;
+    });
+    changed("guaranteed for more",
+            [&](json& f) { f["certificate"]["guarantee"]["rows_per_person"] = 3; });
+    changed("not weighted", [&](json& f) { constants(f).erase("weighted"); });
+    changed("no column", [&](json& f) { f["model"]["preprocessing"]["columns"].erase(last); });
+    for (const char* type : {"ignore", "weight", "category"})
+      changed(type, [&](json& f) { f["model"]["preprocessing"]["columns"][last]["type"] = type; });
+    changed("no assumption", [&](json& f) { f["certificate"]["assumptions"].erase(0); });
+  }
+}
+
+TEST(PeopleOfRows, AreRefusedWhereNoProofIsOfThem) {
+  const Dataset data = people_of(400, 5, 1);
+  for (const std::string_view name : mechanism_names()) {
+    const bool taken = name == "path" || name == "metric-path" || name == "whitened";
+    const PlanRequest request = request_of(std::string(name));
+    const Plan made = plan_chosen(request, data.schema, data.counted(), budget_of(request));
+    EXPECT_EQ(made.candidate().feasible, taken) << name << ": " << made.candidate().why;
+    if (!taken) {
+      EXPECT_THAT(made.candidate().why.text(), HasSubstr("no proof for people")) << name;
+      // Nor by a certificate's settings, whoever wrote them.
+      Problem rows = made.problem;
+      rows.rows_of_person = 0;
+      const Plan of_rows = plan(rows, budget_of(request), {.mechanism = std::string(name)});
+      EXPECT_THROW(static_cast<void>(analyze(of_rows.candidate().mechanism, made.problem,
+                                             budget_of(request).neighbors(), 1)),
+                   BadInput)
+          << name;
+    }
+  }
+  PlanRequest intervals = request_of("whitened");
+  intervals.intervals = true;
+  EXPECT_THROW(static_cast<void>(plan_chosen(intervals, data.schema, 400, budget_of(intervals))),
+               BadInput);
+  EXPECT_THROW(network_schema(data.schema), BadInput);
+  EXPECT_THROW(family_schema(data.schema, "x0"), BadInput);
+
+  // Plans of others than who was held.
+  const auto backend = support::make_test_backend("cpu");
+  const auto run = [&](const Dataset& table, std::uint64_t people, std::uint64_t k) {
+    const PlanRequest request = request_of("path", k);
+    const Plan made = plan_chosen(request, table.schema, people, budget_of(request));
+    return fit(model_of(request, made), table, made, *backend, Key::from_os());
+  };
+  EXPECT_NO_THROW(static_cast<void>(run(data, 400, 1)));
+  EXPECT_THROW(static_cast<void>(run(data, data.rows(), 1)), BadInput);
+  EXPECT_THROW(static_cast<void>(run(data, 400, 2)), BadInput);
+  Dataset unheld = support::people(20, 2, 11);
+  unheld.group(std::vector<std::uint32_t>(20, 3));
+  EXPECT_THROW(static_cast<void>(run(unheld, 1, 1)), BadInput);
+  Dataset unsaid = data;
+  unsaid.schema.columns.pop_back();
+  EXPECT_THROW(static_cast<void>(run(unsaid, 400, 1)), BadInput);
+  Problem problem = glm("logistic").constants(data.schema, 400);
+  EXPECT_TRUE(problem.of_people());
+  EXPECT_THROW(
+      static_cast<void>(plan(problem, {.epsilon = 1, .delta = 1e-5, .rows_per_person = 2})),
+      BadInput);
+}
+
+TEST(PeopleOfRows, AreBoundedByPublicNumbers) {
+  Problem problem = glm("logistic").constants(people_of(100, 5, 4).schema, 100);
+  problem.rows_of_person = 4;
+  Problem of_rows = problem;
+  of_rows.rows_of_person = 0, of_rows.rows = 400;
+  EXPECT_EQ(problem.most_weight_up(), 400);
+  EXPECT_EQ(problem.smoothness_up(2, 1), of_rows.smoothness_up(2, 1));
+  EXPECT_EQ(problem.minimizer_distance_up(2, 1), of_rows.minimizer_distance_up(2, 1));
+  EXPECT_EQ(problem.most_rows(), std::uint64_t{1} << 40);
+  EXPECT_EQ(accumulation_depth(problem.most_rows()), 1024U + 30 + 64);
+  // More roundings are paid for than of rows that are counted.
+  const LangevinSteps steps{1, 1, 1e-3, 10, 0};
+  EXPECT_GT(map_bounds_up(problem, steps).map_error, map_bounds_up(of_rows, steps).map_error);
+}
+
+struct Law {
+  double mean = 0, variance = 1;
+};
+
+// delta(epsilon) of P against Q, normals in one dimension, by a sum over a fine grid.
+double delta_of(const Law& p, const Law& q, double epsilon) {
+  const double sd = std::sqrt(p.variance);
+  constexpr int points = 40'000;
+  double out = 0;
+  for (int i = 0; i < points; ++i) {
+    const double z = -14 + 28.0 * (i + 0.5) / points, x = p.mean + sd * z;
+    const double away = x - q.mean;
+    const double log_p = -z * z / 2 - std::log(p.variance) / 2,
+                 log_q = -away * away / (2 * q.variance) - std::log(q.variance) / 2;
+    const double gain = 1 - std::exp(epsilon + log_q - log_p);
+    if (gain > 0)
+      out += gain * std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi) * 28.0 / points;
+  }
+  return out;
+}
+
+// The law of a whole chain in one dimension, exactly: where the loss is a parabola each step is
+// theta -> a theta + b + noise, with a and b of the engine's own sums over the table.
+class PathOfPeople {
+ public:
+  PathOfPeople(std::uint64_t k, bool add_remove, bool holds) : k_(k), holds_(holds) {
+    request_ = request_of("path", k);
+    request_.model = "huber";
+    request_.epsilon = 1;
+    if (add_remove) request_.adjacency = "add-remove", request_.rows_cap = others + 1;
+    plan_ = plan_chosen(request_, table(1, 1).schema, others + 1, budget_of(request_));
+  }
+
+  [[nodiscard]] const Plan& plan() const { return plan_; }
+  /// The others' rows, and m of one person with that label.
+  [[nodiscard]] Law law(std::size_t m, float y) const {
+    const Dataset data = table(m, y);
+    const auto backend = support::make_test_backend("cpu");
+    const auto engine = backend->load(data.view(), data.y, loss_named("huber"));
+    std::vector<double> at{0, 0x1p-4}, out(2);
+    engine->loss_gradients({at.data(), 2, 1}, {out.data(), 2, 1});
+    const auto& s = std::get<Path>(plan_.candidate().mechanism);
+    const double curvature = s.beta * (out[1] - out[0]) / at[1] + s.prior_precision;
+    const double a = 1 - s.step_size * curvature, b = -s.step_size * s.beta * out[0];
+    Law found{0, 0};
+    for (int t = 0; t < static_cast<int>(s.iterations); ++t) {
+      found.mean = a * found.mean + b;
+      found.variance = a * a * found.variance + 2 * s.step_size;
+    }
+    return found;
+  }
+
+ private:
+  static constexpr std::uint32_t others = 60;
+
+  [[nodiscard]] Dataset table(std::size_t m, float y) const {
+    std::vector<std::uint32_t> places(m, others);
+    for (std::uint32_t person = 0; person < others; ++person)
+      places.insert(places.begin(), 1 + person % 3, person);
+    Dataset data = support::amounts(places.size(), 1, 3);
+    data.schema.intercept = false;
+    data.schema.row_norm = 1;
+    data.dense().assign(places.size(), 1.0F);
+    for (std::size_t i = 0; i < places.size(); ++i)
+      data.y[i] = places[i] == others ? y : places[i] % 2 == 0 ? 0.5F : -0.5F;
+    // Under add-remove nobody has the last place where m is 0.
+    data.group(places);
+    data.hold_people(k_);
+    if (!holds_) data.weight.assign(places.size(), 1.0F);
+    return data;
+  }
+
+  std::uint64_t k_;
+  bool holds_;
+  PlanRequest request_;
+  Plan plan_;
+};
+
+TEST(PeopleOfRows, NeighborsInOneDimensionAreAsNearAsIsPaidFor) {
+  for (const std::uint64_t k : {1U, 3U}) {
+    for (const bool add_remove : {false, true}) {
+      double most = 0;
+      const PathOfPeople chain(k, add_remove, true);
+      ASSERT_TRUE(chain.plan().candidate().feasible);
+      const double mu = chain.plan().candidate().guarantee.mu;
+      const Law nobody = add_remove ? chain.law(0, 0) : Law{};
+      std::vector<Law> laws;
+      for (const std::size_t m : std::vector<std::size_t>{1, k, k + 1, 1000, 1'000'000})
+        for (const float y : {-1.0F, 0.0F, 1.0F}) laws.push_back(chain.law(m, y));
+      for (const Law& one : laws) {
+        for (const Law& other : add_remove ? std::vector<Law>{nobody} : laws) {
+          for (const double epsilon : {0.0, 0.3, 1.0}) {
+            const double paid = gdp_delta_up(epsilon, mu);
+            EXPECT_LE(delta_of(one, other, epsilon), paid * 1.0001) << k << add_remove;
+            EXPECT_LE(delta_of(other, one, epsilon), paid * 1.0001) << k << add_remove;
+            if (epsilon == 0) most = std::max(most, delta_of(one, other, epsilon) / paid);
+          }
+        }
+      }
+      EXPECT_GT(most, 0.2) << k << add_remove;  // a parabola has slopes below the largest
+      // Rows that nothing holds together would be seen.
+      const PathOfPeople each(k, add_remove, false);
+      const Law far = each.law(20 * k, 1), near = add_remove ? nobody : each.law(20 * k, -1);
+      EXPECT_GT(delta_of(far, near, 1), 10 * gdp_delta_up(1, mu));
+    }
+  }
+}
+
+// The questions themselves, asked of the longest rows there may be: sums of gradients and of second
+// moments move by no more than their noise is scaled to, of 0 to a million rows.
+TEST(PeopleOfRows, MoveEveryQuestionByAsMuchAsIsPaidFor) {
+  const auto backend = support::make_test_backend("cpu");
+  for (const std::uint64_t k : {1U, 3U}) {
+    const auto sums = [&](std::size_t m, float x, float y) {
+      std::vector<std::uint32_t> places(m, 40);
+      for (std::uint32_t person = 0; person < 40; ++person) places.push_back(person);
+      Dataset data = support::people(places.size(), 1, 3);
+      data.schema.row_norm = 1;
+      for (std::size_t i = 0; i < m; ++i) data.dense()[2 * i] = x, data.y[i] = y;
+      for (std::size_t i = m; i < places.size(); ++i) data.dense()[2 * i] = 0, data.y[i] = 1;
+      data.group(places);
+      data.hold_people(k);
+      const auto engine = backend->load(data.view(), data.y, loss_named("logistic"));
+      const std::vector<double> eye{1, 0, 0, 1}, theta{8, 0};
+      std::vector<double> moments(4), gradient(2);
+      engine->second_moments({eye.data(), 2, 2}, std::numbers::sqrt2, {moments.data(), 2, 2});
+      engine->loss_gradients({theta.data(), 1, 2}, {gradient.data(), 1, 2});
+      return std::pair(moments, gradient);
+    };
+    const auto apart = [](const std::vector<double>& a, const std::vector<double>& b) {
+      double squared = 0;
+      for (std::size_t i = 0; i < a.size(); ++i) squared += (a[i] - b[i]) * (a[i] - b[i]);
+      return std::sqrt(squared);
+    };
+    const auto paid = static_cast<double>(k);
+    std::vector<std::pair<std::vector<double>, std::vector<double>>> all;
+    for (const std::size_t m : std::vector<std::size_t>{1, k, k + 1, 777, 1'000'000})
+      for (const float x : {0.0F, 1.0F})
+        for (const float y : {-1.0F, 1.0F}) all.push_back(sums(m, x, y));
+    const auto none = sums(0, 0, 0);
+    double most = 0, most_moments = 0;
+    for (const auto& one : all) {
+      EXPECT_LE(apart(one.first, none.first), paid * 2 * (1 + 1e-9));  // k R^2, R^2 = 2
+      EXPECT_LE(apart(one.second, none.second), paid * std::numbers::sqrt2 * (1 + 1e-9));
+      for (const auto& other : all) {
+        EXPECT_LE(apart(one.first, other.first), paid * 2 * std::numbers::sqrt2 * (1 + 1e-9));
+        EXPECT_LE(apart(one.second, other.second), paid * 2 * std::numbers::sqrt2 * (1 + 1e-9));
+        most = std::max(most, apart(one.second, other.second) / paid);
+        most_moments = std::max(most_moments, apart(one.first, other.first) / paid);
+      }
+    }
+    EXPECT_GT(most, 1.4);
+    EXPECT_GT(most_moments, 1.7);
+  }
+}
+
+}  // namespace people_test
+}  // namespace gibbsite
