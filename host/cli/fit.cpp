@@ -175,6 +175,7 @@ void FitCommand::fit() const {
   const auto ledger = opened_ledger();
   prepare();
   const Schema asked = read_schema(schema);
+  require_ledger_of_rows(ledger ? &*ledger : nullptr, asked.person() != nullptr);
   require_same_everywhere(to_toml(asked), schema + ": the schema");
   if (automatic_curves(asked) > 0 && cache == "always") {
     throw BadInput(
@@ -224,20 +225,22 @@ void FitCommand::fit() const {
     seconds = predicted_seconds(candidate, step / draws);
   }
   constexpr double long_wait = 10;
+  // Of people the number of rows is private, and time tells it.
+  const char* const private_time = made.problem.of_people() ? "private: " : "";
   if (verbose) {
     say(head + plan_line(made, seconds) + "\n" +
         fmt::format("backend {}: {}\n", engine_maker->name(), engine_maker->description()));
   } else if (seconds >= long_wait) {
-    say(fmt::format("Fitting takes {}.\n", about(seconds)));
+    say(fmt::format("{}Fitting takes {}.\n", private_time, about(seconds)));
   }
 
   const Stopwatch fitting;
   std::string how;
   const Release model = fit_plan(data, made, *engine_maker, ledger, how);
   if (verbose) {
-    if (!how.empty()) say(fmt::format("design {}\n", how));
-    say(fmt::format("fitting took {:.4g} s, {:.4g} s were predicted\n\n", fitting.seconds(),
-                    seconds));
+    if (!how.empty()) say(fmt::format("{}design {}\n", private_time, how));
+    say(fmt::format("{}fitting took {:.4g} s, {:.4g} s were predicted\n\n", private_time,
+                    fitting.seconds(), seconds));
   }
   if (plan.intervals && !model.model().estimates) {
     fmt::print(stderr,

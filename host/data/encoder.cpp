@@ -460,7 +460,12 @@ void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
 
 void CellEncoder::set_person(const Encoding& e, std::string_view id) {
   if (person_ == Encoding::none) return;
+  // However one id is written it is one person: blanks about it, "5.0" for "5", NFD for NFC.
+  constexpr std::string_view blanks = " \t\r\n\v\f";
+  const std::size_t first = std::min(id.find_first_not_of(blanks), id.size());
+  id = id.substr(first, id.find_last_not_of(blanks) + 1 - first);
   if (id.empty() || e.is_missing(id) || e.is_missing_composed(id)) return set_nobody(e);
+  id = whole_number(id);
   entries_[e.slot] = {0, people_->place(is_ascii(id) ? id : std::string_view(composed(id))), 0};
 }
 
@@ -705,7 +710,7 @@ void CellEncoder::set_present_unreadable(const Encoding& e, std::string_view tex
 }
 
 void CellEncoder::gather(std::size_t slot) {
-  if (slot == exposure_ || slot == weight_) return;
+  if (slot == exposure_ || slot == weight_ || slot == person_) return;
   entries_[slot].each([this](std::uint32_t feature, float value) {
     row_values_.push_back(value);
     row_features_.push_back(feature);
@@ -765,7 +770,7 @@ void CellEncoder::add_beside_row(std::span<const Entry> entries) {
 void CellEncoder::gather_entries(std::span<const Entry> entries, std::vector<float>& values,
                                  std::vector<std::uint32_t>& features) const {
   for (std::size_t slot = 0; slot < entries.size(); ++slot) {
-    if (slot == exposure_ || slot == weight_) continue;
+    if (slot == exposure_ || slot == weight_ || slot == person_) continue;
     entries[slot].each([&](std::uint32_t feature, float value) {
       values.push_back(value);
       features.push_back(feature);

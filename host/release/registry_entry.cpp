@@ -129,6 +129,8 @@ std::string columns_words(const Schema& schema) {
     if (column.type == ColumnType::category) {
       out += fmt::format(" (category of {} level{})", column.levels.size(),
                          plural(column.levels.size()));
+    } else if (column.type == ColumnType::person) {
+      out += " (whose a row is)";
     } else {
       out += fmt::format(" ({} from {} to {})", column.is_date() ? "date" : "number",
                          column.text_of(column.lo), column.text_of(column.hi));
@@ -138,9 +140,33 @@ std::string columns_words(const Schema& schema) {
 }
 
 std::string rows_words(const Claims& claims, std::uint64_t rows) {
-  return fmt::format("{} {} rows",
+  return fmt::format("{} {} {}",
                      claims.claimed.who.adjacency == Adjacency::replace_one ? "exactly" : "at most",
-                     rows);
+                     rows, claims.people ? "people" : "rows");
+}
+
+// Which tables are adjacent.
+std::string neighbors_words(const Claims& claims) {
+  const std::uint64_t k = claims.claimed.who.rows_per_person;
+  const bool replace = claims.claimed.who.adjacency == Adjacency::replace_one;
+  if (claims.people) {
+    return fmt::format(
+        "{}; all rows of one person count as at most {} together.",
+        replace ? "Tables of the same number of people are adjacent if one is the other with all "
+                  "rows of one person replaced by any number of others (replace-one)"
+                : "Two tables are adjacent if one is the other without all rows of one person "
+                  "(add-remove)",
+        k);
+  }
+  const std::string rows = k == 1 ? "the row" : fmt::format("at most {} rows", k);
+  return replace ? fmt::format(
+                       "Tables of the same number of rows are adjacent if one is the other with {} "
+                       "of one person replaced by any other{} (replace-one).",
+                       rows, k == 1 ? "" : "s")
+                 : fmt::format(
+                       "Two tables are adjacent if one is the other without {} of one person "
+                       "(add-remove).",
+                       rows);
 }
 
 Entry entry_of(const Facts& facts, const json& file, const DeploymentAbout& about,
@@ -190,17 +216,10 @@ Entry entry_of(const Facts& facts, const json& file, const DeploymentAbout& abou
       replace ? "number of rows," : "cap on the number of rows,", facts.rows);
 
   Entry& loss = deployment["privacy_loss"];
-  loss["privacy_unit"] =
-      k == 1 ? "A person (one row)" : fmt::format("A person with at most {} rows", k);
-  loss["privacy_unit_details"] =
-      replace ? fmt::format(
-                    "Tables of the same number of rows are adjacent if one is the other with {} "
-                    "of one person replaced by any other{} (replace-one).",
-                    k == 1 ? "the row" : fmt::format("at most {} rows", k), k == 1 ? "" : "s")
-              : fmt::format(
-                    "Two tables are adjacent if one is the other without {} of one person "
-                    "(add-remove).",
-                    k == 1 ? "the row" : fmt::format("at most {} rows", k));
+  loss["privacy_unit"] = claims.people ? "A person (any number of rows)"
+                         : k == 1      ? std::string("A person (one row)")
+                                       : fmt::format("A person with at most {} rows", k);
+  loss["privacy_unit_details"] = neighbors_words(claims);
   loss["privacy_parameters"]["epsilon"] = claims.epsilon;
   loss["privacy_parameters"]["delta"] = claims.delta;
   loss["privacy_parameters_details"] = fmt::format(
