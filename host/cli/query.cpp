@@ -122,12 +122,15 @@ struct QueryCommand {
                      : fmt::format(", nor {} more of the pairs asked about", pairs.size() - 1));
     }
   }
-  // How far the noise moves the answer of a tree 95 % of the time, where that is known; of other
+  // How far the answer of a tree may be from that of the rows, where that is known; of other
   // networks what the noise alone may have made; "" where the answer stands out of it.
   static std::string noise_words(const NetworkModel& of, const NetworkQuestion& question,
                                  double probability) {
+    if (of.tree) {
+      const std::optional<double> reach = question_reach(of, question);
+      return reach ? fmt::format(" ± {:.2g}", *reach) : "";
+    }
     const std::optional<double> noise = question_noise(of, question);
-    if (noise && of.tree) return fmt::format(" ± {:.2g}", two_sided_95 * *noise);
     if (!noise || probability > 2 * *noise) return "";
     return fmt::format(" (small for privacy's noise, whose standard deviation is about {:.2g})",
                        *noise);

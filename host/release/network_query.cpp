@@ -621,51 +621,79 @@ std::vector<ColumnList> inferred_pairs(const NetworkModel& model, const NetworkQ
 
 namespace {
 
-// Cells of a table that an event is a sum of, and all it has; none where it is of parts of cells.
-std::optional<std::pair<double, double>> cells_of_event(
+// What a counted table says of an event: a share of the rows, and the deviation of its noise.
+struct CountedShare {
+  double share = 0, deviation = 0;
+};
+
+// Of the table's groups those that the event is made of, for each of its columns; none if the event
+// is of parts of groups.
+std::optional<std::vector<std::vector<bool>>> groups_of_event(
     const MeasuredTable& table, const std::vector<std::vector<std::uint32_t>>& allowed,
     const std::vector<std::vector<std::uint32_t>>& group) {
-  double some = 1, all = 1;
+  std::vector<std::vector<bool>> out;
   for (const std::uint32_t k : table.columns) {
-    std::vector<std::uint32_t> seen;
-    for (const std::uint32_t level : allowed[k]) seen.push_back(group[k][level]);
-    std::ranges::sort(seen);
-    seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
-    const auto members = std::ranges::count_if(
-        group[k], [&](std::uint32_t g) { return std::ranges::binary_search(seen, g); });
+    std::vector<bool>& in = out.emplace_back(*std::ranges::max_element(group[k]) + 1, false);
+    for (const std::uint32_t level : allowed[k]) in[group[k][level]] = true;
+    const auto members = std::ranges::count_if(group[k], [&](std::uint32_t g) { return in[g]; });
     if (static_cast<std::size_t>(members) != allowed[k].size()) return {};
-    some *= static_cast<double>(seen.size());
-    all *= static_cast<double>(*std::ranges::max_element(group[k]) + 1);
   }
-  return std::pair(some, all);
+  return out;
 }
 
-std::optional<double> tree_noise(const NetworkModel& model, const NetworkQuestion& question) {
-  if (question.target.empty() || !question.evidence.empty()) return {};
+// A sum of m of s cells of a table whose total is known to be `rows`.
+CountedShare counted_share(const MeasuredTable& table, const std::vector<std::vector<bool>>& in,
+                           double rows) {
+  double some = 0, sum = 0, total = 0;
+  for (std::size_t cell = 0; cell < table.counts.size(); ++cell) {
+    bool inside = true;
+    std::size_t rest = cell;
+    for (std::size_t k = in.size(); k-- > 0; rest /= in[k].size())
+      inside = inside && in[k][rest % in[k].size()];
+    total += table.counts[cell];
+    if (inside) some += 1, sum += table.counts[cell];
+  }
+  const double part = some / static_cast<double>(table.counts.size());
+  return {(sum + (rows - total) * part) / rows,
+          table.deviation * std::sqrt(some * (1 - part)) / rows};
+}
+
+// Of the tables that hold the question that of the least noise.
+std::optional<CountedShare> counted(const NetworkModel& model, const NetworkQuestion& question) {
+  if (!model.tree || question.target.empty() || !question.evidence.empty()) return {};
   const TreeRelease& tree = *model.tree;
   auto allowed = every_level(model);
   restrict_to(question.target, allowed);
   const ColumnList asked = asked_columns(question);
-  std::optional<double> least;
+  std::optional<CountedShare> least;
   const auto take = [&](const MeasuredTable& table,
                         const std::vector<std::vector<std::uint32_t>>& group) {
     if (!std::ranges::includes(table.columns, asked)) return;
-    const auto cells = cells_of_event(table, allowed, group);
-    if (!cells) return;
-    const auto [some, all] = *cells;
-    const double noise = table.deviation * std::sqrt(some * (1 - some / all)) / tree.rows;
-    least = std::min(least.value_or(noise), noise);
+    const auto in = groups_of_event(table, allowed, group);
+    if (!in) return;
+    const CountedShare one = counted_share(table, *in, tree.rows);
+    if (!least || one.deviation < least->deviation) least = one;
   };
+  const auto each = every_level(model);
   const LevelGroups groups = group_rare_levels(tree.one_ways);
-  for (const MeasuredTable& table : tree.one_ways) take(table, every_level(model));
+  for (const MeasuredTable& table : tree.one_ways) take(table, each);
   for (const MeasuredTable& table : tree.tables) take(table, groups.group);
   return least;
 }
 
 }  // namespace
 
+std::optional<double> question_reach(const NetworkModel& model, const NetworkQuestion& question) {
+  const auto found = counted(model, question);
+  if (!found) return {};
+  return two_sided_95 * found->deviation + std::abs(answer(model, question).front() - found->share);
+}
+
 std::optional<double> question_noise(const NetworkModel& model, const NetworkQuestion& question) {
-  if (model.tree) return tree_noise(model, question);
+  if (model.tree) {
+    const auto found = counted(model, question);
+    return found ? std::optional(found->deviation) : std::nullopt;
+  }
   if (model.counts.empty() || question.target.size() != 1 || !question.evidence.empty()) return {};
   const LevelEvent& event = question.target.front();
   const std::vector<double>& counts = model.counts[event.column];

@@ -35,6 +35,7 @@ nlohmann::json question_json(const NetworkModel& model, const NetworkQuestion& q
                                             static_cast<double>(all.size())},
                         {"draws", all}};
   if (const auto noise = question_noise(model, question)) out["noise_deviation"] = *noise;
+  if (const auto reach = question_reach(model, question)) out["reach"] = *reach;
   return out;
 }
 

@@ -19,7 +19,6 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/model/date.hpp"
 #include "gibbsite/release/report.hpp"
-#include "gibbsite/version.hpp"
 #include "release/page.hpp"
 
 namespace gibbsite {
@@ -264,8 +263,7 @@ Entry entry_of(const Facts& facts, const json& file, const DeploymentAbout& abou
       "system, and released numbers are rounded to a public grid; what rounding costs is part of "
       "δ. Run time is not protected. Anybody can recompute the guarantee from the file: "
       "certificate {}.",
-      claims.version.empty() ? std::string(GIBBSITE_VERSION) : claims.version, mechanism,
-      certificate.at("digest").get<std::string>());
+      claims.version, mechanism, certificate.at("digest").get<std::string>());
   if (!said("justification").empty()) implementation["justification"] = said("justification");
 
   Entry& administrative = deployment["administrative"];
