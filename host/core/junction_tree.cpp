@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <functional>
+#include <iterator>
 #include <limits>
 
 #include "gibbsite/core/error.hpp"

@@ -123,12 +123,11 @@ TEST(DrawnLevels, AreWhatATreeIsWrittenBy) {
   Schema whole;
   whole.label_name = "(none)";
   whole.label = TwoClasses{.positive = "(none)"};
-  whole.columns = {{.name = "a", .type = ColumnType::category, .levels = {"x", "y", "z"}},
+  whole.columns = {{.name = "a", .type = ColumnType::category, .levels = {"x", "y"}},
                    {.name = "b", .type = ColumnType::number, .lo = 0, .hi = 8}};
-  whole.columns[0].other = false;
+  whole.columns[0].other = true;  // a third level
   whole.columns[1].edges = {1, 2, 5};
   whole.columns[1].decimals = 1;
-  whole.invalid = Invalid::middle;
   NetworkModel model;
   model.schema = network_schema(whole);
   model.network = {network_levels(model.schema), {{}, {0}}};
