@@ -54,7 +54,7 @@ Texts read(const std::string& path) {
   return out;
 }
 
-// Levels as the comparison with peers has them (docs/peers.md).
+// Levels as the comparison with peers has them (docs/reference/peers.md).
 Table adult(const std::string& train, const std::string& test) {
   struct Bins {
     double lo = 0, hi = 0;

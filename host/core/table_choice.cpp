@@ -11,8 +11,8 @@
 namespace gibbsite {
 namespace {
 
-// x^(2/3) and x^(3/2), x >= 0, by arithmetic that has the same bits on every machine: verify chooses
-// again.
+// x^(2/3) and x^(3/2), x >= 0, by arithmetic that has the same bits on every machine, for verify
+// chooses again.
 double two_thirds(double x) {
   if (!(x > 0)) return 0;
   int power = 0;

@@ -63,7 +63,7 @@ class Reordered {
     for (ColumnList& clique : out.cliques) clique = places(clique);
     return out;
   }
-  // Of each cell of a table over these columns, ascending, the cell by ascending places.
+  // The cell by ascending places of each cell of a table over these columns, ascending.
   [[nodiscard]] std::vector<std::uint32_t> cells(const ColumnList& columns) const {
     const ColumnList sorted = places(columns);
     std::vector<std::uint32_t> out{0};
@@ -487,7 +487,7 @@ LevelGroups group_rare_levels(std::span<const MeasuredTable> one_ways) {
         group.push_back(*rare);
       }
     }
-    // Of the rare ones, what is left when noise is taken off; each has a little.
+    // What is left of the rare ones when noise is taken off; each has a little.
     std::vector<double>& shares = out.shares.emplace_back(levels, 1.0);
     if (!rare) continue;
     std::vector<double> counts;

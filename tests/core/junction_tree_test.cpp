@@ -32,7 +32,7 @@ void expect_junction_tree(const Levels& levels, const std::vector<ColumnList>& s
         EXPECT_FALSE(std::ranges::includes(tree.cliques[a], tree.cliques[b]));
       }
   for (std::uint32_t k = 0; k < levels.size(); ++k) {
-    // Of the cliques that have the column, all but one have a parent that has it.
+    // All cliques but one that have the column have a parent that has it.
     int roots = 0;
     for (std::size_t c = 0; c < tree.size(); ++c) {
       const auto has = [&](std::size_t at) {

@@ -28,7 +28,7 @@ ColumnList all_columns(const Levels& levels) {
   return out;
 }
 
-// Of a row that is number `row` of all, the last column fastest, the cell of a table.
+// The cell of a table that row number `row` of all is in, the last column fastest.
 std::size_t cell_of(const Levels& levels, std::size_t row, const ColumnList& columns) {
   std::vector<std::size_t> at(levels.size());
   for (std::size_t k = levels.size(); k-- > 0;) {
@@ -151,7 +151,7 @@ TEST(TreeModel, TakesPotentialsThatAreFarApart) {
     for (const double share : table) EXPECT_TRUE(std::isfinite(share));
 }
 
-// The same potentials give these bits on every machine, whatever the compiler and its vectors.
+// These potentials give these bits on every machine, whatever the compiler and its vectors.
 TEST(TreeModel, HasTheseBits) {
   const TreeModel model = model_of({3, 2, 4}, {{0}, {0, 1}, {1, 2}},
                                    {{-0.5, -1.25, -2},

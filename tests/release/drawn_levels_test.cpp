@@ -54,7 +54,7 @@ TEST(DrawnLevels, AreWithinOneOfWhatIsExpected) {
 }
 
 // Every cell's mean over seeds is that of independent draws, and so is that of the first row alone;
-// b and c are independent given a. One of these 48 is six standard errors off with probability 1e-7.
+// b and c are independent given a. One of 48 is six standard errors off with probability 1e-7.
 TEST(DrawnLevels, AreUnbiasedAndIndependentWhereTheNetworkSaysSo) {
   constexpr std::uint64_t seeds = 20'000, count = 5;
   std::vector<double> first(24), all(24);

@@ -55,12 +55,12 @@ struct TreeFit {
 /// are uniform. A pure function of its arguments: the same bits on every machine.
 /// Throws BadInput on sizes that differ, counts that are not finite, deviations that are not above
 /// 0, or rows not above 0; Interrupted by `progress`.
-/// `tree` is that by which the tables were chosen, of all levels where `levels` are those of groups.
+/// `tree` is that of the choice, over all levels where `levels` are those of groups.
 TreeFit fit_tree(std::span<const std::uint64_t> levels, const JunctionTree& tree,
                  std::span<const MeasuredTable> measured, double rows,
                  const TreeFitOptions& options = {});
 
-/// The same distribution as a Bayesian network: columns clique by clique, each with the columns of
+/// That distribution as a Bayesian network: columns clique by clique, each with the columns of
 /// its clique that came before it as parents.
 struct TreeNetwork {
   Network network;
@@ -81,7 +81,7 @@ struct LevelGroups {
 /// if there are two or more of them. Shares within it are those of the counts projected to be
 /// nonnegative, even ones where all are 0.
 LevelGroups group_rare_levels(std::span<const MeasuredTable> one_ways);
-/// The same network over all levels: each level of a group has its share of the group's.
+/// A network over all levels again: each level of a group has its share of the group's.
 TreeNetwork split_groups(const TreeNetwork& grouped, const LevelGroups& groups);
 
 }  // namespace gibbsite

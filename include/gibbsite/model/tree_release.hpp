@@ -48,8 +48,8 @@ std::vector<std::uint64_t> grouped_sizes(std::span<const ColumnList> tables,
 /// The tables that scores choose, given the counts of columns, for that `noise` (NetworkTree).
 std::vector<ColumnList> chosen_tables(const TreeRelease& release, const LevelGroups& groups,
                                       const NetworkProblem& problem, double noise);
-/// The junction tree of the counted tables over all levels: that of the choice, the fit, and what is
-/// read.
+/// The junction tree of the counted tables over all levels: the one of the choice, the fit and what
+/// is read.
 JunctionTree tree_of(const TreeRelease& release, std::span<const std::uint64_t> levels);
 /// The network that the potentials are of, over all levels.
 TreeNetwork network_of(const TreeRelease& release, std::span<const std::uint64_t> levels);
