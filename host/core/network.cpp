@@ -160,11 +160,11 @@ std::uint64_t NetworkProblem::most_cells() const {
 void NetworkProblem::require_few_candidates() const {
   const std::uint64_t most = most_candidates();
   if (most <= most_network_candidates) return;
-  throw BadInput(Field{"parents"},
-                 fmt::format("with up to {} of {} columns one pick would choose among {} sets",
-                             limits.parents, levels.size(),
-                             most == beyond ? "too many" : std::to_string(most)),
-                 fmt::format("at most {} are taken: give fewer parents", most_network_candidates));
+  throw BadInput(
+      Field{"parents"},
+      fmt::format("with up to {} of {} columns one pick would choose among {} sets", limits.parents,
+                  levels.size(), most == beyond ? "too many" : std::to_string(most)),
+      fmt::format("at most {} are taken: give fewer parents", most_network_candidates));
 }
 
 void NetworkProblem::validate() const {

@@ -18,7 +18,7 @@ void require_legal_noise(double noise, std::string_view name);
 /// Guarantee of all three, what computing the noise costs, and constants. Throws BadInput on
 /// settings that are out of range or of a structure that is given, and on draws other than 1.
 Analysis tables_analysis(const NetworkTree& settings, const NetworkProblem& problem,
-                       const Neighbors& who, std::uint64_t draws);
+                         const Neighbors& who, std::uint64_t draws);
 
 /// Numbers that are answered at most: counts of columns, scores, and all tables that have a score.
 double tree_numbers(const NetworkProblem& problem);

@@ -128,8 +128,7 @@ Schema network_schema(const Schema& whole) {
       column.typical.reset();
       if (column.edges.empty()) column.edges = default_edges(column);
       // Marks of the whole table make a level too where no [network] is given.
-      const bool marked =
-          column.has_missing || (!out.network && out.missing_in(column) != nullptr);
+      const bool marked = column.has_missing || (!out.network && out.missing_in(column) != nullptr);
       column.has_missing_bin = column.missing_level.value_or(marked);
       say_missing_level(column);
     } else {
