@@ -198,6 +198,11 @@ void FitCommand::fit() const {
   // The clock is for the screen: what is planned follows from public numbers alone.
   const Plan made = plan_chosen(plan, domain, rows, budget);
   const Candidate& candidate = require_feasible(made);
+  if (ledger && made.problem.of_people()) {
+    throw BadInput(
+        "--ledger: adds what protects people of so many rows, and this protects people of any; "
+        "leave it out, and count such releases apart");
+  }
   if (ledger) {
     require_room(*ledger, budget, own_guarantee(made), [&](const Budget& smaller) {
       const Plan other = plan_chosen(plan, domain, rows, smaller);
@@ -225,7 +230,8 @@ void FitCommand::fit() const {
     say(head + plan_line(made, seconds) + "\n" +
         fmt::format("backend {}: {}\n", engine_maker->name(), engine_maker->description()));
   } else if (seconds >= long_wait) {
-    say(fmt::format("Fitting takes {}.\n", about(seconds)));
+    say(fmt::format("{}Fitting takes {}.\n", made.problem.of_people() ? "private: " : "",
+                    about(seconds)));
   }
 
   const Stopwatch fitting;
@@ -233,8 +239,8 @@ void FitCommand::fit() const {
   const Release model = fit_plan(data, made, *engine_maker, ledger, how);
   if (verbose) {
     if (!how.empty()) say(fmt::format("design {}\n", how));
-    say(fmt::format("fitting took {:.4g} s, {:.4g} s were predicted\n\n", fitting.seconds(),
-                    seconds));
+    say(fmt::format("{}fitting took {:.4g} s, {:.4g} s were predicted\n\n",
+                    made.problem.of_people() ? "private: " : "", fitting.seconds(), seconds));
   }
   if (plan.intervals && !model.model().estimates) {
     fmt::print(stderr,

@@ -460,8 +460,20 @@ void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
 
 void CellEncoder::set_person(const Encoding& e, std::string_view id) {
   if (person_ == Encoding::none) return;
-  if (id.empty() || e.is_missing(id) || e.is_missing_composed(id)) return set_nobody(e);
-  entries_[e.slot] = {0, people_->place(is_ascii(id) ? id : std::string_view(composed(id))), 0};
+  // One spelling, as levels have: of accents, of whole numbers, and without blanks about it. Two
+  // people of one id count together as one, which is safe; one of two ids would count twice.
+  const std::string text = composed(id);
+  std::string_view one = text;
+  const auto trim = [&] {
+    constexpr std::string_view blanks = " \t\r\n";
+    one.remove_prefix(std::min(one.find_first_not_of(blanks), one.size()));
+    one.remove_suffix(one.size() - (one.find_last_not_of(blanks) + 1));
+  };
+  trim();
+  one = whole_number(one, data_.schema.text.decimal);
+  if (one.empty() || e.is_missing(id) || e.is_missing(one) || e.is_missing_composed(id))
+    return set_nobody(e);
+  entries_[e.slot] = {0, people_->place(one), 0};
 }
 
 void CellEncoder::set_person(const Encoding& e, double id) {
@@ -705,7 +717,7 @@ void CellEncoder::set_present_unreadable(const Encoding& e, std::string_view tex
 }
 
 void CellEncoder::gather(std::size_t slot) {
-  if (slot == exposure_ || slot == weight_) return;
+  if (slot == exposure_ || slot == weight_ || slot == person_) return;
   entries_[slot].each([this](std::uint32_t feature, float value) {
     row_values_.push_back(value);
     row_features_.push_back(feature);
@@ -765,7 +777,7 @@ void CellEncoder::add_beside_row(std::span<const Entry> entries) {
 void CellEncoder::gather_entries(std::span<const Entry> entries, std::vector<float>& values,
                                  std::vector<std::uint32_t>& features) const {
   for (std::size_t slot = 0; slot < entries.size(); ++slot) {
-    if (slot == exposure_ || slot == weight_) continue;
+    if (slot == exposure_ || slot == weight_ || slot == person_) continue;
     entries[slot].each([&](std::uint32_t feature, float value) {
       values.push_back(value);
       features.push_back(feature);

@@ -627,6 +627,10 @@ void check_person(const Schema& schema, const SchemaLines& lines,
       fail(fmt::format("says whose a row is, and so does {}; a row is one person's",
                        quoted(first->name)));
     if (column.name == schema.label_name) fail("is the label, so it cannot say whose a row is");
+    if (schema.bought)
+      fail(
+          "says whose a row is, and the schema was bought by counting rows, each as one; write a "
+          "schema without looking at the table, or give type = \"ignore\"");
     first = &column;
   }
 }
