@@ -175,7 +175,6 @@ void FitCommand::fit() const {
   const auto ledger = opened_ledger();
   prepare();
   const Schema asked = read_schema(schema);
-  require_ledger_of_rows(ledger ? &*ledger : nullptr, asked.person() != nullptr);
   require_same_everywhere(to_toml(asked), schema + ": the schema");
   if (automatic_curves(asked) > 0 && cache == "always") {
     throw BadInput(
@@ -202,6 +201,11 @@ void FitCommand::fit() const {
   // The clock is for the screen: what is planned follows from public numbers alone.
   const Plan made = plan_chosen(plan, domain, rows, budget);
   const Candidate& candidate = require_feasible(made);
+  if (ledger && made.problem.of_people()) {
+    throw BadInput(
+        "--ledger: adds what protects people of so many rows, and this protects people of any; "
+        "leave it out, and count such releases apart");
+  }
   if (ledger) {
     require_room(*ledger, budget, own_guarantee(made), [&](const Budget& smaller) {
       const Plan other = plan_chosen(plan, domain, rows, smaller);
@@ -225,7 +229,7 @@ void FitCommand::fit() const {
     seconds = predicted_seconds(candidate, step / draws);
   }
   constexpr double long_wait = 10;
-  // Of people the number of rows is private, and time tells it.
+  // Where people are counted the number of rows is private, and time tells it.
   const char* const private_time = made.problem.of_people() ? "private: " : "";
   if (verbose) {
     say(head + plan_line(made, seconds) + "\n" +

@@ -73,7 +73,7 @@ void Dataset::weigh(std::span<const double> weights, double highest) {
 void Dataset::hold_people(std::uint64_t k) {
   const std::uint64_t n = rows();
   if (schema.person() == nullptr)
-    throw BadInput(Field{"person"}, "no column of the schema says whose a row is", "name one");
+    throw BadInput("data: no column of the schema says whose a row is; name one");
   if (person.size() != n || rows_of_person > 0)
     throw BadInput("data: its people are held already, or were not read; read it once more");
   if (k < 1 || k > std::uint64_t{1} << 53)

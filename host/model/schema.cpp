@@ -650,7 +650,9 @@ void check_person(const Schema& schema, const SchemaLines& lines,
                        quoted(first->name)));
     if (column.name == schema.label_name) fail("is the label, so it cannot say whose a row is");
     if (schema.bought)
-      fail("says whose a row is, and the schema was bought by counting rows; write one by hand");
+      fail(
+          "says whose a row is, and the schema was bought by counting rows, each as one; write a "
+          "schema without looking at the table, or give type = \"ignore\"");
     first = &column;
   }
 }

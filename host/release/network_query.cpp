@@ -626,8 +626,8 @@ struct CountedShare {
   double share = 0, deviation = 0;
 };
 
-// Of the table's groups those that the event is made of, for each of its columns; none if the event
-// is of parts of groups.
+// Which groups of each of the table's columns the event is made of; none if it is of parts of
+// groups.
 std::optional<std::vector<std::vector<bool>>> groups_of_event(
     const MeasuredTable& table, const std::vector<std::vector<std::uint32_t>>& allowed,
     const std::vector<std::vector<std::uint32_t>>& group) {
@@ -658,7 +658,7 @@ CountedShare counted_share(const MeasuredTable& table, const std::vector<std::ve
           table.deviation * std::sqrt(some * (1 - part)) / rows};
 }
 
-// Of the tables that hold the question that of the least noise.
+// By the table of the least noise among those that hold the question.
 std::optional<CountedShare> counted(const NetworkModel& model, const NetworkQuestion& question) {
   if (!model.tree || question.target.empty() || !question.evidence.empty()) return {};
   const TreeRelease& tree = *model.tree;

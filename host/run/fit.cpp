@@ -21,21 +21,10 @@ LinearModel on_release_grid(LinearModel model, const Mechanism& mechanism, doubl
   return model;
 }
 
-// The number of rows, which every entry of rows publishes, is what a fit of people keeps private.
-void require_ledger_of_rows(const Ledger* ledger, bool of_people) {
-  if (ledger == nullptr || !of_people) return;
-  throw BadInput(
-      Field{"ledger"},
-      "adds up what releases cost somebody with a few rows, and this one is about people "
-      "with any number of them",
-      "leave it out, and count such releases apart");
-}
-
 Release fit(const Model& asked, const Dataset& data, const Plan& plan, Backend& backend, Key&& key,
             const FitOptions& options) {
   // A copy: a callback may change what the caller holds.
   const Model model = asked;  // NOLINT(performance-unnecessary-copy-initialization)
-  require_ledger_of_rows(options.ledger, plan.problem.of_people());
   return certified<LinearKind>(
       plan, std::move(key), options,
       {.require_planned = [&](const Plan& is) { require_planned(model, data, is, options); },

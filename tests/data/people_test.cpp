@@ -90,6 +90,8 @@ TEST_F(People, AreToldApartByAnyId) {
   const Dataset data = csv(
       {far, near, uuid, far, "\xC3\xA9", "e\xCC\x81", "ab", "ab ", "\"a,b\"", uuid}, with_person());
   EXPECT_THAT(data.person, ElementsAre(0, 1, 2, 0, 3, 3, 4, 4, 5, 2));
+  // However it is written, a whole number is one id, and blanks are no part of one.
+  EXPECT_THAT(csv({"5", "5.0", "\" 5\"", "\"5 \""}, with_person()).person, Each(0));
   Dataset held = data;
   held.hold_people(1);
   EXPECT_EQ(held.people, 6U);
@@ -270,6 +272,9 @@ TEST_F(People, SchemasSayWho) {
   const FeatureSpace space = schema;
   EXPECT_TRUE(space.people && space.weighted);
   expect_bad_input([&] { with_person("", "b = {type = 'person'}\n"); }, {"and so does 'id'"});
+  Schema bought = schema;
+  bought.bought = BoughtApart{"blake2b-256:" + std::string(64, '0'), 1, 1e-6};
+  expect_bad_input([&] { bought.validate("s"); }, {"bought by counting rows"});
   expect_bad_input([&] { with_person("", "b = {type = 'person', range = [0, 1]}\n"); },
                    {"unknown key 'range'"});
   expect_bad_input([&] { with_person("", "b = {type = 'person', count = 2}\n"); },

@@ -12,8 +12,8 @@ namespace gibbsite {
 nlohmann::json effect_json(const LinearModel& model, const std::string& effect,
                            const EffectClasses& classes = {});
 /// The question's text, its probability as the mean over draws, that of each draw, and the noise's
-/// deviation and the answer's reach where they are known (question_noise, question_reach). Throws as
-/// `answer`.
+/// deviation and the answer's reach where they are known (question_noise, question_reach). Throws
+/// as `answer`.
 nlohmann::json question_json(const NetworkModel& model, const NetworkQuestion& question);
 
 }  // namespace gibbsite

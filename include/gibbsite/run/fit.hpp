@@ -21,8 +21,4 @@ namespace gibbsite {
 Release fit(const Model& model, const Dataset& data, const Plan& plan, Backend& backend, Key&& key,
             const FitOptions& options = {});
 
-/// Throws BadInput where there is a ledger and the fit is one of people: a ledger's entries are
-/// about rows. `fit` asks this too, after the rows have been read.
-void require_ledger_of_rows(const Ledger* ledger, bool of_people);
-
 }  // namespace gibbsite
