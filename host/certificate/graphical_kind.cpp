@@ -272,6 +272,10 @@ NetworkModel GraphicalKind::model_from_json(const json& model, const std::string
 }
 
 std::string assumption_of(const NetworkCertificate& c) {
+  if (std::holds_alternative<NetworkTree>(c.mechanism)) {
+    return "the limits of the structure were chosen without looking at the table, and "
+           "model.tree.potentials were fitted to the noisy counts of the file alone";
+  }
   return c.problem.chooses_structure()
              ? "the limits of the structure were chosen without looking at the table"
              : "the structure, which columns are parents of which, was given without looking at "
