@@ -298,8 +298,9 @@ TEST(CellCounts, OfAFileThatNamesItsColumns) {
             (std::vector<std::pair<std::string, std::uint64_t>>{{"x", 1}, {"y", 2}}));
   EXPECT_EQ(asked, (std::vector<std::vector<std::string>>{{}, {"note"}}));
   const std::vector<RangeOfColumn> range{{"1", {0, 0, 64}}};
+  const std::vector<std::vector<double>> counts = count_ranges(source, range, 3);
   double sum = 0;
-  for (const double count : count_ranges(source, range, 3).at(0)) sum += count;
+  for (const double count : counts.at(0)) sum += count;
   EXPECT_EQ(sum, 2);
   EXPECT_THROW(count_ranges(source, range, 4), BadInput);
   EXPECT_EQ(table.lent(), 0);
