@@ -33,7 +33,8 @@ struct ReportCommand {
 
   void run() const {
     if (out.empty() && registry.empty())
-      throw BadInput("--out: is missing; name the page, or a --registry entry");
+      throw BadInput(
+          "--out: is missing; give it, such as --out report.html; see 'gibbsite report --help'");
     if (registry.empty() != about.empty()) {
       throw BadInput(registry.empty()
                          ? "--about: is of an entry; give --registry too, or leave it out"
