@@ -64,7 +64,7 @@ struct SynthesizeCommand {
     });
     if (!quiet) {
       fmt::print(stderr, "{} people written to {}; the same again with --seed {}\n",
-                 human_count(static_cast<double>(count)), out, number);
+                 human_count(static_cast<double>(count)), StandardOutput::named(out), number);
     }
   }
 

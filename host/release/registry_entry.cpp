@@ -281,8 +281,13 @@ Entry entry_of(const Facts& facts, const json& file, const DeploymentAbout& abou
 
 void put(std::string& out, const Entry& value, std::size_t indent) {
   const std::string space(indent, ' ');
+  // Readers of YAML 1.1 take 1e-06 for a text, and 1.0e-06 for a number.
   const auto scalar = [](const Entry& one) {
-    return one.dump(-1, ' ', false, Entry::error_handler_t::replace);
+    std::string text = one.dump(-1, ' ', false, Entry::error_handler_t::replace);
+    const std::size_t power = text.find('e');
+    if (one.is_number_float() && power != std::string::npos && text.find('.') > power)
+      text.insert(power, ".0");
+    return text;
   };
   const auto child = [&](const std::string& head, const Entry& one) {
     if (!one.is_structured() || one.empty()) {

@@ -149,7 +149,7 @@ TEST(RegistryEntry, YamlKeepsEveryText) {
   value["empty"] = Entry::array();
   EXPECT_EQ(to_yaml(value),
             "a:\n  b: \"no: \\\"x\\\"\\nüber # - 1.0\"\n  list:\n    - \"yes\"\n    - \"0x1\"\n"
-            "n: 1e-06\nempty: []\n");
+            "n: 1.0e-06\nempty: []\n");
 }
 
 }  // namespace registry_entry_test
