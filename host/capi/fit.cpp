@@ -260,7 +260,7 @@ gibbsite_status gibbsite_fit_file(const char* path, const gibbsite_schema* schem
         [&](const Schema& by, const ReadOptions& options) { return read_table(file, by, options); },
         [&] { return CellSource(file); },
         [&] {
-          const std::vector<std::string> names = column_names(file);
+          std::vector<std::string> names = column_names(file);
           // A Parquet or Arrow file names its columns itself.
           if (!first_line_names(file).empty()) require_names(names, file);
           return names;

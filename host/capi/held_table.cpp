@@ -46,7 +46,7 @@ struct HeldTable::Cursor {
 };
 
 std::shared_ptr<HeldTable> HeldTable::read(ArrowArrayStream& stream) {
-  const std::shared_ptr<HeldTable> out(new HeldTable);
+  std::shared_ptr<HeldTable> out(new HeldTable);
   if (stream.get_schema(&stream, &out->schema_) != 0) fail(stream);
   for (;;) {
     out->batches_.emplace_back();
