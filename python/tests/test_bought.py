@@ -53,7 +53,7 @@ def test_one_certificate_over_both():
 
 def test_a_parquet_file_is_bought_as_a_csv_file_is(tmp_path):
     frame = people()
-    frame = frame.drop(columns="married").assign(since=frame["since"].dt.date, y=labels(frame))
+    frame = frame.drop(columns="married").assign(since=frame["since"].dt.date, hours=frame["hours"] + 0.25, y=labels(frame))
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_parquet(tmp_path / "t.parquet", index=False, row_group_size=1000)
     models = []
