@@ -35,7 +35,7 @@ namespace gibbsite::cli {
 namespace {
 
 // The law as it is computed is off by 2^-100: a delta of no weight pays for it.
-constexpr double default_delta = 1e-15;
+constexpr double default_delta_of_choices = 1e-15;
 
 // NaN for what is no number.
 double score_of(const std::string& text) {
@@ -55,7 +55,7 @@ struct SelectCommand {
   void run() const {
     require_of_input();
     const Budget budget{.epsilon = *who.epsilon,
-                        .delta = who.delta.value_or(default_delta),
+                        .delta = who.delta.value_or(default_delta_of_choices),
                         .adjacency = adjacency_from_string(who.adjacency),
                         .rows_per_person = who.rows_per_person.value_or(1)};
     budget.validate();
