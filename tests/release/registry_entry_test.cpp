@@ -95,8 +95,10 @@ TEST(RegistryEntry, SaysWhatTheCertificateSays) {
   const json& guarantee = file["certificate"]["guarantee"];
   const Entry entry = entry_of("whitened.json", least);
   const Entry& of = entry["deployment"];
-  EXPECT_EQ(of["privacy_loss"]["privacy_parameters"]["epsilon"], guarantee["epsilon"]);
-  EXPECT_EQ(of["privacy_loss"]["privacy_parameters"]["delta"], guarantee["delta"]);
+  EXPECT_EQ(of["privacy_loss"]["privacy_parameters"]["epsilon"].get<double>(),
+            guarantee["epsilon"].get<double>());
+  EXPECT_EQ(of["privacy_loss"]["privacy_parameters"]["delta"].get<double>(),
+            guarantee["delta"].get<double>());
   EXPECT_EQ(of["privacy_loss"]["privacy_unit"], "A person (one row)");
   EXPECT_THAT(of["implementation"]["mechanisms"].get<std::string>(),
               HasSubstr(file["certificate"]["digest"].get<std::string>()));
