@@ -37,6 +37,7 @@ void chacha20_words(const StreamKey& key, std::uint32_t chain, std::uint64_t ste
   static_assert(sizeof(chain) + sizeof(step) == nonce.size());
   std::memcpy(nonce.data(), &chain, sizeof(chain));
   std::memcpy(nonce.data() + sizeof(chain), &step, sizeof(step));
+  if (out.empty()) return;  // no address that libsodium would take
   // The stream is the exclusive or of the key stream with zeros.
   auto* bytes = reinterpret_cast<unsigned char*>(out.data());
   std::fill(out.begin(), out.end(), 0);

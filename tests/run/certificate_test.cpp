@@ -133,7 +133,7 @@ TEST(InWords, SaysWhatIsPromisedAndWhatIsNot) {
   EXPECT_THAT(words, HasSubstr("number of rows, 1000"));
   EXPECT_THAT(words, HasSubstr("whether or not the chain"));
   EXPECT_GE(std::count(words.begin(), words.end(), '\n'), 5);
-  EXPECT_LE(std::count(words.begin(), words.end(), '\n'), 9);
+  EXPECT_LE(std::count(words.begin(), words.end(), '\n'), 11);
   const std::string two = in_words(testing::examples()[1].release.certificate());
   EXPECT_THAT(two, HasSubstr("up to 2 rows per person"));
   EXPECT_THAT(two, HasSubstr("all 3 released draws"));
