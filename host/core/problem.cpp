@@ -55,10 +55,19 @@ double Problem::max_abs_derivative_up(double ball) const {
                   Wide(curvature) * sqrt(full_row_norm_squared(*this)) * Wide(ball));
 }
 
+namespace {
+
+// n, of people k n: exact in 50 digits.
+Wide most_weight(const Problem& p) {
+  return Wide(p.rows) * Wide(std::max<std::uint64_t>(p.rows_of_person, 1));
+}
+
+}  // namespace
+
 double Problem::most_weight_up() const {
   constexpr std::uint64_t exact = std::uint64_t{1} << 53;
   const std::uint64_t k = std::max<std::uint64_t>(rows_of_person, 1);
-  return rows <= exact / k ? static_cast<double>(k * rows) : round_up(Wide(rows) * Wide(k));
+  return rows <= exact / k ? static_cast<double>(k * rows) : round_up(most_weight(*this));
 }
 
 double Problem::lipschitz_up(double ball) const {
@@ -74,13 +83,12 @@ double Problem::sensitivity_up(double beta, Adjacency adjacency,
 }
 
 double Problem::smoothness_up(double beta, double strong_convexity) const {
-  return round_up(Wide(beta) * Wide(most_weight_up()) * Wide(curvature) *
-                      full_row_norm_squared(*this) +
+  return round_up(Wide(beta) * most_weight(*this) * Wide(curvature) * full_row_norm_squared(*this) +
                   Wide(strong_convexity));
 }
 
 double Problem::minimizer_distance_up(double beta, double strong_convexity) const {
-  const Wide weight = Wide(beta) * Wide(most_weight_up()) / Wide(strong_convexity);
+  const Wide weight = Wide(beta) * most_weight(*this) / Wide(strong_convexity);
   if (!std::isfinite(drop_from_zero)) return round_up(weight * Wide(lipschitz_up()));
   const Wide center = center_norm;
   const Wide by_value = sqrt(2 * weight * Wide(drop_from_zero) + center * center);
