@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -75,10 +76,19 @@ const std::map<std::string_view, Trial>& setups() {
   return all;
 }
 
+// Draws from the Gibbs posterior leave unspent what a budget has beyond beta = 1: an audit is to
+// see all of the claim, so a colder posterior is asked for.
+void spend_all(PlanOptions& plan_options) {
+  constexpr std::array of_posterior{"proximal", "metric-proximal", "rejection", "averaged",
+                                    "dalalyan"};
+  if (std::ranges::count(of_posterior, plan_options.mechanism) > 0) plan_options.beta = 1e9;
+}
+
 AuditCase case_of(std::string_view name) {
   const Trial& setup = setups().at(name);
   PlanOptions plan_options = setup.plan_options;
   plan_options.mechanism = name;
+  spend_all(plan_options);
   return worst_known_case(setup.shape, setup.budget, plan_options, "", setup.prior_precision);
 }
 AuditOptions options_of(std::string_view name, std::uint64_t fewer = 1) {
@@ -123,6 +133,7 @@ AuditCase case_of_loss(std::string_view loss, std::string_view name) {
   const Trial& setup = setups().at(name);
   PlanOptions plan_options = setup.plan_options;
   plan_options.mechanism = name;
+  spend_all(plan_options);
   return worst_known_case(setup.shape, setup.budget, plan_options, loss, setup.prior_precision);
 }
 
