@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <span>
 
@@ -20,6 +21,7 @@
 #include "gibbsite/model/model.hpp"
 #include "gibbsite/posterior/draws_file.hpp"
 #include "gibbsite/posterior/nested.hpp"
+#include "gibbsite/posterior/normal.hpp"
 #include "gibbsite/posterior/posterior.hpp"
 #include "gibbsite/posterior/priors.hpp"
 #include "gibbsite/posterior/verdict.hpp"
@@ -129,15 +131,18 @@ struct SampleCommand {
     // Nothing is noisy here, so automatic curves are as fine as they get.
     const Schema domain = with_knots(read_schema(schema), most_automatic_knots);
     require_same_everywhere(to_toml(domain), schema + ": the schema");
-    const std::vector<std::string> features = coefficient_names(domain);
+    const bool is_normal = is_normal_model(model, domain.label);
+    std::vector<std::string> features = coefficient_names(domain);
+    const std::size_t coefficients = features.size();
+    if (is_normal) features.emplace_back(noise_name);
     const std::vector<Prior> by_name =
         named.empty() ? std::vector<Prior>{} : priors_of(domain, named, prior_precision);
     std::vector<std::string> said_priors;
     for (const NamedPrior& one : named)
       said_priors.push_back(one.name + " = " + to_text(prior_from_text(one.law)));
     require_same_everywhere(fmt::format("{}", fmt::join(said_priors, "\n")), "--prior: it");
-    PosteriorOptions options = posterior_options(features.size());
-    const std::string loss = loss_of({.model = model}, domain);
+    PosteriorOptions options = posterior_options(coefficients);
+    const std::string loss = loss_of({.model = is_normal ? "squared" : model}, domain);
     static_cast<void>(glm(loss).constants(domain, 1));  // of such a label
     std::uint64_t used_seed = seed ? *seed : std::random_device{}() & 0x7fffffffU;
     ranks().broadcast(std::as_writable_bytes(std::span(&used_seed, 1)), 0);
@@ -168,9 +173,16 @@ struct SampleCommand {
                               .center = {},
                               .priors = by_name};
     for (const std::string& line : said_priors) say(fmt::format("prior {}\n", shown(line)));
+    if (is_normal) {
+      options.noise = LearnedNoise{rows_of_ranks(counted_rows(data.view()))};
+      say(fmt::format(
+          "{} is the deviation of the label from its mean, in tolerances of {}; --model huber has "
+          "none\n",
+          noise_name, label_unit(domain.label)));
+    }
     const PosteriorDraws drawn = sample(potential, options);
-    // As near as rounding lets it.
-    const std::vector<double> peak = mode ? minimize(potential, 0).theta : std::vector<double>{};
+    const std::vector<double> peak =
+        mode ? posterior_mode(potential, options) : std::vector<double>{};
     // From here on no row is asked, and the others wait for what is written.
     if (!is_first_rank()) return;
     const std::vector<Summary> summaries = summaries_of(drawn, shown_quantiles);
@@ -181,7 +193,7 @@ struct SampleCommand {
 
     const bool certified = drawn.tv_gap > 0;
     const DrawsFacts facts{GIBBSITE_VERSION,
-                           loss,
+                           is_normal ? "normal" : loss,
                            table.data,
                            std::string(engine_maker->name()),
                            temperature,
@@ -207,6 +219,12 @@ struct SampleCommand {
       fmt::print(stderr, "gibbsite: warning: {}\n", shown(text));
     }
     say(report.reading(files));
+  }
+
+  // In the order of the ranks.
+  [[nodiscard]] static double rows_of_ranks(double mine) {
+    const std::vector<double> all = ranks().gather(std::span<const double>(&mine, 1));
+    return std::accumulate(all.begin(), all.end(), 0.0);
   }
 
   [[nodiscard]] std::vector<NamedPrior> named_priors() const {
@@ -357,8 +375,8 @@ void define_sample(CLI::App& app) {
       ->type_name("FOLDER")
       ->required();
   app.add_option("--model", command->model,
-                 fmt::format("{}, softmax; default: logistic, softmax, huber or poisson, by the "
-                             "schema's label",
+                 fmt::format("{}, softmax, or normal: squared with a noise that is learned; "
+                             "default: logistic, softmax, normal or poisson, by the schema's label",
                              fmt::join(loss_names(), ", ")))
       ->type_name("NAME");
   add_number(app, "--beta", command->beta, "inverse temperature β of the likelihood; default 1");

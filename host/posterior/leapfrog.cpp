@@ -35,9 +35,9 @@ double seconds_since(Clock::time_point start) {
 
 Leapfrog::Leapfrog(const Potential& potential, const PosteriorOptions& options)
     : options_(options),
-      target_(potential),
+      target_(potential, options),
       pool_(static_cast<std::size_t>(std::min(thread_count(), 64))) {
-  resize(options.superchains > 0 ? options.superchains : options.chains, potential.features());
+  resize(options.superchains > 0 ? options.superchains : options.chains, target_.parameters());
 }
 
 void Leapfrog::resize(std::size_t chains, std::size_t parameters) {
@@ -69,6 +69,12 @@ void Leapfrog::place(const VectorXd& center, const Chart& spread) {
   if (given.empty()) {
     fill_momenta(start_step);
     spread.push(momentum_, scratch_);
+    if (target_.learns_noise()) {
+      // Far below the mode slopes grow with 1/sigma^2, and a step of fixed size never leaves.
+      const Eigen::Index s = scratch_.cols() - 1;
+      for (Eigen::Index c = 0; c < scratch_.rows(); ++c)
+        if (scratch_(c, s) < 0) scratch_.row(c) *= -1;
+    }
     theta_ = (overdispersion * scratch_).rowwise() + center.transpose();
   } else if (given.size() == static_cast<std::size_t>(theta_.size())) {
     theta_ = Eigen::Map<const Rowwise>(given.data(), theta_.rows(), theta_.cols());

@@ -52,6 +52,7 @@ class Leapfrog {
   void forget_gradients() { gradients_ = 0; }
 
   [[nodiscard]] Target& target() { return target_; }
+  [[nodiscard]] const Target& target() const { return target_; }
   [[nodiscard]] const Chart& chart() const { return chart_; }
   [[nodiscard]] const Rowwise& theta() const { return theta_; }            ///< [C x d]
   [[nodiscard]] const Rowwise& slope() const { return slope_; }            ///< [C x d] L^T grad U

@@ -21,6 +21,7 @@
 #include "posterior/controlled_means.hpp"
 #include "posterior/leapfrog.hpp"
 #include "posterior/posterior_proximal.hpp"
+#include "posterior/target.hpp"
 
 namespace gibbsite {
 namespace {
@@ -119,6 +120,14 @@ void require_valid(const Potential& u, const PosteriorOptions& o) {
     }
   };
   constexpr std::uint64_t many = std::uint64_t{1} << 40;
+  if (o.noise && (o.transition == Transition::proximal || !o.start.empty() ||
+                  o.metric == Metric::scales || o.step_size != 0)) {
+    throw BadInput(Field{"model"},
+                   format_message("normal chooses its own start and metric, and has no sampler "
+                                  "proximal"),
+                   format_message("leave out {}, {} and {}", Field{"start"}, Field{"scales"},
+                                  Field{"sampler"}));
+  }
   require_count(o.chains, std::numeric_limits<std::uint32_t>::max(), Field{"chains"});
   require_count(o.draws, many, Field{"draws"});
   require_count(o.thinning, many / o.draws, Field{"thinning"});
@@ -183,25 +192,24 @@ void require_valid(const Potential& u, const PosteriorOptions& o) {
 class MechanismRun {
  public:
   MechanismRun(const Potential& potential, const PosteriorOptions& options)
-      : u_(potential),
-        options_(options),
+      : options_(options),
         metric_(options.metric != Metric::automatic ? options.metric
                 : options.transition == Transition::split ||
                         potential.features() <= most_dense_parameters
                     ? Metric::laplace
                     : Metric::diagonal),
         transition_(first_transition()),
-        chains_(potential, options) {}
+        tolerance_(1e-6 * std::sqrt(potential.least_precision())),
+        chains_(potential, options),
+        d_(chains_.target().parameters()) {}
 
   // Chains at their start, trajectories at their first metric.
   void start() {
-    const auto d = index(u_.features());
+    const auto d = index(d_);
     Chart chart{VectorXd{}};
     if (metric_ == Metric::laplace) {
-      const Minimum minimum = minimize(u_, 1e-6 * std::sqrt(u_.least_precision()));
-      const std::vector<double> h = hessian(u_, minimum.theta);
-      chart = Chart::of_precision(Eigen::Map<const MatrixXd>(h.data(), d, d));
-      mode_ = vector(minimum.theta);
+      mode_ = target().mode(tolerance_);
+      chart = Chart::of_precision(target().hessian(mode_));
       chains_.place(mode_, chart);
     } else {
       const VectorXd near = options_.start.empty() ? found_start() : vector(options_.start);
@@ -238,7 +246,7 @@ class MechanismRun {
   }
 
   PosteriorDraws draw() {
-    const std::size_t N = options_.draws, C = options_.chains, d = u_.features();
+    const std::size_t N = options_.draws, C = options_.chains, d = d_;
     PosteriorDraws out;
     out.draws = N;
     out.chains = C;
@@ -254,8 +262,9 @@ class MechanismRun {
     for (std::uint64_t k = 0; k < N; ++k) {
       chains_.forget_divergences();
       for (std::uint64_t t = 0; t < options_.thinning; ++t) chains_.transition();
-      add(out.values, chains_.theta());
-      controlled.add(chains_.theta(), chains_.slope());
+      const Rowwise parameters = shown();
+      add(out.values, parameters);
+      controlled.add(parameters, chains_.slope());
       for (const double value : chains_.value()) out.log_density.push_back(-value);
       add(out.energy, chains_.energy());
       add(out.acceptance, chains_.acceptance());
@@ -329,9 +338,18 @@ class MechanismRun {
     return transition_ == Transition::hamiltonian ? 0.8 : 0.574;
   }
 
+  [[nodiscard]] const Target& target() const { return chains_.target(); }
+
+  // The chains' states, with a deviation in place of its logarithm.
+  [[nodiscard]] Rowwise shown() const {
+    Rowwise out = chains_.theta();
+    if (target().learns_noise()) out.rightCols(1) = out.rightCols(1).array().exp();
+    return out;
+  }
+
   // 1/sqrt of the diagonal of the Hessian: deviations of each coordinate given the others.
   [[nodiscard]] VectorXd conditional_deviations(const VectorXd& at) const {
-    return vector(hessian_diagonal(u_, view(at))).cwiseInverse().cwiseSqrt();
+    return target().hessian_diagonal(at).cwiseInverse().cwiseSqrt();
   }
 
   [[nodiscard]] VectorXd found_start() {
@@ -341,17 +359,18 @@ class MechanismRun {
   }
 
   [[nodiscard]] VectorXd first_direction() const {
-    VectorXd direction(index(u_.features()));
+    VectorXd direction(index(d_));
     fill_normals(options_.key, 0, start_step - 1,
                  {direction.data(), static_cast<std::size_t>(direction.size())});
     return direction;
   }
 
-  const Potential& u_;
   const PosteriorOptions& options_;
   Metric metric_;
   Transition transition_;  // split, or what leapfrogs are
+  double tolerance_;       // of the mode's gradient
   Leapfrog chains_;
+  std::size_t d_;
   VectorXd mode_;          // [d] of the laplace metric
   VectorXd first_scales_;  // [d] of a diagonal chart, before any draw
 };
@@ -364,6 +383,13 @@ Transition transition_from_string(std::string_view name) {
 }
 std::string_view to_string(Metric metric) { return name_of(metrics, metric); }
 Metric metric_from_string(std::string_view name) { return named(metrics, name, Field{"metric"}); }
+
+std::vector<double> posterior_mode(const Potential& potential, const PosteriorOptions& options) {
+  require_valid(potential, options);
+  VectorXd mode = Target(potential, options).mode(0);
+  if (options.noise) mode(mode.size() - 1) = std::exp(mode(mode.size() - 1));
+  return {mode.begin(), mode.end()};
+}
 
 PosteriorDraws sample_posterior(const Potential& potential, const PosteriorOptions& options) {
   require_valid(potential, options);

@@ -3,9 +3,75 @@
 #include <deque>
 #include <utility>
 
+#include "posterior/normal_model.hpp"
+
 namespace gibbsite {
 
+using Eigen::MatrixXd;
 using Eigen::VectorXd;
+
+namespace {
+template <class T>
+MatrixView<T> shape(T* data, const Rowwise& m) {
+  return {data, static_cast<std::size_t>(m.rows()), static_cast<std::size_t>(m.cols())};
+}
+}  // namespace
+
+Target::Target(const Potential& potential, const PosteriorOptions& options) : u_(potential) {
+  if (options.noise) {
+    normal_ = std::make_unique<NormalModel>(u_, *options.noise);
+    center_ = normal_->mode();
+    return;
+  }
+  center_.resize(index(u_.features()));
+  for (std::size_t j = 0; j < u_.features(); ++j) center_(index(j)) = u_.prior_center(j);
+}
+Target::~Target() = default;
+
+std::size_t Target::parameters() const { return static_cast<std::size_t>(center_.size()); }
+
+void Target::gradients(const Rowwise& theta, Rowwise& out) {
+  if (normal_) return normal_->gradients(theta, out);
+  u_.engine->loss_gradients(shape(theta.data(), theta), shape(out.data(), out));
+  if (u_.priors.empty()) {
+    out = u_.beta * out + u_.prior_precision * (theta.rowwise() - center_.transpose());
+    return;
+  }
+  out *= u_.beta;
+  for (Eigen::Index c = 0; c < theta.rows(); ++c) {
+    for (Eigen::Index j = 0; j < theta.cols(); ++j)
+      out(c, j) += u_.prior_derivative(static_cast<std::size_t>(j), theta(c, j));
+  }
+}
+
+void Target::values(const Rowwise& theta, VectorXd& out) {
+  if (normal_) return normal_->values(theta, out);
+  u_.engine->loss_values(shape(theta.data(), theta),
+                         {out.data(), static_cast<std::size_t>(out.size())});
+  if (u_.priors.empty()) {
+    out = u_.beta * out + u_.prior_precision / 2 *
+                              (theta.rowwise() - center_.transpose()).rowwise().squaredNorm();
+    return;
+  }
+  const auto d = static_cast<std::size_t>(theta.cols());
+  for (Eigen::Index c = 0; c < theta.rows(); ++c)
+    out(c) = u_.beta * out(c) + u_.prior_value({theta.row(c).data(), d});
+}
+
+VectorXd Target::mode(double tolerance) const {
+  return normal_ ? center_ : vector(minimize(u_, tolerance).theta);
+}
+
+MatrixXd Target::hessian(const VectorXd& at) const {
+  if (normal_) return normal_->hessian(at);
+  const std::vector<double> h = gibbsite::hessian(u_, view(at));
+  return Eigen::Map<const MatrixXd>(h.data(), at.size(), at.size());
+}
+
+VectorXd Target::hessian_diagonal(const VectorXd& at) const {
+  if (normal_) return normal_->hessian(at).diagonal();
+  return vector(gibbsite::hessian_diagonal(u_, view(at)));
+}
 
 VectorXd near_minimum(Target& target, const VectorXd& variance, const std::function<void()>& poll) {
   constexpr std::size_t pairs = 10;

@@ -2,8 +2,10 @@
 // The potential of all chains at once, and where a minimizer about is.
 #include <Eigen/Core>
 #include <functional>
+#include <memory>
 
 #include "gibbsite/chains/potential.hpp"
+#include "gibbsite/posterior/posterior.hpp"
 
 namespace gibbsite {
 
@@ -18,50 +20,34 @@ inline Eigen::VectorXd vector(std::span<const double> v) {
   return Eigen::Map<const Eigen::VectorXd>(v.data(), index(v.size()));
 }
 
-/// U and its gradient for all chains at once, on the backend.
+class NormalModel;
+
+/// U and its gradient for all chains at once: on the backend, or of the normal model.
 class Target {
  public:
-  explicit Target(const Potential& potential) : u_(potential), center_(index(u_.features())) {
-    for (std::size_t j = 0; j < u_.features(); ++j) center_(index(j)) = u_.prior_center(j);
-  }
+  Target(const Potential& potential, const PosteriorOptions& options);
+  ~Target();
+
+  /// Coordinates of a state.
+  [[nodiscard]] std::size_t parameters() const;
+  /// Whether the last coordinate is the logarithm of a deviation.
+  [[nodiscard]] bool learns_noise() const { return normal_ != nullptr; }
 
   /// out[C x d] = grad U of each row of theta [C x d]; reads X once.
-  void gradients(const Rowwise& theta, Rowwise& out) {
-    u_.engine->loss_gradients(shape(theta.data(), theta), shape(out.data(), out));
-    if (u_.priors.empty()) {
-      out = u_.beta * out + u_.prior_precision * (theta.rowwise() - center_.transpose());
-      return;
-    }
-    out *= u_.beta;
-    for (Eigen::Index c = 0; c < theta.rows(); ++c) {
-      for (Eigen::Index j = 0; j < theta.cols(); ++j)
-        out(c, j) += u_.prior_derivative(static_cast<std::size_t>(j), theta(c, j));
-    }
-  }
-
+  void gradients(const Rowwise& theta, Rowwise& out);
   /// out[C] = U.
-  void values(const Rowwise& theta, Eigen::VectorXd& out) {
-    u_.engine->loss_values(shape(theta.data(), theta),
-                           {out.data(), static_cast<std::size_t>(out.size())});
-    if (u_.priors.empty()) {
-      out = u_.beta * out + u_.prior_precision / 2 *
-                                (theta.rowwise() - center_.transpose()).rowwise().squaredNorm();
-      return;
-    }
-    const auto d = static_cast<std::size_t>(theta.cols());
-    for (Eigen::Index c = 0; c < theta.rows(); ++c)
-      out(c) = u_.beta * out(c) + u_.prior_value({theta.row(c).data(), d});
-  }
+  void values(const Rowwise& theta, Eigen::VectorXd& out);
 
   [[nodiscard]] const Eigen::VectorXd& center() const { return center_; }
+  /// Where U is lowest [d]: its gradient is at most `tolerance` there, as far as rounding lets it.
+  [[nodiscard]] Eigen::VectorXd mode(double tolerance) const;
+  /// The Hessian of U [d x d], and its diagonal [d].
+  [[nodiscard]] Eigen::MatrixXd hessian(const Eigen::VectorXd& at) const;
+  [[nodiscard]] Eigen::VectorXd hessian_diagonal(const Eigen::VectorXd& at) const;
 
  private:
-  template <class T>
-  static MatrixView<T> shape(T* data, const Rowwise& m) {
-    return {data, static_cast<std::size_t>(m.rows()), static_cast<std::size_t>(m.cols())};
-  }
-
   const Potential& u_;
+  std::unique_ptr<NormalModel> normal_;
   Eigen::VectorXd center_;
 };
 

@@ -15,6 +15,7 @@
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/model.hpp"
 #include "gibbsite/posterior/nested.hpp"
+#include "gibbsite/posterior/normal.hpp"
 #include "gibbsite/posterior/priors.hpp"
 #include "gibbsite/posterior/verdict.hpp"
 #include "gibbsite/run/plan_request.hpp"
@@ -89,10 +90,13 @@ nb::dict sample(const Dataset& data, const nb::kwargs& arguments) {
   options.target_acceptance = target_acceptance.value_or(0);
   options.key = StreamKey::from_seed(seed ? *seed : std::random_device{}());
   const auto engines = make_warning_backend(backend, n_jobs);
+  const bool is_normal = is_normal_model(model, data.schema.label);
+  const std::string loss_name = loss_of({.model = is_normal ? "squared" : model}, data.schema);
+  if (is_normal) options.noise = LearnedNoise{counted_rows(data.view())};
   const PosteriorDraws drawn = watched(progress, [&](Watch& watch) {
     options.stop = watch.stop();
     options.progress = watch.reporter();
-    const Loss& loss = loss_named(loss_of({.model = model}, data.schema));
+    const Loss& loss = loss_named(loss_name);
     static_cast<void>(glm(loss.name()).constants(data.schema, 1));  // of such a label
     const Potential potential{.engine = engines->load(data.view(), data.y, loss),
                               .beta = beta,
@@ -117,11 +121,11 @@ nb::dict sample(const Dataset& data, const nb::kwargs& arguments) {
   out["unit"] = coefficient_unit(label);
   double shift = label_middle(label);
   if (is<gibbsite::Count>(label)) {
-    shift += std::log(label_unit(label) *
-                      loss_named(loss_of({.model = model}, data.schema)).predicted(0));
+    shift += std::log(label_unit(label) * loss_named(loss_name).predicted(0));
   }
   if (const Column* const exposure = data.schema.exposure()) shift -= std::log(exposure->hi);
   out["shift"] = shift;
+  out["learns_noise"] = is_normal;
   out["sampler"] = std::string(to_string(drawn.transition));
   out["step_size"] = drawn.step_size;
   out["gradients"] = drawn.gradients;
@@ -159,7 +163,8 @@ void bind_posterior(nb::module_& m) {
                 "backend: str = 'auto', n_jobs: int | None = None, "
                 "progress: object | None = None) -> dict"),
         "Draws from a posterior for `sample_posterior`, as a dict. NOT PRIVATE. draws is "
-        "[chains, draws, features] on the encoder's scale; the rest is [chains, draws].");
+        "[chains, draws, features] on the encoder's scale, of the normal model with its noise at "
+        "the end; the rest is [chains, draws].");
 }
 
 }  // namespace gibbsite::python

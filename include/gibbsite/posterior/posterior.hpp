@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -41,6 +42,13 @@ enum class Metric {
 std::string_view to_string(Metric metric);
 Metric metric_from_string(std::string_view name);  // throws BadInput
 
+/// The noise of an amount under the squared loss, normal with a deviation sigma that is one more
+/// parameter, the last: a row's density is that of N(z, sigma^2), all in tolerances. Its prior is
+/// the half of Student's t with 3 degrees of freedom and the scale 2.5, above 0.
+struct LearnedNoise {
+  double rows = 0;  ///< sum of the rows' weights (Rows::weight_of), of all ranks
+};
+
 struct PosteriorOptions {
   Transition transition = Transition::hamiltonian;
   Metric metric = Metric::automatic;
@@ -58,6 +66,8 @@ struct PosteriorOptions {
   /// where all chains of the group go on, some transitions more before the first draw. At most C,
   /// and none with a start of their own.
   std::uint64_t superchains = 0;
+  std::optional<LearnedNoise> noise{};  ///< none: the loss is all that there is. With it neither
+                                        ///< start, scales nor the proximal sampler
   double tv = 1e-10;  ///< proximal: total variation to the posterior, of each draw. It
                       ///< chooses its own start, warm-up and step size
   StreamKey key = StreamKey::from_seed(0);  ///< of all noise; chain c takes stream c
@@ -69,7 +79,8 @@ struct PosteriorOptions {
 /// The draws, and how they were made.
 struct PosteriorDraws {
   Transition transition = Transition::hamiltonian;    ///< that made the draws; never automatic
-  std::size_t draws = 0, chains = 0, parameters = 0;  ///< N, C, d
+  std::size_t draws = 0, chains = 0, parameters = 0;  ///< N, C, d; with learned noise d + 1, the
+                                                      ///< last its deviation
   std::size_t superchains = 0;                        ///< K of the options
   std::vector<double> values{};                       ///< [N x C x d]
   std::vector<double> log_density{};  ///< [N x C] -U, without a constant: CmdStan's lp__
@@ -99,5 +110,9 @@ struct PosteriorDraws {
 /// start, or m = 0, where the posterior may have no mass to normalize. Throws Interrupted if `stop`
 /// is set. With the proximal sampler, throws Infeasible if rounding does not let `tv` be kept.
 PosteriorDraws sample_posterior(const Potential& potential, const PosteriorOptions& options);
+
+/// Where exp(-U) is highest [d], as near as rounding lets it; with learned noise [d + 1], where the
+/// density of theta and log sigma is, and sigma at the end.
+std::vector<double> posterior_mode(const Potential& potential, const PosteriorOptions& options);
 
 }  // namespace gibbsite
