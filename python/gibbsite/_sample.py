@@ -19,13 +19,15 @@ _KNOTS = 12  # of curve(x), as the command line's `sample`
 _MOST_LEVELS = 1000
 _MOST_POINTS = 300_000_000  # draws times rows of a group that has one number for each
 _INTERCEPT = "Intercept"
+_SIGMA = "sigma"
 
 
 # Rows.
 
 
-def _table_of(frame, said):
-    """The formula's columns of a frame, as a table of pyarrow without rows that lack a cell."""
+def _table_of(frame, said, weights):
+    """The formula's columns of a frame as a table of pyarrow, and the rows' weights or None, without rows
+    that lack a cell."""
     try:
         import pyarrow
         import pyarrow.compute as compute
@@ -33,29 +35,42 @@ def _table_of(frame, said):
         raise ImportError("sample: reading a frame takes pyarrow; install it (pip install pyarrow)") from None
     names = _formula._names_of(frame)
     wanted = [said.label, *said.columns]
+    if isinstance(weights, str) and weights not in wanted:
+        wanted.append(weights)
     lacking = [name for name in wanted if name not in names]
     if lacking:
         raise ValueError(
-            f"frame: lacks {_tables.listed(lacking)} of the formula {said.text!r}; its columns are "
+            f"frame: lacks {_tables.listed(lacking)} of the formula {said.text!r} or weights; its columns are "
             f"{_tables.listed(names)}"
         )
     if _tables._is_pandas(frame):
         frame = pyarrow.Table.from_pandas(frame[wanted], preserve_index=False)
     else:
         frame = pyarrow.table(frame).select(wanted)
-    absent = np.zeros(frame.num_rows, dtype=bool)
+    if isinstance(weights, str):
+        weights = frame[weights].to_numpy()
+    if weights is not None:
+        weights = _tables.as_weights(weights)
+        if len(weights) != frame.num_rows:
+            raise ValueError(f"weights: are {len(weights):,} of {frame.num_rows:,} rows; give one a row")
+    absent = np.zeros(frame.num_rows, dtype=bool) if weights is None else np.isnan(weights)
     for column in frame.columns:
         absent |= compute.is_null(column, nan_is_null=True).to_numpy()
     if absent.any():
         warnings.warn(
-            f"{absent.sum():,} of {len(absent):,} rows lack a cell of the formula and are left out",
+            f"{absent.sum():,} of {len(absent):,} rows lack a cell of the formula or their weight and are left out"
+            if weights is not None
+            else f"{absent.sum():,} of {len(absent):,} rows lack a cell of the formula and are left out",
             UserWarning,
             stacklevel=4,
         )
         frame = frame.filter(pyarrow.array(~absent))
+        weights = weights if weights is None else weights[~absent]
     if frame.num_rows < 2:
         raise ValueError(f"frame: has {frame.num_rows} rows without missing cells; give more")
-    return frame
+    if weights is not None and not (np.isfinite(weights).all() and weights.min() >= 0 and weights.max() > 0):
+        raise ValueError("weights: must be finite, 0 or more, and not all 0")
+    return frame, weights
 
 
 def _is_number_type(type_):
@@ -348,7 +363,10 @@ def _flat(variables):
     return out
 
 
-def _log_likelihood(kind, predictor, labels):
+def _log_likelihood(kind, predictor, labels, sigma=None):
+    if kind == "amount":
+        z = (labels - predictor) / sigma[..., None]
+        return -(z**2) / 2 - np.log(sigma)[..., None] - math.log(2 * math.pi) / 2
     if kind == "classes":
         return -np.logaddexp(0, -labels * predictor)
     if kind == "count":
@@ -359,8 +377,10 @@ def _log_likelihood(kind, predictor, labels):
     return predictor[:, :, places, np.arange(len(places))] - norm
 
 
-def _replicated(kind, predictor, seed):
+def _replicated(kind, predictor, seed, sigma=None):
     random = np.random.default_rng(seed)
+    if kind == "amount":
+        return predictor + sigma[..., None] * random.standard_normal(predictor.shape)
     if kind == "classes":
         return (random.random(predictor.shape) < 1 / (1 + np.exp(-predictor))).astype(np.int8)
     if kind == "count":
@@ -375,6 +395,7 @@ def sample(
     *,
     prior_precision=_PRIOR_PRECISION,
     prior=None,
+    weights=None,
     ranges=None,
     interval=0.95,
     quiet=False,
@@ -401,6 +422,10 @@ def sample(
         Priors in its place by name, on the same scale: of a column, a level ("sex=M"), a product
         ("age:sex"), "Intercept", or "*" for all others, as "normal(center, scale)" or
         "student_t(degrees, center, scale)". A text alone is of all.
+    weights : str, array or None
+        How often each row counts, 0 or more: a column's name, or a number a row. Its log-likelihood is
+        multiplied by it. With a survey's weights this is a pseudo-posterior, as wide as if so many rows
+        had been seen; scale them to add up to the number of rows.
     ranges : dict or None
         Ranges, curves or levels of some columns in place of those that the rows have.
     interval : float
@@ -409,17 +434,18 @@ def sample(
         Whether nothing is printed.
     log_likelihood, posterior_predictive : bool
         Whether the groups of these names are there, a number for each draw and row: for
-        `arviz.loo` and `arviz.plot_ppc`. Of classes and counts.
+        `arviz.loo` and `arviz.plot_ppc`, without weights. Not of "huber", which is no likelihood.
     **options
-        model="auto" (two values: logistic; text of more: softmax; other numbers: huber;
-        "poisson" for counts), and the others of `sample_posterior`.
+        model="auto" (two values: logistic; text of more: softmax; other numbers: normal, whose
+        noise has the deviation `sigma`; "poisson" for counts; "huber"), and the others of
+        `sample_posterior`.
 
     Returns
     -------
     arviz.InferenceData (a DataTree from ArviZ 1.0 on)
         posterior has `Intercept` and a variable for each term: of a number its slope, of a category
         its levels against the first one, of a curve its knots against their mean, of a product what
-        it adds to its columns. Of two classes the one that sorts last is modelled, which
+        it adds to its columns; of normal amounts also `sigma`. Of two classes the one that sorts last is modelled, which
         posterior.attrs["modelled"] and the summary say. sample_stats and the other attrs are as of
         `sample_posterior`.
 
@@ -441,7 +467,7 @@ def sample(
     if names is None:
         raise ValueError("frame: must be a table with named columns, of pandas, polars or pyarrow")
     said = _formula.parse(formula, names)
-    table = _table_of(frame, said)
+    table, weights = _table_of(frame, said, weights)
     ranges = {} if ranges is None else ranges
     unknown = [name for name in ranges if name not in said.columns]
     if unknown:
@@ -471,11 +497,17 @@ def sample(
     data = _tables.read_arrow(rows, schema, labels=labels)
     if model == "poisson":  # the loss of a count is Poisson's in units of the largest one
         options.setdefault("beta", float(max(labels.max(), 1.0)))
+    if weights is not None:
+        data._weigh(weights, float(weights.max()))
+        options["beta"] = options.get("beta", 1.0) * float(weights.max())
     if isinstance(prior, dict):
         prior = {_engine_name(name, said.columns): law for name, law in prior.items()}
     drawn = _core.draw_posterior(data, prior_precision=prior_precision, prior=prior, **options)
 
     draws = drawn["draws"]  # [chain, draw, (classes x) features]
+    sigma = None
+    if drawn["learns_noise"]:
+        draws, sigma = draws[..., :-1], draws[..., -1] * drawn["unit"]
     if classes is not None:
         draws = draws.reshape(*draws.shape[:2], len(classes), -1)
     columns, interactions, linear = _parts_of(schema, said.terms)
@@ -494,12 +526,14 @@ def sample(
                 coords[f"{name}_{part.column}" if len(key) > 1 else f"{name}_at"] = list(of_part)
         variables[name] = (coords, values * drawn["unit"])
         all_coords.update(coords)
+    if sigma is not None:
+        variables[_SIGMA if _SIGMA not in variables else "(noise)"] = ({}, sigma)
     groups = {"posterior": {name: values for name, (_, values) in variables.items()}}
     dims = {name: list(coords) for name, (coords, _) in variables.items()}
     kind = "several" if classes is not None else _tables.SchemaFacts(schema).kind
     if log_likelihood or posterior_predictive:
-        if kind == "amount":
-            raise ValueError("log_likelihood, posterior_predictive: are of classes and counts, not of amounts")
+        if kind == "amount" and sigma is None:
+            raise ValueError('log_likelihood, posterior_predictive: "huber" is no likelihood; give model="normal"')
         points = math.prod(terms.lead) * len(labels)
         if points > _MOST_POINTS:
             raise ValueError(
@@ -507,15 +541,17 @@ def sample(
                 "give fewer rows"
             )
         predictor = terms.predictor({part.column: cells[part.column] for part in columns})
+        if kind == "amount":
+            predictor = predictor * drawn["unit"] + drawn["shift"]
         if kind == "count":
             predictor = predictor + drawn["shift"]
             for term in said.terms:
                 if term.kind == "exposure":
                     predictor = predictor + np.log(cells[term.column])
         if log_likelihood:
-            groups["log_likelihood"] = {said.label: _log_likelihood(kind, predictor, labels)}
+            groups["log_likelihood"] = {said.label: _log_likelihood(kind, predictor, labels, sigma)}
         if posterior_predictive:
-            groups["posterior_predictive"] = {said.label: _replicated(kind, predictor, options.get("seed"))}
+            groups["posterior_predictive"] = {said.label: _replicated(kind, predictor, options.get("seed"), sigma)}
         observed = (labels > 0).astype(np.int8) if kind == "classes" else labels
         groups["observed_data"] = {said.label: observed}
     # The controlled means are of the encoder's scale.
@@ -524,7 +560,8 @@ def sample(
     out.posterior.attrs["modelled"] = modelled
     if not quiet:
         flat = _flat(variables)
-        print(f"{modelled}; {len(labels):,} rows; sampler {drawn['sampler']}; not private\n")
+        counted = "" if weights is None else f" that count {weights.sum():,.6g} by their weights"
+        print(f"{modelled}; {len(labels):,} rows{counted}; sampler {drawn['sampler']}; not private\n")
         print(_printed(*summarize(flat, interval, drawn["superchains"])))
         print(f"\n{drawn['verdict']}")
     return out

@@ -61,7 +61,8 @@ def sample_posterior(data, *, prior_precision=None, prior=None, **options):
         {"age": "normal(0, 1)", "*": "student_t(3, 0, 2.5)"}, (center, scale) and (degrees, center,
         scale). A text alone is of all.
     **options
-        model="auto" (by the label: logistic, softmax, huber or poisson), beta=1 (for counts the
+        model="auto" (by the label: logistic, softmax, normal or poisson; "normal" learns the noise of
+        amounts, the last parameter), beta=1 (for counts the
         likelihood itself has the largest count of the schema as beta), chains=4, draws=1000, warm_up=500, thinning=1, sampler="auto" ("split", "hmc", "mala" or
         "proximal"), metric="auto", target_acceptance=None, tv=1e-10 (with "proximal"),
         seed=None, backend="auto", n_jobs=None, progress=None (called as
@@ -89,4 +90,6 @@ def sample_posterior(data, *, prior_precision=None, prior=None, **options):
     if data.schema.classes:
         coords = {"class": data.schema.classes, **coords}
         theta = theta.reshape(*theta.shape[:2], *map(len, coords.values()))
+    if drawn["learns_noise"]:
+        coords = {"feature": [*coords["feature"], "(noise)"]}
     return arviz_groups(drawn, {"posterior": {"theta": theta}}, coords, {"theta": list(coords)})

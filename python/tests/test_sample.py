@@ -61,6 +61,7 @@ def engine(monkeypatch):
         ("yes ~ age*sex*region", {}),
         ("visits ~ curve(age, 4) + sex*region + exposure(years)", {"model": "poisson"}),
         ("kind ~ age*sex + region", {}),
+        ("height ~ curve(age, 4) + sex*region", {}),
     ],
 )
 def test_coefficients_say_what_the_draws_say(formula, options, engine):
@@ -71,7 +72,11 @@ def test_coefficients_say_what_the_draws_say(formula, options, engine):
     label = formula.split()[0]
     total = np.asarray(found.log_likelihood[label]).sum(axis=-1)
     theta = engine["draws"]
-    prior = -0.25 * (theta**2).sum(axis=-1)
+    prior = 0
+    if label == "height":  # half of Student's t, and the Jacobian of log sigma
+        theta, sigma = theta[..., :-1], theta[..., -1]
+        prior = -2 * np.log1p(sigma**2 / (3 * 2.5**2)) + np.log(sigma)
+    prior = prior - 0.25 * (theta**2).sum(axis=-1)
     gap = engine["lp"] - total - prior
     assert np.ptp(gap) < 1e-2 and np.std(total) > 0.3, (np.ptp(gap), np.std(total))
 
@@ -105,6 +110,67 @@ def test_amounts_are_in_their_unit():
     found = gibbsite.sample(people(2000), "height ~ age", **OPTIONS)
     assert float(found.posterior["age"].mean()) == pytest.approx(0.2, abs=0.03)
     assert float(found.posterior["Intercept"].mean()) == pytest.approx(150, abs=2)
+    assert float(found.posterior["sigma"].mean()) == pytest.approx(5, abs=8 * 5 / np.sqrt(4000))
+
+
+def test_a_normal_regression_is_as_wide_as_least_squares(capsys):
+    """With next to no prior the posterior is that of least squares: means and deviations to 6 Monte Carlo
+    errors, which of deviations are 1/sqrt(2 ESS) of them, and the prior's own share."""
+    frame = people(500)
+    found = gibbsite.sample(
+        frame, "height ~ age + wage", prior_precision=1e-4, **{**OPTIONS, "draws": 2000, "quiet": False}
+    )
+    x = np.column_stack([np.ones(500), frame["age"], frame["wage"]])
+    theta, squares, _, _ = np.linalg.lstsq(x, frame["height"], rcond=None)
+    variance = squares[0] / (500 - 3 - 2)  # of Student's t
+    deviations = np.sqrt(np.diag(np.linalg.inv(x.T @ x)) * variance)
+    for name, mean, deviation in zip(("Intercept", "age", "wage"), theta, deviations):
+        own = np.asarray(found.posterior[name])
+        assert own.mean() == pytest.approx(mean, abs=6 * deviation / np.sqrt(2000)), name
+        assert own.std() == pytest.approx(deviation, rel=6 / np.sqrt(2 * 2000) + 0.01), name
+    assert "\nsigma " in capsys.readouterr().out
+    arviz = pytest.importorskip("arviz")
+    both = gibbsite.sample(frame, "height ~ age", log_likelihood=True, posterior_predictive=True, **OPTIONS)
+    again = np.asarray(both.posterior_predictive["height"])
+    assert again.mean() == pytest.approx(frame["height"].mean(), abs=0.5)
+    assert again.std() == pytest.approx(frame["height"].std(), rel=0.05)
+    assert np.isfinite(float(getattr(arviz.loo(both), "elpd_loo", None) or arviz.loo(both).elpd))
+
+
+@pytest.mark.parametrize("label, options", [("yes", {}), ("height", {}), ("visits", {"model": "poisson"})])
+def test_a_weight_of_two_is_a_row_twice(label, options, engine):
+    """lp at the draws of the weighted rows is that of the repeated ones, up to a constant."""
+    frame = people(300)
+    frame["w"] = np.arange(300) % 3
+    options = {**OPTIONS, **options, "prior_precision": 0.5}
+    weighted = gibbsite.sample(frame, f"{label} ~ age + sex", weights="w", log_likelihood=True, **options)
+    theta, lp, unit = engine["draws"], engine["lp"], engine["unit"]
+    each = np.asarray(weighted.log_likelihood[label])
+    prior = 0
+    if label == "height":
+        theta, sigma = theta[..., :-1], theta[..., -1]
+        prior = -2 * np.log1p(sigma**2 / (3 * 2.5**2)) + np.log(sigma)
+    total = each @ frame["w"].to_numpy() + prior - 0.25 * (theta**2).sum(axis=-1)
+    assert np.ptp(lp - total) < 1e-2 and np.std(total) > 0.3 and unit > 0
+    # A column and an array are the same, and a row without a weight is left out.
+    again = gibbsite.sample(frame, f"{label} ~ age + sex", weights=frame["w"], **options)
+    assert np.array_equal(np.asarray(again.posterior["age"]), np.asarray(weighted.posterior["age"]))
+
+
+def test_weights_are_refused_in_one_line():
+    frame = people(50)
+    frame["w"] = 1.0
+    for weights, said in [
+        (np.ones(49), "weights: are 49 of 50 rows"),
+        (-frame["w"], "weights: must be finite, 0 or more"),
+        (0 * frame["w"], "not all 0"),
+        ("ww", "frame: lacks 'ww'"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            gibbsite.sample(frame, "yes ~ age", weights=weights, **OPTIONS)
+    frame.loc[3, "w"] = np.nan
+    with pytest.warns(UserWarning, match="^1 of 50 rows lack a cell of the formula or their weight"):
+        gibbsite.sample(frame, "yes ~ age", weights="w", **OPTIONS)
 
 
 def test_priors_by_name(engine):
@@ -165,7 +231,7 @@ def test_rows_without_a_cell_are_left_out():
         ("yes ~ age", {"interval": 2}, "interval: must be between 0 and 1"),
         ("yes ~ one", {}, "column 'one': has one value, 1; leave it out"),
         ("one ~ age", {"model": "huber"}, "label 'one': has one value"),
-        ("height ~ age", {"log_likelihood": True}, "not of amounts"),
+        ("height ~ age", {"log_likelihood": True, "model": "huber"}, "no likelihood"),
         ("yes ~ age", {"ranges": {"wage": (0, 1)}}, "ranges: 'wage' is not in the formula"),
         ("height ~ age", {"model": "poisson"}, "counts are whole numbers"),
         ("yes ~ age", {"prior_precision": 0}, "prior_precision"),
