@@ -413,7 +413,7 @@ void draw(benchmark::State& state, Instance& p, const Case& c) {
   count("run_exact", r.exact);
 }
 
-// SupportedOptions `--name=NUMBER` out of the arguments.
+// Takes `--name=NUMBER` out of the arguments.
 double option(int& argc, char** argv, std::string_view name, double otherwise) {
   const std::string prefix = fmt::format("--{}=", name);
   for (int i = 1; i < argc; ++i) {

@@ -324,7 +324,7 @@ void noise(benchmark::State& state, NoiseKind kind, std::size_t d, std::size_t c
   state.counters["normals/s"] = benchmark::Counter(normals, benchmark::Counter::kIsRate);
 }
 
-// SupportedOptions `--name=NUMBER` out of the arguments.
+// Takes `--name=NUMBER` out of the arguments.
 double option(int& argc, char** argv, std::string_view name, double otherwise) {
   const std::string prefix = fmt::format("--{}=", name);
   for (int i = 1; i < argc; ++i) {

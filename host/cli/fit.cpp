@@ -56,7 +56,7 @@ void warn_of_run_time(const Mechanism& mechanism) {
              name_of(mechanism), reason);
 }
 
-/// SupportedOptions the table's cache away, however a run ends.
+/// Takes the table's cache away, however a run ends.
 class CacheRemoval {
  public:
   explicit CacheRemoval(const std::string& table) : table_(table) {}

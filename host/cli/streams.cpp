@@ -39,7 +39,7 @@ ssize_t write_what_goes(void*, const char* text, std::size_t size) {
 }
 #endif
 
-// SupportedOptions no memory: there may be none.
+// Takes no memory: there may be none.
 [[noreturn]] void say_last_words() {
   std::string_view line = "gibbsite: an error that nothing handles; please report this\n";
   try {

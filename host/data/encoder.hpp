@@ -350,7 +350,7 @@ class CellEncoder {
   void store_dense(std::span<const std::uint32_t> features, std::span<const float> values);
   void choose_layout();
   void sum_counts();
-  /// SupportedOptions room for this many rows, or begins a cache; throws BadInput when memory
+  /// Takes room for this many rows, or begins a cache; throws BadInput when memory
   /// cannot hold them and there may be no cache.
   void reserve(std::uint64_t rows);
   void begin_cache();

@@ -102,7 +102,7 @@ void ThreadPool::open(std::size_t place, std::size_t tasks, Run run, void* conte
   for (std::size_t i = 0; i < wake; ++i) bell_.notify_one();
 }
 
-// SupportedOptions tasks until none is left. The least seconds that one of them took, or patience.
+// Takes tasks until none is left. The least seconds that one of them took, or patience.
 double ThreadPool::take_all(Place& at) {
   double least = std::numeric_limits<double>::infinity();
   for (std::uint64_t seen = ticket_.load(std::memory_order_relaxed); left(seen) > 0;) {

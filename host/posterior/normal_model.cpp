@@ -92,8 +92,7 @@ void NormalModel::gradients(const Rowwise& states, Rowwise& out) const {
   for (Eigen::Index c = 0; c < states.rows(); ++c) {
     for (Eigen::Index j = 0; j < d; ++j)
       out(c, j) += u_.prior_derivative(static_cast<std::size_t>(j), thetas(c, j));
-    out(c, d) =
-        u_.beta * rows_ - 2 * weight(c) * loss.value(c) + noise_derivative(states(c, d));
+    out(c, d) = u_.beta * rows_ - 2 * weight(c) * loss.value(c) + noise_derivative(states(c, d));
   }
 }
 
@@ -119,7 +118,8 @@ VectorXd NormalModel::mode() const {
     const double before = s;
     s = lowest(s, loss);
     if (!(s >= least_log_deviation)) {
-      throw BadInput(Field{"model"}, "normal has no noise to learn: the terms fit the labels exactly",
+      throw BadInput(Field{"model"},
+                     "normal has no noise to learn: the terms fit the labels exactly",
                      "give fewer terms, or huber");
     }
     const double weight = u_.beta * std::exp(-2 * s);

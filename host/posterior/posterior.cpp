@@ -189,9 +189,9 @@ void require_valid(const Potential& u, const PosteriorOptions& o) {
   }
 }
 
-class MechanismRun {
+class PosteriorRun {
  public:
-  MechanismRun(const Potential& potential, const PosteriorOptions& options)
+  PosteriorRun(const Potential& potential, const PosteriorOptions& options)
       : options_(options),
         metric_(options.metric != Metric::automatic ? options.metric
                 : options.transition == Transition::split ||
@@ -397,7 +397,7 @@ PosteriorDraws sample_posterior(const Potential& potential, const PosteriorOptio
     return sample_proximal(potential, options);
   }
   const auto begin = Clock::now();
-  MechanismRun sampler(potential, options);
+  PosteriorRun sampler(potential, options);
   sampler.start();
   sampler.warm_up();
   const auto warm = Clock::now();

@@ -49,8 +49,8 @@ void Target::values(const Rowwise& theta, VectorXd& out) {
   u_.engine->loss_values(shape(theta.data(), theta),
                          {out.data(), static_cast<std::size_t>(out.size())});
   if (u_.priors.empty()) {
-    out = u_.beta * out + u_.prior_precision / 2 *
-                              (theta.rowwise() - center_.transpose()).rowwise().squaredNorm();
+    out = u_.beta * out +
+          u_.prior_precision / 2 * (theta.rowwise() - center_.transpose()).rowwise().squaredNorm();
     return;
   }
   const auto d = static_cast<std::size_t>(theta.cols());

@@ -42,7 +42,7 @@ void put(SecretBytes& out, const T* values, std::size_t count) {
 
 void put_size(SecretBytes& out, std::uint64_t size) { put(out, &size, 1); }
 
-// SupportedOptions values off the front; false when there are too few bytes.
+// Takes values off the front; false when there are too few bytes.
 template <class T>
 bool take(std::string_view& in, T* values, std::size_t count) {
   if (in.size() / sizeof(T) < count) return false;
@@ -51,7 +51,7 @@ bool take(std::string_view& in, T* values, std::size_t count) {
   return true;
 }
 
-// SupportedOptions as many values for each of the `items` as the count before them says.
+// Takes as many values for each of the `items` as the count before them says.
 template <class Container>
 bool take_sized(std::string_view& in, Container& out, std::uint64_t items = 1) {
   std::uint64_t size = 0;

@@ -43,7 +43,7 @@ std::vector<double> answered_means(const Eigen::MatrixXd& start, const Eigen::Ma
                                    const Schema& schema);
 
 /// The posterior of the coefficients of the plain logistic model. The same for the same answers on
-/// every machine with the same libraries. SupportedOptions O(k^3) time. None where the answers
+/// every machine with the same libraries. Takes O(k^3) time. None where the answers
 /// leave no finite one. Throws BadInput where the shapes do not fit each other or the schema.
 std::optional<Estimates> estimate(const AnsweredScores& answers, const Schema& schema);
 

@@ -21,7 +21,7 @@ struct AnsweredMoments {
 /// population: of amounts in tolerances, of counts in the log of the mean. `answers`: the last
 /// gradient is the block, the sum of w psi z with psi the held slope; `information` is how fast it
 /// grows, sum of w f'' z z^T where the slope is free. `scores`: sum of (w psi)^2 z z^T.
-/// SupportedOptions O(k^3) time. None where the answers leave no finite posterior. Throws BadInput
+/// Takes O(k^3) time. None where the answers leave no finite posterior. Throws BadInput
 /// where the shapes do not fit each other or the schema.
 std::optional<Estimates> estimate_amounts(const AnsweredScores& answers,
                                           const AnsweredMoments& scores, const Schema& schema);

@@ -365,7 +365,7 @@ class WhitenedRun final : public MechanismRun {
     return noise.release_symmetric({sum.data(), k, k}, deviation);
   }
 
-  // SupportedOptions an answer, from a checkpoint as from the rows.
+  // Takes an answer, from a checkpoint as from the rows.
   void take(std::vector<double> values) {
     const Deviations noise = deviations();
     const double clip = rule_.clip();

@@ -100,7 +100,7 @@ class WhitenedRule {
   [[nodiscard]] std::uint64_t iterations() const {
     return static_cast<std::uint64_t>(settings_.iterations);
   }
-  // SupportedOptions a gradient into account and moves omega.
+  // Takes a gradient into account and moves omega.
   void add(const Eigen::VectorXd& noisy, double deviation, double recent);
   [[nodiscard]] std::uint64_t moment_questions() const {
     return settings_.second_moment_share > 0 ? 2 : 1;

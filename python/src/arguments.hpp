@@ -25,7 +25,7 @@ class Arguments {
     if (value.is_none()) return {};
     return cast<T>(name, value);
   }
-  /// SupportedOptions the argument, but refuses None as another type.
+  /// Takes the argument, but refuses None as another type.
   template <class T>
   T take(const char* name, T otherwise) {
     if (!left_.contains(name)) return otherwise;

@@ -15,7 +15,7 @@ namespace gibbsite::python {
 /// Releases what the stream of a PyCapsule has not been read of.
 class Stream {
  public:
-  /// SupportedOptions it out of what has __arrow_c_stream__; the capsule keeps none.
+  /// Takes it out of what has __arrow_c_stream__; the capsule keeps none.
   explicit Stream(const nb::object& table) {
     if (!nb::hasattr(table, "__arrow_c_stream__")) {
       throw BadInput(fmt::format(

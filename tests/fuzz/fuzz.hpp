@@ -58,7 +58,7 @@ class File {
   std::string path_ = fmt::format("/proc/self/fd/{}", fd_);
 };
 
-/// SupportedOptions the first byte off, for options; 0 of nothing.
+/// Takes the first byte off, for options; 0 of nothing.
 inline unsigned take_byte(std::string_view& in) {
   if (in.empty()) return 0;
   const auto byte = static_cast<unsigned char>(in.front());

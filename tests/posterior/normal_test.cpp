@@ -174,9 +174,8 @@ TEST(NormalModel, NoTransitionReadsARow) {
   int count = 0;
   Potential u = p.potential(1, 1);
   u.engine = std::make_shared<Asked>(u.engine, count);
-  const PosteriorOptions options{.transition = Transition::split,
-                                 .draws = 50,
-                                 .noise = LearnedNoise{counted_rows(p.rows())}};
+  const PosteriorOptions options{
+      .transition = Transition::split, .draws = 50, .noise = LearnedNoise{counted_rows(p.rows())}};
   EXPECT_EQ(sample_posterior(u, options).draws, 50U);
   EXPECT_EQ(count, 0);
 }
@@ -184,18 +183,28 @@ TEST(NormalModel, NoTransitionReadsARow) {
 TEST(NormalModel, RefusesWhatItDoesNotHave) {
   const Amounts p(50);
   const auto refused = [&](const Potential& u, auto change, const char* what) {
-    PosteriorOptions options{.transition = Transition::split, .draws = 4, .noise = LearnedNoise{50}};
+    PosteriorOptions options{
+        .transition = Transition::split, .draws = 4, .noise = LearnedNoise{50}};
     change(options);
     EXPECT_THAT([&] { sample_posterior(u, options); }, ThrowsMessage<BadInput>(HasSubstr(what)));
   };
   const Potential u = p.potential(1, 1);
-  refused(u, [](auto& o) { o.start = {0, 0}; }, "start");
-  refused(u, [](auto& o) { o.transition = Transition::proximal; }, "proximal");
-  refused(u, [](auto& o) { o.noise->rows = 0; }, "rows");
-  refused(p.potential(1, 1, "huber"), [](auto&) {}, "squared");
+  refused(
+      u,
+      [](auto& o) {
+        o.start = {0, 0};
+      },
+      "start");
+  refused(
+      u, [](auto& o) { o.transition = Transition::proximal; }, "proximal");
+  refused(
+      u, [](auto& o) { o.noise->rows = 0; }, "rows");
+  refused(
+      p.potential(1, 1, "huber"), [](auto&) {}, "squared");
   // Two rows and two coefficients that next to no prior holds: the fit is exact.
   Amounts two(2);
-  refused(two.potential(1, 1e-12), [](auto& o) { o.noise->rows = 2; }, "exactly");
+  refused(
+      two.potential(1, 1e-12), [](auto& o) { o.noise->rows = 2; }, "exactly");
 }
 
 TEST(NormalModel, IsOfAmounts) {

@@ -212,7 +212,7 @@ class EmulatedBlock {
     if (!block_.hardware) block_.hardware = std::make_shared<T>();
     return *static_cast<T*>(block_.hardware.get());
   }
-  /// SupportedOptions shared memory that a model keeps itself.
+  /// Takes shared memory that a model keeps itself.
   void reserve_shared(std::size_t bytes);
 
   template <class T>

@@ -11,7 +11,7 @@
 
 namespace gibbsite {
 
-/// SupportedOptions a line for people.
+/// Takes a line for people.
 using Note = std::function<void(const Message&)>;
 
 /// Makes a backend as the other make_backend does. With "auto", tells `note` why the fastest one

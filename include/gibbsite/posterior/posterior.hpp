@@ -21,7 +21,7 @@ enum class Transition {
   /// "auto": split if the metric is laplace and the warm-up accepts enough of its moves, else hmc.
   automatic,
   /// "split": half a kick by what is not Gaussian, an exact rotation in the Gaussian of the metric
-  /// about the mode, half a kick (Shahbaba, Lan, Johnson and Neal 2014). SupportedOptions the
+  /// about the mode, half a kick (Shahbaba, Lan, Johnson and Neal 2014). Takes the
   /// laplace metric.
   split,
   hamiltonian,  ///< "hmc": leapfrog trajectories (Neal 2011)
