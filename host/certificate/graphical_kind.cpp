@@ -43,6 +43,7 @@ json tree_json(const TreeRelease& tree, const std::vector<std::string>& names) {
     tables.back()["columns"] = names_json(tree.tables[t].columns, names);
   }
   json out = {{"rows", tree.rows}, {"columns", columns}, {"tables", tables}, {"scores", scores}};
+  if (tree.fit > 0) out["fit"] = tree.fit;
   if (tree.score_noise > 0) out["score_noise"] = tree.score_noise;
   return out;
 }
@@ -162,7 +163,8 @@ NetworkModel tree_from_json(NetworkModel out, const json& tree, const std::strin
     }
     release.one_ways.push_back(measured_from_json(columns[k], {k}, levels[k], at));
   }
-  const LevelGroups groups = group_rare_levels(release.one_ways);
+  const std::vector<StructuralZero> never = structural_zeros(out.schema);
+  const LevelGroups groups = group_rare_levels(release.one_ways, never);
   const std::vector<std::uint64_t> grouped = groups.levels();
   for (std::uint32_t k = 0; k < names.size(); ++k) {
     release.potentials.push_back(numbers_field(columns[k], "potentials", grouped[k],
@@ -187,13 +189,23 @@ NetworkModel tree_from_json(NetworkModel out, const json& tree, const std::strin
     release.tables.push_back(measured_from_json(tables[t], sets.back(), cells, at));
     release.potentials.push_back(numbers_field(tables[t], "potentials", cells, at));
   }
+  if (tree.contains("fit")) {
+    const json& fit = tree["fit"];
+    if (!fit.is_number_unsigned() || fit != tree_fit)
+      throw BadInput(
+          fmt::format("{}: fit: must be {}, the one that this version knows; read it "
+                      "with a newer one",
+                      source, tree_fit));
+    release.fit = tree_fit;
+  }
+  for (const StructuralZero& zero : never) sets.push_back(zero.columns);
   if (const LargestClique most = largest_clique(levels, sets);
       most.cells > most_network_cells || most.columns > most_network_parents + 1) {
     throw BadInput(source +
                    ": tables: no junction tree within the limits of networks holds them; use the "
                    "file as it was written");
   }
-  TreeNetwork fitted = network_of(release, levels);
+  TreeNetwork fitted = network_of(release, levels, never);
   out.network = std::move(fitted.network);
   out.tables = {std::move(fitted.tables)};
   return out;
@@ -369,16 +381,20 @@ void verify_answers(Verifier& v, const std::string& what, std::span<const double
   v.check(beyond == 0, fmt::format("{}: {} numbers that no noise leads to", what, beyond));
 }
 
-// Every answer has the noise that it is paid for with, and what was asked follows from the answers
-// before. That the potentials are those of the best fit is not looked at: they are arithmetic on
-// answers, which the digest guards.
-void verify_tree(Verifier& v, const NetworkTree& s, const NetworkProblem& p, const Neighbors& who,
+// Every answer has the noise that it is paid for with, what was asked follows from the answers
+// before, and the potentials from all of them.
+void verify_tree(Verifier& v, const NetworkTree& s, NetworkProblem p, const Neighbors& who,
                  const NetworkModel& model) {
   if (!model.tree) {
     v.check(false, "model.tree: is missing");
     return;
   }
   const TreeRelease& tree = *model.tree;
+  p.never = structural_zeros(model.schema);
+  // Files of before do not say which fit made them: their digest alone guards the potentials.
+  if (tree.fit == tree_fit)
+    v.check(tree.potentials == fitted_potentials(tree, p.levels, p.never, {}),
+            "model.tree: its potentials are those of the fit to its counts");
   const auto most = static_cast<double>(p.rows);
   bool noise_of_columns = true;
   for (const MeasuredTable& one : tree.one_ways) {
@@ -405,7 +421,7 @@ void verify_tree(Verifier& v, const NetworkTree& s, const NetworkProblem& p, con
     return;
   }
   verify_answers(v, "model.tree.scores", scores, s.score_noise, 2 * most + 1);
-  const LevelGroups groups = group_rare_levels(tree.one_ways);
+  const LevelGroups groups = group_rare_levels(tree.one_ways, p.never);
   const std::vector<ColumnList> chosen = chosen_tables(tree, groups, p, s.noise);
   std::vector<ColumnList> counted;
   for (const MeasuredTable& table : tree.tables) counted.push_back(table.columns);

@@ -528,6 +528,7 @@ json schema_json(const Schema& schema) {
   out.update(label_fields(schema.label));
   if (!schema.text.thousands.empty()) out["thousands"] = signs_json(schema.text.thousands);
   if (schema.network) out["network"] = network_json(schema);
+  if (!schema.never.empty()) out["never"] = schema.never;
   for (const Interaction& one : schema.interactions)
     out["interactions"].push_back(interaction_json(one));
   if (schema.bought) out["bought"] = bought_apart_json(*schema.bought);
@@ -540,7 +541,7 @@ Schema schema_from_json(const json& object, const std::string& source, bool of_n
                        "decimal", "row_norm",  "intercept", "missing",        "columns",
                        "range",   "tolerance", "counts",    "classes",        "class_weights",
                        "edges",   "decimals",  "network",   "thousands",      "interactions",
-                       "bought"},
+                       "bought",  "never"},
               source);
   Schema schema;
   schema.label_name = text_field(object, "label", source);
@@ -561,6 +562,12 @@ Schema schema_from_json(const json& object, const std::string& source, bool of_n
     for (const auto& item : object["network"].items())
       (*schema.network)[item.key()] =
           texts_field(object["network"], item.key().c_str(), source + ": network");
+  }
+  if (object.contains("never")) {
+    const json& never = object["never"];
+    if (!never.is_array()) reject(source, "never", "must be a list of lists of events");
+    for (const json& rule : never)
+      schema.never.push_back(texts_field({{"never", rule}}, "never", source));
   }
   const json& columns = field(object, "columns", source);
   if (!columns.is_array()) reject(source, "columns", "must be a list");

@@ -156,6 +156,8 @@ void FitCommand::remove_early() const {
 }
 
 void FitCommand::fit() const {
+  if (!release_counts.empty() && plan.model != network_model)
+    throw BadInput("--release-counts: is of --model network; leave it out");
   if (schema.empty()) return fit_bought();
   if (!label.label.empty() || label.said() != nullptr || schema_share) {
     throw BadInput(fmt::format(
@@ -288,11 +290,19 @@ void FitCommand::require_places() const {
   require_other_file(out, table.labels, "--labels");
   require_other_file(out, schema, "--schema");
   require_other_file(out, checkpoint, "--checkpoint");
+  require_other_file(release_counts, table.data, "--data", "--release-counts");
+  require_other_file(release_counts, table.labels, "--labels", "--release-counts");
+  require_other_file(release_counts, schema, "--schema", "--release-counts");
+  require_other_file(release_counts, out, "--out", "--release-counts");
   require_other_file(checkpoint, table.data, "--data", "--checkpoint");
   require_other_file(checkpoint, table.labels, "--labels", "--checkpoint");
   require_other_file(checkpoint, schema, "--schema", "--checkpoint");
   require_new(out, force);
   require_writable(out, "--out");
+  if (!release_counts.empty()) {
+    require_new(release_counts, force, "--release-counts");
+    require_writable(release_counts, "--release-counts");
+  }
   if (!checkpoint.empty()) require_writable(checkpoint, "--checkpoint");
 }
 
@@ -302,6 +312,7 @@ std::optional<Ledger> FitCommand::opened_ledger() const {
     throw BadInput("--ledger: a run with --seed has no guarantee to enter; leave one of them out");
   }
   require_not_of_ledger(out, ledger_path, "--out");
+  require_not_of_ledger(release_counts, ledger_path, "--release-counts");
   require_not_of_ledger(checkpoint, ledger_path, "--checkpoint");
   std::optional<Ledger> ledger(std::in_place, ledger_path);
   static_cast<void>(ledger->read());
@@ -447,6 +458,9 @@ void define_fit(CLI::App& app) {
   app.add_flag("--release-moments", command->release_moments,
                "whitened: the model file holds the noisy second moments, gradients and curvatures "
                "that it follows from; they are paid for");
+  add_output(
+      app, "--release-counts", command->release_counts,
+      "network: also write its noisy counts with their deviations, as CSV; they are paid for");
   app.add_flag("--all-effects", command->all_effects,
                "show every effect, not the ten surest alone");
   app.add_flag(

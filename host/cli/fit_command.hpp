@@ -24,7 +24,7 @@ struct FitCommand {
   TableArguments table;
   PlanArguments plan;
   std::string schema, out, backend = "auto", design = "auto", checkpoint, cache = "auto",
-                           ledger_path;
+                           ledger_path, release_counts;
   std::optional<std::uint64_t> seed;
   // What a schema is bought with, in place of `schema`.
   LabelArguments label;

@@ -62,6 +62,11 @@ void FitCommand::fit_network_model() const {
                  });
   }
   warn_of_large_budget(budget, made.problem.rows);
+  if (!release_counts.empty() && draws_tables(made.candidate().mechanism))
+    throw BadInput(
+        fmt::format("--release-counts: --mechanism {} draws tables and counts none; "
+                    "leave it out",
+                    name_of(made.candidate().mechanism)));
   const std::string planned =
       (columns.empty() ? network_line(made) : cross_table_line(made, domain)) + "\n";
   if (check) return say_checked(planned, read_as);
@@ -73,6 +78,14 @@ void FitCommand::fit_network_model() const {
   watched.ledger = ledger ? &*ledger : nullptr;
   const NetworkRelease release = fit_network(data, made, key(), watched);
   write_entered(ledger, [&](Existing existing) { write_release(out, release, existing); });
+  if (!release_counts.empty()) {
+    write_new(
+        release_counts, force,
+        [&](Existing existing) {
+          write_file_atomically(release_counts, counts_csv(release.model()), public_file, existing);
+        },
+        "--release-counts");
+  }
   if (told) {
     told(release);
     return tell_private(read_as);

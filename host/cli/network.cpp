@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <variant>
 #include <vector>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/model/tree_model.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
+#include "gibbsite/release/network_counts.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -107,12 +110,14 @@ void add_network_to(CLI::App& app, PlanArguments& plan) {
   add_number(app, "--structure-share", plan.structure_share,
              "--structure private: share of μ² that choosing takes");
   add_count(app, "--parents", plan.parents,
-            fmt::format("--structure private: most parents of a column; default {}",
-                        tree_limits.parents));
+            fmt::format("--structure private: most parents of a column; default {}, with "
+                        "--mechanism counts or trimmed {}",
+                        tree_limits.parents, StructureLimits{}.parents));
   add_count(
       app, "--cells", plan.cells,
-      fmt::format("--structure private: most cells of a column's table, or of a clique; default {}",
-                  tree_limits.cells));
+      fmt::format("--structure private: most cells of a column's table, or of a clique; default "
+                  "{}, with --mechanism counts or trimmed {}",
+                  tree_limits.cells, StructureLimits{}.cells));
 }
 
 std::string network_summary(std::span<const NetworkPlan> plans, const Schema& columns) {
@@ -159,6 +164,29 @@ std::string network_line(const NetworkPlan& plan) {
 
 namespace {
 
+// Levels that all other columns take for one, a line for each column that has some.
+std::string merged_levels(const NetworkModel& model) {
+  constexpr std::size_t most = 10;
+  const LevelGroups groups =
+      group_rare_levels(model.tree->one_ways, structural_zeros(model.schema));
+  std::string out;
+  for (std::size_t k = 0; k < model.network.size(); ++k) {
+    const std::vector<std::string> names = model.level_names(k);
+    std::map<std::uint32_t, std::vector<std::string>> members;
+    for (std::size_t l = 0; l < names.size(); ++l)
+      members[groups.group[k][l]].push_back(shown(names[l]));
+    for (auto& [group, of] : members) {
+      if (of.size() == 1) continue;
+      const std::size_t all = of.size();
+      of.resize(std::min(most, all));
+      out += fmt::format("{}: too rare to be told apart by other columns: {}{}\n",
+                         shown(model.schema.columns[k].name), fmt::join(of, ", "),
+                         all > most ? fmt::format(" and {} more", all - most) : "");
+    }
+  }
+  return out.empty() ? out : "\n" + out;
+}
+
 std::string tree_report(const NetworkModel& model) {
   std::vector<std::vector<std::string>> lines{{"column", "levels", "noise in a count, rows"}};
   for (std::size_t k = 0; k < model.network.size(); ++k) {
@@ -173,10 +201,19 @@ std::string tree_report(const NetworkModel& model) {
     lines.push_back({list_of(one.columns, model.schema), std::to_string(one.counts.size()),
                      rows_text(one.deviation)});
   }
-  return out + "\n" + table(lines);
+  return out + "\n" + table(lines) + merged_levels(model);
 }
 
 }  // namespace
+
+std::string counts_csv(const NetworkModel& model) {
+  std::string out;
+  for (const std::vector<std::string>& line : counts_table(model)) {
+    for (std::size_t i = 0; i < line.size(); ++i) out += (i == 0 ? "" : ",") + csv_cell(line[i]);
+    out += '\n';
+  }
+  return out;
+}
 
 std::string network_report(const NetworkModel& model) {
   if (model.tree) return tree_report(model);

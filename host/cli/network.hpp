@@ -22,5 +22,7 @@ std::string network_summary(std::span<const NetworkPlan> plans, const Schema& co
 std::string network_line(const NetworkPlan& plan);
 /// Its structure, a line for each column.
 std::string network_report(const NetworkModel& model);
+/// Its noisy counts as CSV (release/network_counts.hpp). Throws BadInput.
+std::string counts_csv(const NetworkModel& model);
 
 }  // namespace gibbsite::cli

@@ -19,20 +19,25 @@
 #include "gibbsite/release/network_query.hpp"
 #include "gibbsite/release/query_json.hpp"
 #include "network.hpp"
+#include "options.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
 namespace {
 
 struct QueryCommand {
-  std::string model, utilities;
+  std::string model, utilities, release_counts;
   std::vector<std::string> expectations, events, questions, effects;
   EffectClasses classes;
 
-  bool json = false;
+  bool json = false, force = false;
 
   void run() const {
     const std::string text = read_release_text(model);
+    if (!release_counts.empty()) {
+      write_counts(text);
+      if (questions.empty() && events.empty()) return;
+    }
     std::vector<std::string> asked = questions;
     asked.insert(asked.end(), events.begin(), events.end());
     if (!effects.empty()) {
@@ -58,6 +63,20 @@ struct QueryCommand {
   }
 
  private:
+  void write_counts(const std::string& text) const {
+    if (!holds<GraphicalKind>(text, model))
+      throw BadInput(fmt::format("--release-counts: {} holds no network; leave it out", model));
+    require_other_file(release_counts, model, "--model", "--release-counts");
+    require_new(release_counts, force, "--release-counts");
+    require_writable(release_counts, "--release-counts");
+    const std::string lines = counts_csv(parse_release<GraphicalKind>(text, model).model());
+    write_new(
+        release_counts, force,
+        [&](Existing existing) {
+          write_file_atomically(release_counts, lines, public_file, existing);
+        },
+        "--release-counts");
+  }
   void ask_effects(const LinearModel& of) const {
     if (!of.estimates) {
       throw BadInput(fmt::format(
@@ -243,6 +262,9 @@ void define_query(CLI::App& app) {
       ->type_name("FILE");
   app.add_option("questions", command->questions, "the same without the option; any number")
       ->type_name("EVENT");
+  add_output(app, "--release-counts", command->release_counts,
+             "of a network: write its noisy counts with their deviations, as CSV");
+  add_force(app, command->force);
   app.add_flag("--json", command->json, "of a network, or with --effect: print JSON");
   app.callback([command] { command->run(); });
 }

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/junction_tree.hpp"
 #include "gibbsite/core/text.hpp"
 
 namespace gibbsite {
@@ -88,6 +90,47 @@ void require_parents(const Network& network, std::size_t node, std::span<const s
   }
   throw BadInput(
       fmt::format("parents: {} is a cycle; take one of these columns out of another's list", way));
+}
+
+// One tree of cliques within the limits holds the columns of every rule.
+void require_zeros(const NetworkProblem& problem) {
+  if (problem.never.empty()) return;
+  if (problem.parents) {
+    throw BadInput(
+        "never: is of a structure that is chosen from the table, and this one is given; leave one "
+        "of them out");
+  }
+  std::vector<ColumnList> sets;
+  for (const StructuralZero& zero : problem.never) {
+    bool sound =
+        !zero.columns.empty() && zero.levels.size() == zero.columns.size() &&
+        std::ranges::adjacent_find(zero.columns, std::greater_equal{}) == zero.columns.end() &&
+        zero.columns.back() < problem.levels.size();
+    for (std::size_t c = 0; sound && c < zero.columns.size(); ++c) {
+      const auto& levels = zero.levels[c];
+      sound = !levels.empty() && levels.back() < problem.levels[zero.columns[c]] &&
+              std::ranges::adjacent_find(levels, std::greater_equal{}) == levels.end();
+    }
+    if (!sound) throw BadInput("never: each has columns and levels of these, ascending, each once");
+    sets.push_back(zero.columns);
+  }
+  const LargestClique most = largest_clique(problem.levels, sets);
+  if (most.cells > problem.limits.cells) {
+    throw BadInput(
+        Field{"cells"},
+        fmt::format("the schema's `never` takes cliques of up to {} cells, and at most {} "
+                    "are taken",
+                    most.cells, problem.limits.cells),
+        "give more, fewer bins or levels, or rules of fewer columns");
+  }
+  if (most.columns > problem.limits.parents + 1) {
+    throw BadInput(
+        Field{"parents"},
+        fmt::format("the schema's `never` takes cliques of up to {} columns, and at most "
+                    "{} are taken",
+                    most.columns, problem.limits.parents + 1),
+        "give more, or rules of fewer columns");
+  }
 }
 
 }  // namespace
@@ -190,6 +233,7 @@ void NetworkProblem::validate() const {
               widest, most_network_cells, limits.cells));
     }
   }
+  require_zeros(*this);
   if (!(prior > 0 && prior <= most_prior)) {
     throw BadInput(Field{"prior"},
                    fmt::format("must be above 0 and at most {}, got {}", most_prior, prior));

@@ -48,7 +48,7 @@ const std::vector<std::string>& known_keys() {
       "label",         "positive",       "negative", "unlisted_label", "classes",
       "class_weights", "positive_share", "range",    "tolerance",      "counts",
       "bins",          "decimals",       "invalid",  "decimal",        "thousands",
-      "row_norm",      "intercept",      "missing",  "bought"};
+      "row_norm",      "intercept",      "missing",  "never",          "bought"};
   return names;
 }
 
@@ -369,6 +369,8 @@ class SchemaReader {
       label_.bins = &node;
     } else if (name == "decimals") {
       label_.amount.decimals = read_decimals(node, "decimals of the label");
+    } else if (name == "never") {
+      read_never(node);
     } else if (name == "network") {
       read_network(node);
     } else if (name == "interaction") {
@@ -487,6 +489,17 @@ class SchemaReader {
           parents.push_back(read_string(parent, what));
         (*schema_.network)[name] = std::move(parents);
       });
+    }
+  }
+
+  void read_never(const toml::node& node) {
+    const char* const form = "a list of lists such as [[\"age < 16\", \"married = yes\"]]";
+    if (!node.is_array()) wrong_type(node, "never", form);
+    for (const toml::node& rule : *node.as_array()) {
+      if (!rule.is_array()) wrong_type(rule, "never", form);
+      std::vector<std::string>& events = schema_.never.emplace_back();
+      for (const toml::node& event : *rule.as_array())
+        events.push_back(read_string(event, "never"));
     }
   }
 
@@ -999,6 +1012,13 @@ Schema parse_network_schema(const std::string& toml, const std::string& source) 
   const Schema whole = reader.read(toml);
   Schema out = made_of(source, [&] { return network_schema(whole); });
   require_tables(out, reader.lines());
+  try {
+    static_cast<void>(structural_zeros(out));
+  } catch (const BadInput& error) {
+    std::string_view what = error.what();
+    if (what.starts_with("schema: ")) what.remove_prefix(8);
+    throw BadInput(reader.lines().at(reader.lines().of_key("never"), Message(std::string(what))));
+  }
   return out;
 }
 

@@ -155,6 +155,13 @@ std::string interaction_toml(const Schema& schema, const Interaction& interactio
   return out;
 }
 
+// One list a rule.
+std::string never_toml(const std::vector<std::vector<std::string>>& never) {
+  std::vector<std::string> rules;
+  for (const std::vector<std::string>& rule : never) rules.push_back(toml_list(rule));
+  return fmt::format("never = [{}]\n", fmt::join(rules, ", "));
+}
+
 }  // namespace
 
 std::string to_toml(const Schema& schema) {
@@ -180,6 +187,7 @@ std::string to_toml(const Schema& schema) {
   out += fmt::format("intercept = {}\n", schema.intercept);
   if (schema.text.has_missing)
     out += missing_toml(schema.text.missing, schema.text.also_missing) + "\n";
+  if (!schema.never.empty()) out += never_toml(schema.never);
   out += "\n[columns]\n";
   for (const Column& column : schema.columns) out += column_toml(column);
   for (const Interaction& interaction : schema.interactions)

@@ -457,6 +457,11 @@ NetworkPlan plan_network(const NetworkProblem& problem, const Budget& budget,
           "draws of tables whose shares are cut to a least one; to have them give {}",
           Field{"trim"});
     }
+    if (asked && !is_tree && !problem.never.empty()) {
+      asked = false;
+      one.why = format_message("does not know the schema's `never`; leave it out, or use {} tree",
+                               Field{"mechanism"});
+    }
     out.candidates.push_back(asked ? candidate_of(which, problem, budget, plan_options) : one);
   };
   candidate(std::type_identity<NetworkCounts>{});

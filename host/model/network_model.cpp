@@ -76,7 +76,11 @@ std::vector<std::string> NetworkModel::names() const {
 }
 
 std::vector<std::string> NetworkModel::level_names(std::size_t column) const {
-  const Column& of = schema.columns[column];
+  return network_level_names(schema, column);
+}
+
+std::vector<std::string> network_level_names(const Schema& columns, std::size_t column) {
+  const Column& of = columns.columns[column];
   std::vector<std::string> out;
   if (of.type == ColumnType::number) {
     for (std::size_t bin = 0; bin <= of.edges.size(); ++bin) {
@@ -88,8 +92,16 @@ std::vector<std::string> NetworkModel::level_names(std::size_t column) const {
     return out;
   }
   out = of.levels;
-  if (schema.has_missing_level(of)) out.emplace_back("(missing)");
+  if (columns.has_missing_level(of)) out.emplace_back("(missing)");
   if (of.other && of.unlisted.empty()) out.emplace_back("(other)");
+  return out;
+}
+
+std::vector<double> bin_ends(const Column& column) {
+  std::vector<double> out{column.lo};
+  const std::vector<double> edges = column.edges.empty() ? default_edges(column) : column.edges;
+  out.insert(out.end(), edges.begin(), edges.end());
+  out.push_back(column.hi);
   return out;
 }
 
@@ -173,6 +185,7 @@ Schema named_columns(const Schema& whole, const std::vector<std::string>& names)
         "give columns of it");
   }
   out.network.reset();
+  out.never.clear();
   if (!has_label || !seen.contains(whole.label_name)) drop_label(out);
   std::erase_if(out.columns, [&](const Column& column) { return !seen.contains(column.name); });
   return out;

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
-#include <optional>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/network_model.hpp"
@@ -16,6 +15,7 @@ namespace gibbsite {
 namespace {
 
 using Potentials = std::vector<std::vector<double>>;
+using Vector = std::vector<double>;  // numbers of all tables, one after the other
 // Sums of those of a few hundred tables are far from overflow.
 constexpr double most_potential = 1e6;
 
@@ -99,6 +99,50 @@ std::vector<double> scattered(const std::vector<double>& from,
   return out;
 }
 
+// Potentials of cells that no row is in: sums of those of tables are far from it, and sums of
+// several of it are no infinities.
+constexpr double forbidden = -1e12;
+
+// A table over the rule's columns, 0 but where it forbids. In places, ascending.
+Vector mask_of(const StructuralZero& zero, const Reordered& order) {
+  const std::vector<std::uint32_t> cells = order.cells(zero.columns);
+  Vector out(cells.size(), 0.0);
+  for (std::size_t cell = 0; cell < cells.size(); ++cell) {
+    bool inside = true;
+    std::size_t rest = cell;
+    for (std::size_t c = zero.columns.size(); c-- > 0;) {
+      const std::uint64_t levels = order.levels()[order.place(zero.columns[c])];
+      inside = inside && std::ranges::binary_search(zero.levels[c], rest % levels);
+      rest /= static_cast<std::size_t>(levels);
+    }
+    if (inside) out[cells[cell]] = forbidden;
+  }
+  return out;
+}
+
+std::vector<ColumnList> with_zeros(std::vector<ColumnList> tables,
+                                   std::span<const StructuralZero> never) {
+  for (const StructuralZero& zero : never) tables.push_back(zero.columns);
+  return tables;
+}
+
+void require_zeros_of(std::span<const std::uint64_t> levels,
+                      std::span<const StructuralZero> never) {
+  for (const StructuralZero& zero : never) {
+    require_columns(levels, zero.columns, table_cells(levels, zero.columns), "never");
+    bool sound = zero.levels.size() == zero.columns.size();
+    for (std::size_t c = 0; sound && c < zero.columns.size(); ++c)
+      sound = !zero.levels[c].empty() && std::ranges::is_sorted(zero.levels[c]) &&
+              zero.levels[c].back() < levels[zero.columns[c]];
+    if (!sound) throw BadInput("never: each column has levels of its own, ascending");
+  }
+}
+
+void require_rows_left(const Beliefs& beliefs) {
+  if (beliefs.log_sum() < forbidden / 2)
+    throw BadInput("never: its rules leave no row that there may be; take one of them back");
+}
+
 // The tree has each column and each of these tables, and joins them as trees do.
 void require_tree(std::span<const std::uint64_t> levels, const JunctionTree& tree,
                   std::span<const ColumnList> tables) {
@@ -136,9 +180,6 @@ void require_measured(std::span<const std::uint64_t> levels,
   }
 }
 
-// Numbers of all tables, one after the other.
-using Vector = std::vector<double>;
-
 double dot(const Vector& a, const Vector& b) {
   double lanes[4] = {0, 0, 0, 0};
   std::size_t i = 0;
@@ -154,21 +195,35 @@ void add(double times, const Vector& of, Vector& to) {
 // What a round minimises: rows log Z(t) - t.y + sum of ridge (t - centre)^2 / 2.
 class Objective {
  public:
+  /// Behind the `measured` tables are those of `masks`, whose potentials stay. No count is looked
+  /// at of cells that no row is in.
   Objective(std::span<const std::uint64_t> levels, const JunctionTree& tree,
-            std::span<const ColumnList> tables, Vector counts, Vector ridge, double rows)
-      : beliefs_(levels, tree, tables),
+            std::span<const ColumnList> tables, std::vector<Vector> masks, Vector counts,
+            Vector ridge, double rows)
+      : measured_(tables.size() - masks.size()),
+        beliefs_(levels, tree, tables),
         counts_(std::move(counts)),
         ridge_(std::move(ridge)),
         rows_(rows) {
-    for (const ColumnList& columns : tables)
-      potentials_.emplace_back(static_cast<std::size_t>(table_cells(levels, columns)));
+    for (std::size_t t = 0; t < measured_; ++t)
+      potentials_.emplace_back(static_cast<std::size_t>(table_cells(levels, tables[t])));
+    if (masks.empty()) return;
+    for (Vector& mask : masks) potentials_.push_back(std::move(mask));
+    beliefs_.run(potentials_);
+    require_rows_left(beliefs_);
+    std::size_t next = 0;
+    for (std::size_t t = 0; t < measured_; ++t)
+      for (const double share : beliefs_.table(t)) {
+        if (share == 0) counts_[next] = 0;
+        ++next;
+      }
   }
 
   void centre(const Vector& t) { centre_ = t; }
   double at(const Vector& t) {
     std::size_t next = 0;
-    for (Vector& table : potentials_)
-      for (double& potential : table) potential = t[next++];
+    for (std::size_t table = 0; table < measured_; ++table)
+      for (double& potential : potentials_[table]) potential = t[next++];
     beliefs_.run(potentials_);
     double out = 0;
     for (std::size_t i = 0; i < t.size(); ++i) {
@@ -180,7 +235,7 @@ class Objective {
   // After `at(t)`: its derivatives, and about their own ones.
   void slope(const Vector& t, Vector& gradient, Vector& scale) const {
     std::size_t next = 0;
-    for (std::size_t table = 0; table < potentials_.size(); ++table)
+    for (std::size_t table = 0; table < measured_; ++table)
       for (const double share : beliefs_.table(table)) {
         const double expected = rows_ * share;
         gradient[next] = expected - counts_[next] + ridge_[next] * (t[next] - centre_[next]);
@@ -190,6 +245,7 @@ class Objective {
   }
 
  private:
+  std::size_t measured_;
   Beliefs beliefs_;
   Potentials potentials_;
   Vector counts_, ridge_, centre_;
@@ -249,7 +305,8 @@ void TreeModel::validate() const {
     if (!std::ranges::all_of(potentials[t], [](double p) { return std::abs(p) <= most_potential; }))
       throw BadInput(fmt::format("potentials: one is not between -{0} and {0}", most_potential));
   }
-  require_tree(levels, tree, tables);
+  require_zeros_of(levels, never);
+  require_tree(levels, tree, with_zeros(tables, never));
 }
 
 double measured_rows(std::span<const MeasuredTable> measured) {
@@ -273,15 +330,17 @@ std::vector<double> projected_counts(std::vector<double> counts, double total) {
 
 TreeFit fit_tree(std::span<const std::uint64_t> levels, const JunctionTree& tree,
                  std::span<const MeasuredTable> measured, double rows,
-                 const TreeFitOptions& options) {
+                 const TreeFitOptions& options, std::span<const StructuralZero> never) {
   require_measured(levels, measured);
+  require_zeros_of(levels, never);
   if (!(rows > 0) || !std::isfinite(rows))
     throw BadInput(fmt::format("rows: must be above 0, got {}", rows));
   TreeFit out;
   out.model.levels.assign(levels.begin(), levels.end());
   out.model.tree = tree;
   for (const MeasuredTable& table : measured) out.model.tables.push_back(table.columns);
-  require_tree(levels, tree, out.model.tables);
+  require_tree(levels, tree, with_zeros(out.model.tables, never));
+  out.model.never.assign(never.begin(), never.end());
   const Reordered order(levels);
   std::vector<ColumnList> tables;
   std::vector<std::vector<std::uint32_t>> cells;
@@ -304,8 +363,13 @@ TreeFit fit_tree(std::span<const std::uint64_t> levels, const JunctionTree& tree
     for (const double count : sorted)
       now.push_back(begins ? log_of(std::max(count, least) / rows) : 0.0);
   }
-  Objective objective(order.levels(), order.tree(tree), tables, std::move(counts), std::move(ridge),
-                      rows);
+  std::vector<Vector> masks;
+  for (const StructuralZero& zero : never) {
+    tables.push_back(order.places(zero.columns));
+    masks.push_back(mask_of(zero, order));
+  }
+  Objective objective(order.levels(), order.tree(tree), tables, std::move(masks), std::move(counts),
+                      std::move(ridge), rows);
 
   Vector gradient(now.size()), scale(now.size());
   const auto off = [&] {
@@ -426,8 +490,13 @@ TreeNetwork network_of(const TreeModel& model) {
     places.push_back(order.places(model.tables[t]));
     potentials.push_back(scattered(model.potentials[t], order.cells(model.tables[t])));
   }
+  for (const StructuralZero& zero : model.never) {
+    places.push_back(order.places(zero.columns));
+    potentials.push_back(mask_of(zero, order));
+  }
   Beliefs beliefs(levels, tree, places);
   beliefs.run(potentials);
+  require_rows_left(beliefs);
   TreeNetwork out;
   out.network.levels = model.levels;
   out.network.parents.resize(levels.size());
@@ -461,6 +530,22 @@ TreeNetwork network_of(const TreeModel& model) {
   return out;
 }
 
+bool leaves_rows(std::span<const std::uint64_t> levels, std::span<const StructuralZero> never) {
+  if (never.empty()) return true;
+  require_zeros_of(levels, never);
+  const Reordered order(levels);
+  const std::vector<ColumnList> sets = with_zeros({}, never);
+  std::vector<ColumnList> places;
+  std::vector<Vector> masks;
+  for (const StructuralZero& zero : never) {
+    places.push_back(order.places(zero.columns));
+    masks.push_back(mask_of(zero, order));
+  }
+  Beliefs beliefs(order.levels(), order.tree(junction_tree(levels, sets)), places);
+  beliefs.run(masks);
+  return !(beliefs.log_sum() < forbidden / 2);
+}
+
 std::vector<std::uint64_t> LevelGroups::levels() const {
   std::vector<std::uint64_t> out;
   for (const std::vector<std::uint32_t>& of : group)
@@ -468,38 +553,74 @@ std::vector<std::uint64_t> LevelGroups::levels() const {
   return out;
 }
 
-LevelGroups group_rare_levels(std::span<const MeasuredTable> one_ways) {
+namespace {
+
+// For each level of a column, which of the rules take it: levels that all take alike are equal.
+std::vector<std::vector<bool>> taken_by(std::span<const StructuralZero> never, std::uint32_t column,
+                                        std::size_t levels) {
+  std::vector<std::vector<bool>> out(levels);
+  for (const StructuralZero& zero : never)
+    for (std::size_t c = 0; c < zero.columns.size(); ++c) {
+      if (zero.columns[c] != column) continue;
+      for (std::uint32_t l = 0; l < levels; ++l)
+        out[l].push_back(std::ranges::binary_search(zero.levels[c], l));
+    }
+  return out;
+}
+
+}  // namespace
+
+LevelGroups group_rare_levels(std::span<const MeasuredTable> one_ways,
+                              std::span<const StructuralZero> never) {
   constexpr double seen = 3;  // deviations above 0
   LevelGroups out;
   for (const MeasuredTable& one : one_ways) {
     const std::size_t levels = one.counts.size();
-    const auto is_rare = [&](double count) { return count < seen * one.deviation; };
-    const bool merged = std::ranges::count_if(one.counts, is_rare) > 1;
+    const auto taken = taken_by(never, one.columns.front(), levels);
+    const auto is_rare = [&](std::size_t l) { return one.counts[l] < seen * one.deviation; };
     std::vector<std::uint32_t>& group = out.group.emplace_back();
+    std::vector<double>& shares = out.shares.emplace_back(levels, 1.0);
     std::uint32_t next = 0;
-    std::optional<std::uint32_t> rare;
+    std::vector<std::vector<std::size_t>> merged;  // rare ones that the rules take alike
+    std::vector<std::uint32_t> of_merged;
     for (std::size_t l = 0; l < levels; ++l) {
-      const bool joins = merged && is_rare(one.counts[l]);
-      if (!joins || !rare) {
-        if (joins) rare = next;
-        group.push_back(next++);
-      } else {
-        group.push_back(*rare);
+      std::size_t m = 0;
+      while (is_rare(l) && m < merged.size() && taken[merged[m].front()] != taken[l]) ++m;
+      if (is_rare(l) && m < merged.size()) {
+        merged[m].push_back(l);
+        group.push_back(of_merged[m]);
+        continue;
       }
+      if (is_rare(l)) merged.push_back({l}), of_merged.push_back(next);
+      group.push_back(next++);
     }
     // Shares of the rare ones: what is left of their counts when noise is taken off.
-    std::vector<double>& shares = out.shares.emplace_back(levels, 1.0);
-    if (!rare) continue;
-    std::vector<double> counts;
-    for (std::size_t l = 0; l < levels; ++l)
-      if (group[l] == *rare) counts.push_back(one.counts[l]);
-    const double total = std::accumulate(counts.begin(), counts.end(), 0.0);
-    if (total > 0 && std::isfinite(total)) counts = projected_counts(std::move(counts), total);
-    if (!(total > 0 && std::isfinite(total))) counts.assign(counts.size(), 1.0);
-    const double sum = std::accumulate(counts.begin(), counts.end(), 0.0);
-    std::size_t at = 0;
-    for (std::size_t l = 0; l < levels; ++l)
-      if (group[l] == *rare) shares[l] = counts[at++] / sum;
+    for (const std::vector<std::size_t>& members : merged) {
+      if (members.size() == 1) continue;
+      std::vector<double> counts;
+      for (const std::size_t l : members) counts.push_back(one.counts[l]);
+      const double total = std::accumulate(counts.begin(), counts.end(), 0.0);
+      if (total > 0 && std::isfinite(total)) counts = projected_counts(std::move(counts), total);
+      if (!(total > 0 && std::isfinite(total))) counts.assign(counts.size(), 1.0);
+      const double sum = std::accumulate(counts.begin(), counts.end(), 0.0);
+      for (std::size_t i = 0; i < members.size(); ++i) shares[members[i]] = counts[i] / sum;
+    }
+  }
+  return out;
+}
+
+std::vector<StructuralZero> grouped_zeros(std::span<const StructuralZero> never,
+                                          const LevelGroups& groups) {
+  std::vector<StructuralZero> out;
+  for (const StructuralZero& zero : never) {
+    StructuralZero& one = out.emplace_back(StructuralZero{zero.columns, {}});
+    for (std::size_t c = 0; c < zero.columns.size(); ++c) {
+      std::vector<std::uint32_t>& levels = one.levels.emplace_back();
+      for (const std::uint32_t level : zero.levels[c])
+        levels.push_back(groups.group[zero.columns[c]][level]);
+      std::ranges::sort(levels);
+      levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
+    }
   }
   return out;
 }

@@ -68,22 +68,43 @@ std::vector<ColumnList> chosen_tables(const TreeRelease& release, const LevelGro
   std::vector<ColumnList> out;
   if (release.scores.empty()) return out;
   const TableLimits limits{problem.limits.cells, problem.limits.parents + 1};
+  std::vector<ColumnList> held;
+  for (const StructuralZero& zero : problem.never) held.push_back(zero.columns);
   // sensitivity/sqrt(B) of a table that has all of B is `noise`.
   const TableChoice choice =
-      choose_tables(problem.levels, groups.levels(), release.scores, limits, noise, 1.0);
+      choose_tables(problem.levels, groups.levels(), release.scores, limits, noise, 1.0, held);
   for (const ChosenTable& table : choice.tables) out.push_back(table.columns);
   return out;
 }
 
-JunctionTree tree_of(const TreeRelease& release, std::span<const std::uint64_t> levels) {
+JunctionTree tree_of(const TreeRelease& release, std::span<const std::uint64_t> levels,
+                     std::span<const StructuralZero> never) {
   std::vector<ColumnList> sets;
   for (const MeasuredTable& table : release.tables) sets.push_back(table.columns);
+  for (const StructuralZero& zero : never) sets.push_back(zero.columns);
   return junction_tree(levels, sets);
 }
 
-TreeNetwork network_of(const TreeRelease& release, std::span<const std::uint64_t> levels) {
-  const LevelGroups groups = group_rare_levels(release.one_ways);
-  TreeModel model{groups.levels(), tree_of(release, levels), {}, release.potentials};
+std::vector<std::vector<double>> fitted_potentials(const TreeRelease& release,
+                                                   std::span<const std::uint64_t> levels,
+                                                   std::span<const StructuralZero> never,
+                                                   const TreeFitOptions& options) {
+  const LevelGroups groups = group_rare_levels(release.one_ways, never);
+  std::vector<MeasuredTable> measured = grouped_counts(release.one_ways, groups);
+  measured.insert(measured.end(), release.tables.begin(), release.tables.end());
+  return fit_tree(groups.levels(), tree_of(release, levels, never), measured, release.rows, options,
+                  grouped_zeros(never, groups))
+      .model.potentials;
+}
+
+TreeNetwork network_of(const TreeRelease& release, std::span<const std::uint64_t> levels,
+                       std::span<const StructuralZero> never) {
+  const LevelGroups groups = group_rare_levels(release.one_ways, never);
+  TreeModel model{.levels = groups.levels(),
+                  .tree = tree_of(release, levels, never),
+                  .tables = {},
+                  .potentials = release.potentials,
+                  .never = grouped_zeros(never, groups)};
   for (std::uint32_t k = 0; k < levels.size(); ++k) model.tables.push_back({k});
   for (const MeasuredTable& table : release.tables) model.tables.push_back(table.columns);
   return split_groups(network_of(model), groups);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <bitset>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -14,21 +13,10 @@
 #include "gibbsite/core/human_count.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/model/tree_model.hpp"
+#include "model/level_events.hpp"
 
 namespace gibbsite {
 namespace {
-
-constexpr std::string_view blanks = " \t\r\n";
-
-// The first of them, and how many there are.
-std::string listed(const std::vector<std::string>& names) {
-  constexpr std::size_t most = 40;
-  std::vector<std::string> first(
-      names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(most, names.size())));
-  for (std::string& name : first) name = shown(name);
-  return fmt::format("{}{}", fmt::join(first, ", "),
-                     names.size() > most ? fmt::format(", ... ({} in all)", names.size()) : "");
-}
 
 std::vector<std::uint32_t> all_levels(std::size_t count) {
   std::vector<std::uint32_t> out(count);
@@ -43,220 +31,22 @@ std::vector<std::uint32_t> common(const std::vector<std::uint32_t>& a,
   return out;
 }
 
-// Reads a question front to back. Names may hold any sign, so they are looked for, not cut out.
-class QuestionReader {
- public:
-  QuestionReader(const NetworkModel& model, const std::string& text)
-      : model_(model), whole_(text), rest_(text), names_(model.names()) {}
-
-  NetworkQuestion read() {
-    NetworkQuestion out;
-    out.text = whole_;
-    skip();
-    if (!take("P") && !take("p")) refuse_form("does not begin with P(");
-    if (!take("(")) refuse_form("does not begin with P(");
-    if (rest_.find(')') == rest_.npos) refuse_form("has no closing )");
-    out.target = events();
-    if (take("|")) out.evidence = events();
-    if (!take(")")) refuse_form("has no closing )");
-    if (!rest_.empty()) refuse_form("goes on after its )");
-    return out;
-  }
-
- private:
-  [[noreturn]] void refuse(const std::string& what) const {
-    throw BadInput(fmt::format("question {}: {}", gibbsite::quoted(whole_), what));
-  }
-  [[noreturn]] void refuse_form(const std::string& what) const {
-    refuse(what + "; write P(column = level | column = level, number >= 40)");
-  }
-  void skip() {
-    const auto first = rest_.find_first_not_of(blanks);
-    rest_.remove_prefix(first == std::string_view::npos ? rest_.size() : first);
-  }
-  bool take(std::string_view word) {
-    if (!rest_.starts_with(word)) return false;
-    rest_.remove_prefix(word.size());
-    skip();
-    return true;
-  }
-  // What is there up to a sign that may end a name, for messages.
-  [[nodiscard]] std::string piece(std::string_view ends) const {
-    std::string out(rest_.substr(0, rest_.find_first_of(ends)));
-    out.erase(out.find_last_not_of(blanks) + 1);
-    return out;
-  }
-
-  // The name that comes next: in quotes, a quote in it doubled, or the longest that `follows` may
-  // stand behind. None: nothing is taken.
-  template <class Follows>
-  std::optional<std::uint32_t> name(const std::vector<std::string>& names, const Follows& follows) {
-    std::optional<std::uint32_t> found;
-    std::size_t length = 0;
-    const auto behind = [&](std::size_t taken) {
-      const std::string_view after = rest_.substr(taken);
-      const auto first = after.find_first_not_of(blanks);
-      return follows(after,
-                     first == std::string_view::npos ? std::string_view() : after.substr(first));
-    };
-    if (rest_.starts_with('\'') || rest_.starts_with('"')) {
-      std::string text;
-      std::size_t i = 1;
-      for (; i < rest_.size(); ++i) {
-        if (rest_[i] == rest_[0] && (i + 1 == rest_.size() || rest_[i + 1] != rest_[0])) break;
-        if (rest_[i] == rest_[0]) ++i;
-        text += rest_[i];
-      }
-      const auto at = std::ranges::find(names, text);
-      if (i < rest_.size() && at != names.end() && behind(i + 1)) {
-        found = static_cast<std::uint32_t>(at - names.begin());
-        length = i + 1;
-      }
-    }
-    for (std::size_t k = 0; k < names.size(); ++k) {
-      if (names[k].size() < length || !rest_.starts_with(names[k])) continue;
-      if (!behind(names[k].size())) continue;
-      found = static_cast<std::uint32_t>(k);
-      length = names[k].size();
-    }
-    if (found) {
-      rest_.remove_prefix(length);
-      skip();
-    }
-    return found;
-  }
-
-  std::vector<LevelEvent> events() {
-    std::vector<LevelEvent> out;
-    do {
-      LevelEvent next = event();
-      const auto same = std::ranges::find(out, next.column, &LevelEvent::column);
-      if (same == out.end()) {
-        out.push_back(std::move(next));
-      } else {
-        same->levels = common(same->levels, next.levels);
-      }
-    } while (take(","));
-    return out;
-  }
-
-  LevelEvent event() {
-    const auto is_operator = [](std::string_view after, std::string_view next) {
-      if (next.starts_with("in")) {
-        const bool apart = after.data() != next.data();
-        return apart && next.size() > 2 && (next[2] == '{' || blanks.find(next[2]) != blanks.npos);
-      }
-      return next.starts_with("!=") ||
-             (!next.empty() && std::string_view("=<>").find(next[0]) != std::string_view::npos);
-    };
-    const auto column = name(names_, is_operator);
-    if (!column) {
-      const std::string word = piece("=!<>,|){");
-      if (word.empty()) refuse_form("lacks a column before " + std::string(rest_.substr(0, 1)));
-      if (std::ranges::find(names_, word) != names_.end()) {
-        refuse(
-            fmt::format("says nothing of {}; write = or != and a level, in {{level, level}}, of "
-                        "a number < or >=",
-                        gibbsite::quoted(word)));
-      }
-      refuse(fmt::format("the network has no column {}; its columns are {}", gibbsite::quoted(word),
-                         listed(names_)));
-    }
-    const std::vector<std::string> levels = model_.level_names(*column);
-    const bool number = model_.schema.columns[*column].type == ColumnType::number;
-    LevelEvent out{*column, {}};
-    for (const std::string_view sign : {"<=", ">=", "<", ">"}) {
-      if (!take(sign)) continue;
-      if (!number) {
-        refuse(fmt::format("{} is no number and takes =, != and in; its levels are {}",
-                           gibbsite::quoted(names_[*column]), listed(levels)));
-      }
-      out.levels = compared(*column, sign);
-      return out;
-    }
-    const bool not_equal = take("!=");
-    if (take("in")) {
-      if (!take("{")) refuse_form("has no { after in");
-      if (take("}")) refuse_form("lists no level in { }");
-      do out.levels.push_back(level(*column, levels, ",}"));
-      while (take(","));
-      if (!take("}")) refuse_form("has no closing }");
-    } else {
-      if (!not_equal) take("=");
-      out.levels.push_back(level(*column, levels, ",|)"));
-    }
-    std::ranges::sort(out.levels);
-    out.levels.erase(std::unique(out.levels.begin(), out.levels.end()), out.levels.end());
-    if (not_equal) {
-      std::vector<std::uint32_t> others;
-      const auto all = all_levels(levels.size());
-      std::ranges::set_difference(all, out.levels, std::back_inserter(others));
-      out.levels = std::move(others);
-    }
-    return out;
-  }
-
-  std::uint32_t level(std::uint32_t column, const std::vector<std::string>& levels,
-                      std::string_view ends) {
-    const auto found = name(levels, [&](std::string_view, std::string_view next) {
-      return !next.empty() && ends.find(next[0]) != std::string_view::npos;
-    });
-    if (found) return *found;
-    const bool number = model_.schema.columns[column].type == ColumnType::number;
-    refuse(fmt::format("{} has no {} {}; {} {}{}", gibbsite::quoted(names_[column]),
-                       number ? "bin" : "level", gibbsite::quoted(piece(ends)),
-                       number ? "its bins are" : "its levels are", listed(levels),
-                       number ? "; write one of them, or < or >= and an end of a bin" : ""));
-  }
-
-  std::vector<std::uint32_t> compared(std::uint32_t column, std::string_view sign) {
-    const Column& of = model_.schema.columns[column];
-    const std::vector<double> ends = bin_ends(of);
-    const std::string text = piece(",|)");
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const bool read = error == std::errc() && end == text.data() + text.size();
-    const auto same = [&](double a, double b) {
-      double narrowest = ends[1] - ends[0];
-      for (std::size_t i = 1; i + 1 < ends.size(); ++i)
-        narrowest = std::min(narrowest, ends[i + 1] - ends[i]);
-      return std::abs(a - b) <= 1e-9 * narrowest;
-    };
-    std::optional<std::size_t> cut;  // levels below
-    const bool closed = sign == "<=" || sign == ">";
-    if (read && closed && same(value, ends.back())) cut = ends.size() - 1;
-    // x <= value is x < from; between from and a step below it no number is written.
-    const double step = of.decimals ? std::pow(10.0, -*of.decimals) : 0;
-    const double from = closed ? value + step : value;
-    for (std::size_t i = 0; read && !cut && i + 1 < ends.size(); ++i)
-      if ((!closed || of.decimals) &&
-          (same(from, ends[i]) || (ends[i] < from && ends[i] > from - step * (1 - 1e-9)))) {
-        cut = i;
-      }
-    if (read && !cut && value > ends.back()) cut = ends.size() - 1;  // cells are clamped
-    if (read && !cut && value < ends.front()) cut = 0;
-    if (!cut) {
-      std::vector<std::string> texts;
-      for (const double e : ends) texts.push_back(number_text(e));
-      refuse(
-          fmt::format("{} {} {} {}; its bins hold their lower end and meet at {}: write < or >= "
-                      "and one of them",
-                      gibbsite::quoted(names_[column]), sign, shown(text),
-                      read ? "cuts a bin" : "compares with no number", listed(texts)));
-    }
-    rest_.remove_prefix(text.size());
-    skip();
-    std::vector<std::uint32_t> out;
-    for (std::size_t l = 0; l + 1 < ends.size(); ++l)
-      if ((l < *cut) == sign.starts_with('<')) out.push_back(static_cast<std::uint32_t>(l));
-    return out;
-  }
-
-  const NetworkModel& model_;
-  const std::string& whole_;
-  std::string_view rest_;
-  std::vector<std::string> names_;
-};
+// P(events | events).
+NetworkQuestion read_question(const NetworkModel& model, const std::string& text) {
+  EventReader reader(model.schema, text, "question " + gibbsite::quoted(text),
+                     "write P(column = level | column = level, number >= 40)", ",|)");
+  NetworkQuestion out;
+  out.text = text;
+  reader.skip();
+  if (!reader.take("P") && !reader.take("p")) reader.refuse_form("does not begin with P(");
+  if (!reader.take("(")) reader.refuse_form("does not begin with P(");
+  if (reader.rest().find(')') == std::string_view::npos) reader.refuse_form("has no closing )");
+  out.target = reader.events();
+  if (reader.take("|")) out.evidence = reader.events();
+  if (!reader.take(")")) reader.refuse_form("has no closing )");
+  if (!reader.rest().empty()) reader.refuse_form("goes on after its )");
+  return out;
+}
 
 using ColumnSet = std::bitset<most_network_columns>;
 
@@ -367,7 +157,7 @@ class Elimination {
     throw BadInput(fmt::format(
         "question: takes a table of {} cells over {}, at most {} are taken; ask about fewer "
         "columns, or give levels of some of them as evidence",
-        human_count(cells), listed(names), human_count(static_cast<double>(most_cells))));
+        human_count(cells), listed_names(names), human_count(static_cast<double>(most_cells))));
   }
 
   // The node's table where levels are allowed, each configuration's shares divided by their sum.
@@ -496,16 +286,8 @@ std::vector<std::uint32_t> asked_columns(const NetworkQuestion& question) {
 
 }  // namespace
 
-std::vector<double> bin_ends(const Column& column) {
-  std::vector<double> out{column.lo};
-  const std::vector<double> edges = column.edges.empty() ? default_edges(column) : column.edges;
-  out.insert(out.end(), edges.begin(), edges.end());
-  out.push_back(column.hi);
-  return out;
-}
-
 NetworkQuestion parse_question(const NetworkModel& model, const std::string& text) {
-  return QuestionReader(model, text).read();
+  return read_question(model, text);
 }
 
 std::vector<double> answer(const NetworkModel& model, const NetworkQuestion& question,
@@ -675,7 +457,7 @@ std::optional<CountedShare> counted(const NetworkModel& model, const NetworkQues
     if (!least || one.deviation < least->deviation) least = one;
   };
   const auto each = every_level(model);
-  const LevelGroups groups = group_rare_levels(tree.one_ways);
+  const LevelGroups groups = group_rare_levels(tree.one_ways, structural_zeros(model.schema));
   for (const MeasuredTable& table : tree.one_ways) take(table, each);
   for (const MeasuredTable& table : tree.tables) take(table, groups.group);
   return least;

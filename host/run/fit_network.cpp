@@ -32,6 +32,8 @@ void require_planned_network(const Dataset& data, const NetworkPlan& plan) {
       (replaced ? data.rows() != plan.problem.rows : data.rows() > plan.problem.rows)) {
     throw BadInput("data: its rows or levels are not the plan's; plan again for this data");
   }
+  if (structural_zeros(schema) != plan.problem.never)
+    throw BadInput("data: its schema's `never` is not the plan's; plan again for this data");
 }
 
 class NetworkRun {
@@ -93,7 +95,7 @@ class NetworkRun {
     const NetworkProblem& p = plan_.problem;
     model_.tree =
         tree_release(rows_, p, mechanism, plan_.candidate().guarantee.who, stream_, options_);
-    TreeNetwork fitted = network_of(*model_.tree, p.levels);
+    TreeNetwork fitted = network_of(*model_.tree, p.levels, p.never);
     model_.network = std::move(fitted.network);
     model_.tables = {std::move(fitted.tables)};
     return std::move(model_);

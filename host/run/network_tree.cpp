@@ -29,11 +29,11 @@ class TreeRun {
         out.one_ways,
         who.adjacency == Adjacency::replace_one ? std::optional(problem_.rows) : std::nullopt,
         problem_.rows);
-    const LevelGroups groups = group_rare_levels(out.one_ways);
-    const std::vector<MeasuredTable> grouped = grouped_counts(out.one_ways, groups);
-    score_pairs(out, groups, expected_counts(grouped, out.rows), mechanism.score_noise);
+    const LevelGroups groups = group_rare_levels(out.one_ways, problem_.never);
+    score_pairs(out, groups, expected_counts(grouped_counts(out.one_ways, groups), out.rows),
+                mechanism.score_noise);
     count_tables(out, groups, mechanism.noise);
-    fit(out, groups, grouped);
+    fit(out);
     return out;
   }
 
@@ -84,17 +84,15 @@ class TreeRun {
     }
   }
 
-  void fit(TreeRelease& out, const LevelGroups& groups, std::vector<MeasuredTable> measured) const {
-    measured.insert(measured.end(), out.tables.begin(), out.tables.end());
+  void fit(TreeRelease& out) const {
     TreeFitOptions how;
     how.progress = [this](std::uint64_t done, std::uint64_t most) {
       if (options_.progress)
         options_.progress(counted_tables + (all_parts - counted_tables) * done / most, all_parts);
       return !stopped();
     };
-    const TreeFit fitted =
-        fit_tree(groups.levels(), tree_of(out, problem_.levels), measured, out.rows, how);
-    out.potentials = fitted.model.potentials;
+    out.potentials = fitted_potentials(out, problem_.levels, problem_.never, how);
+    out.fit = tree_fit;
   }
 
   const LevelRows& rows_;

@@ -18,6 +18,7 @@
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/losses.hpp"
 #include "gibbsite/model/network_model.hpp"
+#include "gibbsite/model/tree_model.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "gibbsite/privacy/rdp.hpp"
 #include "gibbsite/run/plan_chosen.hpp"
@@ -520,7 +521,11 @@ NetworkProblem network_problem(const PlanRequest& request, const Schema& columns
   }
   if (request.prior) out.prior = only(*request.prior, "prior");
   if (request.trim) out.trim = only(*request.trim, "trim");
+  out.never = structural_zeros(columns);
   out.validate();
+  if (!leaves_rows(out.levels, out.never))
+    throw BadInput(
+        "schema: never: its rules leave no row that there may be; take one of them back");
   return out;
 }
 

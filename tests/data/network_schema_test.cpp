@@ -190,6 +190,40 @@ TEST(NetworkSchema, RefusesEachFaultWithItsLine) {
 }
 
 // A schema that is read for one column ignores [network], even if it has a cycle.
+TEST(NetworkSchema, ReadsWhatIsNever) {
+  const auto never = [](const std::string& rules) {
+    return parse_network_schema("never = " + rules + "\n" + columns_of_network, "s.toml");
+  };
+  const Schema s = never(R"([["age < 30", "income = >50K"], ["sex = Male", "hours >= 75"]])");
+  EXPECT_EQ(parse_network_schema(to_toml(s), "t.toml").never, s.never) << to_toml(s);
+  const std::vector<StructuralZero> zeros = structural_zeros(s);
+  ASSERT_EQ(zeros.size(), 2U);
+  EXPECT_EQ(zeros[0], (StructuralZero{{0, 3}, {{0}, {1}}}));
+  EXPECT_EQ(zeros[1], (StructuralZero{{1, 2}, {{3}, {1}}}));
+  EXPECT_EQ(structural_zeros(never(R"([["income in {>50K, <=50K}", "age >= 30", "age < 45"]])"))[0],
+            (StructuralZero{{0, 3}, {{1}, {0, 1}}}));
+  EXPECT_TRUE(structural_zeros(never("[]")).empty());
+  EXPECT_TRUE(table_schema(s, {"sex", "age"}).never.empty());
+  const auto refuses = [&](const std::string& rules, const char* why) {
+    expect_bad_input([&] { never(rules); }, {why});
+  };
+  refuses(R"([["age < 16", "sex = Male"]])", "s.toml:1: never[0]: no level of 'age' is meant");
+  refuses(
+      R"([["age < 31", "sex = Male"]])",
+      "s.toml:1: never[0]: 'age' < 31 cuts a bin; its bins hold their lower end and meet at 17, "
+      "30, 45, 90: write < or >= and one of them");
+  refuses(R"([["sex = Male"], ["sex = Mole"]])",
+          "s.toml:1: never[1]: 'sex' has no level 'Mole'; its levels are Female, Male");
+  refuses(R"([["weight < 3"]])", "never[0]: the network has no column 'weight'");
+  refuses(R"([["id = 3"]])", "never[0]: the network has no column 'id'");
+  refuses(R"([["sex = Male, age < 30"]])", "never[0]: 'sex' has no level 'Male, age < 30'");
+  refuses(R"([["sex in {Male} or so"]])", "goes on after its event");
+  refuses(R"([["age < 30", "age >= 45"]])", "never[0]: no level of 'age' is meant");
+  refuses("[[]]", "never[0]: has no event");
+  refuses("[\"age < 30\"]", "s.toml:1: never must be a list of lists");
+  refuses("3", "s.toml:1: never must be a list of lists");
+}
+
 TEST(NetworkSchema, IsNoBusinessOfOneColumn) {
   const std::string cyclic = with("[\"sex\", \"age\"]", "[\"hours\"]");
   EXPECT_FALSE(parse_column_schema(cyclic, "s.toml", "sex").network);

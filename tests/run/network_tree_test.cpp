@@ -273,6 +273,143 @@ TEST(TreeRelease, TakesOddTables) {
   }
 }
 
+NetworkProblem problem_with_zeros(const Dataset& data, std::uint64_t cells = tree_limits.cells) {
+  NetworkProblem p{.rows = data.rows(), .levels = network_levels(data.schema)};
+  p.limits = {.parents = 10, .cells = cells};
+  p.never = structural_zeros(data.schema);
+  return p;
+}
+std::string drawn_from(const NetworkModel& model, std::uint64_t rows) {
+  std::string out;
+  synthesize(model, rows, StreamKey::from_seed(4), [&](std::string_view text) { out += text; });
+  return out;
+}
+// How many lines have this beginning.
+std::size_t lines_of(const std::string& text, const std::string& begin) {
+  std::size_t out = 0;
+  for (std::size_t at = text.find('\n' + begin); at != text.npos;
+       at = text.find('\n' + begin, at + 1))
+    ++out;
+  return out;
+}
+
+// A tenth of the rows break the rule. They count like others, no answer knows the rule, and no row
+// that is drawn breaks it; without the rule a tenth does.
+TEST(StructuralZeroTree, NoRowBreaksTheRule) {
+  std::string text = "a,b,x\n";
+  std::mt19937_64 bits(6);
+  for (int i = 0; i < 3'000; ++i) {
+    const auto a = bits() % 3;
+    text += std::to_string(a) + ',' + std::to_string(bits() % 3 == 0 ? bits() % 4 : a) + ',' +
+            std::to_string(bits() % 8) + '\n';
+  }
+  const std::string columns = "[columns]\n" + category("a", 3) + category("b", 4) +
+                              "x = {type = \"number\", range = [0, 8], bins = 4, decimals = 0}\n";
+  const std::string never =
+      "never = [[\"a = 1\", \"b = 1\"], [\"a != 1\", \"b in {0, 1}\", \"x < 4\"], [\"b = 3\"]]\n";
+  for (const Adjacency adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
+    const Budget budget{.epsilon = 2, .delta = 1e-6, .adjacency = adjacency};
+    const Dataset ruled = read_table(never + columns, text), free = read_table(columns, text);
+    const NetworkPlan plan = plan_network(problem_with_zeros(ruled), budget),
+                      other = plan_network(problem_with_zeros(free), budget);
+    EXPECT_EQ(std::get<NetworkTree>(plan.candidate().mechanism).noise,
+              std::get<NetworkTree>(other.candidate().mechanism).noise);
+    const NetworkRelease release = fitted(ruled, plan), without = fitted(free, other);
+    const NetworkModel &model = release.model(), &plain = without.model();
+    for (std::size_t k = 0; k < 3; ++k)
+      EXPECT_EQ(model.tree->one_ways[k].counts, plain.tree->one_ways[k].counts);
+    const Verification found = verify(fit_network(ruled, plan, Key::from_os()));
+    EXPECT_TRUE(found.valid) << ::testing::PrintToString(found.failures);
+    const std::string file = to_json(release).dump();
+    EXPECT_EQ(to_json(parse_release<GraphicalKind>(file, "f.json")).dump(), file);
+    for (const char* question : {"P(a = 1, b = 1)", "P(a = 1 | b = 1)", "P(b = 3)",
+                                 "P(b = 1, x < 4)", "P(a = 0, b = 0, x < 2)"}) {
+      EXPECT_EQ(answer(model, parse_question(model, question))[0], 0) << question;
+      EXPECT_GT(answer(plain, parse_question(plain, question))[0], 0.02) << question;
+    }
+    const std::string rows = drawn_from(model, 100'000), others = drawn_from(plain, 100'000);
+    EXPECT_EQ(lines_of(rows, "1,1,"), 0U);
+    EXPECT_GT(lines_of(others, "1,1,"), 10'000U);
+    EXPECT_EQ(lines_of(rows, "0,3,") + lines_of(rows, "1,3,") + lines_of(rows, "2,3,"), 0U);
+    for (const char* x : {"0", "1", "2", "3"}) {
+      EXPECT_EQ(lines_of(rows, std::string("0,0,") + x), 0U);
+      EXPECT_GT(lines_of(others, std::string("0,0,") + x), 1'000U);
+    }
+    EXPECT_GT(lines_of(rows, "0,0,"), 5'000U);  // the others of its rule's columns
+  }
+}
+
+// One row, one level, overlapping rules, rules that leave one row, rare levels that a rule takes
+// apart, every row of the table forbidden, columns that no table joins.
+TEST(StructuralZeroTree, TakesOddRules) {
+  struct Case {
+    const char* name;
+    std::string never, columns, text;
+  };
+  std::string many = "a,b\n", wide = "a,b,c\n";
+  for (int i = 0; i < 2'000; ++i) {
+    many += std::to_string(i % 3) + ',' + std::to_string(i % 2) + '\n';
+    wide += std::to_string(i % 400) + ',' + std::to_string(i % 7) + ",0\n";
+  }
+  const std::string two = category("a", 3) + category("b", 2);
+  const std::vector<Case> cases{
+      {"one row, forbidden", R"([["a = 2", "b = 1"]])", two, "a,b\n2,1\n"},
+      {"one row is left", R"([["a != 2"], ["b = 0"]])", two, many},
+      {"overlapping", R"([["a = 1", "b = 1"], ["a in {1, 2}", "b = 1"], ["a = 1", "b = 1"]])", two,
+       many},
+      {"a cycle of pairs", R"([["a = 0", "b = 0"], ["b = 0", "c = 0"], ["a = 0", "c = 0"]])",
+       category("a", 400) + category("b", 7) + category("c", 2), wide},
+      {"rare levels apart", R"([["a = 7", "c = 1"], ["a = 8", "b = 3", "c = 0"]])",
+       category("a", 400) + category("b", 7) + category("c", 2), wide},
+      {"one level", R"([["a = 0", "b = 1"]])", category("a", 1) + category("b", 2), "a,b\n0,0\n"}};
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.name);
+    const Dataset data =
+        read_table("never = " + one.never + "\n[columns]\n" + one.columns, one.text);
+    const NetworkProblem p = problem_with_zeros(data);
+    const NetworkRelease release =
+        fit_network(data, plan_network(p, {.epsilon = 1, .delta = 1e-6}), Key::from_os());
+    const Verification found = verify(release);
+    EXPECT_TRUE(found.valid) << ::testing::PrintToString(found.failures);
+    const NetworkModel& model = release.model();
+    for (const StructuralZero& zero : p.never) {
+      NetworkQuestion question;
+      for (std::size_t c = 0; c < zero.columns.size(); ++c)
+        question.target.push_back({zero.columns[c], zero.levels[c]});
+      EXPECT_EQ(answer(model, question)[0], 0);
+    }
+    EXPECT_EQ(std::ranges::count(drawn_from(model, 50), '\n'), 51);
+  }
+}
+
+TEST(StructuralZeroTree, RefusesWhatNoModelHolds) {
+  const auto problem = [](const std::string& never, std::uint64_t cells) {
+    const std::string columns = "[columns]\n" + category("a", 10) + category("b", 10);
+    const Dataset data = read_table("never = " + never + "\n" + columns, "a,b\n1,1\n");
+    return problem_with_zeros(data, cells);
+  };
+  EXPECT_NO_THROW(problem(R"([["a = 1", "b = 1"]])", 100).validate());
+  EXPECT_THAT([&] { problem(R"([["a = 1", "b = 1"]])", 99).validate(); },
+              ThrowsMessage<BadInput>(
+                  HasSubstr("takes cliques of up to 100 cells, and at most 99 are taken")));
+  NetworkProblem given = problem(R"([["a = 1"]])", 100);
+  given.parents.emplace(2);
+  EXPECT_THAT([&] { given.validate(); }, ThrowsMessage<BadInput>(HasSubstr("this one is given")));
+  EXPECT_THROW(plan_network(problem(R"([["a = 1"]])", 100), {.epsilon = 1, .delta = 1e-6},
+                            {.mechanism = "counts"}),
+               Infeasible);
+  // A plan of other rules than the table's.
+  const std::string columns = "[columns]\n" + category("a", 3);
+  const Dataset data = read_table("never = [[\"a = 1\"]]\n" + columns, "a\n1\n");
+  EXPECT_THAT([&] { fitted(data, plan_of(data)); },
+              ThrowsMessage<BadInput>(HasSubstr("`never` is not the plan's")));
+  // A file whose rules were changed, or taken out.
+  json file = to_json(fit_network(
+      data, plan_network(problem_with_zeros(data), {.epsilon = 1, .delta = 1e-6}), Key::from_os()));
+  file["model"]["preprocessing"]["never"] = {{"a in {0, 1, 2}"}};
+  EXPECT_FALSE(verify(file).valid);
+}
+
 json resealed(json file) {
   file["certificate"]["digest"] = file_digest(file);
   return file;
@@ -327,9 +464,15 @@ TEST(VerifyTree, RejectsAnswersThatTheNoiseDoesNotPayFor) {
   ASSERT_TRUE(verify(resealed(other)).valid);
   other["certificate"]["guarantee"]["adjacency"] = "replace-one";
   EXPECT_THAT(verify(resealed(other)).failures, ::testing::Contains(HasSubstr("guarantee.mu")));
-  json edited = file;
-  edited["model"]["tree"]["tables"][0]["potentials"][0] = 0.5;
-  EXPECT_FALSE(verify(edited).valid);  // its digest
+  // Potentials are those of the fit, in files that say which; older ones are taken as they are.
+  rejects([](json& t, json&) { t["tables"][0]["potentials"][0] = 0.5; }, "potentials");
+  rejects([&](json& t, json&) { more(t["columns"][0]["potentials"][0], 1e-9); }, "potentials");
+  json older = file;
+  older["model"]["tree"].erase("fit");
+  EXPECT_TRUE(verify(resealed(older)).valid);
+  older["model"]["tree"]["tables"][0]["potentials"][0] = 0.5;
+  EXPECT_TRUE(verify(resealed(older)).valid);
+  EXPECT_FALSE(verify(older).valid);  // its digest
 }
 
 TEST(TreeFile, RefusesWhatIsNoTree) {
@@ -346,6 +489,7 @@ TEST(TreeFile, RefusesWhatIsNoTree) {
   refuses([](json& t) { t["columns"][0]["counts"].push_back(1); }, "counts");
   refuses([](json& t) { t["columns"][0]["noise"] = 0; }, "noise");
   refuses([](json& t) { t["rows"] = -1; }, "rows");
+  refuses([](json& t) { t["fit"] = 2; }, "read it with a newer one");
   refuses([](json& t) { t["tables"] = 3; }, "tables: must be a list");
   refuses([](json& t) { t["scores"][0]["columns"] = {"b", "a"}; }, "in their order");
   refuses([](json& t) { t["scores"][0]["columns"] = {"a", "pay"}; }, "columns of preprocessing");

@@ -46,6 +46,13 @@ struct StructureLimits {
   bool operator==(const StructureLimits&) const = default;
 };
 
+/// Levels that no row has together, as everybody knows.
+struct StructuralZero {
+  std::vector<std::uint32_t> columns;              ///< ascending, at least one
+  std::vector<std::vector<std::uint32_t>> levels;  ///< of each, ascending, at least one
+  bool operator==(const StructuralZero&) const = default;
+};
+
 /// Everything about the table that a network's mechanisms may know.
 struct NetworkProblem {
   std::uint64_t rows = 0;             ///< n; under add-remove a public cap
@@ -56,6 +63,8 @@ struct NetworkProblem {
   StructureLimits limits{};
   double prior = 0.5;            ///< pseudo-count of every cell, of drawn tables; above 0
   std::optional<double> trim{};  ///< of drawn tables: every share is at least that
+  /// What a model on a junction tree gives probability 0. No guarantee depends on it.
+  std::vector<StructuralZero> never{};
 
   [[nodiscard]] bool chooses_structure() const { return !parents.has_value(); }
   /// The network of a structure that was given. Throws BadInput if none was.

@@ -26,8 +26,6 @@ struct NetworkModel {
   std::optional<TreeRelease> tree{};
 
   [[nodiscard]] std::vector<std::string> names() const;  ///< [K]
-  /// Names of a column's levels [r]: a category's levels, or a number's bins "[20, 30)", of which
-  /// the last is closed, then "(missing)".
   [[nodiscard]] std::vector<std::string> level_names(std::size_t column) const;
 };
 
@@ -48,6 +46,19 @@ void say_missing_level(Column& number);
 /// The edges of a number's bins if its schema gives none: default_bins of equal width. Edges of
 /// whole numbers (decimals = 0) lie between them; up to 16 values have a bin each.
 std::vector<double> default_edges(const Column& number);
+/// Names of a column's levels [r] in a network schema: a category's levels, or a number's bins
+/// "[20, 30)", of which the last is closed, then "(missing)".
+std::vector<std::string> network_level_names(const Schema& columns, std::size_t column);
+/// Ends of a number's bins in its own unit, with those of its range [levels + 1].
+std::vector<double> bin_ends(const Column& column);
+/// A set of levels of one column.
+struct LevelEvent {
+  std::uint32_t column = 0;
+  std::vector<std::uint32_t> levels;  ///< ascending
+};
+/// Schema::never by levels. Throws BadInput "schema: never[0]: ..." on what is no event
+/// (parse_question), a number that cuts a bin, and events that hold for no level.
+std::vector<StructuralZero> structural_zeros(const Schema& columns);
 /// Number of levels of each column of a network schema [K]: a category's features, or a number's
 /// bins and "(missing)".
 std::vector<std::uint64_t> network_levels(const Schema& columns);

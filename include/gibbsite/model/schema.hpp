@@ -181,6 +181,9 @@ struct Schema {
   /// [network]: parents by column, for the columns that have some. None: the schema has no
   /// [network].
   std::optional<std::map<std::string, std::vector<std::string>>> network{};
+  /// What no row is, as everybody knows: each a list of events of columns that never hold together
+  /// (structural_zeros). Of networks whose structure is chosen.
+  std::vector<std::vector<std::string>> never{};
   std::optional<BoughtApart> bought{};  ///< none: a person wrote it without looking at a table
 
   /// The column of type exposure, or null.

@@ -19,9 +19,10 @@ struct TreeModel {
   JunctionTree tree;                            ///< holds each of the tables
   std::vector<ColumnList> tables;               ///< [T]
   std::vector<std::vector<double>> potentials;  ///< [T][cells], within 1e6 of 0
+  std::vector<StructuralZero> never{};          ///< by `levels`: rows of probability 0
 
   /// Throws BadInput naming the field if sizes differ, a number is out of bounds, or `tree` is no
-  /// junction tree of the tables.
+  /// junction tree of the tables and the columns of each of `never`.
   void validate() const;
 };
 
@@ -56,9 +57,12 @@ struct TreeFit {
 /// Throws BadInput on sizes that differ, counts that are not finite, deviations that are not above
 /// 0, or rows not above 0; Interrupted by `progress`.
 /// `tree` is that by which the tables were chosen: of all levels, where `levels` are of groups.
+/// Rows of `never` have probability 0 whatever was counted of them.
 TreeFit fit_tree(std::span<const std::uint64_t> levels, const JunctionTree& tree,
                  std::span<const MeasuredTable> measured, double rows,
-                 const TreeFitOptions& options = {});
+                 const TreeFitOptions& options = {}, std::span<const StructuralZero> never = {});
+/// Whether there is a row that none of `never` forbids.
+bool leaves_rows(std::span<const std::uint64_t> levels, std::span<const StructuralZero> never);
 
 /// A model's distribution as a Bayesian network: columns clique by clique, each with the columns of
 /// its clique that came before it as parents.
@@ -77,10 +81,14 @@ struct LevelGroups {
 
   [[nodiscard]] std::vector<std::uint64_t> levels() const;  ///< [K] groups of each column
 };
-/// Groups by noisy one-way counts [K]: levels below three deviations are one group of their column,
-/// if there are two or more of them. Shares within it are those of the counts projected to be
+/// Groups by noisy one-way counts [K]: levels below three deviations that each of `never` takes
+/// alike are one group of their column. Shares within it are those of the counts projected to be
 /// nonnegative, even ones where all are 0.
-LevelGroups group_rare_levels(std::span<const MeasuredTable> one_ways);
+LevelGroups group_rare_levels(std::span<const MeasuredTable> one_ways,
+                              std::span<const StructuralZero> never = {});
+/// `never` by those groups.
+std::vector<StructuralZero> grouped_zeros(std::span<const StructuralZero> never,
+                                          const LevelGroups& groups);
 /// A network over groups as one over all levels: each level has its share of its group's.
 TreeNetwork split_groups(const TreeNetwork& grouped, const LevelGroups& groups);
 

@@ -13,6 +13,7 @@
 namespace gibbsite {
 
 struct LevelGroups;
+struct TreeFitOptions;
 struct TreeNetwork;
 
 /// The answers that a model on a junction tree was fitted to, and its potentials.
@@ -26,7 +27,12 @@ struct TreeRelease {
   std::vector<MeasuredTable> tables;  ///< over groups of levels (grouped_levels)
   /// One for each cell of one_ways over groups of levels, then of `tables` [K + T][cells].
   std::vector<std::vector<double>> potentials;
+  /// Which fit they are of: tree_fit, or 0 in files of before, where nobody says.
+  std::uint64_t fit = 0;
 };
+/// The number of the fit that fitted_potentials makes: another one that gives other bits has
+/// another number.
+inline constexpr std::uint64_t tree_fit = 1;
 
 /// n, where it is public, else measured_rows of the counts of columns, from 1 to `most`.
 double tree_rows(std::span<const MeasuredTable> one_ways, std::optional<std::uint64_t> rows,
@@ -50,8 +56,15 @@ std::vector<ColumnList> chosen_tables(const TreeRelease& release, const LevelGro
                                       const NetworkProblem& problem, double noise);
 /// The junction tree of the counted tables over all levels: that of the choice, of the fit, and of
 /// what is read.
-JunctionTree tree_of(const TreeRelease& release, std::span<const std::uint64_t> levels);
+JunctionTree tree_of(const TreeRelease& release, std::span<const std::uint64_t> levels,
+                     std::span<const StructuralZero> never);
+/// The potentials of the fit to the counts. The same bits on every machine.
+std::vector<std::vector<double>> fitted_potentials(const TreeRelease& release,
+                                                   std::span<const std::uint64_t> levels,
+                                                   std::span<const StructuralZero> never,
+                                                   const TreeFitOptions& options);
 /// The network that the potentials are of, over all levels.
-TreeNetwork network_of(const TreeRelease& release, std::span<const std::uint64_t> levels);
+TreeNetwork network_of(const TreeRelease& release, std::span<const std::uint64_t> levels,
+                       std::span<const StructuralZero> never);
 
 }  // namespace gibbsite

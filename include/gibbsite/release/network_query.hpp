@@ -15,11 +15,6 @@
 
 namespace gibbsite {
 
-/// A set of levels of one column.
-struct LevelEvent {
-  std::uint32_t column = 0;
-  std::vector<std::uint32_t> levels;  ///< ascending
-};
 /// A question such as "P(income = >50K | sex = Female, age >= 40)". All events of a list hold
 /// together.
 struct NetworkQuestion {
@@ -64,9 +59,6 @@ std::vector<double> answer(const NetworkModel& model, const NetworkQuestion& que
 /// levels], the last column fastest. Throws BadInput as `answer` does.
 std::vector<double> joint(const NetworkModel& model, std::span<const std::uint32_t> columns,
                           std::uint64_t most_cells = most_query_cells);
-
-/// Ends of a number's bins in its own unit, with those of its range [levels + 1].
-std::vector<double> bin_ends(const Column& column);
 
 struct SynthesisOptions {
   std::size_t threads = 0;  ///< 0: one for each processor
