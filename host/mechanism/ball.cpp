@@ -14,6 +14,21 @@ constexpr int search_levels = 13;         // cells of side 2^-12 at last
 constexpr double flat_beyond = 400;       // 2 - s(rho) < 1e-3 there
 constexpr double rounding_slack = 1e-11;  // of squares, which rounding moves by less than 1e-13
 
+// The supremum of docs/theory/ball.md, logistic loss.
+// Three of the five unknowns go away. Let r = ‖θ‖, and split u into t along θ/r and w across it,
+// ‖w‖ = p; likewise u'. With a = σ(−rt), b = σ(−rt') the square of the distance is (at−bt')² + ‖aw
+// − bw'‖², at most, and in two dimensions or more attained with w' against w,
+//   D² = (at−bt')² + (ap+bp')²
+// Longest rows. a and b do not depend on p and p', and D grows with both: p = √(1−t²), p' =
+// √(1−t'²). With t = cos α, t' = cos α': D² = a² + b² − 2ab cos(α+α'), α, α' ∈ [0, π]. Longest θ.
+// For r < ρ take angles with ρ cos α̃ = r cos α, ρ cos α̃' = r cos α': a and b stay. With κ =
+// (r/ρ)² ≤ 1, p = |cos α|, q = |cos α'|: where the cosines have one sign, cos(α̃+α̃') = κpq −
+// √((1−κp²)(1−κq²)), whose terms both fall with κ. Where they have two, it is f(κ) = −κpq − √(XY),
+// X = 1 − κp², Y = 1 − κq², and f' = −pq + (p²Y+q²X)/(2√(XY)) ≥ 0, because p²Y + q²X ≥ 2pq√(XY).
+// So cos(α̃+α̃') ≤ cos(α+α') in both cases, and D does not fall: r = ρ.
+// So s(ρ)² is the maximum of a² + b² − 2ab cos(α+α') over [0, π]², a = σ(−ρ cos α), b = σ(−ρ cos
+// α'). It is attained in d ≥ 2, and is a bound in d = 1. ∎
+
 // The search of docs/theory/ball.md. The square is over cells of (cos α, cos α'). In a cell a and
 // b lie between their values at the ends (σ is monotone), and D² is convex in (a, b) for a fixed
 // angle. So one of the four corners with the smallest cos(α+α') of the cell is a bound of all: −1
@@ -118,6 +133,19 @@ double logistic_difference_up(double rho) {
                   std::ceil(std::sqrt(std::max(most, least) + rounding_slack) / quantum) * quantum);
 }
 
+// The supremum of docs/theory/ball.md, squared loss.
+// Proof. The difference is Aθ − v, A = uuᵀ − u'u'ᵀ and v = yu − y'u', so it is at most ρ‖A‖ + ‖v‖.
+// Let p ≥ q be the lengths of u and u' and ψ in [0, π/2] the angle of their lines. Then ‖v‖ ≤
+// Y√(p² + q² + 2pq cos ψ). And A, of rank two, of trace p² − q² and determinant −p²q² sin²ψ in its
+// plane, has the norm λ = (p²−q²)/2 + √((p²−q²)²/4 + p²q² sin²ψ). Both bounds grow when u and u'
+// are made longer together: p = 1. Equal lengths are worst. At q < 1, λ ≤ 1 because √(((1+q²)/2)²
+// − q² cos²ψ) ≤ (1+q²)/2. Take rows of length 1 at the angle ψ' with sin ψ' = λ: their A has the
+// norm λ too, and their v may be as long as Y√(2+2√(1−λ²)). It is no shorter than before: λ solves
+// λ² − (1−q²)λ = q² sin²ψ, that is q² cos²ψ = (1−λ)(q²+λ), so
+//   (2+2√(1−λ²)) − (1 + q² + 2q cos ψ) = (1−q²) + 2√(1−λ)(√(1+λ)−√(q²+λ)) ≥ 0.
+// At q = 1, λ = sin ψ and ‖v‖ ≤ 2Y cos(ψ/2). The derivative of the sum is 0 where 2ρc² + Yc − ρ =
+// 0, whose root is the c above, at most 1/√2. Attained, in d ≥ 2: u = (√(1−c²), c), u' = (√(1−c²),
+// −c), θ = (0, ρ), y = −Y, y' = Y. ∎
 double squared_difference_up(double rho, double label_bound) {
   require_finite_nonnegative(rho, "rho");
   require_finite_positive(label_bound, "label_bound");

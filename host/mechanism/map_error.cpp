@@ -13,6 +13,13 @@
 namespace gibbsite {
 namespace {
 
+// Several outputs, docs/theory/map-error.md.
+// 1. Logits. |ẑ_k − z_k| ≤ γ_d R‖θ_k‖, so ‖ẑ − z‖ ≤ γ_d R‖θ‖.
+// 2. Residuals: host/model/softmax.cpp.
+// 3. Sum over rows. Σ_i |r_i||x_i|ᵀ, entry by entry, has norm Σ‖r_i‖‖x_i‖ ≤ nR sup|f'| at most:
+//    γ_{D+1} of that. That a computed ‖r̂‖ may exceed √2 by γ_{16+4K} of it is a product of
+//    roundings.
+
 // Operations between a gradient coordinate and the new coordinate, sqrt(2h) included.
 constexpr int update_roundings = 8;
 

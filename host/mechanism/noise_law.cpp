@@ -26,6 +26,18 @@ namespace {
 //   far side from the middle. That has probability half a word at most, and the sign of cos a must
 //   fit: 2^{−B−2}.
 
+// Lemma 2 of docs/theory/noise-law.md.
+// Proof. The radius moves a coordinate into another cell only across an edge: Lemma 1, for at most
+// 2ρσ/g + 1 edges within reach of words w ≥ 1, twice because cells are widened or narrowed below,
+// and 2^{−B} for all beyond together (w = 0). The rest moves it by at most s. For a set E of cells
+// let E⁺ and E⁻ have every cell widened and narrowed by s. Then P(X̂ ∈ E) ≤ P(Y ∈ E⁺) ≤ e^ε' P'(Y'
+// ∈ E⁺) + …, Y the exact sum, and for the Gaussian Y' given the past
+//   P'(Y' ∈ E⁺) ≤ Π_j (1 + 4s/w · e^{slope (w+2s)}) P'(Y' ∈ E⁻) + d P(|ξ| > ρ)
+//   P'(Y' ∈ E⁻) ≤ P'(X̂' ∈ E)
+// coordinate by coordinate: the four strips of width s weigh no more than 4s/w of the part of the
+// narrowed cell of width w beside them, times what the log density changes over both. Both costs
+// add over coordinates and draws. ∎
+
 // Constants of a pair of normals, in units of its deviation, u a multiple of 2^-64
 // (docs/theory/noise-law.md).
 const Wide word = ldexp(Wide(1), -64);
@@ -70,6 +82,19 @@ Wide cell_loss(const Wide& d, const Wide& shift, const Wide& grid, const Wide& s
 struct Expense {
   Wide tv, epsilon;
 };
+
+// A chain, docs/theory/noise-law.md.
+// Noise-dependent errors pass to the next step. Let Y_{k+1} = b_k + √(2h) ξ_k with the exact ξ_k,
+// X̂ as computed, ε_k = X̂_{k+1} − Y_{k+1}. The drift b_k is a function of the words before step
+// k, hence of Y_1 … Y_k. And b_k = φ(Y_k) + p_k, where p_k collects the drift's own error at X̂_k
+// and at most c‖ε_{k−1}‖ (c ≤ 1 contracts). So Y is a chain with exactly Gaussian noise and
+// perturbations p_k that are known before the noise of their step. With ‖p_k‖ ≤ e its privacy is
+// that of the theorem with Sh + 2e: shifted interpolation (Bok, Su, Altschuler 2024) compares
+// whole histories step by step and lets a drift depend on all of the past. The shift charged to a
+// step is, given the history, a mixture of shifts within the bound, which is no easier to tell
+// apart (joint convexity). The TV certificates take e by the chain rule of KL, where this holds
+// too. e includes 16u √(2h)‖ξ‖ for the normals (map_bounds_up). For odd d the last pair's second
+// normal belongs to the history and has one law on all tables.
 
 // path, dalalyan, averaged: sigma = sqrt(2h). What a radius is off shifts the next step's mean, and
 // that step's noise hides it.

@@ -224,6 +224,34 @@ double objective_output_mu_up(const ObjectivePerturbation& s) {
   return search_mu_up(s);
 }
 
+// Theorem 1 of docs/theory/objective-pure.md.
+// Proof: densities. ∇J is strongly monotone and Lipschitz, so θ ↦ b = −∇J(θ) is a bijection of
+// ℝ^d, Lipschitz both ways. By Rademacher's theorem θ̂ has the density
+//   p(θ) = p_b(−∇J(θ)) det H(θ) ∝ e^{−γ‖∇J(θ)‖} det H(θ)      H = Σ f''(xᵢ·θ, yᵢ) xᵢxᵢᵀ + ΛI
+// for almost every θ: f'(·, y) is differentiable outside of a null set of ℝ, which x·θ meets on a
+// null set of ℝ^d where x ≠ 0. The constant depends on γ and d alone.
+// One row more. Let D⁺ be D and (x, f). As ∇J⁺ = ∇J + f'x and H⁺ = H + f''xxᵀ, at one and the same
+// θ
+//   log p⁺/p = γ(‖∇J‖−‖∇J+f'x‖) + log(1 + f'' xᵀH⁻¹x),
+//   H ⪰ ΛI:  the last term is in [0, log(1+f''‖x‖²/Λ)]
+//   −γ|f'|‖x‖ ≤ log p⁺/p ≤ γ|f'|‖x‖ + log(1+f''‖x‖²/Λ)        (1)
+// Inserted (p against p⁺) it is at most γL, deleted at most γL + log(1+t). Both need f' and f'' at
+// the same point. Where κ is finite f''(u+s) ≥ f''(u)e^{−κ|s|}, so F ≥ sup f' ≥ f'(u) + ∫₀^∞
+// f''(u+s) ds ≥ f'(u) + f''(u)/κ, and likewise below: f'' ≤ κ(F−|f'|). (1) grows with ‖x‖; with p
+// = |f'| it is at most
+//   max over p ≤ F of  γRp + log(1 + (R²/Λ) min{ϕ, κ(F−p)})
+// which rises for p ≤ F − ϕ/κ, where the minimum is ϕ, and is concave beyond. With A = κR²/Λ (so w
+// = γR/A) its slope there is γR − A/(1+A(F−p)). It is at p = F where w ≥ 1: γL. At p = F − ϕ/κ,
+// where A(F−p) = t, where w ≤ 1/(1+t): γL − γRϕ/κ + log(1+t), and γRϕ/κ = wt. Between, 1 + A(F−p)
+// = 1/w: γL − (1−w) − log w. That is γL + c*. (F − ϕ/κ < 0 only bounds more points than there are.
+// κ is taken to be ϕ/F at least, as f'' ≤ κF asks.)
+// A person. k rows deleted one after the other: (1) holds for each with H of the rows that are
+// left, at the same θ, so the k losses add: k(γL+c*). Inserted: kγL. Replaced: with C the common
+// rows,
+//   log p_D/p_D' = γ(‖∇J_D'‖−‖∇J_D‖) + log det H_D/det H_C − log det H_D'/det H_C
+// the first part is at most γ Σ|f'|‖x‖ over all 2k rows, the last is not positive. So (1) is paid
+// for the k rows that D has and γL for each of those that D' has: the determinant enters once, for
+// nothing is divided by a determinant that is smaller than det H_C. ∎
 double objective_epsilon_up(const Problem& problem, const Neighbors& who, double ridge,
                             double noise_rate) {
   require_finite_positive(ridge, "ridge");

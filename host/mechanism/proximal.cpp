@@ -18,6 +18,22 @@ double smoothness_of(const ProximalDraw<exact>& s, const Problem& problem) {
   return problem.smoothness_up(s.beta, s.prior_precision);
 }
 
+// KL_0 of docs/theory/proximal.md.
+// Proof of KL_0. E log of the start's density is −(d/2) log(2πe/M). U(θ) ≤ U(θ̂) + ∇U(θ̂)·(θ−θ̂) +
+// (M/2)‖θ − θ̂‖², so the mean of U is at most U(θ̂) + d/2. U(θ) ≥ U(θ̂) + ∇U(θ̂)·(θ−θ̂) + (m/2)‖θ
+// − θ̂‖², so log ∫e^{−U} ≤ −U(θ̂) + G²/(2m) + (d/2) log(2π/m). Add up. ∎
+// How often a proposal is accepted, docs/theory/proximal.md.
+// Proof. D ≤ (ϕ/2)Σ(x_i·(θ'−w))², so βD ≤ ½(θ'−w)ᵀQ(θ'−w) with tr Q ≤ A, eigenvalues q_i. For θ' −
+// w ~ N(−sr, sI) the Gaussian integral is Π(1+sq_i)^{−1/2} exp(−½Σ q_i b_i²/(1+sq_i)) with b = sr
+// in the eigenbasis, and q_i/(1+sq_i) ≤ A. Σ log(1+sq_i) ≤ d log(1+sA/d), log being concave. The
+// last step is log(1+x) ≤ x. ∎
+// Several outputs, docs/theory/proximal.md.
+// - W ⪯ ½(I−11ᵀ/K) wherever z is (Böhning 1992), of trace (K−1)ϕ: the proof above with this Q
+//   gives (1+s(K−1)A/d)^{−d/2} exp(−As²‖r‖²/2), d all coordinates.
+// - log P(accept) ≥ −E βD by Jensen, and ∂/∂s E ℓ(v + √s ξ) = ½ E Δℓ ≤ ½ sup tr ∇²ℓ (the heat
+//   equation). So E βD(w − sr + √s ξ, w) ≤ βD(w−sr, w) + ½ s · 2(1−1/K)A: P(accept) ≥
+//   exp(−s(1−1/K)A − As²‖r‖²/2).
+
 // ||grad U|| at the start: at theta0 for a padded run, at a minimizer found to a tolerance else.
 template <bool exact>
 double start_gradient(const ProximalDraw<exact>& s, const Problem& problem, bool padded) {

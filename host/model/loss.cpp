@@ -31,6 +31,18 @@ const std::vector<const Loss*>& all_losses() {
   return all;
 }
 
+// Bounds of docs/theory/losses.md.
+// - huber, smoothed-hinge: f' is the identity held at the ends of an interval of length 2 or 1, so
+//   f'' is 0 or 1 and jumps. Huber's f(0, y) = |y| − ½ for |y| ≥ 1 and y²/2 ≤ ½ below, with f = 0
+//   at z = y. The hinge's f(0, y) = ½, and 0 is reached.
+// - pseudo-huber: f'' = (1+r²)^{−3/2} ≤ 1, f''' = −3r(1+r²)^{−5/2}, and |f'''|/f'' = 3|r|/(1+r²)
+//   is largest at r = 1. f(0, y) = √(1+y²) − 1 ≤ |y|.
+// - poisson: a count k with mean λ has N(q − y log q) for λ − k log λ up to a constant, N the
+//   largest count, q = λ/N = e^u, y = k/N. At u = 0 the mean is N, and beyond f is its tangent. So
+//   f' = min(e^u, 1) − y ∈ [−1, 1] and f'' = e^u ≤ 1 or 0. The shift by log 10 puts a prediction
+//   of N/10 at θ = 0. f(0, y) − inf f = 1/10 + y log 10 − y + y log y is convex in y: largest at
+//   1.
+
 // That of "softmax-K", 2 <= K <= most_classes, in digits without zeros before them; else null.
 const Loss* softmax_named(std::string_view name) {
   constexpr std::string_view family = losses::Softmax::family;

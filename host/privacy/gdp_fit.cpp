@@ -41,11 +41,31 @@ double up_until(double start, double most, const Holds& holds) {
   return found;
 }
 
+// Theorem 1 of docs/theory/gdp-fit.md.
+// Proof. f(a) ≥ sup 1 − H(ε−p; μ) − e^{ε−p} e^p a = G_μ(e^p a) =: f₀(a), 0 beyond e^{−p}, and f =
+// f⁻¹, so f ≥ f₀⁻¹ too. Put a = Φ(−u) and e^p a = Φ(−w): f₀(a) = Φ(w−μ), and G_{2z}(a) = Φ(u−2z).
+// At u = z the equation says −w = z − μ, so w − μ = −z = u − 2z: f₀ and G_{2z} meet at a = Φ(−z),
+// on the diagonal, where f₀ meets f₀⁻¹. With the hazard h = φ/(1−Φ), which rises, dw/du =
+// h(u)/h(w) ≥ 1, for w ≤ u. So w − μ ≥ u − 2z for u ≥ z: f₀ ≥ G_{2z} for a ≤ Φ(−z), and by the
+// mirror f₀⁻¹ ≥ G_{2z} beyond. The pair whose f is the larger of the two (convex, for f₀' ≤
+// G'_{2z} = −1 where they meet) has that guarantee, and is on the diagonal where they meet: no
+// smaller μ' lies below it. ∎
+
 // e^pure Phi(-z) <= Phi(z - mu) at 2z = found, with room for the errors of both.
 bool covers_shift(double found, double mu, double epsilon0) {
   const Wide z = Wide(found) / 2;
   return exp(Wide(epsilon0)) * normal_cdf(-z) * (1 + Wide("1e-30")) <= normal_cdf(z - Wide(mu));
 }
+
+// Theorem 2 of docs/theory/gdp-fit.md.
+// Proof. μ = 0 is (p, δ)-privacy: f ≥ 1 − δ − e^p a, which is (1−δ) times the chord 1 − e^p a' at
+// a' = a/(1−δ). The convex G_{2z} is 1 at 0 and Φ(−z) = 1/(1+e^p) there, where the chord agrees,
+// so it lies below the chord between; beyond, the mirror. Else H(ε; μ) = P(L − E > ε) with L ~
+// N(μ²/2, μ²) and E exponential. L − E has a log-concave density, so log H(ε) falls ever faster,
+// and H(ε−p') / H(ε−p), at least 1/(1−δ) at ε = 0, is so for all ε ≥ 0. There δ*(ε) ≤ δ +
+// (1−δ)H(ε−p'; μ), so f(a) ≥ (1−δ)f₀(a/(1−δ)), f₀ of (μ, p'), wherever that is at a slope of −1 or
+// steeper, which it is up to the diagonal. There Theorem 1 goes through with everything scaled by
+// 1 − δ, because (1−δ)f₀⁻¹(a/(1−δ)) is the mirror image. ∎
 
 // H(-pure; mu) to 40 digits after the point.
 Wide profile_before(double epsilon0, double mu) {

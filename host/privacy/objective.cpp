@@ -17,6 +17,32 @@ namespace {
 
 using std::exp, std::expm1, std::log1p;  // of doubles; Wide has its own
 
+// Theorem 1 of docs/theory/objective-perturbation.md.
+// Proof: one dimension. ∇J is strongly monotone and Lipschitz, so θ̂ = (∇J)⁻¹(−b) is a bijection
+// of ℝ^d with b. Let D lack the row (x, f) that D⁺ has, and T = (∇J_D)⁻¹(−·). T⁻¹ takes θ̂ on D to
+// X = b, and on D⁺ to Y = b + f'(x·T(Y))x. A bijection changes no HS, so X and Y may be compared.
+// They differ along u = x/‖x‖ only (x = 0: not at all). With y = u·Y and the rest b⊥ of Y, which
+// is that of b, b·u = y − ψ(y), ψ(y) = ‖x‖f'(x·T(yu+b⊥)). (∇J_D)⁻¹ is monotone and 1/Λ-Lipschitz,
+// hence u·T(yu+b⊥) falls in y with a slope of at least −1/Λ, and ψ is nonincreasing with slopes in
+// [−t, 0] and values in ‖x‖·range f'. Given b⊥, in units of σ: X has the density φ(y), and Y, as y
+// ↦ y − ψ(y) is increasing and Lipschitz both ways, φ(y−ψ(y))(1+a(y)) with a = −ψ' ∈ [0, t] almost
+// everywhere and |ψ| ≤ s. HS of a pair with the same law of b⊥ is the mean of the conditional
+// ones: a bound for every such ψ is one for the tables. One-signed: ψ ∈ [0, s], after y → −y where
+// needed.
+// Inserted, P‖Q. log(p_X/p_Y) = ψ²/2 − yψ − log(1+a) ≤ ψ²/2 − yψ, convex in ψ: at most max(0,
+// s²/2−sy), or s|y| + s²/2, with y ~ N(0, 1). E(1−e^{ε−·})₊ of these is H(ε; s), and 2H(ε; s) for
+// ε ≥ s²/2; below that 2H = 2E[(1−e^{ε−s²/2−sZ})₊] counts Z < 0 besides, and is larger.
+// Deleted, first form. With z = y − ψ ~ N(0, 1) under Y, log(p_Y/p_X) = zψ + ψ²/2 + log(1+a) ≤ c +
+// max(0, sz+s²/2), or c + s|z| + s²/2. F₁ and F₂ are E(1−e^{ε−c−·})₊: for e < 0, E e^{−max(0, ·)}
+// = 1 − H(0; s); for e < s²/2, E e^{−s|Z|} = 2e^{s²/2}Φ(−s) = 1 − 2H(s²/2; s).
+// Deleted, second form. HS_ε(Q‖P) = ∫ G_{a(y)}(y, ψ(y)) dy, G_a(y, v) = [(1+a)φ(y−v) − e^ε φ(y)]₊
+// convex in a, so at most ∫ G₀ + (a/t)(G_t−G₀) at v = ψ(y). G₀(y, v) > 0 needs y > ε/v + v/2 ≥
+// √(2ε) ≥ s (one-signed: v > 0), where φ(y−v) grows in v ≤ s: so ∫ G₀(y, ψ(y)) dy ≤ ∫ G₀(y, s) dy
+// = H(ε; s). G_t − G₀ ≤ M(v), and a dy = −dψ turns the rest into (1/t)∫ M over the range of ψ.
+// Two-signed: G₀ > 0 needs yψ(y) > 0, and so does G_t > 0 where c ≤ ε; a nonincreasing ψ has that
+// on one side of y = 0 only, so each term counts once. For c > ε the range is [−s, s] and M even.
+// ∎
+
 // --- I(epsilon; s, t) in double ---------------------------------------------------------------
 // Sums, products and exp_of, which is made of them: the same bits on every machine (no contraction,
 // CMakeLists.txt). Relative errors stay below 1e-11, and 1e-10 is added.

@@ -213,6 +213,23 @@ TEST(Conjugate, SeveralDrawsComposeByRenyi) {
   EXPECT_GT(beta_delta_up(240, 240, 1, 10'000, 0.1), 1e-5);
 }
 
+// By Taylor's series order r^2 (psi1(a) + psi1(b))/2 and less than 1e-9 of it more: terms of 1e10,
+// over order - 1, cancel down to 1e-21.
+TEST(Conjugate, RenyiOfLargeShapesIsRoundedUp) {
+  const double shape = 1e9, less = 1e-12;
+  for (int i = 1; i < 40; ++i) {
+    const double r = i * 1e-7, beta = r * r / shape;
+    const double found = beta_renyi(shape, shape, r, 1, 1 + less);
+    EXPECT_GE(found, beta) << r;
+    EXPECT_LE(found, beta * 1.01 + 1e-24) << r;
+    const double gamma = gamma_renyi(shape, r, 1 + less);
+    EXPECT_GE(gamma, beta / 2) << r;
+    EXPECT_LE(gamma, beta / 2 * 1.01 + 1e-24) << r;
+    const double ratio = r * 1e-20, scale = scale_renyi(shape, ratio, 1 + less);
+    EXPECT_GE(scale, shape * ratio * ratio / 2 * (1 - 1e-15)) << r;
+  }
+}
+
 TEST(Conjugate, RenyiIsLooserThanTheProfile) {
   support::Thinned sweep(4);
   for (const double epsilon : {0.3, 1.0, 3.0}) {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <boost/math/quadrature/gauss_kronrod.hpp>
+#include <boost/math/special_functions/expm1.hpp>
+#include <boost/math/special_functions/log1p.hpp>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -142,6 +144,21 @@ TEST(Renyi, OfRandomizedResponseIsExactAndTight) {
     }
   }
   EXPECT_GE(renyi_up({.epsilon0 = 300}, 1e6), 299.99);
+}
+
+// Terms of about 1 cancel down to order p^2/2, which 50 digits do not hold where p is small.
+TEST(Renyi, OfSmallPureCostsIsRoundedUp) {
+  for (const double p : {1e-300, 1e-40, 1e-25, 1e-23, 1e-12}) {
+    for (const double order : {1 + 1e-12, 2.0, 8.0, 1e6}) {
+      const double claimed = renyi_up({.epsilon0 = p}, order);
+      // ln(1 + (e^(order p) - 1)(1 - e^((1-order) p)) / (1 + e^p)): no difference of like terms.
+      const Oracle a = order, P = p;
+      const Oracle more = -boost::math::expm1(a * P) * boost::math::expm1((1 - a) * P);
+      const Oracle exact = boost::math::log1p(more / (1 + exp(P))) / (a - 1);
+      EXPECT_GE(Oracle(claimed), exact) << p << " " << order;
+      EXPECT_LE(claimed, p);
+    }
+  }
 }
 
 TEST(Renyi, OfAGaussianIsLinear) {
