@@ -1,6 +1,7 @@
 /* The C interface as a program in C sees it: capi_test DATA_FOLDER SCRATCH_FOLDER. Under sanitizers
    every handle and text that is not freed ends it. */
 #include <gibbsite.h>
+#include <gibbsite/data/arrow_abi.hpp>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,28 +61,6 @@ static gibbsite_settings *settings_of(const char *epsilon) {
 
 /* The table's first two rows as an Arrow stream of dictionaries and texts: gender and department. */
 static int released = 0;
-
-struct ArrowSchema {
-  const char *format, *name, *metadata;
-  int64_t flags, n_children;
-  struct ArrowSchema **children, *dictionary;
-  void (*release)(struct ArrowSchema *);
-  void *private_data;
-};
-struct ArrowArray {
-  int64_t length, null_count, offset, n_buffers, n_children;
-  const void **buffers;
-  struct ArrowArray **children, *dictionary;
-  void (*release)(struct ArrowArray *);
-  void *private_data;
-};
-struct ArrowArrayStream {
-  int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *);
-  int (*get_next)(struct ArrowArrayStream *, struct ArrowArray *);
-  const char *(*get_last_error)(struct ArrowArrayStream *);
-  void (*release)(struct ArrowArrayStream *);
-  void *private_data;
-};
 
 static void release_schema(struct ArrowSchema *schema) { schema->release = NULL; }
 static void release_array(struct ArrowArray *array) { array->release = NULL; }
