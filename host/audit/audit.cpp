@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 
+#include "audit/experiment.hpp"
 #include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/random.hpp"
@@ -31,6 +32,8 @@ bool one_draw_a_run(const Mechanism& mechanism) {
       mechanism);
 }
 
+[[noreturn]] void interrupted() { throw Interrupted("interrupted; nothing was written"); }
+
 // Noise that neither the pilot nor another batch has.
 std::uint64_t seed_of(std::uint64_t seed, bool pilot, std::uint64_t run) {
   std::uint64_t word = 0;
@@ -38,41 +41,24 @@ std::uint64_t seed_of(std::uint64_t seed, bool pilot, std::uint64_t run) {
   return word;
 }
 
-struct Samples {
-  std::vector<double> of_table, of_neighbor;  // [pairs]
-};
-
 class Experiment {
  public:
-  Experiment(const AuditCase& at, Backend& backend, const AuditOptions& options)
-      : at_(at),
-        backend_(backend),
-        options_(options),
-        ranks_(options.ranks != nullptr ? *options.ranks : *alone_),
-        plan_(at.plan) {
-    // What `fit` runs is the mechanism's settings and k draws; who the neighbors are changes
-    // nothing in them where zeros can be left out.
-    if (at.zeros_left_out) {
-      plan_.candidates[plan_.chosen].guarantee.who.adjacency = Adjacency::add_remove;
-    }
-  }
+  Experiment(const PairsOfRuns& of, const AuditOptions& options)
+      : of_(of), options_(options), ranks_(options.ranks != nullptr ? *options.ranks : *alone_) {}
 
-  Samples run(std::uint64_t pairs, bool pilot) {
-    const std::uint64_t most = one_draw_a_run(plan_.candidate().mechanism) ? 1 : batch;
-    const std::uint64_t runs = (pairs + most - 1) / most;
+  PairedSamples run(std::uint64_t pairs, bool pilot) {
+    const std::uint64_t runs = (pairs + of_.most - 1) / of_.most;
     // Neighboring runs are one rank's; a run has its own seed, so the bits are of no number of
     // them.
     const std::uint64_t first = runs * ranks_.rank() / ranks_.size(),
                         last = runs * (ranks_.rank() + 1) / ranks_.size();
-    Samples mine;
+    PairedSamples mine;
     ranks_.together([&] {
       for (std::uint64_t run = first; run < last; ++run) {
         if (options_.stop != nullptr && *options_.stop) interrupted();
-        plan_.budget.draws = std::min(most, pairs - run * most);
-        const std::uint64_t seed = seed_of(options_.seed, pilot, run);
-        append(mine.of_table, at_.table, seed);
-        append(mine.of_neighbor, at_.neighbor, seed);
-        done_ += plan_.budget.draws * ranks_.size();
+        const std::uint64_t draws = std::min(of_.most, pairs - run * of_.most);
+        of_.run(seed_of(options_.seed, pilot, run), draws, mine);
+        done_ += draws * ranks_.size();
         const std::uint64_t all = options_.pairs + options_.pilot;
         if (options_.progress) options_.progress(std::min(done_, all), all);
       }
@@ -83,36 +69,17 @@ class Experiment {
   }
 
  private:
-  [[noreturn]] static void interrupted() { throw Interrupted("interrupted; nothing was written"); }
-
-  // Both tables take one seed, so they have the same noise.
-  void append(std::vector<double>& out, const Dataset& data, std::uint64_t seed) {
-    FitOptions watched;
-    watched.stop = options_.stop;
-    watched.release_answers = true;
-    try {
-      const Release release = fit(at_.model, data, plan_, backend_, Key::from_seed(seed), watched);
-      for (const auto& draw : release.model().draws) {
-        out.push_back(at_.statistic(release.model(), draw));
-      }
-    } catch (const Interrupted&) {  // it speaks of a checkpoint
-      interrupted();
-    }
-  }
-
-  const AuditCase& at_;
-  Backend& backend_;
+  const PairsOfRuns& of_;
   const AuditOptions& options_;
   std::unique_ptr<Communicator> alone_ = one_process();
   Communicator& ranks_;
-  Plan plan_;
   std::uint64_t done_ = 0;
 };
 
 struct Counts {
   std::uint64_t neighbor_alone = 0, table_alone = 0, table_above = 0;
 };
-Counts counts_above(const Samples& samples, double threshold) {
+Counts counts_above(const PairedSamples& samples, double threshold) {
   Counts out;
   for (std::size_t j = 0; j < samples.of_table.size(); ++j) {
     const bool table = samples.of_table[j] > threshold;
@@ -132,7 +99,7 @@ double median(std::vector<double> values) {
 
 // Halfway between the medians, the best place for two laws that are each other's shift; elsewhere
 // only for a gain that is no chance.
-double best_for_advantage(const Samples& pilot, const std::vector<double>& candidates) {
+double best_for_advantage(const PairedSamples& pilot, const std::vector<double>& candidates) {
   const auto gain = [&](double threshold) {
     const Counts c = counts_above(pilot, threshold);
     return static_cast<double>(c.neighbor_alone) - static_cast<double>(c.table_alone);
@@ -146,8 +113,8 @@ double best_for_advantage(const Samples& pilot, const std::vector<double>& candi
   return best;
 }
 
-double best_for_epsilon(const Samples& pilot, const std::vector<double>& candidates, double delta,
-                        double confidence) {
+double best_for_epsilon(const PairedSamples& pilot, const std::vector<double>& candidates,
+                        double delta, double confidence) {
   double best = candidates.front(), most = -1;
   for (const double threshold : candidates) {
     const Counts c = counts_above(pilot, threshold);
@@ -159,7 +126,7 @@ double best_for_epsilon(const Samples& pilot, const std::vector<double>& candida
 }
 
 // Quantiles of both together.
-std::vector<double> candidates_of(const Samples& pilot) {
+std::vector<double> candidates_of(const PairedSamples& pilot) {
   std::vector<double> all = pilot.of_table;
   all.insert(all.end(), pilot.of_neighbor.begin(), pilot.of_neighbor.end());
   std::ranges::sort(all);
@@ -169,14 +136,11 @@ std::vector<double> candidates_of(const Samples& pilot) {
   return out;
 }
 
-void require_legal(const AuditCase& at, const AuditOptions& options) {
+void require_legal(const AuditOptions& options) {
   require_between(options.confidence, 0, 1, Field{"confidence"});
   if (options.pairs == 0) throw BadInput(Field{"pairs"}, "must be at least 1, got 0", "give more");
   if (options.pilot == 0)
     throw BadInput(format_message("{}: must be at least 1, got 0; give more", Word{"pilot"}));
-  if (at.plan.budget.draws != 1) {
-    throw BadInput(Field{"draws"}, "an audit is of one draw", "leave it out");
-  }
 }
 
 }  // namespace
@@ -185,27 +149,26 @@ double AuditResult::reach() const {
   return measure == AuditMeasure::mu ? mu_lower / mu_claimed : epsilon_lower / epsilon_claimed;
 }
 
-AuditResult audit(const AuditCase& at, Backend& backend, const AuditOptions& options) {
-  require_legal(at, options);
-  static_cast<void>(require_feasible(at.plan));
+AuditResult experiment(const PairsOfRuns& of, const AuditOptions& options) {
+  require_legal(options);
   const auto begin = Clock::now();
-  const Guarantee& claim = at.plan.candidate().guarantee;
+  const Guarantee& claim = of.claim;
   AuditResult out;
   // Fixed by the claim, so before anything is looked at.
   out.measure = claim.epsilon0 > claim.mu ? AuditMeasure::epsilon : AuditMeasure::mu;
   out.pairs = options.pairs;
   out.pilot = options.pilot;
   out.confidence = options.confidence;
-  const double delta = delta_up(claim, at.plan.budget.epsilon);
+  const double delta = delta_up(claim, of.epsilon);
 
-  Experiment experiment(at, backend, options);
-  const Samples pilot = experiment.run(options.pilot, true);
+  Experiment runs(of, options);
+  const PairedSamples pilot = runs.run(options.pilot, true);
   const std::vector<double> candidates = candidates_of(pilot);
   out.threshold = out.measure == AuditMeasure::mu
                       ? best_for_advantage(pilot, candidates)
                       : best_for_epsilon(pilot, candidates, delta, options.confidence);
 
-  Samples found = experiment.run(options.pairs, false);
+  PairedSamples found = runs.run(options.pairs, false);
   const Counts c = counts_above(found, out.threshold);
   out.neighbor_alone = c.neighbor_alone;
   out.table_alone = c.table_alone;
@@ -229,7 +192,7 @@ AuditResult audit(const AuditCase& at, Backend& backend, const AuditOptions& opt
   const double risk = std::min(refutes_wrongly, 1 - options.confidence);
   out.refuted = advantage_at(risk) > out.advantage_claimed;
   if (out.measure == AuditMeasure::epsilon) {
-    out.epsilon_claimed = at.plan.budget.epsilon;
+    out.epsilon_claimed = of.epsilon;
     out.epsilon_lower = epsilon_at(options.confidence);
     out.refuted = out.refuted || epsilon_at(1 - risk) > out.epsilon_claimed;
   }
@@ -237,6 +200,38 @@ AuditResult audit(const AuditCase& at, Backend& backend, const AuditOptions& opt
   out.of_neighbor = std::move(found.of_neighbor);
   out.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   return out;
+}
+
+AuditResult audit(const AuditCase& at, Backend& backend, const AuditOptions& options) {
+  if (at.plan.budget.draws != 1)
+    throw BadInput(Field{"draws"}, "an audit is of one draw", "leave it out");
+  static_cast<void>(require_feasible(at.plan));
+  Plan plan = at.plan;
+  // What `fit` runs is the mechanism's settings and k draws; who the neighbors are changes nothing
+  // in them where zeros can be left out.
+  if (at.zeros_left_out)
+    plan.candidates[plan.chosen].guarantee.who.adjacency = Adjacency::add_remove;
+  // Both tables take one seed, so they have the same noise.
+  const auto append = [&](std::vector<double>& out, const Dataset& data, std::uint64_t seed) {
+    FitOptions watched;
+    watched.stop = options.stop;
+    watched.release_answers = true;
+    try {
+      const Release release = fit(at.model, data, plan, backend, Key::from_seed(seed), watched);
+      for (const auto& draw : release.model().draws)
+        out.push_back(at.statistic(release.model(), draw));
+    } catch (const Interrupted&) {  // it speaks of a checkpoint
+      interrupted();
+    }
+  };
+  return experiment({at.plan.candidate().guarantee, at.plan.budget.epsilon,
+                     one_draw_a_run(plan.candidate().mechanism) ? 1 : batch,
+                     [&](std::uint64_t seed, std::uint64_t pairs, PairedSamples& out) {
+                       plan.budget.draws = pairs;
+                       append(out.of_table, at.table, seed);
+                       append(out.of_neighbor, at.neighbor, seed);
+                     }},
+                    options);
 }
 
 }  // namespace gibbsite

@@ -1,4 +1,4 @@
-// Attempts to refute mechanisms' claims by experiment, on tables of its own or on a private one.
+// Attempts to refute claims by experiment, on tables of its own or on a private one.
 #include "gibbsite/audit/audit.hpp"
 
 #include <fmt/format.h>
@@ -13,6 +13,7 @@
 #include "audit_plot.hpp"
 #include "backend.hpp"
 #include "command.hpp"
+#include "gibbsite/audit/schema_audit.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/core/text.hpp"
@@ -40,15 +41,21 @@ constexpr const char* what_it_says =
 constexpr double most_work = 20000;
 
 struct Finding {
-  AuditCase at;
+  std::string mechanism, pair;
+  std::optional<Problem> problem;  // of a fit; a bought schema's has none
+  Guarantee claim;
   AuditResult result;
-  [[nodiscard]] std::string_view mechanism() const {
-    return name_of(at.plan.candidate().mechanism);
-  }
 };
 struct NotAudited {
   std::string mechanism, why;
 };
+
+std::vector<std::string> audited_names() {
+  const auto fits = mechanism_names();
+  std::vector<std::string> out(fits.begin(), fits.end());
+  out.emplace_back(SchemaQuestions::name);
+  return out;
+}
 
 nlohmann::json number(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
@@ -85,7 +92,16 @@ struct AuditCommand {
     std::vector<Finding> found;
     for (const std::string& name : names()) {
       ranks().together(stop_if_asked);
-      AuditCase at = data ? case_of(*data, name) : case_of(name);
+      Progress bar(fmt::format("auditing {}", name), quiet, progress ? 1 : 5);
+      options.progress = [&bar](std::uint64_t done, std::uint64_t all) { bar.update(done, all); };
+      if (name == SchemaQuestions::name) {
+        if (of_table)
+          left_out.push_back({name, "it is audited on tables that audit makes"});
+        else
+          audit_schema(options, found, left_out);
+        continue;
+      }
+      const AuditCase at = data ? case_of(*data, name) : case_of(name);
       const Candidate& candidate = at.plan.candidate();
       if (mechanism != "all") {
         static_cast<void>(require_feasible(at.plan));
@@ -97,10 +113,8 @@ struct AuditCommand {
                        : in_options(candidate.why)});
         continue;
       }
-      Progress bar(fmt::format("auditing {}", name), quiet, progress ? 1 : 5);
-      options.progress = [&bar](std::uint64_t done, std::uint64_t all) { bar.update(done, all); };
-      AuditResult result = audit(at, *engines, options);
-      found.push_back({std::move(at), std::move(result)});
+      found.push_back(
+          {name, at.pair, at.plan.problem, candidate.guarantee, audit(at, *engines, options)});
     }
     if (found.empty()) {
       throw Infeasible(fmt::format("--mechanism: none can be run; {}: {}",
@@ -141,18 +155,46 @@ struct AuditCommand {
   }
   [[nodiscard]] std::vector<std::string> names() const {
     if (mechanism != "all") return {mechanism};
-    const auto all = mechanism_names();
-    return {all.begin(), all.end()};
+    return audited_names();
+  }
+
+  [[nodiscard]] AuditShape shape() const {
+    AuditShape out;
+    out.rows = rows.value_or(out.rows);
+    out.features = features.value_or(out.features);
+    out.row_norm = row_norm.value_or(out.row_norm);
+    return out;
+  }
+
+  // A schema bought for a table of as many columns as it would have features.
+  void audit_schema(const AuditOptions& options, std::vector<Finding>& found,
+                    std::vector<NotAudited>& left_out) const {
+    const std::string name(SchemaQuestions::name);
+    for (const SchemaPair pair : {SchemaPair::counts, SchemaPair::rare_texts}) {
+      try {
+        const SchemaAuditCase at = schema_case(pair, shape().rows, shape().features, plan.budget());
+        found.push_back({name, at.pair, std::nullopt, at.plan.guarantee, audit(at, options)});
+      } catch (const Infeasible& error) {
+        if (mechanism != "all") throw;
+        left_out.push_back({name, in_options(error.message())});
+        return;
+      }
+    }
   }
 
   void require_legal(bool of_table) const {
     if (mechanism == "auto") {
       throw BadInput("--mechanism auto: an audit is of one; give its name, or all");
     }
-    const auto known = mechanism_names();
+    const std::vector<std::string> known = audited_names();
     if (mechanism != "all" && std::ranges::find(known, mechanism) == known.end()) {
       throw BadInput(fmt::format("--mechanism: '{}' is unknown; give all, {}", mechanism,
                                  fmt::join(known, ", ")));
+    }
+    if (mechanism == SchemaQuestions::name && of_table) {
+      throw BadInput(
+          "--data: a bought schema is audited on tables that audit makes; leave out --data and "
+          "--schema");
     }
     if (of_table) {
       if (table.data.empty()) throw BadInput("--schema: needs --data with it; give both");
@@ -200,12 +242,8 @@ struct AuditCommand {
   // A table of its own.
   [[nodiscard]] AuditCase case_of(const std::string& name) const {
     const PlanArguments arguments = arguments_of(name);
-    AuditShape shape;
-    shape.rows = rows.value_or(shape.rows);
-    shape.features = features.value_or(shape.features);
-    shape.row_norm = row_norm.value_or(shape.row_norm);
     const bool usual = arguments.model == "auto" || arguments.model == losses::logistic::name;
-    return worst_known_case(shape, arguments.budget(), arguments.plan_options(),
+    return worst_known_case(shape(), arguments.budget(), arguments.plan_options(),
                             usual ? "" : arguments.model, arguments.prior_precision);
   }
   [[nodiscard]] AuditCase case_of(const Dataset& data, const std::string& name) const {
@@ -229,26 +267,30 @@ struct AuditCommand {
     return r.refuted ? "REFUTED" : r.reach() > 1 ? "by chance? another --seed" : "not refuted";
   }
 
-  [[nodiscard]] static std::string text(const std::vector<Finding>& found,
-                                        const std::vector<NotAudited>& left_out,
-                                        const AuditOptions& options, const Backend& engines) {
-    const Plan& first = found.front().at.plan;
-    std::string out = fmt::format("{}; {} pairs of runs, seed {}\nbackend {}: {}\n\n",
-                                  describe(first.problem, first.budget),
-                                  human_count(static_cast<double>(options.pairs)), options.seed,
-                                  engines.name(), engines.description());
+  [[nodiscard]] std::string text(const std::vector<Finding>& found,
+                                 const std::vector<NotAudited>& left_out,
+                                 const AuditOptions& options, const Backend& engines) const {
+    const std::optional<Problem>& problem = found.front().problem;
+    const Budget budget = plan.budget();
+    std::string out =
+        fmt::format("{}; {} pairs of runs, seed {}\nbackend {}: {}\n\n",
+                    problem ? describe(*problem, budget)
+                            : fmt::format("{} rows, {} columns; epsilon {}, delta {}", shape().rows,
+                                          shape().features, budget.epsilon, budget.delta),
+                    human_count(static_cast<double>(options.pairs)), options.seed, engines.name(),
+                    engines.description());
     std::vector<std::vector<std::string>> lines{
         {"mechanism", "claim", fmt::format("at least, {:.6g} %", 100 * options.confidence), "of it",
          "", "time"}};
     for (const Finding& one : found) {
       const AuditResult& r = one.result;
-      lines.push_back({std::string(one.mechanism()), in_measure(r, claimed(r)),
-                       in_measure(r, lower(r)), fmt::format("{:.0f} %", 100 * r.reach()),
-                       verdict(r), human_time(r.seconds)});
+      lines.push_back({one.mechanism, in_measure(r, claimed(r)), in_measure(r, lower(r)),
+                       fmt::format("{:.0f} %", 100 * r.reach()), verdict(r),
+                       human_time(r.seconds)});
     }
     out += gibbsite::cli::table(lines) + "\n";
     for (const Finding& one : found) {
-      out += fmt::format("{}: {}\n", one.mechanism(), one.at.pair);
+      out += fmt::format("{}: {}\n", one.mechanism, one.pair);
     }
     for (const NotAudited& one : left_out) {
       out += fmt::format("left out: {}: {}\n", one.mechanism, one.why);
@@ -277,18 +319,20 @@ struct AuditCommand {
   [[nodiscard]] nlohmann::json as_json(const std::vector<Finding>& found,
                                        const std::vector<NotAudited>& left_out,
                                        const AuditOptions& options, const Backend& engines) const {
-    const Plan& first = found.front().at.plan;
+    // A bought schema alone has neither a loss nor a norm.
+    const std::optional<Problem>& problem = found.front().problem;
+    const Budget budget = plan.budget();
     nlohmann::json out{{"schema", "gibbsite-audit/1"},
                        {"warning", nullptr},
                        {"data", nullptr},
                        {"software", {{"gibbsite", GIBBSITE_VERSION}, {"backend", engines.name()}}},
-                       {"loss", first.problem.loss},
-                       {"rows", first.problem.rows},
-                       {"features", first.problem.features},
-                       {"row_norm", first.problem.row_norm},
-                       {"epsilon", first.budget.epsilon},
-                       {"delta", first.budget.delta},
-                       {"adjacency", to_string(first.budget.adjacency)},
+                       {"loss", nullptr},
+                       {"rows", problem ? problem->rows : shape().rows},
+                       {"features", problem ? problem->features : shape().features},
+                       {"row_norm", nullptr},
+                       {"epsilon", budget.epsilon},
+                       {"delta", budget.delta},
+                       {"adjacency", to_string(budget.adjacency)},
                        {"pairs", options.pairs},
                        {"pilot", options.pilot},
                        {"confidence", options.confidence},
@@ -296,34 +340,39 @@ struct AuditCommand {
                        {"says", what_it_says},
                        {"results", nlohmann::json::array()},
                        {"left_out", nlohmann::json::array()}};
+    if (problem) {
+      out["loss"] = problem->loss;
+      out["row_norm"] = problem->row_norm;
+    }
     if (!table.data.empty()) {
       out["warning"] = is_private;
       out["data"] = shown(table.data);
     }
     for (const Finding& one : found) {
       const AuditResult& r = one.result;
-      const Guarantee& claim = one.at.plan.candidate().guarantee;
-      out["results"].push_back({{"mechanism", one.mechanism()},
-                                {"loss", one.at.plan.problem.loss},
-                                {"pair", one.at.pair},
-                                {"claim",
-                                 {{"mu", claim.mu},
-                                  {"pure", claim.epsilon0},
-                                  {"reveal", claim.delta0},
-                                  {"tv", claim.tv}}},
-                                {"measure", r.measure == AuditMeasure::mu ? "mu" : "epsilon"},
-                                {"claimed", number(claimed(r))},
-                                {"lower", number(lower(r))},
-                                {"reach", number(r.reach())},
-                                {"mu_lower", number(r.mu_lower)},
-                                {"advantage_claimed", r.advantage_claimed},
-                                {"advantage_lower", r.advantage_lower},
-                                {"threshold", r.threshold},
-                                {"neighbor_alone", r.neighbor_alone},
-                                {"table_alone", r.table_alone},
-                                {"table_above", r.table_above},
-                                {"refuted", r.refuted},
-                                {"seconds", r.seconds}});
+      const Guarantee& claim = one.claim;
+      out["results"].push_back(
+          {{"mechanism", one.mechanism},
+           {"loss", one.problem ? nlohmann::json(one.problem->loss) : nlohmann::json(nullptr)},
+           {"pair", one.pair},
+           {"claim",
+            {{"mu", claim.mu},
+             {"pure", claim.epsilon0},
+             {"reveal", claim.delta0},
+             {"tv", claim.tv}}},
+           {"measure", r.measure == AuditMeasure::mu ? "mu" : "epsilon"},
+           {"claimed", number(claimed(r))},
+           {"lower", number(lower(r))},
+           {"reach", number(r.reach())},
+           {"mu_lower", number(r.mu_lower)},
+           {"advantage_claimed", r.advantage_claimed},
+           {"advantage_lower", r.advantage_lower},
+           {"threshold", r.threshold},
+           {"neighbor_alone", r.neighbor_alone},
+           {"table_alone", r.table_alone},
+           {"table_above", r.table_above},
+           {"refuted", r.refuted},
+           {"seconds", r.seconds}});
     }
     for (const NotAudited& one : left_out) {
       out["left_out"].push_back({{"mechanism", one.mechanism}, {"why", one.why}});
@@ -334,7 +383,7 @@ struct AuditCommand {
   [[nodiscard]] std::string picture(const Finding& one) const {
     const AuditResult& r = one.result;
     const std::string mark = table.data.empty() ? "" : fmt::format("PRIVATE: {}", for_the_curator);
-    return audit_plot(fmt::format("Audit of {}: {}", one.mechanism(), verdict(r)),
+    return audit_plot(fmt::format("Audit of {}: {}", one.mechanism, verdict(r)),
                       fmt::format("claim {}, at least {} ({:.6g} %), {} pairs",
                                   in_measure(r, claimed(r)), in_measure(r, lower(r)),
                                   100 * r.confidence, human_count(static_cast<double>(r.pairs))),
@@ -344,7 +393,7 @@ struct AuditCommand {
   void refuse(const std::vector<Finding>& found) const {
     std::vector<std::string_view> refuted;
     for (const Finding& one : found) {
-      if (one.result.refuted) refuted.push_back(one.mechanism());
+      if (one.result.refuted) refuted.push_back(one.mechanism);
     }
     if (refuted.empty()) return;
     throw Infeasible(fmt::format(
@@ -357,7 +406,7 @@ struct AuditCommand {
 void define_audit(CLI::App& app) {
   const auto command = std::make_shared<AuditCommand>();
   app.add_option("--mechanism", command->mechanism,
-                 fmt::format("{}, or all, the default", fmt::join(mechanism_names(), ", ")))
+                 fmt::format("{}, or all, the default", fmt::join(audited_names(), ", ")))
       ->type_name("NAME");
   app.add_option("--model", command->plan.model,
                  fmt::format("loss: {}, softmax of three classes; logistic when absent",

@@ -38,7 +38,7 @@ constexpr double first_dates = -25'567, last_dates = 47'482;
 
 // z with P(N(0,1) > z) = false_alarm over all bins of all columns: the same on every machine. The
 // bins of a range are looked at three times, those of further forms of numbers once.
-double alarm_height(std::size_t columns, std::uint64_t questions) {
+double alarm_height_at(std::size_t columns, std::uint64_t questions) {
   const double looks = questions == first_questions ? 3 : 3 + (number_forms - 1);
   const Wide tail = Wide(false_alarm) / (looks * 118.0 * static_cast<double>(columns));
   double low = 0, high = 40;
@@ -47,6 +47,16 @@ double alarm_height(std::size_t columns, std::uint64_t questions) {
     (normal_cdf(-Wide(middle)) > tail ? low : high) = middle;
   }
   return high;
+}
+
+// That height, which is asked for again and again of one table.
+double alarm_height(std::size_t columns, std::uint64_t questions) {
+  thread_local std::size_t last_columns = 0;
+  thread_local std::uint64_t last_questions = 0;
+  thread_local double height = 0;
+  if (columns != last_columns || questions != last_questions || height == 0)
+    height = alarm_height_at(last_columns = columns, last_questions = questions);
+  return height;
 }
 
 struct Span {

@@ -69,8 +69,24 @@ TEST_F(Audit, AllIsEveryMechanismOrALineWithItsReason) {
   const Outcome out = gibbsite(command);
   ASSERT_EQ(out.status, 0) << out.err;
   const auto found = nlohmann::json::parse(out.out);
-  EXPECT_EQ(found["results"].size() + found["left_out"].size(), 12U);
+  EXPECT_EQ(found["results"].size() + found["left_out"].size(), 14U);
   EXPECT_GE(found["results"].size(), 8U);
+}
+
+TEST_F(Audit, ABoughtSchemaHasTwoPairsAndNoLoss) {
+  const Outcome out = gibbsite(quick("bought-schema", {"--json"}));
+  ASSERT_EQ(out.status, 0) << out.err;
+  const auto found = nlohmann::json::parse(out.out);
+  ASSERT_EQ(found["results"].size(), 2U);
+  EXPECT_TRUE(found["loss"].is_null());
+  EXPECT_EQ(found["features"], 2);
+  for (const auto& one : found["results"]) {
+    EXPECT_EQ(one["mechanism"], "bought-schema");
+    EXPECT_FALSE(one["refuted"]);
+  }
+  std::vector<std::string> data = of_table();
+  data[2] = "bought-schema";
+  expect_error(gibbsite(data), 2, "--data: a bought schema is audited on tables that audit makes");
 }
 
 TEST_F(Audit, APrivateTableSaysSoOnEveryLine) {
