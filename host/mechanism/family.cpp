@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 
 #include "core/format_message.hpp"
@@ -202,16 +203,39 @@ double depth_of(const TrimmedDraw& s, const FamilyProblem& p) {
   return deepest;
 }
 
+constexpr double most_depth = 2e8;  // and a margin of 3
+
 void require_depth(const TrimmedDraw& s, const FamilyProblem& p) {
-  constexpr double deepest = 2e8;  // and a margin of 3
-  if (const double depth = depth_of(s, p); !(depth <= deepest)) {
+  if (const double depth = depth_of(s, p); !(depth <= most_depth)) {
     throw BadInput(
         Field{"trim"},
         fmt::format("on some table the posterior would lie further outside than can be computed "
                     "(e^-{:.2g}, {:.2g} is the most)",
-                    depth, deepest),
+                    depth, most_depth),
         "give a wider trim, one nearer to the range, or a smaller epsilon");
   }
+}
+
+// Whether the profile of a cut draw is computed: two levels, few rows.
+bool has_cut_profile(const FamilyProblem& p) {
+  return p.has_levels() && p.levels == 2 && p.rows <= most_cut_rows;
+}
+
+double cut_delta_up(const TrimmedDraw& s, const FamilyProblem& p, const Neighbors& who,
+                    Digits digits) {
+  return cut_beta_delta_up(p.prior[0], p.prior[1], p.trim->first, s.weight, p.rows,
+                           who.rows_per_person, s.epsilon, digits);
+}
+
+// v: the log ratio of two neighbors' densities ranges over an interval of this length.
+double ratio_range_up(double weight, const FamilyProblem& p, const Neighbors& who) {
+  return round_up(Wide(weight) * Wide(who.rows_per_person) * Wide(record_range_up(p)));
+}
+
+// mu of one draw.
+double trimmed_mu_up(double weight, const FamilyProblem& p, const Neighbors& who) {
+  return std::min(bounded_range_mu_up(ratio_range_up(weight, p, who)),
+                  curvature_mu_up(p, weight, who.rows_per_person));
 }
 
 Guarantee guarantee_of(const TrimmedDraw& s, const FamilyProblem& p, const Neighbors& who,
@@ -219,9 +243,22 @@ Guarantee guarantee_of(const TrimmedDraw& s, const FamilyProblem& p, const Neigh
   if (!p.trim) throw BadInput(Field{"trim"}, "is missing", "give the bounds that draws are cut to");
   require_weight(s.weight);
   require_depth(s, p);
-  const double range =
-      round_up(Wide(s.weight) * Wide(who.rows_per_person) * Wide(record_range_up(p)));
-  return {.mu = draws_mu_up(bounded_range_mu_up(range), draws), .who = who};
+  if (s.epsilon == 0) {
+    return {.mu = draws_mu_up(trimmed_mu_up(s.weight, p, who), draws), .who = who};
+  }
+  require_finite_positive(s.epsilon, "epsilon");
+  double delta = 0;
+  if (!(ratio_range_up(s.weight, p, who) <= s.epsilon)) {
+    if (!has_cut_profile(p)) {
+      throw BadInput("epsilon",
+                     "is less than a draw's log ratio, and no theorem has a delta for these draws",
+                     "leave it out, for the Gaussian price");
+    }
+    delta = cut_delta_up(s, p, who, Digits::fifty);
+  }
+  return {.epsilon0 = round_up(Wide(draws) * Wide(s.epsilon)),
+          .delta0 = round_up(Wide(draws) * Wide(delta)),
+          .who = who};
 }
 
 // Largest x in [lo, hi] on a log scale with holds(x), by bisection; holds(hi) false, holds(lo) true
@@ -344,15 +381,58 @@ ConjugateDraw conjugate_draw(const FamilyProblem& p, const Budget& budget, doubl
   return s;
 }
 
+// The largest weight with a log ratio within `range`.
+double range_weight_down(const FamilyProblem& p, const Neighbors& who, double range) {
+  const Wide person = Wide(who.rows_per_person) * Wide(record_range_up(p));
+  return std::min(1.0, round_down(Wide(range) / person));
+}
+
+// The largest weight with a Gaussian price of mu, by curvature too.
+double gaussian_weight(const FamilyProblem& p, const Neighbors& who, double mu) {
+  const double by_range = range_weight_down(p, who, bounded_range_down(mu));
+  const auto holds = [&](double weight) {
+    return curvature_mu_up(p, weight, who.rows_per_person) <= mu;
+  };
+  if (holds(1)) return 1;
+  const double least = std::max(by_range, least_weight);
+  return least < 1 && holds(least) ? last_that_holds(least, 1, holds) : by_range;
+}
+
+// The largest weight with which one draw keeps (epsilon, delta) itself: pure, or by its profile.
+double profile_weight(const FamilyProblem& p, const Neighbors& who, double epsilon, double delta) {
+  double pure = range_weight_down(p, who, epsilon);
+  while (pure > 0 && !(ratio_range_up(pure, p, who) <= epsilon)) pure = std::nextafter(pure, 0.0);
+  if (!has_cut_profile(p)) return pure;
+  const auto holds = [&](double weight) {
+    return cut_delta_up({weight, epsilon}, p, who, Digits::few) <= delta;
+  };
+  if (pure < 1 && holds(1)) return 1;
+  const double least = std::max(pure, least_weight);
+  return least < 1 && holds(least) ? last_that_holds(least, 1, holds) : pure;
+}
+
+// The larger weight of the two prices.
 TrimmedDraw trimmed_draw(const FamilyProblem& p, const Budget& budget, double delta) {
+  const Neighbors who = budget.neighbors();
+  const Wide draws = budget.draws;
   const double mu = gdp_split_down(gdp_mu_down(budget.epsilon, delta), budget.draws);
-  const Wide person = Wide(budget.rows_per_person) * Wide(record_range_up(p));
-  TrimmedDraw s{std::min(1.0, round_down(Wide(bounded_range_down(mu)) / person))};
+  TrimmedDraw s{gaussian_weight(p, who, mu)};
+  if (s.weight < 1) {
+    const double epsilon = round_down(Wide(budget.epsilon) / draws);
+    const double weight = profile_weight(p, who, epsilon, round_down(Wide(delta) / draws));
+    if (weight > s.weight) s = {weight, epsilon};
+  }
   if (!(s.weight >= least_weight)) {
     throw Infeasible(format_message(
         "draws cut to these bounds keep this budget with no weight above 1e-6; give a tighter "
         "{}, fewer {} or a larger epsilon",
         Field{"trim"}, Field{"draws"}));
+  }
+  // A weight that curvature allows may be more than can be computed.
+  const auto computed = [&](double weight) { return depth_of({weight}, p) <= most_depth; };
+  const double least = std::max(least_weight, range_weight_down(p, who, bounded_range_down(mu)));
+  if (!computed(s.weight) && least < s.weight && computed(least)) {
+    s.weight = last_that_holds(least, s.weight, computed);
   }
   return s;
 }
@@ -395,6 +475,37 @@ double record_range_up(const FamilyProblem& p) {
   if (p.family == Family::rate) return round_up(Wide(p.hi) * log(high / low));
   const Wide slope = (high - low) * width;
   return round_up(p.family == Family::waiting ? slope : slope / Wide(p.variance));
+}
+
+// G / sqrt(kappa): one record moves the slope of the log density by G at most, and its curvature is
+// kappa at least, in the coordinate of the comments.
+double curvature_mu_up(const FamilyProblem& p, double weight, std::uint64_t rows_per_person) {
+  p.validate();
+  if (!p.trim) throw BadInput(Field{"trim"}, "is missing", "give the bounds that draws are cut to");
+  constexpr double nothing = std::numeric_limits<double>::infinity();
+  const Wide r = weight, n = p.rows, k = rows_per_person;
+  const Wide low = p.trim->first, high = p.trim->second, width = Wide(p.hi) - Wide(p.lo);
+  Wide slope = r * k, curvature = 0;
+  switch (p.family) {
+    case Family::bernoulli:
+    case Family::categorical:  // log(theta/(1 - theta)), where only two levels have rows in common
+      if (p.levels > 2) return nothing;
+      curvature = (Wide(p.prior[0]) + Wide(p.prior[1]) + r * n) * low * (1 - low);
+      break;
+    case Family::rate:  // log lambda
+      slope *= Wide(p.hi);
+      curvature = (Wide(p.prior[1]) + r * n) * low;
+      break;
+    case Family::waiting:  // theta
+      slope *= width;
+      curvature = (Wide(p.prior[0]) + r * n - 1) / (high * high);
+      break;
+    case Family::mean:  // theta
+      slope *= width / Wide(p.variance);
+      curvature = Wide(p.prior[0]) + r * n / Wide(p.variance);
+      break;
+  }
+  return curvature > 0 ? round_up(slope / sqrt(curvature)) : nothing;
 }
 
 double level_range_up(const FamilyProblem& p) {
@@ -492,6 +603,11 @@ FamilyPlan plan_family(const FamilyProblem& problem, const Budget& budget,
 double best_guess_percent(const FamilyMechanism& mechanism, const FamilyProblem& problem,
                           const Guarantee& guarantee, std::uint64_t draws) {
   const double known = best_guess_percent(guarantee);
+  if (const auto* const trimmed = std::get_if<TrimmedDraw>(&mechanism)) {
+    Guarantee gaussian = guarantee_of({trimmed->weight}, problem, guarantee.who, draws);
+    gaussian.tv = guarantee.tv;
+    return std::min(known, best_guess_percent(gaussian));
+  }
   const auto* const conjugate = std::get_if<ConjugateDraw>(&mechanism);
   if (conjugate == nullptr || problem.family == Family::mean) return known;
   ConjugateDraw at_zero = *conjugate;

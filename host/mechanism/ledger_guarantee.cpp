@@ -84,9 +84,13 @@ Guarantee of(const ObjectivePerturbation& m, const Problem& problem, const Neigh
   return better(own, fitted, delta0);
 }
 
+// A bounded range and curvature are Gaussian for every weight, and cost less than what covers one
+// (epsilon, delta).
 Guarantee of(const TrimmedDraw& m, const FamilyProblem& problem, const Neighbors& who,
-             std::uint64_t draws, double /*reveal*/) {
-  return gdp_cover_up(analyze(FamilyMechanism(m), problem, who, draws).guarantee);
+             std::uint64_t draws, double delta0) {
+  const Guarantee own = gdp_cover_up(analyze(FamilyMechanism(m), problem, who, draws).guarantee);
+  const TrimmedDraw gaussian{m.weight};
+  return better(own, analyze(FamilyMechanism(gaussian), problem, who, draws).guarantee, delta0);
 }
 
 // A table to fit for that covers the problem's: of fewer rows, as long as that costs little, for

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <type_traits>
 #include <vector>
 
 #include "core/format_message.hpp"
@@ -214,7 +215,92 @@ T gamma_renyi_delta(double a, double shift, std::uint64_t draws, double epsilon)
   });
 }
 
+// What Beta(a, b) has between two shares, each given with its complement: by the tails of one side
+// where it lies aside, whose relative precision is kept.
+template <class T>
+T mass_between(const T& a, const T& b, const Odds<T>& from, const Odds<T>& to) {
+  const T first = below(a, b, from.share, from.rest);
+  if (first > T(0.5)) return below(b, a, from.rest, from.share) - below(b, a, to.rest, to.share);
+  const T last = below(a, b, to.share, to.rest);
+  if (last < T(0.5)) return last - first;
+  return 1 - first - below(b, a, to.rest, to.share);
+}
+
+// Beta(a + h, b) over Beta(a, b + h), both cut to logits within [-reach, reach]: their densities'
+// ratio is e^-w odds^h with the masses that the cut leaves in w.
+template <class T>
+T cut_beta_pair(const T& a, const T& b, const T& h, const T& reach, const T& epsilon) {
+  using std::exp, std::log;
+  const Odds<T> low(-reach), high(reach);
+  const T more = mass_between<T>(a + h, b, low, high), less = mass_between<T>(a, b + h, low, high);
+  const T w = log_gamma(a + h) + log_gamma(b) - log_gamma(a) - log_gamma(b + h) + log(more / less);
+  const T up = (w + epsilon) / h, down = (w - epsilon) / h, factor = exp(epsilon);
+  const auto difference = [](const T& first, const T& second) {
+    if constexpr (std::is_same_v<T, Wide>) {
+      return std::max(Wide(0), first - second) + Wide("1e-25");
+    } else {
+      return first - second;
+    }
+  };
+  T out = up != up || down != down ? up + down : T(0);  // not a number stays none
+  if (up > -reach && up < reach) {
+    const Odds<T> t(up);
+    out = std::max(out, difference(mass_between<T>(a + h, b, t, high) / more,
+                                   factor * mass_between<T>(a, b + h, t, high) / less));
+  }
+  if (down > -reach && down < reach) {
+    const Odds<T> t(down);
+    out = std::max(out, difference(mass_between<T>(a, b + h, low, t) / less,
+                                   factor * mass_between<T>(a + h, b, low, t) / more));
+  }
+  return out;
+}
+
+template <class T>
+T cut_reach(double low) {
+  using std::log;
+  return log((1 - T(low)) / T(low));
+}
+
 }  // namespace
+
+double cut_beta_delta_up(double a0, double b0, double low, double weight, std::uint64_t rows,
+                         std::uint64_t records, double epsilon, Digits digits) {
+  require_beta(a0, b0, weight, rows, epsilon);
+  if (!(low > 0 && low < 0.5)) {
+    throw BadInput(Field{"trim"}, fmt::format("must be between 0 and 1/2, got {}", low),
+                   "give a share");
+  }
+  if (records < 1 || records > rows || rows > most_cut_rows) {
+    throw BadInput("rows",
+                   fmt::format("laws that are cut are scanned for up to {} rows, of which a person "
+                               "has one or more, got {} and {}",
+                               most_cut_rows, rows, records),
+                   "leave epsilon out, for the Gaussian price");
+  }
+  const auto pair_at = [&](auto number, std::uint64_t j) {
+    using T = decltype(number);
+    const T r = weight;
+    const T ones = static_cast<double>(j), zeros = static_cast<double>(rows - records - j);
+    return cut_beta_pair<T>(T(a0) + r * ones, T(b0) + r * zeros,
+                            r * T(static_cast<double>(records)), cut_reach<T>(low), T(epsilon));
+  };
+  // Double is right to 1e-10, far more than what it lacks where laws are of at most 2,000 rows.
+  // What is near the largest, or nothing that a double holds, is evaluated in 50 digits.
+  std::vector<double> about(rows - records + 1);
+  double largest = 0;
+  for (std::uint64_t j = 0; j < about.size(); ++j) {
+    about[j] = pair_at(double(), j);
+    if (std::isfinite(about[j])) largest = std::max(largest, about[j]);
+  }
+  if (digits == Digits::few) return largest;
+  Wide worst = 0;
+  for (std::uint64_t j = 0; j < about.size(); ++j) {
+    if (about[j] < largest * (1 - 1e-3) - 1e-10) continue;
+    worst = std::max(worst, pair_at(Wide(), j));
+  }
+  return as_delta(worst);
+}
 
 double beta_pair_delta_up(double a, double b, double weight, std::uint64_t records, double epsilon,
                           Digits digits) {

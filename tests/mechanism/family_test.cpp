@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -102,6 +104,13 @@ TEST(Families, PlansKeepTheirBudget) {
           EXPECT_GT(plan.deviation, plan.sample_deviation);
           // And use it up, unless every record already counts whole under the prior as it is.
           if (weight_of(plan.mechanism) == 1 && prior_scale_of(plan.mechanism) == 1) continue;
+          // A cut draw may be pure: then its log ratio's range uses epsilon up.
+          const auto* const cut = std::get_if<TrimmedDraw>(&plan.mechanism);
+          if (cut != nullptr && cut->epsilon > 0 && found.guarantee.delta0 == 0) {
+            EXPECT_NEAR(cut->weight * record_range_up(p) * static_cast<double>(draws), epsilon,
+                        1e-9 * epsilon);
+            continue;
+          }
           EXPECT_GT(delta_up(found.guarantee, epsilon), 0.99e-6)
               << to_string(p.family) << " " << epsilon << " " << concentrated;
         }
@@ -187,44 +196,137 @@ TEST(Families, RecordRangeIsThatOfEveryPairOfLevels) {
   EXPECT_NEAR(record_range_up(mean), 3.0 * 8 / 16, 1e-14);
 }
 
-// One trimmed draw of two levels, its exact law on both neighbors: below the claim at every
-// epsilon, within two thirds of it somewhere, and above it with three times the weight.
-TEST(Families, TrimmedLawsOfNeighborsAreBelowTheClaim) {
-  FamilyProblem p = levels(2, 4, {0.01, 0.01});
-  p.trim = {0.05, 0.0};
-  const Budget budget{.epsilon = 1, .delta = 1e-3};
-  const auto plan = plan_family(p, budget);
+// What is cut, its log density but for a constant, at a statistic of the common records.
+struct CutLaw {
+  FamilyProblem p;
+  std::vector<double> sums;  // of the common records
+  double step;               // by which the last record moves the sum
+  double claimed_least;      // of the largest exact delta over the claim's
+  std::function<double(double theta, double sum, double r)> log_density;
+};
+
+// The largest, over the statistics and four epsilons, of the exact delta over that of `mu`.
+double worst_over_claim(const CutLaw& law, double r, double mu) {
   constexpr int cells = 20'000;
-  const auto law = [&](double weight, int ones) {
+  const auto [low, high] =
+      law.p.has_levels() ? std::pair{law.p.trim->first, 1 - law.p.trim->first} : *law.p.trim;
+  const auto at = [&, from = low, width = high - low](double sum) {
     std::vector<double> out(cells);
-    double sum = 0;
     for (int i = 0; i < cells; ++i) {
-      const double x = 0.05 + 0.9 * (i + 0.5) / cells;
-      sum += out[static_cast<std::size_t>(i)] = std::exp(
-          (weight * ones - 0.99) * std::log(x) + (weight * (4 - ones) - 0.99) * std::log1p(-x));
+      out[static_cast<std::size_t>(i)] = law.log_density(from + width * (i + 0.5) / cells, sum, r);
     }
-    for (double& v : out) v /= sum;
+    const double top = *std::ranges::max_element(out);
+    double total = 0;
+    for (double& v : out) total += v = std::exp(v - top);
+    for (double& v : out) v /= total;
     return out;
   };
-  const auto worst = [&](double weight) {
-    double most = 0;
-    for (int k = 0; k < 4; ++k) {
-      const auto here = law(weight, k), there = law(weight, k + 1);
-      for (const double epsilon : {0.0, 0.2, 0.5, 1.0}) {
-        double one = 0, other = 0;
-        for (std::size_t i = 0; i < here.size(); ++i) {
-          one += std::max(0.0, here[i] - std::exp(epsilon) * there[i]);
-          other += std::max(0.0, there[i] - std::exp(epsilon) * here[i]);
-        }
-        most = std::max(most, std::max(one, other) / gdp_delta_up(epsilon, plan.guarantee.mu));
+  double most = 0;
+  for (const double sum : law.sums) {
+    const auto here = at(sum), there = at(sum + law.step);
+    for (const double epsilon : {0.0, mu / 2, mu, 2 * mu}) {
+      double one = 0, other = 0;
+      for (std::size_t i = 0; i < here.size(); ++i) {
+        one += std::max(0.0, here[i] - std::exp(epsilon) * there[i]);
+        other += std::max(0.0, there[i] - std::exp(epsilon) * here[i]);
+      }
+      most = std::max(most, std::max(one, other) / gdp_delta_up(epsilon, mu));
+    }
+  }
+  return most;
+}
+
+std::vector<CutLaw> cut_laws() {
+  std::vector<CutLaw> out;
+  const auto steps = [](double from, double to, int count) {
+    std::vector<double> sums;
+    for (int i = 0; i < count; ++i) sums.push_back(from + (to - from) * i / (count - 1));
+    return sums;
+  };
+  for (const int n : {4, 40, 2000}) {
+    FamilyProblem p = levels(2, static_cast<std::uint64_t>(n), {0.01, 0.01});
+    p.trim = {0.05, 0.0};
+    out.push_back({p, steps(0, n - 1, n < 100 ? n : 80), 1, n < 100 ? 0.3 : 0.75,
+                   [n](double x, double ones, double r) {
+                     return (r * ones - 0.99) * std::log(x) +
+                            (r * (n - ones) - 0.99) * std::log1p(-x);
+                   }});
+  }
+  FamilyProblem rate = numbers(Family::rate, 200, 0, 3);
+  rate.trim = {0.5, 4.0};
+  rate.prior = {1, 0.5};
+  out.push_back({rate, steps(0, 199 * 3, 60), 3, 0.7, [](double x, double sum, double r) {
+                   return r * sum * std::log(x) - (0.5 + 200 * r) * x;
+                 }});
+  FamilyProblem waiting = numbers(Family::waiting, 200, 0.5, 3);
+  waiting.trim = {0.3, 1.5};
+  waiting.prior = {2, 1};
+  out.push_back({waiting, steps(100, 598, 60), 2.5, 0.7, [](double x, double sum, double r) {
+                   return (1 + 200 * r) * std::log(x) - (1 + r * sum) * x;
+                 }});
+  FamilyProblem mean = numbers(Family::mean, 200, -1, 3);
+  mean.variance = 1;
+  mean.prior = {0.5};
+  mean.trim = {0.0, 2.0};
+  out.push_back({mean, steps(-200, 596, 60), 4, 0.9, [](double x, double sum, double r) {
+                   return -0.25 * (x - 1) * (x - 1) + r * (sum * x - 100 * x * x);
+                 }});
+  return out;
+}
+
+// One trimmed draw, its exact law on neighbors whose last record is at either end: below the
+// Gaussian claim at every epsilon, near it somewhere, and above it by far with more weight.
+TEST(Families, TrimmedLawsOfNeighborsAreBelowTheClaim) {
+  for (const CutLaw& law : cut_laws()) {
+    for (const double r : {0.05, 1.0}) {
+      SCOPED_TRACE(std::string(to_string(law.p.family)) + " " + std::to_string(law.p.rows) + " " +
+                   std::to_string(r));
+      const double mu = analyze(TrimmedDraw{r}, law.p, {}, 1).guarantee.mu;
+      EXPECT_LE(worst_over_claim(law, r, mu), 1 + 1e-6);
+      // The range is the smaller price of few records that count little.
+      EXPECT_EQ(mu == curvature_mu_up(law.p, r, 1), law.p.rows > 4 || r == 1);
+      if (r == 1) {
+        EXPECT_GT(worst_over_claim(law, r, mu), law.claimed_least);
+        EXPECT_GT(worst_over_claim(law, r, law.p.rows > 4 ? mu / 2 : mu / 3), 1);
       }
     }
-    return most;
-  };
-  const double r = weight_of(plan.mechanism);
-  EXPECT_LE(worst(r), 1 + 1e-9);
-  EXPECT_GT(worst(r), 0.4);
-  EXPECT_GT(worst(3 * r), 1);
+  }
+}
+
+// N draws of two levels: both prices and the profile, at the weights that the plan finds.
+TEST(Families, TrimmedWeightsAreThoseOfTheBestPrice) {
+  FamilyProblem p = levels(2, 100, {1, 1});
+  p.trim = {0.05, 0.0};
+  const Budget budget{.epsilon = 1, .delta = 1e-6};
+  const auto one = plan_family(p, budget);
+  EXPECT_NEAR(weight_of(one.mechanism), 0.72, 0.01);
+  const auto& settings = std::get<TrimmedDraw>(one.mechanism);
+  EXPECT_NEAR(settings.epsilon, 1, 1e-12);
+  EXPECT_LE(delta_up(one.guarantee, 1), 1e-6);
+  // 1 % more would be too much, and the next epsilon needs the profile, not the one point.
+  EXPECT_GT(cut_beta_delta_up(1, 1, 0.05, 1.01 * settings.weight, 100, 1, 1), 1e-6);
+  EXPECT_LE(best_guess_percent(one.mechanism, p, one.guarantee, 1), 66);
+  // Old files hold a weight alone, at the price of a bounded range or more.
+  const double before = bounded_range_mu_up(0.064 * record_range_up(p));
+  EXPECT_LE(analyze(TrimmedDraw{0.064}, p, {}, 1).guarantee.mu, before);
+
+  p.rows = 10'000;
+  Budget many = budget;
+  many.draws = 100;
+  const auto all = plan_family(p, many);
+  EXPECT_NEAR(weight_of(all.mechanism), 0.2663, 0.001);
+  EXPECT_EQ(std::get<TrimmedDraw>(all.mechanism).epsilon, 0);
+  EXPECT_LE(delta_up(all.guarantee, 1), 1e-6);
+
+  // More than two levels: one draw is pure.
+  FamilyProblem tree = levels(5, 100, std::vector<double>(5, 1.0));
+  tree.trim = {0.02, 0.0};
+  const auto pure = plan_family(tree, budget);
+  EXPECT_NEAR(weight_of(pure.mechanism), 1 / record_range_up(tree), 1e-6);
+  EXPECT_EQ(pure.guarantee.delta0, 0);
+  EXPECT_EQ(pure.guarantee.mu, 0);
+  EXPECT_THROW(analyze(TrimmedDraw{1, 0.5}, tree, {}, 1), BadInput);
+  EXPECT_THROW(analyze(TrimmedDraw{1, -0.5}, p, {}, 1), BadInput);
 }
 
 // The best guess about a person is that of the total variation, which (epsilon, delta) hides.

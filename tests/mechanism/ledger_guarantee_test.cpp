@@ -177,6 +177,20 @@ TEST(LedgerGuarantee, ConjugateDrawsAreFitted) {
   EXPECT_NEAR(mu, 0.2576, 2e-4);
 }
 
+// Cut draws are entered by their Gaussian price, which their own (epsilon, delta) does not show.
+TEST(LedgerGuarantee, CutDrawsAreEnteredAtTheirGaussianPrice) {
+  FamilyProblem p = column(Family::bernoulli, 100, {1, 1});
+  p.trim = {0.05, 0.0};
+  const FamilyPlan made = plan_family(p, {.epsilon = 1, .delta = 1e-6});
+  const auto& settings = std::get<TrimmedDraw>(made.mechanism);
+  EXPECT_NEAR(settings.epsilon, 1, 1e-12);
+  const Guarantee entry = ledger_guarantee(made.mechanism, p, {}, 1, 0);
+  EXPECT_EQ(entry.mu, analyze(TrimmedDraw{settings.weight}, p, {}, 1).guarantee.mu);
+  EXPECT_LT(entry.mu, gdp_cover_up(made.guarantee).mu);
+  EXPECT_EQ(entry.delta0, 0);
+  EXPECT_EQ(entry.epsilon0, 0);
+}
+
 // The draw is the same, whoever chose its weight.
 TEST(LedgerGuarantee, ConjugateDrawsByRenyiAreFittedExactly) {
   const FamilyProblem p = column(Family::bernoulli, 100, {6, 18});

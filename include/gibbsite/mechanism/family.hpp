@@ -34,16 +34,20 @@ struct ConjugateDraw {
 };
 
 /// Draws of theta from the posterior cut to public bounds, records weighted: what one record does
-/// is an interval of known length.
+/// is an interval of known length, and its slope is bounded.
 struct TrimmedDraw {
   static constexpr std::string_view name = "trimmed";
   static constexpr std::string_view theorem = "docs/trimmed.md";
 
   double weight = 1;  ///< r in (0, 1]
+  /// If not 0, one draw is (epsilon, delta)-private for a delta that follows, often 0, and `draws`
+  /// add up. If 0, draws are Gaussian, and mu grows as a root.
+  double epsilon = 0;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("weight", self.weight, Legal::positive);
+    visit("epsilon", self.epsilon, Legal::positive_or_absent);
   }
 };
 
@@ -92,6 +96,10 @@ std::string basis_of(const FamilyMechanism& mechanism, const FamilyProblem& prob
 /// eta: the length of the interval in which the log likelihoods of one record and of another
 /// differ, over all parameters within the trim, rounded up (docs/theory/trimmed.md).
 double record_range_up(const FamilyProblem& problem);
+/// The mu of one trimmed draw by the curvature of its log density, k = `rows_per_person` records
+/// replaced (docs/theory/trimmed.md, Theorem 2); infinite for more than two levels. Throws BadInput
+/// without a trim.
+double curvature_mu_up(const FamilyProblem& problem, double weight, std::uint64_t rows_per_person);
 /// How far apart the logarithm of one level's share can be within the trim, of the widest level,
 /// rounded up. Throws BadInput on a family without levels.
 double level_range_up(const FamilyProblem& problem);
