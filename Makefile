@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 BUILD ?= build/release
 CMAKE_FLAGS ?=
 
-.PHONY: help deps build demo test check docs tidy check-python check-r wheel deb check-package dist format format-check fuzz check-faults bench bench-peers bench-sampling check-posterior check-ptx gpu-prefix gpu-check gpu-bench clean
+.PHONY: help deps build demo test check docs tidy check-python check-r wheel wheel-portable deb check-package dist format format-check fuzz check-faults bench bench-peers bench-sampling check-posterior check-ptx gpu-prefix gpu-check gpu-bench clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -37,6 +37,9 @@ check-r: build ## build and check the R package, about a minute
 
 wheel: deps ## a self-contained Python wheel in build/dist; PYTHON=python3.12 makes one for all later versions
 	@scripts/wheel
+
+wheel-portable: deps ## the same wheel for glibc 2.31 and later, made on Debian 12
+	@scripts/wheel --portable
 
 deb: deps ## Debian packages of the program and the library in build/dist
 	@scripts/deb

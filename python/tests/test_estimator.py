@@ -1,7 +1,6 @@
 """PrivateLogisticRegression: what it gives, and every refusal, with nothing released or entered."""
 
 import json
-import sqlite3
 import subprocess
 import sys
 import textwrap
@@ -557,17 +556,17 @@ def test_a_ledger_that_cannot_be(tmp_path):
 
 
 def test_a_ledger_that_another_program_holds(tmp_path):
-    """Waited for ten seconds."""
+    """Waited for ten seconds. Another process, since a wheel has an SQLite of its own, and locks of one process are one owner's."""
     X, y = numbers(50)
     path = tmp_path / "people.ledger"
     gibbsite.Ledger.create(str(path), epsilon=2.0, delta=1e-5)
     before = path.read_bytes()
-    held = sqlite3.connect(path, isolation_level=None)
-    held.execute("begin exclusive")
-    try:
+    hold = ("import sqlite3, sys; held = sqlite3.connect(sys.argv[1], isolation_level=None); "
+            "held.execute('begin exclusive'); print('held', flush=True); sys.stdin.read()")
+    with subprocess.Popen([sys.executable, "-c", hold, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"held\n"
         refused(X, y, "people.ledger.*lock", epsilon=1.0, ledger=path)
-    finally:
-        held.close()
+        other.stdin.close()
     assert path.read_bytes() == before
 
 
