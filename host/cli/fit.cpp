@@ -203,11 +203,6 @@ void FitCommand::fit() const {
   // The clock is for the screen: what is planned follows from public numbers alone.
   const Plan made = plan_chosen(plan, domain, rows, budget);
   const Candidate& candidate = require_feasible(made);
-  if (ledger && made.problem.of_people()) {
-    throw BadInput(
-        "--ledger: adds what protects people of so many rows, and this protects people of any; "
-        "leave it out, and count such releases apart");
-  }
   if (ledger) {
     require_room(*ledger, budget, own_guarantee(made), [&](const Budget& smaller) {
       const Plan other = plan_chosen(plan, domain, rows, smaller);

@@ -14,6 +14,7 @@
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/ledger/ledger_json.hpp"
+#include "gibbsite/privacy/any_rows.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "gibbsite/privacy/rdp.hpp"
 #include "options.hpp"
@@ -73,6 +74,8 @@ double epsilon_that_fits(const Ledger& ledger, const Budget& budget, const Price
 }
 
 std::string person(const Neighbors& who) {
+  if (of_people(who))
+    return fmt::format("{} neighbors, a person with any rows", to_string(who.adjacency));
   return fmt::format("{} neighbors, {} row{} a person", to_string(who.adjacency),
                      who.rows_per_person, who.rows_per_person == 1 ? "" : "s");
 }
@@ -132,15 +135,16 @@ struct LedgerCommand {
   std::string path, adjacency = "replace-one", out;
   std::optional<double> epsilon, delta, rho, delta0_share, tv_share;
   std::optional<std::uint64_t> rows_per_person;
-  bool json = false, force = false;
+  bool people = false, json = false, force = false;
 
   void create() const {
     DeltaShares shares;
     shares.delta0 = delta0_share.value_or(shares.delta0);
     shares.tv = tv_share.value_or(shares.tv);
-    const Ledger made =
-        Ledger::create(path, epsilon ? *epsilon : epsilon_of_rho(shares), *delta,
-                       {adjacency_from_string(adjacency), rows_per_person.value_or(1)}, shares);
+    const Ledger made = Ledger::create(
+        path, epsilon ? *epsilon : epsilon_of_rho(shares), *delta,
+        {adjacency_from_string(adjacency), people ? any_rows : rows_per_person.value_or(1)},
+        shares);
     const LedgerState state = made.read();
     fmt::print("{}\nNext:\n  gibbsite fit --ledger {} ...\n", shown_state(path, state), path);
     warn_without_memory(made);
@@ -211,6 +215,11 @@ void define_ledger(CLI::App& app) {
       ->type_name("NAME");
   add_count(*create, "--rows-per-person", command->rows_per_person,
             "rows that one person may have: which releases it takes");
+  create
+      ->add_flag(
+          "--people", command->people,
+          "count people, whatever rows they have: it takes fits with a column of people alone")
+      ->excludes("--rows-per-person");
   add_number(*create, "--reveal-share", command->delta0_share,
              "part of delta for releases with a delta of their own (default 0.05)");
   add_number(*create, "--tv-share", command->tv_share,

@@ -26,6 +26,7 @@
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/core/wide.hpp"
+#include "gibbsite/privacy/any_rows.hpp"
 #include "gibbsite/privacy/budget.hpp"
 #include "gibbsite/version.hpp"
 #include "ledger/database.hpp"
@@ -70,6 +71,12 @@ class Contents {
   std::string text_;
 };
 
+// Rows of a person as the file has them; earlier programs refuse the word.
+constexpr std::string_view any_rows_text = "any";
+std::string rows_text(const Neighbors& who) {
+  return of_people(who) ? std::string(any_rows_text) : std::to_string(who.rows_per_person);
+}
+
 std::string chain_of(const LedgerTerms& t) {
   return Contents()
       .add("gibbsite-ledger/1")
@@ -78,7 +85,7 @@ std::string chain_of(const LedgerTerms& t) {
       .add(fmt::format("{}", t.epsilon))
       .add(fmt::format("{}", t.delta))
       .add(to_string(t.who.adjacency))
-      .add(std::to_string(t.who.rows_per_person))
+      .add(rows_text(t.who))
       .add(t.caps)
       .digest();
 }
@@ -147,9 +154,12 @@ LedgerTerms terms_of(Database& file) {
       row.text(4) != to_string(Adjacency::add_remove)) {
     refuse_edited(path, "its adjacency");
   }
-  const double rows = number_of(path, row.text(5));
-  if (!(rows >= 1 && rows <= 0x1p53)) refuse_edited(path, "its number of rows per person");
-  out.who = {adjacency_from_string(row.text(4)), static_cast<std::uint64_t>(rows)};
+  out.who = {adjacency_from_string(row.text(4)), any_rows};
+  if (row.text(5) != any_rows_text) {
+    const double rows = number_of(path, row.text(5));
+    if (!(rows >= 1 && rows <= 0x1p53)) refuse_edited(path, "its number of rows per person");
+    out.who.rows_per_person = static_cast<std::uint64_t>(rows);
+  }
   out.caps = charge_of(path, row, 6);
   if (row.step() || !(delta_up(out.guarantee(), out.epsilon) <= out.delta)) {
     refuse_edited(path, "its table of terms");
@@ -397,12 +407,26 @@ struct Entering {
 Entering require_room_in(const std::string& path, const LedgerState& state,
                          const Guarantee& guarantee, const std::optional<Guarantee>& own) {
   const Neighbors &ours = state.terms.who, &theirs = guarantee.who;
+  if (of_people(ours) && !of_people(theirs)) {
+    throw BadInput(format_message(
+        "{}: counts people, whatever rows they have, and this release protects {} row(s) of a "
+        "person: it promises nothing to whoever has more; give another ledger, or a schema whose "
+        "ids are {{type = \"person\"}}",
+        path, theirs.rows_per_person));
+  }
+  if (of_people(theirs) && !of_people(ours)) {
+    throw BadInput(format_message(
+        "{}: counts rows, {} of a person, and this release people, whatever rows they have: a row "
+        "that goes from one person to another would be two of its people; give a ledger of people "
+        "(create it with {})",
+        path, ours.rows_per_person, Field{"people"}));
+  }
   if (ours != theirs) {
     throw BadInput(format_message(
         "{}: counts {} neighbors of {} row(s) a person, this release protects {} ones of {}; "
         "give another ledger, or those {} and {}",
-        path, to_string(ours.adjacency), ours.rows_per_person, to_string(theirs.adjacency),
-        theirs.rows_per_person, Field{"adjacency"}, Field{"rows_per_person"}));
+        path, to_string(ours.adjacency), rows_text(ours), to_string(theirs.adjacency),
+        rows_text(theirs), Field{"adjacency"}, Field{"rows_per_person"}));
   }
   const PrivacyCost charge = privacy_cost_up(guarantee);
   // Caps, not left_of: nothing is subtracted where it decides.
@@ -499,7 +523,8 @@ Ledger::Ledger(std::string path, LedgerOptions options)
 
 Ledger Ledger::create(const std::string& path, double epsilon, double delta, const Neighbors& who,
                       const DeltaShares& shares, LedgerOptions options) {
-  Budget{epsilon, delta, who.adjacency, who.rows_per_person}.validate();
+  const std::uint64_t rows = of_people(who) ? 1 : who.rows_per_person;
+  Budget{epsilon, delta, who.adjacency, rows}.validate();
   LedgerTerms terms{{}, utc(options.clock()), epsilon, delta, caps_down(epsilon, delta, shares),
                     who};
   if (sodium_init() < 0) throw BadInput("libsodium: does not start; install it again");
@@ -527,7 +552,7 @@ Ledger Ledger::create(const std::string& path, double epsilon, double delta, con
     Statement insert(file, "INSERT INTO terms VALUES(?,?,?,?,?,?,?,?,?,?)");
     insert.bind(terms.id).bind(terms.created).bind(fmt::format("{}", epsilon));
     insert.bind(fmt::format("{}", delta)).bind(to_string(who.adjacency));
-    insert.bind(std::to_string(who.rows_per_person)).bind(terms.caps.mu_squared.text());
+    insert.bind(rows_text(who)).bind(terms.caps.mu_squared.text());
     insert.bind(terms.caps.delta0.text()).bind(terms.caps.tv.text()).bind(GIBBSITE_VERSION);
     static_cast<void>(insert.step());
     transaction.commit();

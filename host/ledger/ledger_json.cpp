@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "gibbsite/privacy/any_rows.hpp"
 #include "gibbsite/version.hpp"
 
 namespace gibbsite {
@@ -33,6 +34,10 @@ nlohmann::json to_json(const LedgerState& state) {
                         {"spent", json_of(state.spent())},
                         {"releases", nlohmann::json::array()},
                         {"software", {{"name", "gibbsite"}, {"version", GIBBSITE_VERSION}}}};
+  if (of_people(terms.who)) {
+    out["guarantee"].erase("rows_per_person");
+    out["guarantee"]["unit"] = "person";  // with any number of rows
+  }
   if (state.is_whole()) {  // the caps are not what that release was held to
     for (const char* name : {"mu", "reveal", "tv"}) out["guarantee"].erase(name);
     out["whole"] = true;

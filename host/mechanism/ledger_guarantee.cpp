@@ -7,6 +7,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
+#include "gibbsite/privacy/any_rows.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "gibbsite/privacy/gdp_fit.hpp"
 #include "gibbsite/privacy/objective_fit.hpp"
@@ -152,9 +153,16 @@ Guarantee ledger_guarantee(const NetworkMechanism& mechanism, const NetworkProbl
   return gdp_cover_up(analyze(mechanism, problem, who, draws).guarantee);
 }
 
+Guarantee in_a_ledger(Guarantee of_rows, bool people) {
+  if (people) of_rows.who.rows_per_person = any_rows;
+  return of_rows;
+}
+
 Guarantee ledger_guarantee(const Plan& plan) {
-  return ledger_guarantee(plan.candidate().mechanism, plan.problem, plan.candidate().guarantee.who,
-                          plan.budget.draws, plan.budget.delta * ledger_reveal_share);
+  return in_a_ledger(
+      ledger_guarantee(plan.candidate().mechanism, plan.problem, plan.candidate().guarantee.who,
+                       plan.budget.draws, plan.budget.delta * ledger_reveal_share),
+      plan.problem.of_people());
 }
 
 Guarantee ledger_guarantee(const FamilyPlan& plan) {
@@ -187,8 +195,10 @@ Guarantee own_guarantee(const SelectPlan& plan) {
 
 Guarantee own_guarantee(const Plan& plan) {
   const Candidate& candidate = plan.candidate();
-  return analyze(candidate.mechanism, plan.problem, candidate.guarantee.who, plan.budget.draws)
-      .guarantee;
+  return in_a_ledger(
+      analyze(candidate.mechanism, plan.problem, candidate.guarantee.who, plan.budget.draws)
+          .guarantee,
+      plan.problem.of_people());
 }
 
 Guarantee own_guarantee(const FamilyPlan& plan) {

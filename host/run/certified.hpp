@@ -54,7 +54,7 @@ ReleaseOf<Kind> certified(const typename Kind::Plan& asked, Key&& key, const Fit
     // Throws on settings that no plan has, before anything is drawn with them.
     analysis = analysis_of_plan(plan);
     if (!first_rank || options.ledger == nullptr) return;
-    price = {ledger_guarantee(plan), analysis.guarantee};
+    price = {ledger_guarantee(plan), in_a_ledger(analysis.guarantee, counts_people(plan.problem))};
     require_room(options, stream.kind, price);
   });
 

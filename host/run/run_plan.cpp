@@ -244,11 +244,6 @@ void require_planned(const Model& model, const Dataset& data, const Plan& plan,
   ranks.together([&] {
     static_cast<void>(require_feasible(plan));
     require_chosen_curves(data.schema);
-    if (options.ledger != nullptr && plan.problem.of_people()) {
-      throw BadInput(Field{"ledger"},
-                     "adds what protects people of so many rows, and this protects people of any",
-                     "leave it out, and count such releases apart");
-    }
     require_shape(model, data, rows, plan);
     if (options.rows_elsewhere > 0 && !options.checkpoint.empty()) {
       throw BadInput(Field{"checkpoint"}, "it belongs to rows, which lie elsewhere here",

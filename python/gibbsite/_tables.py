@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import tomllib
+import uuid
 import warnings
 from collections.abc import Sequence
 
@@ -158,6 +159,8 @@ class _Cells:
 
 # Types of columns whose cells are numbers.
 _NUMERIC = ("number", "exposure", "weight")
+_MOST_DIGITS = 400  # of an id that is a number
+_ID_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 # What the engine reads as a number (docs/reference/data.md).
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|nan", re.ASCII)
 
@@ -1285,6 +1288,92 @@ def as_weights(weights):
     if weights.ndim != 1:
         raise ValueError(f"sample_weight: must be one number a row, got the shape {weights.shape}")
     return amounts(weights)
+
+
+def id_text(cell):
+    """The text of an id, or None of a cell that is nobody's (docs/reference/python.md, "People").
+
+    It follows from the cell alone, and what reads the same is one person's, of whatever types: pandas
+    makes 7 of "007" where nobody else's id in the same stretch of a file is a word. Two people of
+    one id count together as one, which is safe; one person of two ids would count twice.
+    """
+    cell = _plain(cell)
+    if isinstance(cell, (bytes, bytearray)):
+        try:
+            cell = bytes(cell).decode("utf-8")
+        except UnicodeDecodeError:
+            return None
+    try:
+        if isinstance(cell, str):
+            cell.encode("utf-8")  # not half of a sign
+            text = cell.strip()
+            if len(text) <= _MOST_DIGITS and _ID_NUMBER.fullmatch(text):
+                return _number_id(decimal.Decimal(text)) or text
+            return text.lower() if text.lower() in ("true", "false") else text
+        if isinstance(cell, bool):
+            return "true" if cell else "false"
+        if isinstance(cell, uuid.UUID):
+            return str(cell)
+        if _is_none(cell) or isinstance(cell, _DATES):  # one of them is an Integral to NumPy
+            return None
+        if isinstance(cell, numbers.Integral):
+            return str(int(cell))
+        if isinstance(cell, decimal.Decimal):
+            return _number_id(cell)
+        if isinstance(cell, numbers.Real):
+            # From 2^53 on it may have been several whole numbers.
+            return _number_id(decimal.Decimal(float(cell))) if abs(float(cell)) < 2.0**53 else None
+    except (ArithmeticError, ValueError):  # no number, or beyond what is written out
+        pass
+    return None
+
+
+def _number_id(number):
+    """Digits of a whole number, of another the shortest text of its double; None of one too long."""
+    if not number.is_finite() or abs(number.adjusted()) > _MOST_DIGITS:
+        return None
+    if number == number.to_integral_value():
+        return str(int(number))
+    value = float(number)
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+def as_people(groups):
+    """(texts of ids, places among them [rows] as uint32) of the person of each row."""
+    if isinstance(groups, (str, bytes)):
+        raise TypeError(
+            f"groups: {groups!r} is no list of ids, one a row; to name a column, give a schema in which "
+            'its type is "person"'
+        )
+    if isinstance(groups, np.ma.MaskedArray):
+        raise TypeError("groups: is a masked array, whose mask would be lost; give an array of objects")
+    codes = getattr(groups, "cat", groups) if _is_pandas(groups) else groups
+    if _is_pandas(groups) and hasattr(codes, "categories") and hasattr(codes, "codes"):
+        texts = [id_text(cell) for cell in codes.categories] + [None]
+        places = np.asarray(codes.codes).astype(np.int64)
+        return texts, np.where(places < 0, len(texts) - 1, places).astype(np.uint32)
+    if _is_pandas(groups):
+        if getattr(groups, "ndim", 1) == 1:
+            plain = isinstance(groups.dtype, np.dtype)
+            groups = groups.to_numpy() if plain else groups.to_numpy(dtype=object)
+    elif isinstance(groups, (list, tuple)):
+        groups = _objects(groups)  # else one cell could change what the others are
+    elif not isinstance(groups, np.ndarray):
+        cells = getattr(groups, "to_pylist", None) or getattr(groups, "to_list", None)
+        groups = _objects(cells()) if cells is not None else np.asarray(groups)
+    if getattr(groups, "ndim", 2) != 1:
+        raise ValueError(f"groups: must be one id a row, got the shape {getattr(groups, 'shape', None)}")
+    if groups.dtype.kind not in "biufOUST":
+        raise TypeError(
+            f"groups: an array of {groups.dtype} has no ids; give text, whole numbers or UUIDs"
+        )
+    if groups.dtype.kind in "biuf":
+        different, places = np.unique(groups, return_inverse=True)
+        return [id_text(cell) for cell in different], places.astype(np.uint32)
+    place_of, places = {}, np.empty(len(groups), np.uint32)
+    for row, cell in enumerate(groups):
+        places[row] = place_of.setdefault(id_text(cell), len(place_of))
+    return list(place_of), places
 
 
 def class_weight_lines(class_weight, classes, names):

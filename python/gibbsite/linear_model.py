@@ -197,6 +197,8 @@ class _Private:
     _kind: str  # of the schema's label
     _of_ranges: tuple = ()  # parameters of its own that a schema says itself
     _formula = None  # of from_formula
+    _fit_metadata = ("sample_weight", "groups")  # what fit takes beside X and y
+    _requested: dict = {}  # of set_fit_request
 
     def _take(self, params):
         for name in self._parameters():
@@ -240,7 +242,32 @@ class _Private:
         copy._is_clone = True
         if self._formula is not None:
             copy._formula = self._formula
+        if self._requested:
+            copy._requested = dict(self._requested)
         return copy
+
+    def set_fit_request(self, **requests) -> "_Private":
+        """Says whether scikit-learn's searches and pipelines hand `sample_weight` and `groups` to fit.
+
+        Each is True, False, None or another name, as scikit-learn has it ("Metadata Routing"). Else
+        `groups` of a search go to its splitter alone. Raises TypeError on another name.
+        """
+        for name in requests:
+            if name not in self._fit_metadata:
+                raise TypeError(
+                    f"set_fit_request: {name!r} is none of {_tables.listed(list(self._fit_metadata))}"
+                )
+        self._requested = {**self._requested, **requests}
+        return self
+
+    def get_metadata_routing(self):
+        """Returns what `set_fit_request` said as scikit-learn's MetadataRequest."""
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        out = MetadataRequest(owner=self)
+        for name in self._fit_metadata:
+            out.fit.add_request(param=name, alias=self._requested.get(name))
+        return out
 
     def __sklearn_is_fitted__(self):
         return "release_" in self.__dict__
@@ -335,6 +362,10 @@ class _Private:
             How much each row counts, of the largest weight in `weight_range`: a survey's weights, or
             rows known to be unreliable. Private, as y is; weights outside of the range are moved
             into it (docs/reference/data.md, "Weights of rows").
+        groups : array or column [rows], or None, by name
+            The id of each row's person, in any type. All rows of one person then count as at most
+            `rows_per_person` together, and the guarantee is for people with any number of rows
+            (docs/reference/python.md, "People"). Private, as y is.
 
         Returns
         -------
@@ -352,7 +383,7 @@ class _Private:
 
         Nothing is released or written if an error is raised.
         """
-        sample_weight = options.pop("sample_weight", None)
+        sample_weight, groups = options.pop("sample_weight", None), options.pop("groups", None)
         for name in options:
             raise TypeError(f"fit() got an unexpected keyword argument {name!r}")
         highest_weight = self._highest_weight(sample_weight)
@@ -367,6 +398,10 @@ class _Private:
             if sample_weight is not None:
                 raise ValueError(
                     'sample_weight: schema="private" counts every row once; give ranges or a schema'
+                )
+            if groups is not None:
+                raise ValueError(
+                    'groups: schema="private" counts rows, each as one; give ranges or a schema'
                 )
             return self._fit_bought(X, y, seed, ledger)
         schema, table, columns, labels, classes = self._prepare(X, y)
@@ -384,10 +419,21 @@ class _Private:
         if sample_weight is not None:
             data._weigh(_tables.as_weights(sample_weight), highest_weight)
             schema = data.schema
+        if groups is not None:
+            data._group(*_tables.as_people(groups), self.rows_per_person)
+            schema = data.schema
+        elif self.rows_per_person != 1:
+            warnings.warn(
+                f"rows_per_person: nothing enforces it: of somebody with more than {self.rows_per_person} "
+                "rows only so many are hidden; give fit groups=ids, the person of each row, and no "
+                "person counts more",
+                FitWarning,
+                stacklevel=2,
+            )
         plan = _core.plan(
             epsilon=self.epsilon,
             delta=self.delta,
-            rows=data.rows,
+            rows=data._counted,
             schema=schema,
             model=getattr(self, "loss", "auto"),
             ball=getattr(self, "ball", None),
@@ -887,7 +933,11 @@ class _Private:
             )
         estimator = cls(guarantee.get("epsilon"), guarantee.get("delta"), schema=schema.to_toml())
         estimator._set_release(release)
-        estimator._columns = list(schema.columns)
+        types = {name: column["type"] for name, column in estimator._facts.columns.items()}
+        estimator._columns = [  # without those that fit was given beside X
+            name for name in schema.columns
+            if (name, types.get(name)) not in (("sample_weight", "weight"), ("groups", "person"))
+        ]
         estimator._raw = None
         estimator.n_features_in_ = len(estimator._columns)
         if estimator._columns != [f"x{j}" for j in range(estimator.n_features_in_)]:
@@ -905,6 +955,7 @@ class _Private:
             params["schema"] = params["schema"].to_toml()
         state = {"params": params, "is_clone": getattr(self, "_is_clone", False)}
         state["formula"] = self._formula
+        state["requested"] = dict(self._requested)
         if self.__sklearn_is_fitted__():
             state["model"] = self.to_json()
             if hasattr(self, "classes_"):
@@ -922,6 +973,8 @@ class _Private:
             self._is_clone = True
         if state.get("formula") is not None:
             self._formula = state["formula"]
+        if state.get("requested"):
+            self._requested = state["requested"]
         if "model" not in state:
             return
         self._set_release(_core.Release.from_json(state["model"], "pickle"))
@@ -1006,9 +1059,9 @@ class PrivateLogisticRegression(_Private):
     adjacency : "replace-one" or "add-remove"
         Which tables are neighbors (docs/reference/certificate.md). "add-remove" needs `rows_cap`.
     rows_cap : int or None
-        A public upper bound on the number of rows.
+        A public upper bound on the number of rows, or of people with `groups`.
     rows_per_person : int
-        The largest number of rows of one person.
+        The largest number of rows of one person; with fit's `groups` what a person counts at most.
     weight_range : (0, largest) or None
         The public range of fit's sample_weight. A row counts by its weight over the largest, so at
         most once. Not with intervals.

@@ -12,6 +12,7 @@
 #include "gibbsite/data/array.hpp"
 #include "gibbsite/data/arrow.hpp"
 #include "gibbsite/data/dataset.hpp"
+#include "gibbsite/data/group_rows.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/model/network_model.hpp"
 #include "stream.hpp"
@@ -315,6 +316,18 @@ void bind_data(nb::module_& m) {
           },
           "weights"_a, "highest"_a,
           "Gives rows weights [n] that the table does not hold: a row counts its part of highest.")
+      .def(
+          "_group",
+          [](Dataset& d, const std::vector<std::optional<std::string>>& ids,
+             const nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig>& rows,
+             std::uint64_t k) {
+            group_rows(d, ids, {rows.data(), rows.size()});
+            d.hold_people(k);
+          },
+          "ids"_a, "rows"_a, "k"_a,
+          "Gives rows people: places [n] in a list of ids, None of nobody, and holds each person to "
+          "at most k rows.")
+      .def_prop_ro("_counted", &Dataset::counted, "People where rows have some, else rows.")
       .def_prop_ro("counts", &counts_of,
                    "How many cells, labels and rows reading changed, by kind. Private: for the "
                    "curator, never released.")

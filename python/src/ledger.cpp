@@ -5,7 +5,10 @@
 
 #include "arguments.hpp"
 #include "bind.hpp"
+#include "core/format_message.hpp"
+#include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/privacy/any_rows.hpp"
 #include "gibbsite/privacy/budget.hpp"
 
 namespace gibbsite::python {
@@ -27,7 +30,8 @@ nb::dict state_of(const Ledger& ledger) {
   out["epsilon"] = state.terms.epsilon;
   out["delta"] = state.terms.delta;
   out["adjacency"] = std::string(to_string(state.terms.who.adjacency));
-  out["rows_per_person"] = state.terms.who.rows_per_person;
+  const Neighbors& who = state.terms.who;
+  out["rows_per_person"] = of_people(who) ? nb::none() : nb::cast(who.rows_per_person);
   out["caps"] = dict_of(state.terms.caps);
   out["spent"] = dict_of(state.spent());
   out["left"] = dict_of(state.left());
@@ -44,6 +48,14 @@ nb::dict state_of(const Ledger& ledger) {
   }
   out["releases"] = releases;
   return out;
+}
+
+std::uint64_t rows_of(Arguments& given) {
+  const auto rows = given.take<std::uint64_t>("rows_per_person");
+  if (!given.take("people", false)) return rows.value_or(1);
+  if (!rows) return any_rows;
+  throw BadInput(Field{"rows_per_person"}, "a ledger of people counts them whatever rows they have",
+                 format_message("leave it out, or leave out {}", Field{"people"}));
 }
 
 }  // namespace
@@ -63,19 +75,21 @@ void bind_ledger(nb::module_& m) {
             const auto epsilon = given.need<double>("epsilon"), delta = given.need<double>("delta");
             const Neighbors who{
                 adjacency_from_string(given.take<std::string>("adjacency", "replace-one")),
-                given.take<std::uint64_t>("rows_per_person", 1)};
+                rows_of(given)};
             const DeltaShares shares{given.take("reveal_share", DeltaShares{}.delta0),
                                      given.take("tv_share", DeltaShares{}.tv)};
             given.finish();
             return Ledger::create(path.string(), epsilon, delta, who, shares);
           },
           "path"_a, "arguments"_a,
-          nb::sig("def create(path: str | os.PathLike, *, epsilon: float, delta: float, "
-                  "adjacency: str = 'replace-one', rows_per_person: int = 1, "
-                  "reveal_share: float = ..., tv_share: float = ...) -> Ledger"),
+          nb::sig(
+              "def create(path: str | os.PathLike, *, epsilon: float, delta: float, "
+              "adjacency: str = 'replace-one', rows_per_person: int | None = None, "
+              "people: bool = False, reveal_share: float = ..., tv_share: float = ...) -> Ledger"),
           "Creates a ledger file with the budget (epsilon, delta), which never changes. "
           "reveal_share and tv_share are the parts of delta for additive failure probability and "
-          "for total variation; the Gaussian part has the rest. "
+          "for total variation; the Gaussian part has the rest. people=True counts people, "
+          "whatever rows they have, and takes fits with `groups` alone. "
           "Raises FileExistsError if the file exists, BadInput if an argument is not as it must "
           "be.")
       .def_prop_ro("path", &Ledger::path, "Path of the file.")

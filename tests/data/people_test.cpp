@@ -12,6 +12,7 @@
 #include "data/person_ids.hpp"
 #include "gibbsite/data/array.hpp"
 #include "gibbsite/data/arrow.hpp"
+#include "gibbsite/data/group_rows.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "support.hpp"
 #include "support/arrow_builder.hpp"
@@ -264,6 +265,27 @@ TEST_F(People, GroupsAreTheSame) {
   data = plain;
   expect_bad_input([&] { data.group(std::vector<std::uint32_t>{0, 1}); }, {"2 people for 3 rows"});
   expect_bad_input([&] { data.group(std::vector<std::uint32_t>{0, 1, 3}); }, {"beyond the rows"});
+  // Texts are read as cells of a column are.
+  using Ids = std::vector<std::optional<std::string>>;
+  const std::vector<std::uint32_t> rows{3, 0, 1};
+  group_rows(data, Ids{"5.0", " 5", "unused", "5"}, rows);
+  EXPECT_THAT(data.person, Each(0));
+  data = plain;
+  group_rows(data, Ids{"e\xCC\x81", "", std::nullopt, "\xC3\xA9"}, rows);
+  EXPECT_THAT(data.person, ElementsAre(0, 0, Dataset::nobody));
+  EXPECT_EQ(data.counts.columns.back().invalid, 1U);
+  data = plain;
+  expect_bad_input([&] { group_rows(data, Ids{"a", "b", "c"}, rows); }, {"beyond the ids"});
+  Schema marked = schema;
+  marked.text.has_missing = true;
+  marked.text.missing = "NA";
+  data = read_csv(write("g.csv", "x,y\n0.1,0\n0.2,1\n0.3,1\n"), marked, {});
+  group_rows(data, Ids{"NA", "a", "", "b"}, rows);
+  EXPECT_THAT(data.person, ElementsAre(1, Dataset::nobody, 0));
+  marked.invalid = Invalid::refuse;
+  data.schema = marked;
+  data.person = {};
+  expect_bad_input([&] { group_rows(data, Ids{"NA", "a", "", "b"}, rows); }, {"a row is nobody's"});
 }
 
 TEST_F(People, SchemasSayWho) {

@@ -12,11 +12,15 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "core/digest.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
+#include "gibbsite/ledger/ledger_json.hpp"
+#include "gibbsite/privacy/any_rows.hpp"
+#include "gibbsite/privacy/budget.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "support/repeats.hpp"
 #include "support/temp_dir.hpp"
@@ -126,6 +130,49 @@ TEST_F(LedgerFile, ProtectsOneKindOfNeighbors) {
   pure.guarantee.epsilon0 = 0.1;
   EXPECT_THROW(static_cast<void>(ledger.enter(pure)), BadInput);
   EXPECT_TRUE(ledger.read().entries.empty());
+}
+
+// Rows of a person protect nobody who has more, and a row that goes from one person to another is a
+// change of two people: neither may be added to the other.
+TEST_F(LedgerFile, PeopleAndRowsAreNotAdded) {
+  for (const Adjacency adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
+    const std::string name = std::string(to_string(adjacency));
+    const Neighbors rows{adjacency, 1}, people{adjacency, any_rows};
+    const Ledger of_rows = Ledger::create(folder.path(name), 1, 1e-6, rows, {}, options());
+    const Ledger of_people =
+        Ledger::create(folder.path(name + "p"), 1, 1e-6, people, {}, options());
+    EXPECT_EQ(of_people.read().terms.who, people);
+    EXPECT_EQ(to_json(of_people.read())["guarantee"]["unit"], "person");
+    EXPECT_FALSE(to_json(of_rows.read())["guarantee"].contains("unit"));
+    Ledger::Release one = release(0.01, "1"), more = release(0.01, "2");
+    one.guarantee.who = rows;
+    more.guarantee.who = people;
+    EXPECT_EQ(of_rows.enter(one), 1U);
+    EXPECT_EQ(of_people.enter(more), 1U);  // k is in its price
+    expect_refused([&] { static_cast<void>(of_people.enter(release(0.01, "3"))); },
+                   of_people.path(), "counts people, whatever rows they have");
+    expect_refused([&] { of_people.require_room(one.guarantee); }, of_people.path(),
+                   "it promises nothing to whoever has more");
+    expect_refused([&] { static_cast<void>(of_rows.enter(more)); }, of_rows.path(),
+                   "counts rows, 1 of a person, and this release people");
+    for (const Adjacency other : {Adjacency::replace_one, Adjacency::add_remove}) {
+      if (other == adjacency) continue;
+      more.guarantee.who = {other, any_rows};
+      expect_refused([&] { of_people.require_room(more.guarantee); }, of_people.path(),
+                     "neighbors");
+    }
+    EXPECT_EQ(of_people.read().entries.size(), 1U);
+    EXPECT_EQ(of_rows.read().entries.size(), 1U);
+    EXPECT_THROW(static_cast<void>(
+                     compose_up(std::vector{Guarantee{.who = rows}, Guarantee{.who = people}})),
+                 BadInput);
+    // Who it protects is in its chain.
+    sql(name, "UPDATE terms SET rows_per_person = 'any'");
+    expect_refused([&] { static_cast<void>(of_rows.read()); }, of_rows.path(), "edited or damaged");
+    sql(name + "p", "UPDATE terms SET rows_per_person = '1'");
+    expect_refused([&] { static_cast<void>(of_people.read()); }, of_people.path(),
+                   "edited or damaged");
+  }
 }
 
 TEST_F(LedgerFile, AClockThatRunsBackwardsIsRefusedBeyondAMinute) {

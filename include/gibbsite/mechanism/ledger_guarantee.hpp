@@ -30,6 +30,9 @@ Guarantee ledger_guarantee(const FamilyMechanism& mechanism, const FamilyProblem
 
 Guarantee ledger_guarantee(const NetworkMechanism& mechanism, const NetworkProblem& problem,
                            const Neighbors& who, std::uint64_t draws, double delta0);
+/// The guarantee as a ledger counts it: with `people`, of a person whatever rows they have.
+Guarantee in_a_ledger(Guarantee of_rows, bool people);
+
 /// The guarantee of what the plan would release: reveal is spent up to a thousandth of the budget's
 /// delta, which is public.
 Guarantee ledger_guarantee(const Plan& plan);
