@@ -107,6 +107,15 @@ TEST_F(SelectCli, SaysWhatAPosteriorCosts) {
   EXPECT_THAT(priced.out, HasSubstr("β = 1 and prior precision 400"));
   EXPECT_THAT(priced.out, HasSubstr("μ = 0.1, zCDP ρ = 0.005"));
   EXPECT_THAT(priced.out, HasSubstr("--beta 1 --prior-precision 400 --epsilon 0."));
+  folder.write("people.csv", "id,x,y\np,1,a\np,0,b\nq,1,b\nr,0,a\n");
+  folder.write("people.toml",
+               "label = \"y\"\npositive = \"b\"\nintercept = false\n[columns]\n"
+               "id = {type = \"person\"}\nx = {type = \"number\", range = [0, 1]}\n");
+  const Outcome people =
+      gibbsite({"plan", "--data", "people.csv", "--schema", "people.toml", "--prior-precision",
+                "400", "--rows-per-person", "2", "--delta", "1e-6"});
+  EXPECT_EQ(people.status, 0) << people.err;
+  EXPECT_THAT(people.out, HasSubstr("μ = 0.2"));  // 2 k over 20
   // delta alone pays for this one, and a fit takes it all the same.
   const Outcome free = gibbsite({"plan", "--rows", "9", "--features", "1", "--row-norm", "1",
                                  "--prior-precision", "1e12", "--delta", "1e-6"});
