@@ -46,6 +46,7 @@ namespace {
 // Four digits, rounded up; what is above them by a double's rounding alone does not count.
 std::string four_digits_up(double x) {
   if (!(x > 0) || !std::isfinite(x)) return fmt::format("{:.4g}", x);
+  if (x < 1e-300) return "1e-300";  // stod takes no subnormal numbers
   std::string out = fmt::format("{:.4g}", x);
   const double least = x * (1 - 1e-12);
   for (double more = x; std::stod(out) < least; more *= 1.00005) out = fmt::format("{:.4g}", more);

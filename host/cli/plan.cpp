@@ -287,13 +287,15 @@ struct PlanCommand {
     fmt::print("{}", next);
   }
 
-  // The least epsilon, of four digits, at which a fit draws from that posterior; 0 where none does.
+  // The least epsilon, of four digits and 0.001 at least, at which a fit draws from that posterior;
+  // 0 where none does.
   [[nodiscard]] double epsilon_of_fit(const FeatureSpace& space, std::uint64_t rows,
                                       const PosteriorPrice& found, double beta) const {
     PlanArguments fitted = plan;
     fitted.beta = beta;
-    const double unit = std::pow(10.0, std::floor(std::log10(found.epsilon)) - 3);
-    double steps = std::ceil(found.epsilon / unit);
+    const double least = std::max(found.epsilon, 1e-3);  // delta alone may pay for the draw
+    const double unit = std::pow(10.0, std::floor(std::log10(least)) - 3);
+    double steps = std::ceil(least / unit);
     for (int attempt = 0; attempt < 12; ++attempt, steps = std::ceil(steps * 1.002)) {
       fitted.epsilon = steps * unit;
       if (!(*fitted.epsilon <= most_epsilon)) return 0;
@@ -329,21 +331,23 @@ struct PlanCommand {
     std::optional<Schema> domain;
     if (shape.of_table(plan)) domain = read_schema(shape.schema);
     const FeatureSpace space = domain ? FeatureSpace(*domain) : shape.space(plan.model);
-    const std::uint64_t rows = domain ? rows_of_table(*domain, {}) : shape.rows.value_or(0);
+    const std::uint64_t rows =
+        domain ? rows_of_table(*domain, people_held()) : shape.rows.value_or(0);
     const Problem problem = constants(plan, space, rows);
     const double beta = plan.beta.value_or(1);
     const PosteriorPrice found = posterior_price(problem, who(), draws, beta, *plan.delta);
     const double epsilon =
         std::isfinite(found.epsilon) ? epsilon_of_fit(space, rows, found, beta) : 0;
-    say_price(found,
-              fmt::format("the posterior of {} at β = {:.4g} and prior precision {:.4g}",
-                          problem.loss, beta, *problem.prior_precision),
-              best_guess_percent(found.guarantee),
-              epsilon > 0
-                  ? fmt::format("What computing it adds included, a fit needs\n  --beta {:.10g} "
-                                "--prior-precision {:.10g} --epsilon {:.4g} --delta {:.4g}\n",
-                                beta, *problem.prior_precision, epsilon, *plan.delta)
-                  : "No mechanism draws from it within a thousand million passes.\n");
+    say_price(
+        found,
+        fmt::format("the posterior of {} at β = {:.4g} and prior precision {:.4g}", problem.loss,
+                    beta, *problem.prior_precision),
+        best_guess_percent(found.guarantee),
+        epsilon > 0 ? fmt::format("What computing it adds included, a fit needs\n  --beta {:.10g} "
+                                  "--prior-precision {:.10g} --epsilon {:.4g} --delta {:.4g}\n",
+                                  beta, *problem.prior_precision, epsilon, *plan.delta)
+        : problem.of_people() ? "No mechanism that counts people draws from it.\n"
+                              : "No mechanism draws from it within a thousand million passes.\n");
   }
 
   [[nodiscard]] FamilyProblem problem_of_family(Family kind) const {

@@ -64,7 +64,7 @@ struct SelectCommand {
     shape.score = "given";
     std::vector<LinearModel> of;
     if (models.empty()) {
-      shape.candidates = candidates.empty() ? first_line_names(scores) : pieces(candidates);
+      shape.candidates = candidates.empty() ? names_of_first_line() : pieces(candidates);
       if (!range.empty()) shape.lo = range.front(), shape.hi = range.back();
     } else {
       shape.score = score;
@@ -143,6 +143,18 @@ struct SelectCommand {
     std::optional<Ledger> ledger(std::in_place, ledger_path);
     static_cast<void>(ledger->read());
     return ledger;
+  }
+
+  // Names are published. A line of numbers is a person's.
+  [[nodiscard]] std::vector<std::string> names_of_first_line() const {
+    std::vector<std::string> out = first_line_names(scores);
+    for (const std::string& name : out) {
+      if (!name.empty() && std::isnan(score_of(name))) continue;
+      throw BadInput(
+          "--scores: a cell of the first line is a number or empty, so this looks like a row and "
+          "not like names, which are published; put a line of names above it, or give --candidates");
+    }
+    return out;
   }
 
   // A candidate of --models: a file whose certificate holds, or is void alone.

@@ -63,6 +63,25 @@ TEST_F(SelectCli, RefusesWhatMakesNoSense) {
               HasSubstr("--rows-cap: "));
 }
 
+// A first line of numbers is a person's row; its cells would be published as names.
+TEST_F(SelectCli, PublishesNoRowAsNames) {
+  folder.write("rows.csv", "0.9,0.4\n1,0\n0,1\n");
+  EXPECT_THAT(select({"--scores", "rows.csv"}).err, HasSubstr("looks like a row"));
+  folder.write("gap.csv", "first,\n1,0\n0,1\n");
+  EXPECT_THAT(select({"--scores", "gap.csv"}).err, HasSubstr("looks like a row"));
+  EXPECT_THAT(folder.names(), Not(::testing::Contains("choice.json")));
+  const Outcome named = select({"--scores", "rows.csv", "--candidates", "0.9,0.4"});
+  EXPECT_EQ(named.status, 0) << named.err;
+}
+
+// Its divergences are below what a double holds: none is said to be 0 or less.
+TEST_F(SelectCli, SaysSmallDivergencesRoundedUp) {
+  const Outcome made =
+      gibbsite({"select", "--scores", "scores.csv", "--epsilon", "1e-300", "--out", "choice.json"});
+  EXPECT_EQ(made.status, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("RDP ε = 1e-300 at order 2"));
+}
+
 TEST_F(SelectCli, FitsWithinRhoAndAnOrder) {
   const Arguments table{"fit", "--data", "table.csv", "--schema", "table.toml", "--delta", "1e-6"};
   const Outcome made = gibbsite(joined(table, {"--rho", "0.02", "--out", "rho.json"}));
@@ -88,6 +107,20 @@ TEST_F(SelectCli, SaysWhatAPosteriorCosts) {
   EXPECT_THAT(priced.out, HasSubstr("β = 1 and prior precision 400"));
   EXPECT_THAT(priced.out, HasSubstr("μ = 0.1, zCDP ρ = 0.005"));
   EXPECT_THAT(priced.out, HasSubstr("--beta 1 --prior-precision 400 --epsilon 0."));
+  folder.write("people.csv", "id,x,y\np,1,a\np,0,b\nq,1,b\nr,0,a\n");
+  folder.write("people.toml",
+               "label = \"y\"\npositive = \"b\"\nintercept = false\n[columns]\n"
+               "id = {type = \"person\"}\nx = {type = \"number\", range = [0, 1]}\n");
+  const Outcome people =
+      gibbsite({"plan", "--data", "people.csv", "--schema", "people.toml", "--prior-precision",
+                "400", "--rows-per-person", "2", "--delta", "1e-6"});
+  EXPECT_EQ(people.status, 0) << people.err;
+  EXPECT_THAT(people.out, HasSubstr("μ = 0.2"));  // 2 k over 20
+  // delta alone pays for this one, and a fit takes it all the same.
+  const Outcome free = gibbsite({"plan", "--rows", "9", "--features", "1", "--row-norm", "1",
+                                 "--prior-precision", "1e12", "--delta", "1e-6"});
+  EXPECT_THAT(free.out, HasSubstr("(ε, δ) = (0, 1e-06)"));
+  EXPECT_THAT(free.out, HasSubstr("--epsilon 0.001"));
   const Outcome family = gibbsite(
       {"plan", "--model", "bernoulli", "--rows", "1000", "--prior", "50,50", "--delta", "1e-6"});
   EXPECT_EQ(family.status, 0) << family.err;
