@@ -118,18 +118,17 @@ void require_zeros(const NetworkProblem& problem) {
   if (most.cells > problem.limits.cells) {
     throw BadInput(
         Field{"cells"},
-        fmt::format("the schema's `never` takes cliques of up to {} cells, and at most {} "
-                    "are taken",
+        fmt::format("the schema's rules of what is never take cliques of up to {} cells, "
+                    "and at most {} are taken",
                     most.cells, problem.limits.cells),
         "give more, fewer bins or levels, or rules of fewer columns");
   }
   if (most.columns > problem.limits.parents + 1) {
-    throw BadInput(
-        Field{"parents"},
-        fmt::format("the schema's `never` takes cliques of up to {} columns, and at most "
-                    "{} are taken",
-                    most.columns, problem.limits.parents + 1),
-        "give more, or rules of fewer columns");
+    throw BadInput(Field{"parents"},
+                   fmt::format("the schema's rules of what is never take cliques of up to {} "
+                               "columns, and at most {} are taken",
+                               most.columns, problem.limits.parents + 1),
+                   "give more, or rules of fewer columns");
   }
 }
 

@@ -459,8 +459,9 @@ NetworkPlan plan_network(const NetworkProblem& problem, const Budget& budget,
     }
     if (asked && !is_tree && !problem.never.empty()) {
       asked = false;
-      one.why = format_message("does not know the schema's `never`; leave it out, or use {} tree",
-                               Field{"mechanism"});
+      one.why = format_message(
+          "does not know what the schema says is never; leave it out, or use {} tree",
+          Field{"mechanism"});
     }
     out.candidates.push_back(asked ? candidate_of(which, problem, budget, plan_options) : one);
   };

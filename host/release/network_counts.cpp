@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/tree_model.hpp"
 
@@ -59,9 +60,10 @@ Names names_of_groups(const Names& levels, const LevelGroups& groups) {
 
 std::vector<std::vector<std::string>> counts_table(const NetworkModel& model) {
   if (!model.tree && model.counts.empty()) {
-    throw BadInput(
-        "model: its tables were drawn, not counted, so it has no noisy counts; fit with --mechanism "
-        "counts or tree");
+    throw BadInput(format_message(
+        "model: its tables were drawn, not counted, so it has no noisy counts; fit with {} counts or "
+        "tree",
+        Field{"mechanism"}));
   }
   Names levels;
   for (std::size_t k = 0; k < model.network.size(); ++k) levels.push_back(model.level_names(k));

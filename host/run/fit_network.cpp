@@ -33,7 +33,8 @@ void require_planned_network(const Dataset& data, const NetworkPlan& plan) {
     throw BadInput("data: its rows or levels are not the plan's; plan again for this data");
   }
   if (structural_zeros(schema) != plan.problem.never)
-    throw BadInput("data: its schema's `never` is not the plan's; plan again for this data");
+    throw BadInput(
+        "data: what its schema says is never is not the plan's; plan again for this data");
 }
 
 class NetworkRun {
