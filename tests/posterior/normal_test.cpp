@@ -118,7 +118,8 @@ TEST(NormalModel, DrawsHaveTheExactLaw) {
   }
 }
 
-// Of rotations by the model's own slopes; seen to fail with the slope of s, or of theta, halved.
+// Rotations by the model's own slopes are accepted; seen to fail with the slope of s, or of theta,
+// halved.
 TEST(NormalModel, SlopesAreThoseOfTheValues) {
   const Amounts p(2000);
   const PosteriorOptions options{.transition = Transition::split,
