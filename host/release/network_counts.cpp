@@ -9,7 +9,7 @@
 namespace gibbsite {
 namespace {
 
-using LevelNames = std::vector<std::vector<std::string>>;  // [K][levels]
+using CellNames = std::vector<std::vector<std::string>>;  // [K][levels]
 
 class CountsTable {
  public:
@@ -21,7 +21,7 @@ class CountsTable {
 
   // Cells of a table over these columns, the last one fastest.
   void add(const ColumnList& columns, const std::vector<double>& counts, double deviation,
-           const LevelNames& names) {
+           const CellNames& names) {
     ++tables_;
     std::vector<std::size_t> at(columns.size(), 0);
     for (const double count : counts) {
@@ -44,8 +44,8 @@ class CountsTable {
   std::vector<std::vector<std::string>> lines_;
 };
 
-LevelNames names_of_groups(const LevelNames& levels, const LevelGroups& groups) {
-  LevelNames out;
+CellNames names_of_groups(const CellNames& levels, const LevelGroups& groups) {
+  CellNames out;
   for (std::size_t k = 0; k < levels.size(); ++k) {
     std::vector<std::string>& names = out.emplace_back(groups.levels()[k]);
     for (std::size_t l = 0; l < levels[k].size(); ++l) {
@@ -65,7 +65,7 @@ std::vector<std::vector<std::string>> counts_table(const NetworkModel& model) {
         "tree",
         Field{"mechanism"}));
   }
-  LevelNames levels;
+  CellNames levels;
   for (std::size_t k = 0; k < model.network.size(); ++k) levels.push_back(model.level_names(k));
   CountsTable out(model);
   if (!model.tree) {
@@ -76,7 +76,7 @@ std::vector<std::vector<std::string>> counts_table(const NetworkModel& model) {
     }
     return out.take();
   }
-  const LevelNames grouped = names_of_groups(
+  const CellNames grouped = names_of_groups(
       levels, group_rare_levels(model.tree->one_ways, structural_zeros(model.schema)));
   for (const MeasuredTable& one : model.tree->one_ways)
     out.add(one.columns, one.counts, one.deviation, levels);
