@@ -15,6 +15,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/data/counted_rows.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/linear_model.hpp"

@@ -223,8 +223,9 @@ bool has_cut_profile(const FamilyProblem& p) {
 
 double cut_delta_up(const TrimmedDraw& s, const FamilyProblem& p, const Neighbors& who,
                     Digits digits) {
-  return cut_beta_delta_up(p.prior[0], p.prior[1], p.trim->first, s.weight, p.rows,
-                           who.rows_per_person, s.epsilon, digits);
+  return cut_beta_delta_up(
+      {p.prior[0], p.prior[1], p.trim->first, s.weight, p.rows, who.rows_per_person}, s.epsilon,
+      digits);
 }
 
 // v: the log ratio of two neighbors' densities ranges over an interval of this length.

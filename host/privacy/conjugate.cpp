@@ -264,8 +264,8 @@ T cut_reach(double low) {
 
 }  // namespace
 
-double cut_beta_delta_up(double a0, double b0, double low, double weight, std::uint64_t rows,
-                         std::uint64_t records, double epsilon, Digits digits) {
+double cut_beta_delta_up(const CutBeta& draws, double epsilon, Digits digits) {
+  const auto [a0, b0, low, weight, rows, records] = draws;
   require_beta(a0, b0, weight, rows, epsilon);
   if (!(low > 0 && low < 0.5)) {
     throw BadInput(Field{"trim"}, fmt::format("must be between 0 and 1/2, got {}", low),

@@ -10,6 +10,7 @@
 #include "arguments.hpp"
 #include "bind.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/data/counted_rows.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/model/label.hpp"
 #include "gibbsite/model/loss.hpp"

@@ -304,7 +304,7 @@ TEST(Families, TrimmedWeightsAreThoseOfTheBestPrice) {
   EXPECT_NEAR(settings.epsilon, 1, 1e-12);
   EXPECT_LE(delta_up(one.guarantee, 1), 1e-6);
   // 1 % more would be too much, and the next epsilon needs the profile, not the one point.
-  EXPECT_GT(cut_beta_delta_up(1, 1, 0.05, 1.01 * settings.weight, 100, 1, 1), 1e-6);
+  EXPECT_GT(cut_beta_delta_up({1, 1, 0.05, 1.01 * settings.weight, 100, 1}, 1), 1e-6);
   EXPECT_LE(best_guess_percent(one.mechanism, p, one.guarantee, 1), 66);
   // Old files hold a weight alone, at the price of a bounded range or more.
   const double before = bounded_range_mu_up(0.064 * record_range_up(p));

@@ -11,6 +11,7 @@
 #include <random>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/data/counted_rows.hpp"
 #include "gibbsite/posterior/posterior.hpp"
 #include "support/forwarding_engine.hpp"
 

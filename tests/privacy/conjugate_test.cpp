@@ -293,21 +293,21 @@ TEST(Conjugate, CutProfilesAreTheWorstOverAllCounts) {
                         Case{40, 1, .05, 1, 10, 1, .25, 0.076598550276295442489},
                         Case{1, 40, .05, 1, 10, 1, .25, 0.076598550276295442489}}) {
     const double up =
-        cut_beta_delta_up(c.a0, c.b0, c.low, c.r, c.rows, c.records, c.epsilon, Digits::fifty);
+        cut_beta_delta_up({c.a0, c.b0, c.low, c.r, c.rows, c.records}, c.epsilon, Digits::fifty);
     EXPECT_NEAR(up / c.delta, 1, 1e-13) << c.a0 << " " << c.rows;
     EXPECT_NEAR(
-        cut_beta_delta_up(c.a0, c.b0, c.low, c.r, c.rows, c.records, c.epsilon, Digits::few), up,
+        cut_beta_delta_up({c.a0, c.b0, c.low, c.r, c.rows, c.records}, c.epsilon, Digits::few), up,
         1e-10);
   }
   // Mostly cut off, at 1e-300 of the posterior and less: what a double cannot hold.
-  const double deep = cut_beta_delta_up(1, 1, 0.4, 1, most_cut_rows, 1, 0.1);
+  const double deep = cut_beta_delta_up({1, 1, 0.4, 1, most_cut_rows, 1}, 0.1);
   EXPECT_GT(deep, 0);
   EXPECT_LT(deep, 0.05);
   // More than the log ratio's range: nothing.
-  EXPECT_LE(cut_beta_delta_up(1, 1, 0.05, 0.1, 50, 1, 0.6), 1e-24);
-  EXPECT_THROW(cut_beta_delta_up(1, 1, 0.05, 1, most_cut_rows + 1, 1, 1), BadInput);
-  EXPECT_THROW(cut_beta_delta_up(1, 1, 0.5, 1, 10, 1, 1), BadInput);
-  EXPECT_THROW(cut_beta_delta_up(1, 1, 0.05, 1, 10, 11, 1), BadInput);
+  EXPECT_LE(cut_beta_delta_up({1, 1, 0.05, 0.1, 50, 1}, 0.6), 1e-24);
+  EXPECT_THROW(cut_beta_delta_up({1, 1, 0.05, 1, most_cut_rows + 1, 1}, 1), BadInput);
+  EXPECT_THROW(cut_beta_delta_up({1, 1, 0.5, 1, 10, 1}, 1), BadInput);
+  EXPECT_THROW(cut_beta_delta_up({1, 1, 0.05, 1, 10, 11}, 1), BadInput);
 }
 
 }  // namespace conjugate_test

@@ -52,12 +52,18 @@ double scale_renyi(double shape, double ratio_minus_one, double order);
 double bounded_range_mu_up(double range);
 double bounded_range_down(double mu);
 
-/// delta at `epsilon` of one draw of two levels' shares cut to [low, 1 - low], rounded up, over
-/// tables of n = `rows` rows that differ in k = `records` (docs/theory/trimmed.md, Theorem 3): the
-/// largest, j = 0..n - k, of the pairs Beta(a0 + r (j + k), b0 + r (n - k - j)) and Beta(a0 + r j,
-/// b0 + r (n - j)), both cut. Throws BadInput beyond most_cut_rows rows. low in (0, 1/2).
-double cut_beta_delta_up(double a0, double b0, double low, double weight, std::uint64_t rows,
-                         std::uint64_t records, double epsilon, Digits digits = Digits::fifty);
+/// Draws of two levels' shares, Beta with the prior (a0, b0), cut to [low, 1 - low], low in (0,
+/// 1/2); of tables of n = `rows` rows, of which a person has k = `records`, each with `weight` r.
+struct CutBeta {
+  double a0 = 1, b0 = 1, low = 0, weight = 1;
+  std::uint64_t rows = 1, records = 1;
+};
+
+/// delta at `epsilon` of one such draw, rounded up, over tables that differ in k rows
+/// (docs/theory/trimmed.md, Theorem 3): the largest, j = 0..n - k, of the pairs Beta(a0 + r (j + k),
+/// b0 + r (n - k - j)) and Beta(a0 + r j, b0 + r (n - j)), both cut. Throws BadInput beyond
+/// most_cut_rows rows.
+double cut_beta_delta_up(const CutBeta& draws, double epsilon, Digits digits = Digits::fifty);
 inline constexpr std::uint64_t most_cut_rows = 2'000;
 
 }  // namespace gibbsite
