@@ -195,16 +195,19 @@ void add(double times, const Vector& of, Vector& to) {
 // What a round minimises: rows log Z(t) - t.y + sum of ridge (t - centre)^2 / 2.
 class Objective {
  public:
+  struct Counts {
+    Vector values, ridge;  // of each cell of the measured tables
+    double rows = 0;
+  };
   /// Behind the `measured` tables are those of `masks`, whose potentials stay. No count is looked
   /// at of cells that no row is in.
   Objective(std::span<const std::uint64_t> levels, const JunctionTree& tree,
-            std::span<const ColumnList> tables, std::vector<Vector> masks, Vector counts,
-            Vector ridge, double rows)
+            std::span<const ColumnList> tables, std::vector<Vector> masks, Counts counts)
       : measured_(tables.size() - masks.size()),
         beliefs_(levels, tree, tables),
-        counts_(std::move(counts)),
-        ridge_(std::move(ridge)),
-        rows_(rows) {
+        counts_(std::move(counts.values)),
+        ridge_(std::move(counts.ridge)),
+        rows_(counts.rows) {
     for (std::size_t t = 0; t < measured_; ++t)
       potentials_.emplace_back(static_cast<std::size_t>(table_cells(levels, tables[t])));
     if (masks.empty()) return;
@@ -368,8 +371,8 @@ TreeFit fit_tree(std::span<const std::uint64_t> levels, const JunctionTree& tree
     tables.push_back(order.places(zero.columns));
     masks.push_back(mask_of(zero, order));
   }
-  Objective objective(order.levels(), order.tree(tree), tables, std::move(masks), std::move(counts),
-                      std::move(ridge), rows);
+  Objective objective(order.levels(), order.tree(tree), tables, std::move(masks),
+                      {std::move(counts), std::move(ridge), rows});
 
   Vector gradient(now.size()), scale(now.size());
   const auto off = [&] {

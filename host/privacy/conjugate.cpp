@@ -265,8 +265,9 @@ T cut_reach(double low) {
 }  // namespace
 
 double cut_beta_delta_up(const CutBeta& draws, double epsilon, Digits digits) {
-  const auto [a0, b0, low, weight, rows, records] = draws;
-  require_beta(a0, b0, weight, rows, epsilon);
+  const double low = draws.low;
+  const std::uint64_t rows = draws.rows, records = draws.records;
+  require_beta(draws.a0, draws.b0, draws.weight, rows, epsilon);
   if (!(low > 0 && low < 0.5)) {
     throw BadInput(Field{"trim"}, fmt::format("must be between 0 and 1/2, got {}", low),
                    "give a share");
@@ -280,9 +281,9 @@ double cut_beta_delta_up(const CutBeta& draws, double epsilon, Digits digits) {
   }
   const auto pair_at = [&](auto number, std::uint64_t j) {
     using T = decltype(number);
-    const T r = weight;
+    const T r = draws.weight;
     const T ones = static_cast<double>(j), zeros = static_cast<double>(rows - records - j);
-    return cut_beta_pair<T>(T(a0) + r * ones, T(b0) + r * zeros,
+    return cut_beta_pair<T>(T(draws.a0) + r * ones, T(draws.b0) + r * zeros,
                             r * T(static_cast<double>(records)), cut_reach<T>(low), T(epsilon));
   };
   // Double is right to 1e-10, far more than what it lacks where laws are of at most 2,000 rows.

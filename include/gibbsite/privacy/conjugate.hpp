@@ -60,9 +60,9 @@ struct CutBeta {
 };
 
 /// delta at `epsilon` of one such draw, rounded up, over tables that differ in k rows
-/// (docs/theory/trimmed.md, Theorem 3): the largest, j = 0..n - k, of the pairs Beta(a0 + r (j + k),
-/// b0 + r (n - k - j)) and Beta(a0 + r j, b0 + r (n - j)), both cut. Throws BadInput beyond
-/// most_cut_rows rows.
+/// (docs/theory/trimmed.md, Theorem 3): the largest, j = 0..n - k, of the pairs
+/// Beta(a0 + r (j + k), b0 + r (n - k - j)) and Beta(a0 + r j, b0 + r (n - j)), both cut. Throws
+/// BadInput beyond most_cut_rows rows.
 double cut_beta_delta_up(const CutBeta& draws, double epsilon, Digits digits = Digits::fifty);
 inline constexpr std::uint64_t most_cut_rows = 2'000;
 
