@@ -35,8 +35,8 @@ struct Candidate {
 class Choice {
  public:
   Choice(std::span<const std::uint64_t> levels, std::span<const TableCandidate> candidates,
-         const TableLimits& limits, double mu, std::span<const ColumnList> held)
-      : levels_(levels), candidates_(candidates), limits_(limits), mu_(mu), held_(held) {
+         const TableLimits& limits, double mu)
+      : levels_(levels), candidates_(candidates), limits_(limits), mu_(mu) {
     clear();
   }
 
@@ -69,7 +69,7 @@ class Choice {
  private:
   void clear() {
     chosen_.clear();
-    sets_.assign(held_.begin(), held_.end());
+    sets_ = limits_.held;
     score_ = cost_ = 0;
   }
   void add(const Candidate& one) {
@@ -89,7 +89,6 @@ class Choice {
   std::span<const TableCandidate> candidates_;
   TableLimits limits_;
   double mu_;
-  std::span<const ColumnList> held_;
   std::vector<Candidate> chosen_;
   std::vector<ColumnList> sets_;
   double score_ = 0, cost_ = 0;
@@ -100,7 +99,7 @@ class Choice {
 TableChoice choose_tables(std::span<const std::uint64_t> levels,
                           std::span<const std::uint64_t> cells,
                           std::span<const TableCandidate> candidates, const TableLimits& limits,
-                          double sensitivity, double mu, std::span<const ColumnList> held) {
+                          double sensitivity, double mu) {
   if (levels.size() != cells.size())
     throw BadInput(fmt::format("cells: there are {} for {} columns", cells.size(), levels.size()));
   if (!(mu > 0) || !(sensitivity > 0) || !std::isfinite(mu) || !std::isfinite(sensitivity))
@@ -121,7 +120,7 @@ TableChoice choose_tables(std::span<const std::uint64_t> levels,
     std::vector<Candidate> order = all;
     std::erase_if(order, [&](const Candidate& c) { return !(worth(c) > 0); });
     std::ranges::stable_sort(order, std::ranges::greater{}, worth);
-    Choice now(levels, candidates, limits, mu, held);
+    Choice now(levels, candidates, limits, mu);
     for (const Candidate& one : order) now.take(one);
     now.prune();
     if (!best || now.gain() > best->gain()) best = std::move(now);

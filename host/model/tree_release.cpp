@@ -67,12 +67,11 @@ std::vector<ColumnList> chosen_tables(const TreeRelease& release, const LevelGro
                                       const NetworkProblem& problem, double noise) {
   std::vector<ColumnList> out;
   if (release.scores.empty()) return out;
-  const TableLimits limits{problem.limits.cells, problem.limits.parents + 1};
-  std::vector<ColumnList> held;
-  for (const StructuralZero& zero : problem.never) held.push_back(zero.columns);
+  TableLimits limits{problem.limits.cells, problem.limits.parents + 1};
+  for (const StructuralZero& zero : problem.never) limits.held.push_back(zero.columns);
   // sensitivity/sqrt(B) of a table that has all of B is `noise`.
   const TableChoice choice =
-      choose_tables(problem.levels, groups.levels(), release.scores, limits, noise, 1.0, held);
+      choose_tables(problem.levels, groups.levels(), release.scores, limits, noise, 1.0);
   for (const ChosenTable& table : choice.tables) out.push_back(table.columns);
   return out;
 }

@@ -19,6 +19,7 @@ struct TableCandidate {
 struct TableLimits {
   std::uint64_t cells = 20'000;
   std::uint64_t columns = 11;
+  std::vector<ColumnList> held{};  ///< sets of columns that the tree holds besides
 };
 
 /// A table to be counted with Gaussian noise of this standard deviation in every cell.
@@ -41,12 +42,11 @@ struct TableChoice {
 /// the caller bounds). Greedy by score less a penalty on cells, several penalties, the best gain.
 ///   cells   [K] levels whose product is a table's noise and cost: after rare levels are merged
 ///   levels  [K] those that bound cliques
-///   held    sets of columns that the tree holds besides
 /// A pure function of its arguments. Throws BadInput on sizes that differ or on mu or sensitivity
 /// not above 0.
 TableChoice choose_tables(std::span<const std::uint64_t> levels,
                           std::span<const std::uint64_t> cells,
                           std::span<const TableCandidate> candidates, const TableLimits& limits,
-                          double sensitivity, double mu, std::span<const ColumnList> held = {});
+                          double sensitivity, double mu);
 
 }  // namespace gibbsite
