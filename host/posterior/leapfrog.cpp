@@ -21,7 +21,7 @@ constexpr double divergence = 1000;  // energy error
 constexpr double overdispersion = 2;
 constexpr double quarter_period = std::numbers::pi / 2;
 constexpr double angle_jitter = 0.1;  // of the angle, to either side
-constexpr std::uint64_t rotations_and_a_trajectory = 32;
+constexpr std::uint64_t rotations_and_a_trajectory = 16;
 // Transitions after which chains of one start have less than 0.1 % of the posterior's variance in
 // common: of a Gaussian cos^2(0.55 pi) and the refused moves are left each time, of a trajectory's
 // length a half.

@@ -29,7 +29,7 @@ class Leapfrog {
   /// From here on in this chart; U and its gradient where the chains are. False: not finite.
   bool set_chart(Chart chart);
   /// From here on by rotations about `mode` (Transition::split), by the angle, in this chart. Every
-  /// thirty-second transition is a leapfrog trajectory of the step size still: kicks alone are
+  /// sixteenth transition is a leapfrog trajectory of the step size still: kicks alone are
   /// refused again and again far out, where the slope is far from the Gaussian's.
   void rotate_about(const Eigen::VectorXd& mode, double angle);
   /// From here on by leapfrog trajectories alone.

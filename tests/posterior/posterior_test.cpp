@@ -128,7 +128,7 @@ TEST(Posterior, RotationsRepeatAndFollowTheKey) {
   }
 }
 
-// But for the leapfrog steps of every thirty-second transition.
+// But for the leapfrog steps of every sixteenth transition.
 TEST(Posterior, ARotationCostsOneGradientAndOneValue) {
   const Instance p(30, 3);
   PosteriorOptions options = brief(Metric::laplace, Transition::split);
@@ -136,12 +136,12 @@ TEST(Posterior, ARotationCostsOneGradientAndOneValue) {
   options.warm_up = 0;
   options.draws = 4;
   run(counted(p.potential(), none), options);
-  options.draws = 31;
-  EXPECT_EQ(run(counted(p.potential(), counts), options).gradients, 31U);
-  EXPECT_EQ(counts.gradients - none.gradients, 27U);
-  EXPECT_EQ(counts.values - none.values, 27U);
-  options.draws = 32;
-  EXPECT_GT(run(p.potential(), options).gradients, 32U);
+  options.draws = 15;
+  EXPECT_EQ(run(counted(p.potential(), counts), options).gradients, 15U);
+  EXPECT_EQ(counts.gradients - none.gradients, 11U);
+  EXPECT_EQ(counts.values - none.values, 11U);
+  options.draws = 16;
+  EXPECT_GT(run(p.potential(), options).gradients, 16U);
 }
 
 // Many rows make a posterior that is next to Gaussian; three rows and next to no prior one whose
