@@ -230,7 +230,7 @@ T mass_between(const T& a, const T& b, const Odds<T>& from, const Odds<T>& to) {
 // ratio is e^-w odds^h with the masses that the cut leaves in w.
 template <class T>
 T cut_beta_pair(const T& a, const T& b, const T& h, const T& reach, const T& epsilon) {
-  using std::exp, std::log, std::isnan;
+  using std::exp, std::log;
   const Odds<T> low(-reach), high(reach);
   const T more = mass_between<T>(a + h, b, low, high), less = mass_between<T>(a, b + h, low, high);
   const T w = log_gamma(a + h) + log_gamma(b) - log_gamma(a) - log_gamma(b + h) + log(more / less);
@@ -242,7 +242,8 @@ T cut_beta_pair(const T& a, const T& b, const T& h, const T& reach, const T& eps
       return first - second;
     }
   };
-  T out = isnan(up) || isnan(down) ? up + down : T(0);  // not a number stays none
+  const auto is_number = [](const T& v) { return v < 0 || v >= 0; };
+  T out = is_number(up) && is_number(down) ? T(0) : up + down;  // not a number stays none
   if (up > -reach && up < reach) {
     const Odds<T> t(up);
     out = std::max(out, difference(mass_between<T>(a + h, b, t, high) / more,
