@@ -309,7 +309,7 @@ TEST(BuySchema, FindsHowCellsAreWritten) {
   const TableCells cells = count_cells(path, shape.asked);
   const SchemaRelease made = buy_schema(
       shape, cells, path, plan_schema({.rows = cells.rows, .columns = 4}, {.epsilon = 2}),
-      Key::from_os(), {});
+      schema_key(1), {});
   EXPECT_TRUE(verify(made).valid) << ::testing::PrintToString(verify(made).failures);
   const Schema& schema = made.model().schema;
   ASSERT_TRUE(schema.columns[0].is_date());

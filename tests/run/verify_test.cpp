@@ -535,8 +535,13 @@ TEST(Verify, RejectsAnEditOfEveryLeafOfAFamily) {
         [](const std::string&, const json&, const json&) { return false; }, 5);
     for (const char* claim : {"epsilon", "delta", "mu", "pure", "reveal", "tv"}) {
       json stronger = file;
-      json& value = stronger["certificate"]["guarantee"][claim];
+      json& guarantee = stronger["certificate"]["guarantee"];
+      json& value = guarantee[claim];
       if (value == 0) continue;
+      // What is pure alone keeps every delta.
+      if (std::string_view(claim) == "delta" && guarantee["mu"] == 0 && guarantee["reveal"] == 0 &&
+          guarantee["tv"] == 0)
+        continue;
       value = value.get<double>() * 0.99;
       EXPECT_FALSE(verify(resealed(stronger)).valid) << name << ": " << claim;
     }
