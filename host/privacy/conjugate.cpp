@@ -242,8 +242,8 @@ T cut_beta_pair(const T& a, const T& b, const T& h, const T& reach, const T& eps
       return first - second;
     }
   };
-  const auto is_number = [](const T& v) { return v < 0 || v >= 0; };
-  T out = is_number(up) && is_number(down) ? T(0) : up + down;  // not a number stays none
+  const T both = up + down;  // not a number stays none
+  T out = std::isnan(static_cast<double>(both)) ? both : T(0);
   if (up > -reach && up < reach) {
     const Odds<T> t(up);
     out = std::max(out, difference(mass_between<T>(a + h, b, t, high) / more,
