@@ -20,7 +20,6 @@ class NormalModel {
   /// than the squared one, and for more than most_dense_features.
   NormalModel(const Potential& potential, const LearnedNoise& noise);
 
-  [[nodiscard]] Eigen::Index parameters() const { return center_.size() + 1; }
   /// U of each row of states [C x (d + 1)], to out [C].
   void values(const Rowwise& states, Eigen::VectorXd& out) const;
   /// Its gradient, to out [C x (d + 1)].

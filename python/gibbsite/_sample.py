@@ -58,9 +58,8 @@ def _table_of(frame, said, weights):
         absent |= compute.is_null(column, nan_is_null=True).to_numpy()
     if absent.any():
         warnings.warn(
-            f"{absent.sum():,} of {len(absent):,} rows lack a cell of the formula or their weight and are left out"
-            if weights is not None
-            else f"{absent.sum():,} of {len(absent):,} rows lack a cell of the formula and are left out",
+            f"{absent.sum():,} of {len(absent):,} rows lack a cell of the formula"
+            f"{'' if weights is None else ' or their weight'} and are left out",
             UserWarning,
             stacklevel=4,
         )
