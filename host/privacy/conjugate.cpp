@@ -287,9 +287,9 @@ double cut_beta_delta_up(const CutBeta& draws, double epsilon, Digits digits) {
     return cut_beta_pair<T>(T(draws.a0) + r * ones, T(draws.b0) + r * zeros,
                             r * T(static_cast<double>(records)), cut_reach<T>(low), T(epsilon));
   };
-  // Double is right to 1e-10 where laws are of at most 2,000 rows, and to less near 1/2, where masses
-  // are small differences, and with many rows in the prior. What is near the largest, or nothing
-  // that a double holds, is evaluated in 50 digits.
+  // Double is right to 1e-10 where laws are of at most 2,000 rows, and to less near 1/2, where
+  // masses are small differences, and with many rows in the prior. What is near the largest, or
+  // nothing that a double holds, is evaluated in 50 digits.
   const double lacking = 1e-10 * std::max(1.0, (draws.a0 + draws.b0) / 1e5) +
                          1e-14 / static_cast<double>(cut_reach<Wide>(low));
   std::vector<double> about(rows - records + 1);

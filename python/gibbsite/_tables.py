@@ -160,6 +160,7 @@ class _Cells:
 # Types of columns whose cells are numbers.
 _NUMERIC = ("number", "exposure", "weight")
 _MOST_DIGITS = 400  # of an id that is a number
+_ID_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ID_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 # What the engine reads as a number (docs/reference/data.md).
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|nan", re.ASCII)
@@ -1309,7 +1310,10 @@ def id_text(cell):
             text = cell.strip()
             if len(text) <= _MOST_DIGITS and _ID_NUMBER.fullmatch(text):
                 return _number_id(decimal.Decimal(text)) or text
-            return text.lower() if text.lower() in ("true", "false") else text
+            plain = text.lower()
+            if plain.lstrip("+-") in ("inf", "infinity", "nan"):
+                return None  # a double among numbers, whose ids they are not
+            return plain if plain in ("true", "false") or _ID_UUID.fullmatch(plain) else text
         if isinstance(cell, bool):
             return "true" if cell else "false"
         if isinstance(cell, uuid.UUID):

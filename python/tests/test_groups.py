@@ -52,7 +52,7 @@ ONE = [
 NOBODY = [
     None, float("nan"), float("inf"), np.float32("nan"), 2.0**53, -(2.0**60), b"\xff\xfe", "\ud800", (1, 2),
     1 + 2j, object(), datetime.date(2020, 1, 1), np.datetime64("2020-01-01"), np.timedelta64(1),
-    decimal.Decimal("NaN"), decimal.Decimal("sNaN"), decimal.Decimal("1e999999999"), 10**6000,
+    "inf", "-Infinity", "NaN", decimal.Decimal("NaN"), decimal.Decimal("sNaN"), decimal.Decimal("1e999999999"), 10**6000,
 ]
 
 
@@ -66,8 +66,9 @@ def test_one_rule_says_whose_a_cell_is():
     assert id_text(2**200) == str(2**200) != id_text(2**200 + 1)
     assert id_text(decimal.Decimal(far) + 1) == str(far + 1)
     assert {id_text(cell) for cell in (0.1, "0.10", decimal.Decimal("0.1"))} == {"0.1"}
-    one = uuid.UUID(int=7)
-    assert id_text(one) == id_text(str(one)) != id_text(uuid.UUID(int=8))
+    one = uuid.UUID(int=0xABCDEF)
+    assert id_text(one) == id_text(str(one).upper()) != id_text(uuid.UUID(int=8))
+    assert id_text("a") != id_text("A")
 
 
 def test_no_other_cell_changes_how_one_is_read():
