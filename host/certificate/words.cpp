@@ -12,6 +12,7 @@
 #include "certificate/release_of.hpp"
 #include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/certificate/rdp.hpp"
+#include "gibbsite/core/rounded_text.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
 
@@ -36,24 +37,10 @@ std::string void_in_words(const std::string& reason, std::string_view what = "mo
 
 std::string large_delta(double delta) {
   return fmt::format(
-      "δ = {:.4g} is not below 1/rows: publishing the row of one person picked at random would "
+      "δ = {} is not below 1/rows: publishing the row of one person picked at random would "
       "keep to it; give one far below",
-      delta);
+      text_up(delta));
 }
-
-namespace {
-
-// Four digits, rounded up; what is above them by a double's rounding alone does not count.
-std::string four_digits_up(double x) {
-  if (!(x > 0) || !std::isfinite(x)) return fmt::format("{:.4g}", x);
-  if (x < 1e-300) return "1e-300";  // stod takes no subnormal numbers
-  std::string out = fmt::format("{:.4g}", x);
-  const double least = x * (1 - 1e-12);
-  for (double more = x; std::stod(out) < least; more *= 1.00005) out = fmt::format("{:.4g}", more);
-  return out;
-}
-
-}  // namespace
 
 template <class Kind>
 std::string renyi_words(const CertificateOf<Kind>& c) {
@@ -61,22 +48,21 @@ std::string renyi_words(const CertificateOf<Kind>& c) {
   std::vector<std::string> ways;
   const double rho = zero_concentrated_up(c).rho;
   const bool exact = is_renyi_exact(c);
-  if (std::isfinite(rho) && !exact) ways.push_back("zCDP ρ = " + four_digits_up(rho));
+  if (std::isfinite(rho) && !exact) ways.push_back("zCDP ρ = " + text_up(rho));
   std::string orders;
   for (const int order : {2, 8, 32}) {
     const double epsilon = renyi_up(c, order);
     if (!std::isfinite(epsilon)) continue;
-    orders += orders.empty() ? fmt::format("RDP ε = {} at order {}", four_digits_up(epsilon), order)
-                             : fmt::format(", {} at {}", four_digits_up(epsilon), order);
+    orders += orders.empty() ? fmt::format("RDP ε = {} at order {}", text_up(epsilon), order)
+                             : fmt::format(", {} at {}", text_up(epsilon), order);
   }
   if (!orders.empty()) ways.push_back(orders);
   if (ways.empty())
     return "Adds to others by ε and δ alone: it has no zCDP and no RDP of order 2.\n";
   std::string after;
-  if (c.claimed.delta0 > 0 && !exact) after = four_digits_up(c.claimed.delta0);
+  if (c.claimed.delta0 > 0 && !exact) after = text_up(c.claimed.delta0);
   if (c.claimed.tv > 0) {
-    after += (after.empty() ? "(1 + e^ε) times " : " and (1 + e^ε) times ") +
-             four_digits_up(c.claimed.tv);
+    after += (after.empty() ? "(1 + e^ε) times " : " and (1 + e^ε) times ") + text_up(c.claimed.tv);
   }
   return fmt::format("Adds to others as {}{}.\n", fmt::join(ways, ", or "),
                      after.empty() ? "" : ";\nto the δ of the sum this one adds " + after);
@@ -106,9 +92,10 @@ std::string words_of(const auto& c, double guess, std::uint64_t table_rows,
                            : k == 1 ? "one row per person"
                                     : fmt::format("up to {} rows per person", k);
   std::string out = fmt::format(
-      "(ε, δ) = ({:.4g}, {:.4g}), {}, {}.\n"
+      "(ε, δ) = ({}, {}), {}, {}.\n"
       "Whoever sees this {}, even knowing every other row of the table, {}:\n",
-      c.epsilon, c.delta, to_string(c.claimed.who.adjacency), rows, what, grade(guess));
+      text_up(c.epsilon), text_up(c.delta), to_string(c.claimed.who.adjacency), rows, what,
+      grade(guess));
   out += fmt::format(
       "asked {}, at even odds, the best possible\nguess is right at most {:.1f} % of the time; "
       "without the {} it is right 50 % of the time.\n",
@@ -120,9 +107,9 @@ std::string words_of(const auto& c, double guess, std::uint64_t table_rows,
   out += renyi_words(c);
   if (const auto& bought = c.schema_bought) {
     out += fmt::format(
-        "The schema was bought with (ε, δ) = ({:.4g}, {:.4g}) of its own, certificate {}:\nwhoever "
+        "The schema was bought with (ε, δ) = ({}, {}) of its own, certificate {}:\nwhoever "
         "sees both has the sum of both guarantees, and a ledger adds them.\n",
-        bought->epsilon, bought->delta, shown(bought->certificate));
+        text_up(bought->epsilon), text_up(bought->delta), shown(bought->certificate));
   }
   const Budget budget{.epsilon = c.epsilon, .delta = c.delta};
   if (budget.delta_is_large(table_rows)) out += large_delta(c.delta) + "\n";

@@ -12,6 +12,7 @@
 #include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
+#include "gibbsite/core/rounded_text.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/ledger/ledger_json.hpp"
 #include "gibbsite/privacy/any_rows.hpp"
@@ -34,12 +35,6 @@ bool fits(const Ledger& ledger, const std::optional<Guarantee>& price) {
   } catch (const BudgetSpent&) {
     return false;
   }
-}
-
-// Two digits, rounded down.
-double two_digits_down(double x) {
-  const double unit = std::pow(10.0, std::floor(std::log10(x)) - 1);
-  return std::floor(x / unit) * unit;
 }
 
 // Where the search begins: far above the cap's epsilon nothing fits.
@@ -69,7 +64,7 @@ double epsilon_that_fits(const Ledger& ledger, const Budget& budget, const Price
     (fits_at(middle) ? low : high) = middle;
   }
   if (!(low > 0)) return 0;
-  const double rounded = two_digits_down(low);
+  const double rounded = std::stod(text_down(low, 2));
   return fits_at(rounded) ? rounded : low;
 }
 
@@ -90,17 +85,14 @@ std::string guarantee_words(const LedgerTerms& terms) {
 std::string shown_state(const std::string& path, const LedgerState& state) {
   const PrivacyCost spent = state.spent(), left = state.left(), &caps = state.terms.caps;
   std::vector<std::vector<std::string>> amounts{{"", "spent", "left", "cap"}};
-  const auto add = [&](const char* name, Decimal PrivacyCost::*amount) {
-    amounts.push_back({name, fmt::format("{:.4g}", rough(spent.*amount)),
-                       fmt::format("{:.4g}", rough(left.*amount)),
-                       fmt::format("{:.4g}", rough(caps.*amount))});
+  const auto add = [&](const char* name, Decimal PrivacyCost::*amount, double unit = 1) {
+    amounts.push_back({name, text_up(rough(spent.*amount) * unit),
+                       text_down(rough(left.*amount) * unit), text_up(rough(caps.*amount) * unit)});
   };
   add("mu^2", &PrivacyCost::mu_squared);
   add("reveal", &PrivacyCost::delta0);
   add("tv", &PrivacyCost::tv);
-  amounts.push_back({"zCDP rho", fmt::format("{:.4g}", rough(spent.mu_squared) / 2),
-                     fmt::format("{:.4g}", rough(left.mu_squared) / 2),
-                     fmt::format("{:.4g}", rough(caps.mu_squared) / 2)});
+  add("zCDP rho", &PrivacyCost::mu_squared, 0.5);
   std::string out =
       fmt::format("{}: {} release{} since {}\n\n{}\n{}", shown(path), state.entries.size(),
                   state.entries.size() == 1 ? "" : "s", shown(state.terms.created), table(amounts),
@@ -114,18 +106,17 @@ std::string shown_state(const std::string& path, const LedgerState& state) {
   if (const double delta = delta_up(so_far, state.terms.epsilon);
       !state.entries.empty() && !state.is_whole()) {
     out += fmt::format(
-        "What is spent so far (delta {:.2g} at that epsilon) is information and no guarantee: "
+        "What is spent so far (delta {} at that epsilon) is information and no guarantee: "
         "releases were chosen in the light of earlier ones.\n",
-        delta);
+        text_up(delta, 2));
   }
   if (state.entries.empty()) return out;
   std::vector<std::vector<std::string>> lines{
       {"", "time", "command", "mu", "reveal", "tv", "digest"}};
   for (const LedgerEntry& e : state.entries) {
     lines.push_back({std::to_string(e.number), e.time, e.command,
-                     fmt::format("{:.4g}", std::sqrt(rough(e.charge.mu_squared))),
-                     fmt::format("{:.2g}", rough(e.charge.delta0)),
-                     fmt::format("{:.2g}", rough(e.charge.tv)),
+                     text_up(std::sqrt(rough(e.charge.mu_squared))),
+                     text_up(rough(e.charge.delta0), 2), text_up(rough(e.charge.tv), 2),
                      e.digest.substr(0, e.digest.find(':') + 13)});
   }
   return out + "\n" + table(lines);
@@ -256,16 +247,16 @@ void require_room(const Ledger& ledger, const Budget& budget, const Guarantee& o
       throw BudgetSpent(fmt::format(
           "{}; {}", spent.what(),
           left > Decimal{}
-              ? fmt::format("that goes with --delta: give at most {:.2g}",
-                            two_digits_down(0.999 * budget.delta * rough(left) / price->delta0))
+              ? fmt::format("that goes with --delta: give at most {}",
+                            text_down(0.999 * budget.delta * rough(left) / price->delta0, 2))
               : "take a --mechanism without a delta of its own, such as path"));
     }
     const double epsilon = epsilon_that_fits(ledger, budget, price_of);
-    throw BudgetSpent(
-        fmt::format("{}; {}", spent.what(),
-                    epsilon > 0 ? fmt::format("--epsilon {:.3g} at this --delta would fit", epsilon)
-                                : fmt::format("no --epsilon from {:.2g} on does, at this --delta",
-                                              least_of_first * first_epsilon(ledger, budget))));
+    throw BudgetSpent(fmt::format(
+        "{}; {}", spent.what(),
+        epsilon > 0 ? fmt::format("--epsilon {} at this --delta would fit", text_down(epsilon, 3))
+                    : fmt::format("no --epsilon from {:.2g} on does, at this --delta",
+                                  least_of_first * first_epsilon(ledger, budget))));
   }
 }
 

@@ -13,6 +13,7 @@
 #include "family.hpp"
 #include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/rounded_text.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/mechanism/posterior_price.hpp"
 #include "gibbsite/model/curve.hpp"
@@ -268,10 +269,10 @@ struct PlanCommand {
                  draws == 1 ? "s" : "", most_epsilon, found.delta);
       return;
     }
-    fmt::print("{} cost{} (ε, δ) = ({:.4g}, {:.4g}){}; best guess {:.1f} %.\n", what,
-               draws == 1 ? "s" : "", found.epsilon, found.delta,
-               mu > 0 ? fmt::format(", μ = {:.4g}, zCDP ρ = {:.4g}", mu,
-                                    zero_concentrated_up(found.guarantee).rho)
+    fmt::print("{} cost{} (ε, δ) = ({}, {}){}; best guess {:.1f} %.\n", what, draws == 1 ? "s" : "",
+               text_up(found.epsilon), text_up(found.delta),
+               mu > 0 ? fmt::format(", μ = {}, zCDP ρ = {}", text_up(mu),
+                                    text_up(zero_concentrated_up(found.guarantee).rho))
                       : "",
                guess);
     if (mu > 0) {
@@ -279,8 +280,7 @@ struct PlanCommand {
       for (const double part : {0.25, 0.5, 1.0, 1.5, 2.0}) {
         const double epsilon = part * found.epsilon;
         if (epsilon > most_epsilon) continue;
-        lines.push_back({fmt::format("{:.4g}", epsilon),
-                         fmt::format("{:.2g}", delta_up(found.guarantee, epsilon))});
+        lines.push_back({text_up(epsilon), text_up(delta_up(found.guarantee, epsilon), 2)});
       }
       fmt::print("\n{}", table(lines));
     }

@@ -16,6 +16,7 @@
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/human_count.hpp"
+#include "gibbsite/core/rounded_text.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/model/date.hpp"
 #include "gibbsite/release/report.hpp"
@@ -223,9 +224,10 @@ Entry entry_of(const Facts& facts, const json& file, const DeploymentAbout& abou
   loss["privacy_parameters"]["delta"] = claims.delta;
   loss["privacy_parameters_details"] = fmt::format(
       "One curve of (ε, δ) pairs, of which the pair above is the one that was asked for: δ(ε) = "
-      "H(ε − {:.6g}; μ) + {:.3g} + (1 + e^ε) {:.3g}, H the profile of Gaussian differential "
-      "privacy with μ = {:.6g}.",
-      claimed.epsilon0, claimed.delta0, claimed.tv, claimed.mu);
+      "H(ε − {}; μ) + {} + (1 + e^ε) {}, H the profile of Gaussian differential "
+      "privacy with μ = {}.",
+      text_up(claimed.epsilon0, 6), text_up(claimed.delta0, 3), text_up(claimed.tv, 3),
+      text_up(claimed.mu, 6));
 
   Entry& model = deployment["deployment_model"];
   model["model_name"] = "Central";

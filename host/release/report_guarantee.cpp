@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gibbsite/core/human_count.hpp"
+#include "gibbsite/core/rounded_text.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
 #include "release/page.hpp"
@@ -198,7 +199,7 @@ void parameters_section(Html& page, const ReportFacts& facts) {
       "scope=\"col\">ε</th><th scope=\"col\">δ</th><th scope=\"col\">what</th></tr></thead>"
       "<tbody>\n");
   for (const auto& [epsilon, delta] : points) {
-    page.put("<tr><td>{}</td><td>{:.4g}</td><td>{}</td></tr>\n", number(epsilon), delta,
+    page.put("<tr><td>{}</td><td>{}</td><td>{}</td></tr>\n", number(epsilon), text_up(delta),
              epsilon == c.epsilon ? "claimed" : "follows");
   }
   page.put("</tbody></table>\n");
