@@ -243,11 +243,7 @@ void FitCommand::fit() const {
     say(fmt::format("{}fitting took {:.4g} s, {:.4g} s were predicted\n\n", private_time,
                     fitting.seconds(), seconds));
   }
-  if (plan.intervals && !model.model().estimates) {
-    fmt::print(stderr,
-               "gibbsite: warning: --intervals: none can be made from these answers (noise hides "
-               "the table's moments); the model has none\n");
-  }
+  if (plan.intervals && !model.model().estimates) warn_of_no_intervals();
   ranks().together([&] {
     if (!is_first_rank()) return;
     write_entered(ledger, [&](Existing existing) { write_release(out, model, existing); });
@@ -321,6 +317,12 @@ void FitCommand::write_entered(const std::optional<Ledger>& ledger,
                          ? ""
                          : fmt::format(", and {} cannot make it again: remove it", checkpoint));
   if (ledger) say(entered_line(*ledger));
+}
+
+void FitCommand::warn_of_no_intervals() {
+  fmt::print(stderr,
+             "gibbsite: warning: --intervals: none can be made from these answers (noise hides the "
+             "table's moments); the model has none\n");
 }
 
 void FitCommand::require_no_engine() const {

@@ -94,7 +94,7 @@ void FitCommand::fit_bought() const {
   if (!first_line_names(table.data).empty()) require_names(header, table.data);
   const SchemaShape shape = schema_shape(header, label.label, target, table.data);
   const auto planned = [&](std::uint64_t rows, const Budget& at) {
-    return plan_bought_fit(shape, rows, at, schema_share);
+    return plan_bought_fit(shape, rows, at, schema_share, request.intervals);
   };
   static_cast<void>(planned(budget.rows_per_person, budget));  // an illegal request ends here
   const TableCells cells = count_cells(table.data, shape.asked);
@@ -144,6 +144,7 @@ void FitCommand::fit_bought() const {
       .shape = shape, .cells = cells, .source = CellSource(table.data), .read = rows_by};
   const Release model = gibbsite::fit_bought(bought, made, request, *engine_maker, key(), options);
   static_cast<void>(warn_of_reading(as_read, as_read.counts, cells.rows, Readers::this_process));
+  if (request.intervals && !model.model().estimates) warn_of_no_intervals();
   write_entered(ledger, [&](Existing existing) { write_release(out, model, existing); });
   say("\n" + bought_table(*model.model().bought, model.model().schema) + report(model));
 }

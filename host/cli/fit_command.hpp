@@ -73,6 +73,7 @@ struct FitCommand {
   [[nodiscard]] Key key() const { return seed ? Key::from_seed(*seed) : Key::from_os(); }
   // Refuses an engine for models that take none.
   void require_no_engine() const;
+  static void warn_of_no_intervals();
   void fit_network_model() const;
   // Without a schema: what such a fit does not take, and the fit.
   void require_of_bought() const;

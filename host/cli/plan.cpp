@@ -90,8 +90,9 @@ struct PlanCommand {
     for (const double epsilon : epsilons) {
       PlanArguments one = plan;
       one.epsilon = epsilon;
-      fmt::print("{}", bought_plan_words(plan_bought_fit(problem, one.budget(), schema_share,
-                                                         shape.classes.value_or(1))));
+      fmt::print("{}", bought_plan_words(plan_bought_fit(
+                           problem, one.budget(), schema_share,
+                           {.outputs = shape.classes.value_or(1), .intervals = plan.intervals})));
     }
   }
 

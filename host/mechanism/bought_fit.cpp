@@ -18,17 +18,20 @@ namespace {
 constexpr double least_share = .1, most_share = .2;
 // A bin with this part of the rows stands so many deviations above the noise.
 constexpr double seen_part = .05, seen_above = 4.5;
-// Numbers of a whitened fit of K outputs without intervals: two second moments of d (d + 1)/2, one
-// start of K d, and of at most 40 gradients K d + 1 each (mechanism/whitened.hpp).
+// Numbers of a whitened fit of K outputs: two second moments of d (d + 1)/2, one start of K d, and
+// of at most 40 gradients K d + 1 each (mechanism/whitened.hpp). With intervals also the block of
+// K d, the scores' moments, and the information in a block for each pair of classes.
 constexpr double most_gradients = 40;
 
 }  // namespace
 
-NoiseCost largest_fit_noise_up(std::uint64_t outputs) {
-  const auto d = static_cast<double>(most_metric_features);
-  const double coordinates = d * static_cast<double>(outputs);
+NoiseCost largest_fit_noise_up(const LargestFit& fit) {
+  const auto d = static_cast<double>(most_metric_features), K = static_cast<double>(fit.outputs);
+  const double coordinates = d * K, blocks = K > 1 ? K * (K - 1) / 2 : 1;
+  const double intervals = fit.intervals ? coordinates + (blocks + 1) * d * (d + 1) / 2 : 0;
   return noise_cost_up(
-      AnsweredNoise{d * (d + 1) + most_gradients * (coordinates + 1) + coordinates + 1}, 1);
+      AnsweredNoise{d * (d + 1) + most_gradients * (coordinates + 1) + coordinates + 1 + intervals},
+      1);
 }
 
 double default_schema_share(const SchemaProblem& problem, const Budget& budget) {
@@ -53,7 +56,7 @@ Analysis with_schema(const Analysis& fit, const SchemaQuestions& questions,
 }
 
 BoughtFitPlan plan_bought_fit(const SchemaProblem& problem, const Budget& budget,
-                              const std::optional<double>& share, std::uint64_t outputs) {
+                              const std::optional<double>& share, const LargestFit& fit) {
   const StandardArithmetic arithmetic;
   const double z = schema_threshold_height(problem, budget);  // throws on an illegal request
   BoughtFitPlan out{
@@ -61,7 +64,7 @@ BoughtFitPlan plan_bought_fit(const SchemaProblem& problem, const Budget& budget
   if (share) require_between(*share, 0, 1, "schema_share");
   out.share = share.value_or(default_schema_share(problem, budget));
   const Neighbors who = budget.neighbors();
-  const NoiseCost noise = largest_fit_noise_up(outputs), own = schema_noise_up(problem, who);
+  const NoiseCost noise = largest_fit_noise_up(fit), own = schema_noise_up(problem, who);
   const double epsilon = round_down(Wide(budget.epsilon) - Wide(noise.epsilon) - Wide(own.epsilon));
   const double delta = round_down(Wide(budget.delta) * (1 - Wide(schema_threshold_share)));
   const double whole = epsilon > 0 ? gdp_mu_down(epsilon, delta) : 0;

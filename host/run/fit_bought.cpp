@@ -34,6 +34,19 @@ namespace {
                                 Field{"epsilon"}, Field{"schema"}));
 }
 
+// Whether a schema leads to intervals may not depend on its answers. With several classes it would:
+// only models of few columns have them.
+void require_intervals_of_any_schema(const Problem& problem) {
+  const Message why = problem.outputs > 1
+                          ? format_message(
+                                "of several classes they are had of few columns alone, "
+                                "and how many a bought schema leads to is not known "
+                                "beforehand; leave them out, or give {}",
+                                Field{"schema"})
+                          : information_obstacle(problem);
+  if (!why.empty()) throw BadInput(format_message("{}: ", Field{"intervals"}) + why);
+}
+
 // The smallest and the largest schema that may follow.
 Schema schema_of_width(const Label& target, std::uint64_t levels) {
   Schema out;
@@ -140,7 +153,7 @@ PlanRequest bought_request(const PlanRequest& asked, const Label& target) {
   if (asked.calibration != "gdp") refuse_with_bought("calibration");
   if (asked.rho || asked.rdp) refuse_with_bought(asked.rho ? "rho" : "rdp");
   if (asked.draws.value_or(1) != 1) refuse_with_bought("draws");
-  if (asked.intervals) refuse_with_bought("intervals");
+  if (asked.intervals) require_intervals_of_any_schema(problem);
   if (asked.iterations) refuse_with_bought("iterations");
   if (asked.prior_precision) refuse_with_bought("prior_precision");
   if (asked.loss_cap) refuse_with_bought("loss_cap");
@@ -154,10 +167,11 @@ PlanRequest bought_request(const PlanRequest& asked, const Label& target) {
 }
 
 BoughtFitPlan plan_bought_fit(const SchemaShape& shape, std::uint64_t rows, const Budget& budget,
-                              const std::optional<double>& share) {
+                              const std::optional<double>& share, bool intervals) {
   const auto* const several = std::get_if<Classes>(&shape.shape.target);
-  return plan_bought_fit({.rows = rows, .columns = shape.asked.size()}, budget, share,
-                         several == nullptr ? 1 : several->names.size());
+  return plan_bought_fit(
+      {.rows = rows, .columns = shape.asked.size()}, budget, share,
+      {.outputs = several == nullptr ? 1 : several->names.size(), .intervals = intervals});
 }
 
 void require_visible(const SchemaQuestions& questions, const SchemaProblem& problem) {
@@ -179,8 +193,8 @@ Release fit_bought(const TableToBuy& table, const BoughtFitPlan& asked, const Pl
   const std::unique_ptr<Communicator> alone = one_process();
   StreamKey stream = key_of_first_rank(std::move(key), *alone);
   // Computed anew: a plan is open to its caller.
-  const BoughtFitPlan plan =
-      plan_bought_fit(table.shape, asked.problem.rows, asked.budget, asked.share);
+  const BoughtFitPlan plan = plan_bought_fit(table.shape, asked.problem.rows, asked.budget,
+                                             asked.share, request.intervals);
   const Label& target = table.shape.shape.target;
   const PlanRequest fit = bought_request(request, target);
   if (options.checkpoint != "" || options.ranks != nullptr)

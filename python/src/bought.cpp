@@ -39,7 +39,7 @@ struct Asked {
     budget = budget_of(request);
   }
   [[nodiscard]] BoughtFitPlan plan(std::uint64_t rows) const {
-    BoughtFitPlan out = plan_bought_fit(shape, rows, budget, share);
+    BoughtFitPlan out = plan_bought_fit(shape, rows, budget, share, request.intervals);
     require_visible(out.questions, out.problem);
     return out;
   }

@@ -109,6 +109,18 @@ def test_every_label():
     assert json.loads(several.to_json())["model"]["bought"]["target"]["classes"] == ["young", "middle", "old"]
 
 
+def test_intervals_are_of_the_same_budget():
+    frame = people()
+    fitted = model(intervals=True).fit(frame, labels(frame))
+    assert fitted.certificate_["guarantee"]["epsilon"] == 4.0
+    assert fitted.verify().valid
+    ends = fitted.coef_interval_
+    assert ends.shape[1] == 2
+    assert (ends[:, 0] < ends[:, 1]).all()
+    with pytest.raises(ValueError, match="of several classes"):
+        model(intervals=True, classes=["a", "b", "c"]).fit(frame, (frame["age"] % 3).map({0: "a", 1: "b", 2: "c"}))
+
+
 def test_the_label_is_not_taken_from_the_table():
     frame = people(600)
     y = np.full(600, "yes")
@@ -133,7 +145,6 @@ def test_the_ledger_has_one_entry(tmp_path):
 @pytest.mark.parametrize(
     "params, what",
     [
-        ({"intervals": True}, "intervals"),
         ({"mechanism": "path"}, "mechanism"),
         ({"adjacency": "add-remove"}, "adjacency"),
         ({"row_norm": 2.0}, "row_norm"),

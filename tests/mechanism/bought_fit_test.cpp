@@ -6,6 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/mechanism/plan.hpp"
@@ -26,12 +29,16 @@ TEST(BoughtFit, BothKeepTheBudgetWhateverSchemaFollows) {
     for (const std::uint64_t k : {1U, 3U}) {
       const SchemaProblem problem{.rows = 40'000, .columns = 14};
       const Budget budget{.epsilon = epsilon, .delta = 1e-7, .rows_per_person = k};
-      const BoughtFitPlan plan = plan_bought_fit(problem, budget);
-      EXPECT_LE(delta_up(plan.guarantee, epsilon), budget.delta);
-      EXPECT_NEAR(plan.guarantee.mu / gdp_mu_down(epsilon, .99 * budget.delta), 1, 2e-3);
-      for (const std::uint64_t features : {2U, 700U, 2000U}) {
+      std::optional<BoughtFitPlan> made;
+      for (const auto& [features, intervals] : std::vector<std::pair<std::uint64_t, bool>>{
+               {2, false}, {700, false}, {2000, false}, {2, true}, {2000, true}}) {
+        if (!made || features == 2)
+          made = plan_bought_fit(problem, budget, {}, {.intervals = intervals});
+        const BoughtFitPlan& plan = *made;
+        EXPECT_LE(delta_up(plan.guarantee, epsilon), budget.delta);
+        EXPECT_NEAR(plan.guarantee.mu / gdp_mu_down(epsilon, .99 * budget.delta), 1, 2e-3);
         const Plan fit = gibbsite::plan(fit_problem(problem.rows, features), plan.fit,
-                                        {.mechanism = "whitened"});
+                                        {.mechanism = "whitened", .intervals = intervals});
         ASSERT_TRUE(fit.candidate().feasible) << fit.candidate().why.plain();
         const Analysis own = analyze(fit.candidate().mechanism, fit.problem, plan.guarantee.who, 1);
         const Guarantee both =
@@ -44,6 +51,26 @@ TEST(BoughtFit, BothKeepTheBudgetWhateverSchemaFollows) {
       }
     }
   }
+}
+
+// Fits with intervals answer more numbers: the bound of those without does not hold for them.
+TEST(BoughtFit, IntervalsHaveABoundOfTheirOwn) {
+  const SchemaProblem problem{.rows = 40'000, .columns = 14};
+  // Amounts are asked for their scores' moments too.
+  FeatureSpace space{.features = 2000, .row_norm = 3, .intercept = true};
+  space.typical_row_norm = 2;
+  space.label = LabelKind::amount;
+  space.label_bound = 5;
+  const Plan fit = gibbsite::plan(glm("huber").constants(space, problem.rows),
+                                  plan_bought_fit(problem, {}, {}, {.intervals = true}).fit,
+                                  {.mechanism = "whitened", .intervals = true});
+  ASSERT_TRUE(fit.candidate().feasible) << fit.candidate().why.plain();
+  const NoiseCost noise = analyze(fit.candidate().mechanism, fit.problem, {}, 1).noise;
+  const NoiseCost with = largest_fit_noise_up({.intervals = true}),
+                  without = largest_fit_noise_up();
+  EXPECT_LE(noise.tv, with.tv);
+  EXPECT_LE(noise.epsilon, with.epsilon);
+  EXPECT_GT(noise.tv + noise.epsilon, without.tv + without.epsilon);
 }
 
 // A schema that is not paid for leaves the fit all of mu, and together they are beyond the budget.

@@ -59,7 +59,7 @@ struct BoughtFitCase {
     cells = count_cells(path, shape.asked);
   }
   [[nodiscard]] BoughtFitPlan plan() const {
-    return plan_bought_fit(shape, cells.rows, budget_of(request));
+    return plan_bought_fit(shape, cells.rows, budget_of(request), {}, request.intervals);
   }
   [[nodiscard]] TableToBuy table() const {
     return {.shape = shape, .cells = cells, .source = path, .read = [this](const Schema& schema) {
@@ -138,6 +138,23 @@ TEST(FitBought, TakesEveryLabelAndCertifiesBoth) {
     const Verification check = verify(file);
     EXPECT_TRUE(check.valid) << ::testing::PrintToString(check.failures);
     EXPECT_EQ(to_json(release_from_json(file, "f.json")), file);
+  }
+}
+
+// Intervals cost what was fixed for every schema, and a small table is no refusal.
+TEST(FitBought, IntervalsAreOfTheSameBudget) {
+  for (const Label& target : {Label(TwoClasses{.positive = "yes"}), an_amount, a_count}) {
+    for (const int rows : {20'000, 40}) {
+      BoughtFitCase of = case_of(target, rows);
+      of.request.intervals = true;
+      const Release made = of.fit(Key::from_os());
+      const Certificate& c = made.certificate();
+      EXPECT_TRUE(made.model().estimates || rows == 40);
+      EXPECT_GE(c.claimed.mu, composed_mu(c) * (1 - 1e-12));
+      EXPECT_GE(c.claimed.tv, c.analysis->guarantee.tv);
+      EXPECT_LE(delta_up(c.claimed, c.epsilon), c.delta);
+      EXPECT_TRUE(verify(made).valid) << ::testing::PrintToString(verify(made).failures);
+    }
   }
 }
 
@@ -313,7 +330,9 @@ TEST(FitBought, RefusesWhatItDoesNotTake) {
   refused({.model = "poisson"}, "model");
   refused({.adjacency = "add-remove"}, "adjacency");
   refused({.draws = 2}, "draws");
-  refused({.intervals = true}, "intervals");
+  refused_of(three_classes, {.intervals = true}, "of several classes");
+  refused_of(TwoClasses{.positive = "yes", .negative = "no", .weights = {1, 3}},
+             {.intervals = true}, "count the same");
   refused({.iterations = 50}, "iterations");
   const BoughtFitCase of;
   FitOptions options;

@@ -20,6 +20,12 @@ struct BoughtFitPlan {
   Guarantee guarantee{};
 };
 
+/// The largest fit that a schema can lead to, beside its most_metric_features features.
+struct LargestFit {
+  std::uint64_t outputs = 1;  ///< classes, where there are several
+  bool intervals = false;     ///< whether a share asks how sure the coefficients are
+};
+
 /// The share of mu^2 that a schema takes by default: at which a bin that holds 5 % of the rows
 /// stands 4.5 deviations above the noise, from 0.1 to 0.2.
 double default_schema_share(const SchemaProblem& problem, const Budget& budget);
@@ -28,11 +34,11 @@ double default_schema_share(const SchemaProblem& problem, const Budget& budget);
 /// the mu that is left. Throws as plan_schema, BadInput if the share is outside of (0, 1), and
 /// Infeasible if nothing keeps the budget.
 BoughtFitPlan plan_bought_fit(const SchemaProblem& problem, const Budget& budget,
-                              const std::optional<double>& share = {}, std::uint64_t outputs = 1);
+                              const std::optional<double>& share = {}, const LargestFit& fit = {});
 
-/// Upper bounds of what computed noise costs a fit by `whitened` without intervals, of at most
-/// most_metric_features features for each of so many outputs: they bound it for every schema.
-NoiseCost largest_fit_noise_up(std::uint64_t outputs = 1);
+/// Upper bounds of what computed noise costs a fit by `whitened` of at most most_metric_features
+/// features for each output: they bound it for every schema.
+NoiseCost largest_fit_noise_up(const LargestFit& fit = {});
 
 /// What the schema adds to the analysis of a fit: both together.
 Analysis with_schema(const Analysis& fit, const SchemaQuestions& questions,

@@ -25,14 +25,14 @@ struct TableToBuy {
 
 /// The request that such a fit of that label runs: by `whitened`. Throws BadInput on a label that
 /// is not legal, and on what such a fit does not take: a network or a family, a loss of which
-/// `whitened` asks no gradients or that is of other labels, another mechanism, intervals,
-/// iterations, draws, a prior, or add-remove.
+/// `whitened` asks no gradients or that is of other labels, another mechanism, intervals of several
+/// classes or of weighed ones, iterations, draws, a prior, or add-remove.
 PlanRequest bought_request(const PlanRequest& asked, const Label& target);
 
 /// How a budget is split for such a request, which bought_request made, of a table whose columns
-/// are those of the shape. Throws as plan_bought_fit.
+/// are those of the shape. intervals: those of the request. Throws as plan_bought_fit.
 BoughtFitPlan plan_bought_fit(const SchemaShape& shape, std::uint64_t rows, const Budget& budget,
-                              const std::optional<double>& share = {});
+                              const std::optional<double>& share = {}, bool intervals = false);
 
 /// Throws Infeasible where a level has to be so frequent to be seen that a fit would suffer
 /// (refused_share). All of it is public.
