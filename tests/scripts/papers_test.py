@@ -28,7 +28,7 @@ except ImportError as missing:
 
 
 def log_density(a, b, t):
-    """Of a Beta(a, b) variable's log odds t."""
+    """Log density of the log odds t of a Beta(a, b) variable."""
     return math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) - a * math.log1p(math.exp(-t)) - b * math.log1p(math.exp(t))
 
 
@@ -69,7 +69,7 @@ class Renyi(unittest.TestCase):
     def test_regression(self):
         for ratio in (0.001, 0.1, 1, 10):
             for beta, precision in papers.settings(ratio).values():
-                # Of two unit normal laws 2 beta/sqrt(precision) apart: order/2 times the distance squared.
+                # Two unit normal laws 2 beta/sqrt(precision) apart: order/2 times the distance squared.
                 self.assertAlmostEqual(min(ratio, 2.0), (2 * beta / precision**0.5)**2 / 2, 12)
 
 
