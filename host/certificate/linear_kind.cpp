@@ -160,7 +160,7 @@ void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
   const double clip = link ? link->clip : gradient != answers.end() ? gradient->clip : 0;
   const Neighbors& who = c.claimed.who;
   const auto T = static_cast<std::uint64_t>(s.iterations);
-  const double longest = std::sqrt(information_limit(s)) * clip;  // of a row in the information
+  const double longest = std::sqrt(block_limit(s, c.problem)) * clip;  // of a row's information
   std::uint64_t moments = 0, gradients = 0, curvatures = 0, blocks = 0, informations = 0,
                 scores = 0, lengths = 0, starts = 0;
   const RowLengths of_schema = row_lengths(model.schema);
@@ -175,6 +175,7 @@ void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
         clipped && (a.question == "lengths"       ? is_nearly(a.clip, of_schema.half())
                     : a.question == "moments"     ? moments > 0 || a.clip == s.first_clip
                     : a.question == "information" ? std::fabs(a.clip - longest) <= 1e-12 * longest
+                    : a.question == "scores"      ? a.clip == score_clip(c.problem, clip)
                     : a.question != "curvature"   ? a.clip == clip
                                                   : a.clip == 0);
     if (a.question == "lengths") {
@@ -198,7 +199,8 @@ void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
       least = s.information_share > 0 ? information_deviation_up(s, who, a.clip, 0) : 0;
     } else if (a.question == "scores") {
       ++scores;
-      least = s.score_share > 0 ? score_deviation_up(s, who, a.clip, 0) : 0;
+      least =
+          s.score_share > 0 ? score_deviation_up(s, score_neighbors(c.problem, who), a.clip, 0) : 0;
     } else {
       ++curvatures;
       least = curvature_deviation_up(s, who, largest_trace(c.problem), 0);

@@ -269,7 +269,9 @@ std::string effects_report(const LinearModel& model, const CoefficientView& view
         "together. ",
         collinear, count);
   }
-  out += wrapped(notes + std::string(interval_meaning_of(model.schema)));
+  notes += interval_meaning_of(model.schema);
+  if (model.schema.person() != nullptr) notes += " The sample is one of people, not of their rows.";
+  out += wrapped(notes);
   if (order.size() < effects.effects.size() && !view.file.empty())
     out += fmt::format("All {}: gibbsite coefficients {} --all\n", count, view.file);
   return out;
@@ -278,7 +280,7 @@ std::string effects_report(const LinearModel& model, const CoefficientView& view
 std::string no_bound(const LinearModel& model, const Certificate& certificate) {
   const bool estimable = taken_by(certificate.mechanism).intervals &&
                          class_weights(model.schema.label).empty() &&
-                         model.schema.weight() == nullptr;
+                         !(is<Classes>(model.schema.label) && certificate.problem.weighted);
   const char* const how = !estimable ? ""
                           : model.bought
                               ? " With a schema that is bought apart (gibbsite schema --epsilon), "

@@ -188,6 +188,7 @@ void FitCommand::fit() const {
   const std::uint64_t table_rows = share.rows;
   // What is public under replace-one: of people, who they are many.
   const std::uint64_t rows = counted(share, budget.rows_per_person);
+  if (!plan.intervals) share.data.person = {};  // four bytes a row that nothing else asks for
   // Curves that the schema leaves to the plan: by public numbers alone.
   const Schema domain = chosen_curves(plan, asked, rows, budget);
   // Ranks keep their rows alike, which no row may decide.

@@ -99,7 +99,6 @@ void Dataset::hold_people(std::uint64_t k) {
     const float share = person[i] == nobody ? 0 : share_of_rows_down(k, counts[person[i]]);
     weight[i] = weighs ? product_down(share, weight[i]) : share;
   }
-  person = {};
   rows_of_person = k;
 }
 

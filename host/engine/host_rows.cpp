@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "core/format_message.hpp"
 #include "engine/clip.hpp"
@@ -80,23 +81,60 @@ PairFactor weighted_row(const Rows& x, std::size_t i) {
   return {1, x.weight == nullptr ? 1 : root_weight(x.weight[i])};
 }
 
-// P^T x times a factor <= 1, and scaled down to norm <= clip times a share <= 1 in exact arithmetic
-// where that is shorter: floats. A row that leaves the floats is 0.
-void clipped_row(const Rows& x, std::size_t i, MatrixView<const double> P, double clip, VectorXd& v,
-                 const PairFactor& of = {1, 1}) {
-  v.setZero();
-  x.for_each(i, [&](std::size_t j, float value) {
-    for (std::size_t a = 0; a < P.cols; ++a) v[index(a)] += static_cast<double>(value) * P(j, a);
-  });
+// v times a factor <= 1, and scaled down to norm <= clip times a share <= 1 in exact arithmetic
+// where that is shorter: floats. What leaves the floats is 0.
+void clip_to_floats(double clip, VectorXd& v, const PairFactor& of = {1, 1}) {
   v = v.cast<float>().cast<double>();
   const double squares = v.squaredNorm();
   if (!std::isfinite(squares)) {
     v.setZero();
     return;
   }
-  const auto s = static_cast<double>(shared(of.factor, of.share, shrinking(squares, P.cols, clip)));
+  const auto k = static_cast<std::size_t>(v.size());
+  const auto s = static_cast<double>(shared(of.factor, of.share, shrinking(squares, k, clip)));
   for (double& a : v) a = normal_or_zero(static_cast<float>(a * s));
 }
+
+// P^T x, clipped.
+void clipped_row(const Rows& x, std::size_t i, MatrixView<const double> P, double clip, VectorXd& v,
+                 const PairFactor& of = {1, 1}) {
+  v.setZero();
+  x.for_each(i, [&](std::size_t j, float value) {
+    for (std::size_t a = 0; a < P.cols; ++a) v[index(a)] += static_cast<double>(value) * P(j, a);
+  });
+  clip_to_floats(clip, v, of);
+}
+
+// Adds the lower triangle of v v^T to moments [k x k].
+void add_square(const VectorXd& v, VectorXd& moments) {
+  const Eigen::Index k = v.size();
+  for (Eigen::Index a = 0; a < k; ++a)
+    for (Eigen::Index b = 0; b <= a; ++b) moments[a * k + b] += v[a] * v[b];
+}
+void unfold_moments(const VectorXd& sum, MatrixView<double> out) {
+  for (std::size_t a = 0; a < out.rows; ++a)
+    for (std::size_t b = 0; b <= a; ++b) out(a, b) = out(b, a) = sum[index(a * out.rows + b)];
+}
+
+// The rows of each person, one person after another: those of person p are
+// row[begin[p]], ..., row[begin[p + 1] - 1], in their own order.
+struct RowsOfPeople {
+  std::vector<std::uint32_t> begin, row;
+
+  explicit RowsOfPeople(const PersonOfRow& rows) {
+    std::uint32_t people = 0;
+    for (const std::uint32_t p : rows.place)
+      if (p != rows.nobody) people = std::max(people, p + 1);
+    begin.resize(std::size_t{people} + 1);
+    for (const std::uint32_t p : rows.place)
+      if (p != rows.nobody) ++begin[std::size_t{p} + 1];
+    std::partial_sum(begin.begin(), begin.end(), begin.begin());
+    row.resize(begin.back());
+    std::vector<std::uint32_t> next(begin.begin(), begin.end() - 1);
+    for (std::uint32_t i = 0; i < rows.place.size(); ++i)
+      if (const std::uint32_t p = rows.place[i]; p != rows.nobody) row[next[p]++] = i;
+  }
+};
 
 // out [k x k] = sum of v v^T of rows in the metric, times their factors and clipped to their share.
 template <class Factor>
@@ -107,15 +145,11 @@ void add_up_moments(const Rows& x, MatrixView<const double> P, double clip, cons
     VectorXd moments = VectorXd::Zero(index(k * k)), v(index(k));
     for (std::size_t i = first; i < last; ++i) {
       clipped_row(x, i, P, clip, v, factor(i));
-      for (std::size_t a = 0; a < k; ++a) {
-        for (std::size_t b = 0; b <= a; ++b) moments[index(a * k + b)] += v[index(a)] * v[index(b)];
-      }
+      add_square(v, moments);
     }
     return moments;
   });
-  for (std::size_t a = 0; a < k; ++a) {
-    for (std::size_t b = 0; b <= a; ++b) out(a, b) = out(b, a) = sum[index(a * k + b)];
-  }
+  unfold_moments(sum, out);
 }
 
 class PlainCappedLoss final : public CappedLoss {
@@ -150,6 +184,13 @@ class PlainCappedLoss final : public CappedLoss {
     std::vector<double> scores(x_.rows);
     for (std::size_t i = 0; i < x_.rows; ++i) scores[i] = scored_at(theta, i).score;
     add_up(score_factors(scores), limits_.clip, out);
+  }
+
+  // Adds the score of row i times the row to sum [d].
+  void add_score(std::span<const double> theta, std::size_t i, VectorXd& sum) const {
+    const double score = scored_at(theta, i).score;
+    x_.for_each(i,
+                [&](std::size_t j, float v) { sum[index(j)] += score * static_cast<double>(v); });
   }
 
   double gradient(std::span<const double> theta, std::span<double> out) override {
@@ -414,6 +455,41 @@ NormBound bound_norms(MatrixView<const double> P, std::span<double> sizes) {
           .slack = 1 + (2 * k + d + 16) * unit,
           // Underflow of products, and of squares before the root.
           .underflow = std::sqrt(k) * (m + 1) * 0x1p-536};
+}
+
+void HostRows::people_score_moments(MatrixView<const double> P, const ScoreLimits& limits,
+                                    std::span<const double> theta, const PersonOfRow& rows,
+                                    double most, MatrixView<double> out) const {
+  require_metric(P, columns(), limits);
+  require_one_output(*loss_);
+  if (rows.place.size() != table_.rows || table_.rows > std::numeric_limits<std::uint32_t>::max())
+    throw BadInput("people: intervals of them take one place a row, of at most 2^32 - 1 rows");
+  const PlainCappedLoss scores(table_, labels_, *loss_, P, limits);
+  const RowsOfPeople people(rows);
+  const Eigen::Map<const Eigen::Matrix<double, -1, -1, Eigen::RowMajor>> metric(
+      P.data, index(P.rows), index(P.cols));
+  const VectorXd sum =
+      sum_blocks(people.begin.size() - 1, [&](std::size_t first, std::size_t last) {
+        VectorXd moments = VectorXd::Zero(index(P.cols * P.cols)), of_rows(index(P.rows));
+        for (std::size_t p = first; p < last; ++p) {
+          of_rows.setZero();
+          for (std::uint32_t at = people.begin[p]; at < people.begin[p + 1]; ++at)
+            scores.add_score(theta, people.row[at], of_rows);
+          VectorXd v = metric.transpose() * of_rows;
+          clip_to_floats(most, v);
+          add_square(v, moments);
+        }
+        return moments;
+      });
+  unfold_moments(sum, out);
+}
+void people_score_moments(Engine& engine, MatrixView<const double> P, const ScoreLimits& limits,
+                          std::span<const double> theta, const PersonOfRow& rows, double most,
+                          MatrixView<double> out) {
+  auto* const host = dynamic_cast<HostRows*>(&engine);
+  if (host == nullptr)
+    throw BadInput("people: intervals of them need all rows in one process's memory");
+  host->people_score_moments(P, limits, theta, rows, most, out);
 }
 
 std::vector<double> HostRows::logits(std::span<const double> theta, std::size_t first,

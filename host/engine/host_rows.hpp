@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/people_scores.hpp"
 #include "gibbsite/engine/engine.hpp"
 
 namespace gibbsite {
@@ -49,6 +50,11 @@ class HostRows : public Engine {
   void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) override;
   [[nodiscard]] std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
                                                         const ScoreLimits& limits) override;
+
+  /// As people_score_moments.
+  void people_score_moments(MatrixView<const double> P, const ScoreLimits& limits,
+                            std::span<const double> theta, const PersonOfRow& rows, double most,
+                            MatrixView<double> out) const;
 
   [[nodiscard]] double log_lengths(const RowLengths& lengths) override;
   void weighted_loss_gradients(MatrixView<const double> theta, std::span<const double> weights,

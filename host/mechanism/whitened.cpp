@@ -59,11 +59,11 @@ bool is_sound(const Whitened& s, const Problem& problem) {
                       s.curvature_share > 0 && s.information_share >= 0 && s.block_share >= 0 &&
                       s.score_share >= 0 && s.length_share >= 0 && s.iterations >= 1;
   // The block and the information go together, of classes that count the same, amounts and counts:
-  // what a row's information is limited by is derived for them. Scores' moments go with held
-  // slopes.
+  // what a row's information is limited by is derived for them. Scores' moments go with held slopes
+  // and with weights.
   const bool together = asks_information(s) == (s.block_share > 0) && s.block_share < 1 &&
                         (!asks_information(s) || takes_information(problem)) &&
-                        asks_scores(s) == (asks_information(s) && has_capped_derivatives(problem));
+                        asks_scores(s) == (asks_information(s) && takes_scores(problem));
   // What small budgets ask is derived for rows with a constant, without intervals. Their gradients'
   // shares are added up one by one.
   const bool small =
@@ -103,10 +103,10 @@ Whitened rule(const Problem& problem, const Neighbors& who, double mu,
   const auto K = static_cast<double>(problem.outputs);
   // What intervals take: .1 of mu^2 for the information, and of the gradients .2 for the block of
   // two classes, where other shares cost more log-loss or hold no more often, .4 elsewhere
-  // (docs/theory/intervals.md). With held slopes the scores' moments have .03 more: their noise is
-  // small beside what they are.
+  // (docs/theory/intervals.md). With held slopes or weights the scores' moments have .03 more:
+  // their noise is small beside what they are.
   const double information = intervals ? 0.1 : 0.0;
-  const double scores = intervals && has_capped_derivatives(problem) ? 0.03 : 0.0;
+  const double scores = intervals && takes_scores(problem) ? 0.03 : 0.0;
   const double rest = 1 - information - scores;
   const double block = problem.loss == "logistic" ? 0.2 : 0.4;
   const double signal = signal_of(problem, who, mu * std::sqrt(rest));
@@ -175,9 +175,9 @@ Candidate whitened_candidate(const Problem& problem, const Budget& budget, const
 }  // namespace
 
 Message information_obstacle(const Problem& problem) {
-  if (problem.weighted) {
-    return "they are of rows that count the same, and none are derived of rows with weights "
-           "(docs/theory/row-weights.md); leave them out";
+  if (problem.weighted && problem.outputs > 1) {
+    return "of several classes they are of rows that count the same, and none are derived of rows "
+           "with weights or of people (docs/theory/row-weights.md); leave them out";
   }
   if (!takes_information(problem)) {
     return fmt::format(

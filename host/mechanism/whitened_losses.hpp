@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "gibbsite/core/problem.hpp"
+#include "gibbsite/mechanism/whitened.hpp"
 
 namespace gibbsite {
 
@@ -27,11 +28,34 @@ inline bool has_capped_derivatives(const Problem& problem) {
 }
 
 /// Whether an information matrix can be asked of its rows, and so intervals: two or several classes
-/// that count the same, amounts and counts; of rows that count the same.
+/// that count the same, amounts and counts. With weights of one output alone, as what their scores
+/// vary is asked, and of several that has no question.
 inline bool takes_information(const Problem& problem) {
-  return !problem.weighted && problem.loss == unweighted_name(problem.loss) &&
-         (problem.loss == "logistic" || problem.loss.starts_with("softmax-") ||
-          has_capped_derivatives(problem));
+  return problem.loss == unweighted_name(problem.loss) &&
+         (problem.loss == "logistic" || has_capped_derivatives(problem) ||
+          (problem.loss.starts_with("softmax-") && !problem.weighted));
+}
+/// Whether its intervals ask for second moments of scores: where slopes are held, or rows count by
+/// weights, what scores vary does not follow from the information.
+inline bool takes_scores(const Problem& problem) {
+  return has_capped_derivatives(problem) || problem.weighted;
+}
+
+/// ScoreLimits::information of the problem's block: `information_limit` as its loss has it,
+/// whatever else is asked.
+inline double block_limit(Whitened settings, const Problem& problem) {
+  if (!has_capped_derivatives(problem)) settings.score_share = 0;
+  return information_limit(settings);
+}
+/// What holds the norm of a score whose second moments are asked, where a row's is held to `clip`:
+/// k clip where it is the sum of a person's.
+inline double score_clip(const Problem& problem, double clip) {
+  return problem.of_people() ? static_cast<double>(problem.rows_of_person) * clip : clip;
+}
+/// Those who change sums of what `score_clip` holds: a person has one such score.
+inline Neighbors score_neighbors(const Problem& problem, Neighbors who) {
+  if (problem.of_people()) who.rows_per_person = 1;
+  return who;
 }
 
 /// N/d below which the rule is that of small budgets.

@@ -33,6 +33,8 @@ constexpr double constant_precision = 1e-4;  // of the prior of the constant
 constexpr double least_curvature = 0.02;     // of the derivative, as a part of the public model's
 constexpr double information_error = 0.5;    // part of the error of A_2 that counts
 constexpr double least_alpha = 0.1;          // of the number of rows
+constexpr double least_scores = 0.02;        // of answered scores, as a part of the model's
+constexpr double most_scores = 4;            // likewise, times k
 constexpr double long_deviation = 2;         // sd of the predictor from which it counts as long
 constexpr double maybe_long = 3;             // or that sd and its own deviation together
 constexpr double rarest_share = 1e-4;        // of a level
@@ -482,6 +484,7 @@ class Equation {
     sum_ *= variance_;
     center_ *= variance_;
     path_share_ *= variance_;
+    if (answers.scores) answer_scores(answers);
   }
 
   [[nodiscard]] const MatrixXd& prior() const { return prior_; }
@@ -511,12 +514,9 @@ class Equation {
   // `posterior`: how far omega may be from where it is thought; null: A_2 counts as exact.
   [[nodiscard]] MatrixXd precision(const VectorXd& omega, const MatrixXd& derivative,
                                    const MatrixXd* posterior) const {
-    // The sample's part J = sum p(1-p) w^2 z z^T is at most H = sum p(1-p) w z z^T, and at least
-    // H I^-1 H with I = sum p(1-p) z z^T (Cauchy-Schwarz). Weights are alpha/n on average. They
-    // differ between rows, so J is taken half way up to H; along a level at its lower end.
-    MatrixXd full = derivative * std::max(std::sqrt(n_ / information_.alpha), 1.0);
-    curves_.add_unweighted(derivative, path_share_, full);
-    MatrixXd covariance = derivative * full.llt().solve(derivative);
+    MatrixXd covariance = scores_.size() > 0
+                              ? MatrixXd(scores_ * (rows_.curvature(omega) / curvature_at_))
+                              : modeled_scores(derivative);
     covariance.diagonal().array() += variance_;
     covariance += derivative * unseparated_ * derivative;
     if (posterior != nullptr) {
@@ -588,6 +588,30 @@ class Equation {
   }
 
  private:
+  // The sample's part of rows that count the same. J = sum p(1-p) w^2 z z^T is at most
+  // H = sum p(1-p) w z z^T, and at least H I^-1 H with I = sum p(1-p) z z^T (Cauchy-Schwarz).
+  // Weights are alpha/n on average. They differ between rows, so J is taken half way up to H; along
+  // a level at its lower end.
+  [[nodiscard]] MatrixXd modeled_scores(const MatrixXd& derivative) const {
+    MatrixXd full = derivative * std::max(std::sqrt(n_ / information_.alpha), 1.0);
+    curves_.add_unweighted(derivative, path_share_, full);
+    return derivative * full.llt().solve(derivative);
+  }
+  // The sample's part of people, or of rows that count by weights, at omega_0: what was answered,
+  // without what is noise in it, as A_2.
+  void answer_scores(const AnsweredScores& answers) {
+    const MatrixXd model = modeled_scores(derivative(at_));
+    const double of_model =
+        std::clamp(answers.scores->sum.cwiseProduct(model).sum() / model.squaredNorm(),
+                   least_scores, most_scores * answers.rows_of_person);
+    const double unit = of_model * information_.alpha * curvature_at_;
+    const ShrunkInformation found(
+        answers.scores->sum, answers.scores->deviation, of_model * model, unit,
+        information_.directions(),
+        correction_deviations(information_.directions().rows(), answers.lambda));
+    scores_ = held_above(of_model * model + found.correction(), least_scores * unit, scale_);
+  }
+
   static std::vector<ColumnDirections::Column> columns_of(const Features& features) {
     std::vector<ColumnDirections::Column> out;
     for (const Index j : features.numbers) out.push_back({j, 1});
@@ -604,6 +628,7 @@ class Equation {
   ArrayXd scale_;
   MatrixXd prior_, path_prior_;  // Q; Q and the prior that the path used
   MatrixXd unseparated_;         // T: of what no answer tells of omega
+  MatrixXd scores_;              // J at omega_0 where it was answered, else empty
   VectorXd sum_, center_;        // U; mean of the points, weighted as in U
   double variance_ = 0;          // of the noise in U
   double path_share_ = 0;        // of the path in U; the rest is the block's
@@ -869,6 +894,8 @@ void check(const AnsweredScores& answers, const Schema& schema) {
   require(answers.lambda.size() == k && answers.prior.size() == k, "lambda and prior must be [k]");
   require(answers.information.rows() == k && answers.information.cols() == k,
           "information must be [k x k]");
+  require(!answers.scores || (answers.scores->sum.rows() == k && answers.scores->sum.cols() == k),
+          "scores must be [k x k]");
   require(!answers.points.empty() && answers.points.size() == answers.gradients.size() &&
               answers.points.size() == answers.variances.size(),
           "points, gradients and variances must be as many");
@@ -879,7 +906,9 @@ void check(const AnsweredScores& answers, const Schema& schema) {
 
 bool is_usable(const AnsweredScores& answers) {
   const auto positive = [](double value) { return std::isfinite(value) && value > 0; };
-  bool out = answers.metric.allFinite() && answers.information.allFinite() &&
+  bool out = (!answers.scores ||
+              (answers.scores->sum.allFinite() && positive(answers.scores->deviation))) &&
+             answers.metric.allFinite() && answers.information.allFinite() &&
              positive(answers.rows) && positive(answers.information_deviation) &&
              positive(answers.prior_scale) && answers.lambda.allFinite() &&
              answers.lambda.minCoeff() > 0 && answers.prior.allFinite() &&

@@ -11,6 +11,12 @@
 
 namespace gibbsite {
 
+/// A symmetric matrix with noise of that deviation on its diagonal and over sqrt(2) beside it.
+struct AnsweredMoments {
+  Eigen::MatrixXd sum;  ///< [k x k]
+  double deviation = 0;
+};
+
 /// What was answered of rows z = P^T x of two classes, and the public numbers that go with it. Of
 /// several classes see run/estimates_classes.hpp.
 struct AnsweredScores {
@@ -32,6 +38,10 @@ struct AnsweredScores {
   Eigen::VectorXd prior;      ///< v: shape of the prior variances that the path used [k]
   std::vector<double> means;  ///< answered_means [d], or empty: then those of the metric
   double prior_scale = 0;     ///< their scale that the path found, after the last gradient
+  /// With weights or people: sum of s s^T at the last point, where s is the score of a row with its
+  /// weight, or the sum of a person's. None: what the model says of rows that count the same.
+  std::optional<AnsweredMoments> scores;
+  double rows_of_person = 1;  ///< k: ||s|| <= k clip
 };
 
 /// Answered means of the features [d], of levels shares that add up to 1, from the first answer:

@@ -228,7 +228,8 @@ std::optional<Estimates> posterior_of(const AnsweredScores& answers, const Answe
   const bool of_counts = is<Count>(schema.label);
   const MatrixXd model = of_counts ? of_log_means(lambda, features.row_mean, answers.points.back())
                                    : MatrixXd(lambda.asDiagonal());
-  const double most = n * clip2 / lambda.sum();
+  // What the trace of J allows: people's scores are as long as k of a row.
+  const double most = n * answers.rows_of_person * clip2 / lambda.sum();
   const double mean_square = std::clamp(scores.sum.trace() / lambda.sum(), 1e-6 * most, most) / n;
   const std::vector<RareLevel> rare = rare_levels(answers, features, mean_square, of_counts);
   const Smoothed information({answers.information, answers.information_deviation}, model, features,

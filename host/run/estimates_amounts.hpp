@@ -11,16 +11,11 @@
 
 namespace gibbsite {
 
-/// A symmetric matrix with noise of that deviation on its diagonal and over sqrt(2) beside it.
-struct AnsweredMoments {
-  Eigen::MatrixXd sum;  ///< [k x k]
-  double deviation = 0;
-};
-
 /// The posterior of the coefficients that a fit of the same held scores without noise has in the
 /// population: of amounts in tolerances, of counts in the log of the mean. `answers`: the last
 /// gradient is the block, the sum of w psi z with psi the held slope; `information` is how fast it
-/// grows, sum of w f'' z z^T where the slope is free. `scores`: sum of (w psi)^2 z z^T.
+/// grows, sum of w f'' z z^T where the slope is free. `scores`: sum of (w psi)^2 z z^T, with people
+/// as AnsweredScores::scores has it, which is not read.
 /// Takes O(k^3) time. None where the answers leave no finite posterior. Throws BadInput
 /// where the shapes do not fit each other or the schema.
 std::optional<Estimates> estimate_amounts(const AnsweredScores& answers,

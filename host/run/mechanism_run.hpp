@@ -28,6 +28,8 @@ struct Task {
   const float* weights = nullptr;  ///< [n]; null: none
   /// Columns of the rows that the chains run on, where those are made later; 0: the engine's.
   std::size_t later_columns = 0;
+  /// [n] Whose each row is (Dataset::person); empty: nobody says so.
+  std::span<const std::uint32_t> person{};
 
   /// K of the loss.
   [[nodiscard]] std::size_t outputs() const { return engine->loss().outputs(); }

@@ -149,8 +149,9 @@ std::unique_ptr<MechanismRun> make_sampler(const Model& model, const Dataset& da
                                            const StreamKey& key) {
   // The neighbors that the certificate will name.
   const Neighbors& who = plan.candidate().guarantee.who;
-  const Task task{model, plan.problem, who,    plan.budget.draws,  data.schema,       engine,
-                  key,   backend,      data.y, data.view().offset, data.view().weight};
+  const Task task{model,      plan.problem, who,    plan.budget.draws,  data.schema,        engine,
+                  key,        backend,      data.y, data.view().offset, data.view().weight, 0,
+                  data.person};
   return std::visit([&](const auto& m) { return sampler_of(m, task); }, plan.candidate().mechanism);
 }
 

@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "core/rounding.hpp"
+#include "engine/people_scores.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/summation.hpp"
+#include "gibbsite/data/dataset.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
 #include "gibbsite/model/contrasts.hpp"
 #include "mechanism/whitened_losses.hpp"
@@ -89,11 +91,11 @@ class WhitenedRun final : public MechanismRun {
     if (settings_.information_share > 0) {
       AnsweredScores answered_scores = scores();
       answered_scores.means = model.feature_means;
-      const bool of_classes = task_.outputs() > 1, of_amounts = settings_.score_share > 0;
+      if (settings_.score_share > 0 && !holds_slopes()) answered_scores.scores = score_moments();
       model.estimates =
-          of_classes   ? estimate_classes(answered_scores, task_.outputs(), task_.schema)
-          : of_amounts ? estimate_amounts(answered_scores, score_moments(), task_.schema)
-                       : estimate(answered_scores, task_.schema);
+          task_.outputs() > 1 ? estimate_classes(answered_scores, task_.outputs(), task_.schema)
+          : holds_slopes()    ? estimate_amounts(answered_scores, score_moments(), task_.schema)
+                              : estimate(answered_scores, task_.schema);
     }
   }
 
@@ -165,7 +167,8 @@ class WhitenedRun final : public MechanismRun {
     out.prior = rule_.prior();
     out.prior_scale = rule_.block_variance();
     out.clip = rule_.clip();
-    out.information_bound = information_limit(settings_) * rule_.clip() * rule_.clip();
+    out.information_bound = block_limit(settings_, task_.problem) * rule_.clip() * rule_.clip();
+    out.rows_of_person = std::max<double>(static_cast<double>(task_.problem.rows_of_person), 1);
     for (const NoisyAnswer& answer : answers_) {
       if (answer.question == "information") {
         out.information = information_blocks(answer.values);
@@ -192,7 +195,9 @@ class WhitenedRun final : public MechanismRun {
     }
     return out;
   }
-  // The second moments of scores where the block was asked, the last answer for amounts.
+  // Whether scores are held and not weighted: amounts and counts.
+  [[nodiscard]] bool holds_slopes() const { return has_capped_derivatives(task_.problem); }
+  // The second moments of scores where the block was asked, the last answer where there are any.
   [[nodiscard]] AnsweredMoments score_moments() const {
     return {whole_matrix(answers_.back().values, rule_.coordinates()), answers_.back().deviation};
   }
@@ -234,7 +239,7 @@ class WhitenedRun final : public MechanismRun {
 
   /// C, and B over C^2 for the block and the information.
   [[nodiscard]] ScoreLimits limits_of_block() const {
-    return {.clip = rule_.clip(), .information = information_limit(settings_)};
+    return {.clip = rule_.clip(), .information = block_limit(settings_, task_.problem)};
   }
   /// sqrt(B), which engines round down: at least the norm of a row's v in the information, of
   /// several classes the fourth root of the sum of ||v||^4 over pairs of classes.
@@ -266,7 +271,9 @@ class WhitenedRun final : public MechanismRun {
               0};
     }
     if (rule_.asks_scores()) {
-      return {score_deviation_up(settings_, task_.who, clip, moments_error_up(clip, task_.problem)),
+      const double longest = score_clip(task_.problem, clip);
+      return {score_deviation_up(settings_, score_neighbors(task_.problem, task_.who), longest,
+                                 moments_error_up(longest, task_.problem)),
               0};
     }
     if (!gradient_error_) {  // one metric for all of them
@@ -287,7 +294,7 @@ class WhitenedRun final : public MechanismRun {
     return *capped_;
   }
   // Those of the block: of two classes where the rows' information is limited too.
-  CappedLoss& block_scores() { return settings_.score_share > 0 ? path() : block(); }
+  CappedLoss& block_scores() { return holds_slopes() ? path() : block(); }
   // Where the rows' information is limited too.
   CappedLoss& block() {
     if (!block_) block_ = task_.engine->capped_loss(view(rule_.metric()), limits_of_block());
@@ -356,12 +363,19 @@ class WhitenedRun final : public MechanismRun {
     block_.reset();
     return out;
   }
-  // Likewise the noisy second moments of the scores.
+  // Likewise the noisy second moments of the scores, of people those of their rows together.
   std::vector<double> answer_score_moments(GaussianMechanism& noise, double deviation) {
     const VectorXd theta = rule_.metric() * rule_.block_omega();
     const std::size_t k = rule_.coordinates();
     std::vector<double> sum(k * k);
-    path().score_moments({theta.data(), task_.features()}, {sum.data(), k, k});
+    const MatrixView<double> out{sum.data(), k, k};
+    if (task_.problem.of_people()) {
+      people_score_moments(*task_.engine, view(rule_.metric()), {.clip = rule_.clip()},
+                           {theta.data(), task_.features()}, {task_.person, Dataset::nobody},
+                           score_clip(task_.problem, rule_.clip()), out);
+    } else {
+      path().score_moments({theta.data(), task_.features()}, out);
+    }
     return noise.release_symmetric({sum.data(), k, k}, deviation);
   }
 
@@ -399,8 +413,11 @@ class WhitenedRun final : public MechanismRun {
     }
     if (rule_.asks_scores()) {
       const VectorXd& omega = rule_.block_omega();
-      answers_.push_back(
-          {"scores", clip, noise.sum, {omega.begin(), omega.end()}, std::move(values)});
+      answers_.push_back({"scores",
+                          score_clip(task_.problem, clip),
+                          noise.sum,
+                          {omega.begin(), omega.end()},
+                          std::move(values)});
       rule_.answer_scores();
       return;
     }

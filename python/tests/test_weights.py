@@ -252,10 +252,13 @@ def test_a_mask_of_weights_is_not_lost():
         model.fit(X, y, sample_weight=np.ma.masked_greater(np.ones(50), 0.5))
 
 
-def test_intervals_of_weighted_rows_are_refused():
-    X, y = two(500)
-    model = PrivateLogisticRegression(
-        5.0, 1e-6, ranges=(-1, 1), random_state=1, weight_range=(0, 2), intervals=True
-    )
-    with pytest.raises(ValueError, match="rows that count the same"):
-        model.fit(X, y, sample_weight=np.ones(500))
+def test_intervals_are_of_as_many_rows_as_weights_leave():
+    X, y = two(5000)
+    width = {}
+    for low in (2.0, 0.02):  # of every second row: as if half of the rows were left
+        model = PrivateLogisticRegression(
+            20.0, 1e-6, ranges=(-1, 1), random_state=1, weight_range=(0, 2), intervals=True
+        )
+        model.fit(X, y, sample_weight=np.where(np.arange(5000) % 2 == 0, 2.0, low))
+        width[low] = np.diff(model.coef_interval_, axis=-1).mean()
+    assert 1.2 < width[0.02] / width[2.0] < 1.8

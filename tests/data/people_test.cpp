@@ -98,7 +98,7 @@ TEST_F(People, AreToldApartByAnyId) {
   EXPECT_EQ(held.people, 6U);
   EXPECT_EQ(held.counted(), 6U);
   EXPECT_THAT(held.weight, ElementsAre(.5F, 1, .5F, .5F, .5F, .5F, .5F, .5F, 1, .5F));
-  EXPECT_TRUE(held.person.empty());
+  EXPECT_EQ(held.person, data.person);
   held = data;
   held.hold_people(2);
   EXPECT_THAT(held.weight, Each(1));

@@ -9,12 +9,14 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numbers>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "certificate/model_json.hpp"
+#include "engine/people_scores.hpp"
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/summation.hpp"
@@ -161,7 +163,9 @@ TEST(PeopleOfRows, AreRefusedWhereNoProofIsOfThem) {
   }
   PlanRequest intervals = request_of("whitened");
   intervals.intervals = true;
-  EXPECT_THROW(static_cast<void>(plan_chosen(intervals, data.schema, 400, budget_of(intervals))),
+  Dataset classes = support::class_people(20, 2, 3, 11);
+  classes.group(std::vector<std::uint32_t>(20, 3));
+  EXPECT_THROW(static_cast<void>(plan_chosen(intervals, classes.schema, 20, budget_of(intervals))),
                BadInput);
   EXPECT_THROW(network_schema(data.schema), BadInput);
   EXPECT_THROW(family_schema(data.schema, "x0"), BadInput);
@@ -357,6 +361,142 @@ TEST(PeopleOfRows, MoveEveryQuestionByAsMuchAsIsPaidFor) {
     }
     EXPECT_GT(most, 1.4);
     EXPECT_GT(most_moments, 1.7);
+  }
+}
+
+// The question of people's scores, asked of rows that reach their caps: one person with 0 to
+// 100,000 rows of any kind moves it by no more than its noise is scaled to, k^2 times a row's.
+TEST(PeopleOfRows, MoveTheirScoresMomentsByAsMuchAsIsPaidFor) {
+  const auto backend = support::make_test_backend("cpu");
+  constexpr double clip = 0.4;
+  const std::vector<double> eye{1, 0, 0, 1}, theta{3, -1};
+  for (const std::uint64_t k : {1U, 3U}) {
+    const auto longest = static_cast<double>(k) * clip;
+    const auto moments = [&](std::size_t m, float x, float y, bool holds = true,
+                             double most = std::numeric_limits<double>::infinity()) {
+      std::vector<std::uint32_t> places(m, 40);
+      for (std::uint32_t person = 0; person < 40; ++person) places.push_back(person);
+      Dataset data = support::people(places.size(), 1, 3);
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        data.dense()[2 * i] = i < m ? x : 0.25F;
+        data.y[i] = i >= m ? 1 : x == 0.5F && i % 2 == 1 ? -y : y;
+      }
+      data.group(places);
+      data.hold_people(k);
+      if (!holds) data.weight.assign(places.size(), 1.0F);
+      const auto engine = backend->load(data.view(), data.y, loss_named("logistic"));
+      std::vector<double> out(4);
+      people_score_moments(*engine, {eye.data(), 2, 2}, {.clip = clip}, theta,
+                           {data.person, Dataset::nobody}, std::min(most, longest),
+                           {out.data(), 2, 2});
+      return out;
+    };
+    const auto apart = [](const std::vector<double>& a, const std::vector<double>& b) {
+      double squared = 0;
+      for (std::size_t i = 0; i < a.size(); ++i) squared += (a[i] - b[i]) * (a[i] - b[i]);
+      return std::sqrt(squared);
+    };
+    const std::vector<double> none = moments(0, 0, 0);
+    std::vector<std::vector<double>> all;
+    for (const std::size_t m : std::vector<std::size_t>{1, k, k + 1, 777, 100'000})
+      for (const float x : {-40.0F, 0.0F, 0.5F, 1.0F, 40.0F})
+        for (const float y : {-1.0F, 1.0F}) all.push_back(moments(m, x, y));
+    double most = 0, most_of_one = 0;
+    const double paid = longest * longest;
+    for (const auto& one : all) {
+      EXPECT_LE(apart(one, none), paid * (1 + 1e-12));
+      most_of_one = std::max(most_of_one, apart(one, none));
+      for (const auto& other : all) {
+        EXPECT_LE(apart(one, other), paid * std::numbers::sqrt2 * (1 + 1e-12));
+        most = std::max(most, apart(one, other));
+      }
+    }
+    EXPECT_GT(most_of_one, 0.99 * paid);
+    EXPECT_GT(most, 1.3 * paid);
+    // Even rows that no weight holds together: the sum is held again.
+    EXPECT_LE(apart(moments(777, 40, -1, false), none), paid * (1 + 1e-12));
+    // k times what one row does, in place of k^2, would not be enough.
+    EXPECT_GE(most, 0.9 * std::numbers::sqrt2 * paid);
+  }
+}
+
+// Squares of each person's own gradient, wherever their rows lie.
+TEST(PeopleOfRows, HaveScoresThatAreTheirOwnGradients) {
+  const auto backend = support::make_test_backend("cpu");
+  constexpr double clip = 0.7;
+  const std::vector<double> P{0.5, 0.1, -0.3, 1, 0.2, 0.4}, theta{1, -2, 0.5};
+  const MatrixView<const double> metric{P.data(), 3, 2};
+  for (const char* loss : {"logistic", "huber"}) {
+    std::vector<std::uint32_t> places(60);
+    for (std::uint32_t i = 0; i < 60; ++i) places[i] = (7 * i) % 11;
+    Dataset data = support::people(60, 2, 5);
+    data.group(places);
+    data.hold_people(2);
+    const auto engine = backend->load(data.view(), data.y, loss_named(loss));
+    std::vector<double> found(4), expected(4);
+    people_score_moments(*engine, metric, {.clip = clip}, theta, {data.person, Dataset::nobody},
+                         2 * clip, {found.data(), 2, 2});
+    for (std::uint32_t person = 0; person < 11; ++person) {
+      Dataset own = data;
+      own.dense().clear(), own.y.clear(), own.weight.clear();
+      for (std::size_t i = 0; i < 60; ++i) {
+        if (places[i] != person) continue;
+        own.dense().insert(own.dense().end(), &data.dense()[3 * i], &data.dense()[3 * i] + 3);
+        own.y.push_back(data.y[i]);
+        own.weight.push_back(data.weight[i]);
+      }
+      const auto alone = backend->load(own.view(), own.y, loss_named(loss));
+      std::vector<double> gradient(3), v(2);
+      alone->capped_loss(metric, {.clip = clip})->gradient(theta, gradient);
+      for (std::size_t a = 0; a < 2; ++a)
+        for (std::size_t j = 0; j < 3; ++j) v[a] += gradient[j] * P[2 * j + a];
+      for (std::size_t a = 0; a < 2; ++a)
+        for (std::size_t b = 0; b < 2; ++b) expected[2 * a + b] += v[a] * v[b];
+    }
+    for (std::size_t i = 0; i < 4; ++i)
+      EXPECT_NEAR(found[i], expected[i], 1e-5 * std::fabs(expected[0] + expected[3])) << loss;
+  }
+}
+
+// A person whose row is there ten times tells as much as once: the same key gives the same
+// estimates, and intervals that are no narrower. By rows they would be by the root of ten.
+TEST(PeopleOfRows, HaveIntervalsThatCopiesOfTheirRowsDoNotNarrow) {
+  const auto backend = support::make_test_backend("cpu");
+  for (const char* model : {"logistic", "huber"}) {
+    const auto deviations = [&](std::uint32_t copies) {
+      const std::size_t people = 2000;
+      Dataset once = std::string(model) == "huber" ? support::amounts(people, 2, 11)
+                                                   : support::people(people, 2, 11);
+      Dataset data = once;
+      data.dense().clear(), data.y.clear();
+      std::vector<std::uint32_t> places;
+      for (std::uint32_t copy = 0; copy < copies; ++copy) {
+        for (std::uint32_t i = 0; i < people; ++i) {
+          data.dense().insert(data.dense().end(), &once.dense()[3 * i], &once.dense()[3 * i] + 3);
+          data.y.push_back(once.y[i]);
+          places.push_back(i);
+        }
+      }
+      data.group(places);
+      data.hold_people(1);
+      PlanRequest request = request_of("whitened");
+      request.model = model;
+      request.intervals = true;
+      request.epsilon = 20;
+      const Plan made = plan_chosen(request, data.schema, data.counted(), budget_of(request));
+      EXPECT_TRUE(made.candidate().feasible) << made.candidate().why;
+      const Release release = fit(model_of(request, made), data, made, *backend, Key::from_seed(7));
+      std::vector<double> out;
+      if (!release.model().estimates) return out;
+      const std::vector<double>& covariance = release.model().estimates->covariance;
+      for (std::size_t a = 0, at = 0; a < 3; at += ++a + 1)
+        out.push_back(std::sqrt(covariance[at]));
+      return out;
+    };
+    const std::vector<double> one = deviations(1), ten = deviations(10);
+    ASSERT_EQ(one.size(), 3U) << model;
+    ASSERT_EQ(ten.size(), 3U) << model;
+    for (std::size_t a = 0; a < 3; ++a) EXPECT_NEAR(ten[a], one[a], 0.02 * one[a]) << model;
   }
 }
 

@@ -272,8 +272,13 @@ TEST(RowWeights, WhatIsNotDerivedForThemIsRefused) {
   const Dataset data = weighted(support::people(400, 2, 11));
   const Budget budget{.epsilon = 2, .delta = 1e-4};
   const Problem problem = glm("logistic").constants(data.schema, data.rows());
-  EXPECT_THAT([&] { static_cast<void>(plan(problem, budget, {.intervals = true})); },
-              ::testing::ThrowsMessage<BadInput>(HasSubstr("of rows that count the same")));
+  const Dataset classes = weighted(support::class_people(400, 2, 3, 11));
+  EXPECT_THAT(
+      [&] {
+        static_cast<void>(
+            plan(glm("softmax-3").constants(classes.schema, 400), budget, {.intervals = true}));
+      },
+      ::testing::ThrowsMessage<BadInput>(HasSubstr("of rows that count the same")));
   // Small budgets ask for lengths over a number of rows, which nobody knows here.
   Problem one = problem;
   one.weighted = false;

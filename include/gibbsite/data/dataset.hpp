@@ -54,8 +54,8 @@ struct Dataset : BesideRows {
   Schema schema;
   RowStorage storage;
   IngestCounts counts;
-  /// [n] Whose each row is, as a place among people in the order in which they came, until
-  /// hold_people; of a row without an id nobody. Private.
+  /// [n] Whose each row is, as a place among people in the order in which they came; may be let go
+  /// after hold_people. Of a row without an id nobody. Private.
   std::vector<std::uint32_t> person{};
   static constexpr std::uint32_t nobody = ~std::uint32_t{0};
   std::uint64_t people = 0;          ///< how many people have rows, after hold_people
@@ -81,8 +81,8 @@ struct Dataset : BesideRows {
   /// `highest` is finite and above 0.
   void weigh(std::span<const double> weights, double highest);
   /// Weighs the rows of a person who has m of them by min(1, k/m), rounded down, so that together
-  /// they count at most k, beside the weights that they have; a row of nobody counts 0. `person` is
-  /// then empty. Throws BadInput unless 1 <= k <= 2^53, without a column of people, on a second
+  /// they count at most k, beside the weights that they have; a row of nobody counts 0. Throws
+  /// BadInput unless 1 <= k <= 2^53, without a column of people, on a second
   /// time, and on more than most_rows_of_people rows. (docs/theory/row-weights.md)
   void hold_people(std::uint64_t k);
   /// Gives rows people that the table does not name: `places` [n], below n, of each row's among all
