@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 BUILD ?= build/release
 CMAKE_FLAGS ?=
 
-.PHONY: help deps build demo test check docs tidy check-python check-r wheel wheel-portable deb check-package dist format format-check fuzz check-faults bench bench-peers bench-sampling check-posterior check-ptx gpu-prefix gpu-check gpu-bench clean
+.PHONY: help deps build demo test check docs tidy check-python check-r wheel wheel-portable deb check-package check-container dist format format-check fuzz check-faults bench bench-peers bench-sampling check-posterior check-ptx gpu-prefix gpu-check gpu-bench clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -46,6 +46,9 @@ deb: deps ## Debian packages of the program and the library in build/dist
 
 check-package: ## as root, about 2 minutes: what build/dist holds, installed where nothing is
 	@scripts/check-package build/dist/*.whl build/dist/*.deb
+
+check-container: ## as root, about 1 minute: the steps of examples/container, of the packages in build/dist
+	@scripts/check-container build/dist
 
 dist: deps ## a release in build/dist, signed by KEY=FILE of OpenSSH (RELEASING.md)
 	@scripts/dist "$(KEY)"

@@ -14,6 +14,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import uuid
 import zipfile
 
@@ -26,7 +27,7 @@ def version():
 
 def table():
     """(name, licence, way, Debian packages) of each row."""
-    rows = re.findall(r"^\| (.+?) \| (.+?) \| (bundled|the system's|compiled in.*?) \| ?(.*?) ?\|$",
+    rows = re.findall(r"^\| (.+?) \| (.+?) \| ((?:bundled|the system's|compiled in)[^|]*?) \| ?(.*?) ?\|$",
                       (ROOT / "THIRD-PARTY.md").read_text(encoding="utf-8"), re.MULTILINE)
     return [(name, licence, way, packages.split()) for name, licence, way, packages in rows]
 
@@ -66,12 +67,53 @@ def libraries_of(packages):
     return {found for found in re.findall(r"/(lib[^/]+?)(?:-[\d.]+)?\.so[\d.]*$", files, re.MULTILINE)}
 
 
+def needs(file):
+    """Names of the shared libraries that one asks the loader for: libz of libz.so.1."""
+    return set(re.findall(r"\(NEEDED\).*\[(lib[^\]]+?)(?:-[0-9a-f]{8})?\.so", asked("readelf", "-d", str(file))))
+
+
+def ways(libraries, shared, module, others):
+    """How a component is there: `libraries` are its shared ones, if it has any, `shared` those in the wheel, `module` what
+    the Python module asks for, `others` what the wheel's shared libraries do."""
+    if libraries & shared:
+        return ["bundled"]
+    if libraries & module:
+        return ["the system's"]
+    return ["compiled in", "the system's"] if libraries & others else ["compiled in"]
+
+
+def differs(name, said, portable, found):
+    """What is wrong with a row of the table, or None."""
+    allowed = said.removesuffix(" (Python)").split("; portable: ")
+    allowed = allowed[-1] if portable else allowed[0]
+    return None if found[0] == allowed else f"THIRD-PARTY.md: {name} is '{said}', and in the wheel it is '{found[0]}'"
+
+
+def is_portable(wheel):
+    return "manylinux_2_31_" in pathlib.Path(wheel).name
+
+
+def ways_in(wheel):
+    """{name: ways} of each row of the table in that wheel; ends where the table says another one."""
+    with tempfile.TemporaryDirectory() as scratch, zipfile.ZipFile(wheel) as archive:
+        parts = [archive.extract(name, scratch) for name in archive.namelist() if ".so" in name]
+        module = set().union(*(needs(part) for part in parts if "/gibbsite/" in part))
+        others = set().union(*(needs(part) for part in parts if "/gibbsite.libs/" in part))
+    shared = {re.sub(r"-[\d.]+$", "", name) for name in bundled(wheel)}
+    found = {name: ways(libraries_of(packages) if packages else set(), shared, module, others)
+             for name, _, _, packages in table()}
+    wrong = [line for name, _, said, _ in table() if (line := differs(name, said, is_portable(wheel), found[name]))]
+    if wrong:
+        sys.exit("gibbsite: " + "\n".join(wrong))
+    return found
+
+
 def licences(wheel, folder):
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     known = set()
     for _, _, way, packages in table():
-        if way == "bundled":
+        if way.startswith("bundled"):
             known |= libraries_of(packages)
         for package in packages:
             (folder / f"{package}.txt").write_text(copyright_of(package), encoding="utf-8")
@@ -105,13 +147,22 @@ def copyright_file(out):
     pathlib.Path(out).write_text(text, encoding="utf-8")
 
 
+def in_debs(said):
+    if said.endswith("(Python)"):
+        return "absent"
+    return said if said == "compiled in" else "a dependency"
+
+
 def sbom(wheel, out):
     """Its serial number and time follow from the version and the last commit: made twice, it has the same bytes."""
     seconds = os.environ.get("SOURCE_DATE_EPOCH") or asked("git", "-C", str(ROOT), "log", "-1", "--format=%ct")
     time = datetime.datetime.fromtimestamp(int(seconds), datetime.timezone.utc)
-    components = []
-    for name, licence, way, packages in table():
-        if packages:
+    components, found = [], ways_in(wheel)
+    for name, licence, said, packages in table():
+        if packages == ["libgomp1"] and is_portable(wheel):
+            what = (ROOT / "build/portable/libgomp1.version").read_text(encoding="utf-8").strip()
+            purl = f"pkg:deb/debian/libgomp1@{what}?distro=debian-11"
+        elif packages:
             what = asked("dpkg-query", "-W", "-f=${Version}", packages[-1])
             purl = f"pkg:deb/debian/{packages[-1]}@{what}?distro=debian-12"
         else:
@@ -120,10 +171,11 @@ def sbom(wheel, out):
             purl = f"pkg:pypi/nanobind@{what}"
         components.append({"type": "library", "bom-ref": purl, "name": name, "version": what, "purl": purl,
                            "licenses": [{"expression": licence}],
-                           "properties": [{"name": "gibbsite:way", "value": way}]})
+                           "properties": [*({"name": "gibbsite:wheel", "value": way} for way in found[name]),
+                                          {"name": "gibbsite:deb", "value": in_debs(said)}]})
     numpy = {"type": "library", "bom-ref": "pkg:pypi/numpy", "name": "numpy", "purl": "pkg:pypi/numpy",
              "licenses": [{"license": {"id": "BSD-3-Clause"}}],
-             "properties": [{"name": "gibbsite:way", "value": "installed beside the wheel, 1.26 or later"}]}
+             "properties": [{"name": "gibbsite:wheel", "value": "installed beside it, 1.26 or later"}]}
     components.append(numpy)
     itself = f"pkg:pypi/gibbsite@{version()}"
     text = {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,

@@ -358,6 +358,9 @@ class _Private:
             numbers.
         y : array or column [rows]
             The labels; after from_formula they may be left out, and are the formula's column of X.
+
+        Other Parameters
+        ----------------
         sample_weight : array or column [rows], or None, by name
             How much each row counts, of the largest weight in `weight_range`: a survey's weights, or
             rows known to be unreliable. Private, as y is; weights outside of the range are moved
