@@ -50,6 +50,7 @@ FamilyProblem problem_of(const FamilyModel& model, const FamilyCertificate& c) {
   FamilyProblem out = family_problem(model.schema, model.family, c.problem.rows);
   out.prior = c.problem.prior;
   out.variance = c.problem.variance;
+  out.center = c.problem.center;
   out.trim = c.problem.trim;
   return out;
 }

@@ -58,6 +58,7 @@ void fields(P& p, const FamilyMechanism& /*mechanism*/, const Visit& visit) {
     visit("range", std::tie(p.lo, p.hi));
   }
   if (p.family == Family::mean) visit("variance", p.variance);
+  if (p.is_centered()) visit("center", p.center);
   visit("trim", p.trim, p.has_levels() ? 1 : 2);
 }
 

@@ -35,7 +35,12 @@ std::string of_what(const FamilyProblem& p) {
       return "mean count";
     case Family::waiting:
       return "mean time";
+    case Family::variance:
+      return "variance";
+    case Family::laplace:
+      return "scale";
     case Family::mean:
+    case Family::bounded_mean:
       break;
   }
   return "mean";
@@ -59,7 +64,8 @@ std::string prior_words(const FamilyPlan& plan) {
 void FamilyArguments::add_to(CLI::App& app, PlanArguments& plan, bool shape) {
   app.add_option(
          "--column", column,
-         "--model bernoulli, categorical, rate, waiting or mean: the column it is fitted to")
+         "--model bernoulli, categorical, rate, waiting, mean, bounded-mean, variance or laplace: "
+         "the column it is fitted to")
       ->type_name("NAME");
   add_numbers(app, "--prior", plan.prior,
               "a family's prior: pseudo-counts of the levels, shape and rate, or a mean's "
@@ -76,6 +82,8 @@ void FamilyArguments::add_to(CLI::App& app, PlanArguments& plan, bool shape) {
       ->type_name("A[,B]");
   add_number(app, "--variance", plan.variance,
              "mean: known variance of the column; default: the most that its range allows");
+  add_number(app, "--center", plan.center,
+             "variance, laplace: the known mean that the column is about");
   if (!shape) return;
   add_count(app, "--levels", levels, "a family over levels, instead of --schema: how many", 2);
   app.add_option("--range", range, "a family over numbers, instead of --schema: its range")

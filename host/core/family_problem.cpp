@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -11,12 +12,15 @@
 namespace gibbsite {
 namespace {
 
-constexpr std::array<std::pair<Family, std::string_view>, 5> names{{
+constexpr std::array<std::pair<Family, std::string_view>, 8> names{{
     {Family::bernoulli, "bernoulli"},
     {Family::categorical, "categorical"},
     {Family::rate, "rate"},
     {Family::waiting, "waiting"},
     {Family::mean, "mean"},
+    {Family::bounded_mean, "bounded-mean"},
+    {Family::variance, "variance"},
+    {Family::laplace, "laplace"},
 }};
 
 void validate_range(const FamilyProblem& p) {
@@ -47,6 +51,16 @@ void validate_range(const FamilyProblem& p) {
         "range: waiting needs a lowest time above 0, for on a table of zeros one time tells on; "
         "give the column a range such as [0.5, 100], or {}",
         Field{"trim"}));
+  }
+  if (!p.is_centered()) return;
+  if (!(p.center >= p.lo && p.center <= p.hi)) {
+    throw BadInput(Field{"center"},
+                   fmt::format("must be within the range [{}, {}], got {}", p.lo, p.hi, p.center),
+                   "give the known mean, or the column a wider range");
+  }
+  if (const auto [least, most] = p.values(); !(least > 1e-200 && most < 1e200)) {
+    throw BadInput(
+        fmt::format("range: squares of [{}, {}] are no numbers; give another", p.lo, p.hi));
   }
 }
 
@@ -86,6 +100,15 @@ void validate_trim(const FamilyProblem& p) {
     }
     return;
   }
+  if (p.family == Family::bounded_mean) {
+    if (!(p.lo < low && low < high && high < p.hi)) {
+      throw BadInput(Field{"trim"},
+                     fmt::format("must be two numbers inside the range [{}, {}], the lower first, "
+                                 "got {},{}",
+                                 p.lo, p.hi, low, high));
+    }
+    return;
+  }
   const bool positive = p.family != Family::mean;
   if (!(std::isfinite(low) && std::isfinite(high) && low < high && (!positive || low > 0)) ||
       (positive && !(high / low <= 1e6))) {
@@ -111,15 +134,29 @@ std::optional<Family> family_named(std::string_view name) {
   return {};
 }
 
+std::pair<double, double> FamilyProblem::values() const {
+  if (!is_centered()) return {lo, hi};
+  const double most = std::max(center - lo, hi - center), least = least_distance * most;
+  return family == Family::laplace ? std::pair{least, most} : std::pair{least * least, most * most};
+}
+
+double FamilyProblem::value_of(double cell) const {
+  const auto [least, most] = values();
+  const double off = is_centered() ? std::abs(cell - center) : cell;
+  return std::clamp(family == Family::variance ? off * off : off, least, most);
+}
+
 std::pair<double, double> FamilyProblem::reach() const {
   if (has_levels()) return {0, 1};
   if (trim) return *trim;
-  if (family == Family::waiting) return {1 / hi, 1 / lo};
-  return {lo, hi};
+  if (!is_waiting()) return {lo, hi};
+  const auto [least, most] = values();
+  return {1 / most, 1 / least};
 }
 
 std::vector<double> FamilyProblem::default_prior() const {
-  const double middle = lo + (hi - lo) / 2;
+  const auto [least, most] = values();
+  const double middle = least + (most - least) / 2;
   switch (family) {
     case Family::bernoulli:
     case Family::categorical:
@@ -127,7 +164,11 @@ std::vector<double> FamilyProblem::default_prior() const {
     case Family::rate:
       return {1, 1 / middle};
     case Family::waiting:
+    case Family::variance:
+    case Family::laplace:
       return {1, middle};
+    case Family::bounded_mean:
+      return {1, 1};
     case Family::mean:
       break;
   }

@@ -16,4 +16,14 @@ IntegerSums integer_sums(const Rows& x, double scale) {
   return out;
 }
 
+std::uint64_t integer_sum(const Rows& x, double scale, const std::function<double(double)>& f) {
+  std::uint64_t out = 0;
+  for (std::size_t i = 0; i < x.rows; ++i) {
+    double value = 0;  // what a sparse row leaves out
+    x.for_each(i, [&](std::size_t, float stored) { value = static_cast<double>(stored); });
+    out += static_cast<std::uint64_t>(std::nearbyint(scale * f(value)));
+  }
+  return out;
+}
+
 }  // namespace gibbsite

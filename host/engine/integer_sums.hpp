@@ -1,6 +1,7 @@
 #pragma once
 // Exact sums of columns, for what only asks how often and how much.
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -16,5 +17,7 @@ struct IntegerSums {
 
 /// One pass, one thread. x in [0, 1], scale from 1 to 2^24, at most 2^38 rows: no sum overflows.
 IntegerSums integer_sums(const Rows& x, double scale);
+/// The sum of round(scale f(x_i)) over the rows of one column, exact. f: [0, 1] to [0, 1].
+std::uint64_t integer_sum(const Rows& x, double scale, const std::function<double(double)>& f);
 
 }  // namespace gibbsite

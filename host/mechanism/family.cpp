@@ -58,9 +58,10 @@ void require_weight(double weight) {
 }
 
 [[noreturn]] void refuse_renyi(const FamilyProblem& p) {
-  throw BadInput(format_message("{} geumlek-rdp", Field{"calibration"}),
-                 "is for bernoulli and categorical with one row a person, and for rate",
-                 fmt::format("leave it out for {}", to_string(p.family)));
+  throw BadInput(
+      format_message("{} geumlek-rdp", Field{"calibration"}),
+      "is for bernoulli and categorical with one row a person, for bounded-mean and rate",
+      fmt::format("leave it out for {}", to_string(p.family)));
 }
 
 // At that epsilon: of one draw, of all by the papers' form.
@@ -97,16 +98,27 @@ double delta_of_draws(const ConjugateDraw& s, const FamilyProblem& p, const Neig
       }
       return worst;
     }
+    case Family::bounded_mean: {
+      const std::uint64_t rows = k > 1 ? 1 : scanned_rows(p);
+      const double all = round_up(Wide(s.weight) * Wide(k));
+      if (renyi)
+        return beta_renyi_delta_up(prior[0], prior[1], all, rows, draws, s.epsilon, digits);
+      return beta_delta_up(prior[0], prior[1], all, rows, s.epsilon, digits);
+    }
     case Family::rate: {
       const double shift = round_up(Wide(s.weight) * Wide(p.hi) * Wide(k));
       return renyi ? gamma_renyi_delta_up(prior[0], shift, draws, s.epsilon, digits)
                    : gamma_pair_delta_up(prior[0], shift, s.epsilon, digits);
     }
-    case Family::waiting: {
+    case Family::waiting:
+    case Family::variance:
+    case Family::laplace: {
       if (renyi) refuse_renyi(p);
-      const Wide r = s.weight, n = p.rows, lo = p.lo;
+      const Wide r = Wide(s.weight) * Wide(p.records()), n = p.rows;
+      const auto [least, most] = p.values();
+      const Wide lo = least;
       const double shape = round_up(Wide(prior[0]) + r * n);
-      const double gap = round_up(Wide(k) * r * (Wide(p.hi) - lo) / (Wide(prior[1]) + r * n * lo));
+      const double gap = round_up(Wide(k) * r * (Wide(most) - lo) / (Wide(prior[1]) + r * n * lo));
       return scale_pair_delta_up(shape, gap, s.epsilon, digits);
     }
     case Family::mean:
@@ -182,7 +194,7 @@ double gamma_depth(double shape, double scaled_x) {
 // An upper bound, over all tables, on -log of the density at the trim beside the largest there is:
 // 50 digits hold exponents to e^-7e8, and beyond a law cut off would be lost in zeros.
 double depth_of(const TrimmedDraw& s, const FamilyProblem& p) {
-  const double rn = s.weight * static_cast<double>(p.rows);
+  const double rn = s.weight * p.records() * static_cast<double>(p.rows);
   const auto [low, high] = *p.trim;
   if (p.has_levels()) {
     return -(sum(p.prior) + rn) * std::log(low);  // every share's ratio of counts is below it
@@ -194,9 +206,14 @@ double depth_of(const TrimmedDraw& s, const FamilyProblem& p) {
                   std::abs(high - p.hi), std::abs(low - middle), std::abs(high - middle)});
     return (p.prior[0] + rn / p.variance) * furthest * furthest / 2;
   }
+  if (p.family == Family::bounded_mean) {
+    const double near = std::min(low - p.lo, p.hi - high) / (p.hi - p.lo);
+    return -(sum(p.prior) + rn) * std::log(near);
+  }
   const bool rate = p.family == Family::rate;
+  const auto [least, most] = p.values();
   double deepest = 0;
-  for (const double data : {rn * p.lo, rn * p.hi}) {  // the depth is convex in it
+  for (const double data : {rn * least, rn * most}) {  // the depth is convex in it
     const double shape = p.prior[0] + (rate ? data : rn), per = p.prior[1] + (rate ? rn : data);
     for (const double x : {low, high}) deepest = std::max(deepest, gamma_depth(shape, per * x));
   }
@@ -278,7 +295,8 @@ double last_that_holds(double lo, double hi, const Holds& holds) {
 void expect(FamilyPlan& plan) {
   const FamilyProblem& p = plan.problem;
   const double scale = prior_scale_of(plan.mechanism), r = weight_of(plan.mechanism);
-  const auto n = static_cast<double>(p.rows), middle = p.lo + (p.hi - p.lo) / 2;
+  const auto [least, most] = p.values();
+  const auto n = static_cast<double>(p.rows), middle = least + (most - least) / 2;
   const std::vector<double> prior = scaled(p, scale);
   double drawn = 0, sampled = 0;  // variances
   switch (p.family) {
@@ -294,10 +312,19 @@ void expect(FamilyPlan& plan) {
       drawn = (prior[0] + r * n * middle) / (r * n) / (r * n);
       sampled = middle / n;
       break;
-    case Family::waiting: {
-      const double rate = prior[1] + r * n * middle;
-      drawn = rate * rate / (prior[0] + r * n) / (r * n) / (r * n);
-      sampled = middle * middle / n;
+    case Family::waiting:
+    case Family::variance:
+    case Family::laplace: {
+      const double rn = r * p.records() * n, rate = prior[1] + rn * middle;
+      drawn = rate * rate / (prior[0] + rn) / rn / rn;
+      sampled = middle * middle / (p.records() * n);
+      break;
+    }
+    case Family::bounded_mean: {
+      const double total = sum(prior) + r * n, theta = (prior[0] + r * n / 2) / total;
+      const double width = most - least;
+      drawn = width * width * theta * (1 - theta) * total / (r * n) / (r * n);
+      sampled = width * width / 4 / n;  // the most that values in the range may have
       break;
     }
     case Family::mean: {
@@ -326,6 +353,12 @@ double cut_mass(const FamilyProblem& p) {
   } else if (p.family == Family::mean) {
     const Wide root = sqrt(Wide(p.prior[0])), middle = p.lo + (p.hi - p.lo) / 2;
     kept = normal_cdf((high - middle) * root) - normal_cdf((low - middle) * root);
+  } else if (p.family == Family::bounded_mean) {
+    const auto below = [&](double x) {
+      const Wide t = (Wide(x) - Wide(p.lo)) / (Wide(p.hi) - Wide(p.lo));
+      return beta_cdf(p.prior[0], p.prior[1], t, 1 - t);
+    };
+    kept = below(high) - below(low);
   } else {
     const Wide rate = p.prior[1];
     kept = gamma_lower(p.prior[0], rate * high) - gamma_lower(p.prior[0], rate * low);
@@ -472,10 +505,15 @@ double record_range_up(const FamilyProblem& p) {
   p.validate();
   if (!p.trim) throw BadInput(Field{"trim"}, "is missing", "give the bounds that draws are cut to");
   if (p.has_levels()) return round_up(spread_of(p, 0, p.levels).pair);
-  const Wide low = p.trim->first, high = p.trim->second, width = Wide(p.hi) - Wide(p.lo);
+  const auto [least, most] = p.values();
+  const Wide low = p.trim->first, high = p.trim->second, width = Wide(most) - Wide(least);
   if (p.family == Family::rate) return round_up(Wide(p.hi) * log(high / low));
+  if (p.family == Family::bounded_mean) {
+    const Wide lo = p.lo, hi = p.hi;
+    return round_up(log((high - lo) / (low - lo)) + log((hi - low) / (hi - high)));
+  }
   const Wide slope = (high - low) * width;
-  return round_up(p.family == Family::waiting ? slope : slope / Wide(p.variance));
+  return round_up(p.is_waiting() ? slope * Wide(p.records()) : slope / Wide(p.variance));
 }
 
 // G / sqrt(kappa): one record moves the slope of the log density by G at most, and its curvature is
@@ -484,8 +522,9 @@ double curvature_mu_up(const FamilyProblem& p, double weight, std::uint64_t rows
   p.validate();
   if (!p.trim) throw BadInput(Field{"trim"}, "is missing", "give the bounds that draws are cut to");
   constexpr double nothing = std::numeric_limits<double>::infinity();
-  const Wide r = weight, n = p.rows, k = rows_per_person;
-  const Wide low = p.trim->first, high = p.trim->second, width = Wide(p.hi) - Wide(p.lo);
+  const auto [least, most] = p.values();
+  const Wide r = Wide(weight) * Wide(p.records()), n = p.rows, k = rows_per_person;
+  const Wide low = p.trim->first, high = p.trim->second, width = Wide(most) - Wide(least);
   Wide slope = r * k, curvature = 0;
   switch (p.family) {
     case Family::bernoulli:
@@ -497,7 +536,15 @@ double curvature_mu_up(const FamilyProblem& p, double weight, std::uint64_t rows
       slope *= Wide(p.hi);
       curvature = (Wide(p.prior[1]) + r * n) * low;
       break;
-    case Family::waiting:  // theta
+    case Family::bounded_mean: {  // log(t/(1 - t)), t the mean's share of the range
+      const Wide odds = std::min((low - Wide(p.lo)) * (Wide(p.hi) - low),
+                                 (high - Wide(p.lo)) * (Wide(p.hi) - high));
+      curvature = (Wide(p.prior[0]) + Wide(p.prior[1]) + r * n) * odds / (width * width);
+      break;
+    }
+    case Family::waiting:
+    case Family::variance:
+    case Family::laplace:  // theta
       slope *= width;
       curvature = (Wide(p.prior[0]) + r * n - 1) / (high * high);
       break;
@@ -586,8 +633,8 @@ FamilyPlan plan_family(const FamilyProblem& problem, const Budget& budget,
     return plan_by(problem, budget, calibration, plan_options.concentrated);
   };
   // Several draws compose better by Renyi divergences, where there are any.
-  const bool renyi =
-      problem.family == Family::rate || (problem.has_levels() && budget.rows_per_person == 1);
+  const bool renyi = problem.family == Family::rate || problem.family == Family::bounded_mean ||
+                     (problem.has_levels() && budget.rows_per_person == 1);
   if (plan_options.calibration || problem.trim || budget.draws == 1 || !renyi) {
     return plan(plan_options.calibration.value_or(Calibration::exact));
   }

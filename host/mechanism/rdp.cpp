@@ -8,6 +8,7 @@
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/conjugate.hpp"
 #include "gibbsite/privacy/rdp.hpp"
+#include "mechanism/conjugate_profile.hpp"
 
 namespace gibbsite {
 namespace {
@@ -16,19 +17,20 @@ namespace {
 // 3: what makes them worst there holds for Renyi divergences (docs/theory/rdp.md).
 double renyi_of_draw(const ConjugateDraw& s, const FamilyProblem& p, const Neighbors& who,
                      double order) {
-  const Wide k = who.rows_per_person, r = s.weight;
+  const Wide k = who.rows_per_person, r = Wide(s.weight) * Wide(p.records());
   std::vector<double> prior = p.prior;
   for (double& value : prior) value *= s.prior_scale;
-  if (p.has_levels()) {
+  if (p.is_beta()) {
     const bool one = who.rows_per_person == 1;
     std::ranges::partial_sort(prior, prior.begin() + (p.levels > 2 ? 2 : 0));
     return beta_renyi(prior[0], prior[1], one ? s.weight : round_up(k * r),
-                      one && p.levels == 2 ? p.rows : 1, order);
+                      one && p.levels <= 2 ? scanned_rows(p) : 1, order);
   }
   if (p.family == Family::rate) return gamma_renyi(prior[0], round_up(r * Wide(p.hi) * k), order);
-  const Wide n = p.rows, lo = p.lo;
+  const auto [least, most] = p.values();
+  const Wide n = p.rows, lo = least;
   return scale_renyi(round_up(Wide(prior[0]) + r * n),
-                     round_up(k * r * (Wide(p.hi) - lo) / (Wide(prior[1]) + r * n * lo)), order);
+                     round_up(k * r * (Wide(most) - lo) / (Wide(prior[1]) + r * n * lo)), order);
 }
 
 }  // namespace

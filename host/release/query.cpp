@@ -35,11 +35,12 @@ Answer answer_of(const std::vector<double>& values) {
   return {mean, std::sqrt(squares / (n - 1) / n)};
 }
 
-// Values of parameter `at` over the draws, as people count it: times, not rates, for waiting.
+// Values of parameter `at` over the draws, as people count it: times, not rates.
 std::vector<double> values_of(const FamilyRelease& release, std::size_t at) {
   std::vector<double> out;
+  const bool is_inverse = release.certificate().problem.is_waiting();
   for (const auto& draw : release.model().draws) {
-    out.push_back(release.model().family == Family::waiting ? 1 / draw[at] : draw[at]);
+    out.push_back(is_inverse ? 1 / draw[at] : draw[at]);
   }
   return out;
 }
@@ -103,16 +104,43 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
               (theta * rate - shape) / rn,
               std::sqrt(theta * rate) / rn};
     }
-    case Family::waiting: {
-      const double shape = scale * p.prior[0] + rn, rate = scale * p.prior[1];
-      return {[=](double x, double s) { return log_gamma_density(x, shape, rate + rn * s); },
+    case Family::waiting:
+    case Family::variance:
+    case Family::laplace: {
+      const double c = p.records();
+      const double shape = scale * p.prior[0] + c * rn, rate = scale * p.prior[1];
+      const auto [least, most] = p.values();
+      return {[=](double x, double s) { return log_gamma_density(x, shape, rate + c * rn * s); },
               [=](double value, double s) {
-                return value > 0 ? 1 - gamma_lower_about(n, n * s / value) : 0.0;
+                return value > 0 ? 1 - gamma_lower_about(c * n, c * n * s / value) : 0.0;
+              },
+              least,
+              most,
+              (shape / theta - rate) / (c * rn),
+              std::sqrt(shape) / theta / (c * rn)};
+    }
+    case Family::bounded_mean: {
+      // As two levels at the ends of the range, of which no other law has more variance.
+      const double own = scale * p.prior[0], rest = scale * p.prior[1], lo = p.lo;
+      const double width = p.hi - p.lo, total = own + rest + rn, t = (theta - lo) / width;
+      const double cell = family_grid(p) / width;
+      return {[=](double x, double s) {
+                const double part = (x - lo) / width, share = (s - lo) / width;
+                const double a = own + rn * share, b = rest + rn * (1 - share);
+                if (part <= cell) return std::log(beta_cdf_about(a, b, 1.5 * cell));
+                if (1 - part <= cell) return std::log(beta_cdf_about(b, a, 1.5 * cell));
+                return std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) +
+                       (a - 1) * std::log(part) + (b - 1) * std::log1p(-part);
+              },
+              [=](double value, double s) {
+                const double share = (s - lo) / width;
+                return beta_cdf_about(0.5 + n * share, 0.5 + n * (1 - share),
+                                      std::clamp((value - lo) / width, 0.0, 1.0));
               },
               p.lo,
               p.hi,
-              (shape / theta - rate) / rn,
-              std::sqrt(shape) / theta / rn};
+              lo + width * (t * total - own) / rn,
+              width * std::sqrt(t * (1 - t) * total) / rn};
     }
     case Family::mean:
       break;
@@ -255,6 +283,11 @@ std::vector<double> outcome_shares(const FamilyRelease& release, const std::vect
     if (p.family == Family::rate) {
       return x > 0 ? 1 - gamma_lower_about(std::ceil(x), theta) : 0.0;
     }
+    if (p.family == Family::variance) return std::erfc((p.center - x) * std::sqrt(theta / 2)) / 2;
+    if (p.family == Family::laplace) {
+      const double tail = std::exp(-theta * std::abs(x - p.center)) / 2;
+      return x < p.center ? tail : 1 - tail;
+    }
     if (p.family == Family::waiting) return x > 0 ? -std::expm1(-theta * x) : 0.0;
     return std::erfc((theta - x) / std::sqrt(2 * p.variance)) / 2;
   };
@@ -277,7 +310,12 @@ std::vector<std::string> parameter_names(const FamilyRelease& release) {
     case Family::waiting:
       return {"time"};
     case Family::mean:
+    case Family::bounded_mean:
       return {"mean"};
+    case Family::variance:
+      return {"variance"};
+    case Family::laplace:
+      return {"scale"};
     default:
       return release.model().levels();
   }
@@ -375,6 +413,11 @@ UtilityTable read_utilities(const std::string& path) {
 }
 
 BestResponse best_response(const FamilyRelease& release, const UtilityTable& table) {
+  if (release.model().family == Family::bounded_mean) {
+    throw BadInput(
+        "utilities: bounded-mean says how much people have on average, and of no one; "
+        "give a file of another family");
+  }
   const auto levels = release.model().levels();
   std::vector<double> ends;
   std::vector<std::size_t> places;  // of the outcomes among the levels
@@ -401,7 +444,7 @@ BestResponse best_response(const FamilyRelease& release, const UtilityTable& tab
     const auto people = estimates(release);
     draws.assign(1, {});
     for (const auto& one : people) draws[0].push_back(one.value);
-    if (release.model().family == Family::waiting) draws[0][0] = 1 / draws[0][0];
+    if (release.certificate().problem.is_waiting()) draws[0][0] = 1 / draws[0][0];
   }
   std::vector<double> shares(table.outcomes.size(), 0.0);
   for (const auto& draw : draws) {

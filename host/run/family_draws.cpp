@@ -47,6 +47,19 @@ Law normal_law(const Wide& mean, const Wide& precision) {
           mean};
 }
 
+// The law of lo + (hi - lo) X for a law of X on [0, 1].
+Law on_range(const Law& share, const Wide& lo, const Wide& hi) {
+  const Wide width = hi - lo;
+  const auto of = [lo, width](const Wide& x) {
+    return std::clamp((x - lo) / width, Wide(0), Wide(1));
+  };
+  return {[of, lower = share.lower](const Wide& x) { return lower(of(x)); },
+          [of, upper = share.upper](const Wide& x) { return upper(of(x)); },
+          [about = share.about, from = static_cast<double>(lo), w = static_cast<double>(width)](
+              double x) { return about(std::clamp((x - from) / w, 0.0, 1.0)); },
+          lo + width * share.center};
+}
+
 struct Bounds {
   double low, high;
   bool cut;  // the law is conditioned on them; else what lies beyond goes to the outermost cells
@@ -164,7 +177,7 @@ std::vector<double> family_draw(const FamilyMechanism& mechanism, const FamilyPr
                                 const FamilyStatistic& statistic, const StreamKey& key,
                                 std::uint32_t draw) {
   const double scale = prior_scale_of(mechanism), grid = family_grid(p);
-  const Wide r = weight_of(mechanism), n = p.rows;
+  const Wide r = Wide(weight_of(mechanism)) * Wide(p.records()), n = p.rows;
   const auto prior = [&](std::size_t i) { return Wide(scale * p.prior[i]); };
   const bool cut = p.trim.has_value();
   if (p.has_levels()) {
@@ -172,11 +185,14 @@ std::vector<double> family_draw(const FamilyMechanism& mechanism, const FamilyPr
     for (std::size_t i = 0; i < p.levels; ++i) counts[i] = prior(i) + r * Wide(statistic.sums[i]);
     return dirichlet_draw(p, counts, grid, key, draw, 0);
   }
-  const Wide sum =
-      n * Wide(p.lo) + (Wide(p.hi) - Wide(p.lo)) * Wide(statistic.sums[0]) / Wide(statistic.scale);
+  const auto [least, most] = p.values();
+  const Wide units = Wide(statistic.sums[0]) / Wide(statistic.scale);
+  const Wide sum = n * Wide(least) + (Wide(most) - Wide(least)) * units;
   const auto law = [&]() -> Law {
     if (p.family == Family::rate) return gamma_law(prior(0) + r * sum, prior(1) + r * n);
-    if (p.family == Family::waiting) return gamma_law(prior(0) + r * n, prior(1) + r * sum);
+    if (p.family == Family::bounded_mean)
+      return on_range(beta_law(prior(0) + r * units, prior(1) + r * (n - units)), p.lo, p.hi);
+    if (p.is_waiting()) return gamma_law(prior(0) + r * n, prior(1) + r * sum);
     const Wide g = r / Wide(p.variance), precision = prior(0) + n * g;
     const Wide middle = p.lo + (p.hi - p.lo) / 2;
     return normal_law((prior(0) * middle + g * sum) / precision, precision);

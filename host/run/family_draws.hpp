@@ -11,8 +11,8 @@
 
 namespace gibbsite {
 
-/// What the table says: for levels how many rows have each [K]; else the sum of its values in units
-/// of (hi - lo)/scale above lo [1].
+/// What the table says: for levels how many rows have each [K]; else the sum of what its cells
+/// become, in units of 1/scale of the range of FamilyProblem::values above its lower end [1].
 struct FamilyStatistic {
   std::vector<std::uint64_t> sums;
   double scale = 1;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "core/format_message.hpp"
@@ -15,7 +16,17 @@ namespace {
 
 constexpr double fine_steps = 0x1p24;  // of a range: what a float keeps
 
+// The sum of what cells become: a record changes it by no more than the whole range.
+FamilyStatistic centered_statistic(const Dataset& data, const FamilyProblem& p) {
+  const auto [least, most] = p.values();
+  const auto units = [&p, from = least, width = most - least](double stored) {
+    return std::clamp((p.value_of(p.lo + (p.hi - p.lo) * stored) - from) / width, 0.0, 1.0);
+  };
+  return {{integer_sum(data.view(), fine_steps, units)}, fine_steps};
+}
+
 FamilyStatistic statistic_of(const Dataset& data, const FamilyProblem& p) {
+  if (p.is_centered()) return centered_statistic(data, p);
   const bool counted = p.family == Family::rate;
   const double scale = p.has_levels() ? 1 : counted ? p.hi : fine_steps;
   IntegerSums found = integer_sums(data.view(), scale);

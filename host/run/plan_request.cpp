@@ -94,6 +94,11 @@ void require_of_family(const PlanRequest& r) {
   const bool drawn = r.mechanism == ConjugateDraw::name, cut = r.mechanism == TrimmedDraw::name;
   if (r.mechanism != "auto" && !drawn && !cut) none("mechanism");
   if (r.variance && r.model != to_string(Family::mean)) none("variance");
+  const bool centered = FamilyProblem{.family = *family_named(r.model)}.is_centered();
+  if (r.center && !centered) none("center");
+  if (!r.center && centered)
+    throw BadInput(Field{"center"}, "is missing",
+                   fmt::format("give the known mean that {} is about", r.model));
   if (r.trim && (r.diffused || r.calibration != to_string(Calibration::gdp))) {
     throw BadInput(Field{r.diffused ? "diffused" : "calibration"},
                    format_message("has no meaning with {}", Field{"trim"}), "leave it out");
@@ -459,6 +464,7 @@ std::optional<PositiveShare> positive_share_of(const PlanRequest& request, Label
 }
 
 FamilyProblem complete(const PlanRequest& request, FamilyProblem p) {
+  p.center = request.center.value_or(0);
   p.prior = request.prior.value_or(p.default_prior());
   if (p.family == Family::mean) {
     p.variance = request.variance.value_or((p.hi - p.lo) * (p.hi - p.lo) / 4);

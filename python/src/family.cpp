@@ -26,8 +26,9 @@ FamilyPlan make_family_plan(const std::string& model, const nb::kwargs& argument
   given.finish();
   const auto family = family_named(model);
   if (!family) {
-    throw BadInput(Field{"model"}, fmt::format("no family is called {}", shown(model)),
-                   "give bernoulli, categorical, rate, waiting or mean");
+    throw BadInput(
+        Field{"model"}, fmt::format("no family is called {}", shown(model)),
+        "give bernoulli, categorical, rate, waiting, mean, bounded-mean, variance or laplace");
   }
   require_of_model(request);
   const FamilyProblem problem = complete(request, family_problem(*schema, *family, rows));
@@ -75,18 +76,21 @@ void bind_family(nb::module_& m) {
       .def(
           "to_json", [](const FamilyPlan& p) { return plan_json(p).dump(2); },
           "Returns the plan as JSON text.");
-  m.def("plan_family", &make_family_plan, "model"_a, "arguments"_a,
-        nb::sig(
-            "def plan_family(model: str, *, epsilon: float | None = None, delta: float, rows: int, "
-            "schema: Schema, prior: Sequence[float] | None = None, diffused: bool = False, "
-            "trim: Sequence[float] | None = None, variance: float | None = None, "
-            "calibration: str = '', adjacency: str = 'replace-one', rows_per_person: int = 1, "
-            "draws: int = 1, rho: float | None = None, rdp: float | None = None) -> FamilyPlan"),
-        "Plans draws of a family's parameters from `rows` values of one column "
-        "(Schema.read_column) and returns a FamilyPlan (docs/theory/conjugate.md). family: "
-        "bernoulli, categorical, rate, waiting or mean. prior: pseudo-counts, shape and rate, or "
-        "a mean's precision. trim: public bounds of the parameter (docs/theory/trimmed.md). "
-        "Raises BadInput or Infeasible.");
+  m.def(
+      "plan_family", &make_family_plan, "model"_a, "arguments"_a,
+      nb::sig(
+          "def plan_family(model: str, *, epsilon: float | None = None, delta: float, rows: int, "
+          "schema: Schema, prior: Sequence[float] | None = None, diffused: bool = False, "
+          "trim: Sequence[float] | None = None, variance: float | None = None, "
+          "center: float | None = None, "
+          "calibration: str = '', adjacency: str = 'replace-one', rows_per_person: int = 1, "
+          "draws: int = 1, rho: float | None = None, rdp: float | None = None) -> FamilyPlan"),
+      "Plans draws of a family's parameters from `rows` values of one column "
+      "(Schema.read_column) and returns a FamilyPlan (docs/theory/conjugate.md). family: "
+      "bernoulli, categorical, rate, waiting, mean, bounded-mean, variance or laplace, the last two "
+      "about a known center. prior: pseudo-counts, shape and rate, or "
+      "a mean's precision. trim: public bounds of the parameter (docs/theory/trimmed.md). "
+      "Raises BadInput or Infeasible.");
   m.def(
       "fit_family",
       [](const Dataset& data, const FamilyPlan& plan, std::optional<std::uint64_t> seed,

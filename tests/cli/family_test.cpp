@@ -59,6 +59,12 @@ TEST_F(FamilyCli, FitsVerifiesAndAnswers) {
       {"waiting", "wait", "time", "wait", {"--trim", "0.1,0.5", "--draws", "10"}},
       {"mean", "wait", "mean", "wait", {"--variance", "9"}},
       {"mean", "wait", "mean", "wait", {"--trim", "1,9", "--draws", "3"}},
+      {"bounded-mean", "wait", "mean", "wait", {}},
+      {"bounded-mean", "wait", "mean", "wait", {"--rows-per-person", "2", "--draws", "4"}},
+      {"bounded-mean", "wait", "mean", "wait", {"--trim", "1,9", "--draws", "3"}},
+      {"variance", "wait", "variance", "wait", {"--center", "5.5"}},
+      {"variance", "wait", "variance", "wait", {"--center", "5", "--trim", "0.01,1"}},
+      {"laplace", "wait", "scale", "wait", {"--center", "5.5", "--draws", "2"}},
   };
   for (const Case& one : cases) {
     const Outcome fitted = fit_of(one.model, one.column, one.more + Options{"--force"});
@@ -112,7 +118,10 @@ TEST_F(FamilyCli, PlansWithoutATable) {
   for (const Options& shape : {Options{"--model", "bernoulli", "--levels", "2"},
                                {"--model", "rate", "--range", "0,20"},
                                {"--model", "waiting", "--range", "0.5,9"},
-                               {"--model", "mean", "--range", "-3,5"}}) {
+                               {"--model", "mean", "--range", "-3,5"},
+                               {"--model", "bounded-mean", "--range", "-3,5"},
+                               {"--model", "variance", "--range", "-3,5", "--center", "1"},
+                               {"--model", "laplace", "--range", "-3,5", "--center", "1"}}) {
     const Outcome out = plan_of(shape + Options{"--rows", "1000"});
     EXPECT_EQ(out.status, 0) << out.err;
     EXPECT_THAT(out.out, HasSubstr("conjugate"));
@@ -161,6 +170,11 @@ TEST_F(FamilyCli, BadInputIsOneLine) {
            {"--trim", visits + Options{"--trim", "2"}},
            {"--trim", visits + Options{"--trim", "0,5"}},
            {"--variance", {"--model", "mean", "--column", "wait", "--variance", "0"}},
+           {"--center: is missing", {"--model", "variance", "--column", "wait"}},
+           {"--center: must be within the range",
+            {"--model", "laplace", "--column", "wait", "--center", "21"}},
+           {"--center: has no meaning with --model rate", visits + Options{"--center", "2"}},
+           {"takes a number column", {"--model", "bounded-mean", "--column", "party"}},
            {"--variance: has no meaning", answer + Options{"--variance", "1"}},
            {"--iterations: has no meaning with --model", answer + Options{"--iterations", "9"}},
            {"--mechanism: has no meaning", answer + Options{"--mechanism", "whitened"}},

@@ -29,6 +29,7 @@ FamilyProblem levels(std::uint64_t K, std::uint64_t rows, std::vector<double> pr
 FamilyProblem numbers(Family family, std::uint64_t rows, double lo, double hi) {
   FamilyProblem p{.family = family, .rows = rows, .levels = 0, .lo = lo, .hi = hi};
   p.variance = family == Family::mean ? (hi - lo) * (hi - lo) / 4 : 0;
+  if (p.is_centered()) p.center = lo + (hi - lo) / 4;
   p.prior = p.default_prior();
   return p;
 }
@@ -39,14 +40,17 @@ std::vector<FamilyProblem> problems() {
                                  levels(7, 100'000, {1, 1, 1, 1, 1, 1, 1}),
                                  numbers(Family::rate, 1000, 0, 20),
                                  numbers(Family::waiting, 1000, 0.5, 100),
-                                 numbers(Family::mean, 1000, -3, 5)};
+                                 numbers(Family::mean, 1000, -3, 5),
+                                 numbers(Family::bounded_mean, 1000, -3, 11),
+                                 numbers(Family::variance, 1000, -3, 5),
+                                 numbers(Family::laplace, 1000, -3, 5)};
   const std::size_t plain = out.size();
   for (std::size_t i = 0; i < plain; ++i) {
     FamilyProblem cut = out[i];
-    cut.trim = cut.has_levels()                ? std::pair{0.02, 0.0}
-               : cut.family == Family::mean    ? std::pair{-1.0, 2.0}
-               : cut.family == Family::waiting ? std::pair{0.02, 1.0}
-                                               : std::pair{0.5, 8.0};
+    cut.trim = cut.has_levels()             ? std::pair{0.02, 0.0}
+               : cut.family == Family::mean ? std::pair{-1.0, 2.0}
+               : cut.is_waiting()           ? std::pair{0.02, 1.0}
+                                            : std::pair{0.5, 8.0};
     out.push_back(cut);
   }
   return out;
@@ -264,6 +268,29 @@ std::vector<CutLaw> cut_laws() {
   out.push_back({waiting, steps(100, 598, 60), 2.5, 0.7, [](double x, double sum, double r) {
                    return (1 + 200 * r) * std::log(x) - (1 + r * sum) * x;
                  }});
+  // Normal values about 1 in [-1, 3], each half of a `waiting` record of its square.
+  FamilyProblem variance = numbers(Family::variance, 200, -1, 3);
+  variance.center = 1;
+  variance.prior = {2, 1};
+  variance.trim = {0.3, 1.5};
+  out.push_back({variance, steps(0.1, 796, 60), 4 - 4e-4, 0.7, [](double x, double sum, double r) {
+                   return (1 + 100 * r) * std::log(x) - (1 + r * sum / 2) * x;
+                 }});
+  FamilyProblem laplace = numbers(Family::laplace, 200, -1, 3);
+  laplace.center = 1;
+  laplace.prior = {2, 1};
+  laplace.trim = {0.6, 2.5};
+  out.push_back({laplace, steps(4, 398, 60), 1.98, 0.7, [](double x, double sum, double r) {
+                   return (1 + 200 * r) * std::log(x) - (1 + r * sum) * x;
+                 }});
+  // Parts of a record, x the mean of values in [0, 1].
+  FamilyProblem part = numbers(Family::bounded_mean, 40, 0, 1);
+  part.prior = {0.01, 0.01};
+  part.trim = {0.05, 0.95};
+  out.push_back({part, steps(0, 39, 118), 1, 0.3, [](double x, double ones, double r) {
+                   return (r * ones - 0.99) * std::log(x) +
+                          (r * (40 - ones) - 0.99) * std::log1p(-x);
+                 }});
   FamilyProblem mean = numbers(Family::mean, 200, -1, 3);
   mean.variance = 1;
   mean.prior = {0.5};
@@ -288,6 +315,124 @@ TEST(Families, TrimmedLawsOfNeighborsAreBelowTheClaim) {
       if (r == 1) {
         EXPECT_GT(worst_over_claim(law, r, mu), law.claimed_least);
         EXPECT_GT(worst_over_claim(law, r, law.p.rows > 4 ? mu / 2 : mu / 3), 1);
+      }
+    }
+  }
+}
+
+// The larger hockey stick of two laws of the line, in a coordinate where both are smooth; to some
+// 3e-5 of it, at the kink.
+double apart(const std::function<double(double)>& one, const std::function<double(double)>& other,
+             double epsilon) {
+  constexpr int cells = 40'000;
+  constexpr double reach = 30;
+  double here = 0, there = 0;
+  for (int i = 0; i < cells; ++i) {
+    const double t = -reach + 2 * reach * (i + 0.5) / cells;
+    const double p = std::exp(one(t)), q = std::exp(other(t));
+    here += std::max(0.0, p - std::exp(epsilon) * q),
+        there += std::max(0.0, q - std::exp(epsilon) * p);
+  }
+  return std::max(here, there) * 2 * reach / cells;
+}
+
+// In log odds, of the mean's share of its range; and in the logarithm of a rate.
+auto odds_law(double a, double b) {
+  return [=, constant = std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b)](double t) {
+    return constant - a * std::log1p(std::exp(-t)) - b * std::log1p(std::exp(t));
+  };
+}
+auto rate_law(double shape, double rate) {
+  return [=, constant = shape * std::log(rate) - std::lgamma(shape)](double t) {
+    return constant + shape * t - rate * std::exp(t);
+  };
+}
+
+// The delta that one draw's certificate has.
+double claimed_delta(const FamilyProblem& p, double weight, double epsilon, std::uint64_t k) {
+  return analyze(ConjugateDraw{.weight = weight, .epsilon = epsilon}, p, {.rows_per_person = k}, 1)
+      .guarantee.delta0;
+}
+
+// Tables of 1, 2, 5 and 30 records whose sums are any: all at either end, all alike, and between;
+// the person's records move by all of their range, or by parts of it.
+TEST(Families, MeansOfParts) {
+  const FamilyProblem any = numbers(Family::bounded_mean, 1, -3, 11);
+  for (const std::uint64_t n : {1U, 2U, 5U, 30U}) {
+    for (const std::uint64_t k : {1U, 2U}) {
+      if (k > n) continue;
+      for (const double r : {0.3, 1.0}) {
+        for (const double epsilon : {0.1, 1.0}) {
+          FamilyProblem p = any;
+          p.rows = n;
+          p.prior = {3, 5};
+          const double claim = claimed_delta(p, r, epsilon, k);
+          const auto all = static_cast<double>(n), person = static_cast<double>(k);
+          const auto at = [&](double sum) { return odds_law(3 + r * sum, 5 + r * (all - sum)); };
+          double worst = 0;
+          for (int i = 0; i <= 12; ++i) {
+            const double common = (all - person) * i / 12;
+            for (const double moved : {0.4, 0.99, 1.0}) {
+              const double from = common + (1 - moved) / 2 * person;
+              worst = std::max(worst, apart(at(from), at(from + moved * person), epsilon));
+            }
+          }
+          EXPECT_LE(worst, claim * (1 + 1e-4) + 1e-12)
+              << n << " " << k << " " << r << " " << epsilon;
+          EXPECT_GT(worst, 0.6 * claim) << n << " " << k << " " << r << " " << epsilon;
+          // A value that is not clipped to the range, or a record that counts twice.
+          EXPECT_GT(apart(at(0), at(1.5 * person), epsilon), claim);
+          EXPECT_GT(apart(at(0), at(2 * person), epsilon), claim);
+        }
+      }
+    }
+  }
+}
+
+TEST(Families, DistancesFromAKnownCenter) {
+  for (const Family family : {Family::variance, Family::laplace}) {
+    for (const std::uint64_t n : {1U, 2U, 20U}) {
+      for (const std::uint64_t k : {1U, 2U}) {
+        if (k > n) continue;
+        for (const double epsilon : {0.1, 1.0}) {
+          FamilyProblem p = numbers(family, n, -3, 5);  // about -1: distances to 6
+          p.prior = {4, 200};
+          const double r = 0.7, c = family == Family::variance ? 0.5 : 1;
+          const double claim = claimed_delta(p, r, epsilon, k);
+          const auto all = static_cast<double>(n), person = static_cast<double>(k);
+          const auto value = [&](double cell) {
+            const double off = std::clamp(std::abs(cell + 1), 0.06, 6.0);
+            return family == Family::variance ? off * off : off;
+          };
+          const auto at = [&](double sum) { return rate_law(4 + r * c * all, 200 + r * c * sum); };
+          double worst = 0;
+          for (const double others : {-3.0, -1.0, -0.9, 2.0, 5.0}) {
+            const double common = (all - person) * value(others);
+            for (const double one : {-3.0, -1.0, 5.0})
+              for (const double other : {-1.0, 2.0, 5.0})
+                worst = std::max(worst, apart(at(common + person * value(one)),
+                                              at(common + person * value(other)), epsilon));
+          }
+          EXPECT_LE(worst, claim * (1 + 1e-4) + 1e-12) << to_string(family) << " " << n;
+          EXPECT_GT(worst, 0.99 * claim) << to_string(family) << " " << n;
+          // Not clipped; counted twice; about the table's own mean, which moves every record.
+          const double low = (all - person) * value(-1);
+          EXPECT_GT(apart(at(low + person * value(-1)), at(low + person * 2 * value(5)), epsilon),
+                    claim);
+          if (n == 20) {
+            const auto own = [&](double last) {
+              const double mean = (19 * -2.9 + last) / 20;
+              const auto of = [&](double x) {
+                return c == 0.5 ? (x - mean) * (x - mean) : std::abs(x - mean);
+              };
+              return at(19 * of(-2.9) + of(last));
+            };
+            EXPECT_GT(apart(own(-2.9), own(5), epsilon), k == 1 ? claim : 0);
+          }
+          // What a cell becomes.
+          for (const double cell : {-3.0, -1.0, -0.95, 0.5, 5.0})
+            EXPECT_NEAR(p.value_of(cell), value(cell), 1e-12);
+        }
       }
     }
   }
@@ -389,6 +534,12 @@ TEST(Families, RefusalsSayWhatToDo) {
   EXPECT_THAT(plan(numbers(Family::rate, 10, 1, 20)), HasSubstr("whole counts"));
   EXPECT_THAT(plan(numbers(Family::waiting, 10, 0, 20)), HasSubstr("lowest time above 0"));
   EXPECT_THAT(plan(numbers(Family::waiting, 10, -1, 20)), HasSubstr("times above 0"));
+  FamilyProblem off = numbers(Family::variance, 10, 1, 20);
+  off.center = 21;
+  EXPECT_THAT(plan(off), HasSubstr("`center`: must be within the range [1, 20], got 21"));
+  FamilyProblem wide = numbers(Family::bounded_mean, 10, 1, 20);
+  wide.trim = {1.0, 5.0};
+  EXPECT_THAT(plan(wide), HasSubstr("`trim`: must be two numbers inside the range [1, 20]"));
   EXPECT_THAT(plan(levels(3, 10, {1, 1, 1}), {.rows_per_person = 2}),
               HasSubstr("one row a person"));
   EXPECT_THAT(plan(levels(2, 10, {1, 1}), {.adjacency = Adjacency::add_remove}),

@@ -135,6 +135,7 @@ FamilyProblem column(Family family, std::uint64_t rows, std::vector<double> prio
   } else {
     p.lo = family == Family::rate ? 0 : 1;
     p.hi = family == Family::rate ? 2 : 3;
+    p.center = p.is_centered() ? 1.5 : 0;
     p.variance = family == Family::mean ? 1 : 0;
   }
   p.prior = std::move(prior);
@@ -143,9 +144,10 @@ FamilyProblem column(Family family, std::uint64_t rows, std::vector<double> prio
 
 TEST(LedgerGuarantee, ConjugateDrawsAreFitted) {
   const std::vector<FamilyProblem> problems{
-      column(Family::bernoulli, 100, {6, 18}), column(Family::bernoulli, 1, {6, 18}),
+      column(Family::bernoulli, 100, {6, 18}),     column(Family::bernoulli, 1, {6, 18}),
       column(Family::categorical, 500, {3, 4, 5}), column(Family::rate, 1000, {20, 1}),
-      column(Family::waiting, 1000, {50, 100})};
+      column(Family::waiting, 1000, {50, 100}),    column(Family::bounded_mean, 100, {6, 18}),
+      column(Family::variance, 1000, {50, 100})};
   support::Thinned sweep(3);
   for (const FamilyProblem& p : problems) {
     for (const bool concentrated : {false, true}) {

@@ -272,6 +272,7 @@ inline std::vector<FamilyRelease> families() {
     Dataset data;
     data.schema = family_schema(whole, column);
     FamilyProblem p = family_problem(data.schema, family, 30);
+    if (p.is_centered()) p.center = 1;
     p.prior = p.default_prior();
     if (family == Family::mean) p.variance = 2;
     if (trimmed) p.trim = {0.05, 0.0};
@@ -288,9 +289,11 @@ inline std::vector<FamilyRelease> families() {
     budget.draws = trimmed ? 3 : 1;
     return fit_family(data, plan_family(p, budget), Key::from_os());
   };
-  return {draw(Family::bernoulli, "income", false), draw(Family::categorical, "work", false),
-          draw(Family::categorical, "work", true),  draw(Family::rate, "visits", false),
-          draw(Family::waiting, "wait", false),     draw(Family::mean, "hours", false)};
+  return {draw(Family::bernoulli, "income", false),   draw(Family::categorical, "work", false),
+          draw(Family::categorical, "work", true),    draw(Family::rate, "visits", false),
+          draw(Family::waiting, "wait", false),       draw(Family::mean, "hours", false),
+          draw(Family::bounded_mean, "hours", false), draw(Family::variance, "hours", false),
+          draw(Family::laplace, "hours", false)};
 }
 
 }  // namespace gibbsite::testing

@@ -26,6 +26,7 @@ FamilyProblem levels(std::uint64_t K, std::uint64_t rows) {
 FamilyProblem numbers(Family family, std::uint64_t rows, double lo, double hi) {
   FamilyProblem p{.family = family, .rows = rows, .levels = 0, .lo = lo, .hi = hi};
   p.variance = family == Family::mean ? 4 : 0;
+  if (p.is_centered()) p.center = lo + (hi - lo) / 4;
   p.prior = p.default_prior();
   return p;
 }
@@ -107,6 +108,21 @@ TEST(FamilyDraws, InvertTheirLaws) {
     return normal_below((x - center) * std::sqrt(precision));
   };
   expect_inverts(whole, mean, {{10 << 22}, 0x1p24}, normal, "mean");
+
+  // About -1: distances from 0.06 to 6; sums 10 * least + 0.25 * 10 * (most - least).
+  const FamilyProblem laplace = numbers(Family::laplace, 10, -3, 5);
+  expect_inverts(whole, laplace, {{10 << 22}, 0x1p24},
+                 gamma(2 + 0.5 * 10, 2 * 3.03 + 0.5 * (0.6 + 2.5 * 5.94)), "laplace");
+  const FamilyProblem variance = numbers(Family::variance, 10, -3, 5);
+  expect_inverts(whole, variance, {{10 << 22}, 0x1p24},
+                 gamma(2 + 0.25 * 10, 2 * 18.0018 + 0.25 * (0.036 + 2.5 * (36 - 0.0036))),
+                 "variance");
+  const FamilyProblem part = numbers(Family::bounded_mean, 10, -3, 5);
+  const auto share = [](double x) { return std::clamp((x + 3) / 8, 0.0, 1.0); };
+  const auto parts = [&](std::uint64_t, std::uint64_t, std::uint64_t, double x) {
+    return ibeta(2 + 0.5 * 2.5, 2 + 0.5 * 7.5, share(x));
+  };
+  expect_inverts(whole, part, {{10 << 22}, 0x1p24}, parts, "bounded-mean");
 
   FamilyProblem inside = levels(2, 20);
   inside.trim = {0.2, 0.0};
@@ -218,6 +234,8 @@ TEST(FamilyEstimates, CoverTheTruth) {
     p.prior = p.default_prior();
     if (prior > 0) p.prior.assign(p.prior.size(), prior);
     if (family == Family::mean) p.variance = 4;
+    if (p.is_centered()) p.center = 8;
+    if (p.is_centered()) p.prior = p.default_prior();
     const auto plan = plan_family(p, {.epsilon = 1, .delta = 1e-5}, {.concentrated = prior == 0});
     int hits = 0;
     for (int t = 0; t < tables; ++t) {
@@ -253,6 +271,24 @@ TEST(FamilyEstimates, CoverTheTruth) {
   EXPECT_NEAR(covered(Family::categorical, 0.05, categorical, 2), 0.95, slack);
   EXPECT_NEAR(covered(Family::rate, 2.5, rate, 0), 0.95, slack);
   EXPECT_NEAR(covered(Family::mean, 8, mean, 0), 0.95, slack);
+  EXPECT_NEAR(covered(Family::variance, 4, mean, 0), 0.95, slack);
+  const auto laplace = [](auto& r, float* x) {
+    const double off = std::exponential_distribution<>(0.8)(r);
+    const bool left = std::bernoulli_distribution(0.5)(r);
+    x[0] = std::clamp(static_cast<float>(8 + (left ? -off : off)) / 20, 0.0F, 1.0F);
+  };
+  EXPECT_NEAR(covered(Family::laplace, 1.25, laplace, 0), 0.95, slack);
+  // As wide as two values at the ends need: at least 95 % for others, of a mean near an end too.
+  const auto ends = [](auto& r, float* x) { x[0] = std::bernoulli_distribution(0.3)(r) ? 1 : 0; };
+  EXPECT_NEAR(covered(Family::bounded_mean, 6, ends, 0), 0.95, slack);
+  const auto even = [](auto& r, float* x) {
+    x[0] = std::uniform_real_distribution<float>(0, 1)(r);
+  };
+  EXPECT_GT(covered(Family::bounded_mean, 10, even, 0), 0.95 - slack);
+  const auto low = [](auto& r, float* x) {
+    x[0] = std::uniform_real_distribution<float>(0, 0.04F)(r);
+  };
+  EXPECT_GT(covered(Family::bounded_mean, 0.4, low, 0), 0.95 - slack);
 }
 
 }  // namespace family_test

@@ -10,11 +10,14 @@ namespace gibbsite {
 
 /// The distribution of the column's values, and the parameter that is fitted.
 enum class Family {
-  bernoulli,    ///< one of two levels; the share of each, Beta prior
-  categorical,  ///< one of K levels; the share of each, Dirichlet prior
-  rate,         ///< Poisson counts from 0 to Y; the mean count, Gamma prior
-  waiting,      ///< exponential times in [lo, hi]; the rate 1/mean, Gamma prior
-  mean,         ///< normal values in [lo, hi] of known variance; the mean, normal prior
+  bernoulli,     ///< one of two levels; the share of each, Beta prior
+  categorical,   ///< one of K levels; the share of each, Dirichlet prior
+  rate,          ///< Poisson counts from 0 to Y; the mean count, Gamma prior
+  waiting,       ///< exponential times in [lo, hi]; the rate 1/mean, Gamma prior
+  mean,          ///< normal values in [lo, hi] of known variance; the mean, normal prior
+  bounded_mean,  ///< values in [lo, hi] of any law; the mean, Beta prior
+  variance,      ///< normal values of known mean; the precision 1/variance, Gamma prior
+  laplace,       ///< Laplace values of known center; 1/scale, Gamma prior
 };
 std::string_view to_string(Family family);
 /// The family with this name, or none.
@@ -23,6 +26,9 @@ std::optional<Family> family_named(std::string_view name);
 /// The largest number of levels of a categorical column, and the largest count of a rate.
 inline constexpr std::uint64_t most_family_levels = 1'000;
 inline constexpr double most_family_count = 65'536;
+/// Distances from a known center count as at least this share of the largest, for variance and
+/// laplace: a table without any would tell of one record.
+inline constexpr double least_distance = 0.01;
 
 /// Everything about the table that a family's mechanisms may know. It is public.
 struct FamilyProblem {
@@ -31,17 +37,35 @@ struct FamilyProblem {
   std::uint64_t levels = 0;  ///< K; 0 for numbers
   double lo = 0, hi = 0;     ///< of numbers: the public range that cells are clamped to
   double variance = 0;       ///< of mean: known, in squared units of the column
+  double center = 0;         ///< of variance and laplace: the known mean, within the range
   /// The prior. bernoulli, categorical: pseudo-counts [K]. rate: shape and rate (in rows) of the
-  /// Gamma prior of the mean count. waiting: shape and rate (in units of the column) of the Gamma
-  /// prior of 1/mean. mean: precision m of the normal prior about the middle of the range.
+  /// Gamma prior of the mean count. waiting, variance, laplace: shape and rate (in units of
+  /// `values`) of the Gamma prior of 1/mean, 1/variance, 1/scale. mean: precision m of the normal
+  /// prior about the middle of the range. bounded_mean: pseudo-counts of hi and of lo.
   std::vector<double> prior{};
-  /// Public bounds that the parameter is trimmed to: of 1/mean for waiting. For levels the first
+  /// Public bounds that the parameter is trimmed to: of 1/mean for waiting, of 1/variance, of
+  /// 1/scale. For levels the first
   /// number bounds each share from below, and the second is 0.
   std::optional<std::pair<double, double>> trim{};
 
   [[nodiscard]] bool has_levels() const {
     return family == Family::bernoulli || family == Family::categorical;
   }
+  /// Whether the law of a draw is a Beta or a Dirichlet law.
+  [[nodiscard]] bool is_beta() const { return has_levels() || family == Family::bounded_mean; }
+  /// Whether a cell counts by its distance from the center.
+  [[nodiscard]] bool is_centered() const {
+    return family == Family::variance || family == Family::laplace;
+  }
+  /// Whether a draw is one of `waiting`, of the numbers that cells become.
+  [[nodiscard]] bool is_waiting() const { return family == Family::waiting || is_centered(); }
+  /// Bounds of the number that a cell becomes: the cell itself; of laplace its distance from the
+  /// center, of variance the square of it.
+  [[nodiscard]] std::pair<double, double> values() const;
+  /// That number, for a cell in [lo, hi]; within `values`.
+  [[nodiscard]] double value_of(double cell) const;
+  /// How many exponential records one is that `is_waiting`: half a one for variance.
+  [[nodiscard]] double records() const { return family == Family::variance ? 0.5 : 1; }
   /// The interval of the released parameter: the trim, else all that the range allows.
   [[nodiscard]] std::pair<double, double> reach() const;
   /// The default prior: weak, about the middle of the range.

@@ -42,7 +42,7 @@ struct PlanRequest {
 
   // For families over one column; prior and trim for networks too.
   std::optional<std::vector<double>> prior{}, trim{};
-  std::optional<double> variance{};
+  std::optional<double> variance{}, center{};
   bool diffused = false;
 
   // For networks.
@@ -82,6 +82,7 @@ void visit_request(Request& r, Visit&& visit) {
   visit("prior", r.prior, of_family | of_network);
   visit("trim", r.trim, of_family | of_network);
   visit("variance", r.variance, of_family);
+  visit("center", r.center, of_family);
   visit("diffused", r.diffused, of_family);
   visit("structure", r.structure, of_network);
   visit("structure_share", r.structure_share, of_network);
@@ -124,8 +125,8 @@ Model model_of(const PlanRequest& request, const Plan& plan);
 std::optional<PositiveShare> positive_share_of(const PlanRequest& request, LabelKind label,
                                                const Schema* schema);
 
-/// For a family's column: `problem` with the prior, variance and trim of the request, or their
-/// defaults. Throws BadInput.
+/// For a family's column: `problem` with the prior, variance, center and trim of the request, or
+/// their defaults. Throws BadInput.
 FamilyProblem complete(const PlanRequest& request, FamilyProblem problem);
 FamilyPlan plan(const PlanRequest& request, const FamilyProblem& problem, const Budget& budget);
 
