@@ -113,11 +113,9 @@ struct PlanCommand {
     if (nonzero && !shape.features)
       throw BadInput(
           "--nonzero: says how many of --features are not 0; give that, or leave it out");
-    // `plan` below goes by a Rényi budget's own numbers, of which there is one.
     if (plan.rdp && epsilons.size() > 1)
       throw BadInput("--rdp: takes one --epsilon; plan each of several by itself");
-    PlanArguments plan = this->plan;
-    if (plan.rdp) plan.epsilon = epsilons.front();
+    const PlanArguments plan = request();
     if (asks_price()) return price();
     std::vector<Budget> budgets;
     if (plan.rho || plan.rdp) budgets.push_back(plan.budget());
@@ -201,6 +199,13 @@ struct PlanCommand {
     return sparse_shape(by_schema.features(), rows, entries);
   }
 
+  // The options as `plan` takes them: a Rényi budget is one epsilon, of which `plan` knows.
+  [[nodiscard]] PlanArguments request() const {
+    PlanArguments out = plan;
+    if (plan.rdp) out.epsilon = epsilons.front();
+    return out;
+  }
+
   void plan_of_network(const std::vector<Budget>& budgets) const {
     if (shape.features || shape.row_norm || shape.intercept || shape.classes || all) {
       throw BadInput(fmt::format("{}: has no meaning with --model {}; leave it out",
@@ -231,7 +236,7 @@ struct PlanCommand {
     const NetworkProblem problem = network_problem(plan, domain, rows);
     std::vector<NetworkPlan> plans;
     for (const Budget& budget : budgets) {
-      plans.push_back(gibbsite::plan(plan, problem, budget));
+      plans.push_back(gibbsite::plan(request(), problem, budget));
     }
     warn_of_large_budget(largest_of(budgets), problem.rows);
     if (json) {
@@ -382,7 +387,7 @@ struct PlanCommand {
     const FamilyProblem problem = problem_of_family(kind);
     std::vector<FamilyPlan> plans;
     for (const Budget& budget : budgets) {
-      plans.push_back(gibbsite::plan(plan, problem, budget));
+      plans.push_back(gibbsite::plan(request(), problem, budget));
     }
     warn_of_large_budget(largest_of(budgets), problem.rows);
     if (json) {

@@ -129,6 +129,10 @@ TEST_F(FamilyCli, PlansWithoutATable) {
   const Outcome trimmed = plan_of({"--model", "categorical", "--levels", "5", "--rows", "1000",
                                    "--trim", "0.02", "--draws", "50"});
   EXPECT_THAT(trimmed.out, HasSubstr("regret"));
+  // A Rényi budget is planned as it is fitted.
+  const Outcome renyi = plan_of({"--model", "bernoulli", "--rows", "100", "--rdp", "2"});
+  EXPECT_EQ(renyi.status, 0) << renyi.err;
+  EXPECT_THAT(renyi.out, HasSubstr("conjugate"));
   const Outcome several = gibbsite({"plan", "--epsilon", "0.1,1", "--delta", "1e-6", "--model",
                                     "bernoulli", "--rows", "1000", "--json"});
   EXPECT_EQ(several.status, 0) << several.err;

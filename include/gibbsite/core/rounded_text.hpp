@@ -9,7 +9,7 @@ namespace gibbsite {
 /// count: 1.0000000000000002 is "1". A positive value is never "0"; what is no finite number above
 /// 0 is as `fmt` prints it.
 std::string text_up(double value, int digits = 4);
-/// The same, not above it: what is left of a budget. "0" below 1e-300.
+/// `text_up` to the other side, not above `value`: what is left of a budget. "0" below 1e-300.
 std::string text_down(double value, int digits = 4);
 
 }  // namespace gibbsite
