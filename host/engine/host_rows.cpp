@@ -459,7 +459,7 @@ NormBound bound_norms(MatrixView<const double> P, std::span<double> sizes) {
 
 void HostRows::people_score_moments(MatrixView<const double> P, const ScoreLimits& limits,
                                     std::span<const double> theta, const PersonOfRow& rows,
-                                    double most, MatrixView<double> out) const {
+                                    MatrixView<double> out) const {
   require_metric(P, columns(), limits);
   require_one_output(*loss_);
   if (rows.place.size() != table_.rows || table_.rows > std::numeric_limits<std::uint32_t>::max())
@@ -476,7 +476,7 @@ void HostRows::people_score_moments(MatrixView<const double> P, const ScoreLimit
           for (std::uint32_t at = people.begin[p]; at < people.begin[p + 1]; ++at)
             scores.add_score(theta, people.row[at], of_rows);
           VectorXd v = metric.transpose() * of_rows;
-          clip_to_floats(most, v);
+          clip_to_floats(rows.longest, v);
           add_square(v, moments);
         }
         return moments;
@@ -484,12 +484,12 @@ void HostRows::people_score_moments(MatrixView<const double> P, const ScoreLimit
   unfold_moments(sum, out);
 }
 void people_score_moments(Engine& engine, MatrixView<const double> P, const ScoreLimits& limits,
-                          std::span<const double> theta, const PersonOfRow& rows, double most,
+                          std::span<const double> theta, const PersonOfRow& rows,
                           MatrixView<double> out) {
   auto* const host = dynamic_cast<HostRows*>(&engine);
   if (host == nullptr)
     throw BadInput("people: intervals of them need all rows in one process's memory");
-  host->people_score_moments(P, limits, theta, rows, most, out);
+  host->people_score_moments(P, limits, theta, rows, out);
 }
 
 std::vector<double> HostRows::logits(std::span<const double> theta, std::size_t first,

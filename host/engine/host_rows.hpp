@@ -53,7 +53,7 @@ class HostRows : public Engine {
 
   /// As people_score_moments.
   void people_score_moments(MatrixView<const double> P, const ScoreLimits& limits,
-                            std::span<const double> theta, const PersonOfRow& rows, double most,
+                            std::span<const double> theta, const PersonOfRow& rows,
                             MatrixView<double> out) const;
 
   [[nodiscard]] double log_lengths(const RowLengths& lengths) override;

@@ -371,8 +371,9 @@ class WhitenedRun final : public MechanismRun {
     const MatrixView<double> out{sum.data(), k, k};
     if (task_.problem.of_people()) {
       people_score_moments(*task_.engine, view(rule_.metric()), {.clip = rule_.clip()},
-                           {theta.data(), task_.features()}, {task_.person, Dataset::nobody},
-                           score_clip(task_.problem, rule_.clip()), out);
+                           {theta.data(), task_.features()},
+                           {task_.person, Dataset::nobody, score_clip(task_.problem, rule_.clip())},
+                           out);
     } else {
       path().score_moments({theta.data(), task_.features()}, out);
     }

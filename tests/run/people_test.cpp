@@ -387,7 +387,7 @@ TEST(PeopleOfRows, MoveTheirScoresMomentsByAsMuchAsIsPaidFor) {
       const auto engine = backend->load(data.view(), data.y, loss_named("logistic"));
       std::vector<double> out(4);
       people_score_moments(*engine, {eye.data(), 2, 2}, {.clip = clip}, theta,
-                           {data.person, Dataset::nobody}, std::min(most, longest),
+                           {data.person, Dataset::nobody, std::min(most, longest)},
                            {out.data(), 2, 2});
       return out;
     };
@@ -434,8 +434,8 @@ TEST(PeopleOfRows, HaveScoresThatAreTheirOwnGradients) {
     data.hold_people(2);
     const auto engine = backend->load(data.view(), data.y, loss_named(loss));
     std::vector<double> found(4), expected(4);
-    people_score_moments(*engine, metric, {.clip = clip}, theta, {data.person, Dataset::nobody},
-                         2 * clip, {found.data(), 2, 2});
+    people_score_moments(*engine, metric, {.clip = clip}, theta,
+                         {data.person, Dataset::nobody, 2 * clip}, {found.data(), 2, 2});
     for (std::uint32_t person = 0; person < 11; ++person) {
       Dataset own = data;
       own.dense().clear(), own.y.clear(), own.weight.clear();
