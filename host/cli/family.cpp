@@ -175,8 +175,10 @@ std::string family_report(const FamilyRelease& release) {
   out += p.trim
              ? "mean and quantiles of the draws: their posterior is as flat as a record's weight "
                "makes it\n"
-             : "of the people that the table is a sample of; noise and sample are both in the "
-               "interval\n";
+             : fmt::format(
+                   "of the people that the table is a sample of{}; noise and sample are both in "
+                   "the interval\n",
+                   p.is_beta() ? "" : ", if their numbers are of that law");
   return out;
 }
 
