@@ -85,9 +85,11 @@ std::string guarantee_words(const LedgerTerms& terms) {
 std::string shown_state(const std::string& path, const LedgerState& state) {
   const PrivacyCost spent = state.spent(), left = state.left(), &caps = state.terms.caps;
   std::vector<std::vector<std::string>> amounts{{"", "spent", "left", "cap"}};
+  // What may be spent is rounded down; the guarantee is the epsilon and delta below.
   const auto add = [&](const char* name, Decimal PrivacyCost::*amount, double unit = 1) {
     amounts.push_back({name, text_up(rough(spent.*amount) * unit),
-                       text_down(rough(left.*amount) * unit), text_up(rough(caps.*amount) * unit)});
+                       text_down(rough(left.*amount) * unit),
+                       text_down(rough(caps.*amount) * unit)});
   };
   add("mu^2", &PrivacyCost::mu_squared);
   add("reveal", &PrivacyCost::delta0);
