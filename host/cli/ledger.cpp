@@ -266,8 +266,8 @@ std::string entered_line(const Ledger& ledger) {
   try {
     const LedgerState state = ledger.read();
     const double share = rough(state.left().mu_squared) / rough(state.terms.caps.mu_squared);
-    return fmt::format("Entered: in {}, {:.3g} % of its mu^2 is left\n", ledger.path(),
-                       100 * share);
+    return fmt::format("Entered: in {}, {} % of its mu^2 is left\n", ledger.path(),
+                       text_down(100 * share, 3));
   } catch (const Error&) {  // the release is out: that the ledger is locked now is no failure
     return fmt::format("Entered: in {}\n", ledger.path());
   }

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "gibbsite/core/rounded_text.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/mechanism/learning.hpp"
 #include "gibbsite/model/curve.hpp"
@@ -424,14 +425,15 @@ std::string plan_line(const Plan& plan, double seconds) {
   const Mechanism& m = candidate.mechanism;
   std::string out = fmt::format("mechanism {}: {}", name_of(m), procedure_of(m, candidate.cost));
   if (const auto gap = setting(m, "tv_gap")) {
-    out += fmt::format(", within {:.3g} of the posterior", *gap);
+    out += fmt::format(", within {} of the posterior", text_up(*gap, 3));
   }
   if (const auto beta = setting(m, "beta")) {
     out += fmt::format(", β = {:.4g}, prior precision {:.4g}", *beta,
                        setting(m, "prior_precision").value_or(0));
   }
-  if (is_gaussian(candidate)) out += fmt::format(", μ = {:.4g}", candidate.guarantee.mu);
-  out += fmt::format(", (ε, δ) = ({:.4g}, {:.4g})", plan.budget.epsilon, plan.budget.delta);
+  if (is_gaussian(candidate)) out += ", μ = " + text_up(candidate.guarantee.mu);
+  out +=
+      fmt::format(", (ε, δ) = ({}, {})", text_up(plan.budget.epsilon), text_up(plan.budget.delta));
   return std::isnan(seconds) ? out : out + ", " + about(seconds);
 }
 

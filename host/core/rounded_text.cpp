@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
-#include <cstdlib>
+#include <limits>
 #include <string>
 
 namespace gibbsite {
@@ -12,12 +13,19 @@ namespace {
 constexpr double ignored_part = 1e-12;
 constexpr double least_shown = 1e-300;  // a step moves no subnormal number
 
+// Infinite beyond the doubles. No locale has a say.
+double value_of_text(const std::string& text) {
+  double out = std::numeric_limits<double>::infinity();
+  std::from_chars(text.data(), text.data() + text.size(), out);
+  return out;
+}
+
 // A step of half a unit in the last digit of 9.99…, the least one in proportion, until the nearest
 // text is on the right side.
 template <class IsSafe>
 std::string nearest_safe(double value, int digits, double step, const IsSafe& is_safe) {
   std::string out = fmt::format("{:.{}g}", value, digits);
-  for (double next = value; !is_safe(std::strtod(out.c_str(), nullptr)); next *= step) {
+  for (double next = value; !is_safe(value_of_text(out)); next *= step) {
     out = fmt::format("{:.{}g}", next, digits);
   }
   return out;

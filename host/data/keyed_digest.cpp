@@ -90,6 +90,7 @@ std::string keyed_digest(std::span<const unsigned char> key, std::string_view te
   hash.turn([&] { hash.add(data.y.data(), data.y.size()); });
   hash.turn([&] { hash.add(data.offset.data(), data.offset.size()); });
   hash.turn([&] { hash.add(data.weight.data(), data.weight.size()); });
+  hash.turn([&] { hash.add(data.person.data(), data.person.size()); });
   return hash.finish();
 }
 

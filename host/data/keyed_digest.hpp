@@ -9,7 +9,8 @@
 
 namespace gibbsite {
 
-/// 32 bytes, keyed: of a text, then of rows and labels, the same in memory and in files.
+/// 32 bytes, keyed: of a text, then of rows, labels, weights and whose rows they are, the same in
+/// memory and in files.
 std::string keyed_digest(std::span<const unsigned char> key, std::string_view text,
                          const Dataset& data);
 /// The digest, on all ranks, of rows that lie on these ranks one after another: the text of rank 0;

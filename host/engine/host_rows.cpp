@@ -247,7 +247,7 @@ class PlainCappedLoss final : public CappedLoss {
     add_up_moments(
         x_, {metric_.data(), x_.cols, columns_}, clip,
         [&](std::size_t i) {
-          return PairFactor{factors[i], 1};
+          return PairFactor{factors[i], weighted_row(x_, i).share};
         },
         out);
   }

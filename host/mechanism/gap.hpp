@@ -9,6 +9,7 @@
 
 #include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/rounded_text.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/mechanism/map_error.hpp"
 #include "mechanism/candidates.hpp"
@@ -53,7 +54,8 @@ inline constexpr const char* minimizer_assumption =
 inline constexpr const char* searches_start = "it searches the minimizer that it starts from";
 inline constexpr const char* proposes = "it ends when a proposal is accepted";
 inline std::string gap_basis(double tv_gap) {
-  return fmt::format("It rests on a draw within {:.3g} (total variation) of the exact law", tv_gap);
+  return fmt::format("It rests on a draw within {} (total variation) of the exact law",
+                     text_up(tv_gap, 3));
 }
 
 /// The gap of all draws, from one draw's: what was promised if that is kept.

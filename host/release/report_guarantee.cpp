@@ -162,7 +162,8 @@ void trade_off_picture(Html& page, const TradeOff& curve, const Points& points, 
         continue;
       named.push_back(line);
       page.put("<text{} x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
-               Markup{claim ? " class=\"strong\"" : ""}, x(a) + 10, line, "ε = " + number(epsilon));
+               Markup{claim ? " class=\"strong\"" : ""}, x(a) + 10, line,
+               "ε = " + text_up(epsilon, 5));
     }
   }
   plot.names(page, "false alarms", "misses", SquarePlot::top + SquarePlot::side / 4);
@@ -199,7 +200,7 @@ void parameters_section(Html& page, const ReportFacts& facts) {
       "scope=\"col\">ε</th><th scope=\"col\">δ</th><th scope=\"col\">what</th></tr></thead>"
       "<tbody>\n");
   for (const auto& [epsilon, delta] : points) {
-    page.put("<tr><td>{}</td><td>{}</td><td>{}</td></tr>\n", number(epsilon), text_up(delta),
+    page.put("<tr><td>{}</td><td>{}</td><td>{}</td></tr>\n", text_up(epsilon, 5), text_up(delta),
              epsilon == c.epsilon ? "claimed" : "follows");
   }
   page.put("</tbody></table>\n");
@@ -217,8 +218,8 @@ void parameters_section(Html& page, const ReportFacts& facts) {
       "scope=\"col\">number</th><th scope=\"col\">value</th><th scope=\"col\">meaning</th></tr>"
       "</thead><tbody>\n");
   for (const auto& [name, rest] : parts)
-    page.put("<tr><th scope=\"row\">{}</th><td>{:.6g}</td><td>{}</td></tr>\n", name, rest.first,
-             rest.second);
+    page.put("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>\n", name,
+             text_up(rest.first, 6), rest.second);
   page.put("</tbody></table>\n");
   if (facts.sharper) {
     page.put(

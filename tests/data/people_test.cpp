@@ -1,5 +1,7 @@
 // Whose rows are: the share of each of m rows, people told apart by ids of every kind and not by
 // order, rows of nobody, what counts a person's rows, and the readers that refuse them.
+#include "support/people.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +11,7 @@
 #include <set>
 #include <tuple>
 
+#include "data/keyed_digest.hpp"
 #include "data/person_ids.hpp"
 #include "gibbsite/data/array.hpp"
 #include "gibbsite/data/arrow.hpp"
@@ -319,6 +322,20 @@ TEST_F(People, AreAsManyAsTheirHashes) {
   for (int i = 0; i < 20'000; ++i)
     ASSERT_EQ(all.place(fmt::format("{:07}", i)), static_cast<std::uint32_t>(i));
   EXPECT_EQ(all.size(), 20'000U);
+}
+
+// A run goes on with the same people alone: those of other rows have other weights or another
+// digest, by which an interrupted run knows its table.
+TEST_F(People, AreOfTheTablesDigest) {
+  const std::vector<unsigned char> key(32, 7);
+  const auto digest = [&](std::vector<std::uint32_t> places) {
+    Dataset data = support::people(places.size(), 1, 3);
+    data.group(places);
+    data.hold_people(1);
+    return keyed_digest(key, "text", data);
+  };
+  EXPECT_EQ(digest({0, 0, 1, 1}), digest({0, 0, 1, 1}));
+  EXPECT_NE(digest({0, 0, 1, 1}), digest({0, 1, 0, 1}));  // the weights of both are 1/2
 }
 
 }  // namespace people_test

@@ -420,6 +420,35 @@ TEST(PeopleOfRows, MoveTheirScoresMomentsByAsMuchAsIsPaidFor) {
   }
 }
 
+// The information of a person with more rows than count: that of each row is held to the row's
+// share of B, and so theirs to B. Held to B alone, a factor rounded up leaves B behind in every
+// fifth table, by up to 2e-7 of it.
+TEST(PeopleOfRows, HaveInformationWithinWhatIsPaidFor) {
+  constexpr double clip = 1, limit = 0.25;
+  const std::vector<double> eye{1, 0, 0, 1}, theta{0, 0};
+  for (const char* name : {"cpu", "reference"}) {
+    const auto backend = support::make_test_backend(name);
+    double largest = 0;
+    for (std::uint32_t table = 0; table < 400; ++table) {
+      const std::uint32_t m = 2 + table % 7;
+      Dataset data = support::people(m, 1, 3);
+      for (std::uint32_t i = 0; i < m; ++i) {
+        data.dense()[2 * i] = 2 + static_cast<float>((table * 29 + 1) % 101) / 17;
+        data.dense()[2 * i + 1] = 1 + static_cast<float>(table % 13) / 7;
+      }
+      data.group(std::vector<std::uint32_t>(m, 0));
+      data.hold_people(1);
+      const auto engine = backend->load(data.view(), data.y, loss_named("logistic"));
+      std::vector<double> out(4);
+      engine->capped_loss({eye.data(), 2, 2}, {.clip = clip, .information = limit})
+          ->information(theta, {out.data(), 2, 2});
+      largest = std::max(largest, out[0] + out[3]);
+    }
+    EXPECT_LE(largest, limit * clip * clip * (1 + 1e-12)) << name;
+    EXPECT_GT(largest, limit * clip * clip * (1 - 1e-5)) << name;
+  }
+}
+
 // Squares of each person's own gradient, wherever their rows lie.
 TEST(PeopleOfRows, HaveScoresThatAreTheirOwnGradients) {
   const auto backend = support::make_test_backend("cpu");

@@ -275,20 +275,24 @@ std::vector<float> root_weights(const Table& table) {
   std::transform(table.weight, table.weight + out.size(), out.begin(), root_weight);
   return out;
 }
+const float* shares_of(const std::vector<float>& roots) {
+  return roots.empty() ? nullptr : roots.data();
+}
 }  // namespace
 
 void second_moments(const Table& table, ThreadPool& pool, MatrixView<const double> P, double clip,
                     MatrixView<double> out) {
   const std::vector<float> roots = root_weights(table);
-  add_up_moments(table, pool, Metric(P), clip, {nullptr, roots.empty() ? nullptr : roots.data()},
-                 out);
+  add_up_moments(table, pool, Metric(P), clip, {nullptr, shares_of(roots)}, out);
 }
 
 void information(const Table& table, ThreadPool& pool, const Metric& metric,
                  const ScoreLimits& limits, std::span<const double> curvatures,
                  MatrixView<double> out) {
   const std::vector<float> factors = information_factors(curvatures);
-  add_up_moments(table, pool, metric, information_clip(limits), {factors.data(), nullptr}, out);
+  const std::vector<float> roots = root_weights(table);
+  add_up_moments(table, pool, metric, information_clip(limits), {factors.data(), shares_of(roots)},
+                 out);
 }
 
 void class_information(const Table& table, ThreadPool& pool, const Caps& caps,
@@ -324,7 +328,8 @@ void score_moments(const Table& table, ThreadPool& pool, const Metric& metric,
                    const ScoreLimits& limits, std::span<const double> scores,
                    MatrixView<double> out) {
   const std::vector<float> factors = score_factors(scores);
-  add_up_moments(table, pool, metric, limits.clip, {factors.data(), nullptr}, out);
+  const std::vector<float> roots = root_weights(table);
+  add_up_moments(table, pool, metric, limits.clip, {factors.data(), shares_of(roots)}, out);
 }
 
 void clipped_rows(const Table& table, ThreadPool& pool, MatrixView<const double> P, double clip,
