@@ -20,6 +20,15 @@
 namespace gibbsite {
 namespace {
 
+// The log density of Beta(a, b) at x on a grid of [0, 1]; in the outermost cells the log of all
+// that lies there and beyond.
+double log_beta_on_grid(double x, double a, double b, double cell) {
+  if (x <= cell) return std::log(beta_cdf_about(a, b, 1.5 * cell));
+  if (1 - x <= cell) return std::log(beta_cdf_about(b, a, 1.5 * cell));
+  return std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + (a - 1) * std::log(x) +
+         (b - 1) * std::log1p(-x);
+}
+
 constexpr double level = 0.95, failure = 0.05;
 
 double mean_of(const std::vector<double>& values) {
@@ -75,11 +84,7 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
       const double cell = p.levels == 2 ? family_grid(p) : 0;
       return {[=](double x, double s) {
                 const double a = own + rn * s, b = rest + rn * (1 - s);
-                // The outermost cells hold all that lies beyond.
-                if (x <= cell) return std::log(beta_cdf_about(a, b, 1.5 * cell));
-                if (1 - x <= cell) return std::log(beta_cdf_about(b, a, 1.5 * cell));
-                return std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) +
-                       (a - 1) * std::log(x) + (b - 1) * std::log1p(-x);
+                return log_beta_on_grid(x, a, b, cell);
               },
               [=](double value, double s) {
                 return beta_cdf_about(0.5 + n * s, 0.5 + n * (1 - s), value);
@@ -127,10 +132,7 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
       return {[=](double x, double s) {
                 const double part = (x - lo) / width, share = (s - lo) / width;
                 const double a = own + rn * share, b = rest + rn * (1 - share);
-                if (part <= cell) return std::log(beta_cdf_about(a, b, 1.5 * cell));
-                if (1 - part <= cell) return std::log(beta_cdf_about(b, a, 1.5 * cell));
-                return std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) +
-                       (a - 1) * std::log(part) + (b - 1) * std::log1p(-part);
+                return log_beta_on_grid(part, a, b, cell);
               },
               [=](double value, double s) {
                 const double share = (s - lo) / width;
