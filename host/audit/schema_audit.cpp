@@ -67,7 +67,7 @@ class Side {
   }
   // All columns hold the same, so one is counted.
   const std::vector<double>& in_range(const RangeQuestion& question) {
-    const auto key = std::tuple(question.lo, question.hi, question.of_dates, question.written);
+    const auto key = std::tuple(question.lo, question.hi, question.dates, question.written);
     const auto [at, is_new] = ranges_.try_emplace(key);
     if (is_new) {
       const std::array one{RangeOfColumn{cells_.columns.front().name, question}};
@@ -80,7 +80,7 @@ class Side {
   TextTable table_;
   CellSource source_;
   TableCells cells_;
-  std::map<std::tuple<double, double, bool, Written>, std::vector<double>> ranges_;
+  std::map<std::tuple<double, double, std::string_view, Written>, std::vector<double>> ranges_;
 };
 
 // Log density of a normal count about `there` over that about `here`.

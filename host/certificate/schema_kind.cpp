@@ -23,6 +23,7 @@ constexpr auto first_number_bin = static_cast<std::size_t>(CellClass::first_bin)
 constexpr std::array<const char*, first_number_bin> class_fields{"empty", "mark", "text", "date"};
 // The bins of each form of numbers.
 constexpr std::array<const char*, number_forms> form_fields{"numbers", "with_comma", "grouped"};
+constexpr const char* further_dates = "further_dates";
 
 std::size_t forms_of(std::uint64_t questions) {
   return questions == first_questions ? 1 : number_forms;
@@ -32,12 +33,16 @@ json answers_json(const ColumnAnswers& column) {
   json out = {{"name", column.name}};
   if (!column.asked()) return out;
   for (std::size_t i = 0; i < first_number_bin; ++i) out[class_fields[i]] = column.classes[i];
-  for (std::size_t form = 0; first_number_bin + form * number_bins < column.classes.size();
-       ++form) {
+  const std::size_t numbers = std::min(column.classes.size(), first_date_class);
+  for (std::size_t form = 0; first_number_bin + form * number_bins < numbers; ++form) {
     const auto first =
         column.classes.begin() + static_cast<std::ptrdiff_t>(first_number_bin + form * number_bins);
     out[form_fields[form]] = std::vector<double>(first, first + number_bins);
   }
+  if (column.classes.size() > first_date_class)
+    out[further_dates] =
+        std::vector<double>(column.classes.begin() + static_cast<std::ptrdiff_t>(first_date_class),
+                            column.classes.end());
   out["levels"] = json::array();
   for (const LevelAnswer& level : column.levels)
     out["levels"].push_back({{"text", level.text}, {"rows", level.rows}});
@@ -64,6 +69,11 @@ ColumnAnswers column_answers(const json& object, std::uint64_t questions,
   for (std::size_t form = 0; form < forms_of(questions); ++form) {
     const auto numbers = numbers_field(object, form_fields[form], number_bins, source);
     out.classes.insert(out.classes.end(), numbers.begin(), numbers.end());
+  }
+  if (questions > iso_questions) {
+    const auto dates =
+        numbers_field(object, further_dates, cell_classes - first_date_class, source);
+    out.classes.insert(out.classes.end(), dates.begin(), dates.end());
   }
   for (const json& level : answers_list(object, "levels", source))
     out.levels.push_back({text_field(level, "text", source), number_field(level, "rows", source)});

@@ -43,6 +43,22 @@ bool begins_with_zero(std::string_view text) {
   return text.starts_with('0');
 }
 
+// The class of a text that is no number and no date of ISO 8601.
+std::size_t class_of_text(std::string_view text) {
+  std::size_t place = first_date_class;
+  for (const std::string_view format : date_formats) {
+    if (parse_date(text, format)) return place;
+    ++place;
+  }
+  for (const auto& [day_first, month_first] : paired_date_formats) {
+    const bool day = parse_date(text, day_first).has_value();
+    const bool month = parse_date(text, month_first).has_value();
+    if (day || month) return place + (day && month ? 2 : month ? 1 : 0);
+    place += 3;
+  }
+  return place_of(CellClass::text);
+}
+
 // Whether a text is UTF-8 of which JSON and TOML can say every sign.
 bool can_be_written(std::string_view text) { return is_utf8(text) && shown(text) == text; }
 
@@ -57,7 +73,7 @@ std::size_t class_of_cell(std::string_view text) {
   if (grouped && !begins_with_zero(text)) return number_class(*grouped, Written::grouped);
   if (const auto value = number_in(text, Written::comma))
     return number_class(*value, Written::comma);
-  return place_of(CellClass::text);
+  return class_of_text(text);
 }
 
 std::string level_of_cell(std::string_view text) {
@@ -124,8 +140,9 @@ std::vector<std::vector<double>> count_ranges(const CellSource& table,
     for (std::size_t k = 0; k < cells.size(); ++k) {
       if (is_public_mark(cells[k])) continue;
       const RangeQuestion& question = ranges[k].range;
-      const std::optional<double> value =
-          question.of_dates ? parse_date(cells[k]) : number_in(cells[k], question.written);
+      const std::optional<double> value = question.dates.empty()
+                                              ? number_in(cells[k], question.written)
+                                              : parse_date(cells[k], question.dates);
       if (!value) continue;
       const auto above = std::upper_bound(ends[k].begin(), ends[k].end(), *value);
       const auto bin = above == ends[k].begin() ? 0 : above - ends[k].begin() - 1;

@@ -269,6 +269,10 @@ struct Reading {
   enum class Type { ignored, levels, number, date } type = Type::ignored;
   Written written = Written::plain;  // of numbers
   bool missing = false, skewed = false;
+  std::vector<std::string> marks;  // of missing cells, beside the public ones
+  double marked = 0;               // rows of them
+  std::string_view date_format = iso_date;
+  double dates = 0;
   std::vector<std::string> levels;
   Range range{};
   std::optional<Range> pending;  // to be asked about next
@@ -290,6 +294,84 @@ Written form_of(const ColumnAnswers& column, std::uint64_t questions, double hei
   return Written::plain;
 }
 
+// Noisy rows of the format of dates that most cells have. Formats beside ISO 8601 have to stand
+// above the noise: of so many classes one is high by chance.
+struct DatesSeen {
+  std::string_view format = iso_date;  // empty: the noise hides whether the day comes first
+  double rows = 0, deviation = 0;
+};
+
+constexpr double above_noise = 4;  // deviations
+
+std::span<const double> further_dates(const ColumnAnswers& column) {
+  const std::span<const double> all(column.classes);
+  return all.size() == cell_classes ? all.subspan(first_date_class) : std::span<const double>();
+}
+
+DatesSeen dates_of(const ColumnAnswers& column, double noise) {
+  DatesSeen out{.rows = column.classes[static_cast<std::size_t>(CellClass::date)],
+                .deviation = noise};
+  std::span<const double> left = further_dates(column);
+  if (left.empty()) return out;
+  const auto take = [&](const DatesSeen& one) {
+    if (one.rows > out.rows && one.rows >= above_noise * one.deviation) out = one;
+  };
+  for (const std::string_view format : date_formats) {
+    take({format, left.front(), noise});
+    left = left.subspan(1);
+  }
+  const double of_two = std::sqrt(2.0) * noise;
+  for (const auto& [day_first, month_first] : paired_date_formats) {
+    const double day = left[0], month = left[1], either = left[2];
+    const bool is_hidden = std::fabs(day - month) < above_noise * of_two;
+    take({is_hidden     ? std::string_view()
+          : day > month ? day_first
+                        : month_first,
+          std::max(day, month) + either, of_two});
+    left = left.subspan(3);
+  }
+  return out;
+}
+
+// Noisy rows of a column's cells by what they may be read as.
+struct CellTally {
+  double gone = 0, texts = 0, numbers = 0;
+  DatesSeen dates;
+};
+
+// Dates in other formats than the one that is read are texts, if they are seen at all.
+CellTally tally_of(const ColumnAnswers& column, const AnswerScale& scale) {
+  const auto rows_of = [&](CellClass c) { return column.classes[static_cast<std::size_t>(c)]; };
+  CellTally out{.gone = rows_of(CellClass::empty) + rows_of(CellClass::mark),
+                .texts = rows_of(CellClass::text),
+                .dates = dates_of(column, scale.bins_noise)};
+  const auto seen = [&](double rows) { return rows >= above_noise * scale.bins_noise ? rows : 0; };
+  double other_dates = 0;
+  for (const double rows : further_dates(column)) other_dates += seen(rows);
+  if (out.dates.format != iso_date) other_dates += seen(rows_of(CellClass::date)) - out.dates.rows;
+  out.texts += std::max(other_dates, 0.0);
+  out.numbers = static_cast<double>(scale.rows) - out.gone - out.texts - out.dates.rows;
+  return out;
+}
+
+// Texts without a digit of which some are frequent enough to be released, among cells of which half
+// are numbers or dates: they say that there is none ("unknown").
+void take_marks(Reading& out, const ColumnAnswers& column) {
+  constexpr std::size_t most_marks = 3;
+  std::vector<std::string> marks;
+  double rows = 0;
+  for (const LevelAnswer& level : column.levels) {
+    const bool has_digit =
+        std::ranges::any_of(level.text, [](char c) { return c >= '0' && c <= '9'; });
+    if (has_digit) continue;
+    marks.push_back(level.text);
+    rows += level.rows;
+  }
+  if (marks.size() > most_marks) return;
+  out.marks = std::move(marks);
+  out.marked = rows;
+}
+
 // A column's type, and its range by the bins of the series.
 Reading first_reading(const ColumnAnswers& column, const BoughtSchema& answers, double above) {
   const AnswerScale& scale = answers.scale;
@@ -300,16 +382,11 @@ Reading first_reading(const ColumnAnswers& column, const BoughtSchema& answers, 
   }
   const auto n = static_cast<double>(scale.rows);
   const double bins_noise = scale.bins_noise, levels_noise = scale.levels_noise;
-  const auto rows_of = [&](CellClass c) { return column.classes[static_cast<std::size_t>(c)]; };
-  const double gone = rows_of(CellClass::empty) + rows_of(CellClass::mark);
-  const double texts = rows_of(CellClass::text), dates = rows_of(CellClass::date);
-  const double numbers = n - gone - texts - dates;
-  out.missing = gone >= std::max(.005 * n, 3 * 1.42 * bins_noise);
-  const double present = std::max(n - (out.missing ? gone : 0), 1.0);
-  const double rest = std::max(.05 * present, std::min(3 * bins_noise, .3 * present));
-  const bool is_number = numbers >= .5 * present && present - numbers <= 2 * rest &&
-                         texts + dates <= rest && numbers >= 4 * bins_noise;
-  const bool is_date = dates >= .5 * present && texts <= rest && dates >= 4 * bins_noise;
+  CellTally cells = tally_of(column, scale);
+  const auto is_missing = [&] { return cells.gone >= std::max(.005 * n, 3 * 1.42 * bins_noise); };
+  const auto all_present = [&] { return std::max(n - (out.missing ? cells.gone : 0), 1.0); };
+  out.missing = is_missing();
+  double present = all_present();
   double held = 0;
   for (const LevelAnswer& level : column.levels) held += level.rows;
   const bool few = !column.levels.empty() && column.levels.size() <= few_levels;
@@ -319,12 +396,33 @@ Reading first_reading(const ColumnAnswers& column, const BoughtSchema& answers, 
     return out;
   }
   const bool few_hold_it = few && held >= held_by_few * present;
+  const bool missing_by_public_marks = out.missing;
+  if (answers.questions > iso_questions && !few_hold_it &&
+      std::max(cells.numbers, cells.dates.rows) >= .5 * present) {
+    take_marks(out, column);
+    cells.gone += out.marked;
+    cells.texts -= out.marked;
+    out.missing = is_missing();
+    present = all_present();
+  }
+  const double rest = std::max(.05 * present, std::min(3 * bins_noise, .3 * present));
+  const auto& [gone, texts, numbers, dates] = cells;
+  const bool is_number = numbers >= .5 * present && present - numbers <= 2 * rest &&
+                         texts + dates.rows <= rest && numbers >= 4 * bins_noise;
+  const bool is_date =
+      dates.rows >= .5 * present && texts <= rest && dates.rows >= 4 * dates.deviation;
   if (is_date && !few_hold_it && answers.questions == first_questions) {
     out.words = "dates, which are not read as numbers";
     return out;
   }
   if (is_date && !few_hold_it) {
+    if (dates.format.empty()) {
+      out.words = "dates of which the noise hides whether the day comes first: write a schema";
+      return out;
+    }
     out.type = Reading::Type::date;
+    out.date_format = dates.format;
+    out.dates = dates.rows;
     out.range = {first_dates, last_dates};
     out.pending = out.range;
     return out;
@@ -350,6 +448,9 @@ Reading first_reading(const ColumnAnswers& column, const BoughtSchema& answers, 
     if (*range != Range{0, 1}) out.pending = out.range;
     return out;
   }
+  out.marks.clear();
+  out.marked = 0;
+  out.missing = missing_by_public_marks;
   for (const LevelAnswer& level : column.levels) out.levels.push_back(level.text);
   // Names of the features that stand for missing and for other cells.
   std::erase(out.levels, "(missing)");
@@ -468,10 +569,13 @@ std::string level_words(const ColumnAnswers& column) {
   return out;
 }
 
-std::string missing_words(const ColumnAnswers& column) {
+std::string missing_words(const ColumnAnswers& column, const Reading& reading) {
   const double gone = column.classes[static_cast<std::size_t>(CellClass::empty)] +
-                      column.classes[static_cast<std::size_t>(CellClass::mark)];
-  return fmt::format("; about {} missing", counted(gone));
+                      column.classes[static_cast<std::size_t>(CellClass::mark)] + reading.marked;
+  std::string out = fmt::format("; about {} missing", counted(gone));
+  for (const std::string& mark : reading.marks)
+    out += fmt::format("{}{}", &mark == &reading.marks.front() ? ", also " : ", ", shown(mark));
+  return out;
 }
 
 void mark_missing(std::uint64_t questions, bool& has, std::string& first,
@@ -563,7 +667,8 @@ std::vector<RangeQuestion> range_questions(const BoughtSchema& answers) {
   for (std::size_t k = 0; k < all.size(); ++k) {
     const bool is_next = answers.columns[k].ranges.size() == rounds;
     if (all[k].pending && is_next && all[k].pending->lo < all[k].pending->hi)
-      out.push_back({k, all[k].pending->lo, all[k].pending->hi, all[k].type == Reading::Type::date,
+      out.push_back({k, all[k].pending->lo, all[k].pending->hi,
+                     all[k].type == Reading::Type::date ? all[k].date_format : std::string_view(),
                      all[k].written});
   }
   return out;
@@ -598,13 +703,14 @@ std::vector<ColumnFinding> findings(const BoughtSchema& answers) {
       found.words = level_words(answer);
     } else if (reading.type == Reading::Type::date) {
       column.type = ColumnType::number;
-      column.date = iso_date;
+      column.date = reading.date_format;
       column.lo = std::floor(reading.range.lo);
       column.hi = std::ceil(reading.range.hi);
       column.missing_level = reading.missing;
       column.automatic_curve = true;
-      found.words = fmt::format("about {} dates",
-                                counted(answer.classes[static_cast<std::size_t>(CellClass::date)]));
+      found.words = fmt::format("about {} dates", counted(reading.dates));
+      if (reading.date_format != iso_date)
+        found.words += fmt::format(" like {}", date_text(19'722, reading.date_format));
     } else if (reading.type == Reading::Type::number) {
       column.type = ColumnType::number;
       column.lo = reading.range.lo;
@@ -623,7 +729,12 @@ std::vector<ColumnFinding> findings(const BoughtSchema& answers) {
                                                                       : "",
                                 reading.skewed ? ", skewed" : "");
     }
-    if (reading.missing) found.words += missing_words(answer);
+    if (reading.missing && !reading.marks.empty()) {
+      mark_missing(answers.questions, column.has_missing, column.missing, column.also_missing);
+      column.also_missing.insert(column.also_missing.end(), reading.marks.begin(),
+                                 reading.marks.end());
+    }
+    if (reading.missing) found.words += missing_words(answer, reading);
   }
   return out;
 }

@@ -35,6 +35,21 @@ TEST(CellClasses, EveryTextIsInOne) {
   EXPECT_EQ(class_of_cell(std::string(1 << 20, 'a')), at(CellClass::text));
 }
 
+TEST(CellClasses, DatesInFurtherFormatsAreOfOneClass) {
+  const auto at_format = [](std::size_t k) { return first_date_class + k; };
+  for (const auto& [text, k] :
+       {std::pair("2020/05/01", 0), std::pair("1.5.2020", 1), std::pair("31.12.1999 23:59", 1),
+        std::pair("1 May 2020", 2), std::pair("01-JAN-2020", 3), std::pair("01jan2020", 4),
+        std::pair("Jan 1, 2020", 5), std::pair("31/12/1999", 6), std::pair("12/31/1999", 7),
+        std::pair("1/2/2020", 8), std::pair("31-12-1999", 9), std::pair("12-31-1999", 10),
+        std::pair("02-01-2020 07:30", 11)})
+    EXPECT_EQ(class_of_cell(text), at_format(static_cast<std::size_t>(k))) << text;
+  EXPECT_EQ(cell_classes, at_format(12));
+  for (const char* const text : {"31.2.2020", "2020.12.31", "1/2/20", "32/1/2020", "13/13/2020",
+                                 "1 Foo 2020", "1/2/2020x", "1.2-2020"})
+    EXPECT_EQ(class_of_cell(text), at(CellClass::text)) << text;
+}
+
 // A text that is a number in several forms is one of the first.
 TEST(CellClasses, NumbersAreOfOneForm) {
   const auto form_of = [](const char* text, double value) -> int {
@@ -63,7 +78,7 @@ TEST(CellClasses, NumbersAreInTheBinOfTheSeries) {
   EXPECT_EQ(number_class(5e-324), zero + 1);
   EXPECT_EQ(number_class(-5e-324), zero - 1);
   EXPECT_EQ(number_class(1e300), at(CellClass::first_bin) + number_bins - 1);
-  EXPECT_EQ(number_class(1e300, Written::grouped), cell_classes - 1);
+  EXPECT_EQ(number_class(1e300, Written::grouped), first_date_class - 1);
   EXPECT_EQ(number_class(-1e300), at(CellClass::first_bin));
   EXPECT_EQ(number_class(-5e12), at(CellClass::first_bin) + 1);
   for (std::size_t k = 0; k < series_ends.size(); ++k) {
@@ -90,7 +105,7 @@ struct Apart {
   double classes = 0, levels = 0;
 };
 using Row = std::vector<std::string>;
-enum class Planted { nothing, dates_twice, forms_twice };
+enum class Planted { nothing, dates_twice, forms_twice, both_orders };
 Apart apart(const Row& a, const Row& b, Planted error = Planted::nothing) {
   Apart out;
   for (std::size_t k = 0; k < a.size(); ++k) {
@@ -103,6 +118,8 @@ Apart apart(const Row& a, const Row& b, Planted error = Planted::nothing) {
         classes[number_class(18383)] += sign;  // its days
       if (error == Planted::forms_twice && cell == "1,234")
         classes[number_class(1.234, Written::comma)] += sign;  // as a number with a comma too
+      if (error == Planted::both_orders && cell == "1/2/2020")
+        classes[first_date_class + date_formats.size()] += sign;  // as the day first too
       if (const std::string level = level_of_cell(cell); !level.empty()) levels[level] += sign;
     }
     for (const auto& [place, change] : classes) out.classes += change * change;
@@ -113,9 +130,11 @@ Apart apart(const Row& a, const Row& b, Planted error = Planted::nothing) {
 
 // Squared norms of 2c for both questions, attained; a date that counts as a day too would be more.
 TEST(CellSensitivity, IsThatOfOneClassAndOneTextInEachColumn) {
-  const Row cells{"",           "NA", "3",   "7",     "-2",      "x",     "y",  "2020-05-01",
-                  "2020-05-02", "-",  "1,5", "1,234", "1.234,5", "1 234", "yes"};
-  Apart most, dates, forms;
+  const Row cells{"",         "NA",        "3",          "7",          "-2",
+                  "x",        "y",         "2020-05-01", "2020-05-02", "-",
+                  "1,5",      "1,234",     "1.234,5",    "1 234",      "yes",
+                  "1/2/2020", "13/2/2020", "1.2.2020",   "12-31-1999"};
+  Apart most, dates, forms, orders;
   for (const auto& a : cells)
     for (const auto& b : cells)
       for (const auto& c : cells)
@@ -127,11 +146,14 @@ TEST(CellSensitivity, IsThatOfOneClassAndOneTextInEachColumn) {
               std::max(dates.classes, apart({a, b}, {c, d}, Planted::dates_twice).classes);
           forms.classes =
               std::max(forms.classes, apart({a, b}, {c, d}, Planted::forms_twice).classes);
+          orders.classes =
+              std::max(orders.classes, apart({a, b}, {c, d}, Planted::both_orders).classes);
         }
   EXPECT_EQ(most.classes, 4);
   EXPECT_EQ(most.levels, 4);
   EXPECT_GT(dates.classes, 4);  // planted errors are seen
   EXPECT_GT(forms.classes, 4);
+  EXPECT_GT(orders.classes, 4);
 }
 
 double squared_distance(const TableCells& a, const TableCells& b, bool levels) {

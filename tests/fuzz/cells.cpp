@@ -1,7 +1,9 @@
 // First byte: a format of dates; the rest is one cell. What is a day is written and read again to
 // the same, and a bought schema counts a cell in the class that its columns then read.
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <ranges>
 
 #include "data/encoder.hpp"
 #include "fuzz.hpp"
@@ -40,7 +42,15 @@ void run(std::string_view in) {
   constexpr auto first = static_cast<std::size_t>(CellClass::first_bin);
   if (place == static_cast<std::size_t>(CellClass::date))
     require(parse_date(in).has_value(), "a date that is not read", in);
-  if (place >= first)
+  if (place >= first_date_class) {
+    const auto is_date = [&](std::string_view format) {
+      return parse_date(in, format).has_value();
+    };
+    require(std::ranges::any_of(date_formats, is_date) ||
+                std::ranges::any_of(paired_date_formats | std::views::join, is_date),
+            "a date that is not read", in);
+    require(!parse_date(in) && !is_read(in, Written::plain), "a date of another class", in);
+  } else if (place >= first)
     require(is_read(in, static_cast<Written>((place - first) / number_bins)),
             "a number that is not read", in);
   if (place == static_cast<std::size_t>(CellClass::text)) {

@@ -141,7 +141,7 @@ TEST(BoughtTypes, NumbersInOtherForms) {
 TEST(BoughtTypes, DatesHaveARangeOfMonths) {
   const auto between = [](const char* from, const char* to, double texts = 0) {
     BoughtSchema answers = planted({of_classes(texts, 0, 0, n - texts)});
-    EXPECT_TRUE(range_questions(answers).front().of_dates);
+    EXPECT_EQ(range_questions(answers).front().dates, iso_date);
     const double first = *parse_date(from), last = *parse_date(to) + 1;
     for (std::size_t round = 0; round < refinements; ++round)
       answer(answers, [&](double low, double high) {
@@ -180,6 +180,83 @@ TEST(BoughtTypes, BooleansInAnySpelling) {
   ColumnAnswers digits = of_numbers(0, 2);
   digits.levels = {{"0", 6000}, {"1", 4000}};
   EXPECT_THAT(found(digits).column.levels, ElementsAre("0", "1"));
+}
+
+// One format of dates is read. Day or month first: what dates of one reading alone say.
+TEST(BoughtTypes, DatesInOtherFormats) {
+  const auto of = [](std::size_t place, double rows) {
+    ColumnAnswers out = of_classes(0, 0, n - rows, 0);
+    out.classes[first_date_class + place] = rows;
+    return out;
+  };
+  for (std::size_t k = 0; k < date_formats.size(); ++k) {
+    const ColumnFinding one = found(of(k, n));
+    EXPECT_EQ(one.column.date, date_formats[k]);
+    EXPECT_THAT(one.words, HasSubstr("10000 dates like " + date_text(19'722, date_formats[k])));
+    BoughtSchema answers = planted({of(k, n)});
+    EXPECT_EQ(range_questions(answers).front().dates, date_formats[k]);
+    EXPECT_EQ(found(of(k, .4 * n)).column.type, ColumnType::ignore);
+    ColumnAnswers two = of(k, .6 * n);  // some as ISO 8601 has them: texts, as one format is read
+    two.classes[2] = 0, two.classes[3] = .4 * n;
+    EXPECT_EQ(found(two).column.type, ColumnType::ignore);
+  }
+  for (std::size_t k = 0; k < paired_date_formats.size(); ++k) {
+    const std::size_t first = date_formats.size() + 3 * k;
+    for (const std::size_t order : {0, 1}) {
+      ColumnAnswers dates = of(first + order, .6 * n);
+      dates.classes[2] = 0;
+      dates.classes[first_date_class + first + 2] = .4 * n;
+      EXPECT_EQ(found(dates).column.date, paired_date_formats[k][order]);
+    }
+    EXPECT_THAT(found(of(first + 2, n)).words, HasSubstr("hides whether the day comes first"));
+  }
+  // Noise in classes that no cell is in: below four deviations it is nothing.
+  ColumnAnswers numbers = of_numbers(17, 90);
+  for (std::size_t k = first_date_class; k < cell_classes; ++k) numbers.classes[k] = 79;
+  EXPECT_EQ(found(numbers).column.type, ColumnType::number);
+}
+
+// Frequent texts among numbers or dates stand for missing cells.
+TEST(BoughtTypes, FrequentTextsAmongNumbersMarkMissingCells) {
+  const auto with = [](ColumnAnswers one, std::vector<LevelAnswer> levels) {
+    for (const LevelAnswer& level : levels) one.classes[2] += level.rows;
+    one.levels = std::move(levels);
+    return one;
+  };
+  const ColumnFinding some =
+      found(with(of_numbers(0, 30, .7 * n), {{"k.A.", .2 * n}, {"unknown", .1 * n}}));
+  EXPECT_EQ(some.column.type, ColumnType::number);
+  EXPECT_EQ(some.column.missing_level, true);
+  EXPECT_THAT(some.column.also_missing, testing::IsSupersetOf({"NA", "k.A.", "unknown"}));
+  EXPECT_THAT(some.words, HasSubstr("about 3000 missing, also k.A., unknown"));
+  schema_of(planted({with(of_numbers(0, 30, .9 * n), {{"k.A.", .1 * n}})})).validate("bought");
+  const ColumnFinding day = found(with(of_classes(0, 0, 0, .8 * n), {{"unknown", .2 * n}}));
+  EXPECT_TRUE(day.column.is_date());
+  EXPECT_THAT(day.column.also_missing, testing::Contains("unknown"));
+  // "65+" says a number; four texts, or texts of which most are not seen, are levels.
+  const auto type = [&](double numbers, std::vector<LevelAnswer> levels) {
+    return found(with(of_numbers(0, 30, numbers), std::move(levels))).column.type;
+  };
+  EXPECT_EQ(type(.8 * n, {{"65+", .2 * n}}), ColumnType::category);
+  EXPECT_EQ(type(.6 * n, {{"a", .1 * n}, {"b", .1 * n}, {"c", .1 * n}, {"d", .1 * n}}),
+            ColumnType::category);
+  ColumnAnswers rare = with(of_numbers(0, 30, .6 * n), {{"unknown", .1 * n}});
+  rare.classes[2] = .4 * n;
+  EXPECT_EQ(found(rare).column.type, ColumnType::category);
+  EXPECT_THAT(found(rare).column.levels, ElementsAre("unknown"));
+  EXPECT_EQ(type(.4 * n, {{"unknown", .6 * n}}), ColumnType::category);
+}
+
+// Files of before, which have no dates but those of ISO 8601 and no marks but the public ones.
+TEST(BoughtTypes, OfTheSecondQuestionsStayWhatTheyWere) {
+  ColumnAnswers mixed = of_numbers(0, 30, .8 * n);
+  mixed.classes[2] = .2 * n;
+  mixed.levels = {{"k.A.", .2 * n}};
+  EXPECT_EQ(found(mixed).column.type, ColumnType::number);
+  mixed.classes.resize(cell_classes_of(iso_questions));
+  BoughtSchema answers = planted({std::move(mixed)});
+  answers.questions = iso_questions;
+  EXPECT_EQ(findings(answers).front().column.type, ColumnType::category);
 }
 
 // Files of before: their classes and rules.

@@ -7,12 +7,13 @@
 namespace gibbsite {
 
 /// Which classes of cells are counted, and which rules read the counts. Files of before have the
-/// first: numbers in one form, and dates that are no numbers.
-inline constexpr std::uint64_t first_questions = 1, newest_questions = 2;
+/// first (numbers in one form, and dates that are no numbers) or those that know only dates of
+/// ISO 8601 and only public marks of missing cells.
+inline constexpr std::uint64_t first_questions = 1, iso_questions = 2, newest_questions = 3;
 
 /// Classes of a column's cells (model/bought_schema.hpp lists them).
 constexpr std::uint64_t cell_classes_of(std::uint64_t questions) {
-  return questions == first_questions ? 121 : 355;
+  return questions == first_questions ? 121 : questions == iso_questions ? 355 : 367;
 }
 
 /// How often a range is asked about again, and in how many bins.

@@ -33,10 +33,20 @@ inline constexpr std::size_t number_forms = 3;
 NumberText numbers_written(Written form);
 
 /// The classes of cells: each cell of a column is in exactly one, by its text alone. Behind these
-/// come the bins of numbers, those of each form by themselves.
+/// come the bins of numbers, those of each form by themselves, then dates in further formats.
 enum class CellClass : std::uint32_t { empty, mark, text, date, first_bin };
-inline constexpr std::size_t cell_classes =
+inline constexpr std::size_t first_date_class =
     static_cast<std::size_t>(CellClass::first_bin) + number_forms * number_bins;
+
+/// Formats of dates beside ISO 8601 whose texts are of no other format, each with its class.
+inline constexpr std::array<std::string_view, 6> date_formats = {
+    "%Y/%m/%d", "%d.%m.%Y", "%d %b %Y", "%d-%b-%Y", "%d%b%Y", "%b %d, %Y"};
+/// Formats that come in pairs, the day first or the month first. Each pair has three classes: texts
+/// of the first format alone, of the second alone, of both ("1/2/2020").
+inline constexpr std::array<std::array<std::string_view, 2>, 2> paired_date_formats = {
+    {{"%d/%m/%Y", "%m/%d/%Y"}, {"%d-%m-%Y", "%m-%d-%Y"}}};
+inline constexpr std::size_t cell_classes =
+    first_date_class + date_formats.size() + 3 * paired_date_formats.size();
 static_assert(cell_classes == cell_classes_of(newest_questions));
 /// The class of a finite number. A bin contains its lower end.
 std::size_t number_class(double value, Written form = Written::plain);
@@ -56,7 +66,7 @@ struct LevelAnswer {
 struct RangeQuestion {
   std::size_t column = 0;  ///< place in BoughtSchema::columns
   double lo = 0, hi = 1;
-  bool of_dates = false;             ///< days since 1970-01-01 are counted, and no numbers
+  std::string_view dates;            ///< a format: its days are counted; empty: numbers are
   Written written = Written::plain;  ///< how numbers are read
   bool operator==(const RangeQuestion&) const = default;
   /// Ends of its bins [refined_bins + 1], ascending. Numbers outside count in the first or last.
