@@ -382,6 +382,7 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   const bool by_spread = !model.feature_means.empty();
   if (!all && by_spread) {
     order = effects.by_certainty();
+    std::ranges::stable_partition(order, [&](std::size_t j) { return !lines.is_unseen(j); });
   } else if (!all) {
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
       return std::fabs(theta[a]) > std::fabs(theta[b]);
@@ -392,7 +393,8 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
     order.resize(std::min(order.size(), most));
   }
   double largest = 0;
-  for (const std::size_t j : order) largest = std::max(largest, std::fabs(theta[j]));
+  for (const std::size_t j : order)
+    if (!lines.is_unseen(j)) largest = std::max(largest, std::fabs(theta[j]));
   std::vector<std::vector<std::string>> cells;
   std::size_t inside = 0;
   for (std::size_t j = 0; j < theta.size(); ++j) inside += is_inside(j) ? 1U : 0U;
@@ -423,7 +425,7 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
             j < effects.effects.size() ? beside(effects, effects.effects[j]) : "";
         !view.references.empty() || by_spread)
       cells.back().push_back(more);
-    cells.back().push_back(bar(theta[j], largest));
+    cells.back().push_back(lines.is_unseen(j) ? "few rows or none: noise" : bar(theta[j], largest));
   }
   std::string out = fmt::format(
       "Coefficients{}{}{}: {}\n",
@@ -442,7 +444,7 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   std::istringstream rows(table(cells));
   std::string line;
   for (std::size_t i = 0; std::getline(rows, line); ++i) {
-    out += (is_inside(order[i]) ? gray(line) : line) + '\n';
+    out += (is_inside(order[i]) || lines.is_unseen(order[i]) ? gray(line) : line) + '\n';
   }
   if (const Message words = score_words(model); !words.empty()) out += wrapped(in_options(words));
   if (!bounded) return out + no_bound(model, certificate);

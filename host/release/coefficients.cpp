@@ -10,6 +10,7 @@
 #include "gibbsite/core/human_count.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/mechanism/mechanism.hpp"
+#include "gibbsite/mechanism/whitened.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/losses/logistic_capped.hpp"
 
@@ -23,6 +24,30 @@ std::vector<std::string> knots_with_digits(const Column& curve, int digits) {
     const int whole = knot == 0 ? 1 : 1 + static_cast<int>(std::floor(std::log10(std::fabs(knot))));
     const std::string text = fmt::format("{:.{}g}", knot, std::max(digits, whole));
     out.push_back(text.size() < number_text(knot).size() ? text : number_text(knot));
+  }
+  return out;
+}
+
+// Shares come from a row of the first second moments, whose other entries are 1 for a level's rows.
+// Small budgets ask for them in coordinates that earlier answers scaled: nothing is said of these.
+std::vector<bool> unseen_levels(const LinearModel& model, const Certificate& certificate) {
+  constexpr double deviations = 2;
+  const auto* const settings = std::get_if<Whitened>(&certificate.mechanism);
+  const std::span<const double> shares = model.feature_means;
+  if (settings == nullptr || is_small_budget(*settings) || shares.empty() || model.estimates)
+    return {};
+  const double noise =
+      moment_deviation_up(*settings, certificate.claimed.who, false, settings->first_clip, 0) /
+      std::sqrt(2.0);
+  const double least = deviations * noise / static_cast<double>(certificate.problem.rows);
+  const Schema& schema = model.schema;
+  std::vector<bool> out(shares.size(), false);
+  std::size_t first = 0;
+  for (const Column& column : schema.terms()) {
+    const std::size_t size = schema.features_of(column);
+    for (std::size_t j = first; j < first + size; ++j)
+      out[j] = column.type == ColumnType::category && shares[j] < least;
+    first += size;
   }
   return out;
 }
@@ -89,6 +114,7 @@ CoefficientLines coefficient_lines(const LinearModel& model, const Certificate& 
   if (const auto deviation = coefficient_noise_up(certificate.mechanism, certificate.problem)) {
     out.half_widths.assign(out.values.size(), two_sided_95 * unit * *deviation);
   }
+  out.unseen = unseen_levels(model, certificate);
   return out;
 }
 

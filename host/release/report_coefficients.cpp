@@ -86,7 +86,7 @@ void one_output_table(Html& page, const LinearModel& model, const Certificate& c
   std::vector<std::size_t> order(lines.values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_partition(order.begin(), order.end(),
-                        [&](std::size_t j) { return !lines.is_inside(j); });
+                        [&](std::size_t j) { return !lines.is_inside(j) && !lines.is_unseen(j); });
   page.put(
       "<table class=\"coefficients\"><caption>{}</caption><thead><tr><th scope=\"col\">of</th><th "
       "scope=\"col\">effect{}</th><th scope=\"col\" class=\"picture\">{}{}</th>{}<th "
@@ -108,7 +108,8 @@ void one_output_table(Html& page, const LinearModel& model, const Certificate& c
   for (const std::size_t j : order) {
     const double value = lines.values[j];
     page.put("<tr{}><th scope=\"row\">{}</th><td>{:+.4g}{}</td><td class=\"picture\">{}</td>",
-             Markup{lines.is_inside(j) ? " class=\"soft\"" : ""}, lines.names[j], value,
+             Markup{lines.is_inside(j) || lines.is_unseen(j) ? " class=\"soft\"" : ""},
+             lines.names[j] + (lines.is_unseen(j) ? " – few rows or none: noise" : ""), value,
              bounded ? fmt::format(" ± {:.3g}", half(j)) : "", forest.row(whiskers[j]));
     if (odds) {
       page.put("<td>{:.3g}{}</td>", std::exp(value),

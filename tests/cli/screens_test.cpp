@@ -80,6 +80,37 @@ TEST_F(Screens, OfManyLevelsAFewAreSaid) {
   EXPECT_THAT(out.err, Not(HasSubstr("town 8")));
 }
 
+// A level that no row has gets a coefficient of noise, which may be the largest: it is no effect.
+TEST_F(Screens, ALevelThatNobodyHasIsSaidToBeNoise) {
+  std::string levels, rows = "town,y\n";
+  for (int i = 0; i < 14; ++i) levels += fmt::format("{}\"t{}\"", i > 0 ? ", " : "", i);
+  for (int i = 0; i < 6000; ++i) rows += fmt::format("t{},{}\n", i % 12, i % 5 == 0 ? 1 : 0);
+  folder.write("table.toml",
+               "label = \"y\"\npositive = \"1\"\n[columns]\ntown = {type = "
+               "\"category\", other = true, levels = [" +
+                   levels + "]}\n");
+  folder.write("table.csv", rows);
+  Arguments arguments = fit({"--out", "m.json", "--mechanism", "whitened"});
+  *(std::ranges::find(arguments, "--epsilon") + 1) = "4";
+  ASSERT_EQ(gibbsite(arguments).status, 0);
+  const auto said = [&](const Arguments& command, const std::string& level) {
+    const Outcome out = gibbsite(command);
+    EXPECT_EQ(out.status, 0) << out.err;
+    const std::size_t at = out.out.find("town=" + level);
+    EXPECT_NE(at, std::string::npos) << out.out;
+    return out.out.substr(at, out.out.find('\n', at) - at);
+  };
+  const Arguments all{"coefficients", "m.json", "--all"};
+  for (const char* const level : {"t12", "t13", "(other)"})
+    EXPECT_THAT(said(all, level), HasSubstr("few rows or none: noise")) << level;
+  for (const char* const level : {"t0", "t11"})
+    EXPECT_THAT(said(all, level), Not(HasSubstr("noise"))) << level;
+  EXPECT_THAT(gibbsite({"coefficients", "m.json"}).out,
+              AllOf(HasSubstr("(the 10 that spread"), Not(HasSubstr("few rows"))));
+  ASSERT_EQ(gibbsite({"report", "m.json", "--out", "r.html"}).status, 0);
+  EXPECT_THAT(folder.read("r.html"), HasSubstr("town=(other) – few rows or none: noise"));
+}
+
 TEST_F(Screens, PredictSaysWhichCellsCountAsTheEndOfWhichRange) {
   ASSERT_EQ(gibbsite(fit({"--out", "m.json", "--quiet"})).status, 0);
   folder.write("new.csv", "age,work\n30,Private\n3000,Private\n-1,Private\n40,?\n");

@@ -66,7 +66,7 @@ struct LevelAnswer {
 struct RangeQuestion {
   std::size_t column = 0;  ///< place in BoughtSchema::columns
   double lo = 0, hi = 1;
-  std::string_view dates;            ///< a format: its days are counted; empty: numbers are
+  std::string_view dates = {};       ///< a format: its days are counted; empty: numbers are
   Written written = Written::plain;  ///< how numbers are read
   bool operator==(const RangeQuestion&) const = default;
   /// Ends of its bins [refined_bins + 1], ascending. Numbers outside count in the first or last.

@@ -30,7 +30,11 @@ struct CoefficientLines {
   /// if there is no bound.
   std::vector<double> half_widths;
   bool multiplies = false;  ///< exp(value) multiplies odds or a mean
+  /// Levels of which the released share is so small that perhaps no row has them (within two
+  /// deviations of its noise): their coefficients follow from noise. Empty if that is not known.
+  std::vector<bool> unseen;
 
+  [[nodiscard]] bool is_unseen(std::size_t j) const { return !unseen.empty() && unseen[j]; }
   [[nodiscard]] bool is_inside(std::size_t j) const;  ///< may be noise: the bound holds 0
 };
 CoefficientLines coefficient_lines(const LinearModel& model, const Certificate& certificate);
