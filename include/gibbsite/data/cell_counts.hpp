@@ -15,8 +15,9 @@
 namespace gibbsite {
 
 /// The class of a cell, by its text alone (model/bought_schema.hpp), by newest_questions. Dates are
-/// ISO 8601 or in one of the further formats, with or without a time. Numbers are those that a fit reads in one of the forms; one
-/// that is a number in several is of the first of plain, grouped (unless it begins with 0), comma.
+/// ISO 8601 or in a further format, with or without a time. Numbers are those that a fit reads in
+/// one of the forms; one that is a number in several is of the first of plain, grouped (unless it
+/// begins with 0), comma.
 std::size_t class_of_cell(std::string_view text);
 /// The level that a cell counts for, its text in Unicode's normal form; empty if it can be none:
 /// empty cells, marks of missing ones, long texts and texts that are not UTF-8.
