@@ -14,6 +14,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/arrow.hpp"
 #include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/model/date.hpp"
 #include "support/arrow_builder.hpp"
 #include "support/temp_dir.hpp"
 
@@ -240,9 +241,9 @@ TEST(RangeCounts, OfDatesAndOfForms) {
       folder.write("t.csv",
                    "a;b;c\n1970-01-02;1,5;1,024\n1970-01-01T12:00;1.024;1024\n5;7;2 048.0\n"
                    "1969-01-01;0,5;1,5\nNA;-;..\n1970-13-01;x;3.000,5\n");
-  const std::vector<RangeOfColumn> ranges{{"a", {0, 0, 64, true}},
-                                          {"b", {1, 0, 2048, false, Written::comma}},
-                                          {"c", {2, 0, 4096, false, Written::grouped}}};
+  const std::vector<RangeOfColumn> ranges{{"a", {0, 0, 64, iso_date}},
+                                          {"b", {1, 0, 2048, {}, Written::comma}},
+                                          {"c", {2, 0, 4096, {}, Written::grouped}}};
   const auto counts = count_ranges(table, ranges, 6);
   EXPECT_EQ(counts[0][0], 2);  // and the one before the range
   EXPECT_EQ(counts[0][1], 1);

@@ -202,7 +202,7 @@ TEST(BoughtTypes, DatesInOtherFormats) {
   }
   for (std::size_t k = 0; k < paired_date_formats.size(); ++k) {
     const std::size_t first = date_formats.size() + 3 * k;
-    for (const std::size_t order : {0, 1}) {
+    for (std::size_t order = 0; order < 2; ++order) {
       ColumnAnswers dates = of(first + order, .6 * n);
       dates.classes[2] = 0;
       dates.classes[first_date_class + first + 2] = .4 * n;
