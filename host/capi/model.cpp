@@ -10,7 +10,7 @@
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/data/arrow.hpp"
 #include "gibbsite/data/dataset.hpp"
-#include "gibbsite/release/effects.hpp"
+#include "gibbsite/release/coefficients.hpp"
 #include "gibbsite/release/predict.hpp"
 #include "gibbsite/release/query_json.hpp"
 
@@ -161,12 +161,13 @@ gibbsite_status gibbsite_effects(const gibbsite_model* model, const char* const*
                                  size_t count, char** csv, char** error) {
   return call(error, [&] {
     char*& out = out_given(csv, "csv");
-    const LinearModel& of = rows_of(given(model, "model")).model();
+    const Release& release = rows_of(given(model, "model"));
+    const LinearModel& of = release.model();
     References against;
     if (count > 0) static_cast<void>(given(references, "references"));
     for (std::size_t i = 0; i < count; ++i)
       add_reference(of.schema, text_given(references[i], "references"), against);
-    out = copied(effects_csv(effect_table(of, against)));
+    out = copied(effects_csv(effect_table(of, release.certificate(), against)));
   });
 }
 

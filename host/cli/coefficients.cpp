@@ -300,6 +300,8 @@ std::string bound_words(const LinearModel& model, const Certificate& certificate
       model.draws.size() == 1 ? "" : " each", inside, all);
 }
 
+constexpr const char* few_rows = "few rows or none: noise";  // beside unseen_levels
+
 // A column for each class, of at most so many of them; else a line for each coefficient, the
 // largest ones.
 std::string class_report(const LinearModel& model, const Certificate& certificate,
@@ -321,8 +323,11 @@ std::string class_report(const LinearModel& model, const Certificate& certificat
   std::vector<std::size_t> order(columns ? d : classes * d);
   std::iota(order.begin(), order.end(), std::size_t{0});
   const bool all = view.all || order.size() <= most;
+  const std::vector<bool> unseen = unseen_levels(model, certificate);
+  const auto is_seen = [&](std::size_t line) { return unseen.empty() || !unseen[line % d]; };
   if (!all) {
     std::ranges::stable_sort(order, std::greater{}, size);
+    std::ranges::stable_partition(order, is_seen);
     order.resize(most);
   }
   const auto deviation = coefficient_noise_up(certificate.mechanism, certificate.problem);
@@ -341,10 +346,11 @@ std::string class_report(const LinearModel& model, const Certificate& certificat
         const double value = theta[k * d + j];
         cells.back().push_back(fmt::format("{:+.4f}{}", value, is_inside(value) ? " ·" : ""));
       }
+      if (!is_seen(line)) cells.back().emplace_back(few_rows);
     } else {
       cells.push_back({class_of[line / d], names[j],
                        fmt::format("{:+.4f}{}", theta[line], is_inside(theta[line]) ? " ·" : ""),
-                       bar(theta[line], size(order.front()))});
+                       is_seen(line) ? bar(theta[line], size(order.front())) : few_rows});
     }
   }
   const std::string of_all =
@@ -365,7 +371,8 @@ std::string class_report(const LinearModel& model, const Certificate& certificat
 std::string coefficient_report(const LinearModel& model, const Certificate& certificate,
                                const CoefficientView& view) {
   if (model.estimates) return effects_report(model, view);
-  const EffectTable effects = effect_table(model, view.references);  // refuses unknown references
+  const EffectTable effects =
+      effect_table(model, certificate, view.references);  // refuses unknown references
   if (is<Classes>(model.schema.label)) return class_report(model, certificate, view);
   const CoefficientLines lines = coefficient_lines(model, certificate);
   const Label& label = model.schema.label;
@@ -382,7 +389,6 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
   const bool by_spread = !model.feature_means.empty();
   if (!all && by_spread) {
     order = effects.by_certainty();
-    std::ranges::stable_partition(order, [&](std::size_t j) { return !lines.is_unseen(j); });
   } else if (!all) {
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
       return std::fabs(theta[a]) > std::fabs(theta[b]);
@@ -425,7 +431,7 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
             j < effects.effects.size() ? beside(effects, effects.effects[j]) : "";
         !view.references.empty() || by_spread)
       cells.back().push_back(more);
-    cells.back().push_back(lines.is_unseen(j) ? "few rows or none: noise" : bar(theta[j], largest));
+    cells.back().push_back(lines.is_unseen(j) ? few_rows : bar(theta[j], largest));
   }
   std::string out = fmt::format(
       "Coefficients{}{}{}: {}\n",

@@ -9,7 +9,7 @@
 #include "command.hpp"
 #include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/core/text.hpp"
-#include "gibbsite/release/effects.hpp"
+#include "gibbsite/release/coefficients.hpp"
 
 namespace gibbsite::cli {
 namespace {
@@ -33,12 +33,13 @@ std::string with_last_cell(const std::string& csv, const std::string& of_header,
 }
 
 // Every coefficient; of several draws each, by its number in the last column.
-std::string every_effect(LinearModel model, const References& references) {
-  if (model.draws.size() == 1) return effects_csv(effect_table(model, references));
+std::string every_effect(LinearModel model, const Certificate& certificate,
+                         const References& references) {
+  if (model.draws.size() == 1) return effects_csv(effect_table(model, certificate, references));
   std::string out;
   for (std::size_t draw = 0; draw < model.draws.size(); ++draw) {
     std::swap(model.draws[0], model.draws[draw]);
-    out += with_last_cell(effects_csv(effect_table(model, references)), "draw",
+    out += with_last_cell(effects_csv(effect_table(model, certificate, references)), "draw",
                           fmt::format("{}", draw + 1), draw == 0);
     std::swap(model.draws[0], model.draws[draw]);
   }
@@ -56,7 +57,7 @@ struct CoefficientsCommand {
     for (const std::string& reference : references)
       add_reference(release.model().schema, reference, view.references);
     if (csv) {
-      fmt::print("{}", every_effect(release.model(), view.references));
+      fmt::print("{}", every_effect(release.model(), release.certificate(), view.references));
     } else {
       fmt::print("{}", coefficient_report(release.model(), release.certificate(), view));
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <variant>
 
 #include "core/format_message.hpp"
 #include "gibbsite/core/human_count.hpp"
@@ -24,30 +25,6 @@ std::vector<std::string> knots_with_digits(const Column& curve, int digits) {
     const int whole = knot == 0 ? 1 : 1 + static_cast<int>(std::floor(std::log10(std::fabs(knot))));
     const std::string text = fmt::format("{:.{}g}", knot, std::max(digits, whole));
     out.push_back(text.size() < number_text(knot).size() ? text : number_text(knot));
-  }
-  return out;
-}
-
-// Shares come from a row of the first second moments, whose other entries are 1 for a level's rows.
-// Small budgets ask for them in coordinates that earlier answers scaled: nothing is said of these.
-std::vector<bool> unseen_levels(const LinearModel& model, const Certificate& certificate) {
-  constexpr double deviations = 2;
-  const auto* const settings = std::get_if<Whitened>(&certificate.mechanism);
-  const std::span<const double> shares = model.feature_means;
-  if (settings == nullptr || is_small_budget(*settings) || shares.empty() || model.estimates)
-    return {};
-  const double noise =
-      moment_deviation_up(*settings, certificate.claimed.who, false, settings->first_clip, 0) /
-      std::sqrt(2.0);
-  const double least = deviations * noise / static_cast<double>(certificate.problem.rows);
-  const Schema& schema = model.schema;
-  std::vector<bool> out(shares.size(), false);
-  std::size_t first = 0;
-  for (const Column& column : schema.terms()) {
-    const std::size_t size = schema.features_of(column);
-    for (std::size_t j = first; j < first + size; ++j)
-      out[j] = column.type == ColumnType::category && shares[j] < least;
-    first += size;
   }
   return out;
 }
@@ -100,6 +77,41 @@ Message score_words(const LinearModel& model) {
         Field{"loss_cap"});
   }
   return "These are scores and no log-odds: the probability follows by model.link of the file.";
+}
+
+// Shares come from a row of the first second moments, whose other entries are 1 for a level's rows.
+// Small budgets ask for them in coordinates that earlier answers scaled: nothing is said of these.
+std::vector<bool> unseen_levels(const LinearModel& model, const Certificate& certificate) {
+  constexpr double deviations = 2;
+  const auto* const settings = std::get_if<Whitened>(&certificate.mechanism);
+  const std::span<const double> shares = model.feature_means;
+  if (settings == nullptr || is_small_budget(*settings) || shares.empty() || model.estimates)
+    return {};
+  const double noise =
+      moment_deviation_up(*settings, certificate.claimed.who, false, settings->first_clip, 0) /
+      std::sqrt(2.0);
+  const double least = deviations * noise / static_cast<double>(certificate.problem.rows);
+  const Schema& schema = model.schema;
+  std::vector<bool> out(shares.size(), false);
+  std::size_t first = 0;
+  for (const Column& column : schema.terms()) {
+    const std::size_t size = schema.features_of(column);
+    for (std::size_t j = first; j < first + size; ++j)
+      out[j] = column.type == ColumnType::category && shares[j] < least;
+    first += size;
+  }
+  return out;
+}
+
+EffectTable effect_table(const LinearModel& model, const Certificate& certificate,
+                         const References& references) {
+  EffectTable out = effect_table(model, references);
+  const std::vector<bool> unseen = unseen_levels(model, certificate);
+  if (unseen.empty()) return out;
+  // The effects of a class are its features, in their order.
+  for (std::size_t i = 0; i < out.effects.size(); ++i)
+    out.effects[i].effect.hidden = unseen[i % unseen.size()];
+  return out;
 }
 
 CoefficientLines coefficient_lines(const LinearModel& model, const Certificate& certificate) {

@@ -351,8 +351,8 @@ std::vector<EffectCell> effect_cells(const EffectTable& table, const Effect& eff
   text(effect.level);
   text(table.unit);
   numbers(effect.effect, true);
-  out.push_back(table.has_intervals ? EffectCell(effect.effect.hidden)
-                                    : EffectCell(std::monostate{}));
+  out.push_back(table.has_intervals || effect.effect.hidden ? EffectCell(effect.effect.hidden)
+                                                            : EffectCell(std::monostate{}));
   out.push_back(effect.share ? cell(*effect.share) : EffectCell(std::monostate{}));
   numbers(effect.per_unit.value_or(none), false);
   text(effect.reference);

@@ -21,6 +21,7 @@
 #include "gibbsite/mechanism/learning.hpp"
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "gibbsite/release/coefficients.hpp"
 #include "gibbsite/release/effects.hpp"
 #include "gibbsite/release/hypothesis.hpp"
 #include "gibbsite/release/predict.hpp"
@@ -283,8 +284,8 @@ nb::object cell_to_python(const EffectCell& cell) {
   return nb::none();
 }
 
-nb::tuple effects_of(const LinearModel& model, const References& references) {
-  const EffectTable table = effect_table(model, references);
+nb::tuple effects_of(const Release& release, const References& references) {
+  const EffectTable table = effect_table(release.model(), release.certificate(), references);
   nb::list rows, order;
   for (const Effect& effect : table.effects) {
     nb::list cells;
@@ -450,9 +451,7 @@ void bind_release(nb::module_& m) {
           "The smallest factor by which the encoder scales a row down; 1 if none is scaled.")
       .def(
           "effects",
-          [](const Release& r, const References& reference) {
-            return effects_of(r.model(), reference);
-          },
+          [](const Release& r, const References& reference) { return effects_of(r, reference); },
           "reference"_a = References{},
           "Returns the table of effects as (columns, rows, order, has_intervals). Cells are "
           "None if nothing is known; order has the places of the rows, the surest first. "

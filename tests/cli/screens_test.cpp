@@ -107,6 +107,9 @@ TEST_F(Screens, ALevelThatNobodyHasIsSaidToBeNoise) {
     EXPECT_THAT(said(all, level), Not(HasSubstr("noise"))) << level;
   EXPECT_THAT(gibbsite({"coefficients", "m.json"}).out,
               AllOf(HasSubstr("(the 10 that spread"), Not(HasSubstr("few rows"))));
+  const Arguments csv{"coefficients", "m.json", "--csv"};
+  EXPECT_THAT(said(csv, "t13"), HasSubstr(",true,"));
+  EXPECT_THAT(said(csv, "t0"), Not(HasSubstr("true")));
   ASSERT_EQ(gibbsite({"report", "m.json", "--out", "r.html"}).status, 0);
   EXPECT_THAT(folder.read("r.html"), HasSubstr("town=(other) – few rows or none: noise"));
 }

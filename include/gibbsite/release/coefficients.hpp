@@ -6,6 +6,7 @@
 
 #include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/model/linear_model.hpp"
+#include "gibbsite/release/effects.hpp"
 
 namespace gibbsite {
 
@@ -29,14 +30,21 @@ struct CoefficientLines {
   /// Half-widths that contain 95 % of the noise of each coefficient (coefficient_noise_up). Empty
   /// if there is no bound.
   std::vector<double> half_widths;
-  bool multiplies = false;  ///< exp(value) multiplies odds or a mean
-  /// Levels of which the released share is so small that perhaps no row has them (within two
-  /// deviations of its noise): their coefficients follow from noise. Empty if that is not known.
-  std::vector<bool> unseen;
+  bool multiplies = false;   ///< exp(value) multiplies odds or a mean
+  std::vector<bool> unseen;  ///< unseen_levels
 
   [[nodiscard]] bool is_unseen(std::size_t j) const { return !unseen.empty() && unseen[j]; }
   [[nodiscard]] bool is_inside(std::size_t j) const;  ///< may be noise: the bound holds 0
 };
 CoefficientLines coefficient_lines(const LinearModel& model, const Certificate& certificate);
+
+/// Levels of which the released share is so small that perhaps no row has them (within two
+/// deviations of its noise), by feature [d]: their coefficients follow from noise. Empty if that is
+/// not known: of a model with intervals, which say it themselves, or without answered shares.
+std::vector<bool> unseen_levels(const LinearModel& model, const Certificate& certificate);
+/// The table of effects of a released model, in which `hidden` says that of models without
+/// intervals. Throws as effect_table of the model.
+EffectTable effect_table(const LinearModel& model, const Certificate& certificate,
+                         const References& references = {});
 
 }  // namespace gibbsite
