@@ -1,6 +1,8 @@
 /* Calls of the C interface for R. A model is its JSON and a schema its TOML text, so that what R
    keeps can be saved and copied as any other value. A call that fails gives a list of class
-   gibbsite_failure; nothing jumps out while a handle is held, but where R's own memory runs out. */
+   gibbsite_failure; nothing jumps out while a handle is held, but where R's own memory runs out.
+   It is .Call from C: cpp11 turns C++ exceptions into R's errors, none of which cross a C interface,
+   and would ask for a C++ compiler. */
 #include <R.h>
 #include <R_ext/Rdynload.h>
 #include <Rinternals.h>

@@ -78,6 +78,34 @@ TEST(Signature, IsRefusedWhereItWasChanged) {
               StartsWith("k: is no gibbsite-public-key/1 file; "));
 }
 
+// The public part bit by bit; of the secret part a bit of every field, as each takes a second.
+TEST(Signature, IsRefusedWhereAKeyWasChanged) {
+  const NamedText signature{"m.sig", sign("file", secret(), passphrase)};
+  const std::string& text = key().public_part;
+  std::size_t refused = 0;
+  for (std::size_t bit = 0; bit < 8 * text.size(); ++bit) {
+    std::string flipped = text;
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
+    if (nlohmann::json::parse(flipped, nullptr, false) == nlohmann::json::parse(text)) continue;
+    EXPECT_ANY_THROW(require_signed("m", "file", signature, {"k.pub", flipped})) << flipped;
+    ++refused;
+  }
+  EXPECT_GT(refused, 8U * 44);
+  const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  for (const char* const field : {"public_key", "salt", "nonce", "box"}) {
+    nlohmann::json changed = nlohmann::json::parse(key().secret_part);
+    std::string bytes = changed[field].get<std::string>();
+    bytes[0] = digits[digits.find(bytes[0]) ^ 1U];
+    changed[field] = bytes;
+    EXPECT_THAT(error_of<BadInput>([&] {
+                  sign("file", {"k", changed.dump()}, passphrase);
+                }),
+                StartsWith(field == std::string("public_key") ? "k: public_key: is not that of"
+                                                              : "k: the passphrase does not"))
+        << field;
+  }
+}
+
 TEST(Signature, NeedsThePassphraseAndTheKey) {
   EXPECT_THAT(error_of<BadInput>([] { sign("file", secret(), "a passphrasf"); }),
               StartsWith("k: the passphrase does not open it; "));

@@ -1,4 +1,5 @@
 // gibbsite sign, and verify --signer: a model, its signature and a key as people handle them.
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include "cli/cli.hpp"
@@ -54,8 +55,13 @@ TEST_F(SignCli, SignsAModelThatOthersVerify) {
   EXPECT_EQ(changed.out, "");
   EXPECT_THAT(changed.err, StartsWith("gibbsite: n.json: NOT SIGNED by me.key.pub: "));
 
-  ASSERT_EQ(::chmod((folder.path() + "/me.key").c_str(), 0640), 0);
-  EXPECT_THAT(sign({"--force"}).err, AllOf(HasSubstr("0640"), HasSubstr("chmod 600 me.key")));
+  for (const unsigned open : {0640U, 0644U, 0604U, 0602U, 0666U}) {
+    ASSERT_EQ(::chmod((folder.path() + "/me.key").c_str(), open), 0);
+    const Outcome refused = sign({"--force"});
+    EXPECT_EQ(refused.status, 2) << open;
+    EXPECT_THAT(refused.err,
+                AllOf(HasSubstr(fmt::format("{:04o}", open)), HasSubstr("chmod 600 me.key")));
+  }
 }
 
 TEST_F(SignCli, SignsNothingThatIsNotValid) {

@@ -6,10 +6,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "gibbsite/core/error.hpp"
 
@@ -34,14 +37,19 @@ justification = "a board chose epsilon"
 preprocessing_and_hyperparameter_tuning = "none"
 )";
 
+constexpr const char* also = R"(
+data_source_type_details = "a form"
+notes = "none"
+)";
+
 std::string text_of_file(const std::string& name) {
-  std::ifstream file(std::string(GIBBSITE_SOURCE_DIR) + "/tests/" + name);
+  std::ifstream file(std::string(GIBBSITE_SOURCE_DIR) + "/" + name);
   std::ostringstream out;
   out << file.rdbuf();
   EXPECT_FALSE(out.str().empty()) << name;
   return out.str();
 }
-std::string model_text(const std::string& name) { return text_of_file("golden/v2/" + name); }
+std::string model_text(const std::string& name) { return text_of_file("tests/golden/v2/" + name); }
 Entry entry_of(const std::string& model, const std::string& about, const std::string& ledger = "") {
   return registry_entry(model_text(model), model, parse_about(about, "about.toml"), ledger);
 }
@@ -79,7 +87,7 @@ void expect_valid(const json& value, const json& schema, const std::string& at) 
 
 // Planted: a field of another name, a tier that is a text, an enum's other word.
 TEST(RegistryEntry, HasTheFieldsOfTheRegistry) {
-  const json schema = json::parse(text_of_file("release/deployments_registry.json"));
+  const json schema = json::parse(text_of_file("tests/release/deployments_registry.json"));
   for (const char* const model : {"whitened.json", "output.json", "network.json"}) {
     for (const std::string& about : {std::string(least), std::string(least) + complete}) {
       const Entry entry = entry_of(model, about, "A ledger.");
@@ -87,6 +95,76 @@ TEST(RegistryEntry, HasTheFieldsOfTheRegistry) {
       EXPECT_EQ(entry["tier"], about == least ? 2 : 3);
       EXPECT_EQ(entry["status"], "Draft");
     }
+  }
+}
+
+// What is wrong with the page's table of NIST's headings: a heading that is not there, a field that
+// an entry lacks, or one that is said to be a curator's (*) and is there without him.
+std::vector<std::string> wrong_with_headings(const std::string& page, const Entry& least_entry,
+                                             const Entry& full_entry) {
+  std::vector<std::string> headings{"privacy parameter ε",
+                                    "variant",
+                                    "unit of privacy",
+                                    "mixing with other releases",
+                                    "algorithms and correctness",
+                                    "utility",
+                                    "bias",
+                                    "side channels",
+                                    "security",
+                                    "access control",
+                                    "query model",
+                                    "threat model",
+                                    "data collection exposure"};
+  std::vector<std::string> out;
+  const auto has = [](const Entry& entry, const std::string& field) {
+    const std::size_t dot = field.find('.');
+    const Entry& deployment = entry["deployment"];
+    return dot != std::string::npos && deployment.contains(field.substr(0, dot)) &&
+           deployment[field.substr(0, dot)].contains(field.substr(dot + 1));
+  };
+  std::istringstream lines(page.substr(std::min(page.find("| NIST SP 800-226 |"), page.size())));
+  std::string line;
+  for (int row = 0; std::getline(lines, line) && line.starts_with("| ") == (row != 1); ++row) {
+    if (row < 2) continue;
+    const std::size_t bar = line.find(" | ");
+    std::erase(headings, line.substr(2, bar - 2));
+    std::size_t fields = 0;
+    for (std::size_t at = bar; (at = line.find('`', at)) != std::string::npos; ++fields) {
+      const std::size_t end = line.find('`', at + 1);
+      const std::string field = line.substr(at + 1, end - at - 1);
+      const bool his = line[end + 1] == '*';
+      // A curator's words may stand before the program's own.
+      if (!has(full_entry, field) || has(least_entry, field) == his) out.push_back(field);
+      at = end + 1;
+    }
+    if (fields == 0) out.push_back(line);
+  }
+  out.insert(out.end(), headings.begin(), headings.end());
+  return out;
+}
+
+TEST(RegistryEntry, HasAFieldForEachHeadingOfTheGuidelines) {
+  const std::string page = text_of_file("docs/how-to/report.md");
+  for (const char* const model : {"whitened.json", "output.json", "network.json"}) {
+    const Entry little = entry_of(model, least);
+    const Entry full = entry_of(model, std::string(least) + complete + also);
+    EXPECT_THAT(wrong_with_headings(page, little, full), ::testing::IsEmpty()) << model;
+    EXPECT_THAT(little["deployment"]["implementation"]["mechanisms"].get<std::string>(),
+                HasSubstr("Run time is not protected"));
+    EXPECT_EQ(little["deployment"]["deployment_model"]["model_name"], "Central");
+    // Planted: a heading, a field, and whose it is.
+    const auto planted = [&](const std::string& from, const std::string& to) {
+      std::string changed = page;
+      changed.replace(changed.find(from), from.size(), to);
+      return wrong_with_headings(changed, little, full);
+    };
+    EXPECT_THAT(planted("| bias |", "| bios |"), ::testing::ElementsAre("bias"));
+    EXPECT_THAT(planted("`privacy_loss.privacy_unit`", "`privacy_loss.unit`"),
+                ::testing::ElementsAre("privacy_loss.unit"));
+    EXPECT_THAT(planted("`deployment_model.actors`*", "`deployment_model.actors`"),
+                ::testing::ElementsAre("deployment_model.actors"));
+    EXPECT_THAT(planted("`dp_variant.variant_name`", "`dp_variant.variant_name`*"),
+                ::testing::ElementsAre("dp_variant.variant_name"));
   }
 }
 

@@ -27,7 +27,7 @@ PLACES = {  # file: where its version stands; each must be there
 }
 # Packages of scripts/install-deps that are tools of a build or of tests: nothing of them is shipped.
 TOOLS = {"libclang-rt-14-dev", "libomp-14-dev", "libboost-context-dev", "libgtest-dev", "libgmock-dev", "libbenchmark-dev",
-         "libopenmpi-dev"}
+         "libopenmpi-dev", "dpkg-dev"}
 
 
 # What a copyright file says where the licence is this one of SPDX.
