@@ -1043,7 +1043,8 @@ FeatureParts feature_parts(const AnsweredScores& answers, const Schema& schema) 
     const VectorXd others = out.row_mean - levels.transpose() * shares;
     for (Index l = 0; l < group.size; ++l, ++j) {
       const VectorXd row = others + levels.row(l).transpose();
-      out.levels.push_back({j, shares[l], row.dot(out.directions.row(j))});
+      out.levels.push_back({j, group.first + l, shares[l],
+                            row.cwiseQuotient(answers.lambda).dot(out.directions.row(j))});
     }
   }
   return out;

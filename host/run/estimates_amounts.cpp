@@ -56,11 +56,11 @@ NormalErrors errors_of(double mean_square, double cap) {
 }
 
 // What the schema, the metric and the limits say of the rows of a rare level, as if all were alike:
-// a row's weight in the information, and what the two matrices are along its direction, in units of
-// their scale.
+// what the two matrices have of its direction u, Lambda^-1 u by Lambda^-1 u in units of their
+// scale, and how many times the information is without weights.
 struct RareLevel {
   VectorXd direction;
-  double share = 0, weight = 1, information = 1, scores = 1;
+  double share = 0, information = 1, scores = 1, unweighted = 1;
 };
 std::vector<RareLevel> rare_levels(const AnsweredScores& answers, const FeatureParts& features,
                                    double mean_square, bool of_counts) {
@@ -76,17 +76,25 @@ std::vector<RareLevel> rare_levels(const AnsweredScores& answers, const FeatureP
     const double across = level.across * level.across, s = level.share;
     const double square = std::max(squares - 1, 0.0) + across;
     const double own_cap = std::min(1.0, answers.clip / std::sqrt(square));
-    rare.weight = std::min(1.0, answers.information_bound / square);
+    const double weight = std::min(1.0, answers.information_bound / square);
     // The mean count of the level over that of all.
     const double ratio =
         of_counts ? std::clamp(std::exp(level.across * rare.direction.dot(answers.points.back())),
                                0.2, 5.0)
                   : 1.0;
     const NormalErrors own{errors.deviation * std::sqrt(ratio)};
+    // The first question, which scales hardly any row down, says how many they are; the metric
+    // has what noise left of them, and how far it set all others off.
     const double others = across * s * s / (1 - s);
-    rare.information =
-        s * across * ratio * rare.weight * own.free(own_cap) / errors.free(cap) + others;
-    rare.scores = s * across * own.mean_square(own_cap) / errors.mean_square(cap) + others;
+    const double count =
+        answers.means.empty()
+            ? s
+            : std::max(
+                  s, std::min(answers.means[static_cast<std::size_t>(level.feature)], rare_share));
+    const double of_level = count * across * ratio * own.free(own_cap) / errors.free(cap);
+    rare.information = weight * of_level + others;
+    rare.unweighted = (of_level + others) / rare.information;
+    rare.scores = count * across * own.mean_square(own_cap) / errors.mean_square(cap) + others;
     out.push_back(std::move(rare));
   }
   return out;
@@ -94,7 +102,7 @@ std::vector<RareLevel> rare_levels(const AnsweredScores& answers, const FeatureP
 
 // An answered matrix, A = scale B + scale sum_j delta_j u_j u_j^T + rest with a public model B: the
 // scale by least squares, delta_j by their prior, the rest shrunk element by element by its own
-// size. Along a rare level B is what the level says, and delta half of that.
+// size. Of a rare level's direction B has what the level says, and delta half of that.
 class Smoothed {
  public:
   Smoothed(const AnsweredMoments& answer, MatrixXd model, const FeatureParts& features,
@@ -109,8 +117,10 @@ class Smoothed {
       if (next == rare.size() ||
           directions.row(level.direction).transpose() != rare[next].direction)
         continue;
+      // u is of length 1 by Lambda^-1: what B has of u u^T is seen along Lambda^-1 u.
       const VectorXd& u = rare[next].direction;
-      model += (rare[next].*along - u.dot(model * u)) * u * u.transpose();
+      const VectorXd across = u.cwiseQuotient(lambda);
+      model += (rare[next].*along - across.dot(model * across)) * u * u.transpose();
       own[level.direction] *= rare[next].*along;
       spanned.col(static_cast<Index>(next++)) = u;
     }
@@ -152,17 +162,18 @@ struct Posterior {
 };
 
 // R of the slope of the scores, H = R A_2 R, whose rows have no weights: R^2 is, of all rows, a
-// normal row's squared norm over what the limit leaves of it, and along a rare level one over the
-// weight of its rows.
+// normal row's squared norm over what the limit leaves of it, and along a rare level what its rows
+// and all others have without weights.
 MatrixXd without_weights(const AnsweredScores& answers, const std::vector<RareLevel>& rare) {
   const double mean = answers.lambda.sum(), deviation = std::sqrt(2.0) * answers.lambda.norm();
   const double t = (answers.information_bound - mean) / deviation;
   const double left = mean - deviation * (normal_density(t) - t * normal_beyond(t));
   const Index k = answers.lambda.size();
   MatrixXd squared = std::clamp(mean / left, 1.0, 2.0) * MatrixXd::Identity(k, k);
-  for (const RareLevel& level : rare)
-    squared +=
-        (1 / level.weight - 1) * (1 - level.share) * level.direction * level.direction.transpose();
+  for (const RareLevel& level : rare) {
+    const VectorXd u = level.direction.normalized();
+    squared += (level.unweighted - 1) * (1 - level.share) * u * u.transpose();
+  }
   return Eigen::SelfAdjointEigenSolver<MatrixXd>(squared).operatorSqrt();
 }
 

@@ -11,15 +11,17 @@ namespace gibbsite {
 
 /// A level of a category as its rows lie in the metric.
 struct LevelPart {
-  Eigen::Index direction = 0;  ///< row of FeatureParts::directions
+  Eigen::Index direction = 0;  ///< row u of FeatureParts::directions
+  Eigen::Index feature = 0;    ///< of the schema [0, d)
   double share = 0;            ///< answered, of the rows
-  double across = 0;           ///< z . direction of an average one of its rows
+  double across = 0;           ///< of u in an average one of its rows z: z . Lambda^-1 u
 };
 
 /// The features of a schema [d], in the metric [d x k] and by their answered moments.
 struct FeatureParts {
-  Eigen::MatrixXd metric;      ///< P, the constant's coefficient taken at the middle of all ranges
-  Eigen::MatrixXd directions;  ///< [J x k] unit vectors: numbers, levels, then the k axes
+  Eigen::MatrixXd metric;  ///< P, the constant's coefficient taken at the middle of all ranges
+  /// [J x k] numbers and levels with u . Lambda^-1 u = 1, then the k axes.
+  Eigen::MatrixXd directions;
   Eigen::VectorXd row_mean;    ///< [k] of z; 0 where nothing says what it is
   Eigen::VectorXd means;       ///< [d] of levels their shares
   Eigen::VectorXd deviations;  ///< [d]

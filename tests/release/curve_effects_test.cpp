@@ -106,8 +106,11 @@ TEST(CurveEffects, HaveNoSlopeInTheUnitsOfTheirColumns) {
                           "sex=Female", "(intercept)"));
 }
 
-TEST(CurveEffects, SayThatTheirIntervalsWereNotSimulated) {
-  EXPECT_EQ(interval_meaning_of(curve_model(true).schema), interval_meaning_of_curves);
+TEST(CurveEffects, SayHowOftenTheirIntervalsHeldAndOfClassesThatNobodyKnows) {
+  Schema schema = curve_model(true).schema;
+  EXPECT_EQ(interval_meaning_of(schema), interval_meaning_of_curves);
+  schema.label = Classes{{"a", "b", "c"}};
+  EXPECT_EQ(interval_meaning_of(schema), interval_meaning_of_class_curves);
   EXPECT_EQ(interval_meaning_of(support::effects_model().schema), interval_meaning);
 }
 
