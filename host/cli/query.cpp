@@ -155,6 +155,7 @@ struct QueryCommand {
                        *noise);
   }
   static void print(const NetworkModel& of, const std::vector<std::string>& asked) {
+    fmt::print("{}", weighted_words(of.schema));
     if (asked.empty()) {
       fmt::print("{}", network_report(of));
       return;
