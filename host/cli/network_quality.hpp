@@ -3,7 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "gibbsite/certificate/certificate.hpp"
+#include "gibbsite/certificate/kinds.hpp"
+#include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/model/network_model.hpp"
 #include "options.hpp"
 

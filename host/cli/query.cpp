@@ -20,6 +20,7 @@
 #include "gibbsite/release/query_json.hpp"
 #include "network.hpp"
 #include "options.hpp"
+#include "standard_output.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {

@@ -44,8 +44,7 @@ double one_way_change_up(const NetworkProblem& problem, const Neighbors& who) {
   // A column of one level counts all rows: a replaced one leaves it as it is, but for its weight.
   const auto changing = static_cast<std::uint64_t>(
       std::ranges::count_if(problem.levels, [](std::uint64_t r) { return r > 1; }));
-  const std::uint64_t replaced =
-      problem.weighted ? changing + all : 2 * std::max<std::uint64_t>(changing, 1);
+  const std::uint64_t replaced = std::max(2 * changing, problem.weighted ? all : 2);
   const Wide columns(replaces(who) ? replaced : all);
   return round_up(rows_of_a_person(who) * sqrt(columns));
 }

@@ -25,6 +25,8 @@ std::vector<std::string> FamilyModel::levels() const {
   return out;
 }
 
+bool has_label(const Schema& schema) { return schema.label_name != no_label; }
+
 void drop_label(Schema& schema) {
   schema.label_name = no_label;
   schema.label = TwoClasses{.positive = no_label};

@@ -23,6 +23,8 @@ struct FamilyModel {
 
 /// Gives `schema` a label that no table has, for readers that ask for a label.
 void drop_label(Schema& schema);
+/// Whether it has another one.
+bool has_label(const Schema& schema);
 /// A schema of this column alone, without a label and with the same rules for its cells. The label
 /// of `whole` becomes a column of two levels. Throws BadInput if there is no such column, or it is
 /// ignored, and on columns of weights or people.
