@@ -134,7 +134,7 @@ std::string weighted_words(const Schema& columns) {
   const Column *const weight = columns.weight(), *const person = columns.person();
   std::string out;
   if (person != nullptr)
-    out = fmt::format("All rows of one {} count together, as at most the guarantee's.\n",
+    out = fmt::format("All rows of one {} count together, as the certificate says.\n",
                       shown(person->name));
   if (weight == nullptr) return out;
   return out + wrapped(fmt::format(

@@ -334,7 +334,6 @@ TEST_F(FitNetworkCli, RowsCountByWeightAndPeopleTogether) {
     EXPECT_THAT(planned.out, HasSubstr("count as at most 2 together"));
     const Outcome checked = fit_of({"--rows-per-person", "2", "--check"});
     ASSERT_EQ(checked.status, 0) << checked.err;
-    // Each person has two rows of weight 1 and two of 1/4, or the like, at a half: 1.25 in all.
     EXPECT_THAT(checked.err, HasSubstr("private:   100 people count as"));
     EXPECT_THAT(checked.err, HasSubstr("effective sample size"));
     EXPECT_THAT(checked.out, Not(HasSubstr("effective")));
@@ -362,7 +361,7 @@ TEST_F(FitNetworkCli, RowsCountByWeightAndPeopleTogether) {
       gibbsite({"table", "--data", "table.csv", "--schema", "table.toml", "--columns", "sex,work",
                 "--epsilon", "1", "--delta", "1e-6", "--out", "t.json", "--csv", "t.csv"});
   ASSERT_EQ(counted.status, 0) << counted.err;
-  EXPECT_THAT(counted.out, HasSubstr("4 times a count is a sum of w"));
+  EXPECT_THAT(counted.out, HasSubstr("4 times a count"));
   EXPECT_THAT(counted.out, Not(HasSubstr("the total is public")));
   EXPECT_EQ(gibbsite({"verify", "t.json"}).status, 0);
   const Outcome family =

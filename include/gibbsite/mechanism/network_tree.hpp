@@ -41,8 +41,8 @@ std::vector<std::array<std::uint32_t, 2>> scored_pairs(const NetworkProblem& pro
 
 /// sup ||one-way counts - one-way counts'|| between neighbors, of all columns together: sqrt(2c) k
 /// replace-one, sqrt(c) k add-remove, c the columns of two levels or more (replace-one) or all.
-/// With weights max(sqrt(2c), sqrt(K)) k replace-one of K columns: one of one level no longer counts
-/// the number of rows. Rounded up.
+/// With weights max(sqrt(2c), sqrt(K)) k replace-one of K columns: one of one level no longer
+/// counts the number of rows. Rounded up.
 double one_way_change_up(const NetworkProblem& problem, const Neighbors& who);
 /// sup ||scores - scores'|| of all P scored pairs against any fixed tables: 2k sqrt(P)
 /// replace-one, k sqrt(P) add-remove. Rounded up.
