@@ -37,8 +37,6 @@ namespace network_weights_test {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-constexpr std::uint64_t most_weight = 8;
-
 struct Row {
   std::string person;
   std::array<unsigned, 3> level{};  // of a, b, c; b has one level
