@@ -143,7 +143,7 @@ Schema network_schema(const Schema& whole) {
   std::erase_if(out.columns, [](const Column& c) { return c.type == ColumnType::ignore; });
   // Without a label it is already without one.
   if (whole.label_name != out.label_name) out.columns.push_back(label_column(whole));
-  std::ranges::stable_partition(out.columns, [](const Column& c) { return !is_beside(c); });
+  std::stable_partition(out.columns.begin(), out.columns.end(), std::not_fn(is_beside));
   for (Column& column : out.columns) {
     if (is_beside(column)) continue;
     if (column.is_date())
