@@ -300,6 +300,8 @@ NetworkProblem problem_of(const NetworkModel& model, const NetworkCertificate& c
   NetworkProblem out = c.problem;
   out.levels = model.network.levels;
   if (out.parents) out.parents = model.network.parents;
+  out.weighted = model.schema.weight() != nullptr || model.schema.person() != nullptr;
+  out.rows_of_person = model.schema.person() != nullptr ? c.claimed.who.rows_per_person : 0;
   return out;
 }
 
@@ -320,7 +322,7 @@ void verify_tables(Verifier& v, const NetworkCounts& s, const NetworkProblem& p,
     const double noise = answer_reach(model.noise[i]);
     for (const double count : model.counts[i]) {
       off += std::remainder(count, grid) != 0;
-      beyond += !(count >= -noise && count <= static_cast<double>(p.rows) + noise);
+      beyond += !(count >= -noise && count <= static_cast<double>(p.most_weight()) + noise);
     }
   }
   v.check(off == 0, fmt::format("model.nodes: {} counts off the grid of their noise", off));
@@ -395,16 +397,16 @@ void verify_tree(Verifier& v, const NetworkTree& s, NetworkProblem p, const Neig
   if (tree.fit == tree_fit)
     v.check(tree.potentials == fitted_potentials(tree, p.levels, p.never, {}),
             "model.tree: its potentials are those of the fit to its counts");
-  const auto most = static_cast<double>(p.rows);
+  const auto most = static_cast<double>(p.most_weight());
   bool noise_of_columns = true;
   for (const MeasuredTable& one : tree.one_ways) {
     noise_of_columns = noise_of_columns && one.deviation == s.one_way_noise;
     verify_answers(v, "model.tree.columns", one.counts, one.deviation, most);
   }
   v.check(noise_of_columns, "model.tree.columns: each has the noise mechanism.one_way_noise");
-  const bool is_public = who.adjacency == Adjacency::replace_one;
-  v.check(tree.rows ==
-              tree_rows(tree.one_ways, is_public ? std::optional(p.rows) : std::nullopt, p.rows),
+  const bool is_public = p.total_is_public(who.adjacency);
+  v.check(tree.rows == tree_rows(tree.one_ways, is_public ? std::optional(p.rows) : std::nullopt,
+                                 p.most_weight()),
           "model.tree.rows: is public, or follows from the counts of columns");
   const auto pairs = scored_pairs(p);
   bool of_pairs = tree.scores.size() == pairs.size();

@@ -70,7 +70,9 @@ void fields(L& limits, const Visit& visit) {
 
 template <Either<NetworkProblem> P, class Visit>
 void fields(P& p, const NetworkMechanism& mechanism, const Visit& visit) {
-  visit("rows", p.rows);
+  visit("rows_of_person", p.rows_of_person, Otherwise{0});
+  visit(p.of_people() ? "people" : "rows", p.rows);
+  visit("weighted", p.weighted, Shown::unless_none);
   visit("levels", p.levels);
   bool chosen = p.chooses_structure();
   visit("network", chosen, Words{"given", "private"});

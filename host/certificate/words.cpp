@@ -172,7 +172,9 @@ std::string in_words(const NetworkCertificate& c) {
   if (!draws_tables(c.mechanism)) {
     const std::uint64_t k = who.rows_per_person;
     const std::string rows = k == 1 ? "one row" : fmt::format("{} rows", k);
-    basis += who.adjacency == Adjacency::replace_one
+    basis += c.problem.weighted
+                 ? fmt::format("; what a person adds to each table counts as at most {}", rows)
+             : who.adjacency == Adjacency::replace_one
                  ? fmt::format("; a person moves {} from one count to another in each table", rows)
                  : fmt::format("; a person adds {} to one count of each table", rows);
   }

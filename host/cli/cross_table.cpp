@@ -11,6 +11,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
+#include "network.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -142,7 +143,7 @@ std::string table_list(const CrossTable& of) {
 TableDeviations deviations_of(const NetworkPlan& plan) {
   const Network network = plan.problem.network();
   return cross_table_deviations(network, table_deviations(plan.candidate(), network),
-                                plan.budget.adjacency == Adjacency::replace_one);
+                                plan.problem.total_is_public(plan.budget.adjacency));
 }
 
 // A line where noise hides the average cell, by public numbers; else "".
@@ -159,7 +160,7 @@ std::string hidden_words(const NetworkPlan& plan, const TableDeviations& is) {
 
 // "public", or how far it is off.
 std::string total_text(const NetworkPlan& plan, const TableDeviations& is) {
-  return plan.budget.adjacency == Adjacency::replace_one ? "public" : half_width(is.total);
+  return plan.problem.total_is_public(plan.budget.adjacency) ? "public" : half_width(is.total);
 }
 
 }  // namespace
@@ -249,12 +250,12 @@ std::string cross_table_summary(std::span<const NetworkPlan> plans, const Schema
     shape.push_back(fmt::format("{} ({})", shown(columns.columns[c].name), p.levels[c]));
   }
   std::string out = fmt::format(
-      "{}: {:.0f} cells, {} rows, {:.3g} of them in a cell on average, δ = {:.4g}\n"
+      "{}: {:.0f} cells, {} {}, {:.3g} of them in a cell on average, δ = {:.4g}\n"
       "95 % intervals, in rows:\n\n",
       fmt::join(shape, " × "), cells, human_count(static_cast<double>(p.rows)),
-      static_cast<double>(p.rows) / cells, first.budget.delta);
+      p.of_people() ? "people" : "rows", static_cast<double>(p.rows) / cells, first.budget.delta);
   Lines lines{{"ε", "a cell"}};
-  for (const Column& column : columns.columns) {
+  for (const Column& column : node_columns(columns)) {
     if (p.levels.size() > 1) lines[0].push_back(column.name + " alone");
   }
   lines[0].insert(lines[0].end(), {"the total", "best guess"});
@@ -270,7 +271,8 @@ std::string cross_table_summary(std::span<const NetworkPlan> plans, const Schema
   for (const NetworkPlan& plan : plans) out += hidden_words(plan, deviations_of(plan));
   return out +
          "best guess: how often whoever knows all other rows is right, at even odds, about one "
-         "person's\n";
+         "person's\n" +
+         plan_weights(p);
 }
 
 std::string cross_table_line(const NetworkPlan& plan, const Schema& columns) {

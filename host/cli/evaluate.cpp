@@ -183,8 +183,7 @@ struct EvaluateCommand {
             fmt::format("{}: has no meaning with {}, which holds a network; leave it out",
                         threshold ? "--threshold" : "--beside-non-private", model));
       }
-      return network.run(parse_release<GraphicalKind>(text, model).model(), model, data_table,
-                         json);
+      return network.run(parse_release<GraphicalKind>(text, model), model, data_table, json);
     }
     network.require_absent(model, !report.empty());
     const LinearModel linear = parse_release(text, model).model();

@@ -108,7 +108,10 @@ void FitCommand::say_checked(const std::string& plan_text, const Checked& of) co
 FitCommand::Checked FitCommand::checked(const Dataset& data, std::uint64_t rows) const {
   const IngestCounts counts = counts_of(data, Readers::all_ranks);
   std::string report = ingest_report(data, counts, verbose, Readers::all_ranks);
-  if (check) report += label_counts(data, Readers::all_ranks);
+  if (check) {
+    report += label_counts(data, Readers::all_ranks);
+    report += effective_rows(data, Readers::all_ranks);
+  }
   return {warn_of_reading(data, counts, rows, Readers::all_ranks) + warn_of_alike_columns(data),
           any_changed(counts), std::move(report)};
 }
@@ -188,7 +191,8 @@ void FitCommand::fit() const {
   const std::uint64_t table_rows = share.rows;
   // What is public under replace-one: of people, who they are many.
   const std::uint64_t rows = counted(share, budget.rows_per_person);
-  if (!plan.intervals) share.data.person = {};  // four bytes a row that nothing else asks for
+  if (!plan.intervals && !check)
+    share.data.person = {};  // four bytes a row that nothing else asks for
   // Curves that the schema leaves to the plan: by public numbers alone.
   const Schema domain = chosen_curves(plan, asked, rows, budget);
   // Ranks keep their rows alike, which no row may decide.
@@ -363,7 +367,7 @@ TableArguments::Share FitCommand::read(const Schema& domain, bool one_column) co
   // Nor are rows put there whose curves are not chosen: that would depend on how many there are.
   const bool in_memory = cache == "auto" && (check || automatic_curves(domain) > 0);
   options.cache = in_memory ? ReadOptions::Cache::never : cache_from_string(cache);
-  options.holds_people = !one_column;
+  options.holds_people = true;
   options.ignore_extra_columns = one_column;
   if (one_column) options.labels = ReadOptions::Labels::optional;
   // That private rows are put on disk is said in any case, where no other program reads it.

@@ -47,10 +47,14 @@ void FitCommand::fit_network_model() const {
       columns.empty() ? read_network_schema(schema) : read_table_schema(schema, columns);
   // Throws on what no table could mend.
   static_cast<void>(network_problem(plan, domain, 1));
-  const Dataset data = read(domain, true).data;
+  TableArguments::Share share = read(domain, true);
+  // What is public under replace-one: of people, who they are many.
+  const std::uint64_t rows = counted(share, budget.rows_per_person);
+  if (!check) share.data.person = {};  // four bytes a row that nothing else asks for
+  const Dataset data = std::move(share.data);
   Checked read_as = checked(data, data.rows());
   read_as.warnings += warn_of_network_reading(data);
-  const NetworkPlan made = gibbsite::plan(plan, network_problem(plan, domain, data.rows()), budget);
+  const NetworkPlan made = gibbsite::plan(plan, network_problem(plan, domain, rows), budget);
   if (ledger) {
     require_room(*ledger, budget, own_guarantee(made),
                  [&](const Budget& smaller) -> std::optional<Guarantee> {
@@ -62,6 +66,7 @@ void FitCommand::fit_network_model() const {
                  });
   }
   warn_of_large_budget(budget, made.problem.rows);
+  if (!made.problem.of_people()) warn_of_uncounted_rows(budget);
   if (!release_counts.empty() && draws_tables(made.candidate().mechanism))
     throw BadInput(
         fmt::format("--release-counts: --mechanism {} draws tables and counts none; "
@@ -91,12 +96,13 @@ void FitCommand::fit_network_model() const {
     return tell_private(read_as);
   }
   say(
-      fmt::format("{}\n{}\nWritten: {}; next:\n"
+      fmt::format("{}{}\n{}\nWritten: {}; next:\n"
                   "  gibbsite query --model {} '{}'\n"
                   "  gibbsite synthesize --model {} --rows 1000 --out synthetic.csv\n"
                   "  gibbsite verify {}\n",
-                  network_report(release.model()), in_words(release.certificate()),
-                  StandardOutput::named(out), out, shown(asked_of(release.model())), out, out));
+                  network_report(release.model()), weighted_words(release.model().schema),
+                  in_words(release.certificate()), StandardOutput::named(out), out,
+                  shown(asked_of(release.model())), out, out));
   tell_private(read_as);
 }
 

@@ -101,6 +101,16 @@ std::string nodes_table(const NetworkPlan& plan, const Schema& columns) {
 
 }  // namespace
 
+std::string plan_weights(const NetworkProblem& p) {
+  if (p.of_people()) {
+    return fmt::format(
+        "people: all rows of one count as at most {} together; figures are as if everybody had "
+        "that many\n",
+        p.rows_of_person);
+  }
+  return p.weighted ? "weights: figures are those of rows that all have the largest weight\n" : "";
+}
+
 void add_network_to(CLI::App& app, PlanArguments& plan) {
   app.add_option(
          "--structure", plan.structure,
@@ -120,12 +130,25 @@ void add_network_to(CLI::App& app, PlanArguments& plan) {
                   tree_limits.cells, StructureLimits{}.cells));
 }
 
+std::string weighted_words(const Schema& columns) {
+  const Column *const weight = columns.weight(), *const person = columns.person();
+  std::string out;
+  if (person != nullptr)
+    out = fmt::format("All rows of one {} count together, as the certificate says.\n",
+                      shown(person->name));
+  if (weight == nullptr) return out;
+  return out + wrapped(fmt::format(
+                   "Rows count by {0} over {1:.6g}: shares and drawn people are of the weighted "
+                   "table, and {1:.6g} times a count is a sum of {0}.",
+                   shown(weight->name), weight->hi));
+}
+
 std::string network_summary(std::span<const NetworkPlan> plans, const Schema& columns) {
   const NetworkPlan& first = plans.front();
   const NetworkProblem& p = first.problem;
   std::string out =
-      fmt::format("{} rows, {} columns, δ = {:.4g}, {}\n\n",
-                  human_count(static_cast<double>(p.rows)), p.levels.size(), first.budget.delta,
+      fmt::format("{} {}, {} columns, δ = {:.4g}, {}\n\n", human_count(static_cast<double>(p.rows)),
+                  p.of_people() ? "people" : "rows", p.levels.size(), first.budget.delta,
                   p.chooses_structure() ? "structure chosen from the table" : "structure given");
   std::vector<std::vector<std::string>> lines{
       {"", "ε", "mechanism", "noise in a count, rows", "best guess", ""}};
@@ -149,7 +172,7 @@ std::string network_summary(std::span<const NetworkPlan> plans, const Schema& co
   out +=
       "best guess: how often whoever knows all other rows is right, at even odds, about one "
       "person's\n";
-  return out;
+  return out + plan_weights(p);
 }
 
 std::string network_line(const NetworkPlan& plan) {

@@ -18,8 +18,12 @@ void add_network_to(CLI::App& app, PlanArguments& plan);
 
 /// What a budget buys, a line for each mechanism, and below each node's table beside its noise.
 std::string network_summary(std::span<const NetworkPlan> plans, const Schema& columns);
+/// What a plan's figures suppose where rows do not count the same; "" where they do.
+std::string plan_weights(const NetworkProblem& problem);
 /// One line on what will be released.
 std::string network_line(const NetworkPlan& plan);
+/// A line on what rows of such a table count, "" where each counts as one.
+std::string weighted_words(const Schema& columns);
 /// Its structure, a line for each column.
 std::string network_report(const NetworkModel& model);
 /// Its noisy counts as CSV (release/network_counts.hpp). Throws BadInput.

@@ -12,6 +12,7 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/release/svg.hpp"
 #include "interrupt.hpp"
+#include "network.hpp"
 #include "reading.hpp"
 #include "standard_output.hpp"
 #include "text.hpp"
@@ -184,20 +185,25 @@ void NetworkEvaluation::require_absent(const std::string& model, bool writes_pag
                              model));
 }
 
-void NetworkEvaluation::run(const NetworkModel& network, const std::string& model,
+void NetworkEvaluation::run(const NetworkRelease& release, const std::string& model,
                             const TableArguments& table, bool json) const {
+  const NetworkModel& network = release.model();
   if (!plot.empty()) {
     require_other_file(plot, table.data, "--data", "--plot");
     require_other_file(plot, model, "--model", "--plot");
     require_new(plot, force, "--plot");
     require_writable(plot, "--plot");
   }
-  const Dataset data = table.read(network.schema, {.labels = ReadOptions::Labels::optional,
-                                                   .unreadable = advice_of_model(network.schema),
-                                                   .ignore_extra_columns = true,
-                                                   .label_path = {},
-                                                   .progress = {}});
+  Dataset data = table.read(network.schema, {.labels = ReadOptions::Labels::optional,
+                                             .unreadable = advice_of_model(network.schema),
+                                             .ignore_extra_columns = true,
+                                             .label_path = {},
+                                             .holds_people = true,
+                                             .progress = {}});
   tell_reading(data);
+  if (network.schema.person() != nullptr)
+    data.hold_people(release.certificate().claimed.who.rows_per_person);
+  fmt::print(stderr, "{}", weighted_words(network.schema));
   static_cast<void>(warn_of_network_reading(data));
   fmt::print(stderr,
              "private: these figures read this table and the certificate does not cover them; they "

@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "gibbsite/certificate/kinds.hpp"
+#include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/model/network_model.hpp"
 #include "options.hpp"
 
@@ -17,7 +19,7 @@ struct NetworkEvaluation {
   /// takes where it writes a page.
   void require_absent(const std::string& model, bool writes_page) const;
   /// `model` was read from that file.
-  void run(const NetworkModel& network, const std::string& model, const TableArguments& table,
+  void run(const NetworkRelease& release, const std::string& model, const TableArguments& table,
            bool json) const;
 };
 

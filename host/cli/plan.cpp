@@ -228,8 +228,9 @@ struct PlanCommand {
     }
     const Schema domain = columns.empty() ? read_network_schema(shape.schema)
                                           : read_table_schema(shape.schema, named_columns(columns));
-    const ReadOptions options{.labels = ReadOptions::Labels::optional,
-                              .ignore_extra_columns = true};
+    ReadOptions options = people_held();
+    options.labels = ReadOptions::Labels::optional;
+    options.ignore_extra_columns = true;
     const std::uint64_t rows = !shape.table.data.empty()
                                    ? rows_of_table(domain, options)
                                    : shape.rows.value_or(plan.rows_cap.value_or(0));

@@ -20,6 +20,7 @@
 #include "gibbsite/release/query_json.hpp"
 #include "network.hpp"
 #include "options.hpp"
+#include "standard_output.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -155,6 +156,7 @@ struct QueryCommand {
                        *noise);
   }
   static void print(const NetworkModel& of, const std::vector<std::string>& asked) {
+    fmt::print("{}", weighted_words(of.schema));
     if (asked.empty()) {
       fmt::print("{}", network_report(of));
       return;

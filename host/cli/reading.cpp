@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <vector>
 
 #include "gibbsite/core/human_count.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/alike_columns.hpp"
+#include "gibbsite/data/effective_rows.hpp"
 #include "gibbsite/data/reshape.hpp"
 #include "ranks.hpp"
 
@@ -279,6 +281,26 @@ std::string label_counts(const Dataset& data, Readers readers) {
   }
   if (names.size() > most) out += fmt::format(", and {} more classes", names.size() - most);
   return fmt::format("private:   rows of each class: {}\n", out);
+}
+
+std::string effective_rows(const Dataset& data, Readers readers) {
+  const bool weighted = data.schema.weight() != nullptr || data.schema.person() != nullptr;
+  if (!weighted) return "";
+  const EffectiveRows mine = effective_rows_of(data);
+  const std::vector<double> all = gathered<double>({mine.units, mine.sum, mine.squares}, readers);
+  EffectiveRows sums;
+  for (std::size_t at = 0; at < all.size(); at += 3) {
+    sums.units += all[at];
+    sums.sum += all[at + 1];
+    sums.squares += all[at + 2];
+  }
+  const bool people = data.schema.person() != nullptr;
+  return fmt::format(
+      "private:   {0} {1} count as {2} {3}; effective sample size {4} (Kish): so many {1} of one "
+      "weight tell as much about a mean\n",
+      human_count(sums.units), people ? "people" : "rows", human_count(sums.sum),
+      data.schema.weight() != nullptr ? "of the largest weight" : "rows",
+      human_count(std::round(sums.effective())));
 }
 
 bool any_changed(const IngestCounts& counts) {

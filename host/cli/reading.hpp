@@ -18,6 +18,11 @@ bool any_changed(const IngestCounts& counts);
 /// How many labels are of each class, as a private line; empty without labels of classes.
 std::string label_counts(const Dataset& data, Readers readers);
 
+/// How much rows count by their weights, and how many of one weight would tell as much about a
+/// mean (Kish): (sum w)^2 / sum w^2, of people with what each counts in all. A private line; empty
+/// without weights.
+std::string effective_rows(const Dataset& data, Readers readers);
+
 /// The counts, column by column, without what did not happen; with `verbose` also how rows lie in
 /// memory. Every line is private and says so.
 std::string ingest_report(const Dataset& data, const IngestCounts& counts, bool verbose,

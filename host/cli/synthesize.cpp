@@ -12,6 +12,7 @@
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/release/network_query.hpp"
 #include "interrupt.hpp"
+#include "network.hpp"
 #include "options.hpp"
 #include "progress.hpp"
 #include "standard_output.hpp"
@@ -34,6 +35,7 @@ struct SynthesizeCommand {
       require_writable(out, "--out");
     }
     const NetworkRelease release = read_release<GraphicalKind>(model);
+    if (!quiet) fmt::print(stderr, "{}", weighted_words(release.model().schema));
     const std::uint64_t count = rows.value_or(release.certificate().problem.rows);
     const std::uint64_t number = seed.value_or(fresh_seed());
     catch_interrupts();

@@ -11,6 +11,7 @@
 #include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/core/error.hpp"
 #include "ledger.hpp"
+#include "network.hpp"
 #include "options.hpp"
 #include "standard_output.hpp"
 #include "text.hpp"
@@ -68,7 +69,7 @@ struct TableCommand {
     if (json) {
       print_json(table);
     } else if (csv.empty()) {
-      fmt::print("{}", cross_table_screen(table));
+      fmt::print("{}{}", cross_table_screen(table), weighted_words(release.model().schema));
     }
   }
 
@@ -103,12 +104,12 @@ struct TableCommand {
     write_csv(table);
     if (json) return print_json(table);
     const std::string out = StandardOutput::named(fit.out);
-    fit.say(
-        fmt::format("{}\n{}\nWritten: {}{}; next:\n"
-                    "  gibbsite table --model {}\n"
-                    "  gibbsite verify {}\n",
-                    cross_table_screen(table), in_words(release.certificate()), out,
-                    csv.empty() ? "" : " and " + csv, out, out));
+    fit.say(fmt::format(
+        "{}{}\n{}\nWritten: {}{}; next:\n"
+        "  gibbsite table --model {}\n"
+        "  gibbsite verify {}\n",
+        cross_table_screen(table), weighted_words(release.model().schema),
+        in_words(release.certificate()), out, csv.empty() ? "" : " and " + csv, out, out));
   }
 };
 

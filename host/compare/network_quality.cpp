@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "engine/contingency.hpp"
 #include "gibbsite/compare/compare.hpp"
@@ -17,9 +18,10 @@ namespace gibbsite {
 namespace {
 
 std::vector<double> shares(const LevelRows& rows, std::span<const std::uint32_t> columns) {
-  std::vector<double> out;
-  for (const std::uint64_t count : contingency(rows, columns))
-    out.push_back(static_cast<double>(count) / static_cast<double>(rows.rows));
+  std::vector<double> out = counts_in_rows(rows, contingency(rows, columns));
+  const double all = std::accumulate(out.begin(), out.end(), 0.0);
+  if (!(all > 0)) throw BadInput("data: no row counts, all weights are 0; give a table of others");
+  for (double& count : out) count /= all;
   return out;
 }
 
@@ -81,17 +83,20 @@ NetworkQuality network_quality(const NetworkModel& model, const Dataset& data,
   out.one_mean = mean_distance(out.one, &MarginalDistance::network);
   out.two_mean = mean_distance(out.two, &MarginalDistance::network);
   out.two_mean_independent = mean_distance(out.two, &MarginalDistance::independent);
+  double possible = 0;
   for (std::uint64_t i = 0; i < rows.rows; ++i) {
+    const double w = rows.amount.empty() ? 1 : std::ldexp(rows.amount[i], -weight_bits);
     const double p = likelihood(model, rows, i);
     if (!(p > 0)) {
       ++out.impossible_rows;
       continue;
     }
-    out.log_likelihood += std::log(p);
+    if (w == 0) continue;
+    possible += w;
+    out.log_likelihood += w * std::log(p);
     for (std::uint32_t k = 0; k < columns; ++k)
-      out.log_likelihood_independent += std::log(alone[k][rows.columns[k][i]]);
+      out.log_likelihood_independent += w * std::log(alone[k][rows.columns[k][i]]);
   }
-  const auto possible = static_cast<double>(rows.rows - out.impossible_rows);
   out.log_likelihood /= possible;
   out.log_likelihood_independent /= possible;
   return out;
@@ -99,6 +104,10 @@ NetworkQuality network_quality(const NetworkModel& model, const Dataset& data,
 
 SyntheticClassifier synthetic_classifier(const NetworkModel& model, const Dataset& data,
                                          const std::string& target, std::uint64_t seed) {
+  if (data.schema.weight() != nullptr || data.schema.person() != nullptr) {
+    throw BadInput(Field{"target"}, "is told by rows that count the same, and these do not",
+                   "leave the classifier out");
+  }
   const Dataset real = with_category_as_label(data, target);
   const Split split = split_rows(real.rows(), held_out_rows(real.rows(), 0.3), seed);
   const Dataset training = select_rows(real, split.training),

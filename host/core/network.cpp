@@ -209,9 +209,22 @@ void NetworkProblem::require_few_candidates() const {
       fmt::format("at most {} are taken: give fewer parents", most_network_candidates));
 }
 
+std::uint64_t NetworkProblem::most_weight() const {
+  return times(rows, std::max<std::uint64_t>(rows_of_person, 1));
+}
+
 void NetworkProblem::validate() const {
   if (rows < 1 || rows > (std::uint64_t{1} << 38)) {
     throw BadInput(fmt::format("rows: must be from 1 to 2^38, got {}", rows));
+  }
+  if (of_people() && !weighted)
+    throw BadInput("weighted: people are held to their rows by weights; give true");
+  // Sums of multiples of 2^-20 are exact as doubles.
+  if (weighted && most_weight() > (std::uint64_t{1} << (53 - weight_bits))) {
+    throw BadInput(fmt::format(
+        "rows: with weights at most 2^{} count, rows or people times the rows that each counts; "
+        "got {}",
+        53 - weight_bits, most_weight()));
   }
   require_levels(levels, {});
   const std::uint64_t widest = *std::ranges::max_element(levels);

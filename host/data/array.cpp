@@ -222,7 +222,7 @@ Dataset read_rows(const ArrayView& x, Source source, std::span<const double> lab
   rows.compare_labels_as_numbers();
   const auto fail = [](const std::string& what) { throw BadInput("array: " + what); };
   const std::uint64_t n = x.rows, k = x.cols;
-  const std::vector<const Encoding*> columns = array_columns(k, rows, options);
+  const std::vector<const Encoding*> columns = array_columns(k, rows);
   if (k != columns.size())
     fail(
         fmt::format("{} columns where the schema has {}; list every column in the schema, in "

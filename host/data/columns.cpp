@@ -75,7 +75,7 @@ std::vector<Target> match_columns(const std::vector<std::string>& written, const
   const bool of_model = options.unreadable != ReadOptions::Unreadable::by_schema;
   const auto is_read = [&](const Encoding& e) {
     return e.type != ColumnType::ignore &&
-           ((e.type != ColumnType::weight && !e.is_person()) || options.reads_weights());
+           ((e.type != ColumnType::weight && !e.is_person()) || rows.reads_weights());
   };
   std::map<std::string_view, const Encoding*> known;
   for (const Encoding& e : rows.encodings()) known.emplace(e.name, &e);
@@ -111,17 +111,16 @@ std::vector<Target> match_columns(const std::vector<std::string>& written, const
   return targets;
 }
 
-std::vector<const Encoding*> array_columns(std::size_t columns, const CellEncoder& rows,
-                                           const ReadOptions& options) {
+std::vector<const Encoding*> array_columns(std::size_t columns, const CellEncoder& rows) {
   std::vector<const Encoding*> out;
   const std::vector<Encoding>& all = rows.encodings();
   for (const Encoding& e : all) {
-    if (e.is_person() && options.reads_weights())
+    if (e.is_person() && rows.reads_weights())
       rows.fail(format_message(
           "column {}: ids in an array of numbers may be rounded; write the table as CSV, Parquet or "
           "Arrow",
           gibbsite::quoted(e.name)));
-    const bool apart = (e.type == ColumnType::weight || e.is_person()) && !options.reads_weights();
+    const bool apart = (e.type == ColumnType::weight || e.is_person()) && !rows.reads_weights();
     if (apart && columns < all.size()) continue;
     out.push_back(apart || e.type == ColumnType::ignore ? nullptr : &e);
   }

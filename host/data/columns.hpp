@@ -27,7 +27,6 @@ std::vector<Target> match_columns(const std::vector<std::string>& names, const S
 
 /// One for each column of a table of numbers, in its order; null: it is skipped. The schema's
 /// columns, without the weight's where that is not read and the table has fewer `columns`.
-std::vector<const Encoding*> array_columns(std::size_t columns, const CellEncoder& rows,
-                                           const ReadOptions& options);
+std::vector<const Encoding*> array_columns(std::size_t columns, const CellEncoder& rows);
 
 }  // namespace gibbsite

@@ -19,6 +19,7 @@
 #include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/shares.hpp"
+#include "gibbsite/model/family_model.hpp"
 
 namespace gibbsite {
 
@@ -35,6 +36,10 @@ Rows Dataset::view() const {
   Rows out = view_of(storage, features());
   add_to(out);
   return out;
+}
+
+bool ReadOptions::reads_weights(const Schema& of) const {
+  return labels == Labels::required || !has_label(of);
 }
 
 void Dataset::weigh(std::span<const double> weights, double highest) {
@@ -165,7 +170,7 @@ Dataset read_input(const std::string& path, const Schema& schema, const ReadOpti
 
 Dataset read_table(const std::string& path, const Schema& schema, const ReadOptions& options) {
   const StandardArithmetic arithmetic;
-  if (schema.person() != nullptr && options.reads_weights()) {
+  if (schema.person() != nullptr && options.reads_weights(schema)) {
     if (is_in_parts(path))
       throw BadInput(FilePosition{path}, "people of a table in parts are not counted",
                      "write it as one file");

@@ -100,7 +100,7 @@ namespace {
 void require_people_held(const Schema& schema, const ReadOptions& options,
                          const std::string& source) {
   const Column* const person = schema.person();
-  if (person == nullptr || !options.reads_weights()) return;
+  if (person == nullptr || !options.reads_weights(schema)) return;
   const std::string here =
       fmt::format("{}: column {} says whose a row is", source, gibbsite::quoted(person->name));
   if (!options.holds_people)
@@ -197,7 +197,7 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
     }
     if (column.type == ColumnType::exposure) exposure_ = e.slot;
     if (column.type == ColumnType::weight) weight_ = e.slot;
-    if (column.type == ColumnType::person && options.reads_weights()) {
+    if (column.type == ColumnType::person && reads_weights()) {
       person_ = e.slot;
       people_.emplace();
     }
@@ -769,8 +769,7 @@ void CellEncoder::end_row() {
 
 void CellEncoder::add_beside_row(std::span<const Entry> entries) {
   if (exposure_ != Encoding::none) data_.offset.push_back(entries[exposure_].value);
-  if (weight_ != Encoding::none && options_.reads_weights())
-    data_.weight.push_back(entries[weight_].value);
+  if (weight_ != Encoding::none && reads_weights()) data_.weight.push_back(entries[weight_].value);
   if (person_ != Encoding::none) data_.person.push_back(entries[person_].feature);
 }
 

@@ -199,6 +199,9 @@ class CellEncoder {
   /// One per column of the schema, in its order; none of the ignored ones may be set.
   [[nodiscard]] const std::vector<Encoding>& encodings() const { return encodings_; }
 
+  /// ReadOptions::reads_weights of its schema.
+  [[nodiscard]] bool reads_weights() const { return options_.reads_weights(data_.schema); }
+
   void set(const Encoding& encoding, std::string_view cell);
   void set(const Encoding& encoding, double value);
   /// A cell that is not there: missing where the schema says how a missing cell reads, else empty.

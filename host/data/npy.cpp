@@ -161,7 +161,7 @@ Dataset read_rows(const std::string& path, const Schema& schema, const ReadOptio
     x.fail(fmt::format("a table has 2 dimensions, got {}; reshape it", x.shape().size()));
   const std::uint64_t n = std::min(x.shape()[0], range.last);
   const std::uint64_t k = x.shape()[1];
-  const std::vector<const Encoding*> columns = array_columns(k, rows, options);
+  const std::vector<const Encoding*> columns = array_columns(k, rows);
   if (k != columns.size())
     x.fail(
         fmt::format("{} columns where the schema has {}; list every column in the schema, in "

@@ -667,7 +667,8 @@ void SharedTable::Files::tell(const std::vector<Message>& notes) const {
 
 SharedTable::SharedTable(const std::string& path, const Schema& schema, const ReadOptions& options,
                          Communicator& ranks) {
-  if (const Column* const person = schema.person(); person != nullptr && options.reads_weights()) {
+  if (const Column* const person = schema.person();
+      person != nullptr && options.reads_weights(schema)) {
     throw BadInput(
         fmt::format("{}: column {} says whose a row is, and people are not counted over "
                     "ranks or parts; fit one file in one process",

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "gibbsite/core/error.hpp"
 #include "machine/processors.hpp"
@@ -107,7 +108,28 @@ LevelRows network_rows(const Dataset& data, const Schema& schema) {
         "data: has labels beside its columns, as LIBSVM text has, and a network's label is a "
         "column like others; give the table as CSV, NumPy, Parquet or Arrow");
   }
-  return levels_of(data.view(), level_columns(schema));
+  LevelRows out = levels_of(data.view(), level_columns(schema));
+  const bool weighted = data.schema.weight() != nullptr || data.schema.person() != nullptr;
+  if (data.schema.person() != nullptr && data.rows_of_person == 0)
+    throw BadInput("data: its people are not held to their rows; read it by fit, plan or evaluate");
+  if (data.weight.size() != (weighted ? out.rows : 0)) {
+    throw BadInput(fmt::format("data: has {} weights of {} rows; read it through its schema",
+                               data.weight.size(), out.rows));
+  }
+  if (!std::ranges::all_of(data.weight, [](float w) { return w >= 0 && w <= 1; }))
+    throw BadInput("data: a weight is outside of its range; read it through its schema");
+  out.amount.reserve(data.weight.size());
+  for (const float w : data.weight)
+    out.amount.push_back(static_cast<std::uint32_t>(std::ldexp(w, weight_bits)));  // rounded down
+  return out;
+}
+
+std::vector<double> counts_in_rows(const LevelRows& rows, std::span<const std::uint64_t> counts) {
+  std::vector<double> out;
+  out.reserve(counts.size());
+  for (const std::uint64_t count : counts)
+    out.push_back(std::ldexp(static_cast<double>(count), -rows.bits()));
+  return out;
 }
 
 std::vector<std::uint64_t> contingency(const LevelRows& rows,
@@ -136,7 +158,11 @@ std::vector<std::uint64_t> contingency(const LevelRows& rows,
         const auto levels = static_cast<std::uint32_t>(rows.levels[column]);
         for (std::size_t i = 0; i < n; ++i) at[i] = at[i] * levels + level[i];
       }
-      for (std::size_t i = 0; i < n; ++i) ++own[at[i]];
+      if (rows.amount.empty()) {
+        for (std::size_t i = 0; i < n; ++i) ++own[at[i]];
+      } else {
+        for (std::size_t i = 0; i < n; ++i) own[at[i]] += rows.amount[begin + i];
+      }
     }
   });
   std::vector<std::uint64_t> out(cells);

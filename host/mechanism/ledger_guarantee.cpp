@@ -171,8 +171,10 @@ Guarantee ledger_guarantee(const FamilyPlan& plan) {
 }
 
 Guarantee ledger_guarantee(const NetworkPlan& plan) {
-  return ledger_guarantee(plan.candidate().mechanism, plan.problem, plan.candidate().guarantee.who,
-                          plan.budget.draws, plan.budget.delta * ledger_reveal_share);
+  return in_a_ledger(
+      ledger_guarantee(plan.candidate().mechanism, plan.problem, plan.candidate().guarantee.who,
+                       plan.budget.draws, plan.budget.delta * ledger_reveal_share),
+      plan.problem.of_people());
 }
 
 // Gaussian alone: no reveal is spent.
@@ -207,8 +209,10 @@ Guarantee own_guarantee(const FamilyPlan& plan) {
 
 Guarantee own_guarantee(const NetworkPlan& plan) {
   const NetworkCandidate& candidate = plan.candidate();
-  return analyze(candidate.mechanism, plan.problem, candidate.guarantee.who, plan.budget.draws)
-      .guarantee;
+  return in_a_ledger(
+      analyze(candidate.mechanism, plan.problem, candidate.guarantee.who, plan.budget.draws)
+          .guarantee,
+      plan.problem.of_people());
 }
 
 Guarantee own_guarantee(const HistogramPlan& plan) {

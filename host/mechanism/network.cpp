@@ -27,13 +27,29 @@ constexpr double default_structure_share = 0.1;  // of mu^2; found by measuremen
 constexpr double least_noise = 1e-100, most_noise = 1e100;
 
 void require_who_of_network(const NetworkProblem& p, const Neighbors& who) {
+  if (p.of_people() && p.rows_of_person != who.rows_per_person) {
+    throw BadInput(fmt::format(
+        "rows_of_person: weights hold a person to {} rows, and the guarantee is for {}; give both "
+        "the same",
+        p.rows_of_person, who.rows_per_person));
+  }
+  const std::uint64_t most = p.of_people() ? most_rows_of_a_person : p.rows;
   if (who.rows_per_person < 1 || who.rows_per_person > most_rows_of_a_person ||
-      who.rows_per_person > p.rows) {
+      who.rows_per_person > most) {
     throw BadInput(Field{"rows_per_person"},
                    fmt::format("must be from 1 to {} and at most the rows, got {}",
                                most_rows_of_a_person, who.rows_per_person));
   }
 }
+
+// Whether rows that do not count the same have a guarantee there (docs/theory/row-weights.md).
+bool takes_weights(const NetworkMechanism& mechanism, const NetworkProblem& p) {
+  return std::holds_alternative<NetworkTree>(mechanism) ||
+         (!draws_tables(mechanism) && !p.chooses_structure());
+}
+constexpr std::string_view no_weights =
+    "has no proof for rows that count by weight: draws have another law then, and picks of parents "
+    "another bound; take counts of a structure that is given, or tree";
 
 double counts_mu_up(double noise, const Neighbors& who) {
   return round_up(table_change(who) / Wide(noise));
@@ -89,7 +105,8 @@ Analysis tables_analysis(const NetworkCounts& s, const NetworkProblem& p, const 
   const double numbers = numbers_answered(p), mu = counts_mu_up(s.noise, who);
   out.noise = noise_cost_up(AnsweredNoise{numbers}, 1);
   out.guarantee = {mu, out.noise.epsilon, 0,
-                   answers_resolve(static_cast<double>(p.rows), mu) ? out.noise.tv : 1.0, who};
+                   answers_resolve(static_cast<double>(p.most_weight()), mu) ? out.noise.tv : 1.0,
+                   who};
   // The finest of all tables: the one with the most cells has the least noise, at least that.
   out.release_grid = answer_grid(s.noise);
   out.constants = {{"answered_numbers", numbers}};
@@ -372,6 +389,8 @@ Analysis analyze(const NetworkMechanism& mechanism, const NetworkProblem& proble
                  const Neighbors& who, std::uint64_t draws) {
   problem.validate();
   require_who_of_network(problem, who);
+  if (problem.weighted && !takes_weights(mechanism, problem))
+    throw BadInput(fmt::format("mechanism: {} {}", name_of(mechanism), no_weights));
   if (problem.chooses_structure() && std::holds_alternative<NetworkConjugate>(mechanism)) {
     throw BadInput("parents: conjugate tables take a structure that is given");
   }
@@ -456,6 +475,10 @@ NetworkPlan plan_network(const NetworkProblem& problem, const Budget& budget,
       one.why = format_message(
           "draws of tables whose shares are cut to a least one; to have them give {}",
           Field{"trim"});
+    }
+    if (asked && problem.weighted && !takes_weights(one.mechanism, problem)) {
+      asked = false;
+      one.why = no_weights;
     }
     if (asked && !is_tree && !problem.never.empty()) {
       asked = false;

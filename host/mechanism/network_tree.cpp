@@ -40,12 +40,12 @@ std::vector<std::array<std::uint32_t, 2>> scored_pairs(const NetworkProblem& pro
 }
 
 double one_way_change_up(const NetworkProblem& problem, const Neighbors& who) {
-  // A column of one level counts all rows: a replaced one leaves it as it is.
+  const std::uint64_t all = problem.levels.size();
+  // A column of one level counts all rows: a replaced one leaves it as it is, but for its weight.
   const auto changing = static_cast<std::uint64_t>(
-      std::ranges::count_if(problem.levels, [&](std::uint64_t r) { return r > 1; }));
-  const std::uint64_t most = std::max<std::uint64_t>(changing, 1);
-  const Wide columns = replaces(who) ? Wide(2) * Wide(most)
-                                     : Wide(static_cast<std::uint64_t>(problem.levels.size()));
+      std::ranges::count_if(problem.levels, [](std::uint64_t r) { return r > 1; }));
+  const std::uint64_t replaced = std::max(2 * changing, problem.weighted ? all : 2);
+  const Wide columns(replaces(who) ? replaced : all);
   return round_up(rows_of_a_person(who) * sqrt(columns));
 }
 
@@ -56,16 +56,16 @@ double pair_scores_change_up(const NetworkProblem& problem, const Neighbors& who
 }
 
 double pair_score(const std::vector<std::uint64_t>& counts, const std::vector<double>& first,
-                  const std::vector<double>& second, double rows) {
+                  const std::vector<double>& second, double rows, int bits) {
   // Whole numbers of 2^-20: at most 2^58 each, at most 2^60 in all.
-  constexpr int fraction_bits = 20;
+  constexpr int fraction_bits = weight_bits;
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < first.size(); ++i) {
     for (std::size_t j = 0; j < second.size(); ++j) {
       const double expected = std::clamp(first[i] * second[j] / rows, 0.0, rows);
       const auto less =
           static_cast<std::uint64_t>(std::llround(std::ldexp(expected, fraction_bits)));
-      const std::uint64_t more = counts[i * second.size() + j] << fraction_bits;
+      const std::uint64_t more = counts[i * second.size() + j] << (fraction_bits - bits);
       sum += more > less ? more - less : less - more;
     }
   }
@@ -112,8 +112,9 @@ Analysis tables_analysis(const NetworkTree& s, const NetworkProblem& p, const Ne
   out.guarantee = compose_up(parts);
   out.guarantee.epsilon0 = out.noise.epsilon;
   // A score is at most 2 rows and half a row of rounding, and one row moves it by 1 or 2.
-  out.guarantee.tv =
-      answers_resolve(2 * static_cast<double>(p.rows) + 1, out.guarantee.mu) ? out.noise.tv : 1.0;
+  out.guarantee.tv = answers_resolve(2 * static_cast<double>(p.most_weight()) + 1, out.guarantee.mu)
+                         ? out.noise.tv
+                         : 1.0;
   out.release_grid = answer_grid(finest);
   out.constants = {{"answered_numbers", numbers},
                    {"one_way_change", one_way_change_up(p, who)},

@@ -25,6 +25,8 @@ std::vector<std::string> FamilyModel::levels() const {
   return out;
 }
 
+bool has_label(const Schema& schema) { return schema.label_name != no_label; }
+
 void drop_label(Schema& schema) {
   schema.label_name = no_label;
   schema.label = TwoClasses{.positive = no_label};
@@ -36,23 +38,23 @@ void drop_label(Schema& schema) {
   }
 }
 
-void require_unweighted(const Schema& schema, std::string_view what) {
-  const Column* const person = schema.person();
-  if (person != nullptr) {
-    throw BadInput(fmt::format(
-        "column {}: says whose a row is, and {} counts rows, each as one; give it type = \"ignore\" "
-        "here",
-        quoted(person->name), what));
-  }
-  const Column* const weight = schema.weight();
-  if (weight == nullptr) return;
+namespace {
+
+// A weight would make the total of what records count private too, and the posterior's law with it.
+void require_rows_alike(const Schema& schema) {
+  const bool people = schema.person() != nullptr;
+  const Column* const column = people ? schema.person() : schema.weight();
+  if (column == nullptr) return;
   throw BadInput(fmt::format(
-      "column {}: weighs rows, and {} counts rows, each as one; give it type = \"ignore\" here",
-      quoted(weight->name), what));
+      "column {}: says {}, and what a family's draws cost is derived for records that count as one "
+      "each; give it type = \"ignore\" here, or count by it in a cross table or a network",
+      quoted(column->name), people ? "whose a row is" : "how much a row counts"));
 }
 
+}  // namespace
+
 Schema family_schema(const Schema& whole, const std::string& column) {
-  require_unweighted(whole, "a conjugate family");
+  require_rows_alike(whole);
   Schema out = whole;
   drop_label(out);
   out.network.reset();

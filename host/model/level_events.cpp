@@ -37,7 +37,7 @@ std::string listed_names(const std::vector<std::string>& names) {
 EventReader::EventReader(const Schema& columns, std::string_view text, std::string what,
                          std::string form, std::string_view ends)
     : columns_(columns), what_(std::move(what)), form_(std::move(form)), ends_(ends), rest_(text) {
-  for (const Column& column : columns.columns) names_.push_back(column.name);
+  for (const Column& column : node_columns(columns)) names_.push_back(column.name);
 }
 
 void EventReader::refuse(const std::string& what) const {

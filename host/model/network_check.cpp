@@ -67,6 +67,10 @@ std::vector<NetworkFault> network_faults(const Schema& schema) {
     const auto found = std::ranges::find(schema.columns, name, &Column::name);
     if (found == schema.columns.end())
       return quoted(name) + " is no column of the schema; give one of its columns, or its label";
+    if (found->type == ColumnType::weight || found->type == ColumnType::person)
+      return quoted(name) +
+             " says how much rows count, or whose they are, and is no column of the network; leave "
+             "it out";
     if (found->type == ColumnType::ignore)
       return quoted(name) + " is ignored by the schema; give it another type, or leave it out";
     return {};

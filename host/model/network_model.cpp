@@ -71,8 +71,14 @@ void say_missing_level(Column& number) {
 
 std::vector<std::string> NetworkModel::names() const {
   std::vector<std::string> out;
-  for (const Column& column : schema.columns) out.push_back(column.name);
+  for (const Column& column : node_columns(schema)) out.push_back(column.name);
   return out;
+}
+
+std::span<const Column> node_columns(const Schema& columns) {
+  const std::size_t beside =
+      (columns.weight() != nullptr ? 1U : 0U) + (columns.person() != nullptr ? 1U : 0U);
+  return std::span(columns.columns).first(columns.columns.size() - beside);
 }
 
 std::vector<std::string> NetworkModel::level_names(std::size_t column) const {
@@ -122,14 +128,24 @@ std::vector<double> default_edges(const Column& number) {
   return out;
 }
 
+namespace {
+
+// A column of how much a row counts, or of whose it is: no node of a network.
+bool is_beside(const Column& column) {
+  return column.type == ColumnType::weight || column.type == ColumnType::person;
+}
+
+}  // namespace
+
 Schema network_schema(const Schema& whole) {
-  require_unweighted(whole, "a network");
   Schema out = whole;
   drop_label(out);
   std::erase_if(out.columns, [](const Column& c) { return c.type == ColumnType::ignore; });
   // Without a label it is already without one.
   if (whole.label_name != out.label_name) out.columns.push_back(label_column(whole));
+  std::stable_partition(out.columns.begin(), out.columns.end(), std::not_fn(is_beside));
   for (Column& column : out.columns) {
+    if (is_beside(column)) continue;
     if (column.is_date())
       throw BadInput(fmt::format(
           "schema: column {} is a date, which networks and tables of counts do not read; give it "
@@ -168,7 +184,7 @@ Schema named_columns(const Schema& whole, const std::vector<std::string>& names)
   std::set<std::string> seen;
   std::vector<std::string> known;
   for (const Column& column : whole.columns)
-    if (column.type != ColumnType::ignore) known.push_back(column.name);
+    if (column.type != ColumnType::ignore && !is_beside(column)) known.push_back(column.name);
   const bool has_label = whole.label_name != unlabeled.label_name;
   if (has_label) known.push_back(whole.label_name);
   for (const std::string& name : names) {
@@ -176,18 +192,23 @@ Schema named_columns(const Schema& whole, const std::vector<std::string>& names)
       throw BadInput(Field{"columns"}, fmt::format("{} is given twice", quoted(name)),
                      "leave one out");
     if (std::ranges::find(known, name) != known.end()) continue;
-    const bool ignored =
-        std::ranges::find(whole.columns, name, &Column::name) != whole.columns.end();
+    const auto found = std::ranges::find(whole.columns, name, &Column::name);
+    const bool ignored = found != whole.columns.end();
     throw BadInput(
         Field{"columns"},
-        fmt::format("{} is {} the schema{}", quoted(name), ignored ? "ignored by" : "not in",
+        fmt::format("{} {} the schema{}", quoted(name),
+                    !ignored            ? "is not in"
+                    : is_beside(*found) ? "says how much rows count, or whose they are, in"
+                                        : "is ignored by",
                     ignored ? "" : did_you_mean(name, known)),
         "give columns of it");
   }
   out.network.reset();
   out.never.clear();
   if (!has_label || !seen.contains(whole.label_name)) drop_label(out);
-  std::erase_if(out.columns, [&](const Column& column) { return !seen.contains(column.name); });
+  std::erase_if(out.columns, [&](const Column& column) {
+    return !seen.contains(column.name) && !is_beside(column);
+  });
   return out;
 }
 
@@ -201,7 +222,7 @@ Schema table_schema(const Schema& whole, const std::vector<std::string>& columns
   Schema named = named_columns(whole, columns);
   named.network.emplace();
   Schema out = network_schema(named);
-  for (const Column& column : out.columns) {
+  for (const Column& column : node_columns(out)) {
     const auto of = std::ranges::find(named.columns, column.name, &Column::name);
     const NumberLabel* const label = number_of(named.label);
     const bool has_bins =
@@ -214,7 +235,7 @@ Schema table_schema(const Schema& whole, const std::vector<std::string>& columns
   const auto place = [&](const Column& column) {
     return std::ranges::find(columns, column.name) - columns.begin();
   };
-  std::ranges::sort(out.columns, {}, place);
+  std::ranges::stable_sort(out.columns, {}, place);  // weights and people, not named, stay last
   const std::vector<std::uint64_t> levels = network_levels(out);
   double cells = 1;
   for (const std::uint64_t r : levels) cells *= static_cast<double>(r);
@@ -251,7 +272,7 @@ std::vector<std::vector<std::uint32_t>> network_parents(const Schema& columns) {
   }
   if (const auto faults = network_faults(columns); !faults.empty())
     throw BadInput("schema: [network]: " + faults.front().message);
-  std::vector<std::vector<std::uint32_t>> out(columns.columns.size());
+  std::vector<std::vector<std::uint32_t>> out(node_columns(columns).size());
   const auto place = [&](const std::string& name) {
     const auto found = std::ranges::find(columns.columns, name, &Column::name);
     return static_cast<std::uint32_t>(found - columns.columns.begin());
@@ -267,7 +288,7 @@ std::vector<std::vector<std::uint32_t>> network_parents(const Schema& columns) {
 std::vector<LevelColumn> level_columns(const Schema& columns) {
   std::vector<LevelColumn> out;
   std::size_t next = 0;
-  for (const Column& column : columns.columns) {
+  for (const Column& column : node_columns(columns)) {
     LevelColumn one{.first_feature = next};
     if (column.type == ColumnType::number) {
       one.is_number = true;

@@ -389,7 +389,7 @@ CrossTable cross_table(const NetworkModel& model, std::optional<std::uint64_t> r
 
 CrossTable cross_table(const NetworkRelease& release, const std::vector<std::string>& columns) {
   const NetworkCertificate& certificate = release.certificate();
-  const bool is_public = certificate.claimed.who.adjacency == Adjacency::replace_one;
+  const bool is_public = certificate.problem.total_is_public(certificate.claimed.who.adjacency);
   return cross_table(release.model(),
                      is_public ? std::optional(certificate.problem.rows) : std::nullopt, columns);
 }

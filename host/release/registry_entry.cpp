@@ -380,7 +380,7 @@ Entry registry_entry(const std::string& text, const std::string& source,
                    .product = "Synthetic data",
                    .what = fmt::format("A graphical model of {} columns, which synthetic rows are "
                                        "drawn from and questions are asked of.",
-                                       release.model().schema.columns.size()),
+                                       release.model().network.size()),
                    .schema = &release.model().schema,
                    .later = "Synthetic rows are drawn from the file, and questions are asked of "
                             "it; neither reads a row."});

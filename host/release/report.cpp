@@ -239,9 +239,10 @@ std::string report_of(const NetworkRelease& release, const json& file, const std
   title_block(
       page, "Privacy report: a network of " + columns,
       fmt::format("Tables of a discrete Bayesian network over {} of a private table of {}{} "
-                  "rows: the share of each level, given those that it depends on.",
+                  "{}: the share of each level, given those that it depends on.{}",
                   columns, c.claimed.who.adjacency == Adjacency::replace_one ? "" : "at most ",
-                  human_count(static_cast<double>(c.problem.rows))),
+                  human_count(static_cast<double>(c.problem.rows)), c.people ? "people" : "rows",
+                  c.problem.weighted ? " Rows count by weight." : ""),
       facts);
   promise_section(page, facts, in_words(c));
   tables_section(page, model);

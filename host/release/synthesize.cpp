@@ -100,7 +100,7 @@ class CellText {
       missing_level_ = static_cast<std::uint32_t>(--levels.levels);
       const std::string mark = missing_.empty() ? "" : missing_.front();
       // A line of nothing is no row.
-      const bool bare = !quotes || (mark.empty() && schema.columns.size() > 1);
+      const bool bare = !quotes || (mark.empty() && node_columns(schema).size() > 1);
       missing_cell_ = padded(bare ? mark : quoted_cell(mark));
     }
     if (!levels.is_number) {

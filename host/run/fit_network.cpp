@@ -20,17 +20,23 @@ void require_planned_network(const Dataset& data, const NetworkPlan& plan) {
   const Schema& schema = data.schema;
   bool is_network = !schema.intercept && schema.row_norm >= schema.max_unclipped_norm();
   for (const Column& column : schema.columns) {
-    const bool level = column.type == ColumnType::category ||
+    const bool level = column.type == ColumnType::weight || column.type == ColumnType::person ||
+                       column.type == ColumnType::category ||
                        (column.type == ColumnType::number && !column.edges.empty());
     is_network = is_network && level;
   }
   if (!is_network) {
     throw BadInput("data: was not read as a network's columns; read it through network_schema()");
   }
+  const NetworkProblem& p = plan.problem;
+  const bool weighted = schema.weight() != nullptr || schema.person() != nullptr;
+  if (weighted != p.weighted || data.rows_of_person != p.rows_of_person)
+    throw BadInput("data: what its rows count is not as the plan says; plan again for this data");
   const bool replaced = plan.budget.adjacency == Adjacency::replace_one;
-  if (network_levels(schema) != plan.problem.levels ||
-      (replaced ? data.rows() != plan.problem.rows : data.rows() > plan.problem.rows)) {
-    throw BadInput("data: its rows or levels are not the plan's; plan again for this data");
+  const std::uint64_t counted = data.counted();
+  if (network_levels(schema) != p.levels || (replaced ? counted != p.rows : counted > p.rows)) {
+    throw BadInput(
+        "data: its rows, or people, or levels are not the plan's; plan again for this data");
   }
   if (structural_zeros(schema) != plan.problem.never)
     throw BadInput(
@@ -86,8 +92,7 @@ class NetworkRun {
       begin_node(node);
       const std::vector<std::uint64_t> exact = counts_of(node);
       GaussianMechanism noise(stream_, node, exact.size());
-      model_.counts.push_back(
-          noise.release(std::vector<double>(exact.begin(), exact.end()), model_.noise[node]));
+      model_.counts.push_back(noise.release(counts_in_rows(rows_, exact), model_.noise[node]));
     }
     model_.tables = {tables_of_counts(model_.network, model_.counts, model_.noise)};
   }

@@ -25,10 +25,9 @@ class TreeRun {
       tell(0, counted_columns, k, columns);
       out.one_ways.push_back(counted({k}, counts_of({k}), mechanism.one_way_noise, k));
     }
-    out.rows = tree_rows(
-        out.one_ways,
-        who.adjacency == Adjacency::replace_one ? std::optional(problem_.rows) : std::nullopt,
-        problem_.rows);
+    const bool is_public = problem_.total_is_public(who.adjacency);
+    out.rows = tree_rows(out.one_ways, is_public ? std::optional(problem_.rows) : std::nullopt,
+                         problem_.most_weight());
     const LevelGroups groups = group_rare_levels(out.one_ways, problem_.never);
     score_pairs(out, groups, expected_counts(grouped_counts(out.one_ways, groups), out.rows),
                 mechanism.score_noise);
@@ -52,8 +51,7 @@ class TreeRun {
                                       const std::vector<std::uint64_t>& exact, double deviation,
                                       std::uint64_t answer) const {
     GaussianMechanism noise(key_, answer, exact.size());
-    return {columns, noise.release(std::vector<double>(exact.begin(), exact.end()), deviation),
-            deviation};
+    return {columns, noise.release(counts_in_rows(rows_, exact), deviation), deviation};
   }
 
   // Against `expected`, which was answered: never against the table's own counts of columns.
@@ -67,7 +65,7 @@ class TreeRun {
       const ColumnList columns{a, b};
       const double exact =
           pair_score(grouped_cells(counts_of(columns), columns, problem_.levels, groups),
-                     expected[a], expected[b], out.rows);
+                     expected[a], expected[b], out.rows, rows_.bits());
       out.scores.push_back({columns, noise.release(exact, deviation)});
     }
   }

@@ -497,7 +497,11 @@ FamilyPlan plan(const PlanRequest& request, const FamilyProblem& problem, const 
 
 NetworkProblem network_problem(const PlanRequest& request, const Schema& columns,
                                std::uint64_t rows) {
-  NetworkProblem out{.rows = public_rows(request, rows), .levels = network_levels(columns)};
+  const bool people = columns.person() != nullptr;
+  NetworkProblem out{.rows = public_rows(request, rows, people ? "people" : "rows"),
+                     .levels = network_levels(columns)};
+  out.weighted = people || columns.weight() != nullptr;
+  if (people) out.rows_of_person = request.rows_per_person.value_or(1);
   const bool is_auto = request.mechanism == "auto",
              is_tree = is_mechanism<NetworkTree>(request.mechanism);
   // A tree where nothing is said of what depends on what.
@@ -522,7 +526,7 @@ NetworkProblem network_problem(const PlanRequest& request, const Schema& columns
     }
     out.parents = network_parents(columns);
     std::vector<std::string> names;
-    for (const Column& column : columns.columns) names.push_back(column.name);
+    for (const Column& column : node_columns(columns)) names.push_back(column.name);
     out.network().validate(names);
   }
   if (request.prior) out.prior = only(*request.prior, "prior");

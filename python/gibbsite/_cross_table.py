@@ -86,8 +86,12 @@ class CrossTable:
         return f"<gibbsite.CrossTable: {' × '.join(self.columns)}, {self.release!r}>"
 
 
-def _read(data, schema):
-    wishes = {"labels_optional": True, "ignore_extra_columns": True}
+def _read(data, schema, rows_per_person):
+    wishes = {
+        "labels_optional": True,
+        "ignore_extra_columns": True,
+        "rows_per_person": rows_per_person,
+    }
     if isinstance(data, str | os.PathLike):
         return _core.read_table(data, schema, **wishes)
     return read_arrow(data, schema, **wishes)
@@ -115,16 +119,16 @@ def table(
     schema : path or Schema
         What is public about the columns. It needs no label; numbers among `columns` need bins.
     columns : str or list of str
-        The columns to tabulate.
+        The columns to tabulate. Columns of weights and of people in `schema` say what rows count.
     epsilon, delta : float
         The privacy budget.
     adjacency : "replace-one" or "add-remove"
         Which tables are neighbors. "add-remove" keeps the number of rows private and needs
         `rows_cap`.
     rows_cap : int or None
-        A public upper bound on the number of rows.
+        A public upper bound on the number of rows, or of people.
     rows_per_person : int
-        The largest number of rows of one person.
+        The largest number of rows of one person; with a column of people what one counts at most.
     ledger : Ledger, path or None
         The account of everything released about these people (docs/how-to/ledger.md).
     seed : int or None
@@ -151,8 +155,8 @@ def table(
         chain = schema.cross_table(columns)
     else:
         chain = _core.Schema.read_cross_table(schema, columns)
-    rows = _read(data, chain)
-    counted = {"rows": rows.rows} if rows_cap is None else {}
+    rows = _read(data, chain, rows_per_person)
+    counted = {"rows": rows.counted} if rows_cap is None else {}
     plan = _core.plan_network(
         epsilon=epsilon,
         delta=delta,

@@ -269,6 +269,7 @@ def read_arrow(
     n_jobs=None,
     progress=None,
     unseen="",
+    rows_per_person=None,
 ):
     """Encodes a table with an Arrow stream and returns a `Dataset` (docs/reference/data.md,
     "Arrow").
@@ -291,6 +292,8 @@ def read_arrow(
         Called as progress(bytes done, 0).
     unseen : "", "middle" or "refuse"
         What happens to a cell that cannot be read, in rows to predict; see `read_table`.
+    rows_per_person : int or None
+        What all rows of one person count at most, where the schema has a column of people.
 
     Raises
     ------
@@ -308,6 +311,7 @@ def read_arrow(
         n_jobs=n_jobs,
         progress=progress,
         unseen=unseen,
+        rows_per_person=rows_per_person,
     )
 
 

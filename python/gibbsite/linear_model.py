@@ -436,7 +436,7 @@ class _Private:
         plan = _core.plan(
             epsilon=self.epsilon,
             delta=self.delta,
-            rows=data._counted,
+            rows=data.counted,
             schema=schema,
             model=getattr(self, "loss", "auto"),
             ball=getattr(self, "ball", None),

@@ -59,6 +59,12 @@ ReadOptions options_of(Arguments& given) {
   return options;
 }
 
+/// Holds the people of a column of people to so many rows each.
+Dataset held_to(Dataset data, std::optional<std::uint64_t> rows_per_person) {
+  if (rows_per_person && data.schema.person() != nullptr) data.hold_people(*rows_per_person);
+  return data;
+}
+
 ReadOptions options_of(bool labels_optional, std::optional<std::int64_t> n_jobs) {
   ReadOptions options;
   if (labels_optional) options.labels = ReadOptions::Labels::optional;
@@ -78,6 +84,9 @@ constexpr const char* unseen_doc =
     "another level or a missing one, and lists it in Dataset.unseen. \"refuse\" raises an "
     "error for such a cell. With either, a table may have no rows. By default the schema's "
     "`invalid` decides.\n"
+    "\n"
+    "rows_per_person: what all rows of one person count at most, where the schema has a column of "
+    "people (for fit_network).\n"
     "\n"
     "Raises BadInput if the file, a header or a cell is not as it must be.";
 
@@ -327,7 +336,8 @@ void bind_data(nb::module_& m) {
           "ids"_a, "rows"_a, "k"_a,
           "Gives rows people: places [n] in a list of ids, None of nobody, and holds each person to "
           "at most k rows.")
-      .def_prop_ro("_counted", &Dataset::counted, "People where rows have some, else rows.")
+      .def_prop_ro("counted", &Dataset::counted,
+                   "People where the schema has a column of them, else rows: what a plan counts.")
       .def_prop_ro("counts", &counts_of,
                    "How many cells, labels and rows reading changed, by kind. Private: for the "
                    "curator, never released.")
@@ -369,18 +379,21 @@ void bind_data(nb::module_& m) {
         Arguments given("read_table", arguments);
         ReadOptions options = options_of(given);
         options.label_path = given.take<Path>("labels", "").string();
+        const auto held = given.take<std::uint64_t>("rows_per_person");
+        options.holds_people = held.has_value();
         const auto progress = given.take<nb::object>("progress", nb::none());
         given.finish();
         return watched(progress, [&](Watch& watch) {
           watch_reading(options, watch);
-          return read_table(path.string(), schema, options);
+          return held_to(read_table(path.string(), schema, options), held);
         });
       },
       "path"_a, "schema"_a, "arguments"_a,
       nb::sig("def read_table(path: str | os.PathLike, schema: Schema, *, "
               "labels: str | os.PathLike = '', labels_optional: bool = False, "
               "ignore_extra_columns: bool = False, n_jobs: int | None = None, "
-              "progress: object | None = None, unseen: str = '') -> Dataset"),
+              "progress: object | None = None, unseen: str = '', "
+              "rows_per_person: int | None = None) -> Dataset"),
       unseen_doc);
   m.def(
       "read_arrow",
@@ -389,6 +402,8 @@ void bind_data(nb::module_& m) {
         ReadOptions options = options_of(given);
         const Labels labels = given.take<Labels::value_type>("labels");
         const auto sparse = given.take<bool>("_sparse");
+        const auto held = given.take<std::uint64_t>("rows_per_person");
+        options.holds_people = held.has_value();
         const auto progress = given.take<nb::object>("progress", nb::none());
         given.finish();
         options.expected_rows = rows_of(table);
@@ -397,18 +412,18 @@ void bind_data(nb::module_& m) {
         Stream stream(table);
         return watched(progress, [&](Watch& watch) {
           watch_reading(options, watch);
-          return read_arrow(stream.get(), schema, options, span_of(labels));
+          return held_to(read_arrow(stream.get(), schema, options, span_of(labels)), held);
         });
       },
       "table"_a, "schema"_a, "arguments"_a,
       nb::sig("def read_arrow(table: object, schema: Schema, *, "
               "labels: numpy.typing.NDArray | None = None, labels_optional: bool = False, "
               "ignore_extra_columns: bool = False, n_jobs: int | None = None, "
-              "progress: object | None = None, _sparse: bool | None = None, unseen: str = '') "
-              "-> Dataset"),
+              "progress: object | None = None, _sparse: bool | None = None, unseen: str = '', "
+              "rows_per_person: int | None = None) -> Dataset"),
       "Encodes a table with __arrow_c_stream__ (pandas, polars, pyarrow, DuckDB) and returns a "
       "Dataset. labels [n] float64 take the place of the label's column: -1 or +1, places in "
-      "schema.classes, or the amounts themselves. unseen is as in read_table. progress is "
+      "schema.classes, or the amounts themselves. unseen and rows_per_person are as in read_table. progress is "
       "called as progress(bytes done, 0). Raises BadInput.");
   m.def("read_array", &read_device, "X"_a, "labels"_a.none(), "schema"_a, nb::kw_only(),
         "labels_optional"_a = false, "n_jobs"_a = nb::none(), "progress"_a = nb::none(), array_doc);

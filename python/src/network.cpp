@@ -323,7 +323,7 @@ void bind_network(nb::module_& m) {
           "delta", [](const NetworkPlan& p) { return p.budget.delta; }, "The delta of the budget.")
       .def_prop_ro(
           "rows", [](const NetworkPlan& p) { return p.problem.rows; },
-          "Number of rows, or their public upper bound.")
+          "Number of rows, of people where the schema has a column of them, or a public upper bound.")
       .def(
           "to_json", [](const NetworkPlan& p) { return plan_json(p).dump(2); },
           "Returns the plan as JSON text.")
@@ -348,7 +348,9 @@ void bind_network(nb::module_& m) {
       "`structure_share` of the budget; None: private where there is no [network]. mechanism: "
       "auto, tree (private), counts, trimmed (with trim, the smallest share) or conjugate "
       "(prior: pseudo-count of a cell). Under adjacency "
-      "add-remove, rows_cap, a public upper bound, takes the place of rows. Raises BadInput or "
+      "add-remove, rows_cap, a public upper bound, takes the place of rows. Where the schema has a "
+      "column of people, both count them (Dataset.counted), and all rows of one count as at most "
+      "rows_per_person. Raises BadInput or "
       "Infeasible.");
   m.def(
       "fit_network",
@@ -362,7 +364,7 @@ void bind_network(nb::module_& m) {
       "progress"_a = nb::none(),
       "Counts or draws the tables of a plan and returns a NetworkRelease with its certificate. "
       "`data` is read through Schema.read_network, with labels_optional and "
-      "ignore_extra_columns. seed and ledger are as in `fit`. Raises BadInput or BudgetSpent.");
+      "ignore_extra_columns, and with rows_per_person where its schema has a column of people. seed and ledger are as in `fit`. Raises BadInput or BudgetSpent.");
   bind_network_release(m);
 }
 

@@ -123,3 +123,39 @@ def test_refuses_in_one_line(folder):
     with pytest.warns(gibbsite.FitWarning, match="delta"):
         gibbsite.table("people.csv", "people.toml", "job", epsilon=1.0, delta=1e-3)
     assert np.isfinite(counted(seed=1).release.certificate["constants"]["rows"])
+
+
+def test_rows_count_by_weight_and_people_together(tmp_path):
+    """Sums of weights, within five deviations: seeds are fixed; by chance below 1e-6."""
+    random = np.random.default_rng(4)
+    person = np.repeat(np.arange(3000), random.integers(1, 4, 3000))
+    group, weight = random.integers(0, 2, person.size), random.choice([1.0, 4.0], person.size)
+    toml = (
+        '[columns]\nwho = {type = "person"}\nw = {type = "weight", range = [0, 4]}\n'
+        'group = {type = "category", levels = ["0", "1"]}\n'
+    )
+    columns = {"who": person, "w": weight, "group": group}
+    (tmp_path / "t.csv").write_text(text_of(columns))
+    (tmp_path / "t.toml").write_text(toml)
+    budget = {"epsilon": 1.0, "delta": 1e-6, "rows_per_person": 2}
+    table = gibbsite.table(tmp_path / "t.csv", tmp_path / "t.toml", "group", seed=5, **budget)
+    share = weight / 4 * np.minimum(1, 2 / np.bincount(person)[person])
+    exact = [share[group == level].sum() for level in (0, 1)]
+    assert table.rows is None
+    frame = table.frame
+    assert (np.abs(frame.estimate[:2] - exact) < 5 * frame.std_err[:2]).all()
+    assert frame.std_err.iloc[-1] > 0  # the total is private
+    constants = table.release.certificate["constants"]
+    assert constants["people"] == 3000 and constants["rows_of_person"] == 2
+
+    schema = gibbsite.Schema.parse_network(toml)
+    wishes = {"labels_optional": True, "ignore_extra_columns": True}
+    with pytest.raises(gibbsite.BadInput, match="says whose a row is"):
+        gibbsite.read_table(tmp_path / "t.csv", schema, **wishes)
+    data = gibbsite.read_table(tmp_path / "t.csv", schema, rows_per_person=2, **wishes)
+    assert data.counted == 3000
+    plan = gibbsite.plan_network(schema=schema, rows=data.counted, **budget)
+    release = gibbsite.fit_network(data, plan, seed=1)
+    shares = np.array(exact) / np.sum(exact)
+    assert abs(release.probability("P(group = 1)") - shares[1]) < 0.05
+    assert set(release.evaluate(data)["one_column"]) == {"group"}

@@ -313,5 +313,63 @@ TEST_F(FitNetworkCli, BadInputIsOneLine) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() + "/net.json"));
 }
 
+// Weights and people reach the plan, the fit, its words, and all that is done with it.
+TEST_F(FitNetworkCli, RowsCountByWeightAndPeopleTogether) {
+  std::string table = "id,sex,age,work,income,w\n";
+  for (int i = 0; i < 400; ++i) {
+    table += std::to_string(i % 100) + (i % 3 == 0 ? ",F," : ",M,") + std::to_string(18 + i % 60) +
+             "," + "ABC"[i % 3] + (i % 2 == 0 ? ",>50K," : ",<=50K,") + (i % 2 == 0 ? "4" : "1") +
+             "\n";
+  }
+  folder.write("table.csv", table);
+  for (const std::string network : {"", "work = [\"age\"]\n"}) {
+    std::string schema = schema_of(network);
+    schema.replace(schema.find("id = {type = \"ignore\"}"), 22,
+                   "id = {type = \"person\"}\nw = {type = \"weight\", range = [0, 4]}");
+    folder.write("table.toml", schema);
+    const Arguments with{"--data", "table.csv", "--schema", "table.toml", "--rows-per-person", "2"};
+    const Outcome planned = plan_of(with);
+    ASSERT_EQ(planned.status, 0) << planned.err;
+    EXPECT_THAT(planned.out, HasSubstr("100 people"));
+    EXPECT_THAT(planned.out, HasSubstr("count as at most 2 together"));
+    const Outcome checked = fit_of({"--rows-per-person", "2", "--check"});
+    ASSERT_EQ(checked.status, 0) << checked.err;
+    EXPECT_THAT(checked.err, HasSubstr("private:   100 people count as"));
+    EXPECT_THAT(checked.err, HasSubstr("effective sample size"));
+    EXPECT_THAT(checked.out, Not(HasSubstr("effective")));
+    const Outcome fitted = fit_of({"--rows-per-person", "2", "--force"});
+    ASSERT_EQ(fitted.status, 0) << fitted.err;
+    EXPECT_THAT(fitted.out, HasSubstr("Rows count by w over 4"));
+    EXPECT_THAT(fitted.out, HasSubstr("any number of rows per person, counted as at most 2"));
+    EXPECT_THAT(fitted.err, Not(HasSubstr("nothing enforces it")));
+    const Outcome verified = gibbsite({"verify", "net.json"});
+    EXPECT_EQ(verified.status, 0) << verified.out << verified.err;
+    EXPECT_EQ(json("net.json")["certificate"]["constants"]["people"], 100);
+    const Outcome asked = gibbsite({"query", "--model", "net.json", "P(income = >50K)"});
+    EXPECT_EQ(asked.status, 0) << asked.err;
+    EXPECT_THAT(asked.out, HasSubstr("Rows count by w over 4"));
+    EXPECT_EQ(gibbsite({"query", "--model", "net.json", "P(w = 1)"}).status, 2);
+    const Outcome drawn = gibbsite({"synthesize", "--model", "net.json", "--rows", "9"});
+    EXPECT_EQ(drawn.status, 0) << drawn.err;
+    EXPECT_TRUE(drawn.out.starts_with("sex,age,work,income\n")) << drawn.out;
+    const Outcome near = gibbsite({"evaluate", "--model", "net.json", "--data", "table.csv"});
+    EXPECT_EQ(near.status, 0) << near.err;
+    EXPECT_EQ(gibbsite({"report", "net.json", "--out", "r.html", "--force"}).status, 0);
+    EXPECT_THAT(folder.read("r.html"), HasSubstr("100 people"));
+  }
+  const Outcome counted =
+      gibbsite({"table", "--data", "table.csv", "--schema", "table.toml", "--columns", "sex,work",
+                "--epsilon", "1", "--delta", "1e-6", "--out", "t.json", "--csv", "t.csv"});
+  ASSERT_EQ(counted.status, 0) << counted.err;
+  EXPECT_THAT(counted.out, HasSubstr("4 times a count"));
+  EXPECT_THAT(counted.out, Not(HasSubstr("the total is public")));
+  EXPECT_EQ(gibbsite({"verify", "t.json"}).status, 0);
+  const Outcome family =
+      gibbsite({"fit", "--model", "categorical", "--column", "work", "--data", "table.csv",
+                "--schema", "table.toml", "--epsilon", "1", "--delta", "1e-6", "--out", "f.json"});
+  EXPECT_EQ(family.status, 2);
+  EXPECT_THAT(family.err, HasSubstr("records that count as one each"));
+}
+
 }  // namespace fit_network_test
 }  // namespace gibbsite::testing

@@ -22,7 +22,6 @@
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/model/family_model.hpp"
 #include "gibbsite/model/linear_model.hpp"
-#include "gibbsite/model/network_model.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "gibbsite/run/fit.hpp"
 #include "gibbsite/run/plan_chosen.hpp"
@@ -167,7 +166,6 @@ TEST(PeopleOfRows, AreRefusedWhereNoProofIsOfThem) {
   classes.group(std::vector<std::uint32_t>(20, 3));
   EXPECT_THROW(static_cast<void>(plan_chosen(intervals, classes.schema, 20, budget_of(intervals))),
                BadInput);
-  EXPECT_THROW(network_schema(data.schema), BadInput);
   EXPECT_THROW(family_schema(data.schema, "x0"), BadInput);
 
   // Plans of others than who was held.

@@ -18,7 +18,6 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/family_model.hpp"
 #include "gibbsite/model/linear_model.hpp"
-#include "gibbsite/model/network_model.hpp"
 #include "gibbsite/release/predict.hpp"
 #include "gibbsite/run/fit.hpp"
 #include "gibbsite/run/release_evaluation.hpp"
@@ -294,7 +293,6 @@ TEST(RowWeights, WhatIsNotDerivedForThemIsRefused) {
   const Plan made = testing::example_plan(bare, budget, whitened);
   EXPECT_FALSE(made.candidate().feasible);
   EXPECT_THAT(made.candidate().why.text(), HasSubstr("as they have weights"));
-  EXPECT_THROW(network_schema(data.schema), BadInput);
   EXPECT_THROW(family_schema(data.schema, "x0"), BadInput);
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "gibbsite/core/problem.hpp"
+
 namespace gibbsite {
 
 /// The largest number of columns, levels of a column, parents of a column, and cells of one node's
@@ -53,9 +55,13 @@ struct StructuralZero {
   bool operator==(const StructuralZero&) const = default;
 };
 
+/// What rows count is rounded down to a multiple of 2^-weight_bits, so that sums are exact.
+inline constexpr int weight_bits = 20;
+
 /// Everything about the table that a network's mechanisms may know.
 struct NetworkProblem {
-  std::uint64_t rows = 0;             ///< n; under add-remove a public cap
+  /// n; under add-remove a public cap. With rows_of_person of people, not of rows.
+  std::uint64_t rows = 0;
   std::vector<std::uint64_t> levels;  ///< [K]
   /// The parents [K], given by a person. None: they are chosen from the table within `limits`,
   /// which costs privacy.
@@ -65,7 +71,21 @@ struct NetworkProblem {
   std::optional<double> trim{};  ///< of drawn tables: every share is at least that
   /// What a model on a junction tree gives probability 0. No guarantee depends on it.
   std::vector<StructuralZero> never{};
+  /// A row adds its weight in [0, 1], in place of 1, to a cell of each table
+  /// (docs/theory/row-weights.md).
+  bool weighted = false;
+  /// k: `rows` counts people, and weights hold all rows of one person to at most k rows together.
+  /// 0: `rows` counts rows.
+  std::uint64_t rows_of_person = 0;
 
+  /// Whether `rows` counts people.
+  [[nodiscard]] bool of_people() const { return rows_of_person > 0; }
+  /// Upper bound of the sum of what rows count: n, of people k n; at most 2^38.
+  [[nodiscard]] std::uint64_t most_weight() const;
+  /// Whether the sum of what rows count is `rows`, and public: replace-one without weights.
+  [[nodiscard]] bool total_is_public(Adjacency adjacency) const {
+    return adjacency == Adjacency::replace_one && !weighted;
+  }
   [[nodiscard]] bool chooses_structure() const { return !parents.has_value(); }
   /// The network of a structure that was given. Throws BadInput if none was.
   [[nodiscard]] Network network() const;

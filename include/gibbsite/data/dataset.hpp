@@ -118,9 +118,9 @@ struct ReadOptions {
   bool ignore_extra_columns =
       false;                    ///< predict and evaluate: columns not in the schema are skipped
   std::string label_path = {};  ///< .npy only: the file of y
-  /// Whether a column of weights is read. Predicting, where labels are optional, needs none: there
-  /// it is skipped, and may be missing.
-  [[nodiscard]] bool reads_weights() const { return labels == Labels::required; }
+  /// Whether columns of weights and of people are read. Predicting, where labels are optional,
+  /// needs none: there they are skipped, and may be missing. Rows without a label are counted.
+  [[nodiscard]] bool reads_weights(const Schema& of) const;
   /// Whether the caller holds people to their rows (Dataset::hold_people). If not, a table with a
   /// column of people is refused wherever weights are read.
   bool holds_people = false;

@@ -41,7 +41,8 @@ std::vector<std::array<std::uint32_t, 2>> scored_pairs(const NetworkProblem& pro
 
 /// sup ||one-way counts - one-way counts'|| between neighbors, of all columns together: sqrt(2c) k
 /// replace-one, sqrt(c) k add-remove, c the columns of two levels or more (replace-one) or all.
-/// Rounded up.
+/// With weights max(sqrt(2c), sqrt(K)) k replace-one of K columns: one of one level no longer
+/// counts the number of rows. Rounded up.
 double one_way_change_up(const NetworkProblem& problem, const Neighbors& who);
 /// sup ||scores - scores'|| of all P scored pairs against any fixed tables: 2k sqrt(P)
 /// replace-one, k sqrt(P) add-remove. Rounded up.
@@ -50,8 +51,8 @@ double pair_scores_change_up(const NetworkProblem& problem, const Neighbors& who
 /// sum_ij |counts_ij - expected_ij|, in rows, of a table of two columns [first x second], where
 /// expected_ij = first_i second_j / rows, rounded to a multiple of 2^-20. The sum is exact but for
 /// its rounding to double. Counts are at most 2^38, `first` and `second` are nonnegative and sum
-/// to `rows` within rounding.
+/// to `rows` within rounding. Counts are in units of 2^-bits, bits <= weight_bits.
 double pair_score(const std::vector<std::uint64_t>& counts, const std::vector<double>& first,
-                  const std::vector<double>& second, double rows);
+                  const std::vector<double>& second, double rows, int bits = 0);
 
 }  // namespace gibbsite

@@ -23,11 +23,11 @@ struct FamilyModel {
 
 /// Gives `schema` a label that no table has, for readers that ask for a label.
 void drop_label(Schema& schema);
-/// Throws BadInput if the schema has a column of weights: `what` counts each row as one.
-void require_unweighted(const Schema& schema, std::string_view what);
+/// Whether it has another one.
+bool has_label(const Schema& schema);
 /// A schema of this column alone, without a label and with the same rules for its cells. The label
 /// of `whole` becomes a column of two levels. Throws BadInput if there is no such column, or it is
-/// ignored.
+/// ignored, and on columns of weights or people.
 Schema family_schema(const Schema& whole, const std::string& column);
 /// The public numbers of a family over the column of `one_column`, with `rows` rows. The caller
 /// sets prior, variance and trim. Throws BadInput if the family does not fit the column.

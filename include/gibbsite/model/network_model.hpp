@@ -14,7 +14,7 @@ namespace gibbsite {
 
 /// A network with its released conditional tables, without their certificate.
 struct NetworkModel {
-  Schema schema;  ///< of network_schema: columns that are not ignored, without a label
+  Schema schema;  ///< of network_schema: column k is node k, weights and people come behind
   Network network;
   /// [draws][K][cells]: shares of each configuration, nonnegative, that sum to 1 within rounding.
   std::vector<std::vector<std::vector<double>>> tables;
@@ -31,7 +31,8 @@ struct NetworkModel {
 
 /// A schema in which every column is a node: without ignored columns and without an intercept. The
 /// label is a column like others (classes as levels, amounts and counts as numbers), and no row is
-/// clipped. Throws BadInput if a category has no level for some cell, as family_problem does.
+/// clipped. A column of weights and one of people are no nodes and come last. Throws BadInput if a
+/// category has no level for some cell, as family_problem does.
 Schema network_schema(const Schema& whole);
 /// The schema of a cross table: these columns of `whole`, or its label, in that order, as a network
 /// (network_schema) whose [network] is a chain. The column of the fewest levels has no parents, the
@@ -59,6 +60,8 @@ struct LevelEvent {
 /// Schema::never by levels. Throws BadInput "schema: never[0]: ..." on what is no event
 /// (parse_question), a number that cuts a bin, and events that hold for no level.
 std::vector<StructuralZero> structural_zeros(const Schema& columns);
+/// The columns of a network schema that are nodes, the first K: all but weights and people.
+std::span<const Column> node_columns(const Schema& columns);
 /// Number of levels of each column of a network schema [K]: a category's features, or a number's
 /// bins and "(missing)".
 std::vector<std::uint64_t> network_levels(const Schema& columns);
