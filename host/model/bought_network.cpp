@@ -1,9 +1,11 @@
 #include "gibbsite/model/bought_network.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -14,10 +16,12 @@
 namespace gibbsite {
 namespace {
 
-// A level with this part of a column's numbers has a bin of its own where numbers are whole.
+// A level with this part of a column's numbers has a bin of its own.
 constexpr double own_bin = 1.0 / static_cast<double>(default_bins);
 constexpr double constant_part = .95;
-constexpr std::size_t few_texts = 3;  // that are whole before a column is
+// Numbers are whole where so many texts are; of a wide range one is enough, as little is lost.
+constexpr std::size_t few_texts = 3;
+constexpr double wide_range = 1000;
 
 // A number with what was counted of it.
 struct Heap {
@@ -38,8 +42,9 @@ std::vector<Heap> heaps_of(const ColumnAnswers& column) {
   return out;
 }
 
-bool are_whole(const std::vector<Heap>& heaps) {
-  return heaps.size() >= few_texts && std::ranges::all_of(heaps, [](const Heap& heap) {
+bool are_whole(const std::vector<Heap>& heaps, double width) {
+  const std::size_t least = width >= wide_range ? 1 : few_texts;
+  return heaps.size() >= least && std::ranges::all_of(heaps, [](const Heap& heap) {
            return heap.value == std::nearbyint(heap.value);
          });
 }
@@ -64,10 +69,26 @@ std::vector<double> quantiles(const std::vector<double>& ends, const std::vector
   return out;
 }
 
+double least_bin(const Column& column) {
+  return (column.hi - column.lo) / static_cast<double>(most_bins);
+}
+
+// Of three digits of the width, the same on every machine.
+double rounded(double value, double width) {
+  const std::string text = fmt::format("{:.17e}", width);
+  int exponent = 0;
+  const char* const from = text.data() + text.find('e') + 1;
+  std::from_chars(*from == '+' ? from + 1 : from, text.data() + text.size(), exponent);
+  const std::string out = fmt::format("{:.{}f}", value, std::max(2 - exponent, 0));
+  double found = value;
+  std::from_chars(out.data(), out.data() + out.size(), found);
+  return found;
+}
+
 // Edges between the column's ends, apart from each other and from both by a public part of the
 // range; a whole number lies between any two.
 std::vector<double> apart(std::vector<double> edges, const Column& column) {
-  const double least = (column.hi - column.lo) / static_cast<double>(most_bins);
+  const double least = least_bin(column);
   const auto is_bin = [&](double from, double to) {
     return to - from >= least && (column.decimals != 0 || std::ceil(from) < to);
   };
@@ -89,26 +110,25 @@ std::vector<double> noisy_edges(const Column& column, const RangeAnswer& answer,
   for (const double count : rows) all += std::max(count, 0.0);
   std::vector<double> edges;
   std::size_t parts = default_bins;
-  if (column.decimals == 0) {
-    for (const Heap& heap : heaps) {
-      if (!(heap.rows >= own_bin * all) || heap.value < column.lo || heap.value > column.hi)
-        continue;
-      edges.push_back(heap.value - .5);
-      edges.push_back(heap.value + .5);
-      const auto next =
-          static_cast<std::size_t>(std::ranges::upper_bound(ends, heap.value) - ends.begin());
-      rows[std::clamp<std::size_t>(next, 1, refined_bins) - 1] -= heap.rows;
-      --parts;
-    }
+  const bool whole = column.decimals == 0;
+  const double half = whole ? .5 : least_bin(column);
+  for (const Heap& heap : heaps) {
+    if (!(heap.rows >= own_bin * all) || heap.value < column.lo || heap.value > column.hi) continue;
+    edges.push_back(heap.value - half);
+    edges.push_back(heap.value + half);
+    const auto next =
+        static_cast<std::size_t>(std::ranges::upper_bound(ends, heap.value) - ends.begin());
+    rows[std::clamp<std::size_t>(next, 1, refined_bins) - 1] -= heap.rows;
+    --parts;
   }
   for (const double edge : quantiles(ends, rows, std::max<std::size_t>(parts, 2)))
-    edges.push_back(column.decimals == 0 ? std::floor(edge) + .5 : edge);
+    edges.push_back(whole ? std::floor(edge) + .5 : rounded(edge, column.hi - column.lo));
   return apart(std::move(edges), column);
 }
 
 void bin(Column& column, const ColumnAnswers& answer) {
   const std::vector<Heap> heaps = heaps_of(answer);
-  if (!column.numbers && are_whole(heaps)) column.decimals = 0;
+  if (!column.numbers && are_whole(heaps, column.hi - column.lo)) column.decimals = 0;
   if (answer.ranges.empty() || answer.ranges.back().lo >= answer.ranges.back().hi) return;
   Column even = column;
   even.edges.clear();
