@@ -73,7 +73,7 @@ double least_bin(const Column& column) {
   return (column.hi - column.lo) / static_cast<double>(most_bins);
 }
 
-// Of three digits of the width, the same on every machine.
+// Rounds to three digits of the width, alike on every machine.
 double rounded(double value, double width) {
   const std::string text = fmt::format("{:.17e}", width);
   int exponent = 0;

@@ -284,8 +284,8 @@ BoughtNetworkCase with_person(std::uint64_t k, const std::string& row) {
 }
 
 // A person whose rows break the rule of all others moves every count: the whole release tells them
-// apart by at most mu, and its noise is that which is paid for. 60 z: their mean is within 5/sqrt(60)
-// and their mean square within 5 deviations with probability above 1 - 1e-6 each.
+// apart by at most mu, and its noise is that which is paid for. Of 60 z the mean is within
+// 5/sqrt(60) and the mean square within 5.5 deviations but with probability below 1e-6 each.
 TEST(FitBoughtNetwork, AllThatIsReleasedIsWithinTheClaimOnNeighbors) {
   for (const std::uint64_t k : {1U, 20U}) {
     SCOPED_TRACE(k);
