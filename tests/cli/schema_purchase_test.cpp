@@ -221,7 +221,8 @@ TEST_F(SchemaPurchaseCli, AFitBuysTheSchemaOfAnyLabel) {
   refused_fit({"--label", "wage", "--positive", "a", "--counts"}, "goes with --range");
   refused_fit({"--label", "wage", "--range", "0,9", "--counts", "--tolerance", "1"}, "--tolerance");
   refused_fit({"--label", "wage", "--range", "0,9", "--model", "squared"}, "buy the schema apart");
-  refused_fit({"--label", "wage", "--range", "0,9", "--model", "network"}, "buy the schema apart");
+  refused_fit({"--label", "wage", "--range", "0,9", "--model", "network"},
+              "a network has no label");
   refused_fit({"--positive", "a"}, "--schema: is missing");
 }
 
