@@ -9,10 +9,12 @@
 #include <type_traits>
 #include <variant>
 
+#include "certificate/bought_json.hpp"
 #include "certificate/model_json.hpp"
 #include "certificate/release_of.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
+#include "gibbsite/model/bought_network.hpp"
 #include "gibbsite/model/tree_model.hpp"
 
 namespace gibbsite {
@@ -53,9 +55,11 @@ json tree_json(const TreeRelease& tree, const std::vector<std::string>& names) {
 json model_json(const NetworkModel& model) {
   const std::vector<std::string> names = model.names();
   if (model.tree) {
-    return {{"kind", "network"},
-            {"preprocessing", schema_json(model.schema)},
-            {"tree", tree_json(*model.tree, names)}};
+    json out = {{"kind", "network"},
+                {"preprocessing", schema_json(model.schema)},
+                {"tree", tree_json(*model.tree, names)}};
+    if (model.bought) out["bought"] = bought_json(*model.bought);
+    return out;
   }
   json nodes = json::array();
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -222,6 +226,7 @@ NetworkModel GraphicalKind::model_from_json(const json& model, const std::string
                    .tables = {}};
   const std::vector<std::string> names = out.names();
   out.network.levels = network_levels(out.schema);
+  if (model.contains("bought")) out.bought = bought_from_json(model["bought"], source + ": bought");
   if (model.contains("tree"))
     return tree_from_json(std::move(out), field(model, "tree", source), source + ": tree");
   const json& nodes = list_field(model, "nodes", source);
@@ -283,7 +288,18 @@ NetworkModel GraphicalKind::model_from_json(const json& model, const std::string
   return out;
 }
 
-std::string assumption_of(const NetworkCertificate& c) {
+GraphicalKind::Extra GraphicalKind::extra_of(const NetworkModel& model) {
+  return model.bought ? Extra{terms_of(*model.bought)} : Extra{};
+}
+
+std::string public_choices(const NetworkCertificate& c) {
+  return c.bought ? "the names of the columns"
+                  : "the schema (columns, ranges, levels, classes, row norm)";
+}
+
+namespace {
+
+std::string own_assumption(const NetworkCertificate& c) {
   if (std::holds_alternative<NetworkTree>(c.mechanism)) {
     return "the limits of the structure were chosen without looking at the table, and "
            "model.tree.potentials were fitted to the noisy counts of the file alone";
@@ -292,6 +308,13 @@ std::string assumption_of(const NetworkCertificate& c) {
              ? "the limits of the structure were chosen without looking at the table"
              : "the structure, which columns are parents of which, was given without looking at "
                "the table";
+}
+
+}  // namespace
+
+std::string assumption_of(const NetworkCertificate& c) {
+  const std::string own = own_assumption(c);
+  return c.bought ? fmt::format("{}; {}", own, bought_assumption) : own;
 }
 
 std::size_t draws_of(const NetworkModel& model) { return model.tables.size(); }
@@ -440,10 +463,20 @@ void verify_tree(Verifier& v, const NetworkTree& s, NetworkProblem p, const Neig
           "model.tree.tables: each has the noise that follows from mechanism.noise");
 }
 
+void verify_bought(Verifier& v, const NetworkModel& model, const NetworkCertificate& c) {
+  v.check(model.bought.has_value() == c.bought.has_value(),
+          "model.bought: there where the certificate covers a schema, and there only");
+  if (!model.bought || !c.bought) return;
+  check_bought(v, *model.bought, *c.bought, c.problem.rows, c.claimed.who.rows_per_person);
+  v.check(model.schema == bought_network_schema(*model.bought),
+          "model.preprocessing: follows from the answers that it was bought with");
+}
+
 }  // namespace
 
 void check_model(Verifier& v, const NetworkModel& model, const NetworkCertificate& c) {
   const NetworkProblem& p = c.problem;
+  verify_bought(v, model, c);
   const auto* const tree = std::get_if<NetworkTree>(&c.mechanism);
   if (tree == nullptr && model.tree) {
     v.check(false, "model.tree: is of the mechanism network-tree");

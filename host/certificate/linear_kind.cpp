@@ -85,32 +85,6 @@ LinearKind::Extra LinearKind::extra_of(const LinearModel& model) {
   return model.bought ? Extra{terms_of(*model.bought)} : Extra{};
 }
 
-LinearKind::Extra LinearKind::extra_from_json(const json& constants) {
-  if (!constants.contains("bought_schema")) return {};
-  const json& object = constants["bought_schema"];
-  const std::string source = "constants.bought_schema";
-  return {BoughtTerms{.columns = count_field(object, "columns", source),
-                      .questions = {.bins_noise = number_field(object, "bins_noise", source),
-                                    .levels_noise = number_field(object, "levels_noise", source),
-                                    .threshold = number_field(object, "threshold", source),
-                                    .refine_noise = number_field(object, "refine_noise", source)},
-                      .asked = object.contains("questions")
-                                   ? count_field(object, "questions", source)
-                                   : first_questions}};
-}
-
-void LinearKind::put_extra(const Extra& extra, json& constants) {
-  if (!extra.bought) return;
-  const SchemaQuestions& q = extra.bought->questions;
-  constants["bought_schema"] = {{"columns", extra.bought->columns},
-                                {"bins_noise", q.bins_noise},
-                                {"levels_noise", q.levels_noise},
-                                {"threshold", q.threshold},
-                                {"refine_noise", q.refine_noise}};
-  if (extra.bought->asked != first_questions)
-    constants["bought_schema"]["questions"] = extra.bought->asked;
-}
-
 std::string public_choices(const Certificate& c) {
   if (!c.bought) return "the schema (columns, ranges, levels, classes, row norm)";
   // The first files were of two classes alone and say so.

@@ -51,6 +51,7 @@ void require_of_format(const auto& /*model*/, std::size_t /*format*/,
 std::string public_choices(const SchemaCertificate& certificate);
 std::string public_choices(const SelectCertificate& certificate);
 std::string public_choices(const Certificate& certificate);
+std::string public_choices(const NetworkCertificate& certificate);
 std::string assumption_of(const Certificate& certificate);
 std::string assumption_of(const NetworkCertificate& certificate);
 std::string assumption_of(const EvaluationCertificate& certificate);

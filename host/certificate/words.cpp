@@ -131,6 +131,16 @@ std::string words_of(const auto& c, double guess, std::uint64_t table_rows,
   return out;
 }
 
+// What a schema rests on that one budget paid for with its model.
+std::string bought_words(const BoughtDefaults::Extra& of) {
+  return of.bought
+             ? fmt::format(
+                   ", and on noise in counts of the cells of {} columns, which the schema was "
+                   "bought with",
+                   of.bought->columns)
+             : "";
+}
+
 }  // namespace
 
 std::string in_words(const Certificate& c) {
@@ -141,12 +151,7 @@ std::string in_words(const Certificate& c) {
   } else if (c.problem.weighted) {
     basis += "; a row counts by its weight, at most as one row";
   }
-  if (c.bought) {
-    basis += fmt::format(
-        ", and on noise in counts of the cells of {} columns, which the schema was "
-        "bought with",
-        c.bought->columns);
-  }
+  basis += bought_words(c);
   return words_of(c, best_guess_percent(c.claimed), c.problem.rows, basis,
                   c.bought ? "model and schema" : "model");
 }
@@ -178,7 +183,8 @@ std::string in_words(const NetworkCertificate& c) {
                  ? fmt::format("; a person moves {} from one count to another in each table", rows)
                  : fmt::format("; a person adds {} to one count of each table", rows);
   }
-  return words_of(c, best_guess_percent(c.claimed), c.problem.rows, basis);
+  return words_of(c, best_guess_percent(c.claimed), c.problem.rows, basis + bought_words(c),
+                  c.bought ? "model and schema" : "model");
 }
 
 std::string in_words(const EvaluationCertificate& c) {

@@ -46,7 +46,8 @@ std::string bought_table(const BoughtSchema& bought, const Schema& schema) {
   std::vector<std::vector<std::string>> lines{{"column", "taken for", "found"}};
   const std::vector<ColumnFinding> found = findings(bought);
   for (std::size_t k = 0; k < found.size(); ++k) {
-    const Column& column = schema.columns.at(k);
+    const Column* const of = schema.column_named(found[k].column.name);
+    const Column& column = of != nullptr ? *of : Column{.name = found[k].column.name};
     const std::string type = column.type == ColumnType::number
                                  ? fmt::format("{}, {} to {}", column.is_date() ? "date" : "number",
                                                column.text_of(column.lo), column.text_of(column.hi))

@@ -123,10 +123,18 @@ void FitCommand::tell_private(const Checked& of) const {
 
 void FitCommand::run() const {
   require_of_ranks();
-  const std::pair<const char*, bool> needed[]{{"--schema", !schema.empty() || !label.label.empty()},
-                                              {"--out", check || !out.empty()},
-                                              {"--epsilon", plan.epsilon || plan.rho},
-                                              {"--delta", plan.delta.has_value()}};
+  if (schema.empty() && !removes_cache && family_named(plan.model)) {
+    throw BadInput(fmt::format(
+        "--schema: is missing; write one, or buy it apart, which costs no more, as draws of --model "
+        "{} add to a bought schema like another release: gibbsite schema {} --epsilon E --out "
+        "FILE.toml",
+        plan.model, shown(table.data)));
+  }
+  const std::pair<const char*, bool> needed[]{
+      {"--schema", !schema.empty() || !label.label.empty() || plan.model == network_model},
+      {"--out", check || !out.empty()},
+      {"--epsilon", plan.epsilon || plan.rho},
+      {"--delta", plan.delta.has_value()}};
   if (!removes_cache) require_given(needed);
   if (!removes_cache) return fit();
   if (schema.empty() && out.empty() && !plan.epsilon && !plan.rho && !plan.delta) {

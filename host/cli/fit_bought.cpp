@@ -66,9 +66,15 @@ void FitCommand::require_of_bought() const {
     throw BadInput(fmt::format(
         "{}: has no meaning where the schema is bought; leave it out, or give --schema", option));
   };
-  if (label.label.empty())
+  if (plan.model == network_model) {
+    require_no_engine();
+    const char* const said = label.label.empty() ? label.said() : "--label";
+    if (said != nullptr)
+      throw BadInput(fmt::format(
+          "{}: a network has no label, every column is asked about; leave it out", said));
+  } else if (label.label.empty())
     throw BadInput(fmt::format("{}: says what --label holds; give --label too", label.said()));
-  static_cast<void>(label.target());
+  if (plan.model != network_model) static_cast<void>(label.target());
   if (ranks().size() > 1) refuse("a launcher of ranks");
   if (removes_cache) refuse("--remove-cache");
   if (cache == "always") refuse("--cache always");
@@ -84,8 +90,10 @@ void FitCommand::require_of_bought() const {
 
 void FitCommand::fit_bought() const {
   require_of_bought();
-  const Label target = label.target();
-  const PlanRequest request = bought_request(plan, target);
+  const bool of_network = plan.model == network_model;
+  const Label target = of_network ? Label(TwoClasses{}) : label.target();
+  const PlanRequest request =
+      of_network ? bought_network_request(plan) : bought_request(plan, target);
   const Budget budget = plan.budget();
   const auto engine_maker = make_backend_of_ranks(backend, quiet, design);
   const auto ledger = opened_ledger();
@@ -94,7 +102,8 @@ void FitCommand::fit_bought() const {
   if (!first_line_names(table.data).empty()) require_names(header, table.data);
   const SchemaShape shape = schema_shape(header, label.label, target, table.data);
   const auto planned = [&](std::uint64_t rows, const Budget& at) {
-    return plan_bought_fit(shape, rows, at, schema_share, request.intervals);
+    return of_network ? plan_bought_network(shape, rows, at, schema_share)
+                      : plan_bought_fit(shape, rows, at, schema_share, request.intervals);
   };
   static_cast<void>(planned(budget.rows_per_person, budget));  // an illegal request ends here
   const TableCells cells = count_cells(table.data, shape.asked);
@@ -119,7 +128,7 @@ void FitCommand::fit_bought() const {
         "{}\nChecked: nothing was released or spent, and no model was written. Leave out "
         "--check to fit.\n",
         bought_plan_words(made));
-    tell_labels(count_cells(table.data, {label.label}), target);
+    if (!of_network) tell_labels(count_cells(table.data, {label.label}), target);
     return;
   }
   say(fmt::format("{} rows, {} columns asked about with {:.3g} % of mu^2; the rest fits\n",
@@ -134,7 +143,7 @@ void FitCommand::fit_bought() const {
   // It is said once the release is entered: before, an interrupt would be free.
   Dataset as_read;  // without rows
   const auto rows_by = [&](const Schema& found) {
-    Dataset data = read(found).data;
+    Dataset data = read(found, of_network).data;
     as_read.schema = data.schema;
     as_read.counts = data.counts;
     as_read.y = data.y;
@@ -142,6 +151,12 @@ void FitCommand::fit_bought() const {
   };
   const TableToBuy bought{
       .shape = shape, .cells = cells, .source = CellSource(table.data), .read = rows_by};
+  if (of_network) {
+    const NetworkRelease release =
+        gibbsite::fit_bought_network(bought, made, request, key(), options);
+    return say_network(release, ledger,
+                       bought_table(*release.model().bought, release.model().schema) + "\n");
+  }
   const Release model = gibbsite::fit_bought(bought, made, request, *engine_maker, key(), options);
   static_cast<void>(warn_of_reading(as_read, as_read.counts, cells.rows, Readers::this_process));
   if (request.intervals && !model.model().estimates) warn_of_no_intervals();

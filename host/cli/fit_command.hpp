@@ -75,9 +75,12 @@ struct FitCommand {
   void require_no_engine() const;
   static void warn_of_no_intervals();
   void fit_network_model() const;
-  // Without a schema: what such a fit does not take, and the fit.
+  // Without a schema: what such a fit does not take, and the fit. A network has no label.
   void require_of_bought() const;
   void fit_bought() const;
+  // Writes it, and says what it is.
+  void say_network(const NetworkRelease& release, const std::optional<Ledger>& ledger,
+                   const std::string& before = {}) const;
   void fit_family_model(Family kind) const;
   // Seconds of all draws, timed on the table itself.
   [[nodiscard]] static double seconds_of_step(const Dataset& data, const Plan& made,

@@ -82,6 +82,12 @@ void FitCommand::fit_network_model() const {
   watched.stop = &stop_flag();
   watched.ledger = ledger ? &*ledger : nullptr;
   const NetworkRelease release = fit_network(data, made, key(), watched);
+  say_network(release, ledger);
+  tell_private(read_as);
+}
+
+void FitCommand::say_network(const NetworkRelease& release, const std::optional<Ledger>& ledger,
+                             const std::string& before) const {
   write_entered(ledger, [&](Existing existing) { write_release(out, release, existing); });
   if (!release_counts.empty()) {
     write_new(
@@ -91,11 +97,8 @@ void FitCommand::fit_network_model() const {
         },
         "--release-counts");
   }
-  if (told) {
-    told(release);
-    return tell_private(read_as);
-  }
-  say(
+  if (told) return told(release);
+  say(before +
       fmt::format("{}{}\n{}\nWritten: {}; next:\n"
                   "  gibbsite query --model {} '{}'\n"
                   "  gibbsite synthesize --model {} --rows 1000 --out synthetic.csv\n"
@@ -103,7 +106,6 @@ void FitCommand::fit_network_model() const {
                   network_report(release.model()), weighted_words(release.model().schema),
                   in_words(release.certificate()), StandardOutput::named(out), out,
                   shown(asked_of(release.model())), out, out));
-  tell_private(read_as);
 }
 
 }  // namespace gibbsite::cli

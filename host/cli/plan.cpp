@@ -73,7 +73,9 @@ struct PlanCommand {
 
   // What is known of a schema that is bought before anything is spent.
   void plan_of_bought() const {
-    static_cast<void>(bought_request(plan, any_label()));
+    const bool of_network = plan.model == network_model;
+    static_cast<void>(of_network ? bought_network_request(plan)
+                                 : bought_request(plan, any_label()));
     if (!shape.table.data.empty() || !shape.schema.empty() || shape.features || json || all) {
       throw BadInput(fmt::format("{}: has no meaning with --no-schema; leave it out",
                                  !shape.table.data.empty() ? "--data"
@@ -90,9 +92,11 @@ struct PlanCommand {
     for (const double epsilon : epsilons) {
       PlanArguments one = plan;
       one.epsilon = epsilon;
-      fmt::print("{}", bought_plan_words(plan_bought_fit(
-                           problem, one.budget(), schema_share,
-                           {.outputs = shape.classes.value_or(1), .intervals = plan.intervals})));
+      fmt::print("{}",
+                 bought_plan_words(plan_bought_fit(problem, one.budget(), schema_share,
+                                                   {.outputs = shape.classes.value_or(1),
+                                                    .intervals = plan.intervals,
+                                                    .columns = of_network ? problem.columns : 0})));
     }
   }
 

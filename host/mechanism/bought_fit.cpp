@@ -7,7 +7,9 @@
 #include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/floating_point.hpp"
+#include "gibbsite/core/network.hpp"
 #include "gibbsite/core/wide.hpp"
+#include "gibbsite/mechanism/network_tree.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "mechanism/schema_settings.hpp"
@@ -26,6 +28,13 @@ constexpr double most_gradients = 40;
 }  // namespace
 
 NoiseCost largest_fit_noise_up(const LargestFit& fit) {
+  if (fit.columns >
+      0) {  // tree_numbers: of every column its levels, of every pair within the limit
+    const auto K = static_cast<double>(std::min(fit.columns, most_network_columns));
+    const auto levels = static_cast<double>(most_network_levels),
+               cells = static_cast<double>(tree_limits.cells);
+    return noise_cost_up(AnsweredNoise{K * levels + K * (K - 1) / 2 * (1 + cells)}, 1);
+  }
   const auto d = static_cast<double>(most_metric_features), K = static_cast<double>(fit.outputs);
   const double coordinates = d * K, blocks = K > 1 ? K * (K - 1) / 2 : 1;
   const double intervals = fit.intervals ? coordinates + (blocks + 1) * d * (d + 1) / 2 : 0;

@@ -3,24 +3,19 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <variant>
 
-#include "certificate/certify.hpp"
 #include "core/format_message.hpp"
-#include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/data/curves.hpp"
 #include "gibbsite/machine/communicator.hpp"
-#include "gibbsite/privacy/gdp_fit.hpp"
 #include "gibbsite/run/plan_chosen.hpp"
 #include "mechanism/whitened_losses.hpp"
-#include "run/entering.hpp"
+#include "run/bought_release.hpp"
 #include "run/run_plan.hpp"
-#include "run/schema_answers.hpp"
 
 namespace gibbsite {
 namespace {
@@ -74,69 +69,6 @@ void require_fit_of_any_schema(const BoughtFitPlan& plan, const Label& target,
     static_cast<void>(require_feasible(
         plan_chosen(request, schema_of_width(target, levels), plan.problem.rows, plan.fit)));
   }
-}
-
-// What the fit costs with its schema is within what was fixed before the schema was known.
-void require_within(const Guarantee& is, const Guarantee& fixed) {
-  if (is.mu <= fixed.mu && is.epsilon0 <= fixed.epsilon0 && is.delta0 <= fixed.delta0 &&
-      is.tv <= fixed.tv && is.who == fixed.who)
-    return;
-  throw BadInput("plan: the fit costs more than was fixed for every schema; report this");
-}
-
-// What the release is entered with, and whether it is.
-struct Entry {
-  LedgerPrice price;
-  bool done = false;
-};
-
-struct EngineAndOptions {
-  Backend& backend;
-  const FitOptions& options;
-};
-
-// The schema, the fit and their one release, entered in the ledger.
-Release made_and_entered(const TableToBuy& table, const BoughtFitPlan& plan, const PlanRequest& fit,
-                         const EngineAndOptions& with, StreamKey& stream, Entry& entry) {
-  const FitOptions& options = with.options;
-  BoughtSchema shape = table.shape.shape;
-  shape.rows_per_person = plan.guarantee.who.rows_per_person;
-  BoughtSchema bought =
-      answered_schema(std::move(shape), table.cells, table.source, plan.questions, stream);
-  const Schema lines = fit_schema_of(bought);
-  const Schema domain = chosen_curves(fit, lines, plan.problem.rows, plan.fit);
-  const Dataset data = with_curves(table.read(lines), domain);
-  StandardArithmetic::require();  // the caller's code has run
-  const Plan made = plan_chosen(fit, domain, plan.problem.rows, plan.fit);
-  static_cast<void>(require_feasible(made));
-  const Analysis own = analysis_of_plan(made);
-  const Analysis both = with_schema(own, plan.questions, plan.problem, plan.guarantee.who);
-  require_within(both.guarantee, plan.guarantee);
-  const Model model = model_of(fit, made);
-  require_planned(model, data, made, options);
-  LinearModel linear = on_release_grid(run_plan(model, data, made, with.backend, stream, options),
-                                       made.candidate().mechanism, own.release_grid);
-  StandardArithmetic::require();
-  linear.bought = std::move(bought);
-  const StandardArithmetic again;
-  auto certificate = certify<LinearKind>(
-      made,
-      {stream.kind, std::string(with.backend.name()), linear.schema.invalid == Invalid::refuse, {}},
-      both, LinearKind::extra_of(linear));
-  certificate.epsilon = plan.budget.epsilon;
-  certificate.delta = plan.budget.delta;
-  certificate.claimed = plan.guarantee;
-  Release out = ReleaseAccess::make(std::move(linear), std::move(certificate));
-  if (out.certificate().is_void()) return out;
-  enter(options, "fit whitened, with its schema", entry.price, key_hash(stream), to_json(out));
-  entry.done = true;
-  if (const Verification check = verify(out); !check.valid) {
-    throw BadInput(
-        fmt::format("plan: its certificate does not verify ({}); use the plan as plan_bought_fit() "
-                    "made it",
-                    check.failures.front()));
-  }
-  return out;
 }
 
 }  // namespace
@@ -201,19 +133,28 @@ Release fit_bought(const TableToBuy& table, const BoughtFitPlan& asked, const Pl
     refuse_with_bought(options.ranks != nullptr ? "ranks" : "checkpoint");
   require_planned_counts(table.shape, table.cells, plan.problem);
   require_fit_of_any_schema(plan, target, fit);
-  Entry entry{{gdp_cover_up(plan.guarantee), plan.guarantee}};
-  if (options.ledger != nullptr) require_room(options, stream.kind, entry.price);
-
-  // From here on there is noise, so a refusal may tell of it and is paid.
-  try {
-    return made_and_entered(table, plan, fit, {backend, options}, stream, entry);
-  } catch (const Interrupted&) {
-    throw;
-  } catch (...) {
-    if (!entry.done)
-      enter_refused(options, "fit whitened, refused with its schema", entry.price, stream);
-    throw;
-  }
+  Dataset data;
+  return bought_release<LinearKind>(
+      table, plan, options, stream,
+      {.run = "fit whitened",
+       .backend = std::string(backend.name()),
+       .planned =
+           [&](const BoughtSchema& bought) {
+             const Schema lines = fit_schema_of(bought);
+             const Schema domain = chosen_curves(fit, lines, plan.problem.rows, plan.fit);
+             data = with_curves(table.read(lines), domain);
+             StandardArithmetic::require();  // the caller's code has run
+             Plan made = plan_chosen(fit, domain, plan.problem.rows, plan.fit);
+             static_cast<void>(require_feasible(made));
+             return made;
+           },
+       .made =
+           [&](const Plan& made, StreamKey& key_of_run, const Analysis& own) {
+             const Model model = model_of(fit, made);
+             require_planned(model, data, made, options);
+             return on_release_grid(run_plan(model, data, made, backend, key_of_run, options),
+                                    made.candidate().mechanism, own.release_grid);
+           }});
 }
 
 }  // namespace gibbsite

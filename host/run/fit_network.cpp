@@ -10,11 +10,11 @@
 #include "run/certified.hpp"
 #include "run/gaussian_mechanism.hpp"
 #include "run/network_draws.hpp"
+#include "run/network_run.hpp"
 #include "run/network_structure.hpp"
 #include "run/network_tree.hpp"
 
 namespace gibbsite {
-namespace {
 
 void require_planned_network(const Dataset& data, const NetworkPlan& plan) {
   const Schema& schema = data.schema;
@@ -42,6 +42,8 @@ void require_planned_network(const Dataset& data, const NetworkPlan& plan) {
     throw BadInput(
         "data: what its schema says is never is not the plan's; plan again for this data");
 }
+
+namespace {
 
 class NetworkRun {
  public:
@@ -129,13 +131,18 @@ class NetworkRun {
 
 }  // namespace
 
+NetworkModel network_model_of(const Dataset& data, const NetworkPlan& plan, const StreamKey& stream,
+                              const FitOptions& options) {
+  return NetworkRun(data, plan, stream, options).run();
+}
+
 NetworkRelease fit_network(const Dataset& data, const NetworkPlan& plan, Key&& key,
                            const FitOptions& options) {
   return certified<GraphicalKind>(
       plan, std::move(key), options,
       {.require_planned = [&](const NetworkPlan& is) { require_planned_network(data, is); },
        .make_model = [&](const NetworkPlan& is, const StreamKey& stream,
-                         const Analysis&) { return NetworkRun(data, is, stream, options).run(); }});
+                         const Analysis&) { return network_model_of(data, is, stream, options); }});
 }
 
 }  // namespace gibbsite

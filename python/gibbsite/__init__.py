@@ -43,6 +43,7 @@ from ._core import (
 from ._cross_table import CrossTable, table
 from ._curve import Curve
 from ._files import open_stream
+from ._network import private_network
 from ._onnx import export_onnx, write_onnx
 from ._sample import sample
 from ._tables import read_array, read_arrow
@@ -93,6 +94,7 @@ __all__ = [
     "plan",
     "plan_family",
     "plan_network",
+    "private_network",
     "read_array",
     "read_arrow",
     "read_table",

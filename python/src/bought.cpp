@@ -28,9 +28,16 @@ struct Asked {
   Budget budget;
   std::optional<double> share;
 
-  explicit Asked(Arguments& given)
-      : request(given.request(of_linear)), share(given.take<double>("schema_share")) {
+  explicit Asked(Arguments& given, unsigned kind = of_linear)
+      : request(given.request(kind)), share(given.take<double>("schema_share")) {
     const auto columns = given.need<std::vector<std::string>>("columns");
+    if (kind == of_network) {
+      request.model = network_model;
+      request = bought_network_request(request);
+      shape = schema_shape(columns, "", TwoClasses{}, "data");
+      budget = budget_of(request);
+      return;
+    }
     const Schema& label = *given.need<const Schema*>("label");
     request = bought_request(request, label.label);
     std::vector<std::string> header = columns;
@@ -39,15 +46,17 @@ struct Asked {
     budget = budget_of(request);
   }
   [[nodiscard]] BoughtFitPlan plan(std::uint64_t rows) const {
-    BoughtFitPlan out = plan_bought_fit(shape, rows, budget, share, request.intervals);
+    BoughtFitPlan out = request.model == network_model
+                            ? plan_bought_network(shape, rows, budget, share)
+                            : plan_bought_fit(shape, rows, budget, share, request.intervals);
     require_visible(out.questions, out.problem);
     return out;
   }
 };
 
-nb::dict plan_bought(const nb::kwargs& arguments) {
+nb::dict plan_bought(const nb::kwargs& arguments, unsigned kind) {
   Arguments given("_plan_bought", arguments);
-  const Asked asked(given);
+  const Asked asked(given, kind);
   const auto rows = given.need<std::uint64_t>("rows");
   given.finish();
   const BoughtFitPlan plan = asked.plan(rows);
@@ -97,13 +106,54 @@ Release fit_bought_table(const nb::object& table, const BoughtLabels& labels,
       });
 }
 
+NetworkRelease fit_bought_network_of(const nb::object& table, const nb::kwargs& arguments) {
+  Arguments given("private_network", arguments);
+  const Asked asked(given, of_network);
+  const auto seed = given.take<std::uint64_t>("seed");
+  const auto* const ledger = given.take<const Ledger*>("ledger", nullptr);
+  const auto n_jobs = given.take<std::int64_t>("n_jobs");
+  const auto progress = given.take<nb::object>("progress", nb::none());
+  given.finish();
+  const auto opened = [&](const std::vector<std::string>& /*columns*/) {
+    const nb::gil_scoped_acquire locked;
+    return Stream(table).release();
+  };
+  const CellSource source = cells_of_arrow("data", opened);
+  const auto read = [&](const Schema& schema) {
+    ReadOptions options;
+    options.labels = ReadOptions::Labels::optional;
+    options.ignore_extra_columns = true;
+    options.threads = threads_of(n_jobs);
+    ArrowArrayStream stream = opened({});
+    return read_arrow(stream, schema, options, {}, "data");
+  };
+  return private_run(progress, ledger, seed, FitOptions{},
+                     [&](Key&& key, const FitOptions& watching) {
+                       const TableCells cells = count_cells(source, asked.shape.asked);
+                       if (cells.rows == 0)
+                         throw BadInput("data: has no rows; give a table with some");
+                       const TableToBuy bought{
+                           .shape = asked.shape, .cells = cells, .source = source, .read = read};
+                       return fit_bought_network(bought, asked.plan(cells.rows), asked.request,
+                                                 std::move(key), watching);
+                     });
+}
+
 }  // namespace
 
 void bind_bought(nb::module_& m) {
-  m.def("_plan_bought", &plan_bought, "arguments"_a,
-        "What a fit that buys its schema sees: the share of mu^2, the share of rows below which no "
-        "level is seen, from which it is warned of, and the columns asked about. Raises Infeasible "
-        "where a fit refuses.");
+  m.def(
+      "_plan_bought_network",
+      [](const nb::kwargs& arguments) { return plan_bought(arguments, of_network); }, "arguments"_a,
+      "As _plan_bought, of a network.");
+  m.def("_fit_bought_network", &fit_bought_network_of, "table"_a, "arguments"_a,
+        "A schema and a network of one budget, of an Arrow table of the columns.");
+  m.def(
+      "_plan_bought", [](const nb::kwargs& arguments) { return plan_bought(arguments, of_linear); },
+      "arguments"_a,
+      "What a fit that buys its schema sees: the share of mu^2, the share of rows below which no "
+      "level is seen, from which it is warned of, and the columns asked about. Raises Infeasible "
+      "where a fit refuses.");
   m.def("_fit_bought", &fit_bought_table, "table"_a, "labels"_a, "arguments"_a,
         "A schema and a fit of one budget, of an Arrow table of the columns and the labels [n] as "
         "read_arrow takes them.");

@@ -173,3 +173,20 @@ def test_weights_are_refused():
     frame = people()
     with pytest.raises(ValueError, match="sample_weight.*counts every row once"):
         model(weight_range=(0, 2)).fit(frame, labels(frame), sample_weight=np.ones(len(frame)))
+
+
+def test_a_network_buys_its_schema():
+    frame = people()
+    release = gibbsite.private_network(frame, epsilon=4.0, delta=1e-6)
+    file = json.loads(release.to_json())
+    assert file["certificate"]["guarantee"]["epsilon"] == 4.0
+    assert file["certificate"]["constants"]["bought_schema"]["columns"] == 5  # no id
+    assert release.verify().valid
+    assert release.columns == ["age", "hours", "work", "married"]  # dates are left out
+    assert release.synthesize(50, seed=1).startswith("age,hours,work,married\n")
+    with pytest.raises(gibbsite.BadInput, match="epsilon"):
+        gibbsite.private_network(frame, epsilon=-1.0, delta=1e-6)
+    with pytest.raises(gibbsite.Infeasible, match="seen from"):
+        gibbsite.private_network(frame, epsilon=0.02, delta=1e-6)
+    with pytest.warns(gibbsite.FitWarning, match="other"):
+        gibbsite.private_network(frame, epsilon=1.0, delta=1e-6)

@@ -131,6 +131,55 @@ TEST_F(SchemaPurchaseCli, AFitBuysItsSchemaAndIsOneRelease) {
                4, "a level is seen from");
 }
 
+// A network needs no label, and is asked about every column.
+TEST_F(SchemaPurchaseCli, ANetworkBuysItsSchemaAndIsOneRelease) {
+  ASSERT_EQ(
+      gibbsite({"ledger", "create", "people.ledger", "--epsilon", "9", "--delta", "1e-4"}).status,
+      0);
+  const Arguments fit{"fit",       "--data",  "people.csv", "--model",      "network",
+                      "--epsilon", "4",       "--delta",    "1e-6",         "--out",
+                      "net.json",  "--force", "--ledger",   "people.ledger"};
+  const Outcome made = gibbsite(fit);
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("Whoever sees this model and schema"));
+  EXPECT_THAT(made.out, HasSubstr("named like an id"));
+  EXPECT_THAT(made.out, HasSubstr("category, 2 levels"));
+  EXPECT_EQ(gibbsite({"verify", "net.json"}).status, 0);
+  EXPECT_EQ(gibbsite({"report", "net.json", "--out", "net.html"}).status, 0);
+  EXPECT_EQ(
+      gibbsite({"synthesize", "--model", "net.json", "--rows", "100", "--out", "s.csv"}).status, 0);
+  EXPECT_THAT(folder.read("s.csv"), ::testing::StartsWith("age,work,income\n"));
+  EXPECT_EQ(gibbsite({"query", "--model", "net.json", "P(work = state)"}).status, 0);
+  const Outcome shown = gibbsite({"ledger", "show", "people.ledger"});
+  EXPECT_THAT(shown.out, HasSubstr("fit network-tree, with its schema"));
+  const auto with = [&](const Arguments& more) { return gibbsite(joined(fit, more)); };
+  const Outcome checked = with({"--check"});
+  EXPECT_EQ(checked.status, 0) << checked.err;
+  EXPECT_THAT(checked.out, HasSubstr("nothing was released or spent"));
+  expect_error(with({"--label", "income"}), 2, "--label: a network has no label");
+  expect_error(with({"--mechanism", "counts"}), 2, "--mechanism: has no meaning");
+  expect_error(with({"--structure", "given"}), 2, "--structure: has no meaning");
+  expect_error(with({"--cells", "50"}), 2, "--cells: has no meaning");
+  const Outcome plan = gibbsite({"plan", "--model", "network", "--no-schema", "--rows", "6000",
+                                 "--columns", "3", "--epsilon", "4", "--delta", "1e-6"});
+  EXPECT_EQ(plan.status, 0) << plan.err;
+  EXPECT_THAT(plan.out, HasSubstr("buys the schema of 3 columns"));
+  expect_error(gibbsite({"fit", "--data", "people.csv", "--model", "mean", "--column", "age",
+                         "--epsilon", "1", "--delta", "1e-6", "--out", "m.json"}),
+               2, "gibbsite schema");
+}
+
+// A schema that is bought apart is a network's too.
+TEST_F(SchemaPurchaseCli, ANetworkIsFittedByASchemaBoughtApart) {
+  ASSERT_EQ(bought({"--out", "people.toml", "--header", "yes"}).status, 0);
+  const Outcome made =
+      gibbsite({"fit", "--data", "people.csv", "--model", "network", "--schema", "people.toml",
+                "--epsilon", "4", "--delta", "1e-6", "--out", "net.json"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("The schema was bought with (ε, δ) = (4, 1e-06) of its own"));
+  EXPECT_EQ(gibbsite({"verify", "net.json"}).status, 0);
+}
+
 // Any label that a schema may have is bought beside, by the names of its keys.
 TEST_F(SchemaPurchaseCli, AFitBuysTheSchemaOfAnyLabel) {
   std::string text = "age,work,band,wage,visits\n";
@@ -172,7 +221,8 @@ TEST_F(SchemaPurchaseCli, AFitBuysTheSchemaOfAnyLabel) {
   refused_fit({"--label", "wage", "--positive", "a", "--counts"}, "goes with --range");
   refused_fit({"--label", "wage", "--range", "0,9", "--counts", "--tolerance", "1"}, "--tolerance");
   refused_fit({"--label", "wage", "--range", "0,9", "--model", "squared"}, "buy the schema apart");
-  refused_fit({"--label", "wage", "--range", "0,9", "--model", "network"}, "buy the schema apart");
+  refused_fit({"--label", "wage", "--range", "0,9", "--model", "network"},
+              "a network has no label");
   refused_fit({"--positive", "a"}, "--schema: is missing");
 }
 

@@ -47,18 +47,22 @@ struct BoughtTerms {
   std::uint64_t asked = newest_questions;  ///< SchemaProblem::questions
 };
 
+/// What a model has whose schema one budget may have paid for with it.
+struct BoughtDefaults : KindDefaults {
+  struct Extra {
+    std::optional<BoughtTerms> bought{};  ///< one budget paid for the schema and the model
+  };
+  static Extra extra_from_json(const nlohmann::json& constants);
+  static void put_extra(const Extra& extra, nlohmann::json& constants);
+};
+
 /// A model of rows by coefficients.
-struct LinearKind : KindDefaults {
+struct LinearKind : BoughtDefaults {
   using Problem = gibbsite::Problem;
   using Mechanism = gibbsite::Mechanism;
   using Plan = gibbsite::Plan;
   using Model = LinearModel;
-  struct Extra {
-    std::optional<BoughtTerms> bought{};  ///< one budget paid for the schema and the model
-  };
   static Extra extra_of(const LinearModel& model);
-  static Extra extra_from_json(const nlohmann::json& constants);
-  static void put_extra(const Extra& extra, nlohmann::json& constants);
   /// The field of a certificate's constants that tells the kind. A kind without one is what no
   /// other is.
   static constexpr std::string_view tag = "";
@@ -83,11 +87,12 @@ struct ConjugateKind : KindDefaults {
 };
 
 /// A Bayesian network's tables, and its structure where that was chosen from the table.
-struct GraphicalKind : KindDefaults {
+struct GraphicalKind : BoughtDefaults {
   using Problem = NetworkProblem;
   using Mechanism = NetworkMechanism;
   using Plan = NetworkPlan;
   using Model = NetworkModel;
+  static Extra extra_of(const NetworkModel& model);
   static constexpr std::string_view tag = "network";
   static constexpr std::string_view holds = "a network";
   static constexpr std::string_view use = "query it as a network, or draw people from it";

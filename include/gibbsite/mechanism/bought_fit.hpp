@@ -20,10 +20,11 @@ struct BoughtFitPlan {
   Guarantee guarantee{};
 };
 
-/// The largest fit that a schema can lead to, beside its most_metric_features features.
+/// The largest fit that a schema can lead to: of most_metric_features features, or a network.
 struct LargestFit {
   std::uint64_t outputs = 1;  ///< classes, where there are several
   bool intervals = false;     ///< whether a share asks how sure the coefficients are
+  std::uint64_t columns = 0;  ///< above 0: a network-tree of so many asked about, in tree_limits
 };
 
 /// The share of mu^2 that a schema takes by default: at which a bin that holds 5 % of the rows
@@ -37,7 +38,8 @@ BoughtFitPlan plan_bought_fit(const SchemaProblem& problem, const Budget& budget
                               const std::optional<double>& share = {}, const LargestFit& fit = {});
 
 /// Upper bounds of what computed noise costs a fit by `whitened` of at most most_metric_features
-/// features for each output: they bound it for every schema.
+/// features for each output, or a network of at most most_network_columns columns of at most
+/// most_network_levels levels: they bound it for every schema.
 NoiseCost largest_fit_noise_up(const LargestFit& fit = {});
 
 /// What the schema adds to the analysis of a fit: both together.

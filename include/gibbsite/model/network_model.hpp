@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gibbsite/core/network.hpp"
+#include "gibbsite/model/bought_schema.hpp"
 #include "gibbsite/model/schema.hpp"
 #include "gibbsite/model/tree_release.hpp"
 
@@ -24,6 +25,8 @@ struct NetworkModel {
   std::vector<double> noise{};
   /// What was released of a model on a junction tree: `network` and `tables` follow from it.
   std::optional<TreeRelease> tree{};
+  /// Answers that the schema follows from (bought_network_schema), where one budget paid for both.
+  std::optional<BoughtSchema> bought{};
 
   [[nodiscard]] std::vector<std::string> names() const;  ///< [K]
   [[nodiscard]] std::vector<std::string> level_names(std::size_t column) const;

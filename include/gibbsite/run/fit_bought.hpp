@@ -45,4 +45,17 @@ void require_visible(const SchemaQuestions& questions, const SchemaProblem& prob
 Release fit_bought(const TableToBuy& table, const BoughtFitPlan& plan, const PlanRequest& request,
                    Backend& backend, Key&& key, const FitOptions& options = {});
 
+/// The request of a network that such a run makes: a network-tree. Throws BadInput on what it does
+/// not take: another mechanism, a structure that is given, limits of it, draws, or add-remove.
+PlanRequest bought_network_request(const PlanRequest& asked);
+
+/// As plan_bought_fit, for a network of every column that is asked about.
+BoughtFitPlan plan_bought_network(const SchemaShape& shape, std::uint64_t rows,
+                                  const Budget& budget, const std::optional<double>& share = {});
+
+/// As fit_bought, of a network. The shape has no label; rows are read by bought_network_schema.
+NetworkRelease fit_bought_network(const TableToBuy& table, const BoughtFitPlan& plan,
+                                  const PlanRequest& request, Key&& key,
+                                  const FitOptions& options = {});
+
 }  // namespace gibbsite

@@ -1,0 +1,93 @@
+#pragma once
+// A schema and what is fitted by it, in the order that privacy rests on, the same of every kind.
+// Internal to the run module.
+#include <fmt/format.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "certificate/certify.hpp"
+#include "gibbsite/certificate/verify.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/core/floating_point.hpp"
+#include "gibbsite/mechanism/bought_fit.hpp"
+#include "gibbsite/privacy/gdp_fit.hpp"
+#include "gibbsite/run/fit_bought.hpp"
+#include "run/entering.hpp"
+#include "run/schema_answers.hpp"
+
+namespace gibbsite {
+
+/// What a kind's own part of such a run is made of. Both steps may throw: what ends there is paid.
+template <class Kind>
+struct BoughtSteps {
+  using Plan = typename Kind::Plan;
+
+  std::string run;  ///< what a ledger calls it, "fit whitened"
+  std::string backend = "reference";
+  /// Reads the table by the schema that follows from the answers, and plans for it.
+  std::function<Plan(const BoughtSchema&)> planned;
+  /// The model of such a plan, its numbers on the release grid of the analysis.
+  std::function<typename Kind::Model(const Plan&, StreamKey&, const Analysis&)> made;
+};
+
+/// What the fit costs with its schema is within what was fixed before the schema was known.
+inline void require_within(const Guarantee& is, const Guarantee& fixed) {
+  if (is.mu <= fixed.mu && is.epsilon0 <= fixed.epsilon0 && is.delta0 <= fixed.delta0 &&
+      is.tv <= fixed.tv && is.who == fixed.who)
+    return;
+  throw BadInput("plan: the fit costs more than was fixed for every schema; report this");
+}
+
+/// The schema, the fit and their one release, entered in the ledger of the options. `plan` was
+/// computed by the run, the counts are those of the table, and whatever no schema could mend has
+/// been refused.
+template <class Kind>
+ReleaseOf<Kind> bought_release(const TableToBuy& table, const BoughtFitPlan& plan,
+                               const FitOptions& options, StreamKey& stream,
+                               const BoughtSteps<Kind>& steps) {
+  const LedgerPrice price{gdp_cover_up(plan.guarantee), plan.guarantee};
+  if (options.ledger != nullptr) require_room(options, stream.kind, price);
+  bool is_entered = false;
+  // From here on there is noise, so a refusal may tell of it and is paid.
+  try {
+    BoughtSchema shape = table.shape.shape;
+    shape.rows_per_person = plan.guarantee.who.rows_per_person;
+    BoughtSchema bought =
+        answered_schema(std::move(shape), table.cells, table.source, plan.questions, stream);
+    const typename Kind::Plan made = steps.planned(bought);
+    StandardArithmetic::require();  // the caller's code has run
+    const Analysis own = analysis_of_plan(made);
+    const Analysis both = with_schema(own, plan.questions, plan.problem, plan.guarantee.who);
+    require_within(both.guarantee, plan.guarantee);
+    typename Kind::Model model = steps.made(made, stream, own);
+    StandardArithmetic::require();
+    model.bought = std::move(bought);
+    const StandardArithmetic again;
+    auto certificate = certify<Kind>(
+        made, {stream.kind, steps.backend, model.schema.invalid == Invalid::refuse, {}}, both,
+        Kind::extra_of(std::as_const(model)));
+    certificate.epsilon = plan.budget.epsilon;
+    certificate.delta = plan.budget.delta;
+    certificate.claimed = plan.guarantee;
+    ReleaseOf<Kind> out = ReleaseAccess::make(std::move(model), std::move(certificate));
+    if (out.certificate().is_void()) return out;
+    enter(options, steps.run + ", with its schema", price, key_hash(stream), to_json(out));
+    is_entered = true;
+    if (const Verification check = verify(out); !check.valid) {
+      throw BadInput(fmt::format(
+          "plan: its certificate does not verify ({}); use the plan as plan_bought_fit() made it",
+          check.failures.front()));
+    }
+    return out;
+  } catch (const Interrupted&) {
+    throw;
+  } catch (...) {
+    if (!is_entered) enter_refused(options, steps.run + ", refused with its schema", price, stream);
+    throw;
+  }
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,83 @@
+"""A network and its schema, bought with one budget."""
+
+from . import _core
+from ._tables import as_cells
+from .linear_model import _warn_of_purchase
+
+
+class _Budget:
+    def __init__(self, epsilon, delta):
+        self.epsilon = epsilon
+        self.delta = delta
+
+
+def private_network(
+    data,
+    *,
+    epsilon,
+    delta,
+    schema_share=None,
+    structure_share=None,
+    rows_per_person=1,
+    ledger=None,
+    seed=None,
+    n_jobs=None,
+    progress=None,
+):
+    """Fits a network to a table of which nothing is known but the names of its columns.
+
+    One budget buys a schema (types, levels, ranges, bins) and counts the tables of a network by it
+    (docs/how-to/network.md). Neighbors replace one person's rows.
+
+    Parameters
+    ----------
+    data : DataFrame, Arrow table or 2-d array
+        The private table, of one row or more. Columns named like an id are left out.
+    epsilon, delta : float
+        The privacy budget of both together.
+    schema_share : float or None
+        The share of mu^2 that buys the schema. None takes 0.1, up to 0.2 of few rows.
+    structure_share : float or None
+        The share of what is left that chooses which tables are counted; None takes a tenth.
+    rows_per_person : int
+        The largest number of rows of one person.
+    ledger : Ledger or None
+        The account of everything released about these people (docs/how-to/ledger.md).
+    seed : int or None
+        An int makes runs repeatable and the certificate void: for tests only.
+    n_jobs : int or None
+        Threads that read; None takes all.
+    progress : callable or None
+        Called as progress(done, in all).
+
+    Returns
+    -------
+    NetworkRelease
+
+    Raises
+    ------
+    BadInput
+        If an argument or the table is not as it must be.
+    Infeasible
+        If the budget cannot be kept, or too much of the table would stay unseen.
+    BudgetSpent
+        If the ledger has no room for it.
+
+    Warns (`FitWarning`) of a large budget, and where levels go into "(other)".
+    """
+    table, columns = as_cells(data)
+    asked = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "schema_share": schema_share,
+        "structure_share": structure_share,
+        "rows_per_person": rows_per_person,
+        "columns": columns,
+    }
+    rows = table.source.num_rows
+    _warn_of_purchase(
+        _core._plan_bought_network(rows=rows, **asked), _Budget(epsilon, delta), rows
+    )
+    return _core._fit_bought_network(
+        table.source, seed=seed, ledger=ledger, n_jobs=n_jobs, progress=progress, **asked
+    )

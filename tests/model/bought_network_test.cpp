@@ -1,0 +1,145 @@
+// A network's columns from planted answers: bins where the answers say that the rows are.
+#include "gibbsite/model/bought_network.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gibbsite/core/network.hpp"
+#include "gibbsite/model/network_model.hpp"
+
+namespace gibbsite {
+namespace bought_network_test {
+
+using ::testing::ElementsAre;
+
+constexpr double n = 10'000;
+
+ColumnAnswers asked(const std::string& name, double texts = 0) {
+  ColumnAnswers out;
+  out.name = name;
+  out.classes.assign(cell_classes, 0.0);
+  out.classes[static_cast<std::size_t>(CellClass::text)] = texts;
+  return out;
+}
+// A column of numbers whose rows in the bins of one range are given.
+ColumnAnswers of_range(const std::string& name, double lo, double hi, std::vector<double> rows) {
+  ColumnAnswers out = asked(name);
+  const std::vector<double> ends = RangeQuestion{0, lo, hi}.edges();
+  for (std::size_t b = 0; b < rows.size(); ++b)
+    out.classes[number_class((ends[b] + ends[b + 1]) / 2)] += rows[b];
+  out.ranges.assign(refinements, {lo, hi, std::move(rows)});
+  return out;
+}
+Schema columns_of(std::vector<ColumnAnswers> columns) {
+  BoughtSchema answers;
+  answers.scale = {.rows = static_cast<std::uint64_t>(n),
+                   .bins_noise = 20,
+                   .levels_noise = 15,
+                   .threshold = 100,
+                   .refine_noise = 10};
+  answers.columns = std::move(columns);
+  return bought_network_schema(answers);
+}
+
+// Rows of a range that lie at its lower end, by an exponential law of a tenth of its width.
+std::vector<double> falling() {
+  std::vector<double> out;
+  for (std::size_t b = 0; b < refined_bins; ++b) {
+    const auto below = [](std::size_t end) { return std::exp(-static_cast<double>(end) / 6.4); };
+    out.push_back(n * (below(b) - below(b + 1)));
+  }
+  return out;
+}
+
+TEST(BoughtNetwork, BinsHoldAlikeManyRows) {
+  const Schema schema = columns_of({of_range("x", 0, 64, falling())});
+  const Column& x = schema.columns.at(0);
+  ASSERT_GE(x.edges.size(), 7U);
+  ASSERT_LE(x.edges.size(), default_bins - 1);
+  EXPECT_FALSE(x.decimals.has_value());
+  double before = 0;
+  for (const double edge : x.edges) {
+    const double share = std::exp(-before / 6.4) - std::exp(-edge / 6.4);
+    EXPECT_NEAR(share, .1, .02);  // equal widths would hold .63 in the first
+    before = edge;
+  }
+}
+
+TEST(BoughtNetwork, WholeNumbersLieWithinBinsAndOftenOnesAlone) {
+  ColumnAnswers hours = of_range("hours", 0, 64, std::vector<double>(refined_bins, n / 128));
+  hours.ranges.back().rows[40] += n / 2;
+  hours.classes[number_class(40)] += n / 2;
+  for (int v = 0; v < 64; ++v) hours.levels.push_back({std::to_string(v), 150});
+  hours.levels[40].rows = n / 2;
+  const Column x = columns_of({hours}).columns.at(0);
+  EXPECT_EQ(x.decimals, 0);
+  EXPECT_THAT(x.edges, ::testing::IsSupersetOf({39.5, 40.5}));
+  for (const double edge : x.edges) EXPECT_EQ(edge - std::floor(edge), .5);
+  // One level with a fraction, and nothing says that numbers are whole.
+  hours.levels.push_back({"7.25", 120});
+  EXPECT_FALSE(columns_of({hours}).columns.at(0).decimals.has_value());
+}
+
+TEST(BoughtNetwork, AConstantIsALevelAndWhatIsUnseenIsLeftOut) {
+  ColumnAnswers same = asked("same", n), names = asked("names", n), dates = asked("dates");
+  same.levels = {{"x", n}};
+  dates.classes[static_cast<std::size_t>(CellClass::date)] = n;
+  const Schema schema = columns_of({same, names, dates});
+  ASSERT_EQ(schema.columns.size(), 1U);
+  EXPECT_EQ(schema.columns[0].name, "same");
+  EXPECT_THAT(network_levels(schema), ElementsAre(1U));
+  // Nothing at all is seen: one column is there all the same.
+  EXPECT_THAT(network_levels(columns_of({names, dates})), ElementsAre(default_bins));
+}
+
+TEST(BoughtNetwork, KeepsToTheLimits) {
+  std::vector<ColumnAnswers> many;
+  for (std::size_t c = 0; c < most_network_columns + 30; ++c) {
+    many.push_back(asked("c" + std::to_string(c), n));
+    many.back().levels = {{"a", n / 2}, {"b", n / 3}};
+  }
+  for (std::size_t l = 2; l < 3 * most_network_levels; ++l)
+    many.front().levels.push_back({"l" + std::to_string(l), 100});
+  many.front().classes[0] = n / 8;
+  const std::vector<std::uint64_t> levels = network_levels(columns_of(many));
+  EXPECT_EQ(levels.size(), most_network_columns);
+  EXPECT_LE(*std::ranges::max_element(levels), most_network_levels);
+}
+
+// Whatever noise says, the columns are legal.
+TEST(BoughtNetwork, AnyAnswersLeadToALegalNetwork) {
+  std::mt19937_64 bits(5);
+  std::normal_distribution<double> normal;
+  for (int run = 0; run < 300; ++run) {
+    const double scale = std::pow(10.0, static_cast<double>(run % 5));
+    std::vector<ColumnAnswers> columns;
+    for (int c = 0; c < 3; ++c) {
+      ColumnAnswers one = asked("c" + std::to_string(c));
+      for (double& count : one.classes) count = scale * normal(bits);
+      one.classes[static_cast<std::size_t>(bits() % 4 == 0 ? 2 : 4 + bits() % 100)] += n;
+      for (std::uint64_t l = bits() % 20; l > 0; --l)
+        one.levels.push_back(
+            {std::to_string(50 * l + bits() % 50), 100 + scale * std::abs(normal(bits))});
+      for (std::size_t r = 0; r < refinements && bits() % 3 > 0; ++r) {
+        RangeAnswer range{-1e-6 * scale, scale * (1 + std::abs(normal(bits))), {}};
+        for (std::size_t b = 0; b < refined_bins; ++b) range.rows.push_back(scale * normal(bits));
+        one.ranges.push_back(std::move(range));
+      }
+      columns.push_back(std::move(one));
+    }
+    const Schema schema = columns_of(std::move(columns));
+    EXPECT_NO_THROW(schema.validate("schema"));
+    NetworkProblem p{.rows = 10'000, .levels = network_levels(schema), .limits = {10, 20'000}};
+    EXPECT_NO_THROW(p.validate());
+  }
+}
+
+}  // namespace bought_network_test
+}  // namespace gibbsite
