@@ -24,11 +24,7 @@ namespace {
 
 // Rules of public tables: a bin counts from about three rows on, of a small table from one.
 constexpr double deviation_of_bin = .5, share_of_deviation = 1.0 / 200;
-double env(const char* n, double d) {
-  const char* v = std::getenv(n);
-  return v ? std::atof(v) : d;
-}
-const double least_level_rows = 3, least_level_share = env("PUB_LEVEL", .005);
+constexpr double least_level_rows = 3, least_level_share = .01;
 constexpr std::uint64_t least_typical_numbers = 30;
 
 AnswerScale exact_scale(std::uint64_t rows, std::size_t columns) {

@@ -103,7 +103,10 @@ TEST_F(PublicSchemaCli, SaysInOneLineWhatItRefuses) {
   expect_error(fit({"--schema", "s.toml", "--public", "lastyear.csv"}), 2, "--public: ");
   expect_error(fit(joined(known, {"--schema-share", "0.1"})), 2, "--schema-share: ");
   expect_error(fit(joined(known, {"--model", "network"})), 2, "gibbsite schema --public");
-  expect_error(fit(joined(known, {"--out", "lastyear.csv"})), 2, "--public");
+  expect_error(gibbsite(joined({"fit", "--data", "people.csv", "--epsilon", "1", "--delta", "1e-6",
+                                "--force", "--out", "lastyear.csv"},
+                               known)),
+               2, "--public");
   const auto refused = [&](const Arguments& more, const std::string& what) {
     expect_error(
         gibbsite(

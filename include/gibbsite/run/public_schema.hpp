@@ -21,7 +21,7 @@ struct PublicSchema {
   Schema schema;        ///< what follows, with typical values and the table's record
 };
 
-/// The schema of those columns. It is legal for a fit (fit_schema_of). A level is kept from half a
+/// The schema of those columns. It is legal for a fit (fit_schema_of). A level is kept from one
 /// percent of the rows on, three at least; typical values are mean and standard deviation of at
 /// least 30 numbers, each held to its range. `known` names the table; its rows are counted here.
 /// Throws BadInput where the table lacks one of the columns or has fewer than least_public_rows,
