@@ -172,8 +172,10 @@ std::string sha256_of_cells(const CellSource& table, const std::vector<std::stri
   table.read(columns, [&](std::span<const std::string> cells) {
     line.clear();
     for (const std::string& cell : cells) {
+      const auto value = number_of_cell(cell, {});  // "0" and "0.0" are one
       line += line.empty() ? "\"" : ",\"";
-      for (const char c : cell) line.append(c == '"' ? 2 : 1, c);
+      for (const char c : value ? fmt::format("{}", *value) : cell)
+        line.append(c == '"' ? 2 : 1, c);
       line += '"';
     }
     digest.add(line += '\n');

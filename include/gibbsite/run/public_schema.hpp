@@ -35,7 +35,7 @@ PublicSchema public_schema_of_file(const SchemaShape& shape, const std::string& 
                                    const std::string& public_path);
 
 /// Likewise of a frame's cells, which is called "frame": its digest is of the cells that are asked
-/// about, row by row, each in quotes, with commas between.
+/// about, row by row, each in quotes, numbers in their shortest digits, with commas between.
 PublicSchema public_schema_of_cells(const SchemaShape& shape, const CellSource& private_table,
                                     const std::vector<std::string>& header,
                                     const CellSource& table);
