@@ -237,8 +237,7 @@ void SchemaPurchase::run_public(const std::string& table,
 }
 
 void SchemaPurchase::run(const std::string& table, bool is_header) const {
-  const std::vector<std::string> header = names_of(table, is_header);
-  if (!public_table.empty()) return run_public(table, header);
+  if (!public_table.empty()) return run_public(table, names_of(table, is_header));
   const Budget budget{.epsilon = *epsilon,
                       .delta = delta.value_or(default_schema_delta),
                       .rows_per_person = rows_per_person.value_or(1)};
@@ -249,6 +248,7 @@ void SchemaPurchase::run(const std::string& table, bool is_header) const {
     ledger.emplace(ledger_path);
     static_cast<void>(ledger->read());
   }
+  const std::vector<std::string> header = names_of(table, is_header);
   const Label target = label.label.empty() ? TwoClasses{} : label.target();
   const SchemaShape shape = schema_shape(header, label.label, target, table);
   const auto planned = [&](std::uint64_t rows, const Budget& at) {
