@@ -17,6 +17,9 @@ BoughtSchema bought_from_json(const nlohmann::json& object, const std::string& s
 /// What a schema was bought with apart, both ways. Throws BadInput "SOURCE: ...".
 nlohmann::json bought_apart_json(const BoughtApart& bought);
 BoughtApart bought_apart_from_json(const nlohmann::json& object, const std::string& source);
+/// The public table that a schema comes from, both ways. Throws BadInput "SOURCE: ...".
+nlohmann::json public_table_json(const PublicTable& table);
+PublicTable public_table_from_json(const nlohmann::json& object, const std::string& source);
 /// What a reader has to believe of how a schema was bought.
 inline constexpr const char* bought_assumption =
     "the table was the same each time that it was read, and nothing that depends on how many "

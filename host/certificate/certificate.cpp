@@ -10,6 +10,7 @@
 #include "certificate/problem_json.hpp"
 #include "certificate/release_of.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
 #include "gibbsite/version.hpp"
 
 namespace gibbsite {
@@ -72,6 +73,12 @@ json assumptions_json(const Claims& c, const std::string& own, std::string_view 
     out.push_back(choices +
                   ", the budget and every option were chosen without looking at the table");
   }
+  if (c.schema_public) {
+    out.push_back(fmt::format(
+        "{}, SHA-256 {}, which the schema's ranges, levels and typical values come from, is public, "
+        "as whoever published the schema says: nothing here protects people in it",
+        gibbsite::quoted(c.schema_public->file), c.schema_public->sha256));
+  }
   if (c.refuses_cells) {
     out.push_back(
         fmt::format("every table that comes into question can be read under the schema: a cell or "
@@ -112,6 +119,7 @@ Claims claims_of(const Budget& budget, const Guarantee& guarantee, const RunFact
           .noise = facts.noise,
           .refuses_cells = facts.refuses_cells,
           .schema_bought = facts.schema_bought,
+          .schema_public = facts.schema_public,
           .backend = facts.backend,
           .version = GIBBSITE_VERSION};
 }
@@ -187,6 +195,8 @@ Claims claims_from_json(const json& object) {
   Claims c;
   if (object.contains("schema_bought"))
     c.schema_bought = bought_apart_from_json(object["schema_bought"], "schema_bought");
+  if (object.contains("schema_public"))
+    c.schema_public = public_table_from_json(object["schema_public"], "schema_public");
   const std::string noise = text_field(numerics, "noise", "numerics");
   if (noise != to_string(NoiseKind::chacha20) && noise != to_string(NoiseKind::philox)) {
     throw BadInput("numerics.noise: must be chacha20, for a guarantee, or philox");

@@ -15,6 +15,7 @@ struct RunFacts {
   std::string backend;
   bool refuses_cells = true;
   std::optional<BoughtApart> schema_bought{};
+  std::optional<PublicTable> schema_public{};
 };
 
 /// What a plan chose, with its mechanism and guarantee; some plans have one offer alone.

@@ -532,6 +532,7 @@ json schema_json(const Schema& schema) {
   for (const Interaction& one : schema.interactions)
     out["interactions"].push_back(interaction_json(one));
   if (schema.bought) out["bought"] = bought_apart_json(*schema.bought);
+  if (schema.from_public) out["public"] = public_table_json(*schema.from_public);
   return out;
 }
 
@@ -541,7 +542,7 @@ Schema schema_from_json(const json& object, const std::string& source, bool of_n
                        "decimal", "row_norm",  "intercept", "missing",        "columns",
                        "range",   "tolerance", "counts",    "classes",        "class_weights",
                        "edges",   "decimals",  "network",   "thousands",      "interactions",
-                       "bought",  "never"},
+                       "bought",  "never",     "public"},
               source);
   Schema schema;
   schema.label_name = text_field(object, "label", source);
@@ -577,6 +578,8 @@ Schema schema_from_json(const json& object, const std::string& source, bool of_n
     schema.interactions = interactions_from_json(object["interactions"], source);
   if (object.contains("bought"))
     schema.bought = bought_apart_from_json(object["bought"], source + ": bought");
+  if (object.contains("public"))
+    schema.from_public = public_table_from_json(object["public"], source + ": public");
   schema.validate(source);
   return schema;
 }

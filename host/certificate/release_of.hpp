@@ -168,6 +168,7 @@ nlohmann::json to_json(const CertificateOf<Kind>& c) {
       {"theorem", theorem_of(c.mechanism)},
       {"software", {{"version", c.version}, {"backend", c.backend}}}};
   if (c.schema_bought) out["schema_bought"] = bought_apart_json(*c.schema_bought);
+  if (c.schema_public) out["schema_public"] = public_table_json(*c.schema_public);
   return out;
 }
 
@@ -270,6 +271,8 @@ void verify_model(Verifier& v, const nlohmann::json& file, const std::optional<A
                  problem_json(c.problem, c.mechanism));
   v.check(model.schema.bought == c.schema_bought,
           "model.preprocessing.bought: what the certificate says");
+  v.check(model.schema.from_public == c.schema_public,
+          "model.preprocessing.public: what the certificate says");
   v.check(c.draws == draws_of(model),
           fmt::format("mechanism.draws: the model has {}", draws_of(model)));
   check_model(v, model, c);

@@ -132,6 +132,18 @@ BoughtApart bought_apart_from_json(const json& object, const std::string& source
   return out;
 }
 
+json public_table_json(const PublicTable& table) {
+  return {{"file", table.file}, {"sha256", table.sha256}, {"rows", table.rows}};
+}
+
+PublicTable public_table_from_json(const json& object, const std::string& source) {
+  PublicTable out{.file = text_field(object, "file", source),
+                  .sha256 = text_field(object, "sha256", source),
+                  .rows = count_field(object, "rows", source)};
+  if (const Message fault = out.fault(); !fault.empty()) throw BadInput(source, fault);
+  return out;
+}
+
 json bought_json(const BoughtSchema& bought) {
   json columns = json::array();
   const std::vector<ColumnFinding> found = findings(bought);

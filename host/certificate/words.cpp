@@ -111,6 +111,12 @@ std::string words_of(const auto& c, double guess, std::uint64_t table_rows,
         "sees both has the sum of both guarantees, and a ledger adds them.\n",
         text_up(bought->epsilon), text_up(bought->delta), shown(bought->certificate));
   }
+  if (const auto& known = c.schema_public) {
+    out += fmt::format(
+        "Ranges, levels and typical values come from {} (SHA-256 {}),\nwhich the publisher says is "
+        "public: the guarantee does not cover people in it.\n",
+        shown(known->file), known->sha256);
+  }
   const Budget budget{.epsilon = c.epsilon, .delta = c.delta};
   if (budget.delta_is_large(table_rows)) out += large_delta(c.delta) + "\n";
   out += fmt::format("Public, and so not protected: {}, the options, and the {} {:.10g}.\n", chosen,

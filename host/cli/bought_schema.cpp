@@ -20,6 +20,7 @@
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "gibbsite/run/buy_schema.hpp"
 #include "gibbsite/run/fit_bought.hpp"
+#include "gibbsite/run/public_schema.hpp"
 #include "gibbsite/run/request_text.hpp"
 #include "interrupt.hpp"
 #include "ledger.hpp"
@@ -108,6 +109,13 @@ void warn_of_visible(const SchemaQuestions& questions, const SchemaProblem& prob
   }
 }
 
+std::string public_words(const Schema& schema) {
+  return fmt::format(
+      "ranges, levels and typical values come from {} ({} rows), which you say is public: no "
+      "guarantee covers people in it\n",
+      shown(schema.from_public->file), schema.from_public->rows);
+}
+
 std::string bought_plan_words(const BoughtFitPlan& plan) {
   const double share = least_visible_share(plan.questions, plan.problem);
   return fmt::format(
@@ -125,10 +133,16 @@ void SchemaPurchase::add_to(CLI::App& app) {
              "find types, ranges and levels in the table's cells, with noise and a certificate");
   add_number(app, "--delta", delta,
              fmt::format("--epsilon: privacy budget δ; default {}", default_schema_delta));
-  app.add_option("--out", out,
-                 "--epsilon: the schema (TOML); its certificate is written beside it, as FILE.json")
+  app.add_option(
+         "--out", out,
+         "the schema (TOML); of --epsilon its certificate is written beside it, as FILE.json")
       ->type_name("FILE");
-  label.add_to(app, "--label: ", "--epsilon: the column to predict, which is not asked about");
+  app.add_option("--public", public_table,
+                 "find types, ranges and levels in the cells of this public table of the same "
+                 "columns, at no cost; nothing protects people in it")
+      ->type_name("FILE");
+  label.add_to(app,
+               "--label: ", "--epsilon, --public: the column to predict, which is not asked about");
   add_count(app, "--rows-per-person", rows_per_person,
             "--epsilon: most rows one person has; default 1");
   app.add_option("--ledger", ledger_path,
@@ -138,32 +152,47 @@ void SchemaPurchase::add_to(CLI::App& app) {
 }
 
 bool SchemaPurchase::asked() const {
-  const std::array<std::pair<bool, const char*>, 6> others{
-      {{delta.has_value(), "--delta"},
-       {!out.empty(), "--out"},
-       {!label.label.empty(), "--label"},
-       {label.said() != nullptr, label.said()},
-       {rows_per_person.has_value(), "--rows-per-person"},
-       {!ledger_path.empty(), "--ledger"}}};
-  for (const auto& [given, name] : others) {
-    if (given && !epsilon) {
+  const bool is_public = !public_table.empty();
+  struct Other {
+    bool given, of_public;
+    const char* name;
+  };
+  const std::array<Other, 6> others{{{delta.has_value(), false, "--delta"},
+                                     {!out.empty(), true, "--out"},
+                                     {!label.label.empty(), true, "--label"},
+                                     {label.said() != nullptr, true, label.said()},
+                                     {rows_per_person.has_value(), false, "--rows-per-person"},
+                                     {!ledger_path.empty(), false, "--ledger"}}};
+  if (is_public && epsilon)
+    throw BadInput("--public: costs nothing, and --epsilon buys; leave one of them out");
+  for (const auto& [given, of_public, name] : others) {
+    if (given && !epsilon && !(is_public && of_public)) {
       throw BadInput(fmt::format(
           "{}: is of a schema that is bought; give --epsilon too, or leave it out", name));
     }
   }
-  if (!epsilon) return false;
-  if (out.empty()) {
+  if (!epsilon && !is_public) return false;
+  if (out.empty() && !is_public) {
     throw BadInput("--out: is missing; give the file that the schema is written to");
   }
   if (label.label.empty() && label.said() != nullptr) {
     throw BadInput(fmt::format("{}: says what --label holds; give --label too, or leave it out",
                                label.said()));
   }
-  if (!label.label.empty()) static_cast<void>(bought_request({}, label.target()));
+  if (label.label.empty()) return true;
+  const Label target = label.target();
+  if (!is_public) static_cast<void>(bought_request({}, target));
   return true;
 }
 
 void SchemaPurchase::require_places(const std::string& table) const {
+  if (!public_table.empty()) {
+    if (out.empty() || out == "-") return;
+    require_other_file(out, table, "the table");
+    require_other_file(out, public_table, "--public");
+    require_new(out, force);
+    return require_writable(out, "--out");
+  }
   if (ranks().size() > 1) {
     throw BadInput("--epsilon: a schema is bought by one process; run it without a launcher");
   }
@@ -180,17 +209,7 @@ void SchemaPurchase::require_places(const std::string& table) const {
   }
 }
 
-void SchemaPurchase::run(const std::string& table, bool is_header) const {
-  const Budget budget{.epsilon = *epsilon,
-                      .delta = delta.value_or(default_schema_delta),
-                      .rows_per_person = rows_per_person.value_or(1)};
-  budget.validate();
-  const std::string beside = certificate_path(out);
-  std::optional<Ledger> ledger;
-  if (!ledger_path.empty()) {
-    ledger.emplace(ledger_path);
-    static_cast<void>(ledger->read());
-  }
+std::vector<std::string> SchemaPurchase::names_of(const std::string& table, bool is_header) const {
   const std::vector<std::string> header = column_names(table);
   // A Parquet or Arrow file names its columns itself.
   if (!is_header && !first_line_names(table).empty()) {
@@ -203,6 +222,34 @@ void SchemaPurchase::run(const std::string& table, bool is_header) const {
           "name the column to predict with --label, or give --header yes");
     }
   }
+  return header;
+}
+
+void SchemaPurchase::run_public(const std::string& table,
+                                const std::vector<std::string>& header) const {
+  const SchemaShape shape =
+      schema_shape(header, label.label, label.label.empty() ? TwoClasses{} : label.target(), table);
+  const PublicSchema found = public_schema_of_file(shape, table, public_table);
+  const std::string text = public_toml(found.counts, found.schema);
+  if (out.empty() || out == "-") return fmt::print("{}", text);
+  write_file_atomically(out, text, public_file, force ? Existing::replaced : Existing::kept);
+  fmt::print("{}{}\nWritten: {}\n", bought_table(found.counts, found.schema),
+             public_words(found.schema), out);
+}
+
+void SchemaPurchase::run(const std::string& table, bool is_header) const {
+  if (!public_table.empty()) return run_public(table, names_of(table, is_header));
+  const Budget budget{.epsilon = *epsilon,
+                      .delta = delta.value_or(default_schema_delta),
+                      .rows_per_person = rows_per_person.value_or(1)};
+  budget.validate();
+  const std::string beside = certificate_path(out);
+  std::optional<Ledger> ledger;
+  if (!ledger_path.empty()) {
+    ledger.emplace(ledger_path);
+    static_cast<void>(ledger->read());
+  }
+  const std::vector<std::string> header = names_of(table, is_header);
   const Label target = label.label.empty() ? TwoClasses{} : label.target();
   const SchemaShape shape = schema_shape(header, label.label, target, table);
   const auto planned = [&](std::uint64_t rows, const Budget& at) {

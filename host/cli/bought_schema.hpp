@@ -31,6 +31,9 @@ void warn_of_visible(const SchemaQuestions& questions, const SchemaProblem& prob
 /// A line for each column: what the schema takes it for, and what was found.
 std::string bought_table(const BoughtSchema& bought, const Schema& schema);
 
+/// Whose table a schema follows from, and that nothing protects people in it.
+std::string public_words(const Schema& schema);
+
 /// What a fit that buys its schema would see and keep, of one budget: public numbers alone.
 std::string bought_plan_words(const BoughtFitPlan& plan);
 
@@ -38,7 +41,7 @@ struct SchemaPurchase {
   std::optional<double> epsilon, delta;
   std::optional<std::uint64_t> rows_per_person;
   LabelArguments label;
-  std::string out, ledger_path;
+  std::string out, ledger_path, public_table;
   bool force = false;
 
   void add_to(CLI::App& app);
@@ -49,6 +52,10 @@ struct SchemaPurchase {
   /// Buys the schema of the table and writes --out and its certificate beside it. `is_header`: a
   /// person says that the first line is names.
   void run(const std::string& table, bool is_header) const;
+
+ private:
+  [[nodiscard]] std::vector<std::string> names_of(const std::string& table, bool is_header) const;
+  void run_public(const std::string& table, const std::vector<std::string>& header) const;
 };
 
 }  // namespace gibbsite::cli

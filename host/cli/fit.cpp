@@ -130,6 +130,9 @@ void FitCommand::run() const {
         "FILE.toml",
         plan.model, shown(table.data)));
   }
+  if (schema.empty() && label.label.empty() && !public_table.empty() &&
+      plan.model != network_model)
+    throw BadInput("--label: is missing; name the column to predict beside --public");
   const std::pair<const char*, bool> needed[]{
       {"--schema", !schema.empty() || !label.label.empty() || plan.model == network_model},
       {"--out", check || !out.empty()},
@@ -169,13 +172,21 @@ void FitCommand::remove_early() const {
 void FitCommand::fit() const {
   if (!release_counts.empty() && plan.model != network_model)
     throw BadInput("--release-counts: is of --model network; leave it out");
-  if (schema.empty()) return fit_bought();
-  if (!label.label.empty() || label.said() != nullptr || schema_share) {
+  if (schema.empty() && public_table.empty()) return fit_bought();
+  if (!schema.empty() &&
+      (!label.label.empty() || label.said() != nullptr || schema_share || !public_table.empty())) {
     throw BadInput(fmt::format(
         "{}: is for a schema that is bought, and --schema is given; leave one of them out",
         !label.label.empty()      ? "--label"
         : label.said() != nullptr ? label.said()
-                                  : "--schema-share"));
+        : schema_share            ? "--schema-share"
+                                  : "--public"));
+  }
+  if (!public_table.empty() && (plan.model == network_model || family_named(plan.model))) {
+    throw BadInput(fmt::format(
+        "--public: has no meaning with --model {}; write its schema (gibbsite schema --public) and "
+        "give it as --schema",
+        plan.model));
   }
   family.require_of_model(plan);
   if (plan.model == network_model) return fit_network_model();
@@ -187,7 +198,7 @@ void FitCommand::fit() const {
   const auto engine_maker = make_backend_of_ranks(backend, quiet, design);
   const auto ledger = opened_ledger();
   prepare();
-  const Schema asked = read_schema(schema);
+  const Schema asked = given_schema();
   require_same_everywhere(to_toml(asked), schema + ": the schema");
   if (automatic_curves(asked) > 0 && cache == "always") {
     throw BadInput(
@@ -293,6 +304,7 @@ void FitCommand::require_places() const {
   require_other_file(out, table.data, "--data");
   require_other_file(out, table.labels, "--labels");
   require_other_file(out, schema, "--schema");
+  require_other_file(out, public_table, "--public");
   require_other_file(out, checkpoint, "--checkpoint");
   require_other_file(release_counts, table.data, "--data", "--release-counts");
   require_other_file(release_counts, table.labels, "--labels", "--release-counts");
@@ -301,6 +313,7 @@ void FitCommand::require_places() const {
   require_other_file(checkpoint, table.data, "--data", "--checkpoint");
   require_other_file(checkpoint, table.labels, "--labels", "--checkpoint");
   require_other_file(checkpoint, schema, "--schema", "--checkpoint");
+  require_other_file(checkpoint, public_table, "--public", "--checkpoint");
   require_new(out, force);
   require_writable(out, "--out");
   if (!release_counts.empty()) {
@@ -457,6 +470,10 @@ void define_fit(CLI::App& app) {
       app, "--label: ", "in place of --schema, which is then bought: the column to predict");
   add_number(app, "--schema-share", command->schema_share,
              "--label: share of mu^2 that buys the schema; default 0.1, up to 0.2 of few rows");
+  app.add_option("--public", command->public_table,
+                 "--label: a public table of the same columns, whose cells the schema follows from "
+                 "at no cost; nothing protects people in it")
+      ->type_name("FILE");
   command->plan.add_to(app);
   command->plan.add_positive_share_to(app);
   command->family.add_to(app, command->plan, false);

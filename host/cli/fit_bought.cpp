@@ -20,6 +20,7 @@
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/privacy/gdp_fit.hpp"
+#include "gibbsite/run/public_schema.hpp"
 #include "interrupt.hpp"
 #include "ledger.hpp"
 #include "options.hpp"
@@ -86,6 +87,29 @@ void FitCommand::require_of_bought() const {
   if (std::filesystem::exists(table.data, ignored) &&
       !std::filesystem::is_regular_file(table.data, ignored))
     throw BadInput("--data: is read up to four times to buy a schema; give a regular file");
+}
+
+Schema FitCommand::given_schema() const {
+  if (!schema.empty()) return read_schema(schema);
+  const auto refuse = [](const std::string& option) {
+    throw BadInput(fmt::format(
+        "{}: has no meaning with --public; leave it out, or write the schema (gibbsite schema "
+        "--public) and give it as --schema",
+        option));
+  };
+  if (ranks().size() > 1) refuse("a launcher of ranks");
+  if (schema_share) refuse("--schema-share");
+  if (!table.labels.empty()) refuse("--labels");
+  std::error_code ignored;
+  if (std::filesystem::exists(table.data, ignored) &&
+      !std::filesystem::is_regular_file(table.data, ignored))
+    throw BadInput("--data: its header is read first; give a regular file");
+  const std::vector<std::string> header = column_names(table.data);
+  if (!first_line_names(table.data).empty()) require_names(header, table.data);
+  const SchemaShape shape = schema_shape(header, label.label, label.target(), table.data);
+  const PublicSchema found = public_schema_of_file(shape, table.data, public_table);
+  say(bought_table(found.counts, found.schema) + public_words(found.schema) + "\n");
+  return found.schema;
 }
 
 void FitCommand::fit_bought() const {

@@ -26,8 +26,9 @@ struct FitCommand {
   std::string schema, out, backend = "auto", design = "auto", checkpoint, cache = "auto",
                            ledger_path, release_counts;
   std::optional<std::uint64_t> seed;
-  // What a schema is bought with, in place of `schema`.
+  // What a schema is bought with, or comes from a public table with, in place of `schema`.
   LabelArguments label;
+  std::string public_table;
   std::optional<double> schema_share;
   bool quiet = false, progress = false, verbose = false, removes_cache = false, force = false;
   bool release_moments = false, all_effects = false, check = false;
@@ -77,6 +78,8 @@ struct FitCommand {
   void fit_network_model() const;
   // Without a schema: what such a fit does not take, and the fit. A network has no label.
   void require_of_bought() const;
+  // The schema: a file's, or what follows from a public table, which is told.
+  [[nodiscard]] Schema given_schema() const;
   void fit_bought() const;
   // Writes it, and says what it is.
   void say_network(const NetworkRelease& release, const std::optional<Ledger>& ledger,

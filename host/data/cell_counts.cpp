@@ -25,16 +25,19 @@ bool is_public_mark(std::string_view text) {
   return std::ranges::find(marks, text) != marks.end();
 }
 
+std::optional<double> number_written(std::string_view text, const NumberText& written) {
+  double value = 0;
+  if (!parse_number(text, value, written.decimal) && !parse_grouped(text, value, written))
+    return {};
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
 // The finite number of a cell by its form, as the reader of numbers takes it.
 std::optional<double> number_in(std::string_view text, Written form) {
   static const std::array<NumberText, number_forms> forms{numbers_written(Written::plain),
                                                           numbers_written(Written::comma),
                                                           numbers_written(Written::grouped)};
-  const NumberText& written = forms[static_cast<std::size_t>(form)];
-  double value = 0;
-  if (!parse_number(text, value, written.decimal) && !parse_grouped(text, value, written))
-    return {};
-  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+  return number_written(text, forms[static_cast<std::size_t>(form)]);
 }
 
 // "0,125" is no number of groups, as nobody writes 125 so.
@@ -74,6 +77,10 @@ std::size_t class_of_cell(std::string_view text) {
   if (const auto value = number_in(text, Written::comma))
     return number_class(*value, Written::comma);
   return class_of_text(text);
+}
+
+std::optional<double> number_of_cell(std::string_view text, const NumberText& written) {
+  return is_public_mark(text) ? std::nullopt : number_written(text, written);
 }
 
 std::string level_of_cell(std::string_view text) {

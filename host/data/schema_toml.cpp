@@ -45,10 +45,10 @@ std::string_view line_of(std::string_view text, unsigned line) {
 /// The keys of a schema beside its tables, as messages list them.
 const std::vector<std::string>& known_keys() {
   static const std::vector<std::string> names{
-      "label",         "positive",       "negative", "unlisted_label", "classes",
-      "class_weights", "positive_share", "range",    "tolerance",      "counts",
-      "bins",          "decimals",       "invalid",  "decimal",        "thousands",
-      "row_norm",      "intercept",      "missing",  "never",          "bought"};
+      "label",          "positive", "negative",  "unlisted_label", "classes",   "class_weights",
+      "positive_share", "range",    "tolerance", "counts",         "bins",      "decimals",
+      "invalid",        "decimal",  "thousands", "row_norm",       "intercept", "missing",
+      "never",          "bought",   "public"};
   return names;
 }
 
@@ -365,6 +365,8 @@ class SchemaReader {
       read_marks(node, name, schema_.text.missing, schema_.text.also_missing);
     } else if (name == "bought") {
       read_bought(node);
+    } else if (name == "public") {
+      read_public(node);
     } else if (name == "bins") {
       label_.bins = &node;
     } else if (name == "decimals") {
@@ -587,6 +589,27 @@ class SchemaReader {
     if (const Message fault = bought.fault(); !fault.empty())
       fail(node.source(), format_message("bought: {}", fault));
     schema_.bought = std::move(bought);
+  }
+
+  /// What `schema` wrote of a public table.
+  void read_public(const toml::node& node) {
+    const toml::table* const said = node.as_table();
+    const auto part = [&](std::string_view name) -> const toml::node& {
+      const toml::node* const found = said == nullptr ? nullptr : said->get(name);
+      if (found == nullptr)
+        wrong_type(
+            node, "public",
+            "{file = \"...\", sha256 = \"...\", rows = ...}, as the command schema wrote it");
+      return *found;
+    };
+    PublicTable known{.file = read_string(part("file"), "public: file"),
+                      .sha256 = read_string(part("sha256"), "public: sha256")};
+    const double rows = read_number(part("rows"), "public: rows");
+    if (rows >= 1 && rows < 0x1p53 && rows == std::floor(rows))
+      known.rows = static_cast<std::uint64_t>(rows);
+    if (const Message fault = known.fault(); !fault.empty())
+      fail(node.source(), format_message("public: {}", fault));
+    schema_.from_public = std::move(known);
   }
 
   /// Says what is wrong with a key that was given.

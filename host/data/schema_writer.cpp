@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "gibbsite/core/text.hpp"
@@ -69,6 +70,11 @@ namespace {
 std::string bought_apart_toml(const BoughtApart& bought) {
   return fmt::format("bought = {{certificate = {}, epsilon = {}, delta = {}}}\n",
                      toml_string(bought.certificate), bought.epsilon, bought.delta);
+}
+
+std::string public_table_toml(const PublicTable& known) {
+  return fmt::format("public = {{file = {}, sha256 = \"{}\", rows = {}}}\n",
+                     toml_string(known.file), known.sha256, known.rows);
 }
 
 std::string label_toml(const TwoClasses& two) {
@@ -180,6 +186,7 @@ std::string to_toml(const Schema& schema) {
                        two->positive_share->high);
   }
   if (schema.bought) out += bought_apart_toml(*schema.bought);
+  if (schema.from_public) out += public_table_toml(*schema.from_public);
   if (schema.invalid == Invalid::middle) out += "invalid = \"middle\"\n";
   if (schema.text.decimal == ',') out += "decimal = \",\"\n";
   if (!schema.text.thousands.empty()) out += thousands_toml(schema.text.thousands) + "\n";
@@ -200,31 +207,52 @@ std::string to_toml(const Schema& schema) {
   return out;
 }
 
-std::string bought_toml(const BoughtSchema& bought, const BoughtApart& with) {
-  const AnswerScale& scale = bought.scale;
-  std::string out = fmt::format(
-      "# A schema bought with privacy budget from a table of {} rows; its certificate stands beside "
-      "it.\n"
-      "# Counts are noisy: +- {:.3g} rows a kind of cell, +- {:.3g} a level. Levels of fewer than "
-      "{:.0f} rows are in (other).\n"
-      "# It may be published, and edited with public knowledge.\n\n",
-      scale.rows, 2 * scale.bins_noise, 2 * scale.levels_noise, scale.threshold);
-  if (bought.label.empty()) {
+namespace {
+
+// A schema with what was found of a table's cells; `record` says of which.
+std::string found_toml(const BoughtSchema& found_in, const Schema& schema,
+                       const std::string& record) {
+  std::string out;
+  if (found_in.label.empty()) {
     out +=
         "label = \"\"     # the column to predict; remove its line under [columns]\n"
         "positive = \"\"  # its positive class\n";
   } else {
-    out += fmt::format("label = {}\n", toml_string(bought.label)) +
-           std::visit([](const auto& label) { return label_toml(label); }, bought.target);
+    out += fmt::format("label = {}\n", toml_string(found_in.label)) +
+           std::visit([](const auto& label) { return label_toml(label); }, found_in.target);
   }
-  out += bought_apart_toml(with);
-  const Schema& schema = bought.schema;
-  out += "invalid = \"middle\"\nrow_norm = \"auto\"\n" +
+  out += record + "invalid = \"middle\"\nrow_norm = \"auto\"\n" +
          missing_toml(schema.text.missing, schema.text.also_missing) + "\n\n[columns]\n";
-  for (const ColumnFinding& found : findings(bought))
-    out += fmt::format("# {}: {}\n", shown(found.column.name), found.words) +
-           column_toml(found.column);
+  const std::vector<ColumnFinding> found = findings(found_in);
+  for (std::size_t k = 0; k < found.size(); ++k)
+    out += fmt::format("# {}: {}\n", shown(found[k].column.name), found[k].words) +
+           column_toml(schema.columns.at(k));
   return out;
+}
+
+}  // namespace
+
+std::string bought_toml(const BoughtSchema& bought, const BoughtApart& with) {
+  const AnswerScale& scale = bought.scale;
+  return fmt::format(
+             "# A schema bought with privacy budget from a table of {} rows; its certificate stands "
+             "beside it.\n"
+             "# Counts are noisy: +- {:.3g} rows a kind of cell, +- {:.3g} a level. Levels of fewer "
+             "than {:.0f} rows are in (other).\n"
+             "# It may be published, and edited with public knowledge.\n\n",
+             scale.rows, 2 * scale.bins_noise, 2 * scale.levels_noise, scale.threshold) +
+         found_toml(bought, bought.schema, bought_apart_toml(with));
+}
+
+std::string public_toml(const BoughtSchema& counts, const Schema& schema) {
+  return fmt::format(
+             "# Ranges, levels and typical values come from the public table below: they cost "
+             "nothing,\n"
+             "# and no guarantee covers people in it. Levels of fewer than {:.0f} rows are in "
+             "(other).\n"
+             "# It may be published, and edited with public knowledge.\n\n",
+             std::ceil(counts.scale.threshold)) +
+         found_toml(counts, schema, public_table_toml(*schema.from_public));
 }
 
 }  // namespace gibbsite

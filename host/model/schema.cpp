@@ -921,6 +921,16 @@ void check_schema(const Schema& schema, const SchemaLines& lines) {
 
 void Schema::validate(const std::string& source) const { check_schema(*this, {.source = source}); }
 
+Message PublicTable::fault() const {
+  constexpr std::size_t digits = 64;
+  if (file.empty() || shown(file) != file || file.find('/') != file.npos)
+    return "its file is no name of a file without folders; use the schema as it was written";
+  if (sha256.size() != digits || sha256.find_first_not_of("0123456789abcdef") != sha256.npos)
+    return "its sha256 is no digest of a file; use the schema as it was written";
+  if (rows == 0) return "its rows are none; use the schema as it was written";
+  return {};
+}
+
 Message BoughtApart::fault() const {
   constexpr std::size_t digits = 64;
   const std::size_t colon = certificate.rfind(':');

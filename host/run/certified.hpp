@@ -67,7 +67,7 @@ ReleaseOf<Kind> certified(const typename Kind::Plan& asked, Key&& key, const Fit
   }
   const StandardArithmetic again;
   const RunFacts facts{stream.kind, steps.backend, model.schema.invalid == Invalid::refuse,
-                       model.schema.bought};
+                       model.schema.bought, model.schema.from_public};
   auto certificate =
       certify<Kind>(plan, facts, std::move(analysis), Kind::extra_of(std::as_const(model)));
   ReleaseOf<Kind> out = ReleaseAccess::make(std::move(model), std::move(certificate));

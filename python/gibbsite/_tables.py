@@ -973,7 +973,7 @@ def schema_of_ranges(
         raise _core.BadInput(first + rest) from None
 
 
-def as_cells(X):
+def as_cells(X, name="X"):
     """X -> (Table, names), of an Arrow table whose cells are read without a schema: text, truths and
     numbers as they are, dates as ISO 8601, objects cell by cell as text."""
     try:
@@ -989,7 +989,7 @@ def as_cells(X):
     if names is None:
         names = [f"x{j}" for j in range(table.width)] if table.raw is None else list(map(str, table.raw))
         if len(set(names)) < len(names):
-            raise ValueError(f"X: column names read alike as text: {listed(names)}; rename them")
+            raise ValueError(f"{name}: column names read alike as text: {listed(names)}; rename them")
     source = table.source
     if isinstance(source, np.ndarray):
         columns = [pyarrow.array(np.ascontiguousarray(source[:, j])) for j in range(table.width)]
@@ -1003,7 +1003,7 @@ def as_cells(X):
         ]
     else:
         columns = pyarrow.table(source).columns
-    columns = [_readable(name, cells) for name, cells in zip(names, columns)]
+    columns = [_readable(column, cells) for column, cells in zip(names, columns)]
     return Table(pyarrow.table(columns, names=names), table.columns, table.width, raw=table.raw), names
 
 

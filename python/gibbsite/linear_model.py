@@ -397,7 +397,7 @@ class _Private:
         ledger = self.ledger
         if ledger is not None and not isinstance(ledger, _core.Ledger):
             ledger = _core.Ledger(os.fspath(ledger))
-        if self._buys_schema():
+        if self._buys_schema() and self.public is None:
             if sample_weight is not None:
                 raise ValueError(
                     'sample_weight: schema="private" counts every row once; give ranges or a schema'
@@ -504,13 +504,12 @@ class _Private:
     def _buys_schema(self):
         return isinstance(self.schema, str) and self.schema == "private"
 
-    def _fit_bought(self, X, y, seed, ledger):
-        """`fit` with schema="private": one budget buys the schema and fits by it."""
+    def _cells(self, X, y, *more):
+        """A schema of the label alone, and X by its cells, as schema="private" takes them."""
         defaults = self._parameters()
         if self.ranges is not None:
             raise ValueError("ranges: give ranges or schema, not both")
-        for name in ("fit_intercept", "row_norm", "invalid", "interactions", "rows_cap", "ball",
-                     "positive_share"):
+        for name in ("fit_intercept", "row_norm", "invalid", "interactions", "positive_share", *more):
             if getattr(self, name, None) != getattr(defaults.get(name), "default", None):
                 raise ValueError(
                     f'{name}: goes with ranges or a schema, and schema="private" finds one; leave it out'
@@ -520,6 +519,25 @@ class _Private:
         lines, classes = self._label_of_ranges(labels, "middle")
         label = _tables.schema_of_label(lines, columns)
         codes = self._engine_labels(labels, classes, _tables.SchemaFacts(label))
+        return label, table, columns, codes, classes
+
+    def _prepare_public(self, X, y):
+        """`_prepare` with a public table, which the schema follows from."""
+        label, table, columns, codes, classes = self._cells(X, y)
+        if isinstance(self.public, (str, os.PathLike)):
+            schema = _core._public_schema(
+                table.source, os.fspath(self.public), columns=columns, label=label
+            )
+        else:
+            known, known_columns = _tables.as_cells(self.public, "public")
+            schema = _core._public_schema(
+                table.source, known.source, columns=columns, known_columns=known_columns, label=label
+            )
+        return schema, table, columns, codes, classes
+
+    def _fit_bought(self, X, y, seed, ledger):
+        """`fit` with schema="private": one budget buys the schema and fits by it."""
+        label, table, columns, codes, classes = self._cells(X, y, "rows_cap", "ball")
         self._require_budget(seed)
         asked = dict(
             epsilon=self.epsilon,
@@ -619,7 +637,14 @@ class _Private:
 
     def _prepare(self, X, y):
         if self.schema_share is not None:
-            raise ValueError('schema_share: goes with schema="private"; leave it out')
+            raise ValueError(
+                'schema_share: goes with schema="private" and without public, which costs nothing; '
+                "leave it out"
+            )
+        if self.public is not None and not self._buys_schema():
+            raise ValueError('public: goes with schema="private"; leave it out')
+        if self.public is not None:
+            return self._prepare_public(X, y)
         if self.schema is None and self.ranges is None:
             raise ValueError(
                 "ranges: what is public about the columns must be given, as a guarantee cannot "
@@ -1042,6 +1067,10 @@ class PrivateLogisticRegression(_Private):
     schema_share : float or None
         With schema="private": the share of mu^2 that finds the schema. None takes 0.1, up to 0.2
         of few rows.
+    public : frame, path or None
+        With schema="private": a public table of the same columns, whose cells the schema follows
+        from at no cost, so that the whole budget fits. No guarantee covers people in it: you answer
+        for its being public (docs/reference/data.md).
     fit_intercept : bool
         With `ranges`: whether a constant 1 is among the features. A schema has `intercept` instead.
     row_norm : float or "auto"
@@ -1137,6 +1166,7 @@ class PrivateLogisticRegression(_Private):
         random_state: int | None = None,
         *,
         schema_share: float | None = None,
+        public: object | None = None,
         fit_intercept: bool = True,
         row_norm: float | str = "auto",
         invalid: str = "refuse",
@@ -1406,8 +1436,8 @@ class PrivateLinearRegression(_Regressor):
     intervals : bool
         Whether a part of the budget pays for estimates with 95 % intervals, which the model then
         holds (docs/theory/intervals.md). Only with the losses huber and pseudo-huber.
-    mechanism, ledger, random_state, schema_share, fit_intercept, row_norm, interactions, prior_precision,
-    adjacency, rows_cap, rows_per_person, weight_range, n_jobs, backend, progress
+    mechanism, ledger, random_state, schema_share, public, fit_intercept, row_norm, interactions,
+    prior_precision, adjacency, rows_cap, rows_per_person, weight_range, n_jobs, backend, progress
         As in PrivateLogisticRegression.
 
     Attributes
@@ -1439,6 +1469,7 @@ class PrivateLinearRegression(_Regressor):
         random_state: int | None = None,
         *,
         schema_share: float | None = None,
+        public: object | None = None,
         fit_intercept: bool = True,
         row_norm: float | str = "auto",
         invalid: str = "refuse",
@@ -1512,8 +1543,8 @@ class PrivatePoissonRegressor(_Regressor):
     intervals : bool
         Whether a part of the budget pays for estimates with 95 % intervals, which the model then
         holds (docs/theory/intervals.md).
-    mechanism, ledger, random_state, schema_share, fit_intercept, row_norm, interactions, prior_precision,
-    adjacency, rows_cap, rows_per_person, weight_range, n_jobs, backend, progress
+    mechanism, ledger, random_state, schema_share, public, fit_intercept, row_norm, interactions,
+    prior_precision, adjacency, rows_cap, rows_per_person, weight_range, n_jobs, backend, progress
         As in PrivateLogisticRegression.
 
     Attributes
@@ -1544,6 +1575,7 @@ class PrivatePoissonRegressor(_Regressor):
         random_state: int | None = None,
         *,
         schema_share: float | None = None,
+        public: object | None = None,
         fit_intercept: bool = True,
         row_norm: float | str = "auto",
         invalid: str = "refuse",

@@ -13,6 +13,7 @@
 #include "gibbsite/data/cell_counts.hpp"
 #include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/run/fit_bought.hpp"
+#include "gibbsite/run/public_schema.hpp"
 #include "private_run.hpp"
 #include "stream.hpp"
 
@@ -106,6 +107,38 @@ Release fit_bought_table(const nb::object& table, const BoughtLabels& labels,
       });
 }
 
+// The cells of a frame, as an Arrow table that may be read again.
+CellSource cells_in(const std::string& name, const nb::object& table) {
+  return cells_of_arrow(name, [table](const std::vector<std::string>& /*columns*/) {
+    const nb::gil_scoped_acquire locked;
+    return Stream(table).release();
+  });
+}
+
+Schema public_schema_in(const nb::object& table, const nb::object& known,
+                        const nb::kwargs& arguments) {
+  Arguments given("_public_schema", arguments);
+  const auto columns = given.need<std::vector<std::string>>("columns");
+  const auto known_columns = given.take<std::vector<std::string>>("known_columns");
+  const Schema& label = *given.need<const Schema*>("label");
+  given.finish();
+  std::vector<std::string> header = columns;
+  header.push_back(label.label_name);
+  const SchemaShape shape = schema_shape(header, label.label_name, label.label, "X");
+  const CellSource mine = cells_in("X", table);
+  std::optional<CellSource> frame;
+  std::string path;
+  if (known_columns)
+    frame = cells_in("public", known);
+  else
+    path = nb::cast<std::string>(known);
+  const nb::gil_scoped_release unlocked;
+  if (frame) return public_schema_of_cells(shape, mine, *known_columns, *frame).schema;
+  PublicSchema out = public_schema_of_file(shape, "", path);
+  require_other_cells(shape, mine, path);
+  return out.schema;
+}
+
 NetworkRelease fit_bought_network_of(const nb::object& table, const nb::kwargs& arguments) {
   Arguments given("private_network", arguments);
   const Asked asked(given, of_network);
@@ -154,6 +187,11 @@ void bind_bought(nb::module_& m) {
       "What a fit that buys its schema sees: the share of mu^2, the share of rows below which no "
       "level is seen, from which it is warned of, and the columns asked about. Raises Infeasible "
       "where a fit refuses.");
+  m.def(
+      "_public_schema", &public_schema_in, "table"_a, "public"_a, "arguments"_a,
+      "The schema of an Arrow table's columns that follows from a public table: the path of a "
+      "file, or an Arrow table of known_columns. Nothing in it follows from the first table, which "
+      "must not have the same cells.");
   m.def("_fit_bought", &fit_bought_table, "table"_a, "labels"_a, "arguments"_a,
         "A schema and a fit of one budget, of an Arrow table of the columns and the labels [n] as "
         "read_arrow takes them.");

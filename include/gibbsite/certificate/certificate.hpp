@@ -26,6 +26,8 @@ struct Claims {
   bool people = false;                  ///< the problem counts people, not rows
   /// What the schema says that it was bought with, in a release of its own.
   std::optional<BoughtApart> schema_bought{};
+  /// The public table that the schema says it comes from: nothing protects people in it.
+  std::optional<PublicTable> schema_public{};
   std::string backend, version;
   /// Number of the file's format, gibbsite-release/2 or /3. A file of format 2 stays one.
   std::size_t format = newest_format;

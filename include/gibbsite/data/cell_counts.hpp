@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -19,6 +20,9 @@ namespace gibbsite {
 /// one of the forms; one that is a number in several is of the first of plain, grouped (unless it
 /// begins with 0), comma.
 std::size_t class_of_cell(std::string_view text);
+/// The finite number of a cell that is written so, as a fit reads it; none of a mark of missing
+/// cells.
+std::optional<double> number_of_cell(std::string_view text, const NumberText& written);
 /// The level that a cell counts for, its text in Unicode's normal form; empty if it can be none:
 /// empty cells, marks of missing ones, long texts and texts that are not UTF-8.
 std::string level_of_cell(std::string_view text);

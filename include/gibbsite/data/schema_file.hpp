@@ -34,6 +34,9 @@ std::string to_toml(const Schema& schema);
 /// ignored; what it was bought with is data. Without a label a person has to name one before a
 /// model of rows is fitted.
 std::string bought_toml(const BoughtSchema& bought, const BoughtApart& with);
+/// TOML text of a schema that follows from the exact counts of a public table, with what was found
+/// as comments.
+std::string public_toml(const BoughtSchema& counts, const Schema& schema);
 /// Whether the first line of a table names its columns: a person says so, or the line itself must
 /// show it.
 enum class Header { given, unknown };

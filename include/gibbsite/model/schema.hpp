@@ -1,6 +1,7 @@
 #pragma once
 // The public domain of a table, written by a person: ranges, levels, row norm. Never derived from
 // data.
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -165,6 +166,17 @@ struct BoughtApart {
   bool operator==(const BoughtApart&) const = default;
 };
 
+/// A table that a schema's ranges, levels and typical values come from: public, as whoever
+/// publishes the schema says. No guarantee covers people in it.
+struct PublicTable {
+  std::string file;        ///< its name, without folders
+  std::string sha256;      ///< of the file, in hexadecimal digits
+  std::uint64_t rows = 0;  ///< that it has
+  /// What is wrong with it; empty: nothing.
+  [[nodiscard]] Message fault() const;
+  bool operator==(const PublicTable&) const = default;
+};
+
 /// The public description of a table, and how its cells become rows. Features are in the schema's
 /// order: one for a number, one for each level of a category, then interactions, the intercept
 /// last. Behind the levels are "(missing)", if the column itself has a mark of missing cells and
@@ -184,7 +196,8 @@ struct Schema {
   /// What no row is, as everybody knows: each a list of events of columns that never hold together
   /// (structural_zeros). Of networks whose structure is chosen.
   std::vector<std::vector<std::string>> never{};
-  std::optional<BoughtApart> bought{};  ///< none: a person wrote it without looking at a table
+  std::optional<BoughtApart> bought{};       ///< none: a person wrote it without looking at a table
+  std::optional<PublicTable> from_public{};  ///< none: it follows from no public table
 
   /// The column of type exposure, or null.
   [[nodiscard]] const Column* exposure() const;

@@ -15,6 +15,7 @@ struct SelectionModel {
   struct Reading {
     Invalid invalid = Invalid::middle;  ///< refuse: of models whose schema refuses cells
     std::optional<BoughtApart> bought{};
+    std::optional<PublicTable> from_public{};
     bool operator==(const Reading&) const = default;
   };
 
