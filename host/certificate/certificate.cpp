@@ -76,7 +76,8 @@ json assumptions_json(const Claims& c, const std::string& own, std::string_view 
   if (c.schema_public) {
     out.push_back(fmt::format(
         "{}, SHA-256 {}, which the schema's ranges, levels and typical values come from, is public, "
-        "as whoever published the schema says: nothing here protects people in it",
+        "as whoever published the schema says: nothing here protects people in it; no table that "
+        "comes into question is that table itself, of which nothing is published",
         gibbsite::quoted(c.schema_public->file), c.schema_public->sha256));
   }
   if (c.refuses_cells) {

@@ -130,8 +130,7 @@ void FitCommand::run() const {
         "FILE.toml",
         plan.model, shown(table.data)));
   }
-  if (schema.empty() && label.label.empty() && !public_table.empty() &&
-      plan.model != network_model)
+  if (schema.empty() && label.label.empty() && !public_table.empty() && plan.model != network_model)
     throw BadInput("--label: is missing; name the column to predict beside --public");
   const std::pair<const char*, bool> needed[]{
       {"--schema", !schema.empty() || !label.label.empty() || plan.model == network_model},

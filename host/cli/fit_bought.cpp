@@ -90,7 +90,11 @@ void FitCommand::require_of_bought() const {
 }
 
 Schema FitCommand::given_schema() const {
-  if (!schema.empty()) return read_schema(schema);
+  if (!schema.empty()) {
+    Schema given = read_schema(schema);
+    require_other_table(given, table.data);
+    return given;
+  }
   const auto refuse = [](const std::string& option) {
     throw BadInput(fmt::format(
         "{}: has no meaning with --public; leave it out, or write the schema (gibbsite schema "
@@ -108,6 +112,7 @@ Schema FitCommand::given_schema() const {
   if (!first_line_names(table.data).empty()) require_names(header, table.data);
   const SchemaShape shape = schema_shape(header, label.label, label.target(), table.data);
   const PublicSchema found = public_schema_of_file(shape, table.data, public_table);
+  require_other_cells(shape, table.data, public_table);  // the table in another format
   say(bought_table(found.counts, found.schema) + public_words(found.schema) + "\n");
   return found.schema;
 }

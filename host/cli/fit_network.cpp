@@ -98,14 +98,13 @@ void FitCommand::say_network(const NetworkRelease& release, const std::optional<
         "--release-counts");
   }
   if (told) return told(release);
-  say(before +
-      fmt::format("{}{}\n{}\nWritten: {}; next:\n"
-                  "  gibbsite query --model {} '{}'\n"
-                  "  gibbsite synthesize --model {} --rows 1000 --out synthetic.csv\n"
-                  "  gibbsite verify {}\n",
-                  network_report(release.model()), weighted_words(release.model().schema),
-                  in_words(release.certificate()), StandardOutput::named(out), out,
-                  shown(asked_of(release.model())), out, out));
+  say(before + fmt::format("{}{}\n{}\nWritten: {}; next:\n"
+                           "  gibbsite query --model {} '{}'\n"
+                           "  gibbsite synthesize --model {} --rows 1000 --out synthetic.csv\n"
+                           "  gibbsite verify {}\n",
+                           network_report(release.model()), weighted_words(release.model().schema),
+                           in_words(release.certificate()), StandardOutput::named(out), out,
+                           shown(asked_of(release.model())), out, out));
 }
 
 }  // namespace gibbsite::cli

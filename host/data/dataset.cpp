@@ -48,6 +48,10 @@ void Dataset::weigh(std::span<const double> weights, double highest) {
     throw BadInput(fmt::format("{}: column {} of the schema weighs rows already; leave one out",
                                name, gibbsite::quoted(schema.weight()->name)));
   }
+  if (rows_of_person > 0) {
+    throw BadInput(
+        fmt::format("{}: the rows of people are held together already; weigh rows first", name));
+  }
   if (weights.size() != rows()) {
     throw BadInput(
         fmt::format("{}: {} weights for {} rows (private under add-remove); give one a "

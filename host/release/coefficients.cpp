@@ -82,15 +82,19 @@ Message score_words(const LinearModel& model) {
 // Shares come from a row of the first second moments, whose other entries are 1 for a level's rows.
 // Small budgets ask for them in coordinates that earlier answers scaled: nothing is said of these.
 std::vector<bool> unseen_levels(const LinearModel& model, const Certificate& certificate) {
-  constexpr double deviations = 2;
+  constexpr double deviations = 2, rarest_share = 1.01e-4;  // shares are at least 1e-4 or so
   const auto* const settings = std::get_if<Whitened>(&certificate.mechanism);
   const std::span<const double> shares = model.feature_means;
-  if (settings == nullptr || is_small_budget(*settings) || shares.empty() || model.estimates)
+  const bool counts_rows =
+      certificate.claimed.who.adjacency == Adjacency::replace_one && !certificate.problem.weighted;
+  if (settings == nullptr || is_small_budget(*settings) || shares.empty() || model.estimates ||
+      !counts_rows)
     return {};
   const double noise =
       moment_deviation_up(*settings, certificate.claimed.who, false, settings->first_clip, 0) /
       std::sqrt(2.0);
-  const double least = deviations * noise / static_cast<double>(certificate.problem.rows);
+  const double least =
+      std::max(deviations * noise / static_cast<double>(certificate.problem.rows), rarest_share);
   const Schema& schema = model.schema;
   std::vector<bool> out(shares.size(), false);
   std::size_t first = 0;

@@ -207,6 +207,13 @@ std::string sha256_of_file(const std::string& path) {
   return digest.hex();
 }
 
+void require_other_table(const Schema& schema, const std::string& private_path) {
+  std::error_code ignored;
+  if (schema.from_public && std::filesystem::is_regular_file(private_path, ignored) &&
+      sha256_of_file(private_path) == schema.from_public->sha256)
+    refuse_private_table(schema.from_public->file);
+}
+
 PublicSchema public_schema(const SchemaShape& shape, const CellSource& table, PublicTable known) {
   const TableCells cells = count_cells(table, shape.asked);
   if (cells.rows < least_public_rows) {
@@ -238,10 +245,12 @@ PublicSchema public_schema_of_file(const SchemaShape& shape, const std::string& 
   if (!first_line_names(public_path).empty()) require_names(header, public_path);
   require_columns(shape, header, public_path);
   const std::string sha256 = sha256_of_file(public_path);
+  const std::string file = std::filesystem::path(public_path).filename().string();
+  if (!PublicTable{.file = file, .sha256 = sha256, .rows = 1}.fault().empty())
+    throw BadInput(FilePosition{public_path}, "its name has signs that cannot be written",
+                   "rename it");
   if (!private_path.empty()) require_other_bytes(private_path, public_path, sha256);
-  PublicSchema out = public_schema(
-      shape, public_path,
-      {.file = std::filesystem::path(public_path).filename().string(), .sha256 = sha256});
+  PublicSchema out = public_schema(shape, public_path, {.file = file, .sha256 = sha256});
   if (sha256_of_file(public_path) != sha256) {
     throw BadInput(FilePosition{public_path}, "changed while it was read",
                    "try again with one that stays");

@@ -93,7 +93,21 @@ TEST_F(PublicSchemaCli, SaysInOneLineWhatItRefuses) {
   folder.write("copy.csv", people(3000, 0));
   expect_error(fit(joined(label, {"--public", "copy.csv"})), 2, "is the private table itself");
   expect_error(fit(joined(label, {"--public", "people.csv"})), 2, "is the private table itself");
+  // In another form, and by a schema that was written before.
+  std::string lines = people(3000, 0);
+  for (std::size_t at = 0; (at = lines.find('\n', at)) != lines.npos; at += 2)
+    lines.insert(at, "\r");
+  folder.write("lines.csv", lines);
+  expect_error(fit(joined(label, {"--public", "lines.csv"})), 2, "is the private table itself");
+  folder.write("head.csv", lines.substr(0, lines.find('\r')) + "\n");
+  ASSERT_EQ(
+      gibbsite(joined({"schema", "head.csv", "--public", "copy.csv", "--out", "two.toml"}, label))
+          .status,
+      0);
+  expect_error(fit({"--schema", "two.toml"}), 2, "copy.csv: is the private table itself");
   expect_error(fit(joined(label, {"--public", "absent.csv"})), 2, "absent.csv");
+  folder.write("new\nline.csv", people(3000, 1));
+  expect_error(fit(joined(label, {"--public", "new\nline.csv"})), 2, "rename it");
   folder.write("less.csv", "age\n1\n");
   expect_error(fit(joined(label, {"--public", "less.csv"})), 2, "has no column 'work'");
   folder.write("names.csv", "age,work\n");

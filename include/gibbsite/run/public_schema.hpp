@@ -40,6 +40,8 @@ PublicSchema public_schema_of_cells(const SchemaShape& shape, const CellSource& 
                                     const std::vector<std::string>& header,
                                     const CellSource& table);
 
+/// Throws BadInput where the public table that the schema names is that file, byte for byte.
+void require_other_table(const Schema& schema, const std::string& private_path);
 /// Throws BadInput where both tables have the same cells in the columns asked about.
 void require_other_cells(const SchemaShape& shape, const CellSource& private_table,
                          const CellSource& table);
