@@ -105,8 +105,8 @@ struct EffectTable {
 
   /// Places in `effects`, the surest first: by |estimate| over the half of the interval that
   /// extends towards 0. So effects whose interval excludes 0 come first. Effects that noise hides
-  /// come after all others, constants last. Without intervals, the order of the others is by how far
-  /// an effect spreads the scores if shares are known, else by size.
+  /// come after all others, constants last. Without intervals, the order of the others is by how
+  /// far an effect spreads the scores if shares are known, else by size.
   [[nodiscard]] std::vector<std::size_t> by_certainty() const;
   /// `ratio` as a key of data: "odds_ratio" or "rate_ratio"; empty if there is none.
   [[nodiscard]] std::string ratio_key() const;
