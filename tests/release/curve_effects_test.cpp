@@ -70,7 +70,7 @@ TEST(CurveEffects, BeyondTheRangeAreRefused) {
 }
 
 TEST(CurveEffects, StandInTheTableAtEachKnot) {
-  const EffectTable table = effect_table(curve_model(false), {});
+  const EffectTable table = effect_table(curve_model(false));
   std::vector<std::string> names;
   for (const Effect& effect : table.effects) names.push_back(effect.name);
   EXPECT_THAT(names, ElementsAre("age=0", "age=10", "age=40", "w, 100 to 200", "w=(missing)",
@@ -89,7 +89,7 @@ TEST(CurveEffects, StandInTheTableAtEachKnot) {
   const LinearModel model = curve_model(true);
   const std::vector<double>& mean = model.estimates->means[0];
   const double middle = 0.3 * mean[0] + 0.5 * mean[1] + 0.2 * mean[2];
-  EXPECT_NEAR(effect_table(model, {}).effects[2].effect.estimate, mean[2] - middle, 1e-9);
+  EXPECT_NEAR(effect_table(model).effects[2].effect.estimate, mean[2] - middle, 1e-9);
 }
 
 TEST(CurveEffects, HaveNoSlopeInTheUnitsOfTheirColumns) {

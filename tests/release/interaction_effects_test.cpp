@@ -68,7 +68,7 @@ TEST(InteractionEffects, ThatAreNoPlacesAreRefused) {
 }
 
 TEST(InteractionEffects, StandInTheTable) {
-  const EffectTable table = effect_table(interaction_model(false), {});
+  const EffectTable table = effect_table(interaction_model(false));
   std::vector<std::string> names;
   for (const Effect& effect : table.effects) names.push_back(effect.name);
   EXPECT_THAT(names, ElementsAre("age, 0 to 40", "sex=F", "sex=M", "age × sex=0 × F",
@@ -84,7 +84,7 @@ TEST(InteractionEffects, StandInTheTable) {
   const std::vector<double>& mean = model.estimates->means[0];
   double middle = 0;
   for (std::size_t j = 3; j < 9; ++j) middle += model.feature_means[j] * mean[j];
-  EXPECT_NEAR(effect_table(model, {}).effects[8].effect.estimate, mean[8] - middle, 1e-9);
+  EXPECT_NEAR(effect_table(model).effects[8].effect.estimate, mean[8] - middle, 1e-9);
   const OriginalUnits units = original_units(model, model.draws[0]);
   ASSERT_EQ(units.slopes.size(), 9U);
   EXPECT_EQ(units.slopes[3].first, "age × sex=0 × F");
