@@ -171,6 +171,7 @@ void FitCommand::remove_early() const {
 void FitCommand::fit() const {
   if (!release_counts.empty() && plan.model != network_model)
     throw BadInput("--release-counts: is of --model network; leave it out");
+  if (plan.model == network_model) family.require_of_model(plan);
   if (schema.empty() && public_table.empty()) return fit_bought();
   if (!schema.empty() &&
       (!label.label.empty() || label.said() != nullptr || schema_share || !public_table.empty())) {

@@ -28,7 +28,7 @@ struct Heap {
   double value = 0, rows = 0;
 };
 
-// The released levels of a column of numbers, ascending; none if one is no plain number.
+// The released levels of a column of plain numbers, ascending; none if one is no such number.
 std::vector<Heap> heaps_of(const ColumnAnswers& column) {
   std::vector<Heap> out;
   for (const LevelAnswer& level : column.levels) {
@@ -106,14 +106,17 @@ std::vector<double> noisy_edges(const Column& column, const RangeAnswer& answer,
                                 const std::vector<Heap>& heaps) {
   const std::vector<double> ends = RangeQuestion{0, answer.lo, answer.hi}.edges();
   std::vector<double> rows = answer.rows;
-  double all = 0;
+  double all = 0, of_heaps = 0;
   for (const double count : rows) all += std::max(count, 0.0);
+  for (const Heap& heap : heaps) of_heaps += heap.rows;
+  all = std::max(all, of_heaps);  // texts may be frequent that the histogram does not count
   std::vector<double> edges;
   std::size_t parts = default_bins;
   const bool whole = column.decimals == 0;
   const double half = whole ? .5 : least_bin(column);
   for (const Heap& heap : heaps) {
-    if (!(heap.rows >= own_bin * all) || heap.value < column.lo || heap.value > column.hi) continue;
+    const bool is_often = heap.rows >= own_bin * all;
+    if (!is_often || heap.value < column.lo || heap.value > column.hi || parts == 0) continue;
     edges.push_back(heap.value - half);
     edges.push_back(heap.value + half);
     const auto next =
@@ -127,7 +130,8 @@ std::vector<double> noisy_edges(const Column& column, const RangeAnswer& answer,
 }
 
 void bin(Column& column, const ColumnAnswers& answer) {
-  const std::vector<Heap> heaps = heaps_of(answer);
+  // Numbers in another form are other numbers than their texts look like.
+  const std::vector<Heap> heaps = column.numbers ? std::vector<Heap>() : heaps_of(answer);
   if (!column.numbers && are_whole(heaps, column.hi - column.lo)) column.decimals = 0;
   if (answer.ranges.empty() || answer.ranges.back().lo >= answer.ranges.back().hi) return;
   Column even = column;

@@ -95,6 +95,13 @@ SchemaShape schema_shape(const std::vector<std::string>& header, const std::stri
                                  name.empty() ? "empty" : "no plain UTF-8"),
                      "write a name");
     }
+    // The second stands for the label where a table has none (family_model.cpp).
+    if (std::ranges::find(names, name) != names.end() || (label.empty() && name == "(none)")) {
+      throw BadInput(FilePosition{source},
+                     fmt::format("the name {} of a column is {}", gibbsite::quoted(name),
+                                 name == "(none)" ? "kept for no label" : "given twice"),
+                     "rename it");
+    }
     names.push_back(name);
     ColumnAnswers& column = out.shape.columns.emplace_back();
     column.name = name;

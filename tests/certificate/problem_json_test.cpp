@@ -97,7 +97,7 @@ TEST(ProblemJson, OfAnEvaluationHasItsCounts) {
   expect_constants(HistogramProblem{.rows = 5000, .cells = 20},
                    HistogramMechanism{HistogramCounts{}}, R"({"histogram":20,"rows":5000})");
   expect_constants(SchemaProblem{.rows = 5000, .columns = 14}, SchemaMechanism{SchemaQuestions{}},
-                   R"({"asked_columns":14,"questions":2,"rows":5000})");
+                   R"({"asked_columns":14,"questions":3,"rows":5000})");
   expect_constants(SchemaProblem{.rows = 5000, .columns = 14, .questions = 1},
                    SchemaMechanism{SchemaQuestions{}}, R"({"asked_columns":14,"rows":5000})");
 }

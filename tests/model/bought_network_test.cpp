@@ -87,6 +87,18 @@ TEST(BoughtNetwork, WholeNumbersLieWithinBinsAndOftenOnesAlone) {
   EXPECT_FALSE(columns_of({hours}).columns.at(0).decimals.has_value());
 }
 
+// Texts that are more rows than the histogram counted, as where it read another form.
+TEST(BoughtNetwork, MoreHeapsThanBinsAreNoBinsWithoutEnd) {
+  for (const double part : {1.0, .1}) {
+    ColumnAnswers one = of_range("x", 0, 16, std::vector<double>(refined_bins, part * n / 64));
+    for (int value = 1; value < 14; ++value)
+      one.levels.push_back({std::to_string(value) + ".5", n / 10});
+    const Schema schema = columns_of({one});
+    ASSERT_EQ(schema.columns.size(), 1U);
+    EXPECT_LE(schema.columns[0].edges.size(), 2 * 13U + 1);
+  }
+}
+
 TEST(BoughtNetwork, AConstantIsALevelAndWhatIsUnseenIsLeftOut) {
   ColumnAnswers same = asked("same", n), names = asked("names", n), dates = asked("dates");
   same.levels = {{"x", n}};
