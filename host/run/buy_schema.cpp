@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "gibbsite/core/error.hpp"
@@ -84,6 +86,7 @@ SchemaShape schema_shape(const std::vector<std::string>& header, const std::stri
   out.shape.target = target;
   bool has_label = label.empty();
   std::vector<std::string> names;
+  std::set<std::string_view> known;
   for (const std::string& name : header) {
     if (name == label && !label.empty()) {
       has_label = true;
@@ -96,7 +99,7 @@ SchemaShape schema_shape(const std::vector<std::string>& header, const std::stri
                      "write a name");
     }
     // The second stands for the label where a table has none (family_model.cpp).
-    if (std::ranges::find(names, name) != names.end() || (label.empty() && name == "(none)")) {
+    if (!known.insert(name).second || (label.empty() && name == "(none)")) {
       throw BadInput(FilePosition{source},
                      fmt::format("the name {} of a column is {}", gibbsite::quoted(name),
                                  name == "(none)" ? "kept for no label" : "given twice"),
