@@ -210,7 +210,7 @@ void SchemaPurchase::require_places(const std::string& table) const {
 }
 
 std::vector<std::string> SchemaPurchase::names_of(const std::string& table, bool is_header) const {
-  const std::vector<std::string> header = column_names(table);
+  std::vector<std::string> header = column_names(table);
   // A Parquet or Arrow file names its columns itself.
   if (!is_header && !first_line_names(table).empty()) {
     require_names(header, table);

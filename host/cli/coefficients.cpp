@@ -327,7 +327,7 @@ std::string class_report(const LinearModel& model, const Certificate& certificat
   const auto is_seen = [&](std::size_t line) { return unseen.empty() || !unseen[line % d]; };
   if (!all) {
     std::ranges::stable_sort(order, std::greater{}, size);
-    std::ranges::stable_partition(order, is_seen);
+    std::stable_partition(order.begin(), order.end(), is_seen);
     order.resize(most);
   }
   const auto deviation = coefficient_noise_up(certificate.mechanism, certificate.problem);

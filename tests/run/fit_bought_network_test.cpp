@@ -120,7 +120,7 @@ TEST(FitBoughtNetwork, HasOneCertificateOverBoth) {
     EXPECT_GE(c.claimed.mu, composed_mu(made) * (1 - 1e-12));
     EXPECT_LE(delta_up(c.claimed, c.epsilon), c.delta);
     EXPECT_EQ(made.model().names(), (std::vector<std::string>{"age", "work", "wage", "alike"}));
-    EXPECT_EQ(made.model().level_names(3), std::vector<std::string>{"same"});
+    EXPECT_EQ(made.model().level_names(3).front(), "same");  // the noise may add (other)
     const json file = to_json(made);
     EXPECT_THAT(file["certificate"]["assumptions"].dump(), HasSubstr("the table was the same"));
     EXPECT_THAT(file["certificate"]["assumptions"].dump(), HasSubstr("the names of the columns"));
