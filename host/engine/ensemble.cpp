@@ -85,6 +85,12 @@ void Engine::step(Ensemble& ensemble, MatrixView<const double> gradients) {
   }
 }
 
+void Engine::loss_values_and_gradients(MatrixView<const double> theta, std::span<double> values,
+                                       MatrixView<double> gradients) {
+  loss_values(theta, values);
+  loss_gradients(theta, gradients);
+}
+
 std::vector<double> Engine::loss_terms(MatrixView<const double> theta) {
   std::vector<double> values(theta.rows);
   loss_values(theta, values);

@@ -85,8 +85,7 @@ void Leapfrog::place(const VectorXd& center, const Chart& spread) {
 
 bool Leapfrog::set_chart(Chart chart) {
   chart_ = std::move(chart);
-  target_.values(theta_, value_);
-  target_.gradients(theta_, scratch_);
+  target_.values_and_gradients(theta_, value_, scratch_);
   chart_.pull(scratch_, slope_);
   return value_.allFinite() && slope_.allFinite();
 }
@@ -165,9 +164,8 @@ void Leapfrog::hold_lost() {
   }
 }
 
-// Energies of the proposals, to `acceptance_`. Reads X once, for the values.
+// Energies of the proposals, from their values, to `acceptance_`.
 void Leapfrog::end_proposal() {
-  target_.values(proposal_, proposal_value_);
   for (Eigen::Index c = 0; c < proposal_.rows(); ++c) {
     const double error = proposal_value_(c) + momentum_.row(c).squaredNorm() / 2 - energy_(c);
     if (lost_[static_cast<std::size_t>(c)] || !(error <= divergence)) {
@@ -180,7 +178,7 @@ void Leapfrog::end_proposal() {
 
 // Leapfrog steps from the chains' states and momenta, to `proposal_*`, `momentum_` and
 // `acceptance_`: p <- p - h/2 L^T g, then theta <- theta + h L p and p <- p - h L^T g (h/2 the
-// last time). Reads X once a step, and once for the values.
+// last time, when values are found with the gradients). Reads X once a step.
 void Leapfrog::leapfrog(std::uint64_t steps) {
   begin_proposal();
   momentum_ -= step_size_ / 2 * slope_;
@@ -189,7 +187,11 @@ void Leapfrog::leapfrog(std::uint64_t steps) {
     chart_.push(momentum_, scratch_);
     proposal_ += step_size_ * scratch_;
     hold_lost();
-    target_.gradients(proposal_, scratch_);
+    if (l < steps) {
+      target_.gradients(proposal_, scratch_);
+    } else {
+      target_.values_and_gradients(proposal_, proposal_value_, scratch_);
+    }
     chart_.pull(scratch_, proposal_slope_);
     momentum_ -= (l < steps ? step_size_ : step_size_ / 2) * proposal_slope_;
   }
@@ -198,7 +200,7 @@ void Leapfrog::leapfrog(std::uint64_t steps) {
 
 // theta = mode + L q and U = |q|^2/2 + r(q): p <- p - a/2 grad r(q), then (q, p) turns by a, then
 // p <- p - a/2 grad r(q). grad r = L^T grad U - q. Each part keeps volume, and the whole is its own
-// inverse when p changes sign. Reads X twice.
+// inverse when p changes sign. Reads X once.
 void Leapfrog::rotate(double angle) {
   poll();
   begin_proposal();
@@ -209,7 +211,7 @@ void Leapfrog::rotate(double angle) {
   chart_.push(proposal_coordinates_, proposal_);
   proposal_.rowwise() += mode_.transpose();
   hold_lost();
-  target_.gradients(proposal_, scratch_);
+  target_.values_and_gradients(proposal_, proposal_value_, scratch_);
   chart_.pull(scratch_, proposal_slope_);
   momentum_ -= angle / 2 * (proposal_slope_ - proposal_coordinates_);
   end_proposal();

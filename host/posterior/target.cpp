@@ -33,6 +33,29 @@ std::size_t Target::parameters() const { return static_cast<std::size_t>(center_
 void Target::gradients(const Rowwise& theta, Rowwise& out) {
   if (normal_) return normal_->gradients(theta, out);
   u_.engine->loss_gradients(shape(theta.data(), theta), shape(out.data(), out));
+  add_prior_to_gradients(theta, out);
+}
+
+void Target::values(const Rowwise& theta, VectorXd& out) {
+  if (normal_) return normal_->values(theta, out);
+  u_.engine->loss_values(shape(theta.data(), theta),
+                         {out.data(), static_cast<std::size_t>(out.size())});
+  add_prior_to_values(theta, out);
+}
+
+void Target::values_and_gradients(const Rowwise& theta, VectorXd& values, Rowwise& gradients) {
+  if (normal_) {
+    normal_->values(theta, values);
+    return normal_->gradients(theta, gradients);
+  }
+  u_.engine->loss_values_and_gradients(shape(theta.data(), theta),
+                                       {values.data(), static_cast<std::size_t>(values.size())},
+                                       shape(gradients.data(), gradients));
+  add_prior_to_values(theta, values);
+  add_prior_to_gradients(theta, gradients);
+}
+
+void Target::add_prior_to_gradients(const Rowwise& theta, Rowwise& out) const {
   if (u_.priors.empty()) {
     out = u_.beta * out + u_.prior_precision * (theta.rowwise() - center_.transpose());
     return;
@@ -44,10 +67,7 @@ void Target::gradients(const Rowwise& theta, Rowwise& out) {
   }
 }
 
-void Target::values(const Rowwise& theta, VectorXd& out) {
-  if (normal_) return normal_->values(theta, out);
-  u_.engine->loss_values(shape(theta.data(), theta),
-                         {out.data(), static_cast<std::size_t>(out.size())});
+void Target::add_prior_to_values(const Rowwise& theta, VectorXd& out) const {
   if (u_.priors.empty()) {
     out = u_.beta * out +
           u_.prior_precision / 2 * (theta.rowwise() - center_.transpose()).rowwise().squaredNorm();

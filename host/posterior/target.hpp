@@ -37,6 +37,8 @@ class Target {
   void gradients(const Rowwise& theta, Rowwise& out);
   /// out[C] = U.
   void values(const Rowwise& theta, Eigen::VectorXd& out);
+  /// Both; reads X once where the backend can.
+  void values_and_gradients(const Rowwise& theta, Eigen::VectorXd& values, Rowwise& gradients);
 
   [[nodiscard]] const Eigen::VectorXd& center() const { return center_; }
   /// Where U is lowest [d]: its gradient is at most `tolerance` there, as far as rounding lets it.
@@ -46,6 +48,10 @@ class Target {
   [[nodiscard]] Eigen::VectorXd hessian_diagonal(const Eigen::VectorXd& at) const;
 
  private:
+  // From those of the loss, in their place.
+  void add_prior_to_gradients(const Rowwise& theta, Rowwise& out) const;
+  void add_prior_to_values(const Rowwise& theta, Eigen::VectorXd& out) const;
+
   const Potential& u_;
   std::unique_ptr<NormalModel> normal_;
   Eigen::VectorXd center_;

@@ -551,6 +551,27 @@ TEST_P(CpuThreads, BitsAreThoseOfOne) {
   }
 }
 
+TEST_P(CpuThreads, LossesBesideGradientsHaveTheBitsOfOne) {
+  const auto [n, chains, sparse] = GetParam();
+  const std::size_t d = std::clamp<std::size_t>((sparse ? 3u << 20 : 5u << 18) / (n * chains), 24,
+                                                sparse ? 2000 : 20'000);
+  const support::OddRows p = sparse ? make_one_hot(n, d, 3) : support::make_odd_rows(n, d, 3);
+  const Ensemble e = support::make_odd_chains(chains, d);
+  std::vector<double> values(chains);
+  for (const std::size_t t : {1u, 3u}) {
+    const auto engine =
+        make_backend("cpu", {.threads = t})->load(p.view(), p.y, loss_named("logistic"));
+    std::vector<double> alone(e.theta.size()), g(e.theta.size()), v(chains), f(chains);
+    engine->loss_gradients({e.theta.data(), chains, d}, {alone.data(), chains, d});
+    engine->loss_values({e.theta.data(), chains, d}, f);
+    engine->loss_values_and_gradients({e.theta.data(), chains, d}, v, {g.data(), chains, d});
+    EXPECT_EQ(g, alone) << t << " threads";
+    for (std::size_t c = 0; c < chains; ++c) EXPECT_NEAR(v[c], f[c], 1e-12 * (1 + f[c]));
+    if (t == 1) values = v;
+    EXPECT_EQ(v, values) << t << " threads";
+  }
+}
+
 // More features than a block of rows has entries: compensated sums, in the order of rows for any
 // number of threads.
 TEST(CpuWide, GradientsAreWithinTheBound) {

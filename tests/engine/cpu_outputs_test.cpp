@@ -266,10 +266,14 @@ void expect_gradients(const Shape& s, bool sparse, Arithmetic arithmetic) {
   engine->loss_gradients({e.theta.data(), s.chains, coordinates},
                          {g.data(), s.chains, coordinates});
   engine->loss_values({e.theta.data(), s.chains, coordinates}, f);
+  std::vector<double> beside(g.size()), losses(s.chains);
+  engine->loss_values_and_gradients({e.theta.data(), s.chains, coordinates}, losses,
+                                    {beside.data(), s.chains, coordinates});
   const std::string what =
       fmt::format("{} outputs {} chains {} x {} {} {}", s.outputs, s.chains, s.n, s.d,
                   sparse ? "sparse" : "dense", to_string(arithmetic));
   const long double rounding = arithmetic == Arithmetic::float32 ? 0x1p-24L : 0x1p-53L;
+  ASSERT_EQ(beside, g) << what;
   // Where there are many, the first, a middle one and the last.
   for (std::size_t c = 0; c < s.chains; c += std::max<std::size_t>((s.chains - 1) / 2, 1)) {
     const Exact exact = exact_gradient(p, s.outputs, e.chain(c), rounding);
@@ -277,9 +281,11 @@ void expect_gradients(const Shape& s, bool sparse, Arithmetic arithmetic) {
       ASSERT_LE(std::fabs(g[c * coordinates + j] - exact.gradient[j]), exact.bound[j] + 1e-300L)
           << what << " chain " << c << " coordinate " << j;
     }
-    ASSERT_NEAR(f[c], static_cast<double>(exact.value),
-                1e-12 * static_cast<double>(exact.value) + 1e-12 * static_cast<double>(s.n))
-        << what;
+    for (const double value : {f[c], losses[c]}) {
+      ASSERT_NEAR(value, static_cast<double>(exact.value),
+                  1e-12 * static_cast<double>(exact.value) + 1e-12 * static_cast<double>(s.n))
+          << what;
+    }
   }
 }
 

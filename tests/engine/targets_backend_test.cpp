@@ -120,6 +120,37 @@ TEST_F(CappedTargets, OffsetsOfZeroChangeNoBit) {
   }
 }
 
+// Of weighted classes and of rows with offsets and weights, in the dense, the sparse and the wide
+// engine.
+TEST_F(CappedTargets, LossesBesideGradientsAreThoseAlone) {
+  for (const char* name : {"logistic", "logistic(0.4,1)", "poisson", "huber"}) {
+    const Loss& loss = loss_named(name);
+    for (const auto& [n, d, per_row] :
+         {std::tuple{1U, 1U, 0.0}, std::tuple{37U, 7U, 0.0}, std::tuple{1300U, 11U, 0.0},
+          std::tuple{2500U, 60U, 5.0}, std::tuple{60U, 3000U, 3.0}}) {
+      OddRows p = plain_rows(n, d, per_row, loss);
+      for (std::size_t i = 0; i < n && !on_a_gpu(); ++i) {
+        if (loss.label() == LabelKind::count) p.offset.push_back(-static_cast<float>(i % 8));
+        p.weight.push_back(static_cast<float>(i % 5) / 4);
+      }
+      const auto engine =
+          support::make_test_backend(GIBBSITE_TEST_BACKEND)->load(p.view(), p.y, loss);
+      for (const std::size_t chains : {1U, 2U, 3U, 4U, 5U, 40U}) {
+        SCOPED_TRACE(fmt::format("{}, {} x {}, {} chains", name, n, d, chains));
+        const Ensemble e = support::make_odd_chains(chains, d);
+        std::vector<double> alone(e.theta.size()), g(e.theta.size(), NAN), f(chains);
+        std::vector<double> v(chains, NAN);
+        engine->loss_gradients({e.theta.data(), chains, d}, {alone.data(), chains, d});
+        engine->loss_values({e.theta.data(), chains, d}, f);
+        engine->loss_values_and_gradients({e.theta.data(), chains, d}, v, {g.data(), chains, d});
+        EXPECT_EQ(g, alone);
+        for (std::size_t c = 0; c < chains; ++c)
+          EXPECT_NEAR(v[c], f[c], 1e-12 * (1 + std::fabs(f[c])));
+      }
+    }
+  }
+}
+
 TEST_F(CappedTargets, OffsetsAreFoundAndBounded) {
   if (on_a_gpu()) {
     OddRows p = plain_rows(4, 2, 0, loss_named("logistic"));

@@ -106,29 +106,13 @@ class CpuEngine final : public HostRows {
     }
   }
 
-  void loss_gradients(MatrixView<const double> of_chains, MatrixView<double> of_sums) override {
-    if (of_chains.rows == 0) return;
-    const MatrixView<const double> theta{of_chains.data, of_chains.rows * outputs(), columns()};
-    const MatrixView<double> out{of_sums.data, of_sums.rows * outputs(), columns()};
-    prepare(theta.rows);
-    const auto lay_out = [&](const Group& group) {
-      chains_.put(group, [&](std::size_t a) { return theta.row(a); });
-    };
-    const auto give = [&](const Group& group, const double* sums) {
-      chains_.take_sums(group, sums, [&](std::size_t a) { return out.row(a); });
-    };
-    if (layout().by_groups) {
-      return share(layout().groups.size(), [&](std::size_t g, std::size_t member) {
-        lay_out(layout().groups[g]);
-        give(layout().groups[g], group_gradient(layout().groups[g], member));
-      });
-    }
-    for (const Group& group : layout().groups) lay_out(group);
-    for (std::size_t first = 0; first < layout().groups.size(); first += layout().batch) {
-      const std::span<const Group> batch = layout().batch_from(first);
-      find_gradients(batch);
-      for (std::size_t g = 0; g < batch.size(); ++g) give(batch[g], sums_[g]);
-    }
+  void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override {
+    find(theta, out, {});
+  }
+  void loss_values_and_gradients(MatrixView<const double> theta, std::span<double> values,
+                                 MatrixView<double> gradients) override {
+    if constexpr (single) return Engine::loss_values_and_gradients(theta, values, gradients);
+    find(theta, gradients, values);
   }
 
   void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) override {
@@ -177,6 +161,36 @@ class CpuEngine final : public HostRows {
  private:
   static constexpr bool single = sizeof(T) == sizeof(float);
 
+  // Gradients of the chains, and their losses where there is room for them.
+  void find(MatrixView<const double> of_chains, MatrixView<double> of_sums,
+            std::span<double> losses) {
+    if (of_chains.rows == 0) return;
+    const MatrixView<const double> theta{of_chains.data, of_chains.rows * outputs(), columns()};
+    const MatrixView<double> out{of_sums.data, of_sums.rows * outputs(), columns()};
+    prepare(theta.rows);
+    const auto lay_out = [&](const Group& group) {
+      chains_.put(group, [&](std::size_t a) { return theta.row(a); });
+    };
+    const auto give = [&](const Group& group, const double* sums) {
+      chains_.take_sums(group, sums, [&](std::size_t a) { return out.row(a); });
+      if (losses.empty()) return;
+      const std::size_t first = group.chains.first / outputs();
+      std::copy_n(sums + group.size, group.chains.size() / outputs(), losses.data() + first);
+    };
+    if (layout().by_groups) {
+      return share(layout().groups.size(), [&](std::size_t g, std::size_t member) {
+        lay_out(layout().groups[g]);
+        give(layout().groups[g], group_gradient(layout().groups[g], member, !losses.empty()));
+      });
+    }
+    for (const Group& group : layout().groups) lay_out(group);
+    for (std::size_t first = 0; first < layout().groups.size(); first += layout().batch) {
+      const std::span<const Group> batch = layout().batch_from(first);
+      find_gradients(batch, !losses.empty());
+      for (std::size_t g = 0; g < batch.size(); ++g) give(batch[g], sums_[g]);
+    }
+  }
+
   // f(task, member) by the threads that the layout is for.
   template <class F>
   void share(std::size_t tasks, const F& f) {
@@ -209,33 +223,37 @@ class CpuEngine final : public HostRows {
     if (!layout().uses_nodes()) return;
     results_.resize(pool_.results());
     for (std::size_t k = 0; k < layout().batch * layout().nodes; ++k) {
-      results_[pool_.result(k)] = cpu::Aligned<double>(layout().size);
+      results_[pool_.result(k)] = cpu::Aligned<double>(layout().size + chains);
     }
     for (std::size_t w = 0; w < workers_.size(); ++w) {
-      results_[pool_.spare(w)] = cpu::Aligned<double>(layout().size);
+      results_[pool_.spare(w)] = cpu::Aligned<double>(layout().size + chains);
       read_.push_back({nullptr, cpu::Aligned<T>(layout().all)});
     }
   }
 
-  // Sums [size] of a thread's own group, all rows.
-  const double* group_gradient(const Group& group, std::size_t member) {
-    return workers_[member].over(group, chains_.theta(group), {0, table_.blocks()});
+  // Sums of a thread's own group, all rows, as GradientSums gives them.
+  const double* group_gradient(const Group& group, std::size_t member, bool losses_too = false) {
+    return workers_[member].over(group, chains_.theta(group), {0, table_.blocks()}, losses_too);
+  }
+  [[nodiscard]] std::size_t size_of(const Group& group, bool losses_too) const {
+    return group.size + (losses_too ? group.chains.size() / outputs() : 0);
   }
 
-  // sums_ <- sums [size] of each group of a batch, the nodes of which threads sum.
-  void find_gradients(std::span<const Group> batch) {
+  // sums_ <- such sums of each group of a batch, the nodes of which threads sum.
+  void find_gradients(std::span<const Group> batch, bool losses_too = false) {
     if (workers_.size() == 1) {  // then a batch is one
-      sums_[0] = group_gradient(batch[0], 0);
+      sums_[0] = group_gradient(batch[0], 0, losses_too);
       return;
     }
     const std::size_t place = pool_.free_place();
     read_[place].batch = batch.data();
+    read_[place].losses_too = losses_too;
     for (const Group& group : batch) {
       std::copy_n(chains_.theta(group), group.size, read_[place].theta.data() + group.offset);
     }
     pool_.each_twice(place, batch.size() * layout().nodes, *this);
     for (std::size_t g = 0; g < batch.size(); ++g) {
-      sums_[g] = cpu::sum_nodes(layout().nodes, batch[g].size, [&](std::size_t k) {
+      sums_[g] = cpu::sum_nodes(layout().nodes, size_of(batch[g], losses_too), [&](std::size_t k) {
         return results_[pool_.result(g * layout().nodes + k)].data();
       });
     }
@@ -244,12 +262,13 @@ class CpuEngine final : public HostRows {
  public:
   // A task of the thread pool: sums of a node of a group, added to this member's result.
   void run(std::size_t place, std::size_t task, std::size_t member) {
-    const Group& group = read_[place].batch[task / layout().nodes];
+    const Read& read = read_[place];
+    const Group& group = read.batch[task / layout().nodes];
     const std::size_t first = task % layout().nodes * layout().node_blocks;
-    const double* const sums =
-        workers_[member].over(group, read_[place].theta.data() + group.offset,
-                              {first, std::min(first + layout().node_blocks, table_.blocks())});
-    std::copy_n(sums, group.size, results_[pool_.spare(member)].data());
+    const double* const sums = workers_[member].over(
+        group, read.theta.data() + group.offset,
+        {first, std::min(first + layout().node_blocks, table_.blocks())}, read.losses_too);
+    std::copy_n(sums, size_of(group, read.losses_too), results_[pool_.spare(member)].data());
   }
 
  private:
@@ -297,6 +316,7 @@ class CpuEngine final : public HostRows {
   struct Read {
     const Group* batch;
     cpu::Aligned<T> theta;  // of all groups
+    bool losses_too = false;
   };
 
   ThreadPool pool_;

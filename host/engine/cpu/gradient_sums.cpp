@@ -4,20 +4,19 @@
 
 namespace gibbsite::cpu {
 
+// Of what is made in parts: residuals of all lanes of a group lie beside each other, twice.
+constexpr std::size_t most_part_rows = 128;
+
 template <class T>
 GradientSums<T>::GradientSums(const Table& table, const LossChoice& loss, const Layout& layout)
     : table_(table),
       loss_(loss),
       sub_block_(layout.sub_block),
-      gradient_(layout.size, layout.node_blocks),
-      scratch_(layout.sub_block *
-               (loss.outputs > 1 ? std::max(layout.lanes, layout.width) : layout.width)) {
-  if (loss.outputs > 1 && !layout.few) {
-    by_lane_ = Aligned<T>(layout.sub_block * layout.lanes);
-    // What lies behind the last rows is turned with them.
-    std::fill_n(scratch_.data(), layout.sub_block * layout.lanes, T{0});
-    std::fill_n(by_lane_.data(), layout.sub_block * layout.lanes, T{0});
-  }
+      lanes_(layout.lanes),
+      gradient_(layout.size + layout.chains, layout.node_blocks),
+      scratch_(layout.sub_block * layout.width),
+      row_losses_(single ? 0 : layout.sub_block) {
+  if (loss.outputs > 1 && !layout.few) prepare_parts();
   if (single) sums_ = Aligned<T>(layout.size);
   if (!layout.few && !single && table.dense()) {
     widened_ = Aligned<T>(layout.sub_block * table.features);
@@ -25,10 +24,26 @@ GradientSums<T>::GradientSums(const Table& table, const LossChoice& loss, const 
 }
 
 template <class T>
-const double* GradientSums<T>::over(const Group& group, const T* theta, Range blocks) {
-  gradient_.clear(group.size);
+void GradientSums<T>::prepare_parts() {
+  if (part_rows_ > 0) return;
+  part_rows_ = std::min(sub_block_, most_part_rows);
+  for (Aligned<T>* const residuals : {&parts_, &by_lane_}) {
+    *residuals = Aligned<T>(part_rows_ * lanes_);
+    // What lies behind the last rows is turned with them.
+    std::fill_n(residuals->data(), part_rows_ * lanes_, T{0});
+  }
+}
+
+template <class T>
+const double* GradientSums<T>::over(const Group& group, const T* theta, Range blocks,
+                                    bool losses_too) {
+  const bool in_parts = !group.panels.empty() && (loss_.outputs > 1 || losses_too);
+  if (in_parts) prepare_parts();
+  const std::size_t some = in_parts ? part_rows_ : sub_block_;
+  gradient_.clear(group.size + (losses_too ? group.chains.size() / loss_.outputs : 0));
   for (std::size_t b = blocks.first; b < blocks.last; ++b) {
     double* const total = gradient_.open();
+    double* const losses = losses_too ? total + group.size : nullptr;
     T* sums = nullptr;
     if constexpr (single) {
       sums = sums_.data();
@@ -37,11 +52,11 @@ const double* GradientSums<T>::over(const Group& group, const T* theta, Range bl
       sums = total;
     }
     const Range block = table_.rows_of(b);
-    for (std::size_t first = block.first; first < block.last; first += sub_block_) {
-      const Range rows{first, std::min(first + sub_block_, block.last)};
-      group.panels.empty() ? add_few(group, theta, rows, sums)
-      : loss_.outputs == 1 ? add_panels(group, theta, rows, sums)
-                           : add_outputs(group, theta, rows, sums);
+    for (std::size_t first = block.first; first < block.last; first += some) {
+      const Range rows{first, std::min(first + some, block.last)};
+      group.panels.empty() ? add_few(group, theta, rows, sums, losses)
+      : in_parts           ? add_in_parts(group, theta, rows, sums, losses)
+                           : add_panels(group, theta, rows, sums);
     }
     if constexpr (single) {
       for (std::size_t i = 0; i < group.size; ++i) total[i] = static_cast<double>(sums[i]);
@@ -52,9 +67,11 @@ const double* GradientSums<T>::over(const Group& group, const T* theta, Range bl
 }
 
 template <class T>
-void GradientSums<T>::add_few(const Group& group, const T* theta, Range range, T* sums) {
+void GradientSums<T>::add_few(const Group& group, const T* theta, Range range, T* sums,
+                              double* losses) {
   const RowsPart rows = table_.part(range.first, range.last);
   const RowTargets y = table_.targets(range.first);
+  const LossSums to{losses, row_losses_.data()};
   if (!table_.dense()) {
     return sparse_row_gradient(SparseRowGradient<T>{.x = rows.entries,
                                                     .y = y,
@@ -63,7 +80,8 @@ void GradientSums<T>::add_few(const Group& group, const T* theta, Range range, T
                                                     .chains = group.chains.size(),
                                                     .theta = theta,
                                                     .r = scratch_.data(),
-                                                    .g = sums});
+                                                    .g = sums,
+                                                    .losses = to});
   }
   row_gradient(RowGradient<T>{.x = rows.x,
                               .y = y,
@@ -71,7 +89,8 @@ void GradientSums<T>::add_few(const Group& group, const T* theta, Range range, T
                               .chains = group.chains.size(),
                               .theta = theta,
                               .r = scratch_.data(),
-                              .g = sums});
+                              .g = sums,
+                              .losses = to});
 }
 
 template <class T>
@@ -128,20 +147,27 @@ void GradientSums<T>::add_panels(const Group& group, const T* theta, Range range
 }
 
 template <class T>
-void GradientSums<T>::add_outputs(const Group& group, const T* theta, Range range, T* sums) {
+void GradientSums<T>::add_in_parts(const Group& group, const T* theta, Range range, T* sums,
+                                   double* losses) {
   const PanelRows rows = panel_rows(range);
-  const auto r = [&](const Panel& panel) { return scratch_.data() + panel.lane * sub_block_; };
-  const auto by_lane = [&](std::size_t lane) { return by_lane_.data() + lane * sub_block_; };
+  const auto r = [&](const Panel& panel) { return parts_.data() + panel.lane * part_rows_; };
+  const auto by_lane = [&](std::size_t lane) { return by_lane_.data() + lane * part_rows_; };
   for (const Panel& panel : group.panels) {
     table_.dense() ? panel_logits(dense(rows, panel, theta, r(panel), sums))
                    : sparse_panel_logits(sparse(rows, panel, theta, r(panel), sums));
-    turn_panel(r(panel), rows.size, panel.width, by_lane(panel.lane), sub_block_);
+    turn_panel(r(panel), rows.size, panel.width, by_lane(panel.lane), part_rows_);
   }
   for (std::size_t lane = 0; lane < group.chains.size(); lane += loss_.outputs) {
-    output_derivatives(loss_, by_lane(lane), sub_block_, rows.y, rows.size);
+    if constexpr (!single) {
+      if (losses != nullptr) {
+        losses[lane / loss_.outputs] +=
+            loss_sum(loss_, by_lane(lane), part_rows_, rows.y, rows.size, row_losses_.data());
+      }
+    }
+    output_derivatives(loss_, by_lane(lane), part_rows_, rows.y, rows.size);
   }
   for (const Panel& panel : group.panels) {
-    turn_back(by_lane(panel.lane), sub_block_, rows.size, panel.width, r(panel));
+    turn_back(by_lane(panel.lane), part_rows_, rows.size, panel.width, r(panel));
     table_.dense() ? panel_sums(dense(rows, panel, theta, r(panel), sums))
                    : sparse_panel_sums(sparse(rows, panel, theta, r(panel), sums));
   }

@@ -9,18 +9,19 @@ namespace gibbsite::cpu {
 template <class T>
 class GradientSums {
  public:
-  /// Sums for groups of that layout. Allocates here, never later.
+  /// Sums for groups of that layout. Allocates here, and at the first question for losses.
   GradientSums(const Table& table, const LossChoice& loss, const Layout& layout);
 
-  /// Sums [group.size] over those blocks, until the next call. theta [group.size]: as the kernels
-  /// read it.
-  const double* over(const Group& group, const T* theta, Range blocks);
+  /// Sums [group.size] over those blocks, until the next call, and behind them, where wanted and in
+  /// double, the losses of the group's chains [C / K]. theta [group.size]: as the kernels read it.
+  const double* over(const Group& group, const T* theta, Range blocks, bool losses_too = false);
 
  private:
   static constexpr bool single = sizeof(T) == sizeof(float);
-  void add_few(const Group& group, const T* theta, Range range, T* sums);
+  void add_few(const Group& group, const T* theta, Range range, T* sums, double* losses);
   void add_panels(const Group& group, const T* theta, Range range, T* sums);
-  void add_outputs(const Group& group, const T* theta, Range range, T* sums);
+  void add_in_parts(const Group& group, const T* theta, Range range, T* sums, double* losses);
+  void prepare_parts();
   [[nodiscard]] const T* widened(MatrixView<const float> x);
 
   /// Rows as panels read them: numbers [size x d], or entries.
@@ -39,11 +40,12 @@ class GradientSums {
 
   Table table_;
   LossChoice loss_;
-  std::size_t sub_block_;
-  PairwiseSum gradient_;          // [size]
+  std::size_t sub_block_, lanes_, part_rows_ = 0;
+  PairwiseSum gradient_;          // [size], and losses of chains
   Aligned<T> sums_;               // [size] of a block; double sums are added in place
   Aligned<T> widened_, scratch_;  // a sub-block of x as T; its residuals
-  Aligned<T> by_lane_;            // of several outputs: those, lane after lane
+  Aligned<T> parts_, by_lane_;    // residuals in parts: panel after panel, lane after lane
+  Aligned<double> row_losses_;    // of a sub-block
 };
 
 }  // namespace gibbsite::cpu

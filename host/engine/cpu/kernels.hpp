@@ -84,6 +84,12 @@ struct RowValues {
 };
 void row_values(const RowValues& rows);
 
+/// Where the losses of a gradient's rows are added up too, in double.
+struct LossSums {
+  double* value = nullptr;  ///< [C / K] of chains; null: nowhere
+  double* f = nullptr;      ///< [rows] scratch
+};
+
 /// g_c += sum_i f'(x_i . theta_c, y_i) x_i for C <= few_chains chains. Reads x from memory once,
 /// then from cache: give it as many rows as fit there. C is a whole number of chains' outputs.
 template <class T>
@@ -95,6 +101,7 @@ struct RowGradient {
   const T* theta;  ///< [C x packed]
   T* r;            ///< [C x rows] scratch: logits, then residuals
   T* g;            ///< [C x packed]
+  LossSums losses{};
 };
 void row_gradient(const RowGradient<double>& rows);
 void row_gradient(const RowGradient<float>& rows);
@@ -109,6 +116,7 @@ struct SparseRowGradient {
   const T* theta;  ///< [C x d]
   T* r;            ///< [C x rows] scratch: logits, then residuals
   T* g;            ///< [C x d]
+  LossSums losses{};
 };
 void sparse_row_gradient(const SparseRowGradient<double>& rows);
 void sparse_row_gradient(const SparseRowGradient<float>& rows);
@@ -177,8 +185,8 @@ struct PanelGradient {
 void panel_gradient(const PanelGradient<double>& panel);
 void panel_gradient(const PanelGradient<float>& panel);
 
-// In parts, for losses of several outputs: logits of every panel of a chain to r; r turned,
-// residuals of outputs, r turned back; g += X^T r of every panel.
+// In parts, for losses of several outputs and where losses are wanted: logits of every panel of a
+// chain to r; r turned, residuals of outputs, r turned back; g += X^T r of every panel.
 void panel_logits(const PanelGradient<double>& panel);
 void panel_logits(const PanelGradient<float>& panel);
 void panel_sums(const PanelGradient<double>& panel);
@@ -198,15 +206,18 @@ void turn_back(const double* by_lane, std::size_t stride, std::size_t rows, std:
                double* panel);
 void turn_back(const float* by_lane, std::size_t stride, std::size_t rows, std::size_t width,
                float* panel);
-/// z [K x rows], its outputs `stride` apart, becomes grad_z f of each row; a row's bits do not
-/// depend on its place.
+/// z [K x rows], its outputs `stride` apart, becomes grad_z f of each row, with its offset and
+/// factor; a row's bits do not depend on its place.
 void output_derivatives(const LossChoice& loss, double* z, std::size_t stride, const RowTargets& y,
                         std::size_t rows);
 void output_derivatives(const LossChoice& loss, float* z, std::size_t stride, const RowTargets& y,
                         std::size_t rows);
-/// f[i] of the logits z [K x rows], its outputs `stride` apart.
+/// f[i] of the logits z [K x rows], its outputs `stride` apart, with the rows' offsets and factors.
 void output_values(const LossChoice& loss, const double* z, std::size_t stride, const RowTargets& y,
                    std::size_t rows, double* f);
+/// The sum of these f [rows], which is scratch.
+double loss_sum(const LossChoice& loss, const double* z, std::size_t stride, const RowTargets& y,
+                std::size_t rows, double* f);
 
 /// f[i] = f(z[i], y[i]) as the kernels compute it. Of K outputs z is [K x n].
 void values(const LossChoice& loss, std::span<const double> z, std::span<const float> y,

@@ -210,17 +210,28 @@ void OutputDerivativesOf(size_t outputs, T* z, size_t stride, const RowTargets& 
 }
 template void OutputDerivativesOf(size_t, double*, size_t, const RowTargets&, size_t);
 template void OutputDerivativesOf(size_t, float*, size_t, const RowTargets&, size_t);
-void OutputDerivativesDouble(size_t outputs, double* z, size_t stride, const RowTargets& y,
-                             size_t rows) {
-  OutputDerivativesOf(outputs, z, stride, y, rows);
+template <class T>
+HWY_INLINE void SlopesOfOutputs(const LossChoice& loss, T* z, size_t stride, const RowTargets& y,
+                                size_t rows) {
+  if (loss.outputs == 1) return SlopesOf(loss, y, rows, z);
+  OutputDerivativesOf(loss.outputs, z, stride, y, rows);
 }
-void OutputDerivativesFloat(size_t outputs, float* z, size_t stride, const RowTargets& y,
+void OutputDerivativesDouble(const LossChoice& loss, double* z, size_t stride, const RowTargets& y,
+                             size_t rows) {
+  SlopesOfOutputs(loss, z, stride, y, rows);
+}
+void OutputDerivativesFloat(const LossChoice& loss, float* z, size_t stride, const RowTargets& y,
                             size_t rows) {
-  OutputDerivativesOf(outputs, z, stride, y, rows);
+  SlopesOfOutputs(loss, z, stride, y, rows);
 }
 
-void OutputValues(size_t outputs, const double* z, size_t stride, const RowTargets& y, size_t rows,
-                  double* f) {
+void OutputValues(const LossChoice& loss, const double* z, size_t stride, const RowTargets& y,
+                  size_t rows, double* f) {
+  const size_t outputs = loss.outputs;
+  if (outputs == 1) {
+    std::copy_n(z, rows, f);
+    return ValuesOf(loss, y, rows, f);
+  }
   const Full<double> d;
   ForEachRows<double>(z, stride, y.y, rows,
                       [&](hn::Vec<Full<double>> label, const auto& load, const auto&, size_t count,
@@ -234,6 +245,12 @@ void OutputValues(size_t outputs, const double* z, size_t stride, const RowTarge
                           f[first + i] = std::log1p(terms[i]) + gaps[i];
                       });
   MultiplyRows(y, rows, f);
+}
+
+double LossSum(const LossChoice& loss, const double* z, size_t stride, const RowTargets& y,
+               size_t rows, double* f) {
+  OutputValues(loss, z, stride, y, rows, f);
+  return SumOfRows(f, rows);
 }
 
 // Scores of a vector of rows of several classes, in the place of their derivatives r = p - e_y:
@@ -434,6 +451,7 @@ HWY_EXPORT(HeldOutputs);
 HWY_EXPORT(OutputDerivativesDouble);
 HWY_EXPORT(OutputDerivativesFloat);
 HWY_EXPORT(OutputValues);
+HWY_EXPORT(LossSum);
 
 std::vector<float> row_factors(const Loss& loss, std::span<const float> y, const float* weight) {
   if (loss.class_weights().empty() && weight == nullptr) return {};
@@ -453,15 +471,19 @@ LossChoice choose_loss(const Loss& weighted) {
 
 void output_derivatives(const LossChoice& loss, double* z, std::size_t stride, const RowTargets& y,
                         std::size_t rows) {
-  HWY_DYNAMIC_DISPATCH(OutputDerivativesDouble)(loss.outputs, z, stride, y, rows);
+  HWY_DYNAMIC_DISPATCH(OutputDerivativesDouble)(loss, z, stride, y, rows);
 }
 void output_derivatives(const LossChoice& loss, float* z, std::size_t stride, const RowTargets& y,
                         std::size_t rows) {
-  HWY_DYNAMIC_DISPATCH(OutputDerivativesFloat)(loss.outputs, z, stride, y, rows);
+  HWY_DYNAMIC_DISPATCH(OutputDerivativesFloat)(loss, z, stride, y, rows);
 }
 void output_values(const LossChoice& loss, const double* z, std::size_t stride, const RowTargets& y,
                    std::size_t rows, double* f) {
-  HWY_DYNAMIC_DISPATCH(OutputValues)(loss.outputs, z, stride, y, rows, f);
+  HWY_DYNAMIC_DISPATCH(OutputValues)(loss, z, stride, y, rows, f);
+}
+double loss_sum(const LossChoice& loss, const double* z, std::size_t stride, const RowTargets& y,
+                std::size_t rows, double* f) {
+  return HWY_DYNAMIC_DISPATCH(LossSum)(loss, z, stride, y, rows, f);
 }
 
 namespace {

@@ -25,13 +25,6 @@ size_t LanesFloat() { return hn::Lanes(Full<float>()); }
 size_t RowLanesDouble() { return row_lanes<Full<double>>; }
 size_t RowLanesFloat() { return row_lanes<Full<float>>; }
 
-// Sums of all lanes of a group of vectors: halves are added, then quarters, as AVX-512 does in one.
-template <class D>
-HWY_INLINE Lane<D> SumOfGroup(D d, const hn::Vec<D> (&sum)[row_vectors<D>]) {
-  if constexpr (row_vectors<D> == 1) return hn::GetLane(hn::SumOfLanes(d, sum[0]));
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum[0], sum[row_vectors<D> - 1])));
-}
-
 // Inlines a lambda that is called from two places: else its vectors would lie in memory.
 #undef GIBBSITE_IN_REGISTERS
 #define GIBBSITE_IN_REGISTERS HWY_ATTR __attribute__((always_inline))
@@ -134,6 +127,7 @@ void RowsOf(D d, const RowGradient<Lane<D>>& p, size_t packed) {
   const FewChains<Lane<D>> few{p.theta, p.r, p.g, rows, packed};
   if constexpr (pass != Pass::sums) Logits<R, C>(d, p.x.data, features, few);
   if constexpr (pass == Pass::logits) return;
+  if constexpr (pass == Pass::all) AddLosses(p.loss, p.losses, p.y, C, rows, p.r);
   for (size_t c = 0; pass == Pass::all && c < C; ++c) {
     SlopesOf(p.loss, p.y, rows, p.r + c * rows);
   }
@@ -153,6 +147,7 @@ void RowPass(D d, const RowGradient<Lane<D>>& p) {
     part.theta = p.theta + c * packed;
     part.g = p.g + c * packed;
     if (pass != Pass::all) part.r = p.r + c * p.x.rows;
+    if (p.losses.value != nullptr) part.losses.value = p.losses.value + c / p.loss.outputs;
     c += chains;
   };
   if (p.chains - c >= 4) {
@@ -174,6 +169,7 @@ void RowGradientOf(D d, const RowGradient<Lane<D>>& p) {
   const size_t outputs = p.loss.outputs, rows = p.x.rows;
   if (outputs == 1) return RowPass<Pass::all>(d, p);
   RowPass<Pass::logits>(d, p);
+  AddLosses(p.loss, p.losses, p.y, p.chains, rows, p.r);
   for (size_t c = 0; c < p.chains; c += outputs) {
     OutputDerivativesOf(outputs, p.r + c * rows, rows, p.y, rows);
   }
@@ -209,20 +205,8 @@ void RowValuesOf(D d, const RowValues& p) {
       Logits<4, 4>(d, p.x.data, p.x.cols, few);
   }
   for (size_t c = 0; p.value != nullptr && c < p.chains; ++c) {
-    double* const z = p.z + c * rows;
-    ValuesOf(p.loss, p.y, rows, z);
-    const Full<double> wide;
-    constexpr size_t V = row_vectors<Full<double>>, lanes = hn::MaxLanes(Full<double>());
-    hn::Vec<Full<double>> sum[V];
-    for (size_t v = 0; v < V; ++v) sum[v] = hn::Zero(wide);
-    size_t i = 0;
-    for (; i + V * lanes <= rows; i += V * lanes) {
-      for (size_t v = 0; v < V; ++v) {
-        sum[v] = hn::Add(sum[v], hn::LoadU(wide, z + i + v * lanes));
-      }
-    }
-    p.value[c] = SumOfGroup(wide, sum);
-    for (; i < rows; ++i) p.value[c] += z[i];
+    ValuesOf(p.loss, p.y, rows, p.z + c * rows);
+    p.value[c] = SumOfRows(p.z + c * rows, rows);
   }
 }
 void RowValuesDouble(const RowValues& p) {

@@ -31,6 +31,8 @@ void SparseRowsOf(const SparseRowGradient<T>& p) {
       for (; e < begin[i + 1]; ++e) sum[0] += static_cast<T>(p.x.value[e]) * theta[p.x.feature[e]];
       r[i] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
     }
+    if (p.losses.value != nullptr)
+      AddLosses(p.loss, {p.losses.value + c, p.losses.f}, p.y, 1, p.x.rows, r);
     SlopesOf(p.loss, p.y, p.x.rows, r);
     for (size_t i = 0; i < p.x.rows; ++i) {
       for (std::uint64_t e = begin[i]; e < begin[i + 1]; ++e) {

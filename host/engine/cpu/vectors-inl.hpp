@@ -43,6 +43,28 @@ HWY_INLINE hn::Vec<D> LoadAs(D d, const float* HWY_RESTRICT x) {
   }
 }
 
+// Sums of all lanes of a group of vectors: halves are added, then quarters, as AVX-512 does in one.
+template <class D>
+HWY_INLINE Lane<D> SumOfGroup(D d, const hn::Vec<D> (&sum)[row_vectors<D>]) {
+  if constexpr (row_vectors<D> == 1) return hn::GetLane(hn::SumOfLanes(d, sum[0]));
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum[0], sum[row_vectors<D> - 1])));
+}
+
+// Sum of f [rows], in the same order on AVX2 and AVX-512.
+HWY_INLINE double SumOfRows(const double* HWY_RESTRICT f, size_t rows) {
+  const Full<double> d;
+  constexpr size_t V = row_vectors<Full<double>>, lanes = hn::MaxLanes(Full<double>());
+  hn::Vec<Full<double>> sum[V];
+  for (size_t v = 0; v < V; ++v) sum[v] = hn::Zero(d);
+  size_t i = 0;
+  for (; i + V * lanes <= rows; i += V * lanes) {
+    for (size_t v = 0; v < V; ++v) sum[v] = hn::Add(sum[v], hn::LoadU(d, f + i + v * lanes));
+  }
+  double out = SumOfGroup(d, sum);
+  for (; i < rows; ++i) out += f[i];
+  return out;
+}
+
 // r[i] = f'(z[i], y[i]) and f[i] = f(z[i], y[i]); may be where z is. In losses.cpp.
 template <class T>
 void DerivativesOf(const LossChoice& loss, const T* z, const float* y, size_t count, T* r);
@@ -54,6 +76,19 @@ void ValuesOf(const LossChoice& loss, const RowTargets& y, size_t count, double*
 // Derivatives of K outputs, in place (`output_derivatives`).
 template <class T>
 void OutputDerivativesOf(size_t outputs, T* z, size_t stride, const RowTargets& y, size_t rows);
+// `loss_sum`.
+double LossSum(const LossChoice& loss, const double* z, size_t stride, const RowTargets& y,
+               size_t rows, double* f);
+// Adds the losses of logits z [C x rows] to where they are wanted.
+template <class T>
+HWY_INLINE void AddLosses(const LossChoice& loss, const LossSums& to, const RowTargets& y,
+                          size_t chains, size_t rows, const T* z) {
+  if constexpr (sizeof(T) == sizeof(double)) {
+    for (size_t c = 0; to.value != nullptr && c < chains; c += loss.outputs) {
+      to.value[c / loss.outputs] += LossSum(loss, z + c * rows, rows, y, rows, to.f);
+    }
+  }
+}
 
 }  // namespace gibbsite::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -151,6 +151,11 @@ class Engine {
   /// Writes loss values out[C] = sum_i l(theta_c; x_i, y_i). Reads private data: diagnostics only.
   virtual void loss_values(MatrixView<const double> theta, std::span<double> out) = 0;
 
+  /// Both: `values` [C] up to the order of its sums, `gradients` [C x d] with the bits of
+  /// `loss_gradients`. An engine that can reads X once. Reads private data: diagnostics only.
+  virtual void loss_values_and_gradients(MatrixView<const double> theta, std::span<double> values,
+                                         MatrixView<double> gradients);
+
   // What an engine of several is made of (engine/sharded.hpp).
 
   /// Makes one step of every unfinished chain, in order of chains, from the sums of their gradients
