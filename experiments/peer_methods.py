@@ -90,13 +90,16 @@ def double_noise(x, y, mu, draw, steps=15, kind="hessian", change="add", grad_sh
 
 # AdaSSP
 
-def noisy_moments(x, sigma, draw, failing=0.05):
-    """x'x with noise of scale sqrt(2) sigma, and a ridge from its least eigenvalue with noise of scale sigma. x: rows within 1."""
+def noisy_moments(x, sigma, draw, factor):
+    """x'x with noise of scale sqrt(2) sigma, and a ridge from its least eigenvalue with noise of scale sigma. x: rows within 1.
+
+    factor: how many sqrt(d) of the noise the ridge is to cover; the eigenvalue is held 1.96 sigma lower, as the boosted code does.
+    """
     d = x.shape[1]
     moments = x.T @ x
     noise = np.triu(draw.standard_normal((d, d))) * math.sqrt(2) * sigma
     least = max(np.linalg.eigvalsh(moments)[0] + sigma * (draw.standard_normal() - 1.96), 0.0)
-    ridge = max(0.0, math.sqrt(2) * sigma * math.sqrt(d * math.log(2 * d**2 / failing)) - least)
+    ridge = max(0.0, math.sqrt(2) * sigma * factor * math.sqrt(d) - least)
     return moments + noise + np.triu(noise, 1).T + ridge * np.eye(d)
 
 
@@ -104,11 +107,12 @@ def ada_ssp(x, y, mu, draw, rounds=0):
     """Weights [d] of amounts within [-1, 1]. A third of mu^2 each for x'x, its least eigenvalue and x'y; boosted in `rounds`, as many
     parts of mu^2 as questions, the residuals held in [-1, 1]."""
     sigma = math.sqrt(3 if rounds == 0 else rounds + 2) / mu
-    moments = noisy_moments(x, sigma, draw)
-    w = np.zeros(x.shape[1])
+    d = x.shape[1]
+    moments = noisy_moments(x, sigma, draw, 1.96 if rounds else math.sqrt(math.log(2 * d**2 / 0.05)))
+    w = np.zeros(d)
     for _ in range(max(rounds, 1)):
         left = np.clip(y - x @ w, -1, 1) if rounds else y
-        w = w + np.linalg.solve(moments, x.T @ left + 2 * sigma * draw.standard_normal(len(w)))
+        w = w + np.linalg.solve(moments, x.T @ left + 2 * sigma * draw.standard_normal(d))
     return w
 
 

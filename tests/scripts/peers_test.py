@@ -104,7 +104,7 @@ class Squares(unittest.TestCase):
         for rounds, parts in ((0, 3), (1, 3), (2, 4)):
             sigma = math.sqrt(parts) / 0.4
             eigenvalue = max(np.linalg.eigvalsh(moments)[0] + sigma * (1 - 1.96), 0)
-            ridge = math.sqrt(2) * sigma * math.sqrt(3 * math.log(2 * 9 / 0.05)) - eigenvalue
+            ridge = math.sqrt(2 * 3) * sigma * (1.96 if rounds else math.sqrt(math.log(2 * 9 / 0.05))) - eigenvalue
             noisy = moments + math.sqrt(2) * sigma + ridge * np.eye(3)
             w = np.zeros(3)
             for _ in range(max(rounds, 1)):
