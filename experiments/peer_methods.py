@@ -42,7 +42,7 @@ def within(x, bound):
 # Double-noise Newton
 
 def curvature_weights(z, kind):
-    """Of each row the factor of x x' in the Hessian, or in the tightest quadratic upper bound of the loss; both within [0, 1/4]."""
+    """Each row's factor of x x' in the Hessian, or in the tightest quadratic upper bound of the loss; both within [0, 1/4]."""
     if kind == "hessian":
         p = expit(z)
         return p * (1 - p)
@@ -137,7 +137,7 @@ def objective_settings(epsilon, delta, share):
 
 
 def logistic_minimum(x, y, ridge, tilt, start=None):
-    """Of the sum of losses + ridge/2 |w|^2 + tilt w, by damped Newton steps."""
+    """Minimum of the sum of losses + ridge/2 |w|^2 + tilt w, by damped Newton steps."""
     w = np.zeros(x.shape[1]) if start is None else start
 
     def value(w):
