@@ -141,10 +141,9 @@ ShrunkInformation::ShrunkInformation(const MatrixXd& answered, double deviation,
     across *= part.cwiseSqrt().asDiagonal();
     light = part.asDiagonal() * rest * part.asDiagonal();
   }
-  spread_ =
-      inverse_of_symmetric(MatrixXd((across * across.transpose()).cwiseAbs2() *
-                                    (scale * scale / s2)) +
-                           MatrixXd(deviations.cwiseAbs2().cwiseInverse().asDiagonal()));
+  spread_ = inverse_of_symmetric(
+      MatrixXd((across * across.transpose()).cwiseAbs2() * (scale * scale / s2)) +
+      MatrixXd(deviations.cwiseAbs2().cwiseInverse().asDiagonal()));
   const VectorXd seen = (u * light).cwiseProduct(u).rowwise().sum() * (scale / s2);
   const VectorXd delta = spread_ * seen;
   correction_ = scale * u.transpose() * delta.asDiagonal() * u;
@@ -165,8 +164,7 @@ ShrunkInformation::ShrunkInformation(const MatrixXd& answered, double deviation,
   correction_.diagonal() += (diagonal_kept_ - beside_kept_) * diagonal;
   if (!noisy) return;
   further_kept_ = 1 - beside_kept_ - s2 / (own.array() + std::max(2 * off, s2));
-  further_kept_.diagonal() =
-      1 - diagonal_kept_ - s2 / (own.diagonal().array() + std::max(on, s2));
+  further_kept_.diagonal() = 1 - diagonal_kept_ - s2 / (own.diagonal().array() + std::max(on, s2));
   correction_ += further_kept_.cwiseProduct(rest);
 }
 
