@@ -333,8 +333,8 @@ class Information {
                 correction_deviations(directions.rows(), answers.lambda),
                 noise_of_model(answers, alpha * mean_curvature)),
         correction_(shrunk_.correction()) {}
-  // Of people and weighted rows alpha H_g has the noise of the moments that it is made of: few rows
-  // count, and along columns that lean on each other the metric may have more noise than rows.
+  // For people and weighted rows alpha H_g has the noise of the moments that it is made of: along
+  // columns that lean on each other the metric may have more noise than rows. Others have none.
   static VectorXd noise_of_model(const AnsweredScores& answers, double unit) {
     return answers.scores ? VectorXd(unit * noise_of_moments(answers.lambda)) : VectorXd();
   }

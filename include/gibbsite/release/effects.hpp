@@ -31,7 +31,7 @@ inline constexpr std::string_view interval_meaning_of_amounts =
     "the worst effect in half of the tables (docs/theory/intervals.md).";
 inline constexpr std::string_view interval_meaning_of_people_amounts =
     "95 % intervals include privacy noise and sampling. On simulated tables of people they held 94 to "
-    "99 % of the effects on average, the worst effect in about nine tables of ten. Where errors are very "
+    "99 % of the effects on average, the worst effect in nearly nine tables of ten. Where errors are very "
     "skewed an effect is not the one on the mean (docs/theory/intervals.md).";
 inline constexpr std::string_view interval_meaning_of_counts =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 97 to 99 % of "
