@@ -330,8 +330,14 @@ class Information {
       : alpha(alpha_of(answers, H, mean_curvature)),
         shrunk_(answers.information, answers.information_deviation, alpha * H,
                 alpha * mean_curvature, directions,
-                correction_deviations(directions.rows(), answers.lambda)),
+                correction_deviations(directions.rows(), answers.lambda),
+                noise_of_model(answers, alpha * mean_curvature)),
         correction_(shrunk_.correction()) {}
+  // For people and weighted rows alpha H_g has the noise of the moments that it is made of: along
+  // columns that lean on each other the metric may have more noise than rows. Others have none.
+  static VectorXd noise_of_model(const AnsweredScores& answers, double unit) {
+    return answers.scores ? VectorXd(unit * noise_of_moments(answers.lambda)) : VectorXd();
+  }
   static double alpha_of(const AnsweredScores& answers, const MatrixXd& H, double mean_curvature) {
     // Weights are at most 1 and p(1 - p) at most 1/4, so more than that is noise.
     const double most =

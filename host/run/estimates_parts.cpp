@@ -40,14 +40,6 @@ double kept_part(double mean_square, double noise) {
   return mean_square > noise ? 1 - noise / mean_square : 0;
 }
 
-// The noise of second moments along each axis of the metric. The last moments that were asked have
-// eigenvalues l, with noise of deviation s on the diagonal; the metric makes them lambda =
-// l/(l + ridge), ridge = ridge_share s sqrt(2k), so that noise becomes s/(l + ridge).
-VectorXd noise_of_moments(const VectorXd& lambda) {
-  const double ridge = whitened_ridge_share * std::sqrt(2 * static_cast<double>(lambda.size()));
-  return ((1 - lambda.array()) / ridge).max(1e-9);
-}
-
 // How far from certain it is that rows have information along a direction t.
 double doubt_of_information(const AnsweredDirections& answers, const VectorXd& t, double moment) {
   const double deviation = t.squaredNorm() * answers.deviation;
@@ -60,6 +52,14 @@ double doubt_of_information(const AnsweredDirections& answers, const VectorXd& t
 }
 
 }  // namespace
+
+// The last moments that were asked have eigenvalues l, with noise of deviation s on the diagonal.
+// The metric makes them lambda = l/(l + ridge), ridge = ridge_share s sqrt(2k), so that noise
+// becomes s/(l + ridge).
+VectorXd noise_of_moments(const VectorXd& lambda) {
+  const double ridge = whitened_ridge_share * std::sqrt(2 * static_cast<double>(lambda.size()));
+  return ((1 - lambda.array()) / ridge).max(1e-9);
+}
 
 MatrixXd unseparated(const ColumnDirections& features, const AnsweredDirections& answers,
                      const MatrixXd& prior) {
@@ -127,26 +127,45 @@ VectorXd correction_deviations(Index directions, const VectorXd& lambda) {
 
 ShrunkInformation::ShrunkInformation(const MatrixXd& answered, double deviation,
                                      const MatrixXd& expected, double scale, MatrixXd directions,
-                                     const VectorXd& deviations)
+                                     const VectorXd& deviations, const VectorXd& of_expected)
     : deviation_(deviation), scale_(scale), directions_(std::move(directions)) {
   const double s2 = deviation * deviation;
   const MatrixXd& u = directions_;
   const Index k = u.cols();
+  const bool noisy = of_expected.size() > 0;
   MatrixXd rest = answered - expected;
-  spread_ = inverse_of_symmetric(MatrixXd((u * u.transpose()).cwiseAbs2() * (scale * scale / s2)) +
-                                 MatrixXd(deviations.cwiseAbs2().cwiseInverse().asDiagonal()));
-  const VectorXd seen = (u * rest).cwiseProduct(u).rowwise().sum() * (scale / s2);
+  MatrixXd across = u, light = rest;
+  if (noisy) {
+    // An element has noise s^2 + m_a m_b <= (s + m_a)(s + m_b), a product, so time is O(k^3) still.
+    const VectorXd part = deviation / (deviation + of_expected.array());
+    across *= part.cwiseSqrt().asDiagonal();
+    light = part.asDiagonal() * rest * part.asDiagonal();
+  }
+  spread_ = inverse_of_symmetric(
+      MatrixXd((across * across.transpose()).cwiseAbs2() * (scale * scale / s2)) +
+      MatrixXd(deviations.cwiseAbs2().cwiseInverse().asDiagonal()));
+  const VectorXd seen = (u * light).cwiseProduct(u).rowwise().sum() * (scale / s2);
   const VectorXd delta = spread_ * seen;
   correction_ = scale * u.transpose() * delta.asDiagonal() * u;
   rest -= correction_;
+  const MatrixXd own = of_expected * of_expected.transpose();
   const VectorXd diagonal = rest.diagonal();
-  diagonal_kept_ = kept_part(diagonal.squaredNorm() / static_cast<double>(k), s2);
+  const double of_k = static_cast<double>(k), pairs = static_cast<double>(k * (k - 1));
+  // Mean squares, without what is the noise of what was expected.
+  double on = diagonal.squaredNorm() / of_k, off = 0;
+  if (noisy) on -= own.trace() / of_k;
+  diagonal_kept_ = kept_part(on, s2);
   if (k > 1) {
-    const double beside = rest.squaredNorm() - diagonal.squaredNorm();
-    beside_kept_ = kept_part(beside / static_cast<double>(k * (k - 1)), 0.5 * s2);
+    off = (rest.squaredNorm() - diagonal.squaredNorm()) / pairs;
+    if (noisy) off -= 0.5 * (own.sum() - own.trace()) / pairs;
+    beside_kept_ = kept_part(off, 0.5 * s2);
   }
   correction_ += beside_kept_ * rest;
   correction_.diagonal() += (diagonal_kept_ - beside_kept_) * diagonal;
+  if (!noisy) return;
+  further_kept_ = 1 - beside_kept_ - s2 / (own.array() + std::max(2 * off, s2));
+  further_kept_.diagonal() = 1 - diagonal_kept_ - s2 / (own.diagonal().array() + std::max(on, s2));
+  correction_ += further_kept_.cwiseProduct(rest);
 }
 
 MatrixXd ShrunkInformation::error(const MatrixXd& vv) const {
@@ -156,6 +175,12 @@ MatrixXd ShrunkInformation::error(const MatrixXd& vv) const {
   out.diagonal() += VectorXd::Constant(q.size(), q.sum()) - 2 * q;
   out *= 0.5 * beside_kept_ * s2;
   out.diagonal() += diagonal_kept_ * s2 * q;
+  if (further_kept_.size() > 0) {
+    const MatrixXd& kept = further_kept_;
+    MatrixXd further = kept.cwiseProduct(vv);
+    further.diagonal() = kept * q + kept.diagonal().cwiseProduct(q);
+    out += 0.5 * s2 * further;
+  }
   const MatrixXd& u = directions_;
   const MatrixXd between = spread_.cwiseProduct(u * vv * u.transpose());
   return out + scale_ * scale_ * (u.transpose() * between * u);

@@ -32,6 +32,10 @@ struct FeatureParts {
 /// Throws BadInput where the shapes do not fit each other or the schema.
 FeatureParts feature_parts(const AnsweredScores& answers, const Schema& schema);
 
+/// The noise of answered second moments lambda [k] in the metric, in deviations: w_a on the
+/// diagonal, sqrt(w_a w_b / 2) beside it.
+Eigen::VectorXd noise_of_moments(const Eigen::VectorXd& lambda);
+
 /// Prior deviations of the corrections delta_j [J] along `FeatureParts::directions`: a half for a
 /// number or a level, half of lambda for an axis. A public constant, found by simulation.
 Eigen::VectorXd correction_deviations(Eigen::Index directions, const Eigen::VectorXd& lambda);
@@ -39,12 +43,14 @@ Eigen::VectorXd correction_deviations(Eigen::Index directions, const Eigen::Vect
 /// What an answered matrix, with noise of `deviation` on the diagonal and over sqrt(2) beside it,
 /// adds to what a public model of the rows expects: scale sum_j delta_j u_j u_j^T + rest. u_j are
 /// the rows of `directions` [J x k]; delta_j follow by their prior deviations [J], the rest is
-/// shrunk element by element by its own size (docs/theory/intervals.md).
+/// shrunk element by element by its own size (docs/theory/intervals.md). What is expected may have
+/// noise of its own: with m = `of_expected` [k] a variance of m_a m_b/2 beside the diagonal and
+/// m_a^2 on it. Empty: none.
 class ShrunkInformation {
  public:
   ShrunkInformation(const Eigen::MatrixXd& answered, double deviation,
                     const Eigen::MatrixXd& expected, double scale, Eigen::MatrixXd directions,
-                    const Eigen::VectorXd& deviations);
+                    const Eigen::VectorXd& deviations, const Eigen::VectorXd& of_expected = {});
   /// Covariance of (error of the matrix) v [k x k], where E v v^T = `vv`.
   [[nodiscard]] Eigen::MatrixXd error(const Eigen::MatrixXd& vv) const;
   /// [k x k]
@@ -58,6 +64,7 @@ class ShrunkInformation {
   Eigen::MatrixXd spread_;  // posterior covariance of delta
   Eigen::MatrixXd correction_;
   double diagonal_kept_ = 0, beside_kept_ = 0;
+  Eigen::MatrixXd further_kept_;  // of each element, by the noise of what was expected; or empty
 };
 
 /// The columns of a schema as their features lie in the metric.

@@ -22,8 +22,8 @@ inline constexpr std::string_view interval_meaning =
 /// The meaning of intervals of two classes with people or weights, for readers.
 inline constexpr std::string_view interval_meaning_of_people =
     "95 % intervals include privacy noise and sampling. On simulated tables of people and of weighted "
-    "rows they held 92 to 99 % of the effects on average, the worst effect in nearly nine tables of "
-    "ten, of columns that lean on each other in eight (docs/theory/intervals.md).";
+    "rows they held 94 to 99 % of the effects on average, the worst effect in about nine tables of "
+    "ten (docs/theory/intervals.md).";
 /// The meaning of intervals of amounts, of counts and of several classes, for readers.
 inline constexpr std::string_view interval_meaning_of_amounts =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 95 to 97 % of "
