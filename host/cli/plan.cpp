@@ -121,6 +121,8 @@ struct PlanCommand {
     if (public_table.empty()) {
       require_no_public();
       family.require_of_model(plan);
+    } else {
+      require_public();
     }
     if (nonzero && !shape.features)
       throw BadInput(
@@ -136,10 +138,8 @@ struct PlanCommand {
       one.epsilon = epsilon;
       budgets.push_back(one.budget());
     }
-    if (public_table.empty()) {
-      if (plan.model == network_model) return plan_of_network(budgets);
-      if (const auto kind = family_named(plan.model)) return plan_of_family(*kind, budgets);
-    }
+    if (plan.model == network_model) return plan_of_network(budgets);
+    if (const auto kind = family_named(plan.model)) return plan_of_family(*kind, budgets);
     const PlanOptions plan_options = plan.plan_options();
     const auto backend = make_backend("auto");
     const std::optional<Schema> domain = schema_of_table();
@@ -191,19 +191,23 @@ struct PlanCommand {
                       given));
   }
 
+  void require_public() const {
+    if (family.column.empty() && !family.levels && !family_named(plan.model) &&
+        plan.model != network_model && !shape.table.data.empty() && shape.schema.empty() &&
+        shape.table.labels.empty() && !label.label.empty())
+      return;
+    throw BadInput(
+        "--public: needs --data and --label with it, of a model of rows, and neither --schema nor "
+        "--labels; for another one write the schema (gibbsite schema --public) and give it as "
+        "--schema");
+  }
+
   // The schema of a table: given, or what a public table says.
   [[nodiscard]] std::optional<Schema> schema_of_table() const {
     if (public_table.empty())
       return shape.of_table(plan) ? std::optional(read_schema(shape.schema)) : std::nullopt;
     LabelArguments of = label;
     of.range = family.range;
-    if (!family.column.empty() || family.levels || family_named(plan.model) ||
-        plan.model == network_model || shape.table.data.empty() || !shape.schema.empty() ||
-        !shape.table.labels.empty() || of.label.empty())
-      throw BadInput(
-          "--public: needs --data and --label with it, of a model of rows, and neither --schema nor "
-          "--labels; for another one write the schema (gibbsite schema --public) and give it as "
-          "--schema");
     ShapeArguments given = shape;
     given.schema = public_table;
     static_cast<void>(given.of_table(plan));
@@ -364,7 +368,7 @@ struct PlanCommand {
       throw BadInput(fmt::format("{}: has no meaning without a budget; leave it out",
                                  all ? "--all" : "--nonzero"));
     const std::uint64_t draws = plan.draws.value_or(1);
-    if (const auto kind = family_named(plan.model); kind && public_table.empty()) {
+    if (const auto kind = family_named(plan.model)) {
       const FamilyProblem problem = problem_of_family(*kind);
       const PosteriorPrice found = posterior_price(problem, who(), draws, *plan.delta);
       const FamilyMechanism mechanism =
