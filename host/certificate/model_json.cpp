@@ -99,7 +99,9 @@ std::vector<std::string> read_signs(const json& object, const std::string& sourc
 json column_json(const Column& column) {
   json out = {{"name", column.name}, {"type", to_string(column.type)}};
   if (has_range(column.type)) out["range"] = {column.lo, column.hi};
-  if (column.is_date()) out["date"] = column.date;
+  if (!column.date.empty()) out["date"] = column.date;
+  if (column.part != DatePart::none) out["part"] = to_string(column.part);
+  if (!column.of.empty()) out["of"] = column.of;
   if (column.is_boolean) out["boolean"] = true;
   if (column.numbers) {
     out["decimal"] = std::string(1, column.numbers->decimal);
@@ -189,6 +191,22 @@ void read_knots(const json& object, Column& column, const std::string& source) {
   column.knots = numbers_field(object, "knots", list.size(), source);
 }
 
+// How cells of dates are written, and the part that a column is of them.
+void read_date(const json& object, Column& column, const std::string& source) {
+  if (object.contains("date")) {
+    column.date = text_field(object, "date", source);
+    if (column.date.empty()) reject(source, "date", "must not be empty");
+  }
+  if (object.contains("part")) {
+    const auto part = date_part_named(text_field(object, "part", source));
+    if (!part) reject(source, "part", "must be year, month or weekday");
+    column.part = *part;
+  }
+  if (!object.contains("of")) return;
+  column.of = text_field(object, "of", source);
+  if (column.of.empty()) reject(source, "of", "must not be empty");
+}
+
 Column column_from_json(const json& object, const std::string& source, bool of_network) {
   Column column;
   column.name = text_field(object, "name", source);
@@ -207,16 +225,13 @@ Column column_from_json(const json& object, const std::string& source, bool of_n
     } else if (column.type == ColumnType::number) {
       only_fields(object,
                   {"name", "type", "range", "missing", "edges", "decimals", "knots",
-                   "missing_level", "decimal", "thousands", "date", "typical"},
+                   "missing_level", "decimal", "thousands", "date", "typical", "part", "of"},
                   source);
       if (object.contains("typical")) {
         const auto typical = numbers_field(object, "typical", 2, source);
         column.typical = {typical[0], typical[1]};
       }
-      if (object.contains("date")) {
-        column.date = text_field(object, "date", source);
-        if (column.date.empty()) reject(source, "date", "must not be empty");
-      }
+      read_date(object, column, source);
       read_knots(object, column, source);
     } else {
       only_fields(object, {"name", "type", "range", "missing", "decimal", "thousands"}, source);
@@ -232,8 +247,10 @@ Column column_from_json(const json& object, const std::string& source, bool of_n
     read_bins(object, column.edges, column.decimals, source);
   } else if (column.type == ColumnType::category) {
     only_fields(object,
-                {"name", "type", "levels", "other", "unlisted", "reference", "missing", "boolean"},
+                {"name", "type", "levels", "other", "unlisted", "reference", "missing", "boolean",
+                 "date", "part", "of"},
                 source);
+    read_date(object, column, source);
     if (object.contains("boolean")) column.is_boolean = flag_field(object, "boolean", source);
     column.levels = texts_field(object, "levels", source);
     column.other = flag_field(object, "other", source);

@@ -109,6 +109,19 @@ void warn_of_visible(const SchemaQuestions& questions, const SchemaProblem& prob
   }
 }
 
+PublicSchema public_schema_of(const std::string& data, const LabelArguments& label,
+                              const std::string& public_table) {
+  std::error_code ignored;
+  if (std::filesystem::exists(data, ignored) && !std::filesystem::is_regular_file(data, ignored))
+    throw BadInput("--data: its header is read first; give a regular file");
+  const std::vector<std::string> header = column_names(data);
+  if (!first_line_names(data).empty()) require_names(header, data);
+  const SchemaShape shape = schema_shape(header, label.label, label.target(), data);
+  PublicSchema found = public_schema_of_file(shape, data, public_table);
+  require_other_cells(shape, data, public_table);  // the table in another format
+  return found;
+}
+
 std::string public_words(const Schema& schema) {
   return fmt::format(
       "ranges, levels and typical values come from {} ({} rows), which you say is public: no "

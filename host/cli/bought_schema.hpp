@@ -8,6 +8,7 @@
 
 #include "gibbsite/mechanism/bought_fit.hpp"
 #include "gibbsite/model/bought_schema.hpp"
+#include "gibbsite/run/public_schema.hpp"
 
 namespace gibbsite::cli {
 
@@ -33,6 +34,11 @@ std::string bought_table(const BoughtSchema& bought, const Schema& schema);
 
 /// Whose table a schema follows from, and that nothing protects people in it.
 std::string public_words(const Schema& schema);
+
+/// The schema of a private table's columns by a public table, neither of which is the other. Of the
+/// private one the header is read, and its cells where both may be one table in two formats.
+PublicSchema public_schema_of(const std::string& data, const LabelArguments& label,
+                              const std::string& public_table);
 
 /// What a fit that buys its schema would see and keep, of one budget: public numbers alone.
 std::string bought_plan_words(const BoughtFitPlan& plan);

@@ -104,15 +104,7 @@ Schema FitCommand::given_schema() const {
   if (ranks().size() > 1) refuse("a launcher of ranks");
   if (schema_share) refuse("--schema-share");
   if (!table.labels.empty()) refuse("--labels");
-  std::error_code ignored;
-  if (std::filesystem::exists(table.data, ignored) &&
-      !std::filesystem::is_regular_file(table.data, ignored))
-    throw BadInput("--data: its header is read first; give a regular file");
-  const std::vector<std::string> header = column_names(table.data);
-  if (!first_line_names(table.data).empty()) require_names(header, table.data);
-  const SchemaShape shape = schema_shape(header, label.label, label.target(), table.data);
-  const PublicSchema found = public_schema_of_file(shape, table.data, public_table);
-  require_other_cells(shape, table.data, public_table);  // the table in another format
+  const PublicSchema found = public_schema_of(table.data, label, public_table);
   say(bought_table(found.counts, found.schema) + public_words(found.schema) + "\n");
   return found.schema;
 }

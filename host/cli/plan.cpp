@@ -41,6 +41,8 @@ struct PlanCommand {
   std::string columns;  // of a cross table; with no_schema their number
   bool no_schema = false;
   std::optional<double> schema_share;
+  std::string public_table;
+  LabelArguments label;  // beside it
 
   // A cross table is a network of these columns that is counted.
   void take_table() {
@@ -111,9 +113,17 @@ struct PlanCommand {
         {"--epsilon", !epsilons.empty() || plan.rho || asks_price()},
         {"--delta", plan.delta.has_value()}};
     require_given(needed);
-    if (no_schema) return plan_of_bought();
+    if (no_schema) {
+      require_no_public();
+      return plan_of_bought();
+    }
     if (schema_share) throw BadInput("--schema-share: is of --no-schema; leave it out");
-    family.require_of_model(plan);
+    if (public_table.empty()) {
+      require_no_public();
+      family.require_of_model(plan);
+    } else {
+      require_public();
+    }
     if (nonzero && !shape.features)
       throw BadInput(
           "--nonzero: says how many of --features are not 0; give that, or leave it out");
@@ -132,8 +142,7 @@ struct PlanCommand {
     if (const auto kind = family_named(plan.model)) return plan_of_family(*kind, budgets);
     const PlanOptions plan_options = plan.plan_options();
     const auto backend = make_backend("auto");
-    std::optional<Schema> domain;
-    if (shape.of_table(plan)) domain = read_schema(shape.schema);
+    const std::optional<Schema> domain = schema_of_table();
     FeatureSpace space = domain ? FeatureSpace(*domain) : shape.space(plan.model);
     const auto positive_share = positive_share_of(plan, space.label, domain ? &*domain : nullptr);
     double entries = 0;  // of a row; of a table what it holds
@@ -171,6 +180,43 @@ struct PlanCommand {
   }
 
  private:
+  void require_no_public() const {
+    const char* const given = !public_table.empty()  ? "--public"
+                              : !label.label.empty() ? "--label"
+                                                     : label.said();
+    if (given != nullptr)
+      throw BadInput(
+          fmt::format("{}: is of a schema that a public table says (--public, without --schema and "
+                      "--no-schema); leave it out",
+                      given));
+  }
+
+  void require_public() const {
+    if (family.column.empty() && !family.levels && !family_named(plan.model) &&
+        plan.model != network_model && !shape.table.data.empty() && shape.schema.empty() &&
+        shape.table.labels.empty() && !label.label.empty())
+      return;
+    throw BadInput(
+        "--public: needs --data and --label with it, of a model of rows, and neither --schema nor "
+        "--labels; for another one write the schema (gibbsite schema --public) and give it as "
+        "--schema");
+  }
+
+  // The schema of a table: given, or what a public table says.
+  [[nodiscard]] std::optional<Schema> schema_of_table() const {
+    if (public_table.empty())
+      return shape.of_table(plan) ? std::optional(read_schema(shape.schema)) : std::nullopt;
+    LabelArguments of = label;
+    of.range = family.range;
+    ShapeArguments given = shape;
+    given.schema = public_table;
+    static_cast<void>(given.of_table(plan));
+    const PublicSchema found = public_schema_of(shape.table.data, of, public_table);
+    if (!json)
+      fmt::print("{}{}\n", bought_table(found.counts, found.schema), public_words(found.schema));
+    return found.schema;
+  }
+
   // What looks wrong with it is said before anything is spent on it.
   [[nodiscard]] std::uint64_t rows_of_table(const Schema& domain, const ReadOptions& options,
                                             double* entries = nullptr) const {
@@ -339,8 +385,7 @@ struct PlanCommand {
     if (plan.model == network_model)
       throw BadInput("--epsilon: is missing, of networks no posterior has a price; give one");
     static_cast<void>(plan.plan_options());
-    std::optional<Schema> domain;
-    if (shape.of_table(plan)) domain = read_schema(shape.schema);
+    const std::optional<Schema> domain = schema_of_table();
     const FeatureSpace space = domain ? FeatureSpace(*domain) : shape.space(plan.model);
     const std::uint64_t rows =
         domain ? rows_of_table(*domain, people_held()) : shape.rows.value_or(0);
@@ -439,6 +484,19 @@ void define_plan(CLI::App& app) {
          "columns of a cross table, with commas between: how wide the intervals of `gibbsite "
          "table` will be")
       ->type_name("LIST");
+  app.add_option("--public", command->public_table,
+                 "in place of --schema: this public table of the same columns says ranges and "
+                 "levels, as in `fit`")
+      ->type_name("FILE");
+  LabelArguments& label = command->label;
+  app.add_option("--label", label.label, "--public: the column to predict")->type_name("COLUMN");
+  app.add_option("--positive", label.positive,
+                 "--public: of two classes, the positive one (of an amount or a count --range)")
+      ->type_name("CLASS");
+  add_number(app, "--tolerance", label.tolerance,
+             "--public: of an amount, the error above which a prediction is far off; default: a "
+             "fifth of --range");
+  app.add_flag("--counts", label.counts, "--public: --range is of counts, from 0 to the highest");
   app.add_flag("--no-schema", command->no_schema,
                "what a fit that buys its schema sees, of --rows and so many --columns");
   add_number(app, "--schema-share", command->schema_share,

@@ -34,10 +34,15 @@ void ArrowReader::match(const ArrowSchema& schema) {
       } else if (values.is_number()) {
         rows_.compare_labels_as_numbers();
       }
-    } else {
-      used_.push_back(*field.target.encoding);
+      fields_.push_back(std::move(field));
+      continue;
     }
-    fields_.push_back(std::move(field));
+    // Once for each column of the schema that reads it.
+    for (const Encoding* e = field.target.encoding; e != nullptr; e = e->next_of_cell) {
+      used_.push_back(*e);
+      field.target.encoding = e;
+      fields_.push_back(field);
+    }
   }
   if (has_labels) rows_.expect(labels_.size());
   cells_.emplace(rows_, schema_, fields_.size());

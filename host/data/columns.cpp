@@ -77,8 +77,12 @@ std::vector<Target> match_columns(const std::vector<std::string>& written, const
     return e.type != ColumnType::ignore &&
            ((e.type != ColumnType::weight && !e.is_person()) || rows.reads_weights());
   };
+  // Names of cells, each with the first column that reads them.
   std::map<std::string_view, const Encoding*> known;
-  for (const Encoding& e : rows.encodings()) known.emplace(e.name, &e);
+  for (const Encoding& e : rows.encodings()) {
+    const auto [at, is_new] = known.emplace(schema.columns[e.column].cell_name(), &e);
+    if (!is_new && at->second->type == ColumnType::ignore) at->second = &e;
+  }
   // First, as a label under another name is a column that is not in the schema too.
   if (!has_labels && std::find(names.begin(), names.end(), schema.label_name) == names.end())
     rows.set_unlabeled(
@@ -111,7 +115,17 @@ std::vector<Target> match_columns(const std::vector<std::string>& written, const
   return targets;
 }
 
+void require_no_parts(const CellEncoder& rows) {
+  for (const Encoding& e : rows.encodings())
+    if (e.part != DatePart::none)
+      rows.fail(fmt::format(
+          "column {}: a part of a date, whose cells have names and texts; write the table as CSV, "
+          "Parquet or Arrow",
+          gibbsite::quoted(e.name)));
+}
+
 std::vector<const Encoding*> array_columns(std::size_t columns, const CellEncoder& rows) {
+  require_no_parts(rows);
   std::vector<const Encoding*> out;
   const std::vector<Encoding>& all = rows.encodings();
   for (const Encoding& e : all) {

@@ -25,6 +25,10 @@ std::vector<Target> match_columns(const std::vector<std::string>& names, const S
                                   const ReadOptions& options, const std::string& what,
                                   bool has_labels, CellEncoder& rows);
 
+/// Throws BadInput where a column is a part of a date: tables of numbers have a column for each of
+/// the schema's.
+void require_no_parts(const CellEncoder& rows);
+
 /// One for each column of a table of numbers, in its order; null: it is skipped. The schema's
 /// columns, without the weight's where that is not read and the table has fewer `columns`.
 std::vector<const Encoding*> array_columns(std::size_t columns, const CellEncoder& rows);

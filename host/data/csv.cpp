@@ -262,7 +262,7 @@ class TableHandler {
     if (bad_cell_) return;
     try {
       if (target.encoding != nullptr)
-        rows_.set(*target.encoding, text);
+        rows_.set_all(*target.encoding, text);
       else if (target.is_label)
         rows_.set_label(text);
     } catch (...) {
@@ -304,7 +304,8 @@ class TableHandler {
     if (target.is_label)
       rows_.set_label(value ? std::string_view(*value) : std::string_view());
     else if (target.encoding != nullptr)
-      value ? rows_.set(*target.encoding, *value) : rows_.set_null(*target.encoding);
+      rows_.set_all(*target.encoding, value ? std::optional<std::string_view>(*value)
+                                            : std::optional<std::string_view>());
   }
   /// Throws BadInput where the first line names no column of the schema: it is then a row, which is
   /// not quoted, or a line above the header.

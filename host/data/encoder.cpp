@@ -210,6 +210,7 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
     add_whole_numbers(column.levels, e.first, e.levels);
     add_composed(column.levels, e.first, e.levels);
     e.date = column.date;
+    e.part = column.part;
     e.numbers = schema.numbers_of(column);
     e.missing_texts = schema.missing_marks(column);
     for (const std::string& mark : e.missing_texts) {
@@ -239,9 +240,24 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
     next = e.first + schema.features_of(column);
     encodings_.push_back(std::move(e));
   }
+  link_cells();
   for (const Interaction& interaction : schema.interactions) {
     interactions_.emplace_back(schema, interaction, encodings_, next);
     next += schema.features_of(interaction);
+  }
+}
+
+// Parts of dates read cells that others may read too.
+void CellEncoder::link_cells() {
+  const std::vector<Column>& columns = data_.schema.columns;
+  if (std::ranges::all_of(columns, [](const Column& c) { return c.part == DatePart::none; }))
+    return;
+  std::unordered_map<std::string_view, Encoding*> last;
+  for (Encoding& e : encodings_) {
+    if (e.type == ColumnType::ignore) continue;
+    Encoding*& before = last[columns[e.column].cell_name()];
+    if (before != nullptr) before->next_of_cell = &e;
+    before = &e;
   }
 }
 
@@ -371,7 +387,7 @@ Message CellEncoder::number_advice(const Encoding& e, std::string_view cell) con
   double value = 0;
   Message out;
   bool grouped = false;
-  if (e.type == ColumnType::number) {
+  if (e.type == ColumnType::number || e.is_date()) {
     for (const char* const format : {"%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d",
                                      "%d-%m-%Y", "%d %b %Y", "%d%b%Y"}) {
       if (!parse_date(cell, format)) continue;
@@ -437,8 +453,8 @@ void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
     return;
   }
   double value = 0;  // text such as "abc" may be a level, nan may not
-  const bool number =
-      e.is_number() || (labels_are_numbers_ && parse_number(cell, value) && !std::isfinite(value));
+  const bool number = e.is_number() || e.is_date() ||
+                      (labels_are_numbers_ && parse_number(cell, value) && !std::isfinite(value));
   if (cell.empty())
     fail_telling(format_message(
         "column {}: the cell is empty; fill it{}", gibbsite::quoted(e.name),
@@ -450,7 +466,9 @@ void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
   if (number)
     fail_quoting(format_message(
         "{}{} is not a {}; fix the cell{}", column, gibbsite::quoted(cell),
-        e.is_date() ? fmt::format("day such as {}", date_text(e.hi, e.date)) : "finite number",
+        e.is_date() ? fmt::format("day such as {}",
+                                  date_text(e.part == DatePart::none ? e.hi : 19'722, e.date))
+                    : "finite number",
         or_else(number_advice(e, cell))));
   fail_quoting(format_message(
       "{}level {} is not in the schema ({}); fix the cell{}", column, gibbsite::quoted(cell),
@@ -515,6 +533,21 @@ void CellEncoder::set_level(const Encoding& e, std::string_view cell) {
   if (cell.empty() || e.other == Encoding::none) return set_invalid(e, cell);
   ++counts_[e.slot].other;
   set_one(e, e.other);
+}
+
+void CellEncoder::set_part(const Encoding& e, std::string_view cell) {
+  if (const std::optional<double> day = parse_date(cell, e.date))
+    return e.is_missing(*day) ? set_missing(e) : set_part(e, *day);
+  if (e.is_missing_composed(cell)) return set_missing(e);
+  if (cell.empty() || e.other == Encoding::none) return set_invalid(e, cell);
+  ++counts_[e.slot].other;
+  set_one(e, e.other);
+}
+
+void CellEncoder::set_part(const Encoding& e, double days) {
+  if (!(days >= first_day && days < last_day + 1)) return set_invalid(e, number_text(days));
+  const int part = part_of_day(e.part, days);
+  e.is_number() ? set_in_range(e, part) : set_one(e, e.first + static_cast<std::size_t>(part));
 }
 
 void CellEncoder::compare_labels_as_numbers() {

@@ -70,6 +70,8 @@ struct Encoding {
   bool has_missing_bin = false;               ///< Column::has_missing_bin
   std::optional<Hats> hats;                   ///< of a curve
   std::string date;                           ///< Column::date
+  DatePart part = DatePart::none;             ///< Column::part
+  const Encoding* next_of_cell = nullptr;     ///< what else reads the table's column, if anything
   NumberText numbers;                         ///< Schema::numbers_of
 
   /// The feature of a level, which a whole number matches however it is written, and a text however
@@ -108,6 +110,7 @@ struct Encoding {
   [[nodiscard]] bool is_beside_rows() const { return gibbsite::is_beside_rows(type); }
   /// Whether a cell says whose the row is.
   [[nodiscard]] bool is_person() const { return type == ColumnType::person; }
+  /// Whether its cells are dates, and the feature their days or a part of these.
   [[nodiscard]] bool is_date() const { return !date.empty(); }
   /// The number of a cell, of dates its days; none: it is no finite one.
   [[nodiscard]] std::optional<double> number(std::string_view cell) const {
@@ -119,7 +122,8 @@ struct Encoding {
   }
   /// Whether a cell is one number in one feature, however it reads.
   [[nodiscard]] bool is_plain_number() const {
-    return type == ColumnType::number && !has_missing_bin && !hats && missing == none;
+    return type == ColumnType::number && !has_missing_bin && !hats && missing == none &&
+           part == DatePart::none;
   }
   /// What a number inside of the range becomes.
   [[nodiscard]] float scaled(double inside) const {
@@ -204,6 +208,12 @@ class CellEncoder {
 
   void set(const Encoding& encoding, std::string_view cell);
   void set(const Encoding& encoding, double value);
+  /// The cell for every column of the schema that reads it, of which the first is given. None: it
+  /// is not there.
+  void set_all(const Encoding& first, std::optional<std::string_view> cell) {
+    for (const Encoding* e = &first; e != nullptr; e = e->next_of_cell)
+      cell ? set(*e, *cell) : set_null(*e);
+  }
   /// A cell that is not there: missing where the schema says how a missing cell reads, else empty.
   void set_null(const Encoding& encoding);
   /// Columns that a row does not set read as this number.
@@ -334,6 +344,9 @@ class CellEncoder {
   void add_number_label(double value, std::string_view text);
   void set_missing(const Encoding& encoding);
   void set_level(const Encoding& encoding, std::string_view cell);
+  /// A part of a date: its text, or its days.
+  void set_part(const Encoding& encoding, std::string_view cell);
+  void set_part(const Encoding& encoding, double days);
   /// The entry of a person's cell is their place, as a feature of no value.
   void set_person(const Encoding& encoding, std::string_view id);
   void set_person(const Encoding& encoding, double id);
@@ -356,6 +369,7 @@ class CellEncoder {
   /// Takes room for this many rows, or begins a cache; throws BadInput when memory
   /// cannot hold them and there may be no cache.
   void reserve(std::uint64_t rows);
+  void link_cells();
   void begin_cache();
   void drain();
 
@@ -417,6 +431,8 @@ inline void CellEncoder::set(const Encoding& e, std::string_view cell) {
   if (e.is_person()) return set_person(e, cell);
   if (e.is_missing(cell)) {
     set_missing(e);
+  } else if (e.part != DatePart::none) {
+    set_part(e, cell);
   } else if (e.is_number()) {
     if (const std::optional<double> value = e.number(cell))
       e.is_missing(*value) ? set_missing(e) : set_in_range(e, *value);
@@ -434,6 +450,8 @@ inline void CellEncoder::set(const Encoding& e, double value) {
     set_missing(e);
   else if (!std::isfinite(value))
     set_invalid(e, number_text(value));
+  else if (e.part != DatePart::none)
+    set_part(e, value);
   else if (e.is_number())
     set_in_range(e, value);
   else

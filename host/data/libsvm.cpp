@@ -5,6 +5,7 @@
 
 #include <charconv>
 
+#include "data/columns.hpp"
 #include "data/encoder.hpp"
 #include "data/input.hpp"
 #include "data/parts.hpp"
@@ -32,6 +33,7 @@ class LibsvmReader {
  public:
   LibsvmReader(Input& input, const Schema& schema, const ReadOptions& options)
       : input_(input), rows_(schema, options, &input, [this] { return position(); }) {
+    require_no_parts(rows_);
     rows_.compare_labels_as_numbers();
     rows_.absent_is(0);
   }

@@ -131,9 +131,11 @@ std::vector<PartitionColumn> partition_columns(const std::string& root, const st
     if (is_number && point != '.' && column.value && parse_number(*column.value, number))
       std::ranges::replace(*column.value, '.', point);
     // Folders have days as ISO 8601 writes them, whatever cells do.
-    if (of_schema != schema.columns.end() && of_schema->is_date() && column.value) {
-      if (const auto day = parse_date(*column.value))
-        *column.value = date_text(*day, of_schema->date);
+    const auto dated = std::ranges::find_if(schema.columns, [&](const Column& c) {
+      return !c.date.empty() && c.cell_name() == column.name;
+    });
+    if (dated != schema.columns.end() && column.value) {
+      if (const auto day = parse_date(*column.value)) *column.value = date_text(*day, dated->date);
     }
     out.push_back(std::move(column));
   }

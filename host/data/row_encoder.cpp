@@ -18,26 +18,38 @@ struct RowEncoder::Table {
   Table(const Schema& schema, std::span<const std::string> columns)
       : rows(schema, {}, nullptr, [this] { return fmt::format("rows: row {}", row); }) {
     for (const std::string& name : columns) {
-      const auto found =
-          std::ranges::find(rows.encodings(), std::string_view(name), &Encoding::name);
-      if (found == rows.encodings().end()) {
+      const Encoding* const found = first_of_cell(schema, name);
+      if (found == nullptr) {
         throw BadInput(fmt::format(
             "columns: column {} is not in the schema; leave it out, or add it under [columns]",
             gibbsite::quoted(name)));
       }
-      if (std::ranges::find(order, &*found) != order.end()) {
+      if (std::ranges::find(order, found) != order.end()) {
         throw BadInput(
             fmt::format("columns: column {} occurs twice; give it once", gibbsite::quoted(name)));
       }
-      order.push_back(&*found);
+      order.push_back(found);
     }
     for (const Encoding& e : rows.encodings()) {
-      if (e.type != ColumnType::ignore && std::ranges::find(order, &e) == order.end()) {
+      if (e.type == ColumnType::ignore) continue;
+      const std::string& cell = schema.columns[e.column].cell_name();
+      if (std::ranges::find(order, first_of_cell(schema, cell)) == order.end()) {
         throw BadInput(fmt::format(
             "columns: column {} of the schema is lacking; add it, or remove it from the schema",
-            gibbsite::quoted(e.name)));
+            gibbsite::quoted(cell)));
       }
     }
+  }
+
+  // What reads the cells of that name first, or ignores them; null: they are not in the schema.
+  [[nodiscard]] const Encoding* first_of_cell(const Schema& schema, std::string_view name) const {
+    const Encoding* out = nullptr;
+    for (const Encoding& e : rows.encodings()) {
+      if (schema.columns[e.column].cell_name() != name) continue;
+      if (e.type != ColumnType::ignore) return &e;
+      out = &e;
+    }
+    return out;
   }
 
   // A row goes in whole or the table is over: half a row may be in the counts.
@@ -51,7 +63,8 @@ struct RowEncoder::Table {
       rows.fail(fmt::format("{} cells for {} columns; give one each", cells.size(), order.size()));
     }
     for (std::size_t j = 0; j < cells.size(); ++j) {
-      if (order[j]->type != ColumnType::ignore) rows.set(*order[j], cells[j]);
+      if (order[j]->type == ColumnType::ignore) continue;
+      for (const Encoding* e = order[j]; e != nullptr; e = e->next_of_cell) rows.set(*e, cells[j]);
     }
     if (label) rows.set_label(*label);
     rows.end_row();
@@ -88,7 +101,8 @@ namespace {
 
 std::vector<std::string> names_of(const Schema& schema) {
   std::vector<std::string> out;
-  for (const Column& column : schema.columns) out.push_back(column.name);
+  for (const Column& column : schema.columns)
+    if (column.of.empty()) out.push_back(column.name);
   return out;
 }
 

@@ -30,8 +30,8 @@ namespace gibbsite {
 namespace {
 
 constexpr std::string_view types_text =
-    "\"number\", \"date\", \"category\", \"boolean\", \"exposure\", \"weight\", \"person\" or "
-    "\"ignore\"";
+    "\"number\", \"date\", \"year\", \"month\", \"weekday\", \"category\", \"boolean\", "
+    "\"exposure\", \"weight\", \"person\" or \"ignore\"";
 constexpr std::string_view no_row_weights =
     "a row's own weight is a column, with a public bound on it: [columns] NAME = {type = "
     "\"weight\", range = [0, the largest weight]}; class_weights weighs classes, and type = "
@@ -63,9 +63,14 @@ std::vector<std::string> keys_of(const Column& column) {
     case ColumnType::number:
       if (column.is_date())
         return {"range", "format", "missing", "missing_level", "curve", "knots", "count"};
+      if (column.part == DatePart::year)
+        return {"of",    "range", "format", "missing", "missing_level",
+                "curve", "knots", "scale",  "bins",    "typical"};
       return {"range", "missing",  "missing_level", "curve",   "knots",     "scale",
               "bins",  "decimals", "count",         "decimal", "thousands", "typical"};
     case ColumnType::category:
+      if (column.part != DatePart::none)
+        return {"of", "format", "missing", "other", "unlisted", "reference"};
       if (column.is_boolean) return {"other", "missing", "unlisted", "reference", "count"};
       return {"levels", "other", "missing", "unlisted", "reference", "count"};
     case ColumnType::exposure:
@@ -742,10 +747,28 @@ class SchemaReader {
       return a.first->source().begin < b.first->source().begin;
     });
     for (const auto& [key, node] : entries)
-      collect([&, &key = key, &node = node] { read_column(*key, *node); });
+      collect([&, &key = key, &node = node] { read_column(*key, *node, table); });
   }
 
-  void read_column(const toml::key& key, const toml::node& node) {
+  /// What the column that a part of a date is of says of its cells, and so of the part.
+  void read_source(const toml::table& source, const std::string& here, Column& column) const {
+    if (const toml::node* const format = source.get("format"))
+      column.date = read_string(*format, here + ": format");
+    if (const toml::node* const missing = source.get("missing")) {
+      column.has_missing = true;
+      read_marks(*missing, here + ": missing", column.missing, column.also_missing);
+    }
+    const toml::node* const range = source.get("range");
+    if (column.part != DatePart::year || range == nullptr) return;
+    if (source["type"].value<std::string_view>() != "date") {
+      read_range(*range, here + ": range", column.lo, column.hi);
+      return;
+    }
+    read_days(*range, here + ": range", column.lo, column.hi);
+    for (double* const end : {&column.lo, &column.hi}) *end = part_of_day(DatePart::year, *end);
+  }
+
+  void read_column(const toml::key& key, const toml::node& node, const toml::table& columns) {
     const std::string_view name = key.str();
     const toml::source_region& at = key.source();
     const std::string here = fmt::format("column {}", gibbsite::quoted(name));
@@ -765,6 +788,11 @@ class SchemaReader {
     } else if (type_name == "date") {
       column.type = ColumnType::number;
       column.date = iso_date;
+    } else if (const auto part = date_part_named(type_name)) {
+      column.type = part == DatePart::year ? ColumnType::number : ColumnType::category;
+      column.date = iso_date;
+      column.part = *part;
+      column.levels = part_levels(*part);
     } else if (type_name == "boolean") {
       column.type = ColumnType::category;
       column.is_boolean = true;
@@ -782,11 +810,24 @@ class SchemaReader {
            fmt::format("{}: type {} must be {}", here, gibbsite::quoted(type_name), types_text));
     }
 
+    const toml::node* const of = column.part == DatePart::none ? nullptr : table.get("of");
+    if (of != nullptr) column.of = read_string(*of, here + ": of");
+    // The table of the column it is of, where that says how cells are written.
+    const toml::table* const source =
+        column.of.empty() || column.of == name ? nullptr : columns[column.of].as_table();
+    const bool has_source =
+        source != nullptr && (*source)["type"].value<std::string_view>() != "ignore";
+    if (column.of == name) column.of.clear();
+    if (has_source) read_source(*source, here + ", of " + gibbsite::quoted(column.of), column);
+
     std::int64_t count = 0;  // 0: a single column
     for (const auto& [k, value] : table) {
       const std::string option = fmt::format("{}: {}", here, shown(k.str()));
-      if (k == "type") continue;
-      if (k == "count") {
+      if (k == "type" || (k == "of" && of != nullptr)) continue;
+      if (has_source && (k == "format" || k == "missing"))
+        fail(k.source(), fmt::format("{} is what {} says, as both read its cells; leave it out",
+                                     option, gibbsite::quoted(column.of)));
+      if (k == "count" && column.part == DatePart::none) {
         if (!value.is_integer()) wrong_type(value, option, "a whole number");
         count = value.as_integer()->get();
         if (count < 1 || count > max_count)
@@ -799,16 +840,17 @@ class SchemaReader {
         read_days(value, option, column.lo, column.hi);
       } else if (k == "range" && has_range(column.type)) {
         read_range(value, option, column.lo, column.hi);
-      } else if (k == "format" && column.is_date()) {
+      } else if (k == "format" && !column.date.empty()) {
         column.date = read_string(value, option);
         if (const std::string fault = date_format_fault(column.date); !fault.empty())
           fail(value.source(),
                fmt::format("{} {} {}", option, gibbsite::quoted(column.date), fault));
-      } else if (k == "decimal" && has_range(column.type) && !column.is_date()) {
+      } else if (k == "decimal" && has_range(column.type) && column.date.empty()) {
         numbers_of(column).decimal = read_choice(value, option, ".", ",") ? ',' : '.';
-      } else if (k == "thousands" && has_range(column.type) && !column.is_date()) {
+      } else if (k == "thousands" && has_range(column.type) && column.date.empty()) {
         numbers_of(column).thousands = read_signs(value, option);
-      } else if (k == "levels" && column.type == ColumnType::category && !column.is_boolean) {
+      } else if (k == "levels" && column.type == ColumnType::category && !column.is_boolean &&
+                 column.date.empty()) {
         if (!value.is_array()) wrong_type(value, option, "a list [\"...\", \"...\"]");
         for (const toml::node& level : *value.as_array())
           column.levels.push_back(read_string(level, option));
@@ -818,7 +860,7 @@ class SchemaReader {
         column.unlisted = read_string(value, option);
       } else if (k == "reference" && column.type == ColumnType::category) {
         column.reference = read_string(value, option);
-      } else if (k == "decimals" && column.type == ColumnType::number && !column.is_date()) {
+      } else if (k == "decimals" && column.type == ColumnType::number && column.date.empty()) {
         column.decimals = read_decimals(value, option);
       } else if (k == "typical" && column.type == ColumnType::number && !column.is_date()) {
         const toml::array* const pair = value.as_array();
@@ -854,7 +896,9 @@ class SchemaReader {
       fail(at, here + " says whose a row is, and it is one person's; leave count out");
     if (column.type == ColumnType::exposure && count != 0)
       fail(at, here + " is an exposure, and a count is over one; leave count out");
-    if (column.type == ColumnType::number && !table.contains("range") && !table.contains("knots"))
+    const bool is_ranged = has_source && source->contains("range");
+    if (column.type == ColumnType::number && !is_ranged && !table.contains("range") &&
+        !table.contains("knots"))
       fail(at, here + (column.is_date()
                            ? " is a date without a range; add range = [\"1990-01-01\", "
                              "\"2024-12-31\"], two days known without the data"
@@ -864,7 +908,8 @@ class SchemaReader {
     if (const toml::node* const bins = table.get("bins");
         bins != nullptr && column.type == ColumnType::number)
       column.edges = read_bins(*bins, here + ": bins", column.lo, column.hi);
-    if (column.type == ColumnType::category && !column.is_boolean && !table.contains("levels"))
+    if (column.type == ColumnType::category && !column.is_boolean && column.date.empty() &&
+        !table.contains("levels"))
       fail(at, here +
                    " is a category without levels; add levels = [\"...\", \"...\"], known "
                    "without the data");

@@ -114,13 +114,16 @@ std::string values_toml(const Column& column, const std::vector<double>& values)
   return toml_list(days);
 }
 
-std::string column_toml(const Column& column) {
+// says_cells: whether the column itself says how its cells are written, and not one that it is of.
+std::string column_toml(const Column& column, bool says_cells) {
   std::string out = fmt::format("{} = {{type = \"{}\"", toml_key(column.name),
-                                column.is_date()    ? "date"
+                                column.part != DatePart::none ? to_string(column.part)
+                                : column.is_date()            ? "date"
                                 : column.is_boolean ? "boolean"
                                                     : to_string(column.type));
+  if (!column.of.empty()) out += fmt::format(", of = {}", toml_string(column.of));
   if (has_range(column.type)) out += ", range = " + values_toml(column, {column.lo, column.hi});
-  if (column.is_date() && column.date != iso_date)
+  if (!column.date.empty() && column.date != iso_date && says_cells)
     out += fmt::format(", format = {}", toml_string(column.date));
   if (column.numbers) {
     out += fmt::format(", decimal = \"{}\"", column.numbers->decimal);
@@ -136,15 +139,22 @@ std::string column_toml(const Column& column) {
     out += fmt::format(", typical = [{}, {}]", column.typical->center, column.typical->spread);
   if (column.missing_level) out += fmt::format(", missing_level = {}", *column.missing_level);
   if (column.type == ColumnType::category) {
-    if (!column.is_boolean) out += ", levels = " + toml_list(column.levels);
+    if (!column.is_boolean && column.part == DatePart::none)
+      out += ", levels = " + toml_list(column.levels);
     out += fmt::format(", other = {}", column.other);
     if (!column.unlisted.empty())
       out += fmt::format(", unlisted = {}", toml_string(column.unlisted));
     if (!column.reference.empty())
       out += fmt::format(", reference = {}", toml_string(column.reference));
   }
-  if (column.has_missing) out += ", " + missing_toml(column.missing, column.also_missing);
+  if (column.has_missing && says_cells)
+    out += ", " + missing_toml(column.missing, column.also_missing);
   return out + "}\n";
+}
+
+std::string column_toml(const Schema& schema, const Column& column) {
+  const Column* const of = column.of.empty() ? nullptr : schema.column_named(column.of);
+  return column_toml(column, of == nullptr || of->type == ColumnType::ignore);
 }
 
 std::string interaction_toml(const Schema& schema, const Interaction& interaction) {
@@ -196,7 +206,7 @@ std::string to_toml(const Schema& schema) {
     out += missing_toml(schema.text.missing, schema.text.also_missing) + "\n";
   if (!schema.never.empty()) out += never_toml(schema.never);
   out += "\n[columns]\n";
-  for (const Column& column : schema.columns) out += column_toml(column);
+  for (const Column& column : schema.columns) out += column_toml(schema, column);
   for (const Interaction& interaction : schema.interactions)
     out += interaction_toml(schema, interaction);
   if (schema.network) {
@@ -226,7 +236,7 @@ std::string found_toml(const BoughtSchema& found_in, const Schema& schema,
   const std::vector<ColumnFinding> found = findings(found_in);
   for (std::size_t k = 0; k < found.size(); ++k)
     out += fmt::format("# {}: {}\n", shown(found[k].column.name), found[k].words) +
-           column_toml(schema.columns.at(k));
+           column_toml(schema, schema.columns.at(k));
   return out;
 }
 

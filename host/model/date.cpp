@@ -99,6 +99,37 @@ bool is_time(std::string_view text) {
 
 }  // namespace
 
+namespace {
+constexpr std::array<std::string_view, 4> part_names{"", "year", "month", "weekday"};
+}  // namespace
+
+std::string_view to_string(DatePart part) { return part_names.at(static_cast<std::size_t>(part)); }
+
+std::optional<DatePart> date_part_named(std::string_view name) {
+  for (const DatePart part : {DatePart::year, DatePart::month, DatePart::weekday})
+    if (to_string(part) == name) return part;
+  return {};
+}
+
+std::vector<std::string> part_levels(DatePart part) {
+  if (part == DatePart::weekday) return {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"};
+  std::vector<std::string> out;
+  if (part != DatePart::month) return out;
+  for (const std::string_view name : month_names) {
+    std::string& level = out.emplace_back(name);
+    level[0] = static_cast<char>(level[0] - 'a' + 'A');
+  }
+  return out;
+}
+
+int part_of_day(DatePart part, double days) {
+  const int whole = static_cast<int>(std::floor(std::clamp(days, first_day, last_day)));
+  // 1970-01-01 was a Thursday, three days behind a Monday.
+  if (part == DatePart::weekday) return ((whole + 3) % 7 + 7) % 7;
+  const Day day = day_of(whole);
+  return part == DatePart::month ? day.month - 1 : day.year;
+}
+
 std::string date_format_fault(std::string_view format) {
   constexpr std::string_view like = "\"%Y-%m-%d\" or \"%d.%m.%Y\"";
   int years = 0, months = 0, days = 0;
@@ -151,9 +182,7 @@ std::string date_text(double days, std::string_view format) {
         out += fmt::format("{:04}", day.year);
         break;
       case 'b':
-        out +=
-            static_cast<char>(month_names[static_cast<std::size_t>(day.month - 1)][0] - 'a' + 'A');
-        out += month_names[static_cast<std::size_t>(day.month - 1)].substr(1);
+        out += part_levels(DatePart::month)[static_cast<std::size_t>(day.month - 1)];
         break;
       default:
         out += fmt::format("{:02}", format[i] == 'm' ? day.month : day.day);

@@ -95,9 +95,9 @@ Schema family_schema(const Schema& whole, const std::string& column) {
                                found == whole.columns.end() ? "not in" : "ignored by"),
                    "give one of its columns");
   }
-  if (found->is_date()) {
+  if (!found->date.empty()) {
     throw BadInput(Field{"column"},
-                   fmt::format("{} is a date, which no family describes", quoted(column)),
+                   fmt::format("{} is a date or a part of one, which no family describes", quoted(column)),
                    "give a number or a category, such as its year as a column of its own");
   }
   out.columns = {*found};

@@ -146,11 +146,11 @@ Schema network_schema(const Schema& whole) {
   std::stable_partition(out.columns.begin(), out.columns.end(), std::not_fn(is_beside));
   for (Column& column : out.columns) {
     if (is_beside(column)) continue;
-    if (column.is_date())
+    if (!column.date.empty())
       throw BadInput(fmt::format(
-          "schema: column {} is a date, which networks and tables of counts do not read; give it "
+          "schema: column {} is {} date, which networks and tables of counts do not read; give it "
           "type = \"ignore\", or its year as a column of its own",
-          quoted(column.name)));
+          quoted(column.name), column.part == DatePart::none ? "a" : "a part of a"));
     if (column.type == ColumnType::number) {
       without_curve(column);  // bins are what a network has
       column.typical.reset();

@@ -488,6 +488,47 @@ std::string date_fault(const Column& column) {
   return {};
 }
 
+// What is wrong with a part of a date; empty: nothing.
+std::string part_fault(const Schema& schema, const Column& column) {
+  if (column.part == DatePart::none)
+    return column.of.empty() ? "" : "of is of a part of a date; leave it out";
+  const std::string_view part = to_string(column.part);
+  if (const std::string fault = date_format_fault(column.date); !fault.empty())
+    return fmt::format("format {} {}", quoted(column.date), fault);
+  if (column.part == DatePart::year) {
+    const auto is_year = [](double v) { return v >= 1 && v <= 9999 && v == std::floor(v); };
+    if (column.type != ColumnType::number || !is_year(column.lo) || !is_year(column.hi))
+      return "range of years must be two of the years 1 to 9999; fix it";
+    if (column.numbers || column.decimals)
+      return "decimals and signs of numbers are no years'; leave them out";
+  } else if (column.type != ColumnType::category || column.is_boolean ||
+             column.levels != part_levels(column.part)) {
+    return fmt::format("levels of a {} are {} to {}; leave them out", part,
+                       part_levels(column.part).front(), part_levels(column.part).back());
+  }
+  if (column.cell_name() == schema.label_name)
+    return "is of the label, so it cannot be a feature; name another column in of";
+  const Column* const source = schema.column_named(column.cell_name());
+  if (source == nullptr)
+    return fmt::format("is of {}, which is not under [columns]; add it, as {{type = \"ignore\"}} to "
+                       "take its parts alone",
+                       quoted(column.of));
+  const bool is_read = source->type != ColumnType::ignore;
+  if (!source->of.empty() || (is_read && source->date.empty()))
+    return fmt::format("is of {}, which is no date; name a column of type \"date\"",
+                       quoted(column.of));
+  // What reads one cell says alike what day it is, and whether it is missing.
+  for (const Column& other : schema.columns) {
+    if (other.type == ColumnType::ignore || other.cell_name() != column.cell_name()) continue;
+    if (other.date == column.date && schema.missing_marks(other) == schema.missing_marks(column))
+      return {};
+    return fmt::format("reads the cells of {} with another format or other marks of missing; let "
+                       "both say the same",
+                       quoted(other.name));
+  }
+  return {};
+}
+
 void check_column(const Schema& schema, const SchemaLines& lines, std::size_t j,
                   std::vector<SchemaFault>& faults) {
   const Column& column = schema.columns[j];
@@ -525,6 +566,7 @@ void check_column(const Schema& schema, const SchemaLines& lines, std::size_t j,
   } else if (column.typical) {
     fail("typical is of a number; leave it out");
   }
+  if (const std::string fault = part_fault(schema, column); !fault.empty()) fail(fault);
   if (column.missing_level.value_or(false) || column.has_missing_bin) {
     if (column.type != ColumnType::number)
       fail("missing_level is of a number; leave it out");

@@ -56,15 +56,16 @@ std::string missing_words(const Schema& schema, const Column& c) {
 
 std::string unlisted_words(const Schema& schema, const Column& c) {
   if (c.type == ColumnType::category)
-    return "an unlisted level is " +
+    return std::string(c.part == DatePart::none ? "an unlisted level" : "what is no day") + " is " +
            (c.other ? std::string("“(other)”") : or_refused(schema, std::string("no level")));
   return fmt::format("below or above counts as the nearer end; what is no {} is ",
-                     c.is_date() ? "day" : "number") +
+                     c.date.empty() ? "number" : "day") +
          or_refused(schema, c.has_missing_bin ? "taken for missing" : "read as the middle");
 }
 
 std::string levels_words(const Column& c) {
   std::string out = c.is_boolean ? "however spelled: " : "";
+  if (c.part != DatePart::none) out = fmt::format("{} of “{}”: ", to_string(c.part), c.cell_name());
   for (std::size_t k = 0; k < std::min(c.levels.size(), most_levels); ++k)
     out += (k == 0 ? "" : " · ") + c.levels[k];
   if (c.levels.size() > most_levels)

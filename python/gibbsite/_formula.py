@@ -38,25 +38,31 @@ class Formula:
     terms: tuple
     interactions: tuple  # of tuples of columns
     intercept: bool
+    cells: dict = dataclasses.field(default_factory=dict)  # of a part of a date: the table's column
 
     @property
     def columns(self):
         return [term.column for term in self.terms]
+
+    @property
+    def read(self):
+        """Columns of a table that the terms read."""
+        return list(dict.fromkeys(self.cells.get(name, name) for name in self.columns))
 
     def rows_of(self, X):
         """The formula's columns of a table, in their order; of an array itself."""
         names = _names_of(X)
         if names is None:
             return X
-        lacking = [name for name in self.columns if name not in names]
+        lacking = [name for name in self.read if name not in names]
         if lacking:
             raise ValueError(
                 f"X: lacks {_tables.listed(lacking)} of the formula {self.text!r}; its columns are "
                 f"{_tables.listed(names)}"
             )
         if _tables._is_pandas(X):
-            return X[self.columns]
-        return (X if hasattr(X, "select") else _arrow_table(X)).select(self.columns)
+            return X[self.read]
+        return (X if hasattr(X, "select") else _arrow_table(X)).select(self.read)
 
     def split(self, X, y):
         """(X, y) to fit: y is the label's column of X if it is None."""
@@ -313,6 +319,10 @@ def schema_of(formula, schema):
         column = {key: value for key, value in facts.written[term.column].items() if key != "count"}
         _require_kind(formula, term, facts.columns[term.column]["type"], "the schema")
         columns[term.column] = column if term.knots is None else _curved(formula, term, column, "the schema")
+    for column in columns.values():
+        if "of" in column and columns[column["of"]]["type"] != "ignore":  # which says it for both
+            column.pop("format", None)
+            column.pop("missing", None)
     lines = [f"{key} = {_toml(value)}" for key, value in toml.items()] + ["[columns]"]
     lines += [f"{quoted(name)} = {_toml(column)}" for name, column in columns.items()]
     known = {
@@ -323,6 +333,13 @@ def schema_of(formula, schema):
         one = known.get(frozenset(names), {"columns": list(names)})
         lines += ["[[interaction]]"] + [f"{key} = {_toml(value)}" for key, value in one.items()]
     return "\n".join(lines) + "\n"
+
+
+def with_cells(formula, schema):
+    """The formula, and what its parts of dates read by the schema's text."""
+    columns = _tables.SchemaFacts(_tables.read_schema(schema)).columns
+    cells = {name: columns[name]["of"] for name in formula.columns if "of" in columns[name]}
+    return dataclasses.replace(formula, cells=cells)
 
 
 def known_columns(schema, ranges):

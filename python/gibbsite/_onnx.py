@@ -357,6 +357,12 @@ def onnx_model(text):
     if "draws" in model:
         raise ValueError("the file holds draws of a family, not a model of rows; use query")
     facts = model["preprocessing"]
+    for column in facts["columns"]:
+        if "part" in column:
+            raise ValueError(
+                f"column {column['name']!r} is a part of a date, which ONNX has no cells for; predict by "
+                "the file, or fit it as a column of its own"
+            )
     used = [column for column in facts["columns"] if column["type"] not in ("ignore", "weight", "person")]
     graph = _Graph(onnx, [column["name"] for column in used])
 

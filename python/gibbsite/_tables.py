@@ -144,7 +144,7 @@ class _Cells:
 
         used = {}
         for name, cells in zip(names, self.columns):
-            column = facts.columns[name]
+            column = facts.cells[name]
             if column["type"] == "ignore":
                 continue
             if isinstance(cells, np.ndarray):
@@ -324,7 +324,7 @@ def _pandas_table(frame, schema):
     for j, name in enumerate(names):
         cells = _named_pandas_cells(name, frame.iloc[:, j])
         if isinstance(cells, np.ndarray):
-            column = facts.columns.get(name)
+            column = facts.cells.get(name)
             if name == facts.label:
                 cells = _label_texts(cells, facts)
             elif column is None or column["type"] == "ignore":
@@ -800,6 +800,49 @@ def _said_toml(name, what):
     return ", ".join(lines) + "}"
 
 
+_OF_DATES = ("type", "range", "format", "missing", "missing_level", "curve", "parts")
+
+
+def _date_lines(name, what):
+    """A date's own line, and one for each of its parts."""
+
+    def fail(said):
+        raise ValueError(f"ranges: column {name!r}: {said}")
+
+    for key, value in what.items():
+        if key not in _OF_DATES:
+            fail(f"unknown {key!r}; of a date there may be {', '.join(map(repr, _OF_DATES))}")
+        if key in _SAID and key != "range" and not _is_said(key, value):
+            fail(f"{key!r} must be a {_SAID_AS.get(key, 'str')}, got {value!r}")
+    days = what.get("range")
+    if not isinstance(days, (tuple, list)) or len(days) != 2:
+        fail('a date says its "range": a pair of days, such as ("1990-01-01", "2024-12-31")')
+    days = [str(day)[:10] if isinstance(day, (datetime.date, np.datetime64)) else day for day in days]
+    parts = what.get("parts", ())
+    if isinstance(parts, str) or not all(part in _PARTS for part in parts):
+        fail(f'"parts" must be a list of {", ".join(map(repr, _PARTS))}, got {parts!r}')
+    line = [f"range = [{', '.join(_quoted(str(day)) for day in days)}]"]
+    if "format" in what:
+        line.append(f"format = {_quoted(str(what['format']))}")
+    if "missing" in what:
+        line.append(f"missing = {marks_toml(what['missing'])}")
+    if "missing_level" in what:
+        line.append(f"missing_level = {'true' if what['missing_level'] else 'false'}")
+    if "curve" in what:
+        curve = what["curve"]
+        line.append(f"curve = {_quoted(curve) if isinstance(curve, str) else int(curve)}")
+    of = f"of = {_quoted(name)}"
+    return [f'{_quoted(name)} = {{type = "date", {", ".join(line)}}}'] + [
+        f'{_quoted(f"{name}_{part}")} = {{type = "{part}", {of}}}' for part in parts
+    ]
+
+
+def _column_lines(name, what):
+    if isinstance(what, dict) and what.get("type") == "date":
+        return _date_lines(name, what)
+    return [f"{_quoted(name)} = {_column_toml(name, what)}"]
+
+
 def _column_toml(name, what):
     if isinstance(what, Curve):
         return what.to_toml()
@@ -821,7 +864,8 @@ def _column_toml(name, what):
     raise ValueError(
         f"ranges: column {name!r}: must be (lowest, highest) of a number, gibbsite.Curve(lowest, "
         "highest), a list of strings that are the levels of a category, "
-        f'{{"levels": [...], "other": True}} or "ignore", got {what!r}'
+        f'{{"levels": [...], "other": True}}, {{"type": "date", "range": (first, last)}} or "ignore", '
+        f"got {what!r}"
     )
 
 
@@ -962,7 +1006,7 @@ def schema_of_ranges(
     if not isinstance(fit_intercept, (bool, np.bool_)):
         raise ValueError(f"fit_intercept: must be True or False, got {fit_intercept!r}")
     lines += [f"intercept = {'true' if fit_intercept else 'false'}", "", "[columns]"]
-    lines += [f"{_quoted(name)} = {_column_toml(name, said)}" for name, said in zip(columns, what)]
+    lines += [line for name, said in zip(columns, what) for line in _column_lines(name, said)]
     if interactions is not None:
         lines += _interaction_lines(interactions, columns)
     try:
@@ -1042,6 +1086,14 @@ def _marks(missing):
     return [missing] if isinstance(missing, str) else list(missing)
 
 
+# Parts of dates, and what they may be; years are numbers.
+_PARTS = {
+    "year": None,
+    "month": "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(),
+    "weekday": "Mon Tue Wed Thu Fri Sat Sun".split(),
+}
+
+
 def plain_column(column):
     """A column of a schema by what it becomes: a date is a number of days since 1970-01-01 with
     `date`, its format; a boolean a category of two levels."""
@@ -1055,6 +1107,10 @@ def plain_column(column):
             if key in column
         }
         return {**column, **days, "type": "number", "date": column.get("format", "%Y-%m-%d")}
+    if column["type"] in _PARTS:  # of cells that are dates
+        out = {**column, "part": column["type"], "date": column.get("format", "%Y-%m-%d")}
+        levels = _PARTS[column["type"]]
+        return {**out, "type": "category", "levels": levels} if levels else {**out, "type": "number"}
     if column["type"] == "boolean":
         return {**column, "type": "category", "levels": ["false", "true"]}
     return column
@@ -1096,10 +1152,20 @@ class SchemaFacts:
         )
         self.columns, self.written = {}, {}  # by what they become, and as TOML says it
         for name, column in toml["columns"].items():
+            source = toml["columns"].get(column.get("of"), {"type": "ignore"})
+            if source["type"] != "ignore":  # which says how the cells of its parts are written
+                said = {key: source[key] for key in ("format", "missing") if key in source}
+                column = {**said, **column}
             count = column.get("count")
             for full in [name] if count is None else [f"{name}{k + 1}" for k in range(count)]:
                 self.columns[full] = plain_column(column)
                 self.written[full] = column
+        # Columns of a table by their names, each as the first column of the schema that reads it.
+        self.cells = {}
+        for name, column in self.columns.items():
+            cell = column.get("of", name)
+            if self.cells.get(cell, {"type": "ignore"})["type"] == "ignore":
+                self.cells[cell] = column
         self.interactions = toml.get("interaction", [])
 
     def point(self, column):
@@ -1144,10 +1210,10 @@ class SchemaFacts:
 
     def check_columns(self, columns):
         """That X has the schema's columns, by name."""
-        extra = [name for name in columns if name not in self.columns]
+        extra = [name for name in columns if name not in self.cells]
         lacking = [
             name
-            for name, column in self.columns.items()
+            for name, column in self.cells.items()
             if name not in columns and column["type"] != "ignore"
         ]
         if self.label in extra:

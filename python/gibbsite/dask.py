@@ -319,7 +319,7 @@ def _require_given_types(ddf, facts):
         name: column["type"] in _tables._NUMERIC
         and not facts.middle
         and not facts.marks(column)
-        for name, column in facts.columns.items()
+        for name, column in facts.cells.items()
         if column["type"] != "ignore"
     }
     if facts.label is not None:
@@ -436,9 +436,7 @@ class _Refused:
 def _with_floats(frame, schema):
     """Whole numbers as float64, which one missing cell makes of them in pandas."""
     facts = _tables.SchemaFacts(schema)
-    read = {
-        name for name, column in facts.columns.items() if column["type"] in _tables._NUMERIC
-    }
+    read = {name for name, column in facts.cells.items() if column["type"] in _tables._NUMERIC}
     if facts.kind != "classes":
         read.add(facts.label)
     some = [

@@ -336,6 +336,7 @@ class _Private:
             )
         if schema is not None:
             params["schema"] = _formula.schema_of(said, schema)
+            said = _formula.with_cells(said, params["schema"])
         else:
             params["ranges"] = _formula.ranges_of(said, ranges)
             params.setdefault("fit_intercept", said.intercept)
@@ -692,7 +693,7 @@ class _Private:
         if columns is not None:
             facts.check_columns(columns)
         else:
-            columns = list(schema.columns)
+            columns = list(facts.cells)
             if table.raw is not None and set(map(str, table.raw)) == set(columns):
                 columns = [str(name) for name in table.raw]
             if len(columns) != table.width:
@@ -961,9 +962,9 @@ class _Private:
             )
         estimator = cls(guarantee.get("epsilon"), guarantee.get("delta"), schema=schema.to_toml())
         estimator._set_release(release)
-        types = {name: column["type"] for name, column in estimator._facts.columns.items()}
+        types = {name: column["type"] for name, column in estimator._facts.cells.items()}
         estimator._columns = [  # without those that fit was given beside X
-            name for name in schema.columns
+            name for name in types
             if (name, types.get(name)) not in (("sample_weight", "weight"), ("groups", "person"))
         ]
         estimator._raw = None

@@ -33,7 +33,7 @@ toml_of_formula <- function(asked, schema) {
   }
   if (identical(asked$terms, list(".")) && asked$intercept) return(toml)
   columns <- schema_columns(parts)
-  used <- columns$name[columns$type %in% c("number", "category", "date", "boolean")]
+  used <- columns$name[columns$type %in% c("number", "category", "date", "year", "month", "weekday", "boolean")]
   answer(.Call(C_schema_select, toml, terms_json(asked$terms, used), asked$intercept))
 }
 

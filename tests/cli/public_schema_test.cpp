@@ -134,6 +134,45 @@ TEST_F(PublicSchemaCli, SaysInOneLineWhatItRefuses) {
   EXPECT_EQ(folder.read("lastyear.csv"), people(1000, 7));
 }
 
+// A plan by the public table is that of the schema which it says, whatever the private cells are.
+TEST_F(PublicSchemaCli, APlanIsThatOfItsSchema) {
+  const auto plan = [&](const Arguments& more) {
+    return gibbsite(
+        joined({"plan", "--data", "people.csv", "--epsilon", "1", "--delta", "1e-6"}, more));
+  };
+  const auto offers = [&](const Arguments& more) {
+    const Outcome made = plan(joined(more, {"--json"}));
+    EXPECT_EQ(made.status, 0) << made.err;
+    nlohmann::json out = nlohmann::json::parse(made.out);
+    for (nlohmann::json& offer : out["offers"]) offer.erase("seconds");  // measured
+    return out;
+  };
+  ASSERT_EQ(gibbsite(joined({"schema", "people.csv", "--out", "s.toml"}, known)).status, 0);
+  const nlohmann::json by_schema = offers({"--schema", "s.toml"});
+  EXPECT_EQ(offers(known), by_schema);
+  EXPECT_THAT(plan(known).out, HasSubstr("lastyear.csv (1000 rows), which you say is public"));
+  folder.write("people.csv", people(2999, 0) + "x,1e9,only one,nobody\n");
+  EXPECT_EQ(offers(known), by_schema);
+  const Arguments amount{"--label", "age", "--range", "0,100", "--counts"};
+  ASSERT_EQ(gibbsite(joined(joined({"schema", "people.csv", "--out", "s.toml", "--force"}, amount),
+                            {"--public", "lastyear.csv"}))
+                .status,
+            0);
+  folder.write("people.csv", people(3000, 0));
+  EXPECT_EQ(offers(joined(amount, {"--public", "lastyear.csv"})), offers({"--schema", "s.toml"}));
+  expect_error(plan(joined(known, {"--schema", "s.toml"})), 2, "--public: ");
+  expect_error(plan(joined(known, {"--rows", "5"})), 2, "--data: ");
+  expect_error(plan(joined(known, {"--model", "network"})), 2, "gibbsite schema --public");
+  expect_error(plan({"--public", "lastyear.csv"}), 2, "--label");
+  expect_error(plan({"--public", "lastyear.csv", "--label", "income"}), 2, "--positive");
+  expect_error(plan(joined(label, {"--schema", "s.toml"})), 2, "--label: ");
+  expect_error(plan(joined(label, {"--public", "people.csv"})), 2, "is the private table itself");
+  expect_error(gibbsite(joined({"plan", "--no-schema", "--rows", "5", "--columns", "2", "--epsilon",
+                                "1", "--delta", "1e-6"},
+                               known)),
+               2, "--public: ");
+}
+
 TEST_F(PublicSchemaCli, EveryLabel) {
   for (const Arguments& of : {Arguments{"--label", "work", "--classes", "private,state,none"},
                               Arguments{"--label", "age", "--range", "0,100"},

@@ -130,5 +130,29 @@ TEST(Booleans, AreSpelledInPairs) {
   EXPECT_FALSE(are_booleans({}));
 }
 
+// Against a calendar that is walked day by day, over all years that there are.
+TEST(PartsOfDates, AreThoseOfTheCalendar) {
+  double day = first_day;
+  int weekday = 0;  // 0001-01-01 was a Monday, in the calendar that goes back before its day
+  for (int year = 1; year <= 9999; ++year)
+    for (int month = 1; month <= 12; ++month)
+      for (int d = days_of(year, month); d > 0; --d, ++day, weekday = (weekday + 1) % 7) {
+        ASSERT_EQ(part_of_day(DatePart::year, day), year);
+        ASSERT_EQ(part_of_day(DatePart::month, day), month - 1);
+        ASSERT_EQ(part_of_day(DatePart::weekday, day), weekday);
+      }
+  EXPECT_EQ(day, last_day + 1);
+  // A Friday, late in the evening and before 1970.
+  EXPECT_EQ(part_of_day(DatePart::weekday, *parse_date("2026-11-27") + .999), 4);
+  EXPECT_EQ(part_of_day(DatePart::month, *parse_date("1969-12-31") + .5), 11);
+  EXPECT_EQ(part_levels(DatePart::weekday)[4], "Fri");
+  EXPECT_EQ(part_levels(DatePart::month)[11], "Dec");
+  EXPECT_TRUE(part_levels(DatePart::year).empty());
+  for (const DatePart part : {DatePart::year, DatePart::month, DatePart::weekday})
+    EXPECT_EQ(date_part_named(to_string(part)), part);
+  EXPECT_EQ(date_part_named("day"), std::nullopt);
+  EXPECT_EQ(date_part_named(""), std::nullopt);
+}
+
 }  // namespace date_test
 }  // namespace gibbsite

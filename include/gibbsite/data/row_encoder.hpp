@@ -18,8 +18,8 @@ namespace gibbsite {
 /// every call throws BadInput: rows must not be left out of a fit for what they contain.
 class RowEncoder {
  public:
-  /// Each row has one cell for each column of the schema, in its order; cells of type "ignore" are
-  /// not read. Throws BadInput if the schema is illegal.
+  /// Each row has one cell for each column of the schema, in its order, but for parts of another's
+  /// date; cells of type "ignore" are not read. Throws BadInput if the schema is illegal.
   explicit RowEncoder(const Schema& schema);
   /// Each row has the cells of these columns, in this order: every column of the schema once; those
   /// of type "ignore" may be absent. Throws BadInput that names a column that is unknown, repeated

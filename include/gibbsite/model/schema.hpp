@@ -10,6 +10,7 @@
 
 #include "gibbsite/core/message.hpp"
 #include "gibbsite/core/problem.hpp"
+#include "gibbsite/model/date.hpp"
 #include "gibbsite/model/label.hpp"
 
 namespace gibbsite {
@@ -74,8 +75,8 @@ struct Column {
   /// (`chosen_curves`). A fit needs the choice made; until then the column is a straight line.
   bool automatic_curve = false;
   KnotScale scale = KnotScale::automatic;  ///< of knots that are not listed
-  /// number: how its cells are written if they are dates (model/date.hpp); lo, hi and knots are
-  /// then whole days since 1970-01-01. Empty: they are numbers.
+  /// number, part: how its cells are written if they are dates (model/date.hpp); lo, hi and knots
+  /// of a number are then whole days since 1970-01-01. Empty: they are no dates.
   std::string date = {};
   /// category: its levels are "false" and "true" in any spelling (model/boolean.hpp).
   bool is_boolean = false;
@@ -84,8 +85,17 @@ struct Column {
   /// number that is a straight line: where its cells are taken to lie before anything is asked
   /// (model/contrasts.hpp). No noise depends on it. Empty: evenly over the range.
   std::optional<Typical> typical = {};
+  /// The part of a date that the column is, of cells written as `date` says: a year is a number,
+  /// with a range of years; a month or a weekday a category of part_levels.
+  DatePart part = DatePart::none;
+  /// part: the column whose cells it reads, which is a date, another part, or ignored. Empty: its
+  /// own.
+  std::string of = {};
 
-  [[nodiscard]] bool is_date() const { return !date.empty(); }
+  /// Whether its numbers are days.
+  [[nodiscard]] bool is_date() const { return !date.empty() && part == DatePart::none; }
+  /// The name that its cells have in a table.
+  [[nodiscard]] const std::string& cell_name() const { return of.empty() ? name : of; }
   /// A number of the column as people read it: its shortest text, or the day.
   [[nodiscard]] std::string text_of(double value) const;
   [[nodiscard]] bool is_curve() const { return !knots.empty(); }
