@@ -19,7 +19,7 @@ struct SchemaAuditCase {
   std::string pair;  ///< what the two tables differ in, for people
 };
 
-/// How the rows of a person differ. counts: from one frequent number to another, which moves two
+/// How the rows of a person differ; under add-remove one table lacks them. counts: from one frequent number to another, which moves two
 /// counts of every question of every column. rare_texts: from a frequent number to texts of their
 /// own, which are released only if noise takes one to the threshold.
 enum class SchemaPair { counts, rare_texts };
