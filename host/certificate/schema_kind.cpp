@@ -96,7 +96,7 @@ const std::string* lone_positive(const Label& label) {
   return two != nullptr && *two == TwoClasses{.positive = two->positive} ? &two->positive : nullptr;
 }
 
-// Of files under add-remove, where the number of rows is an answer.
+// Files under add-remove, where the number of rows is an answer.
 double rows_noise_from_json(const json& object, const std::string& source) {
   return object.contains("rows_noise") ? number_field(object, "rows_noise", source) : 0;
 }

@@ -28,7 +28,7 @@ constexpr double most_gradients = 40;
 
 // Draws ask about one column: a share of 3 % sees a level of as many percent of 10,000 rows.
 constexpr double least_draws_share = .03;
-// Of delta, where draws are (epsilon, delta)-private: theirs, and that of the schema's answers
+// Parts of delta where draws are (epsilon, delta)-private: theirs, and that of the schema's answers
 // beside the threshold.
 constexpr double draws_delta = .5, answers_delta = .485;
 

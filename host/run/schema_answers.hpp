@@ -15,8 +15,8 @@ namespace gibbsite {
 void require_planned_counts(const SchemaShape& shape, const TableCells& cells,
                             const SchemaProblem& problem, const Neighbors& who);
 
-/// Answers all questions, that of the number of rows where it has noise: what leaves is noisy and on its grid. Noise of answers has places of its
-/// own in the stream, which no fit takes.
+/// Answers all questions, also of rows where they have noise: what leaves is noisy and on its grid.
+/// Noise of answers has places of its own in the stream, which no fit takes.
 BoughtSchema answered_schema(BoughtSchema shape, const TableCells& cells, const CellSource& table,
                              const SchemaQuestions& questions, const StreamKey& key);
 

@@ -102,9 +102,11 @@ TEST(BoughtFit, DrawsKeepTheBudgetOfBoth) {
           EXPECT_NEAR(schema.mu * schema.mu / (plan.guarantee.mu * plan.guarantee.mu), plan.share,
                       1e-6);
         } else {
-          EXPECT_EQ(plan.guarantee.mu, schema.mu);
+          EXPECT_GE(plan.guarantee.mu, schema.mu);
+          EXPECT_NEAR(plan.guarantee.mu / schema.mu, 1, 1e-12);
           EXPECT_GE(plan.guarantee.epsilon0, plan.fit.epsilon);
-          EXPECT_EQ(plan.guarantee.delta0, plan.fit.delta);
+          EXPECT_GE(plan.guarantee.delta0, plan.fit.delta);
+          EXPECT_NEAR(plan.guarantee.delta0 / plan.fit.delta, 1, 1e-12);
           // What the schema takes of epsilon is no less than its profile says, and no waste.
           const double left = epsilon - plan.guarantee.epsilon0;
           EXPECT_LE(gdp_delta_up(left, schema.mu) + plan.guarantee.delta0, budget.delta);
@@ -131,10 +133,10 @@ TEST(BoughtFit, SharesAreWhatTheySay) {
   }
   for (const double share : {0.0, 1.0, -1.0, std::nan("")})
     EXPECT_THROW(static_cast<void>(plan_bought_fit(many, {}, share)), BadInput);
-  // One count a column moves where two did.
-  const SchemaProblem some{.rows = 6'000, .columns = 14};
-  EXPECT_NEAR(default_schema_share(some, {.adjacency = Adjacency::add_remove}),
-              std::max(.1, default_schema_share(some, {}) / 2), 1e-12);
+  // One count a column moves where two did: half the share is enough.
+  const SchemaProblem some{.rows = 8'000, .columns = 14};
+  EXPECT_EQ(default_schema_share(some, {}), .2);
+  EXPECT_NEAR(default_schema_share(some, {.adjacency = Adjacency::add_remove}), .134, .005);
 }
 
 }  // namespace bought_fit_test

@@ -110,7 +110,7 @@ TEST(BoughtSchemaLaw, OfLevelsKeepsTheClaim) {
   EXPECT_GT(ignoring_texts, 0U);
 }
 
-// The same where a person's k rows are there or not: another text's rows, or `texts` of their own,
+// As above where a person's k rows are there or not: another text's rows, or `texts` of their own,
 // which are hidden for sure without them.
 double exact_added_delta(double n, double k, double texts, double sigma, double tau,
                          double epsilon) {
