@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -39,12 +38,12 @@ void answer_classes(BoughtSchema& model, const TableCells& cells, const StreamKe
   }
 }
 
-// Each row adds one. Rules divide by it and want at least a row; a table has no part of one.
+// Each row adds one. Rules divide by it and want at least a row; the part of one is left out.
 std::uint64_t answer_rows(const TableCells& cells, const StreamKey& key, double deviation) {
   const double noisy =
       GaussianMechanism(key, rows_answer, 1).release(static_cast<double>(cells.rows), deviation);
   constexpr double most = 0x1p52;
-  return static_cast<std::uint64_t>(std::clamp(std::nearbyint(noisy), 1.0, most));
+  return static_cast<std::uint64_t>(std::clamp(noisy, 1.0, most));
 }
 
 // Each cell adds one to at most one text's count; texts below the threshold stay unsaid.

@@ -161,6 +161,34 @@ TEST(BuySchema, EveryAnswerHasTheNoiseThatIsPaidFor) {
   expect_unit(noise.ranges, 1'000);
 }
 
+// The mean and the mean square of 200 answers are within 6 deviations but with probability below
+// 1e-8; that rows are whole adds nothing that is seen.
+TEST(BuySchema, TheNumberOfRowsHasNoiseOfItsOwn) {
+  const testing::TempDir folder;
+  std::string text = "a\n";
+  for (int i = 0; i < 500; ++i) text += "x\n";
+  const std::string path = folder.write("t.csv", text);
+  const SchemaShape shape = schema_shape({"a"}, "", TwoClasses{}, path);
+  const TableCells cells = count_cells(path, shape.asked);
+  const SchemaQuestions q{
+      .bins_noise = 20, .levels_noise = 20, .threshold = 90, .refine_noise = 20, .rows_noise = 20};
+  double sum = 0, squares = 0, with_classes = 0;
+  constexpr int runs = 200;
+  for (std::uint32_t run = 0; run < runs; ++run) {
+    const AnswerScale made =
+        answered_schema(shape.shape, cells, path, q, KeyAccess::take(schema_key(run))).scale;
+    EXPECT_EQ(made.rows_noise, 20);
+    const double z = (static_cast<double>(made.rows) - 500) / 20;
+    sum += z, squares += z * z;
+    const BoughtSchema again =
+        answered_schema(shape.shape, cells, path, q, KeyAccess::take(schema_key(run)));
+    with_classes += z * again.columns[0].classes[0] / 20;
+  }
+  EXPECT_NEAR(sum / runs, 0, 6 / std::sqrt(runs));
+  EXPECT_NEAR(squares / runs, 1, 6 * std::sqrt(2.0 / runs));
+  EXPECT_NEAR(with_classes / runs, 0, 6 / std::sqrt(runs));
+}
+
 // Rows of texts, read as often as asked.
 CellSource source_of(const std::vector<std::vector<std::string>>& rows) {
   return {"rows", [&rows](const std::vector<std::string>& columns, const CellSource::Row& row) {

@@ -373,7 +373,6 @@ TEST(FitBought, RefusesWhatItDoesNotTake) {
   refused_of(TwoClasses{}, {}, "positive");
   refused({.mechanism = "path"}, "mechanism");
   refused({.model = "poisson"}, "model");
-  refused({.adjacency = "add-remove"}, "adjacency: the number of rows is private");
   refused({.draws = 2}, "draws");
   refused_of(three_classes, {.intervals = true}, "of several classes");
   refused_of(TwoClasses{.positive = "yes", .negative = "no", .weights = {1, 3}},
