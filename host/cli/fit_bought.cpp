@@ -147,6 +147,7 @@ void FitCommand::fit_bought() const {
   const auto planned = [&](std::uint64_t rows, const Budget& at) {
     PlanRequest smaller = request;
     smaller.epsilon = at.epsilon;
+    smaller.delta = at.delta;
     return of_network ? plan_bought_network(shape, rows, at, schema_share)
            : drawn    ? plan_bought_family(smaller, rows, schema_share)
                       : plan_bought_fit(shape, rows, at, schema_share, request.intervals);
