@@ -13,6 +13,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/family_model.hpp"
 
 namespace gibbsite {
@@ -85,7 +86,9 @@ Schema bought_family_schema(const BoughtSchema& answers, Family family, double c
     as_levels(column, answers.columns.front(), of_two);
   else if (!column.is_date())
     as_numbers(column, answers.columns.front(), family, center);
-  return family_schema(out, answers.columns.front().name);
+  Schema one = family_schema(out, answers.columns.front().name);
+  without_curve(one.columns.front());  // a number is drawn as it is
+  return one;
 }
 
 }  // namespace gibbsite
