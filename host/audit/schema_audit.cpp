@@ -97,7 +97,7 @@ class SchemaRuns {
         table_(at.table, shape_),
         neighbor_(at.neighbor, shape_) {
     for (const auto* const cells : {&table_.cells(), &neighbor_.cells()})
-      require_planned_counts(shape_, *cells, at.plan.problem);
+      require_planned_counts(shape_, *cells, at.plan.problem, at.plan.guarantee.who);
     shape_.shape.rows_per_person = at.plan.guarantee.who.rows_per_person;
     for (const auto& [text, rows] : table_.cells().columns.front().levels) texts_.push_back(text);
     for (const auto& [text, rows] : neighbor_.cells().columns.front().levels)
@@ -123,10 +123,17 @@ class SchemaRuns {
     const StandardArithmetic arithmetic;
     const BoughtSchema made = answered_schema(shape_.shape, side.cells(), side.source(), questions_,
                                               StreamKey::from_seed(seed));
-    double sum = 0;
+    double sum = of_rows(made.scale);
     for (std::size_t k = 0; k < made.columns.size(); ++k) sum += of_counts(made.columns[k], k);
     for (std::size_t round = 0; round < refinements; ++round) sum += of_ranges(made, round);
     return sum;
+  }
+
+  // The number of rows, where it is an answer: rounded and held up as it is, it tells no more.
+  [[nodiscard]] double of_rows(const AnswerScale& scale) const {
+    if (scale.rows_noise == 0) return 0;
+    return ratio(static_cast<double>(scale.rows), static_cast<double>(table_.cells().rows),
+                 static_cast<double>(neighbor_.cells().rows), scale.rows_noise);
   }
 
   double of_counts(const ColumnAnswers& column, std::size_t k) const {
@@ -201,12 +208,14 @@ SchemaAuditCase schema_case(SchemaPair pair, std::uint64_t rows, std::uint64_t c
         fmt::format("must be above rows per person, {}, got {}", budget.rows_per_person, rows),
         "give more");
   }
+  const bool added = budget.adjacency == Adjacency::add_remove;
   const bool rare = pair == SchemaPair::rare_texts;
   SchemaAuditCase out{.plan = plan_schema({.rows = rows, .columns = columns}, budget),
                       .table = {},
                       .neighbor = {},
-                      .pair = rare ? "a person's texts that nobody else has, among numbers"
-                                   : "another number of a person, in every column"};
+                      .pair = rare    ? "a person's texts that nobody else has, among numbers"
+                              : added ? "a person's number more, in every column"
+                                      : "another number of a person, in every column"};
   // Numbers of two classes, of which two are frequent; all others stay below the threshold, so the
   // column is no category and its range is asked about.
   constexpr std::uint64_t others = 20;
@@ -217,7 +226,7 @@ SchemaAuditCase schema_case(SchemaPair pair, std::uint64_t rows, std::uint64_t c
         i % 3 == 0   ? first
         : i % 3 == 1 ? second
                      : fmt::format("{:.2f}", 2.61 + .25 * static_cast<double>(i % others));
-    out.table.push_back(own ? first : common);
+    if (!own || !added) out.table.push_back(own ? first : common);
     out.neighbor.push_back(!own ? common : rare ? fmt::format("t{}", i) : second);
   }
   return out;

@@ -28,6 +28,6 @@ inline constexpr const char* bought_assumption =
 BoughtTerms terms_of(const BoughtSchema& bought);
 /// The answers have the noise that they are paid for with, and the questions follow from them.
 void check_bought(Verifier& v, const BoughtSchema& bought, const BoughtTerms& paid,
-                  std::uint64_t rows, std::uint64_t rows_per_person);
+                  std::uint64_t rows, const Neighbors& who);
 
 }  // namespace gibbsite

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "certificate/bought_json.hpp"
 #include "certificate/model_json.hpp"
 #include "certificate/release_of.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/model/bought_family.hpp"
 
 namespace gibbsite {
 
@@ -18,6 +20,7 @@ json model_json(const FamilyModel& model) {
               {"preprocessing", schema_json(model.schema)},
               {"draws", model.draws}};
   if (const auto levels = model.levels(); !levels.empty()) out["levels"] = levels;
+  if (model.bought) out["bought"] = bought_json(*model.bought);
   return out;
 }
 
@@ -26,7 +29,8 @@ FamilyModel ConjugateKind::model_from_json(const json& model, const std::string&
   const auto family = family_named(kind);
   if (!family)
     throw BadInput(fmt::format("{}: kind: {} is no family", source, gibbsite::quoted(kind)));
-  FamilyModel out{*family, schema_from_json(field(model, "preprocessing", source), source), {}};
+  FamilyModel out{*family, schema_from_json(field(model, "preprocessing", source), source), {}, {}};
+  if (model.contains("bought")) out.bought = bought_from_json(model["bought"], source + ": bought");
   if (out.schema.columns.size() != 1) {
     throw BadInput(source +
                    ": preprocessing: must have one column; use the file as it was written");
@@ -44,6 +48,17 @@ FamilyModel ConjugateKind::model_from_json(const json& model, const std::string&
   return out;
 }
 
+ConjugateKind::Extra ConjugateKind::extra_of(const FamilyModel& model) {
+  return model.bought ? Extra{terms_of(*model.bought)} : Extra{};
+}
+
+std::string public_choices(const FamilyCertificate& c) {
+  return c.bought ? "the name of the column"
+                  : "the schema (columns, ranges, levels, classes, row norm)";
+}
+
+std::string assumption_of(const FamilyCertificate& c) { return c.bought ? bought_assumption : ""; }
+
 std::size_t draws_of(const FamilyModel& model) { return model.draws.size(); }
 
 FamilyProblem problem_of(const FamilyModel& model, const FamilyCertificate& c) {
@@ -55,8 +70,26 @@ FamilyProblem problem_of(const FamilyModel& model, const FamilyCertificate& c) {
   return out;
 }
 
+namespace {
+
+// One column was asked about, and its levels or range follow from the answers.
+void verify_bought_column(Verifier& v, const FamilyModel& model, const FamilyCertificate& c) {
+  v.check(model.bought.has_value() == c.bought.has_value(),
+          "model.bought: there where the certificate covers a schema, and there only");
+  if (!model.bought || !c.bought) return;
+  check_bought(v, *model.bought, *c.bought, c.problem.rows, c.claimed.who);
+  const bool is_one = model.bought->columns.size() == 1 && c.bought->columns == 1;
+  v.check(is_one, "model.bought.columns: the column alone");
+  if (!is_one) return;
+  v.check(model.schema == bought_family_schema(*model.bought, model.family, c.problem.center),
+          "model.preprocessing: follows from the answers that it was bought with");
+}
+
+}  // namespace
+
 // The draws are within the bounds of the family, and on the grid.
 void check_model(Verifier& v, const FamilyModel& model, const FamilyCertificate& c) {
+  verify_bought_column(v, model, c);
   const FamilyProblem& p = c.problem;
   const auto [low, high] = p.reach();
   const double grid = family_grid(p);

@@ -467,7 +467,7 @@ void verify_bought(Verifier& v, const NetworkModel& model, const NetworkCertific
   v.check(model.bought.has_value() == c.bought.has_value(),
           "model.bought: there where the certificate covers a schema, and there only");
   if (!model.bought || !c.bought) return;
-  check_bought(v, *model.bought, *c.bought, c.problem.rows, c.claimed.who.rows_per_person);
+  check_bought(v, *model.bought, *c.bought, c.problem.rows, c.claimed.who);
   v.check(model.schema == bought_network_schema(*model.bought),
           "model.preprocessing: follows from the answers that it was bought with");
 }

@@ -241,7 +241,7 @@ void verify_bought(Verifier& v, const LinearModel& linear, const Certificate& c)
   v.check(linear.bought.has_value() == c.bought.has_value(),
           "model.bought: there where the certificate covers a schema, and there only");
   if (!linear.bought || !c.bought) return;
-  check_bought(v, *linear.bought, *c.bought, c.problem.rows, c.claimed.who.rows_per_person);
+  check_bought(v, *linear.bought, *c.bought, c.problem.rows, c.claimed.who);
   v.check(without_curves(linear.schema) == without_curves(fit_schema_of(*linear.bought)),
           "model.preprocessing: follows from the answers that it was bought with");
 }

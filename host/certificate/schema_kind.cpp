@@ -96,12 +96,19 @@ const std::string* lone_positive(const Label& label) {
   return two != nullptr && *two == TwoClasses{.positive = two->positive} ? &two->positive : nullptr;
 }
 
+// Files under add-remove, where the number of rows is an answer.
+double rows_noise_from_json(const json& object, const std::string& source) {
+  return object.contains("rows_noise") ? number_field(object, "rows_noise", source) : 0;
+}
+
 json scale_json(const AnswerScale& scale) {
-  return {{"rows", scale.rows},
-          {"bins_noise", scale.bins_noise},
-          {"levels_noise", scale.levels_noise},
-          {"threshold", scale.threshold},
-          {"refine_noise", scale.refine_noise}};
+  json out = {{"rows", scale.rows},
+              {"bins_noise", scale.bins_noise},
+              {"levels_noise", scale.levels_noise},
+              {"threshold", scale.threshold},
+              {"refine_noise", scale.refine_noise}};
+  if (scale.rows_noise != 0) out["rows_noise"] = scale.rows_noise;
+  return out;
 }
 
 AnswerScale scale_from_json(const json& object, const std::string& source) {
@@ -109,7 +116,8 @@ AnswerScale scale_from_json(const json& object, const std::string& source) {
                   .bins_noise = number_field(object, "bins_noise", source),
                   .levels_noise = number_field(object, "levels_noise", source),
                   .threshold = number_field(object, "threshold", source),
-                  .refine_noise = number_field(object, "refine_noise", source)};
+                  .refine_noise = number_field(object, "refine_noise", source),
+                  .rows_noise = rows_noise_from_json(object, source)};
   require_finite_positive(out.bins_noise, source + ": bins_noise");
   require_finite_positive(out.levels_noise, source + ": levels_noise");
   require_finite_positive(out.refine_noise, source + ": refine_noise");
@@ -192,7 +200,8 @@ BoughtTerms terms_of(const BoughtSchema& bought) {
           .questions = {.bins_noise = scale.bins_noise,
                         .levels_noise = scale.levels_noise,
                         .threshold = scale.threshold,
-                        .refine_noise = scale.refine_noise},
+                        .refine_noise = scale.refine_noise,
+                        .rows_noise = scale.rows_noise},
           .asked = bought.questions};
 }
 
@@ -204,7 +213,8 @@ BoughtDefaults::Extra BoughtDefaults::extra_from_json(const json& constants) {
                       .questions = {.bins_noise = number_field(object, "bins_noise", source),
                                     .levels_noise = number_field(object, "levels_noise", source),
                                     .threshold = number_field(object, "threshold", source),
-                                    .refine_noise = number_field(object, "refine_noise", source)},
+                                    .refine_noise = number_field(object, "refine_noise", source),
+                                    .rows_noise = rows_noise_from_json(object, source)},
                       .asked = object.contains("questions")
                                    ? count_field(object, "questions", source)
                                    : first_questions}};
@@ -218,6 +228,7 @@ void BoughtDefaults::put_extra(const Extra& extra, json& constants) {
                                 {"levels_noise", q.levels_noise},
                                 {"threshold", q.threshold},
                                 {"refine_noise", q.refine_noise}};
+  if (q.rows_noise != 0) constants["bought_schema"]["rows_noise"] = q.rows_noise;
   if (extra.bought->asked != first_questions)
     constants["bought_schema"]["questions"] = extra.bought->asked;
 }
@@ -245,9 +256,11 @@ std::string assumption_of(const SchemaCertificate& /*certificate*/) { return bou
 
 std::size_t draws_of(const BoughtSchema& /*model*/) { return 1; }
 
-SchemaProblem problem_of(const BoughtSchema& model, const SchemaCertificate& /*claimed*/) {
-  return {
-      .rows = model.scale.rows, .columns = terms_of(model).columns, .questions = model.questions};
+// Under add-remove the file's rows are an answer, and the cap stands in the certificate alone.
+SchemaProblem problem_of(const BoughtSchema& model, const SchemaCertificate& claimed) {
+  return {.rows = model.scale.rows_noise == 0 ? model.scale.rows : claimed.problem.rows,
+          .columns = terms_of(model).columns,
+          .questions = model.questions};
 }
 
 namespace {
@@ -300,17 +313,23 @@ bool asked_as_followed(const BoughtSchema& model) {
 }  // namespace
 
 void check_bought(Verifier& v, const BoughtSchema& model, const BoughtTerms& paid,
-                  std::uint64_t rows, std::uint64_t rows_per_person) {
+                  std::uint64_t rows, const Neighbors& who) {
   const SchemaQuestions& q = paid.questions;
-  const AnswerScale scale{.rows = rows,
+  const bool is_counted = q.rows_noise != 0;
+  // A normal beyond 14 of its deviations: a chance below 1e-43.
+  const double rows_slack = 14 * q.rows_noise;
+  const AnswerScale scale{.rows = is_counted ? model.scale.rows : rows,
                           .bins_noise = q.bins_noise,
                           .levels_noise = q.levels_noise,
                           .threshold = q.threshold,
-                          .refine_noise = q.refine_noise};
+                          .refine_noise = q.refine_noise,
+                          .rows_noise = q.rows_noise};
+  v.check(static_cast<double>(scale.rows) <= static_cast<double>(rows) + rows_slack + 1,
+          "model.scale.rows: no noise leads to that of so many rows");
   v.check(model.scale == scale, "model.scale: that of the mechanism");
   v.check(terms_of(model).columns == paid.columns, "model.columns: as many as are paid for");
   v.check(model.questions == paid.asked, "model.questions: those that are paid for");
-  v.check(model.rows_per_person == rows_per_person,
+  v.check(model.rows_per_person == who.rows_per_person,
           "model.rows_per_person: those of the guarantee");
   AnswerChecks check{.rows = static_cast<double>(rows)};
   std::array<std::uint64_t, refinements> refined{};
@@ -322,9 +341,9 @@ void check_bought(Verifier& v, const BoughtSchema& model, const BoughtTerms& pai
             "model.columns: none has answers that it was not asked for");
     double sum = 0;
     for (const double count : column.classes) check(count, q.bins_noise), sum += count;
-    // A normal beyond 14 of its deviations: a chance below 1e-43.
-    const double slack = 14 * q.bins_noise * std::sqrt(static_cast<double>(column.classes.size()));
-    uneven += column.asked() && !(std::fabs(sum - check.rows) <= slack);
+    const double slack = 14 * q.bins_noise * std::sqrt(static_cast<double>(column.classes.size())) +
+                         (is_counted ? rows_slack + 1 : 0);
+    uneven += column.asked() && !(std::fabs(sum - static_cast<double>(scale.rows)) <= slack);
     std::set<std::string_view> texts;
     for (const LevelAnswer& level : column.levels) {
       check(level.rows, q.levels_noise);
@@ -354,7 +373,7 @@ void check_bought(Verifier& v, const BoughtSchema& model, const BoughtTerms& pai
 void check_model(Verifier& v, const BoughtSchema& model, const SchemaCertificate& c) {
   check_bought(v, model,
                {c.problem.columns, std::get<SchemaQuestions>(c.mechanism), c.problem.questions},
-               c.problem.rows, c.claimed.who.rows_per_person);
+               c.problem.rows, c.claimed.who);
 }
 
 GIBBSITE_RELEASE_KIND(SchemaKind);

@@ -164,8 +164,11 @@ std::string in_words(const Certificate& c) {
 
 std::string in_words(const FamilyCertificate& c) {
   if (c.is_void()) return words_of(c, 100, c.problem.rows, "");
-  const double guess = best_guess_percent(c.mechanism, c.problem, c.claimed, c.draws);
-  return words_of(c, guess, c.problem.rows, basis_of(c.mechanism, c.problem));
+  // With a schema the best guess is that of both: what is known of draws alone is no bound on it.
+  const double guess = c.bought ? best_guess_percent(c.claimed)
+                                : best_guess_percent(c.mechanism, c.problem, c.claimed, c.draws);
+  return words_of(c, guess, c.problem.rows, basis_of(c.mechanism, c.problem) + bought_words(c),
+                  c.bought ? "model and schema" : "model");
 }
 
 std::string in_words(const NetworkCertificate& c) {

@@ -35,6 +35,14 @@ constexpr double default_schema_delta = 1e-7;
 
 std::string certificate_path(const std::string& out) { return out + ".json"; }
 
+void warn_of_share(double share) {
+  if (!(share > warned_share)) return;
+  fmt::print(stderr,
+             "gibbsite: warning: levels of fewer than {:.3g} % of the rows go into (other), and "
+             "ranges lose their rare ends: a larger --epsilon sees more\n",
+             100 * share);
+}
+
 BoughtApart purchase_of(const SchemaRelease& made) {
   return {.certificate = to_json(made).at("certificate").at("digest").get<std::string>(),
           .epsilon = made.certificate().epsilon,
@@ -100,13 +108,12 @@ Label LabelArguments::target() const {
 
 void warn_of_visible(const SchemaQuestions& questions, const SchemaProblem& problem) {
   require_visible(questions, problem);
-  const double share = least_visible_share(questions, problem);
-  if (share > warned_share) {
-    fmt::print(stderr,
-               "gibbsite: warning: levels of fewer than {:.3g} % of the rows go into (other), and "
-               "ranges lose their rare ends: a larger --epsilon sees more\n",
-               100 * share);
-  }
+  warn_of_share(least_visible_share(questions, problem));
+}
+
+void warn_of_seen(const BoughtSchema& bought) {
+  const AnswerScale& scale = bought.scale;
+  if (scale.rows_noise > 0) warn_of_share(scale.threshold / static_cast<double>(scale.rows));
 }
 
 PublicSchema public_schema_of(const std::string& data, const LabelArguments& label,
@@ -131,11 +138,15 @@ std::string public_words(const Schema& schema) {
 
 std::string bought_plan_words(const BoughtFitPlan& plan) {
   const double share = least_visible_share(plan.questions, plan.problem);
+  const std::string kept =
+      plan.fit.epsilon < plan.budget.epsilon
+          ? fmt::format("draws keep ε = {:.3g}", plan.fit.epsilon)
+          : fmt::format("the fit keeps {:.3g} % of its mu", 100 * std::sqrt(1 - plan.share));
   return fmt::format(
-      "ε = {:.4g}: {:.3g} % of mu^2 buys the schema of {} columns, the fit keeps {:.3g} % of its "
-      "mu; levels are seen from {:.0f} rows on, {:.3g} % of {}{}\n",
-      plan.budget.epsilon, 100 * plan.share, plan.problem.columns, 100 * std::sqrt(1 - plan.share),
-      plan.questions.threshold, 100 * share, human_count(static_cast<double>(plan.problem.rows)),
+      "ε = {:.4g}: {:.3g} % of mu^2 buys the schema of {} column{}, {}; levels are seen from {:.0f} rows on, {:.3g} % of {}{}\n",
+      plan.budget.epsilon, 100 * plan.share, plan.problem.columns,
+      plan.problem.columns == 1 ? "" : "s", kept, plan.questions.threshold, 100 * share,
+      human_count(static_cast<double>(plan.problem.rows)),
       share > refused_share  ? ": too much stays unseen, and fit refuses"
       : share > warned_share ? ": rarer ones go into (other), and fit warns"
                              : "");
@@ -156,6 +167,9 @@ void SchemaPurchase::add_to(CLI::App& app) {
       ->type_name("FILE");
   label.add_to(app,
                "--label: ", "--epsilon, --public: the column to predict, which is not asked about");
+  app.add_option("--adjacency", adjacency, "--epsilon: replace-one, or add-remove with --rows-cap")
+      ->type_name("NAME");
+  add_count(app, "--rows-cap", rows_cap, "add-remove: public upper bound on the number of rows");
   add_count(app, "--rows-per-person", rows_per_person,
             "--epsilon: most rows one person has; default 1");
   app.add_option("--ledger", ledger_path,
@@ -170,10 +184,12 @@ bool SchemaPurchase::asked() const {
     bool given, of_public;
     const char* name;
   };
-  const std::array<Other, 6> others{{{delta.has_value(), false, "--delta"},
+  const std::array<Other, 8> others{{{delta.has_value(), false, "--delta"},
                                      {!out.empty(), true, "--out"},
                                      {!label.label.empty(), true, "--label"},
                                      {label.said() != nullptr, true, label.said()},
+                                     {!adjacency.empty(), false, "--adjacency"},
+                                     {rows_cap.has_value(), false, "--rows-cap"},
                                      {rows_per_person.has_value(), false, "--rows-per-person"},
                                      {!ledger_path.empty(), false, "--ledger"}}};
   if (is_public && epsilon)
@@ -250,12 +266,25 @@ void SchemaPurchase::run_public(const std::string& table,
              public_words(found.schema), out);
 }
 
+Budget SchemaPurchase::budget() const {
+  const Budget out{
+      .epsilon = *epsilon,
+      .delta = delta.value_or(default_schema_delta),
+      .adjacency = adjacency.empty() ? Adjacency::replace_one : adjacency_from_string(adjacency),
+      .rows_per_person = rows_per_person.value_or(1)};
+  out.validate();
+  const bool replaced = out.adjacency == Adjacency::replace_one;
+  if (replaced == rows_cap.has_value()) {
+    throw BadInput(replaced ? "--rows-cap: has a meaning with --adjacency add-remove; leave it out"
+                            : "--rows-cap: is missing; under add-remove the number of rows is not "
+                              "public, give a bound that holds");
+  }
+  return out;
+}
+
 void SchemaPurchase::run(const std::string& table, bool is_header) const {
   if (!public_table.empty()) return run_public(table, names_of(table, is_header));
-  const Budget budget{.epsilon = *epsilon,
-                      .delta = delta.value_or(default_schema_delta),
-                      .rows_per_person = rows_per_person.value_or(1)};
-  budget.validate();
+  const Budget budget = this->budget();
   const std::string beside = certificate_path(out);
   std::optional<Ledger> ledger;
   if (!ledger_path.empty()) {
@@ -268,28 +297,31 @@ void SchemaPurchase::run(const std::string& table, bool is_header) const {
   const auto planned = [&](std::uint64_t rows, const Budget& at) {
     return plan_schema({.rows = rows, .columns = shape.asked.size()}, at);
   };
-  static_cast<void>(planned(budget.rows_per_person, budget));  // an illegal request ends here
+  // An illegal request ends here.
+  static_cast<void>(planned(rows_cap.value_or(budget.rows_per_person), budget));
   catch_interrupts();
   const TableCells cells = count_cells(table, shape.asked);
   stop_if_asked();
   if (cells.rows == 0) throw BadInput(table + ": has no rows; give a table with some");
-  // From here on public numbers decide: under replace-one the number of rows is one.
-  const SchemaPlan plan = planned(cells.rows, budget);
+  // From here on public numbers decide: the number of rows under replace-one, else its cap.
+  const std::uint64_t rows = rows_cap.value_or(cells.rows);
+  const SchemaPlan plan = planned(rows, budget);
   warn_of_visible(std::get<SchemaQuestions>(plan.mechanism), plan.problem);
   if (ledger) {
     require_room(*ledger, budget, own_guarantee(plan),
                  [&](const Budget& smaller) -> std::optional<Guarantee> {
                    try {
-                     return ledger_guarantee(planned(cells.rows, smaller));
+                     return ledger_guarantee(planned(rows, smaller));
                    } catch (const Infeasible&) {
                      return std::nullopt;
                    }
                  });
   }
-  warn_of_large_budget(budget, cells.rows);
+  warn_of_large_budget(budget, rows);
   FitOptions options;
   options.ledger = ledger ? &*ledger : nullptr;
   const SchemaRelease made = buy_schema(shape, cells, table, plan, Key::from_os(), options);
+  warn_of_seen(made.model());
   write_entered(beside, force, ledger,
                 [&](Existing existing) { write_release(beside, made, existing); });
   write_entered(out, force, ledger, [&](Existing existing) {

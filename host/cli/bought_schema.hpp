@@ -29,6 +29,9 @@ struct LabelArguments {
 /// As require_visible of the run; warns on stderr where that is near. All of it is public.
 void warn_of_visible(const SchemaQuestions& questions, const SchemaProblem& problem);
 
+/// Where the number of rows is an answer, the same warning by that.
+void warn_of_seen(const BoughtSchema& bought);
+
 /// A line for each column: what the schema takes it for, and what was found.
 std::string bought_table(const BoughtSchema& bought, const Schema& schema);
 
@@ -45,9 +48,9 @@ std::string bought_plan_words(const BoughtFitPlan& plan);
 
 struct SchemaPurchase {
   std::optional<double> epsilon, delta;
-  std::optional<std::uint64_t> rows_per_person;
+  std::optional<std::uint64_t> rows_per_person, rows_cap;
   LabelArguments label;
-  std::string out, ledger_path, public_table;
+  std::string out, ledger_path, public_table, adjacency;
   bool force = false;
 
   void add_to(CLI::App& app);
@@ -60,6 +63,7 @@ struct SchemaPurchase {
   void run(const std::string& table, bool is_header) const;
 
  private:
+  [[nodiscard]] Budget budget() const;
   [[nodiscard]] std::vector<std::string> names_of(const std::string& table, bool is_header) const;
   void run_public(const std::string& table, const std::vector<std::string>& header) const;
 };

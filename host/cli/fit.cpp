@@ -123,17 +123,11 @@ void FitCommand::tell_private(const Checked& of) const {
 
 void FitCommand::run() const {
   require_of_ranks();
-  if (schema.empty() && !removes_cache && family_named(plan.model)) {
-    throw BadInput(fmt::format(
-        "--schema: is missing; write one, or buy it apart, which costs no more, as draws of --model "
-        "{} add to a bought schema like another release: gibbsite schema {} --epsilon E --out "
-        "FILE.toml",
-        plan.model, shown(table.data)));
-  }
-  if (schema.empty() && label.label.empty() && !public_table.empty() && plan.model != network_model)
+  const bool labelled = plan.model != network_model && !family_named(plan.model);
+  if (schema.empty() && label.label.empty() && !public_table.empty() && labelled)
     throw BadInput("--label: is missing; name the column to predict beside --public");
   const std::pair<const char*, bool> needed[]{
-      {"--schema", !schema.empty() || !label.label.empty() || plan.model == network_model},
+      {"--schema", !schema.empty() || !label.label.empty() || !labelled},
       {"--out", check || !out.empty()},
       {"--epsilon", plan.epsilon || plan.rho},
       {"--delta", plan.delta.has_value()}};
@@ -171,7 +165,7 @@ void FitCommand::remove_early() const {
 void FitCommand::fit() const {
   if (!release_counts.empty() && plan.model != network_model)
     throw BadInput("--release-counts: is of --model network; leave it out");
-  if (plan.model == network_model) family.require_of_model(plan);
+  if (plan.model == network_model || family_named(plan.model)) family.require_of_model(plan);
   if (schema.empty() && public_table.empty()) return fit_bought();
   if (!schema.empty() &&
       (!label.label.empty() || label.said() != nullptr || schema_share || !public_table.empty())) {

@@ -73,9 +73,20 @@ void FitCommand::require_of_bought() const {
     if (said != nullptr)
       throw BadInput(fmt::format(
           "{}: a network has no label, every column is asked about; leave it out", said));
-  } else if (label.label.empty())
-    throw BadInput(fmt::format("{}: says what --label holds; give --label too", label.said()));
-  if (plan.model != network_model) static_cast<void>(label.target());
+  } else if (family_named(plan.model)) {
+    require_no_engine();
+    if (family.column.empty())
+      throw BadInput(
+          fmt::format("--column: is missing; name the column that {} is fitted to", plan.model));
+    const char* const said = label.label.empty() ? label.said() : "--label";
+    if (said != nullptr)
+      throw BadInput(fmt::format("{}: --model {} is fitted to --column alone; leave it out", said,
+                                 plan.model));
+  } else {
+    if (label.label.empty())
+      throw BadInput(fmt::format("{}: says what --label holds; give --label too", label.said()));
+    static_cast<void>(label.target());
+  }
   if (ranks().size() > 1) refuse("a launcher of ranks");
   if (removes_cache) refuse("--remove-cache");
   if (cache == "always") refuse("--cache always");
@@ -112,48 +123,58 @@ Schema FitCommand::given_schema() const {
 void FitCommand::fit_bought() const {
   require_of_bought();
   const bool of_network = plan.model == network_model;
-  const Label target = of_network ? Label(TwoClasses{}) : label.target();
-  const PlanRequest request =
-      of_network ? bought_network_request(plan) : bought_request(plan, target);
+  const std::optional<Family> drawn = family_named(plan.model);
+  const Label target = of_network || drawn ? Label(TwoClasses{}) : label.target();
+  const PlanRequest request = of_network ? bought_network_request(plan)
+                              : drawn    ? bought_family_request(plan)
+                                         : bought_request(plan, target);
   const Budget budget = plan.budget();
   const auto engine_maker = make_backend_of_ranks(backend, quiet, design);
   const auto ledger = opened_ledger();
   prepare();
   const std::vector<std::string> header = column_names(table.data);
   if (!first_line_names(table.data).empty()) require_names(header, table.data);
-  const SchemaShape shape = schema_shape(header, label.label, target, table.data);
+  const SchemaShape shape = drawn ? family_shape(header, family.column, table.data)
+                                  : schema_shape(header, label.label, target, table.data);
   const auto planned = [&](std::uint64_t rows, const Budget& at) {
+    PlanRequest smaller = request;
+    smaller.epsilon = at.epsilon;
+    smaller.delta = at.delta;
     return of_network ? plan_bought_network(shape, rows, at, schema_share)
+           : drawn    ? plan_bought_family(smaller, rows, schema_share)
                       : plan_bought_fit(shape, rows, at, schema_share, request.intervals);
   };
-  static_cast<void>(planned(budget.rows_per_person, budget));  // an illegal request ends here
+  // An illegal request ends here.
+  static_cast<void>(planned(request.rows_cap.value_or(budget.rows_per_person), budget));
   const TableCells cells = count_cells(table.data, shape.asked);
   stop_if_asked();
   if (cells.rows == 0) throw BadInput(table.data + ": has no rows; give a table with some");
-  // From here on public numbers decide: under replace-one the number of rows is one.
-  const BoughtFitPlan made = planned(cells.rows, budget);
+  // From here on public numbers decide: the number of rows under replace-one, else its cap.
+  const std::uint64_t rows = request.rows_cap.value_or(cells.rows);
+  const BoughtFitPlan made = planned(rows, budget);
   warn_of_visible(made.questions, made.problem);
   if (ledger) {
     require_room(*ledger, budget, made.guarantee,
                  [&](const Budget& smaller) -> std::optional<Guarantee> {
                    try {
-                     return gdp_cover_up(planned(cells.rows, smaller).guarantee);
+                     return gdp_cover_up(planned(rows, smaller).guarantee);
                    } catch (const Infeasible&) {
                      return std::nullopt;
                    }
                  });
   }
-  warn_of_large_budget(budget, cells.rows);
+  warn_of_large_budget(budget, rows);
   if (check) {
     fmt::print(
         "{}\nChecked: nothing was released or spent, and no model was written. Leave out "
         "--check to fit.\n",
         bought_plan_words(made));
-    if (!of_network) tell_labels(count_cells(table.data, {label.label}), target);
+    if (!of_network && !drawn) tell_labels(count_cells(table.data, {label.label}), target);
     return;
   }
-  say(fmt::format("{} rows, {} columns asked about with {:.3g} % of mu^2; the rest fits\n",
-                  cells.rows, shape.asked.size(), 100 * made.share));
+  say(fmt::format("{}{} rows, {} column{} asked about with {:.3g} % of mu^2; the rest fits\n",
+                  request.rows_cap ? "at most " : "", rows, shape.asked.size(),
+                  shape.asked.size() == 1 ? "" : "s", 100 * made.share));
   Progress bar("fitting", quiet, interval());
   FitOptions options;
   options.release_answers = release_moments;
@@ -164,7 +185,7 @@ void FitCommand::fit_bought() const {
   // It is said once the release is entered: before, an interrupt would be free.
   Dataset as_read;  // without rows
   const auto rows_by = [&](const Schema& found) {
-    Dataset data = read(found, of_network).data;
+    Dataset data = read(found, of_network || drawn).data;
     as_read.schema = data.schema;
     as_read.counts = data.counts;
     as_read.y = data.y;
@@ -172,14 +193,22 @@ void FitCommand::fit_bought() const {
   };
   const TableToBuy bought{
       .shape = shape, .cells = cells, .source = CellSource(table.data), .read = rows_by};
+  if (drawn) {
+    const FamilyRelease release =
+        gibbsite::fit_bought_family(bought, made, request, key(), options);
+    const BoughtSchema& answers = *release.model().bought;
+    return say_family(release, ledger, bought_table(answers, release.model().schema) + "\n");
+  }
   if (of_network) {
     const NetworkRelease release =
         gibbsite::fit_bought_network(bought, made, request, key(), options);
+    warn_of_seen(*release.model().bought);
     return say_network(release, ledger,
                        bought_table(*release.model().bought, release.model().schema) + "\n");
   }
   const Release model = gibbsite::fit_bought(bought, made, request, *engine_maker, key(), options);
   static_cast<void>(warn_of_reading(as_read, as_read.counts, cells.rows, Readers::this_process));
+  warn_of_seen(*model.model().bought);
   if (request.intervals && !model.model().estimates) warn_of_no_intervals();
   write_entered(ledger, [&](Existing existing) { write_release(out, model, existing); });
   say("\n" + bought_table(*model.model().bought, model.model().schema) + report(model));

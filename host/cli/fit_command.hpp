@@ -85,6 +85,8 @@ struct FitCommand {
   void say_network(const NetworkRelease& release, const std::optional<Ledger>& ledger,
                    const std::string& before = {}) const;
   void fit_family_model(Family kind) const;
+  void say_family(const FamilyRelease& release, const std::optional<Ledger>& ledger,
+                  const std::string& before = {}) const;
   // Seconds of all draws, timed on the table itself.
   [[nodiscard]] static double seconds_of_step(const Dataset& data, const Plan& made,
                                               Backend& engine_maker, double steps);

@@ -61,14 +61,18 @@ void FitCommand::fit_family_model(Family kind) const {
   watched.stop = &stop_flag();
   watched.ledger = ledger ? &*ledger : nullptr;
   const FamilyRelease drawn = fit_family(data, made, key(), watched);
-  write_entered(ledger, [&](Existing existing) { write_release(out, drawn, existing); });
-  say(
-      fmt::format("{}\n{}\nWritten: {}; next:\n"
-                  "  gibbsite query --model {} --probability '{} > 0.5'\n"
-                  "  gibbsite verify {}\n",
-                  family_report(drawn), in_words(drawn.certificate()), StandardOutput::named(out),
-                  out, shown(asked_of(drawn)), out));
+  say_family(drawn, ledger);
   tell_private(read_as);
+}
+
+void FitCommand::say_family(const FamilyRelease& drawn, const std::optional<Ledger>& ledger,
+                            const std::string& before) const {
+  write_entered(ledger, [&](Existing existing) { write_release(out, drawn, existing); });
+  say(before + fmt::format("{}\n{}\nWritten: {}; next:\n"
+                           "  gibbsite query --model {} --probability '{} > 0.5'\n"
+                           "  gibbsite verify {}\n",
+                           family_report(drawn), in_words(drawn.certificate()),
+                           StandardOutput::named(out), out, shown(asked_of(drawn)), out));
 }
 
 }  // namespace gibbsite::cli

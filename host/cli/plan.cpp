@@ -76,7 +76,9 @@ struct PlanCommand {
   // What is known of a schema that is bought before anything is spent.
   void plan_of_bought() const {
     const bool of_network = plan.model == network_model;
+    const std::optional<Family> drawn = family_named(plan.model);
     static_cast<void>(of_network ? bought_network_request(plan)
+                      : drawn    ? bought_family_request(plan)
                                  : bought_request(plan, any_label()));
     if (!shape.table.data.empty() || !shape.schema.empty() || shape.features || json || all) {
       throw BadInput(fmt::format("{}: has no meaning with --no-schema; leave it out",
@@ -87,13 +89,22 @@ struct PlanCommand {
                                                            : "--all"));
     }
     if (schema_share) require_between(*schema_share, 0, 1, "--schema-share");
-    if (!shape.rows || columns.empty())
-      throw BadInput("--no-schema: give --rows and --columns, a number of columns");
-    const SchemaProblem problem{.rows = *shape.rows,
-                                .columns = parse_count(columns, "--columns", 1)};
+    if (plan.rows_cap && shape.rows)
+      throw BadInput("--rows: the cap counts under add-remove; give --rows-cap alone");
+    if (drawn && !columns.empty())
+      throw BadInput("--columns: draws of a family are of one column; leave it out");
+    if (!(shape.rows || plan.rows_cap) || (columns.empty() && !drawn))
+      throw BadInput(drawn ? "--no-schema: give --rows"
+                           : "--no-schema: give --rows and --columns, a number of columns");
+    const SchemaProblem problem{.rows = plan.rows_cap.value_or(shape.rows.value_or(0)),
+                                .columns = drawn ? 1 : parse_count(columns, "--columns", 1)};
     for (const double epsilon : epsilons) {
       PlanArguments one = plan;
       one.epsilon = epsilon;
+      if (drawn) {
+        fmt::print("{}", bought_plan_words(plan_bought_family(one, problem.rows, schema_share)));
+        continue;
+      }
       fmt::print("{}",
                  bought_plan_words(plan_bought_fit(problem, one.budget(), schema_share,
                                                    {.outputs = shape.classes.value_or(1),

@@ -27,12 +27,6 @@ const SchemaQuestions& questions_of(const SchemaMechanism& mechanism) {
 }
 
 void require_who_of_schema(const SchemaProblem& p, const Neighbors& who) {
-  if (who.adjacency != Adjacency::replace_one) {
-    throw BadInput(Field{"adjacency"},
-                   "a schema is bought under replace-one alone: its rules count in shares of a "
-                   "public number of rows",
-                   "leave it out, or write the schema");
-  }
   if (who.rows_per_person < 1 || who.rows_per_person > most_rows_of_one ||
       who.rows_per_person > p.rows) {
     throw BadInput(Field{"rows_per_person"},
@@ -48,24 +42,29 @@ void require_deviation(double value, const char* name) {
   }
 }
 
-// k sqrt(2c): how far a person moves the counts of one question about c columns.
+bool counts_rows(const Neighbors& who) { return who.adjacency == Adjacency::add_remove; }
+
+// k sqrt(2c), of rows that are there or not k sqrt(c): how far a person moves the counts of one
+// question about c columns.
 Wide change_of(std::uint64_t columns, const Neighbors& who) {
-  return Wide(who.rows_per_person) * sqrt(2 * Wide(columns));
+  return Wide(who.rows_per_person) * sqrt(Wide(columns) * (counts_rows(who) ? 1 : 2));
 }
 
-// The mu^2 of the two first questions and of both refinements.
+// The mu^2 of the two first questions, of both refinements and of the number of rows.
 Wide squared_mu(const SchemaQuestions& q, const SchemaProblem& p, const Neighbors& who) {
   const Wide change = change_of(p.columns, who), alone = change_of(1, who);
   const Wide bins = change / Wide(q.bins_noise), levels = change / Wide(q.levels_noise),
              refined = alone / Wide(q.refine_noise);
-  return bins * bins + levels * levels + 2 * refined * refined;
+  const Wide rows = counts_rows(who) ? Wide(who.rows_per_person) / Wide(q.rows_noise) : Wide(0);
+  return bins * bins + levels * levels + 2 * refined * refined + rows * rows;
 }
 
 // Numbers that noise is added to and whose law may differ between neighbors.
 double answered_numbers(const SchemaProblem& p, const Neighbors& who) {
   const std::uint64_t each =
       cell_classes_of(p.questions) + refined_counts + 2 * who.rows_per_person;
-  return static_cast<double>(p.columns * each);  // below 2^53, so exact
+  // Below 2^53, so exact.
+  return static_cast<double>(p.columns * each + (counts_rows(who) ? 1 : 0));
 }
 
 double threshold_tv_up(const SchemaQuestions& q, const SchemaProblem& p, const Neighbors& who) {
@@ -134,13 +133,16 @@ NoiseCost schema_noise_up(const SchemaProblem& problem, const Neighbors& who) {
 
 SchemaQuestions schema_settings_at(double mu, double z, const SchemaProblem& p,
                                    const Neighbors& who) {
-  const Wide first = Wide(mu) * sqrt(1 - Wide(schema_refine_share)),
-             change = change_of(p.columns, who);
+  const Wide all = counts_rows(who) ? Wide(mu) * sqrt(1 - Wide(schema_rows_share)) : Wide(mu);
+  const Wide first = all * sqrt(1 - Wide(schema_refine_share)), change = change_of(p.columns, who);
   SchemaQuestions out;
+  if (counts_rows(who))
+    out.rows_noise =
+        round_up(Wide(who.rows_per_person) / (Wide(mu) * sqrt(Wide(schema_rows_share))));
   out.bins_noise = round_up(change / (first * sqrt(Wide(schema_bins_share))));
   out.levels_noise = round_up(change / (first * sqrt(1 - Wide(schema_bins_share))));
   out.threshold = threshold_at(z, out.levels_noise);
-  out.refine_noise = round_up(change_of(1, who) / (Wide(mu) * sqrt(Wide(schema_refine_share) / 2)));
+  out.refine_noise = round_up(change_of(1, who) / (all * sqrt(Wide(schema_refine_share) / 2)));
   return out;
 }
 
@@ -183,11 +185,11 @@ std::string_view theorem_of(const SchemaMechanism& /*mechanism*/) {
   return SchemaQuestions::theorem;
 }
 
-std::string basis_of(const SchemaMechanism& /*mechanism*/, const SchemaProblem& problem) {
+std::string basis_of(const SchemaMechanism& mechanism, const SchemaProblem& problem) {
   return fmt::format(
-      "It rests on Gaussian noise in counts of the cells of {} columns, by kind, by text and by "
+      "It rests on Gaussian noise in counts of {}the cells of {} columns, by kind, by text and by "
       "range, and on a threshold that rare texts do not reach",
-      problem.columns);
+      questions_of(mechanism).rows_noise != 0 ? "the rows and " : "", problem.columns);
 }
 
 Analysis analyze(const SchemaMechanism& mechanism, const SchemaProblem& problem,
@@ -203,6 +205,13 @@ Analysis analyze(const SchemaMechanism& mechanism, const SchemaProblem& problem,
   require_deviation(q.levels_noise, "levels_noise");
   require_deviation(q.refine_noise, "refine_noise");
   require_finite_positive(q.threshold, "threshold");
+  if (counts_rows(who)) {
+    require_deviation(q.rows_noise, "rows_noise");
+  } else if (q.rows_noise != 0) {
+    throw BadInput(fmt::format(
+        "rows_noise: the number of rows is public under replace-one; leave it out, got {}",
+        q.rows_noise));
+  }
   Analysis out;
   const double numbers = answered_numbers(problem, who);
   const double mu = round_up(sqrt(squared_mu(q, problem, who)));

@@ -6,6 +6,9 @@ namespace gibbsite {
 
 // Shares of mu^2, found by measurement; the second of what the first leaves.
 inline constexpr double schema_refine_share = .25, schema_bins_share = .35;
+// What the number of rows takes beforehand where it is private: its noise is then less than that
+// of any count but of a table of one column.
+inline constexpr double schema_rows_share = .05;
 // The share of delta that pays for the threshold: a ledger sets little of its delta aside for total
 // variation, and a hundredth in place of a tenth raises the threshold by about 6 %.
 inline constexpr double schema_threshold_share = .01;

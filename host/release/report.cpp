@@ -202,7 +202,8 @@ std::string report_of(const FamilyRelease& release, const json& file, const std:
   const FamilyModel& model = release.model();
   ReportFacts facts{.claims = c, .rows = c.problem.rows, .basis = basis_of(c.mechanism, c.problem)};
   if (!c.is_void()) {
-    facts.guess = best_guess_percent(c.mechanism, c.problem, c.claimed, c.draws);
+    facts.guess = c.bought ? best_guess_percent(c.claimed)
+                           : best_guess_percent(c.mechanism, c.problem, c.claimed, c.draws);
     facts.sharper = facts.guess < best_guess_percent(c.claimed);
   }
   Html page;

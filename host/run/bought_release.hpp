@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "certificate/certify.hpp"
+#include "core/format_message.hpp"
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/floating_point.hpp"
@@ -19,6 +20,15 @@
 #include "run/schema_answers.hpp"
 
 namespace gibbsite {
+
+/// Refuses an option of a request, for what such a run does: "a network's tables are counted once".
+[[noreturn]] inline void refuse_with_bought(const char* field, const char* why) {
+  throw BadInput(
+      Field{field}, fmt::format("has no meaning where the schema is bought with the fit: {}", why),
+      format_message("leave it out, or buy the schema apart (the command schema with {}) and give "
+                     "it as {}",
+                     Field{"epsilon"}, Field{"schema"}));
+}
 
 /// What a kind's own part of such a run is made of. Both steps may throw: what ends there is paid.
 template <class Kind>

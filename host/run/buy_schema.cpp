@@ -19,6 +19,7 @@ namespace {
 // Places in the stream of answers, far from those of any fit. Each text has a pair of normals of
 // its own: given the table all noise is independent, in whichever order the texts come.
 constexpr std::uint64_t classes_answer = std::uint64_t{1} << 40, ranges_answer = classes_answer + 1,
+                        rows_answer = classes_answer + 16,
                         first_level_answer = std::uint64_t{1} << 41;
 
 // Each cell adds one to one count: what the guarantee rests on.
@@ -35,6 +36,14 @@ void answer_classes(BoughtSchema& model, const TableCells& cells, const StreamKe
     std::copy_n(next, cell_classes, column.classes.begin());
     next += static_cast<std::ptrdiff_t>(cell_classes);
   }
+}
+
+// Each row adds one. Rules divide by it and want at least a row; the part of one is left out.
+std::uint64_t answer_rows(const TableCells& cells, const StreamKey& key, double deviation) {
+  const double noisy =
+      GaussianMechanism(key, rows_answer, 1).release(static_cast<double>(cells.rows), deviation);
+  constexpr double most = 0x1p52;
+  return static_cast<std::uint64_t>(std::clamp(noisy, 1.0, most));
 }
 
 // Each cell adds one to at most one text's count; texts below the threshold stay unsaid.
@@ -58,12 +67,12 @@ void answer_levels(BoughtSchema& model, const TableCells& cells, const SchemaQue
 
 // Each number adds one to one count of each range of its column.
 void answer_ranges(BoughtSchema& model, const std::vector<RangeQuestion>& asked,
-                   const CellSource& table, const SchemaQuestions& questions, std::size_t round,
-                   const StreamKey& key) {
+                   const CellSource& table, std::uint64_t rows, const SchemaQuestions& questions,
+                   std::size_t round, const StreamKey& key) {
   std::vector<RangeOfColumn> named;
   for (const RangeQuestion& one : asked) named.push_back({model.columns[one.column].name, one});
   std::vector<double> exact;
-  for (const std::vector<double>& counts : count_ranges(table, named, model.scale.rows))
+  for (const std::vector<double>& counts : count_ranges(table, named, rows))
     exact.insert(exact.end(), counts.begin(), counts.end());
   StandardArithmetic::require();  // the caller's code has run
   const std::vector<double> noisy =
@@ -128,9 +137,15 @@ SchemaShape schema_shape(const std::vector<std::string>& header, const std::stri
 }
 
 void require_planned_counts(const SchemaShape& shape, const TableCells& cells,
-                            const SchemaProblem& problem) {
+                            const SchemaProblem& problem, const Neighbors& who) {
   const auto names = [](const ColumnCells& column) { return column.name; };
-  if (cells.rows != problem.rows || shape.asked.size() != problem.columns ||
+  const bool is_capped = who.adjacency == Adjacency::add_remove;
+  if (is_capped && cells.rows > problem.rows) {
+    throw BadInput(Field{"rows_cap"}, fmt::format("the table has more than {} rows", problem.rows),
+                   "give a public bound that holds (private: how many rows there are is not "
+                   "public)");
+  }
+  if ((!is_capped && cells.rows != problem.rows) || shape.asked.size() != problem.columns ||
       !std::ranges::equal(cells.columns, shape.asked, {}, names)) {
     throw BadInput("data: its rows or columns are not the plan's; plan again for this data");
   }
@@ -138,17 +153,19 @@ void require_planned_counts(const SchemaShape& shape, const TableCells& cells,
 
 BoughtSchema answered_schema(BoughtSchema shape, const TableCells& cells, const CellSource& table,
                              const SchemaQuestions& questions, const StreamKey& key) {
-  shape.scale = {.rows = cells.rows,
+  const bool is_counted = questions.rows_noise != 0;
+  shape.scale = {.rows = is_counted ? answer_rows(cells, key, questions.rows_noise) : cells.rows,
                  .bins_noise = questions.bins_noise,
                  .levels_noise = questions.levels_noise,
                  .threshold = questions.threshold,
-                 .refine_noise = questions.refine_noise};
+                 .refine_noise = questions.refine_noise,
+                 .rows_noise = questions.rows_noise};
   answer_classes(shape, cells, key, questions.bins_noise);
   answer_levels(shape, cells, questions, key);
   for (std::size_t round = 0; round < refinements; ++round) {
     const std::vector<RangeQuestion> asked = range_questions(shape);
     if (asked.empty()) break;
-    answer_ranges(shape, asked, table, questions, round, key);
+    answer_ranges(shape, asked, table, cells.rows, questions, round, key);
   }
   shape.schema = schema_of(shape);
   return shape;
@@ -159,7 +176,9 @@ SchemaRelease buy_schema(const SchemaShape& shape, const TableCells& cells, cons
   return certified<SchemaKind>(
       plan, std::move(key), options,
       {.require_planned =
-           [&](const SchemaPlan& is) { require_planned_counts(shape, cells, is.problem); },
+           [&](const SchemaPlan& is) {
+             require_planned_counts(shape, cells, is.problem, is.guarantee.who);
+           },
        .make_model =
            [&](const SchemaPlan& is, const StreamKey& stream, const Analysis& analysis) {
              BoughtSchema model = shape.shape;

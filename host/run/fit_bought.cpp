@@ -20,13 +20,8 @@
 namespace gibbsite {
 namespace {
 
-[[noreturn]] void refuse_with_bought(const char* field) {
-  throw BadInput(Field{field},
-                 "has no meaning where the schema is bought with the fit: such a fit is by "
-                 "whitened, under replace-one",
-                 format_message("leave it out, or buy the schema apart (the command schema with "
-                                "{}) and give it as {}",
-                                Field{"epsilon"}, Field{"schema"}));
+[[noreturn]] void refuse_of_fit(const char* field) {
+  refuse_with_bought(field, "such a fit is by whitened");
 }
 
 // Whether a schema leads to intervals may not depend on its answers. With several classes it would:
@@ -40,6 +35,12 @@ void require_intervals_of_any_schema(const Problem& problem) {
                                 Field{"schema"})
                           : information_obstacle(problem);
   if (!why.empty()) throw BadInput(format_message("{}: ", Field{"intervals"}) + why);
+}
+
+// A request's cap is what the plan counts, under add-remove.
+void require_rows_of_plan(const BoughtFitPlan& plan, const PlanRequest& request) {
+  if (plan.problem.rows == request.rows_cap.value_or(plan.problem.rows)) return;
+  throw BadInput("plan: its rows are not the cap of the request; plan again for it");
 }
 
 // The smallest and the largest schema that may follow.
@@ -75,25 +76,24 @@ void require_fit_of_any_schema(const BoughtFitPlan& plan, const Label& target,
 
 PlanRequest bought_request(const PlanRequest& asked, const Label& target) {
   PlanRequest out = asked;
-  if (kind_of(asked) != of_linear) refuse_with_bought("model");
+  if (kind_of(asked) != of_linear) refuse_of_fit("model");
   const Schema least = schema_of_width(target, 0);
   least.validate("label");
   const Problem problem = constants(asked, least, 1);  // throws where the loss is of other labels
-  if (!whitened_takes(problem)) refuse_with_bought("model");
-  if (asked.mechanism != "auto" && asked.mechanism != "whitened") refuse_with_bought("mechanism");
-  if (asked.adjacency != "replace-one") refuse_with_bought("adjacency");
-  if (asked.calibration != "gdp") refuse_with_bought("calibration");
-  if (asked.rho || asked.rdp) refuse_with_bought(asked.rho ? "rho" : "rdp");
-  if (asked.draws.value_or(1) != 1) refuse_with_bought("draws");
+  if (!whitened_takes(problem)) refuse_of_fit("model");
+  if (asked.mechanism != "auto" && asked.mechanism != "whitened") refuse_of_fit("mechanism");
+  if (asked.calibration != "gdp") refuse_of_fit("calibration");
+  if (asked.rho || asked.rdp) refuse_of_fit(asked.rho ? "rho" : "rdp");
+  if (asked.draws.value_or(1) != 1) refuse_of_fit("draws");
   if (asked.intervals) require_intervals_of_any_schema(problem);
-  if (asked.iterations) refuse_with_bought("iterations");
-  if (asked.prior_precision) refuse_with_bought("prior_precision");
-  if (asked.loss_cap) refuse_with_bought("loss_cap");
-  if (asked.tv) refuse_with_bought("tv");
-  if (asked.beta) refuse_with_bought("beta");
-  if (asked.step_size) refuse_with_bought("step_size");
-  if (asked.ball) refuse_with_bought("ball");
-  if (asked.padded) refuse_with_bought("padded");
+  if (asked.iterations) refuse_of_fit("iterations");
+  if (asked.prior_precision) refuse_of_fit("prior_precision");
+  if (asked.loss_cap) refuse_of_fit("loss_cap");
+  if (asked.tv) refuse_of_fit("tv");
+  if (asked.beta) refuse_of_fit("beta");
+  if (asked.step_size) refuse_of_fit("step_size");
+  if (asked.ball) refuse_of_fit("ball");
+  if (asked.padded) refuse_of_fit("padded");
   out.mechanism = "whitened";
   return out;
 }
@@ -130,8 +130,9 @@ Release fit_bought(const TableToBuy& table, const BoughtFitPlan& asked, const Pl
   const Label& target = table.shape.shape.target;
   const PlanRequest fit = bought_request(request, target);
   if (options.checkpoint != "" || options.ranks != nullptr)
-    refuse_with_bought(options.ranks != nullptr ? "ranks" : "checkpoint");
-  require_planned_counts(table.shape, table.cells, plan.problem);
+    refuse_of_fit(options.ranks != nullptr ? "ranks" : "checkpoint");
+  require_planned_counts(table.shape, table.cells, plan.problem, plan.guarantee.who);
+  require_rows_of_plan(plan, fit);
   require_fit_of_any_schema(plan, target, fit);
   Dataset data;
   return bought_release<LinearKind>(

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/core/network.hpp"
@@ -20,22 +19,20 @@
 namespace gibbsite {
 namespace {
 
-[[noreturn]] void refuse_in_bought_network(const char* field) {
-  throw BadInput(Field{field},
-                 "has no meaning where a network's schema is bought with it: its tables are "
-                 "chosen from the table and counted once, under replace-one",
-                 format_message("leave it out, or buy the schema apart (the command schema with "
-                                "{}) and give it as {}",
-                                Field{"epsilon"}, Field{"schema"}));
+[[noreturn]] void refuse_of_network(const char* field) {
+  refuse_with_bought(field, "a network's tables are then chosen from the table and counted once");
 }
 
 // The fewest and the most numbers that some schema leads to are planned for before any is asked.
 void require_network_of_any_schema(const BoughtFitPlan& plan, const PlanRequest& request) {
   constexpr std::uint64_t widest_pair = 141;  // 141^2 <= tree_limits.cells
   static_assert(widest_pair * widest_pair <= tree_limits.cells);
+  static_assert(20 * most_network_levels <= tree_limits.cells);
   const std::uint64_t most = std::min(plan.problem.columns, most_network_columns);
   for (const auto& levels :
-       {std::vector<std::uint64_t>{2}, std::vector<std::uint64_t>(most, widest_pair)}) {
+       {std::vector<std::uint64_t>{2}, std::vector<std::uint64_t>{20, most_network_levels},
+        std::vector<std::uint64_t>(most, widest_pair)}) {
+    if (levels.size() > most) continue;
     const NetworkProblem problem{
         .rows = plan.problem.rows, .levels = levels, .limits = tree_limits};
     static_cast<void>(gibbsite::plan(request, problem, plan.fit));
@@ -49,15 +46,13 @@ PlanRequest bought_network_request(const PlanRequest& asked) {
   require_of_model(asked);
   if (asked.mechanism != "auto" && asked.mechanism != "tree" &&
       asked.mechanism != NetworkTree::name)
-    refuse_in_bought_network("mechanism");
-  if (asked.structure && asked.structure != "private") refuse_in_bought_network("structure");
-  if (asked.adjacency != "replace-one") refuse_in_bought_network("adjacency");
-  if (asked.rows_cap) refuse_in_bought_network("rows_cap");
-  if (asked.rho || asked.rdp) refuse_in_bought_network(asked.rho ? "rho" : "rdp");
-  if (asked.draws.value_or(1) != 1) refuse_in_bought_network("draws");
-  if (asked.prior || asked.trim) refuse_in_bought_network(asked.prior ? "prior" : "trim");
+    refuse_of_network("mechanism");
+  if (asked.structure && asked.structure != "private") refuse_of_network("structure");
+  if (asked.rho || asked.rdp) refuse_of_network(asked.rho ? "rho" : "rdp");
+  if (asked.draws.value_or(1) != 1) refuse_of_network("draws");
+  if (asked.prior || asked.trim) refuse_of_network(asked.prior ? "prior" : "trim");
   // Levels that follow are within the usual limits, not within any.
-  if (asked.parents || asked.cells) refuse_in_bought_network(asked.parents ? "parents" : "cells");
+  if (asked.parents || asked.cells) refuse_of_network(asked.parents ? "parents" : "cells");
   out.mechanism = NetworkTree::name;
   out.structure = "private";
   return out;
@@ -79,8 +74,8 @@ NetworkRelease fit_bought_network(const TableToBuy& table, const BoughtFitPlan& 
   const BoughtFitPlan plan =
       plan_bought_network(table.shape, asked.problem.rows, asked.budget, asked.share);
   const PlanRequest fit = bought_network_request(request);
-  if (!table.shape.shape.label.empty()) refuse_in_bought_network("label");
-  require_planned_counts(table.shape, table.cells, plan.problem);
+  if (!table.shape.shape.label.empty()) refuse_of_network("label");
+  require_planned_counts(table.shape, table.cells, plan.problem, plan.guarantee.who);
   require_network_of_any_schema(plan, fit);
   Dataset data;
   return bought_release<GraphicalKind>(

@@ -10,6 +10,7 @@
 #include "gibbsite/core/error.hpp"
 #include "run/certified.hpp"
 #include "run/family_draws.hpp"
+#include "run/family_run.hpp"
 
 namespace gibbsite {
 namespace {
@@ -44,7 +45,9 @@ FamilyStatistic statistic_of(const Dataset& data, const FamilyProblem& p) {
   return {std::move(found.sums), scale};
 }
 
-void require_planned(const Dataset& data, const FamilyProblem& plan) {
+}  // namespace
+
+void require_planned_family(const Dataset& data, const FamilyProblem& plan) {
   if (data.schema.columns.size() != 1) {
     throw BadInput("data: has several columns; read it through family_schema()");
   }
@@ -55,10 +58,10 @@ void require_planned(const Dataset& data, const FamilyProblem& plan) {
   }
 }
 
-FamilyModel draws_from(const Dataset& data, const FamilyPlan& plan, const StreamKey& stream,
-                       const FitOptions& options) {
+FamilyModel family_model_of(const Dataset& data, const FamilyPlan& plan, const StreamKey& stream,
+                            const FitOptions& options) {
   const FamilyStatistic statistic = statistic_of(data, plan.problem);
-  FamilyModel model{plan.problem.family, data.schema, {}};
+  FamilyModel model{plan.problem.family, data.schema, {}, {}};
   for (std::uint64_t k = 0; k < plan.budget.draws; ++k) {
     if (options.stop != nullptr && *options.stop) {
       throw Interrupted(
@@ -71,15 +74,13 @@ FamilyModel draws_from(const Dataset& data, const FamilyPlan& plan, const Stream
   return model;
 }
 
-}  // namespace
-
 FamilyRelease fit_family(const Dataset& data, const FamilyPlan& plan, Key&& key,
                          const FitOptions& options) {
   return certified<ConjugateKind>(
       plan, std::move(key), options,
-      {.require_planned = [&](const FamilyPlan& is) { require_planned(data, is.problem); },
+      {.require_planned = [&](const FamilyPlan& is) { require_planned_family(data, is.problem); },
        .make_model = [&](const FamilyPlan& is, const StreamKey& stream,
-                         const Analysis&) { return draws_from(data, is, stream, options); }});
+                         const Analysis&) { return family_model_of(data, is, stream, options); }});
 }
 
 }  // namespace gibbsite

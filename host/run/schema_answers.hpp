@@ -11,12 +11,12 @@
 namespace gibbsite {
 
 /// Throws BadInput if the counts are not those of the shape, or have not the problem's rows and
-/// columns.
+/// columns. Under add-remove rows may be fewer.
 void require_planned_counts(const SchemaShape& shape, const TableCells& cells,
-                            const SchemaProblem& problem);
+                            const SchemaProblem& problem, const Neighbors& who);
 
-/// Answers all questions: what leaves is noisy and on its grid. Noise of answers has places of its
-/// own in the stream, which no fit takes.
+/// Answers all questions, also of rows where they have noise: what leaves is noisy and on its grid.
+/// Noise of answers has places of its own in the stream, which no fit takes.
 BoughtSchema answered_schema(BoughtSchema shape, const TableCells& cells, const CellSource& table,
                              const SchemaQuestions& questions, const StreamKey& key);
 

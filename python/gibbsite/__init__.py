@@ -42,6 +42,7 @@ from ._core import (
 )
 from ._cross_table import CrossTable, table
 from ._curve import Curve
+from ._family import private_family
 from ._files import open_stream
 from ._network import private_network
 from ._onnx import export_onnx, write_onnx
@@ -94,6 +95,7 @@ __all__ = [
     "plan",
     "plan_family",
     "plan_network",
+    "private_family",
     "private_network",
     "read_array",
     "read_arrow",

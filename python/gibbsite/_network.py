@@ -18,6 +18,8 @@ def private_network(
     delta,
     schema_share=None,
     structure_share=None,
+    adjacency="replace-one",
+    rows_cap=None,
     rows_per_person=1,
     ledger=None,
     seed=None,
@@ -27,7 +29,7 @@ def private_network(
     """Fits a network to a table of which nothing is known but the names of its columns.
 
     One budget buys a schema (types, levels, ranges, bins) and counts the tables of a network by it
-    (docs/how-to/network.md). Neighbors replace one person's rows.
+    (docs/how-to/network.md).
 
     Parameters
     ----------
@@ -39,6 +41,10 @@ def private_network(
         The share of mu^2 that buys the schema. None takes 0.1, up to 0.2 of few rows.
     structure_share : float or None
         The share of what is left that chooses which tables are counted; None takes a tenth.
+    adjacency : "replace-one" or "add-remove"
+        Which tables are neighbors. "add-remove" needs `rows_cap`: the number of rows is then bought.
+    rows_cap : int or None
+        Under "add-remove", a public bound of the number of rows.
     rows_per_person : int
         The largest number of rows of one person.
     ledger : Ledger or None
@@ -71,10 +77,12 @@ def private_network(
         "delta": delta,
         "schema_share": schema_share,
         "structure_share": structure_share,
+        "adjacency": adjacency,
+        "rows_cap": rows_cap,
         "rows_per_person": rows_per_person,
         "columns": columns,
     }
-    rows = table.source.num_rows
+    rows = table.source.num_rows if rows_cap is None else rows_cap
     _warn_of_purchase(
         _core._plan_bought_network(rows=rows, **asked), _Budget(epsilon, delta), rows
     )

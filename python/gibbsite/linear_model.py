@@ -538,7 +538,7 @@ class _Private:
 
     def _fit_bought(self, X, y, seed, ledger):
         """`fit` with schema="private": one budget buys the schema and fits by it."""
-        label, table, columns, codes, classes = self._cells(X, y, "rows_cap", "ball")
+        label, table, columns, codes, classes = self._cells(X, y, "ball")
         self._require_budget(seed)
         asked = dict(
             epsilon=self.epsilon,
@@ -546,6 +546,7 @@ class _Private:
             model=getattr(self, "loss", "auto"),
             mechanism=self.mechanism,
             adjacency=self.adjacency,
+            rows_cap=self.rows_cap,
             rows_per_person=self.rows_per_person,
             prior_precision=self.prior_precision,
             intervals=bool(getattr(self, "intervals", False)),
@@ -553,7 +554,8 @@ class _Private:
             label=label,
             schema_share=self.schema_share,
         )
-        _warn_of_purchase(_core._plan_bought(rows=len(codes), **asked), self, len(codes))
+        rows = len(codes) if self.rows_cap is None else self.rows_cap
+        _warn_of_purchase(_core._plan_bought(rows=rows, **asked), self, rows)
         release = _core._fit_bought(
             table.source,
             codes,

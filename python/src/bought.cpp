@@ -9,6 +9,7 @@
 #include "arguments.hpp"
 #include "bind.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
 #include "gibbsite/data/arrow.hpp"
 #include "gibbsite/data/cell_counts.hpp"
 #include "gibbsite/ledger/ledger.hpp"
@@ -32,6 +33,19 @@ struct Asked {
   explicit Asked(Arguments& given, unsigned kind = of_linear)
       : request(given.request(kind)), share(given.take<double>("schema_share")) {
     const auto columns = given.need<std::vector<std::string>>("columns");
+    if (kind == of_family) {
+      request.model = given.need<std::string>("family");
+      if (!family_named(request.model))
+        throw BadInput(Field{"model"},
+                       fmt::format("no family is called {}", gibbsite::quoted(request.model)),
+                       "give bernoulli, categorical, rate, waiting, mean, bounded-mean, variance "
+                       "or laplace");
+      request.calibration = PlanRequest().calibration;
+      request = bought_family_request(request);
+      shape = family_shape(columns, given.need<std::string>("column"), "data");
+      budget = budget_of(request);
+      return;
+    }
     if (kind == of_network) {
       request.model = network_model;
       request = bought_network_request(request);
@@ -46,9 +60,13 @@ struct Asked {
     shape = schema_shape(header, label.label_name, label.label, "X");
     budget = budget_of(request);
   }
-  [[nodiscard]] BoughtFitPlan plan(std::uint64_t rows) const {
+  // rows: the table's; under add-remove the cap counts.
+  [[nodiscard]] BoughtFitPlan plan(std::uint64_t table_rows) const {
+    const std::uint64_t rows = request.rows_cap.value_or(table_rows);
     BoughtFitPlan out = request.model == network_model
                             ? plan_bought_network(shape, rows, budget, share)
+                        : family_named(request.model)
+                            ? plan_bought_family(request, rows, share)
                             : plan_bought_fit(shape, rows, budget, share, request.intervals);
     require_visible(out.questions, out.problem);
     return out;
@@ -139,9 +157,12 @@ Schema public_schema_in(const nb::object& table, const nb::object& known,
   return out.schema;
 }
 
-NetworkRelease fit_bought_network_of(const nb::object& table, const nb::kwargs& arguments) {
-  Arguments given("private_network", arguments);
-  const Asked asked(given, of_network);
+// Draws of a family, or a network: `fit` of the table, which has no label.
+template <class Fit>
+auto fit_bought_unlabelled(const nb::object& table, const nb::kwargs& arguments, const char* name,
+                           unsigned kind, const Fit& fit) {
+  Arguments given(name, arguments);
+  const Asked asked(given, kind);
   const auto seed = given.take<std::uint64_t>("seed");
   const auto* const ledger = given.take<const Ledger*>("ledger", nullptr);
   const auto n_jobs = given.take<std::int64_t>("n_jobs");
@@ -160,16 +181,32 @@ NetworkRelease fit_bought_network_of(const nb::object& table, const nb::kwargs& 
     ArrowArrayStream stream = opened({});
     return read_arrow(stream, schema, options, {}, "data");
   };
-  return private_run(progress, ledger, seed, FitOptions{},
-                     [&](Key&& key, const FitOptions& watching) {
-                       const TableCells cells = count_cells(source, asked.shape.asked);
-                       if (cells.rows == 0)
-                         throw BadInput("data: has no rows; give a table with some");
-                       const TableToBuy bought{
-                           .shape = asked.shape, .cells = cells, .source = source, .read = read};
-                       return fit_bought_network(bought, asked.plan(cells.rows), asked.request,
-                                                 std::move(key), watching);
-                     });
+  return private_run(
+      progress, ledger, seed, FitOptions{}, [&](Key&& key, const FitOptions& watching) {
+        const TableCells cells = count_cells(source, asked.shape.asked);
+        if (cells.rows == 0) throw BadInput("data: has no rows; give a table with some");
+        const TableToBuy bought{
+            .shape = asked.shape, .cells = cells, .source = source, .read = read};
+        return fit(bought, asked.plan(cells.rows), asked.request, std::move(key), watching);
+      });
+}
+
+NetworkRelease fit_bought_network_of(const nb::object& table, const nb::kwargs& arguments) {
+  return fit_bought_unlabelled(
+      table, arguments, "private_network", of_network,
+      [](const TableToBuy& bought, const BoughtFitPlan& plan, const PlanRequest& request, Key&& key,
+         const FitOptions& watching) {
+        return fit_bought_network(bought, plan, request, std::move(key), watching);
+      });
+}
+
+FamilyRelease fit_bought_family_of(const nb::object& table, const nb::kwargs& arguments) {
+  return fit_bought_unlabelled(
+      table, arguments, "private_family", of_family,
+      [](const TableToBuy& bought, const BoughtFitPlan& plan, const PlanRequest& request, Key&& key,
+         const FitOptions& watching) {
+        return fit_bought_family(bought, plan, request, std::move(key), watching);
+      });
 }
 
 }  // namespace
@@ -181,6 +218,12 @@ void bind_bought(nb::module_& m) {
       "As _plan_bought, of a network.");
   m.def("_fit_bought_network", &fit_bought_network_of, "table"_a, "arguments"_a,
         "A schema and a network of one budget, of an Arrow table of the columns.");
+  m.def(
+      "_plan_bought_family",
+      [](const nb::kwargs& arguments) { return plan_bought(arguments, of_family); }, "arguments"_a,
+      "As _plan_bought, of draws of a family.");
+  m.def("_fit_bought_family", &fit_bought_family_of, "table"_a, "arguments"_a,
+        "A schema of one column and draws of a family of one budget, of an Arrow table.");
   m.def(
       "_plan_bought", [](const nb::kwargs& arguments) { return plan_bought(arguments, of_linear); },
       "arguments"_a,

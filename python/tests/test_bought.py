@@ -190,3 +190,35 @@ def test_a_network_buys_its_schema():
         gibbsite.private_network(frame, epsilon=0.02, delta=1e-6)
     with pytest.warns(gibbsite.FitWarning, match="other"):
         gibbsite.private_network(frame, epsilon=1.0, delta=1e-6)
+
+
+def test_rows_are_bought_under_add_remove():
+    frame = people()
+    capped = dict(adjacency="add-remove", rows_cap=len(frame) + 500)
+    fitted = model(**capped).fit(frame, labels(frame))
+    release = gibbsite.private_network(frame, epsilon=4.0, delta=1e-6, **capped)
+    for made in (fitted.release_, release):
+        file = json.loads(made.to_json())
+        assert file["certificate"]["guarantee"]["adjacency"] == "add-remove"
+        assert file["certificate"]["constants"]["rows"] == len(frame) + 500
+        assert file["model"]["bought"]["scale"]["rows_noise"] > 0
+        assert made.verify().valid
+    with pytest.raises(ValueError, match="rows_cap"):
+        model(adjacency="add-remove").fit(frame, labels(frame))
+    with pytest.raises(gibbsite.BadInput, match="more than 5 rows"):
+        gibbsite.private_network(frame, epsilon=4.0, delta=1e-6, adjacency="add-remove", rows_cap=5)
+
+
+def test_a_family_buys_the_schema_of_its_column():
+    frame = people()
+    for family, column in (("mean", "age"), ("categorical", "work"), ("rate", "age")):
+        release = gibbsite.private_family(frame, column, family, epsilon=4.0, delta=1e-6)
+        file = json.loads(release.to_json())
+        assert file["certificate"]["constants"]["bought_schema"]["columns"] == 1
+        assert release.verify().valid
+    with pytest.raises(gibbsite.BadInput, match="no column"):
+        gibbsite.private_family(frame, "aged", "mean", epsilon=4.0, delta=1e-6)
+    with pytest.raises(gibbsite.BadInput, match="no family"):
+        gibbsite.private_family(frame, "age", "median", epsilon=4.0, delta=1e-6)
+    with pytest.raises(gibbsite.BadInput, match="center"):
+        gibbsite.private_family(frame, "age", "variance", epsilon=4.0, delta=1e-6)

@@ -55,6 +55,28 @@ void expect_refuted(const SchemaAuditCase& at, std::uint64_t pairs = 1000) {
   EXPECT_TRUE(r.refuted) << r.reach();
 }
 
+// One table lacks the person, whose rows are counted too.
+TEST(SchemaAudit, OfRowsThatArriveKeepsItsClaim) {
+  for (const SchemaPair pair : {SchemaPair::counts, SchemaPair::rare_texts}) {
+    const AuditResult r = audit(schema_case(pair, rows, columns,
+                                            {.epsilon = 6,
+                                             .delta = 1e-3,
+                                             .adjacency = Adjacency::add_remove,
+                                             .rows_per_person = 5}),
+                                options_of());
+    EXPECT_FALSE(r.refuted);
+    EXPECT_LE(r.mu_lower, r.mu_claimed);
+    if (!support::sanitized) {
+      EXPECT_GE(r.reach(), pair == SchemaPair::counts ? .7 : .3);
+    }
+  }
+  SchemaAuditCase unpaid = schema_case(
+      SchemaPair::counts, rows, columns,
+      {.epsilon = 6, .delta = 1e-3, .adjacency = Adjacency::add_remove, .rows_per_person = 5});
+  settings_of(unpaid).rows_noise /= 8;  // the number of rows as good as free
+  expect_refuted(unpaid);
+}
+
 // The height that keeps a person's one row hidden, under the noise of five.
 TEST(SchemaAudit, AThresholdThatIgnoresRowsPerPersonIsFound) {
   SchemaAuditCase at = case_of(SchemaPair::rare_texts, 5);

@@ -164,9 +164,66 @@ TEST_F(SchemaPurchaseCli, ANetworkBuysItsSchemaAndIsOneRelease) {
                                  "--columns", "3", "--epsilon", "4", "--delta", "1e-6"});
   EXPECT_EQ(plan.status, 0) << plan.err;
   EXPECT_THAT(plan.out, HasSubstr("buys the schema of 3 columns"));
-  expect_error(gibbsite({"fit", "--data", "people.csv", "--model", "mean", "--column", "age",
-                         "--epsilon", "1", "--delta", "1e-6", "--out", "m.json"}),
-               2, "gibbsite schema");
+}
+
+// Draws of a family ask about their column alone, and are one release with its range or levels.
+TEST_F(SchemaPurchaseCli, AFamilyBuysTheSchemaOfItsColumn) {
+  const auto fit = [](const Arguments& more) {
+    return gibbsite(joined({"fit", "--data", "people.csv", "--epsilon", "2", "--delta", "1e-6",
+                            "--out", "draws.json", "--force"},
+                           more));
+  };
+  for (const auto& [model, column] :
+       {std::pair("mean", "age"), std::pair("categorical", "work"), std::pair("rate", "age")}) {
+    const Outcome made = fit({"--model", model, "--column", column});
+    ASSERT_EQ(made.status, 0) << made.err;
+    EXPECT_THAT(made.out, HasSubstr("Whoever sees this model and schema"));
+    EXPECT_THAT(made.out, HasSubstr("1 column asked about"));
+    EXPECT_EQ(gibbsite({"verify", "draws.json"}).status, 0);
+    EXPECT_EQ(gibbsite({"query", "--model", "draws.json"}).status, 0);
+    EXPECT_EQ(gibbsite({"report", "draws.json", "--out", "draws.html", "--force"}).status, 0);
+  }
+  EXPECT_THAT(fit({"--model", "mean", "--column", "age", "--check"}).out,
+              HasSubstr("nothing was released or spent"));
+  expect_error(fit({"--model", "mean"}), 2, "--column: is missing");
+  expect_error(fit({"--model", "mean", "--column", "aged"}), 2, "has no column \"aged\"");
+  expect_error(fit({"--model", "mean", "--column", "age", "--label", "income"}), 2,
+               "fitted to --column alone");
+  expect_error(fit({"--model", "rate", "--column", "age", "--prior", "1,1"}), 2,
+               "--prior: has no meaning");
+  const Outcome plan = gibbsite({"plan", "--model", "rate", "--no-schema", "--rows", "6000",
+                                 "--epsilon", "2", "--delta", "1e-6"});
+  EXPECT_EQ(plan.status, 0) << plan.err;
+  EXPECT_THAT(plan.out, HasSubstr("draws keep"));
+}
+
+// The number of rows is bought too; a cap is public.
+TEST_F(SchemaPurchaseCli, UnderAddRemoveACapIsPublic) {
+  const Arguments capped{"--adjacency", "add-remove", "--rows-cap", "7000"};
+  const auto with = [](const Arguments& a, const Arguments& b) { return gibbsite(joined(a, b)); };
+  const Arguments buy{"schema", "people.csv", "--epsilon", "4",        "--delta", "1e-6",
+                      "--out",  "s.toml",     "--force",   "--header", "yes"};
+  ASSERT_EQ(with(buy, capped).status, 0);
+  EXPECT_EQ(gibbsite({"verify", "s.toml.json"}).status, 0);
+  EXPECT_THAT(folder.read("s.toml.json"), Not(HasSubstr("6000")));
+  expect_error(with(buy, {"--adjacency", "add-remove"}), 2, "--rows-cap: is missing");
+  expect_error(with(buy, {"--rows-cap", "7000"}), 2, "--rows-cap: has a meaning");
+  const Arguments fit{"fit",     "--data", "people.csv", "--epsilon", "4",
+                      "--delta", "1e-6",   "--out",      "m.json",    "--force"};
+  for (const Arguments& what :
+       {Arguments{"--label", "income", "--positive", ">50K"}, Arguments{"--model", "network"}}) {
+    const Outcome made = with(joined(fit, what), capped);
+    ASSERT_EQ(made.status, 0) << made.err;
+    EXPECT_THAT(made.out, HasSubstr("at most 7000 rows"));
+    EXPECT_THAT(made.out, Not(HasSubstr("6000")));
+    EXPECT_EQ(gibbsite({"verify", "m.json"}).status, 0);
+    expect_error(with(joined(fit, what), {"--adjacency", "add-remove", "--rows-cap", "5000"}), 2,
+                 "more than 5000 rows");
+  }
+  const Outcome plan =
+      gibbsite({"plan", "--no-schema", "--columns", "3", "--adjacency", "add-remove", "--rows-cap",
+                "7000", "--epsilon", "4", "--delta", "1e-6"});
+  EXPECT_EQ(plan.status, 0) << plan.err;
 }
 
 // A schema that is bought apart is a network's too.

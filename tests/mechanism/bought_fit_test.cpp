@@ -86,6 +86,41 @@ TEST(BoughtFit, AnUnpaidShareIsSeen) {
   EXPECT_GT(delta_up(both, budget.epsilon), 1.5 * budget.delta);
 }
 
+// Draws of a family: by mu, or by the epsilon that the schema leaves.
+TEST(BoughtFit, DrawsKeepTheBudgetOfBoth) {
+  for (const double epsilon : {0.1, 1.0, 6.0}) {
+    for (const bool gaussian : {true, false}) {
+      for (const std::uint64_t draws : {1U, 4U}) {
+        const SchemaProblem problem{.rows = 20'000, .columns = 1};
+        const Budget budget{.epsilon = epsilon, .delta = 1e-6, .draws = draws};
+        const BoughtFitPlan plan = plan_bought_draws(problem, budget, gaussian);
+        EXPECT_LE(delta_up(plan.guarantee, epsilon), budget.delta);
+        EXPECT_GE(plan.share, .03);
+        EXPECT_EQ(plan.fit.draws, draws);
+        const Guarantee schema = analyze(SchemaMechanism(plan.questions), problem, {}, 1).guarantee;
+        if (gaussian) {
+          EXPECT_NEAR(schema.mu * schema.mu / (plan.guarantee.mu * plan.guarantee.mu), plan.share,
+                      1e-6);
+        } else {
+          EXPECT_GE(plan.guarantee.mu, schema.mu);
+          EXPECT_NEAR(plan.guarantee.mu / schema.mu, 1, 1e-12);
+          EXPECT_GE(plan.guarantee.epsilon0, plan.fit.epsilon);
+          EXPECT_GE(plan.guarantee.delta0, plan.fit.delta);
+          EXPECT_NEAR(plan.guarantee.delta0 / plan.fit.delta, 1, 1e-12);
+          // What the schema takes of epsilon is no less than its profile says, and no waste.
+          const double left = epsilon - plan.guarantee.epsilon0;
+          EXPECT_LE(gdp_delta_up(left, schema.mu) + plan.guarantee.delta0, budget.delta);
+          EXPECT_GT(gdp_delta_up(.97 * left, schema.mu), .485 * budget.delta);
+          // Draws that keep all of epsilon, or all of delta, are beyond the budget.
+          Guarantee unpaid = plan.guarantee;
+          unpaid.epsilon0 = epsilon;
+          EXPECT_GT(delta_up(unpaid, epsilon), budget.delta);
+        }
+      }
+    }
+  }
+}
+
 TEST(BoughtFit, SharesAreWhatTheySay) {
   const SchemaProblem many{.rows = 1'000'000, .columns = 14}, few{.rows = 3'000, .columns = 14};
   EXPECT_EQ(default_schema_share(many, {}), .1);
@@ -98,8 +133,10 @@ TEST(BoughtFit, SharesAreWhatTheySay) {
   }
   for (const double share : {0.0, 1.0, -1.0, std::nan("")})
     EXPECT_THROW(static_cast<void>(plan_bought_fit(many, {}, share)), BadInput);
-  EXPECT_THROW(static_cast<void>(plan_bought_fit(many, {.adjacency = Adjacency::add_remove})),
-               BadInput);
+  // One count a column moves where two did: half the share is enough.
+  const SchemaProblem some{.rows = 8'000, .columns = 14};
+  EXPECT_EQ(default_schema_share(some, {}), .2);
+  EXPECT_NEAR(default_schema_share(some, {.adjacency = Adjacency::add_remove}), .134, .005);
 }
 
 }  // namespace bought_fit_test

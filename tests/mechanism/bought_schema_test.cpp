@@ -64,6 +64,12 @@ double exact_delta(double n, double k, double texts, double sigma, double tau, d
 SchemaQuestions levels_alone(double sigma, double tau) {
   return {.bins_noise = 1e90, .levels_noise = sigma, .threshold = tau, .refine_noise = 1e90};
 }
+// Under add-remove the rows tell nothing either.
+Guarantee added_claim_of(SchemaQuestions q, std::uint64_t k) {
+  q.rows_noise = 1e90;
+  const Neighbors who{.adjacency = Adjacency::add_remove, .rows_per_person = k};
+  return analyze(q, {.rows = 1000, .columns = 1}, who, 1).guarantee;
+}
 Guarantee claim_of(const SchemaQuestions& q, std::uint64_t k, std::uint64_t columns = 1) {
   return analyze(q, {.rows = 1000, .columns = columns}, {.rows_per_person = k}, 1).guarantee;
 }
@@ -100,6 +106,50 @@ TEST(BoughtSchemaLaw, OfLevelsKeepsTheClaim) {
   }
   EXPECT_GT(cases, 500U);
   // A threshold that ignores k, or is not paid at all, is seen.
+  EXPECT_GT(ignoring_k, 0U);
+  EXPECT_GT(ignoring_texts, 0U);
+}
+
+// As above where a person's k rows are there or not: another text's rows, or `texts` of their own,
+// which are hidden for sure without them.
+double exact_added_delta(double n, double k, double texts, double sigma, double tau,
+                         double epsilon) {
+  const LevelLaw fewer = level_law(n, sigma, tau, n + k), all = level_law(n + k, sigma, tau, n + k);
+  const double alike =
+      std::max(excess(all, 1, fewer, 1, epsilon), excess(fewer, 1, all, 1, epsilon));
+  const double none = std::pow(level_law(k / texts, sigma, tau, n + k).hidden, texts);
+  const double own = 1 - none + std::max(none - std::exp(epsilon), 0.0);
+  return std::max({alike, own, std::max(1 - std::exp(epsilon) * none, 0.0)});
+}
+
+TEST(BoughtSchemaLaw, OfLevelsThatArriveKeepsTheClaim) {
+  std::size_t cases = 0, ignoring_k = 0, ignoring_texts = 0;
+  for (const std::uint64_t k : {1U, 2U, 5U}) {
+    for (const double n : {0.0, 1.0, 5.0, 40.0}) {
+      for (const double sigma : {0.7, 1.5, 4.0, 30.0, 200.0}) {
+        for (const double z : {0.5, 2.0, 4.0}) {
+          const SchemaQuestions q = levels_alone(sigma, z * sigma);
+          const Guarantee claim = added_claim_of(q, k);
+          Guarantee of_one = claim, of_none = claim;
+          of_one.tv = added_claim_of(q, 1).tv;
+          of_none.tv = 0;
+          for (const double epsilon : {0.01, 0.1, 0.5, 1.0, 3.0}) {
+            for (const double texts : {1.0, static_cast<double>(k)}) {
+              const double exact =
+                  exact_added_delta(n, static_cast<double>(k), texts, sigma, z * sigma, epsilon);
+              EXPECT_LE(exact, delta_up(claim, epsilon) + 1e-12)
+                  << "k " << k << " n " << n << " sigma " << sigma << " z " << z << " epsilon "
+                  << epsilon << " texts " << texts;
+              ++cases;
+              ignoring_k += exact > delta_up(of_one, epsilon) + 1e-12;
+              ignoring_texts += exact > delta_up(of_none, epsilon) + 1e-12;
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(cases, 500U);
   EXPECT_GT(ignoring_k, 0U);
   EXPECT_GT(ignoring_texts, 0U);
 }
@@ -142,6 +192,41 @@ TEST(BoughtSchemaLaw, OfBinsKeepsTheClaim) {
   EXPECT_GE(unpaid, 4U);  // a claim for one row is broken by three
 }
 
+// One count that k rows raise, of a column or of all rows.
+TEST(BoughtSchemaLaw, OfCountsThatRiseKeepsTheClaim) {
+  std::size_t unpaid = 0;
+  for (const std::uint64_t k : {1U, 3U}) {
+    for (const double sigma : {0.8, 2.0, 6.0}) {
+      for (const bool of_rows : {false, true}) {
+        const SchemaQuestions q{.bins_noise = of_rows ? 1e90 : sigma,
+                                .levels_noise = 1e90,
+                                .threshold = 1e95,
+                                .refine_noise = 1e90,
+                                .rows_noise = of_rows ? sigma : 1e90};
+        const auto claim_for = [&](std::uint64_t rows) {
+          const Neighbors who{.adjacency = Adjacency::add_remove, .rows_per_person = rows};
+          return analyze(q, {.rows = 1000, .columns = 1}, who, 1).guarantee;
+        };
+        const Guarantee claim = claim_for(k), of_one = claim_for(1);
+        const std::vector<double> p = count_law(0, sigma),
+                                  other = count_law(static_cast<double>(k), sigma);
+        for (const double epsilon : {0.1, 0.5, 1.0, 2.0}) {
+          double forth = 0, back = 0;
+          for (std::size_t i = 0; i < p.size(); ++i) {
+            forth += std::max(p[i] - std::exp(epsilon) * other[i], 0.0);
+            back += std::max(other[i] - std::exp(epsilon) * p[i], 0.0);
+          }
+          const double exact = std::max(forth, back);
+          EXPECT_LE(exact, delta_up(claim, epsilon) + 1e-9);
+          EXPECT_GE(exact, 0.5 * delta_up(claim, epsilon) - 1e-12);
+          unpaid += exact > delta_up(of_one, epsilon) + 1e-9;
+        }
+      }
+    }
+  }
+  EXPECT_GE(unpaid, 8U);
+}
+
 TEST(BoughtSchemaPlan, KeepsTheBudgetAndSplitsIt) {
   for (const double epsilon : {0.05, 1.0, 8.0}) {
     for (const double delta : {1e-10, 1e-6, 1e-3}) {
@@ -166,6 +251,38 @@ TEST(BoughtSchemaPlan, KeepsTheBudgetAndSplitsIt) {
         EXPECT_EQ(added.tv, own.tv);
       }
     }
+  }
+}
+
+// Rows that are there or not move one count of each question, and their number is one question
+// more: it has a twentieth of mu^2.
+TEST(BoughtSchemaPlan, UnderAddRemoveRowsArePaidFor) {
+  for (const std::uint64_t k : {1U, 7U}) {
+    const SchemaProblem problem{.rows = 30'000, .columns = 14};
+    const Budget budget{.adjacency = Adjacency::add_remove, .rows_per_person = k};
+    const SchemaPlan plan = plan_schema(problem, budget);
+    const auto q = std::get<SchemaQuestions>(plan.mechanism);
+    const Guarantee& g = plan.guarantee;
+    EXPECT_LE(delta_up(g, budget.epsilon), budget.delta);
+    EXPECT_NEAR(g.mu / gdp_mu_down(budget.epsilon, .99 * budget.delta), 1, 1e-3);
+    const double of_row = static_cast<double>(k), change = of_row * std::sqrt(14.0);
+    EXPECT_NEAR(q.rows_noise * g.mu / of_row, 1 / std::sqrt(.05), 1e-9);
+    EXPECT_NEAR(q.bins_noise * g.mu / change, 1 / std::sqrt(.95 * .75 * .35), 1e-9);
+    EXPECT_NEAR(q.levels_noise * g.mu / change, 1 / std::sqrt(.95 * .75 * .65), 1e-9);
+    EXPECT_NEAR(refined_deviation_up(q, 14) * g.mu / change, std::sqrt(8.0 / .95), 1e-9);
+    for (double SchemaQuestions::*const field :
+         {&SchemaQuestions::bins_noise, &SchemaQuestions::levels_noise, &SchemaQuestions::threshold,
+          &SchemaQuestions::refine_noise, &SchemaQuestions::rows_noise}) {
+      SchemaQuestions less = q;
+      less.*field *= .9;
+      EXPECT_GT(delta_up(analyze(less, problem, budget.neighbors(), 1).guarantee, budget.epsilon),
+                budget.delta);
+    }
+    // Noise of replace-one's rows is nobody's, and rows without noise are refused.
+    EXPECT_THROW(static_cast<void>(analyze(q, problem, {.rows_per_person = k}, 1)), BadInput);
+    SchemaQuestions bare = q;
+    bare.rows_noise = 0;
+    EXPECT_THROW(static_cast<void>(analyze(bare, problem, budget.neighbors(), 1)), BadInput);
   }
 }
 
@@ -209,7 +326,6 @@ TEST(BoughtSchemaPlan, RefusesWhatItCannotKeep) {
   };
   refused({.rows = 0, .columns = 3}, {}, "rows");
   refused({.rows = 10, .columns = 0}, {}, "columns");
-  refused({.rows = 10, .columns = 3}, {.adjacency = Adjacency::add_remove}, "replace-one alone");
   refused({.rows = 10, .columns = 3}, {.rows_per_person = 11}, "rows_per_person");
   refused({.rows = 10, .columns = 3}, {.draws = 2}, "draws");
   refused({.rows = 10, .columns = 3}, {.epsilon = -1}, "epsilon");

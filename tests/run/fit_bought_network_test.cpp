@@ -24,6 +24,7 @@
 #include "gibbsite/model/tree_model.hpp"
 #include "gibbsite/model/tree_release.hpp"
 #include "gibbsite/run/fit_bought.hpp"
+#include "support/bought_table.hpp"
 #include "support/repeats.hpp"
 #include "support/temp_dir.hpp"
 
@@ -34,37 +35,19 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-struct BoughtNetworkCase {
-  testing::TempDir folder;
-  std::string path;
-  SchemaShape shape;
-  TableCells cells;
+struct BoughtNetworkCase : support::BoughtTable {
   PlanRequest request;
   std::optional<double> share;
 
   BoughtNetworkCase(const std::vector<std::string>& names, const std::string& text,
                     PlanRequest wishes = {.epsilon = 2, .delta = 1e-5},
                     const std::optional<double>& of_schema = {})
-      : path(folder.write("t.csv", text)),
-        shape(schema_shape(names, "", TwoClasses{}, "t.csv")),
-        request(std::move(wishes)),
-        share(of_schema) {
+      : BoughtTable(names, "", TwoClasses{}, text), request(std::move(wishes)), share(of_schema) {
     request.model = network_model;
-    cells = count_cells(path, shape.asked);
   }
   [[nodiscard]] BoughtFitPlan plan() const {
-    return plan_bought_network(shape, cells.rows, budget_of(request), share);
-  }
-  [[nodiscard]] Dataset read(const Schema& schema) const {
-    ReadOptions options;
-    options.labels = ReadOptions::Labels::optional;
-    options.ignore_extra_columns = true;
-    return read_csv(path, schema, options);
-  }
-  [[nodiscard]] TableToBuy table() const {
-    return {.shape = shape, .cells = cells, .source = path, .read = [this](const Schema& schema) {
-              return read(schema);
-            }};
+    return plan_bought_network(shape, request.rows_cap.value_or(cells.rows), budget_of(request),
+                               share);
   }
   [[nodiscard]] NetworkRelease fit(Key&& key = Key::from_os(),
                                    const FitOptions& options = {}) const {
@@ -94,22 +77,28 @@ double composed_mu(const NetworkRelease& made) {
   const auto& s = std::get<NetworkTree>(c.mechanism);
   const auto squared = [](double x) { return x * x; };
   const double k = static_cast<double>(c.claimed.who.rows_per_person);
-  const double change = 2 * k * k * static_cast<double>(c.bought->columns);
+  const bool added = c.claimed.who.adjacency == Adjacency::add_remove;
+  const double moved = added ? 1 : 2;  // counts of a question about a column, by each row
+  const double change = moved * k * k * static_cast<double>(c.bought->columns);
   double of_two = 0, pairs = 0;
   for (const std::uint64_t levels : c.problem.levels) {
-    pairs += levels > 1 ? of_two : 0;
-    of_two += levels > 1 ? 1 : 0;
+    const bool has_two = added || levels > 1;
+    pairs += has_two ? of_two : 0;
+    of_two += has_two ? 1 : 0;
   }
+  const double rows = added ? k * k / squared(q.rows_noise) : 0;
   return std::sqrt(change / squared(q.bins_noise) + change / squared(q.levels_noise) +
-                   4 * k * k / squared(q.refine_noise) +
-                   2 * k * k * of_two / squared(s.one_way_noise) +
-                   4 * k * k * pairs / squared(s.score_noise) + 2 * k * k / squared(s.noise));
+                   2 * moved * k * k / squared(q.refine_noise) + rows +
+                   moved * k * k * of_two / squared(s.one_way_noise) +
+                   moved * moved * k * k * pairs / squared(s.score_noise) +
+                   moved * k * k / squared(s.noise));
 }
 
 TEST(FitBoughtNetwork, HasOneCertificateOverBoth) {
-  for (const std::uint64_t k : {1U, 3U}) {
+  for (const auto& [k, added] : {std::pair(1U, false), std::pair(3U, false), std::pair(3U, true)}) {
     BoughtNetworkCase of = people();
     of.request.rows_per_person = k;
+    if (added) of.request.adjacency = "add-remove", of.request.rows_cap = 10'000;
     const NetworkRelease made = of.fit();
     const NetworkCertificate& c = made.certificate();
     EXPECT_EQ(c.epsilon, 2);
@@ -231,6 +220,9 @@ void add_schema(Apart& out, const BoughtSchema& bought, const BoughtNetworkCase&
                 const BoughtNetworkCase& b) {
   const AnswerScale& scale = bought.scale;
   const double sure = scale.threshold + 9 * scale.levels_noise;  // released in both
+  if (scale.rows_noise > 0)
+    out.add(static_cast<double>(scale.rows), static_cast<double>(a.cells.rows),
+            static_cast<double>(b.cells.rows), scale.rows_noise);
   for (std::size_t k = 0; k < bought.columns.size(); ++k) {
     const ColumnAnswers& column = bought.columns[k];
     const ColumnCells &here = a.cells.columns[k], &there = b.cells.columns[k];
@@ -275,21 +267,41 @@ void add_network(Apart& out, const NetworkRelease& made, const BoughtNetworkCase
     add(table, [&](const LevelRows& rows) { return grouped(rows, table.columns); });
 }
 
+// How many rows there are is asked for, and answered near the truth, not at the cap.
+TEST(FitBoughtNetwork, UnderAddRemoveRowsAreCountedWithNoise) {
+  BoughtNetworkCase of = people();
+  of.request.adjacency = "add-remove";
+  of.request.rows_cap = 10'000;
+  const NetworkRelease made = of.fit();
+  const AnswerScale& scale = made.model().bought->scale;
+  EXPECT_NEAR(static_cast<double>(scale.rows), 8000, 8 * scale.rows_noise);
+  EXPECT_EQ(made.certificate().problem.rows, 10'000U);
+  EXPECT_THAT(to_json(made)["certificate"].dump(), ::testing::Not(HasSubstr("8000")));
+  of.request.rows_cap = 7999;
+  EXPECT_THAT([&] { static_cast<void>(of.fit()); },
+              ThrowsMessage<BadInput>(HasSubstr("more than 7999 rows")));
+}
+
 // Two columns of which the second follows the first, k rows of one person at the end.
-BoughtNetworkCase with_person(std::uint64_t k, const std::string& row) {
+// Without a row under add-remove.
+BoughtNetworkCase with_person(std::uint64_t k, const std::string& row, bool added = false) {
   std::string text = "a,b\n";
   for (int i = 0; i < 4000; ++i) text += i % 2 == 0 ? "2,20\n" : "300,3000\n";
-  for (std::uint64_t i = 0; i < k; ++i) text += row + "\n";
-  return {{"a", "b"}, text, {.epsilon = 6, .delta = 1e-3, .rows_per_person = k}, .5};
+  for (std::uint64_t i = 0; i < k && !row.empty(); ++i) text += row + "\n";
+  PlanRequest request{.epsilon = 6, .delta = 1e-3, .rows_per_person = k};
+  if (added) request.adjacency = "add-remove", request.rows_cap = 4100;
+  return {{"a", "b"}, text, request, .5};
 }
 
 // A person whose rows break the rule of all others moves every count: the whole release tells them
 // apart by at most mu, and its noise is that which is paid for. Of 60 z the mean is within
 // 5/sqrt(60) and the mean square within 5.5 deviations but with probability below 1e-6 each.
 TEST(FitBoughtNetwork, AllThatIsReleasedIsWithinTheClaimOnNeighbors) {
-  for (const std::uint64_t k : {1U, 20U}) {
+  for (const auto& [k, added] :
+       {std::pair(1U, false), std::pair(20U, false), std::pair(20U, true)}) {
     SCOPED_TRACE(k);
-    const BoughtNetworkCase a = with_person(k, "2,20"), b = with_person(k, "300,20");
+    const BoughtNetworkCase a = with_person(k, added ? "" : "2,20", added),
+                            b = with_person(k, "300,20", added);
     const std::uint32_t runs = support::repeats(60U, 6U);
     double sum = 0, squares = 0;
     for (std::uint32_t run = 0; run < runs; ++run) {
@@ -362,7 +374,6 @@ TEST(FitBoughtNetwork, RefusesWhatItDoesNotTake) {
   };
   refused({.mechanism = "counts"}, "mechanism");
   refused({.structure = "given"}, "structure");
-  refused({.adjacency = "add-remove"}, "adjacency");
   refused({.rho = .1}, "rho");
   refused({.draws = 2}, "draws");
   refused({.prior = std::vector<double>{1}}, "prior");

@@ -19,6 +19,7 @@
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/mechanism/mechanism.hpp"
+#include "support/bought_table.hpp"
 #include "support/temp_dir.hpp"
 
 namespace gibbsite {
@@ -28,11 +29,7 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-struct BoughtFitCase {
-  testing::TempDir folder;
-  std::string path;
-  SchemaShape shape;
-  TableCells cells;
+struct BoughtFitCase : support::BoughtTable {
   std::unique_ptr<Backend> backend = make_backend("reference");
   PlanRequest request{.epsilon = 2, .delta = 1e-5};
 
@@ -46,7 +43,9 @@ struct BoughtFitCase {
   static std::string count(int age, int spread) { return std::to_string((age + spread) / 20); }
 
   explicit BoughtFitCase(int rows = 8000, const Label& target = TwoClasses{.positive = "yes"},
-                         LabelText label = two) {
+                         LabelText label = two)
+      : BoughtTable({"id", "age", "work", "wage", "y"}, "y", target, text_of(rows, label)) {}
+  static std::string text_of(int rows, LabelText label) {
     std::string text = "id,age,work,wage,y\n";
     for (int i = 0; i < rows; ++i) {
       const int age = 18 + (i * 37) % 60;
@@ -54,17 +53,11 @@ struct BoughtFitCase {
               (i % 3 == 0 ? "state" : "private") + "," + std::to_string((i * 7919) % 40'000) + "," +
               label(age, i % 11) + "\n";
     }
-    path = folder.write("t.csv", text);
-    shape = schema_shape({"id", "age", "work", "wage", "y"}, "y", target, "t.csv");
-    cells = count_cells(path, shape.asked);
+    return text;
   }
   [[nodiscard]] BoughtFitPlan plan() const {
-    return plan_bought_fit(shape, cells.rows, budget_of(request), {}, request.intervals);
-  }
-  [[nodiscard]] TableToBuy table() const {
-    return {.shape = shape, .cells = cells, .source = path, .read = [this](const Schema& schema) {
-              return read_csv(path, schema, {});
-            }};
+    return plan_bought_fit(shape, request.rows_cap.value_or(cells.rows), budget_of(request), {},
+                           request.intervals);
   }
   [[nodiscard]] Release fit(Key&& key, const FitOptions& options = {}) const {
     return fit_bought(table(), plan(), request, *backend, std::move(key), options);
@@ -109,10 +102,13 @@ BoughtFitCase case_of(const Label& target, int rows = 8000) {
 // mu of both parts, by hand: each cell is in one class, is one text and is in one bin.
 double composed_mu(const Certificate& c) {
   const SchemaQuestions& q = c.bought->questions;
-  const double change = 2 * static_cast<double>(c.bought->columns);
+  const bool added = c.claimed.who.adjacency == Adjacency::add_remove;
+  const double moved = added ? 1 : 2;
+  const double change = moved * static_cast<double>(c.bought->columns);
   const double counts = change / (q.bins_noise * q.bins_noise) +
                         change / (q.levels_noise * q.levels_noise) +
-                        2 * 2 / (q.refine_noise * q.refine_noise);
+                        2 * moved / (q.refine_noise * q.refine_noise) +
+                        (added ? 1 / (q.rows_noise * q.rows_noise) : 0);
   const double fit = setting(c.mechanism, "query_mu").value();
   return std::sqrt(counts + fit * fit);
 }
@@ -156,6 +152,55 @@ TEST(FitBought, IntervalsAreOfTheSameBudget) {
       EXPECT_TRUE(verify(made).valid) << ::testing::PrintToString(verify(made).failures);
     }
   }
+}
+
+// The number of rows is an answer then, which was paid for; the cap stands in the certificate.
+TEST(FitBought, UnderAddRemoveRowsAreCountedWithNoise) {
+  for (const Label& target : {Label(TwoClasses{.positive = "yes"}), three_classes, an_amount}) {
+    BoughtFitCase of = case_of(target);
+    of.request.adjacency = "add-remove";
+    of.request.rows_cap = 10'000;
+    const Release made = of.fit(Key::from_os());
+    const Certificate& c = made.certificate();
+    EXPECT_EQ(c.problem.rows, 10'000U);
+    EXPECT_EQ(c.claimed.who.adjacency, Adjacency::add_remove);
+    EXPECT_NEAR(c.claimed.mu / composed_mu(c), 1, 2e-3);
+    EXPECT_GE(c.claimed.mu, composed_mu(c) * (1 - 1e-12));
+    EXPECT_LE(delta_up(c.claimed, c.epsilon), c.delta);
+    const AnswerScale& scale = made.model().bought->scale;
+    EXPECT_NEAR(static_cast<double>(scale.rows), 8000, 8 * scale.rows_noise);
+    EXPECT_EQ(made.model().schema.columns[1].type, ColumnType::number);
+    const json file = to_json(made);
+    EXPECT_TRUE(verify(file).valid) << ::testing::PrintToString(verify(file).failures);
+    EXPECT_EQ(to_json(release_from_json(file, "f.json")), file);
+    EXPECT_THAT(file["certificate"].dump(), ::testing::Not(HasSubstr("8000")));
+  }
+  BoughtFitCase few = case_of(an_amount, 2);
+  few.request.adjacency = "add-remove";
+  few.request.rows_cap = 1;
+  EXPECT_THAT([&] { static_cast<void>(few.fit(Key::from_os())); },
+              ThrowsMessage<BadInput>(HasSubstr("more than 1 rows")));
+}
+
+TEST(FitBought, VerifySeesWhatWasChangedOfCountedRows) {
+  BoughtFitCase of;
+  of.request.adjacency = "add-remove";
+  of.request.rows_cap = 10'000;
+  const json file = to_json(of.fit(Key::from_os()));
+  const auto failed = [&](const std::string& at, const json& value) {
+    json changed = file;
+    changed[json::json_pointer(at)] = value;
+    changed["certificate"]["digest"] = file_digest(changed);
+    return ::testing::PrintToString(verify(changed).failures);
+  };
+  EXPECT_EQ(failed("/model/loss", "logistic"), "{}");
+  EXPECT_THAT(failed("/model/bought/scale/rows", 90'000), HasSubstr("so many rows"));
+  EXPECT_THAT(failed("/model/bought/scale/rows", 1), HasSubstr("add up to no such table"));
+  EXPECT_THAT(failed("/model/bought/scale/rows_noise", 1), HasSubstr("model.scale"));
+  EXPECT_THAT(failed("/certificate/constants/bought_schema/rows_noise", 1),
+              HasSubstr("guarantee.mu"));
+  EXPECT_NE(failed("/certificate/constants/bought_schema/rows_noise", 0), "{}");
+  EXPECT_NE(failed("/certificate/guarantee/adjacency", "replace-one"), "{}");
 }
 
 // The label is what a person said, whatever the rows hold: a class that nobody has stays, and one
@@ -328,7 +373,6 @@ TEST(FitBought, RefusesWhatItDoesNotTake) {
   refused_of(TwoClasses{}, {}, "positive");
   refused({.mechanism = "path"}, "mechanism");
   refused({.model = "poisson"}, "model");
-  refused({.adjacency = "add-remove"}, "adjacency");
   refused({.draws = 2}, "draws");
   refused_of(three_classes, {.intervals = true}, "of several classes");
   refused_of(TwoClasses{.positive = "yes", .negative = "no", .weights = {1, 3}},

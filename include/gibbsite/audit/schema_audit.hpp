@@ -19,9 +19,9 @@ struct SchemaAuditCase {
   std::string pair;  ///< what the two tables differ in, for people
 };
 
-/// How the rows of a person differ. counts: from one frequent number to another, which moves two
-/// counts of every question of every column. rare_texts: from a frequent number to texts of their
-/// own, which are released only if noise takes one to the threshold.
+/// How the rows of a person differ; under add-remove a table lacks them. counts: another frequent
+/// number, so two counts of each question of a column (or one) move. rare_texts: texts of their own
+/// for a frequent number, which are released only if noise takes one to the threshold.
 enum class SchemaPair { counts, rare_texts };
 
 /// Plans a schema for that many rows and columns, and makes such a pair. Throws BadInput on an

@@ -74,11 +74,12 @@ struct LinearKind : BoughtDefaults {
 };
 
 /// Draws of the parameters of a conjugate family.
-struct ConjugateKind : KindDefaults {
+struct ConjugateKind : BoughtDefaults {
   using Problem = FamilyProblem;
   using Mechanism = FamilyMechanism;
   using Plan = FamilyPlan;
   using Model = FamilyModel;
+  static Extra extra_of(const FamilyModel& model);
   static constexpr std::string_view tag = "family";
   static constexpr std::string_view holds = "draws of a family";
   static constexpr std::string_view use = "query it for an expectation, a probability or utilities";

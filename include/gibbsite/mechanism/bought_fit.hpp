@@ -37,6 +37,12 @@ double default_schema_share(const SchemaProblem& problem, const Budget& budget);
 BoughtFitPlan plan_bought_fit(const SchemaProblem& problem, const Budget& budget,
                               const std::optional<double>& share = {}, const LargestFit& fit = {});
 
+/// As plan_bought_fit for draws of a family over one column. `gaussian`: what a draw costs is a mu
+/// whatever the schema, and parts of mu^2 add up. Else draws are (epsilon, delta)-private by
+/// themselves: they have half of delta and what the schema leaves of epsilon.
+BoughtFitPlan plan_bought_draws(const SchemaProblem& problem, const Budget& budget, bool gaussian,
+                                const std::optional<double>& share = {});
+
 /// Upper bounds of what computed noise costs a fit by `whitened` of at most most_metric_features
 /// features for each output, or a network of at most most_network_columns columns of at most
 /// most_network_levels levels: they bound it for every schema.

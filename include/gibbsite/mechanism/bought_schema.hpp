@@ -11,9 +11,9 @@
 
 namespace gibbsite {
 
-/// Everything about the table that the questions' mechanism may know. The number of rows is public.
+/// Everything about the table that the questions' mechanism may know.
 struct SchemaProblem {
-  std::uint64_t rows = 0;                      ///< n
+  std::uint64_t rows = 0;                      ///< n; under add-remove a public cap
   std::uint64_t columns = 0;                   ///< c: those asked about
   std::uint64_t questions = newest_questions;  ///< which (core/schema_questions.hpp)
 
@@ -33,6 +33,7 @@ struct SchemaQuestions {
   double threshold = 0;     ///< tau: a text whose noisy count is below is not released
   double refine_noise = 0;  ///< deviation of a bin where one column is asked again; times
                             ///< sqrt(columns) of several
+  double rows_noise = 0;    ///< add-remove: deviation of the number of rows; else it is public, 0
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -40,6 +41,7 @@ struct SchemaQuestions {
     visit("levels_noise", self.levels_noise, Legal::positive);
     visit("threshold", self.threshold, Legal::positive);
     visit("refine_noise", self.refine_noise, Legal::positive);
+    visit("rows_noise", self.rows_noise, Legal::positive_or_absent);
   }
 };
 
@@ -54,14 +56,14 @@ struct SchemaPlan {
 };
 
 /// The least noise that keeps the budget; a hundredth of delta pays for the threshold. Throws
-/// BadInput on an illegal request or under add-remove, Infeasible if no noise does.
+/// BadInput on an illegal request, Infeasible if no noise does.
 SchemaPlan plan_schema(const SchemaProblem& problem, const Budget& budget);
 
 std::string_view name_of(const SchemaMechanism& mechanism);
 std::string_view theorem_of(const SchemaMechanism& mechanism);
 std::string basis_of(const SchemaMechanism& mechanism, const SchemaProblem& problem);
 /// What the settings imply: plan and verify call the same. Throws BadInput when a setting is out of
-/// range, draws is not 1, or neighbors are those of add-remove.
+/// range or draws is not 1, and on noise of the number of rows but under add-remove.
 Analysis analyze(const SchemaMechanism& mechanism, const SchemaProblem& problem,
                  const Neighbors& who, std::uint64_t draws);
 
@@ -71,8 +73,8 @@ double one_text_up(const SchemaQuestions& questions);
 /// Deviation of a refinement's counts where so many columns are asked again, rounded up.
 double refined_deviation_up(const SchemaQuestions& questions, std::uint64_t columns);
 
-/// The share of rows below which a level is not seen, tau/n: a public number. Rarer levels go into
-/// "(other)".
+/// The share of rows, or of their cap, below which a level is not seen, tau/n: a public number.
+/// Rarer levels go into "(other)".
 double least_visible_share(const SchemaQuestions& questions, const SchemaProblem& problem);
 /// Above the first a person is warned, above the second asked for ranges and levels.
 inline constexpr double warned_share = 0.03, refused_share = 0.1;

@@ -88,13 +88,14 @@ struct ColumnAnswers {
   [[nodiscard]] bool asked() const { return !classes.empty(); }
 };
 
-/// The public numbers that answers are read with.
+/// The numbers that answers are read with.
 struct AnswerScale {
-  std::uint64_t rows = 0;   ///< n
+  std::uint64_t rows = 0;   ///< n; a noisy answer, at least 1, where rows_noise is not 0
   double bins_noise = 0;    ///< deviation of a class's count
   double levels_noise = 0;  ///< deviation of a level's count
   double threshold = 0;     ///< levels with less are not released
   double refine_noise = 0;  ///< deviation where one column is asked again; times sqrt(columns)
+  double rows_noise = 0;    ///< deviation of `rows`; 0: public
   bool operator==(const AnswerScale&) const = default;
 };
 

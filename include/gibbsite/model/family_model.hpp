@@ -1,9 +1,11 @@
 #pragma once
 // A conjugate family over one column of a table: which column, and the parameters that were drawn.
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "gibbsite/core/family_problem.hpp"
+#include "gibbsite/model/bought_schema.hpp"
 #include "gibbsite/model/schema.hpp"
 
 namespace gibbsite {
@@ -15,6 +17,8 @@ struct FamilyModel {
   /// [draws][K] shares of the levels in their order; for numbers [draws][1], the mean count, 1/mean
   /// or mean.
   std::vector<std::vector<double>> draws;
+  /// Answers that the schema follows from (bought_family_schema), where one budget paid for both.
+  std::optional<BoughtSchema> bought{};
 
   [[nodiscard]] const std::string& column() const { return schema.columns.front().name; }
   /// Names of the levels that the shares belong to: "no", "yes", "(other)" [K]; empty for numbers.

@@ -26,11 +26,12 @@ struct TableToBuy {
 /// The request that such a fit of that label runs: by `whitened`. Throws BadInput on a label that
 /// is not legal, and on what such a fit does not take: a network or a family, a loss of which
 /// `whitened` asks no gradients or that is of other labels, another mechanism, intervals of several
-/// classes or of weighed ones, iterations, draws, a prior, or add-remove.
+/// classes or of weighed ones, iterations, draws, or a prior.
 PlanRequest bought_request(const PlanRequest& asked, const Label& target);
 
 /// How a budget is split for such a request, which bought_request made, of a table whose columns
-/// are those of the shape. intervals: those of the request. Throws as plan_bought_fit.
+/// are those of the shape. rows: of the table, under add-remove its public cap. intervals: those of
+/// the request. Throws as plan_bought_fit.
 BoughtFitPlan plan_bought_fit(const SchemaShape& shape, std::uint64_t rows, const Budget& budget,
                               const std::optional<double>& share = {}, bool intervals = false);
 
@@ -46,7 +47,7 @@ Release fit_bought(const TableToBuy& table, const BoughtFitPlan& plan, const Pla
                    Backend& backend, Key&& key, const FitOptions& options = {});
 
 /// The request of a network that such a run makes: a network-tree. Throws BadInput on what it does
-/// not take: another mechanism, a structure that is given, limits of it, draws, or add-remove.
+/// not take: another mechanism, a structure that is given, limits of it, or draws.
 PlanRequest bought_network_request(const PlanRequest& asked);
 
 /// As plan_bought_fit, for a network of every column that is asked about.
@@ -57,5 +58,22 @@ BoughtFitPlan plan_bought_network(const SchemaShape& shape, std::uint64_t rows,
 NetworkRelease fit_bought_network(const TableToBuy& table, const BoughtFitPlan& plan,
                                   const PlanRequest& request, Key&& key,
                                   const FitOptions& options = {});
+
+/// The column that draws of a family are of, which alone is asked about. Throws as schema_shape.
+SchemaShape family_shape(const std::vector<std::string>& header, const std::string& column,
+                         const std::string& source);
+
+/// The request of such draws. Throws BadInput on what they do not take: a prior or bounds, which
+/// belong to levels or a range, another calibration, or add-remove.
+PlanRequest bought_family_request(const PlanRequest& asked);
+
+/// How a budget is split for such a request. Throws as plan_bought_draws.
+BoughtFitPlan plan_bought_family(const PlanRequest& request, std::uint64_t rows,
+                                 const std::optional<double>& share = {});
+
+/// As fit_bought, of a family's draws. Rows are read by bought_family_schema.
+FamilyRelease fit_bought_family(const TableToBuy& table, const BoughtFitPlan& plan,
+                                const PlanRequest& request, Key&& key,
+                                const FitOptions& options = {});
 
 }  // namespace gibbsite

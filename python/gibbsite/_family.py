@@ -1,0 +1,85 @@
+"""Draws of a family of one column, whose range or levels the same budget buys."""
+
+from . import _core
+from ._network import _Budget
+from ._tables import as_cells
+from .linear_model import _warn_of_purchase
+
+
+def private_family(
+    data,
+    column,
+    model,
+    *,
+    epsilon,
+    delta,
+    schema_share=None,
+    variance=None,
+    center=None,
+    draws=1,
+    rows_per_person=1,
+    ledger=None,
+    seed=None,
+    n_jobs=None,
+    progress=None,
+):
+    """Draws a family's parameters of a column of which nothing but the name is known.
+
+    One budget buys the column's levels or range, and draws by them
+    (docs/theory/bought-schema.md). Neighbors replace one person's rows.
+
+    Parameters
+    ----------
+    data : DataFrame, Arrow table or 2-d array
+        The private table, of one row or more.
+    column : str
+        The column; the others are not read.
+    model : str
+        "bernoulli" (of the most frequent level), "categorical", "rate", "waiting", "mean",
+        "bounded-mean", "variance" or "laplace".
+    epsilon, delta : float
+        The privacy budget of both together, and of all draws.
+    schema_share : float or None
+        The share of mu^2 that buys the schema. None takes 0.03, up to 0.2 of few rows.
+    variance, center : float or None
+        Of "mean" the known variance, in squared units of the column; of "variance" and "laplace" the
+        known mean, in its units.
+    draws, rows_per_person : int
+        How many draws are released; the largest number of rows of one person.
+    ledger, seed, n_jobs, progress
+        As in `private_network`.
+
+    Returns
+    -------
+    FamilyRelease
+
+    Raises
+    ------
+    BadInput
+        If an argument or the table is not as it must be; where it is found once the schema is
+        bought, what was spent stays in the ledger.
+    Infeasible
+        If the budget cannot be kept, or too much of the column would stay unseen.
+    BudgetSpent
+        If the ledger has no room for it.
+
+    Warns (`FitWarning`) of a large budget, and where levels go into "(other)".
+    """
+    table, columns = as_cells(data)
+    asked = {
+        "family": model,
+        "column": column,
+        "columns": columns,
+        "epsilon": epsilon,
+        "delta": delta,
+        "schema_share": schema_share,
+        "variance": variance,
+        "center": center,
+        "draws": draws,
+        "rows_per_person": rows_per_person,
+    }
+    rows = table.source.num_rows
+    _warn_of_purchase(_core._plan_bought_family(rows=rows, **asked), _Budget(epsilon, delta), rows)
+    return _core._fit_bought_family(
+        table.source, seed=seed, ledger=ledger, n_jobs=n_jobs, progress=progress, **asked
+    )
