@@ -120,7 +120,7 @@ TEST_F(CappedTargets, OffsetsOfZeroChangeNoBit) {
   }
 }
 
-// Of weighted classes and of rows with offsets and weights, in the dense, the sparse and the wide
+// Weighted classes, rows with offsets and with weights, in the dense, the sparse and the wide
 // engine.
 TEST_F(CappedTargets, LossesBesideGradientsAreThoseAlone) {
   for (const char* name : {"logistic", "logistic(0.4,1)", "poisson", "huber"}) {

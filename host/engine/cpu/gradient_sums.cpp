@@ -4,7 +4,7 @@
 
 namespace gibbsite::cpu {
 
-// Of what is made in parts: residuals of all lanes of a group lie beside each other, twice.
+// Rows of what is made in parts: residuals of all lanes of a group lie beside each other, twice.
 constexpr std::size_t most_part_rows = 128;
 
 template <class T>
