@@ -96,9 +96,10 @@ Schema family_schema(const Schema& whole, const std::string& column) {
                    "give one of its columns");
   }
   if (!found->date.empty()) {
-    throw BadInput(Field{"column"},
-                   fmt::format("{} is a date or a part of one, which no family describes", quoted(column)),
-                   "give a number or a category, such as its year as a column of its own");
+    throw BadInput(
+        Field{"column"},
+        fmt::format("{} is a date or a part of one, which no family describes", quoted(column)),
+        "give a number or a category, such as its year as a column of its own");
   }
   out.columns = {*found};
   // A missing number is the middle of its range here, whatever level the column has in a model.

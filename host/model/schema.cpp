@@ -510,9 +510,10 @@ std::string part_fault(const Schema& schema, const Column& column) {
     return "is of the label, so it cannot be a feature; name another column in of";
   const Column* const source = schema.column_named(column.cell_name());
   if (source == nullptr)
-    return fmt::format("is of {}, which is not under [columns]; add it, as {{type = \"ignore\"}} to "
-                       "take its parts alone",
-                       quoted(column.of));
+    return fmt::format(
+        "is of {}, which is not under [columns]; add it, as {{type = \"ignore\"}} to "
+        "take its parts alone",
+        quoted(column.of));
   const bool is_read = source->type != ColumnType::ignore;
   if (!source->of.empty() || (is_read && source->date.empty()))
     return fmt::format("is of {}, which is no date; name a column of type \"date\"",
@@ -522,9 +523,10 @@ std::string part_fault(const Schema& schema, const Column& column) {
     if (other.type == ColumnType::ignore || other.cell_name() != column.cell_name()) continue;
     if (other.date == column.date && schema.missing_marks(other) == schema.missing_marks(column))
       return {};
-    return fmt::format("reads the cells of {} with another format or other marks of missing; let "
-                       "both say the same",
-                       quoted(other.name));
+    return fmt::format(
+        "reads the cells of {} with another format or other marks of missing; let "
+        "both say the same",
+        quoted(other.name));
   }
   return {};
 }
