@@ -14,6 +14,7 @@
 
 #include "certificate/model_json.hpp"
 #include "core/key_access.hpp"
+#include "gibbsite/certificate/rdp.hpp"
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/ledger/ledger.hpp"
@@ -92,6 +93,10 @@ TEST(FitBoughtFamily, HasOneCertificateOverBoth) {
     EXPECT_GE(c.claimed.epsilon0, own.epsilon0);
     EXPECT_GE(c.claimed.delta0, own.delta0);
     EXPECT_LE(delta_up(c.claimed, c.epsilon), c.delta);
+    // In other currencies both count too: draws alone would say less.
+    EXPECT_GE(renyi_up(c, 4), renyi_up(Guarantee{.mu = of_schema}, 4));
+    EXPECT_EQ(renyi_up(c, 4), renyi_up(c.claimed, 4));
+    EXPECT_FALSE(is_renyi_exact(c));
     const json file = to_json(made);
     const Verification check = verify(file);
     EXPECT_TRUE(check.valid) << ::testing::PrintToString(check.failures);
@@ -207,7 +212,7 @@ TEST(FitBoughtFamily, VerifySeesWhatWasChanged) {
 TEST(FitBoughtFamily, IsEnteredOnceAndPaidWhereItIsRefused) {
   const testing::TempDir folder;
   const Ledger ledger =
-      Ledger::create(folder.path("ledger"), 20, 1e-3, {}, {}, {.memory = folder.path("m")});
+      Ledger::create(folder.path("ledger"), 5, 1e-3, {}, {}, {.memory = folder.path("m")});
   FitOptions options;
   options.ledger = &ledger;
   const BoughtDrawsCase of("age", "mean");
@@ -216,7 +221,8 @@ TEST(FitBoughtFamily, IsEnteredOnceAndPaidWhereItIsRefused) {
   EXPECT_THAT(ledger.read().entries[0].command, HasSubstr("conjugate, with its schema"));
   // What is refused once it is known is paid.
   std::string days = "day\n";
-  for (int i = 0; i < 3000; ++i) days += "2020-0" + std::to_string(1 + i % 9) + "-17\n";
+  for (int i = 0; i < 3000; ++i)
+    days += std::to_string(1990 + i % 30) + "-0" + std::to_string(1 + i % 9) + "-17\n";
   const support::BoughtTable dates({"day"}, "day", days);
   const auto paid = [&] {
     static_cast<void>(fit_bought_family(dates.table(),
@@ -225,13 +231,13 @@ TEST(FitBoughtFamily, IsEnteredOnceAndPaidWhereItIsRefused) {
   };
   EXPECT_ANY_THROW(paid());
   EXPECT_EQ(ledger.read().entries.size(), 2U);
-  // Half of delta is more than a ledger has for what is no mu: that is seen before any noise.
+  // The cover of a pair takes more than is left, which is seen before any noise.
   const BoughtDrawsCase names("name", "categorical");
   EXPECT_THROW(static_cast<void>(names.fit(Key::from_os(), options)), BudgetSpent);
   EXPECT_EQ(ledger.read().entries.size(), 2U);
   // No name is seen through the noise.
   EXPECT_THAT([&] { static_cast<void>(names.fit()); },
-              ThrowsMessage<BadInput>(HasSubstr("no text of \"name\"")));
+              ThrowsMessage<BadInput>(HasSubstr("no text of 'name'")));
   EXPECT_TRUE(of.fit(Key::from_seed(1)).certificate().is_void());
 }
 
