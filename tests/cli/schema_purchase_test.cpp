@@ -186,7 +186,7 @@ TEST_F(SchemaPurchaseCli, AFamilyBuysTheSchemaOfItsColumn) {
   EXPECT_THAT(fit({"--model", "mean", "--column", "age", "--check"}).out,
               HasSubstr("nothing was released or spent"));
   expect_error(fit({"--model", "mean"}), 2, "--column: is missing");
-  expect_error(fit({"--model", "mean", "--column", "aged"}), 2, "has no column \"aged\"");
+  expect_error(fit({"--model", "mean", "--column", "aged"}), 2, "has no column 'aged'");
   expect_error(fit({"--model", "mean", "--column", "age", "--label", "income"}), 2,
                "fitted to --column alone");
   expect_error(fit({"--model", "rate", "--column", "age", "--prior", "1,1"}), 2,

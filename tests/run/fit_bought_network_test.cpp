@@ -82,14 +82,14 @@ double composed_mu(const NetworkRelease& made) {
   const double change = moved * k * k * static_cast<double>(c.bought->columns);
   double of_two = 0, pairs = 0;
   for (const std::uint64_t levels : c.problem.levels) {
-    const bool has_two = added || levels > 1;
-    pairs += has_two ? of_two : 0;
-    of_two += has_two ? 1 : 0;
+    pairs += levels > 1 ? of_two : 0;
+    of_two += levels > 1 ? 1 : 0;
   }
+  const double one_ways = added ? static_cast<double>(c.problem.levels.size()) : of_two;
   const double rows = added ? k * k / squared(q.rows_noise) : 0;
   return std::sqrt(change / squared(q.bins_noise) + change / squared(q.levels_noise) +
                    2 * moved * k * k / squared(q.refine_noise) + rows +
-                   moved * k * k * of_two / squared(s.one_way_noise) +
+                   moved * k * k * one_ways / squared(s.one_way_noise) +
                    moved * moved * k * k * pairs / squared(s.score_noise) +
                    moved * k * k / squared(s.noise));
 }

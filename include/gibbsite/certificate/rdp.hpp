@@ -20,6 +20,7 @@ template <class Kind>
 double renyi_up(const CertificateOf<Kind>& c, double order) {
   if (c.is_void()) return std::numeric_limits<double>::infinity();
   if constexpr (std::is_same_v<Kind, ConjugateKind>) {
+    if (c.bought) return renyi_up(c.claimed, order);  // draws alone are not all that is released
     static_cast<void>(renyi_up(Guarantee{}, order));  // throws on the order
     return renyi_up(c.mechanism, c.problem, c.claimed.who, c.draws, order);
   } else if constexpr (std::is_same_v<Kind, SelectKind>) {
@@ -34,7 +35,8 @@ double renyi_up(const CertificateOf<Kind>& c, double order) {
 template <class Kind>
 bool is_renyi_exact(const CertificateOf<Kind>& c) {
   if constexpr (std::is_same_v<Kind, ConjugateKind>) {
-    return std::holds_alternative<ConjugateDraw>(c.mechanism) && c.problem.family != Family::mean;
+    return std::holds_alternative<ConjugateDraw>(c.mechanism) && c.problem.family != Family::mean &&
+           !c.bought;
   } else {
     return false;
   }
