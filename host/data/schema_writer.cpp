@@ -119,8 +119,8 @@ std::string column_toml(const Column& column, bool says_cells) {
   std::string out = fmt::format("{} = {{type = \"{}\"", toml_key(column.name),
                                 column.part != DatePart::none ? to_string(column.part)
                                 : column.is_date()            ? "date"
-                                : column.is_boolean ? "boolean"
-                                                    : to_string(column.type));
+                                : column.is_boolean           ? "boolean"
+                                                              : to_string(column.type));
   if (!column.of.empty()) out += fmt::format(", of = {}", toml_string(column.of));
   if (has_range(column.type)) out += ", range = " + values_toml(column, {column.lo, column.hi});
   if (!column.date.empty() && column.date != iso_date && says_cells)
