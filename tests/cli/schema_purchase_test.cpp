@@ -168,7 +168,7 @@ TEST_F(SchemaPurchaseCli, ANetworkBuysItsSchemaAndIsOneRelease) {
 
 // Draws of a family ask about their column alone, and are one release with its range or levels.
 TEST_F(SchemaPurchaseCli, AFamilyBuysTheSchemaOfItsColumn) {
-  const auto fit = [](const Arguments& more) {
+  const auto fit = [this](const Arguments& more) {
     return gibbsite(joined({"fit", "--data", "people.csv", "--epsilon", "2", "--delta", "1e-6",
                             "--out", "draws.json", "--force"},
                            more));
@@ -200,7 +200,9 @@ TEST_F(SchemaPurchaseCli, AFamilyBuysTheSchemaOfItsColumn) {
 // The number of rows is bought too; a cap is public.
 TEST_F(SchemaPurchaseCli, UnderAddRemoveACapIsPublic) {
   const Arguments capped{"--adjacency", "add-remove", "--rows-cap", "7000"};
-  const auto with = [](const Arguments& a, const Arguments& b) { return gibbsite(joined(a, b)); };
+  const auto with = [this](const Arguments& a, const Arguments& b) {
+    return gibbsite(joined(a, b));
+  };
   const Arguments buy{"schema", "people.csv", "--epsilon", "4",        "--delta", "1e-6",
                       "--out",  "s.toml",     "--force",   "--header", "yes"};
   ASSERT_EQ(with(buy, capped).status, 0);
