@@ -179,6 +179,13 @@ std::string family_report(const FamilyRelease& release) {
                    "of the people that the table is a sample of{}; noise and sample are both in "
                    "the interval\n",
                    p.is_beta() ? "" : ", if their numbers are of that law");
+  // A bought range holds most numbers, and what it cuts off moves an estimate by more than noise.
+  if (release.certificate().bought && !p.has_levels())
+    out += fmt::format(
+        "of numbers held to {:.4g} to {:.4g}, a range found through noise: where it cuts off some, "
+        "what is true of them\nall may lie outside of the interval; give --schema with a range "
+        "that holds them\n",
+        p.lo, p.hi);
   return out;
 }
 

@@ -245,12 +245,13 @@ std::string found_toml(const BoughtSchema& found_in, const Schema& schema,
 std::string bought_toml(const BoughtSchema& bought, const BoughtApart& with) {
   const AnswerScale& scale = bought.scale;
   return fmt::format(
-             "# A schema bought with privacy budget from a table of {} rows; its certificate stands "
+             "# A schema bought with privacy budget from a table of {}{} rows; its certificate stands "
              "beside it.\n"
              "# Counts are noisy: +- {:.3g} rows a kind of cell, +- {:.3g} a level. Levels of fewer "
              "than {:.0f} rows are in (other).\n"
              "# It may be published, and edited with public knowledge.\n\n",
-             scale.rows, 2 * scale.bins_noise, 2 * scale.levels_noise, scale.threshold) +
+             scale.rows_noise == 0 ? "" : "about ", scale.rows, 2 * scale.bins_noise,
+             2 * scale.levels_noise, scale.threshold) +
          found_toml(bought, bought.schema, bought_apart_toml(with));
 }
 

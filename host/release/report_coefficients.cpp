@@ -227,6 +227,11 @@ void estimates_section(Html& page, const FamilyRelease& release) {
                     "weight makes it."
                   : "Of the people that the table is a sample of; noise and sample are both in the "
                     "interval.");
+  if (release.certificate().bought && !p.has_levels())
+    page.put(
+        "<p class=\"note\">Of numbers held to {:.4g} to {:.4g}, a range found through noise: where "
+        "it cuts off some, what is true of them all may lie outside of the interval.</p>\n",
+        p.lo, p.hi);
 }
 
 }  // namespace gibbsite

@@ -179,9 +179,14 @@ TEST_F(SchemaPurchaseCli, AFamilyBuysTheSchemaOfItsColumn) {
     ASSERT_EQ(made.status, 0) << made.err;
     EXPECT_THAT(made.out, HasSubstr("Whoever sees this model and schema"));
     EXPECT_THAT(made.out, HasSubstr("1 column asked about"));
+    // What a bought range cuts off is in no interval (docs/theory/conjugate.md).
+    const bool of_range = std::string_view(model) != "categorical";
+    EXPECT_EQ(made.out.find("a range found through noise") != std::string::npos, of_range);
     EXPECT_EQ(gibbsite({"verify", "draws.json"}).status, 0);
     EXPECT_EQ(gibbsite({"query", "--model", "draws.json"}).status, 0);
     EXPECT_EQ(gibbsite({"report", "draws.json", "--out", "draws.html", "--force"}).status, 0);
+    const std::string page = folder.read("draws.html");
+    EXPECT_EQ(page.find("a range found through noise") != std::string::npos, of_range);
   }
   EXPECT_THAT(fit({"--model", "mean", "--column", "age", "--check"}).out,
               HasSubstr("nothing was released or spent"));
@@ -208,6 +213,7 @@ TEST_F(SchemaPurchaseCli, UnderAddRemoveACapIsPublic) {
   ASSERT_EQ(with(buy, capped).status, 0);
   EXPECT_EQ(gibbsite({"verify", "s.toml.json"}).status, 0);
   EXPECT_THAT(folder.read("s.toml.json"), Not(HasSubstr("6000")));
+  EXPECT_THAT(folder.read("s.toml"), HasSubstr("a table of about "));
   expect_error(with(buy, {"--adjacency", "add-remove"}), 2, "--rows-cap: is missing");
   expect_error(with(buy, {"--rows-cap", "7000"}), 2, "--rows-cap: has a meaning");
   const Arguments fit{"fit",     "--data", "people.csv", "--epsilon", "4",
