@@ -65,19 +65,21 @@ void answer_levels(BoughtSchema& model, const TableCells& cells, const SchemaQue
   }
 }
 
-// Each number adds one to one count of each range of its column.
-void answer_ranges(BoughtSchema& model, const std::vector<RangeQuestion>& asked,
-                   const CellSource& table, std::uint64_t rows, const SchemaQuestions& questions,
-                   std::size_t round, const StreamKey& key) {
+// Each number adds one to one count of each range of its column. They come one range after another.
+std::vector<double> counts_of_ranges(const BoughtSchema& model,
+                                     const std::vector<RangeQuestion>& asked,
+                                     const CellSource& table, std::uint64_t rows) {
   std::vector<RangeOfColumn> named;
   for (const RangeQuestion& one : asked) named.push_back({model.columns[one.column].name, one});
   std::vector<double> exact;
   for (const std::vector<double>& counts : count_ranges(table, named, rows))
     exact.insert(exact.end(), counts.begin(), counts.end());
   StandardArithmetic::require();  // the caller's code has run
-  const std::vector<double> noisy =
-      GaussianMechanism(key, ranges_answer + round, exact.size())
-          .release(exact, refined_deviation_up(questions, asked.size()));
+  return exact;
+}
+
+void put_ranges(BoughtSchema& model, const std::vector<RangeQuestion>& asked,
+                const std::vector<double>& noisy) {
   auto next = noisy.begin();
   for (const RangeQuestion& one : asked) {
     const auto end = next + static_cast<std::ptrdiff_t>(refined_bins);
@@ -165,7 +167,10 @@ BoughtSchema answered_schema(BoughtSchema shape, const TableCells& cells, const 
   for (std::size_t round = 0; round < refinements; ++round) {
     const std::vector<RangeQuestion> asked = range_questions(shape);
     if (asked.empty()) break;
-    answer_ranges(shape, asked, table, cells.rows, questions, round, key);
+    const std::vector<double> exact = counts_of_ranges(shape, asked, table, cells.rows);
+    put_ranges(shape, asked,
+               GaussianMechanism(key, ranges_answer + round, exact.size())
+                   .release(exact, refined_deviation_up(questions, asked.size())));
   }
   shape.schema = schema_of(shape);
   return shape;

@@ -328,10 +328,10 @@ class Information {
   Information(const AnsweredScores& answers, const MatrixXd& directions, const MatrixXd& H,
               double mean_curvature)
       : alpha(alpha_of(answers, H, mean_curvature)),
-        shrunk_(answers.information, answers.information_deviation, alpha * H,
+        shrunk_(answers.information, answers.information_deviation,
+                {alpha * H, noise_of_model(answers, alpha * mean_curvature)},
                 alpha * mean_curvature, directions,
-                correction_deviations(directions.rows(), answers.lambda),
-                noise_of_model(answers, alpha * mean_curvature)),
+                correction_deviations(directions.rows(), answers.lambda)),
         correction_(shrunk_.correction()) {}
   // For people and weighted rows alpha H_g has the noise of the moments that it is made of: along
   // columns that lean on each other the metric may have more noise than rows. Others have none.
@@ -612,7 +612,7 @@ class Equation {
                    least_scores, most_scores * answers.rows_of_person);
     const double unit = of_model * information_.alpha * curvature_at_;
     const ShrunkInformation found(
-        answers.scores->sum, answers.scores->deviation, of_model * model, unit,
+        answers.scores->sum, answers.scores->deviation, {of_model * model}, unit,
         information_.directions(),
         correction_deviations(information_.directions().rows(), answers.lambda));
     scores_ = held_above(of_model * model + found.correction(), least_scores * unit, scale_);

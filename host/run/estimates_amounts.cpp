@@ -131,7 +131,8 @@ class Smoothed {
     }
     const double scale =
         std::clamp(answer.sum.cwiseProduct(model).sum() / model.squaredNorm(), least, most);
-    shrunk_.emplace(answer.sum, answer.deviation, scale * model, scale, std::move(directions), own);
+    shrunk_.emplace(answer.sum, answer.deviation, ExpectedMatrix{scale * model}, scale,
+                    std::move(directions), own);
     matrix = scale * model + shrunk_->correction();
     // No direction has less than a part of the scale.
     const ArrayXd root = lambda.array().sqrt();

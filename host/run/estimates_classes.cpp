@@ -261,7 +261,7 @@ class ClassEquation {
           own_multiple(answered[i], start_.pairs[i], answers.information_deviation);
       apart_.emplace_back(apart * start_.pairs[i]);
       information_.emplace_back(answered[i], answers.information_deviation,
-                                (alpha_ + apart) * start_.pairs[i],
+                                ExpectedMatrix{(alpha_ + apart) * start_.pairs[i]},
                                 (alpha_ + apart) * start_.products[i], directions_,
                                 correction_deviations(directions_.rows(), answers.lambda));
     }

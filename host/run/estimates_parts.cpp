@@ -126,14 +126,15 @@ VectorXd correction_deviations(Index directions, const VectorXd& lambda) {
 }
 
 ShrunkInformation::ShrunkInformation(const MatrixXd& answered, double deviation,
-                                     const MatrixXd& expected, double scale, MatrixXd directions,
-                                     const VectorXd& deviations, const VectorXd& of_expected)
+                                     const ExpectedMatrix& expected, double scale,
+                                     MatrixXd directions, const VectorXd& deviations)
     : deviation_(deviation), scale_(scale), directions_(std::move(directions)) {
   const double s2 = deviation * deviation;
   const MatrixXd& u = directions_;
   const Index k = u.cols();
+  const VectorXd& of_expected = expected.noise;
   const bool noisy = of_expected.size() > 0;
-  MatrixXd rest = answered - expected;
+  MatrixXd rest = answered - expected.value;
   MatrixXd across = u, light = rest;
   if (noisy) {
     // An element has noise s^2 + m_a m_b <= (s + m_a)(s + m_b), a product, so time is O(k^3) still.

@@ -40,17 +40,22 @@ Eigen::VectorXd noise_of_moments(const Eigen::VectorXd& lambda);
 /// number or a level, half of lambda for an axis. A public constant, found by simulation.
 Eigen::VectorXd correction_deviations(Eigen::Index directions, const Eigen::VectorXd& lambda);
 
+/// What a public model of the rows expects of a matrix [k x k]. It may have noise of its own: with
+/// m = `noise` [k] a variance of m_a m_b/2 beside the diagonal and m_a^2 on it. Empty: none.
+struct ExpectedMatrix {
+  Eigen::MatrixXd value;
+  Eigen::VectorXd noise = {};
+};
+
 /// What an answered matrix, with noise of `deviation` on the diagonal and over sqrt(2) beside it,
-/// adds to what a public model of the rows expects: scale sum_j delta_j u_j u_j^T + rest. u_j are
-/// the rows of `directions` [J x k]; delta_j follow by their prior deviations [J], the rest is
-/// shrunk element by element by its own size (docs/theory/intervals.md). What is expected may have
-/// noise of its own: with m = `of_expected` [k] a variance of m_a m_b/2 beside the diagonal and
-/// m_a^2 on it. Empty: none.
+/// adds to what is expected: scale sum_j delta_j u_j u_j^T + rest. u_j are the rows of `directions`
+/// [J x k]; delta_j follow by their prior deviations [J], the rest is shrunk element by element by
+/// its own size, and by the noise of what is expected (docs/theory/intervals.md).
 class ShrunkInformation {
  public:
   ShrunkInformation(const Eigen::MatrixXd& answered, double deviation,
-                    const Eigen::MatrixXd& expected, double scale, Eigen::MatrixXd directions,
-                    const Eigen::VectorXd& deviations, const Eigen::VectorXd& of_expected = {});
+                    const ExpectedMatrix& expected, double scale, Eigen::MatrixXd directions,
+                    const Eigen::VectorXd& deviations);
   /// Covariance of (error of the matrix) v [k x k], where E v v^T = `vv`.
   [[nodiscard]] Eigen::MatrixXd error(const Eigen::MatrixXd& vv) const;
   /// [k x k]

@@ -455,8 +455,8 @@ TEST(EstimatesOfAnswers, WeighWhatWasExpectedByItsNoise) {
   MatrixXd answered(2, 2);
   answered << 2.5, 1, 1, -0.5;
   const MatrixXd expected = MatrixXd::Identity(2, 2);
-  const ShrunkInformation found(answered, s, expected, 1, MatrixXd::Identity(2, 2),
-                                VectorXd::Constant(2, 1e-9), m);
+  const ShrunkInformation found(answered, s, {expected, m}, 1, MatrixXd::Identity(2, 2),
+                                VectorXd::Constant(2, 1e-9));
   MatrixXd kept(2, 2);
   for (Index a = 0; a < 2; ++a)
     for (Index b = 0; b < 2; ++b) kept(a, b) = m[a] * m[b] / (m[a] * m[b] + s * s);
