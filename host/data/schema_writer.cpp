@@ -245,8 +245,8 @@ std::string found_toml(const BoughtSchema& found_in, const Schema& schema,
 std::string bought_toml(const BoughtSchema& bought, const BoughtApart& with) {
   const AnswerScale& scale = bought.scale;
   return fmt::format(
-             "# A schema bought with privacy budget from a table of {}{} rows; its certificate stands "
-             "beside it.\n"
+             "# A schema bought with privacy budget from a table of {}{} rows; its certificate "
+             "stands beside it.\n"
              "# Counts are noisy: +- {:.3g} rows a kind of cell, +- {:.3g} a level. Levels of fewer "
              "than {:.0f} rows are in (other).\n"
              "# It may be published, and edited with public knowledge.\n\n",
