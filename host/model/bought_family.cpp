@@ -79,7 +79,11 @@ void as_numbers(Column& column, const ColumnAnswers& answers, Family family, dou
 }  // namespace
 
 Schema bought_family_schema(const BoughtSchema& answers, Family family, double center) {
-  Schema out = schema_of(answers);
+  // The bins of the first question hold nearly all numbers, the narrower range that further answers
+  // lead to may lack a tenth of them: a slope loses little by that, an estimate its truth.
+  BoughtSchema widest = answers;
+  if (!widest.columns.empty()) widest.columns.front().ranges.clear();
+  Schema out = schema_of(widest);
   Column& column = out.columns.front();
   const bool of_two = family == Family::bernoulli;
   if (of_two || family == Family::categorical)
