@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -56,10 +57,24 @@ std::optional<std::pair<double, double>> range_of_levels(const ColumnAnswers& an
   return out;
 }
 
+// The next end of a bin above one that is an end itself, or 0.
+double end_above(double end) {
+  if (end == 0) return series_ends.front();
+  if (end > 0) {
+    const auto next = std::ranges::upper_bound(series_ends, end);
+    return next == series_ends.end() ? end : *next;
+  }
+  const auto at = std::ranges::lower_bound(series_ends, -end);
+  return at == series_ends.begin() ? 0 : -*std::prev(at);
+}
+
 void as_numbers(Column& column, const ColumnAnswers& answers, Family family, double center) {
   if (column.type != ColumnType::number) {
     const auto [lo, hi] = range_of_levels(answers).value_or(std::pair{0.0, 1.0});
     column = {.name = column.name, .type = ColumnType::number, .lo = lo, .hi = hi};
+  } else {  // a bin at each end that the noise may hide
+    if (column.lo != 0) column.lo = -end_above(-column.lo);
+    if (column.hi != 0) column.hi = end_above(column.hi);
   }
   if (family == Family::variance || family == Family::laplace) {
     column.lo = std::min(column.lo, center);
