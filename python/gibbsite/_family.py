@@ -26,7 +26,9 @@ def private_family(
     """Draws a family's parameters of a column of which nothing but the name is known.
 
     One budget buys the column's levels or range, and draws by them
-    (docs/theory/bought-schema.md). Neighbors replace one person's rows.
+    (docs/theory/bought-schema.md). Neighbors replace one person's rows. Numbers are held to the
+    range that is found: where it cuts off some, what is true of them all may lie outside of the
+    intervals.
 
     Parameters
     ----------

@@ -131,9 +131,9 @@ TEST(FitBoughtFamily, FindsWhatIsThere) {
   EXPECT_NEAR(draw("age", "bounded-mean").draws[0][0], 47.5, 1.5);
 }
 
-// A range holds nearly all numbers of a skewed column, whatever the noise: the bin 50 to 100 has 20 %
-// of them, 18 deviations of noise, and one bin more is within. What further answers narrow it to
-// lacks a tenth.
+// A range holds nearly all numbers of a skewed column, whatever the noise: the bin 50 to 100 has
+// 20 % of them, 18 deviations of noise, and one bin more is within. What further answers narrow it
+// to lacks a tenth.
 TEST(FitBoughtFamily, ARangeHoldsTheTail) {
   constexpr int rows = 6000;
   std::string text = "wait\n";
