@@ -96,7 +96,7 @@ def test_parts_are_read_from_dates_of_every_kind(tmp_path):
     assert names[:3] == ["day", "day_year", "day_month=Jan"]
     assert names[14] == "day_weekday=Mon"
     model.save(tmp_path / "m.json")
-    again = gibbsite.PrivateLogisticRegression.load(tmp_path / "m.json")
+    again = gibbsite.PrivateLogisticRegression.from_file(tmp_path / "m.json")
     np.testing.assert_array_equal(again.predict_proba(X.iloc[:4]), want)
     with pytest.raises(ValueError, match="part of a date"):
         fitted(np.zeros((8, 1)), ["1", "0"] * 4, schema=PARTS)
@@ -109,6 +109,7 @@ def test_parts_are_read_from_dates_of_every_kind(tmp_path):
 def test_parts_in_ranges_and_formulas():
     pandas = pytest.importorskip("pandas")
     X, y = dated_rows(pandas, pandas.to_datetime([*DAYS, None]))
+    y = [int(label) for label in y]
     first, last = datetime.date(2000, 1, 1), "2010-01-01"
     said = {"type": "date", "range": (first, last), "missing": "NA", "parts": ["month"]}
     model = fitted(X, y, ranges={"day": said})
