@@ -139,12 +139,11 @@ std::string words_of(const auto& c, double guess, std::uint64_t table_rows,
 
 // What a schema rests on that one budget paid for with its model.
 std::string bought_words(const BoughtDefaults::Extra& of) {
-  return of.bought
-             ? fmt::format(
-                   ", and on noise in counts of the cells of {} columns, which the schema was "
-                   "bought with",
-                   of.bought->columns)
-             : "";
+  if (!of.bought) return "";
+  return fmt::format(
+      ", and on noise in {}counts of the cells of {} column{}, which the schema was bought with",
+      of.bought->questions.rows_noise > 0 ? "the number of rows and in " : "", of.bought->columns,
+      of.bought->columns == 1 ? "" : "s");
 }
 
 }  // namespace
