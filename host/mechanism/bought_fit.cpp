@@ -60,14 +60,16 @@ double epsilon_of_mu_up(double mu, double delta, double most) {
                                        : "ask for a larger epsilon or delta");
 }
 
-// Both by mu: the fit's computed noise costs at most `noise`.
-BoughtFitPlan split_by_mu(const SchemaProblem& problem, const Budget& budget, double share,
-                          const NoiseCost& noise) {
-  Budget once = budget;
-  once.draws = 1;
-  const double z = schema_threshold_height(problem, once);
-  BoughtFitPlan out{
-      .problem = problem, .budget = budget, .share = share, .questions = {}, .fit = budget};
+// A plan before its budget is split: its questions and its fit are still to be set.
+BoughtFitPlan unsplit(const SchemaProblem& problem, const Budget& budget, double share) {
+  return {.problem = problem, .budget = budget, .share = share, .questions = {}, .fit = budget};
+}
+
+// Both by mu: the threshold stands z deviations high, and the fit's computed noise costs at most
+// `noise`.
+BoughtFitPlan split_by_mu(BoughtFitPlan out, double z, const NoiseCost& noise) {
+  const SchemaProblem& problem = out.problem;
+  const Budget& budget = out.budget;
   const Neighbors who = budget.neighbors();
   const NoiseCost own = schema_noise_up(problem, who);
   const double epsilon = round_down(Wide(budget.epsilon) - Wide(noise.epsilon) - Wide(own.epsilon));
@@ -94,17 +96,13 @@ BoughtFitPlan split_by_mu(const SchemaProblem& problem, const Budget& budget, do
 }
 
 // The schema by mu, draws by the epsilon and delta that are left: theirs are subtracted and added.
-BoughtFitPlan split_by_epsilon(const SchemaProblem& problem, const Budget& budget, double share,
-                               const NoiseCost& noise) {
-  Budget once = budget;
-  once.draws = 1;
-  const double z = schema_threshold_height(problem, once);
-  BoughtFitPlan out{
-      .problem = problem, .budget = budget, .share = share, .questions = {}, .fit = budget};
+BoughtFitPlan split_by_epsilon(BoughtFitPlan out, double z, const NoiseCost& noise) {
+  const SchemaProblem& problem = out.problem;
+  const Budget& budget = out.budget;
   const Neighbors who = budget.neighbors();
   const double whole = gdp_mu_down(
       budget.epsilon, round_down(Wide(budget.delta) * (1 - Wide(schema_threshold_share))));
-  const double of_schema = whole > 0 ? round_down(Wide(whole) * sqrt(Wide(share))) : 0;
+  const double of_schema = whole > 0 ? round_down(Wide(whole) * sqrt(Wide(out.share))) : 0;
   if (!(of_schema > 0)) refuse_both(budget);
   out.questions = schema_settings_at(of_schema, z, problem, who);
   const Guarantee schema = analyze(SchemaMechanism(out.questions), problem, who, 1).guarantee;
@@ -159,10 +157,10 @@ Analysis with_schema(const Analysis& fit, const SchemaQuestions& questions,
 BoughtFitPlan plan_bought_fit(const SchemaProblem& problem, const Budget& budget,
                               const std::optional<double>& share, const LargestFit& fit) {
   const StandardArithmetic arithmetic;
-  static_cast<void>(schema_threshold_height(problem, budget));  // throws on an illegal request
+  const double z = schema_threshold_height(problem, budget);  // throws on an illegal request
   if (share) require_between(*share, 0, 1, "schema_share");
-  return split_by_mu(problem, budget, share.value_or(default_schema_share(problem, budget)),
-                     largest_fit_noise_up(fit));
+  const double part = share.value_or(default_schema_share(problem, budget));
+  return split_by_mu(unsplit(problem, budget, part), z, largest_fit_noise_up(fit));
 }
 
 BoughtFitPlan plan_bought_draws(const SchemaProblem& problem, const Budget& budget, bool gaussian,
@@ -170,15 +168,15 @@ BoughtFitPlan plan_bought_draws(const SchemaProblem& problem, const Budget& budg
   const StandardArithmetic arithmetic;
   Budget once = budget;
   once.draws = 1;
-  static_cast<void>(schema_threshold_height(problem, once));  // throws on an illegal request
+  const double z = schema_threshold_height(problem, once);  // throws on an illegal request
   if (share) require_between(*share, 0, 1, "schema_share");
   const double part =
       share.value_or(std::clamp(seen_share(problem, budget), least_draws_share, most_share));
   // Numbers of a draw (mechanism/family.cpp): a mean, or what splits the most levels.
   const std::uint64_t numbers = gaussian ? 1 : most_family_levels - 1;
   const NoiseCost noise{.tv = round_up(Wide(numbers) * Wide(budget.draws) * ldexp(Wide(1), -60))};
-  return gaussian ? split_by_mu(problem, budget, part, noise)
-                  : split_by_epsilon(problem, budget, part, noise);
+  const BoughtFitPlan asked = unsplit(problem, budget, part);
+  return gaussian ? split_by_mu(asked, z, noise) : split_by_epsilon(asked, z, noise);
 }
 
 }  // namespace gibbsite

@@ -788,8 +788,7 @@ def _said_toml(name, what):
         if key in what:
             lines.append(f"{key} = {'true' if what[key] else 'false'}")
     if "curve" in what:
-        curve = what["curve"]
-        lines.append(f"curve = {_quoted(curve) if isinstance(curve, str) else int(curve)}")
+        lines.append(_curve_toml(what["curve"]))
     if "knots" in what:
         lines.append(f"knots = {[float(knot) for knot in what['knots']]!r}")
     if "typical" in what:
@@ -798,6 +797,10 @@ def _said_toml(name, what):
         lines.append(f"missing = {marks_toml(what['missing'])}")
     lines += [f"{key} = {_quoted(what[key])}" for key in ("scale", "unlisted", "reference") if key in what]
     return ", ".join(lines) + "}"
+
+
+def _curve_toml(curve):
+    return f"curve = {_quoted(curve) if isinstance(curve, str) else int(curve)}"
 
 
 _OF_DATES = ("type", "range", "format", "missing", "missing_level", "curve", "parts")
@@ -829,8 +832,7 @@ def _date_lines(name, what):
     if "missing_level" in what:
         line.append(f"missing_level = {'true' if what['missing_level'] else 'false'}")
     if "curve" in what:
-        curve = what["curve"]
-        line.append(f"curve = {_quoted(curve) if isinstance(curve, str) else int(curve)}")
+        line.append(_curve_toml(what["curve"]))
     of = f"of = {_quoted(name)}"
     return [f'{_quoted(name)} = {{type = "date", {", ".join(line)}}}'] + [
         f'{_quoted(f"{name}_{part}")} = {{type = "{part}", {of}}}' for part in parts
