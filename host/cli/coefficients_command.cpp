@@ -66,7 +66,7 @@ struct CoefficientsCommand {
 
 void define_coefficients(CLI::App& app) {
   const auto command = std::make_shared<CoefficientsCommand>();
-  app.add_option("model", command->model, "model file that fit wrote")
+  app.add_option("--model,model", command->model, "model file that fit wrote")
       ->type_name("FILE")
       ->required();
   app.add_flag("--all", command->all, "every effect, not the surest alone");

@@ -72,7 +72,7 @@ struct ReportCommand {
 
 void define_report(CLI::App& app) {
   const auto command = std::make_shared<ReportCommand>();
-  app.add_option("model", command->model, "model file that fit wrote")
+  app.add_option("--model,model", command->model, "model file that fit wrote")
       ->type_name("FILE")
       ->required();
   add_output(app, "--out", command->out,

@@ -149,7 +149,7 @@ struct SignCommand {
 
 void define_sign(CLI::App& app) {
   const auto command = std::make_shared<SignCommand>();
-  app.add_option("model", command->model, "model file to sign")->type_name("FILE");
+  app.add_option("--model,model", command->model, "model file to sign")->type_name("FILE");
   app.add_option("--key", command->key, "secret key that --make-key wrote")->type_name("FILE");
   app.add_option("--make-key", command->make_key,
                  "make a key in a new file, and its public part in FILE.pub")

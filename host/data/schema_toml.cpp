@@ -772,6 +772,12 @@ class SchemaReader {
     const std::string_view name = key.str();
     const toml::source_region& at = key.source();
     const std::string here = fmt::format("column {}", gibbsite::quoted(name));
+    if (node.is_array()) {
+      wrong_type(node, here,
+                 node.as_array()->is_homogeneous<std::string>()
+                     ? "a table such as {type = \"category\", levels = [\"...\", \"...\"]}"
+                     : "a table such as {type = \"number\", range = [0, 100]}");
+    }
     if (!node.is_table()) wrong_type(node, here, "a table such as {type = \"ignore\"}");
     const toml::table& table = *node.as_table();
     const toml::node* const type = table.get("type");

@@ -69,8 +69,12 @@ std::vector<double> quantiles(const std::vector<double>& ends, const std::vector
   return out;
 }
 
-double least_bin(const Column& column) {
-  return (column.hi - column.lo) / static_cast<double>(most_bins);
+// The least width of a bin. A frequent whole number has a bin of its own, as far as a float of the
+// range tells it from its neighbors: made-up rows then have it as often.
+double least_bin(const Column& column, WholeBins rule) {
+  const double range = column.hi - column.lo;
+  return column.decimals == 0 && rule == WholeBins::of_one ? range * 0x1p-20
+                                                           : range / static_cast<double>(most_bins);
 }
 
 // Rounds to three digits of the width, alike on every machine.
@@ -87,8 +91,8 @@ double rounded(double value, double width) {
 
 // Edges between the column's ends, apart from each other and from both by a public part of the
 // range; a whole number lies between any two.
-std::vector<double> apart(std::vector<double> edges, const Column& column) {
-  const double least = least_bin(column);
+std::vector<double> apart(std::vector<double> edges, const Column& column, WholeBins rule) {
+  const double least = least_bin(column, rule);
   const auto is_bin = [&](double from, double to) {
     return to - from >= least && (column.decimals != 0 || std::ceil(from) < to);
   };
@@ -103,7 +107,7 @@ std::vector<double> apart(std::vector<double> edges, const Column& column) {
 
 // Edges of a number's bins by its last histogram; empty: default_edges.
 std::vector<double> noisy_edges(const Column& column, const RangeAnswer& answer,
-                                const std::vector<Heap>& heaps) {
+                                const std::vector<Heap>& heaps, WholeBins rule) {
   const std::vector<double> ends = RangeQuestion{0, answer.lo, answer.hi}.edges();
   std::vector<double> rows = answer.rows;
   double all = 0, of_heaps = 0;
@@ -113,7 +117,7 @@ std::vector<double> noisy_edges(const Column& column, const RangeAnswer& answer,
   std::vector<double> edges;
   std::size_t parts = default_bins;
   const bool whole = column.decimals == 0;
-  const double half = whole ? .5 : least_bin(column);
+  const double half = whole ? .5 : least_bin(column, rule);
   for (const Heap& heap : heaps) {
     const bool is_often = heap.rows >= own_bin * all;
     if (!is_often || heap.value < column.lo || heap.value > column.hi || parts == 0) continue;
@@ -126,10 +130,10 @@ std::vector<double> noisy_edges(const Column& column, const RangeAnswer& answer,
   }
   for (const double edge : quantiles(ends, rows, std::max<std::size_t>(parts, 2)))
     edges.push_back(whole ? std::floor(edge) + .5 : rounded(edge, column.hi - column.lo));
-  return apart(std::move(edges), column);
+  return apart(std::move(edges), column, rule);
 }
 
-void bin(Column& column, const ColumnAnswers& answer) {
+void bin(Column& column, const ColumnAnswers& answer, WholeBins rule) {
   // Numbers in another form are other numbers than their texts look like.
   const std::vector<Heap> heaps = column.numbers ? std::vector<Heap>() : heaps_of(answer);
   if (!column.numbers && are_whole(heaps, column.hi - column.lo)) column.decimals = 0;
@@ -141,7 +145,7 @@ void bin(Column& column, const ColumnAnswers& answer) {
       column.decimals == 0 &&
       usual.size() ==
           static_cast<std::size_t>(std::max(std::floor(column.hi) - std::ceil(column.lo), 0.0));
-  if (!values_have_bins) column.edges = noisy_edges(column, answer.ranges.back(), heaps);
+  if (!values_have_bins) column.edges = noisy_edges(column, answer.ranges.back(), heaps, rule);
 }
 
 // A column with next to one text alone has that level, which no share of the budget is spent on.
@@ -161,7 +165,7 @@ Column constant_column(const ColumnAnswers& answer) {
 
 }  // namespace
 
-Schema bought_network_schema(const BoughtSchema& answers) {
+Schema bought_network_schema(const BoughtSchema& answers, WholeBins rule) {
   Schema out = schema_of(answers);
   drop_label(out);
   const auto rows = static_cast<double>(answers.scale.rows);
@@ -177,7 +181,7 @@ Schema bought_network_schema(const BoughtSchema& answers) {
       column = {.name = column.name};
       continue;
     }
-    if (column.type == ColumnType::number) bin(column, answer);
+    if (column.type == ColumnType::number) bin(column, answer, rule);
     // "(missing)" and "(other)" are levels too.
     if (column.levels.size() + 2 > most_network_levels)
       column.levels.resize(most_network_levels - 2);

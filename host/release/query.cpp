@@ -54,14 +54,32 @@ std::vector<double> values_of(const FamilyRelease& release, std::size_t at) {
   return out;
 }
 
-// What estimating a parameter takes: the log density of a draw given the table's mean s, where s
-// must lie, and the distribution of the people's parameter given s.
+// What estimating a parameter takes: the law of a draw given the table's mean s, and that of s given
+// the people's parameter.
 struct Inference {
   std::function<double(double theta, double s)> log_density;
+  std::function<double(double theta, double s)> draws_cdf;  // of the mean of all draws
+  // P(S >= s | the parameter is value), and so, as n grows, P(parameter <= value | s).
   std::function<double(double value, double s)> cdf;
-  double lowest = 0, highest = 1;   // of s
-  double about = 0, deviation = 0;  // of s given one draw at the draws' mean
+  std::function<double(double value)> spread;  // about the deviation of s given the parameter, or
+                                               // more
+  double lowest = 0, highest = 1;              // of s
+  double about = 0, deviation = 0;             // of s given one draw at the draws' mean
+  double theta = 0;                            // the draws' mean
+  double cell = 0;                             // of the grid that a draw is on
+  bool is_rate = false;                        // the parameter is about 1/theta
 };
+
+// The distribution of the mean of N draws of Beta(a, b): exact for one draw, else a Beta of that
+// mean and variance.
+double mean_beta_cdf(double a, double b, double draws, double x) {
+  const double total = draws * (a + b + 1) - 1, mean = a / (a + b);
+  return beta_cdf_about(mean * total, (1 - mean) * total, std::clamp(x, 0.0, 1.0));
+}
+// Likewise of draws of Gamma(shape, rate).
+double mean_gamma_cdf(double shape, double rate, double draws, double x) {
+  return x > 0 ? gamma_lower_about(draws * shape, draws * rate * x) : 0.0;
+}
 
 // A table of n rows whose mean is s: counts n s for levels.
 Inference inference_of(const FamilyRelease& release, std::size_t at) {
@@ -72,6 +90,7 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
   std::vector<double> thetas;
   for (const auto& draw : release.model().draws) thetas.push_back(draw[at]);
   const double theta = mean_of(thetas);
+  const auto draws = static_cast<double>(thetas.size());
   const auto log_gamma_density = [](double x, double shape, double rate) {
     return shape * std::log(rate) - std::lgamma(shape) + (shape - 1) * std::log(x) - rate * x;
   };
@@ -86,13 +105,19 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
                 const double a = own + rn * s, b = rest + rn * (1 - s);
                 return log_beta_on_grid(x, a, b, cell);
               },
+              [=](double x, double s) {
+                return mean_beta_cdf(own + rn * s, rest + rn * (1 - s), draws, x);
+              },
               [=](double value, double s) {
                 return beta_cdf_about(0.5 + n * s, 0.5 + n * (1 - s), value);
               },
+              [=](double value) { return std::sqrt(value * (1 - value) / n) + 1 / n; },
               0,
               1,
               (theta * total - own) / rn,
-              std::sqrt(theta * (1 - theta) * total) / rn};
+              std::sqrt(theta * (1 - theta) * total) / rn,
+              theta,
+              cell};
     }
     case Family::rate: {
       const double shape = scale * p.prior[0], rate = scale * p.prior[1] + rn;
@@ -103,11 +128,15 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
                 }
                 return log_gamma_density(x, shape + rn * s, rate);
               },
+              [=](double x, double s) { return mean_gamma_cdf(shape + rn * s, rate, draws, x); },
               [=](double value, double s) { return gamma_lower_about(0.5 + n * s, n * value); },
+              [=](double value) { return std::sqrt(value / n) + 1 / n; },
               p.lo,
               p.hi,
               (theta * rate - shape) / rn,
-              std::sqrt(theta * rate) / rn};
+              std::sqrt(theta * rate) / rn,
+              theta,
+              cell};
     }
     case Family::waiting:
     case Family::variance:
@@ -116,13 +145,20 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
       const double shape = scale * p.prior[0] + c * rn, rate = scale * p.prior[1];
       const auto [least, most] = p.values();
       return {[=](double x, double s) { return log_gamma_density(x, shape, rate + c * rn * s); },
+              [=](double x, double s) {
+                return mean_gamma_cdf(shape, rate + c * rn * s, draws, x);
+              },
               [=](double value, double s) {
                 return value > 0 ? 1 - gamma_lower_about(c * n, c * n * s / value) : 0.0;
               },
+              [=](double value) { return value / std::sqrt(c * n); },
               least,
               most,
               (shape / theta - rate) / (c * rn),
-              std::sqrt(shape) / theta / (c * rn)};
+              std::sqrt(shape) / theta / (c * rn),
+              theta,
+              0,
+              true};
     }
     case Family::bounded_mean: {
       // As two levels at the ends of the range, of which no other law has more variance.
@@ -134,15 +170,25 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
                 const double a = own + rn * share, b = rest + rn * (1 - share);
                 return log_beta_on_grid(part, a, b, cell);
               },
+              [=](double x, double s) {
+                const double share = (s - lo) / width;
+                return mean_beta_cdf(own + rn * share, rest + rn * (1 - share), draws,
+                                     (x - lo) / width);
+              },
               [=](double value, double s) {
                 const double share = (s - lo) / width;
                 return beta_cdf_about(0.5 + n * share, 0.5 + n * (1 - share),
                                       std::clamp((value - lo) / width, 0.0, 1.0));
               },
+              [=, hi = p.hi](double value) {
+                return std::sqrt((value - lo) * (hi - value) / n) + (hi - lo) / n;
+              },
               p.lo,
               p.hi,
               lo + width * (t * total - own) / rn,
-              width * std::sqrt(t * (1 - t) * total) / rn};
+              width * std::sqrt(t * (1 - t) * total) / rn,
+              theta,
+              cell * width};
     }
     case Family::mean:
       break;
@@ -154,18 +200,27 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
         const double off = x - (m * middle + n * g * s) / precision;
         return -precision * off * off / 2;
       },
+      [=](double x, double s) {
+        const double off = x - (m * middle + n * g * s) / precision;
+        return std::erfc(-off * std::sqrt(draws * precision / 2)) / 2;
+      },
       [=](double value, double s) { return std::erfc((s - value) / sample / std::sqrt(2.0)) / 2; },
+      [=](double /*value*/) { return sample; },
       p.lo,
       p.hi,
       (theta * precision - m * middle) / (n * g),
-      std::sqrt(precision) / (n * g)};
+      std::sqrt(precision) / (n * g),
+      theta};
 }
 
 // What the draws say about one parameter of the people, noise and sample together: over a grid of
 // what the table's mean may have been a mixture of the parameter's laws.
 class Mixture {
  public:
-  Mixture(const FamilyRelease& release, std::size_t at) : in_(inference_of(release, at)) {
+  Mixture(const FamilyRelease& release, std::size_t at)
+      : Mixture(release, at, inference_of(release, at)) {}
+  Mixture(const FamilyRelease& release, std::size_t at, Inference inference)
+      : in_(std::move(inference)) {
     constexpr std::size_t cells = 200;
     constexpr double reach = 8;  // deviations
     const auto& draws = release.model().draws;
@@ -218,10 +273,72 @@ class Mixture {
   double total_ = 0;
 };
 
+// Tests of what the people's parameter may be, by the mean of the draws. A parameter that a test of
+// 2.5 % does not reject lies in the interval, so that it holds the truth as often as it says next to
+// the ends of the range too.
+class Tests {
+ public:
+  explicit Tests(const Inference& in) : in_(in) {}
+
+  /// The least parameter under which draws as far up as these are no rarer than `tail`.
+  [[nodiscard]] double least(double tail) const {
+    return root([&](double value) { return as_far(value, true) - tail; });
+  }
+  [[nodiscard]] double most(double tail) const {
+    return root([&](double value) { return tail - as_far(value, false); });
+  }
+  /// The parameter that these draws would be above as often as below.
+  [[nodiscard]] double middle() const {
+    return root([&](double value) { return as_far(value, true) - as_far(value, false); });
+  }
+
+ private:
+  // The probability of draws that speak for a parameter as large as these do, or as small.
+  [[nodiscard]] double as_far(double value, bool up) const {
+    constexpr std::size_t cells = 64;
+    constexpr double reach = 6;  // deviations
+    const double wide = reach * in_.spread(value);
+    const double from = std::max(in_.lowest, value - wide), to = std::min(in_.highest, value + wide);
+    const bool below = up == in_.is_rate;  // draws as small
+    const auto share = [&](double s) {
+      const double cdf = in_.draws_cdf(below ? in_.theta + in_.cell : in_.theta - in_.cell, s);
+      return below ? cdf : 1 - cdf;
+    };
+    double beyond = in_.cdf(value, from);  // P(S >= the cell's lower end)
+    double out = (1 - beyond) * share(from);
+    for (std::size_t k = 0; k < cells; ++k) {
+      const double width = (to - from) / cells, at = from + width * static_cast<double>(k);
+      const double next = in_.cdf(value, at + width);
+      out += (beyond - next) * share(at + width / 2);
+      beyond = next;
+    }
+    return out + beyond * share(to);
+  }
+  // Where a rising function crosses 0, or the end that it does not reach.
+  template <class Rising>
+  [[nodiscard]] double root(const Rising& rising) const {
+    double lo = in_.lowest, hi = in_.highest;
+    if (rising(lo) >= 0) return lo;
+    if (rising(hi) < 0) return hi;
+    for (int i = 0; i < 40; ++i) {  // to 1e-12 of the range
+      const double middle = (lo + hi) / 2;
+      (rising(middle) < 0 ? lo : hi) = middle;
+    }
+    return (lo + hi) / 2;
+  }
+
+  const Inference& in_;
+};
+
+// The interval holds what tests do not reject, and what a flat prior gives 95 %: at an end of the
+// range the tests alone may leave next to nothing.
 ParameterEstimate infer(const FamilyRelease& release, std::size_t at, std::string name) {
-  const Mixture mixture(release, at);
-  return {std::move(name), mixture.quantile(0.5), mixture.quantile((1 - level) / 2),
-          mixture.quantile((1 + level) / 2)};
+  constexpr double tail = (1 - level) / 2;
+  const Inference inference = inference_of(release, at);
+  const Mixture mixture(release, at, inference);
+  const Tests tests(inference);
+  return {std::move(name), tests.middle(), std::min(mixture.quantile(tail), tests.least(tail)),
+          std::max(mixture.quantile(1 - tail), tests.most(tail))};
 }
 
 bool is_trimmed(const FamilyRelease& release) {

@@ -162,7 +162,7 @@ TEST_F(Screens, WhatIsMissingIsSaidAtOnceWithAnExample) {
             "--epsilon, --delta: are missing; give them, such as --epsilon 1"},
            {{"report", "m.json"}, "--out: is missing; give it, such as --out report.html; see"},
            {{"verify"},
-            "model: is missing; give it, such as model.json; see 'gibbsite verify --help'"},
+            "--model: is missing; give it, such as --model model.json; see 'gibbsite verify --help'"},
            {{"ledger"}, "ledger: what to do is missing; give one of create, show, export"},
            {{"table", "--data", "table.csv"},
             "--schema, --columns, --epsilon, --delta: are missing"}}) {
