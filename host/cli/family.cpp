@@ -172,13 +172,9 @@ std::string family_report(const FamilyRelease& release) {
   std::string out = fmt::format("{} of {}:\n{}", to_string(p.family),
                                 shown(release.model().column()), table(lines));
   if (p.levels > all.size()) out += fmt::format("and {} levels with less\n", p.levels - all.size());
-  out += p.trim
-             ? "mean and quantiles of the draws: their posterior is as flat as a record's weight "
-               "makes it\n"
-             : fmt::format(
-                   "of the people that the table is a sample of{}; noise and sample are both in "
-                   "the interval\n",
-                   p.is_beta() ? "" : ", if their numbers are of that law");
+  out += fmt::format(
+      "of the people that the table is a sample of{}; noise and sample are both in the interval\n",
+      p.is_beta() ? "" : ", if their numbers are of that law");
   // A bought range holds most numbers, and what it cuts off moves an estimate by more than noise.
   if (release.certificate().bought && !p.has_levels())
     out += fmt::format(

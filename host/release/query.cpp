@@ -54,31 +54,53 @@ std::vector<double> values_of(const FamilyRelease& release, std::size_t at) {
   return out;
 }
 
+// A law on the line, before it is cut: both tails.
+struct DrawLaw {
+  std::function<double(double)> lower, upper;
+  double center = 0;
+};
+
 // What estimating a parameter takes: the law of a draw given the table's mean s, and that of s given
 // the people's parameter.
 struct Inference {
-  std::function<double(double theta, double s)> log_density;
-  std::function<double(double theta, double s)> draws_cdf;  // of the mean of all draws
+  std::function<double(double theta, double s)> log_density;  // of a draw that is not cut
+  std::function<DrawLaw(double s)> law;
   // P(S >= s | the parameter is value), and so, as n grows, P(parameter <= value | s).
   std::function<double(double value, double s)> cdf;
   std::function<double(double value)> spread;  // about the deviation of s given the parameter, or
                                                // more
   double lowest = 0, highest = 1;              // of s
   double about = 0, deviation = 0;             // of s given one draw at the draws' mean
-  double theta = 0;                            // the draws' mean
   double cell = 0;                             // of the grid that a draw is on
   bool is_rate = false;                        // the parameter is about 1/theta
 };
 
-// The distribution of the mean of N draws of Beta(a, b): exact for one draw, else a Beta of that
-// mean and variance.
-double mean_beta_cdf(double a, double b, double draws, double x) {
-  const double total = draws * (a + b + 1) - 1, mean = a / (a + b);
-  return beta_cdf_about(mean * total, (1 - mean) * total, std::clamp(x, 0.0, 1.0));
+DrawLaw beta_law(double a, double b, double lo = 0, double width = 1) {
+  const auto share = [=](double x) { return std::clamp((x - lo) / width, 0.0, 1.0); };
+  return {[=](double x) { return beta_cdf_about(a, b, share(x)); },
+          [=](double x) { return beta_cdf_about(b, a, 1 - share(x)); }, lo + width * a / (a + b)};
 }
-// Likewise of draws of Gamma(shape, rate).
-double mean_gamma_cdf(double shape, double rate, double draws, double x) {
-  return x > 0 ? gamma_lower_about(draws * shape, draws * rate * x) : 0.0;
+DrawLaw gamma_law(double shape, double rate) {
+  return {[=](double x) { return gamma_lower_about(shape, rate * x); },
+          [=](double x) { return x > 0 ? gamma_upper_about(shape, rate * x) : 1.0; }, shape / rate};
+}
+DrawLaw normal_law(double mean, double precision) {
+  const auto below = [=](double off) { return std::erfc(-off * std::sqrt(precision / 2)) / 2; };
+  return {[=](double x) { return below(x - mean); }, [=](double x) { return below(mean - x); },
+          mean};
+}
+
+// The distribution of a draw that is cut to [low, high], from the side whose digits are kept; next
+// to the nearer bound where no double tells how little of the law is within.
+double cut_cdf(const DrawLaw& law, double low, double high, double x) {
+  if (x <= low) return 0;
+  if (x >= high) return 1;
+  const bool from_above = law.center < low;
+  const auto part = [&](double to) {
+    return from_above ? law.upper(low) - law.upper(to) : law.lower(to) - law.lower(low);
+  };
+  const double all = part(high);
+  return all > 0 ? std::clamp(part(x) / all, 0.0, 1.0) : static_cast<double>(from_above);
 }
 
 // A table of n rows whose mean is s: counts n s for levels.
@@ -90,7 +112,6 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
   std::vector<double> thetas;
   for (const auto& draw : release.model().draws) thetas.push_back(draw[at]);
   const double theta = mean_of(thetas);
-  const auto draws = static_cast<double>(thetas.size());
   const auto log_gamma_density = [](double x, double shape, double rate) {
     return shape * std::log(rate) - std::lgamma(shape) + (shape - 1) * std::log(x) - rate * x;
   };
@@ -105,9 +126,7 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
                 const double a = own + rn * s, b = rest + rn * (1 - s);
                 return log_beta_on_grid(x, a, b, cell);
               },
-              [=](double x, double s) {
-                return mean_beta_cdf(own + rn * s, rest + rn * (1 - s), draws, x);
-              },
+              [=](double s) { return beta_law(own + rn * s, rest + rn * (1 - s)); },
               [=](double value, double s) {
                 return beta_cdf_about(0.5 + n * s, 0.5 + n * (1 - s), value);
               },
@@ -116,7 +135,6 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
               1,
               (theta * total - own) / rn,
               std::sqrt(theta * (1 - theta) * total) / rn,
-              theta,
               cell};
     }
     case Family::rate: {
@@ -128,14 +146,13 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
                 }
                 return log_gamma_density(x, shape + rn * s, rate);
               },
-              [=](double x, double s) { return mean_gamma_cdf(shape + rn * s, rate, draws, x); },
+              [=](double s) { return gamma_law(shape + rn * s, rate); },
               [=](double value, double s) { return gamma_lower_about(0.5 + n * s, n * value); },
               [=](double value) { return std::sqrt(value / n) + 1 / n; },
               p.lo,
               p.hi,
               (theta * rate - shape) / rn,
               std::sqrt(theta * rate) / rn,
-              theta,
               cell};
     }
     case Family::waiting:
@@ -145,9 +162,7 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
       const double shape = scale * p.prior[0] + c * rn, rate = scale * p.prior[1];
       const auto [least, most] = p.values();
       return {[=](double x, double s) { return log_gamma_density(x, shape, rate + c * rn * s); },
-              [=](double x, double s) {
-                return mean_gamma_cdf(shape, rate + c * rn * s, draws, x);
-              },
+              [=](double s) { return gamma_law(shape, rate + c * rn * s); },
               [=](double value, double s) {
                 return value > 0 ? 1 - gamma_lower_about(c * n, c * n * s / value) : 0.0;
               },
@@ -156,7 +171,6 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
               most,
               (shape / theta - rate) / (c * rn),
               std::sqrt(shape) / theta / (c * rn),
-              theta,
               0,
               true};
     }
@@ -170,10 +184,9 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
                 const double a = own + rn * share, b = rest + rn * (1 - share);
                 return log_beta_on_grid(part, a, b, cell);
               },
-              [=](double x, double s) {
+              [=](double s) {
                 const double share = (s - lo) / width;
-                return mean_beta_cdf(own + rn * share, rest + rn * (1 - share), draws,
-                                     (x - lo) / width);
+                return beta_law(own + rn * share, rest + rn * (1 - share), lo, width);
               },
               [=](double value, double s) {
                 const double share = (s - lo) / width;
@@ -187,7 +200,6 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
               p.hi,
               lo + width * (t * total - own) / rn,
               width * std::sqrt(t * (1 - t) * total) / rn,
-              theta,
               cell * width};
     }
     case Family::mean:
@@ -200,17 +212,13 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
         const double off = x - (m * middle + n * g * s) / precision;
         return -precision * off * off / 2;
       },
-      [=](double x, double s) {
-        const double off = x - (m * middle + n * g * s) / precision;
-        return std::erfc(-off * std::sqrt(draws * precision / 2)) / 2;
-      },
+      [=](double s) { return normal_law((m * middle + n * g * s) / precision, precision); },
       [=](double value, double s) { return std::erfc((s - value) / sample / std::sqrt(2.0)) / 2; },
       [=](double /*value*/) { return sample; },
       p.lo,
       p.hi,
       (theta * precision - m * middle) / (n * g),
-      std::sqrt(precision) / (n * g),
-      theta};
+      std::sqrt(precision) / (n * g)};
 }
 
 // What the draws say about one parameter of the people, noise and sample together: over a grid of
@@ -273,12 +281,27 @@ class Mixture {
   double total_ = 0;
 };
 
-// Tests of what the people's parameter may be, by the mean of the draws. A parameter that a test of
-// 2.5 % does not reject lies in the interval, so that it holds the truth as often as it says next to
-// the ends of the range too.
+bool is_trimmed(const FamilyRelease& release) {
+  return release.certificate().problem.trim.has_value();
+}
+
+// Tests of what the people's parameter may be, by the draw in the middle: its law is exact, cut or
+// not. A parameter that a test of 2.5 % does not reject lies in the interval, so that it holds the
+// truth as often as it says next to the ends of the range too.
 class Tests {
  public:
-  explicit Tests(const Inference& in) : in_(in) {}
+  Tests(const FamilyRelease& release, std::size_t at, const Inference& in)
+      : in_(in), draws_(release.model().draws.size()), order_((draws_ + 1) / 2) {
+    std::vector<double> thetas;
+    for (const auto& draw : release.model().draws) thetas.push_back(draw[at]);
+    const auto middle = thetas.begin() + static_cast<std::ptrdiff_t>(order_ - 1);
+    std::ranges::nth_element(thetas, middle);
+    theta_ = *middle;
+    const FamilyProblem& p = release.certificate().problem;
+    if (!is_trimmed(release)) return;
+    low_ = p.trim->first;
+    high_ = p.has_levels() ? 1 - static_cast<double>(p.levels - 1) * *low_ : p.trim->second;
+  }
 
   /// The least parameter under which draws as far up as these are no rarer than `tail`.
   [[nodiscard]] double least(double tail) const {
@@ -293,23 +316,31 @@ class Tests {
   }
 
  private:
+  // P(the middle draw <= x | s).
+  [[nodiscard]] double draw_below(double x, double s) const {
+    const DrawLaw law = in_.law(s);
+    const double one = low_ ? cut_cdf(law, *low_, high_, x) : law.lower(x);
+    if (draws_ == 1) return one;
+    const auto first = static_cast<double>(order_), all = static_cast<double>(draws_);
+    return beta_cdf_about(first, all - first + 1, one);  // that many of the draws are
+  }
   // The probability of draws that speak for a parameter as large as these do, or as small.
   [[nodiscard]] double as_far(double value, bool up) const {
-    constexpr std::size_t cells = 64;
+    constexpr std::size_t cells = 48;
     constexpr double reach = 6;  // deviations
     const double wide = reach * in_.spread(value);
-    const double from = std::max(in_.lowest, value - wide), to = std::min(in_.highest, value + wide);
+    const double from = std::max(in_.lowest, value - wide),
+                 to = std::min(in_.highest, value + wide);
     const bool below = up == in_.is_rate;  // draws as small
     const auto share = [&](double s) {
-      const double cdf = in_.draws_cdf(below ? in_.theta + in_.cell : in_.theta - in_.cell, s);
-      return below ? cdf : 1 - cdf;
+      return below ? draw_below(theta_ + in_.cell, s) : 1 - draw_below(theta_ - in_.cell, s);
     };
     double beyond = in_.cdf(value, from);  // P(S >= the cell's lower end)
     double out = (1 - beyond) * share(from);
     for (std::size_t k = 0; k < cells; ++k) {
       const double width = (to - from) / cells, at = from + width * static_cast<double>(k);
       const double next = in_.cdf(value, at + width);
-      out += (beyond - next) * share(at + width / 2);
+      if (beyond > next) out += (beyond - next) * share(at + width / 2);
       beyond = next;
     }
     return out + beyond * share(to);
@@ -320,7 +351,7 @@ class Tests {
     double lo = in_.lowest, hi = in_.highest;
     if (rising(lo) >= 0) return lo;
     if (rising(hi) < 0) return hi;
-    for (int i = 0; i < 40; ++i) {  // to 1e-12 of the range
+    for (int i = 0; i < 36; ++i) {  // to 1e-11 of the range
       const double middle = (lo + hi) / 2;
       (rising(middle) < 0 ? lo : hi) = middle;
     }
@@ -328,30 +359,24 @@ class Tests {
   }
 
   const Inference& in_;
+  std::size_t draws_, order_;
+  double theta_ = 0;
+  std::optional<double> low_{};
+  double high_ = 0;
 };
 
-// The interval holds what tests do not reject, and what a flat prior gives 95 %: at an end of the
-// range the tests alone may leave next to nothing.
+// The interval holds what tests do not reject and, but for cut draws, what a flat prior gives 95 %:
+// at an end of the range the tests alone may leave next to nothing.
 ParameterEstimate infer(const FamilyRelease& release, std::size_t at, std::string name) {
   constexpr double tail = (1 - level) / 2;
   const Inference inference = inference_of(release, at);
+  const Tests tests(release, at, inference);
+  ParameterEstimate out{std::move(name), tests.middle(), tests.least(tail), tests.most(tail)};
+  if (is_trimmed(release)) return out;
   const Mixture mixture(release, at, inference);
-  const Tests tests(inference);
-  return {std::move(name), tests.middle(), std::min(mixture.quantile(tail), tests.least(tail)),
-          std::max(mixture.quantile(1 - tail), tests.most(tail))};
-}
-
-bool is_trimmed(const FamilyRelease& release) {
-  return release.certificate().problem.trim.has_value();
-}
-
-double quantile_of(std::vector<double> values, double q) {
-  std::ranges::sort(values);
-  const double at = q * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  if (below + 1 == values.size()) return values.back();
-  const double part = at - static_cast<double>(below);
-  return values[below] * (1 - part) + values[below + 1] * part;
+  out.low = std::min(out.low, mixture.quantile(tail));
+  out.high = std::max(out.high, mixture.quantile(1 - tail));
+  return out;
 }
 
 std::optional<double> number_of(std::string_view text) {
@@ -452,14 +477,7 @@ std::vector<ParameterEstimate> estimates(const FamilyRelease& release, std::size
   }
   std::vector<ParameterEstimate> out;
   for (const std::size_t k : wanted) {
-    const std::string name = levels.empty() ? release.model().column() : levels[k];
-    if (is_trimmed(release)) {
-      const auto values = values_of(release, k);
-      out.push_back({name, mean_of(values), quantile_of(values, (1 - level) / 2),
-                     quantile_of(values, (1 + level) / 2)});
-    } else {
-      out.push_back(infer(release, k, name));
-    }
+    out.push_back(infer(release, k, levels.empty() ? release.model().column() : levels[k]));
   }
   return out;
 }

@@ -222,11 +222,9 @@ void estimates_section(Html& page, const FamilyRelease& release) {
   }
   page.put("</tbody></table>\n");
   if (p.levels > all.size()) page.put("<p>and {} levels with less</p>\n", p.levels - all.size());
-  page.put("<p class=\"note\">{}</p>\n",
-           p.trim ? "Mean and quantiles of the draws: their posterior is as flat as a record's "
-                    "weight makes it."
-                  : "Of the people that the table is a sample of; noise and sample are both in the "
-                    "interval.");
+  page.put(
+      "<p class=\"note\">Of the people that the table is a sample of; noise and sample are both in "
+      "the interval.</p>\n");
   if (release.certificate().bought && !p.has_levels())
     page.put(
         "<p class=\"note\">Of numbers held to {:.4g} to {:.4g}, a range found through noise: where "

@@ -156,16 +156,17 @@ TEST_F(Screens, WhatMostPeopleNeedStandsFirstInTheHelpOfFit) {
 }
 
 TEST_F(Screens, WhatIsMissingIsSaidAtOnceWithAnExample) {
-  for (const auto& [command, what] : std::vector<std::pair<Arguments, std::string>>{
-           {{"fit", "table.csv"}, "'table.csv' belongs to no option; --data, --epsilon"},
-           {{"plan", "--rows", "9"},
-            "--epsilon, --delta: are missing; give them, such as --epsilon 1"},
-           {{"report", "m.json"}, "--out: is missing; give it, such as --out report.html; see"},
-           {{"verify"},
-            "--model: is missing; give it, such as --model model.json; see 'gibbsite verify --help'"},
-           {{"ledger"}, "ledger: what to do is missing; give one of create, show, export"},
-           {{"table", "--data", "table.csv"},
-            "--schema, --columns, --epsilon, --delta: are missing"}}) {
+  for (
+      const auto& [command, what] : std::vector<std::pair<Arguments, std::string>>{
+          {{"fit", "table.csv"}, "'table.csv' belongs to no option; --data, --epsilon"},
+          {{"plan", "--rows", "9"},
+           "--epsilon, --delta: are missing; give them, such as --epsilon 1"},
+          {{"report", "m.json"}, "--out: is missing; give it, such as --out report.html; see"},
+          {{"verify"},
+           "--model: is missing; give it, such as --model model.json; see 'gibbsite verify --help'"},
+          {{"ledger"}, "ledger: what to do is missing; give one of create, show, export"},
+          {{"table", "--data", "table.csv"},
+           "--schema, --columns, --epsilon, --delta: are missing"}}) {
     expect_error(gibbsite(command), 2, "gibbsite: " + what);
   }
 }

@@ -216,7 +216,9 @@ TEST(FamilyEstimates, CoverTheTruth) {
   constexpr int tables = 300;
   std::mt19937_64 random(11);
   const auto covered = [&](Family family, double truth, const auto& value, std::size_t at,
-                           double prior = 0, double epsilon = 1) {
+                           double prior = 0, double epsilon = 1,
+                           std::optional<std::pair<double, double>> trim = {},
+                           std::uint64_t draws = 1) {
     Schema schema;
     schema.label_name = std::string("(none)");
     schema.label = TwoClasses{.positive = std::string("(none)")};
@@ -236,7 +238,9 @@ TEST(FamilyEstimates, CoverTheTruth) {
     if (family == Family::mean) p.variance = 4;
     if (p.is_centered()) p.center = 8;
     if (p.is_centered()) p.prior = p.default_prior();
-    const auto plan = plan_family(p, {.epsilon = epsilon, .delta = 1e-5}, {.concentrated = prior == 0});
+    p.trim = trim;
+    const auto plan = plan_family(p, {.epsilon = epsilon, .delta = 1e-5, .draws = draws},
+                                  {.concentrated = prior == 0});
     int hits = 0;
     for (int t = 0; t < tables; ++t) {
       Dataset data;
@@ -269,12 +273,23 @@ TEST(FamilyEstimates, CoverTheTruth) {
   EXPECT_GT(covered(Family::bernoulli, 5e-4, rare, 0, 0.05), 0.95 - slack);
   // Parameters that are nearer to the end of their range than noise tells: a flat prior alone held
   // 15 to 30 % of them.
-  const auto rarer = [](auto& r, float* x) { x[std::bernoulli_distribution(0.002)(r) ? 0 : 1] = 1; };
+  const auto rarer = [](auto& r, float* x) {
+    x[std::bernoulli_distribution(0.002)(r) ? 0 : 1] = 1;
+  };
   EXPECT_GT(covered(Family::bernoulli, 0.002, rarer, 0, 0, 0.25), 0.95 - slack);
   const auto few = [](auto& r, float* x) {
     x[0] = static_cast<float>(std::min(std::poisson_distribution<int>(0.02)(r), 20)) / 20;
   };
   EXPECT_GT(covered(Family::rate, 0.02, few, 0, 0, 0.25), 0.95 - slack);
+  // Trimmed draws, of which quantiles alone held none (one draw), 60 % (five) and 90 % (40).
+  for (const std::uint64_t draws : {1, 5, 40}) {
+    const std::pair<double, double> shares{0.02, 0}, rates{0.5, 6};
+    EXPECT_GT(covered(Family::bernoulli, 0.15, bernoulli, 0, 0, 4, shares, draws), 0.95 - slack);
+    EXPECT_GT(covered(Family::bernoulli, 0.002, rarer, 0, 0, 4, shares, draws), 0.95 - slack);
+    EXPECT_GT(covered(Family::categorical, 0.05, categorical, 2, 0, 4, shares, draws),
+              0.95 - slack);
+    EXPECT_GT(covered(Family::rate, 2.5, rate, 0, 0, 4, rates, draws), 0.95 - slack);
+  }
   EXPECT_NEAR(covered(Family::categorical, 0.05, categorical, 2), 0.95, slack);
   EXPECT_NEAR(covered(Family::rate, 2.5, rate, 0), 0.95, slack);
   EXPECT_NEAR(covered(Family::mean, 8, mean, 0), 0.95, slack);
