@@ -60,15 +60,14 @@ struct DrawLaw {
   double center = 0;
 };
 
-// What estimating a parameter takes: the law of a draw given the table's mean s, and that of s given
-// the people's parameter.
+// What estimating a parameter takes: the law of a draw given the table's mean s, and that of s
+// given the people's parameter.
 struct Inference {
   std::function<double(double theta, double s)> log_density;  // of a draw that is not cut
   std::function<DrawLaw(double s)> law;
   // P(S >= s | the parameter is value), and so, as n grows, P(parameter <= value | s).
   std::function<double(double value, double s)> cdf;
-  std::function<double(double value)> spread;  // about the deviation of s given the parameter, or
-                                               // more
+  std::function<double(double value)> spread;  // of s given the parameter: its deviation, or more
   double lowest = 0, highest = 1;              // of s
   double about = 0, deviation = 0;             // of s given one draw at the draws' mean
   double cell = 0;                             // of the grid that a draw is on

@@ -87,7 +87,7 @@ TEST(BoughtNetwork, WholeNumbersLieWithinBinsAndOftenOnesAlone) {
   EXPECT_FALSE(columns_of({hours}).columns.at(0).decimals.has_value());
 }
 
-// Most people have no gain: in a wide range too 0 is a bin of its own, which made-up rows then have.
+// Most people have no gain: in a wide range too 0 is a bin of its own, which made-up rows have.
 TEST(BoughtNetwork, AFrequentZeroOfAWideRangeIsAlone) {
   ColumnAnswers gain = of_range("gain", 0, 10'000, std::vector<double>(refined_bins, .08 * n / 64));
   gain.ranges.back().rows[0] += .92 * n;
@@ -96,7 +96,7 @@ TEST(BoughtNetwork, AFrequentZeroOfAWideRangeIsAlone) {
   EXPECT_EQ(x.decimals, 0);
   ASSERT_FALSE(x.edges.empty());
   EXPECT_EQ(x.edges.front(), .5);
-  // Of a range in which a float does not tell 0 from 1 it is not.
+  // It is not where a float of the range does not tell 0 from 1.
   ColumnAnswers wide = of_range("wide", 0, 1e9, std::vector<double>(refined_bins, .08 * n / 64));
   wide.ranges.back().rows[0] += .92 * n;
   wide.levels.push_back({"0", .92 * n});
