@@ -282,7 +282,7 @@ TEST(FamilyEstimates, CoverTheTruth) {
   };
   EXPECT_GT(covered(Family::rate, 0.02, few, 0, 0, 0.25), 0.95 - slack);
   // Trimmed draws, of which quantiles alone held none (one draw), 60 % (five) and 90 % (40).
-  for (const std::uint64_t draws : {1, 5, 40}) {
+  for (const std::uint64_t draws : {1U, 5U, 40U}) {
     const std::pair<double, double> shares{0.02, 0}, rates{0.5, 6};
     EXPECT_GT(covered(Family::bernoulli, 0.15, bernoulli, 0, 0, 4, shares, draws), 0.95 - slack);
     EXPECT_GT(covered(Family::bernoulli, 0.002, rarer, 0, 0, 4, shares, draws), 0.95 - slack);
