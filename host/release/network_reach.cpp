@@ -209,6 +209,8 @@ class CountedQuestion {
     const auto found = std::ranges::find_if(
         tree_.scores, [&](const TableCandidate& one) { return one.columns == asked_.columns; });
     if (found == tree_.scores.end()) return {};
+    // Three bounds of one end are missed with probability 0.025/3 each.
+    constexpr double of_three = 2.3939797998185104;
     const auto expected = expected_counts(grouped_counts(tree_.one_ways, groups_), tree_.rows);
     std::array<EventCells, 2> sides;
     std::optional<std::size_t> given;  // the column that the condition is about
@@ -236,10 +238,20 @@ class CountedQuestion {
       const double all = std::max(std::abs(parts), std::abs(parts - (given ? of[*given].part : 1)));
       variance += all * all * rows_noise_ * rows_noise_;
       if (!(rows > 0)) return high ? 1 : 0;
-      const double away = std::max(found->score, 0.0) / 4 + two_sided_95 * std::sqrt(variance);
-      return std::clamp((middle + (high ? away : -away)) / rows, 0.0, 1.0);
+      const double away = std::max(found->score, 0.0) / 4 + of_three * std::sqrt(variance);
+      if (!high) return std::clamp((middle - away) / rows, 0.0, 1.0);
+      // Nor are there more rows than each of the columns that are asked about has.
+      double most = middle + away;
+      for (std::size_t side = 0; side < 2; ++side) {
+        if (given == side) continue;
+        const double noise =
+            of[side].variance + (given ? of[*given].variance : 0) + rows_noise_ * rows_noise_;
+        most = std::min(most, of[side].counted + of_three * std::sqrt(noise));
+      }
+      return std::clamp(most / rows, 0.0, 1.0);
     };
-    return ShareRange{bound(false), bound(true)};
+    const auto [low, high] = std::minmax({bound(false), bound(true)});
+    return ShareRange{low, high};
   }
 
   const TreeRelease& tree_;
