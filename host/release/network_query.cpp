@@ -12,8 +12,8 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/human_count.hpp"
 #include "gibbsite/core/text.hpp"
-#include "gibbsite/model/tree_model.hpp"
 #include "model/level_events.hpp"
+#include "release/network_levels.hpp"
 
 namespace gibbsite {
 namespace {
@@ -262,6 +262,8 @@ class Elimination {
   std::vector<std::uint32_t> nodes_, order_;
 };
 
+}  // namespace
+
 std::vector<std::vector<std::uint32_t>> every_level(const NetworkModel& model) {
   std::vector<std::vector<std::uint32_t>> out;
   for (const std::uint64_t levels : model.network.levels) out.push_back(all_levels(levels));
@@ -274,7 +276,6 @@ void restrict_to(const std::vector<LevelEvent>& events,
     allowed[event.column] = common(allowed[event.column], event.levels);
 }
 
-// Each once, ascending.
 std::vector<std::uint32_t> asked_columns(const NetworkQuestion& question) {
   std::vector<std::uint32_t> asked;
   for (const auto* const events : {&question.target, &question.evidence})
@@ -283,8 +284,6 @@ std::vector<std::uint32_t> asked_columns(const NetworkQuestion& question) {
   asked.erase(std::unique(asked.begin(), asked.end()), asked.end());
   return asked;
 }
-
-}  // namespace
 
 NetworkQuestion parse_question(const NetworkModel& model, const std::string& text) {
   return read_question(model, text);
@@ -399,93 +398,6 @@ std::vector<ColumnList> inferred_pairs(const NetworkModel& model, const NetworkQ
     }
   }
   return out;
-}
-
-namespace {
-
-// What a counted table says of an event: a share of the rows, and the deviation of its noise.
-struct CountedShare {
-  double share = 0, deviation = 0;
-};
-
-// Which groups of each of the table's columns the event is made of; none if it is of parts of
-// groups.
-std::optional<std::vector<std::vector<bool>>> groups_of_event(
-    const MeasuredTable& table, const std::vector<std::vector<std::uint32_t>>& allowed,
-    const std::vector<std::vector<std::uint32_t>>& group) {
-  std::vector<std::vector<bool>> out;
-  for (const std::uint32_t k : table.columns) {
-    std::vector<bool>& in = out.emplace_back(*std::ranges::max_element(group[k]) + 1, false);
-    for (const std::uint32_t level : allowed[k]) in[group[k][level]] = true;
-    const auto members = std::ranges::count_if(group[k], [&](std::uint32_t g) { return in[g]; });
-    if (static_cast<std::size_t>(members) != allowed[k].size()) return {};
-  }
-  return out;
-}
-
-// A sum of m of s cells of a table whose total is known to be `rows`.
-CountedShare counted_share(const MeasuredTable& table, const std::vector<std::vector<bool>>& in,
-                           double rows) {
-  double some = 0, sum = 0, total = 0;
-  for (std::size_t cell = 0; cell < table.counts.size(); ++cell) {
-    bool inside = true;
-    std::size_t rest = cell;
-    for (std::size_t k = in.size(); k-- > 0; rest /= in[k].size())
-      inside = inside && in[k][rest % in[k].size()];
-    total += table.counts[cell];
-    if (inside) some += 1, sum += table.counts[cell];
-  }
-  const double part = some / static_cast<double>(table.counts.size());
-  return {(sum + (rows - total) * part) / rows,
-          table.deviation * std::sqrt(some * (1 - part)) / rows};
-}
-
-// By the table of the least noise among those that hold the question.
-std::optional<CountedShare> counted(const NetworkModel& model, const NetworkQuestion& question) {
-  if (!model.tree || question.target.empty() || !question.evidence.empty()) return {};
-  const TreeRelease& tree = *model.tree;
-  auto allowed = every_level(model);
-  restrict_to(question.target, allowed);
-  const ColumnList asked = asked_columns(question);
-  std::optional<CountedShare> least;
-  const auto take = [&](const MeasuredTable& table,
-                        const std::vector<std::vector<std::uint32_t>>& group) {
-    if (!std::ranges::includes(table.columns, asked)) return;
-    const auto in = groups_of_event(table, allowed, group);
-    if (!in) return;
-    const CountedShare one = counted_share(table, *in, tree.rows);
-    if (!least || one.deviation < least->deviation) least = one;
-  };
-  const auto each = every_level(model);
-  const LevelGroups groups = group_rare_levels(tree.one_ways, structural_zeros(model.schema));
-  for (const MeasuredTable& table : tree.one_ways) take(table, each);
-  for (const MeasuredTable& table : tree.tables) take(table, groups.group);
-  return least;
-}
-
-}  // namespace
-
-std::optional<double> question_reach(const NetworkModel& model, const NetworkQuestion& question) {
-  const auto found = counted(model, question);
-  if (!found) return {};
-  return two_sided_95 * found->deviation + std::abs(answer(model, question).front() - found->share);
-}
-
-std::optional<double> question_noise(const NetworkModel& model, const NetworkQuestion& question) {
-  if (model.tree) {
-    const auto found = counted(model, question);
-    return found ? std::optional(found->deviation) : std::nullopt;
-  }
-  if (model.counts.empty() || question.target.size() != 1 || !question.evidence.empty()) return {};
-  const LevelEvent& event = question.target.front();
-  const std::vector<double>& counts = model.counts[event.column];
-  const double rows = std::accumulate(counts.begin(), counts.end(), 0.0);
-  if (!(rows > 0)) return {};
-  // A level's count is a sum over what its parents are.
-  const double cells = static_cast<double>(event.levels.size()) *
-                       static_cast<double>(counts.size()) /
-                       static_cast<double>(model.network.levels[event.column]);
-  return model.noise[event.column] * std::sqrt(cells) / rows;
 }
 
 }  // namespace gibbsite

@@ -234,6 +234,14 @@ void bind_network_release(nb::module_& m) {
           },
           "question"_a, "Returns the answer of `probability` in each draw [draws].")
       .def(
+          "reach",
+          [](const NetworkRelease& r, const std::string& question) {
+            return question_reach(r.model(), parse_question(r.model(), question));
+          },
+          "question"_a,
+          "How far the rows' own share may be from the answer of `probability`, in 95 of 100 "
+          "releases or more, where counted tables or a score say; else None.")
+      .def(
           "synthesize",
           [](const NetworkRelease& r, Count rows, Count seed, std::optional<std::int64_t> n_jobs,
              const nb::object& progress) {

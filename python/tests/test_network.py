@@ -118,6 +118,7 @@ def test_says_what_it_holds(table, schema):
     each = release.probabilities(question)
     assert np.allclose(each, shares[:, age * jobs + job, high], atol=1e-12)
     assert abs(release.probability(question) - each.mean()) < 1e-12
+    assert release.reach(question) is None  # of models on a junction tree alone
     assert repr(release) == "<gibbsite.NetworkRelease: 4 columns by network-trimmed, void>"
     assert release.certificate["mechanism"]["name"] == "network-trimmed"
 
@@ -144,6 +145,7 @@ def test_tables_are_chosen_where_no_edges_are_given(table):
     assert release.verify().valid and set(release.parents) == set(release.columns)
     level = release.levels("income")[0]
     assert 0 <= release.probability(f"P(income = {level})") <= 1
+    assert 0 < release.reach(f"P(income = {level} | job = {release.levels('job')[0]})") <= 1
     assert len(release.synthesize(100, seed=1).splitlines()) == 101
     assert release.evaluate(data)["two_mean"] < 0.2
 

@@ -37,14 +37,14 @@ std::vector<std::uint32_t> unjoined_columns(const Network& network,
 /// join: what they share is what the model infers through those. Empty for other models.
 std::vector<ColumnList> inferred_pairs(const NetworkModel& model, const NetworkQuestion& question);
 /// Approximate standard deviation of an answer due to the noise, for counted tables and a question
-/// without evidence about one column. Of a tree: that of the sum of the cells of a counted table
-/// that holds all columns of the question, and levels that are no parts of groups. None for other
+/// without evidence about one column. Of a tree: that of what its counted tables say together which
+/// hold all columns of the question, and levels that are no parts of groups. None for other
 /// questions.
 std::optional<double> question_noise(const NetworkModel& model, const NetworkQuestion& question);
 /// How far a tree's answer may be from that of the rows themselves: in at least 95 of 100 releases
-/// no further. 1.96 deviations of what a counted table says, and how far the model's answer is from
-/// that: fitting pulls it toward independence and away from negative counts. None for questions
-/// without question_noise, and of other models.
+/// no further. To the farther end of the interval that counted tables say or, of two columns that
+/// none holds, their score, whatever the model leaves out (docs/theory/network.md). None for other
+/// questions about two columns or more, and of other models.
 std::optional<double> question_reach(const NetworkModel& model, const NetworkQuestion& question);
 
 /// Largest table that elimination may make on its way.

@@ -1,0 +1,290 @@
+// How far an answer may be from that of the rows: by what was answered of them, whatever the model
+// makes of it (docs/theory/network.md).
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "gibbsite/core/human_count.hpp"
+#include "gibbsite/model/tree_model.hpp"
+#include "gibbsite/release/network_query.hpp"
+#include "release/network_levels.hpp"
+
+namespace gibbsite {
+namespace {
+
+using ColumnLevels = std::vector<std::vector<std::uint32_t>>;  // [K][groups or levels], ascending
+
+// The question P(target | evidence) as x/(x + y): x rows have both, y the evidence alone.
+struct AskedLevels {
+  ColumnLevels evidence, both;
+  ColumnList columns;
+};
+AskedLevels asked_levels(const NetworkModel& model, const NetworkQuestion& question) {
+  AskedLevels out{every_level(model), {}, asked_columns(question)};
+  restrict_to(question.evidence, out.evidence);
+  out.both = out.evidence;
+  restrict_to(question.target, out.both);
+  return out;
+}
+
+// Which cells of a table over groups of levels an event holds for: for all levels of the cell, or
+// for some.
+struct EventCells {
+  std::vector<bool> all, some;
+};
+EventCells cells_of_event(const ColumnList& columns, const ColumnLevels& allowed,
+                          const ColumnLevels& group) {
+  EventCells out{{true}, {true}};
+  for (const std::uint32_t k : columns) {
+    const std::size_t groups = *std::ranges::max_element(group[k]) + std::size_t{1};
+    std::vector<std::size_t> members(groups), in(groups);
+    for (const std::uint32_t g : group[k]) ++members[g];
+    for (const std::uint32_t level : allowed[k]) ++in[group[k][level]];
+    EventCells next;
+    for (std::size_t cell = 0; cell < out.all.size(); ++cell) {
+      for (std::size_t g = 0; g < groups; ++g) {
+        next.all.push_back(out.all[cell] && in[g] == members[g]);
+        next.some.push_back(out.some[cell] && in[g] > 0);
+      }
+    }
+    out = std::move(next);
+  }
+  return out;
+}
+
+// Cells that surely hold x rows, and those that may hold the y, or the other way round.
+struct CellSplit {
+  std::vector<bool> x, y;
+};
+// The rows' share is at least x/(x + y) of the first, at most that of the second; they are alike
+// where the events are made of whole groups.
+std::pair<CellSplit, CellSplit> splits_of(const ColumnList& columns, const AskedLevels& asked,
+                                          const ColumnLevels& group) {
+  const EventCells evidence = cells_of_event(columns, asked.evidence, group),
+                   both = cells_of_event(columns, asked.both, group);
+  CellSplit least{both.all, evidence.some}, most{both.some, evidence.all};
+  for (std::size_t cell = 0; cell < both.all.size(); ++cell) {
+    least.y[cell] = evidence.some[cell] && !both.all[cell];
+    most.y[cell] = evidence.all[cell] && !both.some[cell];
+  }
+  return {std::move(least), std::move(most)};
+}
+
+struct ShareRange {
+  double low = 0, high = 1;
+};
+
+// What counted tables say of x and y: (1 - q) x - q y has the variance v0 - 2 q v1 + q^2 v2, and
+// moves by x_part - q all_part times an error of all rows.
+struct CountedSplit {
+  double x = 0, y = 0, v0 = 0, v1 = 0, v2 = 0, x_part = 0, all_part = 0, weight = 0;
+
+  // A mean by weights, over tables whose noise is independent.
+  void add(const CountedSplit& other) {
+    const double sum = weight + other.weight, own = weight / sum, its = other.weight / sum;
+    x = own * x + its * other.x, y = own * y + its * other.y;
+    v0 = own * own * v0 + its * its * other.v0;
+    v1 = own * own * v1 + its * its * other.v1;
+    v2 = own * own * v2 + its * its * other.v2;
+    x_part = own * x_part + its * other.x_part, all_part = own * all_part + its * other.all_part;
+    weight = sum;
+  }
+  // Shares q for which (1 - q) x - q y is within 1.96 deviations of 0 (Fieller 1954).
+  [[nodiscard]] ShareRange range(double rows_noise) const {
+    const double z = two_sided_95 * two_sided_95, all = x + y, rows = rows_noise * rows_noise;
+    const double a = all * all - z * (v2 + rows * all_part * all_part),
+                 b = x * all - z * (v1 + rows * x_part * all_part),
+                 c = x * x - z * (v0 + rows * x_part * x_part);
+    if (!(a > 0) || !(all > 0)) return {};
+    const double root = std::sqrt(std::max(b * b - a * c, 0.0));
+    return {std::clamp((b - root) / a, 0.0, 1.0), std::clamp((b + root) / a, 0.0, 1.0)};
+  }
+  [[nodiscard]] double deviation(double rows_noise) const {
+    const double all = std::max(x + y, 1.0), q = std::clamp(x / all, 0.0, 1.0),
+                 moved = rows_noise * (x_part - q * all_part);
+    return std::sqrt(std::max(v0 - 2 * q * v1 + q * q * v2, 0.0) + moved * moved) / all;
+  }
+};
+// A table is made to sum to `rows`: a sum of c times counts has the variance
+// deviation^2 (sum c^2 - (sum c)^2/cells), and the noise of `rows` is independent of it.
+CountedSplit counted_split(const MeasuredTable& table, const CellSplit& split, double rows) {
+  const auto cells = static_cast<double>(table.counts.size());
+  const double more =
+      (rows - std::accumulate(table.counts.begin(), table.counts.end(), 0.0)) / cells;
+  CountedSplit out;
+  double of_x = 0, of_y = 0;
+  for (std::size_t cell = 0; cell < table.counts.size(); ++cell) {
+    if (split.x[cell]) of_x += 1, out.x += table.counts[cell] + more;
+    if (split.y[cell]) of_y += 1, out.y += table.counts[cell] + more;
+  }
+  const double noise = table.deviation * table.deviation, both = of_x + of_y;
+  out.x_part = of_x / cells, out.all_part = both / cells;
+  out.v0 = noise * of_x * (1 - out.x_part);
+  out.v1 = noise * of_x * (1 - out.all_part);
+  out.v2 = noise * both * (1 - out.all_part);
+  out.weight = 1 / (noise * cells);
+  return out;
+}
+
+// The deviation of the rows that counts of columns say there are; 0 where they are public: then
+// they are not that number.
+double rows_noise_of(const TreeRelease& tree) {
+  if (tree.rows > 1 && tree.rows != measured_rows(tree.one_ways)) return 0;
+  double precision = 0;
+  for (const MeasuredTable& one : tree.one_ways)
+    precision += 1 / (static_cast<double>(one.counts.size()) * one.deviation * one.deviation);
+  return 1 / std::sqrt(precision);
+}
+
+class CountedQuestion {
+ public:
+  CountedQuestion(const NetworkModel& model, const NetworkQuestion& question)
+      : tree_(*model.tree),
+        asked_(asked_levels(model, question)),
+        groups_(group_rare_levels(tree_.one_ways, structural_zeros(model.schema))),
+        each_(every_level(model)),
+        rows_noise_(rows_noise_of(tree_)) {
+    for (const MeasuredTable& table : tree_.one_ways) take(table, each_);
+    for (const MeasuredTable& table : tree_.tables) take(table, groups_.group);
+  }
+
+  // None of an event of parts of groups.
+  [[nodiscard]] std::optional<double> deviation() const {
+    return whole_.tables > 0 ? std::optional(whole_.least.deviation(rows_noise_)) : std::nullopt;
+  }
+  // Shares that the rows may have, in 95 of 100 releases.
+  [[nodiscard]] std::optional<ShareRange> range() const {
+    const Counted& by = whole_.tables > 0 ? whole_ : parted_;
+    if (by.tables == 0) return scored();
+    return ShareRange{by.least.range(rows_noise_).low, by.most.range(rows_noise_).high};
+  }
+
+ private:
+  struct Counted {
+    CountedSplit least, most;
+    std::size_t tables = 0;
+  };
+
+  // By all tables that hold the question's columns: in parts of groups where none holds whole ones.
+  void take(const MeasuredTable& measured, const ColumnLevels& group) {
+    if (!std::ranges::includes(measured.columns, asked_.columns)) return;
+    const auto [least, most] = splits_of(measured.columns, asked_, group);
+    Counted& into = least.x == most.x && least.y == most.y ? whole_ : parted_;
+    into.least.add(counted_split(measured, least, tree_.rows));
+    into.most.add(counted_split(measured, most, tree_.rows));
+    ++into.tables;
+  }
+
+  // What counts of a column say of some of its groups: rows that its score's product has, rows by
+  // the counts, the variance of these, and which part of an error of all rows is theirs.
+  struct Margin {
+    double expected = 0, counted = 0, variance = 0, part = 0;
+  };
+  [[nodiscard]] Margin margin(std::uint32_t column, const std::vector<bool>& groups,
+                              const std::vector<double>& expected) const {
+    const MeasuredTable& one = tree_.one_ways[column];
+    const auto levels = static_cast<double>(one.counts.size());
+    const double total = std::accumulate(one.counts.begin(), one.counts.end(), 0.0);
+    Margin out;
+    double cells = 0;
+    for (std::size_t g = 0; g < groups.size(); ++g) out.expected += groups[g] ? expected[g] : 0;
+    for (std::size_t l = 0; l < one.counts.size(); ++l) {
+      if (!groups[groups_.group[column][l]]) continue;
+      cells += 1;
+      out.counted += one.counts[l] + (tree_.rows - total) / levels;
+    }
+    out.part = cells / levels;
+    out.variance = one.deviation * one.deviation * cells * (1 - out.part);
+    return out;
+  }
+
+  // Two columns without a counted table have a score s, about the L1 norm of D, the rows less the
+  // product R of what was answered. D of a rectangle A x B is within s/4 of (2 D(A) + 2
+  // D(B) - D(all))/4, as D has that much in each of the four rectangles that A and B make, and
+  // D(A), D(B) and D(all) are known up to the noise of counts.
+  [[nodiscard]] std::optional<ShareRange> scored() const {
+    const auto found = std::ranges::find_if(
+        tree_.scores, [&](const TableCandidate& one) { return one.columns == asked_.columns; });
+    if (found == tree_.scores.end()) return {};
+    // Three bounds of one end are missed with probability 0.025/3 each.
+    constexpr double of_three = 2.3939797998185104;
+    const auto expected = expected_counts(grouped_counts(tree_.one_ways, groups_), tree_.rows);
+    std::array<EventCells, 2> sides;
+    std::optional<std::size_t> given;  // the column that the condition is about
+    for (std::size_t side = 0; side < 2; ++side) {
+      const std::uint32_t k = asked_.columns[side];
+      sides[side] = cells_of_event({k}, asked_.both, groups_.group);
+      if (asked_.evidence[k].size() == each_[k].size()) continue;
+      // Both columns, one that is asked about too, and parts of groups, are not gone through.
+      if (given || asked_.evidence[k] != asked_.both[k] || sides[side].all != sides[side].some)
+        return {};
+      given = side;
+    }
+    const auto bound = [&](bool high) -> double {
+      std::array<Margin, 2> of;
+      double parts = -0.25, variance = tree_.score_noise * tree_.score_noise / 16, middle = 0;
+      for (std::size_t side = 0; side < 2; ++side) {
+        const std::uint32_t k = asked_.columns[side];
+        of[side] = margin(k, high ? sides[side].some : sides[side].all, expected[k]);
+        middle += (of[side].counted - of[side].expected) / 2;
+        variance += of[side].variance / 4;
+        parts += of[side].part / 2;
+      }
+      middle += of[0].expected * of[1].expected / tree_.rows;
+      const double rows = given ? of[*given].counted : tree_.rows;
+      const double all = std::max(std::abs(parts), std::abs(parts - (given ? of[*given].part : 1)));
+      variance += all * all * rows_noise_ * rows_noise_;
+      if (!(rows > 0)) return high ? 1 : 0;
+      const double away = std::max(found->score, 0.0) / 4 + of_three * std::sqrt(variance);
+      if (!high) return std::clamp((middle - away) / rows, 0.0, 1.0);
+      // Nor are there more rows than each of the columns that are asked about has.
+      double most = middle + away;
+      for (std::size_t side = 0; side < 2; ++side) {
+        if (given == side) continue;
+        const double noise =
+            of[side].variance + (given ? of[*given].variance : 0) + rows_noise_ * rows_noise_;
+        most = std::min(most, of[side].counted + of_three * std::sqrt(noise));
+      }
+      return std::clamp(most / rows, 0.0, 1.0);
+    };
+    const auto [low, high] = std::minmax({bound(false), bound(true)});
+    return ShareRange{low, high};
+  }
+
+  const TreeRelease& tree_;
+  AskedLevels asked_;
+  LevelGroups groups_;
+  ColumnLevels each_;
+  double rows_noise_;
+  Counted whole_, parted_;
+};
+
+}  // namespace
+
+std::optional<double> question_reach(const NetworkModel& model, const NetworkQuestion& question) {
+  if (!model.tree || question.target.empty()) return {};
+  const std::optional<ShareRange> range = CountedQuestion(model, question).range();
+  if (!range) return {};
+  const double model_says = answer(model, question).front();
+  return std::max(model_says - range->low, range->high - model_says);
+}
+
+std::optional<double> question_noise(const NetworkModel& model, const NetworkQuestion& question) {
+  if (question.target.empty() || !question.evidence.empty()) return {};
+  if (model.tree) return CountedQuestion(model, question).deviation();
+  if (model.counts.empty() || question.target.size() != 1) return {};
+  const LevelEvent& event = question.target.front();
+  const std::vector<double>& counts = model.counts[event.column];
+  const double rows = std::accumulate(counts.begin(), counts.end(), 0.0);
+  if (!(rows > 0)) return {};
+  // A level's count is a sum over what its parents are.
+  const double cells = static_cast<double>(event.levels.size()) *
+                       static_cast<double>(counts.size()) /
+                       static_cast<double>(model.network.levels[event.column]);
+  return model.noise[event.column] * std::sqrt(cells) / rows;
+}
+
+}  // namespace gibbsite
