@@ -20,8 +20,6 @@ constexpr std::uint64_t most_leapfrogs = 1000;
 constexpr double divergence = 1000;  // energy error
 constexpr double overdispersion = 2;
 constexpr double quarter_period = std::numbers::pi / 2;
-constexpr double angle_jitter = 0.1;  // of the angle, to either side
-constexpr std::uint64_t rotations_and_a_trajectory = 16;
 // Transitions after which chains of one start have less than 0.1 % of the posterior's variance in
 // common: of a Gaussian cos^2(0.55 pi) and the refused moves are left each time, of a trajectory's
 // length a half.
@@ -139,13 +137,36 @@ void Leapfrog::rotate_about(const VectorXd& mode, double angle) {
   proposal_coordinates_.resizeLike(coordinates_);
 }
 
+void Leapfrog::find_center() {
+  away_ = Eigen::RowVectorXd::Zero(theta_.cols());
+  visits_ = 0;
+}
+
+void Leapfrog::center_rotations() {
+  if (visits_ > 0 && away_.allFinite()) {
+    Rowwise moved(1, away_.size());
+    chart_.push(away_ / visits_, moved);
+    mode_ += moved.transpose();
+    set_coordinates();
+  }
+  away_.resize(0);
+}
+
+void Leapfrog::tune_rotations() { tuning_.emplace(static_cast<std::size_t>(theta_.rows())); }
+
+void Leapfrog::take_tuned() {
+  angle_ = tuning_->best_angle();
+  period_ = tuning_->period();
+  tuning_.reset();
+}
+
 void Leapfrog::set_coordinates() {
   coordinates_ = theta_.rowwise() - mode_.transpose();
   chart_.coordinates(coordinates_);
 }
 
 bool Leapfrog::is_rotation(std::uint64_t transition) const {
-  return rotates() && transition % rotations_and_a_trajectory != rotations_and_a_trajectory - 1;
+  return rotates() && transition % period_ != period_ - 1;
 }
 
 void Leapfrog::begin_proposal() {
@@ -223,7 +244,8 @@ std::uint64_t Leapfrog::leapfrogs(double jitter) const {
   return static_cast<std::uint64_t>(std::clamp(steps, 1.0, static_cast<double>(most_leapfrogs)));
 }
 
-// Step numbers of the noise: 3t momenta, 3t + 1 acceptance, 3t + 2 of stream 0 the length.
+// Step numbers of the noise: 3t momenta, 3t + 1 acceptance, 3t + 2 of stream 0 the length, or the
+// angle while it is tuned.
 void Leapfrog::transition() {
   const std::uint64_t step = 3 * done_;
   const double jitter = uniform(0, step + 2);
@@ -231,18 +253,27 @@ void Leapfrog::transition() {
   const std::uint64_t steps = turns ? 1 : leapfrogs(jitter);
   fill_momenta(step);
   if (turns) {
-    rotate(angle_ * (1 + angle_jitter * (2 * jitter - 1)));
+    const double angle = tuning_ ? RotationTuning::angle(jitter) : angle_;
+    rotate(angle);
+    if (tuning_) tuning_->add(angle, coordinates_, proposal_coordinates_, acceptance_);
   } else {
     leapfrog(steps);
   }
   for (Eigen::Index c = 0; c < theta_.rows(); ++c) {
-    if (!(uniform(static_cast<std::size_t>(c), step + 1) < acceptance_(c))) continue;
+    const auto chain = static_cast<std::size_t>(c);
+    const bool moved = uniform(chain, step + 1) < acceptance_(c);
+    if (tuning_) tuning_->took(chain, moved);
+    if (!moved) continue;
     theta_.row(c) = proposal_.row(c);
     slope_.row(c) = proposal_slope_.row(c);
     if (turns) coordinates_.row(c) = proposal_coordinates_.row(c);
     value_(c) = proposal_value_(c);
   }
   if (rotates() && !turns) set_coordinates();
+  if (away_.size() > 0) {
+    away_ += (coordinates_ - slope_).colwise().sum();
+    visits_ += static_cast<double>(theta_.rows());
+  }
   gradients_ += steps;
   ++done_;
   if (options_.progress && (seconds_since(reported_) > 0.25 || done_ == transitions_in_all())) {

@@ -4,11 +4,13 @@
 #include <Eigen/Core>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "gibbsite/posterior/posterior.hpp"
 #include "machine/thread_pool.hpp"
 #include "posterior/chart.hpp"
+#include "posterior/rotation_tuning.hpp"
 #include "posterior/target.hpp"
 
 namespace gibbsite {
@@ -28,12 +30,22 @@ class Leapfrog {
   [[nodiscard]] std::uint64_t forgetting() const;
   /// From here on in this chart; U and its gradient where the chains are. False: not finite.
   bool set_chart(Chart chart);
-  /// From here on by rotations about `mode` (Transition::split), by the angle, in this chart. Every
-  /// sixteenth transition is a leapfrog trajectory of the step size still: kicks alone are
-  /// refused again and again far out, where the slope is far from the Gaussian's.
+  /// From here on by rotations about `mode` (Transition::split), by the angle, in this chart. One
+  /// transition of usual_period is a leapfrog trajectory of the step size still.
   void rotate_about(const Eigen::VectorXd& mode, double angle);
+  /// Moves what rotations turn about to the mean of q - L^T grad U over the transitions between
+  /// these calls: the posterior's mean, as E grad U = 0, and next to without variance.
+  void find_center();
+  void center_rotations();
+  /// Rotations by angles of the tuning's from here on; and by the best of them, with as many
+  /// trajectories as are needed. Only before the first draw that is kept.
+  void tune_rotations();
+  void take_tuned();
   /// From here on by leapfrog trajectories alone.
-  void stop_rotating() { coordinates_.resize(0, 0); }
+  void stop_rotating() {
+    coordinates_.resize(0, 0);
+    away_.resize(0);
+  }
   [[nodiscard]] double angle() const { return angle_; }
   /// One trajectory or rotation of every chain, accepted or not.
   void transition();
@@ -82,11 +94,15 @@ class Leapfrog {
   Chart chart_{Eigen::VectorXd{}};
   double width_ = 1;
   double step_size_ = 0, angle_ = 0;
+  std::uint64_t period_ = usual_period;  // of the trajectories among rotations
+  std::optional<RotationTuning> tuning_;
   Rowwise theta_, slope_;                                   // [C x d] and L^T grad U there
   Eigen::VectorXd value_;                                   // [C] U there
   Rowwise proposal_, proposal_slope_, momentum_, scratch_;  // [C x d]
   Eigen::VectorXd mode_;                                    // [d] what rotations are about
-  Rowwise coordinates_, proposal_coordinates_;              // [C x d] L^-1 (theta - mode); or empty
+  Eigen::RowVectorXd away_;  // [d] sum of q - L^T grad U, while what they are about is found
+  double visits_ = 0;        // terms of it
+  Rowwise coordinates_, proposal_coordinates_;  // [C x d] L^-1 (theta - mode); or empty
   ThreadPool pool_;
   Eigen::VectorXd proposal_value_, energy_, acceptance_;  // [C]
   std::vector<bool> lost_;                                // [C]

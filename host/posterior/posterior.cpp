@@ -32,9 +32,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t most_dense_parameters = 1000;  // of Metric::automatic
 
-// Rotations: the angle, at which means of a Gaussian are antithetic and squares next to
-// independent, and the least acceptance of the warm-up at which `automatic` stays with them.
-constexpr double usual_angle = 0.55 * std::numbers::pi, least_acceptance = 0.6;
+constexpr double least_acceptance = 0.6;    // of rotations with which `automatic` stays
 constexpr std::uint64_t most_trials = 100;  // transitions of the warm-up that tell
 
 constexpr std::array<std::pair<Transition, std::string_view>, 5> transitions{
@@ -233,10 +231,15 @@ class PosteriorRun {
   // With superchains a chain of each learns, and then they are many.
   void warm_up() {
     std::uint64_t done = 0;
-    if (transition_ == Transition::split && options_.transition != Transition::split)
-      done = try_rotations();
+    if (transition_ == Transition::split) done = try_rotations();
     if (transition_ == Transition::split) {
+      const bool tunes = options_.step_size == 0;
+      if (tunes) {
+        chains_.center_rotations();
+        chains_.tune_rotations();
+      }
       for (; done < options_.warm_up; ++done) chains_.transition();
+      if (tunes) chains_.take_tuned();
     } else {
       warm_up_leapfrogs(done);
     }
@@ -287,18 +290,19 @@ class PosteriorRun {
     return tries ? Transition::split : Transition::hamiltonian;
   }
 
-  // Rotations for a part of the warm-up, and leapfrogs alone from there on where one of the chains
-  // is refused too often, as far as the second half of the part tells. Returns how many transitions
-  // that were.
+  // Rotations for a part of the warm-up, and leapfrogs alone from there on where `automatic` sees
+  // one of the chains refused too often in the second half of the part. Returns how many
+  // transitions that were.
   std::uint64_t try_rotations() {
     const std::uint64_t trials = std::min(most_trials, options_.warm_up / 2), first = trials / 2;
     const auto told = static_cast<double>(trials - first);
     VectorXd accepted = VectorXd::Zero(chains_.theta().rows());
     for (std::uint64_t t = 0; t < trials; ++t) {
+      if (t == first && options_.step_size == 0) chains_.find_center();
       chains_.transition();
       if (t >= first) accepted += chains_.acceptance();
     }
-    if (accepted.minCoeff() < least_acceptance * told) {
+    if (options_.transition != Transition::split && accepted.minCoeff() < least_acceptance * told) {
       transition_ = Transition::hamiltonian;
       chains_.stop_rotating();
     }

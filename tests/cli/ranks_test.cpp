@@ -306,6 +306,7 @@ TEST_F(Ranks, PartsInFiles) {
 TEST_F(Ranks, PosteriorDraws) {
   for (const auto& [more, count] : std::vector<std::pair<std::vector<std::string>, int>>{
            {{"--warm-up", "20", "--draws", "20", "--mode"}, 4},
+           {{"--chains", "64", "--draws", "4"}, 3},
            {{"--sampler", "proximal", "--tv", "0.2", "--chains", "1", "--draws", "4"}, 2}}) {
     const auto words = [&options = more](const std::string& out) {
       std::vector<std::string> all{"sample",     "--data", "table.csv", "--schema",

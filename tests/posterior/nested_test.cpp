@@ -13,6 +13,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/posterior/posterior.hpp"
 #include "gibbsite/posterior/verdict.hpp"
+#include "support/backend.hpp"
 
 namespace gibbsite {
 namespace nested_test {
@@ -241,6 +242,23 @@ TEST(Nested, FourThousandChainsOfTwoDraws) {
   EXPECT_EQ(unsure.unjudged, 3U);
   EXPECT_THAT(in_words(unsure),
               HasSubstr("64 chains of 2 draws cannot say whether they have converged"));
+}
+
+// A card, in software, takes the path of the CPU: sums of other orders move no decision here.
+TEST(Nested, ACardDrawsTheSame) {
+  const Instance rows;
+  PosteriorOptions options = many(64, 3, 30);
+  const PosteriorDraws here = sample_posterior(rows.potential(), options);
+  Potential card = rows.potential();
+  card.engine =
+      support::make_test_backend("emulated")->load({rows.x.data(), 300, 3}, rows.y, card.loss());
+  const PosteriorDraws there = sample_posterior(card, options);
+  EXPECT_EQ(there.transition, Transition::split);
+  EXPECT_EQ(there.superchains, 16U);
+  EXPECT_EQ(there.step_size, here.step_size);
+  ASSERT_EQ(there.values.size(), here.values.size());
+  for (std::size_t k = 0; k < here.values.size(); ++k)
+    EXPECT_NEAR(there.values[k], here.values[k], 1e-8);
 }
 
 TEST(Nested, SuperchainsRefuseStartsOfTheirOwn) {

@@ -111,7 +111,7 @@ TEST(Posterior, RotationsRepeatAndFollowTheKey) {
     const PosteriorDraws first = run(p.potential(0.5, backend), options);
     EXPECT_EQ(first.values, run(p.potential(0.5, backend), options).values);
     EXPECT_EQ(first.transition, Transition::split);
-    EXPECT_NEAR(first.step_size, 0.55 * std::numbers::pi, 1e-15);
+    EXPECT_NEAR(first.step_size, 0.55 * std::numbers::pi, 0.05 * std::numbers::pi);  // tuned
     EXPECT_EQ(first.leapfrog_steps, 1U);
     EXPECT_GE(first.gradients, options.draws);
     // Every other draw of a run is that of one with thinning 2.
@@ -128,7 +128,7 @@ TEST(Posterior, RotationsRepeatAndFollowTheKey) {
   }
 }
 
-// But for the leapfrog steps of every sixteenth transition.
+// But for the leapfrog steps of every sixteenth transition. Without a warm-up nothing is tuned.
 TEST(Posterior, ARotationCostsOneGradientAndOneValue) {
   const Instance p(30, 3);
   PosteriorOptions options = brief(Metric::laplace, Transition::split);
@@ -137,11 +137,22 @@ TEST(Posterior, ARotationCostsOneGradientAndOneValue) {
   options.draws = 4;
   run(counted(p.potential(), none), options);
   options.draws = 15;
-  EXPECT_EQ(run(counted(p.potential(), counts), options).gradients, 15U);
+  const PosteriorDraws fifteen = run(counted(p.potential(), counts), options);
+  EXPECT_EQ(fifteen.gradients, 15U);
+  EXPECT_EQ(fifteen.step_size, 0.55 * std::numbers::pi);
   EXPECT_EQ(counts.gradients - none.gradients, 11U);
   EXPECT_EQ(counts.values - none.values, 11U);
   options.draws = 16;
   EXPECT_GT(run(p.potential(), options).gradients, 16U);
+  // Many rows and a warm-up in which no chain was stuck: trajectories are a fourth as many.
+  const Instance many(2000, 3);
+  options.draws = 1280;
+  const auto steps_of_trajectories = [&](std::uint64_t warm_up) {
+    options.warm_up = warm_up;
+    return run(many.potential(0.5, "cpu"), options).gradients - 1280;
+  };
+  const auto rare = static_cast<double>(steps_of_trajectories(640));
+  EXPECT_NEAR(rare / static_cast<double>(steps_of_trajectories(0)), 0.25, 0.15);
 }
 
 // Many rows make a posterior that is next to Gaussian; three rows and next to no prior one whose

@@ -1,10 +1,10 @@
 // sample_posterior against exact posteriors: Gaussian in any dimension (squared loss), logistic by
 // quadrature in one and two, by rejection in two, and by simulation-based calibration.
 //
-// Chains are many and give one draw each, so draws are independent. A test fires by chance with
+// Chains are many and give one draw each, so draws are independent. A verdict fires by chance with
 // probability at most 5e-8 over the choice of the seed; the seeds are fixed, and fewer than 20
-// verdicts must hold, so at most 1e-6 in all. A copy of the transition, which agrees with the
-// library's to rounding, plants the bugs that each harness must see.
+// verdicts of a test must hold, so at most 1e-6 each. A copy of the transition, which agrees with
+// the library's to rounding, plants the bugs that each harness must see.
 #include "gibbsite/posterior/posterior.hpp"
 
 #include <fmt/format.h>
@@ -19,6 +19,7 @@
 
 #include "gibbsite/chains/potential.hpp"
 #include "gibbsite/model/losses/logistic.hpp"
+#include "gibbsite/posterior/priors.hpp"
 #include "statistical/problems.hpp"
 #include "statistical/quadrature.hpp"
 #include "statistical/sbc.hpp"
@@ -307,7 +308,7 @@ MatrixXd rotated(Potential u, const PosteriorOptions& options, const RotationBug
   for (std::uint32_t c = 0; c < options.chains; ++c) {
     double q = (options.start[c] - mode) / scale, first_kick = kick(q);
     for (std::uint64_t t = 0; t < options.thinning; ++t) {
-      double a = options.step_size * (1 + 0.1 * (2 * uniform(0, 3 * t + 2) - 1)), p = 0;
+      double a = options.step_size, p = 0;
       if (bugs.turns_back && q > 0) a /= 4;
       fill_normals(options.key, c, 3 * t, {&p, 1});
       const double energy = value(q) + p * p / 2;
@@ -522,6 +523,32 @@ TEST(PosteriorLaw, PriorsByName) {
                                      .key = StreamKey::from_seed(76)});
     expect_passes(scores_in_two_dimensions(exact, theta),
                   "two, " + std::string(to_string(transition)));
+  }
+}
+
+// As a user runs it: four chains, whose warm-up chooses angle and trajectories from what it saw of
+// these few chains, on heavy tails and light ones. The last draws of many such runs have the law.
+TEST(PosteriorLaw, TunedRotationsHaveTheLaw) {
+  Table table = random_rows(5, 1, 31);
+  table.y = {1, 1, -1, 1, 1};
+  for (float& x : table.x) x = 2 * std::fabs(x) + 0.1F;
+  for (const Prior& prior :
+       {Prior{.center = -1, .scale = 0.5, .degrees = 3}, Prior{.center = 3, .scale = 0.3}}) {
+    const std::vector<Prior> priors{prior};
+    Potential u = potential_of(table, loss_named("logistic"), 3, 0, "reference");
+    u.priors = priors;
+    constexpr Eigen::Index runs = 3000;
+    MatrixXd theta(4 * runs, 1);
+    for (Eigen::Index run = 0; run < runs; ++run) {
+      const PosteriorDraws out =
+          sample_posterior(u, {.transition = Transition::split,
+                               .warm_up = 300,
+                               .draws = 1,
+                               .thinning = 15,
+                               .key = StreamKey::from_seed(static_cast<std::uint64_t>(run))});
+      theta.middleRows(4 * run, 4) = Eigen::Map<const VectorXd>(out.values.data(), 4);
+    }
+    expect_passes(theta.unaryExpr(one_dimension(u)), to_text(prior));
   }
 }
 

@@ -59,7 +59,7 @@ struct PosteriorOptions {
   std::uint64_t thinning = 1;    ///< transitions for each draw that is kept
   double target_acceptance = 0;  ///< of the warm-up; 0: 0.8 for hmc, 0.574 for mala; split has none
   double step_size = 0;         ///< in units of the metric, the angle of split in radians below pi;
-                                ///< 0: adapted in the warm-up, the angle 0.55 pi
+                                ///< 0: learned in the warm-up
   std::vector<double> start{};  ///< [d] where all chains start, or [C x d] where each does; empty:
                                 ///< overdispersed, around the minimizer
   /// K groups of chains (posterior/nested.hpp), 0: none. The warm-up is of one chain for each, from
