@@ -87,7 +87,8 @@ GIBBSITE_API gibbsite_status gibbsite_settings_new(gibbsite_settings **settings,
    of networks prior, trim, structure, structure_share, parents, cells; of runs backend, threads,
    release_moments. A flag is "true" or "false", a list "1,2". Where the schema is bought, also
    label and schema_share, and what the label holds: positive, classes (a JSON list), range ("0,9"),
-   tolerance, counts. There is no seed: noise is keyed by the operating system, so that every
+   tolerance, counts; date_parts ("hired=year,month", once a column); and public, the path of a
+   public table that the schema follows from instead. There is no seed: noise is keyed by the operating system, so that every
    certificate holds. */
 GIBBSITE_API gibbsite_status gibbsite_settings_set(gibbsite_settings *settings, const char *name,
                                                    const char *value, char **error);
@@ -124,7 +125,8 @@ GIBBSITE_API gibbsite_status gibbsite_plan(const gibbsite_schema *schema,
                                            const gibbsite_settings *settings, uint64_t rows,
                                            char **json, char **error);
 /* Fits a model to a file (CSV, and what docs/reference/data.md lists) or an Arrow table, and
-   certifies it. schema: NULL where it is bought with a part of the budget. ledger: NULL, or where
+   certifies it. schema: NULL where it is bought with a part of the budget, of a network if the
+   setting model is "network". ledger: NULL, or where
    the release is entered before this returns; a ledger without room refuses it. A model that was
    entered is paid for, whether or not it is written. */
 GIBBSITE_API gibbsite_status gibbsite_fit_file(const char *path, const gibbsite_schema *schema,

@@ -23,6 +23,7 @@
 #include "gibbsite/run/fit_bought.hpp"
 #include "gibbsite/run/fit_network.hpp"
 #include "gibbsite/run/plan_chosen.hpp"
+#include "gibbsite/run/public_schema.hpp"
 
 namespace gibbsite::capi {
 namespace {
@@ -56,6 +57,10 @@ void set(gibbsite_settings& settings, const std::string& name, const std::string
     settings.label.tolerance = parse_number(value, name);
   } else if (name == "counts") {
     settings.label.counts = parse_flag(value, name);
+  } else if (name == "date_parts") {
+    settings.date_parts.push_back(value);
+  } else if (name == "public") {
+    settings.public_table = value;
   } else if (name == "schema_share") {
     settings.schema_share = parse_number(value, name);
     require_between(*settings.schema_share, 0, 1, Field{"schema_share"});
@@ -126,6 +131,7 @@ struct Table {
   std::function<CellSource()> cells;                 ///< where the schema is bought
   std::function<std::vector<std::string>()> header;  ///< likewise
   std::string name;
+  bool is_file = false;  ///< of that name
 };
 
 NetworkRelease fit_a_network(const Table& table, const Schema& schema,
@@ -161,15 +167,60 @@ Release fit_rows(const Table& table, const Schema& schema, const gibbsite_settin
   return fit(model_of(request, made), data, made, *engines, Key::from_os(), watch.fitting(ledger));
 }
 
-Release fit_by_bought(const Table& table, const gibbsite_settings& settings,
-                      const gibbsite_ledger* ledger) {
+SchemaShape shape_of(const Table& table, const gibbsite_settings& settings, const Label& target) {
   if (settings.label.label.empty())
     throw BadInput(Field{"schema"}, "is NULL", "give one, or set the label of one that is bought");
-  const Label target = settings.label.target();
+  SchemaShape out = schema_shape(table.header(), settings.label.label, target, table.name);
+  want_parts(out, settings.date_parts);
+  return out;
+}
+
+/// The schema that follows from a public table.
+Schema known_schema(const Table& table, const gibbsite_settings& settings) {
+  if (settings.schema_share)
+    throw BadInput(Field{"schema_share"}, "has no meaning with a public table", "leave it out");
+  const SchemaShape shape = shape_of(table, settings, settings.label.target());
+  const CellSource source = table.cells();
+  const PublicSchema out =
+      public_schema_of_file(shape, table.is_file ? table.name : "", settings.public_table);
+  require_other_cells(shape, source, settings.public_table);
+  return out.schema;
+}
+
+NetworkRelease bought_network(const Table& table, const gibbsite_settings& settings,
+                              const gibbsite_ledger* ledger) {
+  if (!settings.label.label.empty() || !settings.date_parts.empty() ||
+      !settings.public_table.empty())
+    throw BadInput(Field{!settings.label.label.empty()  ? "label"
+                         : !settings.date_parts.empty() ? "date_parts"
+                                                        : "public"},
+                   "has no meaning where the schema of a network is bought", "leave it out");
+  const PlanRequest request = bought_network_request(request_of(settings, GIBBSITE_NETWORK));
+  const SchemaShape shape = schema_shape(table.header(), "", TwoClasses{}, table.name);
+  const CellSource source = table.cells();
+  const TableCells cells = count_cells(source, shape.asked);
+  if (cells.rows == 0) throw BadInput(Word{"table"}, "has no rows", "give one with some");
+  const BoughtFitPlan made = plan_bought_network(shape, request.rows_cap.value_or(cells.rows),
+                                                 budget_of(request), settings.schema_share);
+  require_visible(made.questions, made.problem);
+  Watch watch(settings);
+  const TableToBuy bought{
+      .shape = shape, .cells = cells, .source = source, .read = [&](const Schema& found) {
+        ReadOptions options = watch.reading();
+        options.labels = ReadOptions::Labels::optional;
+        options.ignore_extra_columns = true;
+        return table.read(found, options);
+      }};
+  return fit_bought_network(bought, made, request, Key::from_os(), watch.fitting(ledger));
+}
+
+Release fit_by_bought(const Table& table, const gibbsite_settings& settings,
+                      const gibbsite_ledger* ledger) {
+  const Label target = settings.label.label.empty() ? TwoClasses{} : settings.label.target();
+  const SchemaShape shape = shape_of(table, settings, target);
   const PlanRequest request = bought_request(request_of(settings, GIBBSITE_ROWS), target);
   const Budget budget = budget_of(request);
   const auto engines = backend_of(settings);
-  const SchemaShape shape = schema_shape(table.header(), settings.label.label, target, table.name);
   const CellSource source = table.cells();
   const TableCells cells = count_cells(source, shape.asked);
   if (cells.rows == 0) throw BadInput(Word{"table"}, "has no rows", "give one with some");
@@ -191,9 +242,17 @@ gibbsite_model fitted(const Table& table, const gibbsite_schema* schema,
                    " started several processes, each of which would fit the whole table with noise "
                    "of its own; start one, or ranks by mpirun and the program");
   }
+  if (schema == nullptr && settings.request.model == network_model)
+    return {bought_network(table, settings, ledger)};
+  if (schema == nullptr && !settings.public_table.empty())
+    return {fit_rows(table, known_schema(table, settings), settings, ledger)};
   if (schema == nullptr) return {fit_by_bought(table, settings, ledger)};
-  if (!settings.label.label.empty()) {
-    throw BadInput(Field{"label"}, "is of a schema that is bought, and one is given",
+  const char* const of_bought = !settings.label.label.empty()    ? "label"
+                                : !settings.public_table.empty() ? "public"
+                                : !settings.date_parts.empty()   ? "date_parts"
+                                                                 : nullptr;
+  if (of_bought != nullptr) {
+    throw BadInput(Field{of_bought}, "is of a schema that is bought, and one is given",
                    "leave one of them out");
   }
   if (schema->kind == GIBBSITE_NETWORK)
@@ -266,7 +325,7 @@ gibbsite_status gibbsite_fit_file(const char* path, const gibbsite_schema* schem
           if (!first_line_names(file).empty()) require_names(names, file);
           return names;
         },
-        file};
+        file, true};
     out = new gibbsite_model(fitted(table, schema, given(settings, "settings"), ledger));
   });
 }

@@ -12,6 +12,7 @@
 #include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
+#include "gibbsite/mechanism/bought_fit.hpp"
 #include "gibbsite/model/contrasts.hpp"
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/linear_model.hpp"
@@ -159,7 +160,8 @@ void verify_answers(Verifier& v, const Whitened& s, const Certificate& c,
       least = is_small_budget(s) ? length_deviation_up(s, who, a.clip, 0) : 0;
     } else if (a.question == "start") {
       ++starts;
-      held = held && std::ranges::all_of(a.at, [](double at) { return at == 0; });
+      held = held && (c.problem.center_norm > 0 ||
+                      std::ranges::all_of(a.at, [](double at) { return at == 0; }));
       least = is_small_budget(s) ? start_deviation_up(s, who, a.clip, 0) : 0;
     } else if (a.question == "moments") {
       least = moment_deviation_up(s, who, moments++ > 0, a.clip, 0);
@@ -242,7 +244,11 @@ void verify_bought(Verifier& v, const LinearModel& linear, const Certificate& c)
           "model.bought: there where the certificate covers a schema, and there only");
   if (!linear.bought || !c.bought) return;
   check_bought(v, *linear.bought, *c.bought, c.problem.rows, c.claimed.who);
-  v.check(without_curves(linear.schema) == without_curves(fit_schema_of(*linear.bought)),
+  const auto* const settings = std::get_if<Whitened>(&c.mechanism);
+  const bool intervals = settings != nullptr && settings->information_share > 0;
+  const std::uint64_t most =
+      most_bought_features({.outputs = c.problem.outputs, .intervals = intervals});
+  v.check(without_curves(linear.schema) == without_curves(fit_schema_of(*linear.bought, most)),
           "model.preprocessing: follows from the answers that it was bought with");
 }
 

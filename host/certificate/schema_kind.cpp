@@ -125,6 +125,34 @@ AnswerScale scale_from_json(const json& object, const std::string& source) {
   return out;
 }
 
+json parts_json(const std::vector<WantedParts>& wanted) {
+  json out = json::array();
+  for (const WantedParts& of : wanted) {
+    json parts = json::array();
+    for (const DatePart part : of.parts) parts.push_back(to_string(part));
+    out.push_back({{"column", of.column}, {"parts", std::move(parts)}});
+  }
+  return out;
+}
+
+std::vector<WantedParts> parts_from_json(const BoughtSchema& bought, const json& object,
+                                         const std::string& source) {
+  std::vector<WantedParts> out;
+  const std::string place = source + ": date_parts";
+  for (const json& one : answers_list(object, "date_parts", source)) {
+    WantedParts wanted{.column = text_field(one, "column", place), .parts = {}};
+    for (const json& name : answers_list(one, "parts", place)) {
+      const auto part = name.is_string() ? date_part_named(name.get<std::string>()) : std::nullopt;
+      if (!part) throw BadInput(place + ": parts: must be year, month or weekday");
+      wanted.parts.push_back(*part);
+    }
+    out.push_back(std::move(wanted));
+  }
+  if (const Message fault = parts_fault(bought.columns, out); !fault.empty())
+    throw BadInput(place + ": " + fault);
+  return out;
+}
+
 }  // namespace
 
 json bought_apart_json(const BoughtApart& bought) {
@@ -163,6 +191,7 @@ json bought_json(const BoughtSchema& bought) {
               {"scale", scale_json(bought.scale)},
               {"columns", std::move(columns)}};
   if (bought.questions != first_questions) out["questions"] = bought.questions;
+  if (!bought.parts.empty()) out["date_parts"] = parts_json(bought.parts);
   if (bought.label.empty()) return out;
   out["label"] = bought.label;
   if (const std::string* const positive = lone_positive(bought.target))
@@ -190,6 +219,7 @@ BoughtSchema bought_from_json(const json& object, const std::string& source) {
   }
   for (const json& column : answers_list(object, "columns", source))
     out.columns.push_back(column_answers(column, out.questions, source));
+  if (object.contains("date_parts")) out.parts = parts_from_json(out, object, source);
   return out;
 }
 

@@ -72,6 +72,18 @@ std::string bought_table(const BoughtSchema& bought, const Schema& schema) {
     }
     lines.push_back({column.name, type, words});
   }
+  for (const WantedParts& wanted : bought.parts) {
+    for (const DatePart part : wanted.parts) {
+      const std::string name = part_name(wanted.column, part);
+      const Column* const column = schema.column_named(name);
+      lines.push_back(
+          {name,
+           column == nullptr        ? "left out"
+           : part == DatePart::year ? fmt::format("year, {} to {}", column->lo, column->hi)
+                                    : std::string(to_string(part)),
+           column == nullptr ? "no dates were found, or there is no room" : "of the date"});
+    }
+  }
   return table(lines);
 }
 
@@ -87,6 +99,19 @@ void LabelArguments::add_to(CLI::App& app, const std::string& of, const std::str
              of + "of an amount, the error above which a prediction is far off; default: a fifth "
                   "of --range");
   app.add_flag("--counts", counts, of + "--range is of counts, from 0 to the highest");
+  app.add_option("--date-parts", date_parts,
+                 of +
+                     "parts of a date as columns of their own, as in hired=year,month,weekday; may "
+                     "be repeated")
+      ->type_name("COLUMN=PARTS")
+      ->allow_extra_args(false);
+}
+
+SchemaShape LabelArguments::shape(const std::vector<std::string>& header, const Label& target,
+                                  const std::string& source) const {
+  SchemaShape out = schema_shape(header, label, target, source);
+  want_parts(out, date_parts);
+  return out;
 }
 
 const char* LabelArguments::said() const {
@@ -123,7 +148,7 @@ PublicSchema public_schema_of(const std::string& data, const LabelArguments& lab
     throw BadInput("--data: its header is read first; give a regular file");
   const std::vector<std::string> header = column_names(data);
   if (!first_line_names(data).empty()) require_names(header, data);
-  const SchemaShape shape = schema_shape(header, label.label, label.target(), data);
+  const SchemaShape shape = label.shape(header, label.target(), data);
   PublicSchema found = public_schema_of_file(shape, data, public_table);
   require_other_cells(shape, data, public_table);  // the table in another format
   return found;
@@ -184,10 +209,11 @@ bool SchemaPurchase::asked() const {
     bool given, of_public;
     const char* name;
   };
-  const std::array<Other, 8> others{{{delta.has_value(), false, "--delta"},
+  const std::array<Other, 9> others{{{delta.has_value(), false, "--delta"},
                                      {!out.empty(), true, "--out"},
                                      {!label.label.empty(), true, "--label"},
                                      {label.said() != nullptr, true, label.said()},
+                                     {!label.date_parts.empty(), true, "--date-parts"},
                                      {!adjacency.empty(), false, "--adjacency"},
                                      {rows_cap.has_value(), false, "--rows-cap"},
                                      {rows_per_person.has_value(), false, "--rows-per-person"},
@@ -257,7 +283,7 @@ std::vector<std::string> SchemaPurchase::names_of(const std::string& table, bool
 void SchemaPurchase::run_public(const std::string& table,
                                 const std::vector<std::string>& header) const {
   const SchemaShape shape =
-      schema_shape(header, label.label, label.label.empty() ? TwoClasses{} : label.target(), table);
+      label.shape(header, label.label.empty() ? TwoClasses{} : label.target(), table);
   const PublicSchema found = public_schema_of_file(shape, table, public_table);
   const std::string text = public_toml(found.counts, found.schema);
   if (out.empty() || out == "-") return fmt::print("{}", text);
@@ -293,7 +319,7 @@ void SchemaPurchase::run(const std::string& table, bool is_header) const {
   }
   const std::vector<std::string> header = names_of(table, is_header);
   const Label target = label.label.empty() ? TwoClasses{} : label.target();
-  const SchemaShape shape = schema_shape(header, label.label, target, table);
+  const SchemaShape shape = label.shape(header, target, table);
   const auto planned = [&](std::uint64_t rows, const Budget& at) {
     return plan_schema({.rows = rows, .columns = shape.asked.size()}, at);
   };

@@ -17,6 +17,7 @@ struct LabelArguments {
   std::string label, positive, classes, range;
   std::optional<double> tolerance;
   bool counts = false;
+  std::vector<std::string> date_parts;  ///< "hired=year,month"
 
   /// `of` stands before the help of each option but --label, whose help it gives too.
   void add_to(CLI::App& app, const std::string& of, const std::string& help);
@@ -24,6 +25,9 @@ struct LabelArguments {
   [[nodiscard]] const char* said() const;
   /// What the column holds. Throws BadInput where nothing, or two things, are said of it.
   [[nodiscard]] Label target() const;
+  /// The shape of a table whose columns are these, the label apart. Throws BadInput.
+  [[nodiscard]] SchemaShape shape(const std::vector<std::string>& header, const Label& target,
+                                  const std::string& source) const;
 };
 
 /// As require_visible of the run; warns on stderr where that is near. All of it is public.

@@ -167,14 +167,15 @@ void FitCommand::fit() const {
     throw BadInput("--release-counts: is of --model network; leave it out");
   if (plan.model == network_model || family_named(plan.model)) family.require_of_model(plan);
   if (schema.empty() && public_table.empty()) return fit_bought();
-  if (!schema.empty() &&
-      (!label.label.empty() || label.said() != nullptr || schema_share || !public_table.empty())) {
+  if (!schema.empty() && (!label.label.empty() || label.said() != nullptr || schema_share ||
+                          !public_table.empty() || !label.date_parts.empty())) {
     throw BadInput(fmt::format(
         "{}: is for a schema that is bought, and --schema is given; leave one of them out",
         !label.label.empty()      ? "--label"
         : label.said() != nullptr ? label.said()
         : schema_share            ? "--schema-share"
-                                  : "--public"));
+        : !public_table.empty()   ? "--public"
+                                  : "--date-parts"));
   }
   if (!public_table.empty() && (plan.model == network_model || family_named(plan.model))) {
     throw BadInput(fmt::format(
@@ -219,7 +220,7 @@ void FitCommand::fit() const {
                            typical_words(domain);
 
   // The clock is for the screen: what is planned follows from public numbers alone.
-  const Plan made = plan_chosen(plan, domain, rows, budget);
+  Plan made = plan_chosen(plan, domain, rows, budget);
   const Candidate& candidate = require_feasible(made);
   if (ledger) {
     require_room(*ledger, budget, own_guarantee(made), [&](const Budget& smaller) {
@@ -237,6 +238,7 @@ void FitCommand::fit() const {
                        read_as);
   }
   settle(*engine_maker, loss_named(made.problem.loss), data.has_more_than_labels());
+  const Model stated = model_of_plan(made, asked, domain, *engine_maker);
   double seconds = std::numeric_limits<double>::quiet_NaN();
   if (!quiet && ranks().size() == 1) {
     const auto draws = static_cast<double>(budget.draws);  // chains of a step
@@ -255,7 +257,7 @@ void FitCommand::fit() const {
 
   const Stopwatch fitting;
   std::string how;
-  const Release model = fit_plan(data, made, *engine_maker, ledger, how);
+  const Release model = fit_plan(stated, data, made, *engine_maker, ledger, how);
   if (verbose) {
     if (!how.empty()) say(fmt::format("{}design {}\n", private_time, how));
     say(fmt::format("{}fitting took {:.4g} s, {:.4g} s were predicted\n\n", private_time,
@@ -393,8 +395,9 @@ TableArguments::Share FitCommand::read(const Schema& domain, bool one_column) co
   return table.read_share(domain, options);
 }
 
-Release FitCommand::fit_plan(const Dataset& data, const Plan& made, Backend& engine_maker,
-                             const std::optional<Ledger>& ledger, std::string& how) const {
+Release FitCommand::fit_plan(const Model& model, const Dataset& data, const Plan& made,
+                             Backend& engine_maker, const std::optional<Ledger>& ledger,
+                             std::string& how) const {
   Progress bar("fitting", quiet, interval());
   FitOptions options;
   options.checkpoint = checkpoint;
@@ -404,7 +407,7 @@ Release FitCommand::fit_plan(const Dataset& data, const Plan& made, Backend& eng
   options.stop = &stop_flag();
   options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
   options.design = [&how](const std::string& line) { how = line; };
-  return gibbsite::fit(model_of(plan, made), data, made, engine_maker, key(), options);
+  return gibbsite::fit(model, data, made, engine_maker, key(), options);
 }
 
 std::string FitCommand::report(const Release& model) const {

@@ -17,9 +17,12 @@
 #include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/data/curves.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/privacy/gdp_fit.hpp"
+#include "gibbsite/run/plan_chosen.hpp"
+#include "gibbsite/run/public_center.hpp"
 #include "gibbsite/run/public_schema.hpp"
 #include "interrupt.hpp"
 #include "ledger.hpp"
@@ -67,6 +70,11 @@ void FitCommand::require_of_bought() const {
     throw BadInput(fmt::format(
         "{}: has no meaning where the schema is bought; leave it out, or give --schema", option));
   };
+  if (!label.date_parts.empty() && (plan.model == network_model || family_named(plan.model)))
+    throw BadInput(
+        fmt::format("--date-parts: are features of a model of rows, and --model is {}; "
+                    "leave it out",
+                    plan.model));
   if (plan.model == network_model) {
     require_no_engine();
     const char* const said = label.label.empty() ? label.said() : "--label";
@@ -120,6 +128,26 @@ Schema FitCommand::given_schema() const {
   return found.schema;
 }
 
+Model FitCommand::model_of_plan(Plan& made, const Schema& lines, const Schema& domain,
+                                Backend& engine_maker) const {
+  Model out = model_of(plan, made);
+  if (public_table.empty() || !gains_by_center(made)) return out;
+  const std::vector<std::string> names = column_names(public_table);
+  if (std::ranges::find(names, domain.label_name) == names.end()) {
+    say(fmt::format("{} has no column {}, so the prior's center is 0\n", shown(public_table),
+                    gibbsite::quoted(domain.label_name)));
+    return out;
+  }
+  ReadOptions options;
+  options.cache = ReadOptions::Cache::never;
+  options.ignore_extra_columns = true;
+  const Dataset rows = with_curves(read_table(public_table, lines, options), domain);
+  out = centered_model(std::move(out), made, domain, public_center(rows, made, engine_maker));
+  say(fmt::format("the prior's center, and where the path begins, follow from {} too\n",
+                  shown(public_table)));
+  return out;
+}
+
 void FitCommand::fit_bought() const {
   require_of_bought();
   const bool of_network = plan.model == network_model;
@@ -135,7 +163,7 @@ void FitCommand::fit_bought() const {
   const std::vector<std::string> header = column_names(table.data);
   if (!first_line_names(table.data).empty()) require_names(header, table.data);
   const SchemaShape shape = drawn ? family_shape(header, family.column, table.data)
-                                  : schema_shape(header, label.label, target, table.data);
+                                  : label.shape(header, target, table.data);
   const auto planned = [&](std::uint64_t rows, const Budget& at) {
     PlanRequest smaller = request;
     smaller.epsilon = at.epsilon;

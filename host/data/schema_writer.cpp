@@ -237,6 +237,8 @@ std::string found_toml(const BoughtSchema& found_in, const Schema& schema,
   for (std::size_t k = 0; k < found.size(); ++k)
     out += fmt::format("# {}: {}\n", shown(found[k].column.name), found[k].words) +
            column_toml(schema, schema.columns.at(k));
+  for (std::size_t k = found.size(); k < schema.columns.size(); ++k)
+    out += column_toml(schema, schema.columns[k]);
   return out;
 }
 

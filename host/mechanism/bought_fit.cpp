@@ -1,5 +1,7 @@
 #include "gibbsite/mechanism/bought_fit.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,6 +16,7 @@
 #include "gibbsite/mechanism/noise_law.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "mechanism/schema_settings.hpp"
+#include "mechanism/whitened_losses.hpp"
 
 namespace gibbsite {
 namespace {
@@ -50,6 +53,17 @@ double epsilon_of_mu_up(double mu, double delta, double most) {
     (gdp_delta_up(middle, mu) > delta ? low : high) = middle;
   }
   return high;
+}
+
+// The noise of a smaller share is beyond double precision.
+constexpr double least_legal_share = 1e-12;
+void require_share(const std::optional<double>& share) {
+  if (!share) return;
+  require_between(*share, 0, 1, Field{"schema_share"});
+  if (*share >= least_legal_share) return;
+  throw BadInput(Field{"schema_share"},
+                 fmt::format("is {}, and nothing is seen for so little", *share),
+                 "leave it out, or give a part such as 0.1");
 }
 
 [[noreturn]] void refuse_both(const Budget& budget) {
@@ -130,12 +144,18 @@ NoiseCost largest_fit_noise_up(const LargestFit& fit) {
                cells = static_cast<double>(tree_limits.cells);
     return noise_cost_up(AnsweredNoise{K * levels + K * (K - 1) / 2 * (1 + cells)}, 1);
   }
-  const auto d = static_cast<double>(most_metric_features), K = static_cast<double>(fit.outputs);
+  const auto d = static_cast<double>(most_bought_features(fit)),
+             K = static_cast<double>(fit.outputs);
   const double coordinates = d * K, blocks = K > 1 ? K * (K - 1) / 2 : 1;
   const double intervals = fit.intervals ? coordinates + (blocks + 1) * d * (d + 1) / 2 : 0;
   return noise_cost_up(
       AnsweredNoise{d * (d + 1) + most_gradients * (coordinates + 1) + coordinates + 1 + intervals},
       1);
+}
+
+std::uint64_t most_bought_features(const LargestFit& fit) {
+  if (!fit.intervals || fit.outputs < 2) return most_metric_features;
+  return static_cast<std::uint64_t>(most_contrasts / static_cast<double>(fit.outputs - 1));
 }
 
 double default_schema_share(const SchemaProblem& problem, const Budget& budget) {
@@ -158,7 +178,7 @@ BoughtFitPlan plan_bought_fit(const SchemaProblem& problem, const Budget& budget
                               const std::optional<double>& share, const LargestFit& fit) {
   const StandardArithmetic arithmetic;
   const double z = schema_threshold_height(problem, budget);  // throws on an illegal request
-  if (share) require_between(*share, 0, 1, "schema_share");
+  require_share(share);
   const double part = share.value_or(default_schema_share(problem, budget));
   return split_by_mu(unsplit(problem, budget, part), z, largest_fit_noise_up(fit));
 }
@@ -169,7 +189,7 @@ BoughtFitPlan plan_bought_draws(const SchemaProblem& problem, const Budget& budg
   Budget once = budget;
   once.draws = 1;
   const double z = schema_threshold_height(problem, once);  // throws on an illegal request
-  if (share) require_between(*share, 0, 1, "schema_share");
+  require_share(share);
   const double part =
       share.value_or(std::clamp(seen_share(problem, budget), least_draws_share, most_share));
   // Numbers of a draw (mechanism/family.cpp): a mean, or what splits the most levels.

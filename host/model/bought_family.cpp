@@ -32,7 +32,7 @@ void as_levels(Column& column, const ColumnAnswers& answers, bool of_two) {
       throw BadInput(Field{"column"},
                      fmt::format("no text of {} is frequent enough to be seen through the noise",
                                  quoted(column.name)),
-                     "its budget is spent; ask for a larger epsilon, or write its levels");
+                     "ask for a larger epsilon, or write its levels");
     }
     if (of_two) levels.levels.resize(1);
     column = std::move(levels);

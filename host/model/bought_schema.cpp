@@ -593,7 +593,31 @@ bool are_booleans_of(const std::vector<std::string>& levels, std::uint64_t quest
   return questions != first_questions && !digits && are_booleans(levels);
 }
 
+// A part of a column that holds dates. What reads one cell says alike what marks a missing one.
+Column part_column(const Column& date, DatePart part, std::uint64_t questions) {
+  Column out{.name = part_name(date.name, part), .date = date.date, .part = part, .of = date.name};
+  out.has_missing = date.has_missing;
+  out.missing = date.missing;
+  out.also_missing = date.also_missing;
+  if (part == DatePart::year) {
+    out.type = ColumnType::number;
+    out.lo = part_of_day(part, date.lo);
+    out.hi = std::max<double>(part_of_day(part, date.hi), out.lo + 1);
+    out.missing_level = date.missing_level;
+    return out;
+  }
+  out.type = ColumnType::category;
+  out.levels = part_levels(part);
+  if (date.missing_level.value_or(false) && !out.has_missing)
+    mark_missing(questions, out.has_missing, out.missing, out.also_missing);
+  return out;
+}
+
 }  // namespace
+
+std::string part_name(const std::string& column, DatePart part) {
+  return fmt::format("{}_{}", column, to_string(part));
+}
 
 std::size_t number_class(double value, Written form) {
   const std::size_t first =
@@ -643,6 +667,25 @@ Message names_fault(std::span<const std::string> names) {
     }
   }
   return {};
+}
+
+Message parts_fault(std::span<const ColumnAnswers> columns, std::span<const WantedParts> wanted) {
+  std::set<std::string> names;
+  for (const ColumnAnswers& column : columns) names.insert(column.name);
+  for (const WantedParts& of : wanted) {
+    const auto is_it = [&](const ColumnAnswers& column) { return column.name == of.column; };
+    const auto column = std::find_if(columns.begin(), columns.end(), is_it);
+    if (column == columns.end() || !column->asked())
+      return fmt::format("{} is no column that is asked about; name one of the table's dates",
+                         quoted(of.column));
+    for (const DatePart part : of.parts) {
+      if (!names.insert(part_name(of.column, part)).second)
+        return fmt::format("{} would be the name of two columns; rename the table's, or ask once",
+                           quoted(part_name(of.column, part)));
+    }
+  }
+  const std::vector<std::string> all(names.begin(), names.end());
+  return names_fault(all);
 }
 
 bool named_like_an_id(std::string_view name) {
@@ -747,13 +790,20 @@ Schema schema_of(const BoughtSchema& answers) {
   out.intercept = true;
   mark_missing(answers.questions, out.text.has_missing, out.text.missing, out.text.also_missing);
   for (ColumnFinding& found : findings(answers)) out.columns.push_back(std::move(found.column));
+  for (const WantedParts& wanted : answers.parts) {
+    const Column* const found = out.column_named(wanted.column);
+    if (found == nullptr || !found->is_date()) continue;
+    const Column date = *found;
+    for (const DatePart part : wanted.parts)
+      out.columns.push_back(part_column(date, part, answers.questions));
+  }
   out.row_norm = out.auto_row_norm();
   return out;
 }
 
-Schema fit_schema_of(const BoughtSchema& answers) {
+Schema fit_schema_of(const BoughtSchema& answers, std::uint64_t most) {
   Schema out = schema_of(answers);
-  const std::size_t room = most_metric_features - 1;  // beside the constant
+  const std::size_t room = most - 1;  // beside the constant
   const auto is = [](ColumnType type) {
     return [type](const Column& column) { return column.type == type; };
   };
@@ -773,10 +823,20 @@ Schema fit_schema_of(const BoughtSchema& answers) {
     left -= width;
   }
   // Categories: one level at least, beside "(missing)" and "(other)"; the longest lists are cut.
+  // Months and weekdays are whole, or left out.
   constexpr std::size_t beside = 2;
   std::vector<Column*> categories;
   for (Column& column : out.columns) {
     if (column.type != ColumnType::category) continue;
+    if (column.part != DatePart::none) {
+      if (column.levels.size() + beside > left / 2)
+        column = {.name = column.name};
+      else
+        left -= column.levels.size() + beside;
+    }
+  }
+  for (Column& column : out.columns) {
+    if (column.type != ColumnType::category || column.part != DatePart::none) continue;
     if ((categories.size() + 1) * (beside + 1) > left)
       column = {.name = column.name};
     else
@@ -788,6 +848,12 @@ Schema fit_schema_of(const BoughtSchema& answers) {
     const auto size = [](const Column* column) { return column->levels.size(); };
     (*std::ranges::max_element(categories, {}, size))->levels.pop_back();
   }
+  // The table has no columns of these names.
+  out.columns.erase(
+      std::remove_if(out.columns.begin() + static_cast<std::ptrdiff_t>(answers.columns.size()),
+                     out.columns.end(),
+                     [](const Column& column) { return column.type == ColumnType::ignore; }),
+      out.columns.end());
   if (out.features() == 1) {
     for (std::size_t k = 0; k < answers.columns.size(); ++k) {
       if (!answers.columns[k].asked()) continue;

@@ -30,6 +30,15 @@ namespace gibbsite {
                      Field{"epsilon"}, Field{"schema"}));
 }
 
+/// An error behind the noise, which says so. Several at once stay as they are.
+template <class E>
+[[noreturn]] void throw_paid(const E& error) {
+  if (dynamic_cast<const BadInputs*>(&error) != nullptr) throw;
+  const Message paid = "the budget is spent, as the schema was bought";
+  throw E(error.about(), error.wrong(),
+          error.hint().empty() ? paid : paid + "; " + error.hint());
+}
+
 /// What a kind's own part of such a run is made of. Both steps may throw: what ends there is paid.
 template <class Kind>
 struct BoughtSteps {
@@ -96,7 +105,13 @@ ReleaseOf<Kind> bought_release(const TableToBuy& table, const BoughtFitPlan& pla
     throw;
   } catch (...) {
     if (!is_entered) enter_refused(options, steps.run + ", refused with its schema", price, stream);
-    throw;
+    try {
+      throw;
+    } catch (const BadInput& error) {
+      throw_paid(error);
+    } catch (const Infeasible& error) {
+      throw_paid(error);
+    }
   }
 }
 

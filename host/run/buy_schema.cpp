@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "run/certified.hpp"
@@ -136,6 +137,28 @@ SchemaShape schema_shape(const std::vector<std::string>& header, const std::stri
                    "asked about",
                    "rename the columns to use");
   return out;
+}
+
+void want_parts(SchemaShape& shape, const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) {
+    const std::size_t at = text.rfind('=');
+    WantedParts wanted{.column = text.substr(0, at), .parts = {}};
+    const std::string names = at == text.npos ? "" : text.substr(at + 1);
+    for (std::size_t begin = 0; begin <= names.size();) {
+      const std::size_t end = std::min(names.find(',', begin), names.size());
+      const auto part = date_part_named(std::string_view(names).substr(begin, end - begin));
+      if (!part)
+        throw BadInput(Field{"date_parts"},
+                       fmt::format("{} names no parts", gibbsite::quoted(text)),
+                       "give a column and some of year, month and weekday, as in "
+                       "hired=year,month");
+      wanted.parts.push_back(*part);
+      begin = end + 1;
+    }
+    shape.shape.parts.push_back(std::move(wanted));
+  }
+  if (const Message fault = parts_fault(shape.shape.columns, shape.shape.parts); !fault.empty())
+    throw BadInput(format_message("{}: ", Field{"date_parts"}) + fault);
 }
 
 void require_planned_counts(const SchemaShape& shape, const TableCells& cells,

@@ -24,17 +24,16 @@ namespace {
   refuse_with_bought(field, "such a fit is by whitened");
 }
 
-// Whether a schema leads to intervals may not depend on its answers. With several classes it would:
-// only models of few columns have them.
+// Whether a schema leads to intervals may not depend on its answers, so it is cut to what has them.
 void require_intervals_of_any_schema(const Problem& problem) {
-  const Message why = problem.outputs > 1
-                          ? format_message(
-                                "of several classes they are had of few columns alone, "
-                                "and how many a bought schema leads to is not known "
-                                "beforehand; leave them out, or give {}",
-                                Field{"schema"})
-                          : information_obstacle(problem);
+  const Message why = information_obstacle(problem);
   if (!why.empty()) throw BadInput(format_message("{}: ", Field{"intervals"}) + why);
+}
+
+// The largest fit of that label.
+LargestFit largest_fit(const Label& target, bool intervals) {
+  const auto* const several = std::get_if<Classes>(&target);
+  return {.outputs = several == nullptr ? 1 : several->names.size(), .intervals = intervals};
 }
 
 // A request's cap is what the plan counts, under add-remove.
@@ -66,7 +65,8 @@ Schema schema_of_width(const Label& target, std::uint64_t levels) {
 // What a fit of any schema needs beside it, seen before anything is asked.
 void require_fit_of_any_schema(const BoughtFitPlan& plan, const Label& target,
                                const PlanRequest& request) {
-  for (const std::uint64_t levels : {std::uint64_t{0}, most_metric_features - 1}) {
+  const std::uint64_t most = most_bought_features(largest_fit(target, request.intervals));
+  for (const std::uint64_t levels : {std::uint64_t{0}, most - 1}) {
     static_cast<void>(require_feasible(
         plan_chosen(request, schema_of_width(target, levels), plan.problem.rows, plan.fit)));
   }
@@ -100,10 +100,8 @@ PlanRequest bought_request(const PlanRequest& asked, const Label& target) {
 
 BoughtFitPlan plan_bought_fit(const SchemaShape& shape, std::uint64_t rows, const Budget& budget,
                               const std::optional<double>& share, bool intervals) {
-  const auto* const several = std::get_if<Classes>(&shape.shape.target);
-  return plan_bought_fit(
-      {.rows = rows, .columns = shape.asked.size()}, budget, share,
-      {.outputs = several == nullptr ? 1 : several->names.size(), .intervals = intervals});
+  return plan_bought_fit({.rows = rows, .columns = shape.asked.size()}, budget, share,
+                         largest_fit(shape.shape.target, intervals));
 }
 
 void require_visible(const SchemaQuestions& questions, const SchemaProblem& problem) {
@@ -141,7 +139,8 @@ Release fit_bought(const TableToBuy& table, const BoughtFitPlan& asked, const Pl
        .backend = std::string(backend.name()),
        .planned =
            [&](const BoughtSchema& bought) {
-             const Schema lines = fit_schema_of(bought);
+             const Schema lines =
+                 fit_schema_of(bought, most_bought_features(largest_fit(target, fit.intervals)));
              const Schema domain = chosen_curves(fit, lines, plan.problem.rows, plan.fit);
              data = with_curves(table.read(lines), domain);
              StandardArithmetic::require();  // the caller's code has run

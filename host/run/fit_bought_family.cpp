@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/core/text.hpp"
@@ -28,7 +30,16 @@ void require_draws_of_any_schema(const BoughtFitPlan& plan, const PlanRequest& r
                                  Family family) {
   FamilyProblem shape{.family = family, .rows = plan.problem.rows};
   const auto require = [&] {
-    static_cast<void>(gibbsite::plan(request, complete(request, shape), plan.fit));
+    try {
+      static_cast<void>(gibbsite::plan(request, complete(request, shape), plan.fit));
+    } catch (const BadInput& error) {
+      if (error.field() != "rows_per_person") throw;
+      // A trim is of levels that nobody knows yet.
+      throw BadInput(error.about(), error.wrong(),
+                     format_message("keep one row of each, or buy the schema apart (the command "
+                                    "schema with {}) and give it as {} with {}",
+                                    Field{"epsilon"}, Field{"schema"}, Field{"trim"}));
+    }
   };
   if (shape.has_levels()) {
     for (const std::uint64_t levels : {std::uint64_t{2}, most_family_levels}) {
@@ -64,6 +75,12 @@ PlanRequest bought_family_request(const PlanRequest& asked) {
   if (asked.prior || asked.trim) refuse_of_draws(asked.prior ? "prior" : "trim");
   if (asked.calibration != PlanRequest().calibration) refuse_of_draws("calibration");
   if (asked.rho || asked.rdp) refuse_of_draws(asked.rho ? "rho" : "rdp");
+  if (std::fabs(asked.center.value_or(0)) > series_ends.back()) {
+    throw BadInput(
+        Field{"center"},
+        fmt::format("is {}, and numbers are sought up to {}", *asked.center, series_ends.back()),
+        "give the known mean of the column");
+  }
   if (asked.adjacency != PlanRequest().adjacency) {
     throw BadInput(Field{"adjacency"},
                    "posterior draws of a family are private under replace-one, where the number of "

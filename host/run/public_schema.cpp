@@ -94,7 +94,7 @@ void set_typical(Schema& schema, const CellSource& table) {
   std::vector<Column*> numbers;
   std::vector<std::string> names;
   for (Column& column : schema.columns) {
-    if (column.type != ColumnType::number || column.is_date()) continue;
+    if (column.type != ColumnType::number || !column.date.empty()) continue;
     numbers.push_back(&column);
     names.push_back(column.name);
   }

@@ -202,8 +202,12 @@ class WhitenedRun final : public MechanismRun {
     return {whole_matrix(answers_.back().values, rule_.coordinates()), answers_.back().deviation};
   }
   [[nodiscard]] WhitenedRule new_rule() const {
-    return {settings_, task_.problem, task_.who, starting_metric(task_.schema),
-            plain_metric(task_.schema)};
+    return {settings_,
+            task_.problem,
+            task_.who,
+            starting_metric(task_.schema),
+            plain_metric(task_.schema),
+            task_.model.center};
   }
   enum class Asked { lengths, moments, start, gradient, block, information, scores };
   [[nodiscard]] Asked asked() const {

@@ -25,6 +25,7 @@ constexpr double least_variance = 0.01;  // of z, a priori
 constexpr int variances_tried = 60;
 constexpr double overshoot = 2, damped = 1.5;
 constexpr int fits = 12;
+constexpr double first_part = 0.5;  // of a public center, where the path begins
 
 struct Eigenpairs {
   VectorXd values;
@@ -117,7 +118,7 @@ double median_of(const VectorXd& values) {
 }  // namespace
 
 WhitenedRule::WhitenedRule(const Whitened& settings, const Problem& problem, const Neighbors& who,
-                           Metric start, Metric plain)
+                           Metric start, Metric plain, std::vector<double> center)
     : settings_(settings),
       constants_(constants_for(problem)),
       small_(SmallBudget::for_signal(signal_per_feature(problem, who, settings.query_mu) *
@@ -128,7 +129,8 @@ WhitenedRule::WhitenedRule(const Whitened& settings, const Problem& problem, con
       intercept_(problem.intercept),
       metric_(std::move(start)),
       plain_(std::move(plain)),
-      clip_(settings.first_clip) {
+      clip_(settings.first_clip),
+      public_(std::move(center)) {
   omega_ = sum_omega_ = sum_gradient_ =
       VectorXd::Zero(metric_.cols() * static_cast<Eigen::Index>(problem.outputs));
 }
@@ -259,6 +261,18 @@ void WhitenedRule::answer_moments(const MatrixXd& noisy, double deviation) {
   prior_ = gram.inverse().diagonal().array().max(1e-12).pow(small ? small_.power : prior_power);
   if (!prior_.allFinite()) prior_.setOnes();
   prior_ /= prior_.dot(lambda_);
+  if (!public_.empty()) begin_at_center();
+}
+
+// P omega = theta0 by least squares: rows of the schema have theta0's scores.
+void WhitenedRule::begin_at_center() {
+  const auto d = metric_.rows(), K = static_cast<Eigen::Index>(outputs_);
+  const Eigen::Map<const MatrixXd> theta(public_.data(), d, K);
+  const MatrixXd omega = MatrixXd(metric_).completeOrthogonalDecomposition().solve(theta);
+  if (!omega.allFinite()) return;
+  center_ = centered(omega.reshaped());
+  part_ = first_part;
+  omega_ = part_ * center_;
 }
 
 VectorXd WhitenedRule::theta() const {
@@ -283,7 +297,8 @@ void WhitenedRule::answer_gradient(const VectorXd& answer, double deviation,
                                    double noisy_curvature) {
   const VectorXd noisy = centered(answer);
   // The noise is new, so this tests what it seems to: whether the loss rises along omega.
-  if (gradients_ > 0 && noisy.dot(omega_) > overshoot * deviation * omega_.norm()) {
+  const VectorXd away = center_.size() > 0 ? VectorXd(omega_ - part_ * center_) : omega_;
+  if (gradients_ > 0 && noisy.dot(away) > overshoot * deviation * away.norm()) {
     damping_ *= damped;
   }
   const double mean_curvature = noisy_curvature / rows_ / constants_.directions;
@@ -296,6 +311,7 @@ void WhitenedRule::answer_gradient(const VectorXd& answer, double deviation,
 
 void WhitenedRule::answer_start(const VectorXd& answer, double deviation) {
   const double weight = 1 / (deviation * deviation);
+  sum_omega_ += weight * omega_;
   sum_gradient_ += weight * centered(answer);
   weight_ += weight;
   squares_ += weight;
@@ -319,11 +335,20 @@ void WhitenedRule::add(const VectorXd& noisy, double deviation, double recent) {
   const ArrayXd H = rows_ * damped_curvature() * curve_.array();
   const double s2 = noise();
   const auto k = metric_.cols(), K = static_cast<Eigen::Index>(outputs_);
-  const ArrayXXd U =
+  ArrayXXd U =
       1 / weight_ *
       (sum_omega_.reshaped(k, K).array().colwise() * H - sum_gradient_.reshaped(k, K).array());
   const ArrayXd squares = U.square().rowwise().sum();
   const ArrayXd per_variance = H.square() * prior_.array();
+  // A public center explains a part of U, in [0, 1] and by least squares for each variance tried.
+  const bool is_centered = center_.size() > 0;
+  ArrayXXd of_center;
+  ArrayXd along, own;
+  if (is_centered) {
+    of_center = center_.reshaped(k, K).array().colwise() * H;
+    along = (of_center * U).rowwise().sum();
+    own = of_center.square().rowwise().sum();
+  }
   double best = INFINITY;
   variance_ = constants_.expected_variance;
   const double lowest = std::log(least_variance), highest = std::log(constants_.most_variance);
@@ -331,11 +356,19 @@ void WhitenedRule::add(const VectorXd& noisy, double deviation, double recent) {
     const double logarithm = lowest + (highest - lowest) * tried / (variances_tried - 1);
     const ArrayXd total = s2 + std::exp(logarithm) * per_variance;
     const double away = logarithm - std::log(constants_.expected_variance);
-    const double cost = (constants_.directions * total.log() + squares / total).sum() + away * away;
-    if (cost < best) best = cost, variance_ = std::exp(logarithm);
+    double cost = (constants_.directions * total.log() + squares / total).sum() + away * away;
+    double part = 0;
+    if (is_centered) {
+      const double with = (along / total).sum(), of_itself = (own / total).sum();
+      part = of_itself > 0 ? std::clamp(with / of_itself, 0.0, 1.0) : 0;
+      cost += part * (part * of_itself - 2 * with);
+    }
+    if (cost < best) best = cost, variance_ = std::exp(logarithm), part_ = part;
   }
   const ArrayXd shrunk = H * prior_.array() * variance_ / (s2 + variance_ * per_variance);
+  if (is_centered) U -= part_ * of_center;
   omega_ = (U.colwise() * shrunk).reshaped();
+  if (is_centered) omega_ += part_ * center_;
 }
 
 // No loss curves more than `most_damped`: beyond it damping would hold omega where it is, and

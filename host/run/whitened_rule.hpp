@@ -3,6 +3,7 @@
 // rule"). Sees no row: noisy answers and public numbers alone, so nothing here costs privacy.
 #include <Eigen/Core>
 #include <cstdint>
+#include <vector>
 
 #include "gibbsite/core/problem.hpp"
 #include "gibbsite/mechanism/in_metric.hpp"
@@ -31,8 +32,10 @@ class WhitenedRule {
 
   /// `start` [d x k]: the public metric of the first question (`starting_metric`). `plain` [d x k]:
   /// the same directions with their own lengths, which the prior is about; empty if they are equal.
+  /// `center` [K x d]: public coefficients, of which the path begins at half and to a part of which
+  /// the prior pulls; empty: 0.
   WhitenedRule(const Whitened& settings, const Problem& problem, const Neighbors& who, Metric start,
-               Metric plain = {});
+               Metric plain = {}, std::vector<double> center = {});
 
   /// Questions answered, of `questions()`: moments first, then gradients; with intervals the block,
   /// the information and of amounts and counts the scores' second moments. Small budgets ask for
@@ -45,8 +48,8 @@ class WhitenedRule {
   [[nodiscard]] bool asks_moments() const {
     return !asks_lengths() && moments_ < moment_questions() && !has_start();
   }
-  /// Whether the next question is for a gradient at 0 without a curvature, in place of the second
-  /// moments: the first ones told too little for these to tell more.
+  /// Whether the next question is for a gradient at the start without a curvature, in place of the
+  /// second moments: the first ones told too little for these to tell more.
   [[nodiscard]] bool asks_start() const { return has_start() && starts_ == 0; }
   /// Whether the next question is for the gradient beside the information, at omega().
   [[nodiscard]] bool asks_block() const {
@@ -88,7 +91,7 @@ class WhitenedRule {
   void answer_moments(const Eigen::MatrixXd& noisy, double deviation);
   /// Sum of capped gradients in coordinates of z [K x k] and of curvatures, of K outputs of traces.
   void answer_gradient(const Eigen::VectorXd& noisy, double deviation, double noisy_curvature);
-  /// A gradient at 0, without a curvature; omega stays there.
+  /// A gradient at the start, without a curvature; omega stays there.
   void answer_start(const Eigen::VectorXd& noisy, double deviation);
   /// One more gradient [K x k], without a curvature.
   void answer_block(const Eigen::VectorXd& noisy, double deviation);
@@ -100,6 +103,8 @@ class WhitenedRule {
   [[nodiscard]] std::uint64_t iterations() const {
     return static_cast<std::uint64_t>(settings_.iterations);
   }
+  // The public center in coordinates of z, and the path's start.
+  void begin_at_center();
   // Takes a gradient into account and moves omega.
   void add(const Eigen::VectorXd& noisy, double deviation, double recent);
   [[nodiscard]] std::uint64_t moment_questions() const {
@@ -158,6 +163,9 @@ class WhitenedRule {
   double damping_ = 1;                        // m
   double curvature_ = 0;                      // q
   double variance_ = 0;                       // V
+  std::vector<double> public_;                // theta0 [K x d]; empty: 0
+  Eigen::VectorXd center_;                    // theta0 in coordinates of z [K x k]; empty: 0
+  double part_ = 0;                           // of the center that the prior pulls to
   Eigen::VectorXd block_omega_;
   double block_variance_ = 0;
 };

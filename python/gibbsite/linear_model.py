@@ -522,17 +522,40 @@ class _Private:
         codes = self._engine_labels(labels, classes, _tables.SchemaFacts(label))
         return label, table, columns, codes, classes
 
+    def _wanted_parts(self):
+        """The parts of dates as the engine takes them."""
+        if self.date_parts is None:
+            return []
+        wanted = self.date_parts
+        if not isinstance(wanted, dict) or not all(
+            isinstance(name, str) and isinstance(parts, (list, tuple)) for name, parts in wanted.items()
+        ):
+            raise ValueError(
+                'date_parts: must be a dict of lists, such as {"hired": ["year", "month"]}, got '
+                f"{wanted!r}"
+            )
+        return [f"{name}={','.join(map(str, parts))}" for name, parts in wanted.items()]
+
     def _prepare_public(self, X, y):
         """`_prepare` with a public table, which the schema follows from."""
         label, table, columns, codes, classes = self._cells(X, y)
         if isinstance(self.public, (str, os.PathLike)):
             schema = _core._public_schema(
-                table.source, os.fspath(self.public), columns=columns, label=label
+                table.source,
+                os.fspath(self.public),
+                columns=columns,
+                label=label,
+                date_parts=self._wanted_parts(),
             )
         else:
             known, known_columns = _tables.as_cells(self.public, "public")
             schema = _core._public_schema(
-                table.source, known.source, columns=columns, known_columns=known_columns, label=label
+                table.source,
+                known.source,
+                columns=columns,
+                known_columns=known_columns,
+                label=label,
+                date_parts=self._wanted_parts(),
             )
         return schema, table, columns, codes, classes
 
@@ -553,6 +576,7 @@ class _Private:
             columns=columns,
             label=label,
             schema_share=self.schema_share,
+            date_parts=self._wanted_parts(),
         )
         rows = len(codes) if self.rows_cap is None else self.rows_cap
         _warn_of_purchase(_core._plan_bought(rows=rows, **asked), self, rows)
@@ -644,8 +668,9 @@ class _Private:
                 'schema_share: goes with schema="private" and without public, which costs nothing; '
                 "leave it out"
             )
-        if self.public is not None and not self._buys_schema():
-            raise ValueError('public: goes with schema="private"; leave it out')
+        for name in ("public", "date_parts"):
+            if getattr(self, name) is not None and not self._buys_schema():
+                raise ValueError(f'{name}: goes with schema="private"; leave it out')
         if self.public is not None:
             return self._prepare_public(X, y)
         if self.schema is None and self.ranges is None:
@@ -1074,6 +1099,9 @@ class PrivateLogisticRegression(_Private):
         With schema="private": a public table of the same columns, whose cells the schema follows
         from at no cost, so that the whole budget fits. No guarantee covers people in it: you answer
         for its being public (docs/reference/data.md).
+    date_parts : dict or None
+        With schema="private": parts of dates as columns of their own, {"hired": ["year", "month",
+        "weekday"]}, where the column is found to hold dates.
     fit_intercept : bool
         With `ranges`: whether a constant 1 is among the features. A schema has `intercept` instead.
     row_norm : float or "auto"
@@ -1170,6 +1198,7 @@ class PrivateLogisticRegression(_Private):
         *,
         schema_share: float | None = None,
         public: object | None = None,
+        date_parts: dict | None = None,
         fit_intercept: bool = True,
         row_norm: float | str = "auto",
         invalid: str = "refuse",
@@ -1439,8 +1468,8 @@ class PrivateLinearRegression(_Regressor):
     intervals : bool
         Whether a part of the budget pays for estimates with 95 % intervals, which the model then
         holds (docs/theory/intervals.md). Only with the losses huber and pseudo-huber.
-    mechanism, ledger, random_state, schema_share, public, fit_intercept, row_norm, interactions,
-    prior_precision, adjacency, rows_cap, rows_per_person, weight_range, n_jobs, backend, progress
+    mechanism, ledger, random_state, schema_share, public, date_parts, fit_intercept, row_norm,
+    interactions, prior_precision, adjacency, rows_cap, rows_per_person, weight_range, n_jobs, backend, progress
         As in PrivateLogisticRegression.
 
     Attributes
@@ -1473,6 +1502,7 @@ class PrivateLinearRegression(_Regressor):
         *,
         schema_share: float | None = None,
         public: object | None = None,
+        date_parts: dict | None = None,
         fit_intercept: bool = True,
         row_norm: float | str = "auto",
         invalid: str = "refuse",
@@ -1546,8 +1576,8 @@ class PrivatePoissonRegressor(_Regressor):
     intervals : bool
         Whether a part of the budget pays for estimates with 95 % intervals, which the model then
         holds (docs/theory/intervals.md).
-    mechanism, ledger, random_state, schema_share, public, fit_intercept, row_norm, interactions,
-    prior_precision, adjacency, rows_cap, rows_per_person, weight_range, n_jobs, backend, progress
+    mechanism, ledger, random_state, schema_share, public, date_parts, fit_intercept, row_norm,
+    interactions, prior_precision, adjacency, rows_cap, rows_per_person, weight_range, n_jobs, backend, progress
         As in PrivateLogisticRegression.
 
     Attributes
@@ -1579,6 +1609,7 @@ class PrivatePoissonRegressor(_Regressor):
         *,
         schema_share: float | None = None,
         public: object | None = None,
+        date_parts: dict | None = None,
         fit_intercept: bool = True,
         row_norm: float | str = "auto",
         invalid: str = "refuse",

@@ -58,6 +58,7 @@ struct Asked {
     std::vector<std::string> header = columns;
     header.push_back(label.label_name);
     shape = schema_shape(header, label.label_name, label.label, "X");
+    want_parts(shape, given.take<std::vector<std::string>>("date_parts", {}));
     budget = budget_of(request);
   }
   // rows: the table's; under add-remove the cap counts.
@@ -139,10 +140,12 @@ Schema public_schema_in(const nb::object& table, const nb::object& known,
   const auto columns = given.need<std::vector<std::string>>("columns");
   const auto known_columns = given.take<std::vector<std::string>>("known_columns");
   const Schema& label = *given.need<const Schema*>("label");
+  const auto parts = given.take<std::vector<std::string>>("date_parts", {});
   given.finish();
   std::vector<std::string> header = columns;
   header.push_back(label.label_name);
-  const SchemaShape shape = schema_shape(header, label.label_name, label.label, "X");
+  SchemaShape shape = schema_shape(header, label.label_name, label.label, "X");
+  want_parts(shape, parts);
   const CellSource mine = cells_in("X", table);
   std::optional<CellSource> frame;
   std::string path;

@@ -117,8 +117,12 @@ def test_intervals_are_of_the_same_budget():
     ends = fitted.coef_interval_
     assert ends.shape[1] == 2
     assert (ends[:, 0] < ends[:, 1]).all()
-    with pytest.raises(ValueError, match="of several classes"):
-        model(intervals=True, classes=["a", "b", "c"]).fit(frame, (frame["age"] % 3).map({0: "a", 1: "b", 2: "c"}))
+    three = np.select([frame["age"] < 35, frame["age"] < 60], ["young", "middle"], "old")
+    several = model(intervals=True, classes=["young", "middle", "old"]).fit(frame, three)
+    assert several.verify().valid
+    assert (several.coef_interval_[..., 0] < several.coef_interval_[..., 1]).all()
+    with pytest.raises(ValueError, match="at most 20 classes"):
+        model(intervals=True, classes=[str(k) for k in range(21)]).fit(frame, three)
 
 
 def test_the_label_is_not_taken_from_the_table():
@@ -223,3 +227,29 @@ def test_a_family_buys_the_schema_of_its_column():
         gibbsite.private_family(frame, "age", "median", epsilon=4.0, delta=1e-6)
     with pytest.raises(gibbsite.BadInput, match="center"):
         gibbsite.private_family(frame, "age", "variance", epsilon=4.0, delta=1e-6)
+
+
+def features(fitted):
+    return json.loads(fitted.to_json())["model"]["features"]
+
+
+def test_parts_of_a_date_are_those_that_are_wanted():
+    frame = people().drop(columns="id")
+    early = frame["since"].dt.month < 4
+    y = early.map({True: "yes", False: "no"})
+    fitted = model(date_parts={"since": ["month", "weekday"]}).fit(frame, y)
+    assert fitted.verify().valid
+    assert {"since_month=Jan", "since_weekday=Sun"} <= set(features(fitted))
+    # Months decide the label: a row of twenty is wrong at most, of 6,000 with noise of about 30 rows.
+    assert (fitted.predict(frame) == y).mean() > 0.95
+    known = people(1000).drop(columns="id").assign(age=30)
+    of_known = model(1.0, public=known, date_parts={"since": ["year"]}).fit(frame, y)
+    assert "since_year" in features(of_known)
+    with pytest.raises(gibbsite.BadInput, match="date_parts"):
+        model(date_parts={"since": ["day"]}).fit(frame, y)
+    with pytest.raises(gibbsite.BadInput, match="date_parts"):
+        model(date_parts={"born": ["year"]}).fit(frame, y)
+    with pytest.raises(ValueError, match="date_parts: must be a dict of lists"):
+        model(date_parts={"since": "year"}).fit(frame, y)
+    with pytest.raises(ValueError, match='date_parts: goes with schema="private"'):
+        gibbsite.PrivateLogisticRegression(1.0, 1e-6, ranges=(0, 1), date_parts={}).fit([[0.5]], [1])

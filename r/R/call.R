@@ -20,7 +20,14 @@ settings_of <- function(...) {
   if (length(given) > 0 && (is.null(names(given)) || any(names(given) == ""))) {
     refuse("...: settings need names, such as rows_per_person = 2")
   }
-  vapply(names(given), function(name) {
+  parts <- given$date_parts  # list(hired = c("year", "month")), one setting a column
+  given$date_parts <- NULL
+  if (!is.null(parts) && (!is.list(parts) || is.null(names(parts)) || !all(vapply(parts, is.character, NA)))) {
+    refuse("date_parts: must name the parts of columns, such as list(hired = c(\"year\", \"month\"))")
+  }
+  parts <- vapply(names(parts), function(name) enc2utf8(paste0(name, "=", paste(parts[[name]], collapse = ","))), "")
+  names(parts) <- rep("date_parts", length(parts))
+  c(vapply(names(given), function(name) {
     x <- given[[name]]
     if (name == "classes") return(as.character(jsonlite::toJSON(as.character(x))))
     if (length(x) == 0 || anyNA(x)) refuse(name, ": is missing; give a value")
@@ -28,7 +35,7 @@ settings_of <- function(...) {
     if (is.numeric(x)) return(paste(format(x, digits = 17, trim = TRUE, scientific = TRUE), collapse = ","))
     if (is_text(x)) return(enc2utf8(x))
     refuse(name, ": must be a number, a text or TRUE or FALSE; give one")
-  }, "")
+  }, ""), parts)
 }
 
 # The columns of a data frame of these names that it has, as the library reads them. Nothing is computed from the rows.

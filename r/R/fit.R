@@ -54,8 +54,12 @@ fit_by_bought <- function(asked, data, settings, ledger) {
 private_network <- function(data, epsilon, delta, schema, ledger = NULL, ...) {
   call <- match.call()
   data <- require_table(data, "data")
-  toml <- schema_toml(schema, TRUE)
   settings <- settings_of(epsilon = epsilon, delta = delta, ...)
+  if (identical(schema, "private")) {
+    columns <- if (is.data.frame(data)) names(data)
+    return(model_from(run_fit(data, columns, NULL, TRUE, c(settings, model = "network"), ledger), call))
+  }
+  toml <- schema_toml(schema, TRUE)
   model_from(run_fit(data, schema_columns(schema_parts(toml, TRUE))$name, toml, TRUE, settings, ledger), call)
 }
 

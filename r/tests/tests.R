@@ -116,6 +116,24 @@ bought <- private_glm(Admit ~ ., people, epsilon = 3, delta = 1e-6, schema = "pr
 check("a bought schema", verify(bought)$valid && length(predict(bought, people)) == nrow(people))
 refused(private_glm(Admit ~ curve(Dept), people, 1, 1e-6, "private", positive = "Admitted"), 2, "need a schema")
 refused(private_glm(Admit ~ ., people, 1, 1e-6, "private"), 2, "positive: is missing")
+by_network <- private_network(people, epsilon = 3, delta = 1e-6, schema = "private")
+check("a network with its schema", verify(by_network)$valid && nrow(synthesize(by_network, 50, seed = 1)) == 50)
+refused(private_network(people, 1, 1e-6, "private", positive = "Admitted", label = "Admit"), 2, "label")
+known <- tempfile(fileext = ".csv")
+write.csv(people[seq(1, nrow(people), by = 7), ], known, row.names = FALSE)
+of_known <- private_glm(Admit ~ ., people, epsilon = 1, delta = 1e-6, schema = "private", positive = "Admitted", public = known)
+check("a public table", verify(of_known)$valid && grepl(basename(known), of_known$json, fixed = TRUE))
+refused(private_glm(Admit ~ ., people, 1, 1e-6, schema, public = known), 2, "public")
+
+# ---- Parts of dates ----
+staff <- data.frame(hired = as.Date("2015-01-01") + (seq_len(4000) * 7) %% 2900, wage = seq_len(4000) %% 50)
+staff$good <- ifelse(format(staff$hired, "%m") %in% c("01", "02", "03"), "yes", "no")
+dated <- private_glm(good ~ ., staff, epsilon = 8, delta = 1e-6, schema = "private", positive = "yes",
+                     date_parts = list(hired = c("month", "year")))
+check("parts that are asked for", verify(dated)$valid && all(c("hired_month=Jan", "hired_year") %in% names(coef(dated))))
+# Three months of twelve: noise at epsilon 8 is under 0.3 of a log-odds, and they are 4 or more apart: 10 deviations.
+check("months as they are", coef(dated)[["hired_month=Feb"]] > coef(dated)[["hired_month=Aug"]] + 1)
+refused(private_glm(good ~ ., staff, 8, 1e-6, "private", positive = "yes", date_parts = list(hired = "day")), 2, "names no parts")
 
 # ---- Names that are not R's, and classes that read as other things ----
 set.seed(2)

@@ -334,6 +334,69 @@ static void test_bought(const char *data) {
   gibbsite_settings_free(settings);
 }
 
+/* A network and its schema of one budget; a schema of a public table; parts of a date. */
+static void test_bought_more(const char *data, const char *scratch) {
+  gibbsite_model *model = NULL;
+  gibbsite_settings *settings = settings_of("2");
+  char *text = NULL;
+  int valid = 0, kind = -1;
+  FILE *dates = fopen(path(scratch, "dates.csv"), "w"), *known = NULL;
+
+  OK(gibbsite_settings_set(settings, "model", "network", &error));
+  OK(gibbsite_fit_file(path(data, "berkeley.csv"), NULL, settings, NULL, &model, &error));
+  OK(gibbsite_model_kind(model, &kind, &error));
+  CHECK(kind == GIBBSITE_NETWORK);
+  OK(gibbsite_model_json(model, &text, &error));
+  OK(gibbsite_verify(text, &valid, NULL, &error));
+  CHECK(valid == 1 && strstr(text, "\"bought\"") != NULL);
+  gibbsite_free(text);
+  gibbsite_model_free(model);
+  OK(gibbsite_settings_set(settings, "label", "admitted", &error));
+  FAILS(gibbsite_fit_file(path(data, "berkeley.csv"), NULL, settings, NULL, &model, &error), GIBBSITE_BAD_INPUT, "label");
+  gibbsite_settings_free(settings);
+
+  CHECK(dates != NULL);
+  fprintf(dates, "hired,sex,y\n");
+  for (int i = 0; i < 4000; ++i)
+    fprintf(dates, "20%02d-%02d-%02d,%s,%s\n", 10 + i % 8, 1 + i % 12, 1 + i % 28, i % 3 ? "f" : "m", i % 12 < 4 ? "yes" : "no");
+  fclose(dates);
+  settings = settings_of("4");
+  OK(gibbsite_settings_set(settings, "label", "y", &error));
+  OK(gibbsite_settings_set(settings, "positive", "yes", &error));
+  OK(gibbsite_settings_set(settings, "date_parts", "hired=day", &error));
+  FAILS(gibbsite_fit_file(path(scratch, "dates.csv"), NULL, settings, NULL, &model, &error), GIBBSITE_BAD_INPUT, "names no parts");
+  gibbsite_settings_free(settings);
+  settings = settings_of("4");
+  OK(gibbsite_settings_set(settings, "label", "y", &error));
+  OK(gibbsite_settings_set(settings, "positive", "yes", &error));
+  OK(gibbsite_settings_set(settings, "date_parts", "hired=month,weekday", &error));
+  OK(gibbsite_fit_file(path(scratch, "dates.csv"), NULL, settings, NULL, &model, &error));
+  OK(gibbsite_model_json(model, &text, &error));
+  CHECK(strstr(text, "hired_month=Jan") != NULL && strstr(text, "hired_weekday=Sun") != NULL);
+  OK(gibbsite_verify(text, &valid, NULL, &error));
+  CHECK(valid == 1);
+  gibbsite_free(text);
+  gibbsite_model_free(model);
+
+  known = fopen(path(scratch, "known.csv"), "w");
+  CHECK(known != NULL);
+  fprintf(known, "hired,sex,y\n");
+  for (int i = 0; i < 500; ++i)
+    fprintf(known, "20%02d-%02d-%02d,%s,%s\n", 10 + i % 8, 1 + i % 12, 1 + i % 27, i % 5 ? "f" : "m", i % 12 < 4 ? "yes" : "no");
+  fclose(known);
+  OK(gibbsite_settings_set(settings, "public", path(scratch, "known.csv"), &error));
+  OK(gibbsite_fit_file(path(scratch, "dates.csv"), NULL, settings, NULL, &model, &error));
+  OK(gibbsite_model_json(model, &text, &error));
+  CHECK(strstr(text, "known.csv") != NULL && strstr(text, "\"bought\"") == NULL);
+  OK(gibbsite_verify(text, &valid, NULL, &error));
+  CHECK(valid == 1);
+  gibbsite_free(text);
+  gibbsite_model_free(model);
+  FAILS(gibbsite_fit_file(path(scratch, "known.csv"), NULL, settings, NULL, &model, &error), GIBBSITE_BAD_INPUT,
+        "is the private table itself");
+  gibbsite_settings_free(settings);
+}
+
 int main(int argc, char **argv) {
   if (argc != 3) return 2;
   CHECK(strlen(gibbsite_version()) >= 5);
@@ -344,6 +407,7 @@ int main(int argc, char **argv) {
   test_ledger(argv[1], argv[2]);
   test_network(argv[1]);
   test_bought(argv[1]);
+  test_bought_more(argv[1], argv[2]);
   printf("%d checks by gibbsite %s\n", checks, gibbsite_version());
   return 0;
 }

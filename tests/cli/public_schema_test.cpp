@@ -70,6 +70,45 @@ TEST_F(PublicSchemaCli, AFitSpendsItsBudgetOnTheFitAlone) {
   }
 }
 
+// At a small budget the prior's center follows from the public labels too, and from no private row:
+// it is the same of a neighboring table, and of one whose label is another everywhere.
+TEST_F(PublicSchemaCli, ASmallBudgetBeginsAtThePublicCenter) {
+  const auto small = [&](const Arguments& more) {
+    return gibbsite(joined(joined({"fit", "--data", "people.csv", "--epsilon", "0.1", "--delta",
+                                   "1e-6", "--out", "model.json", "--force"},
+                                  known),
+                           more));
+  };
+  const auto center_norm = [&](const Arguments& more) {
+    const Outcome made = small(more);
+    EXPECT_EQ(made.status, 0) << made.err;
+    EXPECT_EQ(gibbsite({"verify", "model.json"}).status, 0);
+    EXPECT_THAT(made.out, HasSubstr("the prior's center, and where the path begins, follow from"));
+    const nlohmann::json constants = json("model.json")["certificate"]["constants"];
+    EXPECT_TRUE(constants.contains("center_norm"));
+    return constants.value("center_norm", 0.0);
+  };
+  const double center = center_norm({});
+  EXPECT_GT(center, 0.1);
+  folder.write("people.csv", people(2999, 0) + "x,1e9,only one,nobody\n");
+  EXPECT_EQ(center_norm({}), center);
+  EXPECT_EQ(center_norm({"--release-moments"}), center);
+  std::string other = people(3000, 0);
+  for (std::size_t at = 0; (at = other.find(">50K", at)) != other.npos; at += 5)
+    other.replace(at, 4, "<=50K");
+  folder.write("people.csv", other);
+  EXPECT_EQ(center_norm({}), center);
+  // Not with intervals, nor without the labels.
+  EXPECT_THAT(small({"--intervals"}).out, Not(HasSubstr("the prior's center")));
+  EXPECT_FALSE(json("model.json")["certificate"]["constants"].contains("center_norm"));
+  std::string bare = people(1000, 7);
+  bare.replace(bare.find("income"), 6, "wealth");
+  folder.write("lastyear.csv", bare);
+  const Outcome without = small({});
+  EXPECT_EQ(without.status, 0) << without.err;
+  EXPECT_THAT(without.out, HasSubstr("has no column 'income', so the prior's center is 0"));
+}
+
 // In two steps it is the same model, whatever one person's row holds.
 TEST_F(PublicSchemaCli, ASchemaApartIsTheSame) {
   const Arguments seed{"--seed", "5", "--quiet"};

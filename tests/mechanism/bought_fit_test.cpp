@@ -133,6 +133,14 @@ TEST(BoughtFit, SharesAreWhatTheySay) {
   }
   for (const double share : {0.0, 1.0, -1.0, std::nan("")})
     EXPECT_THROW(static_cast<void>(plan_bought_fit(many, {}, share)), BadInput);
+  for (const double share : {0.0, 1e-300}) {  // of so little the noise is no number
+    try {
+      static_cast<void>(plan_bought_fit(many, {}, share));
+      ADD_FAILURE() << share;
+    } catch (const BadInput& error) {
+      EXPECT_EQ(error.field(), "schema_share") << error.what();
+    }
+  }
   // One count a column moves where two did: half the share is enough.
   const SchemaProblem some{.rows = 8'000, .columns = 14};
   EXPECT_EQ(default_schema_share(some, {}), .2);

@@ -249,7 +249,7 @@ TEST(FitBoughtFamily, IsEnteredOnceAndPaidWhereItIsRefused) {
                                         plan_bought_family(of.request, dates.cells.rows),
                                         of.request, Key::from_os(), options));
   };
-  EXPECT_ANY_THROW(paid());
+  EXPECT_THAT(paid, ThrowsMessage<BadInput>(HasSubstr("the budget is spent")));
   EXPECT_EQ(ledger.read().entries.size(), 2U);
   // The cover of a pair takes more than is left, which is seen before any noise.
   const BoughtDrawsCase names("name", "categorical");
@@ -257,7 +257,8 @@ TEST(FitBoughtFamily, IsEnteredOnceAndPaidWhereItIsRefused) {
   EXPECT_EQ(ledger.read().entries.size(), 2U);
   // No name is seen through the noise.
   EXPECT_THAT([&] { static_cast<void>(names.fit()); },
-              ThrowsMessage<BadInput>(HasSubstr("no text of 'name'")));
+              ThrowsMessage<BadInput>(
+                  ::testing::AllOf(HasSubstr("no text of 'name'"), HasSubstr("budget is spent"))));
   EXPECT_TRUE(of.fit(Key::from_seed(1)).certificate().is_void());
 }
 
@@ -292,12 +293,14 @@ TEST(FitBoughtFamily, RefusesWhatItDoesNotTake) {
   refused({.model = "rate", .calibration = "geumlek-rdp"}, "calibration");
   refused({.model = "variance"}, "is missing; give the known mean");
   refused({.intervals = true}, "intervals");
+  refused({.model = "variance", .center = 1e300}, "center");
   EXPECT_THAT([] { static_cast<void>(family_shape({"age"}, "aged", "t.csv")); },
               ThrowsMessage<BadInput>(HasSubstr("no column")));
   BoughtDrawsCase several("work", "categorical");
   several.request.rows_per_person = 3;  // its theorem is for one row
   EXPECT_THAT([&] { static_cast<void>(several.fit()); },
-              ThrowsMessage<BadInput>(HasSubstr("rows_per_person")));
+              ThrowsMessage<BadInput>(::testing::AllOf(HasSubstr("rows_per_person"),
+                                                       HasSubstr("buy the schema apart"))));
 }
 
 }  // namespace fit_bought_family_test

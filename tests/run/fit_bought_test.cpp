@@ -139,7 +139,8 @@ TEST(FitBought, TakesEveryLabelAndCertifiesBoth) {
 
 // Intervals cost what was fixed for every schema, and a small table is no refusal.
 TEST(FitBought, IntervalsAreOfTheSameBudget) {
-  for (const Label& target : {Label(TwoClasses{.positive = "yes"}), an_amount, a_count}) {
+  for (const Label& target :
+       {Label(TwoClasses{.positive = "yes"}), three_classes, an_amount, a_count}) {
     for (const int rows : {20'000, 40}) {
       BoughtFitCase of = case_of(target, rows);
       of.request.intervals = true;
@@ -152,6 +153,114 @@ TEST(FitBought, IntervalsAreOfTheSameBudget) {
       EXPECT_TRUE(verify(made).valid) << ::testing::PrintToString(verify(made).failures);
     }
   }
+}
+
+// Intervals of several classes are of few columns, so longer schemas are cut to these, by the
+// number of classes alone, whatever the table holds.
+TEST(FitBought, ASchemaIsCutToWhatHasIntervalsOfSeveralClasses) {
+  constexpr std::uint64_t most = 300;  // 600 by one less than the number of classes
+  EXPECT_EQ(most_bought_features({.outputs = 3, .intervals = true}), most);
+  EXPECT_EQ(most_bought_features({.outputs = 3}), most_metric_features);
+  EXPECT_EQ(most_bought_features({.outputs = 1, .intervals = true}), most_metric_features);
+  EXPECT_EQ(most_bought_features({.outputs = 20, .intervals = true}), 31U);
+  std::string text = "town,work,y\n";
+  for (int i = 0; i < 60'000; ++i)
+    text += "t" + std::to_string(i % 400) + "," + (i % 3 == 0 ? "state" : "private") + "," +
+            (i % 7 < 3   ? "young"
+             : i % 7 < 5 ? "middle"
+                         : "old") +
+            "\n";
+  const support::BoughtTable table({"town", "work", "y"}, "y", three_classes, text);
+  const auto backend = make_backend("reference");
+  for (const bool intervals : {true, false}) {
+    const PlanRequest request{.epsilon = 8, .delta = 1e-5, .intervals = intervals};
+    const BoughtFitPlan plan =
+        plan_bought_fit(table.shape, table.cells.rows, budget_of(request), {}, intervals);
+    const Release made =
+        fit_bought(table.table(), plan, request, *backend, Key::from_os(), FitOptions{});
+    EXPECT_EQ(made.model().schema.features() > most, !intervals);
+    EXPECT_GE(made.model().schema.features(), most - 4);
+    EXPECT_EQ(made.model().estimates.has_value(), intervals);
+    const json file = to_json(made);
+    EXPECT_TRUE(verify(file).valid) << ::testing::PrintToString(verify(file).failures);
+  }
+}
+
+// Parts of a date follow from the date that was found, and public lists; of another column there
+// are none.
+struct DatedCase : support::BoughtTable {
+  std::unique_ptr<Backend> backend = make_backend("reference");
+  PlanRequest request{.epsilon = 4, .delta = 1e-5};
+  static std::string text_of() {
+    std::string out = "hired,work,y\n";
+    for (int i = 0; i < 8000; ++i) {
+      const int month = 1 + i % 12;
+      out += i % 10 == 9 ? ""
+                         : std::to_string(2010 + i % 8) + (month < 10 ? "-0" : "-") +
+                               std::to_string(month) + "-1" + std::to_string(i % 9);
+      out += std::string(i % 3 == 0 ? ",state," : ",private,") + (month < 4 ? "yes" : "no") + "\n";
+    }
+    return out;
+  }
+  DatedCase()
+      : BoughtTable({"hired", "work", "y"}, "y", TwoClasses{.positive = "yes"}, text_of()) {}
+  [[nodiscard]] Release fit() const {
+    return fit_bought(table(),
+                      plan_bought_fit(shape, cells.rows, budget_of(request), {}, request.intervals),
+                      request, *backend, Key::from_os(), FitOptions{});
+  }
+};
+
+TEST(FitBought, PartsOfADateAreThoseThatAreWanted) {
+  DatedCase of;
+  want_parts(of.shape, {"hired=month,weekday,year", "work=month"});
+  const Release made = of.fit();
+  const Schema& schema = made.model().schema;
+  ASSERT_EQ(schema.columns.size(), 5U);
+  EXPECT_EQ(schema.columns[2].name, "hired_month");
+  EXPECT_EQ(schema.columns[2].levels.size(), 12U);
+  EXPECT_TRUE(schema.has_missing_level(schema.columns[2]));
+  EXPECT_EQ(schema.columns[3].levels.size(), 7U);
+  EXPECT_EQ(schema.columns[4].part, DatePart::year);
+  EXPECT_LE(schema.columns[4].lo, 2010);
+  EXPECT_GE(schema.columns[4].hi, 2017);
+  const json file = to_json(made);
+  EXPECT_TRUE(verify(file).valid) << ::testing::PrintToString(verify(file).failures);
+  EXPECT_EQ(to_json(release_from_json(file, "f.json")), file);
+  // February's log-odds are far above August's: the parts are read from the date's cells.
+  const auto names = schema.feature_names();
+  const auto theta = [&](const std::string& name) {
+    return made.model()
+        .draws[0][static_cast<std::size_t>(std::ranges::find(names, name) - names.begin())];
+  };
+  EXPECT_GT(theta("hired_month=Feb"), theta("hired_month=Aug") + 1);
+  // The answers are of the table's columns, and cost what they cost without parts.
+  DatedCase plain;
+  EXPECT_EQ(to_json(plain.fit())["certificate"]["guarantee"], file["certificate"]["guarantee"]);
+  json changed = file;
+  changed["model"]["bought"].erase("date_parts");
+  changed["certificate"]["digest"] = file_digest(changed);
+  EXPECT_THAT(::testing::PrintToString(verify(changed).failures),
+              HasSubstr("follows from the answers"));
+  changed = file;
+  changed["model"]["bought"]["date_parts"][0]["column"] = "nobody";
+  EXPECT_THAT([&] { static_cast<void>(release_from_json(changed, "f.json")); },
+              ThrowsMessage<BadInput>(HasSubstr("date_parts")));
+}
+
+TEST(FitBought, RefusesPartsThatNoColumnHas) {
+  const auto refused = [](const std::string& text, const char* what) {
+    DatedCase of;
+    EXPECT_THAT(
+        [&] { want_parts(of.shape, {text}); },
+        ThrowsMessage<BadInput>(::testing::AllOf(HasSubstr("date_parts"), HasSubstr(what))));
+  };
+  refused("hired", "names no parts");
+  refused("hired=", "names no parts");
+  refused("hired=year,day", "names no parts");
+  refused("born=year", "no column that is asked about");
+  refused("y=year", "no column that is asked about");
+  refused("hired=year,year", "two columns");
 }
 
 // The number of rows is an answer then, which was paid for; the cap stands in the certificate.
@@ -374,7 +483,9 @@ TEST(FitBought, RefusesWhatItDoesNotTake) {
   refused({.mechanism = "path"}, "mechanism");
   refused({.model = "poisson"}, "model");
   refused({.draws = 2}, "draws");
-  refused_of(three_classes, {.intervals = true}, "of several classes");
+  std::vector<std::string> many;
+  for (int k = 0; k < 21; ++k) many.push_back("c" + std::to_string(k));
+  refused_of(Classes{many}, {.intervals = true}, "at most 20 classes");
   refused_of(TwoClasses{.positive = "yes", .negative = "no", .weights = {1, 3}},
              {.intervals = true}, "count the same");
   refused({.iterations = 50}, "iterations");

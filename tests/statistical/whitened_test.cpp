@@ -39,11 +39,14 @@ class OneDimension {
     engines_[0] = backend->load({here_.x.data(), here_.x.size(), 1}, here_.y, loss_named(loss));
     engines_[1] = backend->load({there_.x.data(), there_.x.size(), 1}, there_.y, loss_named(loss));
   }
+  /// A public center. leak: by how much that of the other table differs, were it no public one.
+  void set_center(double center, double leak = 0) { center_ = {center}, leak_ = leak; }
 
   // sup over events of P(E) - e^epsilon P'(E), E of all answers: of small budgets the lengths, then
   // one question for moments, then T gradients with their curvatures, T = 1 or 2.
   double delta(double epsilon) {
-    const WhitenedRule start(settings_, problem_, who_, WhitenedRule::Metric::Identity(1, 1));
+    const WhitenedRule start(settings_, problem_, who_, WhitenedRule::Metric::Identity(1, 1), {},
+                             center_);
     if (!start.asks_lengths()) return after_lengths(start, epsilon, 0);
     double lengths[2];
     for (int k = 0; k < 2; ++k) lengths[k] = engines_[k]->log_lengths(lengths_);
@@ -71,7 +74,7 @@ class OneDimension {
     });
   }
   double after_start(const WhitenedRule& rule, double epsilon, double odds) {
-    const double C = rule.clip(), P = rule.metric()(0, 0), theta = 0;
+    const double C = rule.clip(), P = rule.metric()(0, 0), theta = rule.theta()[0];
     double gradient[2];
     for (int k = 0; k < 2; ++k) {
       double sum = 0;
@@ -86,10 +89,11 @@ class OneDimension {
     });
   }
   double after_gradients(const WhitenedRule& rule, std::uint64_t t, double epsilon, double odds) {
-    const double C = rule.clip(), P = rule.metric()(0, 0), theta = rule.theta()[0];
+    const double C = rule.clip(), P = rule.metric()(0, 0);
     double gradient[2], curvature[2];
     for (int k = 0; k < 2; ++k) {
       double sum = 0;
+      const double theta = rule.theta()[0] + (k == 1 ? leak_ : 0);
       curvature[k] =
           engines_[k]->capped_loss({&P, 1, 1}, {.clip = C})->gradient({&theta, 1}, {&sum, 1});
       gradient[k] = P * sum;
@@ -141,6 +145,8 @@ class OneDimension {
   RowLengths lengths_{0, {1.0}, {0.0}, std::log(0.2), std::log(2.0), false};
   Line here_, there_;
   std::unique_ptr<Engine> engines_[2];
+  std::vector<double> center_;
+  double leak_ = 0;
 };
 
 Whitened one_question(double mu, double T) {
@@ -207,6 +213,34 @@ TEST(WhitenedLaw, ARunOfASmallBudgetStaysBelowIt) {
     }
   }
   EXPECT_GT(nearest, 0.7) << "the noise is more than is needed";
+}
+
+// A public center moves where gradients are asked, the first of them and a start, and nothing else;
+// one that private rows had moved would be seen.
+TEST(WhitenedLaw, APublicCenterLeavesItThere) {
+  double nearest = 0, leaked = 0;
+  for (const bool small : {false, true}) {
+    for (const double center : {-3.0, 1.0}) {
+      const double mu = 1.5, epsilon = 1, allowed = gdp_delta_up(epsilon, mu);
+      Whitened settings = one_question(mu, small ? 1 : 2);
+      if (small) {
+        settings.length_share = 0.02;
+        settings.first_moment_share = settings.second_moment_share = 0.1;
+        settings.gradient_evenness = 1.7;
+      }
+      for (const auto& pair : support::line_pairs()) {
+        OneDimension run(pair.here, pair.there, settings, pair.who, pair.rows);
+        run.set_center(center);
+        const double found = run.delta(epsilon);
+        EXPECT_LE(found, allowed + 1e-9) << pair.name << " " << center << " " << small;
+        nearest = std::max(nearest, found / allowed);
+        run.set_center(center, 8);
+        leaked = std::max(leaked, run.delta(epsilon) / allowed);
+      }
+    }
+  }
+  EXPECT_GT(nearest, 0.5) << "the noise is more than is needed";
+  EXPECT_GT(leaked, 1.05) << "a center of private rows goes unseen";
 }
 
 // With intervals: the block and the information where the gradients led to, as shares that plans

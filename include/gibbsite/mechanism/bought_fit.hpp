@@ -20,12 +20,16 @@ struct BoughtFitPlan {
   Guarantee guarantee{};
 };
 
-/// The largest fit that a schema can lead to: of most_metric_features features, or a network.
+/// The largest fit that a schema can lead to: of most_bought_features features, or a network.
 struct LargestFit {
   std::uint64_t outputs = 1;  ///< classes, where there are several
   bool intervals = false;     ///< whether a share asks how sure the coefficients are
   std::uint64_t columns = 0;  ///< above 0: a network-tree of so many asked about, in tree_limits
 };
+
+/// The features that a schema is cut to (fit_schema_of), whatever it says: most_metric_features,
+/// with intervals of several classes as many as these are had of.
+std::uint64_t most_bought_features(const LargestFit& fit);
 
 /// The share of mu^2 that a schema takes by default: at which a bin that holds 5 % of the rows
 /// stands 4.5 deviations above the noise, from 0.1 to 0.2.
@@ -43,7 +47,7 @@ BoughtFitPlan plan_bought_fit(const SchemaProblem& problem, const Budget& budget
 BoughtFitPlan plan_bought_draws(const SchemaProblem& problem, const Budget& budget, bool gaussian,
                                 const std::optional<double>& share = {});
 
-/// Upper bounds of what computed noise costs a fit by `whitened` of at most most_metric_features
+/// Upper bounds of what computed noise costs a fit by `whitened` of at most most_bought_features
 /// features for each output, or a network of at most most_network_columns columns of at most
 /// most_network_levels levels: they bound it for every schema.
 NoiseCost largest_fit_noise_up(const LargestFit& fit = {});

@@ -99,6 +99,18 @@ struct AnswerScale {
   bool operator==(const AnswerScale&) const = default;
 };
 
+/// Parts of a date that a person wants as columns of their own, where the column holds dates.
+struct WantedParts {
+  std::string column;           ///< one that is asked about
+  std::vector<DatePart> parts;  ///< each once
+  bool operator==(const WantedParts&) const = default;
+};
+/// The name of such a column: "hired_month".
+std::string part_name(const std::string& column, DatePart part);
+
+/// What is wrong with parts that are wanted of these columns; empty: nothing.
+Message parts_fault(std::span<const ColumnAnswers> columns, std::span<const WantedParts> wanted);
+
 /// The released answers, and the label that a person named.
 struct BoughtSchema {
   std::uint64_t questions = newest_questions;
@@ -107,7 +119,8 @@ struct BoughtSchema {
   std::string label;                   ///< a column that is not asked about; empty: none
   Label target = TwoClasses{};         ///< what it holds: a person says so, no row
   std::vector<ColumnAnswers> columns;  ///< in the order of the header, without the label
-  Schema schema;                       ///< schema_of(*this): what follows
+  std::vector<WantedParts> parts{};    ///< of dates, behind the columns; a person says so, no row
+  Schema schema{};                     ///< schema_of(*this): what follows
 };
 
 /// What the answers say about one column.
@@ -132,8 +145,8 @@ std::vector<ColumnFinding> findings(const BoughtSchema& answers);
 /// (Schema::validate throws nothing) if it has a label and uses a column.
 Schema schema_of(const BoughtSchema& answers);
 /// The schema that a model is fitted by at once: as above, and legal whatever the answers say. Its
-/// longest lists of levels are cut so that it has at most most_metric_features features, also with
-/// curves. If no column can be used, the first one that was asked about is a number from 0 to 1.
-Schema fit_schema_of(const BoughtSchema& answers);
+/// longest lists of levels are cut so that it has at most `most` features, also with curves. If no
+/// column can be used, the first one that was asked about is a number from 0 to 1.
+Schema fit_schema_of(const BoughtSchema& answers, std::uint64_t most = most_metric_features);
 
 }  // namespace gibbsite

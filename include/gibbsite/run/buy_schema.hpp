@@ -22,6 +22,10 @@ struct SchemaShape {
 SchemaShape schema_shape(const std::vector<std::string>& header, const std::string& label,
                          const Label& target, const std::string& source);
 
+/// Adds parts of dates that a person wants as columns, "hired=year,month,weekday" each (the last =
+/// counts). Where no dates are found in the column there are none. Throws BadInput.
+void want_parts(SchemaShape& shape, const std::vector<std::string>& texts);
+
 /// Answers the plan's questions about a table, of which `cells` are the counts of `shape.asked`;
 /// reads it up to twice more. Void when the key came from a seed. Uses the key
 /// up, also when it throws: BadInput where the counts are not those of the plan, or on a plan whose

@@ -25,8 +25,8 @@ struct TableToBuy {
 
 /// The request that such a fit of that label runs: by `whitened`. Throws BadInput on a label that
 /// is not legal, and on what such a fit does not take: a network or a family, a loss of which
-/// `whitened` asks no gradients or that is of other labels, another mechanism, intervals of several
-/// classes or of weighed ones, iterations, draws, or a prior.
+/// `whitened` asks no gradients or that is of other labels, another mechanism, intervals of more
+/// than 20 classes or of weighed ones, iterations, draws, or a prior.
 PlanRequest bought_request(const PlanRequest& asked, const Label& target);
 
 /// How a budget is split for such a request, which bought_request made, of a table whose columns

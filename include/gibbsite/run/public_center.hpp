@@ -1,0 +1,25 @@
+#pragma once
+// What public rows say of the coefficients, before anything is asked of the private ones
+// (docs/theory/whitened.md, "A public center").
+#include <vector>
+
+#include "gibbsite/data/dataset.hpp"
+#include "gibbsite/engine/engine.hpp"
+#include "gibbsite/mechanism/plan.hpp"
+#include "gibbsite/model/model.hpp"
+
+namespace gibbsite {
+
+/// Whether a center of the prior was ahead where it was measured: `whitened` without intervals,
+/// below 30 rows in units of the noise for each feature. Public numbers alone.
+bool gains_by_center(const Plan& plan);
+
+/// theta0 [K x d] for Model::center: the minimizer of the model's loss over public rows with the
+/// prior N(0, 1), without privacy. Nobody in these rows is protected. Throws BadInput if they have
+/// no labels, or another number of features than the plan.
+std::vector<double> public_center(const Dataset& rows, const Plan& plan, Backend& backend);
+
+/// The model with that center; the plan's constants name its norm.
+Model centered_model(Model model, Plan& plan, const Schema& schema, std::vector<double> center);
+
+}  // namespace gibbsite
