@@ -35,8 +35,7 @@ template <class E>
 [[noreturn]] void throw_paid(const E& error) {
   if (dynamic_cast<const BadInputs*>(&error) != nullptr) throw;
   const Message paid = "the budget is spent, as the schema was bought";
-  throw E(error.about(), error.wrong(),
-          error.hint().empty() ? paid : paid + "; " + error.hint());
+  throw E(error.about(), error.wrong(), error.hint().empty() ? paid : paid + "; " + error.hint());
 }
 
 /// What a kind's own part of such a run is made of. Both steps may throw: what ends there is paid.
