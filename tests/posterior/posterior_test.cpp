@@ -188,6 +188,23 @@ TEST(Posterior, AutomaticRotatesWhereThatIsAccepted) {
   EXPECT_EQ(taken([](auto& o) { o.metric = Metric::laplace; }), Transition::split);
 }
 
+// Columns that are not centered make a posterior whose mean is off its mode. With an angle that is
+// given nothing is learned, so that rotations turn about the mode and are refused more often.
+TEST(Posterior, RotationsTurnAboutTheMean) {
+  Instance skewed(1500, 20);
+  for (float& x : skewed.x) x = (1 + x) / 2;
+  const Potential u = skewed.potential(1, "cpu");
+  const auto refused = [&](double angle) {
+    PosteriorOptions options = brief(Metric::laplace, Transition::split);
+    options.warm_up = 300;
+    options.draws = 500;
+    options.step_size = angle;
+    const PosteriorDraws out = run(u, options);
+    return 1 - std::accumulate(out.acceptance.begin(), out.acceptance.end(), 0.0) / 1500;
+  };
+  EXPECT_LT(refused(0), 0.8 * refused(0.55 * std::numbers::pi));
+}
+
 TEST(Posterior, RotationsRefuseWhatTheyDoNotHave) {
   const Instance p(30, 3);
   const auto refused = [&](auto change, const char* what) {
