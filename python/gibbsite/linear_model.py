@@ -434,6 +434,7 @@ class _Private:
                 FitWarning,
                 stacklevel=2,
             )
+        counted_otherwise = sample_weight is not None or groups is not None
         plan = _core.plan(
             epsilon=self.epsilon,
             delta=self.delta,
@@ -452,6 +453,7 @@ class _Private:
         release = _core.fit(
             data,
             plan,
+            public=None if counted_otherwise else self._public_rows(schema, columns, classes, y),
             backend=self.backend,
             seed=seed,
             ledger=ledger,
@@ -558,6 +560,21 @@ class _Private:
                 date_parts=self._wanted_parts(),
             )
         return schema, table, columns, codes, classes
+
+    def _public_rows(self, schema, columns, classes, y):
+        """The rows of a public frame that has y's column too, for the prior's center; else None."""
+        name = getattr(y, "name", None)
+        if self.public is None or isinstance(self.public, (str, os.PathLike)) or not isinstance(name, str):
+            return None
+        known, names = _tables.as_cells(self.public, "public")
+        if name not in names or name in columns:
+            return None
+        unlisted = self.__dict__.get("_unlisted")  # of the private labels
+        labels = _tables.as_labels(known.source.column(name))
+        codes = self._engine_labels(labels, classes, _tables.SchemaFacts(schema))
+        self._unlisted = unlisted
+        rows = _tables.Table(known.source.select(columns), columns, len(columns))
+        return rows.read(schema, columns, codes, self._threads())
 
     def _fit_bought(self, X, y, seed, ledger):
         """`fit` with schema="private": one budget buys the schema and fits by it."""
@@ -1098,7 +1115,8 @@ class PrivateLogisticRegression(_Private):
     public : frame, path or None
         With schema="private": a public table of the same columns, whose cells the schema follows
         from at no cost, so that the whole budget fits. No guarantee covers people in it: you answer
-        for its being public (docs/reference/data.md).
+        for its being public (docs/reference/data.md). At small budgets a frame with a column of y's
+        name also says where the fit begins (docs/theory/whitened.md, "A public center").
     date_parts : dict or None
         With schema="private": parts of dates as columns of their own, {"hired": ["year", "month",
         "weekday"]}, where the column is found to hold dates.

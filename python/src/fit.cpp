@@ -26,6 +26,7 @@
 #include "gibbsite/release/hypothesis.hpp"
 #include "gibbsite/release/predict.hpp"
 #include "gibbsite/run/plan_request.hpp"
+#include "gibbsite/run/public_center.hpp"
 #include "private_run.hpp"
 #include "release_file.hpp"
 #include "shares.hpp"
@@ -136,6 +137,7 @@ Release fit_data(const Dataset& given_data, const PlanOf& plan, const nb::kwargs
   FitOptions options;
   options.checkpoint = given.take<Path>("checkpoint", "").string();
   options.release_answers = run.release_moments;
+  const auto* const known = given.take<const Dataset*>("public", nullptr);
   for (const char* name : {"arithmetic", "noise"}) {
     if (!given.take<nb::object>(name)) continue;
     throw BadInput(Field{name}, "is of bench, for throughput",
@@ -146,11 +148,18 @@ Release fit_data(const Dataset& given_data, const PlanOf& plan, const nb::kwargs
   require_feasible(plan.plan);
   const auto engines = make_warning_backend(backend, run.n_jobs);
   settle(*engines, loss_named(plan.plan.problem.loss), data.has_more_than_labels());
-  return private_run(run.progress, run.ledger, run.seed, options,
-                     [&](Key&& key, const FitOptions& watching) {
-                       return gibbsite::fit(model_of(plan.request, plan.plan), data, plan.plan,
-                                            *engines, std::move(key), watching);
-                     });
+  return private_run(
+      run.progress, run.ledger, run.seed, options, [&](Key&& key, const FitOptions& watching) {
+        Plan chosen = plan.plan;
+        Model model = model_of(plan.request, chosen);
+        if (known != nullptr && gains_by_center(chosen)) {
+          std::optional<Dataset> curves;
+          if (automatic_curves(known->schema) > 0) curves = planned_rows(*known, plan);
+          model = centered_model(std::move(model), chosen, data.schema,
+                                 public_center(curves ? *curves : *known, chosen, *engines));
+        }
+        return gibbsite::fit(model, data, chosen, *engines, std::move(key), watching);
+      });
 }
 
 Release fit_shares(const Schema& schema, const PlanOf& plan, const nb::kwargs& arguments) {
@@ -600,12 +609,15 @@ void bind_fit(nb::module_& m) {
                 "seed: int | None = None, ledger: Ledger | None = None, "
                 "checkpoint: str | os.PathLike = '', release_moments: bool = False, "
                 "n_jobs: int | None = None, progress: object | None = None, "
+                "public: Dataset | None = None, "
                 "arithmetic: object | None = None, noise: object | None = None) -> Release"),
         "Runs a plan on a table and returns a Release with its certificate.\n"
         "\n"
         "seed: an int makes the noise repeatable and the certificate void. ledger: the release "
         "is entered there before this returns (docs/how-to/ledger.md). checkpoint: a file to "
-        "resume from and to save to; it holds the noise key. progress is called as "
+        "resume from and to save to; it holds the noise key. public: rows that need no protection, "
+        "read by the same schema, which the prior's center follows from at small budgets "
+        "(docs/theory/whitened.md). progress is called as "
         "progress(steps done, in all). arithmetic and noise are refused: they are arguments of "
         "`bench`.\n"
         "\n"

@@ -49,6 +49,23 @@ def test_the_whole_budget_fits_and_the_certificate_names_the_table(tmp_path):
     assert sorted(columns["work"]["levels"]) == ["private", "state"]
 
 
+def test_labels_of_a_public_frame_are_the_priors_center():
+    frame, known = people(), people(1000, 7)
+    known["answer"] = labels(known)
+    norms, slopes = [], []
+    for public, epsilon in ((known, 0.3), (known.drop(columns="answer"), 0.3), (known, 8.0)):
+        with pytest.warns(gibbsite.VoidWarning):
+            fitted = model(public, epsilon, random_state=5).fit(frame, labels(frame).rename("answer"))
+        norms.append(fitted.certificate_["constants"].get("center_norm", 0))
+        slopes.append(fitted.coef_)
+    assert norms[0] > 0 and norms[1:] == [0, 0]
+    assert not np.array_equal(slopes[0], slopes[1])  # of the same noise
+    with pytest.warns(gibbsite.VoidWarning):  # y without a name is nobody's column
+        fitted = model(known, 0.3, random_state=5).fit(frame, labels(frame).to_numpy())
+    assert "center_norm" not in fitted.certificate_["constants"]
+    assert model(known, 0.3).fit(frame, labels(frame).rename("answer")).verify().valid
+
+
 def test_a_file_and_a_frame_say_the_same(tmp_path):
     frame, known = people(), people(1000, 7)
     known.to_csv(tmp_path / "known.csv", index=False)
