@@ -31,6 +31,9 @@ FamilyModel ConjugateKind::model_from_json(const json& model, const std::string&
     throw BadInput(fmt::format("{}: kind: {} is no family", source, gibbsite::quoted(kind)));
   FamilyModel out{*family, schema_from_json(field(model, "preprocessing", source), source), {}, {}};
   if (model.contains("bought")) out.bought = bought_from_json(model["bought"], source + ": bought");
+  if (out.bought && !out.bought->parts.empty()) {
+    throw BadInput(source + ": bought.date_parts: are of a model of rows; use the file as written");
+  }
   if (out.schema.columns.size() != 1) {
     throw BadInput(source +
                    ": preprocessing: must have one column; use the file as it was written");

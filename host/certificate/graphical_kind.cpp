@@ -227,6 +227,9 @@ NetworkModel GraphicalKind::model_from_json(const json& model, const std::string
   const std::vector<std::string> names = out.names();
   out.network.levels = network_levels(out.schema);
   if (model.contains("bought")) out.bought = bought_from_json(model["bought"], source + ": bought");
+  if (out.bought && !out.bought->parts.empty()) {
+    throw BadInput(source + ": bought.date_parts: are of a model of rows; use the file as written");
+  }
   if (model.contains("tree"))
     return tree_from_json(std::move(out), field(model, "tree", source), source + ": tree");
   const json& nodes = list_field(model, "nodes", source);

@@ -87,7 +87,11 @@ LinearKind::Extra LinearKind::extra_of(const LinearModel& model) {
 }
 
 std::string public_choices(const Certificate& c) {
-  if (!c.bought) return "the schema (columns, ranges, levels, classes, row norm)";
+  if (!c.bought) {
+    const bool is_centered = c.schema_public && c.problem.center_norm > 0;
+    return fmt::format("the schema (columns, ranges, levels, classes, row norm){}",
+                       is_centered ? ", the coefficients that the prior is about" : "");
+  }
   // The first files were of two classes alone and say so.
   return c.problem.loss == losses::logistic::name
              ? "the names of the columns, the label and its positive class"

@@ -281,11 +281,7 @@ std::string no_bound(const LinearModel& model, const Certificate& certificate) {
   const bool estimable = taken_by(certificate.mechanism).intervals &&
                          class_weights(model.schema.label).empty() &&
                          !(is<Classes>(model.schema.label) && certificate.problem.weighted);
-  const char* const how = !estimable ? ""
-                          : model.bought
-                              ? " With a schema that is bought apart (gibbsite schema --epsilon), "
-                                "fit --intervals estimates it."
-                              : " --intervals estimates it.";
+  const char* const how = estimable ? " --intervals estimates it." : "";
   return fmt::format(
       "No bound on how far noise moved them holds for every table: none is given.{}\n", how);
 }

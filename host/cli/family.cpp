@@ -175,6 +175,7 @@ std::string family_report(const FamilyRelease& release) {
   out += fmt::format(
       "of the people that the table is a sample of{}; noise and sample are both in the interval\n",
       p.is_beta() ? "" : ", if their numbers are of that law");
+  if (p.trim) out += "the whole range stands where draws at the bounds of --trim tell no more\n";
   // A bought range holds most numbers, and what it cuts off moves an estimate by more than noise.
   if (release.certificate().bought && !p.has_levels())
     out += fmt::format(

@@ -142,6 +142,15 @@ Model FitCommand::model_of_plan(Plan& made, const Schema& lines, const Schema& d
   options.cache = ReadOptions::Cache::never;
   options.ignore_extra_columns = true;
   const Dataset rows = with_curves(read_table(public_table, lines, options), domain);
+  if (!domain.from_public || sha256_of_file(public_table) != domain.from_public->sha256) {
+    throw BadInput("--public: " + gibbsite::quoted(public_table) +
+                   " changed while it was read; give a file that does not");
+  }
+  if (!has_usable_labels(rows)) {
+    say(fmt::format("labels of {} are of one kind or cannot be read, so the prior's center is 0\n",
+                    shown(public_table)));
+    return out;
+  }
   out = centered_model(std::move(out), made, domain, public_center(rows, made, engine_maker));
   say(fmt::format("the prior's center, and where the path begins, follow from {} too\n",
                   shown(public_table)));

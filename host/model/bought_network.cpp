@@ -168,6 +168,7 @@ Column constant_column(const ColumnAnswers& answer) {
 Schema bought_network_schema(const BoughtSchema& answers, WholeBins rule) {
   Schema out = schema_of(answers);
   drop_label(out);
+  out.columns.resize(answers.columns.size());  // parts of dates, behind them, are no nodes
   const auto rows = static_cast<double>(answers.scale.rows);
   std::uint64_t used = 0;
   for (std::size_t k = 0; k < out.columns.size(); ++k) {

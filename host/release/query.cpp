@@ -284,7 +284,7 @@ bool is_trimmed(const FamilyRelease& release) {
   return release.certificate().problem.trim.has_value();
 }
 
-// Tests of what the people's parameter may be, by the draw in the middle: its law is exact, cut or
+// Tests of what the people's parameter may be, by the draw in the middle, whose law is known, cut or
 // not. A parameter that a test of 2.5 % does not reject lies in the interval, so that it holds the
 // truth as often as it says next to the ends of the range too.
 class Tests {
@@ -297,9 +297,15 @@ class Tests {
     std::ranges::nth_element(thetas, middle);
     theta_ = *middle;
     const FamilyProblem& p = release.certificate().problem;
-    if (!is_trimmed(release)) return;
+    if (!is_trimmed(release) || p.levels > 2) return;  // of more levels: cuts that do not matter
     low_ = p.trim->first;
-    high_ = p.has_levels() ? 1 - static_cast<double>(p.levels - 1) * *low_ : p.trim->second;
+    high_ = p.has_levels() ? 1 - p.trim->first : p.trim->second;
+  }
+
+  /// Whether some parameter is rejected by neither test.
+  [[nodiscard]] bool accept_some(double tail) const {
+    return as_far(in_.highest, true) >= tail && as_far(in_.lowest, false) >= tail &&
+           least(tail) <= most(tail);
   }
 
   /// The least parameter under which draws as far up as these are no rarer than `tail`.
@@ -364,12 +370,42 @@ class Tests {
   double high_ = 0;
 };
 
+// Whether a level's share has about the law that it has without a cut: of more than two levels a
+// share is a product over splits, each of which must lie well within its bounds. Two levels have
+// one, whose cut law is known.
+bool has_known_law(const FamilyRelease& release) {
+  constexpr double reach = 8;  // deviations
+  const FamilyProblem& p = release.certificate().problem;
+  if (p.levels <= 2) return true;
+  const FamilyMechanism& mechanism = release.certificate().mechanism;
+  const double weight = weight_of(mechanism) * static_cast<double>(p.rows);
+  std::vector<double> up_to(p.levels + 1, 0.0), prior(p.levels + 1, 0.0);
+  for (std::size_t k = 0; k < p.levels; ++k) {
+    up_to[k + 1] = up_to[k] + mean_of(values_of(release, k));
+    prior[k + 1] = prior[k] + prior_scale_of(mechanism) * p.prior[k];
+  }
+  bool within = true;
+  for_each_split(0, p.levels, [&](std::uint64_t first, std::uint64_t middle, std::uint64_t last) {
+    const double all = up_to[last] - up_to[first];
+    const double share = all > 0 ? (up_to[middle] - up_to[first]) / all : 0;
+    const double total = prior[last] - prior[first] + weight * all;
+    const double wide = reach * std::sqrt(share * (1 - share) / (1 + total)) + reach / (1 + total);
+    const auto [low, high] = split_trim(p, first, middle, last);
+    within = within && share - wide > low && share + wide < high;
+  });
+  return within;
+}
+
 // The interval holds what tests do not reject and, but for cut draws, what a flat prior gives 95 %:
-// at an end of the range the tests alone may leave next to nothing.
+// at an end of the range the tests alone may leave next to nothing. Where they leave nothing at all
+// or the law of a draw is not known, it is the whole range.
 ParameterEstimate infer(const FamilyRelease& release, std::size_t at, std::string name) {
   constexpr double tail = (1 - level) / 2;
   const Inference inference = inference_of(release, at);
   const Tests tests(release, at, inference);
+  if (is_trimmed(release) && (!has_known_law(release) || !tests.accept_some(tail))) {
+    return {std::move(name), mean_of(values_of(release, at)), inference.lowest, inference.highest};
+  }
   ParameterEstimate out{std::move(name), tests.middle(), tests.least(tail), tests.most(tail)};
   if (is_trimmed(release)) return out;
   const Mixture mixture(release, at, inference);

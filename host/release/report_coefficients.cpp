@@ -224,7 +224,10 @@ void estimates_section(Html& page, const FamilyRelease& release) {
   if (p.levels > all.size()) page.put("<p>and {} levels with less</p>\n", p.levels - all.size());
   page.put(
       "<p class=\"note\">Of the people that the table is a sample of; noise and sample are both in "
-      "the interval.</p>\n");
+      "the interval.{}</p>\n",
+      p.trim ? " The whole range stands where draws at the bounds that they are trimmed to tell no "
+               "more."
+             : "");
   if (release.certificate().bought && !p.has_levels())
     page.put(
         "<p class=\"note\">Of numbers held to {:.4g} to {:.4g}, a range found through noise: where "

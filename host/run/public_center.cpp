@@ -1,5 +1,8 @@
 #include "gibbsite/run/public_center.hpp"
 
+#include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <utility>
 #include <variant>
 
@@ -23,6 +26,15 @@ bool gains_by_center(const Plan& plan) {
   return signal_per_feature(plan.problem, who, settings->query_mu) *
              static_cast<double>(plan.problem.outputs) <
          most_signal;
+}
+
+bool has_usable_labels(const Dataset& rows) {
+  constexpr std::uint64_t readable_of_each = 20;
+  const IngestCounts& counts = rows.counts;
+  const std::uint64_t strange =
+      counts.invalid_labels + counts.unlisted_labels + counts.clamped_labels;
+  return strange <= rows.rows() / readable_of_each &&
+         std::ranges::adjacent_find(rows.y, std::ranges::not_equal_to{}) != rows.y.end();
 }
 
 std::vector<double> public_center(const Dataset& rows, const Plan& plan, Backend& backend) {

@@ -145,6 +145,7 @@ Release fit_data(const Dataset& given_data, const PlanOf& plan, const nb::kwargs
                    "it out");
   }
   given.finish();
+  if (known == &given_data) throw BadInput("public: is the private table itself; give another one");
   require_feasible(plan.plan);
   const auto engines = make_warning_backend(backend, run.n_jobs);
   settle(*engines, loss_named(plan.plan.problem.loss), data.has_more_than_labels());
@@ -152,7 +153,7 @@ Release fit_data(const Dataset& given_data, const PlanOf& plan, const nb::kwargs
       run.progress, run.ledger, run.seed, options, [&](Key&& key, const FitOptions& watching) {
         Plan chosen = plan.plan;
         Model model = model_of(plan.request, chosen);
-        if (known != nullptr && gains_by_center(chosen)) {
+        if (known != nullptr && gains_by_center(chosen) && has_usable_labels(*known)) {
           std::optional<Dataset> curves;
           if (automatic_curves(known->schema) > 0) curves = planned_rows(*known, plan);
           model = centered_model(std::move(model), chosen, data.schema,

@@ -90,6 +90,8 @@ TEST_F(PublicSchemaCli, ASmallBudgetBeginsAtThePublicCenter) {
   };
   const double center = center_norm({});
   EXPECT_GT(center, 0.1);
+  EXPECT_THAT(json("model.json")["certificate"]["assumptions"].dump(),
+              HasSubstr("the coefficients that the prior is about"));
   folder.write("people.csv", people(2999, 0) + "x,1e9,only one,nobody\n");
   EXPECT_EQ(center_norm({}), center);
   EXPECT_EQ(center_norm({"--release-moments"}), center);
@@ -107,6 +109,14 @@ TEST_F(PublicSchemaCli, ASmallBudgetBeginsAtThePublicCenter) {
   const Outcome without = small({});
   EXPECT_EQ(without.status, 0) << without.err;
   EXPECT_THAT(without.out, HasSubstr("has no column 'income', so the prior's center is 0"));
+  // Labels of one kind say nothing.
+  std::string alike = people(1000, 7);
+  for (std::size_t at = 0; (at = alike.find(">50K", at)) != alike.npos; at += 5)
+    alike.replace(at, 4, "<=50K");
+  folder.write("lastyear.csv", alike);
+  EXPECT_THAT(small({}).out,
+              HasSubstr("of one kind or cannot be read, so the prior's center is 0"));
+  EXPECT_FALSE(json("model.json")["certificate"]["constants"].contains("center_norm"));
 }
 
 // In two steps it is the same model, whatever one person's row holds.

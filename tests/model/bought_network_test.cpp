@@ -103,6 +103,23 @@ TEST(BoughtNetwork, AFrequentZeroOfAWideRangeIsAlone) {
   EXPECT_GE(columns_of({wide}).columns.at(0).edges.front(), 1e9 * 0x1p-20);
 }
 
+// Answers that a file from elsewhere may hold.
+TEST(BoughtNetwork, PartsOfDatesAreNoNodes) {
+  ColumnAnswers dates = asked("dates"), same = asked("same", n);
+  dates.classes[static_cast<std::size_t>(CellClass::date)] = n;
+  same.levels = {{"x", n}};
+  BoughtSchema answers;
+  answers.scale = {.rows = static_cast<std::uint64_t>(n),
+                   .bins_noise = 20,
+                   .levels_noise = 15,
+                   .threshold = 100,
+                   .refine_noise = 10};
+  answers.columns = {dates, same};
+  const Schema without = bought_network_schema(answers);
+  answers.parts = {{"dates", {DatePart::year, DatePart::month, DatePart::weekday}}};
+  EXPECT_EQ(bought_network_schema(answers), without);
+}
+
 // Texts that are more rows than the histogram counted, as where it read another form.
 TEST(BoughtNetwork, MoreHeapsThanBinsAreNoBinsWithoutEnd) {
   for (const double part : {1.0, .1}) {

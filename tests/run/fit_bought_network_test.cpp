@@ -161,6 +161,14 @@ TEST(FitBoughtNetwork, VerifySeesWhatWasChanged) {
     without["certificate"]["digest"] = file_digest(without);
     EXPECT_THAT(::testing::PrintToString(verify(without).failures), HasSubstr("model.bought"));
   }
+  // Parts of dates are of models of rows.
+  json parts = file;
+  const json wanted = json::parse(R"([{"column":"hired","parts":["year","month","weekday"]}])");
+  parts["model"]["bought"]["date_parts"] = wanted;
+  parts["model"]["bought"]["date_parts"][0]["column"] =
+      file["model"]["bought"]["columns"][0]["name"];
+  parts["certificate"]["digest"] = file_digest(parts);
+  EXPECT_THAT(::testing::PrintToString(verify(parts).failures), HasSubstr("date_parts"));
   // What the network alone costs is not what both do.
   const double mu = file["certificate"]["guarantee"]["mu"];
   const double of_schema = file["certificate"]["constants"]["schema_mu"];

@@ -289,6 +289,10 @@ TEST(FamilyEstimates, CoverTheTruth) {
     EXPECT_GT(covered(Family::categorical, 0.05, categorical, 2, 0, 4, shares, draws),
               0.95 - slack);
     EXPECT_GT(covered(Family::rate, 2.5, rate, 0, 0, 4, rates, draws), 0.95 - slack);
+    // Cuts that matter: of three levels the draw's law is not known, so the interval is the range.
+    const std::pair<double, double> near{0.2, 0};
+    EXPECT_GT(covered(Family::categorical, 0.05, categorical, 2, 0, 4, near, draws), 0.95 - slack);
+    EXPECT_GT(covered(Family::bernoulli, 0.15, bernoulli, 0, 0, 4, near, draws), 0.95 - slack);
   }
   EXPECT_NEAR(covered(Family::categorical, 0.05, categorical, 2), 0.95, slack);
   EXPECT_NEAR(covered(Family::rate, 2.5, rate, 0), 0.95, slack);

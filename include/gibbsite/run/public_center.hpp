@@ -14,6 +14,10 @@ namespace gibbsite {
 /// below 30 rows in units of the noise for each feature. Public numbers alone.
 bool gains_by_center(const Plan& plan);
 
+/// Whether the rows' labels can lead anywhere: two different ones at least, and no more than one in
+/// twenty that the schema cannot read.
+bool has_usable_labels(const Dataset& rows);
+
 /// theta0 [K x d] for Model::center: the minimizer of the model's loss over public rows with the
 /// prior N(0, 1), without privacy. Nobody in these rows is protected. Throws BadInput if they have
 /// no labels, or another number of features than the plan.
