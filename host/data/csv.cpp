@@ -8,6 +8,8 @@
 #include <array>
 #include <exception>
 #include <functional>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "data/columns.hpp"
@@ -388,13 +390,15 @@ void read_csv_columns(const std::string& path, const std::vector<std::string>& c
       if (width == 0) {
         width = count;
         require_distinct(cells, where(), "the header");
+        std::unordered_map<std::string_view, std::size_t> place_of;
+        for (std::size_t k = 0; k < width; ++k) place_of.emplace(cells[k], k);
         for (const std::string& name : columns) {
-          const auto found = std::ranges::find(cells, name);
-          if (found == cells.end()) {
+          const auto found = place_of.find(name);
+          if (found == place_of.end()) {
             throw BadInput(fmt::format("{}: the header has no column {}; give one of its names",
                                        where(), gibbsite::quoted(name)));
           }
-          places.push_back(static_cast<std::size_t>(found - cells.begin()));
+          places.push_back(found->second);
         }
         kept.resize(columns.size());
         return true;
