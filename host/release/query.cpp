@@ -290,12 +290,12 @@ bool is_trimmed(const FamilyRelease& release) {
 class Tests {
  public:
   Tests(const FamilyRelease& release, std::size_t at, const Inference& in)
-      : in_(in), draws_(release.model().draws.size()), order_((draws_ + 1) / 2) {
+      : in_(in), draws_(release.model().draws.size()) {
     std::vector<double> thetas;
     for (const auto& draw : release.model().draws) thetas.push_back(draw[at]);
-    const auto middle = thetas.begin() + static_cast<std::ptrdiff_t>(order_ - 1);
-    std::ranges::nth_element(thetas, middle);
-    theta_ = *middle;
+    std::ranges::sort(thetas);
+    lower_ = {thetas[(draws_ - 1) / 2], (draws_ + 1) / 2};
+    upper_ = {thetas[draws_ / 2], draws_ / 2 + 1};
     const FamilyProblem& p = release.certificate().problem;
     if (!is_trimmed(release) || p.levels > 2) return;  // of more levels: cuts that do not matter
     low_ = p.trim->first;
@@ -321,12 +321,17 @@ class Tests {
   }
 
  private:
-  // P(the middle draw <= x | s).
-  [[nodiscard]] double draw_below(double x, double s) const {
+  struct Middle {
+    double theta = 0;
+    std::size_t order = 1;  // of the draws in ascending order, from 1
+  };
+
+  // P(the draw of that order <= x | s).
+  [[nodiscard]] double draw_below(double x, std::size_t order, double s) const {
     const DrawLaw law = in_.law(s);
     const double one = low_ ? cut_cdf(law, *low_, high_, x) : law.lower(x);
     if (draws_ == 1) return one;
-    const auto first = static_cast<double>(order_), all = static_cast<double>(draws_);
+    const auto first = static_cast<double>(order), all = static_cast<double>(draws_);
     return beta_cdf_about(first, all - first + 1, one);  // that many of the draws are
   }
   // The probability of draws that speak for a parameter as large as these do, or as small.
@@ -338,7 +343,8 @@ class Tests {
                  to = std::min(in_.highest, value + wide);
     const bool below = up == in_.is_rate;  // draws as small
     const auto share = [&](double s) {
-      return below ? draw_below(theta_ + in_.cell, s) : 1 - draw_below(theta_ - in_.cell, s);
+      return below ? draw_below(upper_.theta + in_.cell, upper_.order, s)
+                   : 1 - draw_below(lower_.theta - in_.cell, lower_.order, s);
     };
     double beyond = in_.cdf(value, from);  // P(S >= the cell's lower end)
     double out = (1 - beyond) * share(from);
@@ -364,8 +370,8 @@ class Tests {
   }
 
   const Inference& in_;
-  std::size_t draws_, order_;
-  double theta_ = 0;
+  std::size_t draws_;
+  Middle lower_, upper_;  // of an even number of draws two: shares of two levels then sum to 1
   std::optional<double> low_{};
   double high_ = 0;
 };
