@@ -284,9 +284,9 @@ bool is_trimmed(const FamilyRelease& release) {
   return release.certificate().problem.trim.has_value();
 }
 
-// Tests of what the people's parameter may be, by the draw in the middle, whose law is known, cut or
-// not. A parameter that a test of 2.5 % does not reject lies in the interval, so that it holds the
-// truth as often as it says next to the ends of the range too.
+// Tests of what the people's parameter may be, by the draw in the middle, whose law is known. What
+// a test of 2.5 % does not reject lies in the interval, so that it holds the truth as often as it
+// says next to the ends of the range too.
 class Tests {
  public:
   Tests(const FamilyRelease& release, std::size_t at, const Inference& in)
