@@ -37,7 +37,7 @@ ColumnAnswers of_range(const std::string& name, double lo, double hi, std::vecto
   out.ranges.assign(refinements, {lo, hi, std::move(rows)});
   return out;
 }
-Schema columns_of(std::vector<ColumnAnswers> columns) {
+BoughtSchema answers_of(std::vector<ColumnAnswers> columns) {
   BoughtSchema answers;
   answers.scale = {.rows = static_cast<std::uint64_t>(n),
                    .bins_noise = 20,
@@ -45,7 +45,10 @@ Schema columns_of(std::vector<ColumnAnswers> columns) {
                    .threshold = 100,
                    .refine_noise = 10};
   answers.columns = std::move(columns);
-  return bought_network_schema(answers);
+  return answers;
+}
+Schema columns_of(std::vector<ColumnAnswers> columns) {
+  return bought_network_schema(answers_of(std::move(columns)));
 }
 
 // Rows of a range that lie at its lower end, by an exponential law of a tenth of its width.
@@ -108,13 +111,7 @@ TEST(BoughtNetwork, PartsOfDatesAreNoNodes) {
   ColumnAnswers dates = asked("dates"), same = asked("same", n);
   dates.classes[static_cast<std::size_t>(CellClass::date)] = n;
   same.levels = {{"x", n}};
-  BoughtSchema answers;
-  answers.scale = {.rows = static_cast<std::uint64_t>(n),
-                   .bins_noise = 20,
-                   .levels_noise = 15,
-                   .threshold = 100,
-                   .refine_noise = 10};
-  answers.columns = {dates, same};
+  BoughtSchema answers = answers_of({dates, same});
   const Schema without = bought_network_schema(answers);
   answers.parts = {{"dates", {DatePart::year, DatePart::month, DatePart::weekday}}};
   EXPECT_EQ(bought_network_schema(answers), without);
