@@ -225,7 +225,8 @@ void FitCommand::fit() const {
   if (ledger) {
     require_room(*ledger, budget, own_guarantee(made), [&](const Budget& smaller) {
       const Plan other = plan_chosen(plan, domain, rows, smaller);
-      return other.candidate().feasible ? std::optional(ledger_guarantee(other)) : std::nullopt;
+      static_cast<void>(require_feasible(other));
+      return ledger_guarantee(other);
     });
   }
   warn_of_large_budget(budget, made.problem.rows);
