@@ -204,10 +204,15 @@ struct BenchCommand {
                               : static_cast<double>(plan.iterations.value_or(steps_without_budget));
     // What `fit` does between reading and sampling.
     const Stopwatch planning;
-    static_cast<void>(timer_of(fit_measured_seconds, steps).time(budget.draws));
+    StepTimer of_plan = timer_of(fit_measured_seconds, steps);
+    WorkTime time = measure_work(
+        of_plan, made ? std::span(&made->candidate(), 1) : std::span<const Candidate>(),
+        budget.draws);
     nlohmann::json fit{{"draws", budget.draws}, {"planned", budgeted}};
     const double planning_seconds = planning.seconds();
-    const double sampling_seconds = steps * of_fit.seconds;
+    time.pass = of_fit.seconds / static_cast<double>(budget.draws);
+    const double sampling_seconds =
+        made ? predicted_seconds(made->candidate(), time) : steps * of_fit.seconds;
     const double total = (reading ? reading->seconds : 0) + planning_seconds + sampling_seconds;
     fit["steps"] = steps;
     fit["planning_seconds"] = planning_seconds;

@@ -335,13 +335,7 @@ void SchemaPurchase::run(const std::string& table, bool is_header) const {
   warn_of_visible(std::get<SchemaQuestions>(plan.mechanism), plan.problem);
   if (ledger) {
     require_room(*ledger, budget, own_guarantee(plan),
-                 [&](const Budget& smaller) -> std::optional<Guarantee> {
-                   try {
-                     return ledger_guarantee(planned(rows, smaller));
-                   } catch (const Infeasible&) {
-                     return std::nullopt;
-                   }
-                 });
+                 [&](const Budget& smaller) { return ledger_guarantee(planned(rows, smaller)); });
   }
   warn_of_large_budget(budget, rows);
   FitOptions options;

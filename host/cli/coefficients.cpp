@@ -42,6 +42,7 @@ const Column* curve_of(const Schema& schema, const Effect& effect) {
 // The places of effects in `order` with one line for each curve, where it comes first.
 std::vector<std::size_t> one_of_each_curve(const Schema& schema, const EffectTable& effects,
                                            const std::vector<std::size_t>& order) {
+  if (std::ranges::none_of(schema.columns, &Column::is_curve)) return order;
   std::vector<std::size_t> out;
   std::set<std::pair<std::string, std::string>> seen;
   for (const std::size_t i : order) {

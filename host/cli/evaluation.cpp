@@ -219,13 +219,7 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
   const HistogramPlan plan = planned(rows, budget);
   if (ledger) {
     require_room(*ledger, budget, own_guarantee(plan),
-                 [&](const Budget& smaller) -> std::optional<Guarantee> {
-                   try {
-                     return ledger_guarantee(planned(rows, smaller));
-                   } catch (const Infeasible&) {
-                     return std::nullopt;
-                   }
-                 });
+                 [&](const Budget& smaller) { return ledger_guarantee(planned(rows, smaller)); });
   }
   warn_of_large_budget(budget, rows);
   const EvaluationModel shape{.schema = linear.schema,

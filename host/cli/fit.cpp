@@ -225,7 +225,8 @@ void FitCommand::fit() const {
   if (ledger) {
     require_room(*ledger, budget, own_guarantee(made), [&](const Budget& smaller) {
       const Plan other = plan_chosen(plan, domain, rows, smaller);
-      return other.candidate().feasible ? std::optional(ledger_guarantee(other)) : std::nullopt;
+      static_cast<void>(require_feasible(other));
+      return ledger_guarantee(other);
     });
   }
   warn_of_large_budget(budget, made.problem.rows);
@@ -241,9 +242,7 @@ void FitCommand::fit() const {
   const Model stated = model_of_plan(made, asked, domain, *engine_maker);
   double seconds = std::numeric_limits<double>::quiet_NaN();
   if (!quiet && ranks().size() == 1) {
-    const auto draws = static_cast<double>(budget.draws);  // chains of a step
-    const double step = seconds_of_step(data, made, *engine_maker, candidate.cost.work / draws);
-    seconds = predicted_seconds(candidate, step / draws);
+    seconds = predicted_seconds(candidate, measured_work(data, made, *engine_maker));
   }
   constexpr double long_wait = 10;
   // Where people are counted the number of rows is private, and time tells it.
@@ -364,13 +363,14 @@ void FitCommand::require_no_engine() const {
   }
 }
 
-double FitCommand::seconds_of_step(const Dataset& data, const Plan& made, Backend& engine_maker,
-                                   double steps) {
-  const TimingOptions timing{
-      .seconds = fit_measured_seconds, .planned_steps = steps, .poll = stop_if_asked};
-  return StepTimer(engine_maker, data.view(), data.y, loss_named(made.problem.loss), timing)
-      .time(made.budget.draws)
-      .seconds;
+WorkTime FitCommand::measured_work(const Dataset& data, const Plan& made, Backend& engine_maker) {
+  const std::uint64_t draws = made.budget.draws;  // chains of a step
+  const Candidate& candidate = made.candidate();
+  const TimingOptions timing{.seconds = fit_measured_seconds,
+                             .planned_steps = candidate.cost.work / static_cast<double>(draws),
+                             .poll = stop_if_asked};
+  StepTimer timer(engine_maker, data.view(), data.y, loss_named(made.problem.loss), timing);
+  return measure_work(timer, {&candidate, 1}, draws);
 }
 
 TableArguments::Share FitCommand::read(const Schema& domain, bool one_column) const {

@@ -191,14 +191,9 @@ void FitCommand::fit_bought() const {
   const BoughtFitPlan made = planned(rows, budget);
   warn_of_visible(made.questions, made.problem);
   if (ledger) {
-    require_room(*ledger, budget, made.guarantee,
-                 [&](const Budget& smaller) -> std::optional<Guarantee> {
-                   try {
-                     return gdp_cover_up(planned(rows, smaller).guarantee);
-                   } catch (const Infeasible&) {
-                     return std::nullopt;
-                   }
-                 });
+    require_room(*ledger, budget, made.guarantee, [&](const Budget& smaller) {
+      return gdp_cover_up(planned(rows, smaller).guarantee);
+    });
   }
   warn_of_large_budget(budget, rows);
   if (check) {

@@ -12,6 +12,7 @@
 #include "family.hpp"
 #include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/run/fit.hpp"
+#include "gibbsite/speed/speed.hpp"
 #include "network.hpp"
 #include "options.hpp"
 
@@ -91,9 +92,9 @@ struct FitCommand {
   void fit_family_model(Family kind) const;
   void say_family(const FamilyRelease& release, const std::optional<Ledger>& ledger,
                   const std::string& before = {}) const;
-  // Seconds of all draws, timed on the table itself.
-  [[nodiscard]] static double seconds_of_step(const Dataset& data, const Plan& made,
-                                              Backend& engine_maker, double steps);
+  // What the plan is made of, timed on the table itself.
+  [[nodiscard]] static WorkTime measured_work(const Dataset& data, const Plan& made,
+                                              Backend& engine_maker);
   // This rank's rows, and how many all have.
   [[nodiscard]] TableArguments::Share read(const Schema& domain, bool one_column = false) const;
   [[nodiscard]] Release fit_plan(const Model& model, const Dataset& data, const Plan& made,

@@ -49,7 +49,7 @@ void FitCommand::fit_family_model(Family kind) const {
       gibbsite::plan(plan, complete(plan, family_problem(domain, kind, data.rows())), budget);
   if (ledger) {
     require_room(*ledger, budget, own_guarantee(made), [&](const Budget& smaller) {
-      return std::optional(ledger_guarantee(gibbsite::plan(plan, made.problem, smaller)));
+      return ledger_guarantee(gibbsite::plan(plan, made.problem, smaller));
     });
   }
   warn_of_large_budget(budget, made.problem.rows);

@@ -56,14 +56,9 @@ void FitCommand::fit_network_model() const {
   read_as.warnings += warn_of_network_reading(data);
   const NetworkPlan made = gibbsite::plan(plan, network_problem(plan, domain, rows), budget);
   if (ledger) {
-    require_room(*ledger, budget, own_guarantee(made),
-                 [&](const Budget& smaller) -> std::optional<Guarantee> {
-                   try {
-                     return ledger_guarantee(gibbsite::plan(plan, made.problem, smaller));
-                   } catch (const Infeasible&) {
-                     return std::nullopt;
-                   }
-                 });
+    require_room(*ledger, budget, own_guarantee(made), [&](const Budget& smaller) {
+      return ledger_guarantee(gibbsite::plan(plan, made.problem, smaller));
+    });
   }
   warn_of_large_budget(budget, made.problem.rows);
   if (!made.problem.of_people()) warn_of_uncounted_rows(budget);

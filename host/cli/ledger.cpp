@@ -27,16 +27,6 @@ namespace {
 
 double rough(const Decimal& x) { return static_cast<double>(x.wide()); }
 
-bool fits(const Ledger& ledger, const std::optional<Guarantee>& price) {
-  if (!price) return false;
-  try {
-    ledger.require_room(*price);
-    return true;
-  } catch (const BudgetSpent&) {
-    return false;
-  }
-}
-
 // Where the search begins: far above the cap's epsilon nothing fits.
 double first_epsilon(const Ledger& ledger, const Budget& budget) {
   return std::min(budget.epsilon / 2, 8 * ledger.read().terms.epsilon);
@@ -49,7 +39,10 @@ double epsilon_that_fits(const Ledger& ledger, const Budget& budget, const Price
     Budget smaller = budget;
     smaller.epsilon = epsilon;
     try {
-      return fits(ledger, price_of(smaller));
+      ledger.require_room(price_of(smaller));
+      return true;
+    } catch (const BudgetSpent&) {
+      return false;
     } catch (const Infeasible&) {
       return false;
     }
@@ -237,20 +230,19 @@ const Register ledger_command{{7, "ledger", "Keep account of all releases about 
 
 void require_room(const Ledger& ledger, const Budget& budget, const Guarantee& own,
                   const PriceOf& price_of) {
-  const std::optional<Guarantee> price = price_of(budget);
-  if (!price) return;  // refused for a reason of its own
+  const Guarantee price = price_of(budget);
   try {
-    ledger.require_room(*price, own);
+    ledger.require_room(price, own);
   } catch (const BudgetSpent& spent) {
     const LedgerState state = ledger.read();
     // The part of --delta that a fitted profile takes, which no epsilon makes smaller.
-    const Decimal delta0 = Decimal::up(price->delta0), left = state.left().delta0;
-    if (price->delta0 < 1 && delta0 > left) {
+    const Decimal delta0 = Decimal::up(price.delta0), left = state.left().delta0;
+    if (price.delta0 < 1 && delta0 > left) {
       throw BudgetSpent(fmt::format(
           "{}; {}", spent.what(),
           left > Decimal{}
               ? fmt::format("that goes with --delta: give at most {}",
-                            text_down(0.999 * budget.delta * rough(left) / price->delta0, 2))
+                            text_down(0.999 * budget.delta * rough(left) / price.delta0, 2))
               : "take a --mechanism without a delta of its own, such as path"));
     }
     const double epsilon = epsilon_that_fits(ledger, budget, price_of);

@@ -10,12 +10,12 @@
 
 namespace gibbsite::cli {
 
-/// What a release at that budget would be charged; none where there is none.
-using PriceOf = std::function<std::optional<Guarantee>(const Budget&)>;
+/// What a release at that budget would be charged; throws Infeasible where there is none.
+using PriceOf = std::function<Guarantee(const Budget&)>;
 
 /// Throws BudgetSpent, with the largest epsilon that would fit at this delta, or the largest delta
 /// where the release's reveal is too large, where the release at `budget` does not fit; BadInput as
-/// Ledger::require_room.
+/// Ledger::require_room; Infeasible as `price_of` at `budget`.
 /// `own`: what the certificate of the release at `budget` will claim.
 void require_room(const Ledger& ledger, const Budget& budget, const Guarantee& own,
                   const PriceOf& price_of);

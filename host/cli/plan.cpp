@@ -182,9 +182,10 @@ struct PlanCommand {
     warn_of_large_budget(largest_of(budgets), plans.front().problem.rows);
     for (const Plan& made : plans) warn_of_few_rows(made, positive_share);
     // The clock is for the screen: what is planned follows from public numbers alone.
-    const double pass = seconds_per_pass(*backend, table, loss_named(plans.front().problem.loss),
-                                         budgets.front().draws, measured_seconds);
-    show(plans, pass, {domain ? label_unit(domain->label) : 0, plan_options, positive_share});
+    StepTimer timer(*backend, table, loss_named(plans.front().problem.loss),
+                    {.seconds = measured_seconds});
+    const WorkTime time = measure_work(timer, plans.front().candidates, budgets.front().draws);
+    show(plans, time, {domain ? label_unit(domain->label) : 0, plan_options, positive_share});
     if (std::ranges::none_of(plans, [](const Plan& p) { return p.candidate().feasible; })) {
       static_cast<void>(require_feasible(plans.front()));
     }
@@ -460,12 +461,13 @@ struct PlanCommand {
     }
   }
 
-  void show(const std::vector<Plan>& plans, double pass, const PlanContext& context) const {
+  void show(const std::vector<Plan>& plans, const WorkTime& time,
+            const PlanContext& context) const {
     if (json) {
       nlohmann::json out = nlohmann::json::array();
       for (const Plan& made : plans) {
         out.push_back(plan_json(made));
-        const std::vector<double> seconds = predicted_seconds(made, pass);
+        const std::vector<double> seconds = predicted_seconds(made, time);
         for (std::size_t i = 0; i < seconds.size(); ++i) {
           out.back()["offers"][i]["seconds"] = seconds[i];
         }
@@ -473,10 +475,10 @@ struct PlanCommand {
       fmt::print("{}\n", (plans.size() == 1 ? out[0] : out).dump(2));
     } else if (all) {
       for (const Plan& made : plans)
-        fmt::print("{}", plan_table(made, predicted_seconds(made, pass), context));
+        fmt::print("{}", plan_table(made, predicted_seconds(made, time), context));
     } else {
       std::vector<double> seconds;
-      for (const Plan& made : plans) seconds.push_back(predicted_seconds(made.candidate(), pass));
+      for (const Plan& made : plans) seconds.push_back(predicted_seconds(made.candidate(), time));
       fmt::print("{}", plan_summary(plans, seconds, context));
     }
   }

@@ -91,9 +91,8 @@ struct SelectCommand {
     const std::uint64_t rows = who.rows_cap.value_or(sums.rows());
     const SelectPlan plan = planned(rows, budget);
     if (ledger) {
-      require_room(*ledger, budget, own_guarantee(plan), [&](const Budget& smaller) {
-        return std::optional(ledger_guarantee(planned(rows, smaller)));
-      });
+      require_room(*ledger, budget, own_guarantee(plan),
+                   [&](const Budget& smaller) { return ledger_guarantee(planned(rows, smaller)); });
     }
     warn_of_large_budget(budget, rows);
     warn_of_uncounted_rows(budget);

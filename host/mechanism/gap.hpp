@@ -119,10 +119,10 @@ Candidate gap_candidate(const GapRules<M>& rules, const Problem& problem, const 
   Cost cost;
   GapError error;
   for (const double share : schedule_shares) {
-    const auto [passes, work] = rules.lay_out(s, problem, share * tv, plan_options);
-    cost = cost_of(passes, work, asked.draws);
+    const Cost laid = rules.lay_out(s, problem, share * tv, plan_options);
+    cost = cost_of(laid.passes, laid.work, asked.draws);
     error = rules.error(s, problem);
-    if (error.total <= tv || !std::isfinite(passes)) break;
+    if (error.total <= tv || !std::isfinite(laid.passes)) break;
   }
   Guarantee guarantee;
   guarantee.mu = draws_mu_up(gibbs_mu_up(problem, asked.neighbors(), s.beta, m), asked.draws);

@@ -105,8 +105,12 @@ Candidate metric_candidate(const Problem& problem, const Budget& budget, const B
                         {delta, gap, chain_mu, N}, plan_options);
   s.chain = std::get<Chain>(out.mechanism);
   out.mechanism = s;
+  // The question, and the rows that are put in the metric.
+  const double put = 0.06 * static_cast<double>(problem.row_features());
+  out.cost.moments = 1;
+  out.cost.moments_work = moments_work(problem) + put;
   out.cost.passes += 2;
-  out.cost.work += moments_work(problem) + 0.06 * static_cast<double>(problem.row_features());
+  out.cost.work += out.cost.moments_work;
   return out;
 }
 

@@ -142,7 +142,8 @@ Candidate whitened_candidate(const Problem& problem, const Budget& budget, const
   out.mechanism = s;
   out.guarantee.mu = mu;
   const double gradients = s.iterations + (intervals ? 1 : 0) + lengths;
-  out.cost = cost_of(gradients + questions, gradients + questions * moments_work(problem), 1);
+  const double of_questions = questions * moments_work(problem);
+  out.cost = {gradients + questions, gradients + of_questions, questions, of_questions};
   if (!whitened_takes(problem)) {
     out.why = format_message(
         "what {} predicts where gradients are capped is not known; use another {}, or {} "

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -21,6 +22,13 @@ constexpr std::uint64_t probe_cells = std::uint64_t{1}
                                       << 27;  // entries * C: under it no step is long
 constexpr std::uint64_t least_rows = 16384;   // fewer would be shared among threads in another way
 constexpr std::uint64_t least_windows = 5;
+constexpr std::uint64_t least_moment_rows = 512, moment_products = 200'000'000;
+constexpr double seconds_of_number = 13e-6;  // released: written and verified
+// An answer's noise is told from its low rank in up to thirteen rounds; about so many are common.
+constexpr double eigenpairs_of_answer = 5;
+constexpr std::uint64_t most_eigen_features = 192;  // measured; more in proportion to d^3
+// Beyond the second cache a product is slower, so that many features take more than d^3 says.
+constexpr double beyond_second_cache = 1.5;
 constexpr std::uint64_t most_theta = std::uint64_t{1} << 25;  // numbers, 256 MiB
 
 double steady_seconds() {
@@ -42,6 +50,21 @@ Ensemble chains_of(std::uint64_t chains, std::uint64_t features, NoiseKind noise
     specs[c].stream = static_cast<std::uint32_t>(c);
   }
   return start(std::move(specs), features);
+}
+
+// Seconds of the eigenpairs of a symmetric matrix [d x d], made up.
+double seconds_of_eigenpairs(std::uint64_t d, const std::function<double()>& now) {
+  const auto n = static_cast<Eigen::Index>(std::min(d, most_eigen_features));
+  Eigen::MatrixXd a(n, n);
+  for (Eigen::Index j = 0; j < n; ++j)
+    for (Eigen::Index i = 0; i < n; ++i)
+      a(i, j) = static_cast<double>(
+          mix(static_cast<std::uint64_t>(std::min(i, j) * n + std::max(i, j))) >> 11);
+  const double begin = now();
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> found(a);
+  const double seconds = now() - begin, times = static_cast<double>(d) / static_cast<double>(n);
+  const double slower = times > 2 ? beyond_second_cache : 1;
+  return found.info() == Eigen::Success ? slower * seconds * times * times * times : 0;
 }
 
 double median(std::vector<double> values) {
@@ -155,11 +178,10 @@ StepTime StepTimer::time(std::uint64_t chains) {
   const auto poll = [&] {
     if (options_.poll) options_.poll();
   };
-  const std::uint64_t coordinates = x_.cols * loss_.outputs();
   const std::uint64_t most =
-      std::clamp(most_theta / coordinates, std::uint64_t{1}, options_.most_chains);
+      std::clamp(most_theta / coordinates(), std::uint64_t{1}, options_.most_chains);
   StepTime out{.rows = x_.rows, .chains = std::min(chains, most)};
-  Ensemble ensemble = chains_of(out.chains, coordinates, options_.noise);
+  Ensemble ensemble = chains_of(out.chains, coordinates(), options_.noise);
   const auto seconds_of = [&](Engine& engine, std::uint64_t steps) {
     poll();
     const double begin = now();
@@ -214,20 +236,55 @@ StepTime StepTimer::time(std::uint64_t chains) {
   return out;
 }
 
-double seconds_per_pass(Backend& backend, const TableShape& shape, const Loss& loss,
-                        std::uint64_t draws, double seconds) {
-  StepTimer timer(backend, shape, loss, {.seconds = seconds});
-  return timer.time(draws).seconds / static_cast<double>(draws);
+WorkTime StepTimer::time_moments() {
+  const auto now = options_.clock ? options_.clock : std::function<double()>(steady_seconds);
+  const std::uint64_t d = x_.cols;
+  const std::uint64_t rows =
+      std::min(x_.rows, std::max(least_moment_rows, moment_products / (d * d)));
+  const std::unique_ptr<Engine> few = load(rows);
+  const double all = static_cast<double>(rows_) / static_cast<double>(rows);
+  std::vector<double> basis(d * d), out(d * d);
+  const auto seconds_of_question = [&] {
+    double least = std::numeric_limits<double>::infinity();
+    for (int turn = 0; turn < 2; ++turn) {  // the first also takes memory and starts threads
+      if (options_.poll) options_.poll();
+      const double begin = now();
+      few->second_moments({basis.data(), d, d}, 1, {out.data(), d, d});
+      least = std::min(least, now() - begin);
+    }
+    return all * least;
+  };
+  const double of_answer = eigenpairs_of_answer * seconds_of_eigenpairs(d, now);
+  WorkTime time;
+  // A run begins in the columns, and goes on in a metric, whose columns have many nonzeros.
+  for (std::uint64_t j = 0; j < d; ++j) basis[j * d + j] = 1;
+  time.first_moments = seconds_of_question() + of_answer;
+  for (double& entry : basis)
+    if (entry == 0) entry = 0.5 / std::sqrt(static_cast<double>(d));
+  time.moments = seconds_of_question() + of_answer;
+  return time;
 }
 
-double predicted_seconds(const Candidate& candidate, double pass_seconds) {
-  return candidate.cost.work * pass_seconds;
+WorkTime measure_work(StepTimer& timer, std::span<const Candidate> offers, std::uint64_t draws) {
+  const bool asked = std::ranges::any_of(
+      offers, [](const Candidate& offer) { return offer.feasible && offer.cost.moments > 0; });
+  WorkTime out = asked ? timer.time_moments() : WorkTime{};
+  out.pass = timer.time(draws).seconds / static_cast<double>(draws);
+  out.release = seconds_of_number * static_cast<double>(draws * timer.coordinates());
+  return out;
 }
 
-std::vector<double> predicted_seconds(const Plan& plan, double pass_seconds) {
+double predicted_seconds(const Candidate& candidate, const WorkTime& time) {
+  const Cost& cost = candidate.cost;
+  double out = (cost.work - cost.moments_work) * time.pass + time.release;
+  if (cost.moments > 0) out += time.first_moments + (cost.moments - 1) * time.moments;
+  return out;
+}
+
+std::vector<double> predicted_seconds(const Plan& plan, const WorkTime& time) {
   std::vector<double> out;
   for (const Candidate& candidate : plan.candidates)
-    out.push_back(predicted_seconds(candidate, pass_seconds));
+    out.push_back(predicted_seconds(candidate, time));
   return out;
 }
 

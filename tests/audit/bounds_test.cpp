@@ -6,13 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "gibbsite/core/error.hpp"
+#include "support/reference_values.hpp"
 #include "support/repeats.hpp"
 #include "support/two_samples.hpp"
 
@@ -34,9 +33,8 @@ double at_most(std::uint64_t k, std::uint64_t n, double p) {
 double gaussian_advantage(double mu) { return std::erf(mu / 2 / std::sqrt(2.0)); }
 
 TEST(AuditBounds, AgreeWithTheReferenceValues) {
-  std::ifstream file(GIBBSITE_SHARED_DIR "/vectors/mechanisms_audit.json");
-  if (!file) GTEST_SKIP() << "no reference values beside the repository";
-  const auto cases = nlohmann::json::parse(file)["cases"];
+  const auto cases = support::reference_cases("mechanisms_audit");
+  if (cases.empty()) GTEST_SKIP() << support::no_reference_values;
   int coupled = 0, two_samples = 0;
   for (const auto& one : cases) {
     const std::uint64_t n = one["n"];

@@ -3,23 +3,20 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "gibbsite/core/error.hpp"
+#include "support/reference_values.hpp"
 #include "support/repeats.hpp"
 
 namespace gibbsite {
 namespace averaged_test {
 
-double number(const nlohmann::json& value) { return std::stod(value.get<std::string>()); }
+using support::number;
 
 TEST(Averaged, ReproducesTheReferenceValues) {
-  std::ifstream file(GIBBSITE_SHARED_DIR "/vectors/schedule.json");
-  if (!file) GTEST_SKIP() << "the reference values are not here";
-  const auto cases = nlohmann::json::parse(file).at("cases");
-  ASSERT_FALSE(cases.empty());
+  const auto cases = support::reference_cases("schedule");
+  if (cases.empty()) GTEST_SKIP() << support::no_reference_values;
   for (const auto& c : cases) {
     const auto got =
         averaged_schedule(number(c["d"]), number(c["m"]), number(c["M"]), number(c["gamma"]));

@@ -4,9 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -18,6 +16,7 @@
 #include "gibbsite/mechanism/plan.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "support/reference_values.hpp"
 #include "support/repeats.hpp"
 
 namespace gibbsite {
@@ -44,10 +43,9 @@ Problem capped_problem() {
 double sigmoid(double t) { return 1 / (1 + std::exp(-t)); }
 
 TEST(BallSensitivity, IsAboveTheReferenceByLittle) {
-  std::ifstream file(GIBBSITE_SHARED_DIR "/vectors/mechanisms_ball_sensitivity.json");
-  if (!file) GTEST_SKIP() << "the reference values are not here";
+  const auto cases = support::reference_cases("mechanisms_ball_sensitivity");
+  if (cases.empty()) GTEST_SKIP() << support::no_reference_values;
   int compared = 0;
-  const auto cases = nlohmann::json::parse(file).at("cases");
   for (const auto& c : cases) {
     const bool logistic = c["loss"] == "logistic";
     const double reference = std::stod(c["sensitivity_over_R"].get<std::string>());

@@ -5,14 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/privacy/conjugate.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "support/reference_values.hpp"
 #include "support/repeats.hpp"
 
 namespace gibbsite {
@@ -58,13 +57,11 @@ std::vector<FamilyProblem> problems() {
 
 // What the exact profile is worth.
 TEST(Families, WeightsAreThoseOfTheReferenceValues) {
-  std::ifstream file(std::string(GIBBSITE_SHARED_DIR) +
-                     "/vectors/mechanisms_beta_calibration.json");
-  if (!file) GTEST_SKIP() << "no reference values under " << GIBBSITE_SHARED_DIR;
-  const auto cases = nlohmann::json::parse(file)["cases"];
+  const auto cases = support::reference_cases("mechanisms_beta_calibration");
+  if (cases.empty()) GTEST_SKIP() << support::no_reference_values;
   ASSERT_GE(cases.size(), 3U);
   for (const auto& c : cases) {
-    const auto value = [&](const char* name) { return std::stod(c[name].get<std::string>()); };
+    const auto value = [&](const char* name) { return support::number(c[name]); };
     const FamilyProblem p = levels(2, c["n"], {value("a0"), value("b0")});
     const Budget budget{.epsilon = value("epsilon"), .delta = value("delta")};
     const auto exact = plan_family(p, budget, {.concentrated = false});
@@ -78,13 +75,10 @@ TEST(Families, WeightsAreThoseOfTheReferenceValues) {
 }
 
 TEST(Families, AMeanIsGaussianAsTheReferenceValuesSay) {
-  std::ifstream file(std::string(GIBBSITE_SHARED_DIR) + "/vectors/mechanisms_gaussian_mean.json");
-  if (!file) GTEST_SKIP() << "no reference values under " << GIBBSITE_SHARED_DIR;
-  const auto cases = nlohmann::json::parse(file)["cases"];
+  const auto cases = support::reference_cases("mechanisms_gaussian_mean");
+  if (cases.empty()) GTEST_SKIP() << support::no_reference_values;
   for (const auto& c : cases) {
-    const auto value = [&](const char* name) {
-      return c[name].is_string() ? std::stod(c[name].get<std::string>()) : c[name].get<double>();
-    };
+    const auto value = [&](const char* name) { return support::number(c[name]); };
     FamilyProblem p = numbers(Family::mean, c["n"], -value("data_radius"), value("data_radius"));
     p.variance = value("variance");
     p.prior = {value("prior_precision")};

@@ -3,13 +3,12 @@
 
 #include <boost/math/quadrature/gauss_kronrod.hpp>
 #include <cmath>
-#include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/mechanism/output.hpp"
 #include "gibbsite/mechanism/plan.hpp"
+#include "support/reference_values.hpp"
 #include "tests/mechanism/problems.hpp"
 
 namespace gibbsite {
@@ -21,14 +20,11 @@ using ::testing::HasSubstr;
 
 // gamma in the place of 1/sigma: what mu is for Gaussian noise.
 TEST(OutputPure, EpsilonIsThatOfTheReferenceValues) {
-  const std::string path =
-      std::string(GIBBSITE_SHARED_DIR) + "/vectors/mechanisms_output_perturbation.json";
-  std::ifstream file(path);
-  if (!file) GTEST_SKIP() << "no reference values at " << path;
-  const auto cases = nlohmann::json::parse(file)["cases"];
+  const auto cases = support::reference_cases("mechanisms_output_perturbation");
+  if (cases.empty()) GTEST_SKIP() << support::no_reference_values;
   ASSERT_GE(cases.size(), 3U);
   for (const auto& c : cases) {
-    const auto number = [&](const char* name) { return std::stod(c[name].get<std::string>()); };
+    const auto number = [&](const char* name) { return support::number(c[name]); };
     const auto epsilon = [&](Adjacency adjacency) {
       return output_epsilon_up(number("lipschitz"), {adjacency, 1}, number("ridge"),
                                number("gradient_norm"), 1 / number("sigma"));

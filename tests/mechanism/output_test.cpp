@@ -4,13 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "support/reference_values.hpp"
 #include "tests/mechanism/problems.hpp"
 
 namespace gibbsite {
@@ -20,14 +19,11 @@ using support::problem;
 using ::testing::HasSubstr;
 
 TEST(Output, MuIsThatOfTheReferenceValues) {
-  const std::string path =
-      std::string(GIBBSITE_SHARED_DIR) + "/vectors/mechanisms_output_perturbation.json";
-  std::ifstream file(path);
-  if (!file) GTEST_SKIP() << "no reference values at " << path;
-  const auto cases = nlohmann::json::parse(file)["cases"];
+  const auto cases = support::reference_cases("mechanisms_output_perturbation");
+  if (cases.empty()) GTEST_SKIP() << support::no_reference_values;
   ASSERT_GE(cases.size(), 3U);
   for (const auto& c : cases) {
-    const auto number = [&](const char* name) { return std::stod(c[name].get<std::string>()); };
+    const auto number = [&](const char* name) { return support::number(c[name]); };
     const auto mu = [&](Adjacency adjacency) {
       return output_mu_up(number("lipschitz"), {adjacency, 1}, number("ridge"),
                           number("gradient_norm"), number("sigma"));

@@ -4,21 +4,20 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/mechanism/map_error.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "support/reference_values.hpp"
 
 namespace gibbsite {
 namespace path_test {
 
 using ::testing::HasSubstr;
 
-double number(const nlohmann::json& value) { return std::stod(value.get<std::string>()); }
+using support::number;
 
 // The reference has 17 digits, so it is itself off by up to 5e-17 of its value.
 void expect_rounded_up(double got, const std::string& reference) {
@@ -28,10 +27,8 @@ void expect_rounded_up(double got, const std::string& reference) {
 }
 
 TEST(Path, ReproducesTheReferenceValues) {
-  std::ifstream file(GIBBSITE_SHARED_DIR "/vectors/path.json");
-  if (!file) GTEST_SKIP() << "the reference values are not here";
-  const auto cases = nlohmann::json::parse(file).at("cases");
-  ASSERT_FALSE(cases.empty());
+  const auto cases = support::reference_cases("path");
+  if (cases.empty()) GTEST_SKIP() << support::no_reference_values;
   for (const auto& c : cases) {
     // Decimal inputs such as 0.19 are not doubles; mu reacts by at most ten times their rounding.
     const double mu = path_mu_up(number(c["sensitivity"]), number(c["m"]), number(c["M"]),

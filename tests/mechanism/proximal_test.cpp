@@ -1,25 +1,22 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 #include "gibbsite/mechanism/proximal_schedule.hpp"
 #include "support/proximal_search.hpp"
+#include "support/reference_values.hpp"
 
 namespace gibbsite {
 namespace proximal_test {
 
-double number(const nlohmann::json& value) { return std::stod(value.get<std::string>()); }
+using support::number;
 
 TEST(Proximal, ReproducesTheReferenceValues) {
-  std::ifstream file(GIBBSITE_SHARED_DIR "/vectors/schedule.json");
-  if (!file) GTEST_SKIP() << "the reference values are not here";
-  const auto cases = nlohmann::json::parse(file).at("cases");
-  ASSERT_FALSE(cases.empty());
+  const auto cases = support::reference_cases("schedule");
+  if (cases.empty()) GTEST_SKIP() << support::no_reference_values;
   for (const auto& c : cases) {
     const double m = number(c["m"]), eta = number(c["proximal_eta"]), tv = number(c["gamma"]);
     const double kl = proximal_kl_start_up(number(c["d"]), m, number(c["M"]), 0);

@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,6 +13,7 @@
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "privacy/oracle.hpp"
+#include "support/reference_values.hpp"
 
 using namespace gibbsite;
 using gibbsite::testing::Oracle;
@@ -38,15 +37,11 @@ double printed_cor8(double epsilon, double delta) {
 // --- the reference vectors --------------------------------------------------------------------
 
 TEST(CalibrationVectors, AreMetFromBelow) {
-  const std::string path = GIBBSITE_SHARED_DIR "/vectors/calibration.json";
-  if (!std::filesystem::exists(path)) {
-    GTEST_SKIP() << "the shared reference vectors are not on this machine";
-  }
-  std::ifstream file(path);
+  const auto cases = support::reference_cases("calibration");
+  if (cases.empty()) GTEST_SKIP() << support::no_reference_values;
   int capped = 0;
-  const nlohmann::json vectors = nlohmann::json::parse(file);
-  for (const auto& c : vectors.at("cases")) {
-    const auto number = [&](const char* key) { return std::stod(c.at(key).get<std::string>()); };
+  for (const auto& c : cases) {
+    const auto number = [&](const char* key) { return support::number(c.at(key)); };
     const double epsilon = number("epsilon");
     const double delta = number("delta");
     for (const Calibration calibration : all) {

@@ -4,31 +4,25 @@
 
 #include <boost/math/quadrature/gauss_kronrod.hpp>
 #include <cmath>
-#include <fstream>
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "support/reference_values.hpp"
 #include "support/repeats.hpp"
 
 namespace gibbsite {
 namespace conjugate_test {
 
-nlohmann::json cases_of(const char* name) {
-  std::ifstream file(std::string(GIBBSITE_SHARED_DIR) + "/vectors/" + name);
-  return file ? nlohmann::json::parse(file)["cases"] : nlohmann::json();
-}
-double number(const nlohmann::json& c, const char* name) {
-  return c[name].is_string() ? std::stod(c[name].get<std::string>()) : c[name].get<double>();
-}
+double number(const nlohmann::json& c, const char* name) { return support::number(c[name]); }
 
 TEST(Conjugate, ProfilesAreThoseOfTheReferenceValues) {
-  const auto beta = cases_of("mechanisms_beta_profile.json");
-  const auto gamma = cases_of("mechanisms_gamma_profile.json");
-  const auto renyi = cases_of("mechanisms_beta_renyi.json");
-  if (beta.empty()) GTEST_SKIP() << "no reference values under " << GIBBSITE_SHARED_DIR;
+  const auto beta = support::reference_cases("mechanisms_beta_profile");
+  const auto gamma = support::reference_cases("mechanisms_gamma_profile");
+  const auto renyi = support::reference_cases("mechanisms_beta_renyi");
+  if (beta.empty()) GTEST_SKIP() << support::no_reference_values;
   ASSERT_GE(beta.size() + gamma.size() + renyi.size(), 12U);
   for (const auto& c : beta) {
     const double found = beta_delta_up(number(c, "a0"), number(c, "b0"), number(c, "r"),

@@ -4,9 +4,7 @@
 
 #include <boost/math/distributions/normal.hpp>
 #include <cmath>
-#include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "core/special.hpp"
@@ -14,6 +12,7 @@
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/conjugate.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "support/reference_values.hpp"
 #include "support/repeats.hpp"
 
 namespace gibbsite {
@@ -75,12 +74,11 @@ std::vector<Pair> pairs() {
 }
 
 TEST(Cover, PureAndBoundedRangesAreThoseOfTheReferenceValues) {
-  std::ifstream file(std::string(GIBBSITE_SHARED_DIR) + "/vectors/mechanisms_pure_to_gdp.json");
-  if (!file) GTEST_SKIP() << "no reference values under " << GIBBSITE_SHARED_DIR;
-  const auto cases = nlohmann::json::parse(file)["cases"];
+  const auto cases = support::reference_cases("mechanisms_pure_to_gdp");
+  if (cases.empty()) GTEST_SKIP() << support::no_reference_values;
   ASSERT_GE(cases.size(), 7U);
   for (const auto& c : cases) {
-    const auto number = [&](const char* name) { return std::stod(c[name].get<std::string>()); };
+    const auto number = [&](const char* name) { return support::number(c[name]); };
     EXPECT_NEAR(gdp_cover_up(0, number("epsilon")) / number("mu_pure"), 1, 1e-14) << c;
     EXPECT_NEAR(bounded_range_mu_up(number("epsilon")) / number("mu_bounded_range"), 1, 1e-13) << c;
   }

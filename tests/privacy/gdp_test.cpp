@@ -6,8 +6,6 @@
 #include <boost/math/quadrature/gauss_kronrod.hpp>
 #include <boost/multiprecision/cpp_int.hpp>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -16,6 +14,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "privacy/oracle.hpp"
+#include "support/reference_values.hpp"
 
 using namespace gibbsite;
 using gibbsite::testing::Oracle;
@@ -42,17 +41,11 @@ double condition(F f, double x) {
 
 class GdpVectors : public ::testing::Test {
  protected:
-  static nlohmann::json cases(const std::string& name) {
-    std::ifstream file(std::string(GIBBSITE_SHARED_DIR) + "/vectors/" + name);
-    return nlohmann::json::parse(file).at("cases");
-  }
   void SetUp() override {
-    if (!std::filesystem::exists(GIBBSITE_SHARED_DIR "/vectors/gdp_delta.json")) {
-      GTEST_SKIP() << "the shared reference vectors are not on this machine";
-    }
+    if (support::reference_cases("gdp_delta").empty()) GTEST_SKIP() << support::no_reference_values;
   }
   static double number(const nlohmann::json& c, const char* key) {
-    return std::stod(c.at(key).get<std::string>());
+    return support::number(c.at(key));
   }
   /// result within 1e-12 of the reference, and on the safe side of it but for the rounding of the
   /// decimal inputs (amplified by `cond`) and of the reference itself.
@@ -67,7 +60,7 @@ class GdpVectors : public ::testing::Test {
 };
 
 TEST_F(GdpVectors, Delta) {
-  for (const auto& c : cases("gdp_delta.json")) {
+  for (const auto& c : support::reference_cases("gdp_delta")) {
     const double mu = number(c, "mu");
     const double epsilon = number(c, "epsilon");
     const double cond = condition([&](double x) { return gdp_delta_up(epsilon, x); }, mu) +
@@ -77,7 +70,7 @@ TEST_F(GdpVectors, Delta) {
 }
 
 TEST_F(GdpVectors, Epsilon) {
-  for (const auto& c : cases("gdp_epsilon.json")) {
+  for (const auto& c : support::reference_cases("gdp_epsilon")) {
     const double mu = number(c, "mu");
     const double delta = number(c, "delta");
     const double cond = condition([&](double x) { return gdp_epsilon_up(x, delta); }, mu) +
@@ -87,7 +80,7 @@ TEST_F(GdpVectors, Epsilon) {
 }
 
 TEST_F(GdpVectors, Mu) {
-  for (const auto& c : cases("gdp_mu.json")) {
+  for (const auto& c : support::reference_cases("gdp_mu")) {
     const double epsilon = number(c, "epsilon");
     const double delta = number(c, "delta");
     const double cond = condition([&](double x) { return gdp_mu_down(x, delta); }, epsilon) +

@@ -9,7 +9,6 @@
 #include <array>
 #include <boost/math/quadrature/gauss_kronrod.hpp>
 #include <cmath>
-#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -17,6 +16,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "support/reference_values.hpp"
 #include "support/repeats.hpp"
 
 namespace gibbsite {
@@ -27,13 +27,7 @@ using ::testing::HasSubstr;
 
 constexpr Neighbors add_remove{Adjacency::add_remove, 1}, replace_one{Adjacency::replace_one, 1};
 
-nlohmann::json reference(const std::string& name) {
-  std::ifstream file(std::string(GIBBSITE_SHARED_DIR) + "/vectors/" + name);
-  return file ? nlohmann::json::parse(file)["cases"] : nlohmann::json();
-}
-double number(const nlohmann::json& c, const char* name) {
-  return std::stod(c[name].get<std::string>());
-}
+double number(const nlohmann::json& c, const char* name) { return support::number(c[name]); }
 
 // Above the reference, by `loose` of it at most; both have their own rounding.
 void expect_just_above(double claim, double truth, double loose) {
@@ -42,8 +36,8 @@ void expect_just_above(double claim, double truth, double loose) {
 }
 
 TEST(Objective, DeltasAreThoseOfTheReferenceValues) {
-  const auto cases = reference("mechanisms_objective_perturbation.json");
-  if (cases.empty()) GTEST_SKIP() << "no reference values";
+  const auto cases = support::reference_cases("mechanisms_objective_perturbation");
+  if (cases.empty()) GTEST_SKIP() << support::no_reference_values;
   ASSERT_GE(cases.size(), 6U);
   for (const auto& c : cases) {
     const double epsilon = number(c, "epsilon"), s = number(c, "s"), t = number(c, "t");
@@ -64,8 +58,8 @@ TEST(Objective, DeltasAreThoseOfTheReferenceValues) {
 }
 
 TEST(Objective, TheScaleIsThatOfTheReferenceValuesToAMillionth) {
-  const auto cases = reference("mechanisms_objective_perturbation.json");
-  if (cases.empty()) GTEST_SKIP() << "no reference values";
+  const auto cases = support::reference_cases("mechanisms_objective_perturbation");
+  if (cases.empty()) GTEST_SKIP() << support::no_reference_values;
   for (const auto& c : cases) {
     const double epsilon = number(c, "epsilon"), s = number(c, "s"), t = number(c, "t");
     for (const bool one : {true, false}) {
@@ -86,8 +80,8 @@ TEST(Objective, TheScaleIsThatOfTheReferenceValuesToAMillionth) {
 }
 
 TEST(Objective, ThePublishedFormIsThatOfItsReferenceValues) {
-  const auto cases = reference("objective_perturbation.json");
-  if (cases.empty()) GTEST_SKIP() << "no reference values";
+  const auto cases = support::reference_cases("objective_perturbation");
+  if (cases.empty()) GTEST_SKIP() << support::no_reference_values;
   for (const auto& c : cases) {
     const ObjectivePair pair{number(c, "lipschitz") / number(c, "sigma"),
                              number(c, "smoothness") / number(c, "ridge"), false,
@@ -97,7 +91,7 @@ TEST(Objective, ThePublishedFormIsThatOfItsReferenceValues) {
         number(c, "delta"), 1e-9);
   }
   // The branch below s^2/2: without a determinant.
-  for (const auto& c : reference("mechanisms_objective_negative_branch.json")) {
+  for (const auto& c : support::reference_cases("mechanisms_objective_negative_branch")) {
     const ObjectivePair pair{number(c, "s"), 1e-300, false, Calibration::redberg};
     expect_just_above(objective_insert_delta_up(pair, number(c, "epsilon")),
                       number(c, "by_quadrature"), 1e-9);

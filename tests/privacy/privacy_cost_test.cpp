@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/privacy/gdp_fit.hpp"
 #include "privacy/oracle.hpp"
+#include "support/reference_values.hpp"
 #include "support/repeats.hpp"
 
 namespace gibbsite {
@@ -20,13 +20,12 @@ using testing::Oracle;
 
 Oracle oracle_of(const Decimal& x) { return Oracle(x.text()); }
 
-double number(const nlohmann::json& text) { return std::stod(text.get<std::string>()); }
+using support::number;
 
 TEST(PrivacyCost, SumsGiveTheVectorsOfALedger) {
-  std::ifstream file(GIBBSITE_SHARED_DIR "/vectors/mechanisms_ledger.json");
-  if (!file) GTEST_SKIP() << "the shared reference vectors are not on this machine";
-  const nlohmann::json vectors = nlohmann::json::parse(file);
-  for (const auto& c : vectors["cases"]) {
+  const auto cases = support::reference_cases("mechanisms_ledger");
+  if (cases.empty()) GTEST_SKIP() << support::no_reference_values;
+  for (const auto& c : cases) {
     PrivacyCost sum;
     const auto add = [&](const Guarantee& g) { sum = sum + privacy_cost_up(gdp_cover_up(g)); };
     for (const auto& mu : c["mus"]) add({.mu = number(mu)});

@@ -19,26 +19,14 @@ using ::testing::HasSubstr;
 
 // Features: age=0, age=10, age=40, w, w=(missing), sex=Male, sex=Female, (intercept).
 LinearModel curve_model(bool with_estimates) {
-  LinearModel model;
-  model.loss = "logistic";
-  Schema& schema = model.schema;
-  schema.label_name = "ill";
-  schema.label = TwoClasses{.positive = "yes", .negative = "no"};
-  schema.intercept = true;
   Column age{.name = "age", .type = ColumnType::number, .lo = 0, .hi = 40};
   age.knots = {0, 10, 40};
   Column w{.name = "w", .type = ColumnType::number, .lo = 100, .hi = 200};
   w.has_missing = true;
   w.missing_level = true;
-  schema.columns = {age, w, {"sex", ColumnType::category, 0, 1, {"Male", "Female"}}};
-  schema.row_norm = schema.max_unclipped_norm();
-  model.draws = {{-0.5, 0.75, 0.25, 1.5, 0.4, 0.1, -0.1, -1}};
-  model.feature_means = {0.3, 0.5, 0.2, 0.4, 0.1, 0.6, 0.4, 1};
-  if (with_estimates) {
-    model.estimates = support::effects_estimates(schema);
-    model.estimates->feature_means = model.feature_means;
-  }
-  return model;
+  return support::illness_model({age, w, {"sex", ColumnType::category, 0, 1, {"Male", "Female"}}},
+                                {}, {-0.5, 0.75, 0.25, 1.5, 0.4, 0.1, -0.1, -1},
+                                {0.3, 0.5, 0.2, 0.4, 0.1, 0.6, 0.4, 1}, with_estimates);
 }
 
 void expect_at(const std::string& text, std::vector<double> expected) {

@@ -18,23 +18,11 @@ using ::testing::HasSubstr;
 
 // Features: age, sex=F, sex=M, age × sex=0 × F, 0 × M, 20 × F, 20 × M, 40 × F, 40 × M, (intercept).
 LinearModel interaction_model(bool with_estimates) {
-  LinearModel model;
-  model.loss = "logistic";
-  Schema& schema = model.schema;
-  schema.label_name = "ill";
-  schema.label = TwoClasses{.positive = "yes", .negative = "no"};
-  schema.intercept = true;
-  schema.columns = {{.name = "age", .type = ColumnType::number, .lo = 0, .hi = 40},
-                    {"sex", ColumnType::category, 0, 1, {"F", "M"}}};
-  schema.interactions = {{{{"age", {0, 20, 40}}, {"sex"}}}};
-  schema.row_norm = schema.max_unclipped_norm();
-  model.draws = {{1, 0.1, -0.1, 0.5, -0.5, 0, 0, -0.5, 0.5, -1}};
-  model.feature_means = {0.5, 0.5, 0.5, 0.1, 0.2, 0.3, 0.2, 0.1, 0.1, 1};
-  if (with_estimates) {
-    model.estimates = support::effects_estimates(schema);
-    model.estimates->feature_means = model.feature_means;
-  }
-  return model;
+  return support::illness_model({{.name = "age", .type = ColumnType::number, .lo = 0, .hi = 40},
+                                 {"sex", ColumnType::category, 0, 1, {"F", "M"}}},
+                                {{{{"age", {0, 20, 40}}, {"sex"}}}},
+                                {1, 0.1, -0.1, 0.5, -0.5, 0, 0, -0.5, 0.5, -1},
+                                {0.5, 0.5, 0.5, 0.1, 0.2, 0.3, 0.2, 0.1, 0.1, 1}, with_estimates);
 }
 
 TEST(InteractionEffects, AreAskedAtPlacesAndBetweenThem) {

@@ -27,27 +27,17 @@ using ::testing::Not;
 
 // Features: age=0, age=10, age=40, age=(missing), w, w=(missing), sex=Male, sex=Female, constant.
 LinearModel model_of(bool with_estimates) {
-  LinearModel model;
-  model.loss = "logistic";
-  Schema& schema = model.schema;
-  schema.label_name = "ill";
-  schema.label = TwoClasses{.positive = "yes", .negative = "no"};
-  schema.intercept = true;
   Column age{.name = "age", .type = ColumnType::number, .lo = 0, .hi = 40};
   age.knots = {0, 10, 40};
   age.has_missing = true;
   Column w{.name = "w", .type = ColumnType::number, .lo = 100, .hi = 200};
   w.has_missing = true;
   w.missing_level = true;
-  schema.columns = {
-      age, {"id", ColumnType::ignore}, w, {"sex", ColumnType::category, 0, 1, {"Male", "Female"}}};
-  schema.row_norm = schema.max_unclipped_norm();
-  model.draws = {{-0.5, 0.75, 0.25, 0.3, 1.5, 0.4, 0.1, -0.2, -1}};
-  if (with_estimates) {
-    model.estimates = support::effects_estimates(schema);
-    model.estimates->feature_means = {0.3, 0.4, 0.2, 0.1, 0.4, 0.1, 0.6, 0.4, 1};
-    model.feature_means = model.estimates->feature_means;
-  }
+  LinearModel model = support::illness_model(
+      {age, {"id", ColumnType::ignore}, w, {"sex", ColumnType::category, 0, 1, {"Male", "Female"}}},
+      {}, {-0.5, 0.75, 0.25, 0.3, 1.5, 0.4, 0.1, -0.2, -1},
+      {0.3, 0.4, 0.2, 0.1, 0.4, 0.1, 0.6, 0.4, 1}, with_estimates);
+  if (!with_estimates) model.feature_means.clear();
   return model;
 }
 

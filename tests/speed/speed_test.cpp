@@ -258,22 +258,34 @@ TEST_F(Speed, OfRowsThatAreThere) {
   EXPECT_EQ(timer.time(8).seconds, typical(300, 8));
 }
 
-TEST(SecondsPerPass, OfTheCpuBackend) {
+TEST(WorkTime, OfTheCpuBackend) {
   const auto backend = make_backend("cpu");
-  const double pass =
-      seconds_per_pass(*backend, {500, {1, 1, 30}}, loss_named("logistic"), 3, 0.01);
-  EXPECT_TRUE(std::isfinite(pass));
-  EXPECT_GT(pass, 0);
+  StepTimer timer(*backend, {500, {1, 1, 30}}, loss_named("logistic"), {.seconds = 0.01});
+  std::vector<Candidate> offers(2);
+  offers[0].cost.moments = 1;  // out of reach
+  EXPECT_TRUE(std::isnan(measure_work(timer, offers, 3).first_moments));
+  offers[0].feasible = true;
+  const WorkTime time = measure_work(timer, offers, 3);
+  EXPECT_TRUE(std::isfinite(time.pass));
+  EXPECT_GT(time.pass, 0);
+  for (const double moments : {time.first_moments, time.moments}) {
+    EXPECT_TRUE(std::isfinite(moments));
+    EXPECT_GT(moments, 0);
+  }
+  EXPECT_NEAR(time.release, 13e-6 * 3 * 32, 1e-12);
 }
 
 TEST(PredictedSeconds, AreWorkTimesAPassOfEveryOffer) {
   Plan plan;
-  plan.candidates.resize(3);
+  plan.candidates.resize(4);
   plan.candidates[0].cost = {.passes = 4, .work = 8};  // a batch costs more than its read
   plan.candidates[1].cost = {.passes = 2, .work = 2};
+  plan.candidates[3].cost = {.passes = 42, .work = 240, .moments = 2, .moments_work = 200};
   plan.chosen = 1;
-  EXPECT_EQ(predicted_seconds(plan, 0.25), (std::vector<double>{2, 0.5, 0}));
-  EXPECT_EQ(predicted_seconds(plan.candidate(), 0.25), 0.5);
+  EXPECT_EQ(predicted_seconds(plan, {.pass = 0.25, .first_moments = 3, .moments = 7, .release = 1}),
+            (std::vector<double>{3, 1.5, 1, 21}));
+  EXPECT_EQ(predicted_seconds(plan.candidate(), {.pass = 0.25}), 0.5);
+  EXPECT_TRUE(std::isnan(predicted_seconds(plan, {.pass = 0.25})[3]));
 }
 
 TEST(Machine, HasRoofs) {

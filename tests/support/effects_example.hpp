@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "gibbsite/model/linear_model.hpp"
@@ -64,6 +65,29 @@ inline LinearModel effects_model() {
   model.draws = {{0.9, -0.1, 0.2, -0.2, 0.05, 0.01, -0.02, 0, 0.03, -1.1}};
   model.estimates = effects_estimates(model.schema);
   model.feature_means = model.estimates->feature_means;
+  return model;
+}
+
+/// Whether somebody is ill, by `columns`, `interactions` and a constant: coefficients and answered
+/// means [features], and the estimates of `effects_estimates` if they are wished for.
+inline LinearModel illness_model(std::vector<Column> columns, std::vector<Interaction> interactions,
+                                 std::vector<double> coefficients, std::vector<double> means,
+                                 bool with_estimates) {
+  LinearModel model;
+  model.loss = "logistic";
+  Schema& schema = model.schema;
+  schema.label_name = "ill";
+  schema.label = TwoClasses{.positive = "yes", .negative = "no"};
+  schema.intercept = true;
+  schema.columns = std::move(columns);
+  schema.interactions = std::move(interactions);
+  schema.row_norm = schema.max_unclipped_norm();
+  model.draws = {std::move(coefficients)};
+  model.feature_means = std::move(means);
+  if (with_estimates) {
+    model.estimates = effects_estimates(schema);
+    model.estimates->feature_means = model.feature_means;
+  }
   return model;
 }
 

@@ -54,6 +54,8 @@ struct Analysis {
 struct Cost {
   double passes = 0;
   double work = 0;  ///< in gradient passes of one chain: a batch costs more than its read
+  /// Questions for second moments among the passes, and what `work` takes them for.
+  double moments = 0, moments_work = 0;
 };
 
 /// What a user may fix; the rest is chosen from public numbers.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "gibbsite/core/random.hpp"
@@ -74,6 +75,16 @@ struct StepTime {
   std::uint64_t windows = 0, steps = 0;  ///< windows whose median it is, steps of each
 };
 
+/// Seconds of what runs are made of.
+struct WorkTime {
+  double pass = 0;  ///< a gradient pass of one chain
+  /// A run's first question for second moments, and a later one, with the eigenpairs of the answer
+  /// [d x d]; NaN where none was measured.
+  double first_moments = std::numeric_limits<double>::quiet_NaN(),
+         moments = std::numeric_limits<double>::quiet_NaN();
+  double release = 0;  ///< writing and verifying all released numbers
+};
+
 /// Measures steps of a backend on a table. Keeps views of the rows it is given.
 class StepTimer {
  public:
@@ -88,6 +99,12 @@ class StepTimer {
   /// proportion, and so do chains beyond `most_chains`.
   StepTime time(std::uint64_t chains);
 
+  /// The moments of WorkTime, measured on few rows.
+  WorkTime time_moments();
+
+  /// Numbers of a chain: features times outputs.
+  [[nodiscard]] std::uint64_t coordinates() const { return x_.cols * loss_.outputs(); }
+
  private:
   [[nodiscard]] std::unique_ptr<Engine> load(std::uint64_t rows) const;
 
@@ -101,14 +118,14 @@ class StepTimer {
   std::unique_ptr<Engine> engine_;
 };
 
-/// Seconds of a gradient pass of one of `draws` chains, measured for about `seconds`.
-double seconds_per_pass(Backend& backend, const TableShape& shape, const Loss& loss,
-                        std::uint64_t draws, double seconds);
+/// Measures a gradient pass of one of `draws` chains, and a question for second moments if `offers`
+/// within reach ask any.
+WorkTime measure_work(StepTimer& timer, std::span<const Candidate> offers, std::uint64_t draws);
 
-/// Predicted seconds of an offer with all of its draws, if a gradient pass of one chain takes
-/// `pass_seconds`. It is for the screen: nothing that is planned depends on it.
-double predicted_seconds(const Candidate& candidate, double pass_seconds);
+/// Predicted seconds of an offer with all of its draws. It is for the screen: nothing that is
+/// planned depends on it. NaN where it asks for moments that were not measured.
+double predicted_seconds(const Candidate& candidate, const WorkTime& time);
 /// The predicted seconds of every offer of a plan, in its order.
-std::vector<double> predicted_seconds(const Plan& plan, double pass_seconds);
+std::vector<double> predicted_seconds(const Plan& plan, const WorkTime& time);
 
 }  // namespace gibbsite
