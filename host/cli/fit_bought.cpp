@@ -131,6 +131,7 @@ Schema FitCommand::given_schema() const {
   };
   if (ranks().size() > 1) refuse("a launcher of ranks");
   if (schema_share) refuse("--schema-share");
+  if (label.counting.said() != nullptr) refuse(label.counting.said());
   if (!table.labels.empty()) refuse("--labels");
   const PublicSchema found = public_schema_of(table.data, label, public_table);
   say(bought_table(found.counts, found.schema) + public_words(found.schema) + "\n");

@@ -173,12 +173,6 @@ def test_a_share_needs_a_purchase_and_labels_their_rows():
         model().fit(frame.iloc[:0], [])
 
 
-def test_weights_are_refused():
-    frame = people()
-    with pytest.raises(ValueError, match="sample_weight.*counts every row once"):
-        model(weight_range=(0, 2)).fit(frame, labels(frame), sample_weight=np.ones(len(frame)))
-
-
 def test_a_network_buys_its_schema():
     frame = people()
     release = gibbsite.private_network(frame, epsilon=4.0, delta=1e-6)
