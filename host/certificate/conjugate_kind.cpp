@@ -35,8 +35,9 @@ FamilyModel ConjugateKind::model_from_json(const json& model, const std::string&
     throw BadInput(source + ": bought.date_parts: are of a model of rows; use the file as written");
   }
   if (out.bought && !out.bought->counting.columns().empty()) {
-    throw BadInput(source + ": bought: columns of people or weights are of a model of rows; use the "
-                            "file as written");
+    throw BadInput(source +
+                   ": bought: columns of people or weights are of a model of rows; use the "
+                   "file as written");
   }
   if (out.schema.columns.size() != 1) {
     throw BadInput(source +

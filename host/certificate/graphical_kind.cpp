@@ -231,8 +231,9 @@ NetworkModel GraphicalKind::model_from_json(const json& model, const std::string
     throw BadInput(source + ": bought.date_parts: are of a model of rows; use the file as written");
   }
   if (out.bought && !out.bought->counting.columns().empty()) {
-    throw BadInput(source + ": bought: columns of people or weights are of a model of rows; use the "
-                            "file as written");
+    throw BadInput(source +
+                   ": bought: columns of people or weights are of a model of rows; use the "
+                   "file as written");
   }
   if (model.contains("tree"))
     return tree_from_json(std::move(out), field(model, "tree", source), source + ": tree");

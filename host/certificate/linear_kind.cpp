@@ -93,12 +93,12 @@ std::string public_choices(const Certificate& c) {
                        is_centered ? ", the coefficients that the prior is about" : "");
   }
   // The first files were of two classes alone and say so.
-  return fmt::format("the names of the columns{}, the label and its {}",
-                     c.problem.of_people() ? ", which of them is of people"
-                     : c.problem.weighted  ? ", which of them weighs rows, its range"
-                                           : "",
-                     c.problem.loss == losses::logistic::name ? "positive class"
-                                                              : "classes or range");
+  return fmt::format(
+      "the names of the columns{}, the label and its {}",
+      c.problem.of_people() ? ", which of them is of people"
+      : c.problem.weighted  ? ", which of them weighs rows, its range"
+                            : "",
+      c.problem.loss == losses::logistic::name ? "positive class" : "classes or range");
 }
 
 void require_of_format(const LinearModel& model, std::size_t format, const std::string& source) {

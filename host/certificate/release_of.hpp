@@ -150,8 +150,7 @@ template <class Kind>
 Analysis recomputed(const CertificateOf<Kind>& c) {
   Analysis out = analyze(c.mechanism, c.problem, c.claimed.who, c.draws);
   if constexpr (requires { c.bought; }) {
-    if (c.bought)
-      out = with_schema(out, c.bought->questions, schema_problem_of(c), c.claimed.who);
+    if (c.bought) out = with_schema(out, c.bought->questions, schema_problem_of(c), c.claimed.who);
   }
   return out;
 }

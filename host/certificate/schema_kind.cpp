@@ -153,9 +153,10 @@ void require_counting(const BoughtSchema& bought, const std::string& source) {
   for (const Column& column : counting.columns()) {
     const auto at = std::ranges::find(bought.columns, column.name, &ColumnAnswers::name);
     if (at != bought.columns.end() && !at->asked()) continue;
-    throw BadInput(fmt::format("{}: {}: is no column that was not asked about; use the file as "
-                               "written",
-                               source, column.type == ColumnType::person ? "person" : "weight"));
+    throw BadInput(
+        fmt::format("{}: {}: is no column that was not asked about; use the file as "
+                    "written",
+                    source, column.type == ColumnType::person ? "person" : "weight"));
   }
 }
 

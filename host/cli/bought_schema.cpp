@@ -113,9 +113,8 @@ void LabelArguments::add_to(CLI::App& app, const std::string& of, const std::str
 
 void CountingArguments::add_to(CLI::App& app, const std::string& of) {
   app.add_option("--person", person,
-                 of +
-                     "the column that says whose a row is: rows of one person then count as at "
-                     "most --rows-per-person together, and the guarantee is for people")
+                 of + "the column that says whose a row is: rows of one person then count as at "
+                      "most --rows-per-person together, and the guarantee is for people")
       ->type_name("COLUMN");
   app.add_option("--weight", weight, of + "the column that says how much a row counts")
       ->type_name("COLUMN");
@@ -239,9 +238,10 @@ void SchemaPurchase::add_to(CLI::App& app) {
       ->type_name("NAME");
   add_count(app, "--rows-cap", rows_cap,
             "add-remove: public upper bound on the number of rows, with --person of people");
-  add_count(app, "--rows-per-person", rows_per_person,
-            "--epsilon: most rows one person has, with --person what somebody's rows count at most; "
-            "default 1");
+  add_count(
+      app, "--rows-per-person", rows_per_person,
+      "--epsilon: most rows one person has, with --person what somebody's rows count at most; "
+      "default 1");
   app.add_option("--ledger", ledger_path,
                  "--epsilon: budget of all releases about these people, where this one is entered")
       ->type_name("FILE");
@@ -254,17 +254,17 @@ bool SchemaPurchase::asked() const {
     bool given, of_public;
     const char* name;
   };
-  const std::array<Other, 10> others{{{delta.has_value(), false, "--delta"},
-                                     {!out.empty(), true, "--out"},
-                                     {!label.label.empty(), true, "--label"},
-                                     {label.said() != nullptr, true, label.said()},
-                                     {!label.date_parts.empty(), true, "--date-parts"},
-                                     {label.counting.said() != nullptr, true,
-                                      label.counting.said()},
-                                     {!adjacency.empty(), false, "--adjacency"},
-                                     {rows_cap.has_value(), false, "--rows-cap"},
-                                     {rows_per_person.has_value(), false, "--rows-per-person"},
-                                     {!ledger_path.empty(), false, "--ledger"}}};
+  const std::array<Other, 10> others{
+      {{delta.has_value(), false, "--delta"},
+       {!out.empty(), true, "--out"},
+       {!label.label.empty(), true, "--label"},
+       {label.said() != nullptr, true, label.said()},
+       {!label.date_parts.empty(), true, "--date-parts"},
+       {label.counting.said() != nullptr, true, label.counting.said()},
+       {!adjacency.empty(), false, "--adjacency"},
+       {rows_cap.has_value(), false, "--rows-cap"},
+       {rows_per_person.has_value(), false, "--rows-per-person"},
+       {!ledger_path.empty(), false, "--ledger"}}};
   if (is_public && epsilon)
     throw BadInput("--public: costs nothing, and --epsilon buys; leave one of them out");
   for (const auto& [given, of_public, name] : others) {

@@ -144,8 +144,7 @@ double one_text_up(const SchemaQuestions& q, const SchemaProblem& p) {
   require_deviation(q.levels_noise, "levels_noise");
   // Rounding to the grid adds half of it, and computing the normal less than a sixteenth.
   const Wide above = Wide(q.threshold) - Wide(least_answered(p));
-  const Wide height =
-      (above - Wide(answer_grid(q.levels_noise)) * 9 / 16) / Wide(q.levels_noise);
+  const Wide height = (above - Wide(answer_grid(q.levels_noise)) * 9 / 16) / Wide(q.levels_noise);
   return round_up(normal_cdf(-height) + ldexp(Wide(1), -110));
 }
 
@@ -228,9 +227,9 @@ std::string basis_of(const SchemaMechanism& mechanism, const SchemaProblem& prob
       "It rests on Gaussian noise in counts of {}the cells of {} columns, by kind, by text and by "
       "range, and on a threshold that rare texts do not reach{}",
       questions_of(mechanism).rows_noise != 0 ? "the rows and " : "", problem.columns,
-      problem.of_people() ? fmt::format("; rows of one person count as at most {} together",
-                                        problem.rows_of_person)
-                          : "");
+      problem.of_people()
+          ? fmt::format("; rows of one person count as at most {} together", problem.rows_of_person)
+          : "");
 }
 
 Analysis analyze(const SchemaMechanism& mechanism, const SchemaProblem& problem,

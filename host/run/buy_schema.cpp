@@ -49,8 +49,8 @@ std::uint64_t answer_rows(const TableCells& cells, const StreamKey& key, double 
   return static_cast<std::uint64_t>(std::clamp(noisy, 1.0, most));
 }
 
-// Each cell adds to at most one text's count; texts below the threshold stay unsaid. Of people those
-// are answered alone that count k, of which there are few, however many rows somebody has.
+// Each cell adds to at most one text's count; texts below the threshold stay unsaid. Of people
+// those are answered alone that count k, of which there are few, however many rows somebody has.
 void answer_levels(BoughtSchema& model, const TableCells& cells, const SchemaQuestions& questions,
                    const StreamKey& key) {
   const double least = cells.held ? static_cast<double>(model.rows_per_person) : 0;
@@ -210,7 +210,8 @@ void require_planned_counts(const SchemaShape& shape, const TableCells& cells,
   }
   if (cells.held.has_value() != problem.of_people() ||
       shape.shape.counting.person.empty() == problem.of_people())
-    throw BadInput("data: people are held to their rows where the plan is of people, and there only");
+    throw BadInput(
+        "data: people are held to their rows where the plan is of people, and there only");
   if ((!is_capped && cells.rows != problem.rows) || shape.asked.size() != problem.columns ||
       !std::ranges::equal(cells.columns, shape.asked, {}, names)) {
     throw BadInput("data: its rows or columns are not the plan's; plan again for this data");
@@ -267,14 +268,13 @@ SchemaRelease buy_schema(const SchemaShape& shape, const TableCells& cells, cons
              BoughtSchema model = shape.shape;
              model.rows_per_person = is.guarantee.who.rows_per_person;
              // Which ranges are read, and so what can end here, follows from noisy answers.
-             return paid_if_refused(options, "schema, refused",
-                                    {ledger_guarantee(is),
-                                     in_a_ledger(analysis.guarantee, is.problem.of_people())},
-                                    stream, [&] {
-                                      return answered_schema(
-                                          std::move(model), cells, table,
+             return paid_if_refused(
+                 options, "schema, refused",
+                 {ledger_guarantee(is), in_a_ledger(analysis.guarantee, is.problem.of_people())},
+                 stream, [&] {
+                   return answered_schema(std::move(model), cells, table,
                                           std::get<SchemaQuestions>(is.mechanism), stream);
-                                    });
+                 });
            }});
 }
 

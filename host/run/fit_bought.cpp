@@ -73,9 +73,8 @@ void require_fit_of_any_schema(const BoughtFitPlan& plan, const BoughtSchema& sh
   const Label& target = shape.target;
   const std::uint64_t most = most_bought_features(largest_fit(target, request.intervals));
   for (const std::uint64_t levels : {std::uint64_t{0}, most - 1}) {
-    static_cast<void>(require_feasible(
-        plan_chosen(request, schema_of_width(target, levels, shape.counting), plan.problem.rows,
-                    plan.fit)));
+    static_cast<void>(require_feasible(plan_chosen(
+        request, schema_of_width(target, levels, shape.counting), plan.problem.rows, plan.fit)));
   }
 }
 

@@ -41,12 +41,11 @@ using Rows = std::vector<std::vector<std::string>>;  // who, x, y, z
 const std::vector<std::string> names{"who", "x", "y", "z"}, asked{"x", "y", "z"};
 
 CellSource source_of(const Rows& rows) {
-  return {"rows",
-          [&rows](const std::vector<std::string>& columns, const CellSource::Row& row) {
+  return {"rows", [&rows](const std::vector<std::string>& columns, const CellSource::Row& row) {
             std::vector<std::size_t> places;
             for (const std::string& column : columns)
-              places.push_back(static_cast<std::size_t>(
-                  std::ranges::find(names, column) - names.begin()));
+              places.push_back(
+                  static_cast<std::size_t>(std::ranges::find(names, column) - names.begin()));
             std::vector<std::string> cells(columns.size());
             for (const auto& all : rows) {
               for (std::size_t k = 0; k < places.size(); ++k) cells[k] = all[places[k]];
@@ -71,8 +70,7 @@ using TextCounts = std::map<std::string, std::pair<double, double>>;
 // Counts of each text in both tables.
 TextCounts texts_of(const TableCells& one, const TableCells& other, std::size_t column) {
   TextCounts out;
-  for (const auto& [text, count] : one.columns[column].levels)
-    out[text].first = one.in_rows(count);
+  for (const auto& [text, count] : one.columns[column].levels) out[text].first = one.in_rows(count);
   for (const auto& [text, count] : other.columns[column].levels)
     out[text].second = other.in_rows(count);
   return out;
@@ -105,9 +103,8 @@ double squared_distance(const Rows& a, const Rows& b, const SchemaQuestions& q, 
 }
 
 SchemaPlan plan_of(Adjacency adjacency, std::uint64_t k, std::uint64_t people = 12) {
-  return plan_schema(
-      {.rows = people, .columns = asked.size(), .rows_of_person = k},
-      {.epsilon = 2, .delta = 1e-5, .adjacency = adjacency, .rows_per_person = k});
+  return plan_schema({.rows = people, .columns = asked.size(), .rows_of_person = k},
+                     {.epsilon = 2, .delta = 1e-5, .adjacency = adjacency, .rows_per_person = k});
 }
 
 class Cells {
@@ -115,8 +112,8 @@ class Cells {
   explicit Cells(unsigned seed) : random_(seed) {}
   std::uint64_t below(std::uint64_t n) { return random_() % n; }
   std::string cell() {
-    static const std::vector<std::string> pool{"",  "NA",    "a",   "b",   "1",          "1.5", "5",
-                                               "9", "-1000", "1,5", "1e9", "2020-01-02", "1/2/2020"};
+    static const std::vector<std::string> pool{
+        "", "NA", "a", "b", "1", "1.5", "5", "9", "-1000", "1,5", "1e9", "2020-01-02", "1/2/2020"};
     return pool[below(pool.size())];
   }
   std::vector<std::string> row_of(const std::string& who) { return {who, cell(), cell(), cell()}; }
@@ -182,8 +179,8 @@ std::vector<std::string> answered(const Rows& rows, std::size_t column, std::uin
   q.threshold = -1e100;
   SchemaShape shape = schema_shape(names, "", TwoClasses{}, "rows", {.person = "who"});
   shape.shape.rows_per_person = k;
-  const BoughtSchema made = answered_schema(shape.shape, counted(rows, k), source, q,
-                                            KeyAccess::take(key_of(1)));
+  const BoughtSchema made =
+      answered_schema(shape.shape, counted(rows, k), source, q, KeyAccess::take(key_of(1)));
   std::vector<std::string> out;
   for (const LevelAnswer& level : made.columns[1 + column].levels) out.push_back(level.text);
   std::ranges::sort(out);
@@ -204,7 +201,8 @@ TEST(BoughtPeople, RareTextsOfOnePersonStayBelowTheThreshold) {
       for (std::uint64_t person = 1; person < people; ++person) {
         // Twenty rows each, of twenty texts: k/20 to each, of all people nearly k or more.
         for (int row = 0; row < 20; ++row)
-          without.push_back({std::to_string(person), fmt::format("t{}", person % 3 * 20 + row), "1", "1"});
+          without.push_back(
+              {std::to_string(person), fmt::format("t{}", person % 3 * 20 + row), "1", "1"});
       }
       Rows with = without;
       for (std::size_t row = 0; row < rows_of_me; ++row)
@@ -226,8 +224,8 @@ TEST(BoughtPeople, RareTextsOfOnePersonStayBelowTheThreshold) {
 }
 
 TEST(BoughtPeople, RowsAreHeldByAllThatAPersonHas) {
-  Rows rows{{"a", "1", "", ""}, {" a ", "", "", ""}, {"a", "NA", "", ""}, {"7", "1", "", ""},
-            {"7.0", "1", "", ""}, {"", "1", "", ""}, {"NA", "1", "", ""}};
+  Rows rows{{"a", "1", "", ""},   {" a ", "", "", ""}, {"a", "NA", "", ""}, {"7", "1", "", ""},
+            {"7.0", "1", "", ""}, {"", "1", "", ""},   {"NA", "1", "", ""}};
   const CellSource source = source_of(rows);
   const HeldRows once = hold_rows(source, "who", 1), twice = hold_rows(source, "who", 2);
   constexpr std::uint32_t whole = 1U << 20;
@@ -276,8 +274,9 @@ std::string visits(int patients) {
   for (int i = 0; i < patients; ++i) {
     const int age = 18 + (i * 37) % 60;
     for (int visit = 0; visit <= i % 5; ++visit)
-      text += fmt::format("p{},{},{},{},{},{}\n", i, age, (i + visit) % 3 == 0 ? "surgery" : "medicine",
-                          (i * 7919 + visit * 31) % 4000, 1 + i % 4, age + i % 11 > 45 ? "yes" : "no");
+      text +=
+          fmt::format("p{},{},{},{},{},{}\n", i, age, (i + visit) % 3 == 0 ? "surgery" : "medicine",
+                      (i * 7919 + visit * 31) % 4000, 1 + i % 4, age + i % 11 > 45 ? "yes" : "no");
   }
   return text;
 }

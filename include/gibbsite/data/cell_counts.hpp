@@ -79,12 +79,12 @@ CellSource cells_of_arrow(const std::string& source, CellStream open);
 TableCells count_cells(const CellSource& table, const std::vector<std::string>& columns);
 
 /// What rows count by a column of ids, in one pass: of a person with m rows each min(1, k/m),
-/// rounded down. All rows with the id are counted, whatever their other cells. Ids are read as a fit
-/// reads them under a bought schema. 1 <= k <= 1000. Throws BadInput if nobody has a row, and as
-/// read_csv_columns.
+/// rounded down. All rows with the id are counted, whatever their other cells. Ids are read as a
+/// fit reads them under a bought schema. 1 <= k <= 1000. Throws BadInput if nobody has a row, and
+/// as read_csv_columns.
 HeldRows hold_rows(const CellSource& table, const std::string& person, std::uint64_t k);
-/// As count_cells: a cell counts what its row does. Throws BadInput if the table no longer has those
-/// rows.
+/// As count_cells: a cell counts what its row does. Throws BadInput if the table no longer has
+/// those rows.
 TableCells count_cells(const CellSource& table, const std::vector<std::string>& columns,
                        HeldRows held);
 

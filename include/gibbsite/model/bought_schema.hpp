@@ -114,8 +114,8 @@ Message parts_fault(std::span<const ColumnAnswers> columns, std::span<const Want
 
 /// Columns that say how rows count, named by a person. They are not asked about.
 struct CountingColumns {
-  std::string person{};               ///< whose a row is; empty: every row is somebody's own
-  std::string weight{};               ///< how much a row counts; empty: rows count the same
+  std::string person{};                 ///< whose a row is; empty: every row is somebody's own
+  std::string weight{};                 ///< how much a row counts; empty: rows count the same
   double weight_lo = 0, weight_hi = 1;  ///< its public range
 
   [[nodiscard]] bool names(std::string_view column) const;

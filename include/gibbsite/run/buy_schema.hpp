@@ -13,8 +13,8 @@
 namespace gibbsite {
 
 /// The columns of a header that a schema is bought for: all but the label, in order. Those named
-/// like an id, or that say how rows count, are not asked about. Throws BadInput if the label or such
-/// a column is none of the header, or no column is left to ask about.
+/// like an id, or that say how rows count, are not asked about. Throws BadInput if the label or
+/// such a column is none of the header, or no column is left to ask about.
 struct SchemaShape {
   BoughtSchema shape;              ///< without answers
   std::vector<std::string> asked;  ///< names of the columns that are counted

@@ -18,8 +18,8 @@ namespace gibbsite {
 /// The table of such a fit.
 struct TableToBuy {
   const SchemaShape& shape;
-  const TableCells& cells;                       ///< counts of shape.asked
-  CellSource source;                             ///< its cells
+  const TableCells& cells;  ///< counts of shape.asked
+  CellSource source;        ///< its cells
   /// All of its rows by a schema, which may have a column of people: holding them is the fit's.
   std::function<Dataset(const Schema&)> read{};
 };
