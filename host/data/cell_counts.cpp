@@ -93,13 +93,13 @@ class RowUnits {
   std::uint32_t next() {
     ++rows_;
     if (held_ == nullptr) return 1;
-    if (rows_ > held_->units.size()) refuse_changed(table_);
-    return held_->units[rows_ - 1];
+    if (rows_ > held_->person.size()) refuse_changed(table_);
+    return held_->units_of(rows_ - 1);
   }
   [[nodiscard]] std::uint64_t rows() const { return rows_; }
   // After the last row.
   void require_all() const {
-    if (held_ != nullptr && rows_ != held_->units.size()) refuse_changed(table_);
+    if (held_ != nullptr && rows_ != held_->person.size()) refuse_changed(table_);
   }
 
  private:
@@ -156,31 +156,29 @@ double TableCells::in_rows(std::uint64_t count) const {
 double TableCells::sum() const {
   if (!held) return static_cast<double>(rows);
   std::uint64_t out = 0;
-  for (const std::uint32_t units : held->units) out += units;
+  for (std::size_t row = 0; row < held->person.size(); ++row) out += held->units_of(row);
   return in_rows(out);
 }
 
 HeldRows hold_rows(const CellSource& table, const std::string& person, std::uint64_t k) {
-  constexpr std::uint32_t nobody = ~std::uint32_t{0};
   HeldRows out;
   PersonIds ids;
-  std::vector<std::uint64_t> rows_of;  // by place
+  std::vector<std::uint64_t> rows_of;  // [people]
   table.read({person}, [&](std::span<const std::string> cells) {
     const std::string id = person_id(cells[0], '.');
-    if (is_nobody(cells[0], id)) return out.units.push_back(nobody);
+    if (is_nobody(cells[0], id)) return out.person.push_back(HeldRows::nobody);
     const std::uint32_t place = ids.place(id);
     if (place == rows_of.size()) rows_of.push_back(0);
     ++rows_of[place];
-    out.units.push_back(place);
+    out.person.push_back(place);
   });
-  out.people = ids.size();
-  if (out.people == 0) {
+  if (rows_of.empty()) {
     throw BadInput(FilePosition{table.name},
                    fmt::format("column {}: nobody has a row (private: this tells of the table)",
                                gibbsite::quoted(person)),
                    "fill the column of people");
   }
-  for (std::uint32_t& row : out.units) row = row == nobody ? 0 : units_of_row(k, rows_of[row]);
+  for (const std::uint64_t rows : rows_of) out.units.push_back(units_of_row(k, rows));
   return out;
 }
 
@@ -203,7 +201,7 @@ TableCells counted_cells(const CellSource& table, const std::vector<std::string>
     }
   });
   units.require_all();
-  out.rows = out.held ? out.held->people : units.rows();
+  out.rows = out.held ? out.held->people() : units.rows();
   for (std::size_t k = 0; k < columns.size(); ++k) {
     ColumnCells& column = out.columns[k];
     std::unordered_map<std::string, std::uint64_t> levels;  // several texts may be one in form C
@@ -234,7 +232,7 @@ std::vector<std::vector<double>> count_ranges(const CellSource& table,
                                               std::span<const RangeOfColumn> ranges,
                                               const TableCells& cells) {
   const HeldRows* const held = cells.held ? &*cells.held : nullptr;
-  return count_ranges(table, ranges, held != nullptr ? held->units.size() : cells.rows, held);
+  return count_ranges(table, ranges, held != nullptr ? held->person.size() : cells.rows, held);
 }
 
 std::vector<std::vector<double>> count_ranges(const CellSource& table,

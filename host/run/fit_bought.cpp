@@ -67,6 +67,15 @@ Schema schema_of_width(const Label& target, std::uint64_t levels, const Counting
   return out;
 }
 
+// People are those of the purchase, however the reader of rows takes an id: what they are many is
+// public, and no row may end a fit by being read as somebody else's.
+void hold_as_counted(Dataset& rows, const HeldRows& held, const SchemaProblem& problem) {
+  if (rows.rows() != held.person.size() || rows.rows_of_person > 0)
+    throw BadInput("data: its rows are not those that were counted; read it as it was");
+  rows.person = held.person;
+  rows.hold_people(problem.rows_of_person);
+}
+
 // What a fit of any schema needs beside it, seen before anything is asked.
 void require_fit_of_any_schema(const BoughtFitPlan& plan, const BoughtSchema& shape,
                                const PlanRequest& request) {
@@ -151,8 +160,7 @@ Release fit_bought(const TableToBuy& table, const BoughtFitPlan& asked, const Pl
                  fit_schema_of(bought, most_bought_features(largest_fit(target, fit.intervals)));
              const Schema domain = chosen_curves(fit, lines, plan.problem.rows, plan.fit);
              Dataset rows = table.read(lines);
-             if (plan.problem.of_people() && rows.rows_of_person == 0)
-               rows.hold_people(plan.problem.rows_of_person);
+             if (table.cells.held) hold_as_counted(rows, *table.cells.held, plan.problem);
              data = with_curves(std::move(rows), domain);
              StandardArithmetic::require();  // the caller's code has run
              Plan made = plan_chosen(fit, domain, plan.problem.rows, plan.fit);

@@ -123,7 +123,7 @@ Release fit_bought_table(const nb::object& table, const BoughtLabels& labels,
   return private_run(
       progress, ledger, seed, FitOptions{}, [&](Key&& key, const FitOptions& watching) {
         const TableCells cells = count_asked(asked.shape, source, asked.budget.rows_per_person);
-        const std::uint64_t rows = cells.held ? cells.held->units.size() : cells.rows;
+        const std::uint64_t rows = cells.held ? cells.held->person.size() : cells.rows;
         if (rows != y.size()) {
           throw BadInput(
               fmt::format("y: has {} labels, and X {} rows; give one a row", y.size(), rows));

@@ -228,12 +228,12 @@ TEST(BoughtPeople, RowsAreHeldByAllThatAPersonHas) {
             {"7.0", "1", "", ""}, {"", "1", "", ""},   {"NA", "1", "", ""}};
   const CellSource source = source_of(rows);
   const HeldRows once = hold_rows(source, "who", 1), twice = hold_rows(source, "who", 2);
-  constexpr std::uint32_t whole = 1U << 20;
-  EXPECT_EQ(once.people, 2U);
-  EXPECT_EQ(once.units, (std::vector<std::uint32_t>{whole / 3, whole / 3, whole / 3, whole / 2,
-                                                    whole / 2, 0, 0}));
-  EXPECT_EQ(twice.units, (std::vector<std::uint32_t>{2 * whole / 3, 2 * whole / 3, 2 * whole / 3,
-                                                     whole, whole, 0, 0}));
+  constexpr std::uint32_t whole = 1U << 20, none = HeldRows::nobody;
+  EXPECT_EQ(once.person, (std::vector<std::uint32_t>{0, 0, 0, 1, 1, none, none}));
+  EXPECT_EQ(once.units, (std::vector<std::uint32_t>{whole / 3, whole / 2}));
+  EXPECT_EQ(twice.units, (std::vector<std::uint32_t>{2 * whole / 3, whole}));
+  EXPECT_EQ(once.units_of(0), whole / 3);
+  EXPECT_EQ(once.units_of(5), 0U);
   rows.pop_back();
   EXPECT_THROW(static_cast<void>(count_cells(source, asked, once)), BadInput) << "a row less";
   rows.assign(3, {"", "1", "1", "1"});

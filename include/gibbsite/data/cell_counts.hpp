@@ -27,12 +27,20 @@ std::optional<double> number_of_cell(std::string_view text, const NumberText& wr
 /// empty cells, marks of missing ones, long texts and texts that are not UTF-8.
 std::string level_of_cell(std::string_view text);
 
-/// What each row of a table counts that is of people, of whom each is held to k rows. Private.
+/// Whose the rows of a table are, and what each counts of people held to k rows. Private.
 struct HeldRows {
-  /// [rows] In units of 2^-weight_bits, at most 1: m rows of a person add up to at most k. 0 of a
-  /// row without an id.
+  static constexpr std::uint32_t nobody = ~std::uint32_t{0};
+  /// [rows] A place among people in the order in which they came (Dataset::person).
+  std::vector<std::uint32_t> person;
+  /// [people] What each of their rows counts, in units of 2^-weight_bits, at most 1: m rows of a
+  /// person add up to at most k.
   std::vector<std::uint32_t> units;
-  std::uint64_t people = 0;  ///< how many have rows
+
+  [[nodiscard]] std::uint64_t people() const { return units.size(); }
+  /// 0 of a row without an id.
+  [[nodiscard]] std::uint32_t units_of(std::size_t row) const {
+    return person[row] == nobody ? 0 : units[person[row]];
+  }
 };
 
 /// Counts of one column's cells, in the table's units.
