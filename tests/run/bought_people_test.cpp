@@ -200,7 +200,7 @@ TEST(BoughtPeople, RareTextsOfOnePersonStayBelowTheThreshold) {
       Rows without;
       for (std::uint64_t person = 1; person < people; ++person) {
         // Twenty rows each, of twenty texts: k/20 to each, of all people nearly k or more.
-        for (int row = 0; row < 20; ++row)
+        for (std::uint64_t row = 0; row < 20; ++row)
           without.push_back(
               {std::to_string(person), fmt::format("t{}", person % 3 * 20 + row), "1", "1"});
       }

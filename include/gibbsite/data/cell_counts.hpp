@@ -108,7 +108,7 @@ struct RangeOfColumn {
 std::vector<std::vector<double>> count_ranges(const CellSource& table,
                                               std::span<const RangeOfColumn> ranges,
                                               std::uint64_t rows, const HeldRows* held = nullptr);
-/// Of the table that those counts are of.
+/// As above, for the table that those counts are of.
 std::vector<std::vector<double>> count_ranges(const CellSource& table,
                                               std::span<const RangeOfColumn> ranges,
                                               const TableCells& cells);
