@@ -100,6 +100,9 @@ TEST(ProblemJson, OfAnEvaluationHasItsCounts) {
                    R"({"asked_columns":14,"questions":3,"rows":5000})");
   expect_constants(SchemaProblem{.rows = 5000, .columns = 14, .questions = 1},
                    SchemaMechanism{SchemaQuestions{}}, R"({"asked_columns":14,"rows":5000})");
+  expect_constants(SchemaProblem{.rows = 5000, .columns = 14, .rows_of_person = 2},
+                   SchemaMechanism{SchemaQuestions{}},
+                   R"({"asked_columns":14,"people":5000,"questions":3,"rows_of_person":2})");
 }
 
 }  // namespace problem_json_test
