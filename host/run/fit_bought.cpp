@@ -60,7 +60,7 @@ Schema schema_of_width(const Label& target, std::uint64_t levels, const Counting
   }
   // Under names of their own: those of the table may be the label's here.
   for (Column& beside : counting.columns()) {
-    beside.name = to_string(beside.type);
+    beside.name = beside.type == ColumnType::person ? "person" : "weight";
     out.columns.push_back(std::move(beside));
   }
   out.row_norm = out.auto_row_norm();
