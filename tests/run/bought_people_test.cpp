@@ -384,7 +384,8 @@ TEST(BoughtPeople, ASchemaAloneIsOfPeopleToo) {
     // About 1 of each patient, whatever their visits.
     EXPECT_NEAR(static_cast<double>(made.model().scale.rows), 4000,
                 6 * std::get<SchemaQuestions>(plan.mechanism).rows_noise);
-    const std::string toml = bought_toml(made.model(), {std::string(64, 'a'), 4, 1e-6});
+    const std::string toml =
+        bought_toml(made.model(), {"blake2b-256:" + std::string(64, 'a'), 4, 1e-6});
     const Schema read = read_schema(of.folder.write("s.toml", toml));
     ASSERT_NE(read.person(), nullptr);
     EXPECT_EQ(read.person()->name, "patient");
