@@ -274,6 +274,10 @@ bool SchemaPurchase::asked() const {
     }
   }
   if (!epsilon && !is_public) return false;
+  if (epsilon && !label.counting.person.empty())
+    throw BadInput(
+        "--person: a fit by a schema that was bought apart cannot tell yet that people were held to "
+        "their rows there; leave it out, or let `gibbsite fit --person` buy the schema with the fit");
   if (out.empty() && !is_public) {
     throw BadInput("--out: is missing; give the file that the schema is written to");
   }

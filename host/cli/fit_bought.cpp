@@ -79,8 +79,8 @@ void FitCommand::require_of_bought() const {
   const bool of_rows = plan.model != network_model && !family_named(plan.model);
   if (!of_rows && label.counting.said() != nullptr) {
     throw BadInput(fmt::format(
-        "{}: where the schema is bought with --model {} every row counts once; leave it out, or buy "
-        "the schema apart (gibbsite schema --epsilon --person) and give it as --schema",
+        "{}: where the schema is bought with --model {} every row counts once; leave it out, or write "
+        "the schema with a column of that type and give it as --schema",
         label.counting.said(), plan.model));
   }
   if (plan.model == network_model) {

@@ -61,20 +61,6 @@ TEST_F(BoughtPeopleCli, FromATableOfVisitsToAModelOfPatients) {
   EXPECT_EQ(page.status, 0) << page.err;
 }
 
-TEST_F(BoughtPeopleCli, ASchemaAloneLeadsToAFitOfPatients) {
-  const Outcome bought =
-      gibbsite({"schema", "visits.csv", "--epsilon", "4", "--delta", "1e-6", "--label", "well",
-                "--positive", "yes", "--person", "patient", "--out", "visits.toml"});
-  ASSERT_EQ(bought.status, 0) << bought.err;
-  EXPECT_EQ(gibbsite({"verify", "visits.toml.json"}).status, 0);
-  EXPECT_THAT(folder.read("visits.toml"), HasSubstr("patient = {type = \"person\"}"));
-  EXPECT_THAT(folder.read("visits.toml"), Not(HasSubstr("p17")));
-  const Outcome fitted = gibbsite({"fit", "--data", "visits.csv", "--schema", "visits.toml",
-                                   "--epsilon", "2", "--delta", "1e-6", "--out", "model.json"});
-  EXPECT_EQ(fitted.status, 0) << fitted.err;
-  EXPECT_THAT(fitted.out, HasSubstr("any number of rows per person"));
-}
-
 TEST_F(BoughtPeopleCli, RefusesInOneLine) {
   expect_error(fit_visits({"--person", "patients", "--out", "m.json"}), 2, "--person");
   expect_error(fit_visits({"--person", "well", "--out", "m.json"}), 2, "--person");
@@ -85,6 +71,9 @@ TEST_F(BoughtPeopleCli, RefusesInOneLine) {
   expect_error(gibbsite({"fit", "--data", "visits.csv", "--model", "network", "--person", "patient",
                          "--epsilon", "4", "--delta", "1e-6", "--out", "m.json"}),
                2, "every row counts once");
+  expect_error(gibbsite({"schema", "visits.csv", "--label", "well", "--positive", "yes",
+                         "--epsilon", "4", "--person", "patient", "--out", "s.toml"}),
+               2, "gibbsite fit --person");
   folder.write("s.toml",
                "label = \"well\"\npositive = \"yes\"\nrow_norm = 1\n\n[columns]\n"
                "age = {type = \"number\", range = [0, 99]}\n");
