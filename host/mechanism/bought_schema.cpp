@@ -81,10 +81,12 @@ Wide squared_mu(const SchemaQuestions& q, const SchemaProblem& p, const Neighbor
 
 // Numbers that noise is added to and whose law may differ between neighbors.
 double answered_numbers(const SchemaProblem& p, const Neighbors& who) {
-  const std::uint64_t each = cell_classes_of(p.questions) + refined_counts;
-  // But of people below 2^53, so exact.
-  return round_up(Wide(p.columns) * Wide(each) + 2 * most_changed_texts(p, who) +
-                  (counts_rows(p, who) ? 1 : 0));
+  const std::uint64_t texts = p.of_people() ? p.rows : who.rows_per_person;
+  const std::uint64_t each = cell_classes_of(p.questions) + refined_counts + 2 * texts;
+  const std::uint64_t all = p.columns * each + (counts_rows(p, who) ? 1 : 0);  // below 2^60
+  const auto out = static_cast<double>(all);
+  constexpr std::uint64_t exact = std::uint64_t{1} << 53;  // of people there may be more
+  return all <= exact ? out : std::nextafter(out, most_deviation);
 }
 
 double threshold_tv_up(const SchemaQuestions& q, const SchemaProblem& p, const Neighbors& who) {
