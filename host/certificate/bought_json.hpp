@@ -27,7 +27,8 @@ inline constexpr const char* bought_assumption =
 /// How many columns were asked about, and how.
 BoughtTerms terms_of(const BoughtSchema& bought);
 /// The answers have the noise that they are paid for with, and the questions follow from them.
+/// `of`: the rows, or people, that they are of.
 void check_bought(Verifier& v, const BoughtSchema& bought, const BoughtTerms& paid,
-                  std::uint64_t rows, const Neighbors& who);
+                  const SchemaProblem& of, const Neighbors& who);
 
 }  // namespace gibbsite

@@ -34,6 +34,11 @@ FamilyModel ConjugateKind::model_from_json(const json& model, const std::string&
   if (out.bought && !out.bought->parts.empty()) {
     throw BadInput(source + ": bought.date_parts: are of a model of rows; use the file as written");
   }
+  if (out.bought && !out.bought->counting.columns().empty()) {
+    throw BadInput(source +
+                   ": bought: columns of people or weights are of a model of rows; use the "
+                   "file as written");
+  }
   if (out.schema.columns.size() != 1) {
     throw BadInput(source +
                    ": preprocessing: must have one column; use the file as it was written");
@@ -80,7 +85,7 @@ void verify_bought_column(Verifier& v, const FamilyModel& model, const FamilyCer
   v.check(model.bought.has_value() == c.bought.has_value(),
           "model.bought: there where the certificate covers a schema, and there only");
   if (!model.bought || !c.bought) return;
-  check_bought(v, *model.bought, *c.bought, c.problem.rows, c.claimed.who);
+  check_bought(v, *model.bought, *c.bought, schema_problem_of(c), c.claimed.who);
   const bool is_one = model.bought->columns.size() == 1 && c.bought->columns == 1;
   v.check(is_one, "model.bought.columns: the column alone");
   if (!is_one) return;

@@ -230,6 +230,11 @@ NetworkModel GraphicalKind::model_from_json(const json& model, const std::string
   if (out.bought && !out.bought->parts.empty()) {
     throw BadInput(source + ": bought.date_parts: are of a model of rows; use the file as written");
   }
+  if (out.bought && !out.bought->counting.columns().empty()) {
+    throw BadInput(source +
+                   ": bought: columns of people or weights are of a model of rows; use the "
+                   "file as written");
+  }
   if (model.contains("tree"))
     return tree_from_json(std::move(out), field(model, "tree", source), source + ": tree");
   const json& nodes = list_field(model, "nodes", source);
@@ -470,7 +475,7 @@ void verify_bought(Verifier& v, const NetworkModel& model, const NetworkCertific
   v.check(model.bought.has_value() == c.bought.has_value(),
           "model.bought: there where the certificate covers a schema, and there only");
   if (!model.bought || !c.bought) return;
-  check_bought(v, *model.bought, *c.bought, c.problem.rows, c.claimed.who);
+  check_bought(v, *model.bought, *c.bought, schema_problem_of(c), c.claimed.who);
   const auto follows = [&](WholeBins rule) {
     return model.schema == bought_network_schema(*model.bought, rule);
   };

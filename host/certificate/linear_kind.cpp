@@ -93,9 +93,12 @@ std::string public_choices(const Certificate& c) {
                        is_centered ? ", the coefficients that the prior is about" : "");
   }
   // The first files were of two classes alone and say so.
-  return c.problem.loss == losses::logistic::name
-             ? "the names of the columns, the label and its positive class"
-             : "the names of the columns, the label and its classes or range";
+  return fmt::format(
+      "the names of the columns{}, the label and its {}",
+      c.problem.of_people() ? ", which of them is of people"
+      : c.problem.weighted  ? ", which of them weighs rows, its range"
+                            : "",
+      c.problem.loss == losses::logistic::name ? "positive class" : "classes or range");
 }
 
 void require_of_format(const LinearModel& model, std::size_t format, const std::string& source) {
@@ -247,7 +250,7 @@ void verify_bought(Verifier& v, const LinearModel& linear, const Certificate& c)
   v.check(linear.bought.has_value() == c.bought.has_value(),
           "model.bought: there where the certificate covers a schema, and there only");
   if (!linear.bought || !c.bought) return;
-  check_bought(v, *linear.bought, *c.bought, c.problem.rows, c.claimed.who);
+  check_bought(v, *linear.bought, *c.bought, schema_problem_of(c), c.claimed.who);
   const auto* const settings = std::get_if<Whitened>(&c.mechanism);
   const bool intervals = settings != nullptr && settings->information_share > 0;
   const std::uint64_t most =

@@ -95,7 +95,8 @@ void fields(P& p, const HistogramMechanism& /*mechanism*/, const Visit& visit) {
 
 template <Either<SchemaProblem> P, class Visit>
 void fields(P& p, const SchemaMechanism& /*mechanism*/, const Visit& visit) {
-  visit("rows", p.rows);
+  visit("rows_of_person", p.rows_of_person, Otherwise{0});
+  visit(p.of_people() ? "people" : "rows", p.rows);
   visit("asked_columns", p.columns);
   visit("questions", p.questions, Otherwise{first_questions});
 }

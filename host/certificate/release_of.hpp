@@ -135,15 +135,22 @@ Variant settings_from_json(const nlohmann::json& object) {
   return *named;
 }
 
+/// The problem of the questions that a model's schema was bought with: of the model's own rows.
+SchemaProblem schema_problem_of(const auto& certificate) {
+  SchemaProblem out{.rows = certificate.problem.rows,
+                    .columns = certificate.bought->columns,
+                    .questions = certificate.bought->asked};
+  if constexpr (requires { certificate.problem.rows_of_person; })
+    out.rows_of_person = certificate.problem.rows_of_person;
+  return out;
+}
+
 /// What follows from a certificate's settings; with what a schema cost that was bought with it.
 template <class Kind>
 Analysis recomputed(const CertificateOf<Kind>& c) {
   Analysis out = analyze(c.mechanism, c.problem, c.claimed.who, c.draws);
   if constexpr (requires { c.bought; }) {
-    if (c.bought) {
-      out = with_schema(out, c.bought->questions,
-                        {c.problem.rows, c.bought->columns, c.bought->asked}, c.claimed.who);
-    }
+    if (c.bought) out = with_schema(out, c.bought->questions, schema_problem_of(c), c.claimed.who);
   }
   return out;
 }

@@ -125,6 +125,41 @@ AnswerScale scale_from_json(const json& object, const std::string& source) {
   return out;
 }
 
+// Beside the answers, as they are of a file without such columns.
+void put_counting(const CountingColumns& counting, json& out) {
+  if (!counting.person.empty()) out["person"] = counting.person;
+  if (!counting.weight.empty())
+    out["weight"] = {{"column", counting.weight},
+                     {"range", {counting.weight_lo, counting.weight_hi}}};
+}
+
+CountingColumns counting_from_json(const json& object, const std::string& source) {
+  CountingColumns out;
+  if (object.contains("person")) out.person = text_field(object, "person", source);
+  if (!object.contains("weight")) return out;
+  const std::string place = source + ": weight";
+  out.weight = text_field(object["weight"], "column", place);
+  const auto range = numbers_field(object["weight"], "range", 2, place);
+  out.weight_lo = range[0];
+  out.weight_hi = range[1];
+  return out;
+}
+
+// Each is a column that was not asked about.
+void require_counting(const BoughtSchema& bought, const std::string& source) {
+  const CountingColumns& counting = bought.counting;
+  if (!counting.person.empty() && counting.person == counting.weight)
+    throw BadInput(source + ": weight: is the column of people; use the file as written");
+  for (const Column& column : counting.columns()) {
+    const auto at = std::ranges::find(bought.columns, column.name, &ColumnAnswers::name);
+    if (at != bought.columns.end() && !at->asked()) continue;
+    throw BadInput(
+        fmt::format("{}: {}: is no column that was not asked about; use the file as "
+                    "written",
+                    source, column.type == ColumnType::person ? "person" : "weight"));
+  }
+}
+
 json parts_json(const std::vector<WantedParts>& wanted) {
   json out = json::array();
   for (const WantedParts& of : wanted) {
@@ -192,6 +227,7 @@ json bought_json(const BoughtSchema& bought) {
               {"columns", std::move(columns)}};
   if (bought.questions != first_questions) out["questions"] = bought.questions;
   if (!bought.parts.empty()) out["date_parts"] = parts_json(bought.parts);
+  put_counting(bought.counting, out);
   if (bought.label.empty()) return out;
   out["label"] = bought.label;
   if (const std::string* const positive = lone_positive(bought.target))
@@ -220,6 +256,8 @@ BoughtSchema bought_from_json(const json& object, const std::string& source) {
   for (const json& column : answers_list(object, "columns", source))
     out.columns.push_back(column_answers(column, out.questions, source));
   if (object.contains("date_parts")) out.parts = parts_from_json(out, object, source);
+  out.counting = counting_from_json(object, source);
+  require_counting(out, source);
   return out;
 }
 
@@ -278,19 +316,22 @@ BoughtSchema SchemaKind::model_from_json(const json& model, const std::string& s
   return out;
 }
 
-std::string public_choices(const SchemaCertificate& /*certificate*/) {
-  return "the names of the columns, the label";
+std::string public_choices(const SchemaCertificate& certificate) {
+  return certificate.problem.of_people()
+             ? "the names of the columns, which of them is of people, the label"
+             : "the names of the columns, the label";
 }
 
 std::string assumption_of(const SchemaCertificate& /*certificate*/) { return bought_assumption; }
 
 std::size_t draws_of(const BoughtSchema& /*model*/) { return 1; }
 
-// Under add-remove the file's rows are an answer, and the cap stands in the certificate alone.
+// Where the file's rows are an answer their number, or cap, stands in the certificate alone.
 SchemaProblem problem_of(const BoughtSchema& model, const SchemaCertificate& claimed) {
   return {.rows = model.scale.rows_noise == 0 ? model.scale.rows : claimed.problem.rows,
           .columns = terms_of(model).columns,
-          .questions = model.questions};
+          .questions = model.questions,
+          .rows_of_person = model.counting.person.empty() ? 0 : model.rows_per_person};
 }
 
 namespace {
@@ -343,8 +384,9 @@ bool asked_as_followed(const BoughtSchema& model) {
 }  // namespace
 
 void check_bought(Verifier& v, const BoughtSchema& model, const BoughtTerms& paid,
-                  std::uint64_t rows, const Neighbors& who) {
+                  const SchemaProblem& of, const Neighbors& who) {
   const SchemaQuestions& q = paid.questions;
+  const std::uint64_t rows = of.most_weight();
   const bool is_counted = q.rows_noise != 0;
   // A normal beyond 14 of its deviations: a chance below 1e-43.
   const double rows_slack = 14 * q.rows_noise;
@@ -361,6 +403,8 @@ void check_bought(Verifier& v, const BoughtSchema& model, const BoughtTerms& pai
   v.check(model.questions == paid.asked, "model.questions: those that are paid for");
   v.check(model.rows_per_person == who.rows_per_person,
           "model.rows_per_person: those of the guarantee");
+  v.check(model.counting.person.empty() != of.of_people(),
+          "model.person: where the certificate is of people, and there only");
   AnswerChecks check{.rows = static_cast<double>(rows)};
   std::array<std::uint64_t, refinements> refined{};
   for (const ColumnAnswers& column : model.columns)
@@ -403,7 +447,7 @@ void check_bought(Verifier& v, const BoughtSchema& model, const BoughtTerms& pai
 void check_model(Verifier& v, const BoughtSchema& model, const SchemaCertificate& c) {
   check_bought(v, model,
                {c.problem.columns, std::get<SchemaQuestions>(c.mechanism), c.problem.questions},
-               c.problem.rows, c.claimed.who);
+               c.problem, c.claimed.who);
 }
 
 GIBBSITE_RELEASE_KIND(SchemaKind);

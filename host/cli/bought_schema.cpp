@@ -60,6 +60,9 @@ std::string bought_table(const BoughtSchema& bought, const Schema& schema) {
     const std::string type = column.type == ColumnType::number
                                  ? fmt::format("{}, {} to {}", column.is_date() ? "date" : "number",
                                                column.text_of(column.lo), column.text_of(column.hi))
+                             : column.type == ColumnType::person ? "person"
+                             : column.type == ColumnType::weight
+                                 ? fmt::format("weight, {} to {}", column.lo, column.hi)
                              : column.type == ColumnType::category
                                  ? fmt::format("category, {} level{}", column.levels.size(),
                                                column.levels.size() == 1 ? "" : "s")
@@ -105,11 +108,49 @@ void LabelArguments::add_to(CLI::App& app, const std::string& of, const std::str
                      "be repeated")
       ->type_name("COLUMN=PARTS")
       ->allow_extra_args(false);
+  counting.add_to(app, of);
+}
+
+void CountingArguments::add_to(CLI::App& app, const std::string& of) {
+  app.add_option("--person", person,
+                 of + "the column that says whose a row is: rows of one person then count as at "
+                      "most --rows-per-person together, and the guarantee is for people")
+      ->type_name("COLUMN");
+  app.add_option("--weight", weight, of + "the column that says how much a row counts")
+      ->type_name("COLUMN");
+  app.add_option("--weight-range", weight_range, "the public range of --weight, from 0 on")
+      ->type_name("LO,HI");
+}
+
+const char* CountingArguments::said() const {
+  return !person.empty()         ? "--person"
+         : !weight.empty()       ? "--weight"
+         : !weight_range.empty() ? "--weight-range"
+                                 : nullptr;
+}
+
+CountingColumns CountingArguments::columns() const {
+  CountingColumns out{.person = person, .weight = weight};
+  if (weight.empty() != weight_range.empty()) {
+    throw BadInput(weight.empty()
+                       ? "--weight-range: is of --weight; give both, or neither"
+                       : "--weight-range: is missing; give the public range of --weight, such as "
+                         "0,10: a weight multiplies what one person can do to the model");
+  }
+  if (weight.empty()) return out;
+  const std::vector<double> range = parse_numbers(weight_range, "--weight-range");
+  if (range.size() != 2 || !(range[0] >= 0 && range[0] < range[1])) {
+    throw BadInput("--weight-range: must be LO,HI, two numbers from 0 on, the lower first, got " +
+                   weight_range);
+  }
+  out.weight_lo = range[0];
+  out.weight_hi = range[1];
+  return out;
 }
 
 SchemaShape LabelArguments::shape(const std::vector<std::string>& header, const Label& target,
                                   const std::string& source) const {
-  SchemaShape out = schema_shape(header, label, target, source);
+  SchemaShape out = schema_shape(header, label, target, source, counting.columns());
   want_parts(out, date_parts);
   return out;
 }
@@ -168,10 +209,11 @@ std::string bought_plan_words(const BoughtFitPlan& plan) {
           ? fmt::format("draws keep ε = {:.3g}", plan.fit.epsilon)
           : fmt::format("the fit keeps {:.3g} % of its mu", 100 * std::sqrt(1 - plan.share));
   return fmt::format(
-      "ε = {:.4g}: {:.3g} % of mu^2 buys the schema of {} column{}, {}; levels are seen from {:.0f} rows on, {:.3g} % of {}{}\n",
+      "ε = {:.4g}: {:.3g} % of mu^2 buys the schema of {} column{}, {}; levels are seen from {:.0f} rows on, {:.3g} % of {}{}{}\n",
       plan.budget.epsilon, 100 * plan.share, plan.problem.columns,
       plan.problem.columns == 1 ? "" : "s", kept, plan.questions.threshold, 100 * share,
       human_count(static_cast<double>(plan.problem.rows)),
+      plan.problem.of_people() ? " people" : "",
       share > refused_share  ? ": too much stays unseen, and fit refuses"
       : share > warned_share ? ": rarer ones go into (other), and fit warns"
                              : "");
@@ -194,9 +236,12 @@ void SchemaPurchase::add_to(CLI::App& app) {
                "--label: ", "--epsilon, --public: the column to predict, which is not asked about");
   app.add_option("--adjacency", adjacency, "--epsilon: replace-one, or add-remove with --rows-cap")
       ->type_name("NAME");
-  add_count(app, "--rows-cap", rows_cap, "add-remove: public upper bound on the number of rows");
-  add_count(app, "--rows-per-person", rows_per_person,
-            "--epsilon: most rows one person has; default 1");
+  add_count(app, "--rows-cap", rows_cap,
+            "add-remove: public upper bound on the number of rows, with --person of people");
+  add_count(
+      app, "--rows-per-person", rows_per_person,
+      "--epsilon: most rows one person has, with --person what somebody's rows count at most; "
+      "default 1");
   app.add_option("--ledger", ledger_path,
                  "--epsilon: budget of all releases about these people, where this one is entered")
       ->type_name("FILE");
@@ -209,15 +254,17 @@ bool SchemaPurchase::asked() const {
     bool given, of_public;
     const char* name;
   };
-  const std::array<Other, 9> others{{{delta.has_value(), false, "--delta"},
-                                     {!out.empty(), true, "--out"},
-                                     {!label.label.empty(), true, "--label"},
-                                     {label.said() != nullptr, true, label.said()},
-                                     {!label.date_parts.empty(), true, "--date-parts"},
-                                     {!adjacency.empty(), false, "--adjacency"},
-                                     {rows_cap.has_value(), false, "--rows-cap"},
-                                     {rows_per_person.has_value(), false, "--rows-per-person"},
-                                     {!ledger_path.empty(), false, "--ledger"}}};
+  const std::array<Other, 10> others{
+      {{delta.has_value(), false, "--delta"},
+       {!out.empty(), true, "--out"},
+       {!label.label.empty(), true, "--label"},
+       {label.said() != nullptr, true, label.said()},
+       {!label.date_parts.empty(), true, "--date-parts"},
+       {label.counting.said() != nullptr, true, label.counting.said()},
+       {!adjacency.empty(), false, "--adjacency"},
+       {rows_cap.has_value(), false, "--rows-cap"},
+       {rows_per_person.has_value(), false, "--rows-per-person"},
+       {!ledger_path.empty(), false, "--ledger"}}};
   if (is_public && epsilon)
     throw BadInput("--public: costs nothing, and --epsilon buys; leave one of them out");
   for (const auto& [given, of_public, name] : others) {
@@ -227,6 +274,10 @@ bool SchemaPurchase::asked() const {
     }
   }
   if (!epsilon && !is_public) return false;
+  if (epsilon && !label.counting.person.empty())
+    throw BadInput(
+        "--person: a fit by a schema that was bought apart cannot tell yet that people were held to "
+        "their rows there; leave it out, or let `gibbsite fit --person` buy the schema with the fit");
   if (out.empty() && !is_public) {
     throw BadInput("--out: is missing; give the file that the schema is written to");
   }
@@ -321,15 +372,15 @@ void SchemaPurchase::run(const std::string& table, bool is_header) const {
   const Label target = label.label.empty() ? TwoClasses{} : label.target();
   const SchemaShape shape = label.shape(header, target, table);
   const auto planned = [&](std::uint64_t rows, const Budget& at) {
-    return plan_schema({.rows = rows, .columns = shape.asked.size()}, at);
+    return plan_schema(problem_of(shape, rows, at.rows_per_person), at);
   };
   // An illegal request ends here.
   static_cast<void>(planned(rows_cap.value_or(budget.rows_per_person), budget));
   catch_interrupts();
-  const TableCells cells = count_cells(table, shape.asked);
+  const TableCells cells = count_asked(shape, table, budget.rows_per_person);
   stop_if_asked();
   if (cells.rows == 0) throw BadInput(table + ": has no rows; give a table with some");
-  // From here on public numbers decide: the number of rows under replace-one, else its cap.
+  // From here on public numbers decide: that of rows, or people, under replace-one, else its cap.
   const std::uint64_t rows = rows_cap.value_or(cells.rows);
   const SchemaPlan plan = planned(rows, budget);
   warn_of_visible(std::get<SchemaQuestions>(plan.mechanism), plan.problem);

@@ -12,12 +12,24 @@
 
 namespace gibbsite::cli {
 
-/// The label of a bought schema, by the names of a schema's keys.
+/// Columns of a bought schema that say how rows count.
+struct CountingArguments {
+  std::string person, weight, weight_range;
+
+  void add_to(CLI::App& app, const std::string& of);
+  /// The first option that was given, or null.
+  [[nodiscard]] const char* said() const;
+  /// Throws BadInput where one of --weight and --weight-range is missing, or is no range.
+  [[nodiscard]] CountingColumns columns() const;
+};
+
+/// The label of a bought schema, by the names of a schema's keys, and how rows count.
 struct LabelArguments {
   std::string label, positive, classes, range;
   std::optional<double> tolerance;
   bool counts = false;
   std::vector<std::string> date_parts;  ///< "hired=year,month"
+  CountingArguments counting;
 
   /// `of` stands before the help of each option but --label, whose help it gives too.
   void add_to(CLI::App& app, const std::string& of, const std::string& help);

@@ -167,8 +167,14 @@ void FitCommand::fit() const {
     throw BadInput("--release-counts: is of --model network; leave it out");
   if (plan.model == network_model || family_named(plan.model)) family.require_of_model(plan);
   if (schema.empty() && public_table.empty()) return fit_bought();
-  if (!schema.empty() && (!label.label.empty() || label.said() != nullptr || schema_share ||
-                          !public_table.empty() || !label.date_parts.empty())) {
+  if (!schema.empty() &&
+      (!label.label.empty() || label.said() != nullptr || schema_share || !public_table.empty() ||
+       !label.date_parts.empty() || label.counting.said() != nullptr)) {
+    if (label.counting.said() != nullptr)
+      throw BadInput(fmt::format(
+          "{}: is for a schema that is bought, and --schema is given; say it there, by the type of "
+          "the column",
+          label.counting.said()));
     throw BadInput(fmt::format(
         "{}: is for a schema that is bought, and --schema is given; leave one of them out",
         !label.label.empty()      ? "--label"

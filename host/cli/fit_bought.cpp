@@ -20,6 +20,7 @@
 #include "gibbsite/data/curves.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/ledger/ledger.hpp"
+#include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "gibbsite/privacy/gdp_fit.hpp"
 #include "gibbsite/run/plan_chosen.hpp"
 #include "gibbsite/run/public_center.hpp"
@@ -75,6 +76,13 @@ void FitCommand::require_of_bought() const {
         fmt::format("--date-parts: are features of a model of rows, and --model is {}; "
                     "leave it out",
                     plan.model));
+  const bool of_rows = plan.model != network_model && !family_named(plan.model);
+  if (!of_rows && label.counting.said() != nullptr) {
+    throw BadInput(fmt::format(
+        "{}: where the schema is bought with --model {} every row counts once; leave it out, or write "
+        "the schema with a column of that type and give it as --schema",
+        label.counting.said(), plan.model));
+  }
   if (plan.model == network_model) {
     require_no_engine();
     const char* const said = label.label.empty() ? label.said() : "--label";
@@ -94,6 +102,7 @@ void FitCommand::require_of_bought() const {
     if (label.label.empty())
       throw BadInput(fmt::format("{}: says what --label holds; give --label too", label.said()));
     static_cast<void>(label.target());
+    static_cast<void>(label.counting.columns());
   }
   if (ranks().size() > 1) refuse("a launcher of ranks");
   if (removes_cache) refuse("--remove-cache");
@@ -122,6 +131,7 @@ Schema FitCommand::given_schema() const {
   };
   if (ranks().size() > 1) refuse("a launcher of ranks");
   if (schema_share) refuse("--schema-share");
+  if (label.counting.said() != nullptr) refuse(label.counting.said());
   if (!table.labels.empty()) refuse("--labels");
   const PublicSchema found = public_schema_of(table.data, label, public_table);
   say(bought_table(found.counts, found.schema) + public_words(found.schema) + "\n");
@@ -164,7 +174,7 @@ void FitCommand::fit_bought() const {
   const Label target = of_network || drawn ? Label(TwoClasses{}) : label.target();
   const PlanRequest request = of_network ? bought_network_request(plan)
                               : drawn    ? bought_family_request(plan)
-                                         : bought_request(plan, target);
+                                         : bought_request(plan, target, label.counting.columns());
   const Budget budget = plan.budget();
   const auto engine_maker = make_backend_of_ranks(backend, quiet, design);
   const auto ledger = opened_ledger();
@@ -183,16 +193,17 @@ void FitCommand::fit_bought() const {
   };
   // An illegal request ends here.
   static_cast<void>(planned(request.rows_cap.value_or(budget.rows_per_person), budget));
-  const TableCells cells = count_cells(table.data, shape.asked);
+  const TableCells cells = count_asked(shape, table.data, budget.rows_per_person);
   stop_if_asked();
   if (cells.rows == 0) throw BadInput(table.data + ": has no rows; give a table with some");
-  // From here on public numbers decide: the number of rows under replace-one, else its cap.
+  // From here on public numbers decide: that of rows, or people, under replace-one, else its cap.
   const std::uint64_t rows = request.rows_cap.value_or(cells.rows);
   const BoughtFitPlan made = planned(rows, budget);
   warn_of_visible(made.questions, made.problem);
   if (ledger) {
-    require_room(*ledger, budget, made.guarantee, [&](const Budget& smaller) {
-      return gdp_cover_up(planned(rows, smaller).guarantee);
+    const bool people = made.problem.of_people();
+    require_room(*ledger, budget, in_a_ledger(made.guarantee, people), [&](const Budget& smaller) {
+      return in_a_ledger(gdp_cover_up(planned(rows, smaller).guarantee), people);
     });
   }
   warn_of_large_budget(budget, rows);
@@ -204,8 +215,9 @@ void FitCommand::fit_bought() const {
     if (!of_network && !drawn) tell_labels(count_cells(table.data, {label.label}), target);
     return;
   }
-  say(fmt::format("{}{} rows, {} column{} asked about with {:.3g} % of mu^2; the rest fits\n",
-                  request.rows_cap ? "at most " : "", rows, shape.asked.size(),
+  say(fmt::format("{}{} {}, {} column{} asked about with {:.3g} % of mu^2; the rest fits\n",
+                  request.rows_cap ? "at most " : "", rows,
+                  made.problem.of_people() ? "people" : "rows", shape.asked.size(),
                   shape.asked.size() == 1 ? "" : "s", 100 * made.share));
   Progress bar("fitting", quiet, interval());
   FitOptions options;
@@ -239,7 +251,8 @@ void FitCommand::fit_bought() const {
                        bought_table(*release.model().bought, release.model().schema) + "\n");
   }
   const Release model = gibbsite::fit_bought(bought, made, request, *engine_maker, key(), options);
-  static_cast<void>(warn_of_reading(as_read, as_read.counts, cells.rows, Readers::this_process));
+  static_cast<void>(
+      warn_of_reading(as_read, as_read.counts, as_read.y.size(), Readers::this_process));
   warn_of_seen(*model.model().bought);
   if (request.intervals && !model.model().estimates) warn_of_no_intervals();
   write_entered(ledger, [&](Existing existing) { write_release(out, model, existing); });

@@ -39,7 +39,7 @@ struct PlanCommand {
   std::vector<double> epsilons;
   FamilyArguments family;
   std::string columns;  // of a cross table; with no_schema their number
-  bool no_schema = false;
+  bool no_schema = false, people = false;
   std::optional<double> schema_share;
   std::string public_table;
   LabelArguments label;  // beside it
@@ -75,11 +75,13 @@ struct PlanCommand {
 
   // What is known of a schema that is bought before anything is spent.
   void plan_of_bought() const {
+    CountingColumns counting;
+    if (people) counting.person = "person";
     const bool of_network = plan.model == network_model;
     const std::optional<Family> drawn = family_named(plan.model);
     static_cast<void>(of_network ? bought_network_request(plan)
                       : drawn    ? bought_family_request(plan)
-                                 : bought_request(plan, any_label()));
+                                 : bought_request(plan, any_label(), counting));
     if (!shape.table.data.empty() || !shape.schema.empty() || shape.features || json || all) {
       throw BadInput(fmt::format("{}: has no meaning with --no-schema; leave it out",
                                  !shape.table.data.empty() ? "--data"
@@ -89,6 +91,10 @@ struct PlanCommand {
                                                            : "--all"));
     }
     if (schema_share) require_between(*schema_share, 0, 1, "--schema-share");
+    if (people && (of_network || drawn))
+      throw BadInput(
+          "--people: is of a model of rows; a network or family counts every row once "
+          "where its schema is bought");
     if (plan.rows_cap && shape.rows)
       throw BadInput("--rows: the cap counts under add-remove; give --rows-cap alone");
     if (drawn && !columns.empty())
@@ -97,7 +103,8 @@ struct PlanCommand {
       throw BadInput(drawn ? "--no-schema: give --rows"
                            : "--no-schema: give --rows and --columns, a number of columns");
     const SchemaProblem problem{.rows = plan.rows_cap.value_or(shape.rows.value_or(0)),
-                                .columns = drawn ? 1 : parse_count(columns, "--columns", 1)};
+                                .columns = drawn ? 1 : parse_count(columns, "--columns", 1),
+                                .rows_of_person = people ? plan.rows_per_person.value_or(1) : 0};
     for (const double epsilon : epsilons) {
       PlanArguments one = plan;
       one.epsilon = epsilon;
@@ -129,6 +136,7 @@ struct PlanCommand {
       return plan_of_bought();
     }
     if (schema_share) throw BadInput("--schema-share: is of --no-schema; leave it out");
+    if (people) throw BadInput("--people: is of --no-schema; leave it out");
     if (public_table.empty()) {
       require_no_public();
       family.require_of_model(plan);
@@ -512,6 +520,8 @@ void define_plan(CLI::App& app) {
   app.add_flag("--counts", label.counts, "--public: --range is of counts, from 0 to the highest");
   app.add_flag("--no-schema", command->no_schema,
                "what a fit that buys its schema sees, of --rows and so many --columns");
+  app.add_flag("--people", command->people,
+               "--no-schema: --rows, or --rows-cap, are of people, as with --person of `fit`");
   add_number(app, "--schema-share", command->schema_share,
              "--no-schema: share of mu^2 that buys the schema");
   add_count(

@@ -1,5 +1,7 @@
 #include "gibbsite/data/cell_counts.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,10 +9,13 @@
 #include <optional>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "data/arrow.hpp"
+#include "data/person_ids.hpp"
 #include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/network.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/csv_columns.hpp"
 #include "gibbsite/model/date.hpp"
@@ -62,6 +67,47 @@ std::size_t class_of_text(std::string_view text) {
   return place_of(CellClass::text);
 }
 
+constexpr std::uint32_t whole_row = std::uint32_t{1} << weight_bits;
+static_assert(std::uint64_t{1000} << weight_bits < std::uint64_t{1} << 53);
+
+// floor(2^20 min(1, k/m)): m times it is at most 2^20 k.
+std::uint32_t units_of_row(std::uint64_t k, std::uint64_t m) {
+  return m <= k ? whole_row : static_cast<std::uint32_t>((k << weight_bits) / m);
+}
+
+// Whether such a cell says of nobody whose the row is, as a fit takes it (data/encoder.cpp).
+bool is_nobody(std::string_view cell, std::string_view id) {
+  return id.empty() || is_public_mark(cell) || is_public_mark(id) || is_public_mark(composed(cell));
+}
+
+[[noreturn]] void refuse_changed(const CellSource& table) {
+  throw BadInput(FilePosition{table.name},
+                 "changed while it was read; try again with one that stays");
+}
+
+// What the next row counts, of rows that come one after another.
+class RowUnits {
+ public:
+  RowUnits(const CellSource& table, const HeldRows* held) : table_(table), held_(held) {}
+
+  std::uint32_t next() {
+    ++rows_;
+    if (held_ == nullptr) return 1;
+    if (rows_ > held_->person.size()) refuse_changed(table_);
+    return held_->units_of(rows_ - 1);
+  }
+  [[nodiscard]] std::uint64_t rows() const { return rows_; }
+  // After the last row.
+  void require_all() const {
+    if (held_ != nullptr && rows_ != held_->person.size()) refuse_changed(table_);
+  }
+
+ private:
+  const CellSource& table_;
+  const HeldRows* held_;
+  std::uint64_t rows_ = 0;
+};
+
 // Whether a text is UTF-8 of which JSON and TOML can say every sign.
 bool can_be_written(std::string_view text) { return is_utf8(text) && shown(text) == text; }
 
@@ -103,19 +149,59 @@ CellSource::CellSource(const std::string& path)
                   read_csv_columns(path, columns, row);
                 })) {}
 
-TableCells count_cells(const CellSource& table, const std::vector<std::string>& columns) {
+double TableCells::in_rows(std::uint64_t count) const {
+  return std::ldexp(static_cast<double>(count), held ? -weight_bits : 0);
+}
+
+double TableCells::sum() const {
+  if (!held) return static_cast<double>(rows);
+  std::uint64_t out = 0;
+  for (std::size_t row = 0; row < held->person.size(); ++row) out += held->units_of(row);
+  return in_rows(out);
+}
+
+HeldRows hold_rows(const CellSource& table, const std::string& person, std::uint64_t k) {
+  HeldRows out;
+  PersonIds ids;
+  std::vector<std::uint64_t> rows_of;  // [people]
+  table.read({person}, [&](std::span<const std::string> cells) {
+    const std::string id = person_id(cells[0], '.');
+    if (is_nobody(cells[0], id)) return out.person.push_back(HeldRows::nobody);
+    const std::uint32_t place = ids.place(id);
+    if (place == rows_of.size()) rows_of.push_back(0);
+    ++rows_of[place];
+    out.person.push_back(place);
+  });
+  if (rows_of.empty()) {
+    throw BadInput(FilePosition{table.name},
+                   fmt::format("column {}: nobody has a row (private: this tells of the table)",
+                               gibbsite::quoted(person)),
+                   "fill the column of people");
+  }
+  for (const std::uint64_t rows : rows_of) out.units.push_back(units_of_row(k, rows));
+  return out;
+}
+
+namespace {
+
+TableCells counted_cells(const CellSource& table, const std::vector<std::string>& columns,
+                         std::optional<HeldRows> held) {
   TableCells out;
+  out.held = std::move(held);
+  RowUnits units(table, out.held ? &*out.held : nullptr);
   std::vector<std::unordered_map<std::string, std::uint64_t>> texts(columns.size());
   for (const std::string& name : columns) out.columns.push_back({name, {}, {}});
   table.read(columns, [&](std::span<const std::string> cells) {
-    ++out.rows;
+    const std::uint32_t one = units.next();
     for (std::size_t k = 0; k < cells.size(); ++k) {
       if (cells[k].size() <= longest_level)
-        ++texts[k][cells[k]];
+        texts[k][cells[k]] += one;
       else
-        ++out.columns[k].classes[class_of_cell(cells[k])];
+        out.columns[k].classes[class_of_cell(cells[k])] += one;
     }
   });
+  units.require_all();
+  out.rows = out.held ? out.held->people() : units.rows();
   for (std::size_t k = 0; k < columns.size(); ++k) {
     ColumnCells& column = out.columns[k];
     std::unordered_map<std::string, std::uint64_t> levels;  // several texts may be one in form C
@@ -131,10 +217,28 @@ TableCells count_cells(const CellSource& table, const std::vector<std::string>& 
   return out;
 }
 
+}  // namespace
+
+TableCells count_cells(const CellSource& table, const std::vector<std::string>& columns) {
+  return counted_cells(table, columns, {});
+}
+
+TableCells count_cells(const CellSource& table, const std::vector<std::string>& columns,
+                       HeldRows held) {
+  return counted_cells(table, columns, std::move(held));
+}
+
 std::vector<std::vector<double>> count_ranges(const CellSource& table,
                                               std::span<const RangeOfColumn> ranges,
-                                              std::uint64_t rows) {
-  std::uint64_t found = 0;
+                                              const TableCells& cells) {
+  const HeldRows* const held = cells.held ? &*cells.held : nullptr;
+  return count_ranges(table, ranges, held != nullptr ? held->person.size() : cells.rows, held);
+}
+
+std::vector<std::vector<double>> count_ranges(const CellSource& table,
+                                              std::span<const RangeOfColumn> ranges,
+                                              std::uint64_t rows, const HeldRows* held) {
+  RowUnits units(table, held);
   std::vector<std::string> columns;
   std::vector<std::vector<double>> ends, out;
   for (const RangeOfColumn& one : ranges) {
@@ -143,7 +247,7 @@ std::vector<std::vector<double>> count_ranges(const CellSource& table,
     out.emplace_back(refined_bins, 0.0);
   }
   table.read(columns, [&](std::span<const std::string> cells) {
-    ++found;
+    const double counts = std::ldexp(units.next(), held != nullptr ? -weight_bits : 0);
     for (std::size_t k = 0; k < cells.size(); ++k) {
       if (is_public_mark(cells[k])) continue;
       const RangeQuestion& question = ranges[k].range;
@@ -153,13 +257,10 @@ std::vector<std::vector<double>> count_ranges(const CellSource& table,
       if (!value) continue;
       const auto above = std::upper_bound(ends[k].begin(), ends[k].end(), *value);
       const auto bin = above == ends[k].begin() ? 0 : above - ends[k].begin() - 1;
-      ++out[k][std::min(static_cast<std::size_t>(bin), refined_bins - 1)];
+      out[k][std::min(static_cast<std::size_t>(bin), refined_bins - 1)] += counts;
     }
   });
-  if (found != rows) {
-    throw BadInput(FilePosition{table.name},
-                   "changed while it was read; try again with one that stays");
-  }
+  if (units.rows() != rows) refuse_changed(table);
   return out;
 }
 

@@ -478,17 +478,7 @@ void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
 
 void CellEncoder::set_person(const Encoding& e, std::string_view id) {
   if (person_ == Encoding::none) return;
-  // One spelling, as levels have: of accents, of whole numbers, and without blanks about it. Two
-  // people of one id count together as one, which is safe; one of two ids would count twice.
-  const std::string text = composed(id);
-  std::string_view one = text;
-  const auto trim = [&] {
-    constexpr std::string_view blanks = " \t\r\n";
-    one.remove_prefix(std::min(one.find_first_not_of(blanks), one.size()));
-    one.remove_suffix(one.size() - (one.find_last_not_of(blanks) + 1));
-  };
-  trim();
-  one = whole_number(one, data_.schema.text.decimal);
+  const std::string one = person_id(id, data_.schema.text.decimal);
   if (one.empty() || e.is_missing(id) || e.is_missing(one) || e.is_missing_composed(id))
     return set_nobody(e);
   entries_[e.slot] = {0, people_->place(one), 0};

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "data/text.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
 
 namespace gibbsite {
 namespace {
@@ -29,6 +31,15 @@ float product_down(float a, float b) {
   const double exact = static_cast<double>(a) * static_cast<double>(b);
   const auto near = static_cast<float>(exact);
   return static_cast<double>(near) > exact ? std::nextafter(near, 0.0F) : near;
+}
+
+std::string person_id(std::string_view cell, char decimal) {
+  constexpr std::string_view blanks = " \t\r\n";
+  const std::string text = composed(cell);
+  std::string_view one = text;
+  one.remove_prefix(std::min(one.find_first_not_of(blanks), one.size()));
+  one.remove_suffix(one.size() - (one.find_last_not_of(blanks) + 1));
+  return std::string(whole_number(one, decimal));
 }
 
 PersonIds::PersonIds(unsigned bits)

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +16,11 @@ namespace gibbsite {
 float share_of_rows_down(std::uint64_t k, std::uint64_t m);
 /// a b rounded down, of numbers in [0, 1].
 float product_down(float a, float b);
+
+/// The id of a cell's text, in one spelling, as levels have: of accents, of whole numbers, and
+/// without blanks about it. Two people of one id count together as one, which is safe; one of two
+/// ids would count twice. Empty: nobody's.
+std::string person_id(std::string_view cell, char decimal);
 
 /// A table of hashes of ids: SipHash-2-4 of 128 bits under a key of its own from the operating
 /// system, so that no id can be chosen to meet another's. n ids of which any two meet have a

@@ -13,8 +13,8 @@ inline constexpr double schema_rows_share = .05;
 // variation, and a hundredth in place of a tenth raises the threshold by about 6 %.
 inline constexpr double schema_threshold_share = .01;
 
-/// z with c k P(N(0,1) > z) (1 + e^epsilon) <= that share of delta. Throws as plan_schema if a
-/// request is illegal.
+/// z with t P(N(0,1) > z) (1 + e^epsilon) <= that share of delta, t = c k the most texts that one
+/// person alone has, of people c n. Throws as plan_schema if a request is illegal.
 double schema_threshold_height(const SchemaProblem& problem, const Budget& budget);
 /// The noise of questions that cost at most that mu together, with the threshold at z.
 SchemaQuestions schema_settings_at(double mu, double z, const SchemaProblem& problem,

@@ -615,6 +615,23 @@ Column part_column(const Column& date, DatePart part, std::uint64_t questions) {
 
 }  // namespace
 
+bool CountingColumns::names(std::string_view column) const {
+  return !column.empty() && (column == person || column == weight);
+}
+
+std::vector<Column> CountingColumns::columns() const {
+  std::vector<Column> out;
+  if (!person.empty()) out.push_back({.name = person, .type = ColumnType::person});
+  if (!weight.empty()) {
+    Column& column = out.emplace_back();
+    column.name = weight;
+    column.type = ColumnType::weight;
+    column.lo = weight_lo;
+    column.hi = weight_hi;
+  }
+  return out;
+}
+
 std::string part_name(const std::string& column, DatePart part) {
   return fmt::format("{}_{}", column, to_string(part));
 }
@@ -778,6 +795,13 @@ std::vector<ColumnFinding> findings(const BoughtSchema& answers) {
                                  reading.marks.end());
     }
     if (reading.missing) found.words += missing_words(answer, reading);
+  }
+  for (const Column& counting : answers.counting.columns()) {
+    for (ColumnFinding& found : out) {
+      if (found.column.name != counting.name) continue;
+      found = {counting, counting.type == ColumnType::person ? "says whose a row is"
+                                                             : "says how much a row counts"};
+    }
   }
   return out;
 }

@@ -14,6 +14,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/mechanism/bought_fit.hpp"
+#include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "gibbsite/privacy/gdp_fit.hpp"
 #include "gibbsite/run/fit_bought.hpp"
 #include "run/entering.hpp"
@@ -66,7 +67,9 @@ template <class Kind>
 ReleaseOf<Kind> bought_release(const TableToBuy& table, const BoughtFitPlan& plan,
                                const FitOptions& options, StreamKey& stream,
                                const BoughtSteps<Kind>& steps) {
-  const LedgerPrice price{gdp_cover_up(plan.guarantee), plan.guarantee};
+  const bool people = plan.problem.of_people();
+  const LedgerPrice price{in_a_ledger(gdp_cover_up(plan.guarantee), people),
+                          in_a_ledger(plan.guarantee, people)};
   if (options.ledger != nullptr) require_room(options, stream.kind, price);
   bool is_entered = false;
   // From here on there is noise, so a refusal may tell of it and is paid.

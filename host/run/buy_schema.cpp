@@ -10,6 +10,7 @@
 #include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "run/certified.hpp"
 #include "run/gaussian_mechanism.hpp"
 #include "run/schema_answers.hpp"
@@ -23,12 +24,13 @@ constexpr std::uint64_t classes_answer = std::uint64_t{1} << 40, ranges_answer =
                         rows_answer = classes_answer + 16,
                         first_level_answer = std::uint64_t{1} << 41;
 
-// Each cell adds one to one count: what the guarantee rests on.
+// Each cell adds what its row counts, of people held to k rows, to one count: what the guarantee
+// rests on.
 void answer_classes(BoughtSchema& model, const TableCells& cells, const StreamKey& key,
                     double deviation) {
   std::vector<double> exact;
   for (const ColumnCells& column : cells.columns)
-    for (const std::uint64_t count : column.classes) exact.push_back(static_cast<double>(count));
+    for (const std::uint64_t count : column.classes) exact.push_back(cells.in_rows(count));
   const std::vector<double> noisy =
       GaussianMechanism(key, classes_answer, exact.size()).release(exact, deviation);
   auto next = noisy.begin();
@@ -39,24 +41,28 @@ void answer_classes(BoughtSchema& model, const TableCells& cells, const StreamKe
   }
 }
 
-// Each row adds one. Rules divide by it and want at least a row; the part of one is left out.
+// Each row adds what it counts. Rules divide by it and want at least a row; the part of one is left
+// out.
 std::uint64_t answer_rows(const TableCells& cells, const StreamKey& key, double deviation) {
-  const double noisy =
-      GaussianMechanism(key, rows_answer, 1).release(static_cast<double>(cells.rows), deviation);
+  const double noisy = GaussianMechanism(key, rows_answer, 1).release(cells.sum(), deviation);
   constexpr double most = 0x1p52;
   return static_cast<std::uint64_t>(std::clamp(noisy, 1.0, most));
 }
 
-// Each cell adds one to at most one text's count; texts below the threshold stay unsaid.
+// Each cell adds to at most one text's count; texts below the threshold stay unsaid. Of people
+// those are answered alone that count k, of which there are few, however many rows somebody has.
 void answer_levels(BoughtSchema& model, const TableCells& cells, const SchemaQuestions& questions,
                    const StreamKey& key) {
+  const double least = cells.held ? static_cast<double>(model.rows_per_person) : 0;
   std::uint64_t answer = first_level_answer;
   auto next = cells.columns.begin();
   for (ColumnAnswers& column : model.columns) {
     if (!column.asked()) continue;
     for (const auto& [text, count] : next->levels) {
-      const double rows = GaussianMechanism(key, answer++, 1)
-                              .release(static_cast<double>(count), questions.levels_noise);
+      const double exact = cells.in_rows(count);
+      if (!(exact >= least)) continue;
+      const double rows =
+          GaussianMechanism(key, answer++, 1).release(exact, questions.levels_noise);
       if (rows >= questions.threshold) column.levels.push_back({text, rows});
     }
     std::ranges::sort(column.levels, [](const LevelAnswer& a, const LevelAnswer& b) {
@@ -69,11 +75,11 @@ void answer_levels(BoughtSchema& model, const TableCells& cells, const SchemaQue
 // Each number adds one to one count of each range of its column. They come one range after another.
 std::vector<double> counts_of_ranges(const BoughtSchema& model,
                                      const std::vector<RangeQuestion>& asked,
-                                     const CellSource& table, std::uint64_t rows) {
+                                     const CellSource& table, const TableCells& cells) {
   std::vector<RangeOfColumn> named;
   for (const RangeQuestion& one : asked) named.push_back({model.columns[one.column].name, one});
   std::vector<double> exact;
-  for (const std::vector<double>& counts : count_ranges(table, named, rows))
+  for (const std::vector<double>& counts : count_ranges(table, named, cells))
     exact.insert(exact.end(), counts.begin(), counts.end());
   StandardArithmetic::require();  // the caller's code has run
   return exact;
@@ -91,9 +97,39 @@ void put_ranges(BoughtSchema& model, const std::vector<RangeQuestion>& asked,
 
 }  // namespace
 
+namespace {
+
+// The columns that say how rows count are others than the label, and there.
+void require_counting(const CountingColumns& counting, const std::vector<std::string>& header,
+                      const std::string& label, const std::string& source) {
+  const auto require = [&](const std::string& name, const char* option) {
+    if (name.empty()) return;
+    if (std::ranges::find(header, name) == header.end()) {
+      throw BadInput(Field{option},
+                     fmt::format("{} has no column {}{}", source, gibbsite::quoted(name),
+                                 did_you_mean(name, header)),
+                     "name a column of its header");
+    }
+    if (name == label)
+      throw BadInput(Field{option}, fmt::format("{} is the label too", gibbsite::quoted(name)),
+                     "name another column");
+  };
+  require(counting.person, "person");
+  require(counting.weight, "weight");
+  if (!counting.weight.empty() && counting.weight == counting.person)
+    throw BadInput(Field{"weight"},
+                   fmt::format("{} says whose a row is too", gibbsite::quoted(counting.weight)),
+                   "name another column");
+}
+
+}  // namespace
+
 SchemaShape schema_shape(const std::vector<std::string>& header, const std::string& label,
-                         const Label& target, const std::string& source) {
+                         const Label& target, const std::string& source,
+                         const CountingColumns& counting) {
+  require_counting(counting, header, label, source);
   SchemaShape out;
+  out.shape.counting = counting;
   out.shape.label = label;
   out.shape.target = target;
   bool has_label = label.empty();
@@ -120,7 +156,7 @@ SchemaShape schema_shape(const std::vector<std::string>& header, const std::stri
     names.push_back(name);
     ColumnAnswers& column = out.shape.columns.emplace_back();
     column.name = name;
-    if (named_like_an_id(name)) continue;
+    if (named_like_an_id(name) || counting.names(name)) continue;
     column.classes.assign(cell_classes, 0.0);
     out.asked.push_back(name);
   }
@@ -133,8 +169,8 @@ SchemaShape schema_shape(const std::vector<std::string>& header, const std::stri
   if (const Message fault = names_fault(names); !fault.empty()) throw BadInput(source, fault);
   if (out.asked.empty())
     throw BadInput(FilePosition{source},
-                   "no column is left to ask about: the label and columns named like an id are not "
-                   "asked about",
+                   "no column is left to ask about: the label, columns named like an id, and those "
+                   "of people or weights are not asked about",
                    "rename the columns to use");
   return out;
 }
@@ -165,11 +201,17 @@ void require_planned_counts(const SchemaShape& shape, const TableCells& cells,
                             const SchemaProblem& problem, const Neighbors& who) {
   const auto names = [](const ColumnCells& column) { return column.name; };
   const bool is_capped = who.adjacency == Adjacency::add_remove;
+  const char* const units = problem.of_people() ? "people" : "rows";
   if (is_capped && cells.rows > problem.rows) {
-    throw BadInput(Field{"rows_cap"}, fmt::format("the table has more than {} rows", problem.rows),
-                   "give a public bound that holds (private: how many rows there are is not "
-                   "public)");
+    throw BadInput(
+        Field{"rows_cap"}, fmt::format("the table has more than {} {}", problem.rows, units),
+        fmt::format("give a public bound that holds (private: how many {} there are is not public)",
+                    units));
   }
+  if (cells.held.has_value() != problem.of_people() ||
+      shape.shape.counting.person.empty() == problem.of_people())
+    throw BadInput(
+        "data: people are held to their rows where the plan is of people, and there only");
   if ((!is_capped && cells.rows != problem.rows) || shape.asked.size() != problem.columns ||
       !std::ranges::equal(cells.columns, shape.asked, {}, names)) {
     throw BadInput("data: its rows or columns are not the plan's; plan again for this data");
@@ -190,13 +232,27 @@ BoughtSchema answered_schema(BoughtSchema shape, const TableCells& cells, const 
   for (std::size_t round = 0; round < refinements; ++round) {
     const std::vector<RangeQuestion> asked = range_questions(shape);
     if (asked.empty()) break;
-    const std::vector<double> exact = counts_of_ranges(shape, asked, table, cells.rows);
+    const std::vector<double> exact = counts_of_ranges(shape, asked, table, cells);
     put_ranges(shape, asked,
                GaussianMechanism(key, ranges_answer + round, exact.size())
                    .release(exact, refined_deviation_up(questions, asked.size())));
   }
   shape.schema = schema_of(shape);
   return shape;
+}
+
+TableCells count_asked(const SchemaShape& shape, const CellSource& table,
+                       std::uint64_t rows_per_person) {
+  const std::string& person = shape.shape.counting.person;
+  if (person.empty()) return count_cells(table, shape.asked);
+  return count_cells(table, shape.asked, hold_rows(table, person, rows_per_person));
+}
+
+SchemaProblem problem_of(const SchemaShape& shape, std::uint64_t rows,
+                         std::uint64_t rows_per_person) {
+  return {.rows = rows,
+          .columns = shape.asked.size(),
+          .rows_of_person = shape.shape.counting.person.empty() ? 0 : rows_per_person};
 }
 
 SchemaRelease buy_schema(const SchemaShape& shape, const TableCells& cells, const CellSource& table,
@@ -212,12 +268,13 @@ SchemaRelease buy_schema(const SchemaShape& shape, const TableCells& cells, cons
              BoughtSchema model = shape.shape;
              model.rows_per_person = is.guarantee.who.rows_per_person;
              // Which ranges are read, and so what can end here, follows from noisy answers.
-             return paid_if_refused(options, "schema, refused",
-                                    {ledger_guarantee(is), analysis.guarantee}, stream, [&] {
-                                      return answered_schema(
-                                          std::move(model), cells, table,
+             return paid_if_refused(
+                 options, "schema, refused",
+                 {ledger_guarantee(is), in_a_ledger(analysis.guarantee, is.problem.of_people())},
+                 stream, [&] {
+                   return answered_schema(std::move(model), cells, table,
                                           std::get<SchemaQuestions>(is.mechanism), stream);
-                                    });
+                 });
            }});
 }
 

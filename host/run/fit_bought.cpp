@@ -43,7 +43,7 @@ void require_rows_of_plan(const BoughtFitPlan& plan, const PlanRequest& request)
 }
 
 // The smallest and the largest schema that may follow.
-Schema schema_of_width(const Label& target, std::uint64_t levels) {
+Schema schema_of_width(const Label& target, std::uint64_t levels, const CountingColumns& counting) {
   Schema out;
   out.label_name = "y";
   out.label = target;
@@ -58,27 +58,43 @@ Schema schema_of_width(const Label& target, std::uint64_t levels) {
     column.type = ColumnType::category;
     for (std::uint64_t k = 0; k < levels; ++k) column.levels.push_back(std::to_string(k));
   }
+  // Under names of their own: those of the table may be the label's here.
+  for (Column& beside : counting.columns()) {
+    beside.name = beside.type == ColumnType::person ? "person" : "weight";
+    out.columns.push_back(std::move(beside));
+  }
   out.row_norm = out.auto_row_norm();
   return out;
 }
 
+// People are those of the purchase, however the reader of rows takes an id: what they are many is
+// public, and no row may end a fit by being read as somebody else's.
+void hold_as_counted(Dataset& rows, const HeldRows& held, const SchemaProblem& problem) {
+  if (rows.rows() != held.person.size() || rows.rows_of_person > 0)
+    throw BadInput("data: its rows are not those that were counted; read it as it was");
+  rows.person = held.person;
+  rows.hold_people(problem.rows_of_person);
+}
+
 // What a fit of any schema needs beside it, seen before anything is asked.
-void require_fit_of_any_schema(const BoughtFitPlan& plan, const Label& target,
+void require_fit_of_any_schema(const BoughtFitPlan& plan, const BoughtSchema& shape,
                                const PlanRequest& request) {
+  const Label& target = shape.target;
   const std::uint64_t most = most_bought_features(largest_fit(target, request.intervals));
   for (const std::uint64_t levels : {std::uint64_t{0}, most - 1}) {
-    static_cast<void>(require_feasible(
-        plan_chosen(request, schema_of_width(target, levels), plan.problem.rows, plan.fit)));
+    static_cast<void>(require_feasible(plan_chosen(
+        request, schema_of_width(target, levels, shape.counting), plan.problem.rows, plan.fit)));
   }
 }
 
 }  // namespace
 
-PlanRequest bought_request(const PlanRequest& asked, const Label& target) {
+PlanRequest bought_request(const PlanRequest& asked, const Label& target,
+                           const CountingColumns& counting) {
   PlanRequest out = asked;
   if (kind_of(asked) != of_linear) refuse_of_fit("model");
-  const Schema least = schema_of_width(target, 0);
-  least.validate("label");
+  const Schema least = schema_of_width(target, 0, counting);
+  least.validate(counting.columns().empty() ? "label" : "label, person, weight");
   const Problem problem = constants(asked, least, 1);  // throws where the loss is of other labels
   if (!whitened_takes(problem)) refuse_of_fit("model");
   if (asked.mechanism != "auto" && asked.mechanism != "whitened") refuse_of_fit("mechanism");
@@ -100,7 +116,7 @@ PlanRequest bought_request(const PlanRequest& asked, const Label& target) {
 
 BoughtFitPlan plan_bought_fit(const SchemaShape& shape, std::uint64_t rows, const Budget& budget,
                               const std::optional<double>& share, bool intervals) {
-  return plan_bought_fit({.rows = rows, .columns = shape.asked.size()}, budget, share,
+  return plan_bought_fit(problem_of(shape, rows, budget.rows_per_person), budget, share,
                          largest_fit(shape.shape.target, intervals));
 }
 
@@ -109,9 +125,10 @@ void require_visible(const SchemaQuestions& questions, const SchemaProblem& prob
   if (share <= refused_share) return;
   throw Infeasible(
       Field{"epsilon"},
-      fmt::format("a level is seen from {:.3g} % of {} rows on, and above {:.0f} % too much of a "
+      fmt::format("a level is seen from {:.3g} % of {} {} on, and above {:.0f} % too much of a "
                   "table stays unseen",
-                  100 * share, problem.rows, 100 * refused_share),
+                  100 * share, problem.rows, problem.of_people() ? "people" : "rows",
+                  100 * refused_share),
       format_message("give a larger {}, or write the ranges and levels: the command schema alone "
                      "makes a form",
                      Field{"epsilon"}));
@@ -126,12 +143,12 @@ Release fit_bought(const TableToBuy& table, const BoughtFitPlan& asked, const Pl
   const BoughtFitPlan plan = plan_bought_fit(table.shape, asked.problem.rows, asked.budget,
                                              asked.share, request.intervals);
   const Label& target = table.shape.shape.target;
-  const PlanRequest fit = bought_request(request, target);
+  const PlanRequest fit = bought_request(request, target, table.shape.shape.counting);
   if (options.checkpoint != "" || options.ranks != nullptr)
     refuse_of_fit(options.ranks != nullptr ? "ranks" : "checkpoint");
   require_planned_counts(table.shape, table.cells, plan.problem, plan.guarantee.who);
   require_rows_of_plan(plan, fit);
-  require_fit_of_any_schema(plan, target, fit);
+  require_fit_of_any_schema(plan, table.shape.shape, fit);
   Dataset data;
   return bought_release<LinearKind>(
       table, plan, options, stream,
@@ -142,7 +159,9 @@ Release fit_bought(const TableToBuy& table, const BoughtFitPlan& asked, const Pl
              const Schema lines =
                  fit_schema_of(bought, most_bought_features(largest_fit(target, fit.intervals)));
              const Schema domain = chosen_curves(fit, lines, plan.problem.rows, plan.fit);
-             data = with_curves(table.read(lines), domain);
+             Dataset rows = table.read(lines);
+             if (table.cells.held) hold_as_counted(rows, *table.cells.held, plan.problem);
+             data = with_curves(std::move(rows), domain);
              StandardArithmetic::require();  // the caller's code has run
              Plan made = plan_chosen(fit, domain, plan.problem.rows, plan.fit);
              static_cast<void>(require_feasible(made));

@@ -75,6 +75,7 @@ NetworkRelease fit_bought_network(const TableToBuy& table, const BoughtFitPlan& 
       plan_bought_network(table.shape, asked.problem.rows, asked.budget, asked.share);
   const PlanRequest fit = bought_network_request(request);
   if (!table.shape.shape.label.empty()) refuse_of_network("label");
+  if (!table.shape.shape.counting.columns().empty()) refuse_of_network("person");
   require_planned_counts(table.shape, table.cells, plan.problem, plan.guarantee.who);
   require_network_of_any_schema(plan, fit);
   Dataset data;

@@ -1363,6 +1363,41 @@ def as_weights(weights):
     return amounts(weights)
 
 
+def with_counting(source, columns, rows, sample_weight, highest_weight, groups):
+    """(an Arrow table with columns of how rows count, what they are to the engine, people or None).
+
+    source: the Arrow table of X, which names its columns; rows: how many labels there are
+    """
+    counting, people = {}, None
+    for name, given in (("sample_weight", sample_weight), ("groups", groups)):
+        if given is not None and name in columns:
+            raise ValueError(f"{name}: X has a column of this name; rename it")
+    if groups is not None:
+        import pyarrow
+
+        texts, places = as_people(groups)
+        _require_rows("groups", places, rows)
+        ids = [texts[place] for place in places]
+        people = len(set(ids) - {None})
+        source = source.append_column("groups", pyarrow.array(ids, pyarrow.large_string()))
+        counting["person"] = "groups"
+    if sample_weight is not None:
+        import pyarrow
+
+        weights = as_weights(sample_weight)
+        _require_rows("sample_weight", weights, rows)
+        source = source.append_column("sample_weight", pyarrow.array(weights, pyarrow.float64()))
+        counting.update(weight="sample_weight", highest_weight=highest_weight)
+    return source, counting, people
+
+
+def _require_rows(name, cells, rows):
+    if len(cells) != rows:
+        raise ValueError(
+            f"{name}: has {len(cells)} entries for {rows} rows (both private); give one a row"
+        )
+
+
 def id_text(cell):
     """The text of an id, or None of a cell that is nobody's (docs/reference/python.md, "People").
 

@@ -399,15 +399,7 @@ class _Private:
         if ledger is not None and not isinstance(ledger, _core.Ledger):
             ledger = _core.Ledger(os.fspath(ledger))
         if self._buys_schema() and self.public is None:
-            if sample_weight is not None:
-                raise ValueError(
-                    'sample_weight: schema="private" counts every row once; give ranges or a schema'
-                )
-            if groups is not None:
-                raise ValueError(
-                    'groups: schema="private" counts rows, each as one; give ranges or a schema'
-                )
-            return self._fit_bought(X, y, seed, ledger)
+            return self._fit_bought(X, y, seed, ledger, sample_weight, highest_weight, groups)
         schema, table, columns, labels, classes = self._prepare(X, y)
         self._require_budget(seed)
         steps = _steps_that_learn(self) if seed is None else []
@@ -576,10 +568,13 @@ class _Private:
         rows = _tables.Table(known.source.select(columns), columns, len(columns))
         return rows.read(schema, columns, codes, self._threads())
 
-    def _fit_bought(self, X, y, seed, ledger):
+    def _fit_bought(self, X, y, seed, ledger, sample_weight=None, highest_weight=None, groups=None):
         """`fit` with schema="private": one budget buys the schema and fits by it."""
         label, table, columns, codes, classes = self._cells(X, y, "ball")
         self._require_budget(seed)
+        cells, counting, people = _tables.with_counting(
+            table.source, columns, len(codes), sample_weight, highest_weight, groups
+        )
         asked = dict(
             epsilon=self.epsilon,
             delta=self.delta,
@@ -590,15 +585,16 @@ class _Private:
             rows_per_person=self.rows_per_person,
             prior_precision=self.prior_precision,
             intervals=bool(getattr(self, "intervals", False)),
-            columns=columns,
+            columns=list(cells.column_names) if counting else columns,
             label=label,
             schema_share=self.schema_share,
             date_parts=self._wanted_parts(),
+            **counting,
         )
-        rows = len(codes) if self.rows_cap is None else self.rows_cap
+        rows = (len(codes) if people is None else people) if self.rows_cap is None else self.rows_cap
         _warn_of_purchase(_core._plan_bought(rows=rows, **asked), self, rows)
         release = _core._fit_bought(
-            table.source,
+            cells,
             codes,
             backend=self.backend,
             seed=seed,
@@ -608,7 +604,13 @@ class _Private:
             **asked,
         )
         self._keep(release, table, columns, classes, seed)
-        data = table.read(self.schema_, columns, codes, self._threads())
+        data = _core.read_arrow(
+            cells,
+            self.schema_,
+            labels=codes,
+            n_jobs=self._threads(),
+            rows_per_person=self.rows_per_person,
+        )
         _warn_of_rows(data, classes, self.__dict__.pop("_unlisted", 0))
         return self
 

@@ -54,14 +54,21 @@ struct Asked {
       return;
     }
     const Schema& label = *given.need<const Schema*>("label");
-    request = bought_request(request, label.label);
+    const CountingColumns counting = counting_of(given);
+    request = bought_request(request, label.label, counting);
     std::vector<std::string> header = columns;
     header.push_back(label.label_name);
-    shape = schema_shape(header, label.label_name, label.label, "X");
+    shape = schema_shape(header, label.label_name, label.label, "X", counting);
     want_parts(shape, given.take<std::vector<std::string>>("date_parts", {}));
     budget = budget_of(request);
   }
-  // rows: the table's; under add-remove the cap counts.
+  static CountingColumns counting_of(Arguments& given) {
+    CountingColumns out{.person = given.take<std::string>("person", ""),
+                        .weight = given.take<std::string>("weight", "")};
+    out.weight_hi = given.take<double>("highest_weight").value_or(1);
+    return out;
+  }
+  // rows: the table's, or its people; under add-remove the cap counts.
   [[nodiscard]] BoughtFitPlan plan(std::uint64_t table_rows) const {
     const std::uint64_t rows = request.rows_cap.value_or(table_rows);
     BoughtFitPlan out = request.model == network_model
@@ -109,15 +116,17 @@ Release fit_bought_table(const nb::object& table, const BoughtLabels& labels,
     ReadOptions options;
     options.threads = threads_of(n_jobs);
     options.expected_rows = y.size();
+    options.holds_people = true;  // by the fit
     ArrowArrayStream stream = opened({});
     return read_arrow(stream, schema, options, y, "X");
   };
   return private_run(
       progress, ledger, seed, FitOptions{}, [&](Key&& key, const FitOptions& watching) {
-        const TableCells cells = count_cells(source, asked.shape.asked);
-        if (cells.rows != y.size()) {
+        const TableCells cells = count_asked(asked.shape, source, asked.budget.rows_per_person);
+        const std::uint64_t rows = cells.held ? cells.held->person.size() : cells.rows;
+        if (rows != y.size()) {
           throw BadInput(
-              fmt::format("y: has {} labels, and X {} rows; give one a row", y.size(), cells.rows));
+              fmt::format("y: has {} labels, and X {} rows; give one a row", y.size(), rows));
         }
         const TableToBuy bought{
             .shape = asked.shape, .cells = cells, .source = source, .read = read};

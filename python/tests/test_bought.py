@@ -173,12 +173,6 @@ def test_a_share_needs_a_purchase_and_labels_their_rows():
         model().fit(frame.iloc[:0], [])
 
 
-def test_weights_are_refused():
-    frame = people()
-    with pytest.raises(ValueError, match="sample_weight.*counts every row once"):
-        model(weight_range=(0, 2)).fit(frame, labels(frame), sample_weight=np.ones(len(frame)))
-
-
 def test_a_network_buys_its_schema():
     frame = people()
     release = gibbsite.private_network(frame, epsilon=4.0, delta=1e-6)
@@ -253,3 +247,46 @@ def test_parts_of_a_date_are_those_that_are_wanted():
         model(date_parts={"since": "year"}).fit(frame, y)
     with pytest.raises(ValueError, match='date_parts: goes with schema="private"'):
         gibbsite.PrivateLogisticRegression(1.0, 1e-6, ranges=(0, 1), date_parts={}).fit([[0.5]], [1])
+
+
+def visits(patients=3000):
+    """One to five rows of each patient, and whose they are."""
+    ids = np.repeat(np.arange(patients), 1 + np.arange(patients) % 5)
+    return people(patients).drop(columns="id").iloc[ids].reset_index(drop=True), ids
+
+
+def test_groups_hold_people_in_the_purchase_and_in_the_fit():
+    frame, ids = visits()
+    y = np.where(frame["age"] > 45, "yes", "no")
+    fitted = model(epsilon=6.0, rows_per_person=2).fit(frame, y, groups=ids)
+    constants = fitted.certificate_["constants"]
+    assert constants["people"] == 3000 and constants["rows_of_person"] == 2
+    assert "rows" not in constants and constants["bought_schema"]["columns"] == 5
+    assert fitted.verify().valid
+    assert "any number of rows per person" in fitted.release_.in_words()
+    assert fitted.n_features_in_ == 5 and fitted.score(frame, y) > 0.8
+    named = model(epsilon=6.0).fit(frame, y, groups=[f"p{i}" for i in ids])
+    assert named.certificate_["constants"]["people"] == 3000 and '"p17' not in named.to_json()
+
+
+def test_sample_weight_weighs_the_fit_of_a_bought_schema():
+    frame, ids = visits()
+    y = np.where(frame["age"] > 45, "yes", "no")
+    weights = np.where(ids % 2 == 0, 4.0, 1.0)
+    fitted = model(epsilon=6.0, weight_range=(0, 4)).fit(frame, y, sample_weight=weights)
+    assert fitted.certificate_["constants"]["weighted"] is True
+    assert fitted.certificate_["constants"]["bought_schema"]["columns"] == 5
+    assert fitted.verify().valid and fitted.score(frame, y) > 0.8
+    both = model(epsilon=6.0, weight_range=(0, 4)).fit(frame, y, sample_weight=weights, groups=ids)
+    assert both.certificate_["constants"]["people"] == 3000
+
+
+def test_groups_and_weights_that_do_not_fit_are_refused():
+    frame, ids = visits(200)
+    y = np.where(frame["age"] > 45, "yes", "no")
+    with pytest.raises(ValueError, match="groups: has 3 entries"):
+        model().fit(frame, y, groups=ids[:3])
+    with pytest.raises(ValueError, match="groups: X has a column"):
+        model().fit(frame.assign(groups=ids), y, groups=ids)
+    with pytest.raises(ValueError, match="weight_range"):
+        model().fit(frame, y, sample_weight=np.ones(len(frame)))

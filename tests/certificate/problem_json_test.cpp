@@ -100,6 +100,12 @@ TEST(ProblemJson, OfAnEvaluationHasItsCounts) {
                    R"({"asked_columns":14,"questions":3,"rows":5000})");
   expect_constants(SchemaProblem{.rows = 5000, .columns = 14, .questions = 1},
                    SchemaMechanism{SchemaQuestions{}}, R"({"asked_columns":14,"rows":5000})");
+  const SchemaMechanism questions = SchemaQuestions{};
+  const json people =
+      problem_json(SchemaProblem{.rows = 5000, .columns = 14, .rows_of_person = 2}, questions);
+  EXPECT_EQ(people.dump(),
+            R"({"asked_columns":14,"people":5000,"questions":3,"rows_of_person":2})");
+  EXPECT_EQ(problem_from_json(people, questions).rows_of_person, 2U);
 }
 
 }  // namespace problem_json_test

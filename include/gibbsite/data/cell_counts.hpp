@@ -27,7 +27,23 @@ std::optional<double> number_of_cell(std::string_view text, const NumberText& wr
 /// empty cells, marks of missing ones, long texts and texts that are not UTF-8.
 std::string level_of_cell(std::string_view text);
 
-/// Counts of one column's cells.
+/// Whose the rows of a table are, and what each counts of people held to k rows. Private.
+struct HeldRows {
+  static constexpr std::uint32_t nobody = ~std::uint32_t{0};
+  /// [rows] A place among people in the order in which they came (Dataset::person).
+  std::vector<std::uint32_t> person;
+  /// [people] What each of their rows counts, in units of 2^-weight_bits, at most 1: m rows of a
+  /// person add up to at most k.
+  std::vector<std::uint32_t> units;
+
+  [[nodiscard]] std::uint64_t people() const { return units.size(); }
+  /// 0 of a row without an id.
+  [[nodiscard]] std::uint32_t units_of(std::size_t row) const {
+    return person[row] == nobody ? 0 : units[person[row]];
+  }
+};
+
+/// Counts of one column's cells, in the table's units.
 struct ColumnCells {
   std::string name;
   std::array<std::uint64_t, cell_classes> classes{};
@@ -35,8 +51,14 @@ struct ColumnCells {
   std::vector<std::pair<std::string, std::uint64_t>> levels;
 };
 struct TableCells {
-  std::uint64_t rows = 0;
+  std::uint64_t rows = 0;  ///< n; with held rows how many people
   std::vector<ColumnCells> columns;
+  std::optional<HeldRows> held{};  ///< none: each row counts one
+
+  /// A count as a number of rows: exact, below 2^33 of them.
+  [[nodiscard]] double in_rows(std::uint64_t count) const;
+  /// What all rows count together.
+  [[nodiscard]] double sum() const;
 };
 
 /// A table's cells as texts, which may be asked for again and are then the same.
@@ -64,6 +86,16 @@ CellSource cells_of_arrow(const std::string& source, CellStream open);
 /// and counts for at most one level. Throws BadInput as read_csv_columns; no cell is refused.
 TableCells count_cells(const CellSource& table, const std::vector<std::string>& columns);
 
+/// What rows count by a column of ids, in one pass: of a person with m rows each min(1, k/m),
+/// rounded down. All rows with the id are counted, whatever their other cells. Ids are read as a
+/// fit reads them under a bought schema. 1 <= k <= 1000. Throws BadInput if nobody has a row, and
+/// as read_csv_columns.
+HeldRows hold_rows(const CellSource& table, const std::string& person, std::uint64_t k);
+/// As count_cells: a cell counts what its row does. Throws BadInput if the table no longer has
+/// those rows.
+TableCells count_cells(const CellSource& table, const std::vector<std::string>& columns,
+                       HeldRows held);
+
 /// A column and a range of it.
 struct RangeOfColumn {
   std::string column;
@@ -72,9 +104,13 @@ struct RangeOfColumn {
 /// Counts of the finite numbers of each column, as the question says they are written, or of its
 /// dates, in the range's bins [ranges x refined_bins], in one pass; each cell counts once at most,
 /// and one outside counts in the first or the last. Throws BadInput as read_csv_columns, and
-/// if the table no longer has `rows` rows.
+/// if the table no longer has `rows` rows, or those that are held.
 std::vector<std::vector<double>> count_ranges(const CellSource& table,
                                               std::span<const RangeOfColumn> ranges,
-                                              std::uint64_t rows);
+                                              std::uint64_t rows, const HeldRows* held = nullptr);
+/// As above, for the table that those counts are of.
+std::vector<std::vector<double>> count_ranges(const CellSource& table,
+                                              std::span<const RangeOfColumn> ranges,
+                                              const TableCells& cells);
 
 }  // namespace gibbsite

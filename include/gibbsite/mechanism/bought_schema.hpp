@@ -13,10 +13,17 @@ namespace gibbsite {
 
 /// Everything about the table that the questions' mechanism may know.
 struct SchemaProblem {
-  std::uint64_t rows = 0;                      ///< n; under add-remove a public cap
+  /// n; under add-remove a public cap. With rows_of_person of people, not of rows.
+  std::uint64_t rows = 0;
   std::uint64_t columns = 0;                   ///< c: those asked about
   std::uint64_t questions = newest_questions;  ///< which (core/schema_questions.hpp)
+  /// k: `rows` counts people, and weights hold all rows of one person to at most k rows together.
+  /// 0: `rows` counts rows, each as one.
+  std::uint64_t rows_of_person = 0;
 
+  [[nodiscard]] bool of_people() const { return rows_of_person > 0; }
+  /// Upper bound of the sum of what rows count: n, of people k n.
+  [[nodiscard]] std::uint64_t most_weight() const;
   /// Throws BadInput naming the field that is out of range.
   void validate() const;
 };
@@ -33,7 +40,9 @@ struct SchemaQuestions {
   double threshold = 0;     ///< tau: a text whose noisy count is below is not released
   double refine_noise = 0;  ///< deviation of a bin where one column is asked again; times
                             ///< sqrt(columns) of several
-  double rows_noise = 0;    ///< add-remove: deviation of the number of rows; else it is public, 0
+  /// Deviation of the sum of what rows count, where that is private: under add-remove, and of
+  /// people. 0: it is the public number of rows.
+  double rows_noise = 0;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -63,13 +72,16 @@ std::string_view name_of(const SchemaMechanism& mechanism);
 std::string_view theorem_of(const SchemaMechanism& mechanism);
 std::string basis_of(const SchemaMechanism& mechanism, const SchemaProblem& problem);
 /// What the settings imply: plan and verify call the same. Throws BadInput when a setting is out of
-/// range or draws is not 1, and on noise of the number of rows but under add-remove.
+/// range or draws is not 1, and on noise of a number of rows that is public.
 Analysis analyze(const SchemaMechanism& mechanism, const SchemaProblem& problem,
                  const Neighbors& who, std::uint64_t draws);
 
-/// Upper bound of the probability that noise alone takes a text to the threshold, as computed and
-/// rounded to its grid.
-double one_text_up(const SchemaQuestions& questions);
+/// What a text has to count to be answered: 0, that is, to occur. Of people k rows, so that at most
+/// n texts of a column are answered, however many rows somebody has.
+double least_answered(const SchemaProblem& problem);
+/// Upper bound of the probability that a text which counts less than least_answered, or does not
+/// occur, would reach the threshold by its noise, as computed and rounded to its grid.
+double one_text_up(const SchemaQuestions& questions, const SchemaProblem& problem);
 /// Deviation of a refinement's counts where so many columns are asked again, rounded up.
 double refined_deviation_up(const SchemaQuestions& questions, std::uint64_t columns);
 

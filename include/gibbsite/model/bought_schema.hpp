@@ -90,7 +90,8 @@ struct ColumnAnswers {
 
 /// The numbers that answers are read with.
 struct AnswerScale {
-  std::uint64_t rows = 0;   ///< n; a noisy answer, at least 1, where rows_noise is not 0
+  /// n; where rows_noise is not 0 a noisy answer, at least 1, of what all rows count together.
+  std::uint64_t rows = 0;
   double bins_noise = 0;    ///< deviation of a class's count
   double levels_noise = 0;  ///< deviation of a level's count
   double threshold = 0;     ///< levels with less are not released
@@ -111,6 +112,18 @@ std::string part_name(const std::string& column, DatePart part);
 /// What is wrong with parts that are wanted of these columns; empty: nothing.
 Message parts_fault(std::span<const ColumnAnswers> columns, std::span<const WantedParts> wanted);
 
+/// Columns that say how rows count, named by a person. They are not asked about.
+struct CountingColumns {
+  std::string person{};                 ///< whose a row is; empty: every row is somebody's own
+  std::string weight{};                 ///< how much a row counts; empty: rows count the same
+  double weight_lo = 0, weight_hi = 1;  ///< its public range
+
+  [[nodiscard]] bool names(std::string_view column) const;
+  /// Those columns, as a schema has them.
+  [[nodiscard]] std::vector<Column> columns() const;
+  bool operator==(const CountingColumns&) const = default;
+};
+
 /// The released answers, and the label that a person named.
 struct BoughtSchema {
   std::uint64_t questions = newest_questions;
@@ -120,6 +133,7 @@ struct BoughtSchema {
   Label target = TwoClasses{};         ///< what it holds: a person says so, no row
   std::vector<ColumnAnswers> columns;  ///< in the order of the header, without the label
   std::vector<WantedParts> parts{};    ///< of dates, behind the columns; a person says so, no row
+  CountingColumns counting{};          ///< some of the columns; a person says so, no row
   Schema schema{};                     ///< schema_of(*this): what follows
 };
 

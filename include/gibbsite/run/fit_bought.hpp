@@ -18,20 +18,22 @@ namespace gibbsite {
 /// The table of such a fit.
 struct TableToBuy {
   const SchemaShape& shape;
-  const TableCells& cells;                       ///< counts of shape.asked
-  CellSource source;                             ///< its cells
-  std::function<Dataset(const Schema&)> read{};  ///< all of its rows by a schema
+  const TableCells& cells;  ///< counts of shape.asked
+  CellSource source;        ///< its cells
+  /// All of its rows by a schema, which may have a column of people: holding them is the fit's.
+  std::function<Dataset(const Schema&)> read{};
 };
 
 /// The request that such a fit of that label runs: by `whitened`. Throws BadInput on a label that
 /// is not legal, and on what such a fit does not take: a network or a family, a loss of which
 /// `whitened` asks no gradients or that is of other labels, another mechanism, intervals of more
 /// than 20 classes or of weighed ones, iterations, draws, or a prior.
-PlanRequest bought_request(const PlanRequest& asked, const Label& target);
+PlanRequest bought_request(const PlanRequest& asked, const Label& target,
+                           const CountingColumns& counting = {});
 
 /// How a budget is split for such a request, which bought_request made, of a table whose columns
-/// are those of the shape. rows: of the table, under add-remove its public cap. intervals: those of
-/// the request. Throws as plan_bought_fit.
+/// are those of the shape. rows: of the table, under add-remove its public cap; with a column of
+/// people of these. intervals: those of the request. Throws as plan_bought_fit.
 BoughtFitPlan plan_bought_fit(const SchemaShape& shape, std::uint64_t rows, const Budget& budget,
                               const std::optional<double>& share = {}, bool intervals = false);
 

@@ -1,0 +1,86 @@
+// Visits of patients on the command line: no codebook, and a guarantee for patients.
+#include <cstdlib>
+
+#include "cli/cli.hpp"
+
+namespace gibbsite::testing {
+namespace bought_people_test {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class BoughtPeopleCli : public Cli {
+ protected:
+  BoughtPeopleCli() { setenv("XDG_STATE_HOME", state.path().c_str(), 1); }
+  ~BoughtPeopleCli() override { unsetenv("XDG_STATE_HOME"); }
+
+  void SetUp() override {
+    std::string out = "patient,age,ward,survey,well\n";
+    for (int i = 0; i < 4000; ++i) {
+      const int age = 18 + (i * 37) % 60;
+      for (int visit = 0; visit <= i % 5; ++visit)
+        out += "p" + std::to_string(i) + "," + std::to_string(age) + "," +
+               ((i + visit) % 3 == 0 ? "surgery" : "medicine") + "," + std::to_string(1 + i % 4) +
+               "," + (age + i % 11 > 45 ? "yes" : "no") + "\n";
+    }
+    folder.write("visits.csv", out);
+  }
+  [[nodiscard]] Outcome fit_visits(const Arguments& more) const {
+    return gibbsite(joined({"fit", "--data", "visits.csv", "--label", "well", "--positive", "yes",
+                            "--epsilon", "4", "--delta", "1e-6"},
+                           more));
+  }
+
+  TempDir state;
+};
+
+TEST_F(BoughtPeopleCli, FromATableOfVisitsToAModelOfPatients) {
+  ASSERT_EQ(gibbsite({"ledger", "create", "patients.ledger", "--epsilon", "20", "--delta", "1e-4",
+                      "--people"})
+                .status,
+            0);
+  const Outcome checked = fit_visits({"--person", "patient", "--check"});
+  ASSERT_EQ(checked.status, 0) << checked.err;
+  EXPECT_THAT(checked.out, HasSubstr(" people"));
+  const Outcome made =
+      fit_visits({"--person", "patient", "--rows-per-person", "2", "--weight", "survey",
+                  "--weight-range", "0,4", "--ledger", "patients.ledger", "--out", "model.json"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("4000 people, 2 columns asked about"));
+  EXPECT_THAT(made.out, HasSubstr("says whose a row is"));
+  EXPECT_THAT(made.out, HasSubstr("any number of rows per person, counted as at most 2"));
+  EXPECT_THAT(made.out, Not(HasSubstr("12000"))) << "rows are private";
+  const Outcome verified = gibbsite({"verify", "model.json"});
+  EXPECT_EQ(verified.status, 0) << verified.out << verified.err;
+  EXPECT_THAT(folder.read("model.json"), Not(HasSubstr("\"p1")));
+  // Whoever predicts says of no row whose it is.
+  folder.write("new.csv", "age,ward\n20,surgery\n70,medicine\n");
+  const Outcome predicted = gibbsite({"predict", "--model", "model.json", "--data", "new.csv"});
+  EXPECT_EQ(predicted.status, 0) << predicted.err;
+  const Outcome page = gibbsite({"report", "model.json", "--out", "page.html"});
+  EXPECT_EQ(page.status, 0) << page.err;
+}
+
+TEST_F(BoughtPeopleCli, RefusesInOneLine) {
+  expect_error(fit_visits({"--person", "patients", "--out", "m.json"}), 2, "--person");
+  expect_error(fit_visits({"--person", "well", "--out", "m.json"}), 2, "--person");
+  expect_error(fit_visits({"--weight", "survey", "--out", "m.json"}), 2, "--weight-range");
+  expect_error(fit_visits({"--weight-range", "0,4", "--out", "m.json"}), 2, "--weight");
+  expect_error(fit_visits({"--weight", "survey", "--weight-range", "4,0", "--out", "m.json"}), 2,
+               "--weight-range");
+  expect_error(gibbsite({"fit", "--data", "visits.csv", "--model", "network", "--person", "patient",
+                         "--epsilon", "4", "--delta", "1e-6", "--out", "m.json"}),
+               2, "every row counts once");
+  expect_error(gibbsite({"schema", "visits.csv", "--label", "well", "--positive", "yes",
+                         "--epsilon", "4", "--person", "patient", "--out", "s.toml"}),
+               2, "gibbsite fit --person");
+  folder.write("s.toml",
+               "label = \"well\"\npositive = \"yes\"\nrow_norm = 1\n\n[columns]\n"
+               "age = {type = \"number\", range = [0, 99]}\n");
+  expect_error(gibbsite({"fit", "--data", "visits.csv", "--schema", "s.toml", "--person", "patient",
+                         "--epsilon", "4", "--delta", "1e-6", "--out", "m.json"}),
+               2, "--person");
+}
+
+}  // namespace bought_people_test
+}  // namespace gibbsite::testing
