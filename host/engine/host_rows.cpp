@@ -309,9 +309,9 @@ class PlainCappedLoss final : public CappedLoss {
     p = r;
     p[index(losses::class_of(y[0], K))] += 1;
     const double of_any = 1 + p.squaredNorm() - 2 * p.minCoeff();
-    return std::min(holding(length_above(std::max(r.squaredNorm(), of_any), K), caps_[i]),
-                    limited_weight(pair_norm(p.data(), K), static_cast<double>(caps_[i]),
-                                   limits_.information));
+    return std::min(
+        holding(length_above(std::max(r.squaredNorm(), of_any), K), caps_[i]),
+        limited_weight(pair_norm(p.data(), K), static_cast<double>(caps_[i]), limits_.information));
   }
 
   // Sums of v v^T of rows' scores in contrasts and the metric, held to clip once more as floats.
@@ -431,9 +431,10 @@ void require_information(const Loss& loss, const ScoreLimits& limits) {
 void require_score_moments(const Loss& loss, std::size_t k, MatrixView<const double> out) {
   const std::size_t numbers = score_coordinates(loss.outputs(), k);
   if (out.rows == numbers && out.cols == numbers) return;
-  throw BadInput(fmt::format("score_moments: out is {} x {}, and scores have {} coordinates; give "
-                             "a row and a column for each",
-                             out.rows, out.cols, numbers));
+  throw BadInput(
+      fmt::format("score_moments: out is {} x {}, and scores have {} coordinates; give "
+                  "a row and a column for each",
+                  out.rows, out.cols, numbers));
 }
 double information_clip(const ScoreLimits& limits) {
   return std::sqrt(limits.information) * limits.clip * (1 - 0x1p-50);

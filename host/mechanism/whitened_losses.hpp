@@ -86,8 +86,7 @@ inline bool gains_by_small_budget(const Problem& problem) {
 
 /// Numbers of the symmetric matrix of scores' second moments.
 inline double score_numbers(const Problem& problem) {
-  const auto m =
-      static_cast<double>(score_coordinates(problem.outputs, problem.row_features()));
+  const auto m = static_cast<double>(score_coordinates(problem.outputs, problem.row_features()));
   return m * (m + 1) / 2;
 }
 

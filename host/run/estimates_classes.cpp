@@ -27,11 +27,11 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 // Public constants, chosen by simulation (docs/theory/intervals.md). None has to do with privacy.
-constexpr double least_part = 0.02;   // of the derivative, of the public model's
-constexpr double least_rows = 0.1;    // of alpha, of the number of rows
+constexpr double least_part = 0.02;    // of the derivative, of the public model's
+constexpr double least_rows = 0.1;     // of alpha, of the number of rows
 constexpr double least_scores = 0.02;  // of answered scores, as a part of the model's
 constexpr double most_scores = 4;      // likewise, times k
-constexpr double long_deviation = 3;  // sd of scores, a contrast, from which they count as long
+constexpr double long_deviation = 3;   // sd of scores, a contrast, from which they count as long
 constexpr int newton_steps = 30;
 constexpr Index points_of_two_contrasts = 21;  // along each
 constexpr Index points_beyond = 2000;          // of more than two contrasts

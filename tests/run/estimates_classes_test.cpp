@@ -173,10 +173,12 @@ TEST(EstimatesOfClasses, AnsweredScoresAreTheSamplesPart) {
     MatrixXd J = MatrixXd::Zero((K - 1) * d, (K - 1) * d);
     for (Index a = 0; a < kinds; ++a) {
       const VectorXd p = softmax(truth * x.row(a).transpose());
-      const MatrixXd of_classes = C.transpose() * (MatrixXd(p.asDiagonal()) - p * p.transpose()) * C;
+      const MatrixXd of_classes =
+          C.transpose() * (MatrixXd(p.asDiagonal()) - p * p.transpose()) * C;
       for (Index b = 0; b < K - 1; ++b)
         for (Index c = 0; c < K - 1; ++c)
-          J.block(b * d, c * d, d, d) += of_each * of_classes(b, c) * z.row(a).transpose() * z.row(a);
+          J.block(b * d, c * d, d, d) +=
+              of_each * of_classes(b, c) * z.row(a).transpose() * z.row(a);
     }
     const auto plain = estimate_classes(answers, classes, schema_of(2, classes));
     ASSERT_TRUE(plain);
@@ -193,8 +195,7 @@ TEST(EstimatesOfClasses, AnsweredScoresAreTheSamplesPart) {
           std::vector<double> c(classes * d);
           for (Index k = 0; k < K; ++k) c[static_cast<std::size_t>(k * d)] = C(k, contrast);
           const VectorXd of = answers.metric.row(0).transpose();
-          const double variance =
-              of.dot(expected.block(contrast * d, contrast * d, d, d) * of);
+          const double variance = of.dot(expected.block(contrast * d, contrast * d, d, d) * of);
           EXPECT_NEAR(found->combination(c).standard_error, std::sqrt(variance),
                       0.12 * std::sqrt(variance))
               << K << times << of_first << contrast;

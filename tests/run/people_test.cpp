@@ -446,9 +446,9 @@ class ScoresOfOneOfClasses {
     Dataset data = support::class_people(places.size(), 1, 3, 3);
     for (std::size_t i = 0; i < places.size(); ++i) {
       data.dense()[2 * i] = i < one.rows ? one.x : 0.25F;
-      data.y[i] = static_cast<float>(i >= one.rows    ? 1
+      data.y[i] = static_cast<float>(i >= one.rows   ? 1
                                      : one.label < 3 ? static_cast<std::size_t>(one.label)
-                                                      : i % 3);
+                                                     : i % 3);
     }
     std::vector<double> weights(places.size(), 1.0);
     const bool weighted = planted != Planted::weights_left_out;
@@ -508,7 +508,8 @@ TEST(PeopleOfRows, OfClassesMoveTheirScoresMomentsByAsMuchAsIsPaidFor) {
   for (const std::uint64_t k : {1U, 3U}) {
     const ScoresOfOneOfClasses person(k);
     double most = 0;
-    for (unsigned seed = 0; seed < 4; ++seed) most = std::max(most, person.climb(Planted::none, seed));
+    for (unsigned seed = 0; seed < 4; ++seed)
+      most = std::max(most, person.climb(Planted::none, seed));
     EXPECT_LE(most, std::numbers::sqrt2 * (1 + 1e-12)) << k;
     EXPECT_GT(most, 1.3) << k;
     // Even rows that no weight holds together: the sum is held again.
@@ -588,8 +589,8 @@ TEST(PeopleOfRows, HaveScoresThatAreTheirOwnGradients) {
   for (const std::string loss : {"logistic", "huber", "softmax-3"}) {
     const Eigen::Index K = loss == "softmax-3" ? 3 : 1;
     const std::size_t size = K == 3 ? 4 : 2;
-    const std::vector<double> theta = K == 3 ? std::vector{1, -2, 0.5, 0, 0.7, -0.2, -1, 0.4, 0.1}
-                                             : std::vector{1, -2, 0.5};
+    const std::vector<double> theta =
+        K == 3 ? std::vector{1, -2, 0.5, 0, 0.7, -0.2, -1, 0.4, 0.1} : std::vector{1, -2, 0.5};
     const Eigen::MatrixXd C = K == 3 ? class_contrasts(K) : Eigen::MatrixXd::Ones(1, 1);
     std::vector<std::uint32_t> places(60);
     for (std::uint32_t i = 0; i < 60; ++i) places[i] = (7 * i) % 11;
@@ -666,7 +667,8 @@ TEST(PeopleOfRows, HaveIntervalsThatCopiesOfTheirRowsDoNotNarrow) {
     const std::vector<double> one = deviations(1), ten = deviations(10);
     ASSERT_EQ(one.size(), 3 * outputs) << model;
     ASSERT_EQ(ten.size(), 3 * outputs) << model;
-    for (std::size_t a = 0; a < one.size(); ++a) EXPECT_NEAR(ten[a], one[a], 0.02 * one[a]) << model;
+    for (std::size_t a = 0; a < one.size(); ++a)
+      EXPECT_NEAR(ten[a], one[a], 0.02 * one[a]) << model;
   }
 }
 

@@ -341,9 +341,9 @@ TEST(RowWeights, WhatIsNotDerivedForThemIsRefused) {
   const Problem problem = glm("logistic").constants(data.schema, data.rows());
   Problem classes = problem;  // that have weights, beside those of rows
   classes.loss = "logistic(0.5,1)";
-  EXPECT_THAT([&] { static_cast<void>(plan(classes, budget, {.intervals = true})); },
-              ::testing::ThrowsMessage<BadInput>(
-                  HasSubstr("two or more classes that count the same")));
+  EXPECT_THAT(
+      [&] { static_cast<void>(plan(classes, budget, {.intervals = true})); },
+      ::testing::ThrowsMessage<BadInput>(HasSubstr("two or more classes that count the same")));
   // Small budgets ask for lengths over a number of rows, which nobody knows here.
   Problem one = problem;
   one.weighted = false;

@@ -239,10 +239,11 @@ class MadeEngine final : public Engine {
       const Mark mark = mark_of(question, theta, 0);
       of_.require_equal(mark);
       const std::size_t numbers = out.rows;
-      const auto sum = of_.add(mark, numbers * numbers, [&](Engine& engine, std::span<double> part) {
-        const auto capped = engine.capped_loss(metric(), limits_);
-        ((*capped).*matrix)(theta, {part.data(), numbers, numbers});
-      });
+      const auto sum =
+          of_.add(mark, numbers * numbers, [&](Engine& engine, std::span<double> part) {
+            const auto capped = engine.capped_loss(metric(), limits_);
+            ((*capped).*matrix)(theta, {part.data(), numbers, numbers});
+          });
       std::ranges::copy(sum, out.data);
     }
 
