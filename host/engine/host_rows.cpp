@@ -10,12 +10,12 @@
 #include <numeric>
 
 #include "core/format_message.hpp"
+#include "core/score_coordinates.hpp"
 #include "engine/class_contrasts.hpp"
 #include "engine/clip.hpp"
 #include "engine/eigen_index.hpp"
 #include "engine/exact_loss.hpp"
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/core/problem.hpp"
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/model/losses/logistic.hpp"
 #include "gibbsite/model/losses/softmax.hpp"

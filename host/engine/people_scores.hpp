@@ -8,6 +8,9 @@
 
 namespace gibbsite {
 
+/// Throws BadInput unless out is a matrix of `score_coordinates` of that loss in k of a row.
+void require_score_moments(const Loss& loss, std::size_t k, MatrixView<const double> out);
+
 /// Whose each row is [n], a place from 0; `nobody` of a row that is left out. `longest`: what the
 /// norm of a person's summed score is held to.
 struct PersonOfRow {

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/score_coordinates.hpp"
 #include "gibbsite/core/problem.hpp"
 #include "gibbsite/mechanism/whitened.hpp"
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/rounding.hpp"
+#include "core/score_coordinates.hpp"
 #include "engine/people_scores.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/summation.hpp"
@@ -390,7 +391,7 @@ class WhitenedRun final : public MechanismRun {
     } else {
       path().score_moments({theta.data(), task_.features()}, out);
     }
-    return noise.release_symmetric({sum.data(), k, k}, deviation);
+    return noise.release_symmetric(out, deviation);
   }
 
   // Takes an answer, from a checkpoint as from the rows.

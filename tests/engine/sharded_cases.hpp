@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/score_coordinates.hpp"
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/core/problem.hpp"
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/engine/sharded.hpp"
 #include "support/loss_oracle.hpp"

@@ -590,7 +590,8 @@ TEST(PeopleOfRows, HaveScoresThatAreTheirOwnGradients) {
     const Eigen::Index K = loss == "softmax-3" ? 3 : 1;
     const std::size_t size = K == 3 ? 4 : 2;
     const std::vector<double> theta =
-        K == 3 ? std::vector{1, -2, 0.5, 0, 0.7, -0.2, -1, 0.4, 0.1} : std::vector{1, -2, 0.5};
+        K == 3 ? std::vector<double>{1, -2, 0.5, 0, 0.7, -0.2, -1, 0.4, 0.1}
+               : std::vector<double>{1, -2, 0.5};
     const Eigen::MatrixXd C = K == 3 ? class_contrasts(K) : Eigen::MatrixXd::Ones(1, 1);
     std::vector<std::uint32_t> places(60);
     for (std::uint32_t i = 0; i < 60; ++i) places[i] = (7 * i) % 11;

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/score_coordinates.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/engine/engine.hpp"
 #include "gibbsite/mechanism/plan.hpp"

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/score_coordinates.hpp"
 #include "engine/checks.hpp"
 #include "engine/host_rows.hpp"
 #include "engine/ordered_sums.hpp"
@@ -16,7 +17,6 @@
 #include "engine/symmetric.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/floating_point.hpp"
-#include "gibbsite/core/problem.hpp"
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/engine/remote.hpp"
 #include "gibbsite/model/losses/softmax.hpp"

@@ -22,12 +22,6 @@ std::string_view to_string(LabelKind kind);
 /// The name of a loss without class weights: logistic for logistic(0.4,1).
 std::string_view unweighted_name(std::string_view loss);
 
-/// Coordinates of a score of a loss of that many outputs for rows of k: k, of several classes
-/// (outputs - 1) k in contrasts, as their slopes add up to 0.
-inline std::uint64_t score_coordinates(std::uint64_t outputs, std::uint64_t k) {
-  return outputs > 1 ? (outputs - 1) * k : k;
-}
-
 /// The space that rows live in; a Schema converts to it.
 struct FeatureSpace {
   std::uint64_t features = 0;  ///< d, the intercept included
