@@ -822,7 +822,7 @@ TEST_F(Whitened, ScoresOfClassesAreSquaresOfTheirGradientsExactlyBelow) {
           for (const float weight : {0.0F, 0.3F, 1.0F}) {
             std::vector<double> theta(K * d), sum(K * d), out(size * size, NAN);
             for (std::size_t j = 0; j < theta.size(); ++j)
-              theta[j] = std::sin(static_cast<double>(j + seen));
+              theta[j] = seen % 4 == 0 ? 0 : std::sin(static_cast<double>(j + seen));
             const float y = static_cast<float>(seen++ % K);
             Rows row(x.data(), 1, d);
             row.weight = &weight;
@@ -844,7 +844,7 @@ TEST_F(Whitened, ScoresOfClassesAreSquaresOfTheirGradientsExactlyBelow) {
       }
     }
   }
-  EXPECT_GT(held, 10U) << "no score came near to the clip";
+  EXPECT_GT(held, 4U) << "no score came near to the clip";
 }
 
 // With the limit as one more weight sum_ab (e_a - e_b)(e_a - e_b)^T (x) block_ab is the derivative

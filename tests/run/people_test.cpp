@@ -165,12 +165,6 @@ TEST(PeopleOfRows, AreRefusedWhereNoProofIsOfThem) {
           << name;
     }
   }
-  PlanRequest intervals = request_of("whitened");
-  intervals.intervals = true;
-  Dataset classes = support::class_people(20, 2, 3, 11);
-  classes.group(std::vector<std::uint32_t>(20, 3));
-  EXPECT_THROW(static_cast<void>(plan_chosen(intervals, classes.schema, 20, budget_of(intervals))),
-               BadInput);
   EXPECT_THROW(family_schema(data.schema, "x0"), BadInput);
 
   // Plans of others than who was held.

@@ -40,7 +40,7 @@ void second_moments(const Table& table, ThreadPool& pool, MatrixView<const doubl
                     MatrixView<double> out);
 void clipped_rows(const Table& table, ThreadPool& pool, MatrixView<const double> P, double clip,
                   MatrixView<float> out);
-/// Of the rows of `host` as `table`; the scores' moments of several outputs are those of HostRows.
+/// Takes the rows of `host` as `table`; scores' moments of several outputs are those of HostRows.
 std::unique_ptr<CappedLoss> capped_loss(HostRows& host, const Table& table, ThreadPool& pool,
                                         MatrixView<const double> P, const ScoreLimits& limits);
 /// As CappedLoss::information, of rows' curvatures [n]: each between 0 and 1.
