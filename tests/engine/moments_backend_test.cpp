@@ -809,7 +809,7 @@ std::vector<double> square_in_contrasts(std::span<const double> sum, const Metri
 
 // Scores' moments of several classes are sums of v v^T of each row's own gradient, times its weight
 // as that is; of one row ||v|| is below the clip exactly, whatever the row, its label and its
-// weight are. (Planted: a weight left out, or a row that is not held again, fails here.)
+// weight are. (Planted: a weight left out fails here.)
 TEST_F(Whitened, ScoresOfClassesAreSquaresOfTheirGradientsExactlyBelow) {
   if (!any_loss_) GTEST_SKIP() << "the card caps losses of one output";
   std::size_t held = 0, seen = 0;

@@ -162,8 +162,7 @@ TEST(EstimatesOfClasses, NoiseOfGradientsWidensThem) {
 }
 
 // Answered moments of scores say what the sample is: four times those of rows that count the same
-// make deviations twice as long, the same ones no others. (Planted: J left out, or its blocks one
-// contrast for another, fails here.)
+// make deviations twice as long, the same ones no others. (Planted: J left out fails here.)
 TEST(EstimatesOfClasses, AnsweredScoresAreTheSamplesPart) {
   for (const Index K : {3, 4}) {
     const MatrixXd truth = truth_of(K);
