@@ -42,7 +42,7 @@ inline constexpr std::string_view interval_meaning_of_classes =
     "small (docs/theory/intervals.md).";
 inline constexpr std::string_view interval_meaning_of_people_classes =
     "95 % intervals include privacy noise and sampling. On simulated tables of people and of weighted "
-    "rows of three classes they held 97 to 100 % of the effects on average, the worst effect in nine "
+    "rows of three classes they held 95 to 100 % of the effects on average, the worst effect in nine "
     "tables of ten (docs/theory/intervals.md).";
 /// The meaning of intervals of a model with curves, for readers.
 inline constexpr std::string_view interval_meaning_of_curves =
