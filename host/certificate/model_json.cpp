@@ -13,6 +13,7 @@
 #include "certificate/canonical_json.hpp"
 #include "certificate/estimates_json.hpp"
 #include "core/digest.hpp"
+#include "core/score_coordinates.hpp"
 #include "gibbsite/model/contrasts.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/loss.hpp"
@@ -717,6 +718,7 @@ std::vector<NoisyAnswer> answers_from_json(const json& list, const Schema& schem
   const std::size_t k = first.size() == d * d ? d : contrast_basis(schema).coordinates;
   // The information has a block for each pair of classes.
   const std::size_t pairs = outputs > 1 ? outputs * (outputs - 1) / 2 : 1;
+  const std::size_t of_scores = score_coordinates(outputs, k);
   std::vector<NoisyAnswer> out;
   for (const json& object : list) {
     only_fields(object, {"question", "clip", "deviation", "at", "values"}, source + ": answers");
@@ -725,8 +727,8 @@ std::vector<NoisyAnswer> answers_from_json(const json& list, const Schema& schem
     const bool moments = answer.question == "moments", gradient = answer.question == "gradient",
                block = answer.question == "block" || answer.question == "start",
                lengths = answer.question == "lengths",
-               information = answer.question == "information" || answer.question == "scores";
-    if (!moments && !gradient && !block && !information && !lengths &&
+               information = answer.question == "information", scores = answer.question == "scores";
+    if (!moments && !gradient && !block && !information && !scores && !lengths &&
         answer.question != "curvature") {
       reject(source, "answers.question",
              "must be lengths, moments, start, gradient, curvature, block, information or scores");
@@ -739,6 +741,7 @@ std::vector<NoisyAnswer> answers_from_json(const json& list, const Schema& schem
     answer.values = numbers_field(object, "values",
                                   moments             ? k * (k + 1) / 2
                                   : information       ? pairs * (k * (k + 1) / 2)
+                                  : scores            ? of_scores * (of_scores + 1) / 2
                                   : gradient || block ? outputs * k
                                                       : 1,
                                   source);

@@ -35,8 +35,6 @@ void require_lengths(const RowLengths& lengths, std::size_t d);
 bool is_logistic(const Loss& loss);
 /// Throws BadInput unless rows of that loss have an information that is limited.
 void require_information(const Loss& loss, const ScoreLimits& limits);
-/// Throws BadInput on a loss of several outputs, whose scores have no second moments here.
-void require_one_output(const Loss& loss);
 /// Throws BadInput unless it is of several classes, the pair among them, and information is
 /// limited.
 void require_information(const Loss& loss, const ScoreLimits& limits, const ClassPair& pair);

@@ -10,6 +10,8 @@
 #include <numeric>
 
 #include "core/format_message.hpp"
+#include "core/score_coordinates.hpp"
+#include "engine/class_contrasts.hpp"
 #include "engine/clip.hpp"
 #include "engine/eigen_index.hpp"
 #include "engine/exact_loss.hpp"
@@ -180,17 +182,41 @@ class PlainCappedLoss final : public CappedLoss {
     add_up(information_factors(curvatures), information_clip(limits_), out);
   }
   void score_moments(std::span<const double> theta, MatrixView<double> out) override {
-    require_one_output(loss_);
+    if (loss_.outputs() > 1) return class_score_moments(theta, out);
     std::vector<double> scores(x_.rows);
     for (std::size_t i = 0; i < x_.rows; ++i) scores[i] = scored_at(theta, i).score;
     add_up(score_factors(scores), limits_.clip, out);
   }
 
-  // Adds the score of row i times the row to sum [d].
+  // Adds the score of row i times the row to sum [d], of several outputs to sum [K d].
   void add_score(std::span<const double> theta, std::size_t i, VectorXd& sum) const {
-    const double score = scored_at(theta, i).score;
-    x_.for_each(i,
-                [&](std::size_t j, float v) { sum[index(j)] += score * static_cast<double>(v); });
+    const std::size_t d = x_.cols, K = loss_.outputs();
+    VectorXd score(index(K));
+    if (K == 1) {
+      score[0] = scored_at(theta, i).score;
+    } else {
+      VectorXd z(index(K)), p(index(K));
+      const double held = held_score(theta, i, z, p, score);
+      score *= factor_of(i) * held;
+    }
+    x_.for_each(i, [&](std::size_t j, float v) {
+      for (std::size_t k = 0; k < K; ++k)
+        sum[index(k * d + j)] += score[index(k)] * static_cast<double>(v);
+    });
+  }
+  // P^T sum [d], of several outputs (C^T (x) P^T) sum with the contrasts C of the classes, which
+  // have norm 1: at most as long in Frobenius norm.
+  void in_metric(const VectorXd& sum, VectorXd& out) const {
+    using RowMajor = Eigen::Matrix<double, -1, -1, Eigen::RowMajor>;
+    const Eigen::Map<const RowMajor> P(metric_.data(), index(x_.cols), index(columns_));
+    const Eigen::Index K = index(loss_.outputs());
+    if (K == 1) {
+      out = P.transpose() * sum;
+      return;
+    }
+    const Eigen::Map<const Eigen::MatrixXd> of_outputs(sum.data(), P.rows(), K);
+    const Eigen::MatrixXd contrasts = P.transpose() * of_outputs * class_contrasts(K);
+    out = contrasts.reshaped();
   }
 
   double gradient(std::span<const double> theta, std::span<double> out) override {
@@ -270,6 +296,41 @@ class PlainCappedLoss final : public CappedLoss {
         out);
   }
 
+  // What the slope r [K] of row i of several outputs is held by, before its weight; z [K] are its
+  // scores, p [K] its probabilities.
+  double held_score(std::span<const double> theta, std::size_t i, VectorXd& z, VectorXd& p,
+                    VectorXd& r) const {
+    const std::size_t d = x_.cols, K = loss_.outputs();
+    const auto y = y_.subspan(i, 1);
+    for (std::size_t k = 0; k < K; ++k) z[index(k)] = x_.dot(i, theta.subspan(k * d, d));
+    loss_.unweighted().derivatives({z.data(), K}, y, {r.data(), K});
+    // ||p - e_k||^2 = 1 + |p|^2 - 2 p_k is largest at the least p_k. The row's own length is
+    // among them: the larger holds it exactly whatever was rounded.
+    p = r;
+    p[index(losses::class_of(y[0], K))] += 1;
+    const double of_any = 1 + p.squaredNorm() - 2 * p.minCoeff();
+    return std::min(
+        holding(length_above(std::max(r.squaredNorm(), of_any), K), caps_[i]),
+        limited_weight(pair_norm(p.data(), K), static_cast<double>(caps_[i]), limits_.information));
+  }
+
+  // Sums of v v^T of rows' scores in contrasts and the metric, held to clip once more as floats.
+  void class_score_moments(std::span<const double> theta, MatrixView<double> out) const {
+    const std::size_t numbers = out.rows;
+    const VectorXd sum = sum_blocks(x_.rows, [&](std::size_t first, std::size_t last) {
+      VectorXd moments = VectorXd::Zero(index(numbers * numbers)), of_row(index(theta.size())), v;
+      for (std::size_t i = first; i < last; ++i) {
+        of_row.setZero();
+        add_score(theta, i, of_row);
+        in_metric(of_row, v);
+        clip_to_floats(limits_.clip, v);
+        add_square(v, moments);
+      }
+      return moments;
+    });
+    unfold_moments(sum, out);
+  }
+
   double outputs_gradient(std::span<const double> theta, std::span<double> out) const {
     const std::size_t d = x_.cols, K = loss_.outputs();
     const VectorXd sum = sum_blocks(x_.rows, [&](std::size_t first, std::size_t last) {
@@ -278,19 +339,8 @@ class PlainCappedLoss final : public CappedLoss {
       const auto numbers = [K](VectorXd& of) { return std::span(of.data(), K); };
       for (std::size_t i = first; i < last; ++i) {
         const auto y = y_.subspan(i, 1);
-        for (std::size_t k = 0; k < K; ++k) z[index(k)] = x_.dot(i, theta.subspan(k * d, d));
         const Loss& loss = loss_.unweighted();
-        const double w = factor_of(i);
-        loss.derivatives(numbers(z), y, numbers(r));
-        // ||p - e_k||^2 = 1 + |p|^2 - 2 p_k is largest at the least p_k. The row's own length is
-        // among them: the larger holds it exactly whatever was rounded.
-        v = r;
-        v[index(losses::class_of(y[0], K))] += 1;
-        const double of_any = 1 + v.squaredNorm() - 2 * v.minCoeff();
-        const double held =
-            std::min(holding(length_above(std::max(r.squaredNorm(), of_any), K), caps_[i]),
-                     limited_weight(pair_norm(v.data(), K), static_cast<double>(caps_[i]),
-                                    limits_.information));
+        const double w = factor_of(i), held = held_score(theta, i, z, v, r);
         double trace = 0;
         for (std::size_t k = 0; k < K; ++k) {
           v = VectorXd::Unit(index(K), index(k));
@@ -378,11 +428,13 @@ void require_information(const Loss& loss, const ScoreLimits& limits) {
       "with a limit",
       Field{"model"}, loss.name()));
 }
-void require_one_output(const Loss& loss) {
-  if (loss.outputs() == 1) return;
+void require_score_moments(const Loss& loss, std::size_t k, MatrixView<const double> out) {
+  const std::size_t numbers = score_coordinates(loss.outputs(), k);
+  if (out.rows == numbers && out.cols == numbers) return;
   throw BadInput(
-      format_message("score_moments: {} {} has several outputs; ask it of a model of one",
-                     Field{"model"}, loss.name()));
+      fmt::format("score_moments: out is {} x {}, and scores have {} coordinates; give "
+                  "a row and a column for each",
+                  out.rows, out.cols, numbers));
 }
 double information_clip(const ScoreLimits& limits) {
   return std::sqrt(limits.information) * limits.clip * (1 - 0x1p-50);
@@ -461,21 +513,20 @@ void HostRows::people_score_moments(MatrixView<const double> P, const ScoreLimit
                                     std::span<const double> theta, const PersonOfRow& rows,
                                     MatrixView<double> out) const {
   require_metric(P, columns(), limits);
-  require_one_output(*loss_);
+  require_score_moments(*loss_, P.cols, out);
   if (rows.place.size() != table_.rows || table_.rows > std::numeric_limits<std::uint32_t>::max())
     throw BadInput("people: intervals of them take one place a row, of at most 2^32 - 1 rows");
   const PlainCappedLoss scores(table_, labels_, *loss_, P, limits);
   const RowsOfPeople people(rows);
-  const Eigen::Map<const Eigen::Matrix<double, -1, -1, Eigen::RowMajor>> metric(
-      P.data, index(P.rows), index(P.cols));
   const VectorXd sum =
       sum_blocks(people.begin.size() - 1, [&](std::size_t first, std::size_t last) {
-        VectorXd moments = VectorXd::Zero(index(P.cols * P.cols)), of_rows(index(P.rows));
+        VectorXd moments = VectorXd::Zero(index(out.rows * out.rows)), of_rows(index(features())),
+                 v;
         for (std::size_t p = first; p < last; ++p) {
           of_rows.setZero();
           for (std::uint32_t at = people.begin[p]; at < people.begin[p + 1]; ++at)
             scores.add_score(theta, people.row[at], of_rows);
-          VectorXd v = metric.transpose() * of_rows;
+          scores.in_metric(of_rows, v);
           clip_to_floats(rows.longest, v);
           add_square(v, moments);
         }

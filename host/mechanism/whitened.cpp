@@ -28,7 +28,10 @@ bool asks_scores(const Whitened& s) { return s.score_share > 0; }
 // Numbers of the block and of the information, in d coordinates of each of K outputs.
 double numbers_of_intervals(const Problem& problem) {
   const std::uint64_t d = problem.row_features();
-  return static_cast<double>(problem.features) + information_blocks(problem) * moment_numbers(d);
+  const double of_several =
+      takes_scores(problem) ? score_numbers(problem) - moment_numbers(d) : 0;  // of one: beside
+  return static_cast<double>(problem.features) + information_blocks(problem) * moment_numbers(d) +
+         of_several;
 }
 
 Wide left_by_moments(const Whitened& s) {
@@ -142,8 +145,10 @@ Candidate whitened_candidate(const Problem& problem, const Budget& budget, const
   out.mechanism = s;
   out.guarantee.mu = mu;
   const double gradients = s.iterations + (intervals ? 1 : 0) + lengths;
-  const double of_questions = questions * moments_work(problem);
-  out.cost = {gradients + questions, gradients + of_questions, questions, of_questions};
+  const double of_contrasts =  // a score of K classes is K - 1 times as long
+      asks_scores(s) && problem.outputs > 1 ? std::pow(problem.outputs - 1, 2) - 1 : 0;
+  const double asked = questions + of_contrasts, of_moments = asked * moments_work(problem);
+  out.cost = {gradients + questions, gradients + of_moments, asked, of_moments};
   if (!whitened_takes(problem)) {
     out.why = format_message(
         "what {} predicts where gradients are capped is not known; use another {}, or {} "
@@ -176,10 +181,6 @@ Candidate whitened_candidate(const Problem& problem, const Budget& budget, const
 }  // namespace
 
 Message information_obstacle(const Problem& problem) {
-  if (problem.weighted && problem.outputs > 1) {
-    return "of several classes they are of rows that count the same, and none are derived of rows "
-           "with weights or of people (docs/theory/row-weights.md); leave them out";
-  }
   if (!takes_information(problem)) {
     return fmt::format(
         "they are of two or more classes that count the same, of amounts and of counts "

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/score_coordinates.hpp"
 #include "gibbsite/core/problem.hpp"
 #include "gibbsite/mechanism/whitened.hpp"
 
@@ -28,12 +29,11 @@ inline bool has_capped_derivatives(const Problem& problem) {
 }
 
 /// Whether an information matrix can be asked of its rows, and so intervals: two or several classes
-/// that count the same, amounts and counts. With weights of one output alone, as what their scores
-/// vary is asked, and of several that has no question.
+/// that count the same, amounts and counts.
 inline bool takes_information(const Problem& problem) {
   return problem.loss == unweighted_name(problem.loss) &&
          (problem.loss == "logistic" || has_capped_derivatives(problem) ||
-          (problem.loss.starts_with("softmax-") && !problem.weighted));
+          problem.loss.starts_with("softmax-"));
 }
 /// Whether its intervals ask for second moments of scores: where slopes are held, or rows count by
 /// weights, what scores vary does not follow from the information.
@@ -83,6 +83,12 @@ inline bool is_of_numbers(const Problem& problem) {
 inline bool gains_by_small_budget(const Problem& problem) {
   return takes_small_budget(problem) && !problem.weighted && problem.loss != "poisson" &&
          is_of_numbers(problem);
+}
+
+/// Numbers of the symmetric matrix of scores' second moments.
+inline double score_numbers(const Problem& problem) {
+  const auto m = static_cast<double>(score_coordinates(problem.outputs, problem.row_features()));
+  return m * (m + 1) / 2;
 }
 
 /// Pairs of classes, each of which has one block of the information: 1 of two classes.

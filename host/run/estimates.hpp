@@ -39,7 +39,8 @@ struct AnsweredScores {
   std::vector<double> means;  ///< answered_means [d], or empty: then those of the metric
   double prior_scale = 0;     ///< their scale that the path found, after the last gradient
   /// With weights or people: sum of s s^T at the last point, where s is the score of a row with its
-  /// weight, or the sum of a person's. None: what the model says of rows that count the same.
+  /// weight, or the sum of a person's. None: what the model says of rows that count the same. [k x
+  /// k], of several classes as estimate_classes says.
   std::optional<AnsweredMoments> scores;
   double rows_of_person = 1;  ///< k: ||s|| <= k clip
 };

@@ -10,9 +10,11 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "engine/class_contrasts.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/engine/engine.hpp"
 #include "run/estimates_parts.hpp"
@@ -25,9 +27,11 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 // Public constants, chosen by simulation (docs/theory/intervals.md). None has to do with privacy.
-constexpr double least_part = 0.02;   // of the derivative, of the public model's
-constexpr double least_rows = 0.1;    // of alpha, of the number of rows
-constexpr double long_deviation = 3;  // sd of scores, a contrast, from which they count as long
+constexpr double least_part = 0.02;    // of the derivative, of the public model's
+constexpr double least_rows = 0.1;     // of alpha, of the number of rows
+constexpr double least_scores = 0.02;  // of answered scores, as a part of the model's
+constexpr double most_scores = 4;      // likewise, times k
+constexpr double long_deviation = 3;   // sd of scores, a contrast, from which they count as long
 constexpr int newton_steps = 30;
 constexpr Index points_of_two_contrasts = 21;  // along each
 constexpr Index points_beyond = 2000;          // of more than two contrasts
@@ -50,17 +54,6 @@ struct GaussHermite {
     weights /= weights.sum();
   }
 };
-
-// [K x (K - 1)] Orthonormal columns that add up to 0.
-MatrixXd class_contrasts(Index K) {
-  MatrixXd out = MatrixXd::Zero(K, K - 1);
-  for (Index a = 0; a + 1 < K; ++a) {
-    const auto before = static_cast<double>(a + 1);
-    out.col(a).head(a + 1).setConstant(1 / std::sqrt(before * (before + 1)));
-    out(a + 1, a) = -before / std::sqrt(before * (before + 1));
-  }
-  return out;
-}
 
 // Points [D x Q] and weights whose mean is 0 and whose covariance is 1, for means over a normal of
 // D dimensions: Gauss-Hermite products of one and two, beyond an additive sequence of square roots
@@ -260,9 +253,12 @@ class ClassEquation {
       const double apart =
           own_multiple(answered[i], start_.pairs[i], answers.information_deviation);
       apart_.emplace_back(apart * start_.pairs[i]);
-      information_.emplace_back(answered[i], answers.information_deviation,
-                                ExpectedMatrix{(alpha_ + apart) * start_.pairs[i]},
-                                (alpha_ + apart) * start_.products[i], directions_,
+      const double unit = (alpha_ + apart) * start_.products[i];
+      ExpectedMatrix expected{(alpha_ + apart) * start_.pairs[i]};
+      // As of two classes: the moments that the model is made of have noise.
+      if (answers.scores) expected.noise = unit * noise_of_moments(answers.lambda);
+      information_.emplace_back(answered[i], answers.information_deviation, expected, unit,
+                                directions_,
                                 correction_deviations(directions_.rows(), answers.lambda));
     }
     scale_ = answers.lambda.array().rsqrt().matrix().replicate(D, 1);
@@ -286,6 +282,7 @@ class ClassEquation {
     variance_ = 1 / weight;
     sum_ *= variance_;
     center_ *= variance_;
+    if (answers.scores) answer_scores(answers);
   }
 
   [[nodiscard]] const MatrixXd& contrasts() const { return rows_.contrasts(); }
@@ -367,18 +364,39 @@ class ClassEquation {
   [[nodiscard]] MatrixXd derivative(const VectorXd& omega) const {
     const Averages here = rows_.at(omega, true);
     std::vector<MatrixXd> blocks = corrections(here);
+    for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] += alpha_ * here.pairs[i] + apart_[i];
+    return held_above(rows_.assembled(blocks), least_part * mean_information(here));
+  }
+  // What a contrast of rows of variance 1 has by the public model. The trace over the K - 1
+  // contrasts of one row is twice the sum of p_a p_b.
+  [[nodiscard]] double mean_information(const Averages& at) const {
     double mean = 0;
-    for (std::size_t i = 0; i < blocks.size(); ++i) {
-      blocks[i] += alpha_ * here.pairs[i] + apart_[i];
-      mean += here.products[i];
-    }
-    // The trace over the K - 1 contrasts of one row is twice the sum of p_a p_b.
-    const double unit = alpha_ * 2 * mean / static_cast<double>(rows_.contrasts().cols());
+    for (const double product : at.products) mean += product;
+    return alpha_ * 2 * mean / static_cast<double>(contrast_count());
+  }
+  // V max(l, least) V^T of the matrix, in units of the rows' spread.
+  [[nodiscard]] MatrixXd held_above(const MatrixXd& M, double least) const {
     const Eigen::SelfAdjointEigenSolver<MatrixXd> e(
-        symmetric(scale_.asDiagonal() * rows_.assembled(blocks) * scale_.asDiagonal()));
-    const VectorXd values = e.eigenvalues().cwiseMax(least_part * unit);
+        symmetric(scale_.asDiagonal() * M * scale_.asDiagonal()));
+    const VectorXd values = e.eigenvalues().cwiseMax(least);
     const MatrixXd vectors = scale_.cwiseInverse().asDiagonal() * e.eigenvectors();
     return vectors * values.asDiagonal() * vectors.transpose();
+  }
+  // The sample's part J of people, or of rows that count by weights, at omega_0: what was answered
+  // in contrasts, without what is noise in it. Its public model is a multiple of the derivative.
+  void answer_scores(const AnsweredScores& answers) {
+    const Index D = contrast_count(), J = directions_.rows();
+    const MatrixXd model = derivative(at_);
+    const double of_model =
+        std::clamp(answers.scores->sum.cwiseProduct(model).sum() / model.squaredNorm(),
+                   least_scores, most_scores * answers.rows_of_person);
+    const double unit = of_model * mean_information(start_);
+    MatrixXd directions = MatrixXd::Zero(D * J, D * k_);
+    for (Index a = 0; a < D; ++a) directions.block(a * J, a * k_, J, k_) = directions_;
+    const ShrunkInformation found(answers.scores->sum, answers.scores->deviation,
+                                  {of_model * model}, unit, directions,
+                                  correction_deviations(J, answers.lambda).replicate(D, 1));
+    scores_ = held_above(of_model * model + found.correction(), least_scores * unit);
   }
   // What a pair's own multiple of the public model is beyond alpha: rows of a rare class may be
   // longer than others, and so weigh less. Drawn to 0 by the noise, from half of alpha.
@@ -389,11 +407,14 @@ class ClassEquation {
     const double signal = alpha_ * alpha_ / 4, noise = deviation * deviation / square;
     return std::clamp((own - alpha_) * signal / (signal + noise), -0.9 * alpha_, alpha_);
   }
-  // Inverse of the covariance of U - F(omega): privacy's noise, the sample, the error of A_2. The
-  // sample's part sum w^2 (diag p - p p^T) (x) z z^T is at most the derivative, as w is at most 1.
+  // Inverse of the covariance of U - F(omega): privacy's noise, the sample, the error of A_2. Of
+  // rows that count the same the sample's part sum w^2 (diag p - p p^T) (x) z z^T is at most the
+  // derivative, as w is at most 1.
   [[nodiscard]] MatrixXd precision(const VectorXd& omega, const MatrixXd& derivative,
                                    const MatrixXd* posterior) const {
     MatrixXd covariance = derivative;
+    if (scores_.size() > 0)
+      covariance = scores_ * (mean_information(rows_.at(omega, false)) / mean_information(start_));
     covariance.diagonal().array() += variance_;
     if (posterior != nullptr) {
       const VectorXd away = omega - center_;
@@ -423,6 +444,7 @@ class ClassEquation {
   std::vector<MatrixXd> apart_;  // of each pair: what its own multiple adds at omega_0
   std::vector<ShrunkInformation> information_;  // of each pair of classes
   VectorXd scale_;
+  MatrixXd scores_;              // J at omega_0 where it was answered, else empty
   MatrixXd prior_, path_prior_;  // Q; Q and the prior that the path used
   VectorXd sum_, center_;        // U; mean of the points, weighted as in U
   double variance_ = 0;          // of the noise in U
@@ -440,6 +462,9 @@ void check(const AnsweredScores& answers, Index classes, const Schema& schema) {
   require(answers.information.rows() == classes * (classes - 1) / 2 * k &&
               answers.information.cols() == k,
           "information must be [k x k] for each pair of classes");
+  const Index m = (classes - 1) * k;
+  require(!answers.scores || (answers.scores->sum.rows() == m && answers.scores->sum.cols() == m),
+          "scores must be [(classes - 1) k x (classes - 1) k]");
   require(!answers.points.empty() && answers.points.size() == answers.gradients.size() &&
               answers.points.size() == answers.variances.size(),
           "points, gradients and variances must be as many");
@@ -455,11 +480,13 @@ AnsweredScores of_one_class(const AnsweredScores& answers) {
   for (VectorXd& point : out.points) point = point.head(k).eval();
   for (VectorXd& gradient : out.gradients) gradient = gradient.head(k).eval();
   out.information = answers.information.topRows(k).eval();
+  out.scores.reset();
   return out;
 }
 
 bool all_numbers(const AnsweredScores& answers) {
   bool out = answers.information.allFinite();
+  if (answers.scores) out = out && answers.scores->sum.allFinite() && answers.scores->deviation > 0;
   for (const VectorXd& point : answers.points) out = out && point.allFinite();
   for (const VectorXd& gradient : answers.gradients) out = out && gradient.allFinite();
   return out;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/rounding.hpp"
+#include "core/score_coordinates.hpp"
 #include "engine/people_scores.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/summation.hpp"
@@ -199,7 +200,11 @@ class WhitenedRun final : public MechanismRun {
   [[nodiscard]] bool holds_slopes() const { return has_capped_derivatives(task_.problem); }
   // The second moments of scores where the block was asked, the last answer where there are any.
   [[nodiscard]] AnsweredMoments score_moments() const {
-    return {whole_matrix(answers_.back().values, rule_.coordinates()), answers_.back().deviation};
+    return {whole_matrix(answers_.back().values, score_size()), answers_.back().deviation};
+  }
+  // Rows and columns of that matrix.
+  [[nodiscard]] std::size_t score_size() const {
+    return score_coordinates(task_.outputs(), rule_.coordinates());
   }
   [[nodiscard]] WhitenedRule new_rule() const {
     return {settings_,
@@ -220,8 +225,9 @@ class WhitenedRun final : public MechanismRun {
                                       : Asked::gradient;
   }
   [[nodiscard]] std::size_t numbers_of(Asked what) const {
-    const std::size_t k = rule_.coordinates();
+    const std::size_t k = rule_.coordinates(), scores = score_size();
     if (what == Asked::lengths) return 1;
+    if (what == Asked::scores) return scores * (scores + 1) / 2;
     if (what == Asked::block || what == Asked::start) return k * task_.outputs();
     if (what == Asked::information) return pairs().size() * (k * (k + 1) / 2);
     return what == Asked::gradient ? k * task_.outputs() + 1 : k * (k + 1) / 2;
@@ -343,16 +349,20 @@ class WhitenedRun final : public MechanismRun {
     }
     return out;
   }
+  // [K d] where the block was asked.
+  [[nodiscard]] VectorXd block_theta() const {
+    const auto d = rule_.metric().rows(), k = rule_.metric().cols(),
+               K = static_cast<Eigen::Index>(task_.outputs());
+    VectorXd theta(K * d);
+    for (Eigen::Index output = 0; output < K; ++output) {
+      theta.segment(output * d, d) = rule_.metric() * rule_.block_omega().segment(output * k, k);
+    }
+    return theta;
+  }
   // [pairs][k (k + 1)/2], where the block was asked.
   std::vector<double> answer_information(GaussianMechanism& noise, double deviation) {
     const std::size_t k = rule_.coordinates();
-    const auto d = rule_.metric().rows(), K = static_cast<Eigen::Index>(task_.outputs());
-    VectorXd theta(K * d);
-    for (Eigen::Index output = 0; output < K; ++output) {
-      theta.segment(output * d, d) =
-          rule_.metric() *
-          rule_.block_omega().segment(output * rule_.metric().cols(), rule_.metric().cols());
-    }
+    const VectorXd theta = block_theta();
     std::vector<double> sum(k * k), out;
     if (task_.outputs() == 1) {
       block().information({theta.data(), task_.features()}, {sum.data(), k, k});
@@ -369,10 +379,10 @@ class WhitenedRun final : public MechanismRun {
   }
   // Likewise the noisy second moments of the scores, of people those of their rows together.
   std::vector<double> answer_score_moments(GaussianMechanism& noise, double deviation) {
-    const VectorXd theta = rule_.metric() * rule_.block_omega();
-    const std::size_t k = rule_.coordinates();
-    std::vector<double> sum(k * k);
-    const MatrixView<double> out{sum.data(), k, k};
+    const VectorXd theta = block_theta();
+    const std::size_t size = score_size();
+    std::vector<double> sum(size * size);
+    const MatrixView<double> out{sum.data(), size, size};
     if (task_.problem.of_people()) {
       people_score_moments(*task_.engine, view(rule_.metric()), {.clip = rule_.clip()},
                            {theta.data(), task_.features()},
@@ -381,7 +391,7 @@ class WhitenedRun final : public MechanismRun {
     } else {
       path().score_moments({theta.data(), task_.features()}, out);
     }
-    return noise.release_symmetric({sum.data(), k, k}, deviation);
+    return noise.release_symmetric(out, deviation);
   }
 
   // Takes an answer, from a checkpoint as from the rows.

@@ -38,8 +38,8 @@ class WhitenedRule {
                Metric plain = {}, std::vector<double> center = {});
 
   /// Questions answered, of `questions()`: moments first, then gradients; with intervals the block,
-  /// the information and of amounts and counts the scores' second moments. Small budgets ask for
-  /// lengths before all, and may ask the start in place of second moments.
+  /// the information and of amounts, counts, weights and people the scores' second moments. Small
+  /// budgets ask for lengths before all, and may ask the start in place of second moments.
   [[nodiscard]] std::uint64_t answered() const {
     return lengths_ + moments_ + starts_ + gradients_ + of_intervals_;
   }

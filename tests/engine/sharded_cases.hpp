@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/score_coordinates.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/engine/sharded.hpp"
@@ -156,6 +157,9 @@ inline Answers ask(Engine& engine, const Case& c, const Table& t, std::size_t fi
   } else {
     auto& between = out["information between"] = zeros(4);
     capped->information_between(theta.row(0), {0, 2}, {between.data(), 2, 2});
+    const std::size_t size = score_coordinates(t.loss.outputs(), 2);
+    auto& scores = out["score moments"] = zeros(size * size);
+    capped->score_moments(theta.row(0), {scores.data(), size, size});
   }
   if (first != elsewhere) {
     auto& weighted = out["weighted"] = zeros(c.chains * d);

@@ -99,6 +99,8 @@ TEST(CurveEffects, SayHowOftenTheirIntervalsHeldAndOfClassesThatNobodyKnows) {
   EXPECT_EQ(interval_meaning_of(schema), interval_meaning_of_curves);
   schema.label = Classes{{"a", "b", "c"}};
   EXPECT_EQ(interval_meaning_of(schema), interval_meaning_of_class_curves);
+  schema.columns = {{.name = "w", .type = ColumnType::weight, .lo = 0, .hi = 2}};
+  EXPECT_EQ(interval_meaning_of(schema), interval_meaning_of_people_classes);
   EXPECT_EQ(interval_meaning_of(support::effects_model().schema), interval_meaning);
 }
 

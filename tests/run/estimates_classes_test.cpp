@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/class_contrasts.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/engine/engine.hpp"
 
@@ -158,6 +159,51 @@ TEST(EstimatesOfClasses, NoiseOfGradientsWidensThem) {
   const auto blurred = estimate_classes(exact_answers(truth, truth, 150, 400), 3, schema_of(2, 3));
   ASSERT_TRUE(blurred);
   EXPECT_GT(blurred->combination(c).standard_error, 1.02 * noisy->combination(c).standard_error);
+}
+
+// Answered moments of scores say what the sample is: four times those of rows that count the same
+// make deviations twice as long, the same ones no others. (Planted: J left out fails here.)
+TEST(EstimatesOfClasses, AnsweredScoresAreTheSamplesPart) {
+  for (const Index K : {3, 4}) {
+    const MatrixXd truth = truth_of(K);
+    const auto classes = static_cast<std::size_t>(K);
+    AnsweredScores answers = exact_answers(truth, truth, 0.01, 0.01);
+    const MatrixXd x = rows_of_kinds(), z = x * answers.metric, C = class_contrasts(K);
+    MatrixXd J = MatrixXd::Zero((K - 1) * d, (K - 1) * d);
+    for (Index a = 0; a < kinds; ++a) {
+      const VectorXd p = softmax(truth * x.row(a).transpose());
+      const MatrixXd of_classes =
+          C.transpose() * (MatrixXd(p.asDiagonal()) - p * p.transpose()) * C;
+      for (Index b = 0; b < K - 1; ++b)
+        for (Index c = 0; c < K - 1; ++c)
+          J.block(b * d, c * d, d, d) +=
+              of_each * of_classes(b, c) * z.row(a).transpose() * z.row(a);
+    }
+    const auto plain = estimate_classes(answers, classes, schema_of(2, classes));
+    ASSERT_TRUE(plain);
+    for (const double times : {1.0, 4.0}) {
+      // Four times along the first contrast alone is seen there alone.
+      for (const bool of_first : {false, true}) {
+        VectorXd root = VectorXd::Constant(J.rows(), std::sqrt(times));
+        if (of_first) root.tail(J.rows() - d).setOnes();
+        answers.scores = AnsweredMoments{root.asDiagonal() * J * root.asDiagonal(), 0.01};
+        const auto found = estimate_classes(answers, classes, schema_of(2, classes));
+        ASSERT_TRUE(found);
+        const MatrixXd H = J.inverse(), expected = H * answers.scores->sum * H;
+        for (Index contrast = 0; contrast < K - 1; ++contrast) {
+          std::vector<double> c(classes * d);
+          for (Index k = 0; k < K; ++k) c[static_cast<std::size_t>(k * d)] = C(k, contrast);
+          const VectorXd of = answers.metric.row(0).transpose();
+          const double variance = of.dot(expected.block(contrast * d, contrast * d, d, d) * of);
+          EXPECT_NEAR(found->combination(c).standard_error, std::sqrt(variance),
+                      0.12 * std::sqrt(variance))
+              << K << times << of_first << contrast;
+        }
+      }
+    }
+    answers.scores->sum.conservativeResize(d, d);
+    EXPECT_THROW(estimate_classes(answers, classes, schema_of(2, classes)), BadInput);
+  }
 }
 
 TEST(EstimatesOfClasses, OfNothingButNoiseAreThePriors) {

@@ -7,15 +7,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <Eigen/Core>
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <numbers>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "certificate/model_json.hpp"
+#include "engine/class_contrasts.hpp"
 #include "engine/people_scores.hpp"
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
@@ -28,6 +32,7 @@
 #include "gibbsite/run/plan_request.hpp"
 #include "run/example.hpp"
 #include "support/backend.hpp"
+#include "support/repeats.hpp"
 
 namespace gibbsite {
 namespace people_test {
@@ -160,12 +165,6 @@ TEST(PeopleOfRows, AreRefusedWhereNoProofIsOfThem) {
           << name;
     }
   }
-  PlanRequest intervals = request_of("whitened");
-  intervals.intervals = true;
-  Dataset classes = support::class_people(20, 2, 3, 11);
-  classes.group(std::vector<std::uint32_t>(20, 3));
-  EXPECT_THROW(static_cast<void>(plan_chosen(intervals, classes.schema, 20, budget_of(intervals))),
-               BadInput);
   EXPECT_THROW(family_schema(data.schema, "x0"), BadInput);
 
   // Plans of others than who was held.
@@ -418,6 +417,103 @@ TEST(PeopleOfRows, MoveTheirScoresMomentsByAsMuchAsIsPaidFor) {
   }
 }
 
+// Likewise of three classes, in contrasts: hill climbing over two neighbors, each a number of rows
+// of one kind with labels in turn and a weight of their own, finds nothing beyond what is paid for,
+// and comes near to it. Rows that nothing holds together, whose sum is not held again, or whose
+// weights are left out of the question, go far beyond.
+class ScoresOfOneOfClasses {
+ public:
+  explicit ScoresOfOneOfClasses(std::uint64_t k) : k_(k) {}
+
+  enum class Planted { none, rows_not_held, weights_left_out, sums_not_held };
+  struct One {
+    std::size_t rows = 1;
+    float x = 0, weight = 1;
+    int label = 0;  ///< of all rows, or from 3 one after another
+  };
+  [[nodiscard]] double paid() const { return static_cast<double>(k_ * k_) * clip * clip; }
+
+  // Second moments in units of what is paid for.
+  [[nodiscard]] std::vector<double> moments(const One& one, Planted planted) const {
+    std::vector<std::uint32_t> places(one.rows, 5);
+    for (std::uint32_t person = 0; person < 5; ++person) places.push_back(person);
+    Dataset data = support::class_people(places.size(), 1, 3, 3);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      data.dense()[2 * i] = i < one.rows ? one.x : 0.25F;
+      data.y[i] = static_cast<float>(i >= one.rows   ? 1
+                                     : one.label < 3 ? static_cast<std::size_t>(one.label)
+                                                     : i % 3);
+    }
+    std::vector<double> weights(places.size(), 1.0);
+    const bool weighted = planted != Planted::weights_left_out;
+    for (std::size_t i = 0; i < one.rows; ++i) weights[i] = static_cast<double>(one.weight);
+    data.weigh(weights, 1);
+    data.group(places);
+    data.hold_people(k_);
+    if (!weighted || planted == Planted::rows_not_held) data.weight.assign(places.size(), 1.0F);
+    const double none = std::numeric_limits<double>::infinity();
+    const double longest = planted == Planted::none || planted == Planted::rows_not_held
+                               ? static_cast<double>(k_) * clip
+                               : none;
+    const auto engine = backend_->load(data.view(), data.y, loss_named("softmax-3"));
+    std::vector<double> out(16);
+    people_score_moments(*engine, {eye_.data(), 2, 2}, {.clip = clip}, theta_,
+                         {data.person, Dataset::nobody, longest}, {out.data(), 4, 4});
+    for (double& v : out) v /= paid();
+    return out;
+  }
+  // The largest distance of two that hill climbing finds.
+  [[nodiscard]] double climb(Planted planted, unsigned seed) const {
+    std::mt19937 bits(seed);
+    const auto pick = [&](const One& from) {
+      One out = from;
+      const std::vector<std::size_t> counts{1, k_, k_ + 1, 2 * k_ + 5, 60};
+      const auto chance = bits() % 4;
+      if (chance == 0) out.rows = counts[bits() % counts.size()];
+      if (chance == 1) out.x = static_cast<float>(std::normal_distribution<double>(0, 9)(bits));
+      if (chance == 2) out.weight = std::min(1.0F, static_cast<float>(bits() % 5) / 3);
+      if (chance == 3) out.label = static_cast<int>(bits() % 4);
+      return out;
+    };
+    One one[2] = {{.rows = 60, .x = 1}, {.x = -1, .label = 2}};
+    std::vector<double> of[2] = {moments(one[0], planted), moments(one[1], planted)};
+    double best = 0;
+    for (int step = 0; step < support::repeats(300, 20); ++step) {
+      const auto which = bits() % 2;
+      const One moved = pick(one[which]);
+      std::vector<double> of_moved = moments(moved, planted);
+      double squared = 0;
+      for (std::size_t i = 0; i < of_moved.size(); ++i)
+        squared += std::pow(of_moved[i] - of[1 - which][i], 2);
+      if (squared < best) continue;
+      best = squared, one[which] = moved, of[which] = std::move(of_moved);
+    }
+    return std::sqrt(best);
+  }
+
+ private:
+  static constexpr double clip = 0.4;
+  std::uint64_t k_;
+  std::unique_ptr<Backend> backend_ = support::make_test_backend("cpu");
+  std::vector<double> eye_{1, 0, 0, 1}, theta_{3, -1, -2, 0.5, 0.3, 0.4};
+};
+TEST(PeopleOfRows, OfClassesMoveTheirScoresMomentsByAsMuchAsIsPaidFor) {
+  using Planted = ScoresOfOneOfClasses::Planted;
+  for (const std::uint64_t k : {1U, 3U}) {
+    const ScoresOfOneOfClasses person(k);
+    double most = 0;
+    for (unsigned seed = 0; seed < 4; ++seed)
+      most = std::max(most, person.climb(Planted::none, seed));
+    EXPECT_LE(most, std::numbers::sqrt2 * (1 + 1e-12)) << k;
+    EXPECT_GT(most, 1.3) << k;
+    // Even rows that no weight holds together: the sum is held again.
+    EXPECT_LE(person.climb(Planted::rows_not_held, 1), std::numbers::sqrt2 * (1 + 1e-12)) << k;
+    EXPECT_GT(person.climb(Planted::weights_left_out, 1), 5) << k;
+    // Held rows alone keep their sum within rounding.
+    EXPECT_LE(person.climb(Planted::sums_not_held, 1), std::numbers::sqrt2 * (1 + 1e-5)) << k;
+  }
+}
+
 // The information of a person with more rows than count: that of each row is held to the row's
 // share of B, and so theirs to B. Held to B alone, a factor rounded up leaves B behind in every
 // fifth table, by up to 2e-7 of it.
@@ -447,22 +543,59 @@ TEST(PeopleOfRows, HaveInformationWithinWhatIsPaidFor) {
   }
 }
 
+// Likewise of three classes: over all pairs of them the traces' squares add up to at most B^2.
+TEST(PeopleOfRows, OfClassesHaveInformationWithinWhatIsPaidFor) {
+  constexpr double clip = 1, limit = 0.25;
+  const std::vector<double> eye{1, 0, 0, 1}, theta(6, 0.0);
+  for (const char* name : {"cpu", "reference"}) {
+    const auto backend = support::make_test_backend(name);
+    double largest = 0;
+    for (std::uint32_t table = 0; table < 400; ++table) {
+      const std::uint32_t m = 2 + table % 7;
+      Dataset data = support::class_people(m, 1, 3, 3);
+      for (std::uint32_t i = 0; i < m; ++i) {
+        data.dense()[2 * i] = 2 + static_cast<float>((table * 29 + 1) % 101) / 17;
+        data.dense()[2 * i + 1] = 1 + static_cast<float>(table % 13) / 7;
+      }
+      data.group(std::vector<std::uint32_t>(m, 0));
+      data.hold_people(1);
+      const auto engine = backend->load(data.view(), data.y, loss_named("softmax-3"));
+      const auto capped = engine->capped_loss({eye.data(), 2, 2}, {clip, limit});
+      double squares = 0;
+      for (const ClassPair& pair : class_pairs(3)) {
+        std::vector<double> out(4);
+        capped->information_between(theta, pair, {out.data(), 2, 2});
+        for (const double v : out) squares += v * v;
+      }
+      largest = std::max(largest, std::sqrt(squares));
+    }
+    EXPECT_LE(largest, limit * clip * clip * (1 + 1e-12)) << name;
+    EXPECT_GT(largest, limit * clip * clip * (1 - 1e-5)) << name;
+  }
+}
+
 // Squares of each person's own gradient, wherever their rows lie.
 TEST(PeopleOfRows, HaveScoresThatAreTheirOwnGradients) {
   const auto backend = support::make_test_backend("cpu");
   constexpr double clip = 0.7;
-  const std::vector<double> P{0.5, 0.1, -0.3, 1, 0.2, 0.4}, theta{1, -2, 0.5};
+  const std::vector<double> P{0.5, 0.1, -0.3, 1, 0.2, 0.4};
   const MatrixView<const double> metric{P.data(), 3, 2};
-  for (const char* loss : {"logistic", "huber"}) {
+  for (const std::string loss : {"logistic", "huber", "softmax-3"}) {
+    const Eigen::Index K = loss == "softmax-3" ? 3 : 1;
+    const std::size_t size = K == 3 ? 4 : 2;
+    const std::vector<double> theta =
+        K == 3 ? std::vector<double>{1, -2, 0.5, 0, 0.7, -0.2, -1, 0.4, 0.1}
+               : std::vector<double>{1, -2, 0.5};
+    const Eigen::MatrixXd C = K == 3 ? class_contrasts(K) : Eigen::MatrixXd::Ones(1, 1);
     std::vector<std::uint32_t> places(60);
     for (std::uint32_t i = 0; i < 60; ++i) places[i] = (7 * i) % 11;
-    Dataset data = support::people(60, 2, 5);
+    Dataset data = K == 3 ? support::class_people(60, 2, 3, 5) : support::people(60, 2, 5);
     data.group(places);
     data.hold_people(2);
     const auto engine = backend->load(data.view(), data.y, loss_named(loss));
-    std::vector<double> found(4), expected(4);
+    std::vector<double> found(size * size), expected(size * size);
     people_score_moments(*engine, metric, {.clip = clip}, theta,
-                         {data.person, Dataset::nobody, 2 * clip}, {found.data(), 2, 2});
+                         {data.person, Dataset::nobody, 2 * clip}, {found.data(), size, size});
     for (std::uint32_t person = 0; person < 11; ++person) {
       Dataset own = data;
       own.dense().clear(), own.y.clear(), own.weight.clear();
@@ -473,15 +606,19 @@ TEST(PeopleOfRows, HaveScoresThatAreTheirOwnGradients) {
         own.weight.push_back(data.weight[i]);
       }
       const auto alone = backend->load(own.view(), own.y, loss_named(loss));
-      std::vector<double> gradient(3), v(2);
+      std::vector<double> gradient(theta.size()), v(size);
       alone->capped_loss(metric, {.clip = clip})->gradient(theta, gradient);
-      for (std::size_t a = 0; a < 2; ++a)
-        for (std::size_t j = 0; j < 3; ++j) v[a] += gradient[j] * P[2 * j + a];
-      for (std::size_t a = 0; a < 2; ++a)
-        for (std::size_t b = 0; b < 2; ++b) expected[2 * a + b] += v[a] * v[b];
+      for (std::size_t a = 0; a < size; ++a)  // contrast a / 2, coordinate a % 2
+        for (std::size_t j = 0; j < theta.size(); ++j)
+          v[a] += C(static_cast<Eigen::Index>(j / 3), static_cast<Eigen::Index>(a / 2)) *
+                  gradient[j] * P[2 * (j % 3) + a % 2];
+      for (std::size_t a = 0; a < size; ++a)
+        for (std::size_t b = 0; b < size; ++b) expected[size * a + b] += v[a] * v[b];
     }
-    for (std::size_t i = 0; i < 4; ++i)
-      EXPECT_NEAR(found[i], expected[i], 1e-5 * std::fabs(expected[0] + expected[3])) << loss;
+    double trace = 0;
+    for (std::size_t a = 0; a < size; ++a) trace += expected[size * a + a];
+    for (std::size_t i = 0; i < found.size(); ++i)
+      EXPECT_NEAR(found[i], expected[i], 1e-5 * trace) << loss;
   }
 }
 
@@ -489,11 +626,13 @@ TEST(PeopleOfRows, HaveScoresThatAreTheirOwnGradients) {
 // estimates, and intervals that are no narrower. By rows they would be by the root of ten.
 TEST(PeopleOfRows, HaveIntervalsThatCopiesOfTheirRowsDoNotNarrow) {
   const auto backend = support::make_test_backend("cpu");
-  for (const char* model : {"logistic", "huber"}) {
+  for (const std::string model : {"logistic", "huber", "softmax"}) {
+    const std::size_t outputs = model == "softmax" ? 3 : 1;
     const auto deviations = [&](std::uint32_t copies) {
       const std::size_t people = 2000;
-      Dataset once = std::string(model) == "huber" ? support::amounts(people, 2, 11)
-                                                   : support::people(people, 2, 11);
+      Dataset once = model == "huber" ? support::amounts(people, 2, 11)
+                     : outputs == 3   ? support::class_people(people, 2, 3, 11)
+                                      : support::people(people, 2, 11);
       Dataset data = once;
       data.dense().clear(), data.y.clear();
       std::vector<std::uint32_t> places;
@@ -516,14 +655,15 @@ TEST(PeopleOfRows, HaveIntervalsThatCopiesOfTheirRowsDoNotNarrow) {
       std::vector<double> out;
       if (!release.model().estimates) return out;
       const std::vector<double>& covariance = release.model().estimates->covariance;
-      for (std::size_t a = 0, at = 0; a < 3; at += ++a + 1)
+      for (std::size_t a = 0, at = 0; a < 3 * outputs; at += ++a + 1)
         out.push_back(std::sqrt(covariance[at]));
       return out;
     };
     const std::vector<double> one = deviations(1), ten = deviations(10);
-    ASSERT_EQ(one.size(), 3U) << model;
-    ASSERT_EQ(ten.size(), 3U) << model;
-    for (std::size_t a = 0; a < 3; ++a) EXPECT_NEAR(ten[a], one[a], 0.02 * one[a]) << model;
+    ASSERT_EQ(one.size(), 3 * outputs) << model;
+    ASSERT_EQ(ten.size(), 3 * outputs) << model;
+    for (std::size_t a = 0; a < one.size(); ++a)
+      EXPECT_NEAR(ten[a], one[a], 0.02 * one[a]) << model;
   }
 }
 

@@ -25,6 +25,7 @@
 #include "support/backend.hpp"
 #include "support/people.hpp"
 #include "support/repeats.hpp"
+#include "support/whitened_run.hpp"
 
 namespace gibbsite {
 namespace row_weights_test {
@@ -267,17 +268,83 @@ TEST(RowWeights, ThatAreAllZeroEndInAModel) {
   }
 }
 
+// Intervals of three classes ask for (K - 1) k by (K - 1) k second moments of scores: the file says
+// how many numbers were answered, verifies with them, and not without their share or their noise.
+// No row with any label and weight is further away than is paid for, all questions together.
+TEST(RowWeights, IntervalsOfClassesAskForMomentsOfScoresInContrasts) {
+  const auto backend = support::make_test_backend("cpu");
+  Dataset data = weighted(support::class_people(400, 2, 3, 12));
+  const std::size_t d = data.features(), size = 2 * d;
+  const Plan made = plan(glm("softmax-3").constants(data.schema, 400),
+                         {.epsilon = 2, .delta = 1e-4}, {.intervals = true});
+  const auto& settings = std::get<Whitened>(made.candidate().mechanism);
+  EXPECT_EQ(settings.score_share, 0.03);
+  FitOptions options;
+  options.release_answers = true;
+  const Release release = fit(glm("softmax-3"), data, made, *backend, Key::from_seed(3), options);
+  std::size_t numbers = 0;
+  for (const NoisyAnswer& answer : release.model().answers) numbers += answer.values.size();
+  EXPECT_EQ(release.model().answers.back().question, "scores");
+  EXPECT_EQ(release.model().answers.back().values.size(), size * (size + 1) / 2);
+  const json file = json::parse(
+      to_json(fit(glm("softmax-3"), data, made, *backend, Key::from_os(), options)).dump());
+  EXPECT_EQ(file["certificate"]["constants"]["answered_numbers"], numbers);
+  EXPECT_TRUE(verify(file).valid) << ::testing::PrintToString(verify(file).failures);
+  ASSERT_TRUE(release.model().estimates);
+  const auto refused = [&](const std::function<void(json&)>& edit) {
+    json other = file;
+    edit(other);
+    other["certificate"]["digest"] = file_digest(other);
+    return !verify(other).valid;
+  };
+  EXPECT_TRUE(refused([](json& f) { f["certificate"]["mechanism"].erase("score_share"); }));
+  EXPECT_TRUE(refused([](json& f) { f["certificate"]["mechanism"]["score_share"] = 0.06; }));
+  EXPECT_TRUE(refused([](json& f) {
+    json& last = f["model"]["answers"].back();
+    last["deviation"] = 0.9 * last["deviation"].get<double>();
+  }));
+
+  const auto asked = support::questions_of(settings, made.problem, made.budget.neighbors(),
+                                           data.schema, release.model().answers);
+  ASSERT_EQ(asked.back().name, "scores");
+  std::vector<std::vector<std::vector<double>>> answers;  // of each neighbor, each question's
+  for (const float x : {0.0F, 1.0F, -40.0F, 40.0F}) {
+    for (const float y : {0.0F, 1.0F, 2.0F}) {
+      for (const float weight : {0.0F, 1.0F}) {
+        data.dense()[d * 17] = data.dense()[d * 17 + 1] = x;
+        data.y[17] = y, data.weight[17] = weight;
+        const auto engine = backend->load(data.view(), data.y, loss_named("softmax-3"));
+        auto& of_one = answers.emplace_back();
+        for (const auto& q : asked) of_one.push_back(support::exact_answer(*engine, q));
+      }
+    }
+  }
+  const double mu2 = std::pow(made.candidate().guarantee.mu, 2);
+  double most = 0, of_scores = 0;
+  for (const auto& here : answers) {
+    for (const auto& there : answers) {
+      double sum = 0;
+      for (std::size_t i = 0; i < asked.size(); ++i)
+        sum += support::squared_distance(here[i], there[i]);
+      most = std::max(most, sum / mu2);
+      of_scores = std::max(of_scores, support::squared_distance(here.back(), there.back()) / mu2);
+    }
+  }
+  EXPECT_LE(most, 1 + 1e-9);
+  EXPECT_GT(most, 0.3);
+  EXPECT_LE(of_scores, settings.score_share * (1 + 1e-9));
+  EXPECT_GT(of_scores, 0.4 * settings.score_share);
+}
+
 TEST(RowWeights, WhatIsNotDerivedForThemIsRefused) {
   const Dataset data = weighted(support::people(400, 2, 11));
   const Budget budget{.epsilon = 2, .delta = 1e-4};
   const Problem problem = glm("logistic").constants(data.schema, data.rows());
-  const Dataset classes = weighted(support::class_people(400, 2, 3, 11));
+  Problem classes = problem;  // that have weights, beside those of rows
+  classes.loss = "logistic(0.5,1)";
   EXPECT_THAT(
-      [&] {
-        static_cast<void>(
-            plan(glm("softmax-3").constants(classes.schema, 400), budget, {.intervals = true}));
-      },
-      ::testing::ThrowsMessage<BadInput>(HasSubstr("of rows that count the same")));
+      [&] { static_cast<void>(plan(classes, budget, {.intervals = true})); },
+      ::testing::ThrowsMessage<BadInput>(HasSubstr("two or more classes that count the same")));
   // Small budgets ask for lengths over a number of rows, which nobody knows here.
   Problem one = problem;
   one.weighted = false;

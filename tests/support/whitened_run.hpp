@@ -11,11 +11,13 @@
 #include <string_view>
 #include <vector>
 
+#include "core/score_coordinates.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/engine/engine.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 #include "gibbsite/model/contrasts.hpp"
 #include "gibbsite/model/linear_model.hpp"
+#include "mechanism/whitened_losses.hpp"
 #include "run/answers.hpp"
 
 namespace gibbsite::support {
@@ -60,10 +62,10 @@ inline std::vector<Question> questions_of(const Whitened& settings, const Proble
       rule.answer_moments(whole_matrix(a.values, rule.coordinates()), a.deviation);
     } else if (q.name == "block") {
       // With held slopes its scores are those of the path.
-      if (settings.score_share == 0) q.limit = information_limit(settings);
+      if (!has_capped_derivatives(problem)) q.limit = block_limit(settings, problem);
       rule.answer_block(values(), a.deviation);
     } else if (q.name == "information") {
-      q.limit = information_limit(settings);
+      q.limit = block_limit(settings, problem);
       q.omega = rule.block_omega();
       rule.answer_information();
     } else if (q.name == "scores") {
@@ -101,14 +103,19 @@ inline std::vector<double> exact_answer(Engine& engine, const Question& q) {
   Outputs sum(theta.rows(), theta.cols());
   const auto numbers = static_cast<std::size_t>(theta.size());  // [K x d]
   const auto capped = engine.capped_loss(P, {.clip = q.clip, .information = q.limit});
-  if (q.name == "information" || q.name == "scores") {
+  const std::size_t outputs = engine.loss().outputs();
+  if (q.name == "scores") {
+    const std::size_t size = score_coordinates(outputs, k);
+    std::vector<double> sums(size * size);
+    capped->score_moments({theta.data(), numbers}, {sums.data(), size, size});
+    for (const double v : sums) out.push_back(v / q.deviation);
+    return out;
+  }
+  if (q.name == "information") {
     std::vector<double> sums(k * k);
     const MatrixView<double> of_rows{sums.data(), k, k};
-    const std::size_t outputs = engine.loss().outputs();
     for (const ClassPair& pair : class_pairs(std::max<std::size_t>(outputs, 2))) {
-      if (q.name == "scores") {
-        capped->score_moments({theta.data(), numbers}, of_rows);
-      } else if (outputs > 1) {
+      if (outputs > 1) {
         capped->information_between({theta.data(), numbers}, pair, of_rows);
       } else {
         capped->information({theta.data(), numbers}, of_rows);

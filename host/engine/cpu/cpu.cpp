@@ -126,7 +126,7 @@ class CpuEngine final : public HostRows {
   std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
                                           const ScoreLimits& limits) override {
     require_metric(P, columns(), limits);
-    return cpu::capped_loss(table_, pool_, loss(), P, limits);
+    return cpu::capped_loss(*this, table_, pool_, P, limits);
   }
 
   void loss_values(MatrixView<const double> theta, std::span<double> out) override {

@@ -141,6 +141,7 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
           limits_(limits),
           caps_(engine.table(), engine.loss(), P, limits.clip),
           curvatures_((engine.rows() + sub_block - 1) / sub_block) {
+      if (engine.outputs() > 1) P_.assign(P.data, P.data + P.rows * P.cols);
       for (std::size_t w = 0; w < engine.pool_.members(); ++w) workers_.push_back(caps_.scratch());
     }
     double gradient(std::span<const double> theta, std::span<double> out) override {
@@ -161,7 +162,11 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
       of_rows_.clear();
     }
     void score_moments(std::span<const double> theta, MatrixView<double> out) override {
-      require_one_output(engine_.loss());
+      require_score_moments(engine_.loss(), caps_.metric().columns, out);
+      if (engine_.outputs() > 1) {
+        const MatrixView<const double> P{P_.data(), engine_.columns(), caps_.metric().columns};
+        return engine_.HostRows::capped_loss(P, limits_)->score_moments(theta, out);
+      }
       find_rows(theta, true);
       cpu::score_moments(engine_.table(), engine_.pool_, caps_.metric(), limits_, of_rows_, out);
       of_rows_.clear();
@@ -214,6 +219,7 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
     ManyColumnsEngine& engine_;
     ScoreLimits limits_;
     Caps caps_;
+    std::vector<double> P_;  // of several outputs [d x k]
     std::vector<Caps::Scratch> workers_;
     std::vector<double> curvatures_;  // of sub-blocks
     std::vector<double> of_rows_;     // [n] scores or curvatures while a matrix is found

@@ -96,16 +96,18 @@ std::vector<ClippedRows> clipped_rows_of(const Metric& metric, std::size_t membe
 
 class Capped final : public CappedLoss {
  public:
-  Capped(const Table& table, ThreadPool& pool, const Loss& loss, MatrixView<const double> P,
+  Capped(HostRows& host, const Table& table, ThreadPool& pool, MatrixView<const double> P,
          const ScoreLimits& limits)
-      : table_(table),
+      : host_(host),
+        table_(table),
         pool_(pool),
         limits_(limits),
-        caps_(table, loss, P, limits.clip),
-        choice_(choose_loss(loss)),
+        caps_(table, host.loss(), P, limits.clip),
+        choice_(choose_loss(host.loss())),
         packed_(packed_or_plain(table)),
         theta_(outputs() * packed_),
         sums_(pool, table.rows.size(), outputs() * packed_ + 1, outputs() * table.numbers()) {
+    if (outputs() > 1) P_.assign(P.data, P.data + P.rows * P.cols);
     constexpr std::size_t bytes = 12 << 10;  // half of it in the nearest cache
     sub_block_ = table.dense() ? std::clamp<std::size_t>(
                                      bytes / (table.features * sizeof(float)) / 8 * 8, 8, 256)
@@ -135,7 +137,11 @@ class Capped final : public CappedLoss {
     of_rows_.clear();
   }
   void score_moments(std::span<const double> theta, MatrixView<double> out) override {
-    require_one_output(*choice_.other);
+    require_score_moments(*choice_.other, caps_.metric().columns, out);
+    if (outputs() > 1) {
+      const MatrixView<const double> P{P_.data(), table_.features, caps_.metric().columns};
+      return host_.HostRows::capped_loss(P, limits_)->score_moments(theta, out);
+    }
     find_rows(theta, true);
     cpu::score_moments(table_, pool_, caps_.metric(), limits_, of_rows_, out);
     of_rows_.clear();
@@ -209,10 +215,12 @@ class Capped final : public CappedLoss {
     add_rows(rows, r, sum);
   }
 
+  HostRows& host_;
   Table table_;
   ThreadPool& pool_;
   ScoreLimits limits_;
   Caps caps_;
+  std::vector<double> P_;  // of several outputs [d x k]
   LossChoice choice_;
   std::size_t packed_, sub_block_ = 0;
   Aligned<double> theta_;
@@ -357,9 +365,9 @@ void clipped_rows(const Table& table, ThreadPool& pool, MatrixView<const double>
   });
 }
 
-std::unique_ptr<CappedLoss> capped_loss(const Table& table, ThreadPool& pool, const Loss& loss,
+std::unique_ptr<CappedLoss> capped_loss(HostRows& host, const Table& table, ThreadPool& pool,
                                         MatrixView<const double> P, const ScoreLimits& limits) {
-  return std::make_unique<Capped>(table, pool, loss, P, limits);
+  return std::make_unique<Capped>(host, table, pool, P, limits);
 }
 
 }  // namespace gibbsite::cpu

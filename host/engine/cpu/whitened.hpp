@@ -6,6 +6,7 @@
 
 #include "engine/cpu/moments.hpp"
 #include "engine/cpu/table.hpp"
+#include "engine/host_rows.hpp"
 #include "gibbsite/engine/engine.hpp"
 #include "machine/thread_pool.hpp"
 
@@ -39,7 +40,8 @@ void second_moments(const Table& table, ThreadPool& pool, MatrixView<const doubl
                     MatrixView<double> out);
 void clipped_rows(const Table& table, ThreadPool& pool, MatrixView<const double> P, double clip,
                   MatrixView<float> out);
-std::unique_ptr<CappedLoss> capped_loss(const Table& table, ThreadPool& pool, const Loss& loss,
+/// Takes the rows of `host` as `table`; scores' moments of several outputs are those of HostRows.
+std::unique_ptr<CappedLoss> capped_loss(HostRows& host, const Table& table, ThreadPool& pool,
                                         MatrixView<const double> P, const ScoreLimits& limits);
 /// As CappedLoss::information, of rows' curvatures [n]: each between 0 and 1.
 void information(const Table& table, ThreadPool& pool, const Metric& metric,

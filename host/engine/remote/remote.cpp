@@ -329,7 +329,7 @@ class RemoteEngine final : public HostRows {
       ask_matrix(What::information, theta, out);
     }
     void score_moments(std::span<const double> theta, MatrixView<double> out) override {
-      require_one_output(of_.loss());
+      require_score_moments(of_.loss(), question_.rows, out);
       ask_matrix(What::score_moments, theta, out);
     }
     double gradient(std::span<const double> theta, std::span<double> out) override {

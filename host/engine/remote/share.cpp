@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/score_coordinates.hpp"
 #include "engine/checks.hpp"
 #include "engine/host_rows.hpp"
 #include "engine/ordered_sums.hpp"
@@ -125,11 +126,13 @@ class AskedRows final : private HostRows {
           capped_[node]->information_between(of_caps.first, pair, out);
         });
       }
-      case What::score_moments:
+      case What::score_moments: {
         find_caps(q);
-        return symmetric_of_nodes(numbers, q.rows, [&](std::size_t node, MatrixView<double> out) {
+        const std::size_t size = score_coordinates(outputs(), q.rows);
+        return symmetric_of_nodes(numbers, size, [&](std::size_t node, MatrixView<double> out) {
           capped_[node]->score_moments(q.first, out);
         });
+      }
       case What::capped_gradient: {
         find_caps(q);
         if (in_turn) {

@@ -21,7 +21,7 @@ enum class What : std::uint64_t {
                     // number: clip; of each node [d + 1], or in turn [2 (d + 1)]
   information,      // the same; of several classes two of them behind theta [d + 2]; lower triangle
                     // [rows (rows + 1)/2] of each node
-  score_moments,    // as information of one output
+  score_moments,    // theta [K d]; P, clip: the lower triangle of `score_coordinates`
   lengths,          // first: weights [columns], second: centers [columns], base, low, high; of each
                     // node [1]
   plain_value,      // first: theta [d]; in turn [1]

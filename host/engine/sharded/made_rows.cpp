@@ -217,7 +217,6 @@ class MadeEngine final : public Engine {
       ask_matrix(&CappedLoss::information, ask_information, theta, out);
     }
     void score_moments(std::span<const double> theta, MatrixView<double> out) override {
-      require_one_output(of_.loss_);
       ask_matrix(&CappedLoss::score_moments, ask_score_moments, theta, out);
     }
     double gradient(std::span<const double> theta, std::span<double> out) override {
@@ -239,10 +238,12 @@ class MadeEngine final : public Engine {
                     MatrixView<double> out) {
       const Mark mark = mark_of(question, theta, 0);
       of_.require_equal(mark);
-      const auto sum = of_.add(mark, k_ * k_, [&](Engine& engine, std::span<double> part) {
-        const auto capped = engine.capped_loss(metric(), limits_);
-        ((*capped).*matrix)(theta, {part.data(), k_, k_});
-      });
+      const std::size_t numbers = out.rows;
+      const auto sum =
+          of_.add(mark, numbers * numbers, [&](Engine& engine, std::span<double> part) {
+            const auto capped = engine.capped_loss(metric(), limits_);
+            ((*capped).*matrix)(theta, {part.data(), numbers, numbers});
+          });
       std::ranges::copy(sum, out.data);
     }
 

@@ -441,7 +441,6 @@ class ShardedEngine final : public HostRows {
                         });
     }
     void score_moments(std::span<const double> theta, MatrixView<double> out) override {
-      require_one_output(of_.loss());
       of_.add_symmetric(mark_of(ask_score_moments, theta), out,
                         [&](std::size_t node, MatrixView<double> of_node) {
                           nodes_[node]->score_moments(theta, of_node);

@@ -106,7 +106,9 @@ class CappedLoss {
   virtual void information(std::span<const double> theta, MatrixView<double> out) = 0;
   /// Writes the second moments of the scores out[k x k] = sum_i v_i v_i^T with v_i = P^T x_i
   /// score_i in floats. In exact arithmetic ||v_i|| <= limits.clip. Everything else is as in
-  /// Engine::second_moments. Throws BadInput on a loss of several outputs.
+  /// Engine::second_moments. Of a loss of K outputs, whose scores add up to 0 over them, v_i is the
+  /// score in K - 1 orthonormal contrasts, one [k] behind the other: out[(K - 1) k x (K - 1) k].
+  /// Throws BadInput on an out of another size.
   virtual void score_moments(std::span<const double> theta, MatrixView<double> out) = 0;
   /// Writes the information matrix of one pair of classes a < b, with v_i = P^T x_i sqrt(w_i p_a
   /// p_b) and the probabilities p. Over all pairs, the v_i of one row have sum ||v_i||^4 <=
