@@ -89,6 +89,7 @@ struct FitCommand {
   void say_network(const NetworkRelease& release, const std::optional<Ledger>& ledger,
                    const std::string& before = {}) const;
   void fit_family_model(Family kind) const;
+  void fit_covariance_model() const;
   void say_family(const FamilyRelease& release, const std::optional<Ledger>& ledger,
                   const std::string& before = {}) const;
   // Seconds of all draws, timed on the table itself.
