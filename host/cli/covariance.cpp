@@ -51,7 +51,8 @@ std::string covariance_report(const CovarianceRelease& release) {
     means.push_back(moment_line(e.columns[i], e.means[i]));
     deviations.push_back(moment_line(e.columns[i], e.deviations[i]));
     for (std::size_t j = 0; j < i; ++j, ++at) {
-      correlations.push_back(moment_line(e.columns[j] + ", " + e.columns[i], e.correlations[at]));
+      correlations.push_back(
+          moment_line(e.columns[j] + " and " + e.columns[i], e.correlations[at]));
     }
   }
   std::string out = table(means) + "\n" + table(deviations);
