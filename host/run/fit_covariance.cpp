@@ -26,7 +26,7 @@ MomentPlaces moment_places(const Schema& schema) {
 }
 
 void require_planned_covariance(const Dataset& data, const CovariancePlan& plan) {
-  const bool replaced = plan.budget.adjacency == Adjacency::replace_one;
+  const bool replaced = plan.guarantee.who.adjacency == Adjacency::replace_one;
   const std::uint64_t n = data.rows(), planned = plan.problem.rows;
   const MomentPlaces places = moment_places(data.schema);
   if (plan.problem.columns != data.schema.columns.size() ||
@@ -44,7 +44,7 @@ CovarianceModel noisy_moments(const Dataset& data, const CovariancePlan& plan,
                               const StreamKey& stream) {
   const std::size_t d = plan.problem.columns;
   const MomentDeviations noise =
-      moment_deviations(plan.mechanism, plan.problem.columns, plan.budget.adjacency);
+      moment_deviations(plan.mechanism, plan.problem.columns, plan.guarantee.who.adjacency);
   const MomentPlaces places = moment_places(data.schema);
   const MomentSums exact =
       moment_sums(data.view(), places.numbers, places.missing, covariance_bits);

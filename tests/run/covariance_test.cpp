@@ -149,6 +149,10 @@ TEST(FitCovariance, IsEnteredAndRefusesOtherTables) {
   const Dataset narrow = table_of({{0, 4}}, {{0}, {3}, {5}});
   EXPECT_THROW(static_cast<void>(fit_covariance(narrow, plan, covariance_key(3))), BadInput);
   EXPECT_FALSE(verify(fit_covariance(data, plan, Key::from_seed(1))).valid);
+  // What is certified is what noise is drawn for, whatever else a plan says.
+  CovariancePlan mixed = plan;
+  mixed.budget.adjacency = Adjacency::add_remove;
+  EXPECT_FALSE(fit_covariance(data, mixed, covariance_key(4)).model().count.has_value());
 }
 
 constexpr const char* covariance_toml =
