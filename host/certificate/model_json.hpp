@@ -11,6 +11,7 @@
 #include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/bought_schema.hpp"
+#include "gibbsite/model/covariance_model.hpp"
 #include "gibbsite/model/evaluation_model.hpp"
 #include "gibbsite/model/family_model.hpp"
 #include "gibbsite/model/linear_model.hpp"
@@ -38,6 +39,7 @@ nlohmann::json model_json(const NetworkModel& model);
 nlohmann::json model_json(const EvaluationModel& model);
 nlohmann::json model_json(const BoughtSchema& model);
 nlohmann::json model_json(const SelectionModel& model);
+nlohmann::json model_json(const CovarianceModel& model);
 /// Whether its format is one that is read.
 bool is_release(const nlohmann::json& object);
 /// Throws BadInput where it is none.
@@ -46,8 +48,8 @@ void require_release(const nlohmann::json& object, const std::string& source);
 /// A certificate is of the first kind whose tag it has, else of the last.
 template <class... Kinds>
 struct KindList {};
-using AllKinds =
-    KindList<ConjugateKind, GraphicalKind, EvaluationKind, SchemaKind, SelectKind, LinearKind>;
+using AllKinds = KindList<ConjugateKind, GraphicalKind, EvaluationKind, SchemaKind, SelectKind,
+                          CovarianceKind, LinearKind>;
 
 /// Whether a certificate's constants have that tag.
 bool has_tag(const nlohmann::json& certificate, std::string_view tag);

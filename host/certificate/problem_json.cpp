@@ -107,6 +107,12 @@ void fields(P& p, const SelectMechanism& /*mechanism*/, const Visit& visit) {
   visit("candidates", p.candidates);
 }
 
+template <Either<CovarianceProblem> P, class Visit>
+void fields(P& p, const CovarianceMechanism& /*mechanism*/, const Visit& visit) {
+  visit("rows", p.rows);
+  visit("covariance_columns", p.columns);
+}
+
 struct Writer {
   json& out;
   void operator()(const char* name, const auto& value, Shown shown = Shown::always) const {
@@ -259,6 +265,10 @@ json problem_json(const SelectProblem& p, const SelectMechanism& mechanism) {
   return fields_json(p, mechanism);
 }
 
+json problem_json(const CovarianceProblem& p, const CovarianceMechanism& mechanism) {
+  return fields_json(p, mechanism);
+}
+
 Problem problem_from_json(const json& constants, const Mechanism& mechanism) {
   Problem p;
   fields(p, mechanism, Reader{constants});
@@ -289,6 +299,10 @@ SchemaProblem problem_from_json(const json& constants, const SchemaMechanism& me
 
 SelectProblem problem_from_json(const json& constants, const SelectMechanism& mechanism) {
   return from_fields<SelectProblem>(constants, mechanism);
+}
+
+CovarianceProblem problem_from_json(const json& constants, const CovarianceMechanism& mechanism) {
+  return from_fields<CovarianceProblem>(constants, mechanism);
 }
 
 }  // namespace gibbsite

@@ -7,6 +7,7 @@
 #include "gibbsite/core/network.hpp"
 #include "gibbsite/core/problem.hpp"
 #include "gibbsite/mechanism/bought_schema.hpp"
+#include "gibbsite/mechanism/covariance.hpp"
 #include "gibbsite/mechanism/family.hpp"
 #include "gibbsite/mechanism/histogram.hpp"
 #include "gibbsite/mechanism/mechanism.hpp"
@@ -22,6 +23,7 @@ nlohmann::json problem_json(const NetworkProblem& problem, const NetworkMechanis
 nlohmann::json problem_json(const HistogramProblem& problem, const HistogramMechanism& mechanism);
 nlohmann::json problem_json(const SchemaProblem& problem, const SchemaMechanism& mechanism);
 nlohmann::json problem_json(const SelectProblem& problem, const SelectMechanism& mechanism);
+nlohmann::json problem_json(const CovarianceProblem& problem, const CovarianceMechanism& mechanism);
 
 /// Back from it. Throws BadInput naming the field that is missing, ill-typed or out of range.
 Problem problem_from_json(const nlohmann::json& constants, const Mechanism& mechanism);
@@ -32,5 +34,7 @@ HistogramProblem problem_from_json(const nlohmann::json& constants,
                                    const HistogramMechanism& mechanism);
 SchemaProblem problem_from_json(const nlohmann::json& constants, const SchemaMechanism& mechanism);
 SelectProblem problem_from_json(const nlohmann::json& constants, const SelectMechanism& mechanism);
+CovarianceProblem problem_from_json(const nlohmann::json& constants,
+                                    const CovarianceMechanism& mechanism);
 
 }  // namespace gibbsite

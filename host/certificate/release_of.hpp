@@ -73,18 +73,21 @@ NetworkProblem problem_of(const NetworkModel& model, const NetworkCertificate& c
 HistogramProblem problem_of(const EvaluationModel& model, const EvaluationCertificate& claimed);
 SchemaProblem problem_of(const BoughtSchema& model, const SchemaCertificate& claimed);
 SelectProblem problem_of(const SelectionModel& model, const SelectCertificate& claimed);
+CovarianceProblem problem_of(const CovarianceModel& model, const CovarianceCertificate& claimed);
 std::size_t draws_of(const LinearModel& model);
 std::size_t draws_of(const FamilyModel& model);
 std::size_t draws_of(const NetworkModel& model);
 std::size_t draws_of(const EvaluationModel& model);
 std::size_t draws_of(const BoughtSchema& model);
 std::size_t draws_of(const SelectionModel& model);
+std::size_t draws_of(const CovarianceModel& model);
 void check_model(Verifier& v, const LinearModel& model, const Certificate& c);
 void check_model(Verifier& v, const FamilyModel& model, const FamilyCertificate& c);
 void check_model(Verifier& v, const NetworkModel& model, const NetworkCertificate& c);
 void check_model(Verifier& v, const EvaluationModel& model, const EvaluationCertificate& c);
 void check_model(Verifier& v, const BoughtSchema& model, const SchemaCertificate& c);
 void check_model(Verifier& v, const SelectionModel& model, const SelectCertificate& c);
+void check_model(Verifier& v, const CovarianceModel& model, const CovarianceCertificate& c);
 
 // The certificate.
 

@@ -74,6 +74,7 @@ template std::string renyi_words(const NetworkCertificate&);
 template std::string renyi_words(const EvaluationCertificate&);
 template std::string renyi_words(const SchemaCertificate&);
 template std::string renyi_words(const SelectCertificate&);
+template std::string renyi_words(const CovarianceCertificate&);
 
 namespace {
 
@@ -220,6 +221,11 @@ std::string in_words(const SchemaCertificate& c) {
                   basis_of(c.mechanism, c.problem), "schema");
 }
 
+std::string in_words(const CovarianceCertificate& c) {
+  return words_of(c, c.is_void() ? 100 : best_guess_percent(c.claimed), c.problem.rows,
+                  basis_of(c.mechanism, c.problem), "covariance");
+}
+
 // The best guess is that of the range, whose total variation is known.
 std::string in_words(const SelectCertificate& c) {
   if (c.is_void()) return words_of(c, 100, c.problem.rows, "", "selection");
@@ -231,7 +237,7 @@ std::string in_words(const SelectCertificate& c) {
 std::string in_words(const nlohmann::json& certificate) {
   const nlohmann::json& guarantee = field(certificate, "guarantee", "certificate");
   const bool is_other = is_of<EvaluationKind>(certificate) || is_of<SchemaKind>(certificate) ||
-                        is_of<SelectKind>(certificate);
+                        is_of<SelectKind>(certificate) || is_of<CovarianceKind>(certificate);
   if (guarantee.is_object() && guarantee.contains("void") && !is_other) {
     return void_in_words(text_field(guarantee, "reason", "certificate"));
   }

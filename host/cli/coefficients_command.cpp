@@ -7,7 +7,9 @@
 
 #include "coefficients.hpp"
 #include "command.hpp"
+#include "covariance.hpp"
 #include "gibbsite/certificate/model_file.hpp"
+#include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/release/coefficients.hpp"
 
@@ -52,7 +54,10 @@ struct CoefficientsCommand {
   bool csv = false, all = false;
 
   void run() const {
-    const Release release = read_release(model);
+    const std::string text = read_release_text(model);
+    if (holds<CovarianceKind>(text, model))
+      return print(parse_release<CovarianceKind>(text, model));
+    const Release release = parse_release(text, model);
     CoefficientView view{.all = all, .references = {}, .file = model};
     for (const std::string& reference : references)
       add_reference(release.model().schema, reference, view.references);
@@ -61,6 +66,12 @@ struct CoefficientsCommand {
     } else {
       fmt::print("{}", coefficient_report(release.model(), release.certificate(), view));
     }
+  }
+
+  void print(const CovarianceRelease& release) const {
+    if (!references.empty())
+      throw BadInput("--reference: is of levels, and the file holds moments; leave it out");
+    fmt::print("{}", csv ? covariance_csv(release) : covariance_report(release));
   }
 };
 

@@ -99,6 +99,11 @@ void FamilyArguments::require_of_model(const PlanArguments& plan) const {
     throw BadInput(
         fmt::format("{}: has no meaning with --model {}; leave it out", given, shown(plan.model)));
   }
+  if (!columns.empty() && kind_of(plan) != of_covariance) {
+    throw BadInput(
+        fmt::format("--columns: is of --model covariance, and the model is {}; leave it out",
+                    shown(plan.model)));
+  }
   gibbsite::require_of_model(plan);
 }
 

@@ -15,6 +15,7 @@ namespace gibbsite::cli {
 /// The column of a family, or its public shape.
 struct FamilyArguments {
   std::string column, range;
+  std::string columns;  // of --model covariance, with commas between
   std::optional<std::uint64_t> levels;
 
   /// With the fields of `plan` that are a family's. `shape`: with --levels and --range in place of

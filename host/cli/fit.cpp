@@ -123,11 +123,12 @@ void FitCommand::tell_private(const Checked& of) const {
 
 void FitCommand::run() const {
   require_of_ranks();
-  const bool labelled = plan.model != network_model && !family_named(plan.model);
+  const bool labelled = kind_of(plan) == of_linear;
   if (schema.empty() && label.label.empty() && !public_table.empty() && labelled)
     throw BadInput("--label: is missing; name the column to predict beside --public");
   const std::pair<const char*, bool> needed[]{
-      {"--schema", !schema.empty() || !label.label.empty() || !labelled},
+      {"--schema",
+       !schema.empty() || !label.label.empty() || (!labelled && kind_of(plan) != of_covariance)},
       {"--out", check || !out.empty()},
       {"--epsilon", plan.epsilon || plan.rho},
       {"--delta", plan.delta.has_value()}};
@@ -165,7 +166,9 @@ void FitCommand::remove_early() const {
 void FitCommand::fit() const {
   if (!release_counts.empty() && plan.model != network_model)
     throw BadInput("--release-counts: is of --model network; leave it out");
-  if (plan.model == network_model || family_named(plan.model)) family.require_of_model(plan);
+  if (kind_of(plan) != of_linear) family.require_of_model(plan);
+  if (schema.empty() && plan.model == covariance_model)
+    throw BadInput("--schema: is missing; --model covariance needs public ranges");
   if (schema.empty() && public_table.empty()) return fit_bought();
   if (!schema.empty() &&
       (!label.label.empty() || label.said() != nullptr || schema_share || !public_table.empty() ||
@@ -183,7 +186,7 @@ void FitCommand::fit() const {
         : !public_table.empty()   ? "--public"
                                   : "--date-parts"));
   }
-  if (!public_table.empty() && (plan.model == network_model || family_named(plan.model))) {
+  if (!public_table.empty() && kind_of(plan) != of_linear) {
     throw BadInput(fmt::format(
         "--public: has no meaning with --model {}; write its schema (gibbsite schema --public) and "
         "give it as --schema",
@@ -192,6 +195,7 @@ void FitCommand::fit() const {
   family.require_of_model(plan);
   if (plan.model == network_model) return fit_network_model();
   if (const auto kind = family_named(plan.model)) return fit_family_model(*kind);
+  if (plan.model == covariance_model) return fit_covariance_model();
   // What can go wrong without the data goes wrong first.
   const Budget budget = plan.budget();
   static_cast<void>(plan.plan_options());
@@ -282,7 +286,7 @@ void FitCommand::fit() const {
 
 void FitCommand::require_of_ranks() const {
   if (ranks().size() == 1) return;
-  if (plan.model == network_model || family_named(plan.model)) {
+  if (kind_of(plan) != of_linear) {
     throw BadInput(
         fmt::format("--model {}: is fitted by one process; start it without the launcher of ranks",
                     plan.model));
@@ -480,6 +484,11 @@ void define_fit(CLI::App& app) {
   command->plan.add_to(app);
   command->plan.add_positive_share_to(app);
   command->family.add_to(app, command->plan, false);
+  app.add_option(
+         "--columns", command->family.columns,
+         "--model covariance: the columns of numbers, with commas between; one with a comma "
+         "in quotes")
+      ->type_name("LIST");
   add_network_to(app, command->plan);
   app.add_option("--backend", command->backend, "auto, reference, cpu or cuda")->type_name("NAME");
   app.add_option("--design", command->design,

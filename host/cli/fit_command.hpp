@@ -90,6 +90,7 @@ struct FitCommand {
   void say_network(const NetworkRelease& release, const std::optional<Ledger>& ledger,
                    const std::string& before = {}) const;
   void fit_family_model(Family kind) const;
+  void fit_covariance_model() const;
   void say_family(const FamilyRelease& release, const std::optional<Ledger>& ledger,
                   const std::string& before = {}) const;
   // What the plan is made of, timed on the table itself.

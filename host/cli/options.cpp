@@ -269,8 +269,8 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double
   app.add_option("--model", model,
                  fmt::format("{}, softmax; default: logistic, softmax, huber or poisson, by the "
                              "schema's label; of one --column: bernoulli, categorical, rate, "
-                             "waiting, mean, bounded-mean, variance, laplace; of all columns: "
-                             "network",
+                             "waiting, mean, bounded-mean, variance, laplace; of --columns: "
+                             "covariance; of all columns: network",
                              fmt::join(loss_names(), ", ")))
       ->type_name("NAME");
   add_number(

@@ -127,6 +127,8 @@ struct PlanCommand {
   }
 
   void run() const {
+    if (plan.model == covariance_model)
+      throw BadInput("--model covariance: is planned by fit --check, which shows its noise");
     const std::pair<const char*, bool> needed[]{
         {"--epsilon", !epsilons.empty() || plan.rho || asks_price()},
         {"--delta", plan.delta.has_value()}};

@@ -16,6 +16,7 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/model/boolean.hpp"
+#include "gibbsite/model/covariance_model.hpp"
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/date.hpp"
 #include "gibbsite/model/family_model.hpp"
@@ -1100,6 +1101,17 @@ Schema parse_table_schema(const std::string& toml, const std::string& source,
                           const std::vector<std::string>& columns) {
   const Schema whole = SchemaReader(source, "", true).read(toml);
   return made_of(source, [&] { return table_schema(whole, columns); });
+}
+
+Schema parse_covariance_schema(const std::string& toml, const std::string& source,
+                               const std::vector<std::string>& columns, Adjacency adjacency) {
+  const Schema whole = SchemaReader(source, "", true).read(toml);
+  return made_of(source, [&] { return covariance_schema(whole, columns, adjacency); });
+}
+
+Schema read_covariance_schema(const std::string& path, const std::vector<std::string>& columns,
+                              Adjacency adjacency) {
+  return parse_covariance_schema(text_of(path), path, columns, adjacency);
 }
 
 Schema read_table_schema(const std::string& path, const std::vector<std::string>& columns) {

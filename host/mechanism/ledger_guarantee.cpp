@@ -183,6 +183,12 @@ Guarantee ledger_guarantee(const HistogramPlan& plan) {
       analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws).guarantee);
 }
 
+Guarantee ledger_guarantee(const CovariancePlan& plan) { return gdp_cover_up(own_guarantee(plan)); }
+
+Guarantee own_guarantee(const CovariancePlan& plan) {
+  return analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws).guarantee;
+}
+
 // Gaussian but for the threshold, which is a total variation.
 Guarantee ledger_guarantee(const SchemaPlan& plan) { return gdp_cover_up(own_guarantee(plan)); }
 

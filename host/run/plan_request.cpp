@@ -194,6 +194,16 @@ void require_of_network(const PlanRequest& r) {
   }
 }
 
+void require_of_covariance(const PlanRequest& r) {
+  if (r.mechanism != "auto" && r.mechanism != CovarianceMoments::name) {
+    throw BadInput(Field{"mechanism"},
+                   format_message("has no meaning with {} {}", Field{"model"}, r.model),
+                   "leave it out");
+  }
+  if (r.draws.value_or(1) > 1)
+    throw BadInput(Field{"draws"}, "moments are released once", "leave it out");
+}
+
 // The one number of such a field.
 double only(const std::vector<double>& numbers, const char* name) {
   if (numbers.size() != 1) {
@@ -207,6 +217,7 @@ double only(const std::vector<double>& numbers, const char* name) {
 
 unsigned kind_of(const PlanRequest& request) {
   if (request.model == network_model) return of_network;
+  if (request.model == covariance_model) return of_covariance;
   return family_named(request.model) ? of_family : of_linear;
 }
 
@@ -224,6 +235,7 @@ void require_of_model(const PlanRequest& request) {
   }
   if (kind == of_family) require_of_family(request);
   if (kind == of_network) require_of_network(request);
+  if (kind == of_covariance) require_of_covariance(request);
 }
 
 namespace {
@@ -263,6 +275,7 @@ const auto& chosen_mechanism(const auto& plan) {
 }
 Guarantee guarantee_of(const Plan& plan) { return plan.candidate().guarantee; }
 Guarantee guarantee_of(const NetworkPlan& plan) { return plan.candidate().guarantee; }
+Guarantee guarantee_of(const CovariancePlan& plan) { return plan.guarantee; }
 
 // What of rho, or of the Renyi epsilon, a plan spends; infinite at that order or weight, NaN where
 // a reveal is left whatever the budget.
@@ -281,6 +294,7 @@ double spent_of(const PlanRequest& r, const FamilyPlan& plan) {
 bool is_feasible(const Plan& plan) { return plan.candidate().feasible; }
 bool is_feasible(const FamilyPlan& /*plan*/) { return true; }
 bool is_feasible(const NetworkPlan& plan) { return plan.candidate().feasible; }
+bool is_feasible(const CovariancePlan& /*plan*/) { return true; }
 
 // Offers that are not chosen do not pass for such as keep to it.
 void leave_out_others(const PlanRequest& r, double limit, Plan& plan) {
@@ -545,6 +559,19 @@ NetworkPlan plan(const PlanRequest& request, const NetworkProblem& problem, cons
         problem, within,
         {.mechanism = request.mechanism, .structure_share = request.structure_share});
   });
+}
+
+CovarianceProblem covariance_problem(const PlanRequest& request, const Schema& columns,
+                                     std::uint64_t rows) {
+  CovarianceProblem out{public_rows(request, rows), columns.columns.size()};
+  out.validate();
+  return out;
+}
+
+CovariancePlan plan(const PlanRequest& request, const CovarianceProblem& problem,
+                    const Budget& budget) {
+  return within_renyi(request, budget,
+                      [&](const Budget& within) { return plan_covariance(problem, within); });
 }
 
 }  // namespace gibbsite

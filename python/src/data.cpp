@@ -209,6 +209,15 @@ void bind_schema(nb::module_& m) {
       .def_static(
           "parse_column", &parse_column_schema, "toml"_a, "source"_a, "column"_a,
           "Reads the schema of one column alone from TOML text. `source` names the text in errors.")
+      .def_static(
+          "read_covariance",
+          [](const Path& path, const std::vector<std::string>& columns,
+             const std::string& adjacency) {
+            return read_covariance_schema(path.string(), columns, adjacency_from_string(adjacency));
+          },
+          "path"_a, "columns"_a, "adjacency"_a = "replace-one",
+          "Reads the schema of `columns` of numbers from a TOML file, for fit_covariance. It needs "
+          "no label.")
       .def_static("read_network", of_path(&read_network_schema), "path"_a,
                   "Reads the schema of a network from a TOML file, for fit_network. The label's "
                   "column is one of its columns, and none is needed.")

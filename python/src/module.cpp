@@ -128,6 +128,7 @@ NB_MODULE(_core, m) {
   bind_network(m);
   bind_shares(m);
   bind_select(m);
+  bind_covariance(m);
   bind_ledger(m);
   bind_posterior(m);
   bind_audit(m);

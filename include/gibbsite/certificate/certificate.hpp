@@ -52,6 +52,7 @@ using NetworkCertificate = CertificateOf<GraphicalKind>;
 using EvaluationCertificate = CertificateOf<EvaluationKind>;
 using SchemaCertificate = CertificateOf<SchemaKind>;
 using SelectCertificate = CertificateOf<SelectKind>;
+using CovarianceCertificate = CertificateOf<CovarianceKind>;
 
 /// The "certificate" object of a model file (docs/reference/formats.md), without its digest: the
 /// numbers above and all that follows from them. A void one has guarantee.void = true, with the
@@ -84,6 +85,7 @@ std::string in_words(const NetworkCertificate& certificate);
 std::string in_words(const EvaluationCertificate& certificate);
 std::string in_words(const SchemaCertificate& certificate);
 std::string in_words(const SelectCertificate& certificate);
+std::string in_words(const CovarianceCertificate& certificate);
 /// A file's "certificate" object in words. Throws BadInput as certificate_from_json.
 std::string in_words(const nlohmann::json& certificate);
 

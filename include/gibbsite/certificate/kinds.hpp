@@ -9,6 +9,7 @@
 
 #include "gibbsite/core/message.hpp"
 #include "gibbsite/mechanism/bought_schema.hpp"
+#include "gibbsite/mechanism/covariance.hpp"
 #include "gibbsite/mechanism/family.hpp"
 #include "gibbsite/mechanism/histogram.hpp"
 #include "gibbsite/mechanism/network.hpp"
@@ -18,6 +19,7 @@
 namespace gibbsite {
 
 struct BoughtSchema;
+struct CovarianceModel;
 struct EvaluationModel;
 struct FamilyModel;
 struct LinearModel;
@@ -141,6 +143,20 @@ struct SchemaKind : KindDefaults {
   static constexpr std::string_view plan_maker = "plan_schema()";
   static constexpr int indent = 1;
   static BoughtSchema model_from_json(const nlohmann::json& model, const std::string& source);
+};
+
+/// Noisy moments of several columns.
+struct CovarianceKind : KindDefaults {
+  using Problem = CovarianceProblem;
+  using Mechanism = CovarianceMechanism;
+  using Plan = CovariancePlan;
+  using Model = CovarianceModel;
+  static constexpr std::string_view tag = "covariance_columns";
+  static constexpr std::string_view holds = "means and a covariance";
+  static constexpr std::string_view use = "print it with coefficients";
+  static constexpr std::string_view plan_maker = "plan_covariance()";
+  static constexpr int indent = 1;
+  static CovarianceModel model_from_json(const nlohmann::json& model, const std::string& source);
 };
 
 /// A choice among named candidates.

@@ -8,6 +8,7 @@
 #include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/model/bought_schema.hpp"
+#include "gibbsite/model/covariance_model.hpp"
 #include "gibbsite/model/evaluation_model.hpp"
 #include "gibbsite/model/family_model.hpp"
 #include "gibbsite/model/linear_model.hpp"
@@ -38,6 +39,7 @@ using NetworkRelease = ReleaseOf<GraphicalKind>;
 using EvaluationRelease = ReleaseOf<EvaluationKind>;
 using SchemaRelease = ReleaseOf<SchemaKind>;
 using SelectRelease = ReleaseOf<SelectKind>;
+using CovarianceRelease = ReleaseOf<CovarianceKind>;
 
 /// The whole file, digest and all.
 template <class Kind>

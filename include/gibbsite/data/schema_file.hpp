@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "gibbsite/core/problem.hpp"
 #include "gibbsite/model/bought_schema.hpp"
 #include "gibbsite/model/schema.hpp"
 
@@ -28,6 +29,12 @@ Schema parse_network_schema(const std::string& toml, const std::string& source);
 Schema read_table_schema(const std::string& path, const std::vector<std::string>& columns);
 Schema parse_table_schema(const std::string& toml, const std::string& source,
                           const std::vector<std::string>& columns);
+/// The schema of columns whose moments are released, as in covariance_schema; it needs no label.
+/// Throws as read_schema and covariance_schema.
+Schema read_covariance_schema(const std::string& path, const std::vector<std::string>& columns,
+                              Adjacency adjacency);
+Schema parse_covariance_schema(const std::string& toml, const std::string& source,
+                               const std::vector<std::string>& columns, Adjacency adjacency);
 /// TOML text that parse_schema reads back to an equal schema.
 std::string to_toml(const Schema& schema);
 /// TOML text of a bought schema, with what was found as comments: noisy counts, and why a column is

@@ -7,6 +7,7 @@
 #include "gibbsite/core/family_problem.hpp"
 #include "gibbsite/core/problem.hpp"
 #include "gibbsite/mechanism/bought_schema.hpp"
+#include "gibbsite/mechanism/covariance.hpp"
 #include "gibbsite/mechanism/family.hpp"
 #include "gibbsite/mechanism/histogram.hpp"
 #include "gibbsite/mechanism/mechanism.hpp"
@@ -41,6 +42,7 @@ Guarantee ledger_guarantee(const NetworkPlan& plan);
 Guarantee ledger_guarantee(const HistogramPlan& plan);
 Guarantee ledger_guarantee(const SchemaPlan& plan);
 Guarantee ledger_guarantee(const SelectPlan& plan);
+Guarantee ledger_guarantee(const CovariancePlan& plan);
 
 /// What the certificate of the plan's release will claim, computed anew: of all draws, with its
 /// pure part. A ledger with no release yet takes it if it keeps to all that the ledger promises.
@@ -50,5 +52,6 @@ Guarantee own_guarantee(const NetworkPlan& plan);
 Guarantee own_guarantee(const HistogramPlan& plan);
 Guarantee own_guarantee(const SchemaPlan& plan);
 Guarantee own_guarantee(const SelectPlan& plan);
+Guarantee own_guarantee(const CovariancePlan& plan);
 
 }  // namespace gibbsite

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gibbsite/core/positive_share.hpp"
+#include "gibbsite/mechanism/covariance.hpp"
 #include "gibbsite/mechanism/family.hpp"
 #include "gibbsite/mechanism/network.hpp"
 #include "gibbsite/mechanism/plan.hpp"
@@ -17,9 +18,13 @@ namespace gibbsite {
 /// What PlanRequest::model says of a Bayesian network over all columns.
 inline constexpr const char* network_model = "network";
 
+/// What it says of means and a covariance of several columns.
+inline constexpr const char* covariance_model = "covariance";
+
 /// The names are those of the options and arguments. What is absent has its default.
 struct PlanRequest {
-  /// A loss's name, "auto" (what the schema's label asks for), a family's, or network_model.
+  /// A loss's name, "auto" (what the schema's label asks for), a family's, network_model or
+  /// covariance_model.
   std::string model = "auto";
   std::optional<double> epsilon{}, delta{};
   /// Budgets of other kinds: rho in place of epsilon (zCDP), or an order, of which epsilon is then
@@ -53,7 +58,7 @@ struct PlanRequest {
 };
 
 /// The kinds of release that a field belongs to.
-enum : unsigned { of_linear = 1, of_family = 2, of_network = 4, of_all = 7 };
+enum : unsigned { of_linear = 1, of_family = 2, of_network = 4, of_covariance = 8, of_all = 15 };
 
 /// visit(name, field, kinds) for every field.
 template <class Request, class Visit>
@@ -136,5 +141,12 @@ FamilyPlan plan(const PlanRequest& request, const FamilyProblem& problem, const 
 NetworkProblem network_problem(const PlanRequest& request, const Schema& columns,
                                std::uint64_t rows);
 NetworkPlan plan(const PlanRequest& request, const NetworkProblem& problem, const Budget& budget);
+
+/// The problem of a table of such columns (covariance_schema). Throws BadInput on a cap that `rows`
+/// breaks.
+CovarianceProblem covariance_problem(const PlanRequest& request, const Schema& columns,
+                                     std::uint64_t rows);
+CovariancePlan plan(const PlanRequest& request, const CovarianceProblem& problem,
+                    const Budget& budget);
 
 }  // namespace gibbsite

@@ -1,0 +1,69 @@
+// Noisy moments of several columns: their JSON, and what verify asks of them.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "certificate/model_json.hpp"
+#include "certificate/release_of.hpp"
+#include "gibbsite/mechanism/noise_law.hpp"
+#include "gibbsite/model/covariance_model.hpp"
+
+namespace gibbsite {
+
+using nlohmann::json;
+
+json model_json(const CovarianceModel& model) {
+  json out = {{"kind", "covariance"},
+              {"columns", model.columns()},
+              {"preprocessing", schema_json(model.schema)},
+              {"sums", model.sums},
+              {"moments", model.moments}};
+  if (model.count) out["count"] = *model.count;
+  return out;
+}
+
+CovarianceModel CovarianceKind::model_from_json(const json& model, const std::string& source) {
+  if (text_field(model, "kind", source) != "covariance")
+    throw BadInput(source + ": kind: must be covariance; use the file as it was written");
+  CovarianceModel out{.schema = schema_from_json(field(model, "preprocessing", source), source)};
+  const std::size_t d = out.schema.columns.size();
+  for (const Column& column : out.schema.columns) {
+    if (column.type == ColumnType::number && !column.is_curve()) continue;
+    throw BadInput(source + ": preprocessing: columns must be numbers; use the file as written");
+  }
+  out.sums = numbers_field(model, "sums", d, source);
+  out.moments = numbers_field(model, "moments", d * (d + 1) / 2, source);
+  if (model.contains("count")) out.count = number_field(model, "count", source);
+  return out;
+}
+
+std::size_t draws_of(const CovarianceModel& /*model*/) { return 1; }
+
+CovarianceProblem problem_of(const CovarianceModel& model, const CovarianceCertificate& claimed) {
+  return {claimed.problem.rows, model.schema.columns.size()};
+}
+
+// Every number is on the grid of its noise.
+void check_model(Verifier& v, const CovarianceModel& model, const CovarianceCertificate& c) {
+  const MomentDeviations noise =
+      moment_deviations(c.mechanism, c.problem.columns, c.claimed.who.adjacency);
+  std::size_t off = 0;
+  const auto check = [&off](double value, double deviation) {
+    off += !(std::remainder(value, answer_grid(deviation)) == 0);
+  };
+  v.check(model.count.has_value() == (noise.count > 0),
+          "model.count: there under add-remove, and there only");
+  if (model.count && noise.count > 0) check(*model.count, noise.count);
+  for (const double sum : model.sums) check(sum, noise.sum);
+  std::size_t at = 0;
+  for (std::size_t a = 0; a < model.sums.size(); ++a) {
+    for (std::size_t b = 0; b <= a; ++b)
+      check(model.moments.at(at++), a == b ? noise.square : noise.product);
+  }
+  v.check(off == 0, fmt::format("model.moments: {} off their release grids", off));
+}
+
+GIBBSITE_RELEASE_KIND(CovarianceKind);
+
+}  // namespace gibbsite

@@ -1,0 +1,134 @@
+// fit --model covariance, and what coefficients prints of its file.
+#include "covariance.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cross_table.hpp"
+#include "fit_command.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/mechanism/ledger_guarantee.hpp"
+#include "gibbsite/release/covariance.hpp"
+#include "gibbsite/run/fit_covariance.hpp"
+#include "ledger.hpp"
+#include "standard_output.hpp"
+#include "text.hpp"
+
+namespace gibbsite::cli {
+namespace {
+
+std::string moment_text(double value) { return fmt::format("{:.4g}", value); }
+
+std::vector<std::string> moment_line(const std::string& name, const MomentEstimate& x) {
+  return {name, moment_text(x.value), moment_text(x.low), moment_text(x.high)};
+}
+
+}  // namespace
+
+std::string covariance_line(const CovariancePlan& plan) {
+  const MomentDeviations of =
+      moment_deviations(plan.mechanism, plan.problem.columns, plan.budget.adjacency);
+  const auto rows = static_cast<double>(plan.problem.rows);
+  return fmt::format(
+      "mechanism {}: moments of {} columns; noise of a mean {:.2g}, of a variance {:.2g}, of a "
+      "covariance {:.2g} (half ranges are 1), (ε, δ) = ({:.4g}, {:.4g})",
+      name_of(plan.mechanism), plan.problem.columns, of.sum / rows, of.square / rows,
+      of.product / rows, plan.budget.epsilon, plan.budget.delta);
+}
+
+std::string covariance_report(const CovarianceRelease& release) {
+  const CovarianceEstimates e = covariance_estimates(release);
+  std::vector<std::vector<std::string>> means{{"mean", "estimate", "95 % from", "to"}},
+      deviations{{"standard deviation", "estimate", "95 % from", "to"}},
+      correlations{{"correlation", "estimate", "95 % from", "to"}};
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < e.columns.size(); ++i) {
+    means.push_back(moment_line(e.columns[i], e.means[i]));
+    deviations.push_back(moment_line(e.columns[i], e.deviations[i]));
+    for (std::size_t j = 0; j < i; ++j, ++at) {
+      correlations.push_back(
+          moment_line(e.columns[j] + " and " + e.columns[i], e.correlations[at]));
+    }
+  }
+  std::string out = table(means) + "\n" + table(deviations);
+  if (at > 0) out += "\n" + table(correlations);
+  out += fmt::format(
+      "of the people that {} rows are a sample of; noise and sample are both in the "
+      "interval\n",
+      moment_text(e.rows));
+  if (e.projected)
+    out +=
+        "the noisy covariance was not positive semidefinite; estimates are of the nearest that "
+        "is, intervals of the noisy one\n";
+  return out;
+}
+
+std::string covariance_csv(const CovarianceRelease& release) {
+  const CovarianceEstimates e = covariance_estimates(release);
+  std::string out = "what,column,other,estimate,lower,upper\n";
+  const auto line = [&out](const char* what, const std::string& column, const std::string& other,
+                           const MomentEstimate& x) {
+    out += fmt::format("{},{},{},{},{},{}\n", what, csv_cell(column),
+                       other.empty() ? other : csv_cell(other), x.value, x.low, x.high);
+  };
+  for (std::size_t i = 0; i < e.columns.size(); ++i) line("mean", e.columns[i], "", e.means[i]);
+  for (std::size_t i = 0; i < e.columns.size(); ++i)
+    line("deviation", e.columns[i], "", e.deviations[i]);
+  const auto pairs = [&](const char* what, const std::vector<MomentEstimate>& all) {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < e.columns.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j) line(what, e.columns[i], e.columns[j], all[at++]);
+  };
+  pairs("covariance", e.covariances);
+  pairs("correlation", e.correlations);
+  return out;
+}
+
+void FitCommand::fit_covariance_model() const {
+  require_no_engine();
+  if (family.columns.empty())
+    throw BadInput("--columns: is missing; name the columns of numbers, with commas between");
+  const Budget budget = plan.budget();
+  cache_from_string(cache);
+  const auto ledger = opened_ledger();
+  prepare();
+  const Schema domain =
+      read_covariance_schema(schema, named_columns(family.columns), budget.adjacency);
+  // Throws on what no table could mend.
+  static_cast<void>(covariance_problem(plan, domain, 1));
+  const Dataset data = read(domain, true).data;
+  const Checked read_as = checked(data, data.rows());
+  const CovariancePlan made =
+      gibbsite::plan(plan, covariance_problem(plan, domain, data.rows()), budget);
+  if (ledger) {
+    require_room(*ledger, budget, own_guarantee(made),
+                 [&](const Budget& smaller) -> std::optional<Guarantee> {
+                   try {
+                     return ledger_guarantee(gibbsite::plan(plan, made.problem, smaller));
+                   } catch (const Infeasible&) {
+                     return std::nullopt;
+                   }
+                 });
+  }
+  warn_of_large_budget(budget, made.problem.rows);
+  warn_of_uncounted_rows(budget);
+  if (check) return say_checked(covariance_line(made) + "\n", read_as);
+  if (verbose) say(covariance_line(made) + "\n\n");
+  FitOptions options;
+  options.ledger = ledger ? &*ledger : nullptr;
+  const CovarianceRelease release = fit_covariance(data, made, key(), options);
+  write_entered(ledger, [&](Existing existing) { write_release(out, release, existing); });
+  say(
+      fmt::format("{}\n{}\nWritten: {}; next:\n  gibbsite coefficients {} --csv\n"
+                  "  gibbsite verify {}\n",
+                  covariance_report(release), in_words(release.certificate()),
+                  StandardOutput::named(out), out, out));
+  tell_private(read_as);
+}
+
+}  // namespace gibbsite::cli

@@ -1,0 +1,81 @@
+// Means, standard deviations and correlations by the program.
+#include <string>
+
+#include "cli/cli.hpp"
+
+namespace gibbsite::testing {
+namespace covariance_test {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class CovarianceCli : public Cli {
+ protected:
+  void SetUp() override {
+    std::string table = "id,height,\"weight, kg\",sex\n";
+    for (int i = 0; i < 2000; ++i) {
+      const int height = 150 + (i * 37) % 41, weight = height - 100 + (i * 11) % 21 - 10;
+      table += std::to_string(i) + "," + std::to_string(height) + "," + std::to_string(weight) +
+               (i % 2 == 0 ? ",F\n" : ",M\n");
+    }
+    folder.write("table.csv", table);
+    folder.write("table.toml",
+                 "[columns]\nid = {type = \"ignore\"}\nheight = {type = \"number\", range = [140, "
+                 "200]}\n\"weight, kg\" = {type = \"number\", range = [30, 130]}\nsex = {type = "
+                 "\"category\", levels = [\"F\", \"M\"]}\n");
+  }
+  [[nodiscard]] Outcome moments(const Arguments& more) const {
+    return gibbsite(fit(joined({"--model", "covariance", "--out", "moments.json"}, more)));
+  }
+};
+
+TEST_F(CovarianceCli, FitsVerifiesPrintsAndIsEntered) {
+  ASSERT_EQ(
+      gibbsite({"ledger", "create", "people.ledger", "--epsilon", "3", "--delta", "1e-5"}).status,
+      0);
+  const Outcome made = moments({"--columns", "height,\"weight, kg\"", "--ledger", "people.ledger"});
+  EXPECT_EQ(made.status, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("height and weight, kg"));
+  EXPECT_THAT(made.out, HasSubstr("standard deviation"));
+  EXPECT_THAT(made.out, HasSubstr("Gaussian noise in the sums of 2 columns"));
+  EXPECT_EQ(gibbsite({"verify", "moments.json"}).status, 0);
+  EXPECT_THAT(gibbsite({"ledger", "show", "people.ledger"}).out, HasSubstr("fit moments"));
+  const Outcome again = gibbsite({"coefficients", "moments.json"});
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_THAT(made.out, HasSubstr(again.out));
+  const Outcome csv = gibbsite({"coefficients", "moments.json", "--csv"});
+  EXPECT_THAT(csv.out,
+              ::testing::StartsWith("what,column,other,estimate,lower,upper\nmean,height,,1"));
+  EXPECT_THAT(csv.out, HasSubstr("\ncorrelation,\"weight, kg\",height,"));
+  EXPECT_THAT(gibbsite({"query", "--model", "moments.json", "--probability", "a > 1"}).err,
+              HasSubstr("print it with coefficients"));
+}
+
+TEST_F(CovarianceCli, ChecksAndKeepsRho) {
+  const Outcome check = moments({"--columns", "height,\"weight, kg\"", "--check"});
+  EXPECT_EQ(check.status, 0) << check.err;
+  EXPECT_THAT(check.out, HasSubstr("mechanism moments: moments of 2 columns"));
+  EXPECT_THAT(folder.names(), Not(::testing::Contains("moments.json")));
+  const Outcome made =
+      gibbsite({"fit", "--data", "table.csv", "--schema", "table.toml", "--rho", "0.02", "--delta",
+                "1e-6", "--model", "covariance", "--columns", "height", "--out", "moments.json"});
+  EXPECT_EQ(made.status, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("zCDP ρ = 0.02"));
+  EXPECT_EQ(gibbsite({"verify", "moments.json"}).status, 0);
+}
+
+TEST_F(CovarianceCli, RefusesWhatMakesNoSense) {
+  expect_error(moments({}), 2, "--columns: is missing");
+  expect_error(moments({"--columns", "height,sex"}), 2, "--columns: 'sex' is a category");
+  expect_error(moments({"--columns", "height,height"}), 2, "--columns: ");
+  expect_error(moments({"--columns", "height", "--draws", "2"}), 2, "--draws: ");
+  expect_error(moments({"--columns", "height", "--prior", "2"}), 2, "--prior: ");
+  expect_error(moments({"--columns", "height", "--adjacency", "add-remove"}), 2, "rows-cap");
+  expect_error(gibbsite(fit({"--columns", "height", "--out", "m.json"})), 2, "--columns: ");
+  expect_error(gibbsite({"plan", "--model", "covariance", "--rows", "10", "--epsilon", "1",
+                         "--delta", "1e-6"}),
+               2, "fit --check");
+}
+
+}  // namespace covariance_test
+}  // namespace gibbsite::testing
