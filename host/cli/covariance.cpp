@@ -106,14 +106,9 @@ void FitCommand::fit_covariance_model() const {
   const CovariancePlan made =
       gibbsite::plan(plan, covariance_problem(plan, domain, data.rows()), budget);
   if (ledger) {
-    require_room(*ledger, budget, own_guarantee(made),
-                 [&](const Budget& smaller) -> std::optional<Guarantee> {
-                   try {
-                     return ledger_guarantee(gibbsite::plan(plan, made.problem, smaller));
-                   } catch (const Infeasible&) {
-                     return std::nullopt;
-                   }
-                 });
+    require_room(*ledger, budget, own_guarantee(made), [&](const Budget& smaller) {
+      return ledger_guarantee(gibbsite::plan(plan, made.problem, smaller));
+    });
   }
   warn_of_large_budget(budget, made.problem.rows);
   warn_of_uncounted_rows(budget);

@@ -147,7 +147,10 @@ NoiseCost largest_fit_noise_up(const LargestFit& fit) {
   const auto d = static_cast<double>(most_bought_features(fit)),
              K = static_cast<double>(fit.outputs);
   const double coordinates = d * K, blocks = K > 1 ? K * (K - 1) / 2 : 1;
-  const double intervals = fit.intervals ? coordinates + (blocks + 1) * d * (d + 1) / 2 : 0;
+  // A score of K classes has K - 1 contrasts.
+  const double score = K > 1 && fit.weighed ? (K - 1) * d : d;
+  const double intervals =
+      fit.intervals ? coordinates + blocks * d * (d + 1) / 2 + score * (score + 1) / 2 : 0;
   return noise_cost_up(
       AnsweredNoise{d * (d + 1) + most_gradients * (coordinates + 1) + coordinates + 1 + intervals},
       1);

@@ -30,10 +30,12 @@ void require_intervals_of_any_schema(const Problem& problem) {
   if (!why.empty()) throw BadInput(format_message("{}: ", Field{"intervals"}) + why);
 }
 
-// The largest fit of that label.
-LargestFit largest_fit(const Label& target, bool intervals) {
+// The largest fit of that label, by rows that count so.
+LargestFit largest_fit(const Label& target, bool intervals, const CountingColumns& counting = {}) {
   const auto* const several = std::get_if<Classes>(&target);
-  return {.outputs = several == nullptr ? 1 : several->names.size(), .intervals = intervals};
+  return {.outputs = several == nullptr ? 1 : several->names.size(),
+          .intervals = intervals,
+          .weighed = !counting.columns().empty()};
 }
 
 // A request's cap is what the plan counts, under add-remove.
@@ -117,7 +119,7 @@ PlanRequest bought_request(const PlanRequest& asked, const Label& target,
 BoughtFitPlan plan_bought_fit(const SchemaShape& shape, std::uint64_t rows, const Budget& budget,
                               const std::optional<double>& share, bool intervals) {
   return plan_bought_fit(problem_of(shape, rows, budget.rows_per_person), budget, share,
-                         largest_fit(shape.shape.target, intervals));
+                         largest_fit(shape.shape.target, intervals, shape.shape.counting));
 }
 
 void require_visible(const SchemaQuestions& questions, const SchemaProblem& problem) {

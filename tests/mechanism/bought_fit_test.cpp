@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -71,6 +72,28 @@ TEST(BoughtFit, IntervalsHaveABoundOfTheirOwn) {
   EXPECT_LE(noise.tv, with.tv);
   EXPECT_LE(noise.epsilon, with.epsilon);
   EXPECT_GT(noise.tv + noise.epsilon, without.tv + without.epsilon);
+}
+
+// People's scores of K classes have (K - 1)^2 times as many second moments as those of one.
+TEST(BoughtFit, ScoresOfPeopleAreBoundedForEveryNumberOfClasses) {
+  const SchemaProblem problem{.rows = 40'000, .columns = 14, .rows_of_person = 1};
+  for (const std::uint64_t K : {3U, 7U, 20U}) {
+    const LargestFit largest{.outputs = K, .intervals = true, .weighed = true};
+    Problem rows = fit_problem(problem.rows, most_bought_features(largest) - 1);
+    rows.loss = "softmax-" + std::to_string(K);
+    rows.outputs = K;
+    rows.features *= K;
+    rows.weighted = true;
+    rows.rows_of_person = 1;
+    const Plan fit = gibbsite::plan(rows, plan_bought_fit(problem, {}, {}, largest).fit,
+                                    {.mechanism = "whitened", .intervals = true});
+    ASSERT_TRUE(fit.candidate().feasible) << fit.candidate().why.plain();
+    const NoiseCost noise = analyze(fit.candidate().mechanism, fit.problem, {}, 1).noise;
+    const NoiseCost bound = largest_fit_noise_up(largest);
+    EXPECT_LE(noise.tv, bound.tv) << K;
+    EXPECT_LE(noise.epsilon, bound.epsilon) << K;
+    EXPECT_GT(noise.tv, largest_fit_noise_up({.outputs = K, .intervals = true}).tv) << K;
+  }
 }
 
 // A schema that is not paid for leaves the fit all of mu, and together they are beyond the budget.
