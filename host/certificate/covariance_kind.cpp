@@ -44,24 +44,32 @@ CovarianceProblem problem_of(const CovarianceModel& model, const CovarianceCerti
   return {claimed.problem.rows, model.schema.columns.size()};
 }
 
-// Every number is on the grid of its noise.
+// Every number is on the grid of its noise, and no further than it from what so many rows can have.
 void check_model(Verifier& v, const CovarianceModel& model, const CovarianceCertificate& c) {
   const MomentDeviations noise =
       moment_deviations(c.mechanism, c.problem.columns, c.claimed.who.adjacency);
-  std::size_t off = 0;
-  const auto check = [&off](double value, double deviation) {
+  const auto rows = static_cast<double>(c.problem.rows);
+  std::size_t off = 0, beyond = 0;
+  const auto check = [&](double value, double deviation, double least) {
+    const double reach = answer_reach(deviation);
     off += !(std::remainder(value, answer_grid(deviation)) == 0);
+    beyond += !(value >= least - reach && value <= rows + reach);
   };
+  v.check(is_covariance_schema(model.schema, c.claimed.who.adjacency),
+          "model.preprocessing: of numbers alone, without what moments know nothing of");
   v.check(model.count.has_value() == (noise.count > 0),
           "model.count: there under add-remove, and there only");
-  if (model.count && noise.count > 0) check(*model.count, noise.count);
-  for (const double sum : model.sums) check(sum, noise.sum);
+  if (model.count && noise.count > 0) check(*model.count, noise.count, 0);
+  for (const double sum : model.sums) check(sum, noise.sum, -rows);
   std::size_t at = 0;
   for (std::size_t a = 0; a < model.sums.size(); ++a) {
-    for (std::size_t b = 0; b <= a; ++b)
-      check(model.moments.at(at++), a == b ? noise.square : noise.product);
+    for (std::size_t b = 0; b <= a; ++b) {
+      const double least = a == b ? -rows * noise.shift : -rows;
+      check(model.moments.at(at++), a == b ? noise.square : noise.product, least);
+    }
   }
   v.check(off == 0, fmt::format("model.moments: {} off their release grids", off));
+  v.check(beyond == 0, fmt::format("model.moments: {} that no noise leads to", beyond));
 }
 
 GIBBSITE_RELEASE_KIND(CovarianceKind);

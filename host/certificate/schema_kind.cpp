@@ -318,7 +318,8 @@ BoughtSchema SchemaKind::model_from_json(const json& model, const std::string& s
 
 std::string public_choices(const SchemaCertificate& certificate) {
   return certificate.problem.of_people()
-             ? "the names of the columns, which of them is of people, the label"
+             ? "the names of the columns, which of them is of people, which weighs rows and in "
+               "what range, the label"
              : "the names of the columns, the label";
 }
 

@@ -35,12 +35,12 @@ constexpr double default_schema_delta = 1e-7;
 
 std::string certificate_path(const std::string& out) { return out + ".json"; }
 
-void warn_of_share(double share) {
+void warn_of_share(double share, bool of_people) {
   if (!(share > warned_share)) return;
   fmt::print(stderr,
-             "gibbsite: warning: levels of fewer than {:.3g} % of the rows go into (other), and "
+             "gibbsite: warning: levels of fewer than {:.3g} % of the {} go into (other), and "
              "ranges lose their rare ends: a larger --epsilon sees more\n",
-             100 * share);
+             100 * share, of_people ? "people" : "rows");
 }
 
 BoughtApart purchase_of(const SchemaRelease& made) {
@@ -174,12 +174,14 @@ Label LabelArguments::target() const {
 
 void warn_of_visible(const SchemaQuestions& questions, const SchemaProblem& problem) {
   require_visible(questions, problem);
-  warn_of_share(least_visible_share(questions, problem));
+  warn_of_share(least_visible_share(questions, problem), problem.of_people());
 }
 
 void warn_of_seen(const BoughtSchema& bought) {
   const AnswerScale& scale = bought.scale;
-  if (scale.rows_noise > 0) warn_of_share(scale.threshold / static_cast<double>(scale.rows));
+  const bool people = !bought.counting.person.empty();
+  if (scale.rows_noise > 0)
+    warn_of_share(scale.threshold / static_cast<double>(scale.rows), people);
 }
 
 PublicSchema public_schema_of(const std::string& data, const LabelArguments& label,

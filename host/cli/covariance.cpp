@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -36,9 +37,9 @@ std::string covariance_line(const CovariancePlan& plan) {
   const auto rows = static_cast<double>(plan.problem.rows);
   return fmt::format(
       "mechanism {}: moments of {} columns; noise of a mean {:.2g}, of a variance {:.2g}, of a "
-      "covariance {:.2g} (half ranges are 1), (ε, δ) = ({:.4g}, {:.4g})",
+      "covariance {:.2g} at {} rows (half ranges are 1), (ε, δ) = ({:.4g}, {:.4g})",
       name_of(plan.mechanism), plan.problem.columns, of.sum / rows, of.square / rows,
-      of.product / rows, plan.budget.epsilon, plan.budget.delta);
+      of.product / rows, plan.problem.rows, plan.budget.epsilon, plan.budget.delta);
 }
 
 std::string covariance_report(const CovarianceRelease& release) {
@@ -60,11 +61,11 @@ std::string covariance_report(const CovarianceRelease& release) {
   out += fmt::format(
       "of the people that {} rows are a sample of; noise and sample are both in the "
       "interval\n",
-      moment_text(e.rows));
+      moment_text(std::max(e.rows, 0.0)));
   if (e.projected)
     out +=
-        "the noisy covariance was not positive semidefinite; estimates are of the nearest that "
-        "is, intervals of the noisy one\n";
+        "together these numbers are of no table, as the noisy covariance is not positive "
+        "semidefinite: each is an estimate on its own\n";
   return out;
 }
 
@@ -111,7 +112,6 @@ void FitCommand::fit_covariance_model() const {
     });
   }
   warn_of_large_budget(budget, made.problem.rows);
-  warn_of_uncounted_rows(budget);
   if (check) return say_checked(covariance_line(made) + "\n", read_as);
   if (verbose) say(covariance_line(made) + "\n\n");
   FitOptions options;

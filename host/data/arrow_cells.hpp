@@ -97,7 +97,7 @@ class Setter {
 struct Field {
   std::int64_t child = 0;
   std::string name;
-  Target target;
+  ColumnTarget target;
   ArrowType type;                   // of its values, or of its indices
   std::optional<ArrowType> listed;  // dictionary: of what the indices are of
 };

@@ -145,7 +145,7 @@ Dataset read_range(const std::string& path, const Schema& schema, const ReadOpti
   {  // all names are matched, as in a CSV file's header, before columns are left out
     CellEncoder rows(
         schema, options, nullptr, [&] { return path; }, path);
-    const std::vector<Target> targets =
+    const std::vector<ColumnTarget> targets =
         match_columns(all, schema, options, "the table", false, rows);
     for (std::size_t j = 0; j < names.size(); ++j)
       if (targets[j].encoding != nullptr || targets[j].is_label) wanted.push_back(names[j]);

@@ -17,7 +17,7 @@ void ArrowReader::match(const ArrowSchema& schema) {
   const std::vector<std::string> names = names_in(schema);
   require_distinct(names, source_, "the table");
   const bool has_labels = !labels_.empty();
-  const std::vector<Target> targets =
+  const std::vector<ColumnTarget> targets =
       match_columns(names, schema_, options_, "the table", has_labels, rows_);
   for (std::size_t j = 0; j < names.size(); ++j) {
     if (targets[j].encoding == nullptr && !targets[j].is_label) continue;

@@ -88,7 +88,7 @@ bool is_nobody(std::string_view cell, std::string_view id) {
 // What the next row counts, of rows that come one after another.
 class RowUnits {
  public:
-  RowUnits(const CellSource& table, const HeldRows* held) : table_(table), held_(held) {}
+  RowUnits(const CellSource& table, const PeopleRows* held) : table_(table), held_(held) {}
 
   std::uint32_t next() {
     ++rows_;
@@ -104,7 +104,7 @@ class RowUnits {
 
  private:
   const CellSource& table_;
-  const HeldRows* held_;
+  const PeopleRows* held_;
   std::uint64_t rows_ = 0;
 };
 
@@ -160,13 +160,13 @@ double TableCells::sum() const {
   return in_rows(out);
 }
 
-HeldRows hold_rows(const CellSource& table, const std::string& person, std::uint64_t k) {
-  HeldRows out;
+PeopleRows hold_rows(const CellSource& table, const std::string& person, std::uint64_t k) {
+  PeopleRows out;
   PersonIds ids;
   std::vector<std::uint64_t> rows_of;  // [people]
   table.read({person}, [&](std::span<const std::string> cells) {
     const std::string id = person_id(cells[0], '.');
-    if (is_nobody(cells[0], id)) return out.person.push_back(HeldRows::nobody);
+    if (is_nobody(cells[0], id)) return out.person.push_back(PeopleRows::nobody);
     const std::uint32_t place = ids.place(id);
     if (place == rows_of.size()) rows_of.push_back(0);
     ++rows_of[place];
@@ -185,7 +185,7 @@ HeldRows hold_rows(const CellSource& table, const std::string& person, std::uint
 namespace {
 
 TableCells counted_cells(const CellSource& table, const std::vector<std::string>& columns,
-                         std::optional<HeldRows> held) {
+                         std::optional<PeopleRows> held) {
   TableCells out;
   out.held = std::move(held);
   RowUnits units(table, out.held ? &*out.held : nullptr);
@@ -224,20 +224,20 @@ TableCells count_cells(const CellSource& table, const std::vector<std::string>& 
 }
 
 TableCells count_cells(const CellSource& table, const std::vector<std::string>& columns,
-                       HeldRows held) {
+                       PeopleRows held) {
   return counted_cells(table, columns, std::move(held));
 }
 
 std::vector<std::vector<double>> count_ranges(const CellSource& table,
                                               std::span<const RangeOfColumn> ranges,
                                               const TableCells& cells) {
-  const HeldRows* const held = cells.held ? &*cells.held : nullptr;
+  const PeopleRows* const held = cells.held ? &*cells.held : nullptr;
   return count_ranges(table, ranges, held != nullptr ? held->person.size() : cells.rows, held);
 }
 
 std::vector<std::vector<double>> count_ranges(const CellSource& table,
                                               std::span<const RangeOfColumn> ranges,
-                                              std::uint64_t rows, const HeldRows* held) {
+                                              std::uint64_t rows, const PeopleRows* held) {
   RowUnits units(table, held);
   std::vector<std::string> columns;
   std::vector<std::vector<double>> ends, out;

@@ -63,9 +63,10 @@ void require_distinct(const std::vector<std::string>& names, const std::string& 
                                  gibbsite::quoted(name), what));
 }
 
-std::vector<Target> match_columns(const std::vector<std::string>& written, const Schema& schema,
-                                  const ReadOptions& options, const std::string& what,
-                                  bool has_labels, CellEncoder& rows) {
+std::vector<ColumnTarget> match_columns(const std::vector<std::string>& written,
+                                        const Schema& schema, const ReadOptions& options,
+                                        const std::string& what, bool has_labels,
+                                        CellEncoder& rows) {
   const std::vector<std::string> names = as_in_schema(written, schema);
   if (what == "the header" && !names.empty() && names.front().empty())
     rows.fail(
@@ -90,9 +91,9 @@ std::vector<Target> match_columns(const std::vector<std::string>& written, const
                        gibbsite::quoted(schema.label_name), strangers(names, schema),
                        of_model ? Message(" (the schema is the model's)")
                                 : format_message(", or fix {} in the schema", Word{"label"})));
-  std::vector<Target> targets;
+  std::vector<ColumnTarget> targets;
   for (const std::string& name : names) {
-    Target target;
+    ColumnTarget target;
     const auto found = known.find(name);
     if (name == schema.label_name) {
       target.is_label = !has_labels;

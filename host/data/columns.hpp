@@ -14,16 +14,16 @@ void require_distinct(const std::vector<std::string>& names, const std::string& 
                       const std::string& what);
 
 /// What becomes of a column of the table: a cell of the schema's column, a label, or neither.
-struct Target {
+struct ColumnTarget {
   const Encoding* encoding = nullptr;
   bool is_label = false;
 };
 /// One for each name. Throws BadInput where a name is not in the schema, unless the options ignore
 /// those, where a column that the schema uses is lacking, and where the label is and is required.
 /// has_labels: they come from elsewhere, and a column of the label's name is skipped.
-std::vector<Target> match_columns(const std::vector<std::string>& names, const Schema& schema,
-                                  const ReadOptions& options, const std::string& what,
-                                  bool has_labels, CellEncoder& rows);
+std::vector<ColumnTarget> match_columns(const std::vector<std::string>& names, const Schema& schema,
+                                        const ReadOptions& options, const std::string& what,
+                                        bool has_labels, CellEncoder& rows);
 
 /// Throws BadInput where a column is a part of a date: tables of numbers have a column for each of
 /// the schema's.

@@ -259,7 +259,7 @@ class TableHandler {
       return;
     }
     if (row_ < range_.first) return;
-    const Target target = cell_ < width_ ? targets_[cell_] : Target();
+    const ColumnTarget target = cell_ < width_ ? targets_[cell_] : ColumnTarget();
     ++cell_;
     if (bad_cell_) return;
     try {
@@ -302,7 +302,7 @@ class TableHandler {
   std::function<std::string()> where;
 
  private:
-  void set_column(const Target& target, const std::optional<std::string>& value) {
+  void set_column(const ColumnTarget& target, const std::optional<std::string>& value) {
     if (target.is_label)
       rows_.set_label(value ? std::string_view(*value) : std::string_view());
     else if (target.encoding != nullptr)
@@ -334,7 +334,7 @@ class TableHandler {
   CellEncoder rows_;
   std::size_t width_ = 0;  // cells of a row of the file
   std::vector<std::string> header_;
-  std::vector<Target> targets_;
+  std::vector<ColumnTarget> targets_;
   bool in_header_ = true;
   std::size_t cell_ = 0;
   RowRange range_{0, ~std::uint64_t{0}};

@@ -9,7 +9,8 @@ namespace gibbsite {
 namespace {
 
 std::int64_t moment_steps(float stored, int bits) {
-  const double x = 2 * static_cast<double>(stored) - 1;
+  // What is no number is the middle, so that no cell is out of the range, whoever read the rows.
+  const double x = std::isnan(stored) ? 0 : 2 * static_cast<double>(stored) - 1;
   return std::llround(std::ldexp(std::clamp(x, -1.0, 1.0), bits));
 }
 

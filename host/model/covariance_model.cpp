@@ -67,4 +67,13 @@ Schema covariance_schema(const Schema& whole, const std::vector<std::string>& co
   return out;
 }
 
+bool is_covariance_schema(const Schema& schema, Adjacency adjacency) {
+  try {
+    return schema ==
+           covariance_schema(schema, CovarianceModel{.schema = schema}.columns(), adjacency);
+  } catch (const BadInput&) {
+    return false;
+  }
+}
+
 }  // namespace gibbsite

@@ -105,6 +105,7 @@ Schema family_schema(const Schema& whole, const std::string& column) {
   // A missing number is the middle of its range here, whatever level the column has in a model.
   out.columns.front().missing_level.reset();
   out.columns.front().typical.reset();
+  without_curve(out.columns.front());
   return out;
 }
 

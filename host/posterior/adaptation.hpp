@@ -62,9 +62,9 @@ struct Windows {
 
 /// Draws of one window, of all chains together: variances, and the variance along a direction that
 /// was fixed before the window, which is at most the largest one.
-class Spread {
+class PositionSpread {
  public:
-  Spread(Eigen::VectorXd scales, const Eigen::VectorXd& direction)
+  PositionSpread(Eigen::VectorXd scales, const Eigen::VectorXd& direction)
       : scales_(std::move(scales)),
         direction_(direction.normalized()),
         mean_(Eigen::VectorXd::Zero(scales_.size())),

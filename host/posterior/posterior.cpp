@@ -312,7 +312,7 @@ class PosteriorRun {
   void warm_up_leapfrogs(std::uint64_t done) {
     const bool adapts = options_.step_size == 0, windowed = metric_ != Metric::laplace;
     const Windows windows(options_.warm_up);
-    Spread spread(chains_.chart().scales(), first_direction());
+    PositionSpread spread(chains_.chart().scales(), first_direction());
     StepSize adapted(chains_.step_size());
     for (std::uint64_t t = done; t < options_.warm_up; ++t) {
       chains_.transition();
@@ -332,7 +332,7 @@ class PosteriorRun {
       }
       const VectorXd& scales = chains_.chart().scales();
       chains_.set_width(std::max(spread.along(), deviations.cwiseQuotient(scales).maxCoeff()));
-      spread = Spread(scales, spread.next_direction(scales));
+      spread = PositionSpread(scales, spread.next_direction(scales));
     }
     if (adapts && options_.warm_up > 0) chains_.set_step_size(adapted.mean());
   }

@@ -27,6 +27,8 @@ class NoisyMoments {
     const CovarianceCertificate& c = release.certificate();
     noise_ = moment_deviations(c.mechanism, c.problem.columns, c.claimed.who.adjacency);
     rows_ = model_.count.value_or(static_cast<double>(c.problem.rows));
+    // Rows of one person may be alike: so many tell as much as this many people.
+    people_ = rows_ / static_cast<double>(c.claimed.who.rows_per_person);
     if (!(rows_ >= std::max(2.0, least_rows_over_noise * noise_.count))) return;
     known_ = true;
     for (double* deviation : {&noise_.count, &noise_.sum, &noise_.square, &noise_.product})
@@ -57,17 +59,18 @@ class NoisyMoments {
   [[nodiscard]] MomentEstimate mean_interval(std::size_t j) const {
     // A standard error more than the variance, as far as that is known: for skewed numbers the
     // variance is too small just where the mean is.
-    const double v = positive(j), error = (square_of(farthest(j)) * v - v * v) / rows_;
+    const double v = positive(j), error = (square_of(farthest(j)) * v - v * v) / people_;
     const double most = std::min(v + std::sqrt(variance_noise(j) + std::max(error, 0.0)), 1.0);
-    const double half = two_sided_95 * std::sqrt(mean_noise_[j] + most / rows_);
-    return {mean_[j], std::max(mean_[j] - half, -1.0), std::min(mean_[j] + half, 1.0)};
+    const double half = two_sided_95 * std::sqrt(mean_noise_[j] + most / people_);
+    return {mean_[j], std::clamp(mean_[j] - half, -1.0, 1.0),
+            std::clamp(mean_[j] + half, -1.0, 1.0)};
   }
 
   // All v with (variance - v)^2 <= z^2 (noise + (B v - v^2)/n): no fourth moment of numbers that
   // are within reach r of their mean is larger than B v, B = r^2.
   [[nodiscard]] std::pair<double, double> variance_interval(std::size_t j) const {
     const double noise = variance_noise(j);
-    const double v = variance_[j], share = two_sided_95 * two_sided_95 / rows_,
+    const double v = variance_[j], share = two_sided_95 * two_sided_95 / people_,
                  reach = square_of(farthest(j));
     const double a = 1 + share, b = 2 * v + share * reach,
                  c = v * v - two_sided_95 * two_sided_95 * noise;
@@ -80,7 +83,7 @@ class NoisyMoments {
   [[nodiscard]] MomentEstimate covariance_interval(std::size_t i, std::size_t j) const {
     const double c = covariance(i, j), vi = positive(i), vj = positive(j);
     const double fourth = std::min(square_of(reach(i)) * vj, square_of(reach(j)) * vi);
-    const double sampled = std::max(fourth - c * c, 0.0) / rows_;
+    const double sampled = std::max(fourth - c * c, 0.0) / people_;
     const double half = two_sided_95 * std::sqrt(noise_of(i, j, 0, 0) + sampled);
     return {c, std::max(c - half, -1.0), std::min(c + half, 1.0)};
   }
@@ -93,7 +96,7 @@ class NoisyMoments {
     const double scale = std::sqrt(variance_[i] * variance_[j]), c = covariance(i, j);
     const auto error = [&](double r) {
       return std::sqrt(noise_of(i, j, r * ratio / 2, r / (2 * ratio)) +
-                       sampled_of(i, j, r) / rows_);
+                       sampled_of(i, j, r) / people_);
     };
     const auto kept = [&](double r) { return std::abs(c - r * scale) <= two_sided_95 * error(r); };
     constexpr int steps = 400;
@@ -141,7 +144,7 @@ class NoisyMoments {
   const CovarianceModel& model_;
   std::size_t d_;
   MomentDeviations noise_;  // squared and over rows^2, once known
-  double rows_ = 0;
+  double rows_ = 0, people_ = 0;
   bool known_ = false;
   std::vector<double> mean_, mean_noise_, square_, square_count_, variance_;
 };
@@ -177,21 +180,29 @@ MomentEstimate mean_estimate(const NoisyMoments& m, const Column& column, std::s
   return {middle + half * value, middle + half * x.low, middle + half * x.high};
 }
 
-// Second moments of a pair, of which `value` is of the projected matrix.
-MomentEstimate covariance_estimate(const NoisyMoments& m, std::size_t i, std::size_t j,
-                                   double value) {
-  if (!m.known()) return {value, -1, 1};
-  const MomentEstimate x = m.covariance_interval(i, j);
-  return {value, x.low, x.high};
+// Each is of its own noisy numbers: the nearest positive semidefinite matrix has a larger diagonal,
+// by far where columns are many, and so is no estimate of deviations.
+MomentEstimate within(double value, double low, double high) {
+  return {std::clamp(value, low, high), low, high};
 }
 
-MomentEstimate correlation_estimate(const NoisyMoments& m, std::size_t i, std::size_t j,
-                                    const Eigen::MatrixXd& of) {
-  const auto a = static_cast<Eigen::Index>(i), b = static_cast<Eigen::Index>(j);
-  const double scale = std::sqrt(of(a, a) * of(b, b));
-  const double value = scale > 0 ? std::clamp(of(a, b) / scale, -1.0, 1.0) : 0;
+MomentEstimate deviation_estimate(const NoisyMoments& m, std::size_t j) {
+  const auto [low, high] = m.known() ? m.variance_interval(j) : std::pair(0.0, 1.0);
+  const double variance = m.has_means() ? std::max(m.variance(j), 0.0) : 0;
+  return within(std::sqrt(variance), std::sqrt(low), std::sqrt(high));
+}
+
+MomentEstimate covariance_estimate(const NoisyMoments& m, std::size_t i, std::size_t j) {
+  if (!m.known()) return within(m.has_means() ? m.covariance(i, j) : 0, -1, 1);
+  const MomentEstimate x = m.covariance_interval(i, j);
+  return within(x.value, x.low, x.high);
+}
+
+MomentEstimate correlation_estimate(const NoisyMoments& m, std::size_t i, std::size_t j) {
   const auto [low, high] = m.known() ? m.correlation_interval(i, j) : std::pair(-1.0, 1.0);
-  return {value, low, high};
+  const bool seen = m.has_means() && m.variance(i) > 0 && m.variance(j) > 0;
+  const double value = seen ? m.covariance(i, j) / std::sqrt(m.variance(i) * m.variance(j)) : 0;
+  return within(value, low, high);
 }
 
 }  // namespace
@@ -212,17 +223,16 @@ CovarianceEstimates covariance_estimates(const CovarianceRelease& release) {
     const auto a = static_cast<Eigen::Index>(i);
     const double half = half_of_range(columns[i]);
     out.means.push_back(mean_estimate(m, columns[i], i));
-    const auto [low, high] = m.known() ? m.variance_interval(i) : std::pair(0.0, 1.0);
-    out.deviations.push_back(
-        {half * std::sqrt(std::max(of(a, a), 0.0)), half * std::sqrt(low), half * std::sqrt(high)});
+    const MomentEstimate deviation = deviation_estimate(m, i);
+    out.deviations.push_back({half * deviation.value, half * deviation.low, half * deviation.high});
     for (std::size_t j = 0; j < m.size(); ++j) {
       const auto b = static_cast<Eigen::Index>(j);
       const double units = half * half_of_range(columns[j]);
       out.covariance.push_back(units * of(a, b));
       if (j >= i) continue;
-      const MomentEstimate x = covariance_estimate(m, i, j, of(a, b));
+      const MomentEstimate x = covariance_estimate(m, i, j);
       out.covariances.push_back({units * x.value, units * x.low, units * x.high});
-      out.correlations.push_back(correlation_estimate(m, i, j, of));
+      out.correlations.push_back(correlation_estimate(m, i, j));
     }
   }
   return out;

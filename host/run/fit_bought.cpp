@@ -71,7 +71,7 @@ Schema schema_of_width(const Label& target, std::uint64_t levels, const Counting
 
 // People are those of the purchase, however the reader of rows takes an id: what they are many is
 // public, and no row may end a fit by being read as somebody else's.
-void hold_as_counted(Dataset& rows, const HeldRows& held, const SchemaProblem& problem) {
+void hold_as_counted(Dataset& rows, const PeopleRows& held, const SchemaProblem& problem) {
   if (rows.rows() != held.person.size() || rows.rows_of_person > 0)
     throw BadInput("data: its rows are not those that were counted; read it as it was");
   rows.person = held.person;

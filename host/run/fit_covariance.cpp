@@ -36,6 +36,8 @@ void require_planned_covariance(const Dataset& data, const CovariancePlan& plan)
   }
   if (replaced && !places.missing.empty())
     throw BadInput("data: has missing cells, which are for add-remove; plan for that");
+  if (!is_covariance_schema(data.schema, plan.guarantee.who.adjacency))
+    throw BadInput("data: was read by a schema of something else; read it by covariance_schema");
   if (data.view().weight != nullptr)
     throw BadInput("data: has weights, which moments do not count by; give a table without them");
 }

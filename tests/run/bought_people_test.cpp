@@ -226,8 +226,8 @@ TEST(BoughtPeople, RowsAreHeldByAllThatAPersonHas) {
   Rows rows{{"a", "1", "", ""},   {" a ", "", "", ""}, {"a", "NA", "", ""}, {"7", "1", "", ""},
             {"7.0", "1", "", ""}, {"", "1", "", ""},   {"NA", "1", "", ""}};
   const CellSource source = source_of(rows);
-  const HeldRows once = hold_rows(source, "who", 1), twice = hold_rows(source, "who", 2);
-  constexpr std::uint32_t whole = 1U << 20, none = HeldRows::nobody;
+  const PeopleRows once = hold_rows(source, "who", 1), twice = hold_rows(source, "who", 2);
+  constexpr std::uint32_t whole = 1U << 20, none = PeopleRows::nobody;
   EXPECT_EQ(once.person, (std::vector<std::uint32_t>{0, 0, 0, 1, 1, none, none}));
   EXPECT_EQ(once.units, (std::vector<std::uint32_t>{whole / 3, whole / 2}));
   EXPECT_EQ(twice.units, (std::vector<std::uint32_t>{2 * whole / 3, whole}));

@@ -28,7 +28,7 @@ std::optional<double> number_of_cell(std::string_view text, const NumberText& wr
 std::string level_of_cell(std::string_view text);
 
 /// Whose the rows of a table are, and what each counts of people held to k rows. Private.
-struct HeldRows {
+struct PeopleRows {
   static constexpr std::uint32_t nobody = ~std::uint32_t{0};
   /// [rows] A place among people in the order in which they came (Dataset::person).
   std::vector<std::uint32_t> person;
@@ -53,7 +53,7 @@ struct ColumnCells {
 struct TableCells {
   std::uint64_t rows = 0;  ///< n; with held rows how many people
   std::vector<ColumnCells> columns;
-  std::optional<HeldRows> held{};  ///< none: each row counts one
+  std::optional<PeopleRows> held{};  ///< none: each row counts one
 
   /// A count as a number of rows: exact, below 2^33 of them.
   [[nodiscard]] double in_rows(std::uint64_t count) const;
@@ -90,11 +90,11 @@ TableCells count_cells(const CellSource& table, const std::vector<std::string>& 
 /// rounded down. All rows with the id are counted, whatever their other cells. Ids are read as a
 /// fit reads them under a bought schema. 1 <= k <= 1000. Throws BadInput if nobody has a row, and
 /// as read_csv_columns.
-HeldRows hold_rows(const CellSource& table, const std::string& person, std::uint64_t k);
+PeopleRows hold_rows(const CellSource& table, const std::string& person, std::uint64_t k);
 /// As count_cells: a cell counts what its row does. Throws BadInput if the table no longer has
 /// those rows.
 TableCells count_cells(const CellSource& table, const std::vector<std::string>& columns,
-                       HeldRows held);
+                       PeopleRows held);
 
 /// A column and a range of it.
 struct RangeOfColumn {
@@ -107,7 +107,7 @@ struct RangeOfColumn {
 /// if the table no longer has `rows` rows, or those that are held.
 std::vector<std::vector<double>> count_ranges(const CellSource& table,
                                               std::span<const RangeOfColumn> ranges,
-                                              std::uint64_t rows, const HeldRows* held = nullptr);
+                                              std::uint64_t rows, const PeopleRows* held = nullptr);
 /// As above, for the table that those counts are of.
 std::vector<std::vector<double>> count_ranges(const CellSource& table,
                                               std::span<const RangeOfColumn> ranges,

@@ -26,4 +26,7 @@ struct CovarianceModel {
 Schema covariance_schema(const Schema& whole, const std::vector<std::string>& columns,
                          Adjacency adjacency);
 
+/// Whether covariance_schema of all its columns is the schema itself.
+bool is_covariance_schema(const Schema& schema, Adjacency adjacency);
+
 }  // namespace gibbsite

@@ -21,7 +21,8 @@ struct CovarianceEstimates {
   std::vector<MomentEstimate> means, deviations;  ///< [d], in the columns' units
   std::vector<MomentEstimate> covariances, correlations;  ///< [d (d - 1)/2]
   /// [d x d] The nearest positive semidefinite matrix to the noisy one, in units of half the
-  /// columns' ranges, put back into the columns' units. The values above are of it, but for means.
+  /// columns' ranges, put back into the columns' units: for what needs such a matrix. Where it is
+  /// another one its diagonal is too large, and the values above are better estimates.
   std::vector<double> covariance;
   bool projected = false;  ///< whether the noisy matrix was not positive semidefinite itself
 };
