@@ -182,7 +182,10 @@ class PlainCappedLoss final : public CappedLoss {
     add_up(information_factors(curvatures), information_clip(limits_), out);
   }
   void score_moments(std::span<const double> theta, MatrixView<double> out) override {
-    if (loss_.outputs() > 1) return class_score_moments(theta, out);
+    if (loss_.outputs() > 1) {
+      require_score_moments(loss_, columns_, out);
+      return class_score_moments(theta, out);
+    }
     std::vector<double> scores(x_.rows);
     for (std::size_t i = 0; i < x_.rows; ++i) scores[i] = scored_at(theta, i).score;
     add_up(score_factors(scores), limits_.clip, out);

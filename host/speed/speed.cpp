@@ -276,9 +276,10 @@ WorkTime measure_work(StepTimer& timer, std::span<const Candidate> offers, std::
 
 double predicted_seconds(const Candidate& candidate, const WorkTime& time) {
   const Cost& cost = candidate.cost;
-  double out = (cost.work - cost.moments_work) * time.pass + time.release;
-  if (cost.moments > 0) out += time.first_moments + (cost.moments - 1) * time.moments;
-  return out;
+  if (std::isnan(time.moments)) return cost.work * time.pass + time.release;
+  const double moments =
+      cost.moments > 0 ? time.first_moments + (cost.moments - 1) * time.moments : 0;
+  return (cost.work - cost.moments_work) * time.pass + moments + time.release;
 }
 
 std::vector<double> predicted_seconds(const Plan& plan, const WorkTime& time) {

@@ -49,8 +49,10 @@ double apart(const std::string& name, std::size_t at, const Answers& whole, cons
   };
   if (name == "values") return 2 * u * n * whole.at(name)[at];
   if (name == "moments" || name == "information" || name == "score moments") {
-    const auto& m = whole.at(name);
-    return 2 * 1.01 * depth * u * std::sqrt(m[at / 2 * 3] * m[at % 2 * 3]);
+    const auto& m = whole.at(name);  // [k x k]: of coordinates a and b, at most as on the diagonal
+    const auto k = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(m.size()))));
+    const double of_a = m[at / k * (k + 1)], of_b = m[at % k * (k + 1)];
+    return 2 * 1.01 * depth * u * std::sqrt(of_a * of_b);
   }
   const bool curvature = name.starts_with("capped") && at == d;
   if (curvature) {

@@ -123,7 +123,7 @@ class StepTimer {
 WorkTime measure_work(StepTimer& timer, std::span<const Candidate> offers, std::uint64_t draws);
 
 /// Predicted seconds of an offer with all of its draws. It is for the screen: nothing that is
-/// planned depends on it. NaN where it asks for moments that were not measured.
+/// planned depends on it. Moments that were not measured count as passes.
 double predicted_seconds(const Candidate& candidate, const WorkTime& time);
 /// The predicted seconds of every offer of a plan, in its order.
 std::vector<double> predicted_seconds(const Plan& plan, const WorkTime& time);
