@@ -232,8 +232,6 @@ def test_groups_that_are_refused(groups, kind, match):
 
 def test_refusals_of_what_does_not_count_people():
     X, y, ids = two()
-    with pytest.raises(ValueError, match='schema="private" counts rows'):
-        PrivateLogisticRegression(5.0, 1e-4, schema="private", classes=[0, 1]).fit(X, y, groups=ids)
     with pytest.raises(TypeError, match="unexpected keyword argument 'group'"):
         estimator().fit(X, y, group=ids)
     with pytest.warns(gibbsite.FitWarning, match="rows_per_person: nothing enforces it"):
