@@ -318,8 +318,8 @@ TEST(CovarianceEstimates, KnowThatRowsOfAPersonMayBeAlike) {
     EXPECT_GE(held.times[i], (tables > 100 ? 0.87 : 0.5) * tables) << i;
 }
 
-// Forty columns at a small budget: the nearest semidefinite matrix has variances far too large, those
-// that are said are within their intervals, and no interval ends before it begins.
+// Forty columns at a small budget: the nearest semidefinite matrix has variances far too large,
+// those that are said are within their intervals, and no interval ends before it begins.
 TEST(CovarianceEstimates, OfManyColumnsAreWithinTheirIntervals) {
   constexpr std::size_t d = 40;
   std::mt19937_64 random(7);
