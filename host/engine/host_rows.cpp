@@ -164,6 +164,7 @@ class PlainCappedLoss final : public CappedLoss {
         limits_(limits),
         metric_(P.data, P.data + P.rows * P.cols),
         columns_(P.cols),
+        contrasts_(loss.outputs() > 1 ? class_contrasts(index(loss.outputs())) : Eigen::MatrixXd()),
         caps_(x.rows) {
     NormsAbove norm(P);
     const float largest = float_below(loss.max_abs_derivative());
@@ -218,7 +219,7 @@ class PlainCappedLoss final : public CappedLoss {
       return;
     }
     const Eigen::Map<const Eigen::MatrixXd> of_outputs(sum.data(), P.rows(), K);
-    const Eigen::MatrixXd contrasts = P.transpose() * of_outputs * class_contrasts(K);
+    const Eigen::MatrixXd contrasts = P.transpose() * of_outputs * contrasts_;
     out = contrasts.reshaped();
   }
 
@@ -370,6 +371,7 @@ class PlainCappedLoss final : public CappedLoss {
   ScoreLimits limits_;
   std::vector<double> metric_;  // P [d x columns]
   std::size_t columns_;
+  Eigen::MatrixXd contrasts_;           // of several outputs [K x (K - 1)]
   std::vector<float> caps_;             // [n]
   bool logistic_ = is_logistic(loss_);  // weighted; other slopes are held
   double most_ = loss_.curvature();     // as rounding may be above it

@@ -18,7 +18,7 @@ constexpr double least_rows_over_noise = 10;
 double square_of(double v) { return v * v; }
 std::size_t triangle_place(std::size_t i, std::size_t j) { return i * (i + 1) / 2 + j; }
 
-// NoisyMoments of x in [-1, 1]^d as they follow from the released numbers, and the variances of the
+// Moments of x in [-1, 1]^d as they follow from the released numbers, and the variances of the
 // noise in those, each over the rows squared.
 class NoisyMoments {
  public:

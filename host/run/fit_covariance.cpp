@@ -10,7 +10,7 @@
 namespace gibbsite {
 namespace {
 
-// MomentPlaces of the numbers among the features of a row, and of what says that one is missing.
+// Places of the numbers among the features of a row, and of what says that one is missing.
 struct MomentPlaces {
   std::vector<std::size_t> numbers, missing;
 };
