@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numbers>
 #include <utility>
 
 #include "core/wide_number.hpp"
@@ -22,6 +23,7 @@ namespace {
 using Fifty = WideNumber::Number;
 
 Fifty sqrt_two() { return boost::math::constants::root_two<Fifty>(); }
+constexpr double rough_root_two_pi = 2.5066282746310002;
 Fifty root_two_pi() { return sqrt_two() * boost::math::constants::root_pi<Fifty>(); }
 
 // Phi(-x)
@@ -42,10 +44,12 @@ Fifty mills_ratio(const Fifty& x) {
   return 1 / boost::math::tools::continued_fraction_b(terms, Fifty(ldexp(Fifty(1), -166)));
 }
 
-/// delta(eps; mu) with a bound on the error of its evaluation.
+/// delta(eps; mu) with a bound on the error of its evaluation, and what its slopes are made of.
 struct Delta {
   Fifty value;
   Fifty error;
+  Fifty density;  // phi(x)
+  Fifty second;   // e^eps Phi(-y)
 };
 
 // With x = eps/mu - mu/2 and y = eps/mu + mu/2, e^eps phi(y) = phi(x), so
@@ -64,7 +68,7 @@ Delta delta_of(const Fifty& epsilon, const Fifty& mu) {
   const Fifty first = x > 8 ? Fifty(density * mills_ratio(x)) : normal_upper_tail(x);
   const Fifty second =
       y > 8 ? Fifty(density * mills_ratio(y)) : Fifty(exp(epsilon) * normal_upper_tail(y));
-  return {Fifty(first - second), Fifty((first + second) * Fifty(1e-42))};
+  return {Fifty(first - second), Fifty((first + second) * Fifty(1e-42)), density, second};
 }
 
 double delta_up(double epsilon, double mu) {
@@ -104,27 +108,51 @@ double last_that(double guess, Predicate holds) {
   return std::bit_cast<double>(yes);
 }
 
-// Root of f between lo and hi to about double precision; the end nearest to it when rounding
-// hides the change of sign.
-template <class F>
-double approximate_root(F f, Fifty lo, Fifty hi) {
-  const Fifty f_lo = f(lo);
-  const Fifty f_hi = f(hi);
-  if (!(f_lo * f_hi < 0)) {
-    return static_cast<double>(abs(f_lo) < abs(f_hi) ? lo : hi);
-  }
-  std::uintmax_t iterations = 100;
-  const auto close = [](const Fifty& a, const Fifty& b) {
-    return abs(a - b) <= abs(a) * Fifty(1e-18);
-  };
-  const auto [a, b] = boost::math::tools::toms748_solve(f, lo, hi, f_lo, f_hi, close, iterations);
-  return static_cast<double>(a);
+// Phi(-x) / phi(x) in double precision; infinity far below 0.
+double rough_mills_ratio(double x) {
+  if (x <= 8)
+    return std::erfc(x / std::numbers::sqrt2) / 2 * std::exp(x * x / 2) * rough_root_two_pi;
+  double fraction = x;
+  for (int k = 24; k > 0; --k) fraction = x + k / fraction;  // to 2^-53 from x = 8 on
+  return 1 / fraction;
 }
 
-// log delta(eps; mu) - target; far below 0 where cancellation leaves no digit of delta.
-Fifty excess_of(const Fifty& epsilon, const Fifty& mu, const Fifty& target) {
-  const Fifty delta = delta_of(epsilon, mu).value;
-  return delta > 0 ? Fifty(log(delta) - target) : Fifty(-1e3);
+// log delta(eps; mu) - target in double precision, which misses a tenth digit where delta is a
+// difference of near numbers, and all of them where mu is below 1e-12: far below 0 there.
+double rough_excess(double epsilon, double mu, double target) {
+  const double x = epsilon / mu - mu / 2;
+  const double y = epsilon / mu + mu / 2;
+  const double ratio = rough_mills_ratio(x) - rough_mills_ratio(y);
+  if (!(ratio > 0)) return -1e3;
+  return std::min(std::log(ratio / rough_root_two_pi) - x * x / 2 - target, 1e3);
+}
+
+// Root of f between lo and hi in double precision; the end nearest to it when rounding hides the
+// change of sign.
+template <class F>
+double rough_root(F f, double lo, double hi) {
+  const double f_lo = f(lo);
+  const double f_hi = f(hi);
+  if (!(f_lo * f_hi < 0)) return std::fabs(f_lo) < std::fabs(f_hi) ? lo : hi;
+  std::uintmax_t iterations = 100;
+  const auto close = [](double a, double b) { return std::fabs(a - b) <= 1e-15 * std::fabs(a); };
+  return boost::math::tools::toms748_solve(f, lo, hi, f_lo, f_hi, close, iterations).first;
+}
+
+// Newton's steps in 50 digits from a root in double precision, of which one is enough but for the
+// tiniest mu. Whoever asks makes sure of the last bit: a root that is missed costs time alone.
+template <class Step>
+double polished_root(double rough, Step step) {
+  if (!std::isfinite(rough)) return rough;
+  Fifty root = rough;
+  for (int i = 0; i < 60; ++i) {
+    const Fifty next = root - step(root);
+    if (!(next > 0 && next <= 2 * root)) break;  // nowhere near a root: the rough one is the better
+    const bool close = abs(next - root) <= root * Fifty(1e-9);  // leaves a square of it
+    root = next;
+    if (close) break;
+  }
+  return static_cast<double>(root);
 }
 
 void require_delta(double delta) { require_between(delta, 0, 1, "delta"); }
@@ -142,12 +170,15 @@ double gdp_epsilon_up(double mu, double delta) {
   require_delta(delta);
   if (delta_up(0, mu) <= delta) return 0;
   // With x = eps/mu - mu/2: delta is 1 at x = -40, and delta <= Phi(-x) <= exp(-x^2/2) for x > 0.
-  const Fifty m = mu;
-  const Fifty target = log(Fifty(delta));
-  const Fifty lo = std::max(Fifty(m * m / 2 - 40 * m), Fifty(0));
-  const Fifty hi = m * m / 2 + m * sqrt(Fifty(-2 * target));
-  const double guess =
-      approximate_root([&](const Fifty& epsilon) { return excess_of(epsilon, m, target); }, lo, hi);
+  const double target = std::log(delta);
+  const double rough =
+      rough_root([&](double epsilon) { return rough_excess(epsilon, mu, target); },
+                 std::max(mu * mu / 2 - 40 * mu, 0.0), mu * mu / 2 + mu * std::sqrt(-2 * target));
+  // d delta / d eps = -e^eps Phi(-y)
+  const double guess = polished_root(rough, [&](const Fifty& epsilon) {
+    const Delta at = delta_of(epsilon, mu);
+    return Fifty((Fifty(delta) - at.value) / at.second);
+  });
   const double too_small =
       last_that(guess, [&](double epsilon) { return delta_up(epsilon, mu) > delta; });
   return std::nextafter(too_small, std::numeric_limits<double>::infinity());
@@ -155,17 +186,21 @@ double gdp_epsilon_up(double mu, double delta) {
 
 namespace {
 double found_mu_down(double epsilon, double delta) {
-  const Fifty e = epsilon;
-  const Fifty target = log(Fifty(delta));
-  const auto excess = [&](const Fifty& log_mu) { return excess_of(e, exp(log_mu), target); };
+  const double target = std::log(delta);
+  const auto excess = [&](double log_mu) {
+    return rough_excess(epsilon, std::exp(log_mu), target);
+  };
   // Two lower bounds: mu^2/2 + mu t = eps (Chernoff, t^2 = 2 log 1/delta), and
   // delta <= Phi(mu/2) - Phi(-mu/2) <= mu / sqrt(2 pi).
-  const Fifty t = sqrt(Fifty(-2 * target));
-  const Fifty lower = std::max(Fifty(2 * e / (t + sqrt(t * t + 2 * e))), Fifty(Fifty(delta) * 2.5));
-  const Fifty lo = log(lower);
-  Fifty hi = lo + 1;
-  while (excess(hi) < 0) hi += 1;
-  const double guess = static_cast<double>(exp(Fifty(approximate_root(excess, lo, hi))));
+  const double t = std::sqrt(-target / 2);
+  const double lo = std::log(std::max(epsilon / (t + std::sqrt(t * t + epsilon / 2)), 2.5 * delta));
+  double hi = lo + 1;
+  while (excess(hi) < 0 && hi < 800) hi += 1;  // e^800 is no double
+  // d delta / d mu = phi(x)
+  const double guess = polished_root(std::exp(rough_root(excess, lo, hi)), [&](const Fifty& mu) {
+    const Delta at = delta_of(epsilon, mu);
+    return Fifty((at.value - Fifty(delta)) / at.density);
+  });
   return last_that(guess, [&](double mu) { return delta_up(epsilon, mu) <= delta; });
 }
 }  // namespace
