@@ -171,7 +171,7 @@ TEST(FitBought, ASchemaIsCutToWhatHasIntervalsOfSeveralClasses) {
                          : "old") +
             "\n";
   const support::BoughtTable table({"town", "work", "y"}, "y", three_classes, text);
-  const auto backend = make_backend("reference");
+  const auto backend = make_backend("cpu");
   for (const bool intervals : {true, false}) {
     const PlanRequest request{.epsilon = 8, .delta = 1e-5, .intervals = intervals};
     const BoughtFitPlan plan =

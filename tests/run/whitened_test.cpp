@@ -17,6 +17,7 @@
 #include "gibbsite/run/fit.hpp"
 #include "tests/support/backend.hpp"
 #include "tests/support/people.hpp"
+#include "tests/support/repeats.hpp"
 #include "tests/support/temp_dir.hpp"
 #include "tests/support/whitened_run.hpp"
 
@@ -1199,9 +1200,11 @@ TEST(WhitenedRun, NoiseIsForTheNeighborsOfTheCertificate) {
 
 // Tables that nobody would fit: a model, certified and finite, and probabilities for every row.
 TEST(WhitenedRun, DegenerateTablesEndInAModel) {
+  support::Thinned thinned(5);
   for (const support::OddTable& odd : support::odd_tables()) {
     for (const auto& [intervals, add_remove] :
          {std::pair{false, false}, std::pair{true, false}, std::pair{true, true}}) {
+      if (thinned.skips()) continue;
       Budget budget{.epsilon = odd.epsilon, .delta = 1e-5};
       if (add_remove) budget.adjacency = Adjacency::add_remove;
       const Plan made = plan_of(odd.data, budget, {}, 0, "logistic", intervals);
@@ -1248,6 +1251,7 @@ TEST(WhitenedRun, FilesOfIntervalsHoldNothingBesideTheAnswers) {
 // Degenerate amounts end in a model: all at one end, or alternately at both, a million tolerances
 // apart.
 TEST(WhitenedRun, DegenerateAmountsEndInAModel) {
+  support::Thinned thinned(5);
   for (const support::OddTable& odd : support::odd_tables()) {
     for (const int kind : {0, 2}) {
       Dataset data = odd.data;
@@ -1257,6 +1261,7 @@ TEST(WhitenedRun, DegenerateAmountsEndInAModel) {
         data.y[i] = kind == 0 ? bound : i % 2 == 0 ? bound : -bound;
       }
       for (const bool intervals : {false, true}) {
+        if (thinned.skips()) continue;
         const Plan made =
             plan_of(data, {.epsilon = odd.epsilon, .delta = 1e-5}, {}, 0, "huber", intervals);
         const auto backend = support::make_test_backend("cpu");
