@@ -46,9 +46,10 @@ void read_reading(const json& model, const std::string& source, SelectionModel& 
   if (model.contains("ball")) {
     const json& ball = model["ball"];
     const std::string place = source + ": ball";
-    out.ball.emplace(CoefficientBall{
-        .schema = schema_from_json(reading, source + ": preprocessing"),
-        .radius = number_field(ball, "radius", place), .squares = count_field(ball, "squares", place)});
+    out.ball.emplace(
+        CoefficientBall{.schema = schema_from_json(reading, source + ": preprocessing"),
+                        .radius = number_field(ball, "radius", place),
+                        .squares = count_field(ball, "squares", place)});
     const Schema& schema = out.ball->schema;
     out.schema = {schema.invalid, schema.bought, schema.from_public};
     return;

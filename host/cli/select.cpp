@@ -228,9 +228,8 @@ struct SelectCommand {
   }
 
   void add_points(const CoefficientBall& of, ScoreSums& sums) const {
-    const Dataset data = table.read(of.schema, {.labels = ReadOptions::Labels::required,
-                                                .label_path = {},
-                                                .progress = {}});
+    const Dataset data = table.read(
+        of.schema, {.labels = ReadOptions::Labels::required, .label_path = {}, .progress = {}});
     std::vector<std::vector<double>> points;
     for (const auto& z : of.lattice()) points.push_back(of.coefficients(z));
     log_likelihoods(data, points, [&](std::span<const double> row) {
@@ -298,11 +297,11 @@ void define_select(CLI::App& app) {
                  "right they are about --data")
       ->type_name("FILES");
   command->table.add_to(app, false);
-  add_number(app, "--ball", command->ball,
-             "instead of --scores: draws coefficients of --data's logistic posterior from a lattice "
-             "in the ball of this radius, purely private");
-  app.add_option("--schema", command->schema, "--ball: public domain of --data")
-      ->type_name("FILE");
+  add_number(
+      app, "--ball", command->ball,
+      "instead of --scores: draws coefficients of --data's logistic posterior from a lattice "
+      "in the ball of this radius, purely private");
+  app.add_option("--schema", command->schema, "--ball: public domain of --data")->type_name("FILE");
   app.add_option("--score", command->score,
                  "--models: accuracy (default) or brier, 1 less half the squared distance of the "
                  "probabilities to the class")

@@ -72,8 +72,7 @@ void require_ball_schema(const Schema& schema) {
   }
   for (const Column& column : schema.columns) {
     if (!column.automatic_curve) continue;
-    throw BadInput(Field{"ball"},
-                   fmt::format("the knots of {} are not chosen", shown(column.name)),
+    throw BadInput(Field{"ball"}, fmt::format("the knots of {} are not chosen", shown(column.name)),
                    "list its knots in the schema");
   }
 }
@@ -85,10 +84,10 @@ void CoefficientBall::validate() const {
   require_ball_schema(schema);
   const std::size_t d = schema.features();
   if (d < 1 || d > most_ball_features) {
-    throw BadInput(Field{"ball"},
-                   fmt::format("a lattice is of 1 to {} features, and rows have {}",
-                               most_ball_features, d),
-                   "leave some out");
+    throw BadInput(
+        Field{"ball"},
+        fmt::format("a lattice is of 1 to {} features, and rows have {}", most_ball_features, d),
+        "leave some out");
   }
   const double reach = reach_of(*this);
   if (!(reach >= least_reach && reach <= most_reach)) {

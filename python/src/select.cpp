@@ -144,12 +144,14 @@ void bind_select(nb::module_& m) {
       .def_prop_ro(
           "candidates", [](const SelectRelease& r) { return r.model().candidates; },
           "Names of all candidates, which are public.")
-      .def_prop_ro("coefficients", &coefficients_of,
-                   "A dict of the coefficients that draw_in_ball drew, by the names of the features "
-                   "as rows are scaled; None of another choice.")
-      .def("predict", &probabilities_of, "data"_a,
-           "P(positive class) for the rows of a Dataset [n], at those coefficients. Raises BadInput "
-           "of another choice.")
+      .def_prop_ro(
+          "coefficients", &coefficients_of,
+          "A dict of the coefficients that draw_in_ball drew, by the names of the features "
+          "as rows are scaled; None of another choice.")
+      .def(
+          "predict", &probabilities_of, "data"_a,
+          "P(positive class) for the rows of a Dataset [n], at those coefficients. Raises BadInput "
+          "of another choice.")
       .def("__repr__", [](const SelectRelease& r) {
         return fmt::format("<gibbsite.SelectRelease: {} of {}>",
                            shown(r.model().candidates.at(r.model().chosen)),
@@ -169,16 +171,17 @@ void bind_select(nb::module_& m) {
         "`range`, and NaN counts as its middle. seed makes the choice repeatable and void. ledger: "
         "the choice is entered there before this returns. Raises BadInput, Infeasible or "
         "BudgetSpent.");
-  m.def("draw_in_ball", &draw_in_ball, "data"_a, "arguments"_a,
-        nb::sig("def draw_in_ball(data: Dataset, *, ball: float, epsilon: float, "
-                "delta: float = 1e-15, adjacency: str = 'replace-one', "
-                "rows_cap: int | None = None, rows_per_person: int = 1, "
-                "seed: int | None = None, ledger: Ledger | None = None) -> SelectRelease"),
-        "Draws coefficients of the logistic posterior of a Dataset of two classes from a lattice of "
-        "at most 10,000 points in the ball of radius `ball`, (epsilon, 0)-differentially private, "
-        "and returns a SelectRelease (docs/theory/select.md). The posterior is to the power "
-        "beta = epsilon/(2 k ball R), of norms R of rows. The other arguments are those of "
-        "`select`. Raises BadInput, Infeasible or BudgetSpent.");
+  m.def(
+      "draw_in_ball", &draw_in_ball, "data"_a, "arguments"_a,
+      nb::sig("def draw_in_ball(data: Dataset, *, ball: float, epsilon: float, "
+              "delta: float = 1e-15, adjacency: str = 'replace-one', "
+              "rows_cap: int | None = None, rows_per_person: int = 1, "
+              "seed: int | None = None, ledger: Ledger | None = None) -> SelectRelease"),
+      "Draws coefficients of the logistic posterior of a Dataset of two classes from a lattice of "
+      "at most 10,000 points in the ball of radius `ball`, (epsilon, 0)-differentially private, "
+      "and returns a SelectRelease (docs/theory/select.md). The posterior is to the power "
+      "beta = epsilon/(2 k ball R), of norms R of rows. The other arguments are those of "
+      "`select`. Raises BadInput, Infeasible or BudgetSpent.");
 }
 
 }  // namespace gibbsite::python

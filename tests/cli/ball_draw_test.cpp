@@ -19,8 +19,9 @@ class BallDrawCli : public Cli {
 // Rows have norm sqrt(1.5^2 + 1) or that of their columns, sqrt(2 + 1), whichever is less: with
 // beta = 1/(2 4 sqrt(3)) a draw of 4 coefficients.
 TEST_F(BallDrawCli, DrawsCertifiesAndVerifies) {
-  ASSERT_EQ(gibbsite({"ledger", "create", "people.ledger", "--epsilon", "2", "--delta", "1e-6"})
-                .status, 0);
+  ASSERT_EQ(
+      gibbsite({"ledger", "create", "people.ledger", "--epsilon", "2", "--delta", "1e-6"}).status,
+      0);
   const Outcome made = draw(joined(table, {"--ledger", "people.ledger"}));
   EXPECT_EQ(made.status, 0) << made.err;
   EXPECT_THAT(made.out, HasSubstr("points of a lattice in the ball of radius 4"));
@@ -46,8 +47,9 @@ TEST_F(BallDrawCli, RefusesWhatMakesNoSense) {
   EXPECT_THAT(draw(joined(table, {"--range", "0,1"})).err, HasSubstr("--range, --candidates"));
   EXPECT_THAT(draw({"--ball", "0", "--data", "table.csv", "--schema", "table.toml"}).err,
               HasSubstr("--ball: must be a radius"));
-  EXPECT_THAT(draw({"--models", "a.json,b.json", "--data", "table.csv", "--schema", "table.toml"})
-                  .err, HasSubstr("--schema: is of --ball"));
+  EXPECT_THAT(
+      draw({"--models", "a.json,b.json", "--data", "table.csv", "--schema", "table.toml"}).err,
+      HasSubstr("--schema: is of --ball"));
   folder.write("amount.toml",
                "label = \"age\"\nrange = [17, 90]\nintercept = true\nmissing = \"?\"\n[columns]\n"
                "work = {type = \"category\", levels = [\"Private\", \"State, gov\"], missing = "

@@ -59,10 +59,10 @@ TEST(CoefficientBall, IsTheFinestOfSoManyPoints) {
     EXPECT_GT(finer.points(20'000), 10'000U) << d;
     EXPECT_LE(ball.points(10'000), 10'000U) << d;
     const std::vector<double> last = ball.coefficients(lattice.back());
-    EXPECT_NEAR(std::inner_product(last.begin(), last.end(), last.begin(), 0.0),
-                16.0 * static_cast<double>(square_of(lattice.back())) /
-                    static_cast<double>(ball.squares),
-                1e-12);
+    EXPECT_NEAR(
+        std::inner_product(last.begin(), last.end(), last.begin(), 0.0),
+        16.0 * static_cast<double>(square_of(lattice.back())) / static_cast<double>(ball.squares),
+        1e-12);
   }
   EXPECT_EQ(coefficient_ball(schema_of(1), 4, 10'000).squares, 4999U * 4999U);
   EXPECT_EQ(coefficient_ball(schema_of(8), 4, 10'000).points(10'000), 6'865U);
@@ -89,7 +89,8 @@ TEST(CoefficientBall, RefusesWhatHasNoDraw) {
     EXPECT_THROW(coefficient_ball(schema, radius, 10'000), BadInput);
   };
   const double inf = std::numeric_limits<double>::infinity();
-  for (const double radius : {0.0, -1.0, std::nan(""), inf, 1e-8, 1e8}) refused(schema_of(2), radius);
+  for (const double radius : {0.0, -1.0, std::nan(""), inf, 1e-8, 1e8})
+    refused(schema_of(2), radius);
   refused(schema_of(101), 1);
   Schema other = schema_of(2);
   other.label = TwoClasses{.positive = "a", .weights = {0.5, 1}};

@@ -70,8 +70,9 @@ std::vector<double> log_law(const SelectionModel& shape, const std::vector<BallR
   double total = 0;
   for (const std::uint64_t steps : sums.steps()) {
     // Sums of so few rows are doubles; the first is taken off so that nothing overflows.
-    out.push_back(weight * std::ldexp(static_cast<double>(steps) -
-                                          static_cast<double>(sums.steps().front()), -30));
+    out.push_back(
+        weight *
+        std::ldexp(static_cast<double>(steps) - static_cast<double>(sums.steps().front()), -30));
     total += std::exp(out.back());
   }
   for (double& v : out) v -= std::log(total);
@@ -110,7 +111,10 @@ std::vector<std::vector<BallRow>> tables(std::size_t d) {
     for (float& v : x) v = uniform(noise) / static_cast<float>(d);
     made_up.push_back({x, uniform(noise) > 0 ? 1.0F : -1.0F});
   }
-  return {std::vector<BallRow>(200, plus), std::vector<BallRow>(200, minus), {plus}, {minus, plus},
+  return {std::vector<BallRow>(200, plus),
+          std::vector<BallRow>(200, minus),
+          {plus},
+          {minus, plus},
           made_up};
 }
 
@@ -135,9 +139,8 @@ TEST(DrawInABall, OfNeighborsKeepsEpsilonAtEveryPoint) {
   for (const std::size_t d : {1U, 2U}) {
     const SelectionModel shape = selection_in_ball({ball_schema(d), 3, 25});
     for (const std::uint64_t k : {1U, 2U}) {
-      const SelectPlan plan =
-          plan_select({.rows = 200, .candidates = shape.candidates.size()},
-                      {.epsilon = 4, .delta = 1e-15, .rows_per_person = k});
+      const SelectPlan plan = plan_select({.rows = 200, .candidates = shape.candidates.size()},
+                                          {.epsilon = 4, .delta = 1e-15, .rows_per_person = k});
       const double worst = worst_replaced(shape, weight_of(plan), k);
       EXPECT_LE(worst, 4 * (1 + 1e-9)) << d << " " << k;
       EXPECT_GT(worst, 3.5) << d << " " << k;
@@ -214,19 +217,20 @@ SelectRelease ball_run(std::uint32_t key, double epsilon = 4) {
   return release_selection(shape, sums_of(shape, rows), plan, ball_key(key));
 }
 
-// 2,000 keys; a share is off by 6 of its deviations with a probability below 1e-8.
+// 600 keys; a share is off by 6 of its deviations with a probability below 1e-6.
 TEST(DrawInABall, IsDrawnByThatLaw) {
   const SelectionModel shape = selection_in_ball({ball_schema(2), 3, 1});
-  const SelectPlan plan = plan_select({.rows = 30, .candidates = 5}, {.epsilon = 4, .delta = 1e-15});
+  const SelectPlan plan =
+      plan_select({.rows = 30, .candidates = 5}, {.epsilon = 4, .delta = 1e-15});
   const std::vector<double> law = log_law(shape, tables(2).back(), weight_of(plan));
-  const auto runs = support::repeats(2000U, 100U);
+  const auto runs = support::repeats(600U, 100U);
   std::array<double, 5> found{};
   for (std::uint32_t run = 0; run < runs; ++run)
     found.at(ball_run(run).model().chosen) += 1.0 / runs;
   for (std::size_t i = 0; i < 5; ++i) {
     const double p = std::exp(law[i]);
     EXPECT_NEAR(found.at(i), p, 6 * std::sqrt(p * (1 - p) / runs)) << i;
-    EXPECT_GT(p, 0.01);
+    EXPECT_GT(p, 0.05);
   }
 }
 

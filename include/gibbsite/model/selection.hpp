@@ -22,8 +22,8 @@ struct SelectionModel {
 
   std::vector<std::string> candidates;  ///< names, each once
   std::vector<std::string> of{};        ///< digests of the candidates' files, where they are models
-  std::string score;  ///< what a row's score is: "given", "accuracy", "brier", "log-likelihood"
-  double lo = 0, hi = 1;                ///< the range that scores are clamped to
+  std::string score;      ///< what a row's score is: "given", "accuracy", "brier", "log-likelihood"
+  double lo = 0, hi = 1;  ///< the range that scores are clamped to
   std::size_t chosen = 0;
   Reading schema{};
   std::optional<CoefficientBall> ball{};  ///< of log-likelihood: the candidates are its points
