@@ -40,15 +40,15 @@ std::uint64_t planned_rows(std::uint64_t rows, const std::optional<std::uint64_t
 }
 
 // What every choice is asked for with.
-struct Asked {
+struct ChoiceRequest {
   Budget budget;
   std::optional<std::uint64_t> cap, seed;
   const Ledger* ledger = nullptr;
 };
 
-Asked asked_of(Arguments& given) {
+ChoiceRequest choice_request(Arguments& given) {
   constexpr double default_delta = 1e-15;
-  Asked out;
+  ChoiceRequest out;
   out.budget = {
       .epsilon = given.need<double>("epsilon"),
       .delta = given.take<double>("delta", default_delta),
@@ -63,8 +63,8 @@ Asked asked_of(Arguments& given) {
 
 // add(sums) adds the scores of the n rows.
 template <class Add>
-SelectRelease released(const SelectionModel& shape, std::uint64_t n, const Asked& asked,
-                       const Add& add) {
+SelectRelease released_choice(const SelectionModel& shape, std::uint64_t n,
+                              const ChoiceRequest& asked, const Add& add) {
   shape.validate();
   asked.budget.validate();
   const std::size_t c = shape.candidates.size();
@@ -84,14 +84,14 @@ SelectRelease select_one(const Scores& scores, const nb::kwargs& arguments) {
                        .score = "given"};
   std::tie(shape.lo, shape.hi) =
       given.take<std::pair<double, double>>("range", std::pair<double, double>(0, 1));
-  const Asked asked = asked_of(given);
+  const ChoiceRequest asked = choice_request(given);
   shape.validate();
   const std::size_t n = scores.shape(0), c = scores.shape(1);
   if (c != shape.candidates.size()) {
     throw BadInput(Field{"candidates"}, fmt::format("there are {}, and scores have {} columns",
                                                     shape.candidates.size(), c));
   }
-  return released(shape, n, asked, [&](ScoreSums& sums) {
+  return released_choice(shape, n, asked, [&](ScoreSums& sums) {
     for (std::size_t i = 0; i < n; ++i) sums.add({scores.data() + i * c, c});
   });
 }
@@ -99,16 +99,16 @@ SelectRelease select_one(const Scores& scores, const nb::kwargs& arguments) {
 SelectRelease draw_in_ball(const Dataset& data, const nb::kwargs& arguments) {
   Arguments given("draw_in_ball", arguments);
   const auto radius = given.need<double>("ball");
-  const Asked asked = asked_of(given);
+  const ChoiceRequest asked = choice_request(given);
   const CoefficientBall ball = coefficient_ball(data.schema, radius, most_select_candidates);
   std::vector<std::vector<double>> points;
   for (const auto& z : ball.lattice()) points.push_back(ball.coefficients(z));
-  return released(selection_in_ball(ball), data.rows(), asked, [&](ScoreSums& sums) {
+  return released_choice(selection_in_ball(ball), data.rows(), asked, [&](ScoreSums& sums) {
     log_likelihoods(data, points, [&](std::span<const double> row) { sums.add(row); });
   });
 }
 
-nb::object coefficients_of(const SelectRelease& release) {
+nb::object drawn_coefficients(const SelectRelease& release) {
   const auto theta = release.model().coefficients();
   if (!theta) return nb::none();
   nb::dict out;
@@ -118,10 +118,15 @@ nb::object coefficients_of(const SelectRelease& release) {
 }
 
 // P(positive class) [n] at the chosen coefficients.
-Numbers probabilities_of(const SelectRelease& release, const Dataset& data) {
+Numbers drawn_probabilities(const SelectRelease& release, const Dataset& data) {
   const SelectionModel& model = release.model();
   if (!model.ball)
     throw BadInput("data: a choice among names predicts nothing; ask one of draw_in_ball");
+  if (data.features() != model.ball->schema.features()) {
+    throw BadInput(
+        fmt::format("data: has {} features, the draw {}; read the table with the draw's own schema",
+                    data.features(), model.ball->schema.features()));
+  }
   std::vector<double> p = predict_probabilities(
       {.loss = "logistic", .schema = model.ball->schema, .draws = {*model.coefficients()}},
       data.view());
@@ -145,11 +150,11 @@ void bind_select(nb::module_& m) {
           "candidates", [](const SelectRelease& r) { return r.model().candidates; },
           "Names of all candidates, which are public.")
       .def_prop_ro(
-          "coefficients", &coefficients_of,
+          "coefficients", &drawn_coefficients,
           "A dict of the coefficients that draw_in_ball drew, by the names of the features "
           "as rows are scaled; None of another choice.")
       .def(
-          "predict", &probabilities_of, "data"_a,
+          "predict_probabilities", &drawn_probabilities, "data"_a,
           "P(positive class) for the rows of a Dataset [n], at those coefficients. Raises BadInput "
           "of another choice.")
       .def("__repr__", [](const SelectRelease& r) {

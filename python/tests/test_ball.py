@@ -34,7 +34,7 @@ def test_a_draw_verifies_and_predicts(rows, tmp_path):
     assert list(theta) == ["x", "(intercept)"]
     assert math.hypot(*theta.values()) <= 8 * (1 + 1e-12)
     assert theta["x"] > 0 > theta["(intercept)"]  # the others have below e^-30 of the probability
-    p = release.predict(rows)
+    p = release.predict_probabilities(rows)
     assert p.shape == (2000,)
     assert np.mean((p > 0.5) == (rows.positive > 0.5)) > 0.8
     release.write(tmp_path / "draw.json")
@@ -47,7 +47,7 @@ def test_a_choice_among_names_has_no_coefficients(rows):
     release = gibbsite.select(np.eye(3), candidates=["a", "b", "c"], epsilon=1.0)
     assert release.coefficients is None
     with pytest.raises(gibbsite.BadInput, match="draw_in_ball"):
-        release.predict(rows)
+        release.predict_probabilities(rows)
 
 
 @pytest.mark.parametrize(
