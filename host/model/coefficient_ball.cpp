@@ -13,6 +13,18 @@
 namespace gibbsite {
 namespace {
 
+// What draws lose (docs/theory/select.md). F is the sum of n convex losses, each R-Lipschitz, and
+// all expectations are of F less its least value over ‖θ‖ ≤ B.
+//
+// - Of c points, by P ∝ e^{−βF}: P minimizes E F + KL(P ‖ flat)/β, and KL is log c at the best
+//   point alone. So the loss is at most (log c)/β, β = ε/(2BR).
+// - Of a convex set, by a density ∝ e^{−U} with U convex, w its minimizer there: d − E⟨∇U, θ−w⟩ is
+//   the flux of (θ−w)e^{−U} through the boundary over ∫e^{−U}, and not negative, as w is inside. So
+//   E U − U(w) ≤ E⟨∇U, θ−w⟩ ≤ d. With U = βF: d/β. With U = βF + (m/2)‖θ‖² everywhere: βE F ≤
+//   βF(θ) + mB²/2 + d; β = μ√m/(2R), and m = 2d/B² is the best.
+// - Output perturbation, ridge λ: F at θ̂ + b is at most F(θ̂) + nR‖b‖, b of deviation 2R/(λμ) a
+//   coordinate: 2nR²√d/(λμ) + λB²/2, at its best λ.
+
 constexpr std::uint64_t most_squares = std::uint64_t{1} << 40;
 // Below it 1 ulp of log 2 is more than 1e-9 of the range; above, exp(-B R) is 0 many times over.
 constexpr double least_reach = 1e-6, most_reach = 1e6;

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -201,6 +202,22 @@ TEST(DrawInABall, HasTheLawOfTheCutPosterior) {
   }
   EXPECT_LT(mass, 1e-3);
   EXPECT_LT(off, 2 * mass);
+}
+
+// E F - min F <= (log c)/beta, for F in units of 1/beta.
+TEST(DrawInABall, LosesAtMostTheLogOfThePoints) {
+  const SelectionModel shape = selection_in_ball({ball_schema(2), 3, 25});
+  const auto c = static_cast<double>(shape.candidates.size());
+  for (const double weight : {0.01, 1.0, 30.0}) {
+    for (const std::vector<BallRow>& table : tables(2)) {
+      const std::vector<double> law = log_law(shape, table, weight);
+      const double best = *std::ranges::max_element(law);
+      double loss = 0;
+      for (const double v : law) loss += std::exp(v) * (best - v);
+      EXPECT_LE(loss, std::log(c)) << weight;
+      EXPECT_GT(loss, 0);
+    }
+  }
 }
 
 Key ball_key(std::uint32_t number) {
