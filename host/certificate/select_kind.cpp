@@ -11,14 +11,21 @@ namespace gibbsite {
 using nlohmann::json;
 
 json model_json(const SelectionModel& model) {
+  const json reading =
+      model.ball ? schema_json(model.ball->schema)
+                 : json{{"invalid", model.schema.invalid == Invalid::refuse ? "refuse" : "middle"}};
   json out = {{"kind", "selection"},
               {"candidates", model.candidates},
               {"chosen", model.candidates.at(model.chosen)},
               {"score", model.score},
               {"range", {model.lo, model.hi}},
-              {"preprocessing",
-               {{"invalid", model.schema.invalid == Invalid::refuse ? "refuse" : "middle"}}}};
+              {"preprocessing", reading}};
   if (!model.of.empty()) out["of"] = model.of;
+  if (model.ball) {
+    out["ball"] = {{"radius", model.ball->radius}, {"squares", model.ball->squares}};
+    out["features"] = model.ball->schema.feature_names();
+    out["coefficients"] = *model.coefficients();
+  }
   return out;
 }
 
@@ -31,6 +38,26 @@ std::vector<std::string> names_in(const json& object, const char* name, const st
     throw BadInput(source + ": " + name + ": must be a list of texts; use the file as written");
   }
   return list.get<std::vector<std::string>>();
+}
+
+// Where there is a ball, `preprocessing` is the schema of its features.
+void read_reading(const json& model, const std::string& source, SelectionModel& out) {
+  const json& reading = field(model, "preprocessing", source);
+  if (model.contains("ball")) {
+    const json& ball = model["ball"];
+    const std::string place = source + ": ball";
+    out.ball.emplace(
+        CoefficientBall{.schema = schema_from_json(reading, source + ": preprocessing"),
+                        .radius = number_field(ball, "radius", place),
+                        .squares = count_field(ball, "squares", place)});
+    const Schema& schema = out.ball->schema;
+    out.schema = {schema.invalid, schema.bought, schema.from_public};
+    return;
+  }
+  const std::string invalid = text_field(reading, "invalid", source + ": preprocessing");
+  if (invalid != "refuse" && invalid != "middle")
+    throw BadInput(source + ": preprocessing.invalid: must be refuse or middle");
+  out.schema.invalid = invalid == "refuse" ? Invalid::refuse : Invalid::middle;
 }
 
 }  // namespace
@@ -47,11 +74,7 @@ SelectionModel SelectKind::model_from_json(const json& model, const std::string&
   }
   const auto range = numbers_field(model, "range", 2, source);
   out.lo = range[0], out.hi = range[1];
-  const std::string invalid =
-      text_field(field(model, "preprocessing", source), "invalid", source + ": preprocessing");
-  if (invalid != "refuse" && invalid != "middle")
-    throw BadInput(source + ": preprocessing.invalid: must be refuse or middle");
-  out.schema.invalid = invalid == "refuse" ? Invalid::refuse : Invalid::middle;
+  read_reading(model, source, out);
   const auto found = std::ranges::find(out.candidates, text_field(model, "chosen", source));
   out.chosen = static_cast<std::size_t>(found - out.candidates.begin());
   try {

@@ -24,6 +24,7 @@
 #include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "gibbsite/release/row_scores.hpp"
+#include "gibbsite/run/public_schema.hpp"
 #include "interrupt.hpp"
 #include "ledger.hpp"
 #include "options.hpp"
@@ -48,7 +49,8 @@ double score_of(const std::string& text) {
 struct SelectCommand {
   TableArguments table;
   PlanArguments who;
-  std::string scores, candidates, models, score = "accuracy", out, ledger_path;
+  std::string scores, candidates, models, schema, score = "accuracy", out, ledger_path;
+  std::optional<double> ball;
   std::vector<double> range;
   bool force = false, json = false;
 
@@ -60,16 +62,8 @@ struct SelectCommand {
                         .rows_per_person = who.rows_per_person.value_or(1)};
     budget.validate();
     require_cap(budget);
-    SelectionModel shape;
-    shape.score = "given";
     std::vector<LinearModel> of;
-    if (models.empty()) {
-      shape.candidates = candidates.empty() ? names_of_first_line() : pieces(candidates);
-      if (!range.empty()) shape.lo = range.front(), shape.hi = range.back();
-    } else {
-      shape.score = score;
-      for (const std::string& path : pieces(models)) of.push_back(model_of(path, shape));
-    }
+    const SelectionModel shape = shape_of(of);
     shape.validate();
     const auto planned = [&](std::uint64_t rows, const Budget& at) {
       return plan_select({.rows = rows, .candidates = shape.candidates.size()}, at);
@@ -79,7 +73,11 @@ struct SelectCommand {
     catch_interrupts();
 
     ScoreSums sums(shape.candidates.size(), shape.lo, shape.hi);
-    models.empty() ? add_given(shape, sums) : add_models(of, sums);
+    if (shape.ball) {
+      add_points(*shape.ball, sums);
+    } else {
+      models.empty() ? add_given(shape, sums) : add_models(of, sums);
+    }
     if (who.rows_cap && sums.rows() > *who.rows_cap) {
       throw BadInput(fmt::format(
           "--rows-cap: the table has more than {} rows; give a public bound that holds (private: "
@@ -108,19 +106,28 @@ struct SelectCommand {
   void require_of_input() const {
     if (ranks().size() > 1)
       throw BadInput("select: runs in one process; start it without the launcher of ranks");
-    const bool given = !scores.empty();
-    if (given == !models.empty())
-      throw BadInput("--scores: give it, or --models and the --data that they are scored on");
+    const bool given = !scores.empty(), of_models = !models.empty();
+    if (int{given} + int{of_models} + int{ball.has_value()} != 1) {
+      throw BadInput(
+          "--scores: give it, or --models and the --data that they are scored on, or --ball with "
+          "--data and --schema");
+    }
     if (given && (!table.data.empty() || score != "accuracy"))
       throw BadInput("--data, --score: are of --models; leave them out");
     if (!given && (table.data.empty() || !range.empty() || !candidates.empty())) {
       throw BadInput(table.data.empty()
-                         ? "--data: is missing; give the table that --models are scored on"
+                         ? "--data: is missing; give the table that --models or a --ball are "
+                           "scored on"
                          : "--range, --candidates: are of --scores; leave them out");
     }
+    if (ball.has_value() == schema.empty()) {
+      throw BadInput(schema.empty() ? "--schema: is missing; give the public domain of --data"
+                                    : "--schema: is of --ball; leave it out");
+    }
+    if (ball && score != "accuracy") throw BadInput("--score: is of --models; leave it out");
     if (!range.empty() && range.size() != 2)
       throw BadInput("--range: must be two numbers, LO,HI, which scores are clamped to");
-    for (const std::string& path : {scores, table.data, table.labels})
+    for (const std::string& path : {scores, table.data, table.labels, schema})
       if (!path.empty()) require_other_file(out, path, "the table");
     require_new(out, force);
     require_writable(out, "--out");
@@ -142,6 +149,25 @@ struct SelectCommand {
     std::optional<Ledger> ledger(std::in_place, ledger_path);
     static_cast<void>(ledger->read());
     return ledger;
+  }
+
+  // What is chosen among; `of` gets the models of --models.
+  [[nodiscard]] SelectionModel shape_of(std::vector<LinearModel>& of) const {
+    if (ball) {
+      const Schema domain = read_schema(schema);
+      require_other_table(domain, table.data);
+      return selection_in_ball(coefficient_ball(domain, *ball, most_select_candidates));
+    }
+    SelectionModel shape;
+    shape.score = "given";
+    if (models.empty()) {
+      shape.candidates = candidates.empty() ? names_of_first_line() : pieces(candidates);
+      if (!range.empty()) shape.lo = range.front(), shape.hi = range.back();
+    } else {
+      shape.score = score;
+      for (const std::string& path : pieces(models)) of.push_back(model_of(path, shape));
+    }
+    return shape;
   }
 
   // Names are published. A line of numbers is a person's.
@@ -201,23 +227,57 @@ struct SelectCommand {
     }
   }
 
+  void add_points(const CoefficientBall& of, ScoreSums& sums) const {
+    const Dataset data = table.read(
+        of.schema, {.labels = ReadOptions::Labels::required, .label_path = {}, .progress = {}});
+    std::vector<std::vector<double>> points;
+    for (const auto& z : of.lattice()) points.push_back(of.coefficients(z));
+    log_likelihoods(data, points, [&](std::span<const double> row) {
+      if (sums.rows() % 64 == 0) stop_if_asked();
+      sums.add(row);
+    });
+  }
+
+  // A draw in a ball: what it is of, and its coefficients.
+  static std::string drawn_lines(const SelectionModel& model, const SelectPlan& plan) {
+    const double range = model.hi - model.lo;
+    const std::vector<double> theta = *model.coefficients();
+    const std::vector<std::string> names = model.ball->schema.feature_names();
+    std::vector<std::vector<std::string>> lines{{"feature", "coefficient"}};
+    for (std::size_t j = 0; j < names.size(); ++j)
+      lines.push_back({shown(names[j]), fmt::format("{:.4g}", theta[j])});
+    return fmt::format(
+        "Drawn: one of {} points of a lattice in the ball of radius {:.4g}, by the logistic "
+        "posterior at β = {:.4g}. But for one time in twenty its log-likelihood is at most {:.3g} "
+        "below the best point's.\n\n{}",
+        model.candidates.size(), model.ball->radius,
+        std::get<ExponentialPick>(plan.mechanism).weight / range, plan.behind * range,
+        gibbsite::cli::table(lines));
+  }
+  static std::string chosen_line(const SelectionModel& model, const SelectPlan& plan) {
+    if (model.ball) return drawn_lines(model, plan);
+    return fmt::format(
+        "Chosen: {}, of {} candidates. But for one time in twenty its scores sum to at most {:.3g} "
+        "full rows less than the best one's.\n",
+        shown(model.candidates.at(model.chosen)), model.candidates.size(), plan.behind);
+  }
+
   void say(const SelectRelease& made, const SelectPlan& plan,
            const std::optional<Ledger>& ledger) const {
     const SelectionModel& model = made.model();
     const std::string& name = model.candidates.at(model.chosen);
     if (json) {
       const nlohmann::json file = to_json(made);
-      fmt::print("{}\n", nlohmann::json{{"chosen", name},
-                                        {"guarantee", file.at("certificate").at("guarantee")},
-                                        {"digest", file.at("certificate").at("digest")}}
-                             .dump(2));
+      nlohmann::json said{{"chosen", name},
+                          {"guarantee", file.at("certificate").at("guarantee")},
+                          {"digest", file.at("certificate").at("digest")}};
+      if (model.ball) said["coefficients"] = *model.coefficients();
+      fmt::print("{}\n", said.dump(2));
       return;
     }
-    fmt::print(
-        "Chosen: {}, of {} candidates. But for one time in twenty its scores sum to at most {:.3g} "
-        "full rows less than the best one's.\n\n{}\n{}Written: {}; next:\n  gibbsite verify {}\n",
-        shown(name), model.candidates.size(), plan.behind, in_words(made.certificate()),
-        ledger ? entered_line(*ledger) : "", StandardOutput::named(out), out);
+    fmt::print("{}\n{}\n{}Written: {}; next:\n  gibbsite verify {}\n", chosen_line(model, plan),
+               in_words(made.certificate()), ledger ? entered_line(*ledger) : "",
+               StandardOutput::named(out), out);
   }
 };
 
@@ -237,6 +297,11 @@ void define_select(CLI::App& app) {
                  "right they are about --data")
       ->type_name("FILES");
   command->table.add_to(app, false);
+  add_number(
+      app, "--ball", command->ball,
+      "instead of --scores: draws coefficients of --data's logistic posterior from a lattice "
+      "in the ball of this radius, purely private");
+  app.add_option("--schema", command->schema, "--ball: public domain of --data")->type_name("FILE");
   app.add_option("--score", command->score,
                  "--models: accuracy (default) or brier, 1 less half the squared distance of the "
                  "probabilities to the class")

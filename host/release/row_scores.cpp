@@ -6,6 +6,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/model/losses/logistic.hpp"
 #include "gibbsite/release/predict.hpp"
 
 namespace gibbsite {
@@ -46,6 +47,21 @@ std::vector<double> row_scores(const LinearModel& model, const Dataset& data,
     out[i] = accuracy ? (likeliest(row) == found ? 1 : 0) : 1 - squares / 2;
   }
   return out;
+}
+
+void log_likelihoods(const Dataset& data, std::span<const std::vector<double>> points,
+                     const std::function<void(std::span<const double>)>& add) {
+  const Rows rows = data.view();
+  if (data.y.size() != rows.rows) throw BadInput("data: has no labels; give a labeled table");
+  if (!is<TwoClasses>(data.schema.label) || rows.has_more_than_labels())
+    throw BadInput("data: rows must be of two classes, without weights; give others");
+  std::vector<double> scores(points.size());
+  for (std::size_t i = 0; i < rows.rows; ++i) {
+    const double y = data.y[i] > 0 ? 1 : -1;
+    for (std::size_t c = 0; c < points.size(); ++c)
+      scores[c] = -losses::logistic::value(rows.dot(i, points[c]), y);
+    add(scores);
+  }
 }
 
 }  // namespace gibbsite

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "gibbsite/model/coefficient_ball.hpp"
 #include "gibbsite/model/schema.hpp"
 
 namespace gibbsite {
@@ -21,13 +22,19 @@ struct SelectionModel {
 
   std::vector<std::string> candidates;  ///< names, each once
   std::vector<std::string> of{};        ///< digests of the candidates' files, where they are models
-  std::string score;                    ///< what a row's score is: "given", "accuracy", "brier"
-  double lo = 0, hi = 1;                ///< the range that scores are clamped to
+  std::string score;      ///< what a row's score is: "given", "accuracy", "brier", "log-likelihood"
+  double lo = 0, hi = 1;  ///< the range that scores are clamped to
   std::size_t chosen = 0;
   Reading schema{};
+  std::optional<CoefficientBall> ball{};  ///< of log-likelihood: the candidates are its points
 
+  /// The chosen coefficients [d], in the units of rows as they are scaled; none without a ball.
+  [[nodiscard]] std::optional<std::vector<double>> coefficients() const;
   /// Throws BadInput naming the field that is out of range.
   void validate() const;
 };
+
+/// All points of a ball as candidates by their log-likelihood; `chosen` is the first.
+SelectionModel selection_in_ball(const CoefficientBall& ball);
 
 }  // namespace gibbsite
