@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "command.hpp"
-#include "core/format_message.hpp"
 #include "gibbsite/certificate/certificate.hpp"
 #include "gibbsite/certificate/column_guarantee.hpp"
 #include "gibbsite/certificate/model_file.hpp"
@@ -57,7 +56,7 @@ void VerifyCommand::run() const {
   }
   if (column.empty() && moves_by) {
     throw BadInput(Field{"moves_by"}, "says nothing without a column",
-                   format_message("give {} too", Field{"column"}));
+                   Message("give ") + Field{"column"} + Message(" too"));
   }
   const std::string text = read_release_text(path);
   const nlohmann::json file = parse_release_json(text, path);
