@@ -147,7 +147,7 @@ ColumnGuarantee column_guarantee(const json& file, const std::string& column,
 
 std::string in_words(const ColumnGuarantee& of) {
   std::string out = fmt::format("Of the column {} alone", shown(of.column));
-  if (of.moves_by) out += fmt::format(", known to within {}", text_up(*of.moves_by));
+  if (of.moves_by) out += fmt::format(", for values at most {} apart", text_up(*of.moves_by));
   out += fmt::format(
       ": (ε, δ) = ({}, {}){}.\nSomebody who knows every other row and all else of a person, asked "
       "which of two values the person has there,\nis right at most {:.1f} % of the time, at even "
@@ -156,8 +156,8 @@ std::string in_words(const ColumnGuarantee& of) {
       std::isfinite(of.mu) ? fmt::format(", μ = {}", text_up(of.mu)) : "", of.guess_percent);
   if (of.is_whole) out += "No theorem has a smaller number than the certificate's own here.\n";
   out +=
-      "This is a weaker unit, not a stronger guarantee: who knows less of a person may learn more, "
-      "by all columns together.\nIt is derived from the certificate; nothing was run again, and a "
+      "This is a weaker unit, not a stronger guarantee: all columns of a person together may tell as "
+      "much as the certificate says.\nIt is derived from the certificate; nothing was run again, and a "
       "ledger counts the certificate's own.\n";
   return out;
 }

@@ -98,7 +98,7 @@ void define_verify(CLI::App& app) {
                  "also say what is guaranteed of this column of a person, a weaker unit")
       ->type_name("NAME");
   app.add_option("--moves-by", command->moves_by,
-                 "with --column: of a number that is known to within this")
+                 "with --column: between two numbers at most this far apart")
       ->type_name("T");
   app.add_flag("--verbose", command->verbose, "print every check");
   app.callback([command] { command->run(); });

@@ -622,7 +622,7 @@ void bind_release(nb::module_& m) {
       },
       "path"_a, "column"_a, "moves_by"_a = nb::none(),
       "Returns what a verified file guarantees against somebody who knows all of a person but one "
-      "column, or a number to within `moves_by` (in its unit), as a dict: epsilon at the "
+      "column, and asks which of two values it has (at most `moves_by` apart, in its unit), as a dict: epsilon at the "
       "certificate's delta, mu (NaN for draws that have none), best_guess (a probability) and "
       "words. It is a weaker unit than the certificate's, and no ledger counts by it "
       "(docs/theory/columns.md). Raises BadInput if the file has no such column, or no theorem of "

@@ -101,7 +101,7 @@ TEST(ColumnGuarantee, OfNumbersThatMove) {
   EXPECT_LT(all.mu, whole);
   EXPECT_LT(ten.mu, all.mu / 3);
   EXPECT_EQ(column_guarantee(file, "b", .1).mu, ten.mu);
-  EXPECT_THAT(in_words(ten), HasSubstr("known to within 10"));
+  EXPECT_THAT(in_words(ten), HasSubstr("for values at most 10 apart"));
   for (const double wrong : {0.0, -1.0, std::nan("")})
     EXPECT_THROW(column_guarantee(file, "a", wrong), BadInput);
   const json draws = to_json(rate());

@@ -20,7 +20,8 @@ TEST_F(Cli, VerifySaysWhatOneColumnGets) {
   const Outcome ten = gibbsite({"verify", "moments.json", "--column", "age", "--moves-by", "10"});
   EXPECT_EQ(ten.status, 0) << ten.err;
   EXPECT_THAT(ten.out, HasSubstr("VALID: every number"));
-  EXPECT_THAT(ten.out, HasSubstr("Of the column age alone, known to within 10: (ε, δ) = (0."));
+  EXPECT_THAT(ten.out,
+              HasSubstr("Of the column age alone, for values at most 10 apart: (ε, δ) = (0."));
   EXPECT_THAT(ten.out, HasSubstr("a weaker unit, not a stronger guarantee"));
   EXPECT_THAT(gibbsite({"verify", "moments.json"}).out, Not(HasSubstr("weaker unit")));
   expect_error(gibbsite({"verify", "moments.json", "--column", "agee"}), 2,

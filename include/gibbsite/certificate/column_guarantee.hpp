@@ -12,7 +12,7 @@ namespace gibbsite {
 /// The guarantee against somebody who knows every other row and, of one person, all but a column.
 struct ColumnGuarantee {
   std::string column;
-  std::optional<double> moves_by{};  ///< the cell is known to within that, in the column's unit
+  std::optional<double> moves_by{};  ///< the two values are no further apart, in its unit
   Neighbors who{};                   ///< of the release
   double epsilon = 0, delta = 0;     ///< delta is that of the certificate
   double mu = 0;                     ///< NaN for draws that no mu describes
