@@ -6,10 +6,12 @@
 #include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 
 #include "command.hpp"
 #include "gibbsite/certificate/certificate.hpp"
+#include "gibbsite/certificate/column_guarantee.hpp"
 #include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/certificate/signature.hpp"
 #include "gibbsite/core/error.hpp"
@@ -42,7 +44,8 @@ void print_checks(const Verification& result, bool verbose) {
 }
 
 struct VerifyCommand {
-  std::string path, signer, signature;
+  std::string path, signer, signature, column;
+  std::optional<double> moves_by{};
   bool verbose = false;
   void run() const;
 };
@@ -50,6 +53,10 @@ struct VerifyCommand {
 void VerifyCommand::run() const {
   if (signer.empty() && !signature.empty()) {
     throw BadInput("--signature: says nothing without a key; give --signer too");
+  }
+  if (column.empty() && moves_by) {
+    throw BadInput(Field{"moves_by"}, "says nothing without a column",
+                   Message("give ") + Field{"column"} + Message(" too"));
   }
   const std::string text = read_release_text(path);
   const nlohmann::json file = parse_release_json(text, path);
@@ -62,6 +69,7 @@ void VerifyCommand::run() const {
   if (result.valid) {
     fmt::print("VALID: every number of the certificate follows from its public constants.\n\n{}\n",
                in_words(file.at("certificate")));
+    if (!column.empty()) fmt::print("{}\n", in_words(column_guarantee(file, column, moves_by)));
     return print_checks(result, verbose);
   }
   fmt::print("NOT VALID: what does not hold comes first, then what does.\n\n");
@@ -86,6 +94,12 @@ void define_verify(CLI::App& app) {
   app.add_option("--signature", command->signature,
                  "where the signature is; default: the model's name and .sig")
       ->type_name("FILE");
+  app.add_option("--column", command->column,
+                 "also say what is guaranteed of this column of a person, a weaker unit")
+      ->type_name("NAME");
+  app.add_option("--moves-by", command->moves_by,
+                 "with --column: between two numbers at most this far apart")
+      ->type_name("T");
   app.add_flag("--verbose", command->verbose, "print every check");
   app.callback([command] { command->run(); });
 }

@@ -9,6 +9,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/floating_point.hpp"
 #include "gibbsite/core/wide.hpp"
+#include "gibbsite/mechanism/column_change.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 #include "mechanism/network_tree.hpp"
@@ -65,6 +66,24 @@ double covariance_change_up(std::uint64_t columns, Adjacency adjacency) {
   const Wide heaviest = std::max(Wide(1), weights_of(columns, adjacency).square);
   const Wide rounded = ldexp(sqrt(Wide(heaviest * d * (d + 1) / 2)), -covariance_bits);
   return round_up(exact_change(columns, adjacency) + rounded);
+}
+
+double covariance_column_change_up(std::uint64_t columns, Adjacency adjacency, double by) {
+  if (!(by > 0 && by <= 2)) throw BadInput("by: must be above 0 and at most 2");
+  const Wide d = columns;
+  const MomentWeights w = weights_of(columns, adjacency);
+  const auto squared = [&](const Wide& u) -> Wide {
+    return u * u * (w.sum + d - 1 + w.square * (2 - u) * (2 - u));
+  };
+  Wide most = squared(Wide(by));
+  // It grows in u but for one column, where a smaller move may change the square by more.
+  const Wide root = 1 - 2 * (w.sum + d - 1) / w.square;
+  if (root > 0) {
+    const Wide highest = (3 - sqrt(root)) / 2;
+    if (highest < Wide(by)) most = std::max(most, squared(highest));
+  }
+  const Wide rounded = ldexp(sqrt(Wide(std::max(Wide(1), w.square) * d)), -covariance_bits);
+  return round_up(sqrt(most) + rounded);
 }
 
 MomentDeviations moment_deviations(const CovarianceMechanism& mechanism, std::uint64_t columns,

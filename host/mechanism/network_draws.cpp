@@ -13,6 +13,7 @@
 #include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/wide.hpp"
+#include "gibbsite/mechanism/column_change.hpp"
 #include "gibbsite/mechanism/family.hpp"
 #include "gibbsite/privacy/conjugate.hpp"
 #include "gibbsite/privacy/gdp.hpp"
@@ -247,6 +248,20 @@ std::uint64_t drawn_numbers(const NetworkProblem& p) {
 double network_range_up(const NetworkProblem& p, Adjacency adjacency) {
   require_trim(p);
   return round_up(eta_of(p, adjacency));
+}
+
+double columns_range_up(const NetworkProblem& p, std::span<const std::uint32_t> columns) {
+  require_trim(p);
+  const auto changes = [&](std::uint32_t column) {
+    return p.levels[column] > 1 && std::ranges::find(columns, column) != columns.end();
+  };
+  Wide sum = 0;
+  for (std::uint32_t i = 0; i < p.levels.size(); ++i) {
+    const bool leaves_row = std::ranges::any_of((*p.parents)[i], changes);
+    if (!leaves_row && !changes(i)) continue;
+    sum += Wide(node_range(row_range(p, p.levels[i]), !leaves_row, Adjacency::replace_one));
+  }
+  return round_up(sum);
 }
 
 Analysis tables_analysis(const NetworkTrimmed& s, const NetworkProblem& p, const Neighbors& who,

@@ -7,10 +7,13 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "arguments.hpp"
 #include "bind.hpp"
+#include "gibbsite/certificate/column_guarantee.hpp"
 #include "gibbsite/compare/compare.hpp"
 #include "gibbsite/compare/curator_report.hpp"
 #include "gibbsite/core/error.hpp"
@@ -598,6 +601,32 @@ void bind_release(nb::module_& m) {
       "path"_a,
       "Recomputes every claim of a model file, of any kind, whatever it contains, and "
       "returns a Verification. Raises BadInput if the file cannot be read.");
+  m.def(
+      "column_guarantee",
+      [](const Path& path, const std::string& column, std::optional<double> moves_by) {
+        ColumnGuarantee found;
+        {
+          const nb::gil_scoped_release unlocked;
+          const nlohmann::json file = read_release_json(path.string());
+          if (const Verification checked = verify(file); !checked.valid)
+            throw Infeasible(path.string() + ": NOT VALID: " + checked.failures.front());
+          found = column_guarantee(file, column, moves_by);
+        }
+        nb::dict out;
+        out["epsilon"] = found.epsilon;
+        out["delta"] = found.delta;
+        out["mu"] = found.mu;
+        out["best_guess"] = found.guess_percent / 100;
+        out["words"] = in_words(found);
+        return out;
+      },
+      "path"_a, "column"_a, "moves_by"_a = nb::none(),
+      "Returns what a verified file guarantees against somebody who knows all of a person but one "
+      "column, and asks which of two values it has (at most `moves_by` apart, in its unit), as a dict: epsilon at the "
+      "certificate's delta, mu (NaN for draws that have none), best_guess (a probability) and "
+      "words. It is a weaker unit than the certificate's, and no ledger counts by it "
+      "(docs/theory/columns.md). Raises BadInput if the file has no such column, or no theorem of "
+      "it, and Infeasible if it does not verify.");
 }
 
 }  // namespace
