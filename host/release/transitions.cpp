@@ -93,7 +93,7 @@ constexpr double restart = 1e-8;
 
 // Upper bound of the long-run mean of `reward` in [0, 1] over matrices in the bounds and starts.
 // Howard's policy iteration finds the best matrix. For every h the mean of a matrix is at most the
-// largest reward + (P h - h)/restart, as the long-run mean of P h - h is 0: so each round bounds it.
+// largest reward + (P h - h)/restart, as the long-run mean of P h - h is 0: each round bounds it.
 double largest_mean(const Numbers& low, const Numbers& high, std::size_t k, const Numbers& reward) {
   constexpr int most_rounds = 100;
   constexpr double tolerance = 1e-7;
@@ -203,8 +203,8 @@ Transitions transitions(const NetworkModel& model, std::optional<std::uint64_t> 
                         std::uint64_t rows_per_person) {
   if (!has_transitions(model))
     throw BadInput(
-        "model: has no transitions, which are counted of two columns with the same levels; make "
-        "it by fit --model transitions");
+        "model: has no transitions, which are counted of two columns with the same levels; give a "
+        "release of them");
   const CrossTable table = cross_table(model, rows);
   const std::size_t k = table.levels[0].size();
   Transitions out{table.columns[0], table.columns[1], table.levels[0], {}};

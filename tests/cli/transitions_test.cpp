@@ -33,9 +33,10 @@ class TransitionsCli : public Cli {
 };
 
 TEST_F(TransitionsCli, FitsVerifiesPrintsAndIsEntered) {
-  ASSERT_EQ(
-      gibbsite({"ledger", "create", "people.ledger", "--epsilon", "1.5", "--delta", "1e-5"}).status,
-      0);
+  ASSERT_EQ(gibbsite({"ledger", "create", "people.ledger", "--epsilon", "1.5", "--delta", "1e-5",
+                      "--people"})
+                .status,
+            0);
   const Outcome made = released({"--columns", "before,after", "--ledger", "people.ledger"});
   EXPECT_EQ(made.status, 0) << made.err;
   EXPECT_THAT(made.out, HasSubstr("before \\ after"));

@@ -165,7 +165,7 @@ std::vector<Numbers> vertices(const Numbers& low, const Numbers& high) {
   return out;
 }
 
-// Of an irreducible chain of three states (the tree theorem).
+// The long run of an irreducible chain of three states (the tree theorem).
 Numbers stationary_of(const std::array<Numbers, 3>& p) {
   Numbers out(3);
   for (std::size_t i = 0; i < 3; ++i) {
