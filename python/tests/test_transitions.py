@@ -65,7 +65,7 @@ def test_refuse_other_states(folder):
 
 
 def test_ledger(folder):
-    ledger = gibbsite.Ledger.create("people.ledger", epsilon=3.0, delta=1e-5, people=True)
+    ledger = gibbsite.Ledger.create("people.ledger", epsilon=2.5, delta=1e-5, people=True)
     released(ledger=ledger)
     with pytest.raises(gibbsite.BudgetSpent):
         released(ledger=ledger)

@@ -33,7 +33,7 @@ class TransitionsCli : public Cli {
 };
 
 TEST_F(TransitionsCli, FitsVerifiesPrintsAndIsEntered) {
-  ASSERT_EQ(gibbsite({"ledger", "create", "people.ledger", "--epsilon", "1.5", "--delta", "1e-5",
+  ASSERT_EQ(gibbsite({"ledger", "create", "people.ledger", "--epsilon", "1.2", "--delta", "1e-5",
                       "--people"})
                 .status,
             0);
