@@ -1,6 +1,7 @@
 #pragma once
 // Transitions of a chain, as they are printed.
 #include <string>
+#include <vector>
 
 #include "gibbsite/certificate/model_file.hpp"
 
