@@ -63,6 +63,12 @@ if(NOT output MATCHES "fit: .*smooth-hinge")
   message(FATAL_ERROR "own_loss says ${output}")
 endif()
 
+run(own_family ${SCRATCH}/build/own_family ${SCRATCH}/own_family.json)
+if(NOT output MATCHES "^hour [0-9.]+ [(].*\nconcentration [0-9.]+ [(]")
+  message(FATAL_ERROR "own_family says ${output}")
+endif()
+run("verify own_family" ${prefix}/bin/gibbsite verify ${SCRATCH}/own_family.json)
+
 # Whoever verifies needs one module and those below it: as if none of the engine's libraries were there.
 set(absent "")
 foreach(package hwy Eigen3 OpenMP SQLite3 tomlplusplus FastFloat csv Threads CLI11 CUDAToolkit Parquet MPI)

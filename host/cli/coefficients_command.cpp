@@ -12,6 +12,8 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/release/coefficients.hpp"
+#include "gibbsite/release/transitions.hpp"
+#include "transitions.hpp"
 
 namespace gibbsite::cli {
 namespace {
@@ -57,6 +59,10 @@ struct CoefficientsCommand {
     const std::string text = read_release_text(model);
     if (holds<CovarianceKind>(text, model))
       return print(parse_release<CovarianceKind>(text, model));
+    if (holds<GraphicalKind>(text, model)) {
+      const auto network = parse_release<GraphicalKind>(text, model);
+      if (has_transitions(network.model())) return print(network);
+    }
     const Release release = parse_release(text, model);
     CoefficientView view{.all = all, .references = {}, .file = model};
     for (const std::string& reference : references)
@@ -72,6 +78,14 @@ struct CoefficientsCommand {
     if (!references.empty())
       throw BadInput("--reference: is of levels, and the file holds moments; leave it out");
     fmt::print("{}", csv ? covariance_csv(release) : covariance_report(release));
+  }
+  void print(const NetworkRelease& release) const {
+    if (!references.empty())
+      throw BadInput("--reference: is of effects, and the file holds transitions; leave it out");
+    if (release.certificate().is_void())
+      fmt::print(stderr, "gibbsite: warning: {}: its noise follows from a seed: no guarantee\n",
+                 model);
+    fmt::print("{}", csv ? transitions_csv(release) : transitions_report(release));
   }
 };
 

@@ -101,7 +101,8 @@ void FamilyArguments::require_of_model(const PlanArguments& plan) const {
   }
   if (!columns.empty() && kind_of(plan) != of_covariance) {
     throw BadInput(
-        fmt::format("--columns: is of --model covariance, and the model is {}; leave it out",
+        fmt::format("--columns: is of --model covariance and transitions, and the model is {}; "
+                    "leave it out",
                     shown(plan.model)));
   }
   gibbsite::require_of_model(plan);

@@ -41,6 +41,7 @@
 #include "standard_output.hpp"
 #include "stopwatch.hpp"
 #include "text.hpp"
+#include "transitions.hpp"
 
 namespace gibbsite::cli {
 namespace {
@@ -122,6 +123,7 @@ void FitCommand::tell_private(const Checked& of) const {
 }
 
 void FitCommand::run() const {
+  if (plan.model == transitions_model) return fit_transitions();
   require_of_ranks();
   const bool labelled = kind_of(plan) == of_linear;
   if (schema.empty() && label.label.empty() && !public_table.empty() && labelled)
@@ -486,8 +488,8 @@ void define_fit(CLI::App& app) {
   command->family.add_to(app, command->plan, false);
   app.add_option(
          "--columns", command->family.columns,
-         "--model covariance: the columns of numbers, with commas between; one with a comma "
-         "in quotes")
+         "--model covariance: the columns of numbers; transitions: the states before and after; "
+         "with commas between; one with a comma in quotes")
       ->type_name("LIST");
   add_network_to(app, command->plan);
   app.add_option("--backend", command->backend, "auto, reference, cpu or cuda")->type_name("NAME");

@@ -91,6 +91,8 @@ struct FitCommand {
                    const std::string& before = {}) const;
   void fit_family_model(Family kind) const;
   void fit_covariance_model() const;
+  // As the network of these two columns that it is.
+  void fit_transitions() const;
   void say_family(const FamilyRelease& release, const std::optional<Ledger>& ledger,
                   const std::string& before = {}) const;
   // What the plan is made of, timed on the table itself.

@@ -270,7 +270,7 @@ void PlanArguments::add_to(CLI::App& app, bool budget_needed, std::vector<double
                  fmt::format("{}, softmax; default: logistic, softmax, huber or poisson, by the "
                              "schema's label; of one --column: bernoulli, categorical, rate, "
                              "waiting, mean, bounded-mean, variance, laplace; of --columns: "
-                             "covariance; of all columns: network",
+                             "covariance, transitions; of all columns: network",
                              fmt::join(loss_names(), ", ")))
       ->type_name("NAME");
   add_number(

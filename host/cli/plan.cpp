@@ -18,12 +18,14 @@
 #include "gibbsite/mechanism/posterior_price.hpp"
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/privacy/rdp.hpp"
+#include "gibbsite/release/transitions.hpp"
 #include "gibbsite/run/fit_bought.hpp"
 #include "gibbsite/speed/speed.hpp"
 #include "network.hpp"
 #include "options.hpp"
 #include "reading.hpp"
 #include "text.hpp"
+#include "transitions.hpp"
 
 namespace gibbsite::cli {
 namespace {
@@ -46,6 +48,11 @@ struct PlanCommand {
 
   // A cross table is a network of these columns that is counted.
   void take_table() {
+    if (plan.model == transitions_model) {
+      const std::vector<std::string> named = transition_columns(columns);
+      if (!shape.schema.empty()) require_states(read_table_schema(shape.schema, named));
+      plan.model = "auto";
+    }
     if (columns.empty() || no_schema) return;
     if (plan.model != "auto" || plan.mechanism != "auto" || plan.structure) {
       throw BadInput(

@@ -54,6 +54,7 @@ from ._network import private_network
 from ._onnx import export_onnx, write_onnx
 from ._sample import sample
 from ._tables import read_array, read_arrow
+from ._transitions import Transitions, transitions
 from .linear_model import (
     FitWarning,
     NotFittedError,
@@ -89,6 +90,7 @@ __all__ = [
     "Release",
     "Schema",
     "SelectRelease",
+    "Transitions",
     "Verification",
     "VoidWarning",
     "__version__",
@@ -118,6 +120,7 @@ __all__ = [
     "schema_template",
     "select",
     "table",
+    "transitions",
     "verify",
 ]
 

@@ -86,6 +86,12 @@ class CrossTable:
         return f"<gibbsite.CrossTable: {' × '.join(self.columns)}, {self.release!r}>"
 
 
+def _chain(schema, columns):
+    if isinstance(schema, _core.Schema):
+        return schema.cross_table(columns)
+    return _core.Schema.read_cross_table(schema, columns)
+
+
 def _read(data, schema, rows_per_person):
     wishes = {
         "labels_optional": True,
@@ -151,10 +157,7 @@ def table(
     not fit.
     """
     columns = [columns] if isinstance(columns, str) else list(columns)
-    if isinstance(schema, _core.Schema):
-        chain = schema.cross_table(columns)
-    else:
-        chain = _core.Schema.read_cross_table(schema, columns)
+    chain = _chain(schema, columns)
     rows = _read(data, chain, rows_per_person)
     counted = {"rows": rows.counted} if rows_cap is None else {}
     plan = _core.plan_network(

@@ -18,6 +18,7 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/release/cross_table.hpp"
 #include "gibbsite/release/network_query.hpp"
+#include "gibbsite/release/transitions.hpp"
 #include "gibbsite/run/fit_network.hpp"
 #include "gibbsite/run/plan_request.hpp"
 #include "private_run.hpp"
@@ -177,7 +178,25 @@ nb::dict cross_table_dict(const NetworkRelease& release, const std::vector<std::
   return out;
 }
 
+// (value, low, high) of each number: [n, 3].
+Numbers shares_of(const std::vector<ShareEstimate>& all) {
+  std::vector<double> out;
+  for (const ShareEstimate& one : all) out.insert(out.end(), {one.value, one.low, one.high});
+  return to_numpy(std::move(out), {all.size(), 3});
+}
+
+nb::dict transitions_dict(const NetworkRelease& release) {
+  const Transitions of = transitions(release);
+  nb::dict out;
+  out["columns"] = std::vector<std::string>{of.previous, of.next};
+  out["states"] = of.states;
+  out["matrix"] = shares_of(of.matrix);
+  out["long_run"] = shares_of(of.stationary);
+  return out;
+}
+
 void bind_network_release(nb::module_& m) {
+  m.def("_require_states", &require_states, "schema"_a);
   nb::class_<NetworkRelease> release(
       m, "NetworkRelease",
       "A released network with its conditional tables, which may be published. Questions to it "
@@ -215,6 +234,7 @@ void bind_network_release(nb::module_& m) {
           "Shares of a column's levels for each configuration of its parents [draws, "
           "configurations, levels], with the last parent's levels fastest.")
       .def("_cross_table", &cross_table_dict, "columns"_a)
+      .def("_transitions", &transitions_dict)
       .def(
           "probability",
           [](const NetworkRelease& r, const std::string& question) {
