@@ -48,7 +48,8 @@ TEST(ObjectiveClasses, TheDeterminantIsThatOfEqualProbabilitiesAtMost) {
       EXPECT_NEAR(log_det(equal, MatrixXd::Identity(K, K)) / bound, 1, 1e-9);
       for (int i = 0; i < support::repeats(2000, 50); ++i) {
         const double spread = i % 3 == 0 ? 0.01 : 2;
-        VectorXd p = (spread * VectorXd::NullaryExpr(K, [&] { return normal(random); })).array().exp();
+        VectorXd p =
+            (spread * VectorXd::NullaryExpr(K, [&] { return normal(random); })).array().exp();
         p /= p.sum();
         MatrixXd G = MatrixXd::NullaryExpr(K, K, [&] { return normal(random); });
         G = G * G.transpose();
@@ -80,8 +81,8 @@ struct Setting {
 
 const Eigen::Matrix<double, 3, 2>& contrasts() {
   static const Eigen::Matrix<double, 3, 2> Q =
-      (Eigen::Matrix<double, 3, 2>() << 1 / std::sqrt(2.0), 1 / std::sqrt(6.0),
-       -1 / std::sqrt(2.0), 1 / std::sqrt(6.0), 0, -2 / std::sqrt(6.0))
+      (Eigen::Matrix<double, 3, 2>() << 1 / std::sqrt(2.0), 1 / std::sqrt(6.0), -1 / std::sqrt(2.0),
+       1 / std::sqrt(6.0), 0, -2 / std::sqrt(6.0))
           .finished();
   return Q;
 }
@@ -250,14 +251,15 @@ TEST(ObjectiveClasses, ReplacedRowsAndPointsOfAFitAreAboveTheLaw) {
 TEST(ObjectiveClasses, TwoClassesAreOfOneDirection) {
   for (const double epsilon : {0.1, 1.0}) {
     const ObjectivePair two{0.3, 0.2, true, Calibration::exact, 1}, logistic{0.3, 0.2, true};
-    EXPECT_EQ(objective_delete_delta_up(two, epsilon), objective_delete_delta_up(logistic, epsilon));
+    EXPECT_EQ(objective_delete_delta_up(two, epsilon),
+              objective_delete_delta_up(logistic, epsilon));
   }
 }
 
 TEST(ObjectiveClasses, TheScaleKeepsItsDeltaAndMoreClassesNeedLittleMoreNoise) {
   for (const Neighbors who : {add_remove, replace_one, Neighbors{Adjacency::replace_one, 3}}) {
     double before = HUGE_VAL;
-    for (const std::uint64_t K : {2, 3, 10, 1000}) {
+    for (const std::uint64_t K : {2ULL, 3ULL, 10ULL, 1000ULL}) {
       const auto t = 0.1 / static_cast<double>(who.rows_per_person * (K - 1));
       ObjectivePair pair{0, t, true, Calibration::exact, K - 1};
       const ObjectiveScale found = objective_scale_down(pair, 1, 1e-6, who);
@@ -271,8 +273,9 @@ TEST(ObjectiveClasses, TheScaleKeepsItsDeltaAndMoreClassesNeedLittleMoreNoise) {
 }
 
 TEST(ObjectiveClasses, RefusesOtherSettings) {
-  EXPECT_THROW(static_cast<void>(objective_insert_delta_up({1, 1, false, Calibration::exact, 2}, 1)),
-               BadInput);
+  EXPECT_THROW(
+      static_cast<void>(objective_insert_delta_up({1, 1, false, Calibration::exact, 2}, 1)),
+      BadInput);
   EXPECT_THROW(
       static_cast<void>(objective_insert_delta_up({1, 0.5, true, Calibration::redberg, 2}, 1)),
       BadInput);
@@ -308,7 +311,7 @@ double most_loss(Eigen::Index K, double rate, double ridge) {
 
 // kappa = 2 sqrt(2) prices the determinant, and less does not: of two classes alone sqrt(2) would.
 TEST(ObjectiveClasses, NoRowOfThePureFormIsBeyondItsEpsilon) {
-  for (const std::uint64_t K : {2, 3, 6}) {
+  for (const std::uint64_t K : {2ULL, 3ULL, 6ULL}) {
     const Problem p = softmax_problem(100, 1, K);
     for (const double ridge : {0.2, 1.0, 5.0}) {
       for (const double free : {0.0, 0.3, 1.0, 1.8, 2.6, 3.0, 6.0}) {
@@ -328,7 +331,7 @@ TEST(ObjectiveClasses, NoRowOfThePureFormIsBeyondItsEpsilon) {
 
 TEST(ObjectiveClasses, OffersKeepTheBudgetAndUseIt) {
   for (const char* const name : {"objective", "objective-pure"}) {
-    for (const std::uint64_t K : {2, 3, 10}) {
+    for (const std::uint64_t K : {2ULL, 3ULL, 10ULL}) {
       for (const double epsilon : {0.1, 1.0, 8.0}) {
         const Problem p = softmax_problem(5000, 6, K);
         const Budget budget{epsilon, 1e-6};
