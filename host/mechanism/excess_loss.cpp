@@ -16,10 +16,10 @@ namespace {
 // g(1+B²)/4. F of classes does not depend on Σ_k θ_k: θ̃, c and b are taken without their parts
 // there, of which b has D' = (K−1)d coordinates left. E‖b‖² = D'σ²; of density ∝ e^{−γ‖b‖} a
 // coordinate has E b_j² = (D+1)/γ².
-// Noise ξ added last, of a mean square v a coordinate, independent of θ̃ and symmetric: f(z+η) ≤ f(z)
-// + ∇f·η + (ϕ/2)‖η‖², η = ξx, of whose K coordinates K − 1 count: at most (ϕ/2) v R² max(K−1, 1)
-// more. Or Lipschitz, sup‖∇f‖ R (v max(K−1, 1))^½. Rounding to a grid of width w moves θ̃ by √D w/2 at
-// most, and F by L times that. ∎
+// Noise ξ added last, of a mean square v a coordinate, independent of θ̃ and symmetric: f(z+η) ≤
+// f(z) + ∇f·η + (ϕ/2)‖η‖², η = ξx, of whose K coordinates K − 1 count: at most (ϕ/2) v R²
+// max(K−1, 1) more. Or Lipschitz, sup‖∇f‖ R (v max(K−1, 1))^½. Rounding to a grid of width w moves
+// θ̃ by √D w/2 at most, and F by L times that. ∎
 
 struct Noise {
   Wide inside;  // E ||b||^2 of what counts

@@ -54,10 +54,10 @@ using std::exp, std::expm1, std::log1p;  // of doubles; Wide has its own
 // - ∇f = p − e_y is in the convex hull of 0 and e_k − e_y, k ≠ y, of length √2: ψ in units of σ is
 //   in that of 0 and K − 1 vectors v_k, ‖v_k‖ ≤ s.
 // Inserted: log p_X/p_Y = ‖ψ‖²/2 − y·ψ − a is at most a convex function of ψ, so its largest value
-// at a corner, max(0, max_k ‖v_k‖²/2 − y·v_k), and E(1−e^{ε−·})₊ of a largest one is at most the sum
-// over k, (K−1)H(ε; s). Deleted: log p_Y/p_X = z·ψ + ‖ψ‖²/2 + a with z = y − ψ ~ N(0, I), convex
-// as well: c + max(0, max_k z·v_k + ‖v_k‖²/2). For e = ε − c < 0, 1 − e^e E e^{−max(0,·)} = 1 − e^e
-// + e^e E(1−e^{−max(0,·)}) ≤ 1 − e^e + e^e(K−1)H(0; s). ∎
+// at a corner, max(0, max_k ‖v_k‖²/2 − y·v_k), and E(1−e^{ε−·})₊ of a largest one is at most the
+// sum over k, (K−1)H(ε; s). Deleted: log p_Y/p_X = z·ψ + ‖ψ‖²/2 + a with z = y − ψ ~ N(0, I),
+// convex as well: c + max(0, max_k z·v_k + ‖v_k‖²/2). For e = ε − c < 0, 1 − e^e E e^{−max(0,·)} =
+// 1 − e^e + e^e E(1−e^{−max(0,·)}) ≤ 1 − e^e + e^e(K−1)H(0; s). ∎
 
 // --- I(epsilon; s, t) in double ---------------------------------------------------------------
 // Sums, products and exp_of, which is made of them: the same bits on every machine (no contraction,

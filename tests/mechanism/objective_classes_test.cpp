@@ -16,6 +16,7 @@
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/privacy/objective.hpp"
 #include "gibbsite/privacy/objective_fit.hpp"
+#include "mechanism/objective_pair.hpp"
 #include "support/repeats.hpp"
 
 namespace gibbsite {
@@ -326,6 +327,22 @@ TEST(ObjectiveClasses, NoRowOfThePureFormIsBeyondItsEpsilon) {
     if (K > 2) {
       EXPECT_GT(most_loss(static_cast<Eigen::Index>(K), 2.0, 1), 2 * std::sqrt(2.0) * 1.01);
     }
+  }
+}
+
+// What is priced is what Theorem 4 says of the settings.
+TEST(ObjectiveClasses, ThePairIsThatOfTheSettings) {
+  for (const std::uint64_t K : {2ULL, 3ULL, 10ULL}) {
+    Problem p = softmax_problem(5000, 6, K);
+    p.row_norm = 2;
+    const auto m = std::get<ObjectivePerturbation>(
+        plan(p, {1, 1e-6}, {.mechanism = "objective"}).candidate().mechanism);
+    const ObjectivePair pair = objective_pair_of(m, p);
+    EXPECT_TRUE(pair.one_signed);
+    EXPECT_EQ(pair.directions, K - 1);
+    EXPECT_NEAR(pair.t * m.ridge * static_cast<double>(K) / 4, 1, 1e-12);
+    EXPECT_NEAR(pair.s * m.noise / (2 * std::sqrt(2.0)), 1, 1e-12);
+    EXPECT_GE(pair.t * m.ridge * static_cast<double>(K), 4 * (1 - 1e-15));
   }
 }
 

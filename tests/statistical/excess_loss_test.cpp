@@ -89,9 +89,9 @@ const char* const mechanisms[] = {"output", "output-pure", "objective", "objecti
 // it at a ridge of n/d. Six standard errors of 400 draws: 1e-8 in all. A coordinate that is not
 // counted, or half of the noise, is seen.
 TEST(ExcessLoss, IsReachedByAddedNoiseAndNearByNoiseInTheSlope) {
-  const Dataset data = table("huber", 2000);
+  const Dataset data = table("huber", 200);
   for (const char* const mechanism : mechanisms) {
-    const Measured found = measured(data, "huber", mechanism, 2000.0 / features);
+    const Measured found = measured(data, "huber", mechanism, 200.0 / features);
     EXPECT_LE(found.mean, found.bound.noise + 6 * found.error) << mechanism;
     const bool added = std::string_view(mechanism).starts_with("output");
     EXPECT_GE(found.mean, (added ? 0.85 : 0.4) * found.bound.noise) << mechanism;
@@ -102,11 +102,11 @@ TEST(ExcessLoss, IsReachedByAddedNoiseAndNearByNoiseInTheSlope) {
 // Two tables, several coefficients to compare with, near and far.
 TEST(ExcessLoss, IsAboveWhatDrawsOfTwoTablesHave) {
   for (const char* const loss : {"logistic", "softmax-3"}) {
-    const Dataset data = table(loss, 400);
+    const Dataset data = table(loss, 200);
     const std::size_t K = loss_named(loss).outputs();
     for (const char* const mechanism : mechanisms) {
       for (const std::optional<double> ridge : {std::optional<double>{}, {100.0}}) {
-        const Measured found = measured(data, loss, mechanism, ridge);
+        const Measured found = measured(data, loss, mechanism, ridge, 100);
         for (const double far : {0.0, 1.0, 3.0, 6.0, 12.0}) {
           std::vector<double> other(K * features);
           for (std::size_t k = 0; k < K; ++k) {

@@ -68,12 +68,12 @@ std::vector<double> noise_of(const Release& release, const Dataset& data,
   return out;
 }
 
-// 20,000 draws: the noise in each of the six coordinates is normal, and so are differences of two
-// classes'. Nine looks have error probability 9e-7 together; noise that is 10 % off is seen.
+// 8,000 draws: the noise in each of the six coordinates is normal, and so are differences of two
+// classes'. Nine looks have error probability 9e-7 together; noise that is 20 % off is seen.
 TEST(ObjectiveClassesLaw, TheReleasedMinimizersStandForNormalNoise) {
   const Dataset data = table(40, 2, "noisy");
   const Release release =
-      fitted(data, {.epsilon = 600, .delta = 1e-3, .draws = 20000}, 3.0, "objective");
+      fitted(data, {.epsilon = 600, .delta = 1e-3, .draws = 8000}, 3.0, "objective");
   std::vector<double> looks[9];
   for (const auto& draw : release.model().draws) {
     const auto b = noise_of(release, data, draw);
@@ -86,7 +86,7 @@ TEST(ObjectiveClassesLaw, TheReleasedMinimizersStandForNormalNoise) {
     EXPECT_LE(distance_to_law(look, normal_below), chance_distance(look.size()));
   }
   std::vector<double> twice = looks[0];
-  for (double& v : twice) v *= 1.1;
+  for (double& v : twice) v *= 1.2;
   EXPECT_TRUE(distance_to_law(twice, normal_below) > chance_distance(twice.size()));
 }
 

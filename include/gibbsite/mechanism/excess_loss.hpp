@@ -16,9 +16,9 @@ struct ExcessLoss {
   double ridge = 0;  ///< per squared length of encoded coefficients
 };
 
-/// Of output, output-pure, objective and objective-pure where n is public: none of other
-/// mechanisms, under add/remove, of weighted rows and of people. Rounded up. Throws BadInput on
-/// settings out of range.
+/// The bound for output, output-pure, objective and objective-pure where n is public: none for
+/// other mechanisms, under add/remove, of weighted rows and of people. Rounded up. Throws BadInput
+/// on settings out of range.
 std::optional<ExcessLoss> excess_loss_up(const Mechanism& mechanism, const Problem& problem,
                                          const Neighbors& who);
 
