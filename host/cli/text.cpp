@@ -12,6 +12,7 @@
 
 #include "gibbsite/core/rounded_text.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/mechanism/excess_loss.hpp"
 #include "gibbsite/mechanism/learning.hpp"
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/loss.hpp"
@@ -283,6 +284,23 @@ std::string interval_words(std::span<const Plan> plans, const PlanContext& conte
       ordinary.substr(2), rare.substr(2), interval_guess(label, label_unit > 0));
 }
 
+// What output and objective perturbation cost the mean loss at most; "" of others.
+std::string excess_words(std::span<const Plan> plans) {
+  std::string out;
+  for (const Plan& plan : plans) {
+    if (!plan.candidate().feasible) continue;
+    const auto excess =
+        excess_loss_up(plan.candidate().mechanism, plan.problem, plan.budget.neighbors());
+    if (!excess) continue;
+    out += fmt::format("{} {:.2g} + {:.2g} B² at ε = {}",
+                       out.empty() ? "mean loss: on average at most" : ",", excess->noise,
+                       excess->ridge, digits(plan.budget.epsilon));
+  }
+  if (out.empty()) return "";
+  return out +
+         " above that\nof any coefficients, of encoded features, at a distance of at most B from the center\n";
+}
+
 // What the column "learns" is a part of.
 std::string learns_words(LabelKind label, const std::optional<PositiveShare>& share) {
   if (share) {
@@ -343,7 +361,7 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
                     "\n"
                     "best guess: how often whoever knows all other rows is right, at even odds, "
                     "about one person's\n" +
-                    noise_words + interval_words(plans, context) +
+                    noise_words + excess_words(plans) + interval_words(plans, context) +
                     learns_words(label, context.positive_share);
   if (const Problem& of = plans.front().problem; of.of_people()) {
     const std::uint64_t k = of.rows_of_person;

@@ -11,19 +11,32 @@
 
 namespace gibbsite {
 
+namespace {
+
+bool is_proved(const Problem& problem) {
+  return problem.outputs == 1 || problem.loss.starts_with("softmax-");
+}
+
+}  // namespace
+
+std::uint64_t row_rank(const Problem& problem) {
+  return problem.outputs > 1 ? problem.outputs - 1 : 1;
+}
+
 double curvature_ratio_up(const Problem& problem, double ridge) {
   const Wide R = problem.full_row_norm_up();
-  return round_up(Wide(problem.curvature) * R * R / Wide(ridge));
+  const Wide trace = Wide(problem.curvature) * Wide(problem.traces.most);
+  return round_up(trace * R * R / (Wide(ridge) * Wide(row_rank(problem))));
 }
 
 double curvature_ridge(const Problem& problem, const Neighbors& who, double epsilon, double share) {
   const double R = problem.full_row_norm_up();
   const double each = epsilon / static_cast<double>(who.rows_per_person);
-  return problem.curvature * R * R / std::min(share * each, 0.5);
+  return problem.curvature * problem.traces.most * R * R / std::min(share * each, 0.5);
 }
 
 Message ridge_refused(const Problem& problem, double ridge) {
-  if (problem.outputs > 1) return several_outputs();
+  if (!is_proved(problem)) return unproved_outputs();
   if (!(ridge > 0 && std::isfinite(ridge))) {
     return format_message("needs a strongly convex loss; give {} above 0",
                           Field{"prior_precision"});
@@ -32,8 +45,8 @@ Message ridge_refused(const Problem& problem, double ridge) {
   return t > 1e-30 && t < 1e30 ? Message() : noise_beyond_double();
 }
 
-void require_one_output(const Problem& problem) {
-  if (problem.outputs > 1) throw BadInput("mechanism", several_outputs());
+void require_proved_outputs(const Problem& problem) {
+  if (!is_proved(problem)) throw BadInput("mechanism", unproved_outputs());
 }
 
 NoisySlope::NoisySlope(const Problem& problem, double Lambda, const Wide& longest,

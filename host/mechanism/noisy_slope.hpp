@@ -1,6 +1,9 @@
 #pragma once
 // J with noise b in its slope, which objective perturbation minimizes
 // (docs/theory/objective-perturbation.md, docs/theory/objective-pure.md).
+#include <cstdint>
+
+#include "core/format_message.hpp"
 #include "gibbsite/core/problem.hpp"
 #include "gibbsite/core/wide.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
@@ -8,10 +11,10 @@
 namespace gibbsite {
 
 /// Why there is no offer.
-inline Message several_outputs() {
+inline Message unproved_outputs() {
   return format_message(
-      "its proof is of losses of one output: a row of several bends the map from noise to "
-      "minimizer along as many directions; use another {}, output or output-pure",
+      "its proof for losses of several outputs is of softmax alone; use another {}, output or "
+      "output-pure",
       Field{"mechanism"});
 }
 inline Message curvature_unpaid() {
@@ -25,14 +28,17 @@ inline Message slope_search_unfound() {
                         Field{"prior_precision"});
 }
 
-/// t = phi R^2/Lambda.
+/// K - 1 of K classes, else 1: the rank of a row's Hessian in its predictors.
+std::uint64_t row_rank(const Problem& problem);
+/// t = phi R^2/Lambda; of K classes R^2/(K Lambda), what the Hessian's trace leaves for each of
+/// K - 1 directions. log det(I + H/Lambda) of one row is at most row_rank log(1 + t).
 double curvature_ratio_up(const Problem& problem, double ridge);
-/// Lambda where t is `share` of a row's epsilon, at most 1/2.
+/// Lambda where row_rank t is `share` of a row's epsilon, at most 1/2.
 double curvature_ridge(const Problem& problem, const Neighbors& who, double epsilon, double share);
 /// Why no noise in the slope makes up for this ridge, or for any; "" where some may.
 Message ridge_refused(const Problem& problem, double ridge);
-/// Throws BadInput where `several_outputs` says why.
-void require_one_output(const Problem& problem);
+/// Throws BadInput where `unproved_outputs` says why.
+void require_proved_outputs(const Problem& problem);
 
 /// J with b in its slope, as computed. Needs a positive ridge.
 struct NoisySlope {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/format_message.hpp"
 #include "core/rounding.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/random.hpp"
@@ -74,7 +75,8 @@ NoisySlope slope_of(const PureObjectivePerturbation& s, const Problem& problem) 
 
 ObjectivePair pair_of(const ObjectivePerturbation& s, const Problem& problem) {
   return {s.noise > 0 ? round_up(Wide(problem.lipschitz_up()) / Wide(s.noise)) : 0.0,
-          curvature_ratio_up(problem, s.ridge), problem.one_signed, s.calibration};
+          curvature_ratio_up(problem, s.ridge), problem.one_signed || problem.outputs > 1,
+          s.calibration, row_rank(problem)};
 }
 
 double search_mu_up(const ObjectivePerturbation& s) {
@@ -95,6 +97,11 @@ constexpr double search_share = 1.0 / 64;
 // t in parts of a row's epsilon, measured (docs/theory/objective-perturbation.md and
 // docs/theory/objective-pure.md, "The ridge").
 constexpr double curvature_share = 0.1, pure_curvature_share = 1.0 / 16;
+
+Message published_of_one_output() {
+  return format_message("the published form, redberg, is of losses of one output; leave out {}",
+                        Field{"calibration"});
+}
 
 // What one draw's noise in the slope takes, and what its search takes: a mu, or an epsilon if pure.
 struct ObjectiveShares {
@@ -164,6 +171,9 @@ Candidate objective_candidate(const Problem& problem, const Budget& budget, cons
   s.ridge = problem.prior_precision.value_or(
       curvature_ridge(problem, who, share.epsilon, pure ? pure_curvature_share : curvature_share));
   const auto refused = [&](const Message& why) { return Candidate{.mechanism = s, .why = why}; };
+  if (problem.outputs > 1 && plan_options.calibration == Calibration::redberg) {
+    return refused(published_of_one_output());
+  }
   if (const Message why = ridge_refused(problem, s.ridge); !why.empty()) return refused(why);
   if (!hide_slope(s, problem, who, share)) return refused(curvature_unpaid());
   const auto far = [&](double part) {  // where the last noise is that part of the slope's
@@ -215,7 +225,7 @@ ObjectivePrice price_of(const PureObjectivePerturbation& s, const Problem& probl
 
 ObjectivePair objective_pair_of(const ObjectivePerturbation& s, const Problem& problem) {
   require_settings(s);
-  require_one_output(problem);
+  require_proved_outputs(problem);
   return pair_of(s, problem);
 }
 
@@ -252,16 +262,26 @@ double objective_output_mu_up(const ObjectivePerturbation& s) {
 // the first part is at most γ Σ|f'|‖x‖ over all 2k rows, the last is not positive. So (1) is paid
 // for the k rows that D has and γL for each of those that D' has: the determinant enters once, for
 // nothing is divided by a determinant that is smaller than det H_C. ∎
+//
+// K classes: (1) with ‖∇f‖ = ‖p−e_y‖ =: q ≤ √2 for |f'| and, for the last term, log det(I+‖x‖²HG),
+// H = diag p − ppᵀ, 0 ⪯ G ⪯ I/Λ: at most (K−1) log(1+R²tr H/(Λ(K−1))) (rank K − 1, log concave).
+// tr H = 1 − ‖p‖² ≤ 1 − 1/K, and 2 − q² = 1 + 2p_y − ‖p‖² ≥ tr H gives tr H ≤ (√2−q)(√2+q) ≤
+// 2√2(√2−q). So with ϕ' = 1 − 1/K, κ' = 2√2 (of two classes q = √2(1−p_y), tr H = 2p_y(1−p_y) ≤
+// √2(√2−q) also holds; 2√2 does) and t = R²/(KΛ) the maximum is that above for γ/(K−1) and
+// R²/(Λ(K−1)), times K − 1: w = γΛ/(κ'R) as before, c* = (K−1)(log(1+t)−wt), and so on. ∎
 double objective_epsilon_up(const Problem& problem, const Neighbors& who, double ridge,
                             double noise_rate) {
   require_finite_positive(ridge, "ridge");
   require_finite_positive(noise_rate, "noise_rate");
-  require_one_output(problem);
+  require_proved_outputs(problem);
   const Wide R = problem.full_row_norm_up(), L = problem.lipschitz_up(), gamma = noise_rate;
-  const Wide t = Wide(problem.curvature) * R * R / Wide(ridge);
+  const Wide rank = row_rank(problem);
+  const Wide t = Wide(problem.curvature) * Wide(problem.traces.most) * R * R / (Wide(ridge) * rank);
   // f'' <= kappa (F - |f'|): w says how steeply |f'| pays for what f'' costs.
   Wide w = 0;
-  if (std::isfinite(problem.self_concordance)) {
+  if (problem.outputs > 1) {
+    w = gamma * Wide(ridge) / (2 * sqrt(Wide(2)) * R);
+  } else if (std::isfinite(problem.self_concordance)) {
     const Wide kappa = std::max(Wide(problem.self_concordance),
                                 Wide(problem.curvature) / Wide(problem.max_abs_derivative_up()));
     w = gamma * Wide(ridge) / (kappa * R);
@@ -273,7 +293,7 @@ double objective_epsilon_up(const Problem& problem, const Neighbors& who, double
     curvature = w - 1 - log(w);
   }
   const Wide steps = who.adjacency == Adjacency::replace_one ? 2 : 1;
-  return round_up(Wide(who.rows_per_person) * (steps * gamma * L + curvature));
+  return round_up(Wide(who.rows_per_person) * (steps * gamma * L + rank * curvature));
 }
 
 template <NoiseLaw law>
@@ -297,7 +317,7 @@ template <NoiseLaw law>
 Analysis analyze(const PerturbedObjective<law>& s, const Problem& problem, const Neighbors& who,
                  std::uint64_t draws) {
   require_settings(s);
-  require_one_output(problem);
+  require_proved_outputs(problem);
   const ObjectivePrice price = price_of(s, problem, who);
   const NoisySlope slope = slope_of(s, problem);
   const Wide k = draws;

@@ -42,6 +42,22 @@ using std::exp, std::expm1, std::log1p;  // of doubles; Wide has its own
 // Two-signed: G₀ > 0 needs yψ(y) > 0, and so does G_t > 0 where c ≤ ε; a nonincreasing ψ has that
 // on one side of y = 0 only, so each term counts once. For c > ε the range is [−s, s] and M even.
 // ∎
+//
+// Theorem 4, of K classes.
+// Proof: K dimensions. As above, but X and Y differ in ℝᴷ ⊗ u: with y = (I⊗uᵀ)Y, (I⊗uᵀ)b = y −
+// ψ(y), ψ(y) = ‖x‖∇f(‖x‖τ(y)), τ(y) = (I⊗uᵀ)T(y⊗u+b⊥).
+// - T(b) = ∇J*(−b), J* the conjugate, convex with a 1/Λ-Lipschitz gradient: −Dτ = G is symmetric, 0
+//   ⪯ G ⪯ I/Λ. With H = diag p − ppᵀ the map y ↦ y − ψ(y) has the Jacobian I + ‖x‖²HG almost
+//   everywhere, and det(I+‖x‖²HG) = det(I+‖x‖²√H G √H) =: e^a ∈ [1, det(I+(R²/Λ)H)].
+// - H has rank K − 1 and trace 1 − ‖p‖² ≤ 1 − 1/K. log is concave: a ≤ (K−1) log(1+R²/(KΛ)) = c,
+//   which p = (1/K, …) attains.
+// - ∇f = p − e_y is in the convex hull of 0 and e_k − e_y, k ≠ y, of length √2: ψ in units of σ is
+//   in that of 0 and K − 1 vectors v_k, ‖v_k‖ ≤ s.
+// Inserted: log p_X/p_Y = ‖ψ‖²/2 − y·ψ − a is at most a convex function of ψ, so its largest value
+// at a corner, max(0, max_k ‖v_k‖²/2 − y·v_k), and E(1−e^{ε−·})₊ of a largest one is at most the
+// sum over k, (K−1)H(ε; s). Deleted: log p_Y/p_X = z·ψ + ‖ψ‖²/2 + a with z = y − ψ ~ N(0, I),
+// convex as well: c + max(0, max_k z·v_k + ‖v_k‖²/2). For e = ε − c < 0, 1 − e^e E e^{−max(0,·)} =
+// 1 − e^e + e^e E(1−e^{−max(0,·)}) ≤ 1 − e^e + e^e(K−1)H(0; s). ∎
 
 // --- I(epsilon; s, t) in double ---------------------------------------------------------------
 // Sums, products and exp_of, which is made of them: the same bits on every machine (no contraction,
@@ -225,10 +241,16 @@ struct Safe {
   }
 };
 
-// The losses max(0, sZ + s^2/2) (one-signed) and s|Z| + s^2/2 (two-signed) in front of c.
+// How many Gaussian losses a row's is the largest of: H(epsilon; s) counts so many times.
+double corners(const ObjectivePair& p) {
+  return p.one_signed ? static_cast<double>(p.directions) : 2;
+}
+
+// The losses max(0, sZ + s^2/2) (one-signed; of classes the largest of several) and s|Z| + s^2/2
+// (two-signed) in front of c.
 template <class How, class Number = typename How::Number>
-double folded_up(double epsilon, const Number& c, double s, bool one_signed) {
-  const Number half = Number(s) * Number(s) / 2, times = one_signed ? 1 : 2;
+double folded_up(double epsilon, const Number& c, double s, bool one_signed, double corners) {
+  const Number half = Number(s) * Number(s) / 2, times = corners;
   const Number left = Number(epsilon) - c - (one_signed ? Number(0) : half);
   if (left >= 0) {
     const double at = std::max(0.0, How::down(Number(epsilon) - c));
@@ -241,16 +263,17 @@ double folded_up(double epsilon, const Number& c, double s, bool one_signed) {
 template <class How, class Number = typename How::Number>
 double inserted(const ObjectivePair& p, double epsilon) {
   if (p.calibration == Calibration::redberg) {
-    return p.t < 1 ? folded_up<How>(epsilon, Number(-log1p(-Number(p.t))), p.s, false) : 1.0;
+    return p.t < 1 ? folded_up<How>(epsilon, Number(-log1p(-Number(p.t))), p.s, false, 2) : 1.0;
   }
-  return (p.one_signed ? 1 : 2) * How::gaussian(epsilon, p.s);
+  return How::up(Number(corners(p)) * Number(How::gaussian(epsilon, p.s)));
 }
 
 template <class How, class Number = typename How::Number>
 double deleted(const ObjectivePair& p, double epsilon) {
   if (p.calibration == Calibration::redberg) return inserted<How>(p, epsilon);
-  const Number c = log1p(Number(p.t)), e = epsilon;
-  const double first = folded_up<How>(epsilon, c, p.s, p.one_signed);
+  const Number c = Number(static_cast<double>(p.directions)) * log1p(Number(p.t)), e = epsilon;
+  const double first = folded_up<How>(epsilon, c, p.s, p.one_signed, corners(p));
+  if (p.directions > 1) return first;  // the integral is of one dimension
   if (!(Number(p.s) * Number(p.s) <= 2 * e) || !resolved(epsilon, p.s, p.t)) return first;
   const Number times = p.one_signed || c <= e ? 1 : 2;
   return std::min(first, How::up(Number(How::gaussian(epsilon, p.s)) +
@@ -291,6 +314,13 @@ void require_pair(const ObjectivePair& p) {
     throw BadInput(Field{"calibration"},
                    fmt::format("objective perturbation has exact and redberg, not {}",
                                to_string(p.calibration)));
+  }
+  require_at_least(static_cast<double>(p.directions), 1, "directions");
+  if (p.directions > 1 && (!p.one_signed || p.calibration != Calibration::exact)) {
+    throw BadInput("directions",
+                   "several are those of classes, whose slopes are one-signed and whose "
+                   "calibration is exact",
+                   "give 1, or both of these");
   }
 }
 
@@ -351,7 +381,8 @@ ObjectiveScale objective_scale_down(const ObjectivePair& pair, double epsilon, d
   };
   double lo = -34, hi = 5;
   // Deletions need what the determinant takes.
-  const double taken = static_cast<double>(who.rows_per_person) * std::log1p(p.t) / epsilon;
+  const double taken = static_cast<double>(who.rows_per_person) *
+                       (static_cast<double>(p.directions) * std::log1p(p.t)) / epsilon;
   double part = who.adjacency == Adjacency::replace_one ? 0.5 + std::min(taken, 0.98) / 2 : 1;
   double log_s = lo;
   for (int round = 0; round < 4; ++round) {  // s for that part of epsilon, the part for that s

@@ -21,6 +21,7 @@
 #include "gibbsite/data/curves.hpp"
 #include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/mechanism/analysis.hpp"
+#include "gibbsite/mechanism/excess_loss.hpp"
 #include "gibbsite/mechanism/learning.hpp"
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/privacy/gdp.hpp"
@@ -359,6 +360,18 @@ void bind_plan(nb::module_& m) {
                      const auto expected = expected_learning(p.plan, p.positive_share);
                      return expected ? expected->kept : std::numeric_limits<double>::quiet_NaN();
                    })
+      .def_prop_ro(
+          "excess_loss",
+          [](const PlanOf& p) -> std::optional<std::pair<double, double>> {
+            const auto found = excess_loss_up(p.plan.candidate().mechanism, p.plan.problem,
+                                              p.plan.budget.neighbors());
+            if (!found || !p.plan.candidate().feasible) return std::nullopt;
+            return std::pair{found->noise, found->ridge};
+          },
+          nb::sig("def excess_loss(self) -> tuple[float, float] | None"),
+          "Of output and objective perturbation (noise, ridge): the mean loss is on average at most "
+          "noise + ridge * B**2 above that of any coefficients, of encoded features, at a distance "
+          "of at most B from the center. None of others.")
       .def_prop_ro("_loss", [](const PlanOf& p) { return p.plan.problem.loss; })
       .def_prop_ro(
           "epsilon", [](const PlanOf& p) { return p.plan.budget.epsilon; },

@@ -181,3 +181,20 @@ def test_posterior_of_classes():
     assert theta.coords["class"].values.tolist() == NAMES
     slopes = theta.mean(("chain", "draw")).sel(feature="x").values
     assert slopes[0] < slopes[1] < slopes[2]  # -1, 0, 1 times the noise's scale
+
+
+@pytest.mark.parametrize("mechanism", ["objective", "objective-pure"])
+def test_noise_in_the_slope_takes_classes(mechanism):
+    X, y = three()
+    model = fitted(X, np.array(NAMES)[y], classes=NAMES, mechanism=mechanism)
+    assert model.certificate_["mechanism"]["name"] == mechanism
+    assert model.score(X, np.array(NAMES)[y]) > 0.7
+
+
+def test_a_plan_says_what_noise_costs_the_mean_loss():
+    schema = gibbsite.Schema.parse(SCHEMA)
+    plan = gibbsite.plan(epsilon=1, delta=1e-6, rows=3000, schema=schema, mechanism="objective")
+    noise, ridge = plan.excess_loss
+    assert 0 < noise < 1 and 0 < ridge < 0.1
+    whitened = gibbsite.plan(epsilon=1, delta=1e-6, rows=3000, schema=schema, mechanism="whitened")
+    assert whitened.excess_loss is None

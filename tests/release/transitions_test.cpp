@@ -117,7 +117,7 @@ const std::vector<Chain>& chains() {
   return all;
 }
 
-// Fails by chance with probability below 2e-6 over seeds: of 2,000 releases at 95 %, 92.5 % are 5.1
+// Fails by chance with probability below 1e-6 over seeds: of 2,000 releases at 95 %, 92.5 % are 5.1
 // deviations off, and few of the 190 numbers are that near (all held 95.3 % or more).
 TEST(Transitions, IntervalsHoldWhatIsTrueOfPeople) {
   const int releases = support::repeats(2000, 100);

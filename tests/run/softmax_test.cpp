@@ -39,6 +39,8 @@ const std::vector<Run3>& runs() {
       {"metric-path", {2, 1e-4}},
       {"output", {2, 1e-4}},
       {"output-pure", {2, 1e-20}},
+      {"objective", {2, 1e-4}},
+      {"objective-pure", {2, 1e-20}},
       {"proximal", {2, 0.05}, 1e-3, 2.0},
       {"rejection", {2, 0.05}, 1e-3, 20.0},
       {"metric-proximal", {2, 0.05}, 1e-3},

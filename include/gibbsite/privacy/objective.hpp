@@ -2,6 +2,8 @@
 // The profile of objective perturbation, argmin J(theta) + b.theta with b ~ N(0, sigma^2 I), for
 // one row and for one person (docs/theory/objective-perturbation.md). Everything is rounded to the
 // safe side.
+#include <cstdint>
+
 #include "gibbsite/privacy/calibrate.hpp"
 
 namespace gibbsite {
@@ -9,10 +11,13 @@ namespace gibbsite {
 /// What matters of a pair of tables that differ in one row.
 struct ObjectivePair {
   double s = 0;             ///< L/sigma
-  double t = 0;             ///< phi R^2/Lambda
-  bool one_signed = false;  ///< f' of one row has one sign whatever theta
+  double t = 0;             ///< phi R^2/Lambda; of K classes R^2/(K Lambda)
+  bool one_signed = false;  ///< f' of one row has one sign whatever theta; so of classes
   /// `exact`, or `redberg`: Redberg, Koskela, Wang 2023, which needs t < 1.
   Calibration calibration = Calibration::exact;
+  /// K - 1, in how many directions one row of K classes moves the slope: `exact` and one-signed
+  /// alone if above 1.
+  std::uint64_t directions = 1;
 };
 
 /// I(epsilon; s, t) = (1/t) int_0^s max_y {[(1+t) phi(y-v) - e^epsilon phi(y)]_+
