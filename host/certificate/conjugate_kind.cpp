@@ -65,13 +65,23 @@ std::string public_choices(const FamilyCertificate& c) {
                   : "the schema (columns, ranges, levels, classes, row norm)";
 }
 
-std::string assumption_of(const FamilyCertificate& c) { return c.bought ? bought_assumption : ""; }
+std::string assumption_of(const FamilyCertificate& c) {
+  if (c.bought) return bought_assumption;
+  if (!c.problem.public_counts) return "";
+  const PublicCounts& known = *c.problem.public_counts;
+  return fmt::format(
+      "{}, SHA-256 {}, whose counts are part of the prior, is public, as whoever published this "
+      "says: nothing here protects people in it; no table that comes into question chose it, or is "
+      "it",
+      gibbsite::quoted(known.file), known.sha256);
+}
 
 std::size_t draws_of(const FamilyModel& model) { return model.draws.size(); }
 
 FamilyProblem problem_of(const FamilyModel& model, const FamilyCertificate& c) {
   FamilyProblem out = family_problem(model.schema, model.family, c.problem.rows);
   out.prior = c.problem.prior;
+  out.public_counts = c.problem.public_counts;
   out.variance = c.problem.variance;
   out.center = c.problem.center;
   out.trim = c.problem.trim;

@@ -47,11 +47,21 @@ void fields(P& p, const Mechanism& /*mechanism*/, const Visit& visit) {
   visit("center_norm", p.center_norm, Shown::unless_none);
 }
 
+template <Either<PublicCounts> P, class Visit>
+void fields(P& known, const Visit& visit) {
+  visit("counts", known.counts);
+  visit("weight", known.weight);
+  visit("file", known.file);
+  visit("sha256", known.sha256);
+  visit("rows", known.rows);
+}
+
 template <Either<FamilyProblem> P, class Visit>
 void fields(P& p, const FamilyMechanism& /*mechanism*/, const Visit& visit) {
   visit("family", p.family);
   visit("rows", p.rows);
   visit("prior", p.prior);
+  visit("public_counts", p.public_counts, Shown::unless_none);
   if (p.has_levels()) {
     visit("levels", p.levels);
   } else {
@@ -129,10 +139,13 @@ struct Writer {
   void operator()(const char* name, const StructureLimits& value) const {
     fields(value, Writer{out[name]});
   }
+  void operator()(const char* name, const PublicCounts& value) const {
+    fields(value, Writer{out[name]});
+  }
   template <class T>
   void operator()(const char* name, const std::optional<T>& value,
                   Shown /*none is not there*/ = Shown::always) const {
-    if (value) out[name] = *value;
+    if (value) (*this)(name, *value);
   }
   void operator()(const char* name, const std::optional<std::pair<double, double>>& value,
                   int numbers) const {
@@ -186,6 +199,9 @@ struct Reader {
     value = *family;
   }
   void operator()(const char* name, StructureLimits& value) const {
+    fields(value, Reader{field(object, name, source), source + "." + name});
+  }
+  void operator()(const char* name, PublicCounts& value) const {
     fields(value, Reader{field(object, name, source), source + "." + name});
   }
   // Reads what columns have: numbers, or lists of them.

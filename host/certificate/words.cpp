@@ -147,6 +147,17 @@ std::string bought_words(const BoughtDefaults::Extra& of) {
       of.bought->columns == 1 ? "" : "s");
 }
 
+// Whose people a guarantee does not cover.
+std::string public_words(const FamilyProblem& p) {
+  if (!p.public_counts) return "";
+  const PublicCounts& known = *p.public_counts;
+  return fmt::format(
+      "The prior counts {} row{} of {} (SHA-256 {}),\n{:.3g} each, which the publisher says {} "
+      "public: the guarantee does not cover people in {}.\n",
+      known.rows, known.rows == 1 ? "" : "s", shown(known.file), known.sha256, known.weight,
+      known.rows == 1 ? "is" : "are", known.rows == 1 ? "it" : "them");
+}
+
 }  // namespace
 
 std::string in_words(const Certificate& c) {
@@ -168,7 +179,8 @@ std::string in_words(const FamilyCertificate& c) {
   const double guess = c.bought ? best_guess_percent(c.claimed)
                                 : best_guess_percent(c.mechanism, c.problem, c.claimed, c.draws);
   return words_of(c, guess, c.problem.rows, basis_of(c.mechanism, c.problem) + bought_words(c),
-                  c.bought ? "model and schema" : "model");
+                  c.bought ? "model and schema" : "model") +
+         public_words(c.problem);
 }
 
 std::string in_words(const NetworkCertificate& c) {

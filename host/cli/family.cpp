@@ -49,14 +49,14 @@ std::string of_what(const FamilyProblem& p) {
 std::string prior_words(const FamilyPlan& plan) {
   const FamilyProblem& p = plan.problem;
   const double scale = prior_scale_of(plan.mechanism);
-  const bool alike =
-      std::ranges::adjacent_find(p.prior, std::ranges::not_equal_to{}) == p.prior.end();
-  if (p.has_levels() && alike) return fmt::format("{:.3g} rows a level", scale * p.prior[0]);
+  const std::vector<double> prior = p.prior_at(scale);
+  const bool alike = std::ranges::adjacent_find(prior, std::ranges::not_equal_to{}) == prior.end();
+  if (p.has_levels() && alike) return fmt::format("{:.3g} rows a level", prior[0]);
   std::string out;
-  for (std::size_t i = 0; i < std::min<std::size_t>(p.prior.size(), 4); ++i) {
-    out += fmt::format("{}{:.3g}", i == 0 ? "" : ", ", scale * p.prior[i]);
+  for (std::size_t i = 0; i < std::min<std::size_t>(prior.size(), 4); ++i) {
+    out += fmt::format("{}{:.3g}", i == 0 ? "" : ", ", prior[i]);
   }
-  return out + (p.prior.size() > 4 ? ", ..." : "");
+  return out + (prior.size() > 4 ? ", ..." : "");
 }
 
 }  // namespace
@@ -181,6 +181,11 @@ std::string family_report(const FamilyRelease& release) {
   out += fmt::format(
       "of the people that the table is a sample of{}; noise and sample are both in the interval\n",
       p.is_beta() ? "" : ", if their numbers are of that law");
+  if (p.public_counts)
+    out += fmt::format(
+        "of the people of the private table alone: the {} public row{} in the prior moved the draw, "
+        "and estimate and interval\ntake that out again\n",
+        p.public_counts->rows, p.public_counts->rows == 1 ? "" : "s");
   if (p.trim) out += "the whole range stands where draws at the bounds of --trim tell no more\n";
   // A bought range holds most numbers, and what it cuts off moves an estimate by more than noise.
   if (release.certificate().bought && !p.has_levels())

@@ -172,9 +172,9 @@ void FitCommand::fit() const {
   if (schema.empty() && plan.model == covariance_model)
     throw BadInput("--schema: is missing; --model covariance needs public ranges");
   if (schema.empty() && public_table.empty()) return fit_bought();
-  if (!schema.empty() &&
-      (!label.label.empty() || label.said() != nullptr || schema_share || !public_table.empty() ||
-       !label.date_parts.empty() || label.counting.said() != nullptr)) {
+  if (!schema.empty() && (!label.label.empty() || label.said() != nullptr || schema_share ||
+                          (!public_table.empty() && kind_of(plan) != of_family) ||
+                          !label.date_parts.empty() || label.counting.said() != nullptr)) {
     if (label.counting.said() != nullptr)
       throw BadInput(fmt::format(
           "{}: is for a schema that is bought, and --schema is given; say it there, by the type of "
@@ -188,11 +188,12 @@ void FitCommand::fit() const {
         : !public_table.empty()   ? "--public"
                                   : "--date-parts"));
   }
-  if (!public_table.empty() && kind_of(plan) != of_linear) {
+  require_public_of_model();
+  if (!public_table.empty() && kind_of(plan) != of_linear && schema.empty()) {
     throw BadInput(fmt::format(
-        "--public: has no meaning with --model {}; write its schema (gibbsite schema --public) and "
-        "give it as --schema",
-        plan.model));
+        "--public: {} with --model {}; write its schema (gibbsite schema --public) and give it as "
+        "--schema",
+        kind_of(plan) == of_family ? "is of the prior" : "has no meaning", plan.model));
   }
   family.require_of_model(plan);
   if (plan.model == network_model) return fit_network_model();
@@ -284,6 +285,16 @@ void FitCommand::fit() const {
   });
   say(report(model));
   tell_private(read_as);
+}
+
+void FitCommand::require_public_of_model() const {
+  if (!public_weight) return;
+  if (public_table.empty())
+    throw BadInput("--public-weight: is of the rows of --public; give both, or none");
+  if (kind_of(plan) != of_family) {
+    throw BadInput(fmt::format(
+        "--public-weight: is of a family's prior, and --model is {}; leave it out", plan.model));
+  }
 }
 
 void FitCommand::require_of_ranks() const {
@@ -481,8 +492,12 @@ void define_fit(CLI::App& app) {
              "--label: share of mu^2 that buys the schema; default 0.1, up to 0.2 of few rows");
   app.add_option("--public", command->public_table,
                  "--label: a public table of the same columns, whose cells the schema follows from "
-                 "at no cost; nothing protects people in it")
+                 "at no cost; a family: one whose rows count in the prior; nothing protects people "
+                 "in it")
       ->type_name("FILE");
+  add_number(app, "--public-weight", command->public_weight,
+             "a family: what a row of --public counts in the prior, up to 1; default: 1, or less "
+             "so that they count no more together than the private rows");
   command->plan.add_to(app);
   command->plan.add_positive_share_to(app);
   command->family.add_to(app, command->plan, false);

@@ -30,7 +30,7 @@ struct FitCommand {
   // What a schema is bought with, or comes from a public table with, in place of `schema`.
   LabelArguments label;
   std::string public_table;
-  std::optional<double> schema_share;
+  std::optional<double> schema_share, public_weight;
   bool quiet = false, progress = false, verbose = false, removes_cache = false, force = false;
   bool release_moments = false, all_effects = false, check = false;
   FamilyArguments family;
@@ -64,6 +64,8 @@ struct FitCommand {
   // more. Where the file system does not let it go yet, CacheRemoval tries again.
   void remove_early() const;
   void fit() const;
+  // Refuses --public-weight where nothing has such a weight.
+  void require_public_of_model() const;
   // What several ranks cannot do, or would do several times.
   void require_of_ranks() const;
   // What every fit asks before it reads a row.

@@ -13,6 +13,7 @@
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "gibbsite/release/query.hpp"
+#include "gibbsite/run/public_prior.hpp"
 #include "interrupt.hpp"
 #include "ledger.hpp"
 #include "progress.hpp"
@@ -43,10 +44,15 @@ void FitCommand::fit_family_model(Family kind) const {
   const Schema domain = read_column_schema(schema, family.column);
   // Throws on what no table could mend.
   static_cast<void>(complete(plan, family_problem(domain, kind, 1)));
+  // Public rows are read before a private one is.
+  std::optional<PublicColumn> known;
+  if (!public_table.empty()) known = read_public_column(public_table, table.data, domain);
   const Dataset data = read(domain, true).data;
   const Checked read_as = checked(data, data.rows());
-  const FamilyPlan made =
-      gibbsite::plan(plan, complete(plan, family_problem(domain, kind, data.rows())), budget);
+  FamilyProblem problem = complete(plan, family_problem(domain, kind, data.rows()));
+  if (known)
+    problem.public_counts = public_counts(known->data, problem, public_weight, known->table);
+  const FamilyPlan made = gibbsite::plan(plan, problem, budget);
   if (ledger) {
     require_room(*ledger, budget, own_guarantee(made), [&](const Budget& smaller) {
       return ledger_guarantee(gibbsite::plan(plan, made.problem, smaller));

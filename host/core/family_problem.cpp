@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
@@ -86,6 +87,73 @@ void validate_prior(const FamilyProblem& p) {
   }
 }
 
+// What counts of rows add up to, whatever the rows say; and which count it is, or none where it is
+// the sum of all.
+std::pair<double, std::optional<std::size_t>> known_total(const FamilyProblem& p) {
+  const double rows = p.public_counts->weight * static_cast<double>(p.public_counts->rows);
+  switch (p.family) {
+    case Family::rate:
+      return {rows, 1};
+    case Family::mean:
+      return {rows / p.variance, 0};
+    case Family::waiting:
+    case Family::variance:
+    case Family::laplace:
+      return {rows * p.records(), 0};
+    case Family::bernoulli:
+    case Family::categorical:
+    case Family::bounded_mean:
+      break;
+  }
+  return {rows, {}};
+}
+
+// Within what rows of the range can add up to.
+bool is_of_range(const FamilyProblem& p) {
+  const PublicCounts& known = *p.public_counts;
+  constexpr double slack = 1e-9;
+  const auto between = [](double x, double low, double high) {
+    const double off = slack * std::max(std::abs(low), std::abs(high));
+    return x >= low - off && x <= high + off;
+  };
+  const auto [total, at] = known_total(p);
+  const double found =
+      at ? known.counts[*at] : std::accumulate(known.counts.begin(), known.counts.end(), 0.0);
+  if (!between(found, total, total)) return false;
+  if (p.family == Family::mean) return between(known.counts[1], p.lo, p.hi);
+  const auto [least, most] = p.values();
+  if (p.family == Family::rate) return between(known.counts[0], 0, total * p.hi);
+  if (p.is_waiting()) return between(known.counts[1], total * least, total * most);
+  return true;
+}
+
+void validate_public_counts(const FamilyProblem& p) {
+  if (!p.public_counts) return;
+  const PublicCounts& known = *p.public_counts;
+  const Field field{"public"};
+  if (!(known.weight > 0 && known.weight <= 1)) {
+    throw BadInput(Field{"public_weight"},
+                   fmt::format("must be above 0 and at most 1, got {}", known.weight),
+                   "give what a public row counts beside a private one");
+  }
+  const auto fault = [&](const char* what) {
+    throw BadInput(field, what, "use the counts as they were made");
+  };
+  if (known.rows < 1 || known.rows > (std::uint64_t{1} << 38))
+    fault("its table must have from 1 to 2^38 rows");
+  if (known.counts.size() != (p.family == Family::mean ? 2 : p.prior.size()))
+    fault("must have as many counts as the prior has numbers");
+  for (std::size_t i = 0; i < known.counts.size(); ++i) {
+    const bool is_center = p.family == Family::mean && i == 1;
+    if (!std::isfinite(known.counts[i]) || (!is_center && !(known.counts[i] >= 0)))
+      fault("its counts must be numbers from 0 on");
+  }
+  if (known.file.empty() || known.sha256.size() != 64 ||
+      known.sha256.find_first_not_of("0123456789abcdef") != std::string::npos)
+    fault("must name a file and its SHA-256");
+  if (!is_of_range(p)) fault("its counts are not those of that many rows of the column");
+}
+
 void validate_trim(const FamilyProblem& p) {
   if (!p.trim) return;
   const auto [low, high] = *p.trim;
@@ -154,6 +222,22 @@ std::pair<double, double> FamilyProblem::reach() const {
   return {1 / most, 1 / least};
 }
 
+std::vector<double> FamilyProblem::prior_at(double scale) const {
+  std::vector<double> out = prior;
+  for (double& value : out) value *= scale;
+  if (!public_counts) return out;
+  for (std::size_t i = 0; i < std::min(out.size(), public_counts->counts.size()); ++i)
+    out[i] += public_counts->counts[i];
+  return out;
+}
+
+double FamilyProblem::prior_center(double scale) const {
+  const double middle = lo + (hi - lo) / 2;
+  if (!public_counts) return middle;
+  const double own = scale * prior[0], known = public_counts->counts[0];
+  return (own * middle + known * public_counts->counts[1]) / (own + known);
+}
+
 std::vector<double> FamilyProblem::default_prior() const {
   const auto [least, most] = values();
   const double middle = least + (most - least) / 2;
@@ -192,6 +276,7 @@ void FamilyProblem::validate() const {
   if (!has_levels()) validate_range(*this);
   if (family == Family::mean) require_finite_positive(variance, Field{"variance"});
   validate_prior(*this);
+  validate_public_counts(*this);
   validate_trim(*this);
 }
 

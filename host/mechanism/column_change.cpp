@@ -118,7 +118,8 @@ double moved_part(const FamilyProblem& p, double by) {
 // The mean's, whose draws are Gaussian, is apart: its mu is in proportion.
 std::function<double(double, Digits)> delta_of_one(const ConjugateDraw& s, const FamilyProblem& p,
                                                    const Wide& moved) {
-  const double a = s.prior_scale * p.prior[0], b = s.prior_scale * p.prior.back();
+  const std::vector<double> prior = p.prior_at(s.prior_scale);
+  const double a = prior.front(), b = prior.back();
   const double weight = round_up(Wide(s.weight) * moved);
   if (p.family == Family::bounded_mean) {
     return [=](double e, Digits digits) { return beta_pair_delta_up(a, b, weight, 1, e, digits); };

@@ -29,12 +29,6 @@ double sum(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-std::vector<double> scaled(const FamilyProblem& p, double scale) {
-  std::vector<double> out = p.prior;
-  for (double& value : out) value *= scale;
-  return out;
-}
-
 void require_who(const FamilyProblem& p, const Neighbors& who) {
   if (who.adjacency != Adjacency::replace_one) {
     throw BadInput(
@@ -69,7 +63,7 @@ double delta_of_draws(const ConjugateDraw& s, const FamilyProblem& p, const Neig
                       std::uint64_t draws, Digits digits) {
   const std::uint64_t k = who.rows_per_person;
   const bool renyi = s.calibration == Calibration::geumlek_rdp;
-  std::vector<double> prior = scaled(p, s.prior_scale);
+  std::vector<double> prior = p.prior_at(s.prior_scale);
   switch (p.family) {
     case Family::bernoulli:
     case Family::categorical: {
@@ -130,7 +124,7 @@ double delta_of_draws(const ConjugateDraw& s, const FamilyProblem& p, const Neig
 // (k r/v)(hi - lo) / sqrt(m + n r/v): exact, for one draw of a normal posterior.
 double mean_mu_up(const ConjugateDraw& s, const FamilyProblem& p, const Neighbors& who) {
   const Wide g = Wide(s.weight) / Wide(p.variance);
-  const Wide precision = Wide(scaled(p, s.prior_scale)[0]) + Wide(p.rows) * g;
+  const Wide precision = Wide(p.prior_at(s.prior_scale)[0]) + Wide(p.rows) * g;
   return round_up(Wide(who.rows_per_person) * g * (Wide(p.hi) - Wide(p.lo)) / sqrt(precision));
 }
 
@@ -195,26 +189,27 @@ double gamma_depth(double shape, double scaled_x) {
 // 50 digits hold exponents to e^-7e8, and beyond a law cut off would be lost in zeros.
 double depth_of(const TrimmedDraw& s, const FamilyProblem& p) {
   const double rn = s.weight * p.records() * static_cast<double>(p.rows);
+  const std::vector<double> prior = p.prior_at(1);
   const auto [low, high] = *p.trim;
   if (p.has_levels()) {
-    return -(sum(p.prior) + rn) * std::log(low);  // every share's ratio of counts is below it
+    return -(sum(prior) + rn) * std::log(low);  // every share's ratio of counts is below it
   }
   if (p.family == Family::mean) {
-    const double middle = p.lo + (p.hi - p.lo) / 2;
+    const double middle = p.prior_center(1);
     const double furthest =
         std::max({std::abs(low - p.lo), std::abs(high - p.lo), std::abs(low - p.hi),
                   std::abs(high - p.hi), std::abs(low - middle), std::abs(high - middle)});
-    return (p.prior[0] + rn / p.variance) * furthest * furthest / 2;
+    return (prior[0] + rn / p.variance) * furthest * furthest / 2;
   }
   if (p.family == Family::bounded_mean) {
     const double near = std::min(low - p.lo, p.hi - high) / (p.hi - p.lo);
-    return -(sum(p.prior) + rn) * std::log(near);
+    return -(sum(prior) + rn) * std::log(near);
   }
   const bool rate = p.family == Family::rate;
   const auto [least, most] = p.values();
   double deepest = 0;
   for (const double data : {rn * least, rn * most}) {  // the depth is convex in it
-    const double shape = p.prior[0] + (rate ? data : rn), per = p.prior[1] + (rate ? rn : data);
+    const double shape = prior[0] + (rate ? data : rn), per = prior[1] + (rate ? rn : data);
     for (const double x : {low, high}) deepest = std::max(deepest, gamma_depth(shape, per * x));
   }
   return deepest;
@@ -240,8 +235,9 @@ bool has_cut_profile(const FamilyProblem& p) {
 
 double cut_delta_up(const TrimmedDraw& s, const FamilyProblem& p, const Neighbors& who,
                     Digits digits) {
+  const std::vector<double> prior = p.prior_at(1);
   return cut_beta_delta_up(
-      {p.prior[0], p.prior[1], p.trim->first, s.weight, p.rows, who.rows_per_person}, s.epsilon,
+      {prior[0], prior[1], p.trim->first, s.weight, p.rows, who.rows_per_person}, s.epsilon,
       digits);
 }
 
@@ -297,7 +293,7 @@ void expect(FamilyPlan& plan) {
   const double scale = prior_scale_of(plan.mechanism), r = weight_of(plan.mechanism);
   const auto [least, most] = p.values();
   const auto n = static_cast<double>(p.rows), middle = least + (most - least) / 2;
-  const std::vector<double> prior = scaled(p, scale);
+  const std::vector<double> prior = p.prior_at(scale);
   double drawn = 0, sampled = 0;  // variances
   switch (p.family) {
     case Family::bernoulli:
@@ -342,26 +338,27 @@ void expect(FamilyPlan& plan) {
 double cut_mass(const FamilyProblem& p) {
   if (!p.trim) return 0;
   const auto [low, high] = p.reach();
+  const std::vector<double> prior = p.prior_at(1);
   Wide kept = 1;
   if (p.has_levels()) {
     for_each_split(0, p.levels, [&](std::uint64_t first, std::uint64_t middle, std::uint64_t last) {
       const auto [least, most] = split_trim(p, first, middle, last);
       Wide a = 0, b = 0;
-      for (std::uint64_t i = first; i < last; ++i) (i < middle ? a : b) += Wide(p.prior[i]);
+      for (std::uint64_t i = first; i < last; ++i) (i < middle ? a : b) += Wide(prior[i]);
       kept *= beta_cdf(a, b, most, 1 - Wide(most)) - beta_cdf(a, b, least, 1 - Wide(least));
     });
   } else if (p.family == Family::mean) {
-    const Wide root = sqrt(Wide(p.prior[0])), middle = p.lo + (p.hi - p.lo) / 2;
+    const Wide root = sqrt(Wide(prior[0])), middle = p.prior_center(1);
     kept = normal_cdf((high - middle) * root) - normal_cdf((low - middle) * root);
   } else if (p.family == Family::bounded_mean) {
     const auto below = [&](double x) {
       const Wide t = (Wide(x) - Wide(p.lo)) / (Wide(p.hi) - Wide(p.lo));
-      return beta_cdf(p.prior[0], p.prior[1], t, 1 - t);
+      return beta_cdf(prior[0], prior[1], t, 1 - t);
     };
     kept = below(high) - below(low);
   } else {
-    const Wide rate = p.prior[1];
-    kept = gamma_lower(p.prior[0], rate * high) - gamma_lower(p.prior[0], rate * low);
+    const Wide rate = prior[1];
+    kept = gamma_lower(prior[0], rate * high) - gamma_lower(prior[0], rate * low);
   }
   return static_cast<double>(1 - kept);
 }
@@ -396,7 +393,10 @@ ConjugateDraw conjugate_draw(const FamilyProblem& p, const Budget& budget, doubl
   if (keeps()) return s;
   if (concentrated) {
     const double strongest = std::max(1.0, *std::ranges::max_element(p.prior));
-    const double most = std::min(most_scale, most_conjugate_shape) / strongest;
+    // What public counts add must stay computable too.
+    const double known = p.public_counts ? *std::ranges::max_element(p.public_counts->counts) : 0;
+    const double most =
+        std::max(1.0, std::min(most_scale, most_conjugate_shape - known) / strongest);
     while (s.prior_scale < most && !keeps()) s.prior_scale = std::min(2 * s.prior_scale, most);
     if (!keeps()) refuse_plan(p, budget, true);
     const double found = s.prior_scale;
@@ -525,32 +525,33 @@ double curvature_mu_up(const FamilyProblem& p, double weight, std::uint64_t rows
   const auto [least, most] = p.values();
   const Wide r = Wide(weight) * Wide(p.records()), n = p.rows, k = rows_per_person;
   const Wide low = p.trim->first, high = p.trim->second, width = Wide(most) - Wide(least);
+  const std::vector<double> prior = p.prior_at(1);
   Wide slope = r * k, curvature = 0;
   switch (p.family) {
     case Family::bernoulli:
     case Family::categorical:  // log(theta/(1 - theta)), where only two levels have rows in common
       if (p.levels > 2) return nothing;
-      curvature = (Wide(p.prior[0]) + Wide(p.prior[1]) + r * n) * low * (1 - low);
+      curvature = (Wide(prior[0]) + Wide(prior[1]) + r * n) * low * (1 - low);
       break;
     case Family::rate:  // log lambda
       slope *= Wide(p.hi);
-      curvature = (Wide(p.prior[1]) + r * n) * low;
+      curvature = (Wide(prior[1]) + r * n) * low;
       break;
     case Family::bounded_mean: {  // log(t/(1 - t)), t the mean's share of the range
       const Wide odds = std::min((low - Wide(p.lo)) * (Wide(p.hi) - low),
                                  (high - Wide(p.lo)) * (Wide(p.hi) - high));
-      curvature = (Wide(p.prior[0]) + Wide(p.prior[1]) + r * n) * odds / (width * width);
+      curvature = (Wide(prior[0]) + Wide(prior[1]) + r * n) * odds / (width * width);
       break;
     }
     case Family::waiting:
     case Family::variance:
     case Family::laplace:  // theta
       slope *= width;
-      curvature = (Wide(p.prior[0]) + r * n - 1) / (high * high);
+      curvature = (Wide(prior[0]) + r * n - 1) / (high * high);
       break;
     case Family::mean:  // theta
       slope *= width / Wide(p.variance);
-      curvature = Wide(p.prior[0]) + r * n / Wide(p.variance);
+      curvature = Wide(prior[0]) + r * n / Wide(p.variance);
       break;
   }
   return curvature > 0 ? round_up(slope / sqrt(curvature)) : nothing;
@@ -678,8 +679,9 @@ std::string basis_of(const FamilyMechanism& mechanism, const FamilyProblem& prob
   }
   return fmt::format(
       "It rests on a random draw of the parameters given the table, {} and a prior "
-      "of {:.3g} times its numbers",
-      records, prior_scale_of(mechanism));
+      "of {:.3g} times its numbers{}",
+      records, prior_scale_of(mechanism),
+      problem.public_counts ? " beside counts of a public table" : "");
 }
 
 double conjugate_delta_up(const ConjugateDraw& settings, const FamilyProblem& problem,

@@ -18,8 +18,7 @@ namespace {
 double renyi_of_draw(const ConjugateDraw& s, const FamilyProblem& p, const Neighbors& who,
                      double order) {
   const Wide k = who.rows_per_person, r = Wide(s.weight) * Wide(p.records());
-  std::vector<double> prior = p.prior;
-  for (double& value : prior) value *= s.prior_scale;
+  std::vector<double> prior = p.prior_at(s.prior_scale);
   if (p.is_beta()) {
     const bool one = who.rows_per_person == 1;
     std::ranges::partial_sort(prior, prior.begin() + (p.levels > 2 ? 2 : 0));

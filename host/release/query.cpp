@@ -108,6 +108,7 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
   const FamilyMechanism& mechanism = release.certificate().mechanism;
   const double r = weight_of(mechanism), scale = prior_scale_of(mechanism);
   const auto n = static_cast<double>(p.rows), rn = r * n;
+  const std::vector<double> prior = p.prior_at(scale);
   std::vector<double> thetas;
   for (const auto& draw : release.model().draws) thetas.push_back(draw[at]);
   const double theta = mean_of(thetas);
@@ -117,8 +118,8 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
   switch (p.family) {
     case Family::bernoulli:
     case Family::categorical: {
-      const double own = scale * p.prior[at];
-      const double rest = scale * std::accumulate(p.prior.begin(), p.prior.end(), 0.0) - own;
+      const double own = prior[at];
+      const double rest = std::accumulate(prior.begin(), prior.end(), 0.0) - own;
       const double total = own + rest + rn;
       const double cell = p.levels == 2 ? family_grid(p) : 0;
       return {[=](double x, double s) {
@@ -137,7 +138,7 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
               cell};
     }
     case Family::rate: {
-      const double shape = scale * p.prior[0], rate = scale * p.prior[1] + rn;
+      const double shape = prior[0], rate = prior[1] + rn;
       const double cell = family_grid(p);
       return {[=](double x, double s) {
                 if (x <= cell) {  // it holds all below
@@ -158,7 +159,7 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
     case Family::variance:
     case Family::laplace: {
       const double c = p.records();
-      const double shape = scale * p.prior[0] + c * rn, rate = scale * p.prior[1];
+      const double shape = prior[0] + c * rn, rate = prior[1];
       const auto [least, most] = p.values();
       return {[=](double x, double s) { return log_gamma_density(x, shape, rate + c * rn * s); },
               [=](double s) { return gamma_law(shape, rate + c * rn * s); },
@@ -175,7 +176,7 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
     }
     case Family::bounded_mean: {
       // As two levels at the ends of the range, of which no other law has more variance.
-      const double own = scale * p.prior[0], rest = scale * p.prior[1], lo = p.lo;
+      const double own = prior[0], rest = prior[1], lo = p.lo;
       const double width = p.hi - p.lo, total = own + rest + rn, t = (theta - lo) / width;
       const double cell = family_grid(p) / width;
       return {[=](double x, double s) {
@@ -204,8 +205,8 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
     case Family::mean:
       break;
   }
-  const double m = scale * p.prior[0], g = r / p.variance, precision = m + n * g;
-  const double middle = p.lo + (p.hi - p.lo) / 2, sample = std::sqrt(p.variance / n);
+  const double m = prior[0], g = r / p.variance, precision = m + n * g;
+  const double middle = p.prior_center(scale), sample = std::sqrt(p.variance / n);
   return {
       [=](double x, double s) {
         const double off = x - (m * middle + n * g * s) / precision;
@@ -385,10 +386,11 @@ bool has_known_law(const FamilyRelease& release) {
   if (p.levels <= 2) return true;
   const FamilyMechanism& mechanism = release.certificate().mechanism;
   const double weight = weight_of(mechanism) * static_cast<double>(p.rows);
+  const std::vector<double> numbers = p.prior_at(prior_scale_of(mechanism));
   std::vector<double> up_to(p.levels + 1, 0.0), prior(p.levels + 1, 0.0);
   for (std::size_t k = 0; k < p.levels; ++k) {
     up_to[k + 1] = up_to[k] + mean_of(values_of(release, k));
-    prior[k + 1] = prior[k] + prior_scale_of(mechanism) * p.prior[k];
+    prior[k + 1] = prior[k] + numbers[k];
   }
   bool within = true;
   for_each_split(0, p.levels, [&](std::uint64_t first, std::uint64_t middle, std::uint64_t last) {

@@ -45,7 +45,7 @@ void network_bias_section(Html& page, bool counted) {
 }
 
 // `linear`: of a linear model; null of draws of a family.
-void bias_section(Html& page, const LinearModel* linear) {
+void bias_section(Html& page, const LinearModel* linear, bool of_public = false) {
   heading(page, "bias", "Bias");
   page.put("<ul>\n");
   if (linear != nullptr) {
@@ -60,7 +60,8 @@ void bias_section(Html& page, const LinearModel* linear) {
     page.put(
         "<li>Cells outside of the range, unlisted levels and missing cells were changed by the "
         "rules of the dictionary.</li>\n<li>The prior pulls shares and means toward the middle of "
-        "what they can be, small ones most.</li>\n");
+        "what they can be, small ones most{}.</li>\n",
+        of_public ? ", and toward those of the public table" : "");
   }
   page.put("{}", Markup{who_is_missing});
 }
@@ -216,7 +217,7 @@ std::string report_of(const FamilyRelease& release, const json& file, const std:
   promise_section(page, facts, in_words(c));
   estimates_section(page, release);
   unit_section(page, facts);
-  bias_section(page, nullptr);
+  bias_section(page, nullptr, c.problem.public_counts.has_value());
   dictionary_section(page, model.schema, false);
   checklist_section(page, file.at("certificate"), c);
   parameters_section(page, facts);

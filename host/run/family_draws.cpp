@@ -178,7 +178,7 @@ std::vector<double> family_draw(const FamilyMechanism& mechanism, const FamilyPr
                                 std::uint32_t draw) {
   const double scale = prior_scale_of(mechanism), grid = family_grid(p);
   const Wide r = Wide(weight_of(mechanism)) * Wide(p.records()), n = p.rows;
-  const auto prior = [&](std::size_t i) { return Wide(scale * p.prior[i]); };
+  const auto prior = [numbers = p.prior_at(scale)](std::size_t i) { return Wide(numbers[i]); };
   const bool cut = p.trim.has_value();
   if (p.has_levels()) {
     std::vector<Wide> counts(p.levels);
@@ -194,7 +194,7 @@ std::vector<double> family_draw(const FamilyMechanism& mechanism, const FamilyPr
       return on_range(beta_law(prior(0) + r * units, prior(1) + r * (n - units)), p.lo, p.hi);
     if (p.is_waiting()) return gamma_law(prior(0) + r * n, prior(1) + r * sum);
     const Wide g = r / Wide(p.variance), precision = prior(0) + n * g;
-    const Wide middle = p.lo + (p.hi - p.lo) / 2;
+    const Wide middle = p.prior_center(scale);
     return normal_law((prior(0) * middle + g * sum) / precision, precision);
   }();
   const auto [low, high] = p.reach();

@@ -9,7 +9,6 @@
 #include "engine/integer_sums.hpp"
 #include "gibbsite/core/error.hpp"
 #include "run/certified.hpp"
-#include "run/family_draws.hpp"
 #include "run/family_run.hpp"
 
 namespace gibbsite {
@@ -26,7 +25,9 @@ FamilyStatistic centered_statistic(const Dataset& data, const FamilyProblem& p) 
   return {{integer_sum(data.view(), fine_steps, units)}, fine_steps};
 }
 
-FamilyStatistic statistic_of(const Dataset& data, const FamilyProblem& p) {
+}  // namespace
+
+FamilyStatistic family_statistic(const Dataset& data, const FamilyProblem& p) {
   if (p.is_centered()) return centered_statistic(data, p);
   const bool counted = p.family == Family::rate;
   const double scale = p.has_levels() ? 1 : counted ? p.hi : fine_steps;
@@ -45,8 +46,6 @@ FamilyStatistic statistic_of(const Dataset& data, const FamilyProblem& p) {
   return {std::move(found.sums), scale};
 }
 
-}  // namespace
-
 void require_planned_family(const Dataset& data, const FamilyProblem& plan) {
   if (data.schema.columns.size() != 1) {
     throw BadInput("data: has several columns; read it through family_schema()");
@@ -60,7 +59,7 @@ void require_planned_family(const Dataset& data, const FamilyProblem& plan) {
 
 FamilyModel family_model_of(const Dataset& data, const FamilyPlan& plan, const StreamKey& stream,
                             const FitOptions& options) {
-  const FamilyStatistic statistic = statistic_of(data, plan.problem);
+  const FamilyStatistic statistic = family_statistic(data, plan.problem);
   FamilyModel model{plan.problem.family, data.schema, {}, {}};
   for (std::uint64_t k = 0; k < plan.budget.draws; ++k) {
     if (options.stop != nullptr && *options.stop) {

@@ -234,27 +234,36 @@ PublicSchema public_schema(const SchemaShape& shape, const CellSource& table, Pu
   return {std::move(counts), std::move(schema)};
 }
 
-PublicSchema public_schema_of_file(const SchemaShape& shape, const std::string& private_path,
-                                   const std::string& public_path) {
+PublicTable public_table_of_file(const std::string& public_path, const std::string& private_path) {
   std::error_code ignored;
   if (std::filesystem::exists(public_path, ignored) &&
       !std::filesystem::is_regular_file(public_path, ignored)) {
     throw BadInput(FilePosition{public_path}, "is read several times", "give a regular file");
   }
+  PublicTable out{.file = std::filesystem::path(public_path).filename().string(),
+                  .sha256 = sha256_of_file(public_path),
+                  .rows = 1};
+  if (!out.fault().empty())
+    throw BadInput(FilePosition{public_path}, "its name has signs that cannot be written",
+                   "rename it");
+  if (!private_path.empty()) require_other_bytes(private_path, public_path, out.sha256);
+  return out;
+}
+
+void require_unchanged(const std::string& public_path, const PublicTable& known) {
+  if (sha256_of_file(public_path) == known.sha256) return;
+  throw BadInput(FilePosition{public_path}, "changed while it was read",
+                 "try again with one that stays");
+}
+
+PublicSchema public_schema_of_file(const SchemaShape& shape, const std::string& private_path,
+                                   const std::string& public_path) {
+  const PublicTable known = public_table_of_file(public_path, private_path);
   const std::vector<std::string> header = column_names(public_path);
   if (!first_line_names(public_path).empty()) require_names(header, public_path);
   require_columns(shape, header, public_path);
-  const std::string sha256 = sha256_of_file(public_path);
-  const std::string file = std::filesystem::path(public_path).filename().string();
-  if (!PublicTable{.file = file, .sha256 = sha256, .rows = 1}.fault().empty())
-    throw BadInput(FilePosition{public_path}, "its name has signs that cannot be written",
-                   "rename it");
-  if (!private_path.empty()) require_other_bytes(private_path, public_path, sha256);
-  PublicSchema out = public_schema(shape, public_path, {.file = file, .sha256 = sha256});
-  if (sha256_of_file(public_path) != sha256) {
-    throw BadInput(FilePosition{public_path}, "changed while it was read",
-                   "try again with one that stays");
-  }
+  PublicSchema out = public_schema(shape, public_path, known);
+  require_unchanged(public_path, known);
   return out;
 }
 

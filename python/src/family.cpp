@@ -10,11 +10,22 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/release/query.hpp"
 #include "gibbsite/run/fit_family.hpp"
+#include "gibbsite/run/public_prior.hpp"
 #include "private_run.hpp"
 #include "release_file.hpp"
 
 namespace gibbsite::python {
 namespace {
+
+// `known`: the path of a public table, or its column as a Dataset.
+PublicCounts counts_of(const nb::object& known, const Schema& schema, const FamilyProblem& problem,
+                       std::optional<double> weight) {
+  if (nb::isinstance<Dataset>(known))
+    return public_counts(*nb::cast<const Dataset*>(known), problem, weight);
+  const std::string path = nb::cast<std::string>(nb::str(known));
+  const PublicColumn read = read_public_column(path, "", schema);
+  return public_counts(read.data, problem, weight, read.table);
+}
 
 FamilyPlan make_family_plan(const std::string& model, const nb::kwargs& arguments) {
   Arguments given("plan_family", arguments);
@@ -23,6 +34,8 @@ FamilyPlan make_family_plan(const std::string& model, const nb::kwargs& argument
   if (request.calibration.empty()) request.calibration = PlanRequest().calibration;
   const auto rows = given.need<std::uint64_t>("rows");
   const auto* const schema = given.need<const Schema*>("schema");
+  const nb::object known = given.take<nb::object>("public", nb::none());
+  const auto public_weight = given.take<double>("public_weight");
   given.finish();
   const auto family = family_named(model);
   if (!family) {
@@ -31,8 +44,11 @@ FamilyPlan make_family_plan(const std::string& model, const nb::kwargs& argument
         "give bernoulli, categorical, rate, waiting, mean, bounded-mean, variance or laplace");
   }
   require_of_model(request);
-  const FamilyProblem problem = complete(request, family_problem(*schema, *family, rows));
+  if (public_weight && known.is_none())
+    throw BadInput(Field{"public_weight"}, "is of the rows of a public table", "give public too");
+  FamilyProblem problem = complete(request, family_problem(*schema, *family, rows));
   const Budget budget = budget_of(request);
+  if (!known.is_none()) problem.public_counts = counts_of(known, *schema, problem, public_weight);
   const nb::gil_scoped_release unlocked;
   return plan(request, problem, budget);
 }
@@ -82,14 +98,16 @@ void bind_family(nb::module_& m) {
           "def plan_family(model: str, *, epsilon: float | None = None, delta: float, rows: int, "
           "schema: Schema, prior: Sequence[float] | None = None, diffused: bool = False, "
           "trim: Sequence[float] | None = None, variance: float | None = None, "
-          "center: float | None = None, "
-          "calibration: str = '', adjacency: str = 'replace-one', rows_per_person: int = 1, "
+          "center: float | None = None, public: str | Dataset | None = None, "
+          "public_weight: float | None = None, calibration: str = '', adjacency: str = 'replace-one', rows_per_person: int = 1, "
           "draws: int = 1, rho: float | None = None, rdp: float | None = None) -> FamilyPlan"),
       "Plans draws of a family's parameters from `rows` values of one column "
       "(Schema.read_column) and returns a FamilyPlan (docs/theory/conjugate.md). family: "
       "bernoulli, categorical, rate, waiting, mean, bounded-mean, variance or laplace, the last two "
       "about a known center. prior: pseudo-counts, shape and rate, or "
       "a mean's precision. trim: public bounds of the parameter (docs/theory/trimmed.md). "
+      "public: path of a public table, or a Dataset of that column, whose rows count in the prior, each "
+      "public_weight times (docs/theory/public-prior.md); nothing protects people in it. "
       "Raises BadInput or Infeasible.");
   m.def(
       "fit_family",

@@ -2,6 +2,7 @@
 // The public numbers of a conjugate family over one column (docs/theory/conjugate.md).
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -30,6 +31,18 @@ inline constexpr double most_family_count = 65'536;
 /// laplace: a table without any would tell of one record.
 inline constexpr double least_distance = 0.01;
 
+/// What the rows of a public table add to the prior (docs/theory/public-prior.md). Nothing protects
+/// people in them.
+struct PublicCounts {
+  /// In the units of FamilyProblem::prior, already times the weight. mean: precision and mean.
+  std::vector<double> counts{};
+  double weight = 1;       ///< what a public row counts, in (0, 1]
+  std::string file;        ///< the table's name, without folders; "frame" has none
+  std::string sha256;      ///< of the file, in hexadecimal digits
+  std::uint64_t rows = 0;  ///< that it has
+  bool operator==(const PublicCounts&) const = default;
+};
+
 /// Everything about the table that a family's mechanisms may know. It is public.
 struct FamilyProblem {
   Family family = Family::bernoulli;
@@ -43,6 +56,8 @@ struct FamilyProblem {
   /// `values`) of the Gamma prior of 1/mean, 1/variance, 1/scale. mean: precision m of the normal
   /// prior about the middle of the range. bounded_mean: pseudo-counts of hi and of lo.
   std::vector<double> prior{};
+  /// Pseudo-counts beyond the prior, which no scale of the prior touches; none: no public table.
+  std::optional<PublicCounts> public_counts{};
   /// Public bounds that the parameter is trimmed to: of 1/mean for waiting, of 1/variance, of
   /// 1/scale. For levels the first
   /// number bounds each share from below, and the second is 0.
@@ -68,6 +83,10 @@ struct FamilyProblem {
   [[nodiscard]] double records() const { return family == Family::variance ? 0.5 : 1; }
   /// The interval of the released parameter: the trim, else all that the range allows.
   [[nodiscard]] std::pair<double, double> reach() const;
+  /// scale times the prior's numbers, and the public counts: as many numbers as `prior`.
+  [[nodiscard]] std::vector<double> prior_at(double scale) const;
+  /// mean: where the prior of `prior_at` has its center, in units of the column.
+  [[nodiscard]] double prior_center(double scale) const;
   /// The default prior: weak, about the middle of the range.
   [[nodiscard]] std::vector<double> default_prior() const;
   /// Throws BadInput naming the field that is out of range, with what to do.

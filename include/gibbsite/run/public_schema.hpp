@@ -40,6 +40,13 @@ PublicSchema public_schema_of_cells(const SchemaShape& shape, const CellSource& 
                                     const std::vector<std::string>& header,
                                     const CellSource& table);
 
+/// The record of a public file. Throws BadInput unless it is a regular file whose name can be
+/// written, and where it has the bytes of `private_path` ("" names none), of which a digest is
+/// read where both are as long. Its rows are the caller's to count.
+PublicTable public_table_of_file(const std::string& public_path, const std::string& private_path);
+/// Throws BadInput where the file's digest is no longer that of the record.
+void require_unchanged(const std::string& public_path, const PublicTable& known);
+
 /// Throws BadInput where the public table that the schema names is that file, byte for byte.
 void require_other_table(const Schema& schema, const std::string& private_path);
 /// Throws BadInput where both tables have the same cells in the columns asked about.

@@ -1,0 +1,87 @@
+#include "gibbsite/run/public_prior.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sodium.h>
+
+#include <algorithm>
+#include <array>
+
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/model/family_model.hpp"
+#include "gibbsite/run/public_schema.hpp"
+#include "run/family_run.hpp"
+
+namespace gibbsite {
+namespace {
+
+// In the order of FamilyProblem::prior, of rows that count w times: what they add to the numbers of
+// the conjugate prior (docs/theory/conjugate.md, "The families").
+std::vector<double> counts_of(const FamilyStatistic& found, const FamilyProblem& p, double rows,
+                              double w) {
+  if (p.has_levels()) {
+    std::vector<double> out;
+    for (const std::uint64_t count : found.sums) out.push_back(w * static_cast<double>(count));
+    return out;
+  }
+  const auto [least, most] = p.values();
+  const double units = static_cast<double>(found.sums[0]) / found.scale;
+  const double sum = rows * least + (most - least) * units;
+  switch (p.family) {
+    case Family::rate:
+      return {w * sum, w * rows};
+    case Family::bounded_mean:
+      return {w * units, w * (rows - units)};
+    case Family::mean:
+      return {w * rows / p.variance, std::clamp(sum / rows, p.lo, p.hi)};
+    default:
+      return {w * p.records() * rows, w * p.records() * sum};
+  }
+}
+
+// The digest of their shortest digits, a line each.
+std::string sha256_of_counts(const std::vector<double>& counts) {
+  const std::string text = fmt::format("{}\n", fmt::join(counts, "\n"));
+  std::array<unsigned char, crypto_hash_sha256_BYTES> digest{};
+  crypto_hash_sha256(digest.data(), reinterpret_cast<const unsigned char*>(text.data()),
+                     text.size());
+  std::array<char, 2 * crypto_hash_sha256_BYTES + 1> out{};
+  return sodium_bin2hex(out.data(), out.size(), digest.data(), digest.size());
+}
+
+}  // namespace
+
+PublicColumn read_public_column(const std::string& public_path, const std::string& private_path,
+                                const Schema& column) {
+  PublicColumn out{.data = {}, .table = public_table_of_file(public_path, private_path)};
+  ReadOptions options;
+  options.labels = ReadOptions::Labels::optional;
+  options.ignore_extra_columns = true;
+  out.data = read_table(public_path, column, options);
+  require_unchanged(public_path, out.table);
+  out.table.rows = out.data.rows();
+  return out;
+}
+
+double default_public_weight(std::uint64_t private_rows, std::uint64_t public_rows) {
+  return std::min(1.0, static_cast<double>(private_rows) / static_cast<double>(public_rows));
+}
+
+PublicCounts public_counts(const Dataset& rows, const FamilyProblem& problem,
+                           std::optional<double> weight, const std::optional<PublicTable>& of) {
+  FamilyProblem of_public = problem;
+  of_public.rows = rows.rows();
+  require_planned_family(rows, of_public);
+  const FamilyStatistic found = family_statistic(rows, of_public);
+  const auto n = static_cast<double>(of_public.rows);
+  PublicCounts out{.weight = weight.value_or(default_public_weight(problem.rows, of_public.rows)),
+                   .file = of ? of->file : "frame",
+                   .sha256 = of ? of->sha256 : sha256_of_counts(counts_of(found, of_public, n, 1)),
+                   .rows = of_public.rows};
+  out.counts = counts_of(found, of_public, n, out.weight);
+  of_public.public_counts = out;
+  of_public.validate();
+  return out;
+}
+
+}  // namespace gibbsite
