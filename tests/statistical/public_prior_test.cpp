@@ -114,7 +114,9 @@ TEST(PublicPrior, TheExactProfileIsBelowTheClaim) {
       }
       EXPECT_LE(worst, 1e-3 * (1 + 1e-6)) << counts[0] << " " << rows;
       // Tight, but where the weak prior is enough: what is claimed is that of the worst j.
-      if (s > 1) EXPECT_GT(worst, 0.9e-3) << counts[0] << " " << rows;
+      if (s > 1) {
+        EXPECT_GT(worst, 0.9e-3) << counts[0] << " " << rows;
+      }
       // What was certified is recomputed from the counts; others have another price.
       FamilyProblem less = p;
       less.public_counts->counts = {0, 1};

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <Eigen/Core>
+#include <Eigen/Geometry>
 #include <boost/math/distributions/chi_squared.hpp>
 #include <cmath>
 
