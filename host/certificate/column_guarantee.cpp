@@ -56,7 +56,8 @@ ColumnPrice price_in(const NetworkRelease& release, std::span<const std::uint32_
   const NetworkCertificate& c = release.certificate();
   if (moves_by) {
     throw BadInput(Field{"moves_by"},
-                   "a number counts in its bin, and the smallest move may lead to another one",
+                   "columns of a network are counted by levels, and the smallest move may lead to "
+                   "another one",
                    "leave it out");
   }
   return column_price(c.mechanism, c.problem, c.claimed, c.draws, columns);

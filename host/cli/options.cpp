@@ -344,6 +344,7 @@ const Budget& largest_of(std::span<const Budget> budgets) {
 
 void warn_of_few_rows(const Plan& plan, const std::optional<PositiveShare>& share) {
   constexpr double too_little = 0.5, enough = 0.9;
+  if (!is_measured(plan.candidate().mechanism)) return;
   const auto expected = expected_learning(plan, share);
   if (!expected || !(expected->kept < too_little)) return;
   const double rows = rows_to_keep(enough, plan.problem, plan.budget.neighbors(), expected->mu,

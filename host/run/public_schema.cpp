@@ -130,8 +130,7 @@ void require_columns(const SchemaShape& shape, const std::vector<std::string>& h
 
 [[noreturn]] void refuse_private_table(const std::string& name) {
   throw BadInput(FilePosition{name}, "is the private table itself, which must choose nothing",
-                 "give a table that is public, or leave it out: a share of the budget then buys "
-                 "the schema");
+                 "give a table that is public, or leave it out");
 }
 
 void require_usable(const BoughtSchema& counts, const std::string& name) {
