@@ -16,6 +16,7 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/release/effects.hpp"
 #include "gibbsite/release/hypothesis.hpp"
+#include "gibbsite/release/network_decision.hpp"
 #include "gibbsite/release/network_query.hpp"
 #include "gibbsite/release/query_json.hpp"
 #include "network.hpp"
@@ -49,13 +50,14 @@ struct QueryCommand {
     if (!classes.of.empty() || !classes.against.empty())
       throw BadInput("--class: goes with --effect; give one, or leave it out");
     if (holds<GraphicalKind>(text, model)) {
-      if (!expectations.empty() || !utilities.empty()) {
+      if (!expectations.empty()) {
         throw BadInput(
-            fmt::format("{}: has no meaning with {}, which holds a network; ask it "
+            fmt::format("--expectation: has no meaning with {}, which holds a network; ask it "
                         "\"P(column = level | column = level)\"",
-                        expectations.empty() ? "--utilities" : "--expectation", model));
+                        model));
       }
       const NetworkRelease release = parse_release<GraphicalKind>(text, model);
+      if (!utilities.empty()) return decide(release.model(), asked);
       return json ? print_json(release.model(), asked) : print(release.model(), asked);
     }
     const FamilyRelease release = parse_release<ConjugateKind>(text, model);
@@ -193,6 +195,42 @@ struct QueryCommand {
     fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   }
 
+  void decide(const NetworkModel& of, const std::vector<std::string>& asked) const {
+    if (json) throw BadInput("--json: has no meaning with --utilities; leave it out");
+    if (asked.empty()) {
+      throw BadInput(
+          "--utilities: of a network needs the column of its outcomes; ask \"P(column)\" or "
+          "\"P(column | column = level)\"");
+    }
+    const UtilityTable table_of = read_utilities(utilities);
+    for (const std::string& question : asked) {
+      const NetworkQuestion parsed = parse_outcome(of, question);
+      warn_of_unjoined(of, parsed);
+      const NetworkDecision best = best_response(of, parsed, table_of);
+      fmt::print("{}\n{}{}\n", shown(question), response_table(best.ranked), certainty_of(best));
+    }
+  }
+  static std::string response_table(const std::vector<Response>& ranked) {
+    std::vector<std::vector<std::string>> lines{{"", "response", "expected utility", "behind"}};
+    for (const Response& one : ranked) {
+      const bool first = lines.size() == 1;
+      lines.push_back({first ? "→" : " ", one.name, fmt::format("{:.4g}", one.utility),
+                       first ? "" : fmt::format("{:.4g}", ranked.front().utility - one.utility)});
+    }
+    return table(lines);
+  }
+  static std::string certainty_of(const NetworkDecision& best) {
+    if (!best.regret) return "whether the noise turns it is not known: this question has no ±";
+    if (best.rival.empty()) {
+      return "the noise does not turn it: it is the best wherever the table's own shares are "
+             "within their ± (each is in 95 of 100 releases)";
+    }
+    return fmt::format(
+        "the noise may turn it: where the table's own shares are within their ± (each is in 95 of "
+        "100 releases), {} may be better, by at most {:.2g}",
+        shown(best.rival), *best.regret);
+  }
+
   void ask(const FamilyRelease& release, const std::vector<std::string>& asked) const {
     const std::size_t draws = release.model().draws.size();
     if (expectations.empty() && asked.empty() && utilities.empty()) {
@@ -217,12 +255,7 @@ struct QueryCommand {
 
   void respond(const FamilyRelease& release) const {
     const BestResponse best = best_response(release, read_utilities(utilities));
-    std::vector<std::vector<std::string>> lines{{"", "response", "expected utility"}};
-    for (const Response& one : best.ranked) {
-      lines.push_back(
-          {lines.size() == 1 ? "→" : " ", one.name, fmt::format("{:.4g}", one.utility)});
-    }
-    fmt::print("{}", table(lines));
+    fmt::print("{}", response_table(best.ranked));
     if (best.regret) {
       fmt::print(
           "worse than the best for the released posterior by at most {:.2g}, 95 % of the time, for "
@@ -260,7 +293,7 @@ void define_query(CLI::App& app) {
   app.add_option(
          "--utilities", command->utilities,
          "CSV response,OUTCOME,...: the best response to a new person's value; outcomes are "
-         "levels, or lower ends of intervals")
+         "levels, or lower ends of intervals; of a network ask \"P(column | column = level)\"")
       ->type_name("FILE");
   app.add_option("questions", command->questions, "the same without the option; any number")
       ->type_name("EVENT");

@@ -45,6 +45,11 @@ void EventReader::refuse(const std::string& what) const {
 }
 void EventReader::refuse_form(const std::string& what) const { refuse(what + "; " + form_); }
 
+void EventReader::refuse_unknown(const std::string& column) const {
+  refuse(fmt::format("the network has no column {}; its columns are {}", gibbsite::quoted(column),
+                     listed_names(names_)));
+}
+
 void EventReader::skip() {
   const auto first = rest_.find_first_not_of(event_blanks);
   rest_.remove_prefix(first == std::string_view::npos ? rest_.size() : first);
@@ -122,6 +127,16 @@ std::vector<LevelEvent> EventReader::events() {
   return out;
 }
 
+std::uint32_t EventReader::column() {
+  const auto found = name(names_, [](std::string_view, std::string_view next) {
+    return next.starts_with('|') || next.starts_with(')');
+  });
+  if (found) return *found;
+  const std::string word = piece("=!<>,|){");
+  if (std::ranges::find(names_, word) != names_.end()) refuse_form("is not of one column alone");
+  refuse_unknown(word);
+}
+
 LevelEvent EventReader::event() {
   const auto is_operator = [](std::string_view after, std::string_view next) {
     if (next.starts_with("in")) {
@@ -142,8 +157,7 @@ LevelEvent EventReader::event() {
                       "a number < or >=",
                       gibbsite::quoted(word)));
     }
-    refuse(fmt::format("the network has no column {}; its columns are {}", gibbsite::quoted(word),
-                       listed_names(names_)));
+    refuse_unknown(word);
   }
   const std::vector<std::string> levels = network_level_names(columns_, *column);
   const bool number = columns_.columns[*column].type == ColumnType::number;

@@ -22,6 +22,8 @@ class EventReader {
   LevelEvent event();
   /// Events with commas between them. Those of one column become one: they hold together.
   std::vector<LevelEvent> events();
+  /// A column alone. Throws BadInput.
+  std::uint32_t column();
   /// Goes past a word that comes next, and blanks.
   bool take(std::string_view word);
   void skip();
@@ -30,6 +32,7 @@ class EventReader {
   [[noreturn]] void refuse_form(const std::string& what) const;
 
  private:
+  [[noreturn]] void refuse_unknown(const std::string& column) const;
   [[nodiscard]] std::string piece(std::string_view ends) const;
   template <class Follows>
   std::optional<std::uint32_t> name(const std::vector<std::string>& names, const Follows& follows);

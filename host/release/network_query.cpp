@@ -31,17 +31,24 @@ std::vector<std::uint32_t> common(const std::vector<std::uint32_t>& a,
   return out;
 }
 
-// P(events | events).
-NetworkQuestion read_question(const NetworkModel& model, const std::string& text) {
+// P(events | events), or P(column | events).
+NetworkQuestion read_question(const NetworkModel& model, const std::string& text, bool of_column) {
   EventReader reader(model.schema, text, "question " + gibbsite::quoted(text),
-                     "write P(column = level | column = level, number >= 40)", ",|)");
+                     of_column ? "write P(column | column = level, number >= 40)"
+                               : "write P(column = level | column = level, number >= 40)",
+                     ",|)");
   NetworkQuestion out;
   out.text = text;
   reader.skip();
   if (!reader.take("P") && !reader.take("p")) reader.refuse_form("does not begin with P(");
   if (!reader.take("(")) reader.refuse_form("does not begin with P(");
   if (reader.rest().find(')') == std::string_view::npos) reader.refuse_form("has no closing )");
-  out.target = reader.events();
+  if (of_column) {
+    const std::uint32_t column = reader.column();
+    out.target = {{column, all_levels(model.network.levels[column])}};
+  } else {
+    out.target = reader.events();
+  }
   if (reader.take("|")) out.evidence = reader.events();
   if (!reader.take(")")) reader.refuse_form("has no closing )");
   if (!reader.rest().empty()) reader.refuse_form("goes on after its )");
@@ -286,7 +293,11 @@ std::vector<std::uint32_t> asked_columns(const NetworkQuestion& question) {
 }
 
 NetworkQuestion parse_question(const NetworkModel& model, const std::string& text) {
-  return read_question(model, text);
+  return read_question(model, text, false);
+}
+
+NetworkQuestion parse_outcome(const NetworkModel& model, const std::string& text) {
+  return read_question(model, text, true);
 }
 
 std::vector<double> answer(const NetworkModel& model, const NetworkQuestion& question,

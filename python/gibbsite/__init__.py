@@ -48,6 +48,7 @@ from ._core import (
 )
 from ._cross_table import CrossTable, table
 from ._curve import Curve
+from ._decide import Decision, decide
 from ._family import private_family
 from ._files import open_stream
 from ._network import private_network
@@ -74,6 +75,7 @@ __all__ = [
     "CrossTable",
     "Curve",
     "Dataset",
+    "Decision",
     "Error",
     "FamilyPlan",
     "FamilyRelease",
@@ -97,6 +99,7 @@ __all__ = [
     "audit",
     "bench",
     "column_guarantee",
+    "decide",
     "discard_checkpoint",
     "draw_in_ball",
     "export_onnx",

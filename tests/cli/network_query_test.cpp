@@ -160,7 +160,7 @@ TEST_F(NetworkQueryCli, BadInputIsOneLine) {
                    std::string(option) + ": must be at most 9007199254740992 (2^53)");
   }
   expect_error(query({"--expectation", "income"}), 2, "--expectation: has no meaning");
-  expect_error(query({"--utilities", "u.csv"}), 2, "--utilities: has no meaning");
+  expect_error(query({"--utilities", "u.csv"}), 2, "--utilities: of a network needs the column");
   expect_error(synthesize({"--rows", "0"}), 2, "--rows");
   expect_error(synthesize({"--rows", "some"}), 2, "--rows");
   expect_error(synthesize({"--out", "table.csv"}), 2, "is there already");

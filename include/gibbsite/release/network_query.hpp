@@ -27,6 +27,9 @@ struct NetworkQuestion {
 /// those of the model, the longest that fits, or in quotes. Throws BadInput on another form, an
 /// unknown column, or an unknown level; it lists the known ones, or the ends of bins.
 NetworkQuestion parse_question(const NetworkModel& model, const std::string& text);
+/// Reads "P(income | sex = Female, age >= 40)", which is about all levels of its first column: they
+/// are the one event of its target. Throws BadInput as parse_question.
+NetworkQuestion parse_outcome(const NetworkModel& model, const std::string& text);
 
 /// Columns of the question that no edges join to another column of it, directly or through what
 /// they depend on. The network takes them for independent of the others, whatever the table says.
