@@ -70,8 +70,7 @@ double largest_gain(const std::vector<double>& gain, const OutcomeShares& of) {
   double left = 1, out = 0;
   for (const std::size_t k : order) left -= low(k);
   for (const std::size_t k : order) {
-    const double more =
-        std::clamp(left, 0.0, std::min(1.0, of.share[k] + of.reach[k]) - low(k));
+    const double more = std::clamp(left, 0.0, std::min(1.0, of.share[k] + of.reach[k]) - low(k));
     out += gain[k] * (low(k) + more);
     left -= more;
   }
@@ -85,9 +84,9 @@ NetworkDecision best_response(const NetworkModel& model, const NetworkQuestion& 
   const OutcomeShares shares = shares_of(model, asked, table);
   std::vector<std::pair<double, std::size_t>> order;
   for (std::size_t r = 0; r < table.responses.size(); ++r) {
-    order.emplace_back(std::inner_product(shares.share.begin(), shares.share.end(),
-                                          table.utility[r].begin(), 0.0),
-                       r);
+    order.emplace_back(
+        std::inner_product(shares.share.begin(), shares.share.end(), table.utility[r].begin(), 0.0),
+        r);
   }
   std::ranges::stable_sort(order, std::greater{}, &std::pair<double, std::size_t>::first);
   NetworkDecision out;

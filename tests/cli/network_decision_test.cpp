@@ -20,7 +20,9 @@ class NetworkDecisionCli : public Cli {
     Cli::SetUp();
     std::string people = "work,town,income\n";
     for (int i = 0; i < 3000; ++i) {
-      people += std::string(outcomes[static_cast<std::size_t>(i % 7 < 3 ? 0 : i % 7 < 5 ? 1 : 2)]) +
+      people += std::string(outcomes[static_cast<std::size_t>(i % 7 < 3   ? 0
+                                                              : i % 7 < 5 ? 1
+                                                                          : 2)]) +
                 "," + (i % 2 == 0 ? "yes" : "no") + "," + (i % 7 < 4 ? "high" : "low") + "\n";
     }
     folder.write("people.csv", people);
@@ -46,10 +48,10 @@ TEST_F(NetworkDecisionCli, RegretIsTheLargestWithinTheReach) {
   for (const std::string evidence : {"", " | income = high"}) {
     std::array<double, 3> share{}, reach{};
     for (std::size_t k = 0; k < 3; ++k) {
-      const auto one = nlohmann::json::parse(
-          gibbsite({"query", "--model", "network.json", "--json",
-                    "P(work = " + std::string(outcomes[k]) + evidence + ")"})
-              .out);
+      const auto one =
+          nlohmann::json::parse(gibbsite({"query", "--model", "network.json", "--json",
+                                          "P(work = " + std::string(outcomes[k]) + evidence + ")"})
+                                    .out);
       share[k] = one[0]["probability"], reach[k] = one[0]["reach"];
     }
     double behind = 0, most = 0;

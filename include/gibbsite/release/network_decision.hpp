@@ -1,7 +1,7 @@
 #pragma once
 // Decisions by a released network: the response of the largest expected utility given evidence, and
 // whether the noise could turn it. They read nothing else, so they cost nothing
-// (docs/theory/trimmed.md, "Of networks").
+// (docs/theory/trimmed.md, "Questions").
 #include <optional>
 #include <string>
 #include <vector>
