@@ -44,7 +44,7 @@ class NetworkDecisionCli : public Cli {
 
 // By brute force over shares within what `query` says of each outcome alone.
 TEST_F(NetworkDecisionCli, RegretIsTheLargestWithinTheReach) {
-  const std::array<std::array<double, 3>, 2> utility{{{1, 0.3, 0}, {0.9, 0.35, 0.14}}};
+  const std::array<std::array<double, 3>, 2> utility{{{1, 0.3, 0}, {0.9, 0.35, 0.09}}};
   for (const std::string evidence : {"", " | income = high"}) {
     std::array<double, 3> share{}, reach{};
     for (std::size_t k = 0; k < 3; ++k) {
@@ -71,7 +71,7 @@ TEST_F(NetworkDecisionCli, RegretIsTheLargestWithinTheReach) {
         if (inside) most = std::max(most, gain);
       }
     }
-    const Outcome out = decide("response,clerk,farmer,smith\nask,1,0.3,0\nleave,0.9,0.35,0.14\n",
+    const Outcome out = decide("response,clerk,farmer,smith\nask,1,0.3,0\nleave,0.9,0.35,0.09\n",
                                {"P(work" + evidence + ")"});
     EXPECT_EQ(out.status, 0) << out.err;
     EXPECT_THAT(out.out, HasSubstr("P(work" + evidence + ")\n"));

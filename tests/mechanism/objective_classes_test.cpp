@@ -187,9 +187,11 @@ Worst climb(const Setting& of, double epsilon, int steps, unsigned seed) {
 
 TEST(ObjectiveClasses, NoNeighborThatIsClimbedToIsAboveTheProfile) {
   unsigned seed = 1;
+  support::Thinned thinned(3);
   for (const auto& [s, t, epsilon] :
        {std::array{0.6, 0.1, 0.5}, std::array{1.0, 0.6, 1.0}, std::array{0.5, 2.0, 0.3},
         std::array{0.3, 0.3, 0.05}, std::array{1.5, 8.0, 2.5}, std::array{0.8, 0.2, 0.0}}) {
+    if (thinned.skips()) continue;
     const Worst found = climb({s, t}, epsilon, support::repeats(40, 2), seed++);
     EXPECT_LE(found.inserted, 1 + 1e-3) << s << ' ' << t << ' ' << epsilon;
     EXPECT_LE(found.deleted, 1 + 1e-3) << s << ' ' << t << ' ' << epsilon;
@@ -205,6 +207,7 @@ const Table alone{};
 // Where the ridge is small, a minimum is in one class or another: the sum over corners is nearly
 // reached.
 TEST(ObjectiveClasses, TheInsertionIsReachedWhereTheRidgeIsSmall) {
+  if (support::sanitized) GTEST_SKIP() << "a release integrates";
   const Told found = told(alone, with_row(alone, {1, 0}), {0.5, 300}, 1, 900);
   EXPECT_GT(found.inserted, 0.9 * objective_insert_delta_up(pair_of(0.5, 300), 1));
   EXPECT_LE(found.inserted, 1.001 * objective_insert_delta_up(pair_of(0.5, 300), 1));
@@ -212,6 +215,7 @@ TEST(ObjectiveClasses, TheInsertionIsReachedWhereTheRidgeIsSmall) {
 
 // What a careless program would claim, each broken by a law.
 TEST(ObjectiveClasses, PlantedClaimsAreBroken) {
+  if (support::sanitized) GTEST_SKIP() << "a release integrates";
   // K - 1 corners counted once.
   ObjectivePair once = pair_of(0.5, 300);
   once.directions = 1;
