@@ -88,8 +88,9 @@ TEST(ColumnGuarantee, OfANetwork) {
   EXPECT_THAT(in_words(year), Not(HasSubstr("No theorem")));
   EXPECT_THAT([&] { column_guarantee(file, "sxe"); },
               ThrowsMessage<BadInput>(HasSubstr("no column 'sxe'")));
-  EXPECT_THAT([&] { column_guarantee(file, "year", 1); },
-              ThrowsMessage<BadInput>(HasSubstr("`moves_by`: a number counts in its bin")));
+  EXPECT_THAT(
+      [&] { column_guarantee(file, "year", 1); },
+      ThrowsMessage<BadInput>(HasSubstr("`moves_by`: columns of a network are counted by levels")));
   EXPECT_THAT([&] { column_guarantee(to_json(network(NoiseKind::philox)), "sex"); },
               ThrowsMessage<BadInput>(HasSubstr("void")));
 }
