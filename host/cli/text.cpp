@@ -292,9 +292,9 @@ std::string excess_words(std::span<const Plan> plans) {
     const auto excess =
         excess_loss_up(plan.candidate().mechanism, plan.problem, plan.budget.neighbors());
     if (!excess) continue;
-    out += fmt::format("{} {:.2g} + {:.2g} B² at ε = {}",
-                       out.empty() ? "mean loss: on average at most" : ",", excess->noise,
-                       excess->ridge, digits(plan.budget.epsilon));
+    out += fmt::format(
+        "{} {} + {} B² at ε = {}", out.empty() ? "mean loss: on average at most" : ",",
+        text_up(excess->noise, 2), text_up(excess->ridge, 2), digits(plan.budget.epsilon));
   }
   if (out.empty()) return "";
   return out +

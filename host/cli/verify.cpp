@@ -16,6 +16,7 @@
 #include "gibbsite/certificate/signature.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "options.hpp"
 
 namespace gibbsite::cli {
 namespace {
@@ -97,9 +98,8 @@ void define_verify(CLI::App& app) {
   app.add_option("--column", command->column,
                  "also say what is guaranteed of this column of a person, a weaker unit")
       ->type_name("NAME");
-  app.add_option("--moves-by", command->moves_by,
-                 "with --column: between two numbers at most this far apart")
-      ->type_name("T");
+  add_number(app, "--moves-by", command->moves_by,
+             "with --column: between two numbers at most this far apart");
   app.add_flag("--verbose", command->verbose, "print every check");
   app.callback([command] { command->run(); });
 }

@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sodium.h>
 
 #include <algorithm>
-#include <array>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/family_model.hpp"
@@ -41,12 +39,7 @@ std::vector<double> counts_of(const FamilyStatistic& found, const FamilyProblem&
 
 // The digest of their shortest digits, a line each.
 std::string sha256_of_counts(const std::vector<double>& counts) {
-  const std::string text = fmt::format("{}\n", fmt::join(counts, "\n"));
-  std::array<unsigned char, crypto_hash_sha256_BYTES> digest{};
-  crypto_hash_sha256(digest.data(), reinterpret_cast<const unsigned char*>(text.data()),
-                     text.size());
-  std::array<char, 2 * crypto_hash_sha256_BYTES + 1> out{};
-  return sodium_bin2hex(out.data(), out.size(), digest.data(), digest.size());
+  return sha256_of_text(fmt::format("{}\n", fmt::join(counts, "\n")));
 }
 
 }  // namespace

@@ -206,6 +206,12 @@ std::string sha256_of_file(const std::string& path) {
   return digest.hex();
 }
 
+std::string sha256_of_text(std::string_view text) {
+  Sha256 digest;
+  digest.add(text);
+  return digest.hex();
+}
+
 void require_other_table(const Schema& schema, const std::string& private_path) {
   std::error_code ignored;
   if (schema.from_public && std::filesystem::is_regular_file(private_path, ignored) &&

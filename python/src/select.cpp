@@ -183,8 +183,8 @@ void bind_select(nb::module_& m) {
               "rows_cap: int | None = None, rows_per_person: int = 1, "
               "seed: int | None = None, ledger: Ledger | None = None) -> SelectRelease"),
       "Draws coefficients of the logistic posterior of a Dataset of two classes from a lattice of "
-      "at most 10,000 points in the ball of radius `ball`, (epsilon, 0)-differentially private, "
-      "and returns a SelectRelease (docs/theory/select.md). The posterior is to the power "
+      "at most 10,000 points in the ball of radius `ball`, purely private but for the delta of the "
+      "pick's rounding, and returns a SelectRelease (docs/theory/select.md). The posterior is to the power "
       "beta = epsilon/(2 k ball R), of norms R of rows. The other arguments are those of "
       "`select`. Raises BadInput, Infeasible or BudgetSpent.");
 }

@@ -4,6 +4,7 @@
 // are read.
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gibbsite/data/cell_counts.hpp"
@@ -55,5 +56,7 @@ void require_other_cells(const SchemaShape& shape, const CellSource& private_tab
 
 /// SHA-256 of a file's bytes, in hexadecimal digits. Throws BadInput "PATH: ...".
 std::string sha256_of_file(const std::string& path);
+/// SHA-256 of a text, likewise.
+std::string sha256_of_text(std::string_view text);
 
 }  // namespace gibbsite
