@@ -148,7 +148,7 @@ Candidate whitened_candidate(const Problem& problem, const Budget& budget, const
   const double of_contrasts =  // a score of K classes is K - 1 times as long
       asks_scores(s) && problem.outputs > 1 ? std::pow(problem.outputs - 1, 2) - 1 : 0;
   const double asked = questions + of_contrasts, of_moments = asked * moments_work(problem);
-  out.cost = {gradients + questions, gradients + of_moments, asked, of_moments};
+  out.cost = {gradients + questions, gradients + of_moments, asked, of_moments, gradients};
   if (!whitened_takes(problem)) {
     out.why = format_message(
         "what {} predicts where gradients are capped is not known; use another {}, or {} "

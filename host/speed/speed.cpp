@@ -23,6 +23,7 @@ constexpr std::uint64_t probe_cells = std::uint64_t{1}
 constexpr std::uint64_t least_rows = 16384;   // fewer would be shared among threads in another way
 constexpr std::uint64_t least_windows = 5;
 constexpr std::uint64_t least_moment_rows = 512, moment_products = 200'000'000;
+constexpr std::uint64_t most_capped_numbers = std::uint64_t{1} << 24;  // of x, times outputs
 constexpr double seconds_of_number = 13e-6;  // released: written and verified
 // An answer's noise is told from its low rank in up to thirteen rounds; about so many are common.
 constexpr double eigenpairs_of_answer = 5;
@@ -265,10 +266,33 @@ WorkTime StepTimer::time_moments() {
   return time;
 }
 
+double StepTimer::time_capped() {
+  const auto now = options_.clock ? options_.clock : std::function<double()>(steady_seconds);
+  const std::uint64_t rows =
+      std::min(x_.rows, std::max(least_rows, most_capped_numbers / coordinates()));
+  const std::unique_ptr<Engine> few = load(rows);
+  // Caps are found once, at a cost of the metric's columns; later gradients do not know how many.
+  const std::vector<double> column(x_.cols, 1.0), theta(coordinates());
+  std::vector<double> out(coordinates());
+  const auto loss = few->capped_loss({column.data(), x_.cols, 1}, {.clip = 1});
+  static_cast<void>(loss->gradient(theta, out));
+  std::vector<double> each(least_windows);
+  for (double& seconds : each) {
+    if (options_.poll) options_.poll();
+    const double begin = now();
+    static_cast<void>(loss->gradient(theta, out));
+    seconds = now() - begin;
+  }
+  return median(std::move(each)) * static_cast<double>(rows_) / static_cast<double>(rows);
+}
+
 WorkTime measure_work(StepTimer& timer, std::span<const Candidate> offers, std::uint64_t draws) {
-  const bool asked = std::ranges::any_of(
-      offers, [](const Candidate& offer) { return offer.feasible && offer.cost.moments > 0; });
-  WorkTime out = asked ? timer.time_moments() : WorkTime{};
+  const auto any = [&](double Cost::* work) {
+    return std::ranges::any_of(
+        offers, [&](const Candidate& offer) { return offer.feasible && offer.cost.*work > 0; });
+  };
+  WorkTime out = any(&Cost::moments) ? timer.time_moments() : WorkTime{};
+  if (any(&Cost::capped)) out.capped = timer.time_capped();
   out.pass = timer.time(draws).seconds / static_cast<double>(draws);
   out.release = seconds_of_number * static_cast<double>(draws * timer.coordinates());
   return out;
@@ -276,10 +300,13 @@ WorkTime measure_work(StepTimer& timer, std::span<const Candidate> offers, std::
 
 double predicted_seconds(const Candidate& candidate, const WorkTime& time) {
   const Cost& cost = candidate.cost;
-  if (std::isnan(time.moments)) return cost.work * time.pass + time.release;
+  const double capped = std::isnan(time.capped) ? 0 : cost.capped;
+  const double gradients =
+      (cost.work - capped) * time.pass + (capped > 0 ? capped * time.capped : 0) + time.release;
+  if (std::isnan(time.moments)) return gradients;
   const double moments =
       cost.moments > 0 ? time.first_moments + (cost.moments - 1) * time.moments : 0;
-  return (cost.work - cost.moments_work) * time.pass + moments + time.release;
+  return gradients - cost.moments_work * time.pass + moments;
 }
 
 std::vector<double> predicted_seconds(const Plan& plan, const WorkTime& time) {

@@ -273,6 +273,11 @@ TEST(WorkTime, OfTheCpuBackend) {
     EXPECT_GT(moments, 0);
   }
   EXPECT_NEAR(time.release, 13e-6 * 3 * 32, 1e-12);
+  EXPECT_TRUE(std::isnan(time.capped));
+  offers[1].cost.capped = 40;  // out of reach
+  EXPECT_TRUE(std::isnan(measure_work(timer, offers, 1).capped));
+  offers[0].cost.capped = 40;
+  EXPECT_GT(measure_work(timer, offers, 1).capped, 0);
 }
 
 TEST(PredictedSeconds, AreWorkTimesAPassOfEveryOffer) {
@@ -286,6 +291,12 @@ TEST(PredictedSeconds, AreWorkTimesAPassOfEveryOffer) {
             (std::vector<double>{3, 1.5, 1, 21}));
   EXPECT_EQ(predicted_seconds(plan.candidate(), {.pass = 0.25}), 0.5);
   EXPECT_EQ(predicted_seconds(plan, {.pass = 0.25})[3], 60);
+  plan.candidates[3].cost.capped = 40;
+  EXPECT_EQ(predicted_seconds(plan, {.pass = 0.25})[3], 60);
+  EXPECT_EQ(predicted_seconds(plan, {.pass = 0.25, .capped = 0.5})[3], 200 * 0.25 + 40 * 0.5);
+  EXPECT_EQ(predicted_seconds(
+                plan, {.pass = 0.25, .capped = 0.5, .first_moments = 3, .moments = 7})[3],
+            40 * 0.5 + 10);
 }
 
 TEST(Machine, HasRoofs) {

@@ -162,6 +162,12 @@ double held_outputs(const LossChoice& loss, double* z, std::size_t stride, const
                     const float* cap, double limit, std::size_t rows);
 /// g += sum_i r[i] x_i.
 void add_rows(const RowsPart& rows, double* r, double* g);
+/// Both of K outputs beside each other: theta and g [K x packed or d], z and r [K x rows]. Up to
+/// four share a read of x; bits are those of one after the other.
+void outputs_logits(const RowsPart& rows, std::size_t features, std::size_t outputs,
+                    const double* theta, double* z);
+void add_outputs(const RowsPart& rows, std::size_t features, std::size_t outputs, double* r,
+                 double* g);
 
 /// Widest panel, and the width of a panel of `chains` <= that many.
 template <class T>

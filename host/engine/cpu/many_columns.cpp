@@ -153,7 +153,7 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
       std::vector<double> unused(found_ ? 0 : theta.size());
       if (!found_) gradient(theta, unused);
       class_information(engine_.table(), engine_.pool_, caps_, limits_, engine_.outputs(),
-                        theta.data(), engine_.columns(), pair, out);
+                        theta.data(), pair, out);
     }
     void information(std::span<const double> theta, MatrixView<double> out) override {
       require_information(engine_.loss(), limits_);
@@ -182,9 +182,7 @@ class ManyColumnsEngine final : public HostRows, public OrderedSums {
             const RowTargets y = engine_.table().targets(first);
             const std::size_t d = engine_.columns();
             if (const std::size_t K = engine_.outputs(); K > 1) {
-              for (std::size_t k = 0; k < K; ++k) {
-                row_logits(rows, d, theta.data() + k * d, false, r.data() + k * n);
-              }
+              outputs_logits(rows, d, K, theta.data(), r.data());
               curvature = held_outputs(engine_.choice_, r.data(), n, y, caps_.from(first),
                                        limits_.information, n);
               return;

@@ -150,7 +150,7 @@ void RowPass(D d, const RowGradient<Lane<D>>& p) {
     if (p.losses.value != nullptr) part.losses.value = p.losses.value + c / p.loss.outputs;
     c += chains;
   };
-  if (p.chains - c >= 4) {
+  while (p.chains - c >= 4) {
     next(4);
     RowsOf<pass, 4>(d, part, packed);
   }
@@ -277,6 +277,31 @@ void AddRowsTimes(const RowsPart& rows, double* r, double* g) {
                                         : AddRowsOf(Full<double>(), rows, r, g);
 }
 
+// ---- all outputs of one chain, in parts ----
+
+template <Pass pass>
+void OutputsPass(const RowGradient<double>& p) {
+  p.x.cols < row_lanes<Full<double>> ? RowPass<pass>(Narrow<double>(), p)
+                                     : RowPass<pass>(Full<double>(), p);
+}
+void OutputsLogits(const RowsPart& rows, size_t features, size_t outputs, const double* theta,
+                   double* z) {
+  if (rows.x.data != nullptr) {
+    return OutputsPass<Pass::logits>(
+        {rows.x, {}, {0, nullptr, outputs}, outputs, theta, z, nullptr});
+  }
+  const size_t n = rows.size();
+  for (size_t k = 0; k < outputs; ++k)
+    RowLogits(rows, features, theta + k * features, false, z + k * n);
+}
+void AddOutputsTimes(const RowsPart& rows, size_t features, size_t outputs, double* r, double* g) {
+  if (rows.x.data != nullptr) {
+    return OutputsPass<Pass::sums>({rows.x, {}, {0, nullptr, outputs}, outputs, nullptr, r, g});
+  }
+  const size_t n = rows.size();
+  for (size_t k = 0; k < outputs; ++k) AddRowsTimes(rows, r + k * n, g + k * features);
+}
+
 }  // namespace gibbsite::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -293,6 +318,8 @@ HWY_EXPORT(RowGradientDouble);
 HWY_EXPORT(RowGradientFloat);
 HWY_EXPORT(RowLogits);
 HWY_EXPORT(AddRowsTimes);
+HWY_EXPORT(OutputsLogits);
+HWY_EXPORT(AddOutputsTimes);
 
 template <class T>
 std::size_t lanes() {
@@ -365,6 +392,14 @@ void row_logits(const RowsPart& rows, std::size_t features, const double* theta,
 }
 void add_rows(const RowsPart& rows, double* r, double* g) {
   HWY_DYNAMIC_DISPATCH(AddRowsTimes)(rows, r, g);
+}
+void outputs_logits(const RowsPart& rows, std::size_t features, std::size_t outputs,
+                    const double* theta, double* z) {
+  HWY_DYNAMIC_DISPATCH(OutputsLogits)(rows, features, outputs, theta, z);
+}
+void add_outputs(const RowsPart& rows, std::size_t features, std::size_t outputs, double* r,
+                 double* g) {
+  HWY_DYNAMIC_DISPATCH(AddOutputsTimes)(rows, features, outputs, r, g);
 }
 
 }  // namespace gibbsite::cpu

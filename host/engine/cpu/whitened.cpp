@@ -128,7 +128,7 @@ class Capped final : public CappedLoss {
     } else {
       pack_all(theta);
     }
-    class_information(table_, pool_, caps_, limits_, outputs(), theta_.data(), packed_, pair, out);
+    class_information(table_, pool_, caps_, limits_, outputs(), theta_.data(), pair, out);
   }
   void information(std::span<const double> theta, MatrixView<double> out) override {
     require_information(*choice_.other, limits_);
@@ -198,12 +198,10 @@ class Capped final : public CappedLoss {
     const RowsPart rows = table_.part(first, last);
     double* const z = worker.numbers.data();
     if (const std::size_t K = outputs(); K > 1) {
-      for (std::size_t k = 0; k < K; ++k) {
-        row_logits(rows, table_.features, theta_.data() + k * packed_, false, z + k * sub_block_);
-      }
-      sum[K * packed_] += held_outputs(choice_, z, sub_block_, table_.targets(first),
-                                       caps_.from(first), limits_.information, last - first);
-      for (std::size_t k = 0; k < K; ++k) add_rows(rows, z + k * sub_block_, sum + k * packed_);
+      outputs_logits(rows, table_.features, K, theta_.data(), z);
+      sum[K * packed_] += held_outputs(choice_, z, rows.size(), table_.targets(first),
+                                       caps_.from(first), limits_.information, rows.size());
+      add_outputs(rows, table_.features, K, z, sum);
       return;
     }
     double* const r = z + sub_block_;
@@ -305,7 +303,7 @@ void information(const Table& table, ThreadPool& pool, const Metric& metric,
 
 void class_information(const Table& table, ThreadPool& pool, const Caps& caps,
                        const ScoreLimits& limits, std::size_t classes, const double* theta,
-                       std::size_t stride, const ClassPair& pair, MatrixView<double> out) {
+                       const ClassPair& pair, MatrixView<double> out) {
   const std::size_t n = table.rows.size();
   const std::vector<float> roots = root_weights(table);
   std::vector<float> factors(n), shares(n);
@@ -315,10 +313,9 @@ void class_information(const Table& table, ThreadPool& pool, const Caps& caps,
     std::vector<double> z(classes * tile_rows), logits(classes), p(classes);
     for (std::size_t first = begin; first < end; first += tile_rows) {
       const RowsPart rows = table.part(first, std::min(first + tile_rows, end));
-      for (std::size_t k = 0; k < classes; ++k)
-        row_logits(rows, table.features, theta + k * stride, false, z.data() + k * tile_rows);
+      outputs_logits(rows, table.features, classes, theta, z.data());
       for (std::size_t i = 0; i < rows.size(); ++i) {
-        for (std::size_t k = 0; k < classes; ++k) logits[k] = z[k * tile_rows + i];
+        for (std::size_t k = 0; k < classes; ++k) logits[k] = z[k * rows.size() + i];
         losses::softmax(logits, p);
         const PairFactor of =
             pair_factor(p, static_cast<double>(*caps.from(first + i)), limits.information, pair);

@@ -48,10 +48,10 @@ void information(const Table& table, ThreadPool& pool, const Metric& metric,
                  const ScoreLimits& limits, std::span<const double> curvatures,
                  MatrixView<double> out);
 /// As CappedLoss::information_between, of `classes` classes with caps that were found. `theta`: of
-/// each class as row_logits takes it, one `stride` behind the other.
+/// all classes as outputs_logits takes them.
 void class_information(const Table& table, ThreadPool& pool, const Caps& caps,
                        const ScoreLimits& limits, std::size_t classes, const double* theta,
-                       std::size_t stride, const ClassPair& pair, MatrixView<double> out);
+                       const ClassPair& pair, MatrixView<double> out);
 /// As CappedLoss::score_moments, of rows' scores [n].
 void score_moments(const Table& table, ThreadPool& pool, const Metric& metric,
                    const ScoreLimits& limits, std::span<const double> scores,

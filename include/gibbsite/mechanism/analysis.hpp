@@ -56,6 +56,7 @@ struct Cost {
   double work = 0;  ///< in gradient passes of one chain: a batch costs more than its read
   /// Questions for second moments among the passes, and what `work` takes them for.
   double moments = 0, moments_work = 0;
+  double capped = 0;  ///< gradients of capped scores among the passes, each a pass of `work`
 };
 
 /// What a user may fix; the rest is chosen from public numbers.

@@ -78,6 +78,8 @@ struct StepTime {
 /// Seconds of what runs are made of.
 struct WorkTime {
   double pass = 0;  ///< a gradient pass of one chain
+  /// A gradient of capped scores, whose caps are found; NaN where none was measured.
+  double capped = std::numeric_limits<double>::quiet_NaN();
   /// A run's first question for second moments, and a later one, with the eigenpairs of the answer
   /// [d x d]; NaN where none was measured.
   double first_moments = std::numeric_limits<double>::quiet_NaN(),
@@ -102,6 +104,9 @@ class StepTimer {
   /// The moments of WorkTime, measured on few rows.
   WorkTime time_moments();
 
+  /// `capped` of WorkTime, measured on at most 2^24 numbers of x times outputs, or 16,384 rows.
+  double time_capped();
+
   /// Numbers of a chain: features times outputs.
   [[nodiscard]] std::uint64_t coordinates() const { return x_.cols * loss_.outputs(); }
 
@@ -118,12 +123,12 @@ class StepTimer {
   std::unique_ptr<Engine> engine_;
 };
 
-/// Measures a gradient pass of one of `draws` chains, and a question for second moments if `offers`
-/// within reach ask any.
+/// Measures a gradient pass of one of `draws` chains, and a question for second moments and a
+/// gradient of capped scores if `offers` within reach ask any.
 WorkTime measure_work(StepTimer& timer, std::span<const Candidate> offers, std::uint64_t draws);
 
 /// Predicted seconds of an offer with all of its draws. It is for the screen: nothing that is
-/// planned depends on it. Moments that were not measured count as passes.
+/// planned depends on it. What was not measured counts as passes.
 double predicted_seconds(const Candidate& candidate, const WorkTime& time);
 /// The predicted seconds of every offer of a plan, in its order.
 std::vector<double> predicted_seconds(const Plan& plan, const WorkTime& time);
