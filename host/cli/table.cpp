@@ -109,7 +109,7 @@ struct TableCommand {
         "  gibbsite table --model {}\n"
         "  gibbsite verify {}\n",
         cross_table_screen(table), weighted_words(release.model().schema),
-        in_words(release.certificate()), out, csv.empty() ? "" : " and " + csv, out, out));
+        wrapped_lines(in_words(release.certificate())), out, csv.empty() ? "" : " and " + csv, out, out));
   }
 };
 
