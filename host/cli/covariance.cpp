@@ -62,9 +62,10 @@ std::string covariance_report(const CovarianceRelease& release) {
       "of the people that {} rows are a sample of; noise and sample are both in the interval\n",
       moment_text(std::max(e.rows, 0.0)));
   if (!e.projected) return out;
-  return out + wrapped(
-                   "together these numbers are of no table, as the noisy covariance is not positive "
-                   "semidefinite: each is an estimate on its own");
+  return out +
+         wrapped(
+             "together these numbers are of no table, as the noisy covariance is not positive "
+             "semidefinite: each is an estimate on its own");
 }
 
 std::string covariance_csv(const CovarianceRelease& release) {

@@ -71,7 +71,8 @@ void VerifyCommand::run() const {
   if (result.valid) {
     fmt::print("VALID: every number of the certificate follows from its public constants.\n\n{}\n",
                wrapped_lines(in_words(file.at("certificate"))));
-    if (!column.empty()) fmt::print("{}\n", wrapped_lines(in_words(column_guarantee(file, column, moves_by))));
+    if (!column.empty())
+      fmt::print("{}\n", wrapped_lines(in_words(column_guarantee(file, column, moves_by))));
     return print_checks(result, verbose);
   }
   fmt::print("NOT VALID: what does not hold comes first, then what does.\n\n");

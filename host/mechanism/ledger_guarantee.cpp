@@ -99,7 +99,7 @@ Guarantee of(const TrimmedDraw& m, const FamilyProblem& problem, const Neighbors
 FamilyProblem fitted_problem(const ConjugateDraw& m, const FamilyProblem& problem, double delta0) {
   FamilyProblem out = problem;
   if (!problem.is_beta()) return out;
-  const double least = std::ranges::min(problem.prior_at(m.prior_scale));
+  const double least = *std::ranges::min_element(problem.prior) * m.prior_scale;
   const bool alike = m.weight * static_cast<double>(problem.rows) < 0.1 * least;
   const std::uint64_t most = alike ? 1 : delta0 < 1e-13 ? 200 : 2000;
   out.rows = std::min(out.rows, most);
@@ -108,7 +108,7 @@ FamilyProblem fitted_problem(const ConjugateDraw& m, const FamilyProblem& proble
 
 // Evaluations take a time that grows as the root of the largest shape: the fewer.
 std::size_t fitted_points(const ConjugateDraw& m, const FamilyProblem& problem) {
-  double shape = std::ranges::max(problem.prior_at(m.prior_scale));
+  double shape = *std::ranges::max_element(problem.prior) * m.prior_scale;
   if (problem.is_waiting()) shape += m.weight * static_cast<double>(problem.rows);
   return shape > 1e9 ? 10 : shape > 1e7 ? 14 : shape > 1e5 ? 24 : most_fit_points;
 }

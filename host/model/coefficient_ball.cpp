@@ -93,10 +93,10 @@ void require_ball_schema(const Schema& schema) {
 
 void CoefficientBall::validate() const {
   if (!(radius >= smallest_ball && radius <= largest_ball)) {
-    throw BadInput(Field{"ball"},
-                   fmt::format("must be a radius from {} to {}, got {}", smallest_ball,
-                               largest_ball, radius),
-                   "give one, such as 5");
+    throw BadInput(
+        Field{"ball"},
+        fmt::format("must be a radius from {} to {}, got {}", smallest_ball, largest_ball, radius),
+        "give one, such as 5");
   }
   require_ball_schema(schema);
   const std::size_t d = schema.features();

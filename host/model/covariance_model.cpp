@@ -32,8 +32,9 @@ Column moment_column(const Schema& one, Adjacency adjacency) {
       fmt::format("cells of {} may be missing by the schema, rows with one are left out, and how "
                   "many are left is private",
                   quoted(out.name)),
-      format_message("take {} out of the schema if no cell is missing, or give {} add-remove and {}",
-                     Word{"missing"}, Field{"adjacency"}, Field{"rows_cap"}));
+      format_message(
+          "take {} out of the schema if no cell is missing, or give {} add-remove and {}",
+          Word{"missing"}, Field{"adjacency"}, Field{"rows_cap"}));
 }
 
 // What family_schema says of one column, of several.

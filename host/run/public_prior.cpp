@@ -47,7 +47,8 @@ Message of_public_table(const Message& message) {
   Message out;
   for (Message::Piece piece : message.pieces()) {
     const auto begin = piece.text.rfind(" (private: ");
-    if (piece.kind == Message::Kind::text && begin != std::string::npos && piece.text.ends_with(')'))
+    if (piece.kind == Message::Kind::text && begin != std::string::npos &&
+        piece.text.ends_with(')'))
       piece.text.replace(begin, std::string::npos, " (in the public table)");
     out.append(std::move(piece));
   }
