@@ -11,6 +11,7 @@
 #include "certificate/release_of.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/mechanism/excess_loss.hpp"
 #include "gibbsite/version.hpp"
 
 namespace gibbsite {
@@ -227,6 +228,15 @@ Claims claims_from_json(const json& object) {
   return c;
 }
 
+namespace {
+
+std::optional<ExcessLoss> excess_of(const Candidate& candidate, const Plan& plan) {
+  if (!candidate.feasible) return std::nullopt;
+  return excess_loss_up(candidate.mechanism, plan.problem, plan.budget.neighbors());
+}
+
+}  // namespace
+
 json plan_json(const Plan& plan) {
   json candidates = json::array();
   for (const Candidate& candidate : plan.candidates) {
@@ -236,6 +246,8 @@ json plan_json(const Plan& plan) {
     out["passes"] = whole(std::floor(candidate.cost.passes));
     out["feasible"] = candidate.feasible;
     out["why"] = candidate.why.plain();
+    if (const auto excess = excess_of(candidate, plan))
+      out["excess_loss"] = {{"noise", excess->noise}, {"ridge", excess->ridge}};
     candidates.push_back(std::move(out));
   }
   json constants = problem_json(plan.problem, plan.candidate().mechanism);

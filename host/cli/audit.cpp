@@ -18,6 +18,7 @@
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/mechanism/select.hpp"
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/losses.hpp"
 #include "gibbsite/version.hpp"
@@ -185,6 +186,12 @@ struct AuditCommand {
   void require_legal(bool of_table) const {
     if (mechanism == "auto") {
       throw BadInput("--mechanism auto: an audit is of one; give its name, or all");
+    }
+    if (mechanism == "select" || mechanism == ExponentialPick::name) {
+      throw BadInput(
+          "--mechanism: pairs of runs with the same noise are of numbers, and select picks a name; "
+          "`gibbsite verify CHOICE` recomputes what its law costs, and "
+          "tests/mechanism/select_test.cpp holds that law of neighbors against the claim");
     }
     const std::vector<std::string> known = audited_names();
     if (mechanism != "all" && std::ranges::find(known, mechanism) == known.end()) {

@@ -401,8 +401,9 @@ void SchemaPurchase::run(const std::string& table, bool is_header) const {
     write_file_atomically(out, bought_toml(made.model(), purchase_of(made)), public_file, existing);
   });
   fmt::print("{}\n{}\n{}Written: {} and {}; next:\n  gibbsite verify {}\n",
-             bought_table(made.model(), made.model().schema), in_words(made.certificate()),
-             ledger ? entered_line(*ledger) : "", out, beside, beside);
+             bought_table(made.model(), made.model().schema),
+             wrapped_lines(in_words(made.certificate())), ledger ? entered_line(*ledger) : "", out,
+             beside, beside);
 }
 
 }  // namespace gibbsite::cli

@@ -59,14 +59,13 @@ std::string covariance_report(const CovarianceRelease& release) {
   std::string out = table(means) + "\n" + table(deviations);
   if (at > 0) out += "\n" + table(correlations);
   out += fmt::format(
-      "of the people that {} rows are a sample of; noise and sample are both in the "
-      "interval\n",
+      "of the people that {} rows are a sample of; noise and sample are both in the interval\n",
       moment_text(std::max(e.rows, 0.0)));
-  if (e.projected)
-    out +=
-        "together these numbers are of no table, as the noisy covariance is not positive "
-        "semidefinite: each is an estimate on its own\n";
-  return out;
+  if (!e.projected) return out;
+  return out +
+         wrapped(
+             "together these numbers are of no table, as the noisy covariance is not positive "
+             "semidefinite: each is an estimate on its own");
 }
 
 std::string covariance_csv(const CovarianceRelease& release) {
@@ -112,8 +111,8 @@ void FitCommand::fit_covariance_model() const {
     });
   }
   warn_of_large_budget(budget, made.problem.rows);
-  if (check) return say_checked(covariance_line(made) + "\n", read_as);
-  if (verbose) say(covariance_line(made) + "\n\n");
+  if (check) return say_checked(wrapped(covariance_line(made)), read_as);
+  if (verbose) say(wrapped(covariance_line(made)) + "\n");
   FitOptions options;
   options.ledger = ledger ? &*ledger : nullptr;
   const CovarianceRelease release = fit_covariance(data, made, key(), options);
@@ -121,7 +120,7 @@ void FitCommand::fit_covariance_model() const {
   say(
       fmt::format("{}\n{}\nWritten: {}; next:\n  gibbsite coefficients {} --csv\n"
                   "  gibbsite verify {}\n",
-                  covariance_report(release), in_words(release.certificate()),
+                  covariance_report(release), wrapped_lines(in_words(release.certificate())),
                   StandardOutput::named(out), out, out));
   tell_private(read_as);
 }

@@ -248,7 +248,8 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
     return;
   }
   fmt::print("{}\n{}\n{}Written: {}; next:\n  gibbsite verify {}\n", screen(made.model()),
-             in_words(made.certificate()), ledger ? entered_line(*ledger) : "", out, out);
+             wrapped_lines(in_words(made.certificate())), ledger ? entered_line(*ledger) : "", out,
+             out);
 }
 
 }  // namespace gibbsite::cli

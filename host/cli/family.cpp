@@ -178,9 +178,9 @@ std::string family_report(const FamilyRelease& release) {
   std::string out = fmt::format("{} of {}:\n{}", to_string(p.family),
                                 shown(release.model().column()), table(lines));
   if (p.levels > all.size()) out += fmt::format("and {} levels with less\n", p.levels - all.size());
-  out += fmt::format(
-      "of the people that the table is a sample of{}; noise and sample are both in the interval\n",
-      p.is_beta() ? "" : ", if their numbers are of that law");
+  out += wrapped(fmt::format(
+      "of the people that the table is a sample of{}; noise and sample are both in the interval",
+      p.is_beta() ? "" : ", if their numbers are of that law"));
   if (p.public_counts)
     out += fmt::format(
         "of the people of the private table alone: the {} public row{} in the prior moved the draw, "

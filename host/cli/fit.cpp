@@ -42,6 +42,7 @@
 #include "stopwatch.hpp"
 #include "text.hpp"
 #include "transitions.hpp"
+#include "unspent.hpp"
 
 namespace gibbsite::cli {
 namespace {
@@ -180,20 +181,28 @@ void FitCommand::fit() const {
           "{}: is for a schema that is bought, and --schema is given; say it there, by the type of "
           "the column",
           label.counting.said()));
+    if (!public_table.empty() && kind_of(plan) != of_family) {
+      throw BadInput(fmt::format(
+          "--public: says ranges and levels where no --schema does, or beside one the prior of a "
+          "family, and --model is {}; leave one of them out",
+          plan.model));
+    }
     throw BadInput(fmt::format(
-        "{}: is for a schema that is bought, and --schema is given; leave one of them out",
+        "{}: is for a schema that is bought or follows from --public, and --schema is given; leave "
+        "one of them out",
         !label.label.empty()      ? "--label"
         : label.said() != nullptr ? label.said()
         : schema_share            ? "--schema-share"
-        : !public_table.empty()   ? "--public"
                                   : "--date-parts"));
   }
   require_public_of_model();
   if (!public_table.empty() && kind_of(plan) != of_linear && schema.empty()) {
     throw BadInput(fmt::format(
-        "--public: {} with --model {}; write its schema (gibbsite schema --public) and give it as "
-        "--schema",
-        kind_of(plan) == of_family ? "is of the prior" : "has no meaning", plan.model));
+        "--public: {}, and --model is {}; write its schema (gibbsite schema --public) and give it as "
+        "--schema{}",
+        kind_of(plan) == of_family ? "is of the prior where --schema says what the column holds"
+                                   : "says the schema of a model of rows",
+        plan.model, kind_of(plan) == of_family ? " too" : ", without --public"));
   }
   family.require_of_model(plan);
   if (plan.model == network_model) return fit_network_model();
@@ -247,6 +256,7 @@ void FitCommand::fit() const {
   warn_of_few_rows(made, positive_share);
   warn_of_wide_curves(plan, asked, domain, made);
   warn_of_run_time(candidate.mechanism);
+  say(unspent_words({&made, 1}));
   if (check) {
     return say_checked(head + plan_line(made, std::numeric_limits<double>::quiet_NaN()) + "\n",
                        read_as);
@@ -441,7 +451,7 @@ std::string FitCommand::report(const Release& model) const {
       "  gibbsite verify {}\n",
       coefficient_report(model.model(), model.certificate(),
                          {.all = all_effects, .references = {}, .file = out}),
-      in_words(model.certificate()), StandardOutput::named(out), out,
+      wrapped_lines(in_words(model.certificate())), StandardOutput::named(out), out,
       model.model().estimates ? " --intervals"
       : of_classes            ? " --probabilities"
                               : "",

@@ -24,6 +24,7 @@
 #include "gibbsite/privacy/gdp_fit.hpp"
 #include "gibbsite/run/plan_chosen.hpp"
 #include "gibbsite/run/public_center.hpp"
+#include "gibbsite/run/public_prior.hpp"
 #include "gibbsite/run/public_schema.hpp"
 #include "interrupt.hpp"
 #include "ledger.hpp"
@@ -148,10 +149,7 @@ Model FitCommand::model_of_plan(Plan& made, const Schema& lines, const Schema& d
                     gibbsite::quoted(domain.label_name)));
     return out;
   }
-  ReadOptions options;
-  options.cache = ReadOptions::Cache::never;
-  options.ignore_extra_columns = true;
-  const Dataset rows = with_curves(read_table(public_table, lines, options), domain);
+  const Dataset rows = with_curves(read_public_rows(public_table, lines), domain);
   if (!domain.from_public || sha256_of_file(public_table) != domain.from_public->sha256) {
     throw BadInput("--public: " + gibbsite::quoted(public_table) +
                    " changed while it was read; give a file that does not");

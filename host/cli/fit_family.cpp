@@ -77,7 +77,7 @@ void FitCommand::say_family(const FamilyRelease& drawn, const std::optional<Ledg
   say(before + fmt::format("{}\n{}\nWritten: {}; next:\n"
                            "  gibbsite query --model {} --probability '{} > 0.5'\n"
                            "  gibbsite verify {}\n",
-                           family_report(drawn), in_words(drawn.certificate()),
+                           family_report(drawn), wrapped_lines(in_words(drawn.certificate())),
                            StandardOutput::named(out), out, shown(asked_of(drawn)), out));
 }
 

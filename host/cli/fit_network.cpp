@@ -98,8 +98,9 @@ void FitCommand::say_network(const NetworkRelease& release, const std::optional<
                            "  gibbsite synthesize --model {} --rows 1000 --out synthetic.csv\n"
                            "  gibbsite verify {}\n",
                            network_report(release.model()), weighted_words(release.model().schema),
-                           in_words(release.certificate()), StandardOutput::named(out), out,
-                           shown(asked_of(release.model())), out, out));
+                           wrapped_lines(in_words(release.certificate())),
+                           StandardOutput::named(out), out, shown(asked_of(release.model())), out,
+                           out));
 }
 
 }  // namespace gibbsite::cli

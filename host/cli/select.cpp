@@ -275,9 +275,9 @@ struct SelectCommand {
       fmt::print("{}\n", said.dump(2));
       return;
     }
-    fmt::print("{}\n{}\n{}Written: {}; next:\n  gibbsite verify {}\n", chosen_line(model, plan),
-               in_words(made.certificate()), ledger ? entered_line(*ledger) : "",
-               StandardOutput::named(out), out);
+    fmt::print("{}\n{}\n{}Written: {}; next:\n  gibbsite verify {}\n",
+               wrapped_lines(chosen_line(model, plan)), wrapped_lines(in_words(made.certificate())),
+               ledger ? entered_line(*ledger) : "", StandardOutput::named(out), out);
   }
 };
 

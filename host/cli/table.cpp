@@ -104,12 +104,13 @@ struct TableCommand {
     write_csv(table);
     if (json) return print_json(table);
     const std::string out = StandardOutput::named(fit.out);
-    fit.say(fmt::format(
-        "{}{}\n{}\nWritten: {}{}; next:\n"
-        "  gibbsite table --model {}\n"
-        "  gibbsite verify {}\n",
-        cross_table_screen(table), weighted_words(release.model().schema),
-        in_words(release.certificate()), out, csv.empty() ? "" : " and " + csv, out, out));
+    fit.say(
+        fmt::format("{}{}\n{}\nWritten: {}{}; next:\n"
+                    "  gibbsite table --model {}\n"
+                    "  gibbsite verify {}\n",
+                    cross_table_screen(table), weighted_words(release.model().schema),
+                    wrapped_lines(in_words(release.certificate())), out,
+                    csv.empty() ? "" : " and " + csv, out, out));
   }
 };
 

@@ -18,6 +18,7 @@
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
 #include "standard_output.hpp"
+#include "unspent.hpp"
 
 namespace gibbsite::cli {
 namespace {
@@ -119,6 +120,15 @@ std::string wrapped(const std::string& text) {
     out += word;
   }
   return out + '\n';
+}
+
+std::string wrapped_lines(const std::string& text) {
+  constexpr std::size_t widest_whole = 120;
+  std::string out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    out += columns_of(line) > widest_whole ? wrapped(line) : line + '\n';
+  return out;
 }
 
 std::string not_of_label(std::string_view option, std::string_view model, const Label& label) {
@@ -361,8 +371,8 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
                     "\n"
                     "best guess: how often whoever knows all other rows is right, at even odds, "
                     "about one person's\n" +
-                    noise_words + excess_words(plans) + interval_words(plans, context) +
-                    learns_words(label, context.positive_share);
+                    noise_words + excess_words(plans) + unspent_words(plans) +
+                    interval_words(plans, context) + learns_words(label, context.positive_share);
   if (const Problem& of = plans.front().problem; of.of_people()) {
     const std::uint64_t k = of.rows_of_person;
     out += fmt::format(
@@ -426,7 +436,8 @@ std::string plan_table(const Plan& plan, std::span<const double> seconds,
   std::string out =
       describe(plan.problem, plan.budget) +
       fmt::format("\n(ε, δ) = ({:.4g}, {:.4g})\n\n", plan.budget.epsilon, plan.budget.delta) +
-      table(lines) + "\n" + noise_words + interval_words({&plan, 1}, context) + "\n";
+      table(lines) + "\n" + noise_words + unspent_words({&plan, 1}) +
+      interval_words({&plan, 1}, context) + "\n";
   for (std::size_t i = 0; i < plan.candidates.size(); ++i) {
     const Candidate& candidate = plan.candidates[i];
     out += fmt::format("{} {}: {}\n",

@@ -34,6 +34,8 @@ inline constexpr std::size_t terminal_columns = 99;
 std::size_t widest_line(const std::string& text);
 /// Lines that fit a terminal, broken at blanks; ends with a line end.
 std::string wrapped(const std::string& text);
+/// Lines of more than 120 columns wrapped one by one, the others as they are: pages quote these.
+std::string wrapped_lines(const std::string& text);
 
 /// The error of an option that has no meaning with such a label.
 std::string not_of_label(std::string_view option, std::string_view model, const Label& label);

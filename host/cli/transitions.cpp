@@ -137,7 +137,7 @@ void FitCommand::fit_transitions() const {
     of.say(
         fmt::format("{}\n{}\nWritten: {}; next:\n  gibbsite coefficients {} --csv\n"
                     "  gibbsite verify {}\n",
-                    transitions_report(release), in_words(release.certificate()),
+                    transitions_report(release), wrapped_lines(in_words(release.certificate())),
                     StandardOutput::named(of.out), of.out, of.out));
   };
   of.run();

@@ -17,6 +17,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "options.hpp"
+#include "text.hpp"
 
 namespace gibbsite::cli {
 namespace {
@@ -69,8 +70,9 @@ void VerifyCommand::run() const {
   const Verification result = verify(file);
   if (result.valid) {
     fmt::print("VALID: every number of the certificate follows from its public constants.\n\n{}\n",
-               in_words(file.at("certificate")));
-    if (!column.empty()) fmt::print("{}\n", in_words(column_guarantee(file, column, moves_by)));
+               wrapped_lines(in_words(file.at("certificate"))));
+    if (!column.empty())
+      fmt::print("{}\n", wrapped_lines(in_words(column_guarantee(file, column, moves_by))));
     return print_checks(result, verbose);
   }
   fmt::print("NOT VALID: what does not hold comes first, then what does.\n\n");

@@ -92,7 +92,12 @@ void require_ball_schema(const Schema& schema) {
 }  // namespace
 
 void CoefficientBall::validate() const {
-  require_ball(radius, Field{"ball"});
+  if (!(radius >= smallest_ball && radius <= largest_ball)) {
+    throw BadInput(
+        Field{"ball"},
+        fmt::format("must be a radius from {} to {}, got {}", smallest_ball, largest_ball, radius),
+        "give one, such as 5");
+  }
   require_ball_schema(schema);
   const std::size_t d = schema.features();
   if (d < 1 || d > most_ball_features) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/format_message.hpp"
+#include "gibbsite/core/covariance_columns.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/model/family_model.hpp"
@@ -12,29 +13,46 @@
 namespace gibbsite {
 namespace {
 
-constexpr std::size_t most_moment_columns = 64;  // most_covariance_columns
-
-void require_number_without_days(const Column& column) {
-  if (column.type == ColumnType::number && !column.is_date()) return;
+void require_number(const Column& column) {
+  if (column.type == ColumnType::number) return;
   throw BadInput(Field{"columns"},
-                 fmt::format("{} is a {}, and moments are of numbers", quoted(column.name),
-                             column.type == ColumnType::category ? "category" : "date"),
+                 fmt::format("{} is a category, and moments are of numbers", quoted(column.name)),
                  "leave it out, or count it in a cross table or a network");
 }
 
 Column moment_column(const Schema& one, Adjacency adjacency) {
   Column out = one.columns.front();
-  require_number_without_days(out);
+  require_number(out);
   out.typical.reset();
   const bool missed = one.missing_in(out) != nullptr;
   out.missing_level = missed ? std::optional(true) : std::nullopt;
   if (!missed || adjacency == Adjacency::add_remove) return out;
   throw BadInput(
       Field{"columns"},
-      fmt::format("{} has missing cells, rows with one are left out, and how many are "
-                  "left is private",
+      fmt::format("cells of {} may be missing by the schema, rows with one are left out, and how "
+                  "many are left is private",
                   quoted(out.name)),
-      format_message("give {} add-remove and {}", Field{"adjacency"}, Field{"rows_cap"}));
+      format_message(
+          "take {} out of the schema if no cell is missing, or give {} add-remove and {}",
+          Word{"missing"}, Field{"adjacency"}, Field{"rows_cap"}));
+}
+
+// What family_schema says of one column, of several.
+void require_column(const Schema& whole, const std::string& name) {
+  if (name == whole.label_name) return;
+  const auto found = std::ranges::find(whole.columns, name, &Column::name);
+  const bool known = found != whole.columns.end();
+  if (!known || found->type == ColumnType::ignore) {
+    throw BadInput(
+        Field{"columns"},
+        fmt::format("{} is {} the schema", quoted(name), known ? "ignored by" : "not in"),
+        "give columns of it");
+  }
+  if (found->date.empty()) return;
+  throw BadInput(
+      Field{"columns"},
+      fmt::format("{} is a date or a part of one, and moments are of numbers", quoted(name)),
+      "leave it out, or write its year into a column of the table, of type number in the schema");
 }
 
 }  // namespace
@@ -47,9 +65,9 @@ std::vector<std::string> CovarianceModel::columns() const {
 
 Schema covariance_schema(const Schema& whole, const std::vector<std::string>& columns,
                          Adjacency adjacency) {
-  if (columns.empty() || columns.size() > most_moment_columns) {
+  if (columns.empty() || columns.size() > most_covariance_columns) {
     throw BadInput(Field{"columns"}, fmt::format("must be from 1 to {} columns, got {}",
-                                                 most_moment_columns, columns.size()));
+                                                 most_covariance_columns, columns.size()));
   }
   Schema out;
   std::vector<Column> all;
@@ -58,6 +76,7 @@ Schema covariance_schema(const Schema& whole, const std::vector<std::string>& co
       throw BadInput(Field{"columns"}, fmt::format("{} is given twice", quoted(name)),
                      "give it once");
     }
+    require_column(whole, name);
     out = family_schema(whole, name);
     all.push_back(moment_column(out, adjacency));
   }

@@ -99,7 +99,8 @@ Schema family_schema(const Schema& whole, const std::string& column) {
     throw BadInput(
         Field{"column"},
         fmt::format("{} is a date or a part of one, which no family describes", quoted(column)),
-        "give a number or a category, such as a column of the file that holds its year");
+        "give a number or a category, or write its year into a column of the table, of type number in "
+        "the schema");
   }
   out.columns = {*found};
   // A missing number is the middle of its range here, whatever level the column has in a model.

@@ -316,12 +316,15 @@ void require_pair(const ObjectivePair& p) {
                                to_string(p.calibration)));
   }
   require_at_least(static_cast<double>(p.directions), 1, "directions");
-  if (p.directions > 1 && (!p.one_signed || p.calibration != Calibration::exact)) {
-    throw BadInput("directions",
-                   "several are those of classes, whose slopes are one-signed and whose "
-                   "calibration is exact",
-                   "give 1, or both of these");
+  if (p.directions > 1 && p.calibration != Calibration::exact) {
+    throw BadInput(Field{"calibration"},
+                   "redberg, the published form, is of losses of one output, and this one is of "
+                   "several classes",
+                   "give exact, or leave it out");
   }
+  if (p.directions > 1 && !p.one_signed)
+    throw BadInput("directions", "several are those of classes, whose slopes are one-signed",
+                   "give 1, or one_signed");
 }
 
 }  // namespace

@@ -42,15 +42,37 @@ std::string sha256_of_counts(const std::vector<double>& counts) {
   return sha256_of_text(fmt::format("{}\n", fmt::join(counts, "\n")));
 }
 
+// What the reader says of a cell of a private table, of a public one.
+Message of_public_table(const Message& message) {
+  Message out;
+  for (Message::Piece piece : message.pieces()) {
+    const auto begin = piece.text.rfind(" (private: ");
+    if (piece.kind == Message::Kind::text && begin != std::string::npos &&
+        piece.text.ends_with(')'))
+      piece.text.replace(begin, std::string::npos, " (in the public table)");
+    out.append(std::move(piece));
+  }
+  return out;
+}
+
 }  // namespace
+
+Dataset read_public_rows(const std::string& public_path, const Schema& schema) {
+  ReadOptions options;
+  options.cache = ReadOptions::Cache::never;
+  options.ignore_extra_columns = true;
+  if (!has_label(schema)) options.labels = ReadOptions::Labels::optional;
+  try {
+    return read_table(public_path, schema, options);
+  } catch (const BadInput& error) {
+    throw BadInput(error.about(), of_public_table(error.wrong()), of_public_table(error.hint()));
+  }
+}
 
 PublicColumn read_public_column(const std::string& public_path, const std::string& private_path,
                                 const Schema& column) {
   PublicColumn out{.data = {}, .table = public_table_of_file(public_path, private_path)};
-  ReadOptions options;
-  options.labels = ReadOptions::Labels::optional;
-  options.ignore_extra_columns = true;
-  out.data = read_table(public_path, column, options);
+  out.data = read_public_rows(public_path, column);
   require_unchanged(public_path, out.table);
   out.table.rows = out.data.rows();
   return out;

@@ -108,6 +108,8 @@ void bind_family(nb::module_& m) {
       "a mean's precision. trim: public bounds of the parameter (docs/theory/trimmed.md). "
       "public: path of a public table, or a Dataset of that column, whose rows count in the prior, each "
       "public_weight times (docs/theory/public-prior.md); nothing protects people in it. "
+      "A plan never sees the private table, so that they are not one and the same is for you to know "
+      "(the command fit compares both files). "
       "Raises BadInput or Infeasible.");
   m.def(
       "fit_family",

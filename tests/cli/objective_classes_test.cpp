@@ -35,6 +35,14 @@ TEST_F(ObjectiveClassesCli, IsPlannedFittedEnteredAndVerified) {
       gibbsite(joined(joined({"fit"}, options), {"--out", "m.json", "--ledger", "kinds.ledger"}));
   ASSERT_EQ(fitted.status, 0) << fitted.err;
   EXPECT_EQ(gibbsite({"verify", "m.json"}).status, 0);
+  nlohmann::json file = json("m.json");
+  file["certificate"]["mechanism"]["calibration"] = "redberg";
+  folder.write("edited.json", file.dump());
+  const Outcome edited = gibbsite({"verify", "edited.json"});
+  EXPECT_NE(edited.status, 0);
+  EXPECT_THAT(edited.out + edited.err,
+              HasSubstr("redberg, the published form, is of losses of one"));
+  EXPECT_THAT(edited.out + edited.err, ::testing::Not(HasSubstr("directions")));
   const Outcome published =
       gibbsite(joined(joined({"fit"}, options), {"--out", "n.json", "--calibration", "redberg"}));
   EXPECT_NE(published.status, 0);

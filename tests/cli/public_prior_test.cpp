@@ -128,7 +128,9 @@ TEST_F(PublicPriorCli, WhatMeansNothingIsRefused) {
   expect_error(
       gibbsite({"fit", "--data", "table.csv", "--model", "rate", "--column", "visits", "--public",
                 "lastyear.csv", "--epsilon", "1", "--delta", "1e-6", "--out", "draws.json"}),
-      2, "--public: is of the prior with --model rate; write its schema");
+      2,
+      "--public: is of the prior where --schema says what the column holds, and --model is rate; "
+      "write its schema");
 }
 
 }  // namespace public_prior_cli_test

@@ -5,11 +5,11 @@
 #include <string_view>
 #include <variant>
 
+#include "gibbsite/core/covariance_columns.hpp"
 #include "gibbsite/mechanism/analysis.hpp"
 
 namespace gibbsite {
 
-inline constexpr std::uint64_t most_covariance_columns = 64;
 inline constexpr std::uint64_t most_covariance_rows = std::uint64_t{1} << 27;  // sums are exact
 /// Numbers are moved to [-1, 1]; they and their products are held to multiples of 2^-26.
 inline constexpr int covariance_bits = 26;

@@ -15,6 +15,10 @@ struct PublicColumn {
   PublicTable table;
 };
 
+/// Reads a public file by a schema, without a cache. Throws BadInput as read_table does, in words
+/// that call no cell private.
+Dataset read_public_rows(const std::string& public_path, const Schema& schema);
+
 /// Reads the column of a public file. Throws BadInput as read_table does, on a file that changes
 /// meanwhile, and where it is byte for byte the private one ("" names none).
 PublicColumn read_public_column(const std::string& public_path, const std::string& private_path,
