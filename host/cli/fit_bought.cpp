@@ -79,9 +79,12 @@ void FitCommand::require_of_bought() const {
   const bool of_rows = plan.model != network_model && !family_named(plan.model);
   if (!of_rows && label.counting.said() != nullptr) {
     throw BadInput(fmt::format(
-        "{}: where the schema is bought with --model {} every row counts once; leave it out, or write "
-        "the schema with a column of that type and give it as --schema",
-        label.counting.said(), plan.model));
+        "{}: where the schema is bought with --model {} every row counts once; leave it out{}",
+        label.counting.said(), plan.model,
+        plan.model == network_model ? ", or write the schema, or buy it apart (gibbsite schema "
+                                      "--epsilon), with a column of that type and give it as "
+                                      "--schema"
+                                    : ""));
   }
   if (plan.model == network_model) {
     require_no_engine();
