@@ -24,6 +24,12 @@ PublicTable public_table_from_json(const nlohmann::json& object, const std::stri
 inline constexpr const char* bought_assumption =
     "the table was the same each time that it was read, and nothing that depends on how many "
     "distinct texts it has, such as memory, is released";
+/// Which columns say how rows count, as a public choice behind that of the names.
+inline const char* counting_choices(const auto& problem) {
+  return problem.of_people() ? ", which of them is of people, which weighs rows and in what range"
+         : problem.weighted  ? ", which of them weighs rows, its range"
+                             : "";
+}
 /// How many columns were asked about, and how.
 BoughtTerms terms_of(const BoughtSchema& bought);
 /// The answers have the noise that they are paid for with, and the questions follow from them.

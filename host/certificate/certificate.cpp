@@ -66,10 +66,11 @@ json assumptions_json(const Claims& c, const std::string& own, std::string_view 
   }
   if (c.schema_bought) {
     out.push_back(fmt::format(
-        "the schema was bought with ({:.10g}, {:.10g}) of its own, by the certificate {}: that "
+        "the schema was bought with ({:.10g}, {:.10g}) of its own{}, by the certificate {}: that "
         "release composes with this one, and what was changed in the schema since, the budget and "
         "every option were chosen without looking at the table",
-        c.schema_bought->epsilon, c.schema_bought->delta, c.schema_bought->certificate));
+        c.schema_bought->epsilon, c.schema_bought->delta, c.schema_bought->people_words(),
+        c.schema_bought->certificate));
   } else {
     out.push_back(choices +
                   ", the budget and every option were chosen without looking at the table");

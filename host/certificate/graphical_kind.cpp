@@ -230,11 +230,6 @@ NetworkModel GraphicalKind::model_from_json(const json& model, const std::string
   if (out.bought && !out.bought->parts.empty()) {
     throw BadInput(source + ": bought.date_parts: are of a model of rows; use the file as written");
   }
-  if (out.bought && !out.bought->counting.columns().empty()) {
-    throw BadInput(source +
-                   ": bought: columns of people or weights are of a model of rows; use the "
-                   "file as written");
-  }
   if (model.contains("tree"))
     return tree_from_json(std::move(out), field(model, "tree", source), source + ": tree");
   const json& nodes = list_field(model, "nodes", source);
@@ -301,8 +296,8 @@ GraphicalKind::Extra GraphicalKind::extra_of(const NetworkModel& model) {
 }
 
 std::string public_choices(const NetworkCertificate& c) {
-  return c.bought ? "the names of the columns"
-                  : "the schema (columns, ranges, levels, classes, row norm)";
+  if (!c.bought) return "the schema (columns, ranges, levels, classes, row norm)";
+  return fmt::format("the names of the columns{}", counting_choices(c.problem));
 }
 
 namespace {

@@ -94,10 +94,7 @@ std::string public_choices(const Certificate& c) {
   }
   // The first files were of two classes alone and say so.
   return fmt::format(
-      "the names of the columns{}, the label and its {}",
-      c.problem.of_people() ? ", which of them is of people, which weighs rows and in what range"
-      : c.problem.weighted  ? ", which of them weighs rows, its range"
-                            : "",
+      "the names of the columns{}, the label and its {}", counting_choices(c.problem),
       c.problem.loss == losses::logistic::name ? "positive class" : "classes or range");
 }
 

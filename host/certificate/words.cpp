@@ -108,9 +108,10 @@ std::string words_of(const auto& c, double guess, std::uint64_t table_rows,
   out += renyi_words(c);
   if (const auto& bought = c.schema_bought) {
     out += fmt::format(
-        "The schema was bought with (ε, δ) = ({}, {}) of its own, certificate {}:\nwhoever "
+        "The schema was bought with (ε, δ) = ({}, {}) of its own{}, certificate {}:\nwhoever "
         "sees both has the sum of both guarantees, and a ledger adds them.\n",
-        text_up(bought->epsilon), text_up(bought->delta), shown(bought->certificate));
+        text_up(bought->epsilon), text_up(bought->delta), bought->people_words(),
+        shown(bought->certificate));
   }
   if (const auto& known = c.schema_public) {
     out += fmt::format(

@@ -44,9 +44,12 @@ void warn_of_share(double share, bool of_people) {
 }
 
 BoughtApart purchase_of(const SchemaRelease& made) {
+  const std::string& person = made.model().counting.person;
   return {.certificate = to_json(made).at("certificate").at("digest").get<std::string>(),
           .epsilon = made.certificate().epsilon,
-          .delta = made.certificate().delta};
+          .delta = made.certificate().delta,
+          .person = person,
+          .rows_per_person = person.empty() ? 0 : made.model().rows_per_person};
 }
 
 }  // namespace
@@ -276,10 +279,7 @@ bool SchemaPurchase::asked() const {
     }
   }
   if (!epsilon && !is_public) return false;
-  if (epsilon && !label.counting.person.empty())
-    throw BadInput(
-        "--person: a fit by a schema that was bought apart cannot tell yet that people were held to "
-        "their rows there; leave it out, or let `gibbsite fit --person` buy the schema with the fit");
+  static_cast<void>(label.counting.columns());
   if (out.empty() && !is_public) {
     throw BadInput("--out: is missing; give the file that the schema is written to");
   }
@@ -289,7 +289,7 @@ bool SchemaPurchase::asked() const {
   }
   if (label.label.empty()) return true;
   const Label target = label.target();
-  if (!is_public) static_cast<void>(bought_request({}, target));
+  if (!is_public) static_cast<void>(bought_request({}, target, label.counting.columns()));
   return true;
 }
 
@@ -355,8 +355,8 @@ Budget SchemaPurchase::budget() const {
   const bool replaced = out.adjacency == Adjacency::replace_one;
   if (replaced == rows_cap.has_value()) {
     throw BadInput(replaced ? "--rows-cap: has a meaning with --adjacency add-remove; leave it out"
-                            : "--rows-cap: is missing; under add-remove the number of rows is not "
-                              "public, give a bound that holds");
+                            : "--rows-cap: is missing; under add-remove the number of rows, or of "
+                              "people, is not public, give a bound that holds");
   }
   return out;
 }

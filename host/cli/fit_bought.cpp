@@ -77,13 +77,12 @@ void FitCommand::require_of_bought() const {
         fmt::format("--date-parts: are features of a model of rows, and --model is {}; "
                     "leave it out",
                     plan.model));
-  const bool of_rows = plan.model != network_model && !family_named(plan.model);
-  if (!of_rows && label.counting.said() != nullptr) {
+  if (family_named(plan.model) && label.counting.said() != nullptr) {
     throw BadInput(fmt::format(
-        "{}: where the schema is bought with --model {} every row counts once; leave it out, or write "
-        "the schema with a column of that type and give it as --schema",
+        "{}: draws of --model {} cost what is derived for rows that count as one each; leave it out",
         label.counting.said(), plan.model));
   }
+  if (!family_named(plan.model)) static_cast<void>(label.counting.columns());
   if (plan.model == network_model) {
     require_no_engine();
     const char* const said = label.label.empty() ? label.said() : "--label";
@@ -103,7 +102,6 @@ void FitCommand::require_of_bought() const {
     if (label.label.empty())
       throw BadInput(fmt::format("{}: says what --label holds; give --label too", label.said()));
     static_cast<void>(label.target());
-    static_cast<void>(label.counting.columns());
   }
   if (ranks().size() > 1) refuse("a launcher of ranks");
   if (removes_cache) refuse("--remove-cache");

@@ -98,10 +98,8 @@ struct PlanCommand {
                                                            : "--all"));
     }
     if (schema_share) require_between(*schema_share, 0, 1, "--schema-share");
-    if (people && (of_network || drawn))
-      throw BadInput(
-          "--people: is of a model of rows; a network or family counts every row once "
-          "where its schema is bought");
+    if (people && drawn)
+      throw BadInput("--people: draws of a family count every row once; leave it out");
     if (plan.rows_cap && shape.rows)
       throw BadInput("--rows: the cap counts under add-remove; give --rows-cap alone");
     if (drawn && !columns.empty())

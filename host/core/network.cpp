@@ -220,11 +220,14 @@ void NetworkProblem::validate() const {
   if (of_people() && !weighted)
     throw BadInput("weighted: people are held to their rows by weights; give true");
   // Sums of multiples of 2^-20 are exact as doubles.
-  if (weighted && most_weight() > (std::uint64_t{1} << (53 - weight_bits))) {
-    throw BadInput(fmt::format(
-        "rows: with weights at most 2^{} count, rows or people times the rows that each counts; "
-        "got {}",
-        53 - weight_bits, most_weight()));
+  constexpr std::uint64_t most_exact = std::uint64_t{1} << (53 - weight_bits);
+  if (weighted && most_weight() > most_exact) {
+    throw BadInput(
+        Field{rows > most_exact ? "rows_cap" : "rows_per_person"},
+        fmt::format("{} {} are more than the 2^{} rows that weights count exactly", rows,
+                    of_people() ? fmt::format("people of {} rows each", rows_of_person) : "rows",
+                    53 - weight_bits),
+        "give a smaller number");
   }
   require_levels(levels, {});
   const std::uint64_t widest = *std::ranges::max_element(levels);

@@ -592,6 +592,14 @@ class SchemaReader {
     BoughtApart bought{.certificate = read_string(part("certificate"), "bought: certificate"),
                        .epsilon = read_number(part("epsilon"), "bought: epsilon"),
                        .delta = read_number(part("delta"), "bought: delta")};
+    if (said->contains("person")) {
+      bought.person = read_string(part("person"), "bought: person");
+      const toml::node& rows = part("rows_per_person");
+      const auto* const count = rows.as_integer();
+      if (count == nullptr || count->get() < 0)
+        wrong_type(rows, "bought: rows_per_person", "a number of rows");
+      bought.rows_per_person = static_cast<std::uint64_t>(count->get());
+    }
     if (const Message fault = bought.fault(); !fault.empty())
       fail(node.source(), format_message("bought: {}", fault));
     schema_.bought = std::move(bought);

@@ -68,8 +68,12 @@ std::string missing_toml(const std::string& first, const std::vector<std::string
 namespace {
 
 std::string bought_apart_toml(const BoughtApart& bought) {
-  return fmt::format("bought = {{certificate = {}, epsilon = {}, delta = {}}}\n",
-                     toml_string(bought.certificate), bought.epsilon, bought.delta);
+  const std::string people = bought.person.empty()
+                                 ? ""
+                                 : fmt::format(", person = {}, rows_per_person = {}",
+                                               toml_string(bought.person), bought.rows_per_person);
+  return fmt::format("bought = {{certificate = {}, epsilon = {}, delta = {}{}}}\n",
+                     toml_string(bought.certificate), bought.epsilon, bought.delta, people);
 }
 
 std::string public_table_toml(const PublicTable& known) {
@@ -246,13 +250,17 @@ std::string found_toml(const BoughtSchema& found_in, const Schema& schema,
 
 std::string bought_toml(const BoughtSchema& bought, const BoughtApart& with) {
   const AnswerScale& scale = bought.scale;
+  const std::string people =
+      with.person.empty()
+          ? ""
+          : fmt::format(", each person's counted as at most {}", with.rows_per_person);
   return fmt::format(
-             "# A schema bought with privacy budget from a table of {}{} rows; its certificate "
+             "# A schema bought with privacy budget from a table of {}{} rows{}; its certificate "
              "stands beside it.\n"
              "# Counts are noisy: +- {:.3g} rows a kind of cell, +- {:.3g} a level. Levels of fewer "
              "than {:.0f} rows are in (other).\n"
              "# It may be published, and edited with public knowledge.\n\n",
-             scale.rows_noise == 0 ? "" : "about ", scale.rows, 2 * scale.bins_noise,
+             scale.rows_noise == 0 ? "" : "about ", scale.rows, people, 2 * scale.bins_noise,
              2 * scale.levels_noise, scale.threshold) +
          found_toml(bought, bought.schema, bought_apart_toml(with));
 }

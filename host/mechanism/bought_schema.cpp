@@ -124,9 +124,12 @@ void SchemaProblem::validate() const {
   require_at_least(static_cast<double>(rows), 1, "rows");
   // Sums of multiples of 2^-20 are exact as doubles.
   if (of_people() && most_weight() > most_exact_weight) {
-    throw BadInput(fmt::format(
-        "rows: at most 2^{} count of people, each as rows_of_person rows; got {} people",
-        53 - weight_bits, rows));
+    throw BadInput(
+        Field{rows > most_exact_weight ? "rows_cap" : "rows_per_person"},
+        fmt::format(
+            "{} people of {} rows each are more than the 2^{} rows that are counted exactly", rows,
+            rows_of_person, 53 - weight_bits),
+        format_message("give a smaller {} or {}", Field{"rows_per_person"}, Field{"rows_cap"}));
   }
   if (columns < 1 || columns > most_asked_columns) {
     throw BadInput(

@@ -190,7 +190,12 @@ Guarantee own_guarantee(const CovariancePlan& plan) {
 }
 
 // Gaussian but for the threshold, which is a total variation.
-Guarantee ledger_guarantee(const SchemaPlan& plan) { return gdp_cover_up(own_guarantee(plan)); }
+Guarantee ledger_guarantee(const SchemaPlan& plan) {
+  return in_a_ledger(
+      gdp_cover_up(
+          analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws).guarantee),
+      plan.problem.of_people());
+}
 
 // A bounded range costs less than what its pure part alone says.
 Guarantee ledger_guarantee(const SelectPlan& plan) {
@@ -226,7 +231,9 @@ Guarantee own_guarantee(const HistogramPlan& plan) {
 }
 
 Guarantee own_guarantee(const SchemaPlan& plan) {
-  return analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws).guarantee;
+  return in_a_ledger(
+      analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws).guarantee,
+      plan.problem.of_people());
 }
 
 }  // namespace gibbsite

@@ -174,6 +174,7 @@ Schema bought_network_schema(const BoughtSchema& answers, WholeBins rule) {
   for (std::size_t k = 0; k < out.columns.size(); ++k) {
     Column& column = out.columns[k];
     const ColumnAnswers& answer = answers.columns[k];
+    if (answers.counting.names(answer.name)) continue;  // beside the nodes
     if (column.is_date()) column = {.name = column.name};
     if (column.type == ColumnType::ignore && is_constant(answer, rows))
       column = constant_column(answer);

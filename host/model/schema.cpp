@@ -693,12 +693,26 @@ void check_person(const Schema& schema, const SchemaLines& lines,
       fail(fmt::format("says whose a row is, and so does {}; a row is one person's",
                        quoted(first->name)));
     if (column.name == schema.label_name) fail("is the label, so it cannot say whose a row is");
-    if (schema.bought)
+    if (schema.bought && schema.bought->person.empty())
       fail(
-          "says whose a row is, and the schema was bought by counting rows, each as one; write a "
-          "schema without looking at the table, or give type = \"ignore\"");
+          "says whose a row is, and the schema was bought by counting rows, each as one; buy it for "
+          "people, write a schema without looking at the table, or give type = \"ignore\"");
     first = &column;
   }
+  if (!schema.bought || schema.bought->person.empty()) return;
+  // Neighbors of the purchase and of what is made by it are one relation, or nothing adds up.
+  const std::string& name = schema.bought->person;
+  if (first != nullptr && first->name == name) return;
+  const unsigned line = lines.of_key("bought");
+  faults.push_back(
+      {line, lines.at(line, fmt::format("bought: the schema was bought for people, by column {}, "
+                                        "and {}; give that column type = \"person\", or write a "
+                                        "schema without looking at the table",
+                                        quoted(name),
+                                        first == nullptr
+                                            ? "no column says whose a row is: a fit would protect "
+                                              "rows"
+                                            : "another column says whose a row is"))});
 }
 
 // What is wrong with an interaction whose columns are legal; empty: nothing.
@@ -975,6 +989,13 @@ Message PublicTable::fault() const {
   return {};
 }
 
+std::string BoughtApart::people_words() const {
+  if (person.empty()) return "";
+  return fmt::format(", for people with any number of rows, told apart by {} and counted as {}",
+                     quoted(person),
+                     rows_per_person == 1 ? "one" : fmt::format("at most {}", rows_per_person));
+}
+
 Message BoughtApart::fault() const {
   constexpr std::size_t digits = 64;
   const std::size_t colon = certificate.rfind(':');
@@ -987,6 +1008,8 @@ Message BoughtApart::fault() const {
     return "its certificate is no digest of a file; use the schema as it was written";
   if (!(epsilon > 0 && std::isfinite(epsilon)) || !(delta > 0 && delta < 1))
     return "epsilon and delta are no budget; use the schema as it was written";
+  if (person.empty() != (rows_per_person == 0) || shown(person) != person)
+    return "person and rows_per_person are no people; use the schema as it was written";
   return {};
 }
 

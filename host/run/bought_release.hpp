@@ -31,6 +31,15 @@ namespace gibbsite {
                      Field{"epsilon"}, Field{"schema"}));
 }
 
+/// People are those of the purchase, however the reader of rows takes an id: what they are many is
+/// public, and no row may end a fit by being read as somebody else's.
+inline void hold_as_counted(Dataset& rows, const PeopleRows& held, const SchemaProblem& problem) {
+  if (rows.rows() != held.person.size() || rows.rows_of_person > 0)
+    throw BadInput("data: its rows are not those that were counted; read it as it was");
+  rows.person = held.person;
+  rows.hold_people(problem.rows_of_person);
+}
+
 /// An error behind the noise, which says so. Several at once stay as they are.
 template <class E>
 [[noreturn]] void throw_paid(const E& error) {

@@ -69,15 +69,6 @@ Schema schema_of_width(const Label& target, std::uint64_t levels, const Counting
   return out;
 }
 
-// People are those of the purchase, however the reader of rows takes an id: what they are many is
-// public, and no row may end a fit by being read as somebody else's.
-void hold_as_counted(Dataset& rows, const PeopleRows& held, const SchemaProblem& problem) {
-  if (rows.rows() != held.person.size() || rows.rows_of_person > 0)
-    throw BadInput("data: its rows are not those that were counted; read it as it was");
-  rows.person = held.person;
-  rows.hold_people(problem.rows_of_person);
-}
-
 // What a fit of any schema needs beside it, seen before anything is asked.
 void require_fit_of_any_schema(const BoughtFitPlan& plan, const BoughtSchema& shape,
                                const PlanRequest& request) {

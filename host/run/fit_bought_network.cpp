@@ -24,7 +24,8 @@ namespace {
 }
 
 // The fewest and the most numbers that some schema leads to are planned for before any is asked.
-void require_network_of_any_schema(const BoughtFitPlan& plan, const PlanRequest& request) {
+void require_network_of_any_schema(const BoughtFitPlan& plan, const PlanRequest& request,
+                                   bool weighted) {
   constexpr std::uint64_t widest_pair = 141;  // 141^2 <= tree_limits.cells
   static_assert(widest_pair * widest_pair <= tree_limits.cells);
   static_assert(20 * most_network_levels <= tree_limits.cells);
@@ -33,8 +34,11 @@ void require_network_of_any_schema(const BoughtFitPlan& plan, const PlanRequest&
        {std::vector<std::uint64_t>{2}, std::vector<std::uint64_t>{20, most_network_levels},
         std::vector<std::uint64_t>(most, widest_pair)}) {
     if (levels.size() > most) continue;
-    const NetworkProblem problem{
-        .rows = plan.problem.rows, .levels = levels, .limits = tree_limits};
+    const NetworkProblem problem{.rows = plan.problem.rows,
+                                 .levels = levels,
+                                 .limits = tree_limits,
+                                 .weighted = weighted,
+                                 .rows_of_person = plan.problem.rows_of_person};
     static_cast<void>(gibbsite::plan(request, problem, plan.fit));
   }
 }
@@ -60,7 +64,7 @@ PlanRequest bought_network_request(const PlanRequest& asked) {
 
 BoughtFitPlan plan_bought_network(const SchemaShape& shape, std::uint64_t rows,
                                   const Budget& budget, const std::optional<double>& share) {
-  return plan_bought_fit({.rows = rows, .columns = shape.asked.size()}, budget, share,
+  return plan_bought_fit(problem_of(shape, rows, budget.rows_per_person), budget, share,
                          {.columns = shape.asked.size()});
 }
 
@@ -75,9 +79,8 @@ NetworkRelease fit_bought_network(const TableToBuy& table, const BoughtFitPlan& 
       plan_bought_network(table.shape, asked.problem.rows, asked.budget, asked.share);
   const PlanRequest fit = bought_network_request(request);
   if (!table.shape.shape.label.empty()) refuse_of_network("label");
-  if (!table.shape.shape.counting.columns().empty()) refuse_of_network("person");
   require_planned_counts(table.shape, table.cells, plan.problem, plan.guarantee.who);
-  require_network_of_any_schema(plan, fit);
+  require_network_of_any_schema(plan, fit, !table.shape.shape.counting.columns().empty());
   Dataset data;
   return bought_release<GraphicalKind>(
       table, plan, options, stream,
@@ -86,6 +89,7 @@ NetworkRelease fit_bought_network(const TableToBuy& table, const BoughtFitPlan& 
            [&](const BoughtSchema& bought) {
              const Schema columns = bought_network_schema(bought);
              data = table.read(columns);
+             if (table.cells.held) hold_as_counted(data, *table.cells.held, plan.problem);
              StandardArithmetic::require();  // the caller's code has run
              return gibbsite::plan(fit, network_problem(fit, columns, plan.problem.rows), plan.fit);
            },

@@ -61,6 +61,79 @@ TEST_F(BoughtPeopleCli, FromATableOfVisitsToAModelOfPatients) {
   EXPECT_EQ(page.status, 0) << page.err;
 }
 
+TEST_F(BoughtPeopleCli, ANetworkBuysTheSchemaOfPatients) {
+  const Outcome made =
+      gibbsite({"fit", "--data", "visits.csv", "--model", "network", "--person", "patient",
+                "--rows-per-person", "2", "--epsilon", "4", "--delta", "1e-6", "--out", "n.json"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("4000 people, 4 columns asked about"));
+  EXPECT_THAT(made.out, HasSubstr("any number of rows per person, counted as at most 2"));
+  EXPECT_THAT(made.out, Not(HasSubstr("12000"))) << "rows are private";
+  EXPECT_EQ(gibbsite({"verify", "n.json"}).status, 0);
+  EXPECT_EQ(gibbsite({"query", "--model", "n.json", "P(ward = surgery)"}).status, 0);
+  const Outcome planned =
+      gibbsite({"plan", "--no-schema", "--people", "--model", "network", "--rows", "4000",
+                "--columns", "4", "--epsilon", "4", "--delta", "1e-6"});
+  EXPECT_EQ(planned.status, 0) << planned.err;
+  EXPECT_THAT(planned.out, HasSubstr(" people"));
+}
+
+TEST_F(BoughtPeopleCli, ASchemaAloneLeadsToFitsOfPatients) {
+  for (const char* const name : {"patients", "rows"}) {
+    Arguments made{"ledger",  "create", std::string(name) + ".ledger", "--epsilon", "8",
+                   "--delta", "1e-4"};
+    if (std::string(name) == "patients") made.emplace_back("--people");
+    ASSERT_EQ(gibbsite(made).status, 0);
+  }
+  const auto schema = [&](const std::string& ledger, const Arguments& more) {
+    return gibbsite(joined({"schema", "visits.csv", "--epsilon", "4", "--delta", "1e-6", "--person",
+                            "patient", "--ledger", ledger, "--out", "visits.toml"},
+                           more));
+  };
+  const Arguments label{"--label", "well", "--positive", "yes", "--rows-per-person", "2"};
+  const Outcome of_rows = schema("rows.ledger", label);
+  EXPECT_EQ(of_rows.status, 2) << of_rows.err;
+  EXPECT_THAT(of_rows.err, HasSubstr("counts rows"));
+  const Outcome bought = schema("patients.ledger", label);
+  ASSERT_EQ(bought.status, 0) << bought.err;
+  EXPECT_THAT(bought.out, HasSubstr("says whose a row is"));
+  EXPECT_THAT(bought.out, HasSubstr("any number of rows per person, counted as at most 2"));
+  EXPECT_THAT(bought.out, Not(HasSubstr("12000"))) << "rows are private";
+  EXPECT_EQ(gibbsite({"verify", "visits.toml.json"}).status, 0);
+  EXPECT_EQ(gibbsite({"report", "visits.toml.json", "--out", "page.html"}).status, 0);
+  const std::string toml = folder.read("visits.toml");
+  EXPECT_THAT(toml, HasSubstr("patient = {type = \"person\"}"));
+  EXPECT_THAT(toml, HasSubstr("person = \"patient\", rows_per_person = 2}"));
+  EXPECT_THAT(toml, Not(HasSubstr("p17")));
+  const auto fit_by = [&](const std::string& by, const Arguments& more) {
+    return gibbsite(joined({"fit", "--data", "visits.csv", "--schema", by, "--epsilon", "2",
+                            "--delta", "1e-6", "--force", "--out", "model.json"},
+                           more));
+  };
+  const Outcome fitted = fit_by("visits.toml", {"--ledger", "patients.ledger"});
+  ASSERT_EQ(fitted.status, 0) << fitted.err;
+  EXPECT_THAT(fitted.out, HasSubstr("any number of rows per person"));
+  EXPECT_THAT(fitted.out, HasSubstr("told apart by 'patient' and counted as at most 2"));
+  EXPECT_EQ(gibbsite({"verify", "model.json"}).status, 0);
+  EXPECT_THAT(gibbsite({"ledger", "show", "patients.ledger"}).out,
+              HasSubstr("schema bought-schema"));
+  // Tables of counts are of them too; families, whose records count alike, are refused.
+  EXPECT_EQ(gibbsite({"fit", "--data", "visits.csv", "--schema", "visits.toml", "--model",
+                      "network", "--epsilon", "2", "--delta", "1e-6", "--out", "n.json"})
+                .status,
+            0);
+  EXPECT_EQ(gibbsite({"verify", "n.json"}).status, 0);
+  expect_error(
+      gibbsite({"fit", "--data", "visits.csv", "--schema", "visits.toml", "--model", "mean",
+                "--column", "age", "--epsilon", "2", "--delta", "1e-6", "--out", "f.json"}),
+      2, "says whose a row is");
+  const std::string line = "patient = {type = \"person\"}";
+  std::string edited = toml;
+  edited.replace(edited.find(line), line.size(), "patient = {type = \"ignore\"}");
+  folder.write("edited.toml", edited);
+  expect_error(fit_by("edited.toml", {}), 2, "a fit would protect rows");
+}
+
 TEST_F(BoughtPeopleCli, RefusesInOneLine) {
   expect_error(fit_visits({"--person", "patients", "--out", "m.json"}), 2, "--person");
   expect_error(fit_visits({"--person", "well", "--out", "m.json"}), 2, "--person");
@@ -68,12 +141,27 @@ TEST_F(BoughtPeopleCli, RefusesInOneLine) {
   expect_error(fit_visits({"--weight-range", "0,4", "--out", "m.json"}), 2, "--weight");
   expect_error(fit_visits({"--weight", "survey", "--weight-range", "4,0", "--out", "m.json"}), 2,
                "--weight-range");
-  expect_error(gibbsite({"fit", "--data", "visits.csv", "--model", "network", "--person", "patient",
-                         "--epsilon", "4", "--delta", "1e-6", "--out", "m.json"}),
-               2, "every row counts once");
-  expect_error(gibbsite({"schema", "visits.csv", "--label", "well", "--positive", "yes",
-                         "--epsilon", "4", "--person", "patient", "--out", "s.toml"}),
-               2, "gibbsite fit --person");
+  expect_error(
+      gibbsite({"fit", "--data", "visits.csv", "--model", "mean", "--column", "age", "--person",
+                "patient", "--epsilon", "4", "--delta", "1e-6", "--out", "m.json"}),
+      2, "--person: draws of --model mean");
+  const auto bought = [&](const Arguments& more) {
+    Outcome out = gibbsite(joined({"schema", "visits.csv", "--label", "well", "--positive", "yes",
+                                   "--epsilon", "4", "--header", "yes", "--out", "s.toml"},
+                                  more));
+    while (out.err.starts_with("gibbsite: note: ")) out.err.erase(0, out.err.find('\n') + 1);
+    return out;
+  };
+  expect_error(bought({"--person", "patients"}), 2, "--person");
+  expect_error(bought({"--person", "well"}), 2, "--person");
+  expect_error(bought({"--person", "patient", "--rows-per-person", "1000", "--adjacency",
+                       "add-remove", "--rows-cap", "9000000"}),
+               2, "--rows-per-person: 9000000 people of 1000 rows each");
+  expect_error(
+      bought({"--person", "patient", "--adjacency", "add-remove", "--rows-cap", "9000000000"}), 2,
+      "--rows-cap: 9000000000 people");
+  expect_error(bought({"--person", "patient", "--adjacency", "add-remove"}), 2, "or of people");
+  expect_error(bought({"--weight", "survey"}), 2, "--weight-range");
   folder.write("s.toml",
                "label = \"well\"\npositive = \"yes\"\nrow_norm = 1\n\n[columns]\n"
                "age = {type = \"number\", range = [0, 99]}\n");

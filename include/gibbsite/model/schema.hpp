@@ -171,6 +171,11 @@ struct TextFormat {
 struct BoughtApart {
   std::string certificate;  ///< digest of its certificate's file
   double epsilon = 0, delta = 0;
+  /// The column that told whose a row was; empty: every row counted as somebody's own.
+  std::string person{};
+  std::uint64_t rows_per_person = 0;  ///< what all rows of one counted at most; of people alone
+  /// ", for people with any number of rows, ..." in a sentence; empty where rows were counted.
+  [[nodiscard]] std::string people_words() const;
   /// What is wrong with it; empty: nothing.
   [[nodiscard]] Message fault() const;
   bool operator==(const BoughtApart&) const = default;
