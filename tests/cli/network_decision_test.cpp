@@ -96,8 +96,8 @@ TEST_F(NetworkDecisionCli, SaysWhatIsCertainAndWhatIsUnknown) {
   EXPECT_EQ(three.status, 0) << three.err;
   EXPECT_THAT(three.out, HasSubstr("→  ask"));
   EXPECT_THAT(three.out, HasSubstr("the noise does not turn it"));
-  const Outcome asked = gibbsite(
-      {"query", "--model", "network.json", "P(work = clerk, income = high, town = yes)"});
+  const Outcome asked =
+      gibbsite({"query", "--model", "network.json", "P(work = clerk, income = high, town = yes)"});
   EXPECT_THAT(asked.out, HasSubstr(", what counts of pairs allow\n"));
 }
 
