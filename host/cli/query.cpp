@@ -150,7 +150,9 @@ struct QueryCommand {
                                  double probability) {
     if (of.tree) {
       const std::optional<double> reach = question_reach(of, question);
-      return reach ? fmt::format(" ± {:.2g}", *reach) : "";
+      if (!reach) return "";
+      const bool joint = asked_columns(question).size() > 2;
+      return fmt::format(" ± {:.2g}{}", *reach, joint ? ", what counts of pairs allow" : "");
     }
     const std::optional<double> noise = question_noise(of, question);
     if (!noise || probability > 2 * *noise) return "";

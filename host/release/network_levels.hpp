@@ -13,7 +13,5 @@ std::vector<std::vector<std::uint32_t>> every_level(const NetworkModel& model);
 /// Leaves those for which the events hold.
 void restrict_to(const std::vector<LevelEvent>& events,
                  std::vector<std::vector<std::uint32_t>>& allowed);
-/// Columns that a question names, each once, ascending.
-std::vector<std::uint32_t> asked_columns(const NetworkQuestion& question);
 
 }  // namespace gibbsite

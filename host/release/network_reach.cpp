@@ -7,7 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "gibbsite/core/human_count.hpp"
 #include "gibbsite/model/tree_model.hpp"
 #include "gibbsite/release/network_query.hpp"
 #include "release/network_levels.hpp"
@@ -16,6 +15,19 @@ namespace gibbsite {
 namespace {
 
 using ColumnLevels = std::vector<std::vector<std::uint32_t>>;  // [K][groups or levels], ascending
+
+// ± holds the rows' own share but for this part of the releases.
+constexpr double missed_releases = .05;
+
+// The z for which a standard normal is beyond ±z with that probability.
+double two_sided(double miss) {
+  double low = 0, high = 40;
+  for (int i = 0; i < 100; ++i) {
+    const double z = (low + high) / 2;
+    (std::erfc(z / std::sqrt(2.0)) > miss ? low : high) = z;
+  }
+  return high;
+}
 
 // The question P(target | evidence) as x/(x + y): x rows have both, y the evidence alone.
 struct AskedLevels {
@@ -92,9 +104,9 @@ struct CountedSplit {
     x_part = own * x_part + its * other.x_part, all_part = own * all_part + its * other.all_part;
     weight = sum;
   }
-  // Shares q for which (1 - q) x - q y is within 1.96 deviations of 0 (Fieller 1954).
-  [[nodiscard]] ShareRange range(double rows_noise) const {
-    const double z = two_sided_95 * two_sided_95, all = x + y, rows = rows_noise * rows_noise;
+  // Shares q for which (1 - q) x - q y is within `deviations` of 0 (Fieller 1954).
+  [[nodiscard]] ShareRange range(double rows_noise, double deviations) const {
+    const double z = deviations * deviations, all = x + y, rows = rows_noise * rows_noise;
     const double a = all * all - z * (v2 + rows * all_part * all_part),
                  b = x * all - z * (v1 + rows * x_part * all_part),
                  c = x * x - z * (v0 + rows * x_part * x_part);
@@ -141,9 +153,9 @@ double rows_noise_of(const TreeRelease& tree) {
 
 class CountedQuestion {
  public:
-  CountedQuestion(const NetworkModel& model, const NetworkQuestion& question)
+  CountedQuestion(const NetworkModel& model, AskedLevels asked)
       : tree_(*model.tree),
-        asked_(asked_levels(model, question)),
+        asked_(std::move(asked)),
         groups_(group_rare_levels(tree_.one_ways, structural_zeros(model.schema))),
         each_(every_level(model)),
         rows_noise_(rows_noise_of(tree_)) {
@@ -155,11 +167,12 @@ class CountedQuestion {
   [[nodiscard]] std::optional<double> deviation() const {
     return whole_.tables > 0 ? std::optional(whole_.least.deviation(rows_noise_)) : std::nullopt;
   }
-  // Shares that the rows may have, in 95 of 100 releases.
-  [[nodiscard]] std::optional<ShareRange> range() const {
+  // Shares that the rows may have, in all releases but that part of them.
+  [[nodiscard]] std::optional<ShareRange> range(double miss) const {
     const Counted& by = whole_.tables > 0 ? whole_ : parted_;
-    if (by.tables == 0) return scored();
-    return ShareRange{by.least.range(rows_noise_).low, by.most.range(rows_noise_).high};
+    if (by.tables == 0) return scored(miss);
+    const double z = two_sided(miss);
+    return ShareRange{by.least.range(rows_noise_, z).low, by.most.range(rows_noise_, z).high};
   }
 
  private:
@@ -205,12 +218,12 @@ class CountedQuestion {
   // product R of what was answered. D of a rectangle A x B is within s/4 of (2 D(A) + 2
   // D(B) - D(all))/4, as D has that much in each of the four rectangles that A and B make, and
   // D(A), D(B) and D(all) are known up to the noise of counts.
-  [[nodiscard]] std::optional<ShareRange> scored() const {
+  [[nodiscard]] std::optional<ShareRange> scored(double miss) const {
     const auto found = std::ranges::find_if(
         tree_.scores, [&](const TableCandidate& one) { return one.columns == asked_.columns; });
     if (found == tree_.scores.end()) return {};
-    // Three bounds of one end are missed with probability 0.025/3 each.
-    constexpr double of_three = 2.3939797998185104;
+    // Three bounds of one end are missed with probability miss/6 each.
+    const double of_three = two_sided(miss / 3);
     const auto expected = expected_counts(grouped_counts(tree_.one_ways, groups_), tree_.rows);
     std::array<EventCells, 2> sides;
     std::optional<std::size_t> given;  // the column that the condition is about
@@ -262,19 +275,116 @@ class CountedQuestion {
   Counted whole_, parted_;
 };
 
+// Shares of rows whose levels are among those allowed, for each set of columns [2^columns].
+using BoxShares = std::vector<ShareRange>;
+
+// What the shares of fewer columns say of those of a set (Bonferroni; Fréchet 1935): N(X) - N(XA) -
+// N(XB) + N(XAB) rows of X have neither A nor B, N(X) - ... - N(XABC) none of three; no fewer
+// than 0. They are all that counts of pairs say of three events.
+ShareRange by_fewer(const BoxShares& of, std::size_t set) {
+  ShareRange out;
+  for (std::size_t a = 1; a <= set; a <<= 1) {
+    if ((set & a) == 0) continue;
+    out.high = std::min(out.high, of[set - a].high);
+    for (std::size_t b = a << 1; b <= set; b <<= 1) {
+      if ((set & b) == 0) continue;
+      const std::size_t rest = set - a - b;
+      out.low = std::max(out.low, of[rest + a].low + of[rest + b].low - of[rest].high);
+      for (std::size_t c = b << 1; c <= set; c <<= 1) {
+        if ((set & c) == 0) continue;
+        const std::size_t x = rest - c;
+        out.high =
+            std::min(out.high, of[x].high - of[x + a].low - of[x + b].low - of[x + c].low +
+                                   of[x + a + b].high + of[x + a + c].high + of[x + b + c].high);
+      }
+    }
+  }
+  return out;
+}
+
+// All of them hold together but for `miss` times the sets of one and two columns.
+BoxShares box_shares(const NetworkModel& model, const ColumnList& columns,
+                     const ColumnLevels& allowed, double miss) {
+  BoxShares out(std::size_t{1} << columns.size());
+  out[0] = {1, 1};
+  for (std::size_t set = 1; set < out.size(); ++set) {
+    AskedLevels asked{every_level(model), every_level(model), {}};
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      if ((set >> c & 1) == 0) continue;
+      asked.columns.push_back(columns[c]);
+      asked.both[columns[c]] = allowed[columns[c]];
+    }
+    out[set] = by_fewer(out, set);
+    if (asked.columns.size() > 2) continue;
+    const auto counted = CountedQuestion(model, std::move(asked)).range(miss);
+    if (!counted) continue;
+    out[set].low = std::max(out[set].low, counted->low);
+    out[set].high = std::max(out[set].low, std::min(out[set].high, counted->high));
+  }
+  return out;
+}
+
+// The share x/(x + y) of a question about several columns, x rows with target and evidence and y
+// with the evidence alone, by the shares of rows that one or two of them say. In 95 of 100
+// releases, whatever the rows are like where no table was counted.
+std::optional<ShareRange> joint_range(const NetworkModel& model, const AskedLevels& asked) {
+  constexpr std::size_t most_columns = 10;
+  const std::size_t count = asked.columns.size();
+  if (count > most_columns) return {};
+  std::size_t given = 0, target = 0;  // columns of the evidence alone, of the target
+  bool both = false;                  // one is of both
+  const ColumnLevels each = every_level(model);
+  for (std::size_t c = 0; c < count; ++c) {
+    const std::uint32_t k = asked.columns[c];
+    const bool is_target = asked.both[k] != asked.evidence[k];
+    (is_target ? target : given) |= std::size_t{1} << c;
+    both = both || (is_target && asked.evidence[k].size() < each[k].size());
+  }
+  const double intervals = static_cast<double>(count * (count + 1) / 2) * (both ? 2 : 1);
+  const double miss = missed_releases / intervals;
+  const BoxShares x = box_shares(model, asked.columns, asked.both, miss);
+  const BoxShares e = both ? box_shares(model, asked.columns, asked.evidence, miss) : x;
+  const auto evidence = [&](std::size_t set) { return e[both ? set : set & given]; };
+  // Rows of a set's evidence that are not in its target: those of fewer columns are no fewer.
+  const auto missed = [&](std::size_t set) {
+    return ShareRange{evidence(set).low - x[set].high, evidence(set).high - x[set].low};
+  };
+  const std::size_t all = x.size() - 1;
+  ShareRange y = missed(all);
+  for (std::size_t a = 1; a <= given; a <<= 1) {
+    if ((given & a) == 0) continue;
+    y.high = std::min(y.high, missed(all - a).high);
+    for (std::size_t b = a << 1; b <= given; b <<= 1)
+      if ((given & b) != 0)
+        y.low =
+            std::max(y.low, missed(all - a).low + missed(all - b).low - missed(all - a - b).high);
+  }
+  y = {std::max(y.low, 0.0), std::max(y.high, 0.0)};
+  const auto share = [](double part, double rows, double otherwise) {
+    return rows > 0 ? std::clamp(part / rows, 0.0, 1.0) : otherwise;
+  };
+  const ShareRange rows = evidence(all);
+  return ShareRange{std::max({share(x[all].low, x[all].low + y.high, 0),
+                              share(x[all].low, rows.high, 0), 1 - share(y.high, rows.low, 1)}),
+                    std::min({share(x[all].high, x[all].high + y.low, 1),
+                              share(x[all].high, rows.low, 1), 1 - share(y.low, rows.high, 0)})};
+}
+
 }  // namespace
 
 std::optional<double> question_reach(const NetworkModel& model, const NetworkQuestion& question) {
   if (!model.tree || question.target.empty()) return {};
-  const std::optional<ShareRange> range = CountedQuestion(model, question).range();
+  const AskedLevels asked = asked_levels(model, question);
+  std::optional<ShareRange> range = CountedQuestion(model, asked).range(missed_releases);
+  if (!range) range = joint_range(model, asked);
   if (!range) return {};
   const double model_says = answer(model, question).front();
-  return std::max(model_says - range->low, range->high - model_says);
+  return std::max({0.0, model_says - range->low, range->high - model_says});
 }
 
 std::optional<double> question_noise(const NetworkModel& model, const NetworkQuestion& question) {
   if (question.target.empty() || !question.evidence.empty()) return {};
-  if (model.tree) return CountedQuestion(model, question).deviation();
+  if (model.tree) return CountedQuestion(model, asked_levels(model, question)).deviation();
   if (model.counts.empty() || question.target.size() != 1) return {};
   const LevelEvent& event = question.target.front();
   const std::vector<double>& counts = model.counts[event.column];

@@ -260,7 +260,8 @@ void bind_network_release(nb::module_& m) {
           },
           "question"_a,
           "How far the rows' own share may be from the answer of `probability`, in 95 of 100 "
-          "releases or more, where counted tables or a score say; else None.")
+          "releases or more: by counted tables and scores, of three columns or more what those of "
+          "pairs allow. None without a tree, or of more than ten columns.")
       .def(
           "synthesize",
           [](const NetworkRelease& r, Count rows, Count seed, std::optional<std::int64_t> n_jobs,

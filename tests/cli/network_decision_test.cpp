@@ -95,7 +95,10 @@ TEST_F(NetworkDecisionCli, SaysWhatIsCertainAndWhatIsUnknown) {
   const Outcome three = decide(table, {"P(work | income = high, town = yes)"});
   EXPECT_EQ(three.status, 0) << three.err;
   EXPECT_THAT(three.out, HasSubstr("→  ask"));
-  EXPECT_THAT(three.out, HasSubstr("is not known: this question has no ±"));
+  EXPECT_THAT(three.out, HasSubstr("the noise does not turn it"));
+  const Outcome asked =
+      gibbsite({"query", "--model", "network.json", "P(work = clerk, income = high, town = yes)"});
+  EXPECT_THAT(asked.out, HasSubstr(", what counts of pairs allow\n"));
 }
 
 TEST_F(NetworkDecisionCli, BadInputIsOneLine) {

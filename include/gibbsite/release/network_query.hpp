@@ -31,6 +31,8 @@ NetworkQuestion parse_question(const NetworkModel& model, const std::string& tex
 /// are the one event of its target. Throws BadInput as parse_question.
 NetworkQuestion parse_outcome(const NetworkModel& model, const std::string& text);
 
+/// Columns that a question names, each once, ascending.
+std::vector<std::uint32_t> asked_columns(const NetworkQuestion& question);
 /// Columns of the question that no edges join to another column of it, directly or through what
 /// they depend on. The network takes them for independent of the others, whatever the table says.
 /// Empty for a question about one column.
@@ -46,8 +48,8 @@ std::vector<ColumnList> inferred_pairs(const NetworkModel& model, const NetworkQ
 std::optional<double> question_noise(const NetworkModel& model, const NetworkQuestion& question);
 /// How far a tree's answer may be from that of the rows themselves: in at least 95 of 100 releases
 /// no further. To the farther end of the interval that counted tables say or, of two columns that
-/// none holds, their score, whatever the model leaves out (docs/theory/network.md). None for other
-/// questions about two columns or more, and of other models.
+/// none holds, their score; of three to ten columns what all of these allow, whatever the model
+/// leaves out (docs/theory/network.md). None for more columns and of other models.
 std::optional<double> question_reach(const NetworkModel& model, const NetworkQuestion& question);
 
 /// Largest table that elimination may make on its way.
