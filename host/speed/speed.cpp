@@ -287,7 +287,7 @@ double StepTimer::time_capped() {
 }
 
 WorkTime measure_work(StepTimer& timer, std::span<const Candidate> offers, std::uint64_t draws) {
-  const auto any = [&](double Cost::* work) {
+  const auto any = [&](double Cost::*work) {
     return std::ranges::any_of(
         offers, [&](const Candidate& offer) { return offer.feasible && offer.cost.*work > 0; });
   };

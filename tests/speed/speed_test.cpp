@@ -294,9 +294,9 @@ TEST(PredictedSeconds, AreWorkTimesAPassOfEveryOffer) {
   plan.candidates[3].cost.capped = 40;
   EXPECT_EQ(predicted_seconds(plan, {.pass = 0.25})[3], 60);
   EXPECT_EQ(predicted_seconds(plan, {.pass = 0.25, .capped = 0.5})[3], 200 * 0.25 + 40 * 0.5);
-  EXPECT_EQ(predicted_seconds(
-                plan, {.pass = 0.25, .capped = 0.5, .first_moments = 3, .moments = 7})[3],
-            40 * 0.5 + 10);
+  EXPECT_EQ(
+      predicted_seconds(plan, {.pass = 0.25, .capped = 0.5, .first_moments = 3, .moments = 7})[3],
+      40 * 0.5 + 10);
 }
 
 TEST(Machine, HasRoofs) {
