@@ -340,7 +340,8 @@ std::optional<ShareRange> joint_range(const NetworkModel& model, const AskedLeve
     (is_target ? target : given) |= std::size_t{1} << c;
     both = both || (is_target && asked.evidence[k].size() < each[k].size());
   }
-  const double intervals = static_cast<double>(count * (count + 1) / 2) * (both ? 2 : 1);
+  const auto of_both = static_cast<double>(count * (count + 1));
+  const double intervals = both ? of_both : of_both / 2;
   const double miss = missed_releases / intervals;
   const BoxShares x = box_shares(model, asked.columns, asked.both, miss);
   const BoxShares e = both ? box_shares(model, asked.columns, asked.evidence, miss) : x;
