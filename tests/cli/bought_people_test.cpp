@@ -113,7 +113,7 @@ TEST_F(BoughtPeopleCli, ASchemaAloneLeadsToFitsOfPatients) {
   const Outcome fitted = fit_by("visits.toml", {"--ledger", "patients.ledger"});
   ASSERT_EQ(fitted.status, 0) << fitted.err;
   EXPECT_THAT(fitted.out, HasSubstr("any number of rows per person"));
-  EXPECT_THAT(fitted.out, HasSubstr("told apart by 'patient' and counted as at most 2"));
+  EXPECT_THAT(fitted.out, HasSubstr("apart by 'patient' and counted as at most 2"));
   EXPECT_EQ(gibbsite({"verify", "model.json"}).status, 0);
   EXPECT_THAT(gibbsite({"ledger", "show", "patients.ledger"}).out,
               HasSubstr("schema bought-schema"));
