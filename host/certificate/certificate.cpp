@@ -23,6 +23,12 @@ json whole(double value) {
   return is_whole ? json(static_cast<std::uint64_t>(value)) : json(value);
 }
 
+bool adds_up(const Claims& c) {
+  const Neighbors& who = c.claimed.who;
+  return !c.schema_bought ||
+         c.schema_bought->adds_to(to_string(who.adjacency), who.rows_per_person);
+}
+
 json assumptions_json(const Claims& c, const std::string& own, std::string_view made,
                       const std::string& choices) {
   const std::uint64_t k = c.claimed.who.rows_per_person;
@@ -67,10 +73,13 @@ json assumptions_json(const Claims& c, const std::string& own, std::string_view 
   if (c.schema_bought) {
     out.push_back(fmt::format(
         "the schema was bought with ({:.10g}, {:.10g}) of its own{}, by the certificate {}: that "
-        "release composes with this one, and what was changed in the schema since, the budget and "
+        "release {}, and what was changed in the schema since, the budget and "
         "every option were chosen without looking at the table",
         c.schema_bought->epsilon, c.schema_bought->delta, c.schema_bought->people_words(),
-        c.schema_bought->certificate));
+        c.schema_bought->certificate,
+        adds_up(c) ? "composes with this one"
+                   : "has other neighbors (" + c.schema_bought->neighbors_words() +
+                         "), so its guarantee does not add up with this one"));
   } else {
     out.push_back(choices +
                   ", the budget and every option were chosen without looking at the table");

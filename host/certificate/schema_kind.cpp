@@ -193,9 +193,9 @@ std::vector<WantedParts> parts_from_json(const BoughtSchema& bought, const json&
 json bought_apart_json(const BoughtApart& bought) {
   json out = {
       {"certificate", bought.certificate}, {"epsilon", bought.epsilon}, {"delta", bought.delta}};
-  if (bought.person.empty()) return out;
-  out["person"] = bought.person;
-  out["rows_per_person"] = bought.rows_per_person;
+  if (!bought.person.empty()) out["person"] = bought.person;
+  if (bought.rows_per_person > 0) out["rows_per_person"] = bought.rows_per_person;
+  if (!bought.adjacency.empty()) out["adjacency"] = bought.adjacency;
   return out;
 }
 
@@ -203,10 +203,10 @@ BoughtApart bought_apart_from_json(const json& object, const std::string& source
   BoughtApart out{.certificate = text_field(object, "certificate", source),
                   .epsilon = number_field(object, "epsilon", source),
                   .delta = number_field(object, "delta", source)};
-  if (object.contains("person")) {
-    out.person = text_field(object, "person", source);
+  if (object.contains("person")) out.person = text_field(object, "person", source);
+  if (object.contains("rows_per_person"))
     out.rows_per_person = count_field(object, "rows_per_person", source);
-  }
+  if (object.contains("adjacency")) out.adjacency = text_field(object, "adjacency", source);
   if (const Message fault = out.fault(); !fault.empty()) throw BadInput(source, fault);
   return out;
 }

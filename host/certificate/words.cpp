@@ -108,10 +108,12 @@ std::string words_of(const auto& c, double guess, std::uint64_t table_rows,
   out += renyi_words(c);
   if (const auto& bought = c.schema_bought) {
     out += fmt::format(
-        "The schema was bought with (ε, δ) = ({}, {}) of its own{}, certificate {}:\nwhoever "
-        "sees both has the sum of both guarantees, and a ledger adds them.\n",
+        "The schema was bought with (ε, δ) = ({}, {}) of its own{}, certificate {}:\n{}.\n",
         text_up(bought->epsilon), text_up(bought->delta), bought->people_words(),
-        shown(bought->certificate));
+        shown(bought->certificate),
+        adds_up(c) ? "whoever sees both has the sum of both guarantees, and a ledger adds them"
+                   : "its neighbors, " + bought->neighbors_words() +
+                         ", are others than here, so the two guarantees do not add up");
   }
   if (const auto& known = c.schema_public) {
     out += fmt::format(

@@ -49,7 +49,8 @@ BoughtApart purchase_of(const SchemaRelease& made) {
           .epsilon = made.certificate().epsilon,
           .delta = made.certificate().delta,
           .person = person,
-          .rows_per_person = person.empty() ? 0 : made.model().rows_per_person};
+          .rows_per_person = made.model().rows_per_person,
+          .adjacency = std::string(to_string(made.certificate().claimed.who.adjacency))};
 }
 
 }  // namespace

@@ -75,11 +75,6 @@ std::uint32_t units_of_row(std::uint64_t k, std::uint64_t m) {
   return m <= k ? whole_row : static_cast<std::uint32_t>((k << weight_bits) / m);
 }
 
-// Whether such a cell says of nobody whose the row is, as a fit takes it (data/encoder.cpp).
-bool is_nobody(std::string_view cell, std::string_view id) {
-  return id.empty() || is_public_mark(cell) || is_public_mark(id) || is_public_mark(composed(cell));
-}
-
 [[noreturn]] void refuse_changed(const CellSource& table) {
   throw BadInput(FilePosition{table.name},
                  "changed while it was read; try again with one that stays");
@@ -160,13 +155,19 @@ double TableCells::sum() const {
   return in_rows(out);
 }
 
+std::string purchased_id(std::string_view cell) {
+  std::string id = person_id(cell, '.');
+  const bool nobody = is_public_mark(cell) || is_public_mark(id) || is_public_mark(composed(cell));
+  return nobody ? std::string() : id;
+}
+
 PeopleRows hold_rows(const CellSource& table, const std::string& person, std::uint64_t k) {
   PeopleRows out;
   PersonIds ids;
   std::vector<std::uint64_t> rows_of;  // [people]
   table.read({person}, [&](std::span<const std::string> cells) {
-    const std::string id = person_id(cells[0], '.');
-    if (is_nobody(cells[0], id)) return out.person.push_back(PeopleRows::nobody);
+    const std::string id = purchased_id(cells[0]);
+    if (id.empty()) return out.person.push_back(PeopleRows::nobody);
     const std::uint32_t place = ids.place(id);
     if (place == rows_of.size()) rows_of.push_back(0);
     ++rows_of[place];

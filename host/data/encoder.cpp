@@ -10,6 +10,7 @@
 #include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/data/cell_counts.hpp"
 #include "gibbsite/machine/memory.hpp"
 #include "gibbsite/model/boolean.hpp"
 
@@ -197,9 +198,9 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
     }
     if (column.type == ColumnType::exposure) exposure_ = e.slot;
     if (column.type == ColumnType::weight) weight_ = e.slot;
-    if (column.type == ColumnType::person && reads_weights()) {
+    if (column.type == ColumnType::person) {
       person_ = e.slot;
-      people_.emplace();
+      if (reads_weights()) people_.emplace();
     }
     for (const std::string& level : column.levels) e.levels.emplace(level, next++);
     if (column.is_boolean) {
@@ -477,14 +478,18 @@ void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
 }
 
 void CellEncoder::set_person(const Encoding& e, std::string_view id) {
-  if (person_ == Encoding::none) return;
-  const std::string one = person_id(id, data_.schema.text.decimal);
-  if (one.empty() || e.is_missing(id) || e.is_missing(one) || e.is_missing_composed(id))
+  if (!people_) return;
+  const bool purchased = data_.schema.was_bought_for_people();
+  const std::string one = purchased ? purchased_id(id) : person_id(id, data_.schema.text.decimal);
+  if (one.empty() ||
+      (!purchased && (e.is_missing(id) || e.is_missing(one) || e.is_missing_composed(id))))
     return set_nobody(e);
   entries_[e.slot] = {0, people_->place(one), 0};
 }
 
 void CellEncoder::set_person(const Encoding& e, double id) {
+  // The purchase saw its text: whoever share it are one person in every release.
+  if (data_.schema.was_bought_for_people()) return set_person(e, number_text(id));
   // From 2^53 on doubles are whole numbers that may have been rounded: several people's one.
   if (!std::isfinite(id) || e.is_missing(id) || !(std::fabs(id) < 0x1p53)) return set_nobody(e);
   set_person(e, number_text(id));
@@ -704,7 +709,7 @@ bool CellEncoder::add_label(std::string_view label) {
 }
 
 void CellEncoder::absent_is(double value) {
-  if (person_ != Encoding::none) {
+  if (people_) {
     fail(format_message(
         "column {}: an absent entry says of nobody whose the row is; write the table "
         "as CSV, Parquet or Arrow",
@@ -793,7 +798,7 @@ void CellEncoder::end_row() {
 void CellEncoder::add_beside_row(std::span<const Entry> entries) {
   if (exposure_ != Encoding::none) data_.offset.push_back(entries[exposure_].value);
   if (weight_ != Encoding::none && reads_weights()) data_.weight.push_back(entries[weight_].value);
-  if (person_ != Encoding::none) data_.person.push_back(entries[person_].feature);
+  if (people_) data_.person.push_back(entries[person_].feature);
 }
 
 void CellEncoder::gather_entries(std::span<const Entry> entries, std::vector<float>& values,

@@ -592,8 +592,10 @@ class SchemaReader {
     BoughtApart bought{.certificate = read_string(part("certificate"), "bought: certificate"),
                        .epsilon = read_number(part("epsilon"), "bought: epsilon"),
                        .delta = read_number(part("delta"), "bought: delta")};
-    if (said->contains("person")) {
-      bought.person = read_string(part("person"), "bought: person");
+    if (said->contains("person")) bought.person = read_string(part("person"), "bought: person");
+    if (said->contains("adjacency"))
+      bought.adjacency = read_string(part("adjacency"), "bought: adjacency");
+    if (said->contains("rows_per_person")) {
       const toml::node& rows = part("rows_per_person");
       const auto* const count = rows.as_integer();
       if (count == nullptr || count->get() < 0)

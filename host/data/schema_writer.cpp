@@ -68,12 +68,13 @@ std::string missing_toml(const std::string& first, const std::vector<std::string
 namespace {
 
 std::string bought_apart_toml(const BoughtApart& bought) {
-  const std::string people = bought.person.empty()
-                                 ? ""
-                                 : fmt::format(", person = {}, rows_per_person = {}",
-                                               toml_string(bought.person), bought.rows_per_person);
+  std::string unit;
+  if (!bought.person.empty()) unit += ", person = " + toml_string(bought.person);
+  if (bought.rows_per_person > 0)
+    unit += fmt::format(", rows_per_person = {}", bought.rows_per_person);
+  if (!bought.adjacency.empty()) unit += ", adjacency = " + toml_string(bought.adjacency);
   return fmt::format("bought = {{certificate = {}, epsilon = {}, delta = {}{}}}\n",
-                     toml_string(bought.certificate), bought.epsilon, bought.delta, people);
+                     toml_string(bought.certificate), bought.epsilon, bought.delta, unit);
 }
 
 std::string public_table_toml(const PublicTable& known) {

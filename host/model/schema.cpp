@@ -996,6 +996,18 @@ std::string BoughtApart::people_words() const {
                      rows_per_person == 1 ? "one" : fmt::format("at most {}", rows_per_person));
 }
 
+// A person of k rows is k neighbors of a purchase that took each for somebody's own.
+bool BoughtApart::adds_to(std::string_view adjacency_of, std::uint64_t rows) const {
+  if (adjacency.empty()) return true;
+  return adjacency == adjacency_of && (!person.empty() || rows <= rows_per_person);
+}
+
+std::string BoughtApart::neighbors_words() const {
+  if (!person.empty()) return adjacency;
+  return fmt::format("{}, at most {} {} per person", adjacency, rows_per_person,
+                     rows_per_person == 1 ? "row" : "rows");
+}
+
 Message BoughtApart::fault() const {
   constexpr std::size_t digits = 64;
   const std::size_t colon = certificate.rfind(':');
@@ -1008,8 +1020,12 @@ Message BoughtApart::fault() const {
     return "its certificate is no digest of a file; use the schema as it was written";
   if (!(epsilon > 0 && std::isfinite(epsilon)) || !(delta > 0 && delta < 1))
     return "epsilon and delta are no budget; use the schema as it was written";
-  if (person.empty() != (rows_per_person == 0) || shown(person) != person)
+  constexpr std::uint64_t most_rows = 1000;  // of a purchase
+  if ((!person.empty() && rows_per_person == 0) || rows_per_person > most_rows ||
+      shown(person) != person)
     return "person and rows_per_person are no people; use the schema as it was written";
+  if (!adjacency.empty() && adjacency != "replace-one" && adjacency != "add-remove")
+    return "adjacency is neither replace-one nor add-remove; use the schema as it was written";
   return {};
 }
 

@@ -213,7 +213,9 @@ Entry entry_of(const Facts& facts, const json& file, const DeploymentAbout& abou
   variant["unprotected_quantities"] = fmt::format(
       "The schema{}, the options, and the {} {}.",
       claims.schema_bought || facts.schema == nullptr ? " as far as it was not bought" : "",
-      replace ? "number of rows," : "cap on the number of rows,", facts.rows);
+      fmt::format("{}number of {},", replace ? "" : "cap on the ",
+                  claims.people ? "people" : "rows"),
+      facts.rows);
 
   Entry& loss = deployment["privacy_loss"];
   loss["privacy_unit"] = claims.people ? "A person (any number of rows)"

@@ -150,8 +150,8 @@ std::string bins_words(const Column& c) {
 void dictionary_section(Html& page, const Schema& schema, bool has_label, bool has_bins) {
   heading(page, "data", "Data: the dictionary of columns");
   page.put(
-      "<p>Ranges and levels are public and were written by people; none was read off the table. "
-      "They are part of what is released.</p>\n");
+      "<p>Ranges and levels are public: written by people, or, where the guarantee says that a "
+      "schema was bought, answered with noise. They are part of what is released.</p>\n");
   if (has_label) label_words(page, schema);
   page.put(
       "<table><caption>Columns in their order</caption><thead><tr><th scope=\"col\">column</th><th "

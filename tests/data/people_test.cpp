@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <set>
@@ -15,6 +16,7 @@
 #include "data/person_ids.hpp"
 #include "gibbsite/data/array.hpp"
 #include "gibbsite/data/arrow.hpp"
+#include "gibbsite/data/cell_counts.hpp"
 #include "gibbsite/data/group_rows.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "support.hpp"
@@ -207,6 +209,67 @@ TEST_F(People, OfArrowTablesAreTheSame) {
   EXPECT_EQ(data.people, 7000U);
   for (std::size_t i = 0; i < many.size(); ++i)
     ASSERT_EQ(data.weight[i], share_of_rows_down(1, i % 7000 < 2000 ? 5 : 4));
+}
+
+// A purchase and what follows it must mean the same people, or their guarantees do not add up.
+TEST_F(People, OfABoughtSchemaAreThoseOfThePurchaseWhateverItSaysElse) {
+  const auto table = [&] {
+    constexpr double far = 0x1p53, infinite = std::numeric_limits<double>::infinity();
+    ArrowTable::Batch batch{
+        arrow_numbers<double>(
+            "id", "g", {7, far + 2, infinite, -infinite, std::nan(""), far, 7, std::nullopt}),
+        arrow_numbers<double>("x", "g", std::vector<std::optional<double>>(8, .5)),
+        arrow_numbers<double>("y", "g", std::vector<std::optional<double>>(8, 1))};
+    return ArrowTable({std::move(batch)});
+  };
+  const std::vector<std::string> ids{"7",   "7.0", " 7,0", "7,00", "NA",
+                                     "n/a", "",    "inf",  "1,5",  "1.5"};
+  const std::string bought =
+      "bought = {certificate = \"blake2b-256-jcs:" + std::string(64, 'a') +
+      "\", epsilon = 1.0, delta = 1e-6, person = \"id\", rows_per_person = 1}\n"
+      "invalid = \"middle\"\n";
+  std::string text = "x;id;y\n";
+  for (const std::string& id : ids) text += "1;" + id + ";1\n";
+  const std::string path = write("purchased.csv", text);
+  const auto purchased = hold_rows(path, "id", 1).person;
+  ArrowTable numbers = table();
+  const auto of_numbers =
+      hold_rows(cells_of_arrow("table", [&](const auto&) { return numbers.stream(); }), "id", 1)
+          .person;
+  EXPECT_THAT(std::set(of_numbers.begin(), of_numbers.end()).size(), 6U) << "power";
+  for (const std::string& more :
+       {"", "decimal = ','\n", "missing = ['7', '1.5', '-']\n", "missing = ['']\n"}) {
+    for (const char* const own : {"", ", missing = ['7', 'inf']"}) {
+      const Schema schema = parse_schema("label = 'y'\npositive = '1'\nnegative = '0'\n" + bought +
+                                             more + "\n[columns]\nid = {type = 'person'" + own +
+                                             "}\nx = {type = 'number', range = [0, 1]}\n",
+                                         "s.toml");
+      EXPECT_EQ(read_csv(path, schema, holding()).person, purchased) << more << own;
+      ArrowTable again = table();
+      ArrowArrayStream stream = again.stream();
+      EXPECT_EQ(read_arrow(stream, schema, holding(), {}).person, of_numbers) << more << own;
+    }
+  }
+}
+
+// A model of people predicts for rows that say of nobody whose they are.
+TEST_F(People, AreNotReadWhereRowsAreOnlyPredicted) {
+  ReadOptions predicting;
+  predicting.labels = ReadOptions::Labels::optional;
+  for (const bool named : {true, false}) {
+    const std::size_t n = 3000;
+    ArrowTable::Batch batch{
+        arrow_numbers<double>("x", "g", std::vector<std::optional<double>>(n, .5)),
+        arrow_numbers<double>("y", "g", std::vector<std::optional<double>>(n, 1))};
+    if (named)
+      batch.push_back(arrow_text("id", "u", std::vector<std::optional<std::string>>(n, "u")));
+    ArrowTable made({std::move(batch)});
+    ArrowArrayStream stream = made.stream();
+    const Dataset rows = read_arrow(stream, with_person(), predicting, {});
+    EXPECT_EQ(rows.rows(), n);
+    EXPECT_TRUE(rows.person.empty());
+    EXPECT_THAT(rows.dense(), ::testing::Contains(0.5F));
+  }
 }
 
 TEST_F(People, AreRefusedWhereTheyAreNotCounted) {

@@ -162,11 +162,41 @@ TEST(BoughtPeopleApart, ASchemaEditedToOtherUnitsIsRefused) {
   refused(edited(toml, ", person = \"patient\", rows_per_person = 1", ""), "by counting rows");
   refused(edited(toml, ", rows_per_person = 1", ""), "bought");
   refused(edited(toml, "rows_per_person = 1", "rows_per_person = 0"), "are no people");
+  refused(edited(toml, "rows_per_person = 1", "rows_per_person = 1001"), "are no people");
+  refused(edited(toml, "rows_per_person = 1", "rows_per_person = 1, adjacency = \"other\""),
+          "adjacency is neither");
   // What is public may be edited.
   EXPECT_NO_THROW(static_cast<void>(
       parse_schema(edited(edited(toml, household, "household = {type = \"ignore\"}"), "\"surgery\"",
                           "\"surgery\", \"day care\""),
                    "s.toml")));
+}
+
+// Two kinds of neighbors do not add up, and neither do k rows of one person and one of each.
+TEST(BoughtPeopleApart, APurchaseOfOtherNeighborsIsNotAddedUp) {
+  BoughtApart people{.certificate = {}, .epsilon = 1, .delta = 1e-6, .person = "patient"};
+  people.rows_per_person = 2;
+  EXPECT_TRUE(people.adds_to("add-remove", 1)) << "files of before do not say which";
+  people.adjacency = "replace-one";
+  EXPECT_TRUE(people.adds_to("replace-one", 5)) << "of any number of rows";
+  EXPECT_FALSE(people.adds_to("add-remove", 2));
+  BoughtApart rows{.certificate = {}, .epsilon = 1, .delta = 1e-6};
+  rows.rows_per_person = 2, rows.adjacency = "add-remove";
+  EXPECT_TRUE(rows.adds_to("add-remove", 2));
+  EXPECT_FALSE(rows.adds_to("add-remove", 3));
+  EXPECT_FALSE(rows.adds_to("replace-one", 1));
+
+  const Purchase of(1);
+  std::string toml = of.toml();
+  toml = edited(toml, "rows_per_person = 1", "rows_per_person = 1, adjacency = \"add-remove\"");
+  const Schema schema = parse_schema(toml, "s.toml");
+  EXPECT_EQ(parse_schema(to_toml(schema), "s.toml"), schema);
+  Certificate claims;
+  claims.claimed.who = {Adjacency::replace_one, 1};
+  claims.schema_bought = schema.bought;
+  EXPECT_FALSE(adds_up(claims));
+  claims.claimed.who.adjacency = Adjacency::add_remove;
+  EXPECT_TRUE(adds_up(claims));
 }
 
 TEST(BoughtPeopleApart, NothingElseSaidOfThePurchaseVerifiesEvenResealed) {

@@ -36,6 +36,10 @@ struct Claims {
   [[nodiscard]] bool is_void() const { return noise != NoiseKind::chacha20; }
 };
 
+/// Whether its guarantee and that of the bought schema are about the same neighbors, so that they
+/// add up; true where no schema was bought apart, or by a program that did not write which.
+bool adds_up(const Claims& claims);
+
 /// The claims of one kind of release, and the public numbers that they follow from.
 template <class Kind>
 struct CertificateOf : Claims, Kind::Extra {

@@ -86,6 +86,11 @@ CellSource cells_of_arrow(const std::string& source, CellStream open);
 /// and counts for at most one level. Throws BadInput as read_csv_columns; no cell is refused.
 TableCells count_cells(const CellSource& table, const std::vector<std::string>& columns);
 
+/// The id that a purchase of a schema takes a cell for, and so does every release by that schema,
+/// whatever else was written into it: with a decimal point, nobody's where the cell is a mark of
+/// missing that is public.
+std::string purchased_id(std::string_view cell);
+
 /// What rows count by a column of ids, in one pass: of a person with m rows each min(1, k/m),
 /// rounded down. All rows with the id are counted, whatever their other cells. Ids are read as a
 /// fit reads them under a bought schema. 1 <= k <= 1000. Throws BadInput if nobody has a row, and

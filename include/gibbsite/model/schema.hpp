@@ -173,9 +173,16 @@ struct BoughtApart {
   double epsilon = 0, delta = 0;
   /// The column that told whose a row was; empty: every row counted as somebody's own.
   std::string person{};
-  std::uint64_t rows_per_person = 0;  ///< what all rows of one counted at most; of people alone
+  /// What all rows of one person counted at most; of rows, how many one person had. 0: it is a file
+  /// of before, which says it of people alone.
+  std::uint64_t rows_per_person = 0;
+  std::string adjacency{};  ///< to_string(Adjacency); empty in files of before
+  /// Whether its guarantee and that of a release with these neighbors add up.
+  [[nodiscard]] bool adds_to(std::string_view adjacency_of, std::uint64_t rows) const;
   /// ", for people with any number of rows, ..." in a sentence; empty where rows were counted.
   [[nodiscard]] std::string people_words() const;
+  /// "replace-one, at most 1 row per person", of a purchase that says its adjacency.
+  [[nodiscard]] std::string neighbors_words() const;
   /// What is wrong with it; empty: nothing.
   [[nodiscard]] Message fault() const;
   bool operator==(const BoughtApart&) const = default;
@@ -228,6 +235,8 @@ struct Schema {
   [[nodiscard]] const Column* weight() const;
   /// The column of type person, or null.
   [[nodiscard]] const Column* person() const;
+  /// Whether its people were those of a purchase, whose rule of ids holds then.
+  [[nodiscard]] bool was_bought_for_people() const { return bought && !bought->person.empty(); }
   /// What a row of that weight counts, a float in [0, 1]: value/highest with the value clamped to
   /// [lo, hi], rounded down so that no row counts more than 1. NaN counts 0.
   static float scaled_weight_down(double value, double lo, double hi);
