@@ -106,10 +106,11 @@ void ArrowReader::wrong_labels(std::uint64_t rows) const {
 }
 
 std::int64_t ArrowReader::read_block(std::vector<Part>& parts, std::int64_t at, std::int64_t most) {
-  const std::size_t width = std::max<std::size_t>(used_.size(), 1);
+  const std::size_t slots = rows_.slots();  // of columns that are not read too, such as people
   const auto count = static_cast<std::size_t>(std::min<std::int64_t>(
-      most, static_cast<std::int64_t>(std::clamp<std::size_t>(block_entries / width, 16, 1024))));
-  block_.resize(count * used_.size());
+      most, static_cast<std::int64_t>(std::clamp<std::size_t>(
+                block_entries / std::max<std::size_t>(slots, 1), 16, 1024))));
+  block_.resize(count * slots);
   // The first row of which a cell is refused, for whichever column; it is then said as in a file.
   std::size_t good = count;
   std::exception_ptr refusal;
@@ -120,7 +121,7 @@ std::int64_t ArrowReader::read_block(std::vector<Part>& parts, std::int64_t at, 
     try {
       of_column(fields_[f].name, [&] {
         fill(*cells_, f, parts[f], at, good, block_.data() + fields_[f].target.encoding->slot,
-             used_.size(), row);
+             slots, row);
       });
     } catch (const BadInput&) {
       good = row;
@@ -129,7 +130,7 @@ std::int64_t ArrowReader::read_block(std::vector<Part>& parts, std::int64_t at, 
   }
   for (std::size_t i = 0; i < good; ++i) {
     set_labels(parts, at + static_cast<std::int64_t>(i), 1);
-    rows_.end_row({block_.data() + i * used_.size(), used_.size()});
+    rows_.end_row({block_.data() + i * slots, slots});
   }
   rows_.mark_unreadable(true);
   std::size_t done = good;

@@ -81,7 +81,7 @@ Worker& ArrowReader::worker_of(std::size_t member, const std::vector<Part>& part
     ReadOptions of_worker = in_memory(options_);
     of_worker.to_files = nullptr;
     of_worker.unreadable = ReadOptions::Unreadable::by_schema;  // such a row goes in alone
-    worker = std::make_unique<Worker>(schema_, of_worker, fields_.size(), used_.size());
+    worker = std::make_unique<Worker>(schema_, of_worker, fields_.size(), rows_.slots());
   }
   if (worker->batch != batch_) {
     worker->parts.clear();
@@ -129,7 +129,7 @@ std::size_t ArrowReader::lay_out_sparse(Worker& worker, std::int64_t at, std::si
 
 std::size_t ArrowReader::encode_sparse(Worker& worker, std::int64_t at, std::size_t count,
                                        CellEncoder::SparseRowsMade& made) const {
-  const std::size_t width = used_.size();
+  const std::size_t width = rows_.slots();
   worker.block.resize(count * width);
   std::size_t good = count;
   for (std::size_t f = 0; f < fields_.size(); ++f) {

@@ -263,6 +263,8 @@ class CellEncoder {
   using Entry = Encoding::Entry;
   /// The entry of the cell of this column that was set last.
   [[nodiscard]] Entry entry(const Encoding& e) const { return entries_[e.slot]; }
+  /// How many entries a row has: one for each column that is not ignored.
+  [[nodiscard]] std::size_t slots() const { return entries_.size(); }
   /// An entry with what was counted, to be given to every equal cell.
   struct Kept {
     Entry entry;

@@ -237,7 +237,7 @@ TEST_F(People, OfABoughtSchemaAreThoseOfThePurchaseWhateverItSaysElse) {
       hold_rows(cells_of_arrow("table", [&](const auto&) { return numbers.stream(); }), "id", 1)
           .person;
   EXPECT_THAT(std::set(of_numbers.begin(), of_numbers.end()).size(), 6U) << "power";
-  for (const std::string& more :
+  for (const char* const more :
        {"", "decimal = ','\n", "missing = ['7', '1.5', '-']\n", "missing = ['']\n"}) {
     for (const char* const own : {"", ", missing = ['7', 'inf']"}) {
       const Schema schema = parse_schema("label = 'y'\npositive = '1'\nnegative = '0'\n" + bought +
