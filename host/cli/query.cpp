@@ -13,6 +13,7 @@
 #include "family.hpp"
 #include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/rounded_text.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/release/effects.hpp"
 #include "gibbsite/release/hypothesis.hpp"
@@ -152,7 +153,8 @@ struct QueryCommand {
       const std::optional<double> reach = question_reach(of, question);
       if (!reach) return "";
       const bool joint = asked_columns(question).size() > 2;
-      return fmt::format(" ± {:.2g}{}", *reach, joint ? ", what counts of pairs allow" : "");
+      return fmt::format(" ± {}{}", text_up(*reach, 2),
+                         joint ? ", what is known of pairs allows" : "");
     }
     const std::optional<double> noise = question_noise(of, question);
     if (!noise || probability > 2 * *noise) return "";
@@ -222,15 +224,16 @@ struct QueryCommand {
     return table(lines);
   }
   static std::string certainty_of(const NetworkDecision& best) {
-    if (!best.regret) return "whether the noise turns it is not known: this question has no ±";
+    if (!best.regret)
+      return "whether what is not known turns it cannot be said: this question has no ±";
     if (best.rival.empty()) {
-      return "the noise does not turn it: it is the best wherever the table's own shares are "
+      return "what is not known does not turn it: it is the best wherever the table's own shares are "
              "within their ± (each is in 95 of 100 releases)";
     }
     return fmt::format(
-        "the noise may turn it: where the table's own shares are within their ± (each is in 95 of "
-        "100 releases), {} may be better, by at most {:.2g}",
-        shown(best.rival), *best.regret);
+        "what is not known may turn it: where the table's own shares are within their ± (each is in 95 of "
+        "100 releases), {} may be better, by at most {}",
+        shown(best.rival), text_up(*best.regret, 2));
   }
 
   void ask(const FamilyRelease& release, const std::vector<std::string>& asked) const {

@@ -371,12 +371,21 @@ std::optional<ShareRange> joint_range(const NetworkModel& model, const AskedLeve
                               share(x[all].high, rows.low, 1), 1 - share(y.low, rows.high, 0)})};
 }
 
+// What needs no counts: the evidence says the target, or that it is not so.
+std::optional<ShareRange> certain_range(const AskedLevels& asked) {
+  const auto is_empty = [](const std::vector<std::uint32_t>& levels) { return levels.empty(); };
+  if (std::ranges::any_of(asked.both, is_empty)) return ShareRange{0, 0};
+  if (asked.both == asked.evidence) return ShareRange{1, 1};
+  return {};
+}
+
 }  // namespace
 
 std::optional<double> question_reach(const NetworkModel& model, const NetworkQuestion& question) {
   if (!model.tree || question.target.empty()) return {};
   const AskedLevels asked = asked_levels(model, question);
-  std::optional<ShareRange> range = CountedQuestion(model, asked).range(missed_releases);
+  std::optional<ShareRange> range = certain_range(asked);
+  if (!range) range = CountedQuestion(model, asked).range(missed_releases);
   if (!range) range = joint_range(model, asked);
   if (!range) return {};
   const double model_says = answer(model, question).front();

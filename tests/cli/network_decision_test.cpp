@@ -79,7 +79,7 @@ TEST_F(NetworkDecisionCli, RegretIsTheLargestWithinTheReach) {
     const std::string before = "leave may be better, by at most ";
     const auto at = out.out.find(before);
     if (at == std::string::npos) {
-      EXPECT_THAT(out.out, HasSubstr("the noise does not turn it"));
+      EXPECT_THAT(out.out, HasSubstr("what is not known does not turn it"));
       EXPECT_EQ(most, 0) << out.out;
       continue;
     }
@@ -91,14 +91,14 @@ TEST_F(NetworkDecisionCli, RegretIsTheLargestWithinTheReach) {
 
 TEST_F(NetworkDecisionCli, SaysWhatIsCertainAndWhatIsUnknown) {
   const std::string table = "response,farmer,clerk,smith\nask,0.1,1,0\nleave,0,0.2,0\n";
-  EXPECT_THAT(decide(table).out, HasSubstr("the noise does not turn it"));
+  EXPECT_THAT(decide(table).out, HasSubstr("what is not known does not turn it"));
   const Outcome three = decide(table, {"P(work | income = high, town = yes)"});
   EXPECT_EQ(three.status, 0) << three.err;
   EXPECT_THAT(three.out, HasSubstr("→  ask"));
-  EXPECT_THAT(three.out, HasSubstr("the noise does not turn it"));
+  EXPECT_THAT(three.out, HasSubstr("what is not known does not turn it"));
   const Outcome asked =
       gibbsite({"query", "--model", "network.json", "P(work = clerk, income = high, town = yes)"});
-  EXPECT_THAT(asked.out, HasSubstr(", what counts of pairs allow\n"));
+  EXPECT_THAT(asked.out, HasSubstr(", what is known of pairs allows\n"));
 }
 
 TEST_F(NetworkDecisionCli, BadInputIsOneLine) {
