@@ -103,7 +103,8 @@ TEST_F(BoughtPeopleCli, ASchemaAloneLeadsToFitsOfPatients) {
   EXPECT_EQ(gibbsite({"report", "visits.toml.json", "--out", "page.html"}).status, 0);
   const std::string toml = folder.read("visits.toml");
   EXPECT_THAT(toml, HasSubstr("patient = {type = \"person\"}"));
-  EXPECT_THAT(toml, HasSubstr("person = \"patient\", rows_per_person = 2, adjacency = \"replace-one\"}"));
+  EXPECT_THAT(toml,
+              HasSubstr("person = \"patient\", rows_per_person = 2, adjacency = \"replace-one\"}"));
   EXPECT_THAT(toml, Not(HasSubstr("p17")));
   const auto fit_by = [&](const std::string& by, const Arguments& more) {
     return gibbsite(joined({"fit", "--data", "visits.csv", "--schema", by, "--epsilon", "2",
