@@ -43,7 +43,7 @@ TEST_F(PublicSchemaCli, AFitSpendsItsBudgetOnTheFitAlone) {
   const Outcome made = fit(joined(known, {"--ledger", "people.ledger"}));
   ASSERT_EQ(made.status, 0) << made.err;
   EXPECT_THAT(made.out, HasSubstr("lastyear.csv (1000 rows), which you say is public"));
-  EXPECT_THAT(made.out, HasSubstr("(SHA-256 "));
+  EXPECT_THAT(made.out, HasSubstr("come from lastyear.csv (SHA-256"));
   EXPECT_THAT(made.out, HasSubstr("the guarantee does not cover people in it"));
   const nlohmann::json file = json("model.json");
   EXPECT_FALSE(file["model"].contains("bought"));
