@@ -70,7 +70,7 @@ void VerifyCommand::run() const {
   const Verification result = verify(file);
   if (result.valid) {
     fmt::print("VALID: every number of the certificate follows from its public constants.\n\n{}\n",
-               wrapped_lines(in_words(file.at("certificate"))));
+               in_words(file.at("certificate")));
     if (!column.empty())
       fmt::print("{}\n", wrapped_lines(in_words(column_guarantee(file, column, moves_by))));
     return print_checks(result, verbose);
