@@ -225,7 +225,7 @@ struct QueryCommand {
   }
   static std::string certainty_of(const NetworkDecision& best) {
     if (!best.regret)
-      return "whether what is not known turns it cannot be said: this question has no ±";
+      return "whether the table's own shares turn it is not known: this question has no ±";
     if (best.rival.empty()) {
       return "what is not known does not turn it: it is the best wherever the table's own shares are "
              "within their ± (each is in 95 of 100 releases)";

@@ -28,7 +28,9 @@
 #include "gibbsite/model/tree_release.hpp"
 #include "gibbsite/privacy/any_rows.hpp"
 #include "gibbsite/run/fit_bought.hpp"
+#include "support/apart.hpp"
 #include "support/repeats.hpp"
+#include "support/resealed.hpp"
 #include "support/temp_dir.hpp"
 
 namespace gibbsite {
@@ -105,25 +107,14 @@ Key key_of(std::uint32_t number) {
   return KeyAccess::make(StreamKey(NoiseKind::chacha20, bytes));
 }
 
-// How far apart two tables are by what was released, in deviations, and where in between the
-// answers lie: z ~ N(0, 1) on the first one.
-struct Apart {
-  double squared = 0, product = 0;
-  void add(double answer, double here, double there, double deviation) {
-    const double step = (there - here) / deviation;
-    squared += step * step;
-    product += step * (answer - here) / deviation;
-  }
-  [[nodiscard]] double z() const { return product / std::sqrt(squared); }
-};
-
 double count_of(const TableCells& cells, std::size_t column, const std::string& text) {
   for (const auto& [level, count] : cells.columns[column].levels)
     if (level == text) return cells.in_rows(count);
   return 0;
 }
 
-void add_schema(Apart& out, const BoughtSchema& bought, const TableCells& a, const TableCells& b) {
+void add_schema(support::Apart& out, const BoughtSchema& bought, const TableCells& a,
+                const TableCells& b) {
   const AnswerScale& scale = bought.scale;
   const double sure = scale.threshold + 9 * scale.levels_noise;  // released in both
   out.add(static_cast<double>(scale.rows), a.sum(), b.sum(), scale.rows_noise);
@@ -141,7 +132,7 @@ void add_schema(Apart& out, const BoughtSchema& bought, const TableCells& a, con
   }
 }
 
-void add_network(Apart& out, const NetworkRelease& made, const LevelRows& here,
+void add_network(support::Apart& out, const NetworkRelease& made, const LevelRows& here,
                  const LevelRows& there) {
   const TreeRelease& tree = *made.model().tree;
   const NetworkProblem& p = made.certificate().problem;
@@ -188,7 +179,7 @@ TEST(FitBoughtNetworkPeople, AllThatIsReleasedIsWithinTheClaimOnNeighbors) {
         double sum = 0, squares = 0;
         for (std::uint32_t run = 0; run < runs; ++run) {
           const NetworkRelease made = a.fit(key_of(run));
-          Apart apart;
+          support::Apart apart;
           add_schema(apart, *made.model().bought, a.cells, b.cells);
           const Schema& schema = made.model().schema;
           add_network(apart, made, a.rows_by(schema), b.rows_by(schema));
@@ -228,15 +219,7 @@ TEST(FitBoughtNetworkPeople, HasOneCertificateOverBothOfPeople) {
     EXPECT_THAT(file["certificate"]["assumptions"].dump(), HasSubstr("which of them is of people"));
     EXPECT_THAT(file.dump(), Not(HasSubstr("p17"))) << "no id leaves";
     const auto changed = [&](const char* what, const std::function<void(json&)>& edit) {
-      json other = file;
-      edit(other);
-      other["certificate"]["digest"] = file_digest(other);
-      bool valid = false;
-      try {
-        valid = verify(other).valid;
-      } catch (const BadInput&) {  // refused when it is read
-      }
-      EXPECT_FALSE(valid) << what;
+      EXPECT_FALSE(support::verifies_resealed(file, edit)) << what;
     };
     changed("nobody's rows", [](json& f) { f["model"]["bought"].erase("person"); });
     changed("another column's", [](json& f) { f["model"]["bought"]["person"] = "a"; });

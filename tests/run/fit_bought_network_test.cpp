@@ -24,6 +24,7 @@
 #include "gibbsite/model/tree_model.hpp"
 #include "gibbsite/model/tree_release.hpp"
 #include "gibbsite/run/fit_bought.hpp"
+#include "support/apart.hpp"
 #include "support/bought_table.hpp"
 #include "support/repeats.hpp"
 #include "support/temp_dir.hpp"
@@ -206,25 +207,13 @@ Key network_key(std::uint32_t number) {
   return KeyAccess::make(StreamKey(NoiseKind::chacha20, bytes));
 }
 
-// How far apart neighbors are by what was released, S, in deviations, and where in between the
-// answers lie: z ~ N(0, 1) on the first table.
-struct Apart {
-  double squared = 0, product = 0;
-  void add(double answer, double here, double there, double deviation) {
-    const double step = (there - here) / deviation;
-    squared += step * step;
-    product += step * (answer - here) / deviation;
-  }
-  [[nodiscard]] double z() const { return product / std::sqrt(squared); }
-};
-
 double count_of(const ColumnCells& cells, const std::string& text) {
   for (const auto& [level, count] : cells.levels)
     if (level == text) return static_cast<double>(count);
   return 0;
 }
 
-void add_schema(Apart& out, const BoughtSchema& bought, const BoughtNetworkCase& a,
+void add_schema(support::Apart& out, const BoughtSchema& bought, const BoughtNetworkCase& a,
                 const BoughtNetworkCase& b) {
   const AnswerScale& scale = bought.scale;
   const double sure = scale.threshold + 9 * scale.levels_noise;  // released in both
@@ -244,7 +233,7 @@ void add_schema(Apart& out, const BoughtSchema& bought, const BoughtNetworkCase&
   }
 }
 
-void add_network(Apart& out, const NetworkRelease& made, const BoughtNetworkCase& a,
+void add_network(support::Apart& out, const NetworkRelease& made, const BoughtNetworkCase& a,
                  const BoughtNetworkCase& b) {
   const TreeRelease& tree = *made.model().tree;
   const NetworkProblem& p = made.certificate().problem;
@@ -314,7 +303,7 @@ TEST(FitBoughtNetwork, AllThatIsReleasedIsWithinTheClaimOnNeighbors) {
     double sum = 0, squares = 0;
     for (std::uint32_t run = 0; run < runs; ++run) {
       const NetworkRelease made = a.fit(network_key(run));
-      Apart apart;
+      support::Apart apart;
       add_schema(apart, *made.model().bought, a, b);
       add_network(apart, made, a, b);
       const double mu = made.certificate().claimed.mu;
