@@ -167,6 +167,10 @@ Release fit_rows(const Table& table, const Schema& schema, const gibbsite_settin
   return fit(model_of(request, made), data, made, *engines, Key::from_os(), watch.fitting(ledger));
 }
 
+double tv_left(const gibbsite_ledger* ledger) {
+  return gibbsite::tv_left(ledger == nullptr ? nullptr : &ledger->ledger);
+}
+
 SchemaShape shape_of(const Table& table, const gibbsite_settings& settings, const Label& target) {
   if (settings.label.label.empty())
     throw BadInput(Field{"schema"}, "is NULL", "give one, or set the label of one that is bought");
@@ -200,8 +204,9 @@ NetworkRelease bought_network(const Table& table, const gibbsite_settings& setti
   const CellSource source = table.cells();
   const TableCells cells = count_cells(source, shape.asked);
   if (cells.rows == 0) throw BadInput(Word{"table"}, "has no rows", "give one with some");
-  const BoughtFitPlan made = plan_bought_network(shape, request.rows_cap.value_or(cells.rows),
-                                                 budget_of(request), settings.schema_share);
+  const BoughtFitPlan made =
+      plan_bought_network(shape, request.rows_cap.value_or(cells.rows), budget_of(request),
+                          settings.schema_share, tv_left(ledger));
   require_visible(made.questions, made.problem);
   Watch watch(settings);
   const TableToBuy bought{
@@ -225,7 +230,8 @@ Release fit_by_bought(const Table& table, const gibbsite_settings& settings,
   const TableCells cells = count_cells(source, shape.asked);
   if (cells.rows == 0) throw BadInput(Word{"table"}, "has no rows", "give one with some");
   const BoughtFitPlan made = plan_bought_fit(shape, request.rows_cap.value_or(cells.rows), budget,
-                                             settings.schema_share, request.intervals);
+                                             settings.schema_share, request.intervals,
+                                             tv_left(ledger));
   require_visible(made.questions, made.problem);
   Watch watch(settings);
   const TableToBuy bought{

@@ -94,9 +94,9 @@ std::string words_of(const auto& c, double guess, std::uint64_t table_rows,
                                     : fmt::format("up to {} rows per person", k);
   std::string out = fmt::format(
       "(ε, δ) = ({}, {}), {}, {}.\n"
-      "Whoever sees this {}, even knowing every other row of the table, {}:\n",
+      "Whoever sees this {}, even knowing {}, {}:\n",
       text_up(c.epsilon), text_up(c.delta), to_string(c.claimed.who.adjacency), rows, what,
-      grade(guess));
+      c.people ? "all rows of everybody else" : "every other row of the table", grade(guess));
   out += fmt::format(
       "asked {}, at even odds, the best possible\nguess is right at most {:.1f} % of the time; "
       "without the {} it is right 50 % of the time.\n",
@@ -146,7 +146,7 @@ std::string bought_words(const BoughtDefaults::Extra& of) {
   if (!of.bought) return "";
   return fmt::format(
       ", and on noise in {}counts of the cells of {} column{}, which the schema was bought with",
-      of.bought->questions.rows_noise > 0 ? "the number of rows and in " : "", of.bought->columns,
+      of.bought->questions.rows_noise > 0 ? "what all rows count and in " : "", of.bought->columns,
       of.bought->columns == 1 ? "" : "s");
 }
 

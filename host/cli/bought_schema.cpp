@@ -43,16 +43,6 @@ void warn_of_share(double share, bool of_people) {
              100 * share, of_people ? "people" : "rows");
 }
 
-BoughtApart purchase_of(const SchemaRelease& made) {
-  const std::string& person = made.model().counting.person;
-  return {.certificate = to_json(made).at("certificate").at("digest").get<std::string>(),
-          .epsilon = made.certificate().epsilon,
-          .delta = made.certificate().delta,
-          .person = person,
-          .rows_per_person = made.model().rows_per_person,
-          .adjacency = std::string(to_string(made.certificate().claimed.who.adjacency))};
-}
-
 }  // namespace
 
 std::string bought_table(const BoughtSchema& bought, const Schema& schema) {
@@ -367,15 +357,13 @@ void SchemaPurchase::run(const std::string& table, bool is_header) const {
   const Budget budget = this->budget();
   const std::string beside = certificate_path(out);
   std::optional<Ledger> ledger;
-  if (!ledger_path.empty()) {
-    ledger.emplace(ledger_path);
-    static_cast<void>(ledger->read());
-  }
+  if (!ledger_path.empty()) ledger.emplace(ledger_path);
+  const double most_tv = tv_left(ledger ? &*ledger : nullptr);
   const std::vector<std::string> header = names_of(table, is_header);
   const Label target = label.label.empty() ? TwoClasses{} : label.target();
   const SchemaShape shape = label.shape(header, target, table);
   const auto planned = [&](std::uint64_t rows, const Budget& at) {
-    return plan_schema(problem_of(shape, rows, at.rows_per_person), at);
+    return plan_schema(problem_of(shape, rows, at.rows_per_person), at, most_tv);
   };
   // An illegal request ends here.
   static_cast<void>(planned(rows_cap.value_or(budget.rows_per_person), budget));
@@ -388,7 +376,8 @@ void SchemaPurchase::run(const std::string& table, bool is_header) const {
   const SchemaPlan plan = planned(rows, budget);
   warn_of_visible(std::get<SchemaQuestions>(plan.mechanism), plan.problem);
   if (ledger) {
-    require_room(*ledger, budget, own_guarantee(plan),
+    // Whoever buys a schema fits by it: a ledger of which nothing is left is refused.
+    require_room(*ledger, budget, {},
                  [&](const Budget& smaller) { return ledger_guarantee(planned(rows, smaller)); });
   }
   warn_of_large_budget(budget, rows);

@@ -155,6 +155,12 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
     throw BadInput(fmt::format("--epsilon: is for a model of classes, {} predicts {}; leave it out",
                                model, is<Count>(linear.schema.label) ? "counts" : "amounts"));
   }
+  if (linear.schema.person() != nullptr) {
+    throw BadInput(fmt::format(
+        "--epsilon: {} is a model of people, and a released evaluation counts rows; leave it out for "
+        "private figures, which count people, or give a model without a column of people",
+        model));
+  }
   const bool several = is<Classes>(linear.schema.label);
   if (threshold && several) {
     throw BadInput(not_of_label("--threshold", model, linear.schema.label));

@@ -179,13 +179,14 @@ void FitCommand::fit_bought() const {
   if (!first_line_names(table.data).empty()) require_names(header, table.data);
   const SchemaShape shape = drawn ? family_shape(header, family.column, table.data)
                                   : label.shape(header, target, table.data);
+  const double most_tv = tv_left(ledger ? &*ledger : nullptr);
   const auto planned = [&](std::uint64_t rows, const Budget& at) {
     PlanRequest smaller = request;
     smaller.epsilon = at.epsilon;
     smaller.delta = at.delta;
-    return of_network ? plan_bought_network(shape, rows, at, schema_share)
-           : drawn    ? plan_bought_family(smaller, rows, schema_share)
-                      : plan_bought_fit(shape, rows, at, schema_share, request.intervals);
+    return of_network ? plan_bought_network(shape, rows, at, schema_share, most_tv)
+           : drawn    ? plan_bought_family(smaller, rows, schema_share, most_tv)
+                      : plan_bought_fit(shape, rows, at, schema_share, request.intervals, most_tv);
   };
   // An illegal request ends here.
   static_cast<void>(planned(request.rows_cap.value_or(budget.rows_per_person), budget));

@@ -228,11 +228,15 @@ const Register ledger_command{{7, "ledger", "Keep account of all releases about 
 
 }  // namespace
 
-void require_room(const Ledger& ledger, const Budget& budget, const Guarantee& own,
+void require_room(const Ledger& ledger, const Budget& budget, const std::optional<Guarantee>& own,
                   const PriceOf& price_of) {
   const Guarantee price = price_of(budget);
   try {
-    ledger.require_room(price, own);
+    if (!ledger.require_room(price, own)) return;
+    fmt::print(stderr,
+               "gibbsite: warning: --ledger: this release takes all of {}, and nothing can be "
+               "released after it; a smaller --epsilon or --delta leaves some\n",
+               shown(ledger.path()));
   } catch (const BudgetSpent& spent) {
     const LedgerState state = ledger.read();
     // The part of --delta that a fitted profile takes, which no epsilon makes smaller.

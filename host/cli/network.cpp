@@ -134,9 +134,13 @@ std::string weighted_words(const Schema& columns) {
   const Column *const weight = columns.weight(), *const person = columns.person();
   std::string out;
   if (person != nullptr)
-    out = fmt::format("All rows of one {} count together, as the certificate says.\n",
+    out = fmt::format("All rows with one {} count together, as the certificate says.\n",
                       shown(person->name));
   if (weight == nullptr) return out;
+  if (person != nullptr)
+    return out + wrapped(fmt::format("A row counts by {} over {:.6g}, times what the rows of its "
+                                     "person count: shares and drawn people are of that table.",
+                                     shown(weight->name), weight->hi));
   return out + wrapped(fmt::format(
                    "Rows count by {0} over {1:.6g}: shares and drawn people are of the weighted "
                    "table, and {1:.6g} times a count is a sum of {0}.",

@@ -296,11 +296,13 @@ std::string effective_rows(const Dataset& data, Readers readers) {
   }
   const bool people = data.schema.person() != nullptr;
   return fmt::format(
-      "private:   {0} {1} count as {2} {3}; effective sample size {4} (Kish): so many {1} of one "
-      "weight tell as much about a mean\n",
+      "private:   {0} {1} count as {2} {3}; effective sample size {4} (Kish): so many {1} {5} tell as "
+      "much about a mean\n",
       human_count(sums.units), people ? "people" : "rows", human_count(sums.sum),
-      data.schema.weight() != nullptr ? "of the largest weight" : "rows",
-      human_count(std::round(sums.effective())));
+      data.schema.weight() == nullptr ? "rows"
+      : people                        ? "rows of the largest weight"
+                                      : "of the largest weight",
+      human_count(std::round(sums.effective())), people ? "that count the same" : "of one weight");
 }
 
 bool any_changed(const IngestCounts& counts) {

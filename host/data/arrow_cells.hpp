@@ -93,6 +93,11 @@ class Setter {
   const Schema& schema_;
 };
 
+/// The text of a date or a timestamp as an id, in ISO 8601: "2026-11-28T18:53:00.25". It is exact,
+/// where other columns have days: what is equal has one text, in whatever unit, and what is not has
+/// two. The values are of such a type, the i-th is no null.
+std::string instant_id(const ArrowValues& values, std::int64_t i);
+
 /// A column that is used.
 struct Field {
   std::int64_t child = 0;

@@ -126,6 +126,11 @@ class ArrowValues {
     return all_null_ || (valid_ != nullptr && !bit(valid_, i + offset_));
   }
   [[nodiscard]] bool any_null(std::int64_t first, std::int64_t count) const;
+  /// A day32 or an instant as it lies, in units of which a day has type().per_day. It is no null.
+  [[nodiscard]] std::int64_t units_since_1970(std::int64_t i) const {
+    return type_.kind == ArrowType::Kind::day32 ? numbers<std::int32_t, std::int64_t>()(i)
+                                                : numbers<std::int64_t, std::int64_t>()(i);
+  }
 
   /// The values from i on as they lie, where that is as floats or doubles (T) in memory aligned for
   /// them; else null.

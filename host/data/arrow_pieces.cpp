@@ -288,6 +288,12 @@ void ArrowReader::fill(Cells& cells, std::size_t f, Part& part, std::int64_t at,
       }
     }
   };
+  if (e.is_person() && part.values.type().is_date()) {
+    return each([&](std::int64_t i) {
+      rows.set(e, std::string_view(instant_id(part.values, i)));
+      return rows.entry(e);
+    });
+  }
   part.values.visit([&](const auto& get) {
     using Value = std::decay_t<decltype(get(at))>;
     if (part.dictionary) {

@@ -67,7 +67,8 @@ void ArrowReader::require_dates_where_expected(const Field& field, const ArrowTy
         "column {}: numbers, and the schema says type = \"date\"; give it as dates, timestamps or "
         "text",
         gibbsite::quoted(field.name)));
-  if (wants || !values.is_date()) return;
+  const bool is_id = !field.target.is_label && field.target.encoding->is_person();
+  if (wants || is_id || !values.is_date()) return;
   rows_.fail(fmt::format("column {}: a timestamp or a date; {}", gibbsite::quoted(field.name),
                          field.target.is_label
                              ? "give a label as text or as numbers (say days since a public date)"

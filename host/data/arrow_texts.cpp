@@ -29,24 +29,32 @@ std::string cell_text(T value) {
   return fmt::format_int(value).str();
 }
 
-// A date is its day in ISO 8601; beyond the years that has, the number of the day.
-std::string cell_text(const ArrowValues& values, std::int64_t i) {
+// A day in ISO 8601; beyond the years that has, its number.
+std::string day_text(std::int64_t number) {
+  const auto day = static_cast<double>(number);
+  return day >= first_day && day <= last_day ? date_text(day) : cell_text(number);
+}
+
+// What a cell is read for: a date's or a timestamp's day, or what tells people apart.
+enum class Reading { days, ids };
+
+std::string cell_text(const ArrowValues& values, std::int64_t i, Reading of) {
+  if (of == Reading::ids && values.type().is_date()) return instant_id(values, i);
   return values.visit([&](const auto& get) {
     if constexpr (std::is_same_v<decltype(get(i)), std::int64_t>) {
-      const auto day = static_cast<double>(get(i));
-      if (values.type().is_date() && day >= first_day && day <= last_day) return date_text(day);
+      if (values.type().is_date()) return day_text(get(i));
     }
     return cell_text(get(i));
   });
 }
 
-std::string cell_text(const Part& part, std::int64_t i) {
+std::string cell_text(const Part& part, std::int64_t i, Reading of) {
   if (part.values.is_null(i)) return {};
-  if (!part.dictionary) return cell_text(part.values, i);
+  if (!part.dictionary) return cell_text(part.values, i, of);
   const std::int64_t at =
       part.values.visit([&](const auto& get) -> std::int64_t { return part.index(get(i)); });
   if (part.dictionary->is_null(at)) return {};
-  return cell_text(*part.dictionary, at);
+  return cell_text(*part.dictionary, at, of);
 }
 
 std::vector<Field> fields_of(const ArrowSchema& schema, const std::vector<std::string>& columns,
@@ -78,7 +86,7 @@ std::vector<Field> fields_of(const ArrowSchema& schema, const std::vector<std::s
 }
 
 void read_texts(Stream& stream, const std::vector<std::string>& columns, const std::string& source,
-                const CellSource::Row& row) {
+                const CellSource::Row& row, Reading of) {
   Released<ArrowSchema> schema;
   stream.get_schema(schema.it);
   const std::vector<Field> fields = fields_of(schema.it, columns, source);
@@ -104,26 +112,49 @@ void read_texts(Stream& stream, const std::vector<std::string>& columns, const s
     for (std::int64_t i = rows.offset; i < last; ++i) {
       const bool is_there = whole == nullptr || (whole[i >> 3] >> (i & 7) & 1) != 0;
       for (std::size_t k = 0; k < fields.size(); ++k)
-        cells[k] = is_there ? cell_text(parts[k], i) : std::string();
+        cells[k] = is_there ? cell_text(parts[k], i, of) : std::string();
       row(cells);
     }
   }
 }
 
+// As a source of cells asks for them.
+auto texts_of(const std::string& source, const CellStream& open, Reading of) {
+  return [source, open, of](const std::vector<std::string>& columns, const CellSource::Row& row) {
+    ArrowArrayStream given = open(columns);
+    Stream stream(given, source);
+    try {
+      read_texts(stream, columns, source, row, of);
+    } catch (const MalformedArrow& error) {
+      stream.malformed(error);
+    }
+  };
+}
+
 }  // namespace
+
+std::string instant_id(const ArrowValues& values, std::int64_t i) {
+  constexpr std::int64_t hours = 24, minutes = 60, seconds = 60;
+  const std::int64_t at = values.units_since_1970(i), per_day = values.type().per_day;
+  const std::int64_t rest = (at % per_day + per_day) % per_day;
+  std::string out = day_text(at / per_day - (at % per_day < 0 ? 1 : 0));
+  if (rest == 0) return out;
+  const std::int64_t per_second = per_day / (hours * minutes * seconds);
+  const std::int64_t second = rest / per_second;
+  out += fmt::format("T{:02}:{:02}:{:02}", second / (minutes * seconds),
+                     second / seconds % minutes, second % seconds);
+  if (rest % per_second == 0) return out;
+  std::string part = fmt::format(".{}", per_second + rest % per_second);  // ".1", then the digits
+  part.erase(1, 1);
+  return out + part.substr(0, part.find_last_not_of('0') + 1);
+}
+
 }  // namespace arrow_rows
 
 CellSource cells_of_arrow(const std::string& source, CellStream open) {
-  return {source, [source, open = std::move(open)](const std::vector<std::string>& columns,
-                                                   const CellSource::Row& row) {
-            ArrowArrayStream given = open(columns);
-            arrow_rows::Stream stream(given, source);
-            try {
-              arrow_rows::read_texts(stream, columns, source, row);
-            } catch (const MalformedArrow& error) {
-              stream.malformed(error);
-            }
-          }};
+  CellSource out(source, arrow_rows::texts_of(source, open, arrow_rows::Reading::days));
+  out.read_ids = arrow_rows::texts_of(source, open, arrow_rows::Reading::ids);
+  return out;
 }
 
 }  // namespace gibbsite

@@ -134,7 +134,7 @@ std::string level_of_cell(std::string_view text) {
 
 CellSource::CellSource(std::string table,
                        std::function<void(const std::vector<std::string>&, const Row&)> cells)
-    : name(std::move(table)), read(std::move(cells)) {}
+    : name(std::move(table)), read(cells), read_ids(std::move(cells)) {}
 
 CellSource::CellSource(const std::string& path)
     : CellSource(
@@ -165,7 +165,7 @@ PeopleRows hold_rows(const CellSource& table, const std::string& person, std::ui
   PeopleRows out;
   PersonIds ids;
   std::vector<std::uint64_t> rows_of;  // [people]
-  table.read({person}, [&](std::span<const std::string> cells) {
+  table.read_ids({person}, [&](std::span<const std::string> cells) {
     const std::string id = purchased_id(cells[0]);
     if (id.empty()) return out.person.push_back(PeopleRows::nobody);
     const std::uint32_t place = ids.place(id);

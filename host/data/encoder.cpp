@@ -13,6 +13,7 @@
 #include "gibbsite/data/cell_counts.hpp"
 #include "gibbsite/machine/memory.hpp"
 #include "gibbsite/model/boolean.hpp"
+#include "model/people_advice.hpp"
 
 namespace gibbsite {
 
@@ -104,10 +105,14 @@ void require_people_held(const Schema& schema, const ReadOptions& options,
   if (person == nullptr || !options.reads_weights(schema)) return;
   const std::string here =
       fmt::format("{}: column {} says whose a row is", source, gibbsite::quoted(person->name));
-  if (!options.holds_people)
-    throw BadInput(here +
-                   ", and this counts rows, each as one; give it type = \"ignore\" here (fit, plan "
-                   "and evaluate count people)");
+  if (!options.holds_people) {
+    const bool of_model = options.unreadable != ReadOptions::Unreadable::by_schema;
+    throw BadInput(fmt::format("{}, and this counts rows, each as one; {} (fit, plan and evaluate "
+                               "count people)",
+                               here,
+                               of_model ? "give a model without a column of people"
+                                        : rows_instead(schema)));
+  }
   if (options.to_files != nullptr || options.cache != ReadOptions::Cache::never)
     throw BadInput(here +
                    format_message(", and rows in files on disk are not counted by people; use "

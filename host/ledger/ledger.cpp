@@ -510,11 +510,15 @@ bool LedgerState::is_whole() const {
   return entries.size() == 1 && entries[0].command.ends_with(of_all);
 }
 
+double LedgerState::tv_left() const { return round_down(left().tv.wide()); }
+
 PrivacyCost LedgerState::spent() const {
   PrivacyCost out;
   for (const LedgerEntry& entry : entries) out = out + entry.charge;
   return out;
 }
+
+double tv_left(const Ledger* ledger) { return ledger == nullptr ? 1 : ledger->read().tv_left(); }
 
 Ledger::Ledger(std::string path, LedgerOptions options)
     : path_(std::move(path)), options_(std::move(options)) {
@@ -582,13 +586,14 @@ LedgerState Ledger::read() const {
   return state;
 }
 
-void Ledger::require_room(const Guarantee& guarantee, const std::optional<Guarantee>& own) const {
+bool Ledger::require_room(const Guarantee& guarantee, const std::optional<Guarantee>& own) const {
   require_plain_file(path_);
   Locked now(path_, options_);
-  static_cast<void>(require_room_in(path_, now.state, guarantee, own));
+  const bool is_whole = require_room_in(path_, now.state, guarantee, own).whole;
   static_cast<void>(time_of_entry(path_, now.state, options_.clock()));
   // Into the journal and back: what cannot be written is found before the work.
   now.file.execute(fmt::format("PRAGMA user_version={}", form));
+  return is_whole;
 }
 
 std::uint64_t Ledger::enter(const Release& release) const {

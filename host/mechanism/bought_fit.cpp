@@ -75,8 +75,14 @@ void require_share(const std::optional<double>& share) {
 }
 
 // A plan before its budget is split: its questions and its fit are still to be set.
-BoughtFitPlan unsplit(const SchemaProblem& problem, const Budget& budget, double share) {
-  return {.problem = problem, .budget = budget, .share = share, .questions = {}, .fit = budget};
+BoughtFitPlan unsplit(const SchemaProblem& problem, const Budget& budget, double share,
+                      double most_tv) {
+  return {.problem = problem,
+          .budget = budget,
+          .share = share,
+          .questions = {},
+          .fit = budget,
+          .most_tv = most_tv};
 }
 
 // Both by mu: the threshold stands z deviations high, and the fit's computed noise costs at most
@@ -178,27 +184,30 @@ Analysis with_schema(const Analysis& fit, const SchemaQuestions& questions,
 }
 
 BoughtFitPlan plan_bought_fit(const SchemaProblem& problem, const Budget& budget,
-                              const std::optional<double>& share, const LargestFit& fit) {
+                              const std::optional<double>& share, const LargestFit& fit,
+                              double most_tv) {
   const StandardArithmetic arithmetic;
-  const double z = schema_threshold_height(problem, budget);  // throws on an illegal request
+  const double z =
+      schema_threshold_height(problem, budget, most_tv);  // throws on an illegal request
   require_share(share);
   const double part = share.value_or(default_schema_share(problem, budget));
-  return split_by_mu(unsplit(problem, budget, part), z, largest_fit_noise_up(fit));
+  return split_by_mu(unsplit(problem, budget, part, most_tv), z, largest_fit_noise_up(fit));
 }
 
 BoughtFitPlan plan_bought_draws(const SchemaProblem& problem, const Budget& budget, bool gaussian,
-                                const std::optional<double>& share) {
+                                const std::optional<double>& share, double most_tv) {
   const StandardArithmetic arithmetic;
   Budget once = budget;
   once.draws = 1;
-  const double z = schema_threshold_height(problem, once);  // throws on an illegal request
+  const double z =
+      schema_threshold_height(problem, once, most_tv);  // throws on an illegal request
   require_share(share);
   const double part =
       share.value_or(std::clamp(seen_share(problem, budget), least_draws_share, most_share));
   // Numbers of a draw (mechanism/family.cpp): a mean, or what splits the most levels.
   const std::uint64_t numbers = gaussian ? 1 : most_family_levels - 1;
   const NoiseCost noise{.tv = round_up(Wide(numbers) * Wide(budget.draws) * ldexp(Wide(1), -60))};
-  const BoughtFitPlan asked = unsplit(problem, budget, part);
+  const BoughtFitPlan asked = unsplit(problem, budget, part, most_tv);
   return gaussian ? split_by_mu(asked, z, noise) : split_by_epsilon(asked, z, noise);
 }
 

@@ -153,7 +153,8 @@ double one_text_up(const SchemaQuestions& q, const SchemaProblem& p) {
   return round_up(normal_cdf(-height) + ldexp(Wide(1), -110));
 }
 
-double schema_threshold_height(const SchemaProblem& problem, const Budget& budget) {
+double schema_threshold_height(const SchemaProblem& problem, const Budget& budget,
+                               double most_tv) {
   problem.validate();
   budget.validate();
   if (budget.draws != 1) {
@@ -164,8 +165,13 @@ double schema_threshold_height(const SchemaProblem& problem, const Budget& budge
   require_who_of_schema(problem, who);
   const double e = round_up(exp(Wide(budget.epsilon)));
   const Wide texts = most_changed_texts(problem, who);
-  return normal_height_up(Wide(budget.delta) * Wide(schema_threshold_share) /
-                          (texts * (1 + Wide(e))));
+  const Wide tail =
+      Wide(budget.delta) * Wide(schema_threshold_share) / (texts * (1 + Wide(e)));
+  // one_text_up adds 2^-110 to a tail.
+  const Wide of_ledger =
+      Wide(most_tv) * Wide(schema_ledger_share) / texts - ldexp(Wide(1), -110);
+  constexpr double least_tail = 1e-30;
+  return normal_height_up(of_ledger > Wide(least_tail) && of_ledger < tail ? of_ledger : tail);
 }
 
 NoiseCost schema_noise_up(const SchemaProblem& problem, const Neighbors& who) {
@@ -196,9 +202,9 @@ double least_visible_share(const SchemaQuestions& q, const SchemaProblem& p) {
   return q.threshold / static_cast<double>(p.rows);
 }
 
-SchemaPlan plan_schema(const SchemaProblem& problem, const Budget& budget) {
+SchemaPlan plan_schema(const SchemaProblem& problem, const Budget& budget, double most_tv) {
   const StandardArithmetic arithmetic;
-  const double z = schema_threshold_height(problem, budget);
+  const double z = schema_threshold_height(problem, budget, most_tv);
   const Neighbors who = budget.neighbors();
   SchemaPlan out{.problem = problem, .budget = budget, .mechanism = SchemaQuestions{}};
   const NoiseCost noise = schema_noise_up(problem, who);
@@ -231,7 +237,10 @@ std::string basis_of(const SchemaMechanism& mechanism, const SchemaProblem& prob
   return fmt::format(
       "It rests on Gaussian noise in counts of {}the cells of {} columns, by kind, by text and by "
       "range, and on a threshold that rare texts do not reach{}",
-      questions_of(mechanism).rows_noise != 0 ? "the rows and " : "", problem.columns,
+      questions_of(mechanism).rows_noise == 0 ? ""
+      : problem.of_people()                   ? "what all rows count and "
+                                              : "the rows and ",
+      problem.columns,
       problem.of_people()
           ? fmt::format("; rows of one person count as at most {} together", problem.rows_of_person)
           : "");

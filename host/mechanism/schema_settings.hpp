@@ -13,9 +13,14 @@ inline constexpr double schema_rows_share = .05;
 // variation, and a hundredth in place of a tenth raises the threshold by about 6 %.
 inline constexpr double schema_threshold_share = .01;
 
+/// The part of what a ledger has left for total variation that one threshold takes at most: fits
+/// by the schema, and further purchases, need some.
+inline constexpr double schema_ledger_share = .5;
+
 /// z with t P(N(0,1) > z) (1 + e^epsilon) <= that share of delta, t = c k the most texts that one
-/// person alone has, of people c n. Throws as plan_schema if a request is illegal.
-double schema_threshold_height(const SchemaProblem& problem, const Budget& budget);
+/// person alone has, of people c n; and t P <= most_tv schema_ledger_share, where some z keeps to
+/// that. Throws as plan_schema if a request is illegal.
+double schema_threshold_height(const SchemaProblem& problem, const Budget& budget, double most_tv);
 /// The noise of questions that cost at most that mu together, with the threshold at z.
 SchemaQuestions schema_settings_at(double mu, double z, const SchemaProblem& problem,
                                    const Neighbors& who);

@@ -9,6 +9,7 @@
 #include "gibbsite/core/overloaded.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/model/curve.hpp"
+#include "model/people_advice.hpp"
 
 namespace gibbsite {
 namespace {
@@ -46,9 +47,10 @@ void require_rows_alike(const Schema& schema) {
   const Column* const column = people ? schema.person() : schema.weight();
   if (column == nullptr) return;
   throw BadInput(fmt::format(
-      "column {}: says {}, and what a family's draws cost is derived for records that count as one "
-      "each; give it type = \"ignore\" here, or count by it in a cross table or a network",
-      quoted(column->name), people ? "whose a row is" : "how much a row counts"));
+      "column {}: says {}, and this is derived for records that count as one each; count by it in a "
+      "cross table or a network, or {}",
+      quoted(column->name), people ? "whose a row is" : "how much a row counts",
+      people ? rows_instead(schema) : "give it type = \"ignore\" here"));
 }
 
 }  // namespace

@@ -270,7 +270,7 @@ void findings_section(Html& page, const BoughtSchema& bought) {
   for (const ColumnFinding& found : findings(bought)) {
     const Column& column = found.column;
     const std::string range =
-        column.type == ColumnType::number
+        column.type == ColumnType::number || column.type == ColumnType::weight
             ? fmt::format(" from {} to {}", column.text_of(column.lo), column.text_of(column.hi))
             : "";
     page.put("<tr><td>{}</td><td>{}{}</td><td>{}</td></tr>\n", column.name,
@@ -278,6 +278,8 @@ void findings_section(Html& page, const BoughtSchema& bought) {
                          : column.is_boolean                   ? "boolean"
                          : column.type == ColumnType::number   ? "number"
                          : column.type == ColumnType::category ? "category"
+                         : column.type == ColumnType::person   ? "person"
+                         : column.type == ColumnType::weight   ? "weight"
                                                                : "ignored"),
              range, found.words);
   }
@@ -291,9 +293,10 @@ std::string report_of(const SchemaRelease& release, const json& file, const std:
   Html page;
   title_block(page, "Privacy report: a schema",
               fmt::format("Types, ranges and levels of {} column{}, found by noisy counts in a "
-                          "private table of {} rows.",
+                          "private table of {} {}.",
                           c.problem.columns, plural(c.problem.columns),
-                          human_count(static_cast<double>(c.problem.rows))),
+                          human_count(static_cast<double>(c.problem.rows)),
+                          c.people ? "people" : "rows"),
               facts);
   promise_section(page, facts, in_words(c));
   findings_section(page, release.model());

@@ -42,7 +42,7 @@ void paragraphs(Html& page, const std::string& words) {
 }
 
 // From 50 % to what the best guess reaches, under the grades of the words.
-void guess_bar(Html& page, double guess) {
+void guess_bar(Html& page, double guess, bool of_people) {
   constexpr double left = 10, width = 340, y = 34, height = 22;
   const auto at = [&](double p) { return left + width * (p - 50) / 50; };
   const double end = at(std::clamp(guess, 50.0, 100.0));
@@ -74,10 +74,9 @@ void guess_bar(Html& page, double guess) {
              y + height + 38, word);
   }
   page.put(
-      "</svg><figcaption>How often somebody who knows every other row is right about one person, "
-      "at even odds: 50 % without the model, at most {} with it. Below: what that may "
-      "learn.</figcaption></figure>\n",
-      percent(guess));
+      "</svg><figcaption>How often somebody who knows {} is right about one person, at even odds: 50 "
+      "% without the model, at most {} with it. Below: what that may learn.</figcaption></figure>\n",
+      std::string(of_people ? "all rows of everybody else" : "every other row"), percent(guess));
 }
 
 // The least rate of misses beside a rate of false alarms, over all tests of one person's data
@@ -181,7 +180,7 @@ void promise_section(Html& page, const ReportFacts& facts, const std::string& wo
   page.put("<div class=\"said\">\n");
   paragraphs(page, words);
   page.put("</div>\n");
-  if (!facts.claims.is_void()) guess_bar(page, facts.guess);
+  if (!facts.claims.is_void()) guess_bar(page, facts.guess, facts.claims.people);
 }
 
 void parameters_section(Html& page, const ReportFacts& facts) {

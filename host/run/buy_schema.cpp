@@ -10,6 +10,7 @@
 #include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "run/certified.hpp"
 #include "run/gaussian_mechanism.hpp"
@@ -255,6 +256,15 @@ SchemaProblem problem_of(const SchemaShape& shape, std::uint64_t rows,
           .rows_of_person = shape.shape.counting.person.empty() ? 0 : rows_per_person};
 }
 
+BoughtApart purchase_of(const SchemaRelease& made) {
+  return {.certificate = to_json(made).at("certificate").at("digest").get<std::string>(),
+          .epsilon = made.certificate().epsilon,
+          .delta = made.certificate().delta,
+          .person = made.model().counting.person,
+          .rows_per_person = made.model().rows_per_person,
+          .adjacency = std::string(to_string(made.certificate().claimed.who.adjacency))};
+}
+
 SchemaRelease buy_schema(const SchemaShape& shape, const TableCells& cells, const CellSource& table,
                          const SchemaPlan& plan, Key&& key, const FitOptions& options) {
   return certified<SchemaKind>(
@@ -262,6 +272,7 @@ SchemaRelease buy_schema(const SchemaShape& shape, const TableCells& cells, cons
       {.require_planned =
            [&](const SchemaPlan& is) {
              require_planned_counts(shape, cells, is.problem, is.guarantee.who);
+             if (options.ledger != nullptr) options.ledger->require_room(ledger_guarantee(is));
            },
        .make_model =
            [&](const SchemaPlan& is, const StreamKey& stream, const Analysis& analysis) {

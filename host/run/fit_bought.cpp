@@ -108,9 +108,9 @@ PlanRequest bought_request(const PlanRequest& asked, const Label& target,
 }
 
 BoughtFitPlan plan_bought_fit(const SchemaShape& shape, std::uint64_t rows, const Budget& budget,
-                              const std::optional<double>& share, bool intervals) {
+                              const std::optional<double>& share, bool intervals, double most_tv) {
   return plan_bought_fit(problem_of(shape, rows, budget.rows_per_person), budget, share,
-                         largest_fit(shape.shape.target, intervals, shape.shape.counting));
+                         largest_fit(shape.shape.target, intervals, shape.shape.counting), most_tv);
 }
 
 void require_visible(const SchemaQuestions& questions, const SchemaProblem& problem) {
@@ -134,7 +134,7 @@ Release fit_bought(const TableToBuy& table, const BoughtFitPlan& asked, const Pl
   StreamKey stream = key_of_first_rank(std::move(key), *alone);
   // Computed anew: a plan is open to its caller.
   const BoughtFitPlan plan = plan_bought_fit(table.shape, asked.problem.rows, asked.budget,
-                                             asked.share, request.intervals);
+                                             asked.share, request.intervals, asked.most_tv);
   const Label& target = table.shape.shape.target;
   const PlanRequest fit = bought_request(request, target, table.shape.shape.counting);
   if (options.checkpoint != "" || options.ranks != nullptr)

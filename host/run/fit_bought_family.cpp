@@ -91,9 +91,9 @@ PlanRequest bought_family_request(const PlanRequest& asked) {
 }
 
 BoughtFitPlan plan_bought_family(const PlanRequest& request, std::uint64_t rows,
-                                 const std::optional<double>& share) {
+                                 const std::optional<double>& share, double most_tv) {
   return plan_bought_draws({.rows = rows, .columns = 1}, budget_of(request),
-                           family_named(request.model) == Family::mean, share);
+                           family_named(request.model) == Family::mean, share, most_tv);
 }
 
 FamilyRelease fit_bought_family(const TableToBuy& table, const BoughtFitPlan& asked,
@@ -105,7 +105,7 @@ FamilyRelease fit_bought_family(const TableToBuy& table, const BoughtFitPlan& as
   const std::optional<Family> family = family_named(fit.model);
   if (!family) throw BadInput(Field{"model"}, "is no family", "give one");
   // Computed anew: a plan is open to its caller.
-  const BoughtFitPlan plan = plan_bought_family(fit, asked.problem.rows, asked.share);
+  const BoughtFitPlan plan = plan_bought_family(fit, asked.problem.rows, asked.share, asked.most_tv);
   require_planned_counts(table.shape, table.cells, plan.problem, plan.guarantee.who);
   require_draws_of_any_schema(plan, fit, *family);
   Dataset data;

@@ -63,9 +63,10 @@ PlanRequest bought_network_request(const PlanRequest& asked) {
 }
 
 BoughtFitPlan plan_bought_network(const SchemaShape& shape, std::uint64_t rows,
-                                  const Budget& budget, const std::optional<double>& share) {
+                                  const Budget& budget, const std::optional<double>& share,
+                                  double most_tv) {
   return plan_bought_fit(problem_of(shape, rows, budget.rows_per_person), budget, share,
-                         {.columns = shape.asked.size()});
+                         {.columns = shape.asked.size()}, most_tv);
 }
 
 NetworkRelease fit_bought_network(const TableToBuy& table, const BoughtFitPlan& asked,
@@ -76,7 +77,7 @@ NetworkRelease fit_bought_network(const TableToBuy& table, const BoughtFitPlan& 
   StreamKey stream = key_of_first_rank(std::move(key), *alone);
   // Computed anew: a plan is open to its caller.
   const BoughtFitPlan plan =
-      plan_bought_network(table.shape, asked.problem.rows, asked.budget, asked.share);
+      plan_bought_network(table.shape, asked.problem.rows, asked.budget, asked.share, asked.most_tv);
   const PlanRequest fit = bought_network_request(request);
   if (!table.shape.shape.label.empty()) refuse_of_network("label");
   require_planned_counts(table.shape, table.cells, plan.problem, plan.guarantee.who);

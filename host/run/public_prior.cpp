@@ -42,14 +42,14 @@ std::string sha256_of_counts(const std::vector<double>& counts) {
   return sha256_of_text(fmt::format("{}\n", fmt::join(counts, "\n")));
 }
 
-// What the reader says of a cell of a private table, of a public one.
-Message of_public_table(const Message& message) {
+// What the reader says of a cell of a private table, without that it is private.
+Message not_private(const Message& message) {
   Message out;
   for (Message::Piece piece : message.pieces()) {
     const auto begin = piece.text.rfind(" (private: ");
     if (piece.kind == Message::Kind::text && begin != std::string::npos &&
         piece.text.ends_with(')'))
-      piece.text.replace(begin, std::string::npos, " (in the public table)");
+      piece.text.erase(begin);
     out.append(std::move(piece));
   }
   return out;
@@ -65,7 +65,8 @@ Dataset read_public_rows(const std::string& public_path, const Schema& schema) {
   try {
     return read_table(public_path, schema, options);
   } catch (const BadInput& error) {
-    throw BadInput(error.about(), of_public_table(error.wrong()), of_public_table(error.hint()));
+    throw BadInput(error.about() + " (the public table)", not_private(error.wrong()),
+                   not_private(error.hint()));
   }
 }
 

@@ -21,6 +21,7 @@ from ._core import (
     Plan,
     Release,
     Schema,
+    SchemaRelease,
     SelectRelease,
     Verification,
     __version__,
@@ -54,6 +55,7 @@ from ._files import open_stream
 from ._network import private_network
 from ._onnx import export_onnx, write_onnx
 from ._sample import sample
+from ._schema import private_schema
 from ._tables import read_array, read_arrow
 from ._transitions import Transitions, transitions
 from .linear_model import (
@@ -91,6 +93,7 @@ __all__ = [
     "PrivatePoissonRegressor",
     "Release",
     "Schema",
+    "SchemaRelease",
     "SelectRelease",
     "Transitions",
     "Verification",
@@ -114,6 +117,7 @@ __all__ = [
     "plan_network",
     "private_family",
     "private_network",
+    "private_schema",
     "read_array",
     "read_arrow",
     "read_table",

@@ -81,7 +81,8 @@ def private_family(
         "rows_per_person": rows_per_person,
     }
     rows = table.source.num_rows
-    _warn_of_purchase(_core._plan_bought_family(rows=rows, **asked), _Budget(epsilon, delta), rows)
+    plan = _core._plan_bought_family(rows=rows, ledger=ledger, **asked)
+    _warn_of_purchase(plan, _Budget(epsilon, delta), rows)
     return _core._fit_bought_family(
         table.source, seed=seed, ledger=ledger, n_jobs=n_jobs, progress=progress, **asked
     )

@@ -84,7 +84,7 @@ def private_network(
     }
     rows = table.source.num_rows if rows_cap is None else rows_cap
     _warn_of_purchase(
-        _core._plan_bought_network(rows=rows, **asked), _Budget(epsilon, delta), rows
+        _core._plan_bought_network(rows=rows, ledger=ledger, **asked), _Budget(epsilon, delta), rows
     )
     return _core._fit_bought_network(
         table.source, seed=seed, ledger=ledger, n_jobs=n_jobs, progress=progress, **asked

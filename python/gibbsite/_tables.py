@@ -81,9 +81,10 @@ class Table:
     def is_array(self):
         return isinstance(self.source, np.ndarray)
 
-    def read(self, schema, columns, labels, n_jobs, progress=None, unseen=""):
+    def read(self, schema, columns, labels, n_jobs, progress=None, unseen="", rows_per_person=None):
         """The `Dataset`; `columns` are the schema's columns in the order of X. unseen: of rows to
-        predict, as `read_table` has it; arrays of numbers are read as the schema says."""
+        predict, as `read_table` has it; arrays of numbers are read as the schema says.
+        rows_per_person: of rows with labels, where the schema has a column of people."""
         if self.is_on_device:
             return _core.read_array(
                 self.source,
@@ -105,6 +106,7 @@ class Table:
                 n_jobs=n_jobs,
                 progress=progress,
                 unseen=unseen,
+                rows_per_person=None if labels is None else rows_per_person,
             )
         array = self.source
         if columns != list(schema.columns):  # the schema's order
@@ -1169,6 +1171,11 @@ class SchemaFacts:
             if self.cells.get(cell, {"type": "ignore"})["type"] == "ignore":
                 self.cells[cell] = column
         self.interactions = toml.get("interaction", [])
+
+    @property
+    def person(self):
+        """The name of the column that says whose a row is, or None."""
+        return next((name for name, column in self.cells.items() if column["type"] == "person"), None)
 
     def point(self, column):
         """The decimal sign of the column's numbers."""

@@ -65,8 +65,9 @@ def _warn_of_budget(plan):
     _warn_of_guarantee(plan, 4)
     kept = plan._kept_share
     if kept < 0.5:
+        units = "people" if plan._people else "rows"
         warnings.warn(
-            f"{plan.rows} rows are few for {plan.features} features at epsilon={plan.epsilon:g}: expect "
+            f"{plan.rows} {units} are few for {plan.features} features at epsilon={plan.epsilon:g}: expect "
             f"about {100 * kept:.0f} % of what could be learned without privacy",
             FitWarning,
             stacklevel=3,
@@ -78,9 +79,17 @@ def _warn_of_purchase(plan, estimator, rows):
     if estimator.epsilon > 10 or estimator.delta * rows >= 1:
         _warn_of_guarantee(_Numbers(estimator.epsilon, estimator.delta, rows), 4)
     if plan["visible"] > plan["warned"]:
+        units = "people" if plan["people"] else "rows"
         warnings.warn(
-            f"levels of fewer than {100 * plan['visible']:.3g} % of the rows go into (other), and "
+            f"levels of fewer than {100 * plan['visible']:.3g} % of the {units} go into (other), and "
             "ranges lose their rare ends: a larger epsilon sees more",
+            FitWarning,
+            stacklevel=4,
+        )
+    if plan.get("takes_all"):
+        warnings.warn(
+            "ledger: this release takes all of it, and nothing can be released after it; a smaller "
+            "epsilon or delta leaves some",
             FitWarning,
             stacklevel=4,
         )
@@ -411,14 +420,22 @@ class _Private:
                 "Found input variables with inconsistent numbers of samples: X has "
                 f"{len(table.source)}, y has {rows}"
             )
-        data = table.read(schema, columns, labels, self._threads(), self.progress)
+        person = _tables.SchemaFacts(schema).person
+        if person is not None and (table.is_array or table.is_on_device):
+            raise ValueError(
+                f"X: the schema's column {person!r} says whose a row is, and an array of numbers has no "
+                "ids; give a DataFrame"
+            )
+        data = table.read(
+            schema, columns, labels, self._threads(), self.progress, rows_per_person=self.rows_per_person
+        )
         if sample_weight is not None:
             data._weigh(_tables.as_weights(sample_weight), highest_weight)
             schema = data.schema
         if groups is not None:
             data._group(*_tables.as_people(groups), self.rows_per_person)
             schema = data.schema
-        elif self.rows_per_person != 1:
+        elif person is None and self.rows_per_person != 1:
             warnings.warn(
                 f"rows_per_person: nothing enforces it: of somebody with more than {self.rows_per_person} "
                 "rows only so many are hidden; give fit groups=ids, the person of each row, and no "
@@ -426,7 +443,7 @@ class _Private:
                 FitWarning,
                 stacklevel=2,
             )
-        counted_otherwise = sample_weight is not None or groups is not None
+        counted_otherwise = sample_weight is not None or groups is not None or person is not None
         plan = _core.plan(
             epsilon=self.epsilon,
             delta=self.delta,
@@ -592,7 +609,7 @@ class _Private:
             **counting,
         )
         rows = (len(codes) if people is None else people) if self.rows_cap is None else self.rows_cap
-        _warn_of_purchase(_core._plan_bought(rows=rows, **asked), self, rows)
+        _warn_of_purchase(_core._plan_bought(rows=rows, ledger=ledger, **asked), self, rows)
         release = _core._fit_bought(
             cells,
             codes,

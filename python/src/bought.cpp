@@ -12,10 +12,16 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/arrow.hpp"
 #include "gibbsite/data/cell_counts.hpp"
+#include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/ledger/ledger.hpp"
+#include "gibbsite/mechanism/ledger_guarantee.hpp"
+#include "gibbsite/privacy/gdp_fit.hpp"
+#include "gibbsite/run/buy_schema.hpp"
 #include "gibbsite/run/fit_bought.hpp"
 #include "gibbsite/run/public_schema.hpp"
+#include "gibbsite/run/request_text.hpp"
 #include "private_run.hpp"
+#include "release_file.hpp"
 #include "stream.hpp"
 
 namespace gibbsite::python {
@@ -69,25 +75,37 @@ struct Asked {
     return out;
   }
   // rows: the table's, or its people; under add-remove the cap counts.
-  [[nodiscard]] BoughtFitPlan plan(std::uint64_t table_rows) const {
+  [[nodiscard]] BoughtFitPlan plan(std::uint64_t table_rows, const Ledger* ledger) const {
     const std::uint64_t rows = request.rows_cap.value_or(table_rows);
-    BoughtFitPlan out = request.model == network_model
-                            ? plan_bought_network(shape, rows, budget, share)
-                        : family_named(request.model)
-                            ? plan_bought_family(request, rows, share)
-                            : plan_bought_fit(shape, rows, budget, share, request.intervals);
+    const double most_tv = tv_left(ledger);
+    BoughtFitPlan out =
+        request.model == network_model ? plan_bought_network(shape, rows, budget, share, most_tv)
+        : family_named(request.model)  ? plan_bought_family(request, rows, share, most_tv)
+                                       : plan_bought_fit(shape, rows, budget, share,
+                                                         request.intervals, most_tv);
     require_visible(out.questions, out.problem);
     return out;
   }
 };
 
+// Whether nothing of the ledger would be left. Raises BudgetSpent where there is no room.
+bool takes_all(const Ledger* ledger, const BoughtFitPlan& plan) {
+  if (ledger == nullptr) return false;
+  const bool people = plan.problem.of_people();
+  return ledger->require_room(in_a_ledger(gdp_cover_up(plan.guarantee), people),
+                              in_a_ledger(plan.guarantee, people));
+}
+
 nb::dict plan_bought(const nb::kwargs& arguments, unsigned kind) {
   Arguments given("_plan_bought", arguments);
   const Asked asked(given, kind);
   const auto rows = given.need<std::uint64_t>("rows");
+  const auto* const ledger = given.take<const Ledger*>("ledger", nullptr);
   given.finish();
-  const BoughtFitPlan plan = asked.plan(rows);
+  const BoughtFitPlan plan = asked.plan(rows, ledger);
   nb::dict out;
+  out["takes_all"] = takes_all(ledger, plan);
+  out["people"] = plan.problem.of_people();
   out["share"] = plan.share;
   out["visible"] = least_visible_share(plan.questions, plan.problem);
   out["warned"] = warned_share;
@@ -130,7 +148,7 @@ Release fit_bought_table(const nb::object& table, const BoughtLabels& labels,
         }
         const TableToBuy bought{
             .shape = asked.shape, .cells = cells, .source = source, .read = read};
-        return gibbsite::fit_bought(bought, asked.plan(cells.rows), asked.request, *engines,
+        return gibbsite::fit_bought(bought, asked.plan(cells.rows, ledger), asked.request, *engines,
                                     std::move(key), watching);
       });
 }
@@ -199,8 +217,135 @@ auto fit_bought_unlabelled(const nb::object& table, const nb::kwargs& arguments,
         if (cells.rows == 0) throw BadInput("data: has no rows; give a table with some");
         const TableToBuy bought{
             .shape = asked.shape, .cells = cells, .source = source, .read = read};
-        return fit(bought, asked.plan(cells.rows), asked.request, std::move(key), watching);
+        return fit(bought, asked.plan(cells.rows, ledger), asked.request, std::move(key), watching);
       });
+}
+
+// A schema alone, of a frame whose columns are all that is known of it.
+struct Purchase {
+  SchemaShape shape;
+  Budget budget;
+  std::optional<std::uint64_t> rows_cap;
+
+  explicit Purchase(Arguments& given) : rows_cap(given.take<std::uint64_t>("rows_cap")) {
+    budget.epsilon = given.need<double>("epsilon");
+    budget.delta = given.need<double>("delta");
+    budget.adjacency = adjacency_from_string(given.need<std::string>("adjacency"));
+    budget.rows_per_person = given.need<std::uint64_t>("rows_per_person");
+    budget.validate();
+    const bool replaced = budget.adjacency == Adjacency::replace_one;
+    if (replaced == rows_cap.has_value())
+      throw BadInput(Field{"rows_cap"},
+                     replaced ? "has a meaning with adjacency=\"add-remove\""
+                              : "is missing; under add-remove the number of rows, or of people, is "
+                                "not public",
+                     replaced ? "leave it out" : "give a bound that holds");
+    const LabelRequest asked{.label = given.take<std::string>("label", ""),
+                             .positive = given.take<std::string>("positive", ""),
+                             .classes = given.take<std::vector<std::string>>("classes", {}),
+                             .range = given.take<std::vector<double>>("range"),
+                             .tolerance = given.take<double>("tolerance"),
+                             .counts = given.take<bool>("counts", false)};
+    CountingColumns counting = Asked::counting_of(given);
+    const Label target = asked.label.empty() ? Label(TwoClasses{}) : asked.target();
+    if (!asked.label.empty()) static_cast<void>(bought_request({}, target, counting));
+    shape = schema_shape(given.need<std::vector<std::string>>("columns"), asked.label, target,
+                         "data", counting);
+    want_parts(shape, given.take<std::vector<std::string>>("date_parts", {}));
+  }
+  // rows: the table's, or its people; under add-remove the cap counts.
+  [[nodiscard]] SchemaPlan plan(std::uint64_t table_rows, const Ledger* ledger) const {
+    SchemaPlan out = plan_schema(
+        problem_of(shape, rows_cap.value_or(table_rows), budget.rows_per_person), budget,
+        tv_left(ledger));
+    require_visible(std::get<SchemaQuestions>(out.mechanism), out.problem);
+    return out;
+  }
+};
+
+nb::dict plan_purchase(const nb::kwargs& arguments) {
+  Arguments given("_plan_purchase", arguments);
+  const Purchase asked(given);
+  const auto rows = given.need<std::uint64_t>("rows");
+  const auto* const ledger = given.take<const Ledger*>("ledger", nullptr);
+  given.finish();
+  const SchemaPlan plan = asked.plan(rows, ledger);
+  if (ledger != nullptr) ledger->require_room(ledger_guarantee(plan));
+  nb::dict out;
+  out["visible"] = least_visible_share(std::get<SchemaQuestions>(plan.mechanism), plan.problem);
+  out["warned"] = warned_share;
+  out["people"] = plan.problem.of_people();
+  return out;
+}
+
+SchemaRelease buy_schema_of(const nb::object& table, const nb::kwargs& arguments) {
+  Arguments given("private_schema", arguments);
+  const Purchase asked(given);
+  const auto seed = given.take<std::uint64_t>("seed");
+  const auto* const ledger = given.take<const Ledger*>("ledger", nullptr);
+  const auto progress = given.take<nb::object>("progress", nb::none());
+  given.finish();
+  const CellSource source = cells_in("data", table);
+  return private_run(
+      progress, ledger, seed, FitOptions{}, [&](Key&& key, const FitOptions& watching) {
+        const TableCells cells = count_asked(asked.shape, source, asked.budget.rows_per_person);
+        if (cells.rows == 0) throw BadInput("data: has no rows; give a table with some");
+        return buy_schema(asked.shape, cells, source, asked.plan(cells.rows, ledger),
+                          std::move(key), watching);
+      });
+}
+
+// How many people a table has: public under replace-one, else the caller's alone.
+std::uint64_t people_in(const nb::object& table, const std::string& column) {
+  const CellSource source = cells_in("data", table);
+  const nb::gil_scoped_release unlocked;
+  return hold_rows(source, column, 1).people();
+}
+
+std::string toml_of(const SchemaRelease& release) {
+  return bought_toml(release.model(), purchase_of(release));
+}
+
+void bind_purchase(nb::module_& m) {
+  nb::class_<SchemaRelease> release(
+      m, "SchemaRelease",
+      "A schema bought with privacy budget, which may be published: what noisy counts of cells say "
+      "of types, ranges and levels. `private_schema` makes one.");
+  bind_release_file(release);
+  release
+      .def("to_toml", &toml_of,
+           "Returns the schema as a file has it (docs/reference/data.md), with what was found as "
+           "comments. It may be edited with public knowledge. Without a label, and where no column "
+           "can be used, it is a form: name a label before a model of rows is fitted.")
+      .def_prop_ro(
+          "schema", [](const SchemaRelease& r) { return parse_schema(toml_of(r), "schema"); },
+          "The Schema of to_toml. Raises BadInput where that is a form.")
+      .def_prop_ro(
+          "person",
+          [](const SchemaRelease& r) -> std::optional<std::string> {
+            const std::string& name = r.model().counting.person;
+            return name.empty() ? std::nullopt : std::optional(name);
+          },
+          "The column that says whose a row is, or None where each row counted as somebody's own.")
+      .def_prop_ro(
+          "columns",
+          [](const SchemaRelease& r) {
+            std::vector<std::pair<std::string, std::string>> out;
+            for (const ColumnFinding& one : findings(r.model()))
+              out.emplace_back(one.column.name, one.words);
+            return out;
+          },
+          "What was found, of each column: a list of (name, words).")
+      .def("__repr__", [](const SchemaRelease& r) {
+        return fmt::format("<gibbsite.SchemaRelease: {} columns>", r.model().columns.size());
+      });
+  m.def("_plan_purchase", &plan_purchase, "arguments"_a,
+        "What a schema that is bought alone sees. Raises Infeasible where too much stays unseen, "
+        "BudgetSpent where nothing of the ledger would be left.");
+  m.def("_people_in", &people_in, "table"_a, "column"_a,
+        "How many people an Arrow table has by a column of ids.");
+  m.def("_buy_schema", &buy_schema_of, "table"_a, "arguments"_a,
+        "A schema alone, of an Arrow table of the columns.");
 }
 
 NetworkRelease fit_bought_network_of(const nb::object& table, const nb::kwargs& arguments) {
@@ -224,6 +369,7 @@ FamilyRelease fit_bought_family_of(const nb::object& table, const nb::kwargs& ar
 }  // namespace
 
 void bind_bought(nb::module_& m) {
+  bind_purchase(m);
   m.def(
       "_plan_bought_network",
       [](const nb::kwargs& arguments) { return plan_bought(arguments, of_network); }, "arguments"_a,

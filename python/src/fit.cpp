@@ -401,9 +401,10 @@ void bind_plan(nb::module_& m) {
           "to_json", [](const PlanOf& p) { return plan_json(p.plan).dump(2); },
           "Returns the plan as a dict: what `gibbsite plan --json` prints, without the times.")
       .def("__repr__", [](const PlanOf& p) {
-        return fmt::format("<gibbsite.Plan: {}, ({}, {}), {} rows{}>",
+        return fmt::format("<gibbsite.Plan: {}, ({}, {}), {} {}{}>",
                            name_of(p.plan.candidate().mechanism), p.plan.budget.epsilon,
                            p.plan.budget.delta, p.plan.problem.rows,
+                           p.plan.problem.of_people() ? "people" : "rows",
                            p.plan.candidate().feasible ? "" : ", out of reach");
       });
   m.def(

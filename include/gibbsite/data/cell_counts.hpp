@@ -68,7 +68,10 @@ struct CellSource {
   std::string name;  ///< in errors
   /// row(cells) for each row, with the text of these columns in that order.
   std::function<void(const std::vector<std::string>& columns, const Row& row)> read;
+  /// As `read`, of columns of ids: a timestamp's text is exact, where `read` has its day.
+  std::function<void(const std::vector<std::string>& columns, const Row& row)> read_ids;
 
+  /// Reads cells, ids too, by that function.
   CellSource(std::string name,
              std::function<void(const std::vector<std::string>&, const Row&)> read);
   /// A CSV file's, by read_csv_columns, or a Parquet or Arrow file's, by cells_of_arrow.

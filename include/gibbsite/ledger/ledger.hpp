@@ -44,6 +44,9 @@ struct LedgerState {
   /// then holds at every other epsilon.
   [[nodiscard]] bool is_whole() const;
   [[nodiscard]] PrivacyCost left() const { return left_of(terms.caps, spent()); }
+  /// What is left for total variation, rounded down. A schema that is bought keeps to it
+  /// (plan_schema), and so does every plan that takes its most_tv.
+  [[nodiscard]] double tv_left() const;
 };
 
 struct LedgerOptions {
@@ -75,8 +78,10 @@ class Ledger {
   /// Throws what `enter` would throw for a release with this guarantee, except about the entry
   /// itself. BudgetSpent: it would not fit. BadInput: it protects other neighbors, the clock is
   /// behind, or the file cannot be written. It is for a look before the work; `enter` may find
-  /// something else later. `own` is as in Release.
-  void require_room(const Guarantee& guarantee, const std::optional<Guarantee>& own = {}) const;
+  /// something else later. `own` is as in Release. Returns whether the release would take all of
+  /// the ledger.
+  // NOLINTNEXTLINE(modernize-use-nodiscard): what it throws is what most ask for
+  bool require_room(const Guarantee& guarantee, const std::optional<Guarantee>& own = {}) const;
 
   struct Release {
     std::string command;
@@ -101,5 +106,9 @@ class Ledger {
   std::string path_;
   LedgerOptions options_;
 };
+
+/// LedgerState::tv_left of a ledger, 1 without one: what plans of bought schemas keep to. Throws as
+/// Ledger::read.
+double tv_left(const Ledger* ledger);
 
 }  // namespace gibbsite

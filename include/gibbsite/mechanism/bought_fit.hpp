@@ -16,6 +16,7 @@ struct BoughtFitPlan {
   double share = 0;           ///< of mu^2, for the schema
   SchemaQuestions questions;  ///< the schema's
   Budget fit;                 ///< what the fit is planned with, whatever schema follows
+  double most_tv = 1;         ///< what a ledger has left for total variation, as of plan_schema
   /// Covers both: the fit's noise counts as that of the largest model that a schema can lead to.
   Guarantee guarantee{};
 };
@@ -40,13 +41,14 @@ double default_schema_share(const SchemaProblem& problem, const Budget& budget);
 /// the mu that is left. Throws as plan_schema, BadInput if the share is outside of (0, 1), and
 /// Infeasible if nothing keeps the budget.
 BoughtFitPlan plan_bought_fit(const SchemaProblem& problem, const Budget& budget,
-                              const std::optional<double>& share = {}, const LargestFit& fit = {});
+                              const std::optional<double>& share = {}, const LargestFit& fit = {},
+                              double most_tv = 1);
 
 /// As plan_bought_fit for draws of a family over one column. `gaussian`: what a draw costs is a mu
 /// whatever the schema, and parts of mu^2 add up. Else draws are (epsilon, delta)-private by
 /// themselves: they have half of delta and what the schema leaves of epsilon.
 BoughtFitPlan plan_bought_draws(const SchemaProblem& problem, const Budget& budget, bool gaussian,
-                                const std::optional<double>& share = {});
+                                const std::optional<double>& share = {}, double most_tv = 1);
 
 /// Upper bounds of what computed noise costs a fit by `whitened` of at most most_bought_features
 /// features for each output, or a network of at most most_network_columns columns of at most

@@ -64,9 +64,11 @@ struct SchemaPlan {
   Guarantee guarantee{};
 };
 
-/// The least noise that keeps the budget; a hundredth of delta pays for the threshold. Throws
-/// BadInput on an illegal request, Infeasible if no noise does.
-SchemaPlan plan_schema(const SchemaProblem& problem, const Budget& budget);
+/// The least noise that keeps the budget; a hundredth of delta pays for the threshold. `most_tv`:
+/// what a ledger has left for total variation (LedgerState::tv_left); the threshold takes at most
+/// half of it, and is higher where that is less. What no threshold keeps to is not heeded: the
+/// ledger refuses it. Throws BadInput on an illegal request, Infeasible if no noise does.
+SchemaPlan plan_schema(const SchemaProblem& problem, const Budget& budget, double most_tv = 1);
 
 std::string_view name_of(const SchemaMechanism& mechanism);
 std::string_view theorem_of(const SchemaMechanism& mechanism);

@@ -33,9 +33,11 @@ PlanRequest bought_request(const PlanRequest& asked, const Label& target,
 
 /// How a budget is split for such a request, which bought_request made, of a table whose columns
 /// are those of the shape. rows: of the table, under add-remove its public cap; with a column of
-/// people of these. intervals: those of the request. Throws as plan_bought_fit.
+/// people of these. intervals: those of the request. most_tv: what a ledger has left for total
+/// variation (plan_schema). Throws as plan_bought_fit.
 BoughtFitPlan plan_bought_fit(const SchemaShape& shape, std::uint64_t rows, const Budget& budget,
-                              const std::optional<double>& share = {}, bool intervals = false);
+                              const std::optional<double>& share = {}, bool intervals = false,
+                              double most_tv = 1);
 
 /// Throws Infeasible where a level has to be so frequent to be seen that a fit would suffer
 /// (refused_share). All of it is public.
@@ -54,7 +56,8 @@ PlanRequest bought_network_request(const PlanRequest& asked);
 
 /// As plan_bought_fit, for a network of every column that is asked about.
 BoughtFitPlan plan_bought_network(const SchemaShape& shape, std::uint64_t rows,
-                                  const Budget& budget, const std::optional<double>& share = {});
+                                  const Budget& budget, const std::optional<double>& share = {},
+                                  double most_tv = 1);
 
 /// As fit_bought, of a network. The shape has no label; rows are read by bought_network_schema.
 NetworkRelease fit_bought_network(const TableToBuy& table, const BoughtFitPlan& plan,
@@ -71,7 +74,7 @@ PlanRequest bought_family_request(const PlanRequest& asked);
 
 /// How a budget is split for such a request. Throws as plan_bought_draws.
 BoughtFitPlan plan_bought_family(const PlanRequest& request, std::uint64_t rows,
-                                 const std::optional<double>& share = {});
+                                 const std::optional<double>& share = {}, double most_tv = 1);
 
 /// As fit_bought, of a family's draws. Rows are read by bought_family_schema.
 FamilyRelease fit_bought_family(const TableToBuy& table, const BoughtFitPlan& plan,
