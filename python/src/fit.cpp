@@ -355,6 +355,7 @@ void bind_plan(nb::module_& m) {
       .def_prop_ro(
           "why", [](const PlanOf& p) { return in_arguments(p.plan.candidate().why); },
           "Why this mechanism was chosen, or why the budget cannot be kept.")
+      .def_prop_ro("_people", [](const PlanOf& p) { return p.plan.problem.of_people(); })
       .def_prop_ro("_kept_share",
                    [](const PlanOf& p) {
                      const auto expected = expected_learning(p.plan, p.positive_share);

@@ -101,6 +101,9 @@ TEST_F(BoughtPeopleCli, ASchemaAloneLeadsToFitsOfPatients) {
   EXPECT_THAT(bought.out, Not(HasSubstr("12000"))) << "rows are private";
   EXPECT_EQ(gibbsite({"verify", "visits.toml.json"}).status, 0);
   EXPECT_EQ(gibbsite({"report", "visits.toml.json", "--out", "page.html"}).status, 0);
+  EXPECT_THAT(folder.read("page.html"), HasSubstr("<td>patient</td><td>person</td>"));
+  EXPECT_THAT(folder.read("page.html"), HasSubstr("private table of 4,000 people"));
+  EXPECT_THAT(bought.out, HasSubstr("even knowing all rows of everybody else"));
   const std::string toml = folder.read("visits.toml");
   EXPECT_THAT(toml, HasSubstr("patient = {type = \"person\"}"));
   EXPECT_THAT(toml,
@@ -128,6 +131,22 @@ TEST_F(BoughtPeopleCli, ASchemaAloneLeadsToFitsOfPatients) {
       gibbsite({"fit", "--data", "visits.csv", "--schema", "visits.toml", "--model", "mean",
                 "--column", "age", "--epsilon", "2", "--delta", "1e-6", "--out", "f.json"}),
       2, "says whose a row is");
+  // What this schema cannot be changed to is not advised; what works is.
+  const auto refused_with = [&](const Arguments& arguments, const char* advice) {
+    const Outcome outcome = gibbsite(arguments);
+    expect_error(outcome, 2, advice);
+    EXPECT_THAT(outcome.err, Not(HasSubstr("\"ignore\" here")));
+  };
+  const char* const other = "give one that was written without looking at the table";
+  refused_with({"fit", "--data", "visits.csv", "--schema", "visits.toml", "--model", "mean",
+                "--column", "age", "--epsilon", "2", "--delta", "1e-6", "--out", "f.json"},
+               "count by it in a cross table or a network");
+  refused_with({"select", "--ball", "1", "--schema", "visits.toml", "--data", "visits.csv",
+                "--epsilon", "1", "--out", "b.json"},
+               other);
+  refused_with({"evaluate", "--model", "model.json", "--data", "visits.csv", "--epsilon", "1",
+                "--delta", "1e-6", "--out", "e.json"},
+               "leave it out for private figures");
   const std::string line = "patient = {type = \"person\"}";
   std::string edited = toml;
   edited.replace(edited.find(line), line.size(), "patient = {type = \"ignore\"}");

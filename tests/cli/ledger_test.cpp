@@ -86,7 +86,9 @@ TEST_F(LedgerCli, OneOfOneReleasesBudgetHoldsIt) {
   }
   std::filesystem::remove(folder.path("l"));
   make("1");
-  ASSERT_EQ(fit_to("1.json", {"--quiet", "--force"}).status, 0);
+  const Outcome whole = fit_to("1.json", {"--quiet", "--force"});
+  ASSERT_EQ(whole.status, 0) << whole.err;
+  EXPECT_THAT(whole.err, HasSubstr("--ledger: this release takes all of l, and nothing can be"));
   EXPECT_EQ(shown()["whole"], true);
   EXPECT_EQ(shown()["guarantee"].count("mu"), 0U);
   EXPECT_THAT(gibbsite({"ledger", "show", "l"}).out, HasSubstr("One release took all of it"));

@@ -69,8 +69,8 @@ TEST_F(Said, ColumnsOfMomentsAreNamedByTheirOption) {
 TEST_F(Said, ACellOfAPublicTableIsNotCalledPrivate) {
   folder.write("public.csv", "hired,age,job,y\n2011-05-01,30,a,1\n2011-05-01,old,b,1\n");
   const Outcome refused = fitted({"--model", "mean", "--column", "age", "--public", "public.csv"});
-  expect_error(refused, 2, "public.csv:3: column 'age': 'old' is not a finite number");
-  EXPECT_THAT(refused.err, HasSubstr("(in the public table)"));
+  expect_error(refused, 2, "column 'age': 'old' is not a finite number");
+  EXPECT_THAT(refused.err, HasSubstr("public.csv:3 (the public table): column"));
   EXPECT_THAT(refused.err, Not(HasSubstr("private")));
   folder.write("table.csv", "hired,age,job,y\n2011-05-01,old,a,1\n2011-05-01,30,b,0\n");
   EXPECT_THAT(fitted({"--model", "mean", "--column", "age"}).err, HasSubstr("(private: this line"));

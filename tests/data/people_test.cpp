@@ -252,6 +252,65 @@ TEST_F(People, OfABoughtSchemaAreThoseOfThePurchaseWhateverItSaysElse) {
   }
 }
 
+// A timestamp tells people apart exactly, in the purchase and in every fit: several of one day are
+// several people, and equal ones of different units are one.
+TEST_F(People, MayBeToldApartByDatesAndTimestamps) {
+  constexpr std::int64_t day = 86'400;
+  struct Unit {
+    const char* format;
+    std::int64_t per_second;
+  };
+  const std::vector<std::int64_t> seconds{0, 1, 0, -1, day - 1, day, -day, 3661, 253'402'300'800, 1};
+  const std::vector<std::string> expected{
+      "1970-01-01",          "1970-01-01T00:00:01", "1970-01-01", "1969-12-31T23:59:59",
+      "1970-01-01T23:59:59", "1970-01-02",          "1969-12-31", "1970-01-01T01:01:01",
+      "2932897",             "1970-01-01T00:00:01"};
+  const std::string bought =
+      "bought = {certificate = \"blake2b-256-jcs:" + std::string(64, 'a') +
+      "\", epsilon = 1.0, delta = 1e-6, person = \"id\", rows_per_person = 1}\n";
+  const auto check = [&](testing::ArrowColumn ids, std::size_t n,
+                         const std::vector<std::string>& texts) {
+    ArrowTable made({{std::move(ids),
+                      arrow_numbers<double>("x", "g", std::vector<std::optional<double>>(n, .5)),
+                      arrow_numbers<double>("y", "g", std::vector<std::optional<double>>(n, 1))}});
+    const CellSource source = cells_of_arrow("t", [&](const auto&) { return made.stream(); });
+    std::vector<std::string> read;
+    source.read_ids({"id"}, [&](const auto& cells) { read.push_back(cells[0]); });
+    EXPECT_EQ(read, texts);
+    const std::vector<std::uint32_t> purchased = hold_rows(source, "id", 1).person;
+    EXPECT_EQ(std::set(purchased.begin(), purchased.end()).size(),
+              std::set(texts.begin(), texts.end()).size());
+    for (const std::string& keys : {std::string(), bought}) {
+      ArrowArrayStream stream = made.stream();
+      EXPECT_EQ(read_arrow(stream, with_person(keys), holding(), {}).person, purchased) << keys;
+    }
+  };
+  for (const Unit& unit :
+       {Unit{"tss:UTC", 1}, Unit{"tsm:", 1000}, Unit{"tsu:", 1'000'000}, Unit{"tdm", 1000}}) {
+    std::vector<std::optional<std::int64_t>> ids;
+    for (const std::int64_t second : seconds) ids.emplace_back(second * unit.per_second);
+    check(arrow_numbers<std::int64_t>("id", unit.format, ids), ids.size(), expected);
+  }
+  check(arrow_numbers<std::int64_t>("id", "tsn:", {1, 2, 1, 1'500'000'000, -1}), 5,
+        {"1970-01-01T00:00:00.000000001", "1970-01-01T00:00:00.000000002",
+         "1970-01-01T00:00:00.000000001", "1970-01-01T00:00:01.5",
+         "1969-12-31T23:59:59.999999999"});
+  check(arrow_numbers<std::int32_t>("id", "tdD", {0, 1, 0, -1}), 4,
+        {"1970-01-01", "1970-01-02", "1970-01-01", "1969-12-31"});
+  // As a dictionary has them too.
+  testing::ArrowColumn coded = arrow_numbers<std::int32_t>("id", "i", {0, 1, 0});
+  coded.dictionary = std::make_shared<testing::ArrowColumn>(
+      arrow_numbers<std::int64_t>("", "tss:", {5, 6}));
+  check(coded, 3, {"1970-01-01T00:00:05", "1970-01-01T00:00:06", "1970-01-01T00:00:05"});
+  // What is no id is still a day.
+  ArrowTable days({{arrow_numbers<std::int64_t>("id", "tss:", {1, 2})}});
+  std::vector<std::string> read;
+  cells_of_arrow("t", [&](const auto&) {
+    return days.stream();
+  }).read({"id"}, [&](const auto& cells) { read.push_back(cells[0]); });
+  EXPECT_THAT(read, Each("1970-01-01"));
+}
+
 // A model of people predicts for rows that say of nobody whose they are.
 TEST_F(People, AreNotReadWhereRowsAreOnlyPredicted) {
   ReadOptions predicting;

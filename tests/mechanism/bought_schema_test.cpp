@@ -244,6 +244,39 @@ TEST(BoughtSchemaPlan, KeepsTheBudgetAndSplitsIt) {
   }
 }
 
+// A ledger has little delta for total variation: the threshold takes at most half of what is left
+// of it, and nothing else of the plan changes but the threshold.
+TEST(BoughtSchemaPlan, AThresholdKeepsToWhatALedgerHasLeft) {
+  std::size_t raised = 0;
+  for (const double epsilon : {0.1, 1.0, 8.0}) {
+    for (const std::uint64_t of_person : {0U, 3U}) {
+      const SchemaProblem problem{.rows = 30'000, .columns = 14, .rows_of_person = of_person};
+      const Budget budget{
+          .epsilon = epsilon, .rows_per_person = std::max<std::uint64_t>(of_person, 1)};
+      const SchemaPlan plain = plan_schema(problem, budget);
+      const auto of_plain = std::get<SchemaQuestions>(plain.mechanism);
+      const double noise = analyze(plain.mechanism, problem, budget.neighbors(), 1).noise.tv;
+      double last = 0;
+      for (const double most_tv : {1.0, 1e-8, 1e-10, 1e-12, 1e-15}) {
+        const SchemaPlan plan = plan_schema(problem, budget, most_tv);
+        const auto q = std::get<SchemaQuestions>(plan.mechanism);
+        EXPECT_LE(plan.guarantee.tv, noise + most_tv / 2);
+        EXPECT_LE(delta_up(plan.guarantee, epsilon), budget.delta);
+        EXPECT_GE(q.threshold, last);
+        EXPECT_EQ(q.levels_noise, of_plain.levels_noise);
+        raised += q.threshold > of_plain.threshold ? 1U : 0U;
+        last = q.threshold;
+      }
+      EXPECT_LT(last, 1.45 * of_plain.threshold) << "a tail is cheap";
+      // What no threshold keeps to is the ledger's to refuse.
+      for (const double none : {0.0, -1.0, 1e-40})
+        EXPECT_EQ(std::get<SchemaQuestions>(plan_schema(problem, budget, none).mechanism).threshold,
+                  of_plain.threshold);
+    }
+  }
+  EXPECT_GE(raised, 12U);
+}
+
 // Rows that are there or not move one count of each question, and their number is one question
 // more: it has a twentieth of mu^2.
 TEST(BoughtSchemaPlan, UnderAddRemoveRowsArePaidFor) {

@@ -239,6 +239,37 @@ TEST(BoughtPeopleApart, ALedgerOfPeopleTakesItAndOneOfRowsDoesNot) {
   EXPECT_TRUE(of_rows.read().entries.empty()) << "refused before there is noise";
 }
 
+// A schema's threshold would be dearer in total variation than a ledger of (8, 1e-4) has for it all:
+// planned for the ledger it leaves room for fits. What takes everything is refused before noise.
+TEST(BoughtPeopleApart, ALedgerIsNotTakenWholeByASchema) {
+  const ::gibbsite::testing::TempDir folder;
+  const Ledger ledger = Ledger::create(folder.path("l"), 8, 1e-4, {Adjacency::replace_one, any_rows},
+                                       {}, {.memory = folder.path("memory")});
+  Purchase of;
+  const SchemaProblem problem = problem_of(of.shape, of.cells.rows, 3);
+  const Budget budget{.epsilon = 1, .delta = 1e-5, .rows_per_person = 3};
+  FitOptions options;
+  options.ledger = &ledger;
+  const auto buy = [&](const SchemaPlan& plan) {
+    return buy_schema(of.shape, of.cells, of.path, plan, Key::from_os(), options);
+  };
+  EXPECT_THROW(static_cast<void>(buy(plan_schema(problem, budget))), BudgetSpent);
+  EXPECT_TRUE(ledger.read().entries.empty()) << "refused before there is noise";
+  Budget all = budget;
+  all.epsilon = 8;
+  all.delta = 1e-4;
+  EXPECT_THROW(static_cast<void>(buy(plan_schema(problem, all, tv_left(&ledger)))), BudgetSpent);
+  EXPECT_TRUE(ledger.read().entries.empty());
+  for (int purchases = 1; purchases <= 3; ++purchases) {
+    static_cast<void>(buy(plan_schema(problem, budget, tv_left(&ledger))));
+    const LedgerState state = ledger.read();
+    EXPECT_EQ(state.entries.size(), static_cast<std::size_t>(purchases));
+    EXPECT_FALSE(state.is_whole());
+    EXPECT_GT(state.tv_left(), 0);
+  }
+  EXPECT_EQ(tv_left(nullptr), 1);
+}
+
 // Limits of exact sums name what a person gives.
 TEST(BoughtPeopleApart, TooManyRowsTogetherNameTheArgument) {
   const auto refused = [](std::uint64_t people, std::uint64_t k) {
