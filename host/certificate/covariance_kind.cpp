@@ -27,9 +27,10 @@ CovarianceModel CovarianceKind::model_from_json(const json& model, const std::st
   if (text_field(model, "kind", source) != "covariance")
     throw BadInput(source + ": kind: must be covariance; use the file as it was written");
   CovarianceModel out{.schema = schema_from_json(field(model, "preprocessing", source), source)};
-  const std::size_t d = out.schema.columns.size();
+  const std::size_t d = out.columns().size();
   for (const Column& column : out.schema.columns) {
     if (column.type == ColumnType::number && !column.is_curve()) continue;
+    if (column.type == ColumnType::weight || column.type == ColumnType::person) continue;
     throw BadInput(source + ": preprocessing: columns must be numbers; use the file as written");
   }
   out.sums = numbers_field(model, "sums", d, source);
@@ -41,14 +42,18 @@ CovarianceModel CovarianceKind::model_from_json(const json& model, const std::st
 std::size_t draws_of(const CovarianceModel& /*model*/) { return 1; }
 
 CovarianceProblem problem_of(const CovarianceModel& model, const CovarianceCertificate& claimed) {
-  return {claimed.problem.rows, model.schema.columns.size()};
+  CovarianceProblem out{.rows = claimed.problem.rows,
+                        .columns = model.columns().size(),
+                        .weighted = counts_by_weight(model.schema)};
+  if (model.schema.person() != nullptr) out.rows_of_person = claimed.claimed.who.rows_per_person;
+  return out;
 }
 
 // Every number is on the grid of its noise, and no further than it from what so many rows can have.
 void check_model(Verifier& v, const CovarianceModel& model, const CovarianceCertificate& c) {
   const MomentDeviations noise =
-      moment_deviations(c.mechanism, c.problem.columns, c.claimed.who.adjacency);
-  const auto rows = static_cast<double>(c.problem.rows);
+      moment_deviations(c.mechanism, c.problem.columns, c.claimed.who.adjacency, c.problem.weighted);
+  const auto rows = static_cast<double>(c.problem.most_weight());
   std::size_t off = 0, beyond = 0;
   const auto check = [&](double value, double deviation, double least) {
     const double reach = answer_reach(deviation);
@@ -58,7 +63,7 @@ void check_model(Verifier& v, const CovarianceModel& model, const CovarianceCert
   v.check(is_covariance_schema(model.schema, c.claimed.who.adjacency),
           "model.preprocessing: of numbers alone, without what moments know nothing of");
   v.check(model.count.has_value() == (noise.count > 0),
-          "model.count: there under add-remove, and there only");
+          "model.count: there under add-remove and with weights, and there only");
   if (model.count && noise.count > 0) check(*model.count, noise.count, 0);
   for (const double sum : model.sums) check(sum, noise.sum, -rows);
   std::size_t at = 0;

@@ -119,7 +119,9 @@ void fields(P& p, const SelectMechanism& /*mechanism*/, const Visit& visit) {
 
 template <Either<CovarianceProblem> P, class Visit>
 void fields(P& p, const CovarianceMechanism& /*mechanism*/, const Visit& visit) {
-  visit("rows", p.rows);
+  visit("rows_of_person", p.rows_of_person, Otherwise{0});
+  visit(p.of_people() ? "people" : "rows", p.rows);
+  visit("weighted", p.weighted, Shown::unless_none);
   visit("covariance_columns", p.columns);
 }
 

@@ -33,13 +33,16 @@ std::vector<std::string> moment_line(const std::string& name, const MomentEstima
 
 std::string covariance_line(const CovariancePlan& plan) {
   const MomentDeviations of =
-      moment_deviations(plan.mechanism, plan.problem.columns, plan.budget.adjacency);
-  const auto rows = static_cast<double>(plan.problem.rows);
+      moment_deviations(plan.mechanism, plan.problem.columns, plan.budget.adjacency,
+                        plan.problem.weighted);
+  const auto rows = static_cast<double>(plan.problem.most_weight());
   return fmt::format(
       "mechanism {}: moments of {} columns; noise of a mean {:.2g}, of a variance {:.2g}, of a "
-      "covariance {:.2g} at {} rows (half ranges are 1), (ε, δ) = ({:.4g}, {:.4g})",
+      "covariance {:.2g} at {} {} (half ranges are 1), (ε, δ) = ({:.4g}, {:.4g})",
       name_of(plan.mechanism), plan.problem.columns, of.sum / rows, of.square / rows,
-      of.product / rows, plan.problem.rows, plan.budget.epsilon, plan.budget.delta);
+      of.product / rows, plan.problem.most_weight(),
+      plan.problem.weighted ? "rows of the largest weight" : "rows", plan.budget.epsilon,
+      plan.budget.delta);
 }
 
 std::string covariance_report(const CovarianceRelease& release) {
@@ -58,9 +61,12 @@ std::string covariance_report(const CovarianceRelease& release) {
   }
   std::string out = table(means) + "\n" + table(deviations);
   if (at > 0) out += "\n" + table(correlations);
+  const CovarianceProblem& problem = release.certificate().problem;
   out += fmt::format(
-      "of the people that {} rows are a sample of; noise and sample are both in the interval\n",
-      moment_text(std::max(e.rows, 0.0)));
+      "of the people that {}{} rows{} are a sample of{}; noise and sample are both in the interval\n",
+      problem.weighted ? "about " : "", moment_text(std::max(e.rows, 0.0)),
+      release.model().schema.weight() != nullptr ? " of the largest weight" : "",
+      problem.weighted ? ", each as it counts" : "");
   if (!e.projected) return out;
   return out +
          wrapped(
@@ -101,10 +107,12 @@ void FitCommand::fit_covariance_model() const {
       read_covariance_schema(schema, named_columns(family.columns), budget.adjacency);
   // Throws on what no table could mend.
   static_cast<void>(covariance_problem(plan, domain, 1));
-  const Dataset data = read(domain, true).data;
+  TableArguments::Share share = read(domain, true);
+  // What is public under replace-one: of people, who they are many.
+  const std::uint64_t rows = counted(share, budget.rows_per_person);
+  const Dataset data = std::move(share.data);
   const Checked read_as = checked(data, data.rows());
-  const CovariancePlan made =
-      gibbsite::plan(plan, covariance_problem(plan, domain, data.rows()), budget);
+  const CovariancePlan made = gibbsite::plan(plan, covariance_problem(plan, domain, rows), budget);
   if (ledger) {
     require_room(*ledger, budget, own_guarantee(made), [&](const Budget& smaller) {
       return ledger_guarantee(gibbsite::plan(plan, made.problem, smaller));

@@ -22,19 +22,21 @@ struct MomentWeights {
   Wide count = 0, sum = 0, square = 0;
 };
 
-MomentWeights weights_of(std::uint64_t columns, Adjacency adjacency) {
+MomentWeights weights_of(std::uint64_t columns, Adjacency adjacency, bool weighted) {
   const Wide d = columns, root = sqrt(d);
-  if (adjacency == Adjacency::add_remove) return {d / 4, root / 2, root};
+  if (adjacency == Adjacency::add_remove || weighted) return {d / 4, root / 2, root};
   // a^2 = sqrt(d)/2, and as much for squares as the theorem gives away: a^2 + (d + 1)/2.
   return {0, root / 2, root / 2 + (d + 1) / 2};
 }
 
-// The theorem's: in exact arithmetic.
-Wide exact_change(std::uint64_t columns, Adjacency adjacency) {
+// The theorems': in exact arithmetic.
+Wide exact_change(std::uint64_t columns, Adjacency adjacency, bool weighted) {
   const Wide d = columns;
-  const MomentWeights w = weights_of(columns, adjacency);
-  if (adjacency == Adjacency::replace_one) return d + w.sum;
-  return sqrt(Wide(w.count + d * w.sum + d * w.square / 4 + d * (d - 1) / 2));
+  const MomentWeights w = weights_of(columns, adjacency, weighted);
+  const Wide added = sqrt(Wide(w.count + d * w.sum + d * w.square / 4 + d * (d - 1) / 2));
+  const Wide replaced = d + w.sum;
+  if (adjacency == Adjacency::add_remove) return added;
+  return weighted ? std::max(replaced, added) : replaced;
 }
 
 std::uint64_t moments_answered(std::uint64_t d) { return 1 + d + d * (d + 1) / 2; }
@@ -45,7 +47,8 @@ const CovarianceMoments& settings_of(const CovarianceMechanism& mechanism) {
 
 double moments_mu_up(double noise, const CovarianceProblem& problem, const Neighbors& who) {
   return round_up(Wide(who.rows_per_person) *
-                  Wide(covariance_change_up(problem.columns, who.adjacency)) / Wide(noise));
+                  Wide(covariance_change_up(problem.columns, who.adjacency, problem.weighted)) /
+                  Wide(noise));
 }
 
 }  // namespace
@@ -54,24 +57,37 @@ void CovarianceProblem::validate() const {
   if (rows < 1 || rows > most_covariance_rows) {
     throw BadInput(fmt::format("rows: must be from 1 to {}, got {}", most_covariance_rows, rows));
   }
+  if (of_people() && (rows_of_person > most_covariance_rows || most_weight() > most_covariance_rows)) {
+    throw BadInput(Field{"rows_per_person"},
+                   fmt::format("{} people of {} rows each are more than the {} rows that are counted "
+                               "exactly",
+                               rows, rows_of_person, most_covariance_rows),
+                   "give a smaller one");
+  }
+  if (of_people() && !weighted) throw BadInput("weighted: is missing; rows of people count by weight");
   if (columns < 1 || columns > most_covariance_columns) {
     throw BadInput(Field{"columns"},
                    fmt::format("must be from 1 to {}, got {}", most_covariance_columns, columns));
   }
 }
 
-double covariance_change_up(std::uint64_t columns, Adjacency adjacency) {
+double covariance_change_up(std::uint64_t columns, Adjacency adjacency, bool weighted) {
   const Wide d = columns;
   // A rounded product is off by 2^-27 at most, in both of two rows.
-  const Wide heaviest = std::max(Wide(1), weights_of(columns, adjacency).square);
-  const Wide rounded = ldexp(sqrt(Wide(heaviest * d * (d + 1) / 2)), -covariance_bits);
-  return round_up(exact_change(columns, adjacency) + rounded);
+  const MomentWeights w = weights_of(columns, adjacency, weighted);
+  const Wide heaviest = std::max(Wide(1), w.square);
+  Wide rounded = ldexp(sqrt(Wide(heaviest * d * (d + 1) / 2)), -covariance_bits);
+  // A weighted sum is rounded down to a step, once in each of two tables.
+  if (weighted)
+    rounded += ldexp(sqrt(Wide(w.sum * d + heaviest * d * (d + 1) / 2)), -covariance_bits);
+  return round_up(exact_change(columns, adjacency, weighted) + rounded);
 }
 
-double covariance_column_change_up(std::uint64_t columns, Adjacency adjacency, double by) {
+double covariance_column_change_up(std::uint64_t columns, Adjacency adjacency, double by,
+                                   bool weighted) {
   if (!(by > 0 && by <= 2)) throw BadInput("by: must be above 0 and at most 2");
   const Wide d = columns;
-  const MomentWeights w = weights_of(columns, adjacency);
+  const MomentWeights w = weights_of(columns, adjacency, weighted);
   const auto squared = [&](const Wide& u) -> Wide {
     return u * u * (w.sum + d - 1 + w.square * (2 - u) * (2 - u));
   };
@@ -82,16 +98,18 @@ double covariance_column_change_up(std::uint64_t columns, Adjacency adjacency, d
     const Wide highest = (3 - sqrt(root)) / 2;
     if (highest < Wide(by)) most = std::max(most, squared(highest));
   }
-  const Wide rounded = ldexp(sqrt(Wide(std::max(Wide(1), w.square) * d)), -covariance_bits);
+  const Wide heaviest = std::max(Wide(1), w.square);
+  Wide rounded = ldexp(sqrt(Wide(heaviest * d)), -covariance_bits);
+  if (weighted) rounded += ldexp(sqrt(Wide(w.sum + heaviest * d)), -covariance_bits);
   return round_up(sqrt(most) + rounded);
 }
 
 MomentDeviations moment_deviations(const CovarianceMechanism& mechanism, std::uint64_t columns,
-                                   Adjacency adjacency) {
-  const MomentWeights w = weights_of(columns, adjacency);
+                                   Adjacency adjacency, bool weighted) {
+  const MomentWeights w = weights_of(columns, adjacency, weighted);
   const double noise = settings_of(mechanism).noise;
   const auto over = [noise](const Wide& weight) { return round_up(Wide(noise) / sqrt(weight)); };
-  const bool counted = adjacency == Adjacency::add_remove;
+  const bool counted = adjacency == Adjacency::add_remove || weighted;
   return {counted ? over(w.count) : 0, over(w.sum), over(w.square), noise, counted ? 0.5 : 0};
 }
 
@@ -102,10 +120,16 @@ Analysis analyze(const CovarianceMechanism& mechanism, const CovarianceProblem& 
     throw BadInput(Field{"draws"}, "moments are released once",
                    fmt::format("leave it out (got {})", draws));
   }
-  if (who.rows_per_person < 1 || who.rows_per_person > problem.rows) {
+  if (who.rows_per_person < 1 || (!problem.of_people() && who.rows_per_person > problem.rows)) {
     throw BadInput(
         Field{"rows_per_person"},
         fmt::format("must be at least 1 and at most the rows, got {}", who.rows_per_person));
+  }
+  if (problem.of_people() && problem.rows_of_person != who.rows_per_person) {
+    throw BadInput(fmt::format(
+        "rows_of_person: weights hold a person to {} rows, and the guarantee is for {}; give both "
+        "the same",
+        problem.rows_of_person, who.rows_per_person));
   }
   const double noise = settings_of(mechanism).noise;
   require_legal_noise(noise, "noise");
@@ -114,10 +138,12 @@ Analysis analyze(const CovarianceMechanism& mechanism, const CovarianceProblem& 
   const auto numbers = static_cast<double>(moments_answered(problem.columns));
   out.noise = noise_cost_up(AnsweredNoise{numbers}, 1);
   out.guarantee = {mu, out.noise.epsilon, 0,
-                   answers_resolve(static_cast<double>(problem.rows), mu) ? out.noise.tv : 1.0,
+                   answers_resolve(static_cast<double>(problem.most_weight()), mu) ? out.noise.tv
+                                                                                   : 1.0,
                    who};
   // The finest of all: each number has a grid of its own, a power of two.
-  const MomentDeviations of = moment_deviations(mechanism, problem.columns, who.adjacency);
+  const MomentDeviations of =
+      moment_deviations(mechanism, problem.columns, who.adjacency, problem.weighted);
   out.release_grid = answer_grid(std::min({of.sum, of.square, of.product}));
   out.constants = {{"answered_numbers", numbers}};
   return out;
@@ -129,7 +155,8 @@ CovariancePlan plan_covariance(const CovarianceProblem& problem, const Budget& b
   budget.validate();
   const Neighbors who = budget.neighbors();
   const Wide change =
-      Wide(who.rows_per_person) * Wide(covariance_change_up(problem.columns, who.adjacency));
+      Wide(who.rows_per_person) *
+      Wide(covariance_change_up(problem.columns, who.adjacency, problem.weighted));
   CovariancePlan out{.problem = problem, .budget = budget, .mechanism = CovarianceMoments{}};
   double mu = gdp_mu_down(budget.epsilon, budget.delta);
   for (int attempt = 0; attempt < 60 && mu > 0; ++attempt) {  // until what computing adds fits too
@@ -154,8 +181,13 @@ std::string_view theorem_of(const CovarianceMechanism& /*mechanism*/) {
 
 std::string basis_of(const CovarianceMechanism& /*mechanism*/, const CovarianceProblem& problem) {
   return fmt::format(
-      "It rests on Gaussian noise in the sums of {} columns, of their squares and of their products",
-      problem.columns);
+      "It rests on Gaussian noise in {}the sums of {} columns, of their squares and of their "
+      "products{}",
+      problem.weighted ? "what all rows count and in " : "", problem.columns,
+      problem.of_people() ? fmt::format("; rows of one person count as at most {} together",
+                                        problem.rows_of_person)
+      : problem.weighted  ? "; a row counts by its weight, at most as one row"
+                          : "");
 }
 
 }  // namespace gibbsite

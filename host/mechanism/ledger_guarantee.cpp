@@ -186,7 +186,9 @@ Guarantee ledger_guarantee(const HistogramPlan& plan) {
 Guarantee ledger_guarantee(const CovariancePlan& plan) { return gdp_cover_up(own_guarantee(plan)); }
 
 Guarantee own_guarantee(const CovariancePlan& plan) {
-  return analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws).guarantee;
+  return in_a_ledger(
+      analyze(plan.mechanism, plan.problem, plan.guarantee.who, plan.budget.draws).guarantee,
+      plan.problem.of_people());
 }
 
 // Gaussian but for the threshold, which is a total variation.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/format_message.hpp"
 #include "gibbsite/core/covariance_columns.hpp"
@@ -20,13 +21,17 @@ void require_number(const Column& column) {
                  "leave it out, or count it in a cross table or a network");
 }
 
-Column moment_column(const Schema& one, Adjacency adjacency) {
+bool says_how_rows_count(const Column& column) {
+  return column.type == ColumnType::weight || column.type == ColumnType::person;
+}
+
+Column moment_column(const Schema& one, bool counted) {
   Column out = one.columns.front();
   require_number(out);
   out.typical.reset();
   const bool missed = one.missing_in(out) != nullptr;
   out.missing_level = missed ? std::optional(true) : std::nullopt;
-  if (!missed || adjacency == Adjacency::add_remove) return out;
+  if (!missed || counted) return out;
   throw BadInput(
       Field{"columns"},
       fmt::format("cells of {} may be missing by the schema, rows with one are left out, and how "
@@ -48,6 +53,11 @@ void require_column(const Schema& whole, const std::string& name) {
         fmt::format("{} is {} the schema", quoted(name), known ? "ignored by" : "not in"),
         "give columns of it");
   }
+  if (says_how_rows_count(*found)) {
+    throw BadInput(Field{"columns"},
+                   fmt::format("{} says how rows count, which every moment goes by", quoted(name)),
+                   "leave it out");
+  }
   if (found->date.empty()) return;
   throw BadInput(
       Field{"columns"},
@@ -59,8 +69,13 @@ void require_column(const Schema& whole, const std::string& name) {
 
 std::vector<std::string> CovarianceModel::columns() const {
   std::vector<std::string> out;
-  for (const Column& column : schema.columns) out.push_back(column.name);
+  for (const Column& column : schema.columns)
+    if (!says_how_rows_count(column)) out.push_back(column.name);
   return out;
+}
+
+bool counts_by_weight(const Schema& schema) {
+  return schema.weight() != nullptr || schema.person() != nullptr;
 }
 
 Schema covariance_schema(const Schema& whole, const std::vector<std::string>& columns,
@@ -77,9 +92,11 @@ Schema covariance_schema(const Schema& whole, const std::vector<std::string>& co
                      "give it once");
     }
     require_column(whole, name);
-    out = family_schema(whole, name);
-    all.push_back(moment_column(out, adjacency));
+    out = one_column_schema(whole, name);
+    all.push_back(
+        moment_column(out, adjacency == Adjacency::add_remove || counts_by_weight(whole)));
   }
+  std::ranges::copy_if(whole.columns, std::back_inserter(all), says_how_rows_count);
   out.columns = std::move(all);
   out.row_norm = std::max(out.max_unclipped_norm(), 1.0);
   out.validate("schema");

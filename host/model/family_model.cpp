@@ -57,6 +57,10 @@ void require_rows_alike(const Schema& schema) {
 
 Schema family_schema(const Schema& whole, const std::string& column) {
   require_rows_alike(whole);
+  return one_column_schema(whole, column);
+}
+
+Schema one_column_schema(const Schema& whole, const std::string& column) {
   Schema out = whole;
   drop_label(out);
   out.network.reset();

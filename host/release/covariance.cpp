@@ -25,9 +25,11 @@ class NoisyMoments {
   explicit NoisyMoments(const CovarianceRelease& release)
       : model_(release.model()), d_(model_.sums.size()) {
     const CovarianceCertificate& c = release.certificate();
-    noise_ = moment_deviations(c.mechanism, c.problem.columns, c.claimed.who.adjacency);
+    noise_ = moment_deviations(c.mechanism, c.problem.columns, c.claimed.who.adjacency,
+                               c.problem.weighted);
     rows_ = model_.count.value_or(static_cast<double>(c.problem.rows));
-    // Rows of one person may be alike: so many tell as much as this many people.
+    // Rows of one person may be alike: so many tell as much as this many people. With weights of at
+    // most 1 they tell no less, as the sum of their squares is at most theirs.
     people_ = rows_ / static_cast<double>(c.claimed.who.rows_per_person);
     if (!(rows_ >= std::max(2.0, least_rows_over_noise * noise_.count))) return;
     known_ = true;

@@ -19,6 +19,7 @@ MomentPlaces moment_places(const Schema& schema) {
   MomentPlaces out;
   std::size_t at = 0;
   for (const Column& column : schema.columns) {
+    if (column.type != ColumnType::number) continue;  // of how rows count: no feature
     out.numbers.push_back(at++);
     if (schema.has_missing_level(column)) out.missing.push_back(at++);
   }
@@ -27,26 +28,28 @@ MomentPlaces moment_places(const Schema& schema) {
 
 void require_planned_covariance(const Dataset& data, const CovariancePlan& plan) {
   const bool replaced = plan.guarantee.who.adjacency == Adjacency::replace_one;
-  const std::uint64_t n = data.rows(), planned = plan.problem.rows;
+  const bool weighed = counts_by_weight(data.schema);
+  const std::uint64_t n = data.counted(), planned = plan.problem.rows;
   const MomentPlaces places = moment_places(data.schema);
-  if (plan.problem.columns != data.schema.columns.size() ||
+  if (plan.problem.columns != places.numbers.size() ||
       places.numbers.size() + places.missing.size() != data.view().cols ||
       (replaced ? n != planned : n > planned)) {
     throw BadInput("data: its rows or columns are not the plan's; plan again for this data");
   }
-  if (replaced && !places.missing.empty())
+  if (replaced && !weighed && !places.missing.empty())
     throw BadInput("data: has missing cells, which are for add-remove; plan for that");
   if (!is_covariance_schema(data.schema, plan.guarantee.who.adjacency))
     throw BadInput("data: was read by a schema of something else; read it by covariance_schema");
-  if (data.view().weight != nullptr)
-    throw BadInput("data: has weights, which moments do not count by; give a table without them");
+  if (plan.problem.weighted != weighed || (data.view().weight != nullptr) != weighed ||
+      plan.problem.rows_of_person != data.rows_of_person)
+    throw BadInput("data: its rows do not count as those of the plan; plan again for this data");
 }
 
 CovarianceModel noisy_moments(const Dataset& data, const CovariancePlan& plan,
                               const StreamKey& stream) {
   const std::size_t d = plan.problem.columns;
-  const MomentDeviations noise =
-      moment_deviations(plan.mechanism, plan.problem.columns, plan.guarantee.who.adjacency);
+  const MomentDeviations noise = moment_deviations(
+      plan.mechanism, plan.problem.columns, plan.guarantee.who.adjacency, plan.problem.weighted);
   const MomentPlaces places = moment_places(data.schema);
   const MomentSums exact =
       moment_sums(data.view(), places.numbers, places.missing, covariance_bits);
@@ -54,7 +57,7 @@ CovarianceModel noisy_moments(const Dataset& data, const CovariancePlan& plan,
     return std::ldexp(static_cast<double>(steps), -covariance_bits);
   };
   CovarianceModel out{.schema = data.schema};
-  const auto rows = static_cast<double>(exact.rows);
+  const double rows = exact.rows;
   GaussianMechanism gaussian(stream, 0, 1 + d + exact.products.size());
   if (noise.count > 0) out.count = gaussian.release(rows, noise.count);
   for (const std::int64_t sum : exact.sums)

@@ -15,6 +15,7 @@
 #include "gibbsite/mechanism/learning.hpp"
 #include "gibbsite/mechanism/rdp.hpp"
 #include "gibbsite/model/contrasts.hpp"
+#include "gibbsite/model/covariance_model.hpp"
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/losses.hpp"
 #include "gibbsite/model/network_model.hpp"
@@ -563,7 +564,11 @@ NetworkPlan plan(const PlanRequest& request, const NetworkProblem& problem, cons
 
 CovarianceProblem covariance_problem(const PlanRequest& request, const Schema& columns,
                                      std::uint64_t rows) {
-  CovarianceProblem out{public_rows(request, rows), columns.columns.size()};
+  const bool people = columns.person() != nullptr;
+  CovarianceProblem out{.rows = public_rows(request, rows, people ? "people" : "rows"),
+                        .columns = CovarianceModel{.schema = columns}.columns().size(),
+                        .weighted = counts_by_weight(columns)};
+  if (people) out.rows_of_person = request.rows_per_person.value_or(1);
   out.validate();
   return out;
 }

@@ -80,7 +80,7 @@ def test_a_schema_of_people_leads_to_releases_of_the_same_people(tmp_path):
     assert model.certificate_["schema_bought"]["person"] == "patient"
     assert model.score(X, frame["well"]) > 0.8
     model.save(tmp_path / "m.json")
-    again = gibbsite.PrivateLogisticRegression.load(tmp_path / "m.json")
+    again = gibbsite.PrivateLogisticRegression.from_file(tmp_path / "m.json")
     assert (again.predict(X) == model.predict(X)).all()
     network_schema = gibbsite.Schema.parse_network(bought.to_toml())
     data = gibbsite.read_arrow(frame, network_schema, labels_optional=True, rows_per_person=2)

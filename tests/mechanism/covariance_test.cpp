@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
+#include "gibbsite/privacy/any_rows.hpp"
 #include "gibbsite/privacy/gdp.hpp"
 
 namespace gibbsite {
@@ -102,6 +104,115 @@ TEST(Covariance, NoRowMovesTheSumsByMore) {
       EXPECT_GE(found, least * claimed) << d;
     }
   }
+}
+
+// Rows of one person add a combination of what single rows add, with shares f >= 0 of sum at most k,
+// and those of another person take its place, or nothing. The furthest pair found, by steps of
+// shares and numbers from many starts.
+double furthest_people(std::size_t d, Adjacency adjacency, double k) {
+  const MomentDeviations of = moment_deviations(CovarianceMoments{1}, d, adjacency, true);
+  const bool replaced = adjacency == Adjacency::replace_one;
+  constexpr std::size_t rows = 3;  // of each of two people
+  std::mt19937_64 random(d);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  struct People {
+    std::vector<Row> rows;
+    Row shares;
+  };
+  const auto apart = [&](const std::vector<People>& all) {
+    Row sum(added(Row(d), of).size());
+    for (std::size_t p = 0; p < all.size(); ++p) {
+      double held = 0;
+      for (const double share : all[p].shares) held += share;
+      const double scale = k / std::max(held, 1.0);
+      for (std::size_t i = 0; i < rows; ++i) {
+        const Row one = added(all[p].rows[i], of);
+        for (std::size_t j = 0; j < one.size(); ++j)
+          sum[j] += (p == 0 ? 1 : -1) * scale * all[p].shares[i] * one[j];
+      }
+    }
+    double squares = 0;
+    for (const double v : sum) squares += v * v;
+    return std::sqrt(squares);
+  };
+  double best = 0;
+  for (int start = 0; start < 40; ++start) {
+    std::vector<People> all(replaced ? 2 : 1);
+    for (People& one : all) {
+      for (std::size_t i = 0; i < rows; ++i) {
+        Row& row = one.rows.emplace_back();
+        for (std::size_t j = 0; j < d; ++j)
+          row.push_back(start % 2 == 0 ? std::copysign(1.0, uniform(random)) : uniform(random));
+        one.shares.push_back(std::fabs(uniform(random)));
+      }
+    }
+    double found = apart(all);
+    const auto climb = [&](double& v, double lo, const std::vector<double>& tries) {
+      for (const double to : tries) {
+        const double before = std::exchange(v, std::clamp(to, lo, 1.0));
+        const double now = apart(all);
+        if (now > found) {
+          found = now;
+        } else {
+          v = before;
+        }
+      }
+    };
+    for (double step = 1; step > 1e-3; step /= 2) {
+      for (People& one : all) {
+        for (std::size_t i = 0; i < rows; ++i) {
+          climb(one.shares[i], 0, {one.shares[i] - step, one.shares[i] + step});
+          for (double& v : one.rows[i]) climb(v, -1, {v - step, v + step, 0.0, -v});
+        }
+      }
+    }
+    best = std::max(best, found);
+  }
+  return best;
+}
+
+// Any number of rows of people, held to k together, move the sums as k rows do, and what all rows
+// count is answered at no cost under replace-one.
+TEST(Covariance, NoPersonMovesWeightedSumsByMore) {
+  for (const Adjacency adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
+    for (const std::size_t d : {1U, 2U, 3U, 5U}) {
+      for (const double k : {1.0, 3.0}) {
+        const double claimed = k * covariance_change_up(d, adjacency, true);
+        const double found = furthest_people(d, adjacency, k);
+        EXPECT_LE(found, claimed) << d;
+        EXPECT_GE(found, 0.94 * claimed) << d;
+      }
+      if (adjacency == Adjacency::add_remove) continue;
+      EXPECT_NEAR(covariance_change_up(d, adjacency, true), covariance_change_up(d, adjacency), 1e-6);
+    }
+  }
+}
+
+TEST(Covariance, APlanOfPeopleSpendsItsBudget) {
+  for (const Adjacency adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
+    for (const std::uint64_t k : {1U, 4U}) {
+      const Budget budget{
+          .epsilon = 0.7, .delta = 1e-6, .adjacency = adjacency, .rows_per_person = k};
+      const CovarianceProblem problem{
+          .rows = 5000, .columns = 3, .weighted = true, .rows_of_person = k};
+      const CovariancePlan plan = plan_covariance(problem, budget);
+      EXPECT_LE(delta_up(plan.guarantee, budget.epsilon), budget.delta);
+      const double noise = std::get<CovarianceMoments>(plan.mechanism).noise;
+      const double change = static_cast<double>(k) * covariance_change_up(3, adjacency, true);
+      EXPECT_NEAR(plan.guarantee.mu * noise, change, 1e-9 * change);
+      EXPECT_EQ(own_guarantee(plan).who.rows_per_person, any_rows);
+      EXPECT_THROW(static_cast<void>(analyze(plan.mechanism, problem,
+                                             {adjacency, k + 1}, 1)),
+                   BadInput);
+    }
+  }
+  EXPECT_THROW(CovarianceProblem({.rows = 9, .columns = 1, .rows_of_person = 1}).validate(), BadInput);
+  EXPECT_THROW(CovarianceProblem({.rows = most_covariance_rows,
+                                  .columns = 1,
+                                  .weighted = true,
+                                  .rows_of_person = 2})
+                   .validate(),
+               BadInput);
 }
 
 TEST(Covariance, APlanSpendsItsBudget) {

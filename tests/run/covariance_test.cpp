@@ -206,7 +206,7 @@ TEST(CovarianceSchema, RefusesWhatHasNoMoments) {
           parse_covariance_schema(covariance_toml, "s", columns, Adjacency::add_remove));
     };
   };
-  EXPECT_THAT(read({"a", "b"}), ThrowsMessage<BadInput>(HasSubstr("how much a row counts")));
+  EXPECT_THAT(read({"a", "w"}), ThrowsMessage<BadInput>(HasSubstr("says how rows count")));
   EXPECT_THROW(read({"b", "c"})(), BadInput);
   EXPECT_THROW(read({"b", "b"})(), BadInput);
   EXPECT_THROW(read({"d"})(), BadInput);

@@ -40,7 +40,8 @@ double columns_range_up(const NetworkProblem& problem, std::span<const std::uint
 
 /// As covariance_change_up, of a row of which one number in [-1, 1] moves by at most `by`, in
 /// (0, 2] (docs/theory/columns.md, Theorem 3).
-double covariance_column_change_up(std::uint64_t columns, Adjacency adjacency, double by);
+double covariance_column_change_up(std::uint64_t columns, Adjacency adjacency, double by,
+                                   bool weighted = false);
 
 /// Prices a move of the column's number by at most `by`, in the column's unit. Throws BadInput for
 /// levels, and if `by` is not above 0.

@@ -33,6 +33,8 @@ bool has_label(const Schema& schema);
 /// of `whole` becomes a column of two levels. Throws BadInput if there is no such column, or it is
 /// ignored, and on columns of weights or people.
 Schema family_schema(const Schema& whole, const std::string& column);
+/// As family_schema, whatever says how rows count: it is left out.
+Schema one_column_schema(const Schema& whole, const std::string& column);
 /// The public numbers of a family over the column of `one_column`, with `rows` rows. The caller
 /// sets prior, variance and trim. Throws BadInput if the family does not fit the column.
 FamilyProblem family_problem(const Schema& one_column, Family family, std::uint64_t rows);
