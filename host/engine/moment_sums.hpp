@@ -15,10 +15,10 @@ struct MomentSums {
 };
 
 /// One pass, one thread. Column j is feature feature[j] of [0, 1], moved to [-1, 1] and held to
-/// whole steps, as each product is; a row lacks a number where a feature of `missing` is not 0. A row
-/// counts its weight, rounded down to a multiple of 2^-20; sums of weighted rows are exact, and then
-/// rounded down to a step. At most 2^27 rows, or as much weight, of 26 bits: all sums are whole
-/// doubles.
+/// whole steps, as each product is; a row lacks a number where a feature of `missing` is not 0. A
+/// row counts its weight, rounded down to a multiple of 2^-20; sums of weighted rows are exact, and
+/// then rounded down to a step. At most 2^27 rows, or as much weight, of 26 bits: all sums are
+/// whole doubles.
 MomentSums moment_sums(const Rows& x, const std::vector<std::size_t>& feature,
                        const std::vector<std::size_t>& missing, int bits);
 

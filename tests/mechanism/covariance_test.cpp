@@ -106,8 +106,8 @@ TEST(Covariance, NoRowMovesTheSumsByMore) {
   }
 }
 
-// Rows of one person add a combination of what single rows add, with shares f >= 0 of sum at most k,
-// and those of another person take its place, or nothing. The furthest pair found, by steps of
+// Rows of one person add a combination of what single rows add, with shares f >= 0 of sum at most
+// k, and those of another person take its place, or nothing. The furthest pair found, by steps of
 // shares and numbers from many starts.
 double furthest_people(std::size_t d, Adjacency adjacency, double k) {
   const MomentDeviations of = moment_deviations(CovarianceMoments{1}, d, adjacency, true);

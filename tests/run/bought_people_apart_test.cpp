@@ -239,8 +239,9 @@ TEST(BoughtPeopleApart, ALedgerOfPeopleTakesItAndOneOfRowsDoesNot) {
   EXPECT_TRUE(of_rows.read().entries.empty()) << "refused before there is noise";
 }
 
-// A schema's threshold would be dearer in total variation than a ledger of (8, 1e-4) has for it all:
-// planned for the ledger it leaves room for fits. What takes everything is refused before noise.
+// A schema's threshold would be dearer in total variation than a ledger of (8, 1e-4) has for it
+// all: planned for the ledger it leaves room for fits. What takes everything is refused before
+// noise.
 TEST(BoughtPeopleApart, ALedgerIsNotTakenWholeByASchema) {
   const ::gibbsite::testing::TempDir folder;
   const Ledger ledger = Ledger::create(folder.path("l"), 8, 1e-4, {Adjacency::replace_one, any_rows},

@@ -36,10 +36,10 @@ SchemaProblem problem_of(const SchemaShape& shape, std::uint64_t rows,
                          std::uint64_t rows_per_person);
 
 /// Answers the plan's questions about a table, of which `cells` are the counts of `shape.asked`;
-/// reads it up to twice more. Void when the key came from a seed. Uses the key
-/// up, also when it throws: BadInput where the counts are not those of the plan, or on a plan whose
-/// numbers do not verify. Of the options `ledger` is heeded, as by `fit`; BudgetSpent also where the
-/// schema would take all of it, as no fit could follow by it.
+/// reads it up to twice more. Void when the key came from a seed. Uses the key up, also when it
+/// throws: BadInput where the counts are not those of the plan, or on a plan whose numbers do not
+/// verify. Of the options `ledger` is heeded, as by `fit`; BudgetSpent also where the schema would
+/// take all of it, as no fit could follow by it.
 SchemaRelease buy_schema(const SchemaShape& shape, const TableCells& cells, const CellSource& table,
                          const SchemaPlan& plan, Key&& key, const FitOptions& options = {});
 
