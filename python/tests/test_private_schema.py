@@ -96,6 +96,21 @@ def test_a_schema_of_people_leads_to_releases_of_the_same_people(tmp_path):
         gibbsite.PrivateLogisticRegression(2.0, 1e-6, schema=schema).fit(np.zeros((4, 4)), ["yes", "no"] * 2)
 
 
+def test_moments_are_of_the_same_people(tmp_path):
+    frame = visits()
+    (tmp_path / "s.toml").write_text(
+        gibbsite.private_schema(frame, **BUDGET, **LABEL, person="patient").to_toml()
+    )
+    schema = gibbsite.Schema.read_covariance(tmp_path / "s.toml", ["age"])
+    data = gibbsite.read_arrow(frame, schema, labels_optional=True, ignore_extra_columns=True, rows_per_person=1)
+    plan = gibbsite.plan_covariance(epsilon=1.0, delta=1e-6, rows=data.counted, schema=schema)
+    release = gibbsite.fit_covariance(data, plan)
+    assert release.verify().valid
+    assert release.certificate["constants"]["people"] == 4000
+    exact = frame.groupby("patient")["age"].mean().mean()
+    assert abs(release.estimates()[0]["value"] - exact) < 0.01 * exact
+
+
 def test_what_a_plan_counts_is_said():
     frame = visits(1000)
     data = gibbsite.read_arrow(

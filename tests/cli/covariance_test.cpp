@@ -64,6 +64,40 @@ TEST_F(CovarianceCli, ChecksAndKeepsRho) {
   EXPECT_EQ(gibbsite({"verify", "moments.json"}).status, 0);
 }
 
+// What rows count is answered with noise, and said; a ledger of rows takes weights, not people.
+TEST_F(CovarianceCli, CountsByWeightsAndPeople) {
+  std::string table = "who,w,height\n";
+  for (int i = 0; i < 6000; ++i)
+    table += "p" + std::to_string(i % 2500) + "," + std::to_string(1 + i % 4) + "," +
+             std::to_string(150 + (i % 4) * 10) + "\n";
+  folder.write("survey.csv", table);
+  const auto by = [&](const std::string& counting, const Arguments& more) {
+    folder.write("survey.toml", "[columns]\nheight = {type = \"number\", range = [140, 200]}\n" +
+                                    counting);
+    return gibbsite(joined({"fit", "--data", "survey.csv", "--schema", "survey.toml", "--model",
+                            "covariance", "--columns", "height", "--epsilon", "2", "--delta", "1e-6",
+                            "--out", "m.json", "--force"},
+                           more));
+  };
+  const Outcome weighed = by("w = {type = \"weight\", range = [0, 4]}\n", {});
+  ASSERT_EQ(weighed.status, 0) << weighed.err;
+  EXPECT_THAT(weighed.out, HasSubstr("rows of the largest weight are a sample of, each as it counts"));
+  EXPECT_THAT(weighed.out, HasSubstr("a row counts by its weight"));
+  const std::string csv = gibbsite({"coefficients", "m.json", "--csv"}).out;
+  const std::string line = "mean,height,,";
+  // 165 if rows counted the same; 0.5 is 10 deviations of the noise.
+  EXPECT_NEAR(std::stod(csv.substr(csv.find(line) + line.size())), 170, 0.5);
+  EXPECT_EQ(gibbsite({"verify", "m.json"}).status, 0);
+  const Outcome held = by("who = {type = \"person\"}\n", {"--rows-per-person", "2"});
+  ASSERT_EQ(held.status, 0) << held.err;
+  EXPECT_THAT(held.out, HasSubstr("any number of rows per person, counted as at most 2"));
+  EXPECT_THAT(held.out, HasSubstr("number of people, 2500"));
+  EXPECT_EQ(gibbsite({"verify", "m.json"}).status, 0);
+  EXPECT_EQ(gibbsite({"verify", "m.json", "--column", "height"}).status, 0);
+  EXPECT_EQ(gibbsite({"report", "m.json", "--out", "m.html", "--force"}).status, 0);
+  expect_error(by("who = {type = \"person\"}\n", {"--columns", "who"}), 2, "--columns");
+}
+
 TEST_F(CovarianceCli, RefusesWhatMakesNoSense) {
   expect_error(moments({}), 2, "--columns: is missing");
   expect_error(moments({"--columns", "height,sex"}), 2, "--columns: 'sex' is a category");
