@@ -229,9 +229,9 @@ Release fit_by_bought(const Table& table, const gibbsite_settings& settings,
   const CellSource source = table.cells();
   const TableCells cells = count_cells(source, shape.asked);
   if (cells.rows == 0) throw BadInput(Word{"table"}, "has no rows", "give one with some");
-  const BoughtFitPlan made = plan_bought_fit(shape, request.rows_cap.value_or(cells.rows), budget,
-                                             settings.schema_share, request.intervals,
-                                             tv_left(ledger));
+  const BoughtFitPlan made =
+      plan_bought_fit(shape, request.rows_cap.value_or(cells.rows), budget, settings.schema_share,
+                      request.intervals, tv_left(ledger));
   require_visible(made.questions, made.problem);
   Watch watch(settings);
   const TableToBuy bought{

@@ -51,8 +51,8 @@ CovarianceProblem problem_of(const CovarianceModel& model, const CovarianceCerti
 
 // Every number is on the grid of its noise, and no further than it from what so many rows can have.
 void check_model(Verifier& v, const CovarianceModel& model, const CovarianceCertificate& c) {
-  const MomentDeviations noise =
-      moment_deviations(c.mechanism, c.problem.columns, c.claimed.who.adjacency, c.problem.weighted);
+  const MomentDeviations noise = moment_deviations(c.mechanism, c.problem.columns,
+                                                   c.claimed.who.adjacency, c.problem.weighted);
   const auto rows = static_cast<double>(c.problem.most_weight());
   std::size_t off = 0, beyond = 0;
   const auto check = [&](double value, double deviation, double least) {

@@ -32,17 +32,18 @@ std::vector<std::string> moment_line(const std::string& name, const MomentEstima
 }  // namespace
 
 std::string covariance_line(const CovariancePlan& plan) {
-  const MomentDeviations of =
-      moment_deviations(plan.mechanism, plan.problem.columns, plan.budget.adjacency,
-                        plan.problem.weighted);
+  const MomentDeviations of = moment_deviations(plan.mechanism, plan.problem.columns,
+                                                plan.budget.adjacency, plan.problem.weighted);
   const auto rows = static_cast<double>(plan.problem.most_weight());
   return fmt::format(
       "mechanism {}: moments of {} columns; noise of a mean {:.2g}, of a variance {:.2g}, of a "
       "covariance {:.2g} at {} {} (half ranges are 1), (ε, δ) = ({:.4g}, {:.4g})",
       name_of(plan.mechanism), plan.problem.columns, of.sum / rows, of.square / rows,
       of.product / rows, plan.problem.most_weight(),
-      plan.problem.weighted ? "rows of the largest weight" : "rows", plan.budget.epsilon,
-      plan.budget.delta);
+      plan.problem.of_people() ? "rows, if all people count in full"
+      : plan.problem.weighted  ? "rows of the largest weight"
+                               : "rows",
+      plan.budget.epsilon, plan.budget.delta);
 }
 
 std::string covariance_report(const CovarianceRelease& release) {

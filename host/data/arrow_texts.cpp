@@ -141,8 +141,8 @@ std::string instant_id(const ArrowValues& values, std::int64_t i) {
   if (rest == 0) return out;
   const std::int64_t per_second = per_day / (hours * minutes * seconds);
   const std::int64_t second = rest / per_second;
-  out += fmt::format("T{:02}:{:02}:{:02}", second / (minutes * seconds),
-                     second / seconds % minutes, second % seconds);
+  out += fmt::format("T{:02}:{:02}:{:02}", second / (minutes * seconds), second / seconds % minutes,
+                     second % seconds);
   if (rest % per_second == 0) return out;
   std::string part = fmt::format(".{}", per_second + rest % per_second);  // ".1", then the digits
   part.erase(1, 1);

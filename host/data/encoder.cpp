@@ -107,11 +107,10 @@ void require_people_held(const Schema& schema, const ReadOptions& options,
       fmt::format("{}: column {} says whose a row is", source, gibbsite::quoted(person->name));
   if (!options.holds_people) {
     const bool of_model = options.unreadable != ReadOptions::Unreadable::by_schema;
-    throw BadInput(fmt::format("{}, and this counts rows, each as one; {} (fit, plan and evaluate "
-                               "count people)",
-                               here,
-                               of_model ? "give a model without a column of people"
-                                        : rows_instead(schema)));
+    throw BadInput(fmt::format(
+        "{}, and this counts rows, each as one; {} (fit, plan and evaluate "
+        "count people)",
+        here, of_model ? "give a model without a column of people" : rows_instead(schema)));
   }
   if (options.to_files != nullptr || options.cache != ReadOptions::Cache::never)
     throw BadInput(here +

@@ -9,7 +9,7 @@ namespace gibbsite {
 
 /// In steps of 2^-bits, over rows of numbers x in [-1, 1] that lack none.
 struct MomentSums {
-  double rows = 0;                     ///< what those count that lack none
+  double rows = 0;                       ///< what those count that lack none
   std::vector<std::int64_t> sums{};      ///< [d] of x_j
   std::vector<std::int64_t> products{};  ///< [d (d + 1)/2] of x_i x_j, the lower triangle by rows
 };

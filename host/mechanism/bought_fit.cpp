@@ -199,8 +199,7 @@ BoughtFitPlan plan_bought_draws(const SchemaProblem& problem, const Budget& budg
   const StandardArithmetic arithmetic;
   Budget once = budget;
   once.draws = 1;
-  const double z =
-      schema_threshold_height(problem, once, most_tv);  // throws on an illegal request
+  const double z = schema_threshold_height(problem, once, most_tv);  // throws on an illegal request
   require_share(share);
   const double part =
       share.value_or(std::clamp(seen_share(problem, budget), least_draws_share, most_share));

@@ -153,8 +153,7 @@ double one_text_up(const SchemaQuestions& q, const SchemaProblem& p) {
   return round_up(normal_cdf(-height) + ldexp(Wide(1), -110));
 }
 
-double schema_threshold_height(const SchemaProblem& problem, const Budget& budget,
-                               double most_tv) {
+double schema_threshold_height(const SchemaProblem& problem, const Budget& budget, double most_tv) {
   problem.validate();
   budget.validate();
   if (budget.draws != 1) {
@@ -165,11 +164,9 @@ double schema_threshold_height(const SchemaProblem& problem, const Budget& budge
   require_who_of_schema(problem, who);
   const double e = round_up(exp(Wide(budget.epsilon)));
   const Wide texts = most_changed_texts(problem, who);
-  const Wide tail =
-      Wide(budget.delta) * Wide(schema_threshold_share) / (texts * (1 + Wide(e)));
+  const Wide tail = Wide(budget.delta) * Wide(schema_threshold_share) / (texts * (1 + Wide(e)));
   // one_text_up adds 2^-110 to a tail.
-  const Wide of_ledger =
-      Wide(most_tv) * Wide(schema_ledger_share) / texts - ldexp(Wide(1), -110);
+  const Wide of_ledger = Wide(most_tv) * Wide(schema_ledger_share) / texts - ldexp(Wide(1), -110);
   constexpr double least_tail = 1e-30;
   return normal_height_up(of_ledger > Wide(least_tail) && of_ledger < tail ? of_ledger : tail);
 }

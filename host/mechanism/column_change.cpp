@@ -183,8 +183,8 @@ ColumnPrice column_price(const CovarianceMechanism& mechanism, const CovarianceP
   // Cells are read as floats: each of two is off by 2^-24 at most on [-1, 1].
   const double by = std::min(2.0, 2 * part + 0x1p-22);
   const Adjacency adjacency = whole.who.adjacency;
-  const double change = covariance_column_change_up(problem.columns, adjacency, by,
-                                                    problem.weighted);
+  const double change =
+      covariance_column_change_up(problem.columns, adjacency, by, problem.weighted);
   const double mu = round_up(Wide(whole.who.rows_per_person) * Wide(change) / Wide(noise));
   ColumnPrice out = gaussian(whole, mu);
   const bool may_be_missing = part == 1 && (problem.weighted || !replaces(whole));

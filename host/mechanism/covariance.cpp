@@ -57,14 +57,17 @@ void CovarianceProblem::validate() const {
   if (rows < 1 || rows > most_covariance_rows) {
     throw BadInput(fmt::format("rows: must be from 1 to {}, got {}", most_covariance_rows, rows));
   }
-  if (of_people() && (rows_of_person > most_covariance_rows || most_weight() > most_covariance_rows)) {
-    throw BadInput(Field{"rows_per_person"},
-                   fmt::format("{} people of {} rows each are more than the {} rows that are counted "
-                               "exactly",
-                               rows, rows_of_person, most_covariance_rows),
-                   "give a smaller one");
+  if (of_people() &&
+      (rows_of_person > most_covariance_rows || most_weight() > most_covariance_rows)) {
+    throw BadInput(
+        Field{"rows_per_person"},
+        fmt::format("{} people of {} rows each are more than the {} rows that are counted "
+                    "exactly",
+                    rows, rows_of_person, most_covariance_rows),
+        "give a smaller one");
   }
-  if (of_people() && !weighted) throw BadInput("weighted: is missing; rows of people count by weight");
+  if (of_people() && !weighted)
+    throw BadInput("weighted: is missing; rows of people count by weight");
   if (columns < 1 || columns > most_covariance_columns) {
     throw BadInput(Field{"columns"},
                    fmt::format("must be from 1 to {}, got {}", most_covariance_columns, columns));
@@ -137,10 +140,9 @@ Analysis analyze(const CovarianceMechanism& mechanism, const CovarianceProblem& 
   const double mu = moments_mu_up(noise, problem, who);
   const auto numbers = static_cast<double>(moments_answered(problem.columns));
   out.noise = noise_cost_up(AnsweredNoise{numbers}, 1);
-  out.guarantee = {mu, out.noise.epsilon, 0,
-                   answers_resolve(static_cast<double>(problem.most_weight()), mu) ? out.noise.tv
-                                                                                   : 1.0,
-                   who};
+  out.guarantee = {
+      mu, out.noise.epsilon, 0,
+      answers_resolve(static_cast<double>(problem.most_weight()), mu) ? out.noise.tv : 1.0, who};
   // The finest of all: each number has a grid of its own, a power of two.
   const MomentDeviations of =
       moment_deviations(mechanism, problem.columns, who.adjacency, problem.weighted);
@@ -154,9 +156,8 @@ CovariancePlan plan_covariance(const CovarianceProblem& problem, const Budget& b
   problem.validate();
   budget.validate();
   const Neighbors who = budget.neighbors();
-  const Wide change =
-      Wide(who.rows_per_person) *
-      Wide(covariance_change_up(problem.columns, who.adjacency, problem.weighted));
+  const Wide change = Wide(who.rows_per_person) *
+                      Wide(covariance_change_up(problem.columns, who.adjacency, problem.weighted));
   CovariancePlan out{.problem = problem, .budget = budget, .mechanism = CovarianceMoments{}};
   double mu = gdp_mu_down(budget.epsilon, budget.delta);
   for (int attempt = 0; attempt < 60 && mu > 0; ++attempt) {  // until what computing adds fits too
@@ -184,10 +185,10 @@ std::string basis_of(const CovarianceMechanism& /*mechanism*/, const CovarianceP
       "It rests on Gaussian noise in {}the sums of {} columns, of their squares and of their "
       "products{}",
       problem.weighted ? "what all rows count and in " : "", problem.columns,
-      problem.of_people() ? fmt::format("; rows of one person count as at most {} together",
-                                        problem.rows_of_person)
-      : problem.weighted  ? "; a row counts by its weight, at most as one row"
-                          : "");
+      problem.of_people()
+          ? fmt::format("; rows of one person count as at most {} together", problem.rows_of_person)
+      : problem.weighted ? "; a row counts by its weight, at most as one row"
+                         : "");
 }
 
 }  // namespace gibbsite

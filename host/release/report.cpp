@@ -291,13 +291,13 @@ std::string report_of(const SchemaRelease& release, const json& file, const std:
   ReportFacts facts{.claims = c, .rows = c.problem.rows, .basis = basis_of(c.mechanism, c.problem)};
   if (!c.is_void()) facts.guess = best_guess_percent(c.claimed);
   Html page;
-  title_block(page, "Privacy report: a schema",
-              fmt::format("Types, ranges and levels of {} column{}, found by noisy counts in a "
-                          "private table of {} {}.",
-                          c.problem.columns, plural(c.problem.columns),
-                          human_count(static_cast<double>(c.problem.rows)),
-                          c.people ? "people" : "rows"),
-              facts);
+  title_block(
+      page, "Privacy report: a schema",
+      fmt::format("Types, ranges and levels of {} column{}, found by noisy counts in a "
+                  "private table of {} {}.",
+                  c.problem.columns, plural(c.problem.columns),
+                  human_count(static_cast<double>(c.problem.rows)), c.people ? "people" : "rows"),
+      facts);
   promise_section(page, facts, in_words(c));
   findings_section(page, release.model());
   unit_section(page, facts);

@@ -105,7 +105,8 @@ FamilyRelease fit_bought_family(const TableToBuy& table, const BoughtFitPlan& as
   const std::optional<Family> family = family_named(fit.model);
   if (!family) throw BadInput(Field{"model"}, "is no family", "give one");
   // Computed anew: a plan is open to its caller.
-  const BoughtFitPlan plan = plan_bought_family(fit, asked.problem.rows, asked.share, asked.most_tv);
+  const BoughtFitPlan plan =
+      plan_bought_family(fit, asked.problem.rows, asked.share, asked.most_tv);
   require_planned_counts(table.shape, table.cells, plan.problem, plan.guarantee.who);
   require_draws_of_any_schema(plan, fit, *family);
   Dataset data;

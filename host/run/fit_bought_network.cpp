@@ -76,8 +76,8 @@ NetworkRelease fit_bought_network(const TableToBuy& table, const BoughtFitPlan& 
   const std::unique_ptr<Communicator> alone = one_process();
   StreamKey stream = key_of_first_rank(std::move(key), *alone);
   // Computed anew: a plan is open to its caller.
-  const BoughtFitPlan plan =
-      plan_bought_network(table.shape, asked.problem.rows, asked.budget, asked.share, asked.most_tv);
+  const BoughtFitPlan plan = plan_bought_network(table.shape, asked.problem.rows, asked.budget,
+                                                 asked.share, asked.most_tv);
   const PlanRequest fit = bought_network_request(request);
   if (!table.shape.shape.label.empty()) refuse_of_network("label");
   require_planned_counts(table.shape, table.cells, plan.problem, plan.guarantee.who);

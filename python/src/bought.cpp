@@ -80,9 +80,9 @@ struct Asked {
     const double most_tv = tv_left(ledger);
     BoughtFitPlan out =
         request.model == network_model ? plan_bought_network(shape, rows, budget, share, most_tv)
-        : family_named(request.model)  ? plan_bought_family(request, rows, share, most_tv)
-                                       : plan_bought_fit(shape, rows, budget, share,
-                                                         request.intervals, most_tv);
+        : family_named(request.model)
+            ? plan_bought_family(request, rows, share, most_tv)
+            : plan_bought_fit(shape, rows, budget, share, request.intervals, most_tv);
     require_visible(out.questions, out.problem);
     return out;
   }
@@ -255,9 +255,9 @@ struct Purchase {
   }
   // rows: the table's, or its people; under add-remove the cap counts.
   [[nodiscard]] SchemaPlan plan(std::uint64_t table_rows, const Ledger* ledger) const {
-    SchemaPlan out = plan_schema(
-        problem_of(shape, rows_cap.value_or(table_rows), budget.rows_per_person), budget,
-        tv_left(ledger));
+    SchemaPlan out =
+        plan_schema(problem_of(shape, rows_cap.value_or(table_rows), budget.rows_per_person),
+                    budget, tv_left(ledger));
     require_visible(std::get<SchemaQuestions>(out.mechanism), out.problem);
     return out;
   }

@@ -147,11 +147,11 @@ TEST_F(BoughtPeopleCli, ASchemaAloneLeadsToFitsOfPatients) {
   refused_with({"evaluate", "--model", "model.json", "--data", "visits.csv", "--epsilon", "1",
                 "--delta", "1e-6", "--out", "e.json"},
                "leave it out for private figures");
-  ASSERT_EQ(gibbsite({"fit", "--data", "visits.csv", "--schema", "visits.toml", "--model",
-                      "covariance", "--columns", "age", "--epsilon", "2", "--delta", "1e-6", "--out",
-                      "c.json"})
-                .status,
-            0);
+  ASSERT_EQ(
+      gibbsite({"fit", "--data", "visits.csv", "--schema", "visits.toml", "--model", "covariance",
+                "--columns", "age", "--epsilon", "2", "--delta", "1e-6", "--out", "c.json"})
+          .status,
+      0);
   EXPECT_EQ(gibbsite({"verify", "c.json"}).status, 0);
   const std::string line = "patient = {type = \"person\"}";
   std::string edited = toml;

@@ -72,16 +72,17 @@ TEST_F(CovarianceCli, CountsByWeightsAndPeople) {
              std::to_string(150 + (i % 4) * 10) + "\n";
   folder.write("survey.csv", table);
   const auto by = [&](const std::string& counting, const Arguments& more) {
-    folder.write("survey.toml", "[columns]\nheight = {type = \"number\", range = [140, 200]}\n" +
-                                    counting);
-    return gibbsite(joined({"fit", "--data", "survey.csv", "--schema", "survey.toml", "--model",
-                            "covariance", "--columns", "height", "--epsilon", "2", "--delta", "1e-6",
-                            "--out", "m.json", "--force"},
-                           more));
+    folder.write("survey.toml",
+                 "[columns]\nheight = {type = \"number\", range = [140, 200]}\n" + counting);
+    return gibbsite(joined(
+        {"fit", "--data", "survey.csv", "--schema", "survey.toml", "--model", "covariance",
+         "--columns", "height", "--epsilon", "2", "--delta", "1e-6", "--out", "m.json", "--force"},
+        more));
   };
   const Outcome weighed = by("w = {type = \"weight\", range = [0, 4]}\n", {});
   ASSERT_EQ(weighed.status, 0) << weighed.err;
-  EXPECT_THAT(weighed.out, HasSubstr("rows of the largest weight are a sample of, each as it counts"));
+  EXPECT_THAT(weighed.out,
+              HasSubstr("rows of the largest weight are a sample of, each as it counts"));
   EXPECT_THAT(weighed.out, HasSubstr("a row counts by its weight"));
   const std::string csv = gibbsite({"coefficients", "m.json", "--csv"}).out;
   const std::string line = "mean,height,,";

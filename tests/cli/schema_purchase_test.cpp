@@ -138,8 +138,7 @@ TEST_F(SchemaPurchaseCli, IsEnteredInTheLedger) {
 // A purchase that nothing could follow is refused, and one whose threshold alone would take all of
 // a ledger has a higher one.
 TEST_F(SchemaPurchaseCli, LeavesSomethingOfALedger) {
-  ASSERT_EQ(
-      gibbsite({"ledger", "create", "l", "--epsilon", "8", "--delta", "1e-4"}).status, 0);
+  ASSERT_EQ(gibbsite({"ledger", "create", "l", "--epsilon", "8", "--delta", "1e-4"}).status, 0);
   refused({"people.csv", "--header", "yes", "--epsilon", "8", "--delta", "1e-4", "--out", "s.toml",
            "--ledger", "l"},
           5, "would fit");
@@ -148,9 +147,8 @@ TEST_F(SchemaPurchaseCli, LeavesSomethingOfALedger) {
                 "--delta", "1e-5", "--out", "s.toml", "--ledger", "l"});
   ASSERT_EQ(made.status, 0) << made.err;
   EXPECT_THAT(made.err, Not(HasSubstr("takes all")));
-  const Outcome fitted =
-      gibbsite({"fit", "--data", "people.csv", "--schema", "s.toml", "--epsilon", "2", "--delta",
-                "1e-6", "--out", "m.json", "--ledger", "l"});
+  const Outcome fitted = gibbsite({"fit", "--data", "people.csv", "--schema", "s.toml", "--epsilon",
+                                   "2", "--delta", "1e-6", "--out", "m.json", "--ledger", "l"});
   EXPECT_EQ(fitted.status, 0) << fitted.err;
 }
 

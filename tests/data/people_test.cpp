@@ -260,11 +260,13 @@ TEST_F(People, MayBeToldApartByDatesAndTimestamps) {
     const char* format;
     std::int64_t per_second;
   };
-  const std::vector<std::int64_t> seconds{0, 1, 0, -1, day - 1, day, -day, 3661, 253'402'300'800, 1};
+  const std::vector<std::int64_t> seconds{0, 1, 0, -1, day - 1, day, -day, 3661, 253'402'300'800,
+                                          1};
   const std::vector<std::string> expected{
-      "1970-01-01",          "1970-01-01T00:00:01", "1970-01-01", "1969-12-31T23:59:59",
-      "1970-01-01T23:59:59", "1970-01-02",          "1969-12-31", "1970-01-01T01:01:01",
-      "2932897",             "1970-01-01T00:00:01"};
+      "1970-01-01",          "1970-01-01T00:00:01", "1970-01-01",
+      "1969-12-31T23:59:59", "1970-01-01T23:59:59", "1970-01-02",
+      "1969-12-31",          "1970-01-01T01:01:01", "2932897",
+      "1970-01-01T00:00:01"};
   const std::string bought =
       "bought = {certificate = \"blake2b-256-jcs:" + std::string(64, 'a') +
       "\", epsilon = 1.0, delta = 1e-6, person = \"id\", rows_per_person = 1}\n";
@@ -291,16 +293,16 @@ TEST_F(People, MayBeToldApartByDatesAndTimestamps) {
     for (const std::int64_t second : seconds) ids.emplace_back(second * unit.per_second);
     check(arrow_numbers<std::int64_t>("id", unit.format, ids), ids.size(), expected);
   }
-  check(arrow_numbers<std::int64_t>("id", "tsn:", {1, 2, 1, 1'500'000'000, -1}), 5,
-        {"1970-01-01T00:00:00.000000001", "1970-01-01T00:00:00.000000002",
-         "1970-01-01T00:00:00.000000001", "1970-01-01T00:00:01.5",
-         "1969-12-31T23:59:59.999999999"});
+  check(
+      arrow_numbers<std::int64_t>("id", "tsn:", {1, 2, 1, 1'500'000'000, -1}), 5,
+      {"1970-01-01T00:00:00.000000001", "1970-01-01T00:00:00.000000002",
+       "1970-01-01T00:00:00.000000001", "1970-01-01T00:00:01.5", "1969-12-31T23:59:59.999999999"});
   check(arrow_numbers<std::int32_t>("id", "tdD", {0, 1, 0, -1}), 4,
         {"1970-01-01", "1970-01-02", "1970-01-01", "1969-12-31"});
   // As a dictionary has them too.
   testing::ArrowColumn coded = arrow_numbers<std::int32_t>("id", "i", {0, 1, 0});
-  coded.dictionary = std::make_shared<testing::ArrowColumn>(
-      arrow_numbers<std::int64_t>("", "tss:", {5, 6}));
+  coded.dictionary =
+      std::make_shared<testing::ArrowColumn>(arrow_numbers<std::int64_t>("", "tss:", {5, 6}));
   check(coded, 3, {"1970-01-01T00:00:05", "1970-01-01T00:00:06", "1970-01-01T00:00:05"});
   // What is no id is still a day.
   ArrowTable days({{arrow_numbers<std::int64_t>("id", "tss:", {1, 2})}});

@@ -251,8 +251,8 @@ TEST(BoughtSchemaPlan, AThresholdKeepsToWhatALedgerHasLeft) {
   for (const double epsilon : {0.1, 1.0, 8.0}) {
     for (const std::uint64_t of_person : {0U, 3U}) {
       const SchemaProblem problem{.rows = 30'000, .columns = 14, .rows_of_person = of_person};
-      const Budget budget{
-          .epsilon = epsilon, .rows_per_person = std::max<std::uint64_t>(of_person, 1)};
+      const Budget budget{.epsilon = epsilon,
+                          .rows_per_person = std::max<std::uint64_t>(of_person, 1)};
       const SchemaPlan plain = plan_schema(problem, budget);
       const auto of_plain = std::get<SchemaQuestions>(plain.mechanism);
       const double noise = analyze(plain.mechanism, problem, budget.neighbors(), 1).noise.tv;

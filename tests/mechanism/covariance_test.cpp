@@ -183,7 +183,8 @@ TEST(Covariance, NoPersonMovesWeightedSumsByMore) {
         EXPECT_GE(found, 0.94 * claimed) << d;
       }
       if (adjacency == Adjacency::add_remove) continue;
-      EXPECT_NEAR(covariance_change_up(d, adjacency, true), covariance_change_up(d, adjacency), 1e-6);
+      EXPECT_NEAR(covariance_change_up(d, adjacency, true), covariance_change_up(d, adjacency),
+                  1e-6);
     }
   }
 }
@@ -201,18 +202,17 @@ TEST(Covariance, APlanOfPeopleSpendsItsBudget) {
       const double change = static_cast<double>(k) * covariance_change_up(3, adjacency, true);
       EXPECT_NEAR(plan.guarantee.mu * noise, change, 1e-9 * change);
       EXPECT_EQ(own_guarantee(plan).who.rows_per_person, any_rows);
-      EXPECT_THROW(static_cast<void>(analyze(plan.mechanism, problem,
-                                             {adjacency, k + 1}, 1)),
+      EXPECT_THROW(static_cast<void>(analyze(plan.mechanism, problem, {adjacency, k + 1}, 1)),
                    BadInput);
     }
   }
-  EXPECT_THROW(CovarianceProblem({.rows = 9, .columns = 1, .rows_of_person = 1}).validate(), BadInput);
-  EXPECT_THROW(CovarianceProblem({.rows = most_covariance_rows,
-                                  .columns = 1,
-                                  .weighted = true,
-                                  .rows_of_person = 2})
-                   .validate(),
+  EXPECT_THROW(CovarianceProblem({.rows = 9, .columns = 1, .rows_of_person = 1}).validate(),
                BadInput);
+  EXPECT_THROW(
+      CovarianceProblem(
+          {.rows = most_covariance_rows, .columns = 1, .weighted = true, .rows_of_person = 2})
+          .validate(),
+      BadInput);
 }
 
 TEST(Covariance, APlanSpendsItsBudget) {

@@ -244,8 +244,9 @@ TEST(BoughtPeopleApart, ALedgerOfPeopleTakesItAndOneOfRowsDoesNot) {
 // noise.
 TEST(BoughtPeopleApart, ALedgerIsNotTakenWholeByASchema) {
   const ::gibbsite::testing::TempDir folder;
-  const Ledger ledger = Ledger::create(folder.path("l"), 8, 1e-4, {Adjacency::replace_one, any_rows},
-                                       {}, {.memory = folder.path("memory")});
+  const Ledger ledger =
+      Ledger::create(folder.path("l"), 8, 1e-4, {Adjacency::replace_one, any_rows}, {},
+                     {.memory = folder.path("memory")});
   Purchase of;
   const SchemaProblem problem = problem_of(of.shape, of.cells.rows, 3);
   const Budget budget{.epsilon = 1, .delta = 1e-5, .rows_per_person = 3};

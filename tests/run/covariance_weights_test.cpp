@@ -86,8 +86,8 @@ std::vector<Line> some_lines() {
 // the weight, nor the order of rows, moves them by more.
 TEST(WeightedMoments, AreSumsOfWhatRowsCount) {
   std::vector<Line> lines = some_lines();
-  for (const std::string& counting : {std::string(weights), std::string(people),
-                                      std::string(weights) + people}) {
+  for (const std::string& counting :
+       {std::string(weights), std::string(people), std::string(weights) + people}) {
     const Dataset data = read_lines(lines, schema_with(counting), 2);
     const MomentSums found = moment_sums(data.view(), {0, 1}, {}, 26);
     double rows = 0, sum = 0, product = 0;
@@ -115,8 +115,7 @@ TEST(WeightedMoments, APersonOfAnyRowsMovesThemAsKRows) {
   const auto end = [&](double lo, double hi) { return random() % 2 == 0 ? lo : hi; };
   for (const Adjacency adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
     for (const std::uint64_t k : {1U, 3U}) {
-      const double claimed =
-          static_cast<double>(k) * covariance_change_up(2, adjacency, true);
+      const double claimed = static_cast<double>(k) * covariance_change_up(2, adjacency, true);
       const MomentDeviations of = moment_deviations(CovarianceMoments{1}, 2, adjacency, true);
       const auto sums = [&](const std::vector<Line>& lines) {
         const MomentSums found = moment_sums(
@@ -127,14 +126,13 @@ TEST(WeightedMoments, APersonOfAnyRowsMovesThemAsKRows) {
           out.push_back(std::ldexp(static_cast<double>(sum), -26) / of.sum);
         for (std::size_t at = 0; at < 3; ++at) {
           const double value = std::ldexp(static_cast<double>(found.products[at]), -26);
-          out.push_back(at == 1 ? value / of.product
-                                : (value - of.shift * found.rows) / of.square);
+          out.push_back(at == 1 ? value / of.product : (value - of.shift * found.rows) / of.square);
         }
         return out;
       };
       double furthest = 0;
-      for (const std::size_t rows : {std::size_t{1}, std::size_t{k}, std::size_t{k + 1},
-                                     std::size_t{10'000}}) {
+      for (const std::size_t rows :
+           {std::size_t{1}, std::size_t{k}, std::size_t{k + 1}, std::size_t{10'000}}) {
         for (int trial = 0; trial < 8; ++trial) {
           std::vector<Line> one = some_lines(), other = one;
           const double a = end(0, 2), b = end(-1, 1);
@@ -156,8 +154,8 @@ TEST(WeightedMoments, APersonOfAnyRowsMovesThemAsKRows) {
 
 TEST(WeightedMoments, VerifyAndAreReadBack) {
   for (const Adjacency adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
-    for (const std::string& counting : {std::string(weights), std::string(people),
-                                        std::string(weights) + people}) {
+    for (const std::string& counting :
+         {std::string(weights), std::string(people), std::string(weights) + people}) {
       const bool of_people = counting.find("person") != std::string::npos;
       const Dataset data = read_lines(some_lines(), schema_with(counting, adjacency), 2);
       const Budget budget{.epsilon = 1,
@@ -210,8 +208,9 @@ TEST(WeightedMoments, ArePlannedForWhatCounts) {
   refused({.rows = data.people, .columns = 2, .weighted = true});
   refused({.rows = data.rows(), .columns = 2, .weighted = true, .rows_of_person = 2});
   const testing::TempDir folder;
-  const Ledger ledger = Ledger::create(folder.path("l"), 8, 1e-4, {Adjacency::replace_one, any_rows},
-                                       {}, {.memory = folder.path("memory")});
+  const Ledger ledger =
+      Ledger::create(folder.path("l"), 8, 1e-4, {Adjacency::replace_one, any_rows}, {},
+                     {.memory = folder.path("memory")});
   FitOptions options;
   options.ledger = &ledger;
   static_cast<void>(fit_covariance(data, plan_of(data, budget), Key::from_os(), options));
@@ -234,11 +233,11 @@ TEST(WeightedMoments, AMeanIsWithinAPercentOfTheSurveys) {
     sum += weight * a, all += weight, plain += a;
   }
   const Schema whole = parse_covariance_schema(
-      std::string("[columns]\n") + weights + "a = {type = \"number\", range = [0, 2]}\n", "s", {"a"},
-      Adjacency::replace_one);
+      std::string("[columns]\n") + weights + "a = {type = \"number\", range = [0, 2]}\n", "s",
+      {"a"}, Adjacency::replace_one);
   const Dataset data = read_lines(lines, whole);
-  const CovariancePlan plan =
-      plan_covariance({.rows = 10'000, .columns = 1, .weighted = true}, {.epsilon = 1, .delta = 1e-6});
+  const CovariancePlan plan = plan_covariance({.rows = 10'000, .columns = 1, .weighted = true},
+                                              {.epsilon = 1, .delta = 1e-6});
   const double exact = sum / all;
   ASSERT_GT(std::fabs(plain / 10'000 - exact), 0.04 * exact) << "power";
   for (std::uint32_t run = 0; run < 40; ++run) {
@@ -271,8 +270,8 @@ TEST(WeightedMoments, IntervalsHoldTheWeightedPopulation) {
         }
       }
       const Dataset data = read_lines(lines, schema);
-      const CovarianceEstimates found = covariance_estimates(fit_covariance(
-          data, plan_of(data, budget), key_of(static_cast<std::uint32_t>(run))));
+      const CovarianceEstimates found = covariance_estimates(
+          fit_covariance(data, plan_of(data, budget), key_of(static_cast<std::uint32_t>(run))));
       means += found.means[0].low <= 1 && 1 <= found.means[0].high;
       const double deviation = 2 / std::sqrt(12.0);
       deviations += found.deviations[0].low <= deviation && deviation <= found.deviations[0].high;
