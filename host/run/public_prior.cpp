@@ -65,8 +65,8 @@ Dataset read_public_rows(const std::string& public_path, const Schema& schema) {
   try {
     return read_table(public_path, schema, options);
   } catch (const BadInput& error) {
-    throw BadInput(error.about() + " (the public table)", not_private(error.wrong()),
-                   not_private(error.hint()));
+    throw BadInput(error.about().empty() ? error.about() : error.about() + " (the public table)",
+                   not_private(error.wrong()), not_private(error.hint()));
   }
 }
 
