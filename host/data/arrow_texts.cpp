@@ -36,10 +36,10 @@ std::string day_text(std::int64_t number) {
 }
 
 // What a cell is read for: a date's or a timestamp's day, or what tells people apart.
-enum class Reading { days, ids };
+enum class CellReading { days, ids };
 
-std::string cell_text(const ArrowValues& values, std::int64_t i, Reading of) {
-  if (of == Reading::ids && values.type().is_date()) return instant_id(values, i);
+std::string cell_text(const ArrowValues& values, std::int64_t i, CellReading of) {
+  if (of == CellReading::ids && values.type().is_date()) return instant_id(values, i);
   return values.visit([&](const auto& get) {
     if constexpr (std::is_same_v<decltype(get(i)), std::int64_t>) {
       if (values.type().is_date()) return day_text(get(i));
@@ -48,7 +48,7 @@ std::string cell_text(const ArrowValues& values, std::int64_t i, Reading of) {
   });
 }
 
-std::string cell_text(const Part& part, std::int64_t i, Reading of) {
+std::string cell_text(const Part& part, std::int64_t i, CellReading of) {
   if (part.values.is_null(i)) return {};
   if (!part.dictionary) return cell_text(part.values, i, of);
   const std::int64_t at =
@@ -86,7 +86,7 @@ std::vector<Field> fields_of(const ArrowSchema& schema, const std::vector<std::s
 }
 
 void read_texts(Stream& stream, const std::vector<std::string>& columns, const std::string& source,
-                const CellSource::Row& row, Reading of) {
+                const CellSource::Row& row, CellReading of) {
   Released<ArrowSchema> schema;
   stream.get_schema(schema.it);
   const std::vector<Field> fields = fields_of(schema.it, columns, source);
@@ -119,7 +119,7 @@ void read_texts(Stream& stream, const std::vector<std::string>& columns, const s
 }
 
 // As a source of cells asks for them.
-auto texts_of(const std::string& source, const CellStream& open, Reading of) {
+auto texts_of(const std::string& source, const CellStream& open, CellReading of) {
   return [source, open, of](const std::vector<std::string>& columns, const CellSource::Row& row) {
     ArrowArrayStream given = open(columns);
     Stream stream(given, source);
@@ -152,8 +152,8 @@ std::string instant_id(const ArrowValues& values, std::int64_t i) {
 }  // namespace arrow_rows
 
 CellSource cells_of_arrow(const std::string& source, CellStream open) {
-  CellSource out(source, arrow_rows::texts_of(source, open, arrow_rows::Reading::days));
-  out.read_ids = arrow_rows::texts_of(source, open, arrow_rows::Reading::ids);
+  CellSource out(source, arrow_rows::texts_of(source, open, arrow_rows::CellReading::days));
+  out.read_ids = arrow_rows::texts_of(source, open, arrow_rows::CellReading::ids);
   return out;
 }
 

@@ -67,7 +67,7 @@ struct Purchase {
   explicit Purchase(std::uint64_t k = 3, const Ledger* ledger = nullptr)
       : cells(count_asked(shape, path, k)),
         plan(plan_schema(problem_of(shape, cells.rows, k),
-                         {.epsilon = 4, .delta = 1e-6, .rows_per_person = k})),
+                         {.epsilon = 4, .delta = 1e-6, .rows_per_person = k}, tv_left(ledger))),
         made(bought(ledger)) {}
   [[nodiscard]] SchemaRelease bought(const Ledger* ledger) const {
     FitOptions options;
