@@ -33,13 +33,13 @@ BUDGET = {"epsilon": 4.0, "delta": 1e-6}
 
 def test_a_schema_of_rows(tmp_path):
     frame = visits()
-    bought = gibbsite.private_schema(frame, **BUDGET, **LABEL, rows_per_person=300)
+    bought = gibbsite.private_schema(frame, **BUDGET, **LABEL)
     assert bought.verify().valid
     assert bought.person is None
     assert bought.certificate["constants"]["rows"] == len(frame)
     assert dict(bought.columns)["age"] != ""
     toml = bought.to_toml()
-    assert 'adjacency = "replace-one"' in toml and "person =" not in toml.split("[columns]")[0]
+    assert 'adjacency = "replace-one"' in toml and ", person = " not in toml
     path = tmp_path / "schema.json"
     bought.write(path)
     assert gibbsite.SchemaRelease.read(path).to_toml() == toml
@@ -47,7 +47,7 @@ def test_a_schema_of_rows(tmp_path):
     # As the command line has it, of the same numbers.
     frame.to_csv(tmp_path / "t.csv", index=False)
     words = ["schema", str(tmp_path / "t.csv"), "--epsilon", "4", "--delta", "1e-6", "--label", "well"]
-    words += ["--positive", "yes", "--rows-per-person", "300", "--out", str(tmp_path / "s.toml")]
+    words += ["--positive", "yes", "--out", str(tmp_path / "s.toml")]
     assert gibbsite.run_command(words) == 0
     command = gibbsite.SchemaRelease.read(tmp_path / "s.toml.json")
     for part in ("constants", "guarantee", "mechanism"):
@@ -78,7 +78,7 @@ def test_a_schema_of_people_leads_to_releases_of_the_same_people(tmp_path):
     assert model.certificate_["constants"]["rows_of_person"] == 2
     assert model.verify().valid
     assert model.certificate_["schema_bought"]["person"] == "patient"
-    assert model.score(X, frame["well"]) > 0.8
+    assert (model.predict(X) == np.where(frame["well"] == "yes", "yes", "not yes")).mean() > 0.8
     model.save(tmp_path / "m.json")
     again = gibbsite.PrivateLogisticRegression.from_file(tmp_path / "m.json")
     assert (again.predict(X) == model.predict(X)).all()
