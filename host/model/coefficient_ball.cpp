@@ -9,6 +9,7 @@
 #include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "model/people_advice.hpp"
 
 namespace gibbsite {
 namespace {
@@ -80,7 +81,7 @@ void require_ball_schema(const Schema& schema) {
     throw BadInput(Field{"ball"},
                    "a draw in a ball counts rows alike, and the schema has class_weights, weights "
                    "or people",
-                   "leave them out");
+                   schema.was_bought_for_people() ? rows_instead(schema) : "leave them out");
   }
   for (const Column& column : schema.columns) {
     if (!column.automatic_curve) continue;

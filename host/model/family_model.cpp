@@ -48,7 +48,7 @@ void require_rows_alike(const Schema& schema) {
   if (column == nullptr) return;
   throw BadInput(fmt::format(
       "column {}: says {}, and this is derived for records that count as one each; count by it in a "
-      "cross table or a network, or {}",
+      "cross table or a network, or its moments (covariance), or {}",
       quoted(column->name), people ? "whose a row is" : "how much a row counts",
       people ? rows_instead(schema) : "give it type = \"ignore\" here"));
 }

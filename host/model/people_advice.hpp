@@ -10,8 +10,8 @@ namespace gibbsite {
 /// its column of people.
 inline std::string_view rows_instead(const Schema& schema) {
   return schema.was_bought_for_people()
-             ? "the schema was bought for people, whom this does not count: give one that was "
-               "written without looking at the table, with that column as type = \"ignore\""
+             ? "give a schema that was written without looking at the table, with that column as "
+               "type = \"ignore\": this one was bought for people and has no other unit"
              : "give it type = \"ignore\" here";
 }
 

@@ -137,7 +137,7 @@ TEST_F(BoughtPeopleCli, ASchemaAloneLeadsToFitsOfPatients) {
     expect_error(outcome, 2, advice);
     EXPECT_THAT(outcome.err, Not(HasSubstr("\"ignore\" here")));
   };
-  const char* const other = "give one that was written without looking at the table";
+  const char* const other = "give a schema that was written without looking at the table";
   refused_with({"fit", "--data", "visits.csv", "--schema", "visits.toml", "--model", "mean",
                 "--column", "age", "--epsilon", "2", "--delta", "1e-6", "--out", "f.json"},
                "count by it in a cross table or a network");

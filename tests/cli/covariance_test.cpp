@@ -95,7 +95,6 @@ TEST_F(CovarianceCli, CountsByWeightsAndPeople) {
   EXPECT_THAT(held.out, HasSubstr("number of people, 2500"));
   EXPECT_EQ(gibbsite({"verify", "m.json"}).status, 0);
   EXPECT_EQ(gibbsite({"verify", "m.json", "--column", "height"}).status, 0);
-  EXPECT_EQ(gibbsite({"report", "m.json", "--out", "m.html", "--force"}).status, 0);
   expect_error(by("who = {type = \"person\"}\n", {"--columns", "who"}), 2, "--columns");
 }
 
