@@ -35,7 +35,7 @@ struct AskedLevels {
   ColumnList columns;
 };
 AskedLevels asked_levels(const NetworkModel& model, const NetworkQuestion& question) {
-  AskedLevels out{every_level(model), {}, asked_columns(question)};
+  AskedLevels out{every_level(model), {}, asked_columns(model.network, question)};
   restrict_to(question.evidence, out.evidence);
   out.both = out.evidence;
   restrict_to(question.target, out.both);

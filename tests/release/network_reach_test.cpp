@@ -7,6 +7,7 @@
 #include <functional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gibbsite/model/tree_model.hpp"
@@ -199,6 +200,22 @@ TEST(JointReach, IsNoLargerThanPairsMakeIt) {
     EXPECT_LE(*question_reach(model, all), .125 + .02);
     EXPECT_LE(*question_reach(model, given), .5 + .06);
   }
+}
+
+// An event of all levels is no condition, and asks for no column more.
+TEST(JointReach, AnEventOfAllLevelsChangesNothing) {
+  const NetworkModel model = released(rows_of(2'000, 3, chained), structures[1], 3);
+  const auto reach = [&](const char* text) {
+    return question_reach(model, parse_question(model, text)).value();
+  };
+  const std::vector<std::pair<const char*, const char*>> alike{
+      {"P(a = 1)", "P(a = 1 | d in {0, 1, 2, 3})"},
+      {"P(a = 1, b = 1)", "P(a = 1, b = 1, c in {0, 1})"},
+      {"P(a = 1, b = 1, c = 1)", "P(a = 1, b = 1, c = 1 | d in {0, 1, 2, 3})"},
+      {"P(c = 1 | b = 1)", "P(c = 1 | b = 1, a in {0, 1, 2}, d in {0, 1, 2, 3})"}};
+  for (const auto& [one, other] : alike) EXPECT_EQ(reach(one), reach(other)) << other;
+  EXPECT_EQ(reach("P(a in {0, 1, 2} | b = 1)"), 0);
+  EXPECT_TRUE(inferred_pairs(model, parse_question(model, "P(a = 1 | d in {0, 1, 2, 3})")).empty());
 }
 
 // Where pairs leave nothing open: b and c are a, so three of them are as two.
