@@ -193,14 +193,15 @@ TEST(JointReach, HoldsWhateverThreeColumnsShare) {
 }
 
 // Rows of a few kinds alone, of which hardly any model of pairs knows the shares, and an event of
-// several levels: 300 releases of which 95 % are to hold. 255 or less have a probability below
-// 1e-10.
+// several levels: 300 releases of which 95 % are to hold. 262 or less have a probability below
+// 1e-6; where one level of the sum is forgotten, 258 hold.
 TEST(JointReach, HoldsOfRowsOfFewKinds) {
   std::mt19937_64 bits(11);
   std::uint64_t held = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     std::vector<Row> kinds(5);
     for (Row& row : kinds) row = {below(bits, 3), below(bits, 3), below(bits, 2), below(bits, 4)};
+    kinds[1][0] = kinds[0][0], kinds[1][2] = kinds[0][2];  // both levels of the event have rows
     const Rows rows = rows_of(2'000, seed, [&](std::mt19937_64& from) {
       return kinds[below(from, static_cast<std::uint32_t>(kinds.size()))];
     });
@@ -214,7 +215,7 @@ TEST(JointReach, HoldsOfRowsOfFewKinds) {
     const double off = std::abs(answer(model, question)[0] - share(rows, question));
     held += off <= question_reach(model, question).value() ? 1U : 0U;
   }
-  EXPECT_GT(held, 255U);
+  EXPECT_GT(held, 262U);
 }
 
 // Rows in which a, b and c have an even sum, and ones in which it is odd, have the same pairs: one
