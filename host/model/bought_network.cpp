@@ -20,7 +20,7 @@ namespace {
 constexpr double own_bin = 1.0 / static_cast<double>(default_bins);
 constexpr double constant_part = .95;
 // Numbers are whole where so many texts are; of a wide range one is enough, as little is lost.
-constexpr std::size_t few_texts = 3;
+constexpr std::size_t few_texts = 3, few_numbers = 10;
 constexpr double wide_range = 1000;
 
 // A number with what was counted of it.
@@ -110,8 +110,8 @@ double step_of(int decimals) {
   return out;
 }
 
-// Decimals of a column that is mostly one whole number: three digits of the range, so that this
-// number is written as it is and the others nearly so.
+// Decimals of a column that is mostly few whole numbers: three digits of the range, so that
+// frequent ones are written as they are and the others nearly so.
 int decimals_of(double range) {
   constexpr double steps = 400;  // half of one is no narrower than a bin may be
   int out = 0;
@@ -119,13 +119,14 @@ int decimals_of(double range) {
   return out;
 }
 
-// Whether next to all cells that are there are one number.
-bool is_mostly_one(const ColumnAnswers& answer, const BoughtSchema& answers) {
-  if (answers.questions <= lone_questions || answer.levels.empty()) return false;
+// Whether next to all cells that are there are few numbers.
+bool are_few_numbers(const ColumnAnswers& answer, const BoughtSchema& answers) {
+  if (answers.questions <= lone_questions || answer.levels.size() > few_numbers) return false;
   const double gone = answer.classes[static_cast<std::size_t>(CellClass::empty)] +
                       answer.classes[static_cast<std::size_t>(CellClass::mark)];
-  const double present = static_cast<double>(answers.scale.rows) - std::max(gone, 0.0);
-  return answer.levels.front().rows >= constant_part * present;
+  double held = 0;
+  for (const LevelAnswer& level : answer.levels) held += level.rows;
+  return held >= constant_part * (static_cast<double>(answers.scale.rows) - std::max(gone, 0.0));
 }
 
 // Edges of a number's bins by its last histogram; empty: default_edges.
@@ -158,13 +159,13 @@ std::vector<double> noisy_edges(const Column& column, const RangeAnswer& answer,
   return apart(std::move(edges), column, rule);
 }
 
-void bin(Column& column, const ColumnAnswers& answer, bool mostly_one, WholeBins rule) {
+void bin(Column& column, const ColumnAnswers& answer, bool few, WholeBins rule) {
   // Numbers in another form are other numbers than their texts look like.
   const std::vector<Heap> heaps = column.numbers ? std::vector<Heap>() : heaps_of(answer);
   const double range = column.hi - column.lo;
   if (are_whole(heaps, range >= wide_range ? 1 : few_texts))
     column.decimals = 0;
-  else if (mostly_one && are_whole(heaps, 1))
+  else if (few && are_whole(heaps, 1))
     column.decimals = decimals_of(range);
   if (answer.ranges.empty() || answer.ranges.back().lo >= answer.ranges.back().hi) return;
   Column even = column;
@@ -213,7 +214,7 @@ Schema bought_network_schema(const BoughtSchema& answers, WholeBins rule) {
       continue;
     }
     if (column.type == ColumnType::number)
-      bin(column, answer, is_mostly_one(answer, answers), rule);
+      bin(column, answer, are_few_numbers(answer, answers), rule);
     // "(missing)" and "(other)" are levels too.
     if (column.levels.size() + 2 > most_network_levels)
       column.levels.resize(most_network_levels - 2);

@@ -31,6 +31,7 @@ constexpr std::size_t zero_bin = series_ends.size() + 1;  // among the bins of n
 // Rules found by measurement (docs/theory/bought-schema.md).
 constexpr std::size_t few_levels = 10;
 constexpr double held_by_few = .95, held_by_range = .9, dropped_at_ends = .005;
+constexpr double wide_beside_levels = 50;
 constexpr double false_alarm = .001;  // chance of one false bin over all bins and columns
 constexpr double refined_above = 3.7, farther_above = 1.5;
 
@@ -390,22 +391,30 @@ std::optional<double> plain_number(const std::string& text) {
   return value;
 }
 
-// Whether numbers beside those that are levels stand above the noise: of a column that is mostly 0,
-// what the other rows have.
-bool spreads_beside_levels(const ColumnAnswers& column, const AnswerScale& scale, double above) {
+// Whether numbers beside the few that are levels stand above the noise: of a column that is mostly
+// 0, what the other rows have. Numbers of a narrow range are codes, unless one is next to all.
+bool spreads_beside_levels(const ColumnAnswers& column, const BoughtSchema& answers, double present,
+                           double above) {
+  if (!keeps_rest(answers)) return false;
+  const AnswerScale& scale = answers.scale;
   const auto plain = bins_of(column, Written::plain);
   std::vector<double> rest(plain.begin(), plain.end());
+  std::vector<double> levels;
   for (const LevelAnswer& level : column.levels) {
     const std::optional<double> value = plain_number(level.text);
     if (!value) return false;
+    levels.push_back(*value);
     rest[number_class(*value) - static_cast<std::size_t>(CellClass::first_bin)] -= level.rows;
   }
-  const double noise =
-      std::sqrt(scale.bins_noise * scale.bins_noise + static_cast<double>(column.levels.size()) *
-                                                          scale.levels_noise * scale.levels_noise);
   rest[zero_bin] = 0;  // 0 is one number
-  const auto n = static_cast<double>(scale.rows);
-  return first_range(rest, noise, n, 0, above).has_value();
+  const double noise =
+      std::sqrt(scale.bins_noise * scale.bins_noise +
+                static_cast<double>(levels.size()) * scale.levels_noise * scale.levels_noise);
+  const auto range = first_range(rest, noise, static_cast<double>(scale.rows), 0, above);
+  if (!range) return false;
+  const double width = std::max(range->hi, *std::ranges::max_element(levels)) -
+                       std::min(range->lo, *std::ranges::min_element(levels));
+  return width >= wide_beside_levels || column.levels.front().rows >= held_by_few * present;
 }
 
 // A column's type, and its range by the bins of the series.
@@ -426,9 +435,8 @@ Reading first_reading(const ColumnAnswers& column, const BoughtSchema& answers, 
   double held = 0;
   for (const LevelAnswer& level : column.levels) held += level.rows;
   const bool few = !column.levels.empty() && column.levels.size() <= few_levels;
-  const bool spreads = few && keeps_rest(answers) &&
-                       column.levels.front().rows >= held_by_few * present &&
-                       spreads_beside_levels(column, scale, above);
+  const bool spreads = few && held >= held_by_few * present &&
+                       spreads_beside_levels(column, answers, present, above);
   const double of_rest =
       std::sqrt(levels_noise * levels_noise + scale.rows_noise * scale.rows_noise +
                 (out.missing ? 2 * bins_noise * bins_noise : 0));

@@ -130,6 +130,28 @@ TEST(BoughtNetwork, WhatTheOtherRowsOfAZeroColumnHaveIsKept) {
   }
 }
 
+// More answers do not make levels of what is a range: with them 0 and some amounts are 95 of 100.
+TEST(BoughtNetwork, AFewFrequentAmountsAreNoCategory) {
+  ColumnAnswers gain = mostly_zero(20'000, .04);
+  gain.levels.front().rows = .91 * n;
+  gain.levels.push_back({"15024", .05 * n});
+  gain.ranges.back().rows[48] += .05 * n;
+  gain.ranges.back().rows[0] -= .05 * n;
+  gain.classes[number_class(15'024)] += .05 * n;
+  gain.classes[number_class(0)] -= .05 * n;
+  const Column x = columns_of({gain}).columns.at(0);
+  EXPECT_EQ(x.type, ColumnType::number);
+  EXPECT_EQ(x.decimals, 0);
+  EXPECT_EQ(x.edges.front(), .5);
+  // Codes of a narrow range are one.
+  ColumnAnswers codes = mostly_zero(10, .04);
+  codes.levels.front().rows = .91 * n;
+  codes.levels.push_back({"1", .05 * n});
+  codes.classes[number_class(1)] += .05 * n;
+  codes.classes[number_class(0)] -= .05 * n;
+  EXPECT_EQ(columns_of({codes}).columns.at(0).type, ColumnType::category);
+}
+
 TEST(BoughtNetwork, ARestThatTheNoiseHidesLeavesAConstant) {
   const Column x = columns_of({mostly_zero(4'000, .002)}).columns.at(0);
   EXPECT_EQ(x.type, ColumnType::category);
