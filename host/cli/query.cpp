@@ -152,7 +152,7 @@ struct QueryCommand {
     if (of.tree) {
       const std::optional<double> reach = question_reach(of, question);
       if (!reach) return "";
-      const bool joint = asked_columns(question).size() > 2;
+      const bool joint = asked_columns(of.network, question).size() > 2;
       return fmt::format(" ± {}{}", text_up(*reach, 2),
                          joint ? ", what is known of pairs allows" : "");
     }

@@ -31,6 +31,48 @@ inline double exp_here(double x) {
   return x > least ? out : 0.0;
 }
 
+// log(m 2^power), m in [1/2, 1).
+inline double log_here(double m, double power) {
+  const bool below = m < 0.70710678118654752;
+  const double inside = below ? m * 2 : m, exponent = below ? power - 1 : power;
+  const double s = (inside - 1) / (inside + 1), square = s * s;
+  double sum = 0;  // of s^2j/(2j + 1); |s| < 0.172
+  for (int j = 9; j >= 0; --j) sum = sum * square + 1.0 / (2 * j + 1);
+  return exponent * 0.69314718055994531 + 2 * s * sum;
+}
+
+// x <- exp(x), x <= 0; x <- log(x), x at least 1 and finite. One pointer and no branch: compilers
+// make vectors of the loops, whose steps are those of one number.
+[[gnu::always_inline]] inline void exp_loop(double* x, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) x[i] = exp_here(x[i]);
+}
+[[gnu::always_inline]] inline void log_loop(double* x, std::size_t count) {
+  constexpr std::uint64_t mantissa = (std::uint64_t{1} << 52) - 1;
+  constexpr double to_whole = 0x1p52;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto bits = std::bit_cast<std::uint64_t>(x[i]);
+    const auto m = std::bit_cast<double>((bits & mantissa) | std::uint64_t{1022} << 52);
+    // The exponent's bits as a number, by those of 2^52.
+    const auto power = std::bit_cast<double>(std::bit_cast<std::uint64_t>(to_whole) | bits >> 52) -
+                       (to_whole + 1022);
+    x[i] = log_here(m, power);
+  }
+}
+void exp_plain(double* x, std::size_t count) { exp_loop(x, count); }
+void log_plain(double* x, std::size_t count) { log_loop(x, count); }
+#ifdef __x86_64__
+// Vectors of four, whose bits are the same: no product is contracted into a sum.
+[[gnu::target("avx2")]] void exp_wide(double* x, std::size_t count) { exp_loop(x, count); }
+[[gnu::target("avx2")]] void log_wide(double* x, std::size_t count) { log_loop(x, count); }
+bool has_wide() {
+  static const bool has = __builtin_cpu_supports("avx2") != 0;
+  return has;
+}
+#else
+constexpr auto exp_wide = exp_plain, log_wide = log_plain;
+bool has_wide() { return false; }
+#endif
+
 // Sums in four lanes, whatever the machine's vectors.
 inline double sum_of(const double* from, std::size_t count) {
   double lanes[4] = {0, 0, 0, 0};
@@ -63,14 +105,14 @@ bool has(const ColumnList& columns, std::uint32_t k) {
 
 double exp_of(double x) { return exp_here(x); }
 
+void exp_each(std::span<double> x) { (has_wide() ? exp_wide : exp_plain)(x.data(), x.size()); }
+
+void log_each(std::span<double> x) { (has_wide() ? log_wide : log_plain)(x.data(), x.size()); }
+
 double log_of(double x) {
   int power = 0;
-  double m = std::frexp(x, &power);
-  if (m < 0.70710678118654752) m *= 2, --power;
-  const double s = (m - 1) / (m + 1), square = s * s;
-  double sum = 0;  // of s^2j/(2j + 1); |s| < 0.172
-  for (int j = 9; j >= 0; --j) sum = sum * square + 1.0 / (2 * j + 1);
-  return power * 0.69314718055994531 + 2 * s * sum;
+  const double m = std::frexp(x, &power);
+  return log_here(m, power);
 }
 
 Placement placement(std::span<const std::uint64_t> levels, const ColumnList& array,
@@ -99,7 +141,7 @@ Placement placement(std::span<const std::uint64_t> levels, const ColumnList& arr
   return out;
 }
 
-void add_table(const Placement& place, const double* table, double* array) {
+void add_table(const Placement& place, const double* __restrict table, double* __restrict array) {
   for (const std::uint32_t at : place.at) {
     if (place.inside) {
       for (std::size_t i = 0; i < place.length; ++i) array[i] += table[at + i];
@@ -110,7 +152,7 @@ void add_table(const Placement& place, const double* table, double* array) {
   }
 }
 
-void sum_table(const Placement& place, const double* array, double* table) {
+void sum_table(const Placement& place, const double* __restrict array, double* __restrict table) {
   for (const std::uint32_t at : place.at) {
     if (place.inside) {
       for (std::size_t i = 0; i < place.length; ++i) table[at + i] += array[i];
@@ -227,22 +269,23 @@ void Beliefs::up(std::size_t c, std::span<const std::vector<double>> potentials)
     }
     row += place.length;
   }
-  row = clique.arrays.front().cells.data();
+  std::vector<double>& cells = clique.arrays.front().cells;
+  row = cells.data();
   for (const std::uint32_t at : place.at) {
     const double* const most = clique.most.data() + at;
-    double* const sums = clique.sums.data() + at;
     if (place.inside) {
-      for (std::size_t i = 0; i < place.length; ++i) row[i] = exp_here(row[i] - most[i]);
-      for (std::size_t i = 0; i < place.length; ++i) sums[i] += row[i];
+      for (std::size_t i = 0; i < place.length; ++i) row[i] -= most[i];
     } else {
       const double m = *most;
-      for (std::size_t i = 0; i < place.length; ++i) row[i] = exp_here(row[i] - m);
-      *sums += sum_of(row, place.length);
+      for (std::size_t i = 0; i < place.length; ++i) row[i] -= m;
     }
     row += place.length;
   }
-  for (std::size_t s = 0; s < clique.sums.size(); ++s)
-    clique.message[s] = clique.most[s] + log_of(clique.sums[s]);
+  exp_each(cells);
+  sum_table(place, cells.data(), clique.sums.data());
+  clique.message = clique.sums;
+  log_each(clique.message);
+  for (std::size_t s = 0; s < clique.sums.size(); ++s) clique.message[s] += clique.most[s];
 }
 
 // Shares: each configuration of the separator has its parent's.

@@ -15,6 +15,9 @@ namespace gibbsite {
 double exp_of(double x);
 /// log(x) for finite x > 0, to 1e-13 of it or of 1.
 double log_of(double x);
+/// x <- exp_of(x) of each, and log_of of each finite x >= 1, to the bit.
+void exp_each(std::span<double> x);
+void log_each(std::span<double> x);
 
 /// How a table over some columns of an array lies in it. The array's cells are rows of `length`;
 /// row r meets the table at at[r], cell by cell if `inside`, else all at that one.

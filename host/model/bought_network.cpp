@@ -20,7 +20,7 @@ namespace {
 constexpr double own_bin = 1.0 / static_cast<double>(default_bins);
 constexpr double constant_part = .95;
 // Numbers are whole where so many texts are; of a wide range one is enough, as little is lost.
-constexpr std::size_t few_texts = 3;
+constexpr std::size_t few_texts = 3, few_numbers = 10;
 constexpr double wide_range = 1000;
 
 // A number with what was counted of it.
@@ -42,8 +42,7 @@ std::vector<Heap> heaps_of(const ColumnAnswers& column) {
   return out;
 }
 
-bool are_whole(const std::vector<Heap>& heaps, double width) {
-  const std::size_t least = width >= wide_range ? 1 : few_texts;
+bool are_whole(const std::vector<Heap>& heaps, std::size_t least) {
   return heaps.size() >= least && std::ranges::all_of(heaps, [](const Heap& heap) {
            return heap.value == std::nearbyint(heap.value);
          });
@@ -105,6 +104,31 @@ std::vector<double> apart(std::vector<double> edges, const Column& column, Whole
   return out;
 }
 
+double step_of(int decimals) {
+  double out = 1;
+  for (; decimals > 0; --decimals) out /= 10;
+  return out;
+}
+
+// Decimals of a column that is mostly few whole numbers: three digits of the range, so that
+// frequent ones are written as they are and the others nearly so.
+int decimals_of(double range) {
+  constexpr double steps = 400;  // half of one is no narrower than a bin may be
+  int out = 0;
+  while (out < most_decimals && step_of(out + 1) >= range / steps) ++out;
+  return out;
+}
+
+// Whether next to all cells that are there are few numbers.
+bool are_few_numbers(const ColumnAnswers& answer, const BoughtSchema& answers) {
+  if (answers.questions <= lone_questions || answer.levels.size() > few_numbers) return false;
+  const double gone = answer.classes[static_cast<std::size_t>(CellClass::empty)] +
+                      answer.classes[static_cast<std::size_t>(CellClass::mark)];
+  double held = 0;
+  for (const LevelAnswer& level : answer.levels) held += level.rows;
+  return held >= constant_part * (static_cast<double>(answers.scale.rows) - std::max(gone, 0.0));
+}
+
 // Edges of a number's bins by its last histogram; empty: default_edges.
 std::vector<double> noisy_edges(const Column& column, const RangeAnswer& answer,
                                 const std::vector<Heap>& heaps, WholeBins rule) {
@@ -117,7 +141,9 @@ std::vector<double> noisy_edges(const Column& column, const RangeAnswer& answer,
   std::vector<double> edges;
   std::size_t parts = default_bins;
   const bool whole = column.decimals == 0;
-  const double half = whole ? .5 : least_bin(column, rule);
+  const double half = whole                         ? .5
+                      : column.decimals.has_value() ? .5 * step_of(*column.decimals)
+                                                    : least_bin(column, rule);
   for (const Heap& heap : heaps) {
     const bool is_often = heap.rows >= own_bin * all;
     if (!is_often || heap.value < column.lo || heap.value > column.hi || parts == 0) continue;
@@ -133,10 +159,14 @@ std::vector<double> noisy_edges(const Column& column, const RangeAnswer& answer,
   return apart(std::move(edges), column, rule);
 }
 
-void bin(Column& column, const ColumnAnswers& answer, WholeBins rule) {
+void bin(Column& column, const ColumnAnswers& answer, bool few, WholeBins rule) {
   // Numbers in another form are other numbers than their texts look like.
   const std::vector<Heap> heaps = column.numbers ? std::vector<Heap>() : heaps_of(answer);
-  if (!column.numbers && are_whole(heaps, column.hi - column.lo)) column.decimals = 0;
+  const double range = column.hi - column.lo;
+  if (are_whole(heaps, range >= wide_range ? 1 : few_texts))
+    column.decimals = 0;
+  else if (few && are_whole(heaps, 1))
+    column.decimals = decimals_of(range);
   if (answer.ranges.empty() || answer.ranges.back().lo >= answer.ranges.back().hi) return;
   Column even = column;
   even.edges.clear();
@@ -183,7 +213,8 @@ Schema bought_network_schema(const BoughtSchema& answers, WholeBins rule) {
       column = {.name = column.name};
       continue;
     }
-    if (column.type == ColumnType::number) bin(column, answer, rule);
+    if (column.type == ColumnType::number)
+      bin(column, answer, are_few_numbers(answer, answers), rule);
     // "(missing)" and "(other)" are levels too.
     if (column.levels.size() + 2 > most_network_levels)
       column.levels.resize(most_network_levels - 2);

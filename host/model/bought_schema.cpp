@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -30,6 +31,7 @@ constexpr std::size_t zero_bin = series_ends.size() + 1;  // among the bins of n
 // Rules found by measurement (docs/theory/bought-schema.md).
 constexpr std::size_t few_levels = 10;
 constexpr double held_by_few = .95, held_by_range = .9, dropped_at_ends = .005;
+constexpr double wide_beside_levels = 50;
 constexpr double false_alarm = .001;  // chance of one false bin over all bins and columns
 constexpr double refined_above = 3.7, farther_above = 1.5;
 
@@ -274,6 +276,8 @@ struct Reading {
   std::string_view date_format = iso_date;
   double dates = 0;
   std::vector<std::string> levels;
+  std::map<double, double>
+      heaps;  // rows of single numbers that most cells are, if others are sought
   Range range{};
   std::optional<Range> pending;  // to be asked about next
   std::string words;
@@ -372,6 +376,47 @@ void take_marks(Reading& out, const ColumnAnswers& column) {
   out.marked = rows;
 }
 
+// Whether cells beside a frequent value are kept where they stand out of the noise. Fits of a label
+// take them together: so their figures were measured.
+bool keeps_rest(const BoughtSchema& answers) {
+  return answers.questions > lone_questions && answers.label.empty();
+}
+
+// The number that a text is to programs, if it is one.
+std::optional<double> plain_number(const std::string& text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, value);
+  if (read.ec != std::errc() || read.ptr != end || !std::isfinite(value)) return {};
+  return value;
+}
+
+// Whether numbers beside the few that are levels stand above the noise: of a column that is mostly
+// 0, what the other rows have. Numbers of a narrow range are codes, unless one is next to all.
+bool spreads_beside_levels(const ColumnAnswers& column, const BoughtSchema& answers, double present,
+                           double above) {
+  if (!keeps_rest(answers)) return false;
+  const AnswerScale& scale = answers.scale;
+  const auto plain = bins_of(column, Written::plain);
+  std::vector<double> rest(plain.begin(), plain.end());
+  std::vector<double> levels;
+  for (const LevelAnswer& level : column.levels) {
+    const std::optional<double> value = plain_number(level.text);
+    if (!value) return false;
+    levels.push_back(*value);
+    rest[number_class(*value) - static_cast<std::size_t>(CellClass::first_bin)] -= level.rows;
+  }
+  rest[zero_bin] = 0;  // 0 is one number
+  const double noise =
+      std::sqrt(scale.bins_noise * scale.bins_noise +
+                static_cast<double>(levels.size()) * scale.levels_noise * scale.levels_noise);
+  const auto range = first_range(rest, noise, static_cast<double>(scale.rows), 0, above);
+  if (!range) return false;
+  const double width = std::max(range->hi, *std::ranges::max_element(levels)) -
+                       std::min(range->lo, *std::ranges::min_element(levels));
+  return width >= wide_beside_levels || column.levels.front().rows >= held_by_few * present;
+}
+
 // A column's type, and its range by the bins of the series.
 Reading first_reading(const ColumnAnswers& column, const BoughtSchema& answers, double above) {
   const AnswerScale& scale = answers.scale;
@@ -390,12 +435,19 @@ Reading first_reading(const ColumnAnswers& column, const BoughtSchema& answers, 
   double held = 0;
   for (const LevelAnswer& level : column.levels) held += level.rows;
   const bool few = !column.levels.empty() && column.levels.size() <= few_levels;
-  if (column.levels.size() == 1 &&
+  const bool spreads = few && held >= held_by_few * present &&
+                       spreads_beside_levels(column, answers, present, above);
+  const double of_rest =
+      std::sqrt(levels_noise * levels_noise + scale.rows_noise * scale.rows_noise +
+                (out.missing ? 2 * bins_noise * bins_noise : 0));
+  const bool has_rest = keeps_rest(answers) && !column.levels.empty() &&
+                        present - column.levels.front().rows >= above_noise * of_rest;
+  if (column.levels.size() == 1 && !spreads && !has_rest &&
       column.levels.front().rows >= .995 * present - 1.5 * levels_noise) {
     out.words = "nearly constant";
     return out;
   }
-  const bool few_hold_it = few && held >= held_by_few * present;
+  const bool few_hold_it = few && held >= held_by_few * present && !spreads;
   const bool missing_by_public_marks = out.missing;
   if (answers.questions > iso_questions && !few_hold_it &&
       std::max(cells.numbers, cells.dates.rows) >= .5 * present) {
@@ -443,9 +495,12 @@ Reading first_reading(const ColumnAnswers& column, const BoughtSchema& answers, 
     }
     out.type = Reading::Type::number;
     out.range = *range;
+    if (spreads)
+      for (const LevelAnswer& level : column.levels)
+        out.heaps[*plain_number(level.text)] += level.rows;
     // Only 0 stands out: 0/1, or "not 0". Only [1, 2): it may be 0/1 too.
     if (*range == Range{1, 2}) out.range = {0, 2};
-    if (*range != Range{0, 1}) out.pending = out.range;
+    if (*range != Range{0, 1} || spreads) out.pending = out.range;
     return out;
   }
   out.marks.clear();
@@ -475,10 +530,29 @@ Range whole_months(Range r) {
   return {first_of(r.lo, years), first_of(first_of(r.hi, years) + (years ? 366 : 31), years) - 1};
 }
 
+// Narrows the range of the numbers beside the heaps, which are in it too, where they are seen.
+void narrow_rest(Reading& reading, const RangeAnswer& answer, double deviation, double n) {
+  static constexpr std::array<std::size_t, 6> windows{1, 2, 4, 8, 16, 32};
+  const std::vector<double> ends = RangeQuestion{0, answer.lo, answer.hi}.edges();
+  std::vector<double> rest = answer.rows;
+  for (const auto& [value, rows] : reading.heaps) {
+    const auto bin = std::ranges::upper_bound(ends, value) - ends.begin();
+    rest[static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(bin, 1, refined_bins)) - 1] = 0;
+  }
+  const double of_rest = (1 - held_by_few) * n;
+  const std::optional<Span> found = extent(rest, {deviation, of_rest, refined_above, windows, {}});
+  if (!found) return;
+  const Span span = grown(rest, *found, held_by_range * std::max(cumulated(rest).back(), 0.0));
+  reading.range = outward({std::min(ends[span.first], reading.heaps.begin()->first),
+                           std::max(ends[span.last + 1], reading.heaps.rbegin()->first)});
+  reading.pending = reading.range;
+}
+
 // Narrows the range by the counts of its bins; the last answer of a column says so.
 void narrow(Reading& reading, const RangeAnswer& answer, double deviation, double n, bool last) {
   static constexpr std::array<std::size_t, 6> windows{1, 2, 4, 8, 16, 32};
   reading.pending.reset();
+  if (!reading.heaps.empty()) return narrow_rest(reading, answer, deviation, n);
   const std::optional<Span> found = extent(answer.rows, {deviation, n, refined_above, windows, {}});
   if (!found) return;
   const std::vector<double> ends = RangeQuestion{0, answer.lo, answer.hi}.edges();

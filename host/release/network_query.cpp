@@ -283,10 +283,11 @@ void restrict_to(const std::vector<LevelEvent>& events,
     allowed[event.column] = common(allowed[event.column], event.levels);
 }
 
-std::vector<std::uint32_t> asked_columns(const NetworkQuestion& question) {
+std::vector<std::uint32_t> asked_columns(const Network& network, const NetworkQuestion& question) {
   std::vector<std::uint32_t> asked;
   for (const auto* const events : {&question.target, &question.evidence})
-    for (const LevelEvent& event : *events) asked.push_back(event.column);
+    for (const LevelEvent& event : *events)
+      if (event.levels.size() < network.levels[event.column]) asked.push_back(event.column);
   std::ranges::sort(asked);
   asked.erase(std::unique(asked.begin(), asked.end()), asked.end());
   return asked;
@@ -359,7 +360,7 @@ std::vector<double> joint(const NetworkModel& model, std::span<const std::uint32
 
 std::vector<std::uint32_t> unjoined_columns(const Network& network,
                                             const NetworkQuestion& question) {
-  const std::vector<std::uint32_t> asked = asked_columns(question);
+  const std::vector<std::uint32_t> asked = asked_columns(network, question);
   if (asked.size() < 2) return {};
   // Each column's part of the graph: the least column that a path leads to.
   std::vector<std::uint32_t> part(network.size());
@@ -395,7 +396,7 @@ std::vector<ColumnList> inferred_pairs(const NetworkModel& model, const NetworkQ
   std::vector<ColumnList> out;
   if (!model.tree) return out;
   const std::vector<std::uint32_t> alone = unjoined_columns(model.network, question);
-  const ColumnList asked = asked_columns(question);
+  const ColumnList asked = asked_columns(model.network, question);
   const auto is_alone = [&](std::uint32_t k) { return std::ranges::count(alone, k) > 0; };
   for (std::size_t i = 0; i < asked.size(); ++i) {
     for (std::size_t j = i + 1; j < asked.size(); ++j) {

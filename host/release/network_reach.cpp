@@ -35,7 +35,7 @@ struct AskedLevels {
   ColumnList columns;
 };
 AskedLevels asked_levels(const NetworkModel& model, const NetworkQuestion& question) {
-  AskedLevels out{every_level(model), {}, asked_columns(question)};
+  AskedLevels out{every_level(model), {}, asked_columns(model.network, question)};
   restrict_to(question.evidence, out.evidence);
   out.both = out.evidence;
   restrict_to(question.target, out.both);
@@ -325,12 +325,10 @@ BoxShares box_shares(const NetworkModel& model, const ColumnList& columns,
 }
 
 // The share x/(x + y) of a question about several columns, x rows with target and evidence and y
-// with the evidence alone, by the shares of rows that one or two of them say. In 95 of 100
-// releases, whatever the rows are like where no table was counted.
-std::optional<ShareRange> joint_range(const NetworkModel& model, const AskedLevels& asked) {
-  constexpr std::size_t most_columns = 10;
+// with the evidence alone, by the shares of rows that one or two of them say, in all releases
+// but that part, whatever the rows are like where no table was counted.
+ShareRange whole_range(const NetworkModel& model, const AskedLevels& asked, double missed_part) {
   const std::size_t count = asked.columns.size();
-  if (count > most_columns) return {};
   std::size_t given = 0, target = 0;  // columns of the evidence alone, of the target
   bool both = false;                  // one is of both
   const ColumnLevels each = every_level(model);
@@ -342,7 +340,7 @@ std::optional<ShareRange> joint_range(const NetworkModel& model, const AskedLeve
   }
   const auto of_both = static_cast<double>(count * (count + 1));
   const double intervals = both ? of_both : of_both / 2;
-  const double miss = missed_releases / intervals;
+  const double miss = missed_part / intervals;
   const BoxShares x = box_shares(model, asked.columns, asked.both, miss);
   const BoxShares e = both ? box_shares(model, asked.columns, asked.evidence, miss) : x;
   const auto evidence = [&](std::size_t set) { return e[both ? set : set & given]; };
@@ -365,10 +363,43 @@ std::optional<ShareRange> joint_range(const NetworkModel& model, const AskedLeve
     return rows > 0 ? std::clamp(part / rows, 0.0, 1.0) : otherwise;
   };
   const ShareRange rows = evidence(all);
-  return ShareRange{std::max({share(x[all].low, x[all].low + y.high, 0),
-                              share(x[all].low, rows.high, 0), 1 - share(y.high, rows.low, 1)}),
-                    std::min({share(x[all].high, x[all].high + y.low, 1),
-                              share(x[all].high, rows.low, 1), 1 - share(y.low, rows.high, 0)})};
+  return {std::max({share(x[all].low, x[all].low + y.high, 0), share(x[all].low, rows.high, 0),
+                    1 - share(y.high, rows.low, 1)}),
+          std::min({share(x[all].high, x[all].high + y.low, 1), share(x[all].high, rows.low, 1),
+                    1 - share(y.low, rows.high, 0)})};
+}
+
+// The column with the fewest levels of the target, of two to six: the parts of an event.
+std::optional<std::uint32_t> column_of_parts(const AskedLevels& asked) {
+  constexpr std::size_t most_parts = 6;
+  std::optional<std::uint32_t> out;
+  for (const std::uint32_t k : asked.columns) {
+    const std::size_t levels = asked.both[k].size();
+    if (asked.both[k] == asked.evidence[k] || levels < 2 || levels > most_parts) continue;
+    if (!out || levels < asked.both[*out].size()) out = k;
+  }
+  return out;
+}
+
+// The share of an event of several levels is the sum of theirs, and what pairs allow of each may
+// add up to less than what they allow of all at once; noise adds up to more. Both hold together.
+std::optional<ShareRange> joint_range(const NetworkModel& model, const AskedLevels& asked) {
+  constexpr std::size_t most_columns = 10;
+  if (asked.columns.size() > most_columns) return {};
+  const std::optional<std::uint32_t> column = column_of_parts(asked);
+  if (!column) return whole_range(model, asked, missed_releases);
+  constexpr double of_parts = missed_releases / 5;  // where they are less, it is not by noise
+  const ShareRange all = whole_range(model, asked, missed_releases - of_parts);
+  ShareRange sum{0, 0};
+  const std::vector<std::uint32_t>& levels = asked.both[*column];
+  for (const std::uint32_t level : levels) {
+    AskedLevels part = asked;
+    part.both[*column] = {level};
+    const ShareRange one = whole_range(model, part, of_parts / static_cast<double>(levels.size()));
+    sum.low += one.low, sum.high += one.high;
+  }
+  const double low = std::max(all.low, sum.low);
+  return ShareRange{low, std::max(low, std::min(all.high, sum.high))};
 }
 
 // What needs no counts: the evidence says the target, or that it is not so.

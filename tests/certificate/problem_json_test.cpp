@@ -97,14 +97,14 @@ TEST(ProblemJson, OfAnEvaluationHasItsCounts) {
   expect_constants(HistogramProblem{.rows = 5000, .cells = 20},
                    HistogramMechanism{HistogramCounts{}}, R"({"histogram":20,"rows":5000})");
   expect_constants(SchemaProblem{.rows = 5000, .columns = 14}, SchemaMechanism{SchemaQuestions{}},
-                   R"({"asked_columns":14,"questions":3,"rows":5000})");
+                   R"({"asked_columns":14,"questions":4,"rows":5000})");
   expect_constants(SchemaProblem{.rows = 5000, .columns = 14, .questions = 1},
                    SchemaMechanism{SchemaQuestions{}}, R"({"asked_columns":14,"rows":5000})");
   const SchemaMechanism questions = SchemaQuestions{};
   const json people =
       problem_json(SchemaProblem{.rows = 5000, .columns = 14, .rows_of_person = 2}, questions);
   EXPECT_EQ(people.dump(),
-            R"({"asked_columns":14,"people":5000,"questions":3,"rows_of_person":2})");
+            R"({"asked_columns":14,"people":5000,"questions":4,"rows_of_person":2})");
   EXPECT_EQ(problem_from_json(people, questions).rows_of_person, 2U);
 }
 

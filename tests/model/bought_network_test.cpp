@@ -106,6 +106,87 @@ TEST(BoughtNetwork, AFrequentZeroOfAWideRangeIsAlone) {
   EXPECT_GE(columns_of({wide}).columns.at(0).edges.front(), 1e9 * 0x1p-20);
 }
 
+// Zero in 96 of 100 rows, and the rest of a range.
+ColumnAnswers mostly_zero(double hi, double rest) {
+  ColumnAnswers out = of_range("loss", 0, hi, std::vector<double>(refined_bins, rest * n / 64));
+  out.ranges.back().rows[0] += (1 - rest) * n;
+  out.classes[number_class(0)] += (1 - rest) * n;
+  out.levels = {{"0", (1 - rest) * n}};
+  return out;
+}
+
+TEST(BoughtNetwork, WhatTheOtherRowsOfAZeroColumnHaveIsKept) {
+  for (const double hi : {4'000.0, 10.0}) {
+    const Column x = columns_of({mostly_zero(hi, .04)}).columns.at(0);
+    ASSERT_EQ(x.type, ColumnType::number) << hi;
+    EXPECT_LE(x.lo, 0);
+    EXPECT_GE(x.hi, .9 * hi);
+    ASSERT_TRUE(x.decimals.has_value());
+    const double step = std::pow(10.0, -*x.decimals);
+    ASSERT_FALSE(x.edges.empty());
+    EXPECT_NEAR(x.edges.front(), step / 2, 1e-9);  // 0 alone is below
+    EXPECT_LE(step, hi / 10);                      // and the others are told apart
+    EXPECT_GE(x.edges.size(), 5U);
+  }
+}
+
+// More answers do not make levels of what is a range: with them 0 and some amounts are 95 of 100.
+TEST(BoughtNetwork, AFewFrequentAmountsAreNoCategory) {
+  ColumnAnswers gain = mostly_zero(20'000, .04);
+  gain.levels.front().rows = .91 * n;
+  gain.levels.push_back({"15024", .05 * n});
+  gain.ranges.back().rows[48] += .05 * n;
+  gain.ranges.back().rows[0] -= .05 * n;
+  gain.classes[number_class(15'024)] += .05 * n;
+  gain.classes[number_class(0)] -= .05 * n;
+  const Column x = columns_of({gain}).columns.at(0);
+  EXPECT_EQ(x.type, ColumnType::number);
+  EXPECT_EQ(x.decimals, 0);
+  EXPECT_EQ(x.edges.front(), .5);
+  // Codes of a narrow range are one.
+  ColumnAnswers codes = mostly_zero(10, .04);
+  codes.levels.front().rows = .91 * n;
+  codes.levels.push_back({"1", .05 * n});
+  codes.classes[number_class(1)] += .05 * n;
+  codes.classes[number_class(0)] -= .05 * n;
+  EXPECT_EQ(columns_of({codes}).columns.at(0).type, ColumnType::category);
+}
+
+TEST(BoughtNetwork, ARestThatTheNoiseHidesLeavesAConstant) {
+  const Column x = columns_of({mostly_zero(4'000, .002)}).columns.at(0);
+  EXPECT_EQ(x.type, ColumnType::category);
+  EXPECT_EQ(x.unlisted, "0");
+  // Numbers that are levels are no rest: of codes nothing is left but noise.
+  ColumnAnswers codes = asked("codes");
+  codes.classes[number_class(0)] = .96 * n;
+  codes.classes[number_class(1)] = .04 * n;
+  codes.levels = {{"0", .96 * n}, {"1", .04 * n}};
+  EXPECT_EQ(columns_of({codes}).columns.at(0).type, ColumnType::category);
+  // Nor is a number a text's rest.
+  ColumnAnswers text = asked("text", .96 * n);
+  text.classes[number_class(100)] = .04 * n;
+  text.levels = {{"none", .96 * n}};
+  EXPECT_EQ(columns_of({text}).columns.at(0).type, ColumnType::category);
+}
+
+TEST(BoughtNetwork, AConstantWithARestThatIsSeenHasTwoLevels) {
+  ColumnAnswers same = asked("same", 100 * n);
+  same.levels = {{"x", 99.6 * n}};
+  BoughtSchema answers = answers_of({same});
+  answers.scale.rows *= 100;
+  const Schema schema = bought_network_schema(answers);
+  EXPECT_THAT(network_levels(schema), ElementsAre(2U));
+  // Older files take it for one.
+  answers.questions = lone_questions;
+  EXPECT_THAT(network_levels(bought_network_schema(answers)), ElementsAre(1U));
+}
+
+TEST(BoughtNetwork, OlderFilesHaveOfAZeroColumnItsZeroAlone) {
+  BoughtSchema answers = answers_of({mostly_zero(4'000, .04)});
+  answers.questions = lone_questions;
+  EXPECT_EQ(bought_network_schema(answers).columns.at(0).type, ColumnType::category);
+}
+
 // Answers that a file from elsewhere may hold.
 TEST(BoughtNetwork, PartsOfDatesAreNoNodes) {
   ColumnAnswers dates = asked("dates"), same = asked("same", n);

@@ -129,6 +129,26 @@ TEST(Beliefs, ExponentialAndLogarithmAreTheirs) {
   EXPECT_EQ(exp_of(-1e300), 0);
 }
 
+// Vectors, whatever their length on this machine, and their ends have the bits of one number.
+TEST(TreeModel, VectorsOfExponentialsHaveTheSameBits) {
+  std::mt19937_64 bits(3);
+  std::uniform_real_distribution<double> uniform(-720, 0);
+  for (std::size_t count = 0; count < 40; ++count) {
+    std::vector<double> x, y;
+    for (std::size_t i = 0; i < count; ++i) {
+      x.push_back(i % 7 == 0 ? -1e12 : i % 7 == 1 ? -0.0 : uniform(bits));
+      y.push_back(i % 7 == 0 ? 1.0 : i % 7 == 1 ? 1e300 : std::exp(-uniform(bits) / 700));
+    }
+    const std::vector<double> from_x = x, from_y = y;
+    exp_each(x);
+    log_each(y);
+    for (std::size_t i = 0; i < count; ++i) {
+      EXPECT_EQ(x[i], exp_of(from_x[i])) << from_x[i];
+      EXPECT_EQ(y[i], log_of(from_y[i])) << from_y[i];
+    }
+  }
+}
+
 TEST(TreeModel, IsTheNetworkItSays) {
   std::mt19937_64 bits(2);
   for (int repeat = 0; repeat < 200; ++repeat) {

@@ -7,9 +7,11 @@
 namespace gibbsite {
 
 /// Which classes of cells are counted, and which rules read the counts. Files of before have the
-/// first (numbers in one form, and dates that are no numbers) or those that know only dates of
-/// ISO 8601 and only public marks of missing cells.
-inline constexpr std::uint64_t first_questions = 1, iso_questions = 2, newest_questions = 3;
+/// first (numbers in one form, and dates that are no numbers), those that know only dates of
+/// ISO 8601 and only public marks of missing cells, or those that have no more of a column with
+/// one frequent number than that number.
+inline constexpr std::uint64_t first_questions = 1, iso_questions = 2, lone_questions = 3,
+                               newest_questions = 4;
 
 /// Classes of a column's cells (model/bought_schema.hpp lists them).
 constexpr std::uint64_t cell_classes_of(std::uint64_t questions) {

@@ -31,8 +31,8 @@ NetworkQuestion parse_question(const NetworkModel& model, const std::string& tex
 /// are the one event of its target. Throws BadInput as parse_question.
 NetworkQuestion parse_outcome(const NetworkModel& model, const std::string& text);
 
-/// Columns that a question names, each once, ascending.
-std::vector<std::uint32_t> asked_columns(const NetworkQuestion& question);
+/// Columns that a question is about, each once, ascending: an event of all levels says nothing.
+std::vector<std::uint32_t> asked_columns(const Network& network, const NetworkQuestion& question);
 /// Columns of the question that no edges join to another column of it, directly or through what
 /// they depend on. The network takes them for independent of the others, whatever the table says.
 /// Empty for a question about one column.
