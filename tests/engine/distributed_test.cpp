@@ -1,5 +1,5 @@
-// Questions that the library does not have: declared here, once, and answered by ranks and by shares
-// elsewhere alike.
+// Questions that the library does not have: declared here, once, and answered by ranks and by
+// shares elsewhere alike.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

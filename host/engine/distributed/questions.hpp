@@ -203,7 +203,7 @@ inline constexpr Declared ordered_gradients{
     },
     .by_row = true};
 
-/// The same of the gradient and of the sum of curvatures [(d + 1) x 2].
+/// Likewise for the capped gradient and the sum of curvatures [(d + 1) x 2].
 inline constexpr Declared ordered_capped{
     .name = "ordered_capped",
     .added = Added::in_turn,
@@ -310,7 +310,7 @@ inline constexpr Declared norms{.name = "norms",
                                   };
                                 }};
 
-// Of all rows, in any order.
+// What rows answer in any order.
 
 inline constexpr Declared largest_logit{
     .name = "largest_logit",

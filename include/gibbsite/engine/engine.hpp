@@ -106,9 +106,9 @@ class CappedLoss {
   virtual void information(std::span<const double> theta, MatrixView<double> out) = 0;
   /// Writes the second moments of the scores out[k x k] = sum_i v_i v_i^T with v_i = P^T x_i
   /// score_i in floats. In exact arithmetic ||v_i|| <= limits.clip. Everything else is as in
-  /// RowSums::second_moments. Of a loss of K outputs, whose scores add up to 0 over them, v_i is the
-  /// score in K - 1 orthonormal contrasts, one [k] behind the other: out[(K - 1) k x (K - 1) k].
-  /// Throws BadInput on an out of another size.
+  /// RowSums::second_moments. Of a loss of K outputs, whose scores add up to 0 over them, v_i is
+  /// the score in K - 1 orthonormal contrasts, one [k] behind the other: out[(K - 1) k x (K - 1)
+  /// k]. Throws BadInput on an out of another size.
   virtual void score_moments(std::span<const double> theta, MatrixView<double> out) = 0;
   /// Writes the information matrix of one pair of classes a < b, with v_i = P^T x_i sqrt(w_i p_a
   /// p_b) and the probabilities p. Over all pairs, the v_i of one row have sum ||v_i||^4 <=
@@ -154,7 +154,8 @@ class RowSums {
                                          MatrixView<double> gradients);
 
   /// The terms [m x C] row-major that `loss_values` adds up, one row after another: of engines of
-  /// consecutive rows, the terms of the first come before those of the next. Reads private data: diagnostics only.
+  /// consecutive rows, the terms of the first come before those of the next. Reads private data:
+  /// diagnostics only.
   [[nodiscard]] virtual std::vector<double> loss_terms(MatrixView<const double> theta);
 
   /// Second moments out[k x k] = sum_i v_i v_i^T of clipped rows, for P [d x k] and clip >= 0. v_i
