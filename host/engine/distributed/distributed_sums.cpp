@@ -262,6 +262,7 @@ class DistributedSums::Capped final : public CappedLoss {
   Capped(const DistributedSums& of, MatrixView<const double> P, const ScoreLimits& limits)
       : of_(of), limits_(limits), question_{&capped_gradient, P.cols, limits.clip, {}, all_of(P)} {
     question_.second.push_back(limits.information);
+    question_.of_second = question_.mark_of_second();  // d k numbers, once
   }
   double gradient(std::span<const double> theta, std::span<double> out) override {
     std::vector<double> sum(out.size() + 1);

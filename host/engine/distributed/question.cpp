@@ -19,7 +19,7 @@ namespace {
 }  // namespace
 
 Question Question::row(std::size_t c) const {
-  Question out{of, 1, number, {}, second, own, agreed};
+  Question out{of, 1, number, {}, second, own, agreed, of_second};
   const std::size_t size = first.size() / rows;
   const auto begin = first.begin() + static_cast<std::ptrdiff_t>(c * size);
   out.first.assign(begin, begin + static_cast<std::ptrdiff_t>(size));
@@ -30,10 +30,14 @@ sharded::Mark Question::mark() const {
   sharded::Mark out(rows << 1 | std::uint64_t{agreed});
   for (const char v : of->name) out.add(static_cast<std::uint64_t>(v));
   out.add(number);
-  for (const auto* const argument : {&first, &second}) {
-    out.add(std::uint64_t{argument->size()});
-    out.add(std::span<const double>(*argument));
-  }
+  out.add(std::uint64_t{first.size()});
+  out.add(std::span<const double>(first));
+  out.add((of_second ? *of_second : mark_of_second()).value());
+  return out;
+}
+sharded::Mark Question::mark_of_second() const {
+  sharded::Mark out(second.size());
+  out.add(std::span<const double>(second));
   return out;
 }
 

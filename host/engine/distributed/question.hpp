@@ -4,6 +4,7 @@
 // them (transport.hpp).
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,12 +61,14 @@ struct Question {
   double number = 0;
   std::vector<double> first{}, second{};
   // Not sent.
-  std::span<const double> own{};  ///< a number for each row of this process
-  bool agreed = false;            ///< ranks have compared what they ask
+  std::span<const double> own{};             ///< a number for each row of this process
+  bool agreed = false;                       ///< ranks have compared what they ask
+  std::optional<sharded::Mark> of_second{};  ///< that of `second`, if it is asked about often
 
   /// The question about row c of `first` alone.
   [[nodiscard]] Question row(std::size_t c) const;
   [[nodiscard]] sharded::Mark mark() const;
+  [[nodiscard]] sharded::Mark mark_of_second() const;
   [[nodiscard]] std::string bytes() const;
   /// Throws BadInput if the bytes are no question.
   static Question parse(std::string_view bytes);

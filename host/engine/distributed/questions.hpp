@@ -39,7 +39,9 @@ inline bool has_metric(const RowSums& of, const Question& q) {
 inline bool has_theta_and_metric(const RowSums& of, const Question& q) {
   return has_theta(of, q) && has_metric(of, q);
 }
-inline bool has_nothing(const RowSums& /*of*/, const Question& /*q*/) { return true; }
+inline bool has_nothing(const RowSums& /*of*/, const Question& q) {
+  return q.first.empty() && q.second.empty();
+}
 
 template <std::size_t n>
 std::size_t numbers(const RowSums& /*of*/, const Question& /*q*/) {
