@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 #include <set>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -99,6 +101,25 @@ std::vector<double> answer_of(Engine& engine, const Declared& toy) {
   return out;
 }
 
+// Shares that keep what they found, unlike Carrier's.
+class KeepingCarrier final : public ShareCarrier {
+ public:
+  explicit KeepingCarrier(const std::vector<Share>& shares) : shares_(shares) {}
+  std::vector<std::string> ask(const std::string& question) override {
+    std::vector<std::string> out;
+    for (const Share& share : shares_) out.push_back(share.answer(question, ""));
+    return out;
+  }
+  std::string relay(const std::string& question, const std::string& before) override {
+    std::string state = before;
+    for (const Share& share : shares_) state = share.answer(question, state);
+    return state;
+  }
+
+ private:
+  const std::vector<Share>& shares_;
+};
+
 class Toys : public testing::Test {
  protected:
   const Case c{"logistic", 5 * block + 9, 4};
@@ -161,6 +182,44 @@ TEST_F(Toys, AreRefusedWhereTheyDoNotFit) {
     const Question none{of, 7, 0, std::vector<double>(5)};
     EXPECT_THROW(static_cast<void>(there.shares[0].answer(none.bytes(), "")), BadInput) << of->name;
   }
+}
+
+// A share keeps what it found for the last ones; more than it keeps, in turn, and no clip, limit or
+// metric is another's.
+TEST_F(Toys, CappedLossesOfOneTableAreKeptApart) {
+  std::vector<double> other = t.P;
+  other[3] *= 2;
+  struct Kind {
+    const std::vector<double>& P;
+    ScoreLimits limits;
+  };
+  const std::vector<Kind> kinds{{t.P, {.clip = 0.4, .information = 0.3}},
+                                {t.P, {.clip = 0.2, .information = 0.3}},
+                                {t.P, {.clip = 0.4, .information = 0.5}},
+                                {other, {.clip = 0.4, .information = 0.3}}};
+  const auto answers = [&](Engine& engine) {
+    std::vector<std::unique_ptr<CappedLoss>> capped;
+    for (const Kind& kind : kinds) {
+      capped.push_back(engine.capped_loss({kind.P.data(), c.d, 2}, kind.limits));
+    }
+    std::vector<double> out, g(c.d);
+    for (const std::size_t k : {0U, 1U, 0U, 1U, 2U, 3U, 0U, 2U, 1U}) {
+      out.push_back(capped[k]->gradient(t.theta, g));
+      out.insert(out.end(), g.begin(), g.end());
+    }
+    return out;
+  };
+  const auto whole = answers(*one("cpu")->load(t.rows.view(), t.rows.y, t.loss));
+  for (const std::size_t at : {1U, 4U, 5U}) EXPECT_NE(whole[0], whole[at * (c.d + 1)]);
+  ThreadRanks::run(bounds.size() - 1, [&](Communicator& ranks) {
+    const auto backend = shard(one("cpu"), ranks);
+    const auto engine = load(t, *backend, bounds[ranks.rank()], bounds[ranks.rank() + 1]);
+    EXPECT_TRUE(same_bits(answers(*engine), whole));
+  });
+  const Elsewhere there(c, t, bounds, 700);
+  KeepingCarrier carrier(there.shares);
+  const auto backend = make_remote_backend(one("cpu"), there.table, carrier);
+  EXPECT_TRUE(same_bits(answers(*backend->load(Rows(nullptr, 0, c.d), {}, t.loss)), whole));
 }
 
 TEST(Questions, HaveNamesOfTheirOwn) {
