@@ -302,7 +302,8 @@ void run_langevin(Instance& p, const Scheduled& s, std::size_t count, const Stre
   start_at_random(ensemble, p.minimum.theta, averaged ? 0 : 1 / std::sqrt(p.smoothness));
   const auto begin = Clock::now();
   const double cpu_begin = cpu_seconds();
-  p.potential.engine->advance(ensemble, static_cast<std::uint64_t>(s.plan.iterations));
+  dynamic_cast<Engine&>(*p.potential.engine)
+      .advance(ensemble, static_cast<std::uint64_t>(s.plan.iterations));
   seconds.push_back(seconds_since(begin));
   cpu.push_back(cpu_seconds() - cpu_begin);
   ++out.draws;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "core/format_message.hpp"
 #include "engine/langevin.hpp"
 #include "gibbsite/core/ball.hpp"
 #include "gibbsite/core/error.hpp"
@@ -74,24 +75,23 @@ void advance_in_ball(Engine& engine, Ensemble& ensemble, double ball, std::uint6
   }
 }
 
-void Engine::step(Ensemble& ensemble, MatrixView<const double> gradients) {
-  std::vector<double> noise(features());
-  std::size_t at = 0;
-  for (std::size_t c = 0; c < ensemble.chains(); ++c) {
-    if (ensemble.step[c] >= ensemble.specs[c].iterations) continue;
-    langevin_update(ensemble.specs[c], ensemble.step[c], gradients.row(at++), ensemble.chain(c),
-                    noise, loss().outputs());
-    ++ensemble.step[c];
+void Engine::advance(Ensemble& ensemble, std::uint64_t steps) {
+  ChainStepper* const steps_chains = stepper();
+  if (steps_chains == nullptr) {
+    throw BadInput(format_message(
+        "engine: these rows answer sums, and no chain steps on them; ask for {} whitened",
+        Field{"mechanism"}));
   }
+  steps_chains->advance(ensemble, steps);
 }
 
-void Engine::loss_values_and_gradients(MatrixView<const double> theta, std::span<double> values,
-                                       MatrixView<double> gradients) {
+void RowSums::loss_values_and_gradients(MatrixView<const double> theta, std::span<double> values,
+                                        MatrixView<double> gradients) {
   loss_values(theta, values);
   loss_gradients(theta, gradients);
 }
 
-std::vector<double> Engine::loss_terms(MatrixView<const double> theta) {
+std::vector<double> RowSums::loss_terms(MatrixView<const double> theta) {
   std::vector<double> values(theta.rows);
   loss_values(theta, values);
   return values;

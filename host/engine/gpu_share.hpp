@@ -12,9 +12,9 @@ namespace gibbsite {
 class GpuShare {
  public:
   virtual ~GpuShare() = default;
-  /// Whether `advance_among` makes the steps of `Engine::step`.
+  /// Whether `advance_among` makes the steps of `ChainStepper::step`.
   [[nodiscard]] virtual bool exchanges() const = 0;
-  /// Engine::advance over the rows of all ranks, collective: `cards` gathers the sums of the
+  /// ChainStepper::advance over the rows of all ranks, collective: `cards` gathers the sums of the
   /// shares, each GPU adds them in the tree over ranks, rank 0's moves the chains and theta goes
   /// from it to all. Chains are the same everywhere. Throws on all ranks the same what one of them
   /// lacks before the first step; BadInput, chains as they were, where a GPU added at another

@@ -16,19 +16,15 @@ namespace {
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 using RowMajorFloat = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using RowMajorDouble = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 class RowsHessian final : public HostHessian {
  public:
-  RowsHessian(const Rows& x, std::vector<double> weights) : x_(x), weights_(std::move(weights)) {}
+  RowsHessian(const Rows& x, std::vector<double> weights)
+      : HostHessian(x.cols), x_(x), weights_(std::move(weights)) {}
 
   void add(std::span<double> sum) const override {
     Triangle h(sum.data(), index(x_.cols), index(x_.cols));
     x_.is_sparse() ? add_pairs(h) : add_blocks(h);
-  }
-  void unfold(std::span<const double> sum, MatrixView<double> out) const override {
-    const Eigen::Map<const MatrixXd> h(sum.data(), index(x_.cols), index(x_.cols));
-    Eigen::Map<RowMajorDouble>(out.data, h.rows(), h.cols()) = h.selfadjointView<Eigen::Lower>();
   }
 
   void add_diagonal(std::span<double> out) const override {
@@ -84,7 +80,7 @@ class OutputsHessian final : public HostHessian {
   template <class Logits>
   OutputsHessian(const Rows& x, std::span<const float> y, const Loss& loss, double scale,
                  const Logits& logits)
-      : x_(x), y_(y), loss_(loss), scale_(scale) {
+      : HostHessian(x.cols), x_(x), y_(y), loss_(loss), scale_(scale) {
     z_.reserve(x.rows * loss.outputs());
     for (std::size_t first = 0; first < x.rows; first += row_block) {
       const auto z = logits(first, std::min<std::size_t>(first + row_block, x.rows));
@@ -108,21 +104,6 @@ class OutputsHessian final : public HostHessian {
           } else {
             const MatrixXd scaled = w.asDiagonal() * rows;
             block.template triangularView<Eigen::Lower>() += rows.transpose() * scaled;
-          }
-        }
-      }
-    }
-  }
-  void unfold(std::span<const double> sum, MatrixView<double> out) const override {
-    const std::size_t d = x_.cols, outputs = loss_.outputs();
-    const Eigen::Map<const MatrixXd> h(sum.data(), index(outputs * d), index(outputs * d));
-    for (std::size_t k = 0; k < outputs; ++k) {  // each block is symmetric
-      for (std::size_t l = 0; l <= k; ++l) {
-        for (std::size_t a = 0; a < d; ++a) {
-          for (std::size_t b = 0; b <= a; ++b) {
-            const double v = h(index(k * d + a), index(l * d + b));
-            out(k * d + a, l * d + b) = out(k * d + b, l * d + a) = v;
-            out(l * d + a, k * d + b) = out(l * d + b, k * d + a) = v;
           }
         }
       }
@@ -213,6 +194,21 @@ class OutputsHessian final : public HostHessian {
 };
 
 }  // namespace
+
+void unfold_hessian(std::size_t columns, std::span<const double> h, MatrixView<double> out) {
+  const std::size_t size = out.rows;
+  for (std::size_t k = 0; k < size; k += columns) {  // each block is symmetric
+    for (std::size_t l = 0; l <= k; l += columns) {
+      for (std::size_t a = 0; a < columns; ++a) {
+        for (std::size_t b = 0; b <= a; ++b) {
+          const double v = h[k + a + (l + b) * size];
+          out(k + a, l + b) = out(k + b, l + a) = v;
+          out(l + a, k + b) = out(l + b, k + a) = v;
+        }
+      }
+    }
+  }
+}
 
 std::unique_ptr<LossHessian> HostRows::hessian(std::span<const double> theta, double scale) const {
   return host_hessian(theta, scale);

@@ -457,6 +457,17 @@ std::vector<float> score_factors(std::span<const double> scores) {
   return out;
 }
 
+void SteppingRows::step(Ensemble& ensemble, MatrixView<const double> gradients) {
+  std::vector<double> noise(features());
+  std::size_t at = 0;
+  for (std::size_t c = 0; c < ensemble.chains(); ++c) {
+    if (ensemble.step[c] >= ensemble.specs[c].iterations) continue;
+    langevin_update(ensemble.specs[c], ensemble.step[c], gradients.row(at++), ensemble.chain(c),
+                    noise, outputs());
+    ++ensemble.step[c];
+  }
+}
+
 void add_terms(std::span<const double> terms, std::span<double> out) {
   std::ranges::fill(out, 0.0);
   for (std::size_t at = 0; at < terms.size(); ++at) out[at % out.size()] += terms[at];
@@ -539,7 +550,7 @@ void HostRows::people_score_moments(MatrixView<const double> P, const ScoreLimit
       });
   unfold_moments(sum, out);
 }
-void people_score_moments(Engine& engine, MatrixView<const double> P, const ScoreLimits& limits,
+void people_score_moments(RowSums& engine, MatrixView<const double> P, const ScoreLimits& limits,
                           std::span<const double> theta, const PersonOfRow& rows,
                           MatrixView<double> out) {
   auto* const host = dynamic_cast<HostRows*>(&engine);

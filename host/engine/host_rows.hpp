@@ -20,18 +20,24 @@ const Loss& bare_loss(const Loss& loss, const Rows& x);
 /// has those of classes.
 double weight_beside(const Loss& loss, const Rows& x, std::span<const float> y, std::size_t i);
 
+/// out [d x d] = the Hessian of K outputs over `columns` features, from its sum h [d x d] as
+/// HostHessian::add leaves it.
+void unfold_hessian(std::size_t columns, std::span<const double> h, MatrixView<double> out);
+
 /// A Hessian whose rows are added to what those before them left.
 class HostHessian : public LossHessian {
  public:
-  /// h [d x d] of all outputs, as this adds to it and `unfold` reads it: column-major, of a block
-  /// of outputs the lower triangle.
+  explicit HostHessian(std::size_t columns) : columns_(columns) {}
+  /// h [d x d] of all outputs: column-major, of a block of outputs the lower triangle.
   virtual void add(std::span<double> h) const = 0;
-  virtual void unfold(std::span<const double> h, MatrixView<double> out) const = 0;
   void dense(MatrixView<double> out) const final {
     std::vector<double> h(out.rows * out.rows);
     add(h);
-    unfold(h, out);
+    unfold_hessian(columns_, h, out);
   }
+
+ private:
+  std::size_t columns_;
 };
 
 /// Rows, labels and loss, as `Backend::load` was given them: views only.
@@ -105,6 +111,18 @@ class HostRows : public Engine {
   Rows table_;                     // [n x columns()]
   std::span<const float> labels_;  // [n]
   const Loss* loss_;
+};
+
+/// Rows in host memory on which chains step.
+class SteppingRows : public HostRows, public ChainStepper {
+ public:
+  [[nodiscard]] ChainStepper* stepper() final { return this; }
+  /// By the host's own streams of noise.
+  void step(Ensemble& ensemble, MatrixView<const double> gradients) override;
+  void advance(Ensemble& ensemble, std::uint64_t steps) override = 0;
+
+ protected:
+  using HostRows::HostRows;
 };
 
 }  // namespace gibbsite

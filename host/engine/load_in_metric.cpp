@@ -8,7 +8,7 @@
 
 namespace gibbsite {
 
-std::shared_ptr<Engine> load_in_metric(Engine& engine, Backend& backend,
+std::shared_ptr<Engine> load_in_metric(RowSums& engine, Backend& backend,
                                        const LoadedTargets& targets, MatrixView<const double> P,
                                        double clip) {
   struct Held {

@@ -26,8 +26,8 @@ struct PersonOfRow {
 /// contrasts of them, as in CappedLoss::score_moments: out[(K - 1) k x (K - 1) k], theta [K d]. In
 /// double, on one thread; sums over people keep to accumulation_depth. Takes 12 bytes a row and 8 a
 /// person. Throws BadInput on an engine whose rows are elsewhere, on more than 2^32 - 1 rows, an
-/// out of another size, places of another number of rows, and as `Engine::capped_loss`.
-void people_score_moments(Engine& engine, MatrixView<const double> P, const ScoreLimits& limits,
+/// out of another size, places of another number of rows, and as `RowSums::capped_loss`.
+void people_score_moments(RowSums& engine, MatrixView<const double> P, const ScoreLimits& limits,
                           std::span<const double> theta, const PersonOfRow& rows,
                           MatrixView<double> out);
 

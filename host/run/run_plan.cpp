@@ -122,7 +122,7 @@ void require_shape(const Model& model, const Dataset& data, std::uint64_t rows, 
 }
 
 // In double, so up to d roundings of slack; readers clip exactly.
-void require_planned_rows(const Engine& engine, const Problem& planned) {
+void require_planned_rows(const RowSums& engine, const Problem& planned) {
   const double limit = planned.row_norm * planned.row_norm *
                        (1 + static_cast<double>(planned.row_features() + 2) *
                                 std::numeric_limits<double>::epsilon());

@@ -92,15 +92,15 @@ TEST(Minimizer, IsFoundForEveryTable) {
 }
 
 // `minimize` sees gradients that are no numbers and gives up at once; what finishes counts passes.
-class Blind final : public support::ForwardingEngine {
+class Blind final : public support::ForwardingSums {
  public:
-  using ForwardingEngine::ForwardingEngine;
+  using ForwardingSums::ForwardingSums;
   void plain_gradient(std::span<const double> /*theta*/, std::span<double> out) const override {
     std::ranges::fill(out, std::nan(""));
   }
   void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override {
     ++passes;
-    ForwardingEngine::loss_gradients(theta, out);
+    ForwardingSums::loss_gradients(theta, out);
   }
   int passes = 0;
 };

@@ -5,11 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <span>
+#include <array>
 #include <string>
 #include <vector>
 
+#include "engine/remote_cases.hpp"
 #include "engine/sharded_cases.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/engine/sharded.hpp"
@@ -19,68 +19,6 @@ namespace gibbsite::sharded_cases {
 namespace remote_test {
 
 using testing::HasSubstr;
-
-// Shares in this process, each a copy of its own made of bytes before every question: as a worker
-// has it that gets one for the first time.
-class Carrier final : public ShareCarrier {
- public:
-  explicit Carrier(const std::vector<Share>& shares) {
-    for (const Share& share : shares) bytes.push_back(share.bytes());
-  }
-  std::vector<std::string> ask(const std::string& question) override {
-    std::vector<std::string> out;
-    for (const std::string& share : bytes) out.push_back(Share::parse(share).answer(question, ""));
-    return out;
-  }
-  std::string relay(const std::string& question, const std::string& before) override {
-    std::string state = before;
-    for (const std::string& share : bytes) state = Share::parse(share).answer(question, state);
-    return state;
-  }
-
-  std::vector<std::string> bytes;
-};
-
-// Rows [first, last) as a worker keeps them.
-HeldRows held(const Table& t, std::size_t first, std::size_t last) {
-  const Rows x = t.part(first, last);
-  HeldRows out;
-  out.columns = x.cols;
-  if (x.is_sparse()) out.storage = SparseTable{};
-  append_rows(out.storage, x);
-  const auto labels = std::span(t.rows.y).subspan(first, last - first);
-  out.y.assign(labels.begin(), labels.end());
-  if (x.offset != nullptr) out.offset.assign(x.offset, x.offset + x.rows);
-  if (x.weight != nullptr) out.weight.assign(x.weight, x.weight + x.rows);
-  return out;
-}
-
-struct Elsewhere {
-  // Partitions of `rows` rows, whose slices become shares of whole blocks.
-  Elsewhere(const Case& c, const Table& t, std::vector<std::uint64_t> bounds, std::size_t rows) {
-    for (std::size_t first = 0; first < c.n; first += rows) {
-      partitions.push_back(held(t, first, std::min(first + rows, c.n)));
-    }
-    table.bounds = std::move(bounds);
-    for (const HeldRows& part : partitions) table.entries += part.entries();
-    table.is_sparse = c.kept == Kept::entries;
-    for (std::size_t p = 0; p + 1 < table.bounds.size(); ++p) {
-      std::vector<Slice> slices;
-      for (std::size_t k = 0; k < partitions.size(); ++k) {
-        const std::uint64_t begin = std::uint64_t{k} * rows, end = begin + partitions[k].rows();
-        const std::uint64_t first = std::clamp(table.bounds[p], begin, end);
-        const std::uint64_t last = std::clamp(table.bounds[p + 1], begin, end);
-        slices.push_back({&partitions[k], first - begin, last - begin});
-      }
-      shares.emplace_back(join(slices), SharePlace{table.bounds[p], c.n, table.entries},
-                          std::string(t.loss.name()));
-      table.digests.push_back(shares.back().digest());
-    }
-  }
-  std::vector<HeldRows> partitions;
-  std::vector<Share> shares;
-  RemoteTable table;
-};
 
 TEST_P(Sharded, HasTheBitsOfOneProcessInSharesElsewhere) {
   const Case c = GetParam();
@@ -141,6 +79,21 @@ TEST(RemoteRefuses, WhatIsNotTheShareThatWasAsked) {
               HasSubstr("shares: 1 answers or numbers where 2 were asked for"));
   EXPECT_THAT(refusal_of([](Carrier& carrier) { carrier.bytes[0].pop_back(); }),
               HasSubstr("shares: bytes are cut off"));
+}
+
+// The last of the kinds of fault, by its place among all rows.
+TEST(Remote, TellsAWeightThatIsNone) {
+  const Case c{"logistic", 3 * block, 4, 0, Kept::dense, 1, true};
+  Table t(c);
+  t.rows.weight[block + 7] = 1.5F;
+  const Elsewhere there(c, t, {0, block, 3 * block}, 700);
+  Carrier carrier(there.shares);
+  const auto backend = make_remote_backend(one("cpu"), there.table, carrier);
+  const auto engine = backend->load(Rows(nullptr, 0, c.d), {}, t.loss);
+  const auto fault = engine->first_fault({.norm_squared = 1e30, .label = t.loss.label()});
+  ASSERT_TRUE(fault);
+  EXPECT_EQ(fault->row, block + 7);
+  EXPECT_EQ(fault->what, RowFault::What::weight);
 }
 
 TEST(RemoteRefuses, SharesThatDoNotFit) {

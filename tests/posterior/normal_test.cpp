@@ -154,17 +154,17 @@ TEST(NormalModel, TheModeIsWhereTheGradientIsNone) {
 }
 
 /// Counts what is asked of the rows.
-class Asked final : public support::ForwardingEngine {
+class Asked final : public support::ForwardingSums {
  public:
-  Asked(std::shared_ptr<Engine> inner, int& count)
-      : ForwardingEngine(std::move(inner)), count_(count) {}
+  Asked(std::shared_ptr<RowSums> inner, int& count)
+      : ForwardingSums(std::move(inner)), count_(count) {}
   void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override {
     ++count_;
-    ForwardingEngine::loss_gradients(theta, out);
+    ForwardingSums::loss_gradients(theta, out);
   }
   void loss_values(MatrixView<const double> theta, std::span<double> out) override {
     ++count_;
-    ForwardingEngine::loss_values(theta, out);
+    ForwardingSums::loss_values(theta, out);
   }
 
  private:

@@ -43,20 +43,20 @@ struct Instance {
 };
 
 /// Counts the passes over the data, and stops after some.
-class Counting final : public support::ForwardingEngine {
+class Counting final : public support::ForwardingSums {
  public:
   struct Counts {
     std::uint64_t gradients = 0, values = 0, stop_after = std::numeric_limits<std::uint64_t>::max();
     std::atomic<bool> stop = false;
   };
-  Counting(std::shared_ptr<Engine> inner, Counts& counts)
-      : ForwardingEngine(std::move(inner)), counts_(counts) {}
+  Counting(std::shared_ptr<RowSums> inner, Counts& counts)
+      : ForwardingSums(std::move(inner)), counts_(counts) {}
   void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override {
-    ForwardingEngine::loss_gradients(theta, out);
+    ForwardingSums::loss_gradients(theta, out);
     if (++counts_.gradients >= counts_.stop_after) counts_.stop = true;
   }
   void loss_values(MatrixView<const double> theta, std::span<double> out) override {
-    ForwardingEngine::loss_values(theta, out);
+    ForwardingSums::loss_values(theta, out);
     ++counts_.values;
   }
 

@@ -39,7 +39,6 @@ ALLOWED = {
     "host/engine/exact_loss.cpp exact_loss_difference": 7,
     "host/engine/exact_loss.hpp exact_loss_difference": 7,
     "host/engine/langevin.hpp langevin_coordinate": 8,
-    "host/engine/sharded/sharded.cpp ShardedEngine": 7,
     "host/parquet/parquet.cpp gibbsite_parquet_open_1": 7,
     "host/privacy/conjugate.cpp beta_renyi_delta_up": 7,
     "host/run/network_draws.cpp tables_draw": 8,

@@ -1,6 +1,7 @@
 // The model of ranks: by hand where messages can be counted, and bytes as the engine sends them.
 #include "gibbsite/speed/cluster.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -251,6 +252,10 @@ TEST(MadeRows, HaveTheBitsOfRowsInMemory) {
       EXPECT_EQ(engine->rows(), n);
       EXPECT_EQ(answers(*engine), of_held) << count << " ranks, " << threads << " threads";
       EXPECT_THROW(static_cast<void>(engine->plain_value(theta)), BadInput);
+      EXPECT_EQ(engine->stepper(), nullptr);
+      Ensemble chains = start({{.key = StreamKey::from_seed(1)}}, d);
+      EXPECT_THAT([&] { engine->advance(chains, 1); },
+                  testing::ThrowsMessage<BadInput>(testing::HasSubstr("no chain steps on them")));
     });
   }
   // A table that holds rows, or has other columns, is not theirs.

@@ -78,11 +78,11 @@ ProximalSchedule schedule_of(const Potential& u, double relative_step, double pr
 
 /// An engine whose loss sums are those of the call before. (Old gradients do little harm: any slope
 /// is right where it does not cut the loss.)
-class Stale final : public support::ForwardingEngine {
+class Stale final : public support::ForwardingSums {
  public:
-  using ForwardingEngine::ForwardingEngine;
+  using ForwardingSums::ForwardingSums;
   void loss_values(MatrixView<const double> theta, std::span<double> out) override {
-    ForwardingEngine::loss_values(theta, out);
+    ForwardingSums::loss_values(theta, out);
     std::vector<double> now(out.begin(), out.end());
     std::copy_n(before_.begin(), std::min(before_.size(), now.size()), out.begin());
     before_ = std::move(now);
@@ -428,7 +428,8 @@ MatrixXd calibrated(Kind kind, const Rows& rows, std::span<const float> labels, 
                     double m, const StreamKey& key) {
   static const auto backend = make_backend("cpu");
   constexpr std::size_t draws = 31;
-  const Potential u{backend->load(rows, labels, loss_named("logistic")), beta, m, {}};
+  const std::shared_ptr<Engine> engine = backend->load(rows, labels, loss_named("logistic"));
+  const Potential u{engine, beta, m, {}};
   const double d = static_cast<double>(rows.cols), M = trace_of(u) + m;
   MatrixXd out(static_cast<Eigen::Index>(draws), static_cast<Eigen::Index>(rows.cols));
   const auto keep = [&](std::size_t c, std::span<const double> theta) {
@@ -445,7 +446,7 @@ MatrixXd calibrated(Kind kind, const Rows& rows, std::span<const float> labels, 
                                              .key = key}),
               rows.cols);
     for (std::size_t c = 0; c < draws; ++c) chains.specs[c].stream = static_cast<std::uint32_t>(c);
-    while (!chains.finished()) u.engine->advance(chains, 1000);
+    while (!chains.finished()) engine->advance(chains, 1000);
     for (std::size_t c = 0; c < draws; ++c) keep(c, chains.chain(c));
     return out;
   }

@@ -91,7 +91,8 @@ MatrixXd simulated(const Rows1& t, Eigen::Index count, double h, int steps, unsi
 
 MatrixXd langevin(const Rows1& t, Eigen::Index count, double h, std::uint64_t steps,
                   std::uint64_t seed) {
-  const Potential u = t.potential();
+  const auto engine =
+      make_backend("cpu")->load(Rows(t.x.data(), t.x.size(), 1), t.y, loss_named("softmax-3"));
   std::vector<ChainSpec> specs;
   for (Eigen::Index c = 0; c < count; ++c) {
     specs.push_back({.inverse_temperature = beta,
@@ -101,8 +102,8 @@ MatrixXd langevin(const Rows1& t, Eigen::Index count, double h, std::uint64_t st
                      .key = StreamKey::from_seed(seed),
                      .stream = static_cast<std::uint32_t>(c)});
   }
-  Ensemble chains = start(std::move(specs), u.features());
-  u.engine->advance(chains, steps);
+  Ensemble chains = start(std::move(specs), engine->features());
+  engine->advance(chains, steps);
   MatrixXd out(count, classes);
   for (Eigen::Index c = 0; c < count; ++c) {
     for (Eigen::Index k = 0; k < out.cols(); ++k) {

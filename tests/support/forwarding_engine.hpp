@@ -1,5 +1,5 @@
 #pragma once
-// An engine that asks another one; what a test changes, it overrides.
+// Engines that ask another one; what a test changes, it overrides.
 #include <memory>
 #include <utility>
 
@@ -7,16 +7,15 @@
 
 namespace gibbsite::support {
 
-class ForwardingEngine : public Engine {
+/// `Asked` is RowSums or Engine.
+template <class Asked>
+class Forwarding : public Asked {
  public:
   /// Without an inner one, whatever is called must be overridden.
-  explicit ForwardingEngine(std::shared_ptr<Engine> inner = nullptr) : inner_(std::move(inner)) {}
+  explicit Forwarding(std::shared_ptr<Asked> inner = nullptr) : inner_(std::move(inner)) {}
   [[nodiscard]] std::size_t rows() const override { return inner_->rows(); }
   [[nodiscard]] std::size_t features() const override { return inner_->features(); }
   [[nodiscard]] const Loss& loss() const override { return inner_->loss(); }
-  void advance(Ensemble& ensemble, std::uint64_t steps) override {
-    inner_->advance(ensemble, steps);
-  }
   void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override {
     inner_->loss_gradients(theta, out);
   }
@@ -63,8 +62,28 @@ class ForwardingEngine : public Engine {
     return inner_->first_fault(limits);
   }
 
+ protected:
+  [[nodiscard]] Asked& inner() const { return *inner_; }
+
  private:
-  std::shared_ptr<Engine> inner_;
+  std::shared_ptr<Asked> inner_;
+};
+
+class ForwardingSums : public Forwarding<RowSums> {
+ public:
+  using Forwarding::Forwarding;
+};
+
+class ForwardingEngine : public Forwarding<Engine>, public ChainStepper {
+ public:
+  using Forwarding::Forwarding;
+  [[nodiscard]] ChainStepper* stepper() override { return this; }
+  void advance(Ensemble& ensemble, std::uint64_t steps) override {
+    inner().advance(ensemble, steps);
+  }
+  void step(Ensemble& ensemble, MatrixView<const double> gradients) override {
+    inner().stepper()->step(ensemble, gradients);
+  }
 };
 
 }  // namespace gibbsite::support

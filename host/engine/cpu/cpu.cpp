@@ -66,10 +66,10 @@ cpu::Table table_of(const Rows& x, const cpu::Entries& entries, std::span<const 
 }
 
 template <class T>
-class CpuEngine final : public HostRows {
+class CpuEngine final : public SteppingRows {
  public:
   CpuEngine(const Rows& x, std::span<const float> y, const Loss& loss, std::size_t threads)
-      : HostRows(x, y, loss),
+      : SteppingRows(x, y, loss),
         pool_(threads),
         in_memory_(x.in_memory),
         entries_(x, pool_),
@@ -111,7 +111,7 @@ class CpuEngine final : public HostRows {
   }
   void loss_values_and_gradients(MatrixView<const double> theta, std::span<double> values,
                                  MatrixView<double> gradients) override {
-    if constexpr (single) return Engine::loss_values_and_gradients(theta, values, gradients);
+    if constexpr (single) return RowSums::loss_values_and_gradients(theta, values, gradients);
     find(theta, gradients, values);
   }
 

@@ -42,11 +42,11 @@ struct Compensated {
   [[nodiscard]] double value() const { return sum + low; }
 };
 
-class ManyColumnsEngine final : public HostRows, public OrderedSums {
+class ManyColumnsEngine final : public SteppingRows, public OrderedSums {
  public:
   [[nodiscard]] bool certifiable() const override { return true; }
   ManyColumnsEngine(const Rows& x, std::span<const float> y, const Loss& loss, std::size_t threads)
-      : HostRows(x, y, loss),
+      : SteppingRows(x, y, loss),
         x_(x),
         y_(y),
         choice_(choose_loss(loss)),

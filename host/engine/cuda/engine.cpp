@@ -49,11 +49,11 @@ std::vector<float> labels_for(const Loss& loss, std::span<const float> y) {
   return out;
 }
 
-class CudaEngine final : public HostRows, public GpuShare {
+class CudaEngine final : public SteppingRows, public GpuShare {
  public:
   CudaEngine(std::shared_ptr<Device> device, const Rows& x, std::span<const float> y,
              const Loss& loss, unsigned kernels_loss, const EngineOptions& options)
-      : HostRows(x, y, loss),
+      : SteppingRows(x, y, loss),
         device_(std::move(device)),
         written_out_(written_out(x)),
         x_(x.is_sparse() ? MatrixView<const float>{written_out_.data(), x.rows, x.cols}

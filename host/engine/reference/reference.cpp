@@ -14,11 +14,11 @@ namespace {
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-class ReferenceEngine final : public HostRows {
+class ReferenceEngine final : public SteppingRows {
  public:
   [[nodiscard]] bool certifiable() const override { return true; }
   ReferenceEngine(const Rows& x, std::span<const float> y, const Loss& loss)
-      : HostRows(x, y, loss), x_(x), y_(y) {}
+      : SteppingRows(x, y, loss), x_(x), y_(y) {}
 
   void advance(Ensemble& ensemble, std::uint64_t steps) override {
     require_fitting(ensemble, features());

@@ -6,14 +6,13 @@
 #include <bit>
 #include <exception>
 #include <mutex>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "core/format_message.hpp"
-#include "engine/checks.hpp"
-#include "engine/clip.hpp"
-#include "engine/sharded/sums.hpp"
+#include "engine/distributed/distributed_sums.hpp"
+#include "engine/eigen_index.hpp"
+#include "engine/sharded/rank_transport.hpp"
 #include "engine/sharded/tree.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/summation.hpp"
@@ -24,43 +23,28 @@ namespace gibbsite {
 namespace made {
 namespace {
 
-using sharded::Mark;
+using distributed::AskedRows;
+using distributed::Question;
 using sharded::Node;
-using sharded::NodeSums;
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << 20;  // of rows at a time: they stay in cache
 constexpr std::size_t most_chunk = 64;                     // blocks
 constexpr std::size_t most_tasks = 512;                    // of a node
 constexpr std::size_t most_sums = std::size_t{1} << 23;    // numbers, of all tasks
 
-enum Question : std::uint64_t {  // marks of the other engine's begin at 0
-  ask_gradients = 1000,
-  ask_moments,
-  ask_caps,
-  ask_capped_gradient,
-  ask_information,
-  ask_score_moments,
-  ask_lengths,
-  ask_fault,
-};
-
-std::span<const double> all_of(MatrixView<const double> m) { return {m.data, m.rows * m.cols}; }
-
 // Where the tree of core/summation.hpp cuts blocks [first, last) of a node.
 std::size_t half_of(std::size_t first, std::size_t last) {
   return first + std::bit_ceil(last - first) / 2;
 }
 
-class MadeEngine final : public Engine {
+class MadeRows final : public AskedRows {
  public:
-  MadeEngine(Backend& local, const RowMaker& maker, const Loss& loss, Communicator& ranks,
-             std::vector<std::uint64_t> bounds, std::size_t threads)
+  MadeRows(Backend& local, const RowMaker& maker, const Loss& loss, std::vector<Node> nodes,
+           std::size_t threads)
       : local_(local),
         maker_(maker),
         loss_(loss),
-        ranks_(ranks),
-        bounds_(std::move(bounds)),
-        sums_(ranks, blocks_of(bounds_)),
+        nodes_(std::move(nodes)),
         pool_(std::clamp<std::size_t>(threads, 1, ThreadPool::most_members)),
         chunk_(std::bit_floor(std::clamp<std::size_t>(
             chunk_bytes / (row_block * maker.features() * sizeof(float)), 1, most_chunk))) {
@@ -69,125 +53,44 @@ class MadeEngine final : public Engine {
       worker.x.resize(chunk_ * row_block * columns());
       worker.y.resize(chunk_ * row_block);
     }
-    ranks.together([&] {
-      const std::size_t some = static_cast<std::size_t>(std::min<std::uint64_t>(rows(), row_block));
-      certifiable_ = load(workers_[0], 0, some)->certifiable();
-    });
+    const std::size_t some = static_cast<std::size_t>(std::min<std::uint64_t>(rows(), row_block));
+    certifiable_ = load(workers_[0], 0, some)->certifiable();
   }
 
-  [[nodiscard]] bool certifiable() const override { return certifiable_; }
-  [[nodiscard]] std::string design() const override {
+  [[nodiscard]] bool certifiable() const { return certifiable_; }
+  [[nodiscard]] bool can_fail() const override { return true; }
+  [[nodiscard]] std::string design_on(std::size_t ranks) const override {
     return fmt::format("rows made anew for every pass, {} KiB at a time; on {} rank{}",
-                       chunk_ * row_block * columns() * sizeof(float) / 1024, ranks_.size(),
-                       ranks_.size() == 1 ? "" : "s");
-  }
-  [[nodiscard]] std::size_t rows() const override { return bounds_.back(); }
-  [[nodiscard]] std::size_t local_rows() const override {
-    return bounds_[ranks_.rank() + 1] - bounds_[ranks_.rank()];
-  }
-  [[nodiscard]] std::size_t features() const override { return columns() * loss_.outputs(); }
-  [[nodiscard]] const Loss& loss() const override { return loss_; }
-
-  void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override {
-    const std::size_t size = theta.rows * features();
-    const Mark mark = mark_of(ask_gradients, all_of(theta), 0);
-    require_equal(mark);
-    if (size == 0) return;
-    const auto sum = add(mark, size, [&](Engine& engine, std::span<double> part) {
-      engine.loss_gradients(theta, {part.data(), theta.rows, features()});
-    });
-    std::ranges::copy(sum, out.data);
+                       chunk_ * row_block * columns() * sizeof(float) / 1024, ranks,
+                       ranks == 1 ? "" : "s");
   }
 
-  void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) override {
-    require_metric(P, columns(), clip);
-    const std::size_t k = P.cols;
-    const Mark mark = mark_of(ask_moments, all_of(P), clip);
-    require_equal(mark);
-    const auto sum = add(mark, k * k, [&](Engine& engine, std::span<double> part) {
-      engine.second_moments(P, clip, {part.data(), k, k});
-    });
-    std::ranges::copy(sum, out.data);
-  }
-
-  [[nodiscard]] double log_lengths(const RowLengths& lengths) override {
-    require_lengths(lengths, columns());
-    const Mark mark = sharded::mark_of_lengths(ask_lengths, lengths);
-    require_equal(mark);
-    return add(mark, 1, [&](Engine& engine, std::span<double> part) {
-      part[0] = engine.log_lengths(lengths);
-    })[0];
-  }
-
-  [[nodiscard]] std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
-                                                        const ScoreLimits& limits) override {
-    require_metric(P, columns(), limits);
-    Mark mark = mark_of(ask_caps, all_of(P), limits.clip);
-    mark.add(limits.information);
-    require_equal(mark);
-    return std::make_unique<Capped>(*this, P, limits);
-  }
-
-  [[nodiscard]] std::optional<RowFault> first_fault(const RowLimits& limits) const override {
-    Mark mark(ask_fault);
-    for (const double v : {limits.norm_squared, limits.label_bound, limits.offset_bound}) {
-      mark.add(v);
+  void of_nodes(const Question& q, std::span<double> out) override {
+    const std::size_t size = out.size() / nodes_.size();
+    for (std::size_t k = 0; k < nodes_.size(); ++k) {
+      std::ranges::copy(node_sum(nodes_[k], size, q), out.begin() + index(k * size));
     }
-    require_equal(mark);
+  }
+  void of_share(const Question& q, std::span<double> out) override {
     std::mutex mutex;
-    std::uint64_t first = 0, what = 0;  // from 1; 0: none
-    ranks_.together([&] {
-      for (const Node& node : sums_.mine()) {
-        each_task(node, task_blocks(node, 1),
-                  [&](std::size_t, std::size_t from, std::size_t to, Worker& worker) {
-                    for (std::size_t block = from; block < to; block += chunk_) {
-                      const auto fault =
-                          load(worker, block * row_block, end_of(std::min(block + chunk_, to)))
-                              ->first_fault(limits);
-                      if (!fault) continue;
-                      const std::scoped_lock lock(mutex);
-                      const std::uint64_t row = block * row_block + fault->row + 1;
-                      if (first == 0 || row < first) {
-                        first = row;
-                        what = static_cast<std::uint64_t>(fault->what);
-                      }
-                    }
-                  });
-      }
-    });
-    for (const std::uint64_t fault : ranks_.gather(first << 2 | what)) {
-      if (fault != 0) return RowFault{(fault >> 2) - 1, static_cast<RowFault::What>(fault & 3)};
+    for (const Node& node : nodes_) {
+      each_task(node, task_blocks(node, 1),
+                [&](std::size_t, std::size_t from, std::size_t to, Worker& worker) {
+                  std::vector<double> of_chunk(out.size());
+                  for (std::size_t block = from; block < to; block += chunk_) {
+                    std::ranges::fill(of_chunk, 0.0);
+                    ask(worker, block, std::min(block + chunk_, to), q, of_chunk);
+                    const std::scoped_lock lock(mutex);
+                    distributed::add_share(q.of->added, of_chunk, out);
+                  }
+                });
     }
-    return {};
   }
-
-  void advance(Ensemble&, std::uint64_t) override { refuse("steps of chains"); }
-  void loss_values(MatrixView<const double>, std::span<double>) override { refuse("values"); }
-  void clipped_rows(MatrixView<const double>, double, MatrixView<float>) override {
-    refuse("clipped rows");
+  [[nodiscard]] distributed::Change in_turn(const Question& q) override {
+    throw BadInput(
+        format_message("rows that are made anew: {} is not found of them; ask for {} whitened",
+                       q.of->name, Field{"mechanism"}));
   }
-  void weighted_loss_gradients(MatrixView<const double>, std::span<const double>,
-                               MatrixView<double>) override {
-    refuse("weighted gradients");
-  }
-  [[nodiscard]] double plain_value(std::span<const double>) const override {
-    refuse("plain values");
-  }
-  void plain_gradient(std::span<const double>, std::span<double>) const override {
-    refuse("plain gradients");
-  }
-  [[nodiscard]] std::unique_ptr<LossHessian> hessian(std::span<const double>,
-                                                     double) const override {
-    refuse("Hessians");
-  }
-  [[nodiscard]] double largest_logit(std::span<const double>) const override {
-    refuse("the largest logit");
-  }
-  [[nodiscard]] std::array<double, 4> exact_difference(MatrixView<const double>,
-                                                       std::span<const double>) const override {
-    refuse("exact differences");
-  }
-  [[nodiscard]] RowNorms row_norms() const override { refuse("lengths of rows"); }
 
  private:
   struct Worker {
@@ -195,87 +98,22 @@ class MadeEngine final : public Engine {
     std::vector<double> sums;  // of a task's halves
   };
 
-  class Capped final : public CappedLoss {
-   public:
-    Capped(MadeEngine& of, MatrixView<const double> P, const ScoreLimits& limits)
-        : of_(of), P_(P.data, P.data + P.rows * P.cols), k_(P.cols), limits_(limits) {}
-    void information_between(std::span<const double> theta, ClassPair pair,
-                             MatrixView<double> out) override {
-      require_information(of_.loss_, limits_, pair);
-      Mark mark = mark_of(ask_information, theta, 0);
-      mark.add(std::uint64_t{pair.first});
-      mark.add(std::uint64_t{pair.second});
-      of_.require_equal(mark);
-      const auto sum = of_.add(mark, k_ * k_, [&](Engine& engine, std::span<double> part) {
-        engine.capped_loss(metric(), limits_)
-            ->information_between(theta, pair, {part.data(), k_, k_});
-      });
-      std::ranges::copy(sum, out.data);
-    }
-    void information(std::span<const double> theta, MatrixView<double> out) override {
-      require_information(of_.loss_, limits_);
-      ask_matrix(&CappedLoss::information, ask_information, theta, out);
-    }
-    void score_moments(std::span<const double> theta, MatrixView<double> out) override {
-      ask_matrix(&CappedLoss::score_moments, ask_score_moments, theta, out);
-    }
-    double gradient(std::span<const double> theta, std::span<double> out) override {
-      const std::size_t d = out.size();
-      const Mark mark = mark_of(ask_capped_gradient, theta, 0);
-      of_.require_equal(mark);
-      // Caps are found anew: a float a row would be kept.
-      const auto sum = of_.add(mark, d + 1, [&](Engine& engine, std::span<double> part) {
-        part[d] = engine.capped_loss(metric(), limits_)->gradient(theta, part.first(d));
-      });
-      std::copy_n(sum.begin(), d, out.begin());
-      return sum[d];
-    }
-
-   private:
-    [[nodiscard]] MatrixView<const double> metric() const { return {P_.data(), of_.columns(), k_}; }
-    template <class Matrix>
-    void ask_matrix(Matrix matrix, Question question, std::span<const double> theta,
-                    MatrixView<double> out) {
-      const Mark mark = mark_of(question, theta, 0);
-      of_.require_equal(mark);
-      const std::size_t numbers = out.rows;
-      const auto sum =
-          of_.add(mark, numbers * numbers, [&](Engine& engine, std::span<double> part) {
-            const auto capped = engine.capped_loss(metric(), limits_);
-            ((*capped).*matrix)(theta, {part.data(), numbers, numbers});
-          });
-      std::ranges::copy(sum, out.data);
-    }
-
-    MadeEngine& of_;
-    std::vector<double> P_;
-    std::size_t k_;
-    ScoreLimits limits_;
-  };
-
-  [[noreturn]] static void refuse(const char* what) {
-    throw BadInput(
-        format_message("rows that are made anew: {} are not found of them; ask for {} whitened",
-                       what, Field{"mechanism"}));
-  }
-
-  static std::vector<std::size_t> blocks_of(std::span<const std::uint64_t> bounds) {
-    std::vector<std::size_t> out;
-    for (const std::uint64_t row : bounds) out.push_back((row + row_block - 1) / row_block);
-    return out;
-  }
-  static Mark mark_of(Question question, std::span<const double> numbers, double other) {
-    Mark mark(question);
-    mark.add(numbers.size());
-    mark.add(numbers);
-    mark.add(other);
-    return mark;
-  }
-  void require_equal(const Mark& mark) const { sharded::require_same(ranks_.gather(mark.value())); }
-
+  [[nodiscard]] std::uint64_t rows() const { return maker_.rows(); }
   [[nodiscard]] std::size_t columns() const { return maker_.features(); }
   [[nodiscard]] std::size_t end_of(std::size_t block) const {
     return std::min<std::size_t>(block * row_block, rows());
+  }
+
+  // Asks rows of blocks [first, last), of at most a chunk. Caps are found anew: a float a row would
+  // be kept.
+  void ask(Worker& worker, std::size_t first, std::size_t last, const Question& q,
+           std::span<double> out) const {
+    const std::unique_ptr<Engine> rows = load(worker, first * row_block, end_of(last));
+    std::unique_ptr<CappedLoss> capped;
+    if (q.of->capped) {
+      capped = rows->capped_loss(distributed::metric_of(*rows, q), distributed::limits_of(q));
+    }
+    q.of->of_rows({*rows, first * row_block, 0, capped.get()}, q, out);
   }
 
   // Rows [first, last), of at most a chunk, until the worker's next.
@@ -314,36 +152,22 @@ class MadeEngine final : public Engine {
     if (failure) std::rethrow_exception(failure);
   }
 
-  // sum [size] = what `find` says of blocks [first, last), added as the tree says; what lies behind
+  // sum [size] = the answer of blocks [first, last), added as the tree says; what lies behind
   // `sum` is for halves.
-  template <class F>
-  void add_task(std::size_t first, std::size_t last, std::size_t size, double* sum, Worker& worker,
-                const F& find) const {
+  void add_task(const Node& blocks, std::size_t size, double* sum, Worker& worker,
+                const Question& q) const {
+    const auto [first, last] = blocks;
     if (last - first <= chunk_) {
-      find(*load(worker, first * row_block, end_of(last)), std::span(sum, size));
-      return;
+      std::fill_n(sum, size, 0.0);
+      return ask(worker, first, last, q, {sum, size});
     }
     const std::size_t half = half_of(first, last);
-    add_task(first, half, size, sum, worker, find);
-    add_task(half, last, size, sum + size, worker, find);
+    add_task({first, half}, size, sum, worker, q);
+    add_task({half, last}, size, sum + size, worker, q);
     for (std::size_t i = 0; i < size; ++i) sum[i] += sum[size + i];
   }
 
-  template <class F>
-  std::span<const double> add(const Mark& mark, std::size_t size, const F& find) {
-    // A rank that failed would leave the others waiting for what it was to send.
-    std::vector<std::vector<double>> mine(sums_.mine().size());
-    ranks_.together([&] {
-      for (std::size_t k = 0; k < mine.size(); ++k) mine[k] = node_sum(k, size, find);
-    });
-    return sums_(mark, size, [&](std::size_t k, std::span<double> part) {
-      std::ranges::copy(mine[k], part.begin());
-    });
-  }
-
-  template <class F>
-  std::vector<double> node_sum(std::size_t k, std::size_t size, const F& find) {
-    const Node node = sums_.mine()[k];
+  std::vector<double> node_sum(const Node& node, std::size_t size, const Question& q) {
     const std::size_t blocks = node.last - node.first, of_task = task_blocks(node, size);
     std::vector<Node> tasks;
     for (std::size_t first = 0; first < blocks; first += of_task) {
@@ -354,7 +178,7 @@ class MadeEngine final : public Engine {
     for (Worker& worker : workers_) worker.sums.resize(levels * size);
     each_task(node, of_task,
               [&](std::size_t task, std::size_t first, std::size_t last, Worker& worker) {
-                add_task(first, last, size, worker.sums.data(), worker, find);
+                add_task({first, last}, size, worker.sums.data(), worker, q);
                 std::copy_n(worker.sums.data(), size, sums.data() + task * size);
               });
     for (const auto& [left, right] : sharded::additions(tasks, blocks)) {
@@ -367,9 +191,7 @@ class MadeEngine final : public Engine {
   Backend& local_;
   const RowMaker& maker_;
   const Loss& loss_;
-  Communicator& ranks_;
-  std::vector<std::uint64_t> bounds_;
-  NodeSums sums_;
+  std::vector<Node> nodes_;  // of this rank
   mutable ThreadPool pool_;
   std::size_t chunk_;  // blocks, a power of two
   mutable std::vector<Worker> workers_;
@@ -397,8 +219,22 @@ class MadeBackend final : public Backend {
                       "of that many features without rows",
                       x.rows, x.cols, maker_.features()));
     });
-    return std::make_unique<MadeEngine>(*local_, maker_, loss, ranks_,
-                                        share_bounds(maker_.rows(), ranks_.size()), threads_);
+    const auto bounds = share_bounds(maker_.rows(), ranks_.size());
+    const std::size_t rank = ranks_.rank();
+    std::vector<std::size_t> blocks;
+    for (const std::uint64_t row : bounds) blocks.push_back((row + row_block - 1) / row_block);
+    std::unique_ptr<MadeRows> rows;
+    ranks_.together([&] {
+      rows = std::make_unique<MadeRows>(
+          *local_, maker_, loss, sharded::nodes_of(blocks[rank], blocks[rank + 1], blocks.back()),
+          threads_);
+    });
+    const distributed::Table table{&loss, x.cols, maker_.rows(), bounds[rank + 1] - bounds[rank],
+                                   rows->certifiable()};
+    return std::make_unique<distributed::DistributedSums>(
+        table,
+        std::make_unique<sharded::RankTransport>(sharded::Asking{ranks_}, blocks, std::move(rows)),
+        nullptr);
   }
 
  private:

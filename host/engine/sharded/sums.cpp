@@ -11,8 +11,6 @@
 
 namespace gibbsite::sharded {
 
-void Mark::add(double number) { add(std::bit_cast<std::uint64_t>(number)); }
-
 void require_same(std::span<const std::uint64_t> marks) {
   if (std::ranges::find(marks, Mark::stop) != marks.end())
     throw Interrupted("interrupted; nothing was written");

@@ -5,50 +5,14 @@
 #include <bit>
 #include <functional>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "engine/sharded/mark.hpp"
 #include "engine/sharded/tree.hpp"
 #include "gibbsite/machine/communicator.hpp"
-#include "gibbsite/model/contrasts.hpp"
 
 namespace gibbsite::sharded {
-
-/// What ranks must agree on before they add: a question and its arguments.
-class Mark {
- public:
-  explicit Mark(std::uint64_t question) { add(question); }
-  void add(std::uint64_t word) {
-    value_ = (value_ ^ word) * 0x9e3779b97f4a7c15;
-    value_ ^= value_ >> 29;
-  }
-  void add(double number);
-  void add(std::span<const double> numbers) {
-    for (const double v : numbers) add(v);
-  }
-  [[nodiscard]] std::uint64_t value() const { return value_; }
-  /// In place of a mark, from a rank that is asked to end.
-  static constexpr std::uint64_t stop = 0;
-  [[nodiscard]] std::uint64_t value_or_stop(const std::atomic<bool>* asked) const {
-    return asked != nullptr && *asked ? stop : value_;
-  }
-
- private:
-  std::uint64_t value_ = 0x243f6a8885a308d3;
-};
-
-/// That of Engine::log_lengths.
-inline Mark mark_of_lengths(std::uint64_t question, const RowLengths& lengths) {
-  Mark mark(question);
-  mark.add(lengths.weight.size());
-  mark.add(std::span<const double>(lengths.weight));
-  mark.add(lengths.base);
-  mark.add(std::span<const double>(lengths.center));
-  mark.add(lengths.low);
-  mark.add(lengths.high);
-  return mark;
-}
 
 /// Throws, on all ranks, Interrupted where one of them is asked to end, BadInput where one rank's
 /// mark is not that of rank 0.

@@ -13,7 +13,7 @@ namespace gibbsite {
 /// The potential U on the rows and the loss of an engine. Sums are plain sums in double, with the
 /// same bits on every engine.
 struct Potential {
-  std::shared_ptr<Engine> engine;
+  std::shared_ptr<RowSums> engine;
   double beta = 1.0;                 ///< inverse temperature
   double prior_precision = 1.0;      ///< m
   std::span<const double> center{};  ///< theta0 [d]; empty means 0

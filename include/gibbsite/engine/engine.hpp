@@ -1,6 +1,6 @@
 #pragma once
-// The interface every backend implements: it owns the rows and advances an ensemble. Whoever is
-// above asks it for sums over rows and reads none.
+// What every backend implements: it owns the rows and answers questions by sums over them
+// (RowSums). Most can step chains too (ChainStepper). Who is above asks, and reads no row.
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -101,14 +101,14 @@ class CappedLoss {
   /// Writes the information matrix out[k x k] = sum_i v_i v_i^T with v_i = P^T x_i sqrt(the row's
   /// curvature) in floats. In exact arithmetic ||v_i||^2 <= limits.information clip^2. It is the
   /// derivative of the sum of scores, for logistic of its mean. Everything else is as in
-  /// Engine::second_moments. Throws BadInput on a loss of several outputs, and if information is
+  /// RowSums::second_moments. Throws BadInput on a loss of several outputs, and if information is
   /// not limited.
   virtual void information(std::span<const double> theta, MatrixView<double> out) = 0;
   /// Writes the second moments of the scores out[k x k] = sum_i v_i v_i^T with v_i = P^T x_i
   /// score_i in floats. In exact arithmetic ||v_i|| <= limits.clip. Everything else is as in
-  /// Engine::second_moments. Of a loss of K outputs, whose scores add up to 0 over them, v_i is the
-  /// score in K - 1 orthonormal contrasts, one [k] behind the other: out[(K - 1) k x (K - 1) k].
-  /// Throws BadInput on an out of another size.
+  /// RowSums::second_moments. Of a loss of K outputs, whose scores add up to 0 over them, v_i is
+  /// the score in K - 1 orthonormal contrasts, one [k] behind the other: out[(K - 1) k x (K - 1)
+  /// k]. Throws BadInput on an out of another size.
   virtual void score_moments(std::span<const double> theta, MatrixView<double> out) = 0;
   /// Writes the information matrix of one pair of classes a < b, with v_i = P^T x_i sqrt(w_i p_a
   /// p_b) and the probabilities p. Over all pairs, the v_i of one row have sum ||v_i||^4 <=
@@ -119,15 +119,15 @@ class CappedLoss {
                                    MatrixView<double> out) = 0;
 };
 
-/// A data set and a loss, resident on a backend. If rows have weights (Rows::weight), every sum
-/// over rows below is of w_i times the row's term: one definition for losses, gradients, Hessians,
-/// moments, scores, curvatures and lengths. A weight of 0 is a row that is not there. Norms and
-/// largest values are of all rows.
-class Engine {
+/// A data set and a loss that answer questions by sums over rows. If rows have weights
+/// (Rows::weight), every sum over rows below is of w_i times the row's term: one definition for
+/// losses, gradients, Hessians, moments, scores, curvatures and lengths. A weight of 0 is a row
+/// that is not there. Norms and largest values are of all rows.
+class RowSums {
  public:
-  virtual ~Engine() = default;
+  virtual ~RowSums() = default;
   /// True if the engine fulfils what a certified run needs: double gradients, and noise from the
-  /// chains' own streams. The engine's author vouches for it.
+  /// chains' own streams if it steps chains. The engine's author vouches for it.
   [[nodiscard]] virtual bool certifiable() const { return false; }
   /// How the last question was answered ("one-pass: ..."): one line for people, or empty.
   [[nodiscard]] virtual std::string design() const { return ""; }
@@ -141,11 +141,6 @@ class Engine {
   [[nodiscard]] virtual std::size_t features() const = 0;
   [[nodiscard]] virtual const Loss& loss() const = 0;
 
-  /// Advances every unfinished chain by min(steps, T - step) Langevin steps. Bitwise reproducible
-  /// for one backend and machine, however a run is cut into calls, whatever the number of threads
-  /// and whatever else the machine does. Throws BadInput on chains of another length.
-  virtual void advance(Ensemble& ensemble, std::uint64_t steps) = 0;
-
   /// Writes loss gradients out[C x d] = sum_i grad l(theta_c; x_i, y_i), for each row of theta [C x
   /// d]: the loss alone, no beta, no prior. Sums keep to accumulation_depth (core/summation.hpp).
   virtual void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) = 0;
@@ -158,13 +153,9 @@ class Engine {
   virtual void loss_values_and_gradients(MatrixView<const double> theta, std::span<double> values,
                                          MatrixView<double> gradients);
 
-  // What an engine of several is made of (engine/sharded.hpp).
-
-  /// Makes one step of every unfinished chain, in order of chains, from the sums of their gradients
-  /// [unfinished x d]. Bits are those of `advance` if it would find these sums.
-  virtual void step(Ensemble& ensemble, MatrixView<const double> gradients);
-  /// The terms [m x C] row-major that `loss_values` adds up, one row after another. Terms of
-  /// several engines are put one behind the other. Reads private data: diagnostics only.
+  /// The terms [m x C] row-major that `loss_values` adds up, one row after another: of engines of
+  /// consecutive rows, the terms of the first come before those of the next. Reads private data:
+  /// diagnostics only.
   [[nodiscard]] virtual std::vector<double> loss_terms(MatrixView<const double> theta);
 
   /// Second moments out[k x k] = sum_i v_i v_i^T of clipped rows, for P [d x k] and clip >= 0. v_i
@@ -228,6 +219,28 @@ class Engine {
   [[nodiscard]] virtual std::optional<RowFault> first_fault(const RowLimits& limits) const = 0;
 };
 
+/// Steps chains by the gradients of an engine's rows.
+class ChainStepper {
+ public:
+  virtual ~ChainStepper() = default;
+  /// Advances every unfinished chain by min(steps, T - step) Langevin steps. Bitwise reproducible
+  /// for one backend and machine, however a run is cut into calls, whatever the number of threads
+  /// and whatever else the machine does. Throws BadInput on chains of another length.
+  virtual void advance(Ensemble& ensemble, std::uint64_t steps) = 0;
+  /// Makes one step of every unfinished chain, in order of chains, from the sums of their gradients
+  /// [unfinished x d]. Bits are those of `advance` if it would find these sums.
+  virtual void step(Ensemble& ensemble, MatrixView<const double> gradients) = 0;
+};
+
+/// A data set and a loss, resident on a backend: sums over the rows, and mostly chains on them.
+class Engine : public RowSums {
+ public:
+  /// What steps chains on these rows; null if they answer questions only. The engine owns it.
+  [[nodiscard]] virtual ChainStepper* stepper() { return nullptr; }
+  /// Advances as `ChainStepper::advance`. Throws BadInput if there is no stepper.
+  void advance(Ensemble& ensemble, std::uint64_t steps);
+};
+
 /// Advances as `Engine::advance`, and projects theta on ||theta|| <= ball after every step but a
 /// chain's last one (core/ball.hpp). The host projects, with the same result for every engine. The
 /// last theta must be rounded to the release grid before it is projected (docs/theory/ball.md).
@@ -260,7 +273,7 @@ struct LoadedTargets {
 /// k] (docs/theory/metric.md). `backend` is the one of `engine`, which was loaded with `targets`.
 /// Needs local n x k floats of memory, and what the backend takes. Throws as `clipped_rows` and
 /// `load`.
-std::shared_ptr<Engine> load_in_metric(Engine& engine, Backend& backend,
+std::shared_ptr<Engine> load_in_metric(RowSums& engine, Backend& backend,
                                        const LoadedTargets& targets, MatrixView<const double> P,
                                        double clip);
 
