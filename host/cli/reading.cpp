@@ -383,7 +383,7 @@ std::size_t warn_of_network_reading(const Dataset& data) {
 
 std::string checked_words(std::size_t warnings) {
   return fmt::format(
-      "\nChecked: nothing was released or spent, and no model was written. {}\n",
+      "\nChecked: nothing was released or spent, and no model was written.\n{}\n",
       warnings == 0 ? "The table reads as the schema says; leave out --check to fit."
                     : "Look at the warnings first: what is spent on a table that reads otherwise "
                       "than it should does not come back.");

@@ -370,8 +370,9 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
         {known ? kept_words(kept_share(signal, from_few, evenness)) : "-", rows(0.9), rows(0.99)});
   }
   const LabelKind label = loss_named(plans.front().problem.loss).label();
-  std::string out = describe(plans.front().problem, plans.front().budget) +
-                    fmt::format(", δ = {:.4g}\n\n", plans.front().budget.delta) + table(lines) +
+  std::string out = wrapped_lines(describe(plans.front().problem, plans.front().budget) +
+                                  fmt::format(", δ = {:.4g}", plans.front().budget.delta)) +
+                    "\n" + table(lines) +
                     "\n"
                     "best guess: how often whoever knows all other rows is right, at even odds, "
                     "about one person's\n" +
@@ -438,8 +439,8 @@ std::string plan_table(const Plan& plan, std::span<const double> seconds,
                      human_count(candidate.cost.passes), human_time(seconds[i])});
   }
   std::string out =
-      describe(plan.problem, plan.budget) +
-      fmt::format("\n(ε, δ) = ({:.4g}, {:.4g})\n\n", plan.budget.epsilon, plan.budget.delta) +
+      wrapped_lines(describe(plan.problem, plan.budget)) +
+      fmt::format("(ε, δ) = ({:.4g}, {:.4g})\n\n", plan.budget.epsilon, plan.budget.delta) +
       table(lines) + "\n" + noise_words + unspent_words({&plan, 1}) +
       interval_words({&plan, 1}, context) + "\n";
   for (std::size_t i = 0; i < plan.candidates.size(); ++i) {

@@ -90,6 +90,19 @@ TEST_F(Said, PlansOfPeopleCountPeople) {
   EXPECT_THAT(of_rows.out, HasSubstr("1 row per person"));
 }
 
+// A schema says all that is public of a table but how many rows there are.
+TEST_F(Said, APlanNeedsASchemaAndANumberOfRows) {
+  const Arguments budget{"--schema", "table.toml", "--epsilon", "1", "--delta", "1e-6", "--json"};
+  const Outcome by_number = gibbsite(joined({"plan", "--rows", "300"}, budget));
+  ASSERT_EQ(by_number.status, 0) << by_number.err;
+  const Outcome by_table = gibbsite(joined({"plan", "--data", "table.csv"}, budget));
+  ASSERT_EQ(by_table.status, 0) << by_table.err;
+  auto a = nlohmann::json::parse(by_number.out), b = nlohmann::json::parse(by_table.out);
+  EXPECT_EQ(a["constants"], b["constants"]);
+  EXPECT_EQ(a["chosen"], b["chosen"]);
+  EXPECT_NE(gibbsite(joined({"plan", "--rows", "300", "--features", "3"}, budget)).status, 0);
+}
+
 TEST_F(Said, PlansOfNetworksSayWhatWasAskedFor) {
   folder.write("table.toml", schema() + "[network]\nage = [\"job\"]\n");
   const Outcome network = gibbsite({"plan", "--model", "network", "--schema", "table.toml", "--rows",

@@ -13,8 +13,9 @@
 
 namespace gibbsite {
 
-/// A count of a cross table, in rows, or in rows of the weight `CrossTable::unit`. Its interval contains the table's own count with probability
-/// 95 %. It covers the noise of privacy, but no sampling of the rows.
+/// A count of a cross table, in rows, or in rows of the weight `CrossTable::unit`. Its interval
+/// contains the table's own count with probability 95 %. It covers the noise of privacy, but no
+/// sampling of the rows.
 struct TableNumber {
   double estimate = 0;          ///< best linear unbiased estimate; may be below 0
   double deviation = 0;         ///< standard error of the estimate

@@ -103,8 +103,8 @@ struct Effect {
 /// The effect's name as people read it: the knot of a curve with few digits.
 std::string shown_name(const Schema& schema, const Effect& effect);
 
-/// What a number does for one more of its unit, which is there; of a date for a year of 365.25 days,
-/// as a day moves little. With what that is called, "unit" or "year".
+/// What a number does for one more of its unit, which is there; of a date for a year of 365.25
+/// days, as a day moves little. With what that is called, "unit" or "year".
 std::pair<EffectEstimate, std::string_view> shown_per_unit(const Effect& effect);
 
 struct EffectTable {
