@@ -76,10 +76,11 @@ void note_ids(const SchemaShape& shape, std::uint64_t rows_per_person) {
   if (!shape.shape.counting.person.empty() || rows_per_person > 1) return;
   for (const ColumnAnswers& column : shape.shape.columns) {
     if (!named_like_an_id(column.name) || shape.shape.counting.names(column.name)) continue;
-    fmt::print(stderr,
-               "gibbsite: note: column {0} is named like an id and ignored, so that each row counts "
-               "as one person; if a person may have several rows, give --person {0}\n",
-               gibbsite::quoted(column.name));
+    fmt::print(
+        stderr,
+        "gibbsite: note: column {0} is named like an id and ignored, so that each row counts "
+        "as one person; if a person may have several rows, give --person {0}\n",
+        gibbsite::quoted(column.name));
     return;
   }
 }
@@ -421,11 +422,9 @@ void SchemaPurchase::run(const std::string& table, bool is_header) const {
   const std::uint64_t rows = rows_cap.value_or(cells.rows);
   const SchemaPlan plan = planned(rows, budget);
   note_ids(shape, budget.rows_per_person);
-  const bool warned =
-      warn_of_visible(std::get<SchemaQuestions>(plan.mechanism), plan.problem, budget,
-                      [&](const Budget& at) {
-                        return std::get<SchemaQuestions>(planned(rows, at).mechanism);
-                      });
+  const bool warned = warn_of_visible(
+      std::get<SchemaQuestions>(plan.mechanism), plan.problem, budget,
+      [&](const Budget& at) { return std::get<SchemaQuestions>(planned(rows, at).mechanism); });
   if (ledger) {
     // Whoever buys a schema fits by it: a ledger of which nothing is left is refused.
     require_room(*ledger, budget, {},

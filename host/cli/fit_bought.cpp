@@ -101,11 +101,12 @@ void warn_of_bought_curves(const PlanRequest& request, const Label& target,
   const Schema chosen = chosen_curves(request, asked, made.problem.rows, made.fit);
   const Plan planned = plan_chosen(request, chosen, made.problem.rows, made.fit);
   if (!curves_widen(asked, chosen, planned)) return;
-  fmt::print(stderr,
-             "gibbsite: warning: --intervals: numbers of a bought schema become curves, and if most "
-             "columns are numbers, expect intervals of all effects to be several times as wide as "
-             "with straight lines; for those buy the schema apart (gibbsite schema --epsilon), and "
-             "leave curve = \"auto\" out of it\n");
+  fmt::print(
+      stderr,
+      "gibbsite: warning: --intervals: numbers of a bought schema become curves, and if most "
+      "columns are numbers, expect intervals of all effects to be several times as wide as "
+      "with straight lines; for those buy the schema apart (gibbsite schema --epsilon), and "
+      "leave curve = \"auto\" out of it\n");
 }
 
 }  // namespace
@@ -190,8 +191,7 @@ Model FitCommand::model_of_plan(Plan& made, const Schema& lines, const Schema& d
                     gibbsite::quoted(domain.label_name)));
     return out;
   }
-  const Dataset rows =
-      with_curves(read_public_rows(public_table, of_rows(lines)), of_rows(domain));
+  const Dataset rows = with_curves(read_public_rows(public_table, of_rows(lines)), of_rows(domain));
   if (!domain.from_public || sha256_of_file(public_table) != domain.from_public->sha256) {
     throw BadInput("--public: " + gibbsite::quoted(public_table) +
                    " changed while it was read; give a file that does not");
@@ -240,9 +240,9 @@ void FitCommand::fit_bought() const {
   // From here on public numbers decide: that of rows, or people, under replace-one, else its cap.
   const std::uint64_t rows = request.rows_cap.value_or(cells.rows);
   const BoughtFitPlan made = planned(rows, budget);
-  const bool warned =
-      warn_of_visible(made.questions, made.problem, budget,
-                      [&](const Budget& at) { return planned(rows, at).questions; });
+  const bool warned = warn_of_visible(made.questions, made.problem, budget, [&](const Budget& at) {
+    return planned(rows, at).questions;
+  });
   if (!drawn) note_ids(shape, budget.rows_per_person);
   if (!of_network && !drawn) warn_of_bought_curves(request, target, shape, made);
   if (ledger) {

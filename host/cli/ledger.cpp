@@ -100,10 +100,10 @@ std::string shown_state(const std::string& path, const LedgerState& state) {
   const Guarantee so_far = guarantee_of(spent, state.terms.who);
   if (const double delta = delta_up(so_far, state.terms.epsilon);
       !state.entries.empty() && !state.is_whole()) {
-    out += wrapped(
-        fmt::format("What is spent so far (delta {} at that epsilon) is information and no "
-                    "guarantee: releases were chosen in the light of earlier ones.",
-                    text_up(delta, 2)));
+    out +=
+        wrapped(fmt::format("What is spent so far (delta {} at that epsilon) is information and no "
+                            "guarantee: releases were chosen in the light of earlier ones.",
+                            text_up(delta, 2)));
   }
   if (state.entries.empty()) return out;
   std::vector<std::vector<std::string>> lines{

@@ -172,9 +172,9 @@ struct PlanCommand {
     FeatureSpace space = domain ? FeatureSpace(*domain) : shape.space(plan.model);
     const auto positive_share = positive_share_of(plan, space.label, domain ? &*domain : nullptr);
     double entries = 0;  // of a row; of a table what it holds
-    const std::uint64_t rows =
-        domain && !is_by_number() ? rows_of_table(*domain, people_held(), &entries)
-                                            : shape.rows.value_or(0);
+    const std::uint64_t rows = domain && !is_by_number()
+                                   ? rows_of_table(*domain, people_held(), &entries)
+                                   : shape.rows.value_or(0);
     if (domain && !json) fmt::print("{}{}", interactions_words(*domain), typical_words(*domain));
     std::vector<Plan> plans;
     for (const Budget& budget : budgets) {
@@ -191,7 +191,7 @@ struct PlanCommand {
     }
     const std::uint64_t planned = plans.front().problem.rows;
     const TableShape table = domain && is_by_number() ? shape_of(*domain, planned)
-                             : domain ? shape_of_table(*domain, planned, entries)
+                             : domain                 ? shape_of_table(*domain, planned, entries)
                              : nonzero
                                  ? sparse_shape(space.features, planned,
                                                 static_cast<double>(*nonzero) + intercepts(space))

@@ -34,7 +34,7 @@ std::string range_text(const Column& column) {
 }
 
 // What a missing cell of a column counts as.
-std::string missing_words(const Schema& schema, const Column& column) {
+std::string missing_cells(const Schema& schema, const Column& column) {
   const bool middle = column.type == ColumnType::number && !column.has_missing_bin &&
                       !schema.has_missing_level(column);
   return middle ? fmt::format("missing, counted as {}, the middle of the range",
@@ -51,7 +51,7 @@ std::string count_line(const CellCounts& c, const Schema& schema, const Column& 
                     count == 1 ? "cell" : "cells", what);
   };
   add(c.clamped, "outside the " + range_text(column) + ", counted as its nearer end");
-  add(c.missing, missing_words(schema, column));
+  add(c.missing, missing_cells(schema, column));
   add(c.other, "of a level that is not listed, counted as (other)");
   add(c.invalid, "unreadable");
   return out;

@@ -128,8 +128,9 @@ struct SignCommand {
     std::array<char, 256> top{};  // a public part is shorter
     std::ifstream(path).read(top.data(), top.size() - 1);
     if (std::string_view(top.data()).find("gibbsite-public-key") == std::string_view::npos) return;
-    throw BadInput(path + ": is the public part of a key, and signs nothing; give the secret key, "
-                          "whose name has no .pub");
+    throw BadInput(path +
+                   ": is the public part of a key, and signs nothing; give the secret key, "
+                   "whose name has no .pub");
   }
 
   static void require_private(const std::string& path) {

@@ -195,13 +195,11 @@ std::string describe(const Problem& constants, const Budget& budget) {
       fmt::format("{}{}", constants.intercept ? " and an intercept" : "",
                   constants.weighted && !constants.of_people() ? ", rows count by weight" : ""),
       to_string(budget.adjacency),
-      constants.of_people()
-          ? fmt::format("any number of rows per person, counted as at most {}",
-                        budget.rows_per_person)
-          : fmt::format("{} row{} per person", budget.rows_per_person,
-                        budget.rows_per_person == 1 ? "" : "s"),
-      budget.draws,
-      budget.draws == 1 ? "draw" : "draws");
+      constants.of_people() ? fmt::format("any number of rows per person, counted as at most {}",
+                                          budget.rows_per_person)
+                            : fmt::format("{} row{} per person", budget.rows_per_person,
+                                          budget.rows_per_person == 1 ? "" : "s"),
+      budget.draws, budget.draws == 1 ? "draw" : "draws");
 }
 
 namespace {

@@ -821,12 +821,13 @@ class SchemaReader {
     } else if (type_name.empty() && !only_.empty() && name != only_) {
       column.type = ColumnType::ignore;
     } else if (type_name.empty()) {
-      fail(at, fmt::format(
-                   "{} is not filled in yet; write its kind, such as {{type = \"category\", levels "
-                   "= [\"a\", \"b\"]}}, {{type = \"number\", range = [0, 100]}}, {{type = "
-                   "\"person\"}}, whose rows count together, or {{type = \"ignore\"}}; if it is the "
-                   "column to predict, delete this line",
-                   here));
+      fail(at,
+           fmt::format(
+               "{} is not filled in yet; write its kind, such as {{type = \"category\", levels "
+               "= [\"a\", \"b\"]}}, {{type = \"number\", range = [0, 100]}}, {{type = "
+               "\"person\"}}, whose rows count together, or {{type = \"ignore\"}}; if it is the "
+               "column to predict, delete this line",
+               here));
     } else {
       fail(type->source(),
            fmt::format("{}: type {} must be {}", here, gibbsite::quoted(type_name), types_text));

@@ -351,10 +351,11 @@ std::vector<std::uint32_t> CrossTable::levels_of(std::size_t cell) const {
 CrossTable cross_table(const NetworkModel& model, std::optional<std::uint64_t> rows,
                        const std::vector<std::string>& columns) {
   if (model.tree) {
-    throw BadInput(Field{"columns"},
-                   "the network's structure was chosen, and its tables are counted with rare levels "
-                   "merged: they add up to no cross table",
-                   "query it, whose answers have a ±, or release a table of these columns");
+    throw BadInput(
+        Field{"columns"},
+        "the network's structure was chosen, and its tables are counted with rare levels "
+        "merged: they add up to no cross table",
+        "query it, whose answers have a ±, or release a table of these columns");
   }
   if (model.counts.empty()) {
     throw BadInput(Field{"columns"}, "the network's tables were drawn, not counted",

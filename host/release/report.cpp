@@ -42,9 +42,10 @@ void network_bias_section(Html& page, bool counted, bool whole) {
           ? "The noise is as large in a count of few people as in one of many, and the tables may "
             "say that there is nobody where somebody was"
           : "The prior and what was cut pull shares toward each other, small ones most",
-      Markup{whole ? ""
-                   : "<li>What two columns share beyond what the arrows carry is lost: a difference "
-                     "between groups may be missing here.</li>\n"},
+      Markup{whole
+                 ? ""
+                 : "<li>What two columns share beyond what the arrows carry is lost: a difference "
+                   "between groups may be missing here.</li>\n"},
       Markup{who_is_missing});
 }
 
@@ -258,9 +259,10 @@ void network_title(Html& page, const NetworkRelease& release, const ReportFacts&
   }
   title_block(
       page, "Privacy report: a network of " + columns,
-      fmt::format("Tables of a discrete Bayesian network over {} of a private table of {}: the share "
-                  "of each level, given those that it depends on.{}",
-                  columns, rows, weighted),
+      fmt::format(
+          "Tables of a discrete Bayesian network over {} of a private table of {}: the share "
+          "of each level, given those that it depends on.{}",
+          columns, rows, weighted),
       facts);
 }
 

@@ -90,7 +90,8 @@ ReleaseOf<Kind> certified(const typename Kind::Plan& asked, Key&& key, const Fit
   ranks.together([&] {
     const bool counts = first_rank && !out.certificate().is_void();
     if (counts) {
-      enter(options, fmt::format("{} {}", command_of<Kind>(out.model()), name_of(chosen_of(plan).mechanism)),
+      enter(options,
+            fmt::format("{} {}", command_of<Kind>(out.model()), name_of(chosen_of(plan).mechanism)),
             price, key_hash(stream), to_json(out));
     }
     if (changed) throw BadInput(*changed);

@@ -124,7 +124,7 @@ void require_visible(const SchemaQuestions& questions, const SchemaProblem& prob
                   100 * share, problem.rows, problem.of_people() ? "people" : "rows",
                   100 * refused_share),
       (enough > 0 ? format_message("give {} {} or more, or ", Field{"epsilon"},
-                                    fmt::format("{:.2g}", enough))
+                                   fmt::format("{:.2g}", enough))
                   : format_message("give a larger {}, or ", Field{"epsilon"})) +
           "write the ranges and levels: the command schema alone makes a form");
 }

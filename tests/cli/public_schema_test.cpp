@@ -50,9 +50,10 @@ TEST_F(PublicSchemaCli, PeopleAreCountedByTheirIds) {
   const Outcome verified = gibbsite({"verify", "model.json"});
   EXPECT_EQ(verified.status, 0) << verified.out << verified.err;
   // A budget so small that the prior's center is taken from the public rows.
-  const Outcome small = gibbsite(joined({"fit", "--data", "people.csv", "--epsilon", "0.05", "--delta",
-                                         "1e-6", "--out", "small.json", "--person", "id"},
-                                        known));
+  const Outcome small =
+      gibbsite(joined({"fit", "--data", "people.csv", "--epsilon", "0.05", "--delta", "1e-6",
+                       "--out", "small.json", "--person", "id"},
+                      known));
   ASSERT_EQ(small.status, 0) << small.err;
   EXPECT_THAT(small.out, HasSubstr("the prior's center"));
 }

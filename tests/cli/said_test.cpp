@@ -105,8 +105,8 @@ TEST_F(Said, APlanNeedsASchemaAndANumberOfRows) {
 
 TEST_F(Said, PlansOfNetworksSayWhatWasAskedFor) {
   folder.write("table.toml", schema() + "[network]\nage = [\"job\"]\n");
-  const Outcome network = gibbsite({"plan", "--model", "network", "--schema", "table.toml", "--rows",
-                                  "5000", "--epsilon", "0.5,1", "--delta", "1e-6"});
+  const Outcome network = gibbsite({"plan", "--model", "network", "--schema", "table.toml",
+                                    "--rows", "5000", "--epsilon", "0.5,1", "--delta", "1e-6"});
   EXPECT_THAT(network.out, Not(HasSubstr("was not asked for")));
 }
 

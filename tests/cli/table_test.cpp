@@ -53,7 +53,8 @@ class TableCli : public Cli {
 
 // Numbers of a weighted table are not those of the population until they are multiplied.
 TEST_F(TableCli, AWeightedTableSaysItsUnit) {
-  folder.write("w.toml", folder.read("table.toml") + "w = {type = \"weight\", range = [0, 2000]}\n");
+  folder.write("w.toml",
+               folder.read("table.toml") + "w = {type = \"weight\", range = [0, 2000]}\n");
   std::string table = "sex,age,w\n";
   for (int i = 0; i < 400; ++i)
     table += (i % 3 == 0 ? "F," : "M,") + std::to_string(18 + i * 37 % 60) + "," +
@@ -65,8 +66,8 @@ TEST_F(TableCli, AWeightedTableSaysItsUnit) {
   folder.write("w.toml", toml);
   ASSERT_EQ(gibbsite({"ledger", "create", "w.ledger", "--epsilon", "3", "--delta", "1e-5"}).status,
             0);
-  const Arguments input{"--data", "table.csv", "--schema", "w.toml",  "--columns", "sex,age",
-                        "--epsilon", "1",      "--delta",  "1e-6"};
+  const Arguments input{"--data",  "table.csv", "--schema", "w.toml",  "--columns",
+                        "sex,age", "--epsilon", "1",        "--delta", "1e-6"};
   const Outcome made = gibbsite(joined(
       joined({"table"}, input), {"--out", "w.json", "--csv", "w.csv", "--ledger", "w.ledger"}));
   ASSERT_EQ(made.status, 0) << made.err;
