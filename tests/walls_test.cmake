@@ -366,9 +366,9 @@ if(offences)
 endif()
 
 # Fields stand in backquotes in what the library says; options and commands are of the program
-# alone, which puts them there (`in_options`). Text of a file, of the two pages that teach the
+# alone, which puts them there (`in_options`). Text of a file, of the pages that teach the
 # commands, and of srun, speaks of them.
-set(names_commands "^host/(release/report(_network)?|compare/curator_report|certificate/certificate)[.]cpp$")
+set(names_commands "^host/(release/report(_network|_table)?|compare/curator_report|certificate/certificate)[.]cpp$")
 set(option_of_another "srun --mpi=pmix")  # host/machine/communicator.cpp
 
 function(find_options root result)

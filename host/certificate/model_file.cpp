@@ -87,6 +87,9 @@ std::string no_json(const std::string& text, std::size_t at, const std::string& 
 // A name given twice would show a reader one value and a program the other. The parser takes a NUL
 // byte for the end of the text: what is behind it would travel with the file, unread.
 json parse_strict(const std::string& text, const std::string& source) {
+  if (text.starts_with("SQLite format 3")) {
+    throw BadInput(source + ": is a ledger, no model file; give a model file that fit wrote");
+  }
   if (const std::size_t at = text.find('\0'); at != std::string::npos) {
     throw BadInput(fmt::format(
         "{}: has a NUL byte at byte {}, and no JSON holds one: what follows would go unread; use "

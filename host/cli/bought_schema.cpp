@@ -14,6 +14,7 @@
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
+#include "gibbsite/core/rounded_text.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/ledger/ledger.hpp"
@@ -35,15 +36,54 @@ constexpr double default_schema_delta = 1e-7;
 
 std::string certificate_path(const std::string& out) { return out + ".json"; }
 
-void warn_of_share(double share, bool of_people) {
-  if (!(share > warned_share)) return;
+// Whether it warned.
+bool warn_of_share(double share, bool of_people) {
+  if (!(share > warned_share)) return false;
   fmt::print(stderr,
              "gibbsite: warning: levels of fewer than {:.3g} % of the {} go into (other), and "
              "ranges lose their rare ends: a larger --epsilon sees more\n",
              100 * share, of_people ? "people" : "rows");
+  return true;
+}
+
+// The least epsilon to two digits, rounded up, at which enough of a table is seen; 0 if a hundred
+// times the budget is too little.
+double visible_from(const SchemaProblem& problem, const Budget& budget,
+                    const std::function<SchemaQuestions(const Budget&)>& questions_at) {
+  const auto is_seen = [&](double epsilon) {
+    Budget larger = budget;
+    larger.epsilon = epsilon;
+    try {
+      return least_visible_share(questions_at(larger), problem) <= refused_share;
+    } catch (const Error&) {
+      return false;
+    }
+  };
+  constexpr double most = 100;
+  double low = budget.epsilon, high = most * budget.epsilon;
+  if (!is_seen(high)) return 0;
+  for (int halving = 0; halving < 12; ++halving) {
+    const double middle = std::sqrt(low * high);
+    (is_seen(middle) ? high : low) = middle;
+  }
+  const double rounded = std::stod(text_up(high, 2));
+  return is_seen(rounded) ? rounded : high;
 }
 
 }  // namespace
+
+void note_ids(const SchemaShape& shape, std::uint64_t rows_per_person) {
+  if (!shape.shape.counting.person.empty() || rows_per_person > 1) return;
+  for (const ColumnAnswers& column : shape.shape.columns) {
+    if (!named_like_an_id(column.name) || shape.shape.counting.names(column.name)) continue;
+    fmt::print(
+        stderr,
+        "gibbsite: note: column {0} is named like an id and ignored, so that each row counts "
+        "as one person; if a person may have several rows, give --person {0}\n",
+        gibbsite::quoted(column.name));
+    return;
+  }
+}
 
 std::string bought_table(const BoughtSchema& bought, const Schema& schema) {
   std::vector<std::vector<std::string>> lines{{"column", "taken for", "found"}};
@@ -166,12 +206,17 @@ Label LabelArguments::target() const {
   return asked.target();
 }
 
-void warn_of_visible(const SchemaQuestions& questions, const SchemaProblem& problem) {
-  require_visible(questions, problem);
-  warn_of_share(least_visible_share(questions, problem), problem.of_people());
+bool warn_of_visible(const SchemaQuestions& questions, const SchemaProblem& problem,
+                     const Budget& budget,
+                     const std::function<SchemaQuestions(const Budget&)>& questions_at) {
+  const bool refused = least_visible_share(questions, problem) > refused_share;
+  const double enough = refused ? visible_from(problem, budget, questions_at) : 0;
+  require_visible(questions, problem, enough);
+  return warn_of_share(least_visible_share(questions, problem), problem.of_people());
 }
 
-void warn_of_seen(const BoughtSchema& bought) {
+void warn_of_seen(const BoughtSchema& bought, bool warned) {
+  if (warned) return;
   const AnswerScale& scale = bought.scale;
   const bool people = !bought.counting.person.empty();
   if (scale.rows_noise > 0)
@@ -186,6 +231,7 @@ PublicSchema public_schema_of(const std::string& data, const LabelArguments& lab
   const std::vector<std::string> header = column_names(data);
   if (!first_line_names(data).empty()) require_names(header, data);
   const SchemaShape shape = label.shape(header, label.target(), data);
+  note_ids(shape, 1);
   PublicSchema found = public_schema_of_file(shape, data, public_table);
   require_other_cells(shape, data, public_table);  // the table in another format
   return found;
@@ -328,6 +374,7 @@ void SchemaPurchase::run_public(const std::string& table,
                                 const std::vector<std::string>& header) const {
   const SchemaShape shape =
       label.shape(header, label.label.empty() ? TwoClasses{} : label.target(), table);
+  note_ids(shape, 1);
   const PublicSchema found = public_schema_of_file(shape, table, public_table);
   const std::string text = public_toml(found.counts, found.schema);
   if (out.empty() || out == "-") return fmt::print("{}", text);
@@ -374,7 +421,10 @@ void SchemaPurchase::run(const std::string& table, bool is_header) const {
   // From here on public numbers decide: that of rows, or people, under replace-one, else its cap.
   const std::uint64_t rows = rows_cap.value_or(cells.rows);
   const SchemaPlan plan = planned(rows, budget);
-  warn_of_visible(std::get<SchemaQuestions>(plan.mechanism), plan.problem);
+  note_ids(shape, budget.rows_per_person);
+  const bool warned = warn_of_visible(
+      std::get<SchemaQuestions>(plan.mechanism), plan.problem, budget,
+      [&](const Budget& at) { return std::get<SchemaQuestions>(planned(rows, at).mechanism); });
   if (ledger) {
     // Whoever buys a schema fits by it: a ledger of which nothing is left is refused.
     require_room(*ledger, budget, {},
@@ -384,7 +434,7 @@ void SchemaPurchase::run(const std::string& table, bool is_header) const {
   FitOptions options;
   options.ledger = ledger ? &*ledger : nullptr;
   const SchemaRelease made = buy_schema(shape, cells, table, plan, Key::from_os(), options);
-  warn_of_seen(made.model());
+  warn_of_seen(made.model(), warned);
   write_entered(beside, force, ledger,
                 [&](Existing existing) { write_release(beside, made, existing); });
   write_entered(out, force, ledger, [&](Existing existing) {

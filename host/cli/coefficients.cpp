@@ -111,7 +111,10 @@ std::string with_interval(const EffectEstimate& effect, bool multiplies, int dig
 std::string estimated_beside(const EffectTable& table, const Effect& effect) {
   const bool multiplies = !table.ratio.empty();
   if (effect.is_reference()) return "reference level";
-  if (effect.per_unit) return with_interval(*effect.per_unit, multiplies, 5);
+  if (effect.per_unit) {
+    const auto [of, unit] = shown_per_unit(effect);
+    return with_interval(of, multiplies, 5) + (effect.of_days && !of.hidden ? " a year" : "");
+  }
   if (effect.against_reference) return with_interval(*effect.against_reference, multiplies);
   return "";
 }
@@ -124,7 +127,10 @@ std::string beside(const EffectTable& table, const Effect& effect) {
                       : signed_text(of.estimate);
   };
   if (effect.is_reference()) return "reference level";
-  if (effect.per_unit) return text(*effect.per_unit, 4) + " a unit";
+  if (effect.per_unit) {
+    const auto [of, unit] = shown_per_unit(effect);
+    return fmt::format("{} a {}", text(of, 4), unit);
+  }
   if (!effect.against_reference) return "";
   return fmt::format("{} against {}", text(*effect.against_reference, 3), effect.reference);
 }

@@ -35,6 +35,11 @@ std::string half_width(double deviation) {
                      : fmt::format("± {:.0f}", half);
 }
 
+// What a count of 1 stands for: "rows", or "rows of w = 2000".
+std::string unit_words(const CrossTable& of) {
+  return of.weight.empty() ? "rows" : fmt::format("rows of {} = {:.6g}", shown(of.weight), of.unit);
+}
+
 // "all", in parentheses where a level is called that.
 std::string head_of_all(const CrossTable& of, const std::string& with) {
   return fmt::format("{} {}", all_levels(of), with);
@@ -53,7 +58,8 @@ bool has(const CrossTable& of, bool (*what)(const TableNumber&)) {
 // What every screen ends with.
 std::string table_legend(const CrossTable& of) {
   std::string out =
-      fmt::format("95 % intervals: a cell {}", half_width(of.cells.front().deviation));
+      fmt::format("95 % intervals{}: a cell {}", of.weight.empty() ? "" : ", in " + unit_words(of),
+                  half_width(of.cells.front().deviation));
   for (std::size_t c = 0; of.columns.size() > 1 && c < of.columns.size(); ++c) {
     out += fmt::format(", {} alone {}", shown(of.columns[c]),
                        half_width(of.margins[c].front().deviation));
@@ -62,6 +68,12 @@ std::string table_legend(const CrossTable& of) {
                  : fmt::format(", the total {}", half_width(of.total.deviation));
   out += ".\n";
   out = wrapped(out);
+  if (!of.weight.empty()) {
+    out += wrapped(fmt::format(
+        "Multiply by {0:.6g} for the population that {1} is of: a count is a sum of {1} over {0:.6g} "
+        "(--csv: the column `weighted`).",
+        of.unit, shown(of.weight)));
+  }
   if (has(of, [](const TableNumber& number) { return number.hidden(); }))
     out += "* noise hides it: its interval holds 0.\n";
   const bool negative = has(of, [](const TableNumber& number) { return number.whole < 0; });
@@ -119,7 +131,8 @@ std::vector<std::string> level_words(const CrossTable& of,
 
 std::string table_list(const CrossTable& of) {
   Lines lines{of.columns};
-  for (const char* const head : {"rows", "95 % interval", ""}) lines[0].emplace_back(head);
+  lines[0].push_back(unit_words(of));
+  for (const char* const head : {"95 % interval", ""}) lines[0].emplace_back(head);
   for_each_number(
       of,
       [&](const auto& at, const TableNumber& number) {
@@ -146,6 +159,14 @@ TableDeviations deviations_of(const NetworkPlan& plan) {
                                 plan.problem.total_is_public(plan.budget.adjacency));
 }
 
+// What counts of a plan's table are of: a person of several rows counts as rows.
+std::string unit_of(const NetworkProblem& p, const Schema& columns) {
+  const char* const who = p.rows_of_person == 1 ? "people" : "rows";
+  const Column* const weight = columns.weight();
+  return weight == nullptr ? who
+                           : fmt::format("{} of {} = {:.6g}", who, shown(weight->name), weight->hi);
+}
+
 // A line where noise hides the average cell, by public numbers; else "".
 std::string hidden_words(const NetworkPlan& plan, const TableDeviations& is) {
   double cells = 1;
@@ -153,9 +174,9 @@ std::string hidden_words(const NetworkPlan& plan, const TableDeviations& is) {
   const double average = static_cast<double>(plan.problem.rows) / cells;
   if (half_width_deviations * is.cell < average) return "";
   return fmt::format(
-      "at ε = {:.4g} noise hides an average cell, of {:.3g} rows: give fewer columns, or columns "
+      "at ε = {:.4g} noise hides an average cell, of {:.3g} {}: give fewer columns, or columns "
       "with fewer bins or levels\n",
-      plan.budget.epsilon, average);
+      plan.budget.epsilon, average, plan.problem.of_people() ? "people" : "rows");
 }
 
 // "public", or how far it is off.
@@ -203,6 +224,8 @@ std::string cross_table_csv(const CrossTable& of) {
   std::string out;
   for (const std::string& column : of.columns) out += csv_cell(column) + ",";
   std::vector<std::string> names{"estimate", "std_err", "lower", "upper", "count", "hidden"};
+  const bool weighted = !of.weight.empty();
+  if (weighted) names.insert(names.end(), {"weighted", "unit"});
   for (std::string& name : names)
     while (std::ranges::find(of.columns, name) != of.columns.end()) name += "_";
   out += fmt::format("{}\n", fmt::join(names, ","));
@@ -210,8 +233,10 @@ std::string cross_table_csv(const CrossTable& of) {
       of,
       [&](const auto& at, const TableNumber& number) {
         for (const std::string& level : level_words(of, at)) out += csv_cell(level) + ",";
-        out += fmt::format("{},{},{},{},{},{}\n", number.estimate, number.deviation, number.lower,
+        out += fmt::format("{},{},{},{},{},{}", number.estimate, number.deviation, number.lower,
                            number.upper, number.count, number.hidden());
+        if (weighted) out += fmt::format(",{},{}", number.estimate * of.unit, of.unit);
+        out += '\n';
       },
       of.cells.size());
   return out;
@@ -232,12 +257,15 @@ nlohmann::json cross_table_json(const CrossTable& of) {
                            {"upper", number.upper},
                            {"count", number.count},
                            {"hidden", number.hidden()}});
+        if (!of.weight.empty()) numbers.back()["weighted"] = number.estimate * of.unit;
       },
       of.cells.size());
-  return {{"columns", of.columns},
-          {"rows", of.rows ? nlohmann::json(*of.rows) : nlohmann::json(nullptr)},
-          {"level", 0.95},
-          {"numbers", numbers}};
+  nlohmann::json out{{"columns", of.columns},
+                     {"rows", of.rows ? nlohmann::json(*of.rows) : nlohmann::json(nullptr)},
+                     {"level", 0.95},
+                     {"numbers", numbers}};
+  if (!of.weight.empty()) out["weight"] = {{"column", of.weight}, {"unit", of.unit}};
+  return out;
 }
 
 std::string cross_table_summary(std::span<const NetworkPlan> plans, const Schema& columns) {
@@ -250,10 +278,12 @@ std::string cross_table_summary(std::span<const NetworkPlan> plans, const Schema
     shape.push_back(fmt::format("{} ({})", shown(columns.columns[c].name), p.levels[c]));
   }
   std::string out = fmt::format(
-      "{}: {:.0f} cells, {} {}, {:.3g} of them in a cell on average, δ = {:.4g}\n"
-      "95 % intervals, in rows:\n\n",
+      "{}: {:.0f} cells, {} {}, {:.3g} of them in a cell on average{}, δ = {:.4g}\n"
+      "95 % intervals, in {}:\n\n",
       fmt::join(shape, " × "), cells, human_count(static_cast<double>(p.rows)),
-      p.of_people() ? "people" : "rows", static_cast<double>(p.rows) / cells, first.budget.delta);
+      p.of_people() ? "people" : "rows", static_cast<double>(p.rows) / cells,
+      columns.weight() == nullptr ? "" : " (by number, not by weight)", first.budget.delta,
+      unit_of(p, columns));
   Lines lines{{"ε", "a cell"}};
   for (const Column& column : node_columns(columns)) {
     if (p.levels.size() > 1) lines[0].push_back(column.name + " alone");
@@ -277,10 +307,10 @@ std::string cross_table_summary(std::span<const NetworkPlan> plans, const Schema
 
 std::string cross_table_line(const NetworkPlan& plan, const Schema& columns) {
   const TableDeviations is = deviations_of(plan);
-  std::string out = fmt::format("mechanism {}: {} cells, 95 % intervals of {} rows a cell",
+  std::string out = fmt::format("mechanism {}: {} cells, 95 % intervals of {} {} a cell",
                                 name_of(plan.candidate().mechanism),
                                 plan.problem.network().cells(plan.problem.network().order().back()),
-                                half_width(is.cell));
+                                half_width(is.cell), unit_of(plan.problem, columns));
   for (std::size_t c = 0; is.margins.size() > 1 && c < is.margins.size(); ++c)
     out +=
         fmt::format(", {} for {} alone", half_width(is.margins[c]), shown(columns.columns[c].name));

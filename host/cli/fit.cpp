@@ -102,7 +102,7 @@ void FitCommand::say(const std::string& text) const {
 }
 
 void FitCommand::say_checked(const std::string& plan_text, const Checked& of) const {
-  if (is_first_rank()) fmt::print("{}{}", plan_text, checked_words(of.warnings));
+  if (is_first_rank()) fmt::print("{}{}", wrapped_lines(plan_text), checked_words(of.warnings));
   std::fflush(stdout);
   tell_private(of);
 }

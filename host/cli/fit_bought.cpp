@@ -65,6 +65,50 @@ void tell_labels(const TableCells& labels, const Label& target) {
              labels.rows - listed);
 }
 
+// The schema for a public table, which need not say whose its rows are, nor what they count.
+Schema of_rows(Schema schema) {
+  for (Column& column : schema.columns) {
+    if (column.type != ColumnType::person && column.type != ColumnType::weight) continue;
+    column = Column{.name = column.name};
+    column.type = ColumnType::ignore;
+  }
+  return schema;
+}
+
+// Before anything is spent: what curves may do to intervals, as if each column asked about were a
+// number.
+void warn_of_bought_curves(const PlanRequest& request, const Label& target,
+                           const SchemaShape& shape, const BoughtFitPlan& made) {
+  constexpr std::size_t most_columns = 200;
+  if (!request.intervals || shape.asked.size() > most_columns) return;
+  Schema asked;
+  asked.label_name = "y";
+  asked.label = target;
+  asked.invalid = Invalid::middle;
+  asked.intercept = true;
+  for (std::size_t k = 0; k < shape.asked.size(); ++k) {
+    Column& column = asked.columns.emplace_back();
+    column.name = fmt::format("x{}", k);
+    column.type = ColumnType::number;
+    column.hi = 1;
+    column.automatic_curve = true;
+  }
+  for (Column& column : shape.shape.counting.columns()) {
+    column.name = column.type == ColumnType::person ? "person" : "weight";
+    asked.columns.push_back(std::move(column));
+  }
+  asked.row_norm = asked.auto_row_norm();
+  const Schema chosen = chosen_curves(request, asked, made.problem.rows, made.fit);
+  const Plan planned = plan_chosen(request, chosen, made.problem.rows, made.fit);
+  if (!curves_widen(asked, chosen, planned)) return;
+  fmt::print(
+      stderr,
+      "gibbsite: warning: --intervals: numbers of a bought schema become curves, and if most "
+      "columns are numbers, expect intervals of all effects to be several times as wide as "
+      "with straight lines; for those buy the schema apart (gibbsite schema --epsilon), and "
+      "leave curve = \"auto\" out of it\n");
+}
+
 }  // namespace
 
 void FitCommand::require_of_bought() const {
@@ -130,7 +174,7 @@ Schema FitCommand::given_schema() const {
   };
   if (ranks().size() > 1) refuse("a launcher of ranks");
   if (schema_share) refuse("--schema-share");
-  if (label.counting.said() != nullptr) refuse(label.counting.said());
+  static_cast<void>(label.counting.columns());
   if (!table.labels.empty()) refuse("--labels");
   const PublicSchema found = public_schema_of(table.data, label, public_table);
   say(bought_table(found.counts, found.schema) + public_words(found.schema) + "\n");
@@ -147,7 +191,7 @@ Model FitCommand::model_of_plan(Plan& made, const Schema& lines, const Schema& d
                     gibbsite::quoted(domain.label_name)));
     return out;
   }
-  const Dataset rows = with_curves(read_public_rows(public_table, lines), domain);
+  const Dataset rows = with_curves(read_public_rows(public_table, of_rows(lines)), of_rows(domain));
   if (!domain.from_public || sha256_of_file(public_table) != domain.from_public->sha256) {
     throw BadInput("--public: " + gibbsite::quoted(public_table) +
                    " changed while it was read; give a file that does not");
@@ -196,7 +240,11 @@ void FitCommand::fit_bought() const {
   // From here on public numbers decide: that of rows, or people, under replace-one, else its cap.
   const std::uint64_t rows = request.rows_cap.value_or(cells.rows);
   const BoughtFitPlan made = planned(rows, budget);
-  warn_of_visible(made.questions, made.problem);
+  const bool warned = warn_of_visible(made.questions, made.problem, budget, [&](const Budget& at) {
+    return planned(rows, at).questions;
+  });
+  if (!drawn) note_ids(shape, budget.rows_per_person);
+  if (!of_network && !drawn) warn_of_bought_curves(request, target, shape, made);
   if (ledger) {
     const bool people = made.problem.of_people();
     require_room(*ledger, budget, in_a_ledger(made.guarantee, people), [&](const Budget& smaller) {
@@ -208,7 +256,7 @@ void FitCommand::fit_bought() const {
     fmt::print(
         "{}\nChecked: nothing was released or spent, and no model was written. Leave out "
         "--check to fit.\n",
-        bought_plan_words(made));
+        wrapped_lines(bought_plan_words(made)));
     if (!of_network && !drawn) tell_labels(count_cells(table.data, {label.label}), target);
     return;
   }
@@ -243,14 +291,14 @@ void FitCommand::fit_bought() const {
   if (of_network) {
     const NetworkRelease release =
         gibbsite::fit_bought_network(bought, made, request, key(), options);
-    warn_of_seen(*release.model().bought);
+    warn_of_seen(*release.model().bought, warned);
     return say_network(release, ledger,
                        bought_table(*release.model().bought, release.model().schema) + "\n");
   }
   const Release model = gibbsite::fit_bought(bought, made, request, *engine_maker, key(), options);
   static_cast<void>(
       warn_of_reading(as_read, as_read.counts, as_read.y.size(), Readers::this_process));
-  warn_of_seen(*model.model().bought);
+  warn_of_seen(*model.model().bought, warned);
   if (request.intervals && !model.model().estimates) warn_of_no_intervals();
   write_entered(ledger, [&](Existing existing) { write_release(out, model, existing); });
   say("\n" + bought_table(*model.model().bought, model.model().schema) + report(model));

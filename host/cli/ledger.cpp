@@ -69,10 +69,10 @@ std::string person(const Neighbors& who) {
 }
 
 std::string guarantee_words(const LedgerTerms& terms) {
-  return fmt::format(
+  return wrapped(fmt::format(
       "The guarantee is the cap's: all that is ever released through this ledger, together, is "
-      "({}, {})-differentially private ({}).\n",
-      terms.epsilon, terms.delta, person(terms.who));
+      "({}, {})-differentially private ({}).",
+      terms.epsilon, terms.delta, person(terms.who)));
 }
 
 std::string shown_state(const std::string& path, const LedgerState& state) {
@@ -93,17 +93,17 @@ std::string shown_state(const std::string& path, const LedgerState& state) {
                   state.entries.size() == 1 ? "" : "s", shown(state.terms.created), table(amounts),
                   guarantee_words(state.terms));
   if (state.is_whole()) {
-    out +=
+    out += wrapped(
         "One release took all of it: it keeps to that epsilon and delta by its own certificate, "
-        "which says what holds at other ones.\n";
+        "which says what holds at other ones.");
   }
   const Guarantee so_far = guarantee_of(spent, state.terms.who);
   if (const double delta = delta_up(so_far, state.terms.epsilon);
       !state.entries.empty() && !state.is_whole()) {
-    out += fmt::format(
-        "What is spent so far (delta {} at that epsilon) is information and no guarantee: "
-        "releases were chosen in the light of earlier ones.\n",
-        text_up(delta, 2));
+    out +=
+        wrapped(fmt::format("What is spent so far (delta {} at that epsilon) is information and no "
+                            "guarantee: releases were chosen in the light of earlier ones.",
+                            text_up(delta, 2)));
   }
   if (state.entries.empty()) return out;
   std::vector<std::vector<std::string>> lines{

@@ -130,12 +130,17 @@ void add_network_to(CLI::App& app, PlanArguments& plan) {
                   tree_limits.cells, StructureLimits{}.cells));
 }
 
+std::string people_words(const Schema& columns) {
+  const Column* const person = columns.person();
+  return person == nullptr
+             ? ""
+             : fmt::format("All rows with one {} count together, as the certificate says.\n",
+                           shown(person->name));
+}
+
 std::string weighted_words(const Schema& columns) {
   const Column *const weight = columns.weight(), *const person = columns.person();
-  std::string out;
-  if (person != nullptr)
-    out = fmt::format("All rows with one {} count together, as the certificate says.\n",
-                      shown(person->name));
+  const std::string out = people_words(columns);
   if (weight == nullptr) return out;
   if (person != nullptr)
     return out + wrapped(fmt::format("A row counts by {} over {:.6g}, times what the rows of its "
@@ -159,6 +164,7 @@ std::string network_summary(std::span<const NetworkPlan> plans, const Schema& co
   for (const NetworkPlan& plan : plans) {
     for (std::size_t i = 0; i < plan.candidates.size(); ++i) {
       const NetworkCandidate& candidate = plan.candidates[i];
+      if (!candidate.feasible && in_options(candidate.why) == "was not asked for") continue;
       lines.push_back(
           {i == plan.chosen && candidate.feasible ? "→" : " ",
            fmt::format("{:.4g}", plan.budget.epsilon), std::string(name_of(candidate.mechanism)),
@@ -169,9 +175,12 @@ std::string network_summary(std::span<const NetworkPlan> plans, const Schema& co
     }
   }
   out += table(lines) + "\n";
+  std::string before;  // what only repeats what was said of another ε is left out
   for (const NetworkPlan& plan : plans) {
+    const std::string nodes = nodes_table(plan, columns);
+    if (nodes == before) continue;
     if (plans.size() > 1) out += fmt::format("ε = {:.4g}:\n", plan.budget.epsilon);
-    out += nodes_table(plan, columns);
+    out += before = nodes;
   }
   out +=
       "best guess: how often whoever knows all other rows is right, at even odds, about one "

@@ -24,6 +24,8 @@ std::string plan_weights(const NetworkProblem& problem);
 std::string network_line(const NetworkPlan& plan);
 /// A line on what rows of such a table count, "" where each counts as one.
 std::string weighted_words(const Schema& columns);
+/// The part of these words that is of people.
+std::string people_words(const Schema& columns);
 /// Its structure, a line for each column.
 std::string network_report(const NetworkModel& model);
 /// Its noisy counts as CSV (release/network_counts.hpp). Throws BadInput.

@@ -362,18 +362,29 @@ void warn_of_few_rows(const Plan& plan, const std::optional<PositiveShare>& shar
              more);
 }
 
-void warn_of_wide_curves(const PlanRequest& request, const Schema& asked, const Schema& chosen,
-                         const Plan& made) {
-  if (!request.intervals || automatic_curves(asked) == 0 || !made.candidate().feasible) return;
+namespace {
+std::size_t most_knots(const Schema& schema) {
   std::size_t knots = 0;
-  for (const Column& column : chosen.columns)
+  for (const Column& column : schema.columns)
     if (column.is_curve()) knots = std::max(knots, column.knots.size());
+  return knots;
+}
+}  // namespace
+
+bool curves_widen(const Schema& asked, const Schema& chosen, const Plan& made) {
+  if (automatic_curves(asked) == 0 || !made.candidate().feasible) return false;
   // Found on a census of 32,561 people: above this, curves widen the intervals of other effects
   // less than twice; at a sixth of it and less about three times.
   constexpr double enough = 100;
   const double signal =
       signal_per_feature(made.problem, made.budget.neighbors(), made.candidate().guarantee.mu);
-  if (knots == 0 || signal >= enough) return;
+  return most_knots(chosen) > 0 && signal < enough;
+}
+
+void warn_of_wide_curves(const PlanRequest& request, const Schema& asked, const Schema& chosen,
+                         const Plan& made) {
+  if (!request.intervals || !curves_widen(asked, chosen, made)) return;
+  const std::size_t knots = most_knots(chosen);
   fmt::print(stderr,
              "gibbsite: warning: curve = \"auto\" and --intervals: {} rows at ε = {:.4g} are few "
              "for curves of {} knots: expect intervals of all effects to be several times as wide "

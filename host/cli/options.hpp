@@ -109,6 +109,10 @@ const Budget& largest_of(std::span<const Budget> budgets);
 /// learn, whatever they say. `share` of the positive class, where a person knows it.
 void warn_of_few_rows(const Plan& plan, const std::optional<PositiveShare>& share);
 
+/// True if curves that a plan chose for `asked` make intervals several times as wide as straight
+/// lines would.
+bool curves_widen(const Schema& asked, const Schema& chosen, const Plan& made);
+
 /// A warning on stderr that the rows are few for intervals beside the automatic curves that the
 /// plan `made` has chosen. By public numbers alone.
 void warn_of_wide_curves(const PlanRequest& request, const Schema& asked, const Schema& chosen,

@@ -172,8 +172,9 @@ struct PlanCommand {
     FeatureSpace space = domain ? FeatureSpace(*domain) : shape.space(plan.model);
     const auto positive_share = positive_share_of(plan, space.label, domain ? &*domain : nullptr);
     double entries = 0;  // of a row; of a table what it holds
-    const std::uint64_t rows =
-        domain ? rows_of_table(*domain, people_held(), &entries) : shape.rows.value_or(0);
+    const std::uint64_t rows = domain && !is_by_number()
+                                   ? rows_of_table(*domain, people_held(), &entries)
+                                   : shape.rows.value_or(0);
     if (domain && !json) fmt::print("{}{}", interactions_words(*domain), typical_words(*domain));
     std::vector<Plan> plans;
     for (const Budget& budget : budgets) {
@@ -189,7 +190,8 @@ struct PlanCommand {
                             plans.back());
     }
     const std::uint64_t planned = plans.front().problem.rows;
-    const TableShape table = domain ? shape_of_table(*domain, planned, entries)
+    const TableShape table = domain && is_by_number() ? shape_of(*domain, planned)
+                             : domain                 ? shape_of_table(*domain, planned, entries)
                              : nonzero
                                  ? sparse_shape(space.features, planned,
                                                 static_cast<double>(*nonzero) + intercepts(space))
@@ -229,8 +231,20 @@ struct PlanCommand {
         "--schema");
   }
 
+  // A schema and a number of rows, which are all that a plan needs of a table.
+  [[nodiscard]] bool is_by_number() const {
+    return public_table.empty() && !shape.schema.empty() && shape.table.data.empty() &&
+           shape.table.labels.empty() && (shape.rows || plan.rows_cap) && !shape.features &&
+           !shape.row_norm && !shape.intercept && !shape.classes;
+  }
+
   // The schema of a table: given, or what a public table says.
   [[nodiscard]] std::optional<Schema> schema_of_table() const {
+    if (is_by_number()) {
+      if (plan.rows_cap && shape.rows)
+        throw BadInput("--rows: the cap counts under add-remove; give --rows-cap alone");
+      return read_schema(shape.schema);
+    }
     if (public_table.empty())
       return shape.of_table(plan) ? std::optional(read_schema(shape.schema)) : std::nullopt;
     LabelArguments of = label;
@@ -415,7 +429,7 @@ struct PlanCommand {
     const std::optional<Schema> domain = schema_of_table();
     const FeatureSpace space = domain ? FeatureSpace(*domain) : shape.space(plan.model);
     const std::uint64_t rows =
-        domain ? rows_of_table(*domain, people_held()) : shape.rows.value_or(0);
+        domain && !is_by_number() ? rows_of_table(*domain, people_held()) : shape.rows.value_or(0);
     const Problem problem = constants(plan, space, rows);
     const double beta = plan.beta.value_or(1);
     const PosteriorPrice found = posterior_price(problem, who(), draws, beta, *plan.delta);

@@ -33,7 +33,16 @@ std::string range_text(const Column& column) {
              : range_text(column.lo, column.hi);
 }
 
-std::string count_line(const CellCounts& c, const Column& column) {
+// What a missing cell of a column counts as.
+std::string missing_cells(const Schema& schema, const Column& column) {
+  const bool middle = column.type == ColumnType::number && !column.has_missing_bin &&
+                      !schema.has_missing_level(column);
+  return middle ? fmt::format("missing, counted as {}, the middle of the range",
+                              column.text_of(column.lo / 2 + column.hi / 2))
+                : "missing";
+}
+
+std::string count_line(const CellCounts& c, const Schema& schema, const Column& column) {
   std::string out;
   const auto add = [&out](std::uint64_t count, const std::string& what) {
     if (count == 0) return;
@@ -42,7 +51,7 @@ std::string count_line(const CellCounts& c, const Column& column) {
                     count == 1 ? "cell" : "cells", what);
   };
   add(c.clamped, "outside the " + range_text(column) + ", counted as its nearer end");
-  add(c.missing, "missing");
+  add(c.missing, missing_cells(schema, column));
   add(c.other, "of a level that is not listed, counted as (other)");
   add(c.invalid, "unreadable");
   return out;
@@ -125,7 +134,7 @@ std::size_t warn_of_columns(const Dataset& data, const IngestCounts& counts, std
                          of_rows(c.missing, rows));
     } else if (mostly(c.sum())) {
       what = fmt::format("{} cells do not count as they are written: {}", of_rows(c.sum(), rows),
-                         count_line(c, column));
+                         count_line(c, data.schema, column));
     }
     if (what.empty()) continue;
     if (++warnings <= most) warn(fmt::format("column {}: {}", gibbsite::quoted(column.name), what));
@@ -212,7 +221,7 @@ std::string changed_cells(const Schema& schema, const IngestCounts& counts) {
   for (std::size_t i = 0; i < std::min(most, changed.size()); ++i) {
     const Column& column = schema.columns[changed[i]];
     out += fmt::format("private:   column {}: {}\n", gibbsite::quoted(column.name),
-                       count_line(counts.columns[changed[i]], column));
+                       count_line(counts.columns[changed[i]], schema, column));
   }
   if (changed.size() > most)
     out += fmt::format("private:   and {} columns with fewer\n", changed.size() - most);
@@ -296,8 +305,8 @@ std::string effective_rows(const Dataset& data, Readers readers) {
   }
   const bool people = data.schema.person() != nullptr;
   return fmt::format(
-      "private:   {0} {1} count as {2} {3}; effective sample size {4} (Kish): so many {1} {5} tell as "
-      "much about a mean\n",
+      "private:   {0} {1} count as {2} {3}; effective sample size {4} (Kish):\nprivate:   so "
+      "many {1} {5} tell as much about a mean\n",
       human_count(sums.units), people ? "people" : "rows", human_count(sums.sum),
       data.schema.weight() == nullptr ? "rows"
       : people                        ? "rows of the largest weight"
@@ -374,7 +383,7 @@ std::size_t warn_of_network_reading(const Dataset& data) {
 
 std::string checked_words(std::size_t warnings) {
   return fmt::format(
-      "\nChecked: nothing was released or spent, and no model was written. {}\n",
+      "\nChecked: nothing was released or spent, and no model was written.\n{}\n",
       warnings == 0 ? "The table reads as the schema says; leave out --check to fit."
                     : "Look at the warnings first: what is spent on a table that reads otherwise "
                       "than it should does not come back.");

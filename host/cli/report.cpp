@@ -72,7 +72,8 @@ struct ReportCommand {
 
 void define_report(CLI::App& app) {
   const auto command = std::make_shared<ReportCommand>();
-  app.add_option("--model,model", command->model, "model file that fit wrote")
+  app.add_option("--model,model", command->model,
+                 "a file that fit, table or another command released")
       ->type_name("FILE")
       ->required();
   add_output(app, "--out", command->out,

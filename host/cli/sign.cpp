@@ -4,10 +4,12 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstring>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include "command.hpp"
@@ -87,6 +89,7 @@ struct SignCommand {
     if (model.empty() || key.empty()) {
       throw BadInput("model, --key: are needed to sign; or give --make-key for a new key");
     }
+    require_secret(key);
     require_private(key);
     const std::string target = out.empty() ? model + ".sig" : out;
     require_new(target, force);
@@ -118,6 +121,16 @@ struct SignCommand {
     write_file_atomically(shown, files.public_part, public_file, Existing::kept);
     fmt::print("{}: the secret key, for nobody else\n{}: its public part, for whoever verifies\n",
                make_key, shown);
+  }
+
+  // Whose mode is right, but that is the other part.
+  static void require_secret(const std::string& path) {
+    std::array<char, 256> top{};  // a public part is shorter
+    std::ifstream(path).read(top.data(), top.size() - 1);
+    if (std::string_view(top.data()).find("gibbsite-public-key") == std::string_view::npos) return;
+    throw BadInput(path +
+                   ": is the public part of a key, and signs nothing; give the secret key, "
+                   "whose name has no .pub");
   }
 
   static void require_private(const std::string& path) {

@@ -69,7 +69,7 @@ struct TableCommand {
     if (json) {
       print_json(table);
     } else if (csv.empty()) {
-      fmt::print("{}{}", cross_table_screen(table), weighted_words(release.model().schema));
+      fmt::print("{}{}", cross_table_screen(table), people_words(release.model().schema));
     }
   }
 
@@ -108,7 +108,7 @@ struct TableCommand {
         fmt::format("{}{}\n{}\nWritten: {}{}; next:\n"
                     "  gibbsite table --model {}\n"
                     "  gibbsite verify {}\n",
-                    cross_table_screen(table), weighted_words(release.model().schema),
+                    cross_table_screen(table), people_words(release.model().schema),
                     wrapped_lines(in_words(release.certificate())), out,
                     csv.empty() ? "" : " and " + csv, out, out));
   }

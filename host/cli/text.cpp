@@ -183,7 +183,7 @@ std::string curves_words(const Schema& asked, const Schema& chosen) {
 std::string describe(const Problem& constants, const Budget& budget) {
   const bool replace = budget.adjacency == Adjacency::replace_one;
   return fmt::format(
-      "{} {}, {} features{}, row norm {:.4g}{}; {}, {} {} per person, {} {}",
+      "{} {}, {} features{}, row norm {:.4g}{}; {}, {}, {} {}",
       replace ? human_count(static_cast<double>(constants.rows))
               : "at most " + human_count(static_cast<double>(constants.rows)),
       constants.of_people() ? constants.rows == 1 ? "person" : "people"
@@ -195,10 +195,11 @@ std::string describe(const Problem& constants, const Budget& budget) {
       fmt::format("{}{}", constants.intercept ? " and an intercept" : "",
                   constants.weighted && !constants.of_people() ? ", rows count by weight" : ""),
       to_string(budget.adjacency),
-      constants.of_people() ? fmt::format("at most {}", budget.rows_per_person)
-                            : fmt::format("{}", budget.rows_per_person),
-      budget.rows_per_person == 1 ? "row" : "rows", budget.draws,
-      budget.draws == 1 ? "draw" : "draws");
+      constants.of_people() ? fmt::format("any number of rows per person, counted as at most {}",
+                                          budget.rows_per_person)
+                            : fmt::format("{} row{} per person", budget.rows_per_person,
+                                          budget.rows_per_person == 1 ? "" : "s"),
+      budget.draws, budget.draws == 1 ? "draw" : "draws");
 }
 
 namespace {
@@ -334,9 +335,10 @@ std::string learns_words(LabelKind label, const std::optional<PositiveShare>& sh
 
 std::string plan_summary(std::span<const Plan> plans, std::span<const double> seconds,
                          const PlanContext& context) {
+  const std::string unit = plans.front().problem.of_people() ? "people" : "rows";
   std::vector<std::vector<std::string>> lines{{"ε", "mechanism", "passes", "time", "best guess",
-                                               "coefficient ±", "learns", "rows for 90 %",
-                                               "rows for 99 %"}};
+                                               "coefficient ±", "learns", unit + " for 90 %",
+                                               unit + " for 99 %"}};
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const Plan& plan = plans[i];
     const Candidate& candidate = plan.candidate();
@@ -366,8 +368,9 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
         {known ? kept_words(kept_share(signal, from_few, evenness)) : "-", rows(0.9), rows(0.99)});
   }
   const LabelKind label = loss_named(plans.front().problem.loss).label();
-  std::string out = describe(plans.front().problem, plans.front().budget) +
-                    fmt::format(", δ = {:.4g}\n\n", plans.front().budget.delta) + table(lines) +
+  std::string out = wrapped_lines(describe(plans.front().problem, plans.front().budget) +
+                                  fmt::format(", δ = {:.4g}", plans.front().budget.delta)) +
+                    "\n" + table(lines) +
                     "\n"
                     "best guess: how often whoever knows all other rows is right, at even odds, "
                     "about one person's\n" +
@@ -434,17 +437,17 @@ std::string plan_table(const Plan& plan, std::span<const double> seconds,
                      human_count(candidate.cost.passes), human_time(seconds[i])});
   }
   std::string out =
-      describe(plan.problem, plan.budget) +
-      fmt::format("\n(ε, δ) = ({:.4g}, {:.4g})\n\n", plan.budget.epsilon, plan.budget.delta) +
+      wrapped_lines(describe(plan.problem, plan.budget)) +
+      fmt::format("(ε, δ) = ({:.4g}, {:.4g})\n\n", plan.budget.epsilon, plan.budget.delta) +
       table(lines) + "\n" + noise_words + unspent_words({&plan, 1}) +
       interval_words({&plan, 1}, context) + "\n";
   for (std::size_t i = 0; i < plan.candidates.size(); ++i) {
     const Candidate& candidate = plan.candidates[i];
-    out += fmt::format("{} {}: {}\n",
-                       !candidate.feasible ? "out of reach:"
-                       : i == plan.chosen  ? "chosen:"
-                                           : "also possible:",
-                       name_of(candidate.mechanism), in_options(candidate.why));
+    out += wrapped(fmt::format("{} {}: {}",
+                               !candidate.feasible ? "out of reach:"
+                               : i == plan.chosen  ? "chosen:"
+                                                   : "also possible:",
+                               name_of(candidate.mechanism), in_options(candidate.why)));
   }
   return out;
 }

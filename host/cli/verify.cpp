@@ -89,7 +89,8 @@ void VerifyCommand::run() const {
 
 void define_verify(CLI::App& app) {
   const auto command = std::make_shared<VerifyCommand>();
-  app.add_option("--model,model", command->path, "model file that fit wrote")
+  app.add_option("--model,model", command->path,
+                 "a file that fit, table or another command released")
       ->type_name("FILE")
       ->required();
   app.add_option("--signer", command->signer, "public key of whoever must have signed it")

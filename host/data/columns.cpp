@@ -100,6 +100,11 @@ std::vector<ColumnTarget> match_columns(const std::vector<std::string>& written,
     } else if (found != known.end()) {
       if (is_read(*found->second)) target.encoding = found->second;
       known.erase(found);
+    } else if (!options.ignore_extra_columns && !is_utf8(name)) {
+      rows.fail(
+          fmt::format("column {} is not in the schema, and is not UTF-8; save the file as "
+                      "UTF-8",
+                      gibbsite::quoted(name)));
     } else if (!options.ignore_extra_columns) {
       rows.fail(
           fmt::format("column {} is not in the schema{}; add it under [columns], as {{type = "

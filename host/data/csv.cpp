@@ -109,6 +109,8 @@ class CsvReader {
     const std::size_t done = csv_parse(&parser_, text.data(), text.size(), on_cell, on_row, this);
     if (error_) std::rethrow_exception(error_);
     if (!go_on_) return;
+    // A first cell in quotes that goes on in the next line began its row here.
+    if (parser_.pstate != row_not_begun) between_rows_ = false;
     if (done != text.size())
       fail(
           "a quote inside an unquoted cell, or text after a closing quote; double the quotes "
@@ -161,6 +163,8 @@ class CsvReader {
     error_ = std::current_exception();
     go_on_ = false;
   }
+
+  static constexpr int row_not_begun = 0;  // libcsv's ROW_NOT_BEGUN
 
   Input& input_;
   Handler& handler_;

@@ -86,7 +86,9 @@ positive = ""    # its class whose probability the model gives. For a label of a
 #   {type = "boolean"}                                   yes or no, however it is spelled
 #   {type = "exposure", range = [0.1, 10]}               what a count is over, such as years
 #   {type = "weight", range = [0, 5000]}                 how much a row counts, of the largest
-#   {type = "ignore"}                                    not used
+#   {type = "person"}                                    whose a row is: rows of one count together
+#   {type = "ignore"}                                    not used; an id of people with several rows
+#                                                        is type = "person", else each row is one
 # docs/reference/data.md has all keys: unlisted and unreadable cells, decimal signs, weights of
 # classes, the intercept, the bound on rows, and [network], what a column depends on.
 [columns]

@@ -96,7 +96,11 @@ std::string toml_advice(std::string_view line, std::string_view error) {
     return "; remove the comma before }";
   if (error.find("inline table") != std::string_view::npos &&
       error.find("\\n") != std::string_view::npos)
-    return "; keep what is between { and } in one line";
+    return "; close what { begins with a } in the same line";
+  if (error.find("saw ';'") != std::string_view::npos)
+    return "; put commas between the parts of a list";
+  if (error.find("expected a comment or whitespace") != std::string_view::npos && has("}"))
+    return "; put everything about a column between { and }";
   if (error.find("leading zeroes") != std::string_view::npos)
     return "; write numbers without thousands separators";
   if (error.find("expected comma") != std::string_view::npos)
@@ -104,8 +108,8 @@ std::string toml_advice(std::string_view line, std::string_view error) {
   if (error.find("saw ':'") != std::string_view::npos) return "; write = in place of :";
   if (error.find("boolean") != std::string_view::npos && (has("True") || has("False")))
     return "; write true and false in small letters";
-  if (has("(") && error.find("value") != std::string_view::npos)
-    return "; write ranges and lists in square brackets";
+  const bool names_value = error.find("parsing value") != std::string_view::npos;
+  if (has("(") && names_value) return "; write ranges and lists in square brackets";
   if (!is_utf8(line)) return "; save the schema as UTF-8";
   const std::string_view key = line.substr(0, line.find('='));
   const std::size_t first = key.find_first_not_of(" \t"), last = key.find_last_not_of(" \t");
@@ -817,11 +821,13 @@ class SchemaReader {
     } else if (type_name.empty() && !only_.empty() && name != only_) {
       column.type = ColumnType::ignore;
     } else if (type_name.empty()) {
-      fail(at, fmt::format(
-                   "{} is not filled in yet; write its kind, such as {{type = \"category\", levels "
-                   "= [\"a\", \"b\"]}}, {{type = \"number\", range = [0, 100]}} or {{type = "
-                   "\"ignore\"}}; if it is the column to predict, delete this line",
-                   here));
+      fail(at,
+           fmt::format(
+               "{} is not filled in yet; write its kind, such as {{type = \"category\", levels "
+               "= [\"a\", \"b\"]}}, {{type = \"number\", range = [0, 100]}}, {{type = "
+               "\"person\"}}, whose rows count together, or {{type = \"ignore\"}}; if it is the "
+               "column to predict, delete this line",
+               here));
     } else {
       fail(type->source(),
            fmt::format("{}: type {} must be {}", here, gibbsite::quoted(type_name), types_text));

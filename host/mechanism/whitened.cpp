@@ -164,6 +164,10 @@ Candidate whitened_candidate(const Problem& problem, const Budget& budget, const
   } else if (problem.center_norm != 0 || problem.prior_precision) {
     out.why = format_message("chooses its own prior; leave out {} and the center",
                              Field{"prior_precision"});
+  } else if (budget.draws != 1 && intervals) {
+    out.why = format_message(
+        "releases one model, and intervals are of one; leave out {}, or leave out {} and use {} path",
+        Field{"draws"}, Field{"intervals"}, Field{"mechanism"});
   } else if (budget.draws != 1) {
     out.why = format_message("releases one model; leave out {}, or use {} path", Field{"draws"},
                              Field{"mechanism"});

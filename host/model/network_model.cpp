@@ -56,8 +56,8 @@ void require_level_for_every_cell(const Schema& schema, const Column& column) {
                       !schema.has_missing_level(column) && schema.missing_level(column) == nullptr;
   if (column.other || (!missed && schema.invalid != Invalid::middle)) return;
   throw BadInput(fmt::format(
-      "schema: column {} has no level for cells that {}, and each row has one in a network; give "
-      "it other = true{}",
+      "schema: column {} has no level for cells that {}, and each row has one in a table or a "
+      "network; give it other = true{}",
       quoted(column.name), missed ? "are missing" : "cannot be read",
       missed ? ", or a missing of its own" : ""));
 }

@@ -350,6 +350,13 @@ std::vector<std::uint32_t> CrossTable::levels_of(std::size_t cell) const {
 
 CrossTable cross_table(const NetworkModel& model, std::optional<std::uint64_t> rows,
                        const std::vector<std::string>& columns) {
+  if (model.tree) {
+    throw BadInput(
+        Field{"columns"},
+        "the network's structure was chosen, and its tables are counted with rare levels "
+        "merged: they add up to no cross table",
+        "query it, whose answers have a ±, or release a table of these columns");
+  }
   if (model.counts.empty()) {
     throw BadInput(Field{"columns"}, "the network's tables were drawn, not counted",
                    format_message("release noisy counts, with {} counts", Field{"mechanism"}));
@@ -377,6 +384,10 @@ CrossTable cross_table(const NetworkModel& model, std::optional<std::uint64_t> r
   };
   CrossTable out;
   out.rows = rows;
+  if (const Column* const weight = model.schema.weight()) {
+    out.weight = weight->name;
+    out.unit = weight->hi;
+  }
   for (const std::uint32_t column : asked) {
     out.columns.push_back(model.schema.columns[column].name);
     out.levels.push_back(names_of_levels(model, column));
@@ -385,6 +396,14 @@ CrossTable cross_table(const NetworkModel& model, std::optional<std::uint64_t> r
   out.cells = margin(asked);
   out.total = margin({}).front();
   return out;
+}
+
+bool is_cross_table(const NetworkModel& model) {
+  if (model.counts.empty()) return false;
+  const Network& network = model.network;
+  for (std::size_t node = 0; node < network.size(); ++node)
+    if (network.parents[node].size() + 1 == network.size()) return true;
+  return false;
 }
 
 CrossTable cross_table(const NetworkRelease& release, const std::vector<std::string>& columns) {

@@ -120,6 +120,7 @@ class OutputTable {
     out.hi = column.hi;
     out.effect = estimated(j);
     out.per_unit = scaled(out.effect, 1 / (column.hi - column.lo));
+    out.of_days = column.is_date();
     return out;
   }
 
@@ -219,6 +220,12 @@ std::string csv_text(const std::string& text) {
 }
 
 }  // namespace
+
+std::pair<EffectEstimate, std::string_view> shown_per_unit(const Effect& effect) {
+  constexpr double days_of_year = 365.25;
+  if (!effect.of_days) return {*effect.per_unit, "unit"};
+  return {scaled(*effect.per_unit, days_of_year), "year"};
+}
 
 std::string shown_name(const Schema& schema, const Effect& effect) {
   const auto column = std::ranges::find(schema.columns, effect.column, &Column::name);

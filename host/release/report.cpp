@@ -3,6 +3,7 @@
 #include "gibbsite/release/report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -18,6 +19,7 @@
 #include "gibbsite/mechanism/mechanism.hpp"
 #include "gibbsite/privacy/guarantee.hpp"
 #include "gibbsite/release/coefficients.hpp"
+#include "gibbsite/release/cross_table.hpp"
 #include "release/page.hpp"
 #include "release/report_parts.hpp"
 
@@ -30,17 +32,20 @@ constexpr const char* who_is_missing =
     "<li>Differential privacy corrects nothing of how people came into the table: who is missing "
     "there is missing here.</li>\n</ul>\n";
 
-void network_bias_section(Html& page, bool counted) {
+void network_bias_section(Html& page, bool counted, bool whole) {
   heading(page, "bias", "Bias");
   page.put(
       "<ul>\n<li>Cells outside of their range, unlisted levels and missing cells were changed by "
       "the rules of the dictionary; of numbers only the bin is known.</li>\n<li>{}: small groups "
-      "are described worst.</li>\n<li>What two columns share beyond what the arrows carry is lost: "
-      "a difference between groups may be missing here.</li>\n{}",
+      "are described worst.</li>\n{}{}",
       counted
           ? "The noise is as large in a count of few people as in one of many, and the tables may "
             "say that there is nobody where somebody was"
           : "The prior and what was cut pull shares toward each other, small ones most",
+      Markup{whole
+                 ? ""
+                 : "<li>What two columns share beyond what the arrows carry is lost: a difference "
+                   "between groups may be missing here.</li>\n"},
       Markup{who_is_missing});
 }
 
@@ -228,6 +233,39 @@ std::string report_of(const FamilyRelease& release, const json& file, const std:
   return closed(page);
 }
 
+const char* structure_words(const NetworkProblem& problem) {
+  return problem.chooses_structure()
+             ? "; what depends on what was chosen from the table, which the guarantee covers"
+             : "; what depends on what was written by people";
+}
+
+void network_title(Html& page, const NetworkRelease& release, const ReportFacts& facts) {
+  const NetworkCertificate& c = release.certificate();
+  const NetworkModel& model = release.model();
+  const std::string columns =
+      fmt::format("{} column{}", model.network.size(), plural(model.network.size()));
+  const std::string rows =
+      fmt::format("{}{} {}", c.claimed.who.adjacency == Adjacency::replace_one ? "" : "at most ",
+                  human_count(static_cast<double>(c.problem.rows)), c.people ? "people" : "rows");
+  const std::string weighted = c.problem.weighted ? " Rows count by weight." : "";
+  if (is_cross_table(model)) {
+    const std::string by = fmt::format("{}", fmt::join(model.names(), " × "));
+    title_block(page, "Privacy report: a table of " + by,
+                fmt::format("Noisy counts by {} of a private table of {}: of each cell, of each "
+                            "level alone, and in all.{}",
+                            by, rows, weighted),
+                facts);
+    return;
+  }
+  title_block(
+      page, "Privacy report: a network of " + columns,
+      fmt::format(
+          "Tables of a discrete Bayesian network over {} of a private table of {}: the share "
+          "of each level, given those that it depends on.{}",
+          columns, rows, weighted),
+      facts);
+}
+
 std::string report_of(const NetworkRelease& release, const json& file, const std::string& text) {
   const NetworkCertificate& c = release.certificate();
   const NetworkModel& model = release.model();
@@ -236,29 +274,18 @@ std::string report_of(const NetworkRelease& release, const json& file, const std
   std::uint64_t cells = 0;
   for (std::size_t k = 0; k < model.network.size(); ++k) cells += model.network.cells(k);
   Html page;
-  const std::string columns =
-      fmt::format("{} column{}", model.network.size(), plural(model.network.size()));
-  title_block(
-      page, "Privacy report: a network of " + columns,
-      fmt::format("Tables of a discrete Bayesian network over {} of a private table of {}{} "
-                  "{}: the share of each level, given those that it depends on.{}",
-                  columns, c.claimed.who.adjacency == Adjacency::replace_one ? "" : "at most ",
-                  human_count(static_cast<double>(c.problem.rows)), c.people ? "people" : "rows",
-                  c.problem.weighted ? " Rows count by weight." : ""),
-      facts);
+  const bool whole = is_cross_table(model);
+  network_title(page, release, facts);
   promise_section(page, facts, in_words(c));
-  tables_section(page, model);
+  whole ? counts_section(page, release) : tables_section(page, model);
   unit_section(page, facts);
-  network_bias_section(page, !model.noise.empty() || model.tree);
+  network_bias_section(page, !model.noise.empty() || model.tree, whole);
   dictionary_section(page, model.schema, false, true);
   checklist_section(page, file.at("certificate"), c);
   parameters_section(page, facts);
   algorithm_section(page, facts, file.at("certificate"),
-                    fmt::format("{} cells, {} draw{}; what depends on what was {}.",
-                                human_count(static_cast<double>(cells)), c.draws, plural(c.draws),
-                                c.problem.chooses_structure()
-                                    ? "chosen from the table, which the guarantee covers"
-                                    : "written by people"));
+                    fmt::format("{} cells, {} draw{}{}.", human_count(static_cast<double>(cells)),
+                                c.draws, plural(c.draws), whole ? "" : structure_words(c.problem)));
   verify_section(page, text, file.at("certificate"), c.is_void());
   return closed(page);
 }

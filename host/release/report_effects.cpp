@@ -33,7 +33,10 @@ std::string beside(const EffectTable& table, const Effect& effect) {
     return table.ratio.empty() ? interval_text(of) : ratio_text(of, digits);
   };
   if (effect.is_reference()) return "reference level";
-  if (effect.per_unit) return text(*effect.per_unit, 5) + " a unit";
+  if (effect.per_unit) {
+    const auto [of, unit] = shown_per_unit(effect);
+    return fmt::format("{} a {}", text(of, 5), unit);
+  }
   if (!effect.against_reference) return "";
   return fmt::format("{} against {}{}", text(*effect.against_reference), effect.reference,
                      effect.against_reference->hidden ? ", hidden by noise" : "");

@@ -45,6 +45,8 @@ void terms_part(Html& page, const LinearModel& model);
 /// The estimates of a family's parameters.
 void estimates_section(Html& page, const FamilyRelease& release);
 
+/// The counts of a cross table and its margins, with intervals.
+void counts_section(Html& page, const NetworkRelease& release);
 /// The tables of a network.
 void tables_section(Html& page, const NetworkModel& model);
 

@@ -113,7 +113,8 @@ BoughtFitPlan plan_bought_fit(const SchemaShape& shape, std::uint64_t rows, cons
                          largest_fit(shape.shape.target, intervals, shape.shape.counting), most_tv);
 }
 
-void require_visible(const SchemaQuestions& questions, const SchemaProblem& problem) {
+void require_visible(const SchemaQuestions& questions, const SchemaProblem& problem,
+                     double enough) {
   const double share = least_visible_share(questions, problem);
   if (share <= refused_share) return;
   throw Infeasible(
@@ -122,9 +123,10 @@ void require_visible(const SchemaQuestions& questions, const SchemaProblem& prob
                   "table stays unseen",
                   100 * share, problem.rows, problem.of_people() ? "people" : "rows",
                   100 * refused_share),
-      format_message("give a larger {}, or write the ranges and levels: the command schema alone "
-                     "makes a form",
-                     Field{"epsilon"}));
+      (enough > 0 ? format_message("give {} {} or more, or ", Field{"epsilon"},
+                                   fmt::format("{:.2g}", enough))
+                  : format_message("give a larger {}, or ", Field{"epsilon"})) +
+          "write the ranges and levels: the command schema alone makes a form");
 }
 
 Release fit_bought(const TableToBuy& table, const BoughtFitPlan& asked, const PlanRequest& request,

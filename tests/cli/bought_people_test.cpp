@@ -34,6 +34,56 @@ class BoughtPeopleCli : public Cli {
   TempDir state;
 };
 
+// A column that is dropped for its name may be what holds a person's rows together.
+TEST_F(BoughtPeopleCli, AnIdThatIsIgnoredIsSaidToHoldPeople) {
+  std::string table = folder.read("visits.csv");
+  table.replace(0, 7, "patient_id");
+  folder.write("visits.csv", table);
+  const std::string note = "if a person may have several rows, give --person 'patient_id'";
+  EXPECT_THAT(fit_visits({"--check"}).err, HasSubstr(note));
+  EXPECT_THAT(fit_visits({"--out", "m.json"}).err, HasSubstr(note));
+  const Arguments bought{"schema",  "visits.csv", "--epsilon",  "4",   "--delta", "1e-6",
+                         "--label", "well",       "--positive", "yes", "--out"};
+  EXPECT_THAT(gibbsite(joined(bought, {"a.toml"})).err, HasSubstr(note));
+  EXPECT_THAT(gibbsite(joined(bought, {"b.toml", "--person", "patient_id"})).err,
+              Not(HasSubstr(note)));
+  EXPECT_THAT(fit_visits({"--check", "--person", "patient_id"}).err, Not(HasSubstr(note)));
+  EXPECT_THAT(gibbsite({"schema", "visits.csv"}).out, HasSubstr("{type = \"person\"}"));
+}
+
+// A refusal names a public epsilon at which it would not refuse; a warning comes once.
+TEST_F(BoughtPeopleCli, WhatIsSeenIsSaidOnceAndWithABudgetThatDoes) {
+  const auto schema = [&](const std::string& epsilon) {
+    return gibbsite({"schema", "visits.csv", "--epsilon", epsilon, "--delta", "1e-7", "--person",
+                     "patient", "--label", "well", "--positive", "yes", "--out", "s.toml",
+                     "--force"});
+  };
+  const Outcome refused = schema("0.05");
+  EXPECT_EQ(refused.status, 3) << refused.err;
+  const std::string words = "give --epsilon ";
+  const std::size_t at = refused.err.find(words);
+  ASSERT_NE(at, std::string::npos) << refused.err;
+  const double enough = std::stod(refused.err.substr(at + words.size()));
+  EXPECT_GT(enough, 0.05);
+  EXPECT_LT(enough, 5);
+  const Outcome made = schema(std::to_string(enough));
+  EXPECT_EQ(made.status, 0) << made.err;
+  EXPECT_EQ(schema(std::to_string(0.9 * enough)).status, 3);
+  const Outcome fitted =
+      fit_visits({"--person", "patient", "--out", "m.json", "--epsilon", std::to_string(enough)});
+  const std::string warning = "go into (other)";
+  const std::size_t first = made.err.find(warning);
+  ASSERT_NE(first, std::string::npos) << made.err;
+  EXPECT_EQ(made.err.find(warning, first + 1), std::string::npos) << made.err;
+}
+
+// Few people, so that curves of a bought schema would widen intervals.
+TEST_F(BoughtPeopleCli, CurvesThatWidenIntervalsAreSaidBefore) {
+  const std::string warning = "numbers of a bought schema become curves";
+  EXPECT_THAT(fit_visits({"--check", "--intervals"}).err, HasSubstr(warning));
+  EXPECT_THAT(fit_visits({"--check"}).err, Not(HasSubstr(warning)));
+}
+
 TEST_F(BoughtPeopleCli, FromATableOfVisitsToAModelOfPatients) {
   ASSERT_EQ(gibbsite({"ledger", "create", "patients.ledger", "--epsilon", "20", "--delta", "1e-4",
                       "--people"})

@@ -36,6 +36,28 @@ class PublicSchemaCli : public Cli {
   TempDir state;
 };
 
+// What protects people is no less there where a public table says the ranges.
+TEST_F(PublicSchemaCli, PeopleAreCountedByTheirIds) {
+  const Outcome plain = fit(known);
+  ASSERT_EQ(plain.status, 0) << plain.err;
+  EXPECT_THAT(plain.err, HasSubstr("'id' is named like an id"));
+  EXPECT_THAT(plain.err, HasSubstr("--person 'id'"));
+  const Outcome made = fit(joined(known, {"--person", "id", "--rows-per-person", "2"}));
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("any number of rows per person, counted as at most 2"));
+  EXPECT_THAT(made.err, Not(HasSubstr("named like an id")));
+  EXPECT_EQ(json("model.json")["certificate"]["constants"]["people"], 3000);
+  const Outcome verified = gibbsite({"verify", "model.json"});
+  EXPECT_EQ(verified.status, 0) << verified.out << verified.err;
+  // A budget so small that the prior's center is taken from the public rows.
+  const Outcome small =
+      gibbsite(joined({"fit", "--data", "people.csv", "--epsilon", "0.05", "--delta", "1e-6",
+                       "--out", "small.json", "--person", "id"},
+                      known));
+  ASSERT_EQ(small.status, 0) << small.err;
+  EXPECT_THAT(small.out, HasSubstr("the prior's center"));
+}
+
 TEST_F(PublicSchemaCli, AFitSpendsItsBudgetOnTheFitAlone) {
   const Outcome ledger =
       gibbsite({"ledger", "create", "people.ledger", "--epsilon", "5", "--delta", "1e-4"});

@@ -50,6 +50,86 @@ class Said : public Cli {
   }
 };
 
+TEST_F(Said, IntervalsAreOfOneModel) {
+  const Outcome both = fitted({"--draws", "3", "--intervals"});
+  EXPECT_THAT(both.err, HasSubstr("leave out --draws, or leave out --intervals and use"));
+}
+
+TEST_F(Said, AMissingNumberCountsAsTheMiddle) {
+  std::string table = folder.read("table.csv");
+  table.replace(table.find(",20,"), 4, ",,");
+  folder.write("table.csv", table);
+  folder.write("table.toml", schema("missing = \"\"\n"));
+  const Outcome checked = fitted({"--check"});
+  EXPECT_EQ(checked.status, 0) << checked.err;
+  EXPECT_THAT(checked.err, HasSubstr("missing, counted as 52.5, the middle of the range"));
+}
+
+TEST_F(Said, AHeaderThatIsNoUtf8) {
+  std::string table = folder.read("table.csv");
+  table.replace(0, 5, "r\xe9gion");
+  folder.write("table.csv", table);
+  const Outcome refused = fitted({});
+  EXPECT_THAT(refused.err, HasSubstr("save the file as UTF-8"));
+  EXPECT_THAT(refused.err, Not(HasSubstr("[columns]")));
+}
+
+TEST_F(Said, PlansOfPeopleCountPeople) {
+  std::string toml = schema();
+  const std::string job = "job = {type = \"category\", levels = [\"a\", \"b\"]}";
+  toml.replace(toml.find(job), job.size(), "job = {type = \"person\"}");
+  folder.write("table.toml", toml);
+  const Outcome of_people =
+      gibbsite({"plan", "--data", "table.csv", "--schema", "table.toml", "--epsilon", "1",
+                "--delta", "1e-6", "--rows-per-person", "4"});
+  EXPECT_THAT(of_people.out, HasSubstr("people for 90 %")) << of_people.err;
+  EXPECT_THAT(of_people.out, HasSubstr("any number of rows per person, counted as at most 4"));
+  EXPECT_THAT(of_people.out, Not(HasSubstr("rows for 90 %")));
+  const Outcome of_rows = planned({"--epsilon", "1", "--delta", "1e-6"});
+  EXPECT_THAT(of_rows.out, HasSubstr("rows for 90 %"));
+  EXPECT_THAT(of_rows.out, HasSubstr("1 row per person"));
+}
+
+// A schema says all that is public of a table but how many rows there are.
+TEST_F(Said, APlanNeedsASchemaAndANumberOfRows) {
+  const Arguments budget{"--schema", "table.toml", "--epsilon", "1", "--delta", "1e-6", "--json"};
+  const Outcome by_number = gibbsite(joined({"plan", "--rows", "300"}, budget));
+  ASSERT_EQ(by_number.status, 0) << by_number.err;
+  const Outcome by_table = gibbsite(joined({"plan", "--data", "table.csv"}, budget));
+  ASSERT_EQ(by_table.status, 0) << by_table.err;
+  auto a = nlohmann::json::parse(by_number.out), b = nlohmann::json::parse(by_table.out);
+  EXPECT_EQ(a["constants"], b["constants"]);
+  EXPECT_EQ(a["chosen"], b["chosen"]);
+  EXPECT_NE(gibbsite(joined({"plan", "--rows", "300", "--features", "3"}, budget)).status, 0);
+}
+
+TEST_F(Said, PlansOfNetworksSayWhatWasAskedFor) {
+  folder.write("table.toml", schema() + "[network]\nage = [\"job\"]\n");
+  const Outcome network = gibbsite({"plan", "--model", "network", "--schema", "table.toml",
+                                    "--rows", "5000", "--epsilon", "0.5,1", "--delta", "1e-6"});
+  EXPECT_THAT(network.out, Not(HasSubstr("was not asked for")));
+}
+
+TEST_F(Said, ALedgerHasNoReport) {
+  ASSERT_EQ(gibbsite({"ledger", "create", "l.ledger", "--epsilon", "1", "--delta", "1e-6"}).status,
+            0);
+  expect_error(gibbsite({"report", "l.ledger", "--out", "r.html"}), 2,
+               "l.ledger: is a ledger, no model file");
+}
+
+TEST_F(Said, EveryScreenFitsALine) {
+  const Outcome all = planned({"--epsilon", "1", "--delta", "1e-6", "--all"});
+  ASSERT_EQ(all.status, 0) << all.err;
+  EXPECT_LE(widest(all.out), 120U) << all.out;
+  ASSERT_EQ(gibbsite({"ledger", "create", "l.ledger", "--epsilon", "1", "--delta", "1e-6"}).status,
+            0);
+  EXPECT_LE(widest(gibbsite({"ledger", "show", "l.ledger"}).out), 120U);
+  const Outcome checked = gibbsite({"fit", "--data", "table.csv", "--label", "y", "--positive", "1",
+                                    "--epsilon", "4", "--delta", "1e-6", "--check"});
+  ASSERT_EQ(checked.status, 0) << checked.err;
+  EXPECT_LE(widest(checked.out), 120U) << checked.out;
+}
+
 TEST_F(Said, ColumnsOfMomentsAreNamedByTheirOption) {
   expect_error(moments_of("age,nobody"), 2, "--columns: 'nobody' is not in the schema");
   for (const char* column : {"hired", "hired_year"})

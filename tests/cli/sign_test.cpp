@@ -55,6 +55,12 @@ TEST_F(SignCli, SignsAModelThatOthersVerify) {
   EXPECT_EQ(changed.out, "");
   EXPECT_THAT(changed.err, StartsWith("gibbsite: n.json: NOT SIGNED by me.key.pub: "));
 
+  // The public part is no key to sign with, whoever may read it.
+  const Outcome of_public =
+      gibbsite({"sign", "m.json", "--key", "me.key.pub", "--passphrase-file", "pass", "--force"});
+  expect_error(of_public, 2, "me.key.pub: is the public part of a key");
+  EXPECT_THAT(of_public.err, ::testing::Not(HasSubstr("chmod")));
+
   for (const unsigned open : {0640U, 0644U, 0604U, 0602U, 0666U}) {
     ASSERT_EQ(::chmod((folder.path() + "/me.key").c_str(), open), 0);
     const Outcome refused = sign({"--force"});

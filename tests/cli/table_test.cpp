@@ -51,6 +51,58 @@ class TableCli : public Cli {
   }
 };
 
+// Numbers of a weighted table are not those of the population until they are multiplied.
+TEST_F(TableCli, AWeightedTableSaysItsUnit) {
+  folder.write("w.toml",
+               folder.read("table.toml") + "w = {type = \"weight\", range = [0, 2000]}\n");
+  std::string table = "sex,age,w\n";
+  for (int i = 0; i < 400; ++i)
+    table += (i % 3 == 0 ? "F," : "M,") + std::to_string(18 + i * 37 % 60) + "," +
+             std::to_string(500 + i % 4 * 500) + "\n";
+  folder.write("table.csv", table);
+  std::string toml = folder.read("w.toml");
+  for (const char* const name : {"id = ", "\"work, kind\"", "kids = ", "height = "})
+    toml.insert(toml.find(name), "# ");
+  folder.write("w.toml", toml);
+  ASSERT_EQ(gibbsite({"ledger", "create", "w.ledger", "--epsilon", "3", "--delta", "1e-5"}).status,
+            0);
+  const Arguments input{"--data",  "table.csv", "--schema", "w.toml",  "--columns",
+                        "sex,age", "--epsilon", "1",        "--delta", "1e-6"};
+  const Outcome made = gibbsite(joined(
+      joined({"table"}, input), {"--out", "w.json", "--csv", "w.csv", "--ledger", "w.ledger"}));
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("95 % intervals, in rows of w = 2000"));
+  EXPECT_THAT(made.out, HasSubstr("Multiply by 2000"));
+  const auto cells = cells_of(folder.read("w.csv"));
+  ASSERT_EQ(cells.front().size(), 10U);
+  EXPECT_EQ(cells.front()[8], "weighted");
+  EXPECT_EQ(cells.front()[9], "unit");
+  const double total = std::stod(cells.back()[2]);
+  EXPECT_DOUBLE_EQ(std::stod(cells.back()[8]), 2000 * total);
+  EXPECT_NEAR(2000 * total, 400 * 1250, 2000 * 60);
+  EXPECT_EQ(cells.back()[9], "2000");
+  const Outcome printed = gibbsite({"table", "--model", "w.json", "--json"});
+  const auto json = nlohmann::json::parse(printed.out);
+  EXPECT_EQ(json["weight"], nlohmann::json({{"column", "w"}, {"unit", 2000}}));
+  EXPECT_DOUBLE_EQ(json["numbers"].back()["weighted"], 2000 * total);
+  const Outcome planned = gibbsite({"plan", "--columns", "sex,age", "--schema", "w.toml", "--rows",
+                                    "400", "--epsilon", "1", "--delta", "1e-6"});
+  ASSERT_EQ(planned.status, 0) << planned.err;
+  EXPECT_THAT(planned.out, HasSubstr("in rows of w = 2000"));
+  EXPECT_THAT(planned.out, HasSubstr("by number, not by weight"));
+  // The page is of the table: its counts, as the program prints them.
+  ASSERT_EQ(gibbsite({"report", "w.json", "--out", "w.html"}).status, 0);
+  const std::string page = folder.read("w.html");
+  EXPECT_THAT(page, HasSubstr("Privacy report: a table of sex × age"));
+  EXPECT_THAT(page, HasSubstr("rows of w = 2000"));
+  EXPECT_THAT(page, Not(HasSubstr("network over")));
+  EXPECT_THAT(page, Not(HasSubstr("Shares of")));
+  EXPECT_THAT(page, HasSubstr("<td>" + std::to_string(std::lround(total)) + "</td>"));
+  EXPECT_THAT(gibbsite({"ledger", "show", "w.ledger"}).out, HasSubstr("table network-counts"));
+  // Without weights there is nothing to multiply.
+  ASSERT_EQ(gibbsite(joined({"table"}, {"--model", "w.json"})).status, 0);
+}
+
 TEST_F(TableCli, ReleasesATable) {
   const Outcome made = table_of("sex,age", {"--out", "t.json", "--csv", "t.csv"});
   ASSERT_EQ(made.status, 0) << made.err;

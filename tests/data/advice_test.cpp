@@ -169,7 +169,7 @@ TEST_F(Advice, TheRightPartOfAFolderTakesTheBlame) {
 
 TEST_F(Advice, SlipsOfToml) {
   EXPECT_THAT(toml("job={type=\xe2\x80\x9cignore\xe2\x80\x9d}"), HasSubstr("straight quotes"));
-  EXPECT_THAT(toml("job={\n type=\"category\"}"), HasSubstr("in one line"));
+  EXPECT_THAT(toml("job={\n type=\"category\"}"), HasSubstr("in the same line"));
   EXPECT_THAT(toml("work hours={type=\"ignore\"}"),
               HasSubstr("put the name in quotes: \"work hours\""));
   EXPECT_THAT(toml("gr\xc3\xb6\xc3\x9f\x65={type=\"ignore\"}"),
@@ -187,6 +187,13 @@ TEST_F(Advice, SlipsOfToml) {
   EXPECT_THAT(toml("job={type=\"number\", range=[0, 1,000]}"), HasSubstr("thousands separators"));
   EXPECT_THAT(toml("hours={type=\"ignore\"}\nhours.worked={type=\"ignore\"}"),
               HasSubstr("put the name in quotes: \"hours.worked\""));
+  EXPECT_THAT(toml("age (years)={type=\"number\", range=[0, 60]}"),
+              HasSubstr("put the name in quotes: \"age (years)\""));
+  EXPECT_THAT(toml("job={type=\"number\", range=[0;60]}"), HasSubstr("put commas between"));
+  EXPECT_THAT(toml("job={type=\"number\", range=[0, 60]\n"), HasSubstr("a } in the same line"));
+  EXPECT_THAT(toml("job={type=\"category\", levels=[\"a\"]} other=true"),
+              HasSubstr("between { and }"));
+  EXPECT_THAT(toml("job={type=\"\"}"), HasSubstr("{type = \"person\"}"));
 }
 
 }  // namespace advice_test

@@ -226,6 +226,7 @@ TEST_F(CsvOfOneColumn, EveryLineMustEnd) {
   expect_bad_input([&] { (void)read("x\n1\n2"); }, {"t.csv:3:"});
   expect_bad_input([&] { (void)read("x"); }, {"no rows"});
   expect_bad_input([&] { (void)read("x\n\"1"); }, {"t.csv:2:", "no closing quote"});
+  expect_bad_input([&] { (void)read("x\n1\n\"1\n2\n3\n"); }, {"t.csv:3:", "no closing quote"});
 }
 
 TEST_F(CsvOfOneColumn, CellsThatAreKeptAreThoseOfTheRows) {
@@ -327,6 +328,9 @@ TEST_F(Csv, RefusesMalformedQuotes) {
   expect_error("x,color,y\n1,re\"d,yes\n", {"t.csv:2:", "quote"});
   expect_error("x,color,y\n1,\"red\"s,yes\n", {"t.csv:2:", "quote"});
   expect_error("x,color,y\n1,red,yes\n1,\"red,yes\n1,red,no\n", {"t.csv:3:", "no closing quote"});
+  // The line where it opened, in a first cell too.
+  expect_error("x,color,y\n1,red,yes\n\"1,red,yes\n1,red,no\n1,red,no\n",
+               {"t.csv:3:", "no closing quote"});
   expect_error("x,color,y\n1,\"" + std::string(3 << 20, 'a'), {"t.csv:2:", "1 MiB", "quote"});
 }
 

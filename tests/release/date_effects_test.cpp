@@ -35,6 +35,19 @@ TEST(DateEffects, AreFromDayToDay) {
   EXPECT_EQ(term.outputs.front().points.back().name, "2024-12-31");
 }
 
+// A day moves little: a ratio of it has no digits left.
+TEST(DateEffects, AreOfAYearWhereTheyAreShown) {
+  const LinearModel model = dated("1990-01-01", "2024-12-31");
+  const Effect effect = effect_table(model).effects.front();
+  const auto [of, unit] = shown_per_unit(effect);
+  EXPECT_EQ(unit, "year");
+  EXPECT_DOUBLE_EQ(of.estimate, 365.25 * effect.per_unit->estimate);
+  EXPECT_DOUBLE_EQ(of.upper, 365.25 * effect.per_unit->upper);
+  const Effect other = effect_table(support::effects_model()).effects.front();
+  EXPECT_EQ(shown_per_unit(other).second, "unit");
+  EXPECT_EQ(shown_per_unit(other).first.estimate, other.per_unit->estimate);
+}
+
 TEST(DateEffects, ArePicturesOverYears) {
   const TermPicture years = term_pictures(dated("1990-01-01", "2024-12-31")).front();
   for (const char* const year : {">1990<", ">2000<", ">2010<", ">2020<"})

@@ -13,8 +13,9 @@
 
 namespace gibbsite {
 
-/// A count of a cross table, in rows. Its interval contains the table's own count with probability
-/// 95 %. It covers the noise of privacy, but no sampling of the rows.
+/// A count of a cross table, in rows, or in rows of the weight `CrossTable::unit`. Its interval
+/// contains the table's own count with probability 95 %. It covers the noise of privacy, but no
+/// sampling of the rows.
 struct TableNumber {
   double estimate = 0;          ///< best linear unbiased estimate; may be below 0
   double deviation = 0;         ///< standard error of the estimate
@@ -32,6 +33,8 @@ struct CrossTable {
   std::vector<std::string> columns;               ///< [d]
   std::vector<std::vector<std::string>> levels;   ///< [d][r] in words
   std::optional<std::uint64_t> rows;              ///< the total, where it is public (replace-one)
+  std::string weight;                             ///< column by which rows count, if any
+  double unit = 1;                                ///< weight that a count of 1 stands for
   std::vector<TableNumber> cells;                 ///< [r_1 ... r_d], the last column fastest
   std::vector<std::vector<TableNumber>> margins;  ///< [d][r]; of one column its cells again
   TableNumber total;
@@ -47,6 +50,9 @@ struct CrossTable {
 /// twice or unknown, if no counted table has them all, and if the network's tables were drawn.
 CrossTable cross_table(const NetworkModel& model, std::optional<std::uint64_t> rows,
                        const std::vector<std::string>& columns = {});
+/// True if one counted table has all columns of a network, so that it is a cross table, and no
+/// structure is left to describe.
+bool is_cross_table(const NetworkModel& model);
 /// The cross table of a release; its total is public under replace-one.
 CrossTable cross_table(const NetworkRelease& release, const std::vector<std::string>& columns = {});
 

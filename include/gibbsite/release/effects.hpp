@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -90,6 +91,7 @@ struct Effect {
   /// coefficient.
   EffectEstimate effect;
   std::optional<EffectEstimate> per_unit;           ///< a number: for one more of its unit
+  bool of_days = false;                             ///< a date, whose unit is a day
   std::optional<double> share;                      ///< a level: answered share of the rows
   std::optional<EffectEstimate> against_reference;  ///< a level other than the reference level
   std::string reference;                            ///< the reference level of the column
@@ -100,6 +102,10 @@ struct Effect {
 
 /// The effect's name as people read it: the knot of a curve with few digits.
 std::string shown_name(const Schema& schema, const Effect& effect);
+
+/// What a number does for one more of its unit, which is there; of a date for a year of 365.25
+/// days, as a day moves little. With what that is called, "unit" or "year".
+std::pair<EffectEstimate, std::string_view> shown_per_unit(const Effect& effect);
 
 struct EffectTable {
   bool has_intervals = false;

@@ -40,8 +40,9 @@ BoughtFitPlan plan_bought_fit(const SchemaShape& shape, std::uint64_t rows, cons
                               double most_tv = 1);
 
 /// Throws Infeasible where a level has to be so frequent to be seen that a fit would suffer
-/// (refused_share). All of it is public.
-void require_visible(const SchemaQuestions& questions, const SchemaProblem& problem);
+/// (refused_share). All of it is public. `enough`: an epsilon that would do, 0 if none is known.
+void require_visible(const SchemaQuestions& questions, const SchemaProblem& problem,
+                     double enough = 0);
 
 /// Answers the schema's questions, fits by the schema that follows, and certifies both as one
 /// release, whose guarantee is that of the plan: it was fixed before anything was asked. Void when
