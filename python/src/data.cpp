@@ -225,6 +225,13 @@ void bind_schema(nb::module_& m) {
           "parse_network", &parse_network_schema, "toml"_a, "source"_a = "schema",
           "Reads the schema of a network from TOML text. `source` names the text in errors.")
       .def_static(
+          "parse_cross_table",
+          [](const std::string& text, const std::vector<std::string>& columns) {
+            return parse_table_schema(text, "schema", columns);
+          },
+          "text"_a, "columns"_a,
+          "As read_cross_table, of TOML text. Raises BadInput.")
+      .def_static(
           "read_cross_table",
           [](const Path& path, const std::vector<std::string>& columns) {
             return read_table_schema(path.string(), columns);
