@@ -33,7 +33,7 @@ struct gibbsite_settings {
   std::vector<std::string> date_parts{};  ///< "hired=year,month"
   std::string person{}, weight{};         ///< columns of a table whose schema is bought
   std::optional<std::vector<double>> weight_range{};
-  std::string public_table{};             ///< the path of a public table; empty: none
+  std::string public_table{};  ///< the path of a public table; empty: none
   std::string backend = "auto";
   std::size_t threads = 0;
   bool release_moments = false;

@@ -196,9 +196,10 @@ CountingColumns counting_of(const gibbsite_settings& settings) {
     return out;
   }
   if (!range)
-    throw BadInput(Field{"weight_range"}, "is missing",
-                   "give the public range of the weight, such as 0,10: a weight multiplies what one "
-                   "person can do to the model");
+    throw BadInput(
+        Field{"weight_range"}, "is missing",
+        "give the public range of the weight, such as 0,10: a weight multiplies what one "
+        "person can do to the model");
   if (range->size() != 2 || !((*range)[0] >= 0 && (*range)[0] < (*range)[1]))
     throw BadInput(Field{"weight_range"}, "is none",
                    "give two numbers from 0 on, the lower first, such as 0,10");
@@ -218,8 +219,8 @@ const char* counting_said(const gibbsite_settings& settings) {
 SchemaShape shape_of(const Table& table, const gibbsite_settings& settings, const Label& target) {
   if (settings.label.label.empty())
     throw BadInput(Field{"schema"}, "is NULL", "give one, or set the label of one that is bought");
-  SchemaShape out = schema_shape(table.header(), settings.label.label, target, table.name,
-                                 counting_of(settings));
+  SchemaShape out =
+      schema_shape(table.header(), settings.label.label, target, table.name, counting_of(settings));
   want_parts(out, settings.date_parts);
   return out;
 }
@@ -254,9 +255,8 @@ NetworkRelease bought_network(const Table& table, const gibbsite_settings& setti
   const CellSource source = table.cells();
   const TableCells cells = count_asked(shape, source, budget.rows_per_person);
   if (cells.rows == 0) throw BadInput(Word{"table"}, "has no rows", "give one with some");
-  const BoughtFitPlan made =
-      plan_bought_network(shape, request.rows_cap.value_or(cells.rows), budget,
-                          settings.schema_share, tv_left(ledger));
+  const BoughtFitPlan made = plan_bought_network(shape, request.rows_cap.value_or(cells.rows),
+                                                 budget, settings.schema_share, tv_left(ledger));
   require_visible(made.questions, made.problem);
   Watch watch(settings);
   const TableToBuy bought{

@@ -1249,8 +1249,13 @@ class SchemaFacts:
             names.append("(other)")
         return names
 
-    def require_chosen_curves(self):
-        """That no curve is left to be chosen by a plan."""
+    def require_of_dask(self):
+        """That no curve is left to be chosen by a plan, and that rows are counted."""
+        if self.person is not None:
+            raise _core.BadInput(
+                f"schema: column {self.person!r} says whose a row is, and Dask's workers count rows, each as "
+                "one; fit in one process, which counts people"
+            )
         for name, column in self.columns.items():
             if column.get("curve") == "auto":
                 raise _core.BadInput(

@@ -1106,8 +1106,9 @@ class PrivateLogisticRegression(_Private):
         then counts as with invalid="middle".
     ranges : dict, list, pair or Curve
         What is public about the columns, without a file: {"age": (17, 90), "job": ["clerk",
-        "farmer"], "id": "ignore"}. A list of such values is in the order of the columns; one pair
-        (lowest, highest) is for all columns. Numbers beyond their range are clamped to it.
+        "farmer"], "member": "boolean", "patient": "person", "id": "ignore"}. A list of such values
+        is in the order of the columns; one pair (lowest, highest) is for all columns. Numbers
+        beyond their range are clamped to it.
         gibbsite.Curve(17, 90) in place of (17, 90) makes the effect a curve. {"levels": ["clerk",
         "farmer"], "other": True} adds a level for all others (docs/reference/python.md).
     classes : [negative, positive], a list of three or more, "observed" or None

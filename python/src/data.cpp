@@ -241,8 +241,7 @@ void bind_schema(nb::module_& m) {
           [](const std::string& text, const std::vector<std::string>& columns) {
             return parse_table_schema(text, "schema", columns);
           },
-          "text"_a, "columns"_a,
-          "As read_cross_table, of TOML text. Raises BadInput.")
+          "text"_a, "columns"_a, "As read_cross_table, of TOML text. Raises BadInput.")
       .def_static(
           "read_cross_table",
           [](const Path& path, const std::vector<std::string>& columns) {
