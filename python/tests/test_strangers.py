@@ -138,6 +138,13 @@ def test_a_file_that_is_there(frame, tmp_path):
     fitted.save(tmp_path / "m.json", replace=True)
 
 
+def test_a_report(frame, tmp_path):
+    fitted = model(frame)
+    fitted.save(tmp_path / "m.json")
+    assert gibbsite.run_command(["report", str(tmp_path / "m.json"), "--out", str(tmp_path / "r.html")]) == 0
+    assert fitted.release_.report() == (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
 def test_evaluation_of_a_frame(frame):
     fitted = model(frame)
     with pytest.raises(TypeError, match="gibbsite.read_arrow"):
