@@ -1519,7 +1519,7 @@ def require_people(groups):
             "read ids as text (dtype=str)"
         )
     else:
-        why = f'{_shown(cell)} is no id; fill it, or leave the row out'
+        why = f"{_shown(cell)} is no id; fill it, or leave the row out"
     raise ValueError(f"groups: row {row + 1}: {why} (private: this line quotes the table)")
 
 

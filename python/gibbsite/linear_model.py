@@ -1012,7 +1012,8 @@ class _Private:
     def from_file(cls, path: str | os.PathLike) -> "_Private":
         """Returns a fitted estimator from the model file at `path`, to predict with.
 
-        The classes_ of a classifier are the schema's names, numbers or booleans if all are such. epsilon and delta are None if the
+        The classes_ of a classifier are the schema's names, as numbers or booleans if all are such.
+        epsilon and delta are None if the
         certificate is void. Raises OSError or `BadInput` if the file cannot be read or was changed,
         ValueError if its label is of another kind than this estimator's.
         """
