@@ -1013,9 +1013,9 @@ class _Private:
         """Returns a fitted estimator from the model file at `path`, to predict with.
 
         The classes_ of a classifier are the schema's names, as numbers or booleans if all are such.
-        epsilon and delta are None if the
-        certificate is void. Raises OSError or `BadInput` if the file cannot be read or was changed,
-        ValueError if its label is of another kind than this estimator's.
+        epsilon and delta are None if the certificate is void. Raises OSError or `BadInput` if the
+        file cannot be read or was changed, ValueError if its label is of another kind than this
+        estimator's.
         """
         return cls._from_release(_core.Release.read(os.fspath(path)))
 
