@@ -801,7 +801,7 @@ def _said_toml(name, what):
     known = _OF_CATEGORIES if kind == "levels" else _OF_NUMBERS
     if kind not in what and "knots" not in what:  # which begin and end with the range
         raise ValueError(
-            f'ranges: column {name!r}: says neither "levels", "range" nor "type"; give one of them'
+            f'ranges: column {name!r}: says neither "levels" nor "range" nor "type"; give one of them'
         )
     for key, value in what.items():
         if key not in known:
