@@ -87,9 +87,11 @@ GIBBSITE_API gibbsite_status gibbsite_settings_new(gibbsite_settings **settings,
    of networks prior, trim, structure, structure_share, parents, cells; of runs backend, threads,
    release_moments. A flag is "true" or "false", a list "1,2". Where the schema is bought, also
    label and schema_share, and what the label holds: positive, classes (a JSON list), range ("0,9"),
-   tolerance, counts; date_parts ("hired=year,month", once a column); and public, the path of a
-   public table that the schema follows from instead. There is no seed: noise is keyed by the operating system, so that every
-   certificate holds. */
+   tolerance, counts; person, the column of ids, and weight with weight_range ("0,9"), which a
+   schema that is given says itself; date_parts ("hired=year,month", once a column); and public, the
+   path of a public table that the schema follows from instead. With a column of people all rows of
+   one count as at most rows_per_person; without, nothing enforces rows_per_person. There is no
+   seed: noise is keyed by the operating system, so that every certificate holds. */
 GIBBSITE_API gibbsite_status gibbsite_settings_set(gibbsite_settings *settings, const char *name,
                                                    const char *value, char **error);
 /* Called now and then while a table is read or a model fitted, from any thread but one at a time,
@@ -102,6 +104,9 @@ GIBBSITE_API void gibbsite_settings_free(gibbsite_settings *settings);
 
 /* ---- Ledgers: the account of all releases about the same people (docs/how-to/ledger.md) ---- */
 
+/* In place of rows_per_person: the ledger counts people, whatever rows they have, and takes fits with
+   a column of people alone. */
+#define GIBBSITE_ANY_ROWS UINT64_MAX
 /* Makes a ledger file; a file that is there is an error. adjacency: NULL for "replace-one". */
 GIBBSITE_API gibbsite_status gibbsite_ledger_create(const char *path, double epsilon, double delta,
                                                     const char *adjacency, uint64_t rows_per_person,
@@ -120,7 +125,8 @@ GIBBSITE_API void gibbsite_ledger_free(gibbsite_ledger *ledger);
 /* ---- Plans and fits ---- */
 
 /* What every mechanism would do with the budget, and which one is chosen, as JSON (`gibbsite plan
-   --json`): a function of public numbers alone. rows: 0 under adjacency add-remove. */
+   --json`): a function of public numbers alone. rows: 0 under adjacency add-remove; with a column
+   of people, how many there are of them. */
 GIBBSITE_API gibbsite_status gibbsite_plan(const gibbsite_schema *schema,
                                            const gibbsite_settings *settings, uint64_t rows,
                                            char **json, char **error);

@@ -59,6 +59,12 @@ void set(gibbsite_settings& settings, const std::string& name, const std::string
     settings.label.counts = parse_flag(value, name);
   } else if (name == "date_parts") {
     settings.date_parts.push_back(value);
+  } else if (name == "person") {
+    settings.person = value;
+  } else if (name == "weight") {
+    settings.weight = value;
+  } else if (name == "weight_range") {
+    settings.weight_range = parse_numbers(value, name);
   } else if (name == "public") {
     settings.public_table = value;
   } else if (name == "schema_share") {
@@ -102,6 +108,7 @@ class Watch {
   [[nodiscard]] ReadOptions reading() {
     ReadOptions out;
     out.threads = settings_.threads;
+    out.holds_people = true;  // by hold, and by fits that buy their schema
     out.progress = [this](std::uint64_t done, std::uint64_t all) { return report(done, all); };
     return out;
   }
@@ -134,6 +141,14 @@ struct Table {
   bool is_file = false;  ///< of that name
 };
 
+/// Holds people to their rows, where the schema has a column of them. Returns what is public under
+/// replace-one: how many people there are, else how many rows.
+std::uint64_t hold(Dataset& data, const Budget& budget, bool for_intervals) {
+  if (data.schema.person() != nullptr) data.hold_people(budget.rows_per_person);
+  if (!for_intervals) data.person = {};  // four bytes a row that nothing else asks for
+  return data.counted();
+}
+
 NetworkRelease fit_a_network(const Table& table, const Schema& schema,
                              const gibbsite_settings& settings, const gibbsite_ledger* ledger) {
   const PlanRequest request = request_of(settings, GIBBSITE_NETWORK);
@@ -143,8 +158,9 @@ NetworkRelease fit_a_network(const Table& table, const Schema& schema,
   ReadOptions options = watch.reading();
   options.labels = ReadOptions::Labels::optional;
   options.ignore_extra_columns = true;
-  const Dataset data = table.read(schema, options);
-  const NetworkPlan made = plan(request, network_problem(request, schema, data.rows()), budget);
+  Dataset data = table.read(schema, options);
+  const std::uint64_t rows = hold(data, budget, false);
+  const NetworkPlan made = plan(request, network_problem(request, schema, rows), budget);
   return fit_network(data, made, Key::from_os(), watch.fitting(ledger));
 }
 
@@ -157,7 +173,7 @@ Release fit_rows(const Table& table, const Schema& schema, const gibbsite_settin
   const auto engines = backend_of(settings);
   Watch watch(settings);
   Dataset read = table.read(schema, watch.reading());
-  const std::uint64_t rows = read.rows();
+  const std::uint64_t rows = hold(read, budget, request.intervals);
   // Curves that the schema leaves to the plan: by public numbers alone.
   const Schema chosen = chosen_curves(request, schema, rows, budget);
   const Dataset data = with_curves(std::move(read), chosen);
@@ -171,10 +187,40 @@ double tv_left(const gibbsite_ledger* ledger) {
   return gibbsite::tv_left(ledger == nullptr ? nullptr : &ledger->ledger);
 }
 
+/// How rows of a table count whose schema is bought.
+CountingColumns counting_of(const gibbsite_settings& settings) {
+  CountingColumns out{.person = settings.person, .weight = settings.weight};
+  const auto& range = settings.weight_range;
+  if (settings.weight.empty()) {
+    if (range) throw BadInput(Field{"weight_range"}, "is of a weight", "give both, or neither");
+    return out;
+  }
+  if (!range)
+    throw BadInput(
+        Field{"weight_range"}, "is missing",
+        "give the public range of the weight, such as 0,10: a weight multiplies what one "
+        "person can do to the model");
+  if (range->size() != 2 || !((*range)[0] >= 0 && (*range)[0] < (*range)[1]))
+    throw BadInput(Field{"weight_range"}, "is none",
+                   "give two numbers from 0 on, the lower first, such as 0,10");
+  out.weight_lo = range->front();
+  out.weight_hi = range->back();
+  return out;
+}
+
+/// The first setting that says how rows count where the schema is bought, or null.
+const char* counting_said(const gibbsite_settings& settings) {
+  return !settings.person.empty()   ? "person"
+         : !settings.weight.empty() ? "weight"
+         : settings.weight_range    ? "weight_range"
+                                    : nullptr;
+}
+
 SchemaShape shape_of(const Table& table, const gibbsite_settings& settings, const Label& target) {
   if (settings.label.label.empty())
     throw BadInput(Field{"schema"}, "is NULL", "give one, or set the label of one that is bought");
-  SchemaShape out = schema_shape(table.header(), settings.label.label, target, table.name);
+  SchemaShape out =
+      schema_shape(table.header(), settings.label.label, target, table.name, counting_of(settings));
   want_parts(out, settings.date_parts);
   return out;
 }
@@ -183,6 +229,9 @@ SchemaShape shape_of(const Table& table, const gibbsite_settings& settings, cons
 Schema known_schema(const Table& table, const gibbsite_settings& settings) {
   if (settings.schema_share)
     throw BadInput(Field{"schema_share"}, "has no meaning with a public table", "leave it out");
+  if (const char* const said = counting_said(settings))
+    throw BadInput(Field{said}, "is not read beside a public table",
+                   "give a schema that has the column, as type = \"person\" or \"weight\"");
   const SchemaShape shape = shape_of(table, settings, settings.label.target());
   const CellSource source = table.cells();
   const PublicSchema out =
@@ -200,13 +249,14 @@ NetworkRelease bought_network(const Table& table, const gibbsite_settings& setti
                                                         : "public"},
                    "has no meaning where the schema of a network is bought", "leave it out");
   const PlanRequest request = bought_network_request(request_of(settings, GIBBSITE_NETWORK));
-  const SchemaShape shape = schema_shape(table.header(), "", TwoClasses{}, table.name);
+  const SchemaShape shape =
+      schema_shape(table.header(), "", TwoClasses{}, table.name, counting_of(settings));
+  const Budget budget = budget_of(request);
   const CellSource source = table.cells();
-  const TableCells cells = count_cells(source, shape.asked);
+  const TableCells cells = count_asked(shape, source, budget.rows_per_person);
   if (cells.rows == 0) throw BadInput(Word{"table"}, "has no rows", "give one with some");
-  const BoughtFitPlan made =
-      plan_bought_network(shape, request.rows_cap.value_or(cells.rows), budget_of(request),
-                          settings.schema_share, tv_left(ledger));
+  const BoughtFitPlan made = plan_bought_network(shape, request.rows_cap.value_or(cells.rows),
+                                                 budget, settings.schema_share, tv_left(ledger));
   require_visible(made.questions, made.problem);
   Watch watch(settings);
   const TableToBuy bought{
@@ -223,11 +273,12 @@ Release fit_by_bought(const Table& table, const gibbsite_settings& settings,
                       const gibbsite_ledger* ledger) {
   const Label target = settings.label.label.empty() ? TwoClasses{} : settings.label.target();
   const SchemaShape shape = shape_of(table, settings, target);
-  const PlanRequest request = bought_request(request_of(settings, GIBBSITE_ROWS), target);
+  const PlanRequest request =
+      bought_request(request_of(settings, GIBBSITE_ROWS), target, counting_of(settings));
   const Budget budget = budget_of(request);
   const auto engines = backend_of(settings);
   const CellSource source = table.cells();
-  const TableCells cells = count_cells(source, shape.asked);
+  const TableCells cells = count_asked(shape, source, budget.rows_per_person);
   if (cells.rows == 0) throw BadInput(Word{"table"}, "has no rows", "give one with some");
   const BoughtFitPlan made =
       plan_bought_fit(shape, request.rows_cap.value_or(cells.rows), budget, settings.schema_share,
@@ -261,6 +312,9 @@ gibbsite_model fitted(const Table& table, const gibbsite_schema* schema,
     throw BadInput(Field{of_bought}, "is of a schema that is bought, and one is given",
                    "leave one of them out");
   }
+  if (const char* const said = counting_said(settings))
+    throw BadInput(Field{said}, "is of a schema that is bought, and one is given",
+                   "say it there: the column as type = \"person\" or \"weight\"");
   if (schema->kind == GIBBSITE_NETWORK)
     return {fit_a_network(table, schema->schema, settings, ledger)};
   return {fit_rows(table, schema->schema, settings, ledger)};

@@ -126,7 +126,8 @@ void Dataset::group(std::span<const std::uint32_t> places) {
   const auto none = static_cast<std::uint64_t>(std::ranges::count(places, nobody));
   if (none > 0 && schema.invalid == Invalid::refuse)
     throw BadInput(std::string(name) +
-                   ": a row is nobody's; give every row a person, or leave it out" + tells_of_row);
+                   ": a row is nobody's; give every row an id, as text where numbers reach 2^53" +
+                   tells_of_row);
   schema.columns.push_back({.name = name, .type = ColumnType::person});
   schema.validate(name);
   counts.columns.emplace_back().invalid = none;

@@ -89,6 +89,8 @@ class CrossTable:
 def _chain(schema, columns):
     if isinstance(schema, _core.Schema):
         return schema.cross_table(columns)
+    if isinstance(schema, str) and "\n" in schema:
+        return _core.Schema.parse_cross_table(schema, columns)
     return _core.Schema.read_cross_table(schema, columns)
 
 
@@ -122,7 +124,7 @@ def table(
     ----------
     data : path or table
         A file, or a table that `read_arrow` takes.
-    schema : path or Schema
+    schema : Schema, path of its file, or its text
         What is public about the columns. It needs no label; numbers among `columns` need bins.
     columns : str or list of str
         The columns to tabulate. Columns of weights and of people in `schema` say what rows count.

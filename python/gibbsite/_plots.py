@@ -1,5 +1,6 @@
 """Pictures of a model's terms: what each column adds to the score. Reads the model alone."""
 
+import datetime
 import itertools
 import math
 
@@ -9,6 +10,7 @@ from . import _tables
 from ._curve import is_number
 
 _MOST_PANELS = 100
+_MOST_YEARS = 6  # on an axis
 _ACROSS = 3  # panels in a row of the figure
 _LETTERS = 30  # of all levels' names, beside each other below a panel
 _COLORS = ["#1f6f8b", "#c8553d", "#588157", "#7b5ea7", "#b08900", "#5c677d"]
@@ -19,13 +21,15 @@ class Term:
     """What a column adds to the score, against its own mean; or an interaction, at one level or
     knot of its other column where it is drawn over a number.
 
+    over: the column on the axis; of an interaction one of its own
     column, title: the column, or "age × sex" of an interaction; what is above its panel
     names: one of each feature: a level's name, a knot of a curve as a float, None of a line
     at: places of what is drawn, in the column's unit; None of a category
     value, low, high: [classes or 1, features]; low and high are None without estimates
     """
 
-    def __init__(self, column, names, range_, value, ends, title=None):
+    def __init__(self, column, names, range_, value, ends, title=None, over=None):
+        self.over = column if over is None else over
         self.column, self.title = column, column if title is None else title
         self.names = [name for name in names if name != _MISSING or range_ is None]
         self.at = None
@@ -101,7 +105,7 @@ def _crossed(column, parts, value, ends):
         places = np.arange(value.shape[1]).reshape(sizes).take(k, axis=1 - over)
         title = f"{column}\n{beside} = {_text(level)}"
         here = None if ends is None else ends[:, places]
-        out.append(Term(column, names, range_, value[:, places], here, title))
+        out.append(Term(column, names, range_, value[:, places], here, title, parts[over][0]))
     return out
 
 
@@ -181,7 +185,21 @@ def _draw_levels(panel, term, colors, labels):
     )
 
 
-def _draw_line(panel, term, colors, labels):
+def _day(number):
+    return datetime.date(1970, 1, 1) + datetime.timedelta(days=int(number))
+
+
+def _date_ticks(lo, hi):
+    """(places, names) of first days of years between two days since 1970; of less, both ends."""
+    days = [(datetime.date(y, 1, 1) - datetime.date(1970, 1, 1)).days for y in range(_day(lo).year, _day(hi).year + 1)]
+    days = [day for day in days if lo <= day <= hi]
+    if len(days) < 2:
+        return [lo, hi], [_day(lo).isoformat(), _day(hi).isoformat()]
+    days = days[:: math.ceil(len(days) / _MOST_YEARS)]
+    return days, [str(_day(day).year) for day in days]
+
+
+def _draw_line(panel, term, colors, labels, is_date):
     lo, hi = term.at[0], term.at[-1]
     for k, value in enumerate(term.value):
         panel.plot(term.at, value, color=colors[k], label=labels[k])
@@ -191,6 +209,9 @@ def _draw_line(panel, term, colors, labels):
                 middle = lo + (hi - lo) / 2
                 at, low, high = [lo, middle, hi], [low[0], 0, low[1]], [high[0], 0, high[1]]
             panel.fill_between(at, low, high, color=colors[k], alpha=0.2, linewidth=0)
+    inside, names = _date_ticks(lo, hi) if is_date else ([], [])
+    if is_date:
+        panel.set_xticks(inside, names)
     if term.missing is None:
         return
     place = hi + 0.08 * (hi - lo)
@@ -199,8 +220,15 @@ def _draw_line(panel, term, colors, labels):
         if term.missing_ends is not None:
             low, high = term.missing_ends[k, 0]
             panel.errorbar([place], [value], [[value - low], [high - value]], ecolor=colors[k], capsize=2)
-    inside = [tick for tick in panel.get_xticks() if lo <= tick <= hi]
-    panel.set_xticks([*inside, place], [*(f"{tick:g}" for tick in inside), _MISSING])
+    if not is_date:
+        inside = [tick for tick in panel.get_xticks() if lo <= tick <= hi]
+        names = [f"{tick:g}" for tick in inside]
+    panel.set_xticks([*inside, place], [*names, _MISSING])
+
+
+def _is_date(facts, column):
+    said = facts.columns[column]
+    return "date" in said and "part" not in said
 
 
 def plot(model, columns, labels, axis):
@@ -219,7 +247,10 @@ def plot(model, columns, labels, axis):
     )
     colors = [_COLORS[k % len(_COLORS)] for k in range(len(labels))]
     for panel, term in zip(panels.flat, found):
-        (_draw_levels if term.is_category else _draw_line)(panel, term, colors, labels)
+        if term.is_category:
+            _draw_levels(panel, term, colors, labels)
+        else:
+            _draw_line(panel, term, colors, labels, _is_date(model._facts, term.over))
         panel.axhline(0, color="0.7", linewidth=0.8, zorder=0)
         panel.set_title(term.title)
     for panel in panels[:, 0]:

@@ -6,6 +6,7 @@ from other cells: else one person's odd cell would change how everyone's are rea
 
 import datetime
 import decimal
+import math
 import numbers
 import os
 import re
@@ -58,6 +59,13 @@ def sklearn_exception(name, fallback):
 
 
 # Columns.
+
+
+def rows_of(X):
+    """How many rows a frame or an array has, by its shape; None of others."""
+    shape = getattr(X, "shape", None)
+    whole = isinstance(shape, tuple) and len(shape) == 2 and isinstance(shape[0], numbers.Integral)
+    return int(shape[0]) if whole else None
 
 
 class Table:
@@ -763,13 +771,37 @@ def _is_said(key, value):
     return key != "missing" or is_marks(value)
 
 
+# Types of columns that need no more said, but for `missing` of some.
+_PLAIN_TYPES = ("boolean", "ignore", "person")
+
+
+def _typed_toml(name, what):
+    """A column of which a dict says the type."""
+    kind = what["type"]
+    if kind == "weight":
+        raise ValueError(
+            f"ranges: column {name!r}: weights go beside X: fit(X, y, sample_weight=X[{name!r}]), "
+            'weight_range=(0, largest) in the constructor, and "ignore" here'
+        )
+    if kind not in _PLAIN_TYPES:
+        raise ValueError(
+            f'ranges: column {name!r}: "type" is "date", "boolean", "person" or "ignore", got {kind!r}; of '
+            "numbers and levels leave it out"
+        )
+    if set(what) - {"type"}:
+        raise ValueError(f'ranges: column {name!r}: beside "type": {kind!r} nothing is said; leave the rest out')
+    return f'{{type = "{kind}"}}'
+
+
 def _said_toml(name, what):
     """A column of which a dict says more than its range or its levels."""
+    if "type" in what:
+        return _typed_toml(name, what)
     kind = "levels" if "levels" in what else "range"
     known = _OF_CATEGORIES if kind == "levels" else _OF_NUMBERS
     if kind not in what and "knots" not in what:  # which begin and end with the range
         raise ValueError(
-            f'ranges: column {name!r}: says neither "levels" nor "range"; give one of them'
+            f'ranges: column {name!r}: says neither "levels" nor "range" nor "type"; give one of them'
         )
     for key, value in what.items():
         if key not in known:
@@ -841,6 +873,10 @@ def _date_lines(name, what):
     ]
 
 
+def _is_ignored(what):
+    return what == "ignore" if isinstance(what, str) else isinstance(what, dict) and what.get("type") == "ignore"
+
+
 def _column_lines(name, what):
     if isinstance(what, dict) and what.get("type") == "date":
         return _date_lines(name, what)
@@ -855,12 +891,14 @@ def _column_toml(name, what):
     if _is_exposure(what):
         return f'{{type = "exposure", range = [{float(what[1])!r}, {float(what[2])!r}]}}'
     if isinstance(what, str):
-        if what != "ignore":
+        if what not in _PLAIN_TYPES:
             raise ValueError(
-                f'ranges: column {name!r}: must be (lowest, highest), a list of levels or "ignore", '
-                f"got {what!r}"
+                f'ranges: column {name!r}: must be (lowest, highest), a list of levels, "boolean", "person" '
+                f'or "ignore", got {what!r}'
             )
-        return '{type = "ignore"}'
+        return f'{{type = "{what}"}}'
+    if isinstance(what, (tuple, list)) and len(what) == 2 and all(isinstance(one, (bool, np.bool_)) for one in what):
+        return '{type = "boolean"}'
     if _is_pair(what):
         return f'{{type = "number", range = [{float(what[0])!r}, {float(what[1])!r}]}}'
     if isinstance(what, (tuple, list)) and what and all(isinstance(level, str) for level in what):
@@ -868,8 +906,8 @@ def _column_toml(name, what):
     raise ValueError(
         f"ranges: column {name!r}: must be (lowest, highest) of a number, gibbsite.Curve(lowest, "
         "highest), a list of strings that are the levels of a category, "
-        f'{{"levels": [...], "other": True}}, {{"type": "date", "range": (first, last)}} or "ignore", '
-        f"got {what!r}"
+        f'{{"levels": [...], "other": True}}, {{"type": "date", "range": (first, last)}}, "boolean", '
+        f'"person" or "ignore", got {what!r}'
     )
 
 
@@ -979,7 +1017,7 @@ def schema_of_ranges(
             columns, what = _by_raw_names(ranges, raw, width)
         else:
             extra = [name for name in columns if name not in ranges]
-            lacking = [name for name in ranges if name not in columns]
+            lacking = [name for name in ranges if name not in columns and not _is_ignored(ranges[name])]
             _require_none(
                 "ranges: must name the columns of X", without_a_range=extra, not_in_X=lacking
             )
@@ -1177,6 +1215,10 @@ class SchemaFacts:
         """The name of the column that says whose a row is, or None."""
         return next((name for name, column in self.cells.items() if column["type"] == "person"), None)
 
+    def may_lack(self, name):
+        """Whether rows to predict may lack a column of that name, or have it: it is not read."""
+        return self.cells.get(name, {}).get("type") in ("ignore", "person", "weight")
+
     def point(self, column):
         """The decimal sign of the column's numbers."""
         own = "decimal" in column or "thousands" in column
@@ -1207,8 +1249,13 @@ class SchemaFacts:
             names.append("(other)")
         return names
 
-    def require_chosen_curves(self):
-        """That no curve is left to be chosen by a plan."""
+    def require_of_dask(self):
+        """That no curve is left to be chosen by a plan, and that rows are counted."""
+        if self.person is not None:
+            raise _core.BadInput(
+                f"schema: column {self.person!r} says whose a row is, and Dask's workers count rows, each as "
+                "one; fit in one process, which counts people"
+            )
         for name, column in self.columns.items():
             if column.get("curve") == "auto":
                 raise _core.BadInput(
@@ -1456,6 +1503,26 @@ def _number_id(number):
     return str(int(value)) if value == int(value) else repr(value)
 
 
+def require_people(groups):
+    """`as_people`, and that no row is nobody's, which a schema that refuses needs."""
+    texts, places = as_people(groups)
+    absent = [place for place, text in enumerate(texts) if text is None]
+    unread = np.isin(places, absent)
+    if not unread.any():
+        return texts, places
+    row = int(np.argmax(unread))
+    cell = groups.iloc[row] if hasattr(groups, "iloc") else groups[row]
+    cell = _plain(cell.as_py() if hasattr(cell, "as_py") else cell)
+    if isinstance(cell, numbers.Real) and math.isfinite(cell):
+        why = (
+            f"{cell!r} is a double from 2^53 on, which several people's numbers may have been rounded to; "
+            "read ids as text (dtype=str)"
+        )
+    else:
+        why = f"{_shown(cell)} is no id; fill it, or leave the row out"
+    raise ValueError(f"groups: row {row + 1}: {why} (private: this line quotes the table)")
+
+
 def as_people(groups):
     """(texts of ids, places among them [rows] as uint32) of the person of each row."""
     if isinstance(groups, (str, bytes)):
@@ -1676,23 +1743,29 @@ def _number(text):
 
 
 def classes_of_schema(facts, y):
-    """[negative, positive], or the list of several, as the schema alone declares them: numbers where
-    all its names are numbers, False and True where they are, else its names. The type of y, which
-    pandas infers from all labels, changes nothing; numbers are refused where the names are none."""
-    names = [facts.negative, facts.positive] if facts.classes is None else facts.classes
+    """`declared_classes`. The type of y, which pandas infers from all labels, changes nothing; numbers
+    are refused where the names are none."""
+    classes = declared_classes(facts)
     kind = _kind_of_labels(y)
+    if classes.dtype.kind == "b" and kind == "numbers":
+        raise ValueError(_no_numbers(["false", "true"]))
+    if classes.dtype.kind in "UO" and kind in ("numbers", "booleans"):
+        raise ValueError(_no_numbers(classes.tolist()))
+    return classes
+
+
+def declared_classes(facts):
+    """[negative, positive], or the list of several, as the schema alone declares them: numbers where
+    all its names are numbers, False and True where they are, else its names."""
+    names = [facts.negative, facts.positive] if facts.classes is None else facts.classes
     numbers_only = _numbers_of(names)
     if numbers_only is not None:
         return np.array(numbers_only)
     if facts.classes is None and facts.positive.lower() == "true":
         if facts.negative is None or facts.negative.lower() == "false":
-            if kind == "numbers":
-                raise ValueError(_no_numbers(["false", "true"]))
             return np.array([False, True])
     if facts.negative is None and facts.classes is None:
         names = [f"not {facts.positive}", facts.positive]
-    if kind in ("numbers", "booleans"):
-        raise ValueError(_no_numbers(names))
     return np.array(names)
 
 
@@ -1745,10 +1818,9 @@ def _require_same_type(y, classes):
     texts = [isinstance(one, str) for one in classes.tolist()]
     is_text = y.dtype.kind in "UST" or (y.dtype.metadata or {}).get("labels") == "text"
     if is_text and not any(texts):
-        spelled = [str(one) for one in classes.tolist()]
         raise ValueError(
-            f"classes: {listed(classes.tolist())} are no text, and the labels of y are; write them "
-            f"as y does: classes={spelled!r}"
+            f"classes: {listed(classes.tolist())} are no text, and the labels of y are; list them as y "
+            'writes them, the negative class first, such as classes=["no", "yes"]'
         )
     if kind in ("numbers", "booleans") and all(texts):
         raise ValueError(
@@ -1785,7 +1857,11 @@ def _type_advice(label, classes):
         return f"it is {both[0]} and the class {both[1]}: write classes=[...] as y has them"
     if len(listed_classes) > 2:
         return "list it: classes=[...]"
-    return "declare both: classes=[negative, positive]"
+    if isinstance(label, str):
+        similar = [one for one in listed_classes if isinstance(one, str) and one.casefold() == label.casefold()]
+        if similar:
+            return f"spell it {_shown(similar[0])}, as classes do"
+    return "list the classes as y writes them: classes=[negative, positive]"
 
 
 def _signs(y, classes, facts, by_name):

@@ -189,7 +189,7 @@ def read(ddf, schema, *, client=None):
     schema = _tables.read_schema(schema)
     _require_frame(ddf)
     facts = _tables.SchemaFacts(schema)
-    facts.require_chosen_curves()
+    facts.require_of_dask()
     _require_given_types(ddf, facts)
     client = _client_of(client)
     meta = _with_floats(ddf._meta, schema)
@@ -278,7 +278,7 @@ def fit(
             "checkpoint: a fit of rows on Dask workers has none; leave it out, or fit in one process"
         )
     schema = _tables.read_schema(schema)
-    _tables.SchemaFacts(schema).require_chosen_curves()
+    _tables.SchemaFacts(schema).require_of_dask()
     # What no table could mend is said before one is read.
     some = {} if wishes.get("rows_cap") is not None else {"rows": 1 << 20}
     _core.plan(epsilon=epsilon, delta=delta, schema=schema, **some, **wishes)

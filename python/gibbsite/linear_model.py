@@ -415,10 +415,10 @@ class _Private:
         if steps:
             _warn_of_pipeline(steps)
         rows = len(labels)
-        if table.is_array and len(table.source) != rows:
+        in_x = _tables.rows_of(X)
+        if in_x is not None and in_x != rows:
             raise ValueError(
-                "Found input variables with inconsistent numbers of samples: X has "
-                f"{len(table.source)}, y has {rows}"
+                f"Found input variables with inconsistent numbers of samples: X has {in_x}, y has {rows}"
             )
         person = _tables.SchemaFacts(schema).person
         if person is not None and (table.is_array or table.is_on_device):
@@ -433,7 +433,8 @@ class _Private:
             data._weigh(_tables.as_weights(sample_weight), highest_weight)
             schema = data.schema
         if groups is not None:
-            data._group(*_tables.as_people(groups), self.rows_per_person)
+            read = _tables.as_people if _tables.SchemaFacts(schema).middle else _tables.require_people
+            data._group(*read(groups), self.rows_per_person)
             schema = data.schema
         elif person is None and self.rows_per_person != 1:
             warnings.warn(
@@ -924,21 +925,25 @@ class _Private:
         facts = self._facts
         table = _tables.read_columns(X, facts.takes_text, facts.has_missing, facts.middle)
         name = type(self).__name__
+        columns = self._columns
         fitted = getattr(self, "feature_names_in_", None)
         if fitted is not None and table.columns is not None:
-            unseen = [column for column in table.columns if column not in fitted]
-            missing = [column for column in fitted if column not in table.columns]
+            unseen = [column for column in table.columns if column not in fitted and not facts.may_lack(column)]
+            missing = [column for column in fitted if column not in table.columns and not facts.may_lack(column)]
             if unseen or missing:
                 raise ValueError(
                     "X: feature names should match those that were passed during fit"
                     + (f"; unseen at fit time: {_tables.listed(unseen)}" if unseen else "")
                     + (f"; now missing: {_tables.listed(missing)}" if missing else "")
                 )
-            if table.columns != list(fitted):
+            known = set(fitted)
+            asked = [column for column in fitted if column in table.columns]
+            if [column for column in table.columns if column in known] != asked:
                 raise ValueError(
                     "X: feature names must be in the same order as they were in fit: "
                     f"{_tables.listed(list(fitted))}"
                 )
+            columns = table.columns
         elif table.raw is not None and self._raw is not None and table.raw != self._raw:
             raise ValueError(
                 "X: columns must be those of fit, in the same order: "
@@ -961,7 +966,7 @@ class _Private:
                 UserWarning,
                 stacklevel=4,
             )
-        data = table.read(self.schema_, self._columns, None, self._threads(), unseen="middle")
+        data = table.read(self.schema_, columns, None, self._threads(), unseen="middle")
         if data.unseen:
             _warn_of_unseen(data)
         return data
@@ -1007,9 +1012,10 @@ class _Private:
     def from_file(cls, path: str | os.PathLike) -> "_Private":
         """Returns a fitted estimator from the model file at `path`, to predict with.
 
-        The classes_ of a classifier are the schema's names. epsilon and delta are None if the
-        certificate is void. Raises OSError or `BadInput` if the file cannot be read or was changed,
-        ValueError if its label is of another kind than this estimator's.
+        The classes_ of a classifier are the schema's names, as numbers or booleans if all are such.
+        epsilon and delta are None if the certificate is void. Raises OSError or `BadInput` if the
+        file cannot be read or was changed, ValueError if its label is of another kind than this
+        estimator's.
         """
         return cls._from_release(_core.Release.read(os.fspath(path)))
 
@@ -1101,8 +1107,9 @@ class PrivateLogisticRegression(_Private):
         then counts as with invalid="middle".
     ranges : dict, list, pair or Curve
         What is public about the columns, without a file: {"age": (17, 90), "job": ["clerk",
-        "farmer"], "id": "ignore"}. A list of such values is in the order of the columns; one pair
-        (lowest, highest) is for all columns. Numbers beyond their range are clamped to it.
+        "farmer"], "member": "boolean", "patient": "person", "id": "ignore"}. A list of such values
+        is in the order of the columns; one pair (lowest, highest) is for all columns. Numbers
+        beyond their range are clamped to it.
         gibbsite.Curve(17, 90) in place of (17, 90) makes the effect a curve. {"levels": ["clerk",
         "farmer"], "other": True} adds a level for all others (docs/reference/python.md).
     classes : [negative, positive], a list of three or more, "observed" or None
@@ -1327,12 +1334,7 @@ class PrivateLogisticRegression(_Private):
     @classmethod
     def _from_release(cls, release):
         estimator = super()._from_release(release)
-        facts = estimator._facts
-        if facts.classes is not None:
-            estimator.classes_ = np.array(facts.classes)
-            return estimator
-        negative = f"not {facts.positive}" if facts.negative is None else facts.negative
-        estimator.classes_ = np.array([negative, facts.positive])
+        estimator.classes_ = _tables.declared_classes(estimator._facts)
         return estimator
 
     def _is_of_several(self):

@@ -57,6 +57,8 @@ class Arguments {
       return "a gibbsite.Ledger";
     } else if constexpr (std::is_same_v<T, const Schema*>) {
       return "a gibbsite.Schema";
+    } else if constexpr (requires(const T& array) { array.ndim(); }) {
+      return "a contiguous numpy array of float64, such as numpy.where(y == \"yes\", 1.0, -1.0)";
     } else {
       return "of another type";
     }

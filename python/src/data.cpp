@@ -60,6 +60,18 @@ ReadOptions options_of(Arguments& given) {
 }
 
 /// Holds the people of a column of people to so many rows each.
+// Before a row is read: the reader's own advice is the command line's.
+void require_rows_per_person(const Schema& schema, const ReadOptions& options) {
+  const Column* const person = schema.person();
+  if (person == nullptr || options.holds_people || !options.reads_weights(schema)) return;
+  throw BadInput(
+      Field{"schema"},
+      fmt::format("column {} says whose a row is, and this counts rows, each as one",
+                  gibbsite::quoted(person->name)),
+      "give rows_per_person=1, the most rows that one person counts as; an estimator's fit holds "
+      "them itself. Only where no guarantee is asked for ignore the column");
+}
+
 Dataset held_to(Dataset data, std::optional<std::uint64_t> rows_per_person) {
   if (rows_per_person && data.schema.person() != nullptr) data.hold_people(*rows_per_person);
   return data;
@@ -224,6 +236,12 @@ void bind_schema(nb::module_& m) {
       .def_static(
           "parse_network", &parse_network_schema, "toml"_a, "source"_a = "schema",
           "Reads the schema of a network from TOML text. `source` names the text in errors.")
+      .def_static(
+          "parse_cross_table",
+          [](const std::string& text, const std::vector<std::string>& columns) {
+            return parse_table_schema(text, "schema", columns);
+          },
+          "text"_a, "columns"_a, "As read_cross_table, of TOML text. Raises BadInput.")
       .def_static(
           "read_cross_table",
           [](const Path& path, const std::vector<std::string>& columns) {
@@ -394,6 +412,7 @@ void bind_data(nb::module_& m) {
         given.finish();
         return watched(progress, [&](Watch& watch) {
           watch_reading(options, watch);
+          require_rows_per_person(schema, options);
           return held_to(read_table(path.string(), schema, options), held);
         });
       },
@@ -421,6 +440,7 @@ void bind_data(nb::module_& m) {
         Stream stream(table);
         return watched(progress, [&](Watch& watch) {
           watch_reading(options, watch);
+          require_rows_per_person(schema, options);
           return held_to(read_arrow(stream.get(), schema, options, span_of(labels)), held);
         });
       },

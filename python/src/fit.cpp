@@ -567,7 +567,12 @@ void bind_release(nb::module_& m) {
           "Raises BadInput if the model has no intervals (docs/theory/intervals.md).")
       .def(
           "evaluate",
-          [](const Release& r, const Dataset& data) {
+          [](const Release& r, const nb::object& given) {
+            if (!nb::isinstance<Dataset>(given))
+              throw nb::type_error(
+                  "data: must be a gibbsite.Dataset; read it with its label: "
+                  "gibbsite.read_arrow(frame, release.schema), or read_table of a file");
+            const Dataset& data = *nb::cast<const Dataset*>(given);
             require_same_space(r.model(), data);
             if (!data.labeled()) throw BadInput("data: has no labels; read it with them");
             if (of_classes(r.model())) return evaluation_of_classes(r, data);
@@ -576,7 +581,7 @@ void bind_release(nb::module_& m) {
                 evaluate(predict_probabilities(r.model(), data.view()), data.y, 0.5, data.weight);
             return measures_of_classes(e, e.auc);
           },
-          "data"_a,
+          "data"_a, nb::sig("def evaluate(self, data: Dataset) -> dict"),
           "Returns the scores of predictions on labeled rows, as a dict. PRIVATE: it reads the "
           "labels.\n"
           "\n"

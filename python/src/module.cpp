@@ -44,7 +44,10 @@ void translate(const std::exception_ptr& thrown, void* /*data*/) {
   try {
     std::rethrow_exception(thrown);
   } catch (const CannotWrite& e) {
-    raise_one(e.error == EEXIST ? PyExc_FileExistsError : PyExc_OSError, e);
+    if (e.error != EEXIST) return raise_one(PyExc_OSError, e);
+    std::string text = shown(in_arguments(e.message()));
+    if (text.ends_with("choose another path")) text += ", or give replace=True";
+    raise(PyExc_FileExistsError, e, text);
   } catch (const BadInputs& e) {
     std::string all;
     for (const Message& line : e.lines)

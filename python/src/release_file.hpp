@@ -5,6 +5,7 @@
 #include "bind.hpp"
 #include "gibbsite/certificate/rdp.hpp"
 #include "gibbsite/certificate/verify.hpp"
+#include "gibbsite/release/report.hpp"
 
 namespace gibbsite::python {
 
@@ -27,6 +28,11 @@ void bind_release_file(nb::class_<ReleaseOf<Kind>>& c) {
           },
           "path"_a, "replace"_a = false,
           "Writes model.json, whole or not at all. Raises FileExistsError if there is one, unless replace.")
+      .def(
+          "report", [](const R& r) { return html_report(to_json(r).dump(2) + "\n", "model"); },
+          "Returns a page about the release and its guarantee, for people who do not run the "
+          "program: the text of an HTML file (docs/how-to/report.md). Raises BadInput for a kind of "
+          "release without one, Infeasible if the certificate does not verify.")
       .def_prop_ro(
           "certificate", [](const R& r) { return to_python(to_json(r.certificate())); },
           "The certificate of model.json as a dict.")

@@ -643,7 +643,7 @@ def test_a_model_file(tmp_path):
     model.save(str(path), replace=True)
     again = PrivateLogisticRegression.from_file(path)
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    assert list(again.classes_) == ["0", "1"]
+    assert list(again.classes_) == [0, 1]
     assert again.verify().valid
     assert again.epsilon == 2.0 and again.delta == 1e-6
     assert again.to_json() == model.to_json()

@@ -1,6 +1,17 @@
 # Plans and fits.
 
+# counts_people: whether the schema has a column of them.
+warn_of_uncounted_rows <- function(settings, counts_people) {
+  if (counts_people || !"rows_per_person" %in% names(settings) || as.numeric(settings[["rows_per_person"]]) <= 1) return(invisible())
+  warning(
+    "rows_per_person: nothing enforces it: of somebody with more rows only so many are hidden; name the column of ids, ",
+    "person = \"COLUMN\", in private_schema() or where the schema is bought, and no person counts more", call. = FALSE
+  )
+}
+
 run_fit <- function(data, columns, toml, network, settings, ledger) {
+  counts_people <- if (is.null(toml)) "person" %in% names(settings) else "person" %in% schema_columns(schema_parts(toml, network))$type
+  warn_of_uncounted_rows(settings, counts_people)
   if (!is.null(ledger) && !is_text(ledger)) refuse("ledger: must be the path of a file that ledger_create() made; give one")
   table <- if (is.data.frame(data)) columns_of(data, columns) else data
   ledger <- if (is.null(ledger)) NULL else path.expand(ledger)
@@ -48,7 +59,11 @@ fit_by_bought <- function(asked, data, settings, ledger) {
   if ("." %in% names) names <- names(data)
   absent <- setdiff(c(asked$label, names), names(data))
   if (length(absent) > 0) refuse("formula: data has no column ", absent[1], "; name one that it has")
-  run_fit(data, union(setdiff(names, asked$label), asked$label), NULL, FALSE, c(settings, label = asked$label), ledger)
+  counting <- settings[names(settings) %in% c("person", "weight")]
+  for (name in names(counting)) {
+    if (!counting[[name]] %in% names(data)) refuse(name, ": data has no column ", counting[[name]], "; name one that it has")
+  }
+  run_fit(data, unique(c(setdiff(names, asked$label), counting, asked$label)), NULL, FALSE, c(settings, label = asked$label), ledger)
 }
 
 private_network <- function(data, epsilon, delta, schema, ledger = NULL, ...) {

@@ -1,6 +1,11 @@
 # Ledgers: files that keep account of all releases about the same people.
 
-ledger_create <- function(path, epsilon, delta, adjacency = "replace-one", rows_per_person = 1) {
+# people: it counts people, whatever rows they have, and takes fits with a column of people alone.
+ledger_create <- function(path, epsilon, delta, adjacency = "replace-one", rows_per_person = 1, people = FALSE) {
+  if (isTRUE(people)) {
+    if (!missing(rows_per_person)) refuse("rows_per_person: has no meaning with people = TRUE; leave one of them out")
+    rows_per_person <- Inf
+  }
   answer(.Call(C_ledger_create, path.expand(path), as.double(epsilon), as.double(delta), adjacency, as.double(rows_per_person)))
   invisible(path)
 }

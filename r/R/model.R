@@ -10,6 +10,9 @@ read_model <- function(path) model_from(answer(.Call(C_model_read, path.expand(p
 
 write_model <- function(model, path, replace = FALSE) {
   require_model(model)
+  if (!isTRUE(replace) && file.exists(path.expand(path))) {
+    refuse(path, ": File exists; choose another path, or give replace = TRUE")
+  }
   answer(.Call(C_model_write, model$json, path.expand(path), isTRUE(replace)))
   invisible(path)
 }
@@ -49,7 +52,7 @@ guarantee_line <- function(model) {
 print.private_glm <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
   if (!is.null(x$call)) cat("Call: ", paste(deparse(x$call), collapse = "\n"), "\n\n", sep = "")
   cat("Coefficients:\n")
-  print(round(coef(x), digits))
+  print(formatC(coef(x), digits = digits, format = "g"), quote = FALSE) # of a day a coefficient may be 1e-5
   cat("\n", guarantee_line(x), "\n", sep = "")
   invisible(x)
 }
@@ -174,7 +177,8 @@ predict.private_glm <- function(object, newdata, type = c("response", "class"), 
   newdata <- require_table(newdata, "newdata")
   if (isTRUE(interval)) require_intervals(object)
   model <- parts_of(object)$model
-  used <- schema_columns(jsonlite::fromJSON(object$json, simplifyVector = FALSE)$model$preprocessing)$name
+  used <- schema_columns(jsonlite::fromJSON(object$json, simplifyVector = FALSE)$model$preprocessing)
+  used <- used$name[!used$type %in% c("person", "weight")] # they say how rows count in a fit
   table <- if (is.data.frame(newdata)) columns_of(newdata, used) else newdata
   fit <- answer(.Call(C_predict, object$json, table, FALSE))
   classes <- model$classes

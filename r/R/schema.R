@@ -14,6 +14,12 @@ column_toml <- function(name, x) {
     describe("number", "range", digits(x))
   } else if (is.logical(x)) {
     "{type = \"boolean\"}"
+  } else if (identical(x, "person") || identical(x, "weight")) {
+    refuse(name, ": is no category of one level; give ", if (x == "person") {
+      paste0("person = ", quoted(name), " beside columns")
+    } else {
+      paste0("weight = list(", name, " = c(0, highest)) beside columns")
+    })
   } else if (is.character(x) && length(x) > 0) {
     describe("category", "levels", quoted(x))
   } else {
@@ -23,8 +29,21 @@ column_toml <- function(name, x) {
 }
 is_table_ignored <- function(x) is.null(x)
 
+# What says how rows count: the column of ids, and list(w = c(0, 9)), a column of weights with its public range.
+counting_toml <- function(person, weight) {
+  if (!is.null(person) && !is_text(person)) refuse("person: must be the name of the column of ids; give one")
+  one_weight <- is.list(weight) && length(weight) == 1 && is_text(names(weight)) && is.numeric(weight[[1]]) && length(weight[[1]]) == 2
+  if (!is.null(weight) && !one_weight) {
+    refuse("weight: must be a list of one public range from 0, such as list(w = c(0, 9)); give one")
+  }
+  c(
+    if (!is.null(person)) paste0(quoted(person), " = {type = \"person\"}"),
+    if (!is.null(weight)) paste0(quoted(names(weight)), " = {type = \"weight\", range = ", listed(digits(weight[[1]])), "}")
+  )
+}
+
 private_schema <- function(label, columns, positive = NULL, negative = NULL, classes = NULL, range = NULL, counts = FALSE,
-                           missing = NULL, network = NULL) {
+                           missing = NULL, network = NULL, person = NULL, weight = NULL) {
   if (!is_text(label)) refuse("label: must be the name of a column; give one")
   if (!is.list(columns) || is.null(names(columns)) || any(names(columns) == "")) {
     refuse("columns: must be a named list, such as list(age = c(17, 90), sex = c(\"Female\", \"Male\")); give one")
@@ -38,7 +57,8 @@ private_schema <- function(label, columns, positive = NULL, negative = NULL, cla
     if (isTRUE(counts)) "counts = true",
     if (!is.null(missing)) paste0("missing = ", quoted(missing)),
     "[columns]",
-    unlist(lapply(names(columns), function(name) column_toml(name, columns[[name]])))
+    unlist(lapply(names(columns), function(name) column_toml(name, columns[[name]]))),
+    counting_toml(person, weight)
   )
   if (!is.null(network)) {
     lines <- c(lines, "[network]", vapply(names(network), function(name) {
@@ -72,6 +92,7 @@ schema_toml <- function(schema, network = FALSE) {
 schema_parts <- function(toml, network = FALSE) {
   jsonlite::fromJSON(answer(.Call(C_schema_json, toml, network)), simplifyVector = FALSE)
 }
+# The columns of a schema that are read.
 schema_columns <- function(parts) {
   names <- vapply(parts$columns, function(column) column$name, "")
   types <- vapply(parts$columns, function(column) column$type, "")

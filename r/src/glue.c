@@ -289,10 +289,11 @@ static SEXP r_predict(SEXP model_json, SEXP table, SEXP intervals) {
 /* ---- Ledgers ---- */
 
 static SEXP r_ledger_create(SEXP path, SEXP epsilon, SEXP delta, SEXP adjacency, SEXP rows) {
+  const double number = Rf_asReal(rows);
+  const uint64_t held = number == R_PosInf ? GIBBSITE_ANY_ROWS : (uint64_t)number;
   char *error = NULL;
-  const gibbsite_status status =
-      gibbsite_ledger_create(text(path), Rf_asReal(epsilon), Rf_asReal(delta), text(adjacency),
-                             (uint64_t)Rf_asReal(rows), &error);
+  const gibbsite_status status = gibbsite_ledger_create(
+      text(path), Rf_asReal(epsilon), Rf_asReal(delta), text(adjacency), held, &error);
   return status == GIBBSITE_OK ? R_NilValue : failure(status, error);
 }
 
