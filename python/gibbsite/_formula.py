@@ -307,8 +307,8 @@ def schema_of(formula, schema):
         if column["type"] == "person":
             _fail(
                 formula.text,
-                f"{name!r} says whose a row is in the schema, and Python counts rows; give it "
-                "type = \"ignore\" there, or fit by the program",
+                f"{name!r} says whose a row is in the schema, and a formula would leave it out; give it "
+                "type = \"ignore\" there, and its cells to fit as groups",
             )
     toml = tomllib.loads(schema.to_toml())
     for gone in ("columns", "network", "interaction"):

@@ -88,7 +88,7 @@ def private_schema(
 
     Warns (`FitWarning`) of a large budget, and where levels go into "(other)".
     """
-    table, columns = as_cells(data, "data")
+    table, columns = as_cells(data, "data", person)
     if ledger is not None and not isinstance(ledger, _core.Ledger):
         ledger = _core.Ledger(os.fspath(ledger))
     asked = {

@@ -157,7 +157,9 @@ class _Cells:
             column = facts.cells[name]
             if column["type"] == "ignore":
                 continue
-            if isinstance(cells, np.ndarray):
+            if column["type"] == "person":
+                cells = _id_column(cells, facts.marks(column))
+            elif isinstance(cells, np.ndarray):
                 missing = facts.marks(column)
                 point = facts.point(column)
                 cells = _text_column(cells, column, point, self.nan_is_missing, missing)
@@ -333,8 +335,10 @@ def _pandas_table(frame, schema):
     arrays, names = [], [str(name) for name in frame.columns]
     for j, name in enumerate(names):
         cells = _named_pandas_cells(name, frame.iloc[:, j])
-        if isinstance(cells, np.ndarray):
-            column = facts.cells.get(name)
+        column = facts.cells.get(name)
+        if column is not None and column["type"] == "person":
+            cells = _id_column(cells, facts.marks(column))
+        elif isinstance(cells, np.ndarray):
             if name == facts.label:
                 cells = _label_texts(cells, facts)
             elif column is None or column["type"] == "ignore":
@@ -1059,9 +1063,10 @@ def schema_of_ranges(
         raise _core.BadInput(first + rest) from None
 
 
-def as_cells(X, name="X"):
+def as_cells(X, name="X", person=None):
     """X -> (Table, names), of an Arrow table whose cells are read without a schema: text, truths and
-    numbers as they are, dates as ISO 8601, objects cell by cell as text."""
+    numbers as they are, dates as ISO 8601, objects cell by cell as text; the column `person` of ids
+    as a fit reads them."""
     try:
         import pyarrow
     except ImportError:
@@ -1082,10 +1087,12 @@ def as_cells(X, name="X"):
     elif isinstance(source, _Cells):
         plain = {"type": "category", "levels": []}
         columns = [
-            _text_column(cells, plain, ".", source.nan_is_missing)
+            _id_column(cells)
+            if column == person
+            else _text_column(cells, plain, ".", source.nan_is_missing)
             if isinstance(cells, np.ndarray)
             else cells
-            for cells in source.columns
+            for column, cells in zip(names, source.columns)
         ]
     else:
         columns = pyarrow.table(source).columns
@@ -1491,6 +1498,50 @@ def id_text(cell):
     except (ArithmeticError, ValueError):  # no number, or beyond what is written out
         pass
     return None
+
+
+def _id_column(cells, missing=()):
+    """A frame's column of whose rows are: objects and text cell by cell, as `groups` reads them, and
+    dates as the engine reads a column of them; other types as they lie. missing: marks of nobody's,
+    which stay."""
+    import pyarrow
+    from pyarrow import types
+
+    if not isinstance(cells, np.ndarray):
+        of = cells.type
+        if not (types.is_string(of) or types.is_large_string(of) or str(of) == "string_view"):
+            return cells
+        cells = cells.to_pylist()
+    text_of = {}  # an id has several rows
+    out = []
+    for cell in cells:
+        key = (type(cell), cell) if isinstance(cell, (str, int)) else None
+        if key is None or key not in text_of:
+            is_mark = isinstance(cell, str) and cell in missing
+            text_of[key] = cell if is_mark else _instant_text(cell) or id_text(cell)
+        out.append(text_of[key])
+    return pyarrow.array(out, pyarrow.large_string())
+
+
+def _instant_text(cell):
+    """A date's or a timestamp's text as an id of the engine, "2026-11-28T18:53:00.25" and without a
+    time at midnight, with a zone that of UTC. None of what is none."""
+    if isinstance(cell, np.datetime64):
+        text = str(cell) if np.datetime_data(cell)[0] not in "YM" else str(cell.astype("datetime64[D]"))
+    elif isinstance(cell, datetime.datetime) and not _is_none(cell):
+        if cell.utcoffset() is not None:
+            cell = cell.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+        text = cell.isoformat()
+    elif isinstance(cell, datetime.date) and not _is_none(cell):
+        return cell.isoformat()
+    else:
+        return None
+    day, _, time = text.partition("T")
+    if day == "NaT":
+        return None
+    time = ":".join((time.split(":") + ["00", "00"])[:3]) if time else "00:00:00"
+    time = time.rstrip("0").rstrip(".") if "." in time else time
+    return day if time == "00:00:00" else f"{day}T{time}"
 
 
 def _number_id(number):

@@ -1,5 +1,7 @@
 """private_schema: a schema alone, of rows and of people, and what follows by it."""
 
+import datetime
+import uuid
 import warnings
 
 import gibbsite
@@ -135,6 +137,43 @@ def test_ids_may_be_timestamps(unit):
     schema = gibbsite.Schema.parse_network(bought.to_toml())
     data = gibbsite.read_arrow(frame, schema, labels_optional=True, rows_per_person=1)
     assert data.counted == 4000
+
+
+FIRST = datetime.datetime(2026, 1, 1)
+IDS_OF_OBJECTS = {
+    # What pandas.read_csv makes of "0007" in two stretches of one file.
+    "numbers and text": lambda k, row: f"{k:04d}" if row % 2 else int(k),
+    "UUIDs": lambda k, row: uuid.UUID(int=int(k) + 2**100),
+    "dates": lambda k, row: FIRST.date() + datetime.timedelta(days=int(k)),
+    "datetimes": lambda k, row: FIRST + datetime.timedelta(microseconds=int(k)),
+    "zones": lambda k, row: (FIRST + datetime.timedelta(hours=int(k))).replace(tzinfo=datetime.timezone.utc)
+    .astimezone(datetime.timezone(datetime.timedelta(hours=row % 3))),
+    "Timestamps": lambda k, row: pandas.Timestamp("2026-01-01") + pandas.Timedelta(int(k), "ns"),
+    "datetime64": lambda k, row: np.datetime64("2026-01-01", "s") + int(k),
+}
+
+
+@pytest.mark.parametrize("kind", IDS_OF_OBJECTS)
+def test_ids_of_objects_are_as_many_people(kind):
+    frame = visits()
+    made = [IDS_OF_OBJECTS[kind](k, row) for row, k in enumerate(frame["patient"])]
+    frame["patient"] = pandas.Series(made, dtype=object)
+    bought = gibbsite.private_schema(frame, **BUDGET, **LABEL, person="patient")
+    assert bought.certificate["constants"]["people"] == 4000
+    data = gibbsite.read_arrow(
+        frame, gibbsite.Schema.parse_network(bought.to_toml()), labels_optional=True, rows_per_person=1
+    )
+    assert data.counted == 4000
+    model = gibbsite.PrivateLogisticRegression(2.0, 1e-6, schema=bought.schema)
+    model.fit(frame.drop(columns="well"), frame["well"])
+    assert model.certificate_["constants"]["people"] == 4000
+
+
+def test_objects_that_are_no_ids_are_nobodys():
+    frame = visits(1000)
+    frame["patient"] = pandas.Series([(1, k) for k in frame["patient"]], dtype=object)
+    with pytest.raises(gibbsite.BadInput, match="nobody has a row"):
+        gibbsite.private_schema(frame, **BUDGET, **LABEL, person="patient")
 
 
 def test_a_ledger_is_not_taken_whole(tmp_path):
