@@ -414,6 +414,9 @@ bool spreads_beside_levels(const ColumnAnswers& column, const BoughtSchema& answ
   if (!range) return false;
   const double width = std::max(range->hi, *std::ranges::max_element(levels)) -
                        std::min(range->lo, *std::ranges::min_element(levels));
+  // A level far from all others stands for none of them ("999999999", the largest double): they
+  // would be one bin of a range that holds it.
+  if (!(width <= static_cast<double>(refined_bins) * (range->hi - range->lo))) return false;
   return width >= wide_beside_levels || column.levels.front().rows >= held_by_few * present;
 }
 

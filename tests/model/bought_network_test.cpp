@@ -169,6 +169,24 @@ TEST(BoughtNetwork, ARestThatTheNoiseHidesLeavesAConstant) {
   EXPECT_EQ(columns_of({text}).columns.at(0).type, ColumnType::category);
 }
 
+// What stands for none, as "999999999" or the largest double: in one range with it all others would
+// be one bin, or the range have no end.
+TEST(BoughtNetwork, ANumberFarFromAllOthersIsALevel) {
+  for (const char* const far : {"1.7976931348623157e+308", "-1.7976931348623157e+308",
+                                "-3.4028234663852886e+38", "999999999"}) {
+    ColumnAnswers column = asked("x");
+    column.levels = {{far, .96 * n}};
+    column.classes[number_class(std::stod(far))] = .96 * n;
+    column.classes[number_class(150)] = .02 * n;
+    column.classes[number_class(700)] = .02 * n;
+    const BoughtSchema answers = answers_of({column});
+    EXPECT_TRUE(range_questions(answers).empty()) << far;
+    const Column x = bought_network_schema(answers).columns.at(0);
+    EXPECT_EQ(x.type, ColumnType::category) << far;
+    EXPECT_THAT(x.levels, ElementsAre(far));
+  }
+}
+
 TEST(BoughtNetwork, AConstantWithARestThatIsSeenHasTwoLevels) {
   ColumnAnswers same = asked("same", 100 * n);
   same.levels = {{"x", 99.6 * n}};
