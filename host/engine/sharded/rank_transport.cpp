@@ -61,12 +61,13 @@ void RankTransport::relay(const Question& q, std::span<double> state) {
     try {
       changes[c](part);
     } catch (const Error& failure) {  // others wait for what this rank sends
+      if (q.agreed) throw;            // they ask nothing after it: leaving ends all ranks
       error = failure.message();
     }
     if (rank < last) ranks().send(std::as_bytes(part), rank + 1);
   }
   ranks().broadcast(std::as_writable_bytes(state), last);
-  if (!q.agreed || error) ranks().agree(error);
+  if (!q.agreed) ranks().agree(error);
 }
 
 RowSums& RankTransport::own_rows(const Message& elsewhere) {
