@@ -49,8 +49,10 @@ void Dataset::weigh(std::span<const double> weights, double highest) {
                                name, gibbsite::quoted(schema.weight()->name)));
   }
   if (rows_of_person > 0) {
-    throw BadInput(
-        fmt::format("{}: the rows of people are held together already; weigh rows first", name));
+    throw BadInput(fmt::format(
+        "{}: the rows of people are held together already; give the weights as a column "
+        "of the schema, {{type = \"weight\", range = [0, 10]}}",
+        name));
   }
   if (weights.size() != rows()) {
     throw BadInput(
