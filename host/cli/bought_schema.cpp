@@ -231,9 +231,9 @@ PublicSchema public_schema_of(const std::string& data, const LabelArguments& lab
   const std::vector<std::string> header = column_names(data);
   if (!first_line_names(data).empty()) require_names(header, data);
   const SchemaShape shape = label.shape(header, label.target(), data);
-  note_ids(shape, 1);
   PublicSchema found = public_schema_of_file(shape, data, public_table);
   require_other_cells(shape, data, public_table);  // the table in another format
+  note_ids(shape, 1);
   return found;
 }
 
@@ -374,8 +374,8 @@ void SchemaPurchase::run_public(const std::string& table,
                                 const std::vector<std::string>& header) const {
   const SchemaShape shape =
       label.shape(header, label.label.empty() ? TwoClasses{} : label.target(), table);
-  note_ids(shape, 1);
   const PublicSchema found = public_schema_of_file(shape, table, public_table);
+  note_ids(shape, 1);
   const std::string text = public_toml(found.counts, found.schema);
   if (out.empty() || out == "-") return fmt::print("{}", text);
   write_file_atomically(out, text, public_file, force ? Existing::replaced : Existing::kept);

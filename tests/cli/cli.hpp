@@ -68,10 +68,11 @@ class Cli : public ::testing::Test {
     return {};
   }
   /// That status, and one line on stderr that says `what`; warnings of few rows, or of a large
-  /// epsilon, before it.
+  /// epsilon, and the note of a column of ids, before it.
   static void expect_error(const Outcome& outcome, int status, const std::string& what) {
     std::string error = outcome.err;
     while (error.starts_with("gibbsite: warning: --epsilon: ") ||
+           error.starts_with("gibbsite: note: column 'id' is named like an id") ||
            (error.starts_with("gibbsite: warning: ") &&
             error.find(" rows are few for ") < error.find('\n'))) {
       error.erase(0, error.find('\n') + 1);
