@@ -417,7 +417,7 @@ std::string plan_table(const Plan& plan, std::span<const double> seconds,
                        const PlanContext& context) {
   std::vector<std::vector<std::string>> lines{{"", "mechanism", "T", "step size h", "β", "prior m",
                                                "μ", "TV gap", "coefficient ±", "passes",
-                                               "time on this machine"}};
+                                               "time here"}};
   for (std::size_t i = 0; i < plan.candidates.size(); ++i) {
     const Candidate& candidate = plan.candidates[i];
     const Mechanism& m = candidate.mechanism;

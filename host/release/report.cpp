@@ -252,8 +252,8 @@ void network_title(Html& page, const NetworkRelease& release, const ReportFacts&
     const std::string by = fmt::format("{}", fmt::join(model.names(), " × "));
     title_block(page, "Privacy report: a table of " + by,
                 fmt::format("Noisy counts by {} of a private table of {}: of each cell, of each "
-                            "level alone, and in all.{}",
-                            by, rows, weighted),
+                            "level alone, and in all. They are also a network of {}.{}",
+                            by, rows, columns, weighted),
                 facts);
     return;
   }
@@ -277,7 +277,8 @@ std::string report_of(const NetworkRelease& release, const json& file, const std
   const bool whole = is_cross_table(model);
   network_title(page, release, facts);
   promise_section(page, facts, in_words(c));
-  whole ? counts_section(page, release) : tables_section(page, model);
+  if (whole) counts_section(page, release);
+  tables_section(page, model);
   unit_section(page, facts);
   network_bias_section(page, !model.noise.empty() || model.tree, whole);
   dictionary_section(page, model.schema, false, true);

@@ -2,14 +2,11 @@
 // The order that privacy rests on, the same of every kind of release. Not a public header.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <type_traits>
 #include <utility>
 
 #include "certificate/certify.hpp"
@@ -35,19 +32,6 @@ struct RunSteps {
   std::string backend = "reference";
   Communicator* ranks = nullptr;  ///< null: one process
 };
-
-/// What a ledger calls a run: a network of which one counted table has all columns is a table.
-template <class Kind>
-std::string_view command_of(const typename Kind::Model& model) {
-  if constexpr (std::is_same_v<Kind, GraphicalKind>) {
-    const auto has_all = [&](const auto& parents) {
-      return parents.size() + 1 == model.network.size();
-    };
-    if (!model.counts.empty() && std::ranges::any_of(model.network.parents, has_all))
-      return "table";
-  }
-  return Kind::command;
-}
 
 /// Runs the plan on private data, certifies what it made and enters it in the ledger. Nothing is
 /// read before the plan is known to be within the budget; and once there is noise nothing is
@@ -90,9 +74,8 @@ ReleaseOf<Kind> certified(const typename Kind::Plan& asked, Key&& key, const Fit
   ranks.together([&] {
     const bool counts = first_rank && !out.certificate().is_void();
     if (counts) {
-      enter(options,
-            fmt::format("{} {}", command_of<Kind>(out.model()), name_of(chosen_of(plan).mechanism)),
-            price, key_hash(stream), to_json(out));
+      enter(options, fmt::format("{} {}", Kind::command, name_of(chosen_of(plan).mechanism)), price,
+            key_hash(stream), to_json(out));
     }
     if (changed) throw BadInput(*changed);
     if (!counts) return;

@@ -339,7 +339,7 @@ TEST_F(FitNetworkCli, RowsCountByWeightAndPeopleTogether) {
     EXPECT_THAT(checked.out, Not(HasSubstr("effective")));
     const Outcome fitted = fit_of({"--rows-per-person", "2", "--force"});
     ASSERT_EQ(fitted.status, 0) << fitted.err;
-    EXPECT_THAT(fitted.out, HasSubstr("Rows count by w over 4"));
+    EXPECT_THAT(fitted.out, HasSubstr("row counts by w over 4"));
     EXPECT_THAT(fitted.out, HasSubstr("any number of rows per person, counted as at most 2"));
     EXPECT_THAT(fitted.err, Not(HasSubstr("nothing enforces it")));
     const Outcome verified = gibbsite({"verify", "net.json"});
@@ -347,7 +347,7 @@ TEST_F(FitNetworkCli, RowsCountByWeightAndPeopleTogether) {
     EXPECT_EQ(json("net.json")["certificate"]["constants"]["people"], 100);
     const Outcome asked = gibbsite({"query", "--model", "net.json", "P(income = >50K)"});
     EXPECT_EQ(asked.status, 0) << asked.err;
-    EXPECT_THAT(asked.out, HasSubstr("Rows count by w over 4"));
+    EXPECT_THAT(asked.out, HasSubstr("row counts by w over 4"));
     EXPECT_EQ(gibbsite({"query", "--model", "net.json", "P(w = 1)"}).status, 2);
     const Outcome drawn = gibbsite({"synthesize", "--model", "net.json", "--rows", "9"});
     EXPECT_EQ(drawn.status, 0) << drawn.err;
@@ -361,7 +361,7 @@ TEST_F(FitNetworkCli, RowsCountByWeightAndPeopleTogether) {
       gibbsite({"table", "--data", "table.csv", "--schema", "table.toml", "--columns", "sex,work",
                 "--epsilon", "1", "--delta", "1e-6", "--out", "t.json", "--csv", "t.csv"});
   ASSERT_EQ(counted.status, 0) << counted.err;
-  EXPECT_THAT(counted.out, HasSubstr("4 times a count"));
+  EXPECT_THAT(counted.out, HasSubstr("Multiply by 4 for the population"));
   EXPECT_THAT(counted.out, Not(HasSubstr("the total is public")));
   EXPECT_EQ(gibbsite({"verify", "t.json"}).status, 0);
   const Outcome family =

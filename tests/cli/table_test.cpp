@@ -98,7 +98,7 @@ TEST_F(TableCli, AWeightedTableSaysItsUnit) {
   EXPECT_THAT(page, Not(HasSubstr("network over")));
   EXPECT_THAT(page, Not(HasSubstr("Shares of")));
   EXPECT_THAT(page, HasSubstr("<td>" + std::to_string(std::lround(total)) + "</td>"));
-  EXPECT_THAT(gibbsite({"ledger", "show", "w.ledger"}).out, HasSubstr("table network-counts"));
+  EXPECT_THAT(gibbsite({"ledger", "show", "w.ledger"}).out, HasSubstr("network-counts"));
   // Without weights there is nothing to multiply.
   ASSERT_EQ(gibbsite(joined({"table"}, {"--model", "w.json"})).status, 0);
 }

@@ -211,8 +211,9 @@ TEST_F(Trust, ACheckReadsAndPlansAndSpendsNothing) {
   EXPECT_THAT(good.out, HasSubstr("mechanism whitened: "));
   EXPECT_THAT(
       good.out,
-      HasSubstr("Checked: nothing was released or spent, and no model was written.\nThe table reads "
-                "as the schema says"));
+      HasSubstr(
+          "Checked: nothing was released or spent, and no model was written.\nThe table reads "
+          "as the schema says"));
   check[2] = "spoiled.csv";
   const Outcome bad = gibbsite(check);
   EXPECT_EQ(bad.status, 0) << bad.err;
