@@ -1,4 +1,6 @@
 // Effects by the program: the table, CSV, reference levels, hypotheses, and their bad input.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 

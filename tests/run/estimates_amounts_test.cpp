@@ -288,7 +288,7 @@ TEST(EstimatesOfAmounts, OfARareLevelAreNoSurerThanTheyAre) {
 // A person's twelve rows are all alike, and no column says whose they are: the errors of both
 // effects over their standard errors, in 16 tables of 300 people, have no more than the squares of
 // 32 normal ones, which are beyond 87 with probability below 1e-6. Taken for rows of 3,600 people
-// they had WHAT.
+// they had 327.
 TEST(EstimatesOfAmounts, CoverTheTruthThoughAPersonsRowsAreAlike) {
   if (support::sanitized) GTEST_SKIP() << "a law of a release";
   constexpr std::uint64_t k = 12;
@@ -323,7 +323,6 @@ TEST(EstimatesOfAmounts, CoverTheTruthThoughAPersonsRowsAreAlike) {
     }
   }
   EXPECT_LT(squares, 87);
-  std::printf("SQUARES %g\n", squares);
 }
 
 }  // namespace estimates_amounts_test

@@ -321,7 +321,7 @@ TEST(FamilyEstimates, CoverTheTruth) {
 }
 
 // Tables of 50 people with 20 rows each that are all alike, 60 tables for each family: 45 or fewer
-// are held by chance with probability below 1e-6. Taken for rows of 1,000 people 20 to 40 are.
+// are held by chance with probability below 1e-6. Taken for rows of 1,000 people 25 to 43 were.
 TEST(FamilyEstimates, CoverTheTruthThoughAPersonsRowsAreAlike) {
   constexpr std::uint64_t k = 20;
   constexpr std::size_t people = 50;
