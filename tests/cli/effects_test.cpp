@@ -177,7 +177,7 @@ TEST_F(EffectsCli, AFitSaysWhatItsIntervalsAreOf) {
               AllOf(HasSubstr(scaled), Not(HasSubstr("On simulated")), Not(HasSubstr(line))));
   EXPECT_THAT(fitted("", "", {"--rows-per-person", "3"}), HasSubstr(alike));
   const Outcome asked = effect({"--effect", "x"}, "m.json");
-  EXPECT_THAT(asked.out, HasSubstr("The 3 rows of a person are taken for"));
+  EXPECT_THAT(asked.out, HasSubstr("rows of a person are taken for alike"));
   EXPECT_EQ(gibbsite({"verify", "m.json"}).status, 0);
   // `plan` says the same before.
   std::vector<std::string> plan{
