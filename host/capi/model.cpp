@@ -174,8 +174,9 @@ gibbsite_status gibbsite_effects(const gibbsite_model* model, const char* const*
 gibbsite_status gibbsite_interval_words(const gibbsite_model* model, char** words, char** error) {
   return call(error, [&] {
     char*& out = out_given(words, "words");
-    const LinearModel& of = rows_of(given(model, "model")).model();
-    out = copied(of.estimates ? interval_meaning_of(of.schema) : "");
+    const Release& release = rows_of(given(model, "model"));
+    const std::uint64_t rows = release.certificate().claimed.who.rows_per_person;
+    out = copied(release.model().estimates ? interval_meaning_of(release.model(), rows) : "");
   });
 }
 

@@ -28,7 +28,7 @@ constexpr const char* estimate_words =
     "weighted by feature_means. further_above and further_below: by how much further half an "
     "interval reaches for 1 of the coefficient, to be added in quadrature";
 
-constexpr std::array<std::string_view, 10> estimate_fields{"level",
+constexpr std::array<std::string_view, 11> estimate_fields{"level",
                                                            "weights",
                                                            "means",
                                                            "covariance",
@@ -37,6 +37,7 @@ constexpr std::array<std::string_view, 10> estimate_fields{"level",
                                                            "feature_deviations",
                                                            "further_above",
                                                            "further_below",
+                                                           "rows_alike",
                                                            "words"};
 
 // Fields of one "estimates" object, with the place of a fault in its message.
@@ -115,6 +116,7 @@ json estimates_json(const Estimates& estimates) {
               {"words", estimate_words}};
   if (!estimates.further_above.empty()) out["further_above"] = estimates.further_above;
   if (!estimates.further_below.empty()) out["further_below"] = estimates.further_below;
+  if (estimates.rows_alike > 1) out["rows_alike"] = estimates.rows_alike;
   return out;
 }
 
@@ -154,6 +156,10 @@ Estimates estimates_from_json(const json& object, std::size_t d, std::size_t out
   out.further_below = fields.nonnegative_if_there("further_below", size);
   if (out.further_above.empty() != out.further_below.empty())
     fields.refuse("further_above", "must stand beside further_below");
+  if (object.contains("rows_alike")) {
+    out.rows_alike = count_field(object, "rows_alike", fields.source());
+    if (out.rows_alike < 2) fields.refuse("rows_alike", "must be 2 or more, or left out");
+  }
   return out;
 }
 

@@ -278,6 +278,10 @@ void check_model(Verifier& v, const LinearModel& linear, const Certificate& c) {
   const std::optional<double> information = setting(c.mechanism, "information_share");
   v.check(!linear.estimates || information.value_or(0) > 0,
           "model.estimates: only where the settings have an information_share");
+  if (const std::uint64_t alike = linear.estimates ? linear.estimates->rows_alike : 1; alike > 1) {
+    v.check(alike == c.claimed.who.rows_per_person && !c.problem.of_people(),
+            "model.estimates.rows_alike: the guarantee's rows_per_person, and no column of people");
+  }
   if (!linear.answers.empty()) {
     std::visit([&](const auto& m) { verify_answers(v, m, c, linear); }, c.mechanism);
   }

@@ -233,7 +233,8 @@ std::string effect_lines(const Schema& schema, const EffectTable& effects,
 
 // The table of a model that has estimates. Where it would be wider than a terminal, the log-odds
 // beside the ratios are left out.
-std::string effects_report(const LinearModel& model, const CoefficientView& view) {
+std::string effects_report(const LinearModel& model, std::uint64_t rows_per_person,
+                           const CoefficientView& view) {
   const EffectTable effects = effect_table(model, view.references);
   std::vector<std::size_t> order = effects.by_certainty();
   const auto constants = static_cast<std::size_t>(
@@ -276,7 +277,7 @@ std::string effects_report(const LinearModel& model, const CoefficientView& view
         "together. ",
         collinear, count);
   }
-  notes += interval_meaning_of(model.schema);
+  notes += interval_meaning_of(model, rows_per_person);
   if (model.schema.person() != nullptr) notes += " The sample is one of people, not of their rows.";
   out += wrapped(notes);
   if (order.size() < effects.effects.size() && !view.file.empty())
@@ -373,7 +374,7 @@ std::string class_report(const LinearModel& model, const Certificate& certificat
 
 std::string coefficient_report(const LinearModel& model, const Certificate& certificate,
                                const CoefficientView& view) {
-  if (model.estimates) return effects_report(model, view);
+  if (model.estimates) return effects_report(model, certificate.claimed.who.rows_per_person, view);
   const EffectTable effects =
       effect_table(model, certificate, view.references);  // refuses unknown references
   if (is<Classes>(model.schema.label)) return class_report(model, certificate, view);

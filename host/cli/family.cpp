@@ -59,6 +59,13 @@ std::string prior_words(const FamilyPlan& plan) {
   return out + (prior.size() > 4 ? ", ..." : "");
 }
 
+// "" of a row a person.
+std::string alike_words(std::uint64_t rows_per_person) {
+  return rows_per_person == 1
+             ? ""
+             : fmt::format("The {} rows of a person are taken for alike.\n", rows_per_person);
+}
+
 }  // namespace
 
 void FamilyArguments::add_to(CLI::App& app, PlanArguments& plan, bool shape) {
@@ -144,8 +151,8 @@ std::string family_summary(std::span<const FamilyPlan> plans) {
   out += fmt::format(
       "best guess: how often whoever knows all other rows is right, at even odds, about one "
       "person's\nestimate ±: of the {}, noise and sample together, 95 % of the time, in the middle "
-      "of what it can be\n",
-      of_what(p));
+      "of what it can be\n{}",
+      of_what(p), alike_words(first.budget.rows_per_person));
   if (p.trim) {
     constexpr double failure = 0.05;
     out += fmt::format(
@@ -181,6 +188,7 @@ std::string family_report(const FamilyRelease& release) {
   out += wrapped(fmt::format(
       "of the people that the table is a sample of{}; noise and sample are both in the interval",
       p.is_beta() ? "" : ", if their numbers are of that law"));
+  out += alike_words(release.certificate().claimed.who.rows_per_person);
   if (p.public_counts)
     out += fmt::format(
         "of the people of the private table alone: the {} public row{} in the prior moved the draw, "

@@ -257,6 +257,7 @@ void FitCommand::fit() const {
   warn_of_wide_curves(plan, asked, domain, made);
   warn_of_run_time(candidate.mechanism);
   say(unspent_words({&made, 1}));
+  if (plan.intervals) say(wide_lines_words(asked));
   if (check) {
     return say_checked(head + plan_line(made, std::numeric_limits<double>::quiet_NaN()) + "\n",
                        read_as);

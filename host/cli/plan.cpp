@@ -18,6 +18,7 @@
 #include "gibbsite/mechanism/posterior_price.hpp"
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/privacy/rdp.hpp"
+#include "gibbsite/release/effects.hpp"
 #include "gibbsite/release/transitions.hpp"
 #include "gibbsite/run/fit_bought.hpp"
 #include "gibbsite/speed/speed.hpp"
@@ -175,7 +176,10 @@ struct PlanCommand {
     const std::uint64_t rows = domain && !is_by_number()
                                    ? rows_of_table(*domain, people_held(), &entries)
                                    : shape.rows.value_or(0);
-    if (domain && !json) fmt::print("{}{}", interactions_words(*domain), typical_words(*domain));
+    if (domain && !json)
+      fmt::print("{}{}{}", interactions_words(*domain), typical_words(*domain),
+                 plan.intervals ? wide_lines_words(*domain) : "");
+    std::string scaled_rows;
     std::vector<Plan> plans;
     for (const Budget& budget : budgets) {
       if (domain) {
@@ -183,6 +187,7 @@ struct PlanCommand {
         if (!json && automatic_curves(*domain) > 0)
           fmt::print("ε = {:.4g}: {}", budget.epsilon, curves_words(*domain, chosen));
         space = chosen;
+        scaled_rows = scaled_rows_meaning(chosen);
       }
       plans.push_back(gibbsite::plan(plan, space, rows, budget));
       if (domain)
@@ -202,7 +207,8 @@ struct PlanCommand {
     StepTimer timer(*backend, table, loss_named(plans.front().problem.loss),
                     {.seconds = measured_seconds});
     const WorkTime time = measure_work(timer, plans.front().candidates, budgets.front().draws);
-    show(plans, time, {domain ? label_unit(domain->label) : 0, plan_options, positive_share});
+    show(plans, time,
+         {domain ? label_unit(domain->label) : 0, plan_options, positive_share, scaled_rows});
     if (std::ranges::none_of(plans, [](const Plan& p) { return p.candidate().feasible; })) {
       static_cast<void>(require_feasible(plans.front()));
     }

@@ -46,7 +46,7 @@ struct QueryCommand {
     if (!effects.empty()) {
       if (!asked.empty() || !expectations.empty() || !utilities.empty())
         throw BadInput("--effect: is asked of a model of rows, the rest of others; ask one kind");
-      return ask_effects(parse_release(text, model).model());
+      return ask_effects(parse_release(text, model));
     }
     if (!classes.of.empty() || !classes.against.empty())
       throw BadInput("--class: goes with --effect; give one, or leave it out");
@@ -81,7 +81,8 @@ struct QueryCommand {
         },
         "--release-counts");
   }
-  void ask_effects(const LinearModel& of) const {
+  void ask_effects(const Release& release) const {
+    const LinearModel& of = release.model();
     if (!of.estimates) {
       throw BadInput(fmt::format(
           "{}: has no estimates, so --effect has nothing to tell; fit with --intervals", model));
@@ -111,7 +112,8 @@ struct QueryCommand {
     if (json)
       fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     else
-      fmt::print("{}", wrapped(std::string(interval_meaning_of(of.schema))));
+      fmt::print("{}", wrapped(interval_meaning_of(
+                           of, release.certificate().claimed.who.rows_per_person)));
   }
 
   // Over draws.

@@ -159,6 +159,22 @@ std::string typical_words(const Schema& schema) {
       count, count == 1 ? " starts" : "s start");
 }
 
+std::string wide_lines_words(const Schema& schema) {
+  constexpr std::size_t most = 5;
+  std::vector<std::string> names;
+  for (const Column& column : schema.columns)
+    if (is_wide_line(column)) names.push_back(gibbsite::quoted(column.name));
+  if (names.empty()) return "";
+  const std::size_t more = names.size() > most ? names.size() - most : 0;
+  names.resize(names.size() - more);
+  return wrapped(fmt::format(
+      "intervals: {}{} count{} as a straight line over a wide range. Where the effect bends, an "
+      "interval is of a line through it, however many rows there are; curve = \"auto\" in the schema "
+      "follows the bend.",
+      fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more numbers", more) : "",
+      names.size() + more == 1 ? "s" : ""));
+}
+
 std::string curves_words(const Schema& asked, const Schema& chosen) {
   const std::size_t curves = automatic_curves(asked);
   if (curves == 0) return "";
@@ -288,11 +304,16 @@ std::string interval_words(std::span<const Plan> plans, const PlanContext& conte
     }
   }
   if (ordinary.empty()) return "";
-  return fmt::format(
+  std::string out = fmt::format(
       "interval ±: with fit --intervals, a 95 % interval, noise and sample together, is at least "
       "about {}\nof a number over its range or of a level that a tenth of the rows has, {} of a "
       "level of 1 %{}\n",
       ordinary.substr(2), rare.substr(2), interval_guess(label, label_unit > 0));
+  const Plan& first = plans.front();
+  if (const std::uint64_t k = first.budget.rows_per_person; k > 1 && !first.problem.of_people())
+    out += fmt::format("The {} rows of a person are taken for alike in it.\n", k);
+  if (!context.scaled_rows.empty()) out += wrapped(context.scaled_rows);
+  return out;
 }
 
 // What output and objective perturbation cost the mean loss at most; "" of others.

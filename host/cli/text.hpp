@@ -50,6 +50,9 @@ std::string interactions_words(const Schema& schema);
 /// How many numbers start from what the schema says is typical, and which mechanisms do so; empty
 /// if there are none.
 std::string typical_words(const Schema& schema);
+/// Which numbers count as straight lines over so wide a range that intervals may be of no effect
+/// that they have, and what to do; "" if there is none.
+std::string wide_lines_words(const Schema& schema);
 
 /// "about 70 %", "next to nothing".
 std::string kept_words(double share);
@@ -58,6 +61,7 @@ struct PlanContext {
   double label_unit = 0;     ///< of the schema; 0 without one
   PlanOptions plan_options;  ///< what the plan was made for
   std::optional<PositiveShare> positive_share = {};
+  std::string scaled_rows = {};  ///< scaled_rows_meaning of the schema; "" without one
 
   [[nodiscard]] double evenness() const {
     return positive_share ? least_evenness(*positive_share) : 1;

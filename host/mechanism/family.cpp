@@ -287,12 +287,14 @@ double last_that_holds(double lo, double hi, const Holds& holds) {
   return std::exp(good);
 }
 
-// The sum of the estimate's variances that draw and sample bring, at the middle of the range.
+// The sum of the estimate's variances that draw and sample bring, at the middle of the range. The k
+// rows of a person count as one: nobody says whose a row is, and they may be alike.
 void expect(FamilyPlan& plan) {
   const FamilyProblem& p = plan.problem;
   const double scale = prior_scale_of(plan.mechanism), r = weight_of(plan.mechanism);
   const auto [least, most] = p.values();
   const auto n = static_cast<double>(p.rows), middle = least + (most - least) / 2;
+  const double people = n / static_cast<double>(plan.budget.rows_per_person);
   const std::vector<double> prior = p.prior_at(scale);
   double drawn = 0, sampled = 0;  // variances
   switch (p.family) {
@@ -301,32 +303,32 @@ void expect(FamilyPlan& plan) {
       const double share = 1 / static_cast<double>(p.levels), total = sum(prior) + r * n;
       const double theta = (prior[0] + r * n * share) / total;
       drawn = theta * (1 - theta) * total / (r * n) / (r * n);
-      sampled = share * (1 - share) / n;
+      sampled = share * (1 - share) / people;
       break;
     }
     case Family::rate:
       drawn = (prior[0] + r * n * middle) / (r * n) / (r * n);
-      sampled = middle / n;
+      sampled = middle / people;
       break;
     case Family::waiting:
     case Family::variance:
     case Family::laplace: {
       const double rn = r * p.records() * n, rate = prior[1] + rn * middle;
       drawn = rate * rate / (prior[0] + rn) / rn / rn;
-      sampled = middle * middle / (p.records() * n);
+      sampled = middle * middle / (p.records() * people);
       break;
     }
     case Family::bounded_mean: {
       const double total = sum(prior) + r * n, theta = (prior[0] + r * n / 2) / total;
       const double width = most - least;
       drawn = width * width * theta * (1 - theta) * total / (r * n) / (r * n);
-      sampled = width * width / 4 / n;  // the most that values in the range may have
+      sampled = width * width / 4 / people;  // the most that values in the range may have
       break;
     }
     case Family::mean: {
       const double g = r / p.variance;
       drawn = (prior[0] + n * g) / (n * g) / (n * g);
-      sampled = p.variance / n;
+      sampled = p.variance / people;
       break;
     }
   }

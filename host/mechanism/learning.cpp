@@ -175,8 +175,11 @@ std::optional<double> expected_half_interval(const Whitened& settings, const Pro
   if (!takes_information(problem)) return {};
   const double noise = expected_coefficient_noise(settings, problem, who, spread, evenness);
   const ExpectedRow row = expected_row(problem, largest_count, evenness);
-  const double sample = row.slope_square / (static_cast<double>(problem.rows) * row.curvature *
-                                            row.curvature * spread * spread);
+  // Rows whose people no column names may be alike, and their figures are those of as many people.
+  const double alike = problem.of_people() ? 1 : static_cast<double>(who.rows_per_person);
+  const double sample =
+      alike * row.slope_square /
+      (static_cast<double>(problem.rows) * row.curvature * row.curvature * spread * spread);
   return two_sided_95 * length_of_effect(problem) * std::sqrt(noise * noise + sample);
 }
 

@@ -121,6 +121,11 @@ std::vector<double> placed_knots(double lo, double hi, std::size_t count, KnotSc
   return out;
 }
 
+bool is_wide_line(const Column& column) {
+  return column.type == ColumnType::number && !column.is_curve() && !column.automatic_curve &&
+         !column.is_date() && counts_by_ratio(column.lo, column.hi);
+}
+
 std::vector<double> placed_knots(const Column& number, std::size_t count) {
   if (!number.is_date()) return placed_knots(number.lo, number.hi, count, number.scale);
   std::vector<double> out = placed_knots(number.lo, number.hi, count, KnotScale::even);

@@ -227,6 +227,34 @@ std::pair<EffectEstimate, std::string_view> shown_per_unit(const Effect& effect)
   return {scaled(*effect.per_unit, days_of_year), "year"};
 }
 
+std::string scaled_rows_meaning(const Schema& schema) {
+  if (!schema.may_clip()) return "";
+  return fmt::format(
+      "Rows longer than the schema's row_norm, {:.4g}, are scaled down to it (rows may be up to "
+      "{:.4g} long), and effects are those of the scaled rows, not of the columns as they are; "
+      "row_norm = \"auto\" scales none.",
+      schema.row_norm, schema.max_unclipped_norm());
+}
+
+std::string interval_meaning_of(const LinearModel& model, std::uint64_t rows_per_person) {
+  const Schema& schema = model.schema;
+  const std::string scaled = scaled_rows_meaning(schema);
+  std::string out = scaled.empty() ? std::string(interval_meaning_of(schema))
+                                   : "95 % intervals include privacy noise and sampling. " + scaled;
+  if (!model.estimates || rows_per_person == 1 || schema.person() != nullptr) return out;
+  const std::uint64_t k = rows_per_person;
+  if (model.estimates->rows_alike == k)
+    return out + fmt::format(
+                     " The {} rows of a person are taken for alike; a column of ids (type = "
+                     "\"person\") holds what they are.",
+                     k);
+  return out + fmt::format(
+                   " The program that made this file took the {} rows of a person for those "
+                   "of {} people: where they are alike, intervals are up to {:.2g} times too "
+                   "narrow.",
+                   k, k, std::sqrt(static_cast<double>(k)));
+}
+
 std::string shown_name(const Schema& schema, const Effect& effect) {
   const auto column = std::ranges::find(schema.columns, effect.column, &Column::name);
   return column == schema.columns.end() || !column->is_curve()

@@ -72,6 +72,7 @@ struct Inference {
   double about = 0, deviation = 0;             // of s given one draw at the draws' mean
   double cell = 0;                             // of the grid that a draw is on
   bool is_rate = false;                        // the parameter is about 1/theta
+  std::size_t cells = 48;                      // of s about the parameter
 };
 
 DrawLaw beta_law(double a, double b, double lo = 0, double width = 1) {
@@ -102,12 +103,14 @@ double cut_cdf(const DrawLaw& law, double low, double high, double x) {
   return all > 0 ? std::clamp(part(x) / all, 0.0, 1.0) : static_cast<double>(from_above);
 }
 
-// A table of n rows whose mean is s: counts n s for levels.
-Inference inference_of(const FamilyRelease& release, std::size_t at) {
+// A table of n rows whose mean is s: counts n s for levels. Nobody says whose a row is, so the k of
+// a person may be alike: s is as far from the people's parameter as that of n/k people, one each.
+Inference law_of(const FamilyRelease& release, std::size_t at) {
   const FamilyProblem& p = release.certificate().problem;
   const FamilyMechanism& mechanism = release.certificate().mechanism;
   const double r = weight_of(mechanism), scale = prior_scale_of(mechanism);
-  const auto n = static_cast<double>(p.rows), rn = r * n;
+  const auto rows = static_cast<double>(p.rows), rn = r * rows;
+  const double n = rows / static_cast<double>(release.certificate().claimed.who.rows_per_person);
   const std::vector<double> prior = p.prior_at(scale);
   std::vector<double> thetas;
   for (const auto& draw : release.model().draws) thetas.push_back(draw[at]);
@@ -205,20 +208,29 @@ Inference inference_of(const FamilyRelease& release, std::size_t at) {
     case Family::mean:
       break;
   }
-  const double m = prior[0], g = r / p.variance, precision = m + n * g;
+  const double m = prior[0], g = r / p.variance, precision = m + rows * g;
   const double middle = p.prior_center(scale), sample = std::sqrt(p.variance / n);
   return {
       [=](double x, double s) {
-        const double off = x - (m * middle + n * g * s) / precision;
+        const double off = x - (m * middle + rows * g * s) / precision;
         return -precision * off * off / 2;
       },
-      [=](double s) { return normal_law((m * middle + n * g * s) / precision, precision); },
+      [=](double s) { return normal_law((m * middle + rows * g * s) / precision, precision); },
       [=](double value, double s) { return std::erfc((s - value) / sample / std::sqrt(2.0)) / 2; },
       [=](double /*value*/) { return sample; },
       p.lo,
       p.hi,
-      (theta * precision - m * middle) / (n * g),
-      std::sqrt(precision) / (n * g)};
+      (theta * precision - m * middle) / (rows * g),
+      std::sqrt(precision) / (rows * g)};
+}
+
+// A draw is the closer to s the more rows a person has: s is then laid out more finely.
+Inference inference_of(const FamilyRelease& release, std::size_t at) {
+  constexpr std::uint64_t most = 64;
+  Inference out = law_of(release, at);
+  const std::uint64_t k = std::min(release.certificate().claimed.who.rows_per_person, most);
+  out.cells *= static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(k))));
+  return out;
 }
 
 // What the draws say about one parameter of the people, noise and sample together: over a grid of
@@ -337,8 +349,8 @@ class Tests {
   }
   // The probability of draws that speak for a parameter as large as these do, or as small.
   [[nodiscard]] double as_far(double value, bool up) const {
-    constexpr std::size_t cells = 48;
     constexpr double reach = 6;  // deviations
+    const std::size_t cells = in_.cells;
     const double wide = reach * in_.spread(value);
     const double from = std::max(in_.lowest, value - wide),
                  to = std::min(in_.highest, value + wide);
@@ -350,7 +362,8 @@ class Tests {
     double beyond = in_.cdf(value, from);  // P(S >= the cell's lower end)
     double out = (1 - beyond) * share(from);
     for (std::size_t k = 0; k < cells; ++k) {
-      const double width = (to - from) / cells, at = from + width * static_cast<double>(k);
+      const double width = (to - from) / static_cast<double>(cells),
+                   at = from + width * static_cast<double>(k);
       const double next = in_.cdf(value, at + width);
       if (beyond > next) out += (beyond - next) * share(at + width / 2);
       beyond = next;

@@ -194,7 +194,7 @@ void coefficients_section(Html& page, const LinearModel& model, const Certificat
       schema.label);
   terms_part(page, model);
   if (model.estimates) {
-    effects_part(page, model);
+    effects_part(page, model, certificate.claimed.who.rows_per_person);
   } else if (is<Classes>(schema.label)) {
     class_tables(page, model, certificate);
   } else {
@@ -222,9 +222,11 @@ void estimates_section(Html& page, const FamilyRelease& release) {
   }
   page.put("</tbody></table>\n");
   if (p.levels > all.size()) page.put("<p>and {} levels with less</p>\n", p.levels - all.size());
+  const std::uint64_t k = release.certificate().claimed.who.rows_per_person;
   page.put(
       "<p class=\"note\">Of the people that the table is a sample of; noise and sample are both in "
-      "the interval.{}</p>\n",
+      "the interval.{}{}</p>\n",
+      k > 1 ? fmt::format(" The {} rows of a person are taken for alike.", k) : "",
       p.trim ? " The whole range stands where draws at the bounds that they are trimmed to tell no "
                "more."
              : "");

@@ -87,7 +87,7 @@ void table_of(Html& page, const Schema& schema, const EffectTable& table, std::s
 
 }  // namespace
 
-void effects_part(Html& page, const LinearModel& model) {
+void effects_part(Html& page, const LinearModel& model, std::uint64_t rows_per_person) {
   const EffectTable all = effect_table(model);
   std::size_t left = most_effects;
   if (!all.has_classes) {
@@ -111,7 +111,7 @@ void effects_part(Html& page, const LinearModel& model) {
           return !e.is_constant();
         })));
   }
-  page.put("<p class=\"note\">{}</p>\n", interval_meaning_of(model.schema));
+  page.put("<p class=\"note\">{}</p>\n", interval_meaning_of(model, rows_per_person));
   page.put(
       "<p class=\"note\">Predictions are made by other numbers, the file's “coefficients”: these "
       "are held nearer to 0, which predicts better and is no estimate of an effect.</p>\n");

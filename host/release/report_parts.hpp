@@ -39,7 +39,7 @@ void dictionary_section(Html& page, const Schema& schema, bool has_label, bool h
 
 void coefficients_section(Html& page, const LinearModel& model, const Certificate& certificate);
 /// The table and forest plot of a model that has estimates.
-void effects_part(Html& page, const LinearModel& model);
+void effects_part(Html& page, const LinearModel& model, std::uint64_t rows_per_person);
 /// Pictures of the terms, the surest first. Whoever reads them sees released numbers alone.
 void terms_part(Html& page, const LinearModel& model);
 /// The estimates of a family's parameters.

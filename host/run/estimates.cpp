@@ -462,6 +462,7 @@ class Equation {
         information_(information),
         curves_(answers, features, rows, information),
         n_(answers.rows),
+        rows_alike_(answers.rows_alike),
         at_(answers.points.back()),
         curvature_at_(rows.curvature(at_)),
         scale_(answers.lambda.array().rsqrt()),
@@ -520,9 +521,10 @@ class Equation {
   // `posterior`: how far omega may be from where it is thought; null: A_2 counts as exact.
   [[nodiscard]] MatrixXd precision(const VectorXd& omega, const MatrixXd& derivative,
                                    const MatrixXd* posterior) const {
-    MatrixXd covariance = scores_.size() > 0
-                              ? MatrixXd(scores_ * (rows_.curvature(omega) / curvature_at_))
-                              : modeled_scores(derivative);
+    MatrixXd covariance =
+        rows_alike_ * (scores_.size() > 0
+                           ? MatrixXd(scores_ * (rows_.curvature(omega) / curvature_at_))
+                           : modeled_scores(derivative));
     covariance.diagonal().array() += variance_;
     covariance += derivative * unseparated_ * derivative;
     if (posterior != nullptr) {
@@ -628,7 +630,7 @@ class Equation {
   const NormalRows& rows_;
   const Information& information_;
   LevelCurves curves_;
-  double n_;
+  double n_, rows_alike_;
   VectorXd at_;  // omega_0
   double curvature_at_;
   ArrayXd scale_;

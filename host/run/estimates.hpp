@@ -43,6 +43,9 @@ struct AnsweredScores {
   /// k], of several classes as estimate_classes says.
   std::optional<AnsweredMoments> scores;
   double rows_of_person = 1;  ///< k: ||s|| <= k clip
+  /// k of rows whose people nobody names: they may all be alike, so the sample's part counts k
+  /// times, the most that it can be (Cauchy-Schwarz). 1 of people, and of a row each.
+  double rows_alike = 1;
 };
 
 /// Answered means of the features [d], of levels shares that add up to 1, from the first answer:

@@ -254,7 +254,8 @@ std::optional<Estimates> posterior_of(const AnsweredScores& answers, const Answe
   const double deviation = of_counts ? of_two_classes : std::max(of_two_classes, range / 2);
   const VectorXd precision = features.precision * std::pow(of_two_classes / deviation, 2);
   const MatrixXd prior = features.metric.transpose() * precision.asDiagonal() * features.metric;
-  const Posterior found = solve(answers, information, rare, variance.matrix, prior, of_counts);
+  const Posterior found =
+      solve(answers, information, rare, answers.rows_alike * variance.matrix, prior, of_counts);
   if (!found.mean.allFinite() || !found.covariance.allFinite()) return {};
 
   Estimates out;

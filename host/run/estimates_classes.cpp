@@ -232,6 +232,7 @@ class ClassEquation {
   ClassEquation(const AnsweredScores& answers, const FeatureParts& features, Index classes)
       : rows_(features, answers.lambda, classes),
         k_(answers.lambda.size()),
+        rows_alike_(answers.rows_alike),
         directions_(features.directions) {
     const Index D = classes - 1, m = D * k_;
     at_ = contrasts_of(answers.points.back());
@@ -415,6 +416,7 @@ class ClassEquation {
     MatrixXd covariance = derivative;
     if (scores_.size() > 0)
       covariance = scores_ * (mean_information(rows_.at(omega, false)) / mean_information(start_));
+    covariance *= rows_alike_;
     covariance.diagonal().array() += variance_;
     if (posterior != nullptr) {
       const VectorXd away = omega - center_;
@@ -437,6 +439,7 @@ class ClassEquation {
 
   NormalRowsOfClasses rows_;
   Index k_;
+  double rows_alike_;
   MatrixXd directions_;
   VectorXd at_;     // omega_0
   Averages start_;  // there

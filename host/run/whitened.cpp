@@ -97,6 +97,7 @@ class WhitenedRun final : public MechanismRun {
           task_.outputs() > 1 ? estimate_classes(answered_scores, task_.outputs(), task_.schema)
           : holds_slopes()    ? estimate_amounts(answered_scores, score_moments(), task_.schema)
                               : estimate(answered_scores, task_.schema);
+      if (model.estimates) model.estimates->rows_alike = rows_alike();
     }
   }
 
@@ -158,6 +159,10 @@ class WhitenedRun final : public MechanismRun {
     }
     return out;
   }
+  // Rows of one person that nobody says who has: for all that is known they are alike.
+  [[nodiscard]] std::uint64_t rows_alike() const {
+    return task_.problem.of_people() ? 1 : task_.who.rows_per_person;
+  }
   // What the estimates follow from: answers, where they were asked, and the rule's public numbers.
   [[nodiscard]] AnsweredScores scores() const {
     const auto numbers = static_cast<Eigen::Index>(rule_.coordinates() * task_.outputs());
@@ -170,6 +175,7 @@ class WhitenedRun final : public MechanismRun {
     out.clip = rule_.clip();
     out.information_bound = block_limit(settings_, task_.problem) * rule_.clip() * rule_.clip();
     out.rows_of_person = std::max<double>(static_cast<double>(task_.problem.rows_of_person), 1);
+    out.rows_alike = static_cast<double>(rows_alike());
     for (const NoisyAnswer& answer : answers_) {
       if (answer.question == "information") {
         out.information = information_blocks(answer.values);

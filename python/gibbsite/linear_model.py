@@ -481,6 +481,8 @@ class _Private:
                 UserWarning,
                 stacklevel=2,
             )
+        if release.intervals is not None and not self.coef_exact_:
+            warnings.warn(f"intervals: {release.interval_words}", UserWarning, stacklevel=2)
         return self
 
     def _highest_weight(self, sample_weight):
@@ -808,7 +810,8 @@ class _Private:
         -------
         pandas.DataFrame
             Or a list of dicts with the same columns, if pandas is not installed. Without
-            intervals=True, std_err, lower, upper and p_value are missing.
+            intervals=True, std_err, lower, upper and p_value are missing. With it
+            `attrs["intervals"]` says what they include and how often they hold.
 
         Raises
         ------
@@ -831,7 +834,10 @@ class _Private:
                 frame[name] = frame[name].astype("boolean")
             elif name not in texts:
                 frame[name] = frame[name].astype("float64")
-        return frame.set_index(keys)
+        frame = frame.set_index(keys)
+        if self.release_.interval_words is not None:
+            frame.attrs["intervals"] = self.release_.interval_words
+        return frame
 
     def effect(self, text: str, of_class: str = "", against: str = "") -> dict:
         """Returns the estimate and 95 % interval of a linear combination of columns and levels.

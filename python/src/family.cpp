@@ -87,8 +87,10 @@ void bind_family(nb::module_& m) {
           "Name of the chosen mechanism.")
       .def_ro("deviation", &FamilyPlan::deviation,
               "Expected standard deviation of the estimate, in the column's units.")
-      .def_ro("sample_deviation", &FamilyPlan::sample_deviation,
-              "The part of the deviation that the sample alone has, without privacy.")
+      .def_ro(
+          "sample_deviation", &FamilyPlan::sample_deviation,
+          "The part of the deviation that the sample alone has, without privacy; rows_per_person "
+          "rows of a person are taken for alike.")
       .def(
           "to_json", [](const FamilyPlan& p) { return plan_json(p).dump(2); },
           "Returns the plan as JSON text.");
@@ -153,7 +155,8 @@ void bind_family(nb::module_& m) {
             return out;
           },
           "Estimates for the people that the table is a sample of: dicts of name, value, low "
-          "and high (95 %, noise and sample together).")
+          "and high (95 %, noise and sample together; rows_per_person rows of a person are taken "
+          "for alike).")
       .def(
           "expectation",
           [](const FamilyRelease& r, const std::string& parameter) {

@@ -485,6 +485,15 @@ void bind_release(nb::module_& m) {
           "None if nothing is known; order has the places of the rows, the surest first. "
           "reference: {column: level} that other levels are compared with, in place of the "
           "schema's. Raises BadInput on an unknown name.")
+      .def_prop_ro(
+          "interval_words",
+          [](const Release& r) -> std::optional<std::string> {
+            if (!r.model().estimates) return {};
+            return interval_meaning_of(r.model(), r.certificate().claimed.who.rows_per_person);
+          },
+          "What the intervals include and how often they held on simulated tables, in sentences; "
+          "whether effects are those of scaled rows, and what a person's rows are taken for. None "
+          "without intervals.")
       .def(
           "effect",
           [](const Release& r, const std::string& text, const std::string& of_class,

@@ -169,6 +169,21 @@ def test_with_intervals_effects_agree_with_the_table():
         model.effect("x_0")
 
 
+def test_the_words_of_intervals_say_what_they_are_of():
+    X, y = numbers(2_000)
+    plain = fitted(X, y, intervals=True)
+    assert "On simulated tables" in plain.release_.interval_words
+    summary = plain.summary()
+    if not isinstance(summary, list):
+        assert summary.attrs["intervals"] == plain.release_.interval_words
+    assert fitted(X, y).release_.interval_words is None
+    words = fitted(X, y, intervals=True, rows_per_person=3).release_.interval_words
+    assert "The 3 rows of a person are taken for alike" in words
+    with pytest.warns(UserWarning, match="intervals: .*effects are those of the scaled rows"):
+        scaled = fitted(X, y, intervals=True, row_norm=1.0)
+    assert "simulated" not in scaled.release_.interval_words
+
+
 def test_a_fit_that_makes_no_estimates_says_so(monkeypatch):
     """Answers that leave no estimate, which is rare: a plan without them stands in for it."""
     X, y = numbers()

@@ -59,7 +59,7 @@ TEST_F(BoughtPeopleCli, WhatIsSeenIsSaidOnceAndWithABudgetThatDoes) {
                      "--force"});
   };
   const Outcome refused = schema("0.05");
-  EXPECT_EQ(refused.status, 3) << refused.err;
+  EXPECT_EQ(refused.status, 4) << refused.err;
   const std::string words = "give --epsilon ";
   const std::size_t at = refused.err.find(words);
   ASSERT_NE(at, std::string::npos) << refused.err;
@@ -68,7 +68,7 @@ TEST_F(BoughtPeopleCli, WhatIsSeenIsSaidOnceAndWithABudgetThatDoes) {
   EXPECT_LT(enough, 5);
   const Outcome made = schema(std::to_string(enough));
   EXPECT_EQ(made.status, 0) << made.err;
-  EXPECT_EQ(schema(std::to_string(0.9 * enough)).status, 3);
+  EXPECT_EQ(schema(std::to_string(0.9 * enough)).status, 4);
   const Outcome fitted =
       fit_visits({"--person", "patient", "--out", "m.json", "--epsilon", std::to_string(enough)});
   const std::string warning = "go into (other)";

@@ -1,4 +1,6 @@
 // Effects by the program: the table, CSV, reference levels, hypotheses, and their bad input.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 
@@ -141,6 +143,48 @@ TEST_F(EffectsCli, AnswersHypotheses) {
   EXPECT_NEAR(json[1]["estimate"], estimates.means[0][0] * 10 / 73, 1e-12);
   EXPECT_NEAR(json[1]["std_err"], 1.0 / 73, 1e-12);
   EXPECT_EQ(json[1]["hidden"], false);
+}
+
+// A fit says what its intervals take rows of a person for, that rows are scaled, and which numbers
+// count as lines over wide ranges; all of it by the schema and the options alone.
+TEST_F(EffectsCli, AFitSaysWhatItsIntervalsAreOf) {
+  std::string table = "income,x,y\n";
+  for (int i = 0; i < 400; ++i)
+    table += fmt::format("{},0.{},{}\n", i * 37 % 4000, i * 7 % 10, i * 13 % 5 < 2 ? 1 : 0);
+  folder.write("rows.csv", table);
+  const auto fitted = [&](const std::string& head, const char* curve,
+                          const std::vector<std::string>& more) {
+    folder.write("rows.toml", head +
+                                  "label = \"y\"\npositive = \"1\"\n[columns]\nincome = {type = "
+                                  "\"number\", range = [0, 4000]" +
+                                  curve + "}\nx = {type = \"number\", range = [0, 1]}\n");
+    std::vector<std::string> command{"fit",     "--data",      "rows.csv",  "--schema", "rows.toml",
+                                     "--delta", "1e-6",        "--epsilon", "8",        "--out",
+                                     "m.json",  "--intervals", "--force"};
+    command.insert(command.end(), more.begin(), more.end());
+    const Outcome out = gibbsite(command);
+    EXPECT_EQ(out.status, 0) << out.err;
+    std::string words = out.out;  // unwrapped
+    std::ranges::replace(words, '\n', ' ');
+    return words;
+  };
+  const std::string alike = "The 3 rows of a person are taken for alike",
+                    scaled = "effects are those of the scaled rows",
+                    line = "'income' counts as a straight line over a wide range";
+  EXPECT_THAT(fitted("", "", {}), AllOf(HasSubstr("On simulated tables"), HasSubstr(line),
+                                        Not(HasSubstr(alike)), Not(HasSubstr(scaled))));
+  EXPECT_THAT(fitted("row_norm = 1\n", ", curve = 3", {}),
+              AllOf(HasSubstr(scaled), Not(HasSubstr("On simulated")), Not(HasSubstr(line))));
+  EXPECT_THAT(fitted("", "", {"--rows-per-person", "3"}), HasSubstr(alike));
+  const Outcome asked = effect({"--effect", "x"}, "m.json");
+  EXPECT_THAT(asked.out, HasSubstr("rows of a person are taken for alike"));
+  EXPECT_EQ(gibbsite({"verify", "m.json"}).status, 0);
+  // `plan` says the same before.
+  std::vector<std::string> plan{
+      "plan", "--data",    "rows.csv", "--schema",    "rows.toml",         "--delta",
+      "1e-6", "--epsilon", "8",        "--intervals", "--rows-per-person", "3"};
+  const Outcome planned = gibbsite(plan);
+  EXPECT_THAT(planned.out, HasSubstr("The 3 rows of a person are taken for alike in it."));
 }
 
 TEST_F(EffectsCli, RefusesHypothesesInOneLine) {

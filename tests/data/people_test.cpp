@@ -103,7 +103,8 @@ TEST_F(People, AreToldApartByAnyId) {
   EXPECT_EQ(held.people, 6U);
   EXPECT_EQ(held.counted(), 6U);
   // Weights that come behind would take the place of what holds people to k rows.
-  expect_bad_input([&] { held.weigh(std::vector<double>(10, 1.0), 1); }, {"weigh rows first"});
+  expect_bad_input([&] { held.weigh(std::vector<double>(10, 1.0), 1); },
+                   {"give the weights as a column"});
   EXPECT_THAT(held.weight, ElementsAre(.5F, 1, .5F, .5F, .5F, .5F, .5F, .5F, 1, .5F));
   EXPECT_EQ(held.person, data.person);
   held = data;

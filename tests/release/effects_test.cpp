@@ -25,6 +25,7 @@ using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 const Effect& named(const EffectTable& table, const std::string& name) {
   const auto found = std::ranges::find(table.effects, name, &Effect::name);
@@ -146,7 +147,7 @@ TEST(Effects, SayWhatTheTableCannotTellFromOtherColumns) {
   for (int skipped = 0; skipped < 2; ++skipped) std::getline(lines, line);
   EXPECT_THAT(line, EndsWith(",false"));
   Html page;
-  effects_part(page, model);
+  effects_part(page, model, 1);
   EXPECT_EQ(support::all_of(page.text(), "(the table cannot tell it from other columns)").size(),
             2U);
 }
@@ -331,7 +332,7 @@ TEST(Effects, OnThePageStandWithAnAxisAndWhiskers) {
   LinearModel model = support::effects_model();
   model.schema.columns[3].levels[1] = "<script>alert(1)</script>";
   Html page;
-  effects_part(page, model);
+  effects_part(page, model, 1);
   const std::string& text = page.text();
   EXPECT_THAT(text, AllOf(HasSubstr("odds ratio"), HasSubstr("confidence interval"),
                           HasSubstr("p-value"), HasSubstr("reference level"),
@@ -381,6 +382,39 @@ TEST(Forest, PutsEveryEndOnOneScale) {
               AllOf(HasSubstr("M18.0 5l-6 5l6 5"), HasSubstr("circle")));
   EXPECT_THAT(plain.row({8, 9, 10}).text, Not(HasSubstr("circle")));
   EXPECT_THAT(Forest({}, true).axis().text, HasSubstr(">1<"));
+}
+
+// What a person's rows were taken for is said, and by files that took them for other people's; none
+// is said of people or of a row each.
+TEST(IntervalMeaning, SaysWhatRowsOfAPersonAreTakenFor) {
+  LinearModel model = support::effects_model();
+  const std::string plain(interval_meaning);
+  EXPECT_EQ(interval_meaning_of(model, 1), plain);
+  EXPECT_THAT(
+      interval_meaning_of(model, 4),
+      AllOf(StartsWith(plain), HasSubstr("took the 4 rows of a person for those of 4 people"),
+            HasSubstr("up to 2 times too narrow")));
+  model.estimates->rows_alike = 4;
+  EXPECT_THAT(interval_meaning_of(model, 4),
+              AllOf(StartsWith(plain), HasSubstr("The 4 rows of a person are taken for alike"),
+                    HasSubstr("column of ids"), Not(HasSubstr("narrow"))));
+  model.estimates->rows_alike = 1;
+  model.schema.columns.push_back({.name = "who", .type = ColumnType::person});
+  EXPECT_EQ(interval_meaning_of(model, 4), interval_meaning_of_people);
+}
+
+// Where rows may be scaled effects are of other rows than the table's, and no simulation held them.
+TEST(IntervalMeaning, OfScaledRowsPromisesNoCoverage) {
+  LinearModel model = support::effects_model();
+  EXPECT_EQ(scaled_rows_meaning(model.schema), "");
+  model.schema.row_norm = 1;
+  EXPECT_THAT(interval_meaning_of(model, 1),
+              AllOf(HasSubstr("row_norm, 1, are scaled"), HasSubstr("up to 2 long"),
+                    HasSubstr("row_norm = \"auto\""), Not(HasSubstr("simulated"))));
+  Html page;
+  effects_part(page, model, 1);
+  EXPECT_THAT(page.text(), AllOf(HasSubstr("effects are those of the scaled rows"),
+                                 Not(HasSubstr("simulated"))));
 }
 
 TEST(PValues, AreShort) {

@@ -206,6 +206,19 @@ TEST(EstimatesOfClasses, AnsweredScoresAreTheSamplesPart) {
   }
 }
 
+// Rows of four that may be alike: without noise errors are twice as long.
+TEST(EstimatesOfClasses, OfRowsThatMayBeAlikeHaveTheirPeoplesDeviation) {
+  const MatrixXd truth = truth_of(3);
+  AnsweredScores answers = exact_answers(truth, truth, 0.01, 0.01);
+  const auto once = estimate_classes(answers, 3, schema_of(2, 3));
+  answers.rows_alike = 4;
+  const auto alike = estimate_classes(answers, 3, schema_of(2, 3));
+  ASSERT_TRUE(once && alike);
+  std::vector<double> c(9);
+  c[0] = 1, c[3] = -1;
+  EXPECT_NEAR(alike->combination(c).standard_error / once->combination(c).standard_error, 2, 0.03);
+}
+
 TEST(EstimatesOfClasses, OfNothingButNoiseAreThePriors) {
   const MatrixXd truth = truth_of(3);
   const auto found = estimate_classes(exact_answers(truth, truth, 1e7, 1e7), 3, schema_of(2, 3));

@@ -293,6 +293,27 @@ TEST(EstimatesOfAnswers, HaveTheSamplesDeviationWhereRowsAreNotNormal) {
   }
 }
 
+// Rows of four that may be alike: without noise errors are twice as long, whether the sample's part
+// is that of a model or answered, as with weights.
+TEST(EstimatesOfAnswers, OfRowsThatMayBeAlikeHaveTheirPeoplesDeviation) {
+  const MadeUp table = two_levels(30000, 0.4);
+  const Schema schema = schema_of(0, {2});
+  const VectorXd truth = theta_of_levels(-0.5, 0.8);
+  AnsweredScores answers = exact_answers(table, truth, VectorXd::Zero(3), truth, 0.01, 0.01);
+  for (const bool answered : {false, true}) {
+    if (answered) answers.scores = AnsweredMoments{answers.information, 0.01};
+    answers.rows_alike = 1;
+    const auto once = estimate(answers, schema);
+    answers.rows_alike = 4;
+    const auto alike = estimate(answers, schema);
+    ASSERT_TRUE(once && alike);
+    const std::vector<double> c = level_combination(*once, schema, 1, 0);
+    EXPECT_NEAR(alike->combination(c).standard_error / once->combination(c).standard_error, 2, 0.02)
+        << answered;
+    EXPECT_NEAR(alike->combination(c).estimate, once->combination(c).estimate, 0.01) << answered;
+  }
+}
+
 // The answers of a table whose second number is 1 less the first, at five values of it. Second
 // moments have noise of that deviation, which leaves some variance in every direction; nothing was
 // answered of the information along the direction that the table lacks.

@@ -977,6 +977,13 @@ TEST(Verify, HoldsTheAnswersOfIntervalsToTheirShares) {
     }));
     EXPECT_TRUE(fails([](json& changed) { changed["model"]["estimates"]["rows"] = 200; }));
     EXPECT_FALSE(fails([](json& changed) { changed["model"].erase("answers"); }));
+    // Nobody says whose a row is, so both of a person are taken for alike; not in files of before.
+    EXPECT_EQ(file["model"]["estimates"].value("rows_alike", 1), 2);
+    for (const json& value : {json(1), json(3), json(2.5), json("2")}) {
+      EXPECT_TRUE(
+          fails([&](json& changed) { changed["model"]["estimates"]["rows_alike"] = value; }));
+    }
+    EXPECT_FALSE(fails([](json& changed) { changed["model"]["estimates"].erase("rows_alike"); }));
     // No file of an older format has them.
     for (const char* format : {"gibbsite-release/1", "gibbsite-release/2"}) {
       EXPECT_TRUE(fails([&](json& changed) { changed["format"] = format; })) << format;

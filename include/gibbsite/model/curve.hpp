@@ -21,6 +21,9 @@ inline constexpr std::size_t most_automatic_knots = 12;
 std::vector<double> placed_knots(double lo, double hi, std::size_t count, KnotScale scale);
 /// Likewise over the range of a number; those of dates are whole days, each once.
 std::vector<double> placed_knots(const Column& number, std::size_t count);
+/// Whether a column is a number that counts as a straight line over a range so wide that knots of a
+/// curve would be placed by `log`: its effect may bend. It follows from the public range alone.
+bool is_wide_line(const Column& column);
 
 /// Knots lo, then 0 and the numbers +-{1, 2, 5} 10^e between lo and hi that are at least
 /// (hi - lo)/1000 from 0 and from both ends, then hi.

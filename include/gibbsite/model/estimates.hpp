@@ -2,6 +2,7 @@
 // Estimates of a model's coefficients with their uncertainty, from released answers alone
 // (docs/theory/intervals.md). Nothing here reads a row.
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -38,6 +39,9 @@ struct Estimates {
   /// normal one does, in quadrature. Rows that carry one effect saturate together: what is known of
   /// their probability says little of their log-odds.
   std::vector<double> further_above, further_below;
+  /// k of rows whose people nobody named: the sample's part is that of k rows that are all alike. 1
+  /// of people, of a row each, and in files from before it was counted.
+  std::uint64_t rows_alike = 1;
 
   /// Estimate of c . theta, for c [K x d]: the mean of the mixture and its quantiles. Each half h
   /// of the interval becomes sqrt(h^2 + sum_j c_j^2 further_j^2), but extends no further than the

@@ -3,6 +3,7 @@
 // that is. A function of the released model alone (docs/how-to/report.md, "Effects").
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
@@ -72,6 +73,15 @@ inline std::string_view interval_meaning_of(const Schema& schema) {
          : counted                                       ? interval_meaning_of_people
                                                          : interval_meaning;
 }
+
+/// What the intervals of a released model mean, for readers, in full sentences: how often they held
+/// on simulated tables; or, if rows may be longer than the schema's norm, that effects are of rows
+/// that are scaled down to it. Then what rows of one person were taken for. `rows_per_person`: the
+/// guarantee's. A function of public numbers alone.
+std::string interval_meaning_of(const LinearModel& model, std::uint64_t rows_per_person);
+/// The sentence, for readers, on effects of rows that the schema's norm scales; empty if it scales
+/// none.
+std::string scaled_rows_meaning(const Schema& schema);
 
 /// The sentence for an effect that the table cannot tell from those of other columns.
 inline constexpr std::string_view collinear_meaning = "the table cannot tell it from other columns";
