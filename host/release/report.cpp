@@ -250,11 +250,14 @@ void network_title(Html& page, const NetworkRelease& release, const ReportFacts&
   const std::string weighted = c.problem.weighted ? " Rows count by weight." : "";
   if (is_cross_table(model)) {
     const std::string by = fmt::format("{}", fmt::join(model.names(), " × "));
-    title_block(page, "Privacy report: a table of " + by,
-                fmt::format("Noisy counts by {} of a private table of {}: of each cell, of each "
-                            "level alone, and in all. They are also a network of {}.{}",
-                            by, rows, columns, weighted),
-                facts);
+    title_block(
+        page, "Privacy report: a table of " + by,
+        fmt::format("Noisy counts by {} of a private table of {}: of each cell, of each "
+                    "level alone, and in all{}.{}",
+                    by, rows,
+                    model.network.size() > 2 ? ", and shares as of a network of " + columns : "",
+                    weighted),
+        facts);
     return;
   }
   title_block(
@@ -278,7 +281,7 @@ std::string report_of(const NetworkRelease& release, const json& file, const std
   network_title(page, release, facts);
   promise_section(page, facts, in_words(c));
   if (whole) counts_section(page, release);
-  tables_section(page, model);
+  if (!whole || model.network.size() > 2) tables_section(page, model);
   unit_section(page, facts);
   network_bias_section(page, !model.noise.empty() || model.tree, whole);
   dictionary_section(page, model.schema, false, true);
