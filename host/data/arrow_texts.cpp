@@ -119,8 +119,9 @@ void read_texts(Stream& stream, const std::vector<std::string>& columns, const s
 }
 
 // As a source of cells asks for them.
-auto texts_of(const std::string& source, const CellStream& open, CellReading of) {
-  return [source, open, of](const std::vector<std::string>& columns, const CellSource::Row& row) {
+auto texts_of(const std::string& source, CellStream open, CellReading of) {
+  return [source, open = std::move(open), of](const std::vector<std::string>& columns,
+                                              const CellSource::Row& row) {
     ArrowArrayStream given = open(columns);
     Stream stream(given, source);
     try {
@@ -153,7 +154,7 @@ std::string instant_id(const ArrowValues& values, std::int64_t i) {
 
 CellSource cells_of_arrow(const std::string& source, CellStream open) {
   CellSource out(source, arrow_rows::texts_of(source, open, arrow_rows::CellReading::days));
-  out.read_ids = arrow_rows::texts_of(source, open, arrow_rows::CellReading::ids);
+  out.read_ids = arrow_rows::texts_of(source, std::move(open), arrow_rows::CellReading::ids);
   return out;
 }
 

@@ -173,8 +173,9 @@ TEST(WeightedMoments, VerifyAndAreReadBack) {
       EXPECT_THAT(words, HasSubstr(of_people ? "any number of rows per person, counted as at most 2"
                                              : "a row counts by its weight"));
       EXPECT_EQ(file["certificate"]["constants"].contains("people"), of_people);
-      if (adjacency == Adjacency::replace_one)
+      if (adjacency == Adjacency::replace_one) {
         EXPECT_LT(column_guarantee(file, "a", 0.5).epsilon, 1);
+      }
       // Nothing else said of how rows count verifies, resealed or not.
       const auto broken = [&](const auto& change) {
         json other = file;
