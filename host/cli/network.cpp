@@ -140,7 +140,7 @@ std::string people_words(const Schema& columns) {
 
 std::string weighted_words(const Schema& columns) {
   const Column *const weight = columns.weight(), *const person = columns.person();
-  const std::string out = people_words(columns);
+  std::string out = people_words(columns);
   if (weight == nullptr) return out;
   if (person != nullptr)
     return out + wrapped(fmt::format("A row counts by {} over {:.6g}, times what the rows of its "
