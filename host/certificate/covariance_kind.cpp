@@ -8,6 +8,7 @@
 #include "certificate/release_of.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
 #include "gibbsite/model/covariance_model.hpp"
+#include "model/column_type.hpp"
 
 namespace gibbsite {
 
@@ -30,7 +31,7 @@ CovarianceModel CovarianceKind::model_from_json(const json& model, const std::st
   const std::size_t d = out.columns().size();
   for (const Column& column : out.schema.columns) {
     if (column.type == ColumnType::number && !column.is_curve()) continue;
-    if (column.type == ColumnType::weight || column.type == ColumnType::person) continue;
+    if (says_how_rows_count(column.type)) continue;
     throw BadInput(source + ": preprocessing: columns must be numbers; use the file as written");
   }
   out.sums = numbers_field(model, "sums", d, source);

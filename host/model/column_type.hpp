@@ -11,6 +11,10 @@ namespace gibbsite {
 constexpr bool is_beside_rows(ColumnType type) {
   return type == ColumnType::exposure || type == ColumnType::weight;
 }
+/// Whether it says how much a row counts, or whose it is.
+constexpr bool says_how_rows_count(ColumnType type) {
+  return type == ColumnType::weight || type == ColumnType::person;
+}
 /// Whether its cells are numbers, with a public range that they are clamped to.
 constexpr bool has_range(ColumnType type) {
   return type == ColumnType::number || is_beside_rows(type);

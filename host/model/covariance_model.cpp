@@ -10,6 +10,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/model/family_model.hpp"
+#include "model/column_type.hpp"
 
 namespace gibbsite {
 namespace {
@@ -19,10 +20,6 @@ void require_number(const Column& column) {
   throw BadInput(Field{"columns"},
                  fmt::format("{} is a category, and moments are of numbers", quoted(column.name)),
                  "leave it out, or count it in a cross table or a network");
-}
-
-bool says_how_rows_count(const Column& column) {
-  return column.type == ColumnType::weight || column.type == ColumnType::person;
 }
 
 Column moment_column(const Schema& one, bool counted) {
@@ -53,7 +50,7 @@ void require_column(const Schema& whole, const std::string& name) {
         fmt::format("{} is {} the schema", quoted(name), known ? "ignored by" : "not in"),
         "give columns of it");
   }
-  if (says_how_rows_count(*found)) {
+  if (says_how_rows_count(found->type)) {
     throw BadInput(Field{"columns"},
                    fmt::format("{} says how rows count, which every moment goes by", quoted(name)),
                    "leave it out");
@@ -70,7 +67,7 @@ void require_column(const Schema& whole, const std::string& name) {
 std::vector<std::string> CovarianceModel::columns() const {
   std::vector<std::string> out;
   for (const Column& column : schema.columns)
-    if (!says_how_rows_count(column)) out.push_back(column.name);
+    if (!says_how_rows_count(column.type)) out.push_back(column.name);
   return out;
 }
 
@@ -96,7 +93,8 @@ Schema covariance_schema(const Schema& whole, const std::vector<std::string>& co
     all.push_back(
         moment_column(out, adjacency == Adjacency::add_remove || counts_by_weight(whole)));
   }
-  std::ranges::copy_if(whole.columns, std::back_inserter(all), says_how_rows_count);
+  std::ranges::copy_if(whole.columns, std::back_inserter(all),
+                       [](const Column& column) { return says_how_rows_count(column.type); });
   out.columns = std::move(all);
   out.row_norm = std::max(out.max_unclipped_norm(), 1.0);
   out.validate("schema");

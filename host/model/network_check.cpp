@@ -7,6 +7,7 @@
 #include <set>
 
 #include "gibbsite/core/text.hpp"
+#include "model/column_type.hpp"
 
 namespace gibbsite {
 namespace {
@@ -67,7 +68,7 @@ std::vector<NetworkFault> network_faults(const Schema& schema) {
     const auto found = std::ranges::find(schema.columns, name, &Column::name);
     if (found == schema.columns.end())
       return quoted(name) + " is no column of the schema; give one of its columns, or its label";
-    if (found->type == ColumnType::weight || found->type == ColumnType::person)
+    if (says_how_rows_count(found->type))
       return quoted(name) +
              " says how much rows count, or whose they are, and is no column of the network; leave "
              "it out";

@@ -13,6 +13,7 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/family_model.hpp"
+#include "model/column_type.hpp"
 #include "model/network_check.hpp"
 
 namespace gibbsite {
@@ -131,9 +132,7 @@ std::vector<double> default_edges(const Column& number) {
 namespace {
 
 // A column of how much a row counts, or of whose it is: no node of a network.
-bool is_beside(const Column& column) {
-  return column.type == ColumnType::weight || column.type == ColumnType::person;
-}
+bool is_beside(const Column& column) { return says_how_rows_count(column.type); }
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include "engine/contingency.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/tree_model.hpp"
+#include "model/column_type.hpp"
 #include "run/certified.hpp"
 #include "run/gaussian_mechanism.hpp"
 #include "run/network_draws.hpp"
@@ -20,8 +21,7 @@ void require_planned_network(const Dataset& data, const NetworkPlan& plan) {
   const Schema& schema = data.schema;
   bool is_network = !schema.intercept && schema.row_norm >= schema.max_unclipped_norm();
   for (const Column& column : schema.columns) {
-    const bool level = column.type == ColumnType::weight || column.type == ColumnType::person ||
-                       column.type == ColumnType::category ||
+    const bool level = says_how_rows_count(column.type) || column.type == ColumnType::category ||
                        (column.type == ColumnType::number && !column.edges.empty());
     is_network = is_network && level;
   }

@@ -1,12 +1,11 @@
 """A schema of a table of which nothing is known, bought with privacy budget."""
 
-import os
 import warnings
 
 from . import _core
 from ._network import _Budget
 from ._tables import as_cells, highest_weight
-from .linear_model import VoidWarning, _warn_of_purchase
+from .linear_model import VoidWarning, _opened, _warn_of_purchase
 
 
 def private_schema(
@@ -89,8 +88,7 @@ def private_schema(
     Warns (`FitWarning`) of a large budget, and where levels go into "(other)".
     """
     table, columns = as_cells(data, "data", person)
-    if ledger is not None and not isinstance(ledger, _core.Ledger):
-        ledger = _core.Ledger(os.fspath(ledger))
+    ledger = _opened(ledger)
     asked = {
         "epsilon": epsilon,
         "delta": delta,

@@ -180,6 +180,11 @@ def _warn_of_scaled(table):
         )
 
 
+def _opened(ledger):
+    """The `Ledger` of a path, of itself, or None."""
+    return ledger if ledger is None or isinstance(ledger, _core.Ledger) else _core.Ledger(os.fspath(ledger))
+
+
 class VoidWarning(UserWarning):
     """Warns that a fit with a seed has no guarantee: anyone who knows the seed can subtract the
     noise."""
@@ -404,9 +409,7 @@ class _Private:
             X, y = self._formula.split(X, y)
         seed = self._seed()
         self._check_types()
-        ledger = self.ledger
-        if ledger is not None and not isinstance(ledger, _core.Ledger):
-            ledger = _core.Ledger(os.fspath(ledger))
+        ledger = _opened(self.ledger)
         if self._buys_schema() and self.public is None:
             return self._fit_bought(X, y, seed, ledger, sample_weight, highest_weight, groups)
         schema, table, columns, labels, classes = self._prepare(X, y)
