@@ -23,10 +23,12 @@
 namespace gibbsite::cli {
 namespace {
 
-// A parameter to begin with: a listed level, as "(other)" says little.
-std::string asked_of(const FamilyRelease& drawn) {
+// An event to begin with: of a listed level, as "(other)" says little, or of a number beside its estimate.
+std::string event_of(const FamilyRelease& drawn) {
   const auto names = parameter_names(drawn);
-  return names.back().starts_with('(') ? names.front() : names.back();
+  const std::string name = shown(names.back().starts_with('(') ? names.front() : names.back());
+  if (drawn.certificate().problem.has_levels()) return name + " > 0.5";
+  return fmt::format("{} > {:.2g}", name, estimates(drawn, 1).front().value);
 }
 
 }  // namespace
@@ -75,10 +77,10 @@ void FitCommand::say_family(const FamilyRelease& drawn, const std::optional<Ledg
                             const std::string& before) const {
   write_entered(ledger, [&](Existing existing) { write_release(out, drawn, existing); });
   say(before + fmt::format("{}\n{}\nWritten: {}; next:\n"
-                           "  gibbsite query --model {} --probability '{} > 0.5'\n"
+                           "  gibbsite query --model {} --probability '{}'\n"
                            "  gibbsite verify {}\n",
                            family_report(drawn), wrapped_lines(in_words(drawn.certificate())),
-                           StandardOutput::named(out), out, shown(asked_of(drawn)), out));
+                           StandardOutput::named(out), out, event_of(drawn), out));
 }
 
 }  // namespace gibbsite::cli

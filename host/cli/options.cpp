@@ -100,6 +100,8 @@ CLI::Option* add_count(CLI::App& app, const std::string& name, std::optional<std
 void require_other_file(const std::string& out, const std::string& input, const std::string& name,
                         const char* option) {
   std::error_code absent;
+  if (std::filesystem::is_directory(input, absent) && std::string_view(name) == "--schema")
+    throw BadInput(fmt::format("--schema: {} is a folder; give a file", input));
   if (!out.empty() && (out == input || std::filesystem::equivalent(out, input, absent))) {
     throw BadInput(fmt::format("{}: {} is the file of {}; give another", option, out, name));
   }
@@ -355,9 +357,11 @@ void warn_of_few_rows(const Plan& plan, const std::optional<PositiveShare>& shar
           ? fmt::format("{} {} would keep about {:.0f} %", human_count(rows), unit, 100 * enough)
           : "of so rare a class tables keep less with any number of rows";
   fmt::print(stderr,
-             "gibbsite: warning: {} {} are few for {} at ε = {:.4g}: expect {} of what "
+             "gibbsite: warning: {} {} few for {} at ε = {:.4g}: expect {} of what "
              "could be learned without privacy; {}\n",
-             human_count(static_cast<double>(plan.problem.rows)), unit,
+             human_count(static_cast<double>(plan.problem.rows)),
+             plan.problem.rows == 1 ? (plan.problem.of_people() ? "person is" : "row is")
+                                    : (plan.problem.of_people() ? "people are" : "rows are"),
              coefficients_words(plan.problem), plan.budget.epsilon, kept_words(expected->kept),
              more);
 }
@@ -410,7 +414,8 @@ bool ShapeArguments::of_table(const PlanArguments& plan) const {
       throw BadInput(
           "--data: give either --data and --schema, or --rows, --features and --row-norm");
     }
-    if (table.data.empty()) throw BadInput("--schema: needs --data with it; give both");
+    if (table.data.empty())
+      throw BadInput("--schema: needs --data with it, or before there is a table --rows; give one");
     if (schema.empty()) throw BadInput("--data: needs --schema with it; give both");
     return true;
   }

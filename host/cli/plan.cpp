@@ -154,6 +154,10 @@ struct PlanCommand {
     if (nonzero && !shape.features)
       throw BadInput(
           "--nonzero: says how many of --features are not 0; give that, or leave it out");
+    if (epsilons.size() > 1 && std::ranges::find(epsilons, 0.0) != epsilons.end())
+      throw BadInput(
+          "--epsilon: a comma parts several budgets, each above 0; decimals have a point, "
+          "as in 0.5");
     if (plan.rdp && epsilons.size() > 1)
       throw BadInput("--rdp: takes one --epsilon; plan each of several by itself");
     const PlanArguments plan = request();
@@ -179,7 +183,7 @@ struct PlanCommand {
     if (domain && !json)
       fmt::print("{}{}{}", interactions_words(*domain), typical_words(*domain),
                  plan.intervals ? wide_lines_words(*domain) : "");
-    std::string scaled_rows;
+    std::string read_otherwise;
     std::vector<Plan> plans;
     for (const Budget& budget : budgets) {
       if (domain) {
@@ -187,7 +191,7 @@ struct PlanCommand {
         if (!json && automatic_curves(*domain) > 0)
           fmt::print("ε = {:.4g}: {}", budget.epsilon, curves_words(*domain, chosen));
         space = chosen;
-        scaled_rows = scaled_rows_meaning(chosen);
+        read_otherwise = read_otherwise_meaning(chosen);
       }
       plans.push_back(gibbsite::plan(plan, space, rows, budget));
       if (domain)
@@ -208,7 +212,7 @@ struct PlanCommand {
                     {.seconds = measured_seconds});
     const WorkTime time = measure_work(timer, plans.front().candidates, budgets.front().draws);
     show(plans, time,
-         {domain ? label_unit(domain->label) : 0, plan_options, positive_share, scaled_rows});
+         {domain ? label_unit(domain->label) : 0, plan_options, positive_share, read_otherwise});
     if (std::ranges::none_of(plans, [](const Plan& p) { return p.candidate().feasible; })) {
       static_cast<void>(require_feasible(plans.front()));
     }

@@ -61,6 +61,11 @@ struct QueryCommand {
       if (!utilities.empty()) return decide(release.model(), asked);
       return json ? print_json(release.model(), asked) : print(release.model(), asked);
     }
+    if (holds<LinearKind>(text, model))
+      throw BadInput(fmt::format(
+          "--effect: is missing; {} holds a model of rows, which is asked about an effect, as in "
+          "--effect \"column=level\"",
+          model));
     const FamilyRelease release = parse_release<ConjugateKind>(text, model);
     if (json) throw BadInput("--json: has no meaning with draws of a family; leave it out");
     ask(release, asked);
@@ -258,6 +263,12 @@ struct QueryCommand {
       fmt::print("probability of {}: {}\n", shown(event), with_error(probability(release, event)));
     }
     if (!utilities.empty()) respond(release);
+    if (trimmed && (!expectations.empty() || !asked.empty()))
+      fmt::print("{}", wrapped(fmt::format(
+                           "of the released posterior, whose draws are cut to the bounds of --trim; ± is for "
+                           "the number of draws alone. What is known of the people, with 95 % intervals: "
+                           "gibbsite query --model {}",
+                           model)));
   }
 
   void respond(const FamilyRelease& release) const {

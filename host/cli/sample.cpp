@@ -212,7 +212,13 @@ struct SampleCommand {
     const Verdict verdict = judge(summaries, drawn);
     const std::string text = advised(verdict);
     if (json) fmt::print("{}\n", report.json(verdict.usable(), text, files).dump(2, ' ', true));
-    say("\n" + report.table(order) + "\n" + report.speed());
+    say("\n" + report.table(order) + "\n" +
+        (is<Classes>(domain.label)
+             ? "The table tells the classes' coefficients of one feature apart, never what is common to "
+               "them, which is the\nprior's alone: ask each draw for a difference of two classes, or from "
+               "their mean.\n"
+             : "") +
+        report.speed());
     if (verdict.usable()) {
       say(fmt::format("Verdict: {}\n", shown(text)));
     } else {

@@ -165,6 +165,10 @@ struct SelectCommand {
       if (!range.empty()) shape.lo = range.front(), shape.hi = range.back();
     } else {
       shape.score = score;
+      if (pieces(models).size() < 2)
+        throw BadInput(
+            "--models: one is chosen among two or more; give their files, with commas "
+            "between");
       for (const std::string& path : pieces(models)) of.push_back(model_of(path, shape));
     }
     return shape;

@@ -312,7 +312,7 @@ std::string interval_words(std::span<const Plan> plans, const PlanContext& conte
   const Plan& first = plans.front();
   if (const std::uint64_t k = first.budget.rows_per_person; k > 1 && !first.problem.of_people())
     out += fmt::format("The {} rows of a person are taken for alike in it.\n", k);
-  if (!context.scaled_rows.empty()) out += wrapped(context.scaled_rows);
+  if (!context.read_otherwise.empty()) out += wrapped(context.read_otherwise);
   return out;
 }
 

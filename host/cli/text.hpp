@@ -61,7 +61,7 @@ struct PlanContext {
   double label_unit = 0;     ///< of the schema; 0 without one
   PlanOptions plan_options;  ///< what the plan was made for
   std::optional<PositiveShare> positive_share = {};
-  std::string scaled_rows = {};  ///< scaled_rows_meaning of the schema; "" without one
+  std::string read_otherwise = {};  ///< read_otherwise_meaning of the schema; "" without one
 
   [[nodiscard]] double evenness() const {
     return positive_share ? least_evenness(*positive_share) : 1;

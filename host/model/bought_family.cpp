@@ -105,7 +105,8 @@ Schema bought_family_schema(const BoughtSchema& answers, Family family, double c
     as_levels(column, answers.columns.front(), of_two);
   else if (!column.is_date())
     as_numbers(column, answers.columns.front(), family, center);
-  Schema one = family_schema(out, answers.columns.front().name);
+  // Missing cells, which nobody knew of before, count as the middle: screens say so.
+  Schema one = one_column_schema(out, answers.columns.front().name);
   without_curve(one.columns.front());  // a number is drawn as it is
   return one;
 }

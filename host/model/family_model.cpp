@@ -53,11 +53,28 @@ void require_rows_alike(const Schema& schema) {
       people ? rows_instead(schema) : "give it type = \"ignore\" here"));
 }
 
+// A record without a number would count as the middle of the range, and move the estimate there.
+void require_a_number_a_row(const Schema& one) {
+  const Column& column = one.columns.front();
+  if (column.type != ColumnType::number || one.missing_in(column) == nullptr) return;
+  throw BadInput(
+      Field{"column"},
+      fmt::format(
+          "cells of {} may be missing by the schema, and how many numbers are left is private",
+          quoted(column.name)),
+      format_message(
+          "take {} out of the schema if no cell is missing, or use {} covariance with {} "
+          "add-remove, for the mean of the numbers that there are",
+          Word{"missing"}, Field{"model"}, Field{"adjacency"}));
+}
+
 }  // namespace
 
 Schema family_schema(const Schema& whole, const std::string& column) {
   require_rows_alike(whole);
-  return one_column_schema(whole, column);
+  Schema out = one_column_schema(whole, column);
+  require_a_number_a_row(out);
+  return out;
 }
 
 Schema one_column_schema(const Schema& whole, const std::string& column) {

@@ -219,7 +219,37 @@ std::string csv_text(const std::string& text) {
   return out + '"';
 }
 
+std::string missing_as_middle(const Schema& schema) {
+  std::vector<std::string> names;
+  for (const Column& column : schema.columns)
+    if (reads_missing_as_middle(schema, column)) names.push_back(column.name);
+  if (names.empty()) return "";
+  return fmt::format(
+      "A missing cell of {} is read as the middle of its range, and effects are of columns read so: "
+      "where a twentieth of the cells or more is missing, an interval may miss the effect of the "
+      "numbers themselves, which is further from none; missing_level = true in the schema mends that.",
+      short_list(names));
+}
+
+// Where labels and weights are held, readers of the file alone cannot know how many were beyond.
+std::string held_meaning(const Schema& schema) {
+  std::string out;
+  if (const auto* const amount = std::get_if<Amount>(&schema.label))
+    out = fmt::format(" Labels below {} or above {} count as that.", number_text(amount->lo),
+                      number_text(amount->hi));
+  if (const auto* const count = std::get_if<Count>(&schema.label))
+    out = fmt::format(" Labels above {} count as that.", number_text(count->hi));
+  if (const Column* const weight = schema.weight())
+    out += fmt::format(" Weights above {} count as that.", number_text(weight->hi));
+  return out;
+}
+
 }  // namespace
+
+bool reads_missing_as_middle(const Schema& schema, const Column& column) {
+  return column.type == ColumnType::number && !column.has_missing_bin &&
+         schema.missing_in(column) != nullptr && !schema.has_missing_level(column);
+}
 
 std::pair<EffectEstimate, std::string_view> shown_per_unit(const Effect& effect) {
   constexpr double days_of_year = 365.25;
@@ -227,20 +257,24 @@ std::pair<EffectEstimate, std::string_view> shown_per_unit(const Effect& effect)
   return {scaled(*effect.per_unit, days_of_year), "year"};
 }
 
-std::string scaled_rows_meaning(const Schema& schema) {
-  if (!schema.may_clip()) return "";
-  return fmt::format(
-      "Rows longer than the schema's row_norm, {:.4g}, are scaled down to it (rows may be up to "
-      "{:.4g} long), and effects are those of the scaled rows, not of the columns as they are; "
-      "row_norm = \"auto\" scales none.",
-      schema.row_norm, schema.max_unclipped_norm());
+std::string read_otherwise_meaning(const Schema& schema) {
+  std::string out;
+  if (schema.may_clip())
+    out = fmt::format(
+        "Rows longer than the schema's row_norm, {:.4g}, are scaled down to it (rows may be up to "
+        "{:.4g} long), and effects are those of the scaled rows, not of the columns as they are; "
+        "row_norm = \"auto\" scales none.",
+        schema.row_norm, schema.max_unclipped_norm());
+  const std::string missing = missing_as_middle(schema);
+  return out + (out.empty() || missing.empty() ? "" : " ") + missing;
 }
 
 std::string interval_meaning_of(const LinearModel& model, std::uint64_t rows_per_person) {
   const Schema& schema = model.schema;
-  const std::string scaled = scaled_rows_meaning(schema);
-  std::string out = scaled.empty() ? std::string(interval_meaning_of(schema))
-                                   : "95 % intervals include privacy noise and sampling. " + scaled;
+  const std::string other = read_otherwise_meaning(schema);
+  std::string out = other.empty() ? std::string(interval_meaning_of(schema))
+                                  : "95 % intervals include privacy noise and sampling. " + other;
+  out += held_meaning(schema);
   if (!model.estimates || rows_per_person == 1 || schema.person() != nullptr) return out;
   const std::uint64_t k = rows_per_person;
   if (model.estimates->rows_alike == k)

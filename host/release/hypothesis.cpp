@@ -59,7 +59,9 @@ class EffectReader {
     skip();
     if (!rest_.empty()) {
       const std::string at = quoted(rest_);
-      if (rest_[0] == '=') fail("has '=' after what is no category", "write column=level");
+      if (rest_[0] == '=')
+        fail("has '=' after what is neither a category nor a curve",
+             "write column=level; a straight line counts per unit, as in 10*age");
       fail(fmt::format("cannot be read from {} on", at),
            "put + - * or / between terms, and names with such signs in quotes");
     }

@@ -266,11 +266,15 @@ TEST_F(ClassesCli, AreNotCompared) {
 }
 
 TEST_F(ClassesCli, HavePosteriorDrawsByName) {
-  const Outcome out =
-      gibbsite({"sample",    "--data",   "table.csv", "--schema", "table.toml", "--prior-precision",
-                "1",         "--out",    "draws",     "--draws",  "50",         "--warm-up",
-                "50",        "--chains", "2",         "--seed",   "3",          "--backend",
-                "reference", "--json"});
+  std::vector<std::string> asked{
+      "sample", "--data",   "table.csv", "--schema", "table.toml", "--prior-precision",
+      "1",      "--draws",  "50",        "--warm-up", "50",        "--chains",
+      "2",      "--seed",   "3",         "--backend", "reference", "--out",
+      "seen"};
+  EXPECT_THAT(gibbsite(asked).out, HasSubstr("ask each draw for a difference of two classes"));
+  asked.back() = "draws";
+  asked.push_back("--json");
+  const Outcome out = gibbsite(asked);
   ASSERT_EQ(out.status, 0) << out.err;
   const auto summary = nlohmann::json::parse(out.out);
   ASSERT_EQ(summary["parameters"].size(), 9U);

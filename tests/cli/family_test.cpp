@@ -97,6 +97,8 @@ TEST_F(FamilyCli, FitsVerifiesAndAnswers) {
         gibbsite({"query", "--model", "draws.json", "--expectation", one.parameter});
     EXPECT_EQ(mean.status, 0) << mean.err;
     EXPECT_THAT(mean.out, HasSubstr(std::string("expectation of ") + one.parameter + ": "));
+    if (std::ranges::find(one.more, "--trim") != one.more.end())
+      EXPECT_THAT(mean.out, HasSubstr("cut to the bounds of --trim; ± is for the number of draws"));
     // What fit said is what the file says.
     const Outcome again = gibbsite({"query", "--model", "draws.json"});
     EXPECT_THAT(fitted.out, HasSubstr(again.out)) << again.out;
@@ -152,6 +154,24 @@ TEST_F(FamilyCli, PlansWithoutATable) {
                                     "table.csv", "--schema", "table.toml"});
   const Outcome of_shape = plan_of({"--model", "bernoulli", "--rows", "200"});
   EXPECT_EQ(of_table.out, of_shape.out) << of_table.err;
+}
+
+// A third of the cells are empty: what they would count as moves the estimate out of its interval.
+TEST_F(FamilyCli, MissingNumbersAreRefusedOrSaid) {
+  std::string table = "visits\n";
+  for (int i = 0; i < 3000; ++i) table += i % 3 == 0 ? "\"\"\n" : std::to_string(i % 2) + "\n";
+  folder.write("gaps.csv", table);
+  folder.write("gaps.toml",
+               "[columns]\nvisits = {type = \"number\", range = [0, 20], missing = \"\"}\n");
+  const Options asked{"fit",   "--model", "rate",      "--column", "visits",  "--data", "gaps.csv",
+                      "--out", "r.json",  "--epsilon", "1",        "--delta", "1e-6"};
+  const Outcome refused = gibbsite(asked + Options{"--schema", "gaps.toml"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("cells of 'visits' may be missing by the schema"));
+  EXPECT_THAT(refused.err, HasSubstr("--model covariance with --adjacency add-remove"));
+  const Outcome bought = gibbsite(asked);
+  ASSERT_EQ(bought.status, 0) << bought.err;
+  EXPECT_THAT(bought.out, HasSubstr("a missing cell counts as"));
 }
 
 TEST_F(FamilyCli, BadInputIsOneLine) {

@@ -403,10 +403,32 @@ TEST(IntervalMeaning, SaysWhatRowsOfAPersonAreTakenFor) {
   EXPECT_EQ(interval_meaning_of(model, 4), interval_meaning_of_people);
 }
 
+TEST(IntervalMeaning, SaysWhereLabelsAndWeightsAreHeld) {
+  LinearModel model = support::effects_model();
+  EXPECT_THAT(interval_meaning_of(model, 1), Not(HasSubstr("count as that")));
+  model.schema.columns.push_back({.name = "w", .type = ColumnType::weight, .hi = 10});
+  EXPECT_THAT(interval_meaning_of(model, 1), HasSubstr("Weights above 10 count as that."));
+  model.schema.label = Count{{.lo = 0, .hi = 20}};
+  EXPECT_THAT(interval_meaning_of(model, 1), HasSubstr("Labels above 20 count as that."));
+}
+
+// A fifth of the cells missing at random, far from the middle: half of the intervals missed the effect.
+TEST(IntervalMeaning, OfMissingCellsInTheMiddlePromisesNoCoverage) {
+  LinearModel model = support::effects_model();
+  Column& age = model.schema.columns.front();
+  ASSERT_EQ(age.type, ColumnType::number);
+  age.has_missing = true;
+  EXPECT_THAT(interval_meaning_of(model, 1),
+              AllOf(HasSubstr("A missing cell of '" + age.name + "' is read as the middle"),
+                    HasSubstr("missing_level = true"), Not(HasSubstr("simulated"))));
+  age.missing_level = true;
+  EXPECT_EQ(read_otherwise_meaning(model.schema), "");
+}
+
 // Where rows may be scaled effects are of other rows than the table's, and no simulation held them.
 TEST(IntervalMeaning, OfScaledRowsPromisesNoCoverage) {
   LinearModel model = support::effects_model();
-  EXPECT_EQ(scaled_rows_meaning(model.schema), "");
+  EXPECT_EQ(read_otherwise_meaning(model.schema), "");
   model.schema.row_norm = 1;
   EXPECT_THAT(interval_meaning_of(model, 1),
               AllOf(HasSubstr("row_norm, 1, are scaled"), HasSubstr("up to 2 long"),

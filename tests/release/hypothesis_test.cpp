@@ -107,7 +107,7 @@ TEST(Hypothesis, RefusesInOneLineWithTheNearestSpelling) {
   expect_refused("sex", "column 'sex' has levels; name one, as in sex=Male");
   expect_refused("id", "column 'id' has no coefficient");
   expect_refused("income", "no column is called 'income'");
-  expect_refused("age=3", "'=' after what is no category");
+  expect_refused("age=3", "'=' after what is neither a category nor a curve");
   expect_refused("age*age", "multiplies two columns");
   expect_refused("age*sex=Male", "multiplies two columns");
   expect_refused("1/age", "divides by a column");

@@ -37,7 +37,8 @@ inline constexpr std::string_view interval_meaning_of_people_amounts =
     "skewed an effect is not the one on the mean (docs/theory/intervals.md).";
 inline constexpr std::string_view interval_meaning_of_counts =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 97 to 99 % of "
-    "the effects on average (docs/theory/intervals.md).";
+    "the effects on average; where counts spread much more than Poisson's a rare level's is too small, "
+    "and was held in 73 % (docs/theory/intervals.md).";
 inline constexpr std::string_view interval_meaning_of_classes =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 95 to 99 % of "
     "the effects on average, and about 85 % where classes nearly separate and the budget is "
@@ -75,13 +76,16 @@ inline std::string_view interval_meaning_of(const Schema& schema) {
 }
 
 /// What the intervals of a released model mean, for readers, in full sentences: how often they held
-/// on simulated tables; or, if rows may be longer than the schema's norm, that effects are of rows
-/// that are scaled down to it. Then what rows of one person were taken for. `rows_per_person`: the
+/// on simulated tables; or what their effects are of where that is not the columns as they stand
+/// (read_otherwise_meaning). Then where labels and weights are held, and what rows of one person were
+/// taken for. `rows_per_person`: the
 /// guarantee's. A function of public numbers alone.
 std::string interval_meaning_of(const LinearModel& model, std::uint64_t rows_per_person);
-/// The sentence, for readers, on effects of rows that the schema's norm scales; empty if it scales
-/// none.
-std::string scaled_rows_meaning(const Schema& schema);
+/// The sentences, for readers, on effects of rows that the schema's norm scales, and of numbers of
+/// which a missing one is read as the middle of its range; empty if there are neither.
+std::string read_otherwise_meaning(const Schema& schema);
+/// Whether a missing cell of that column is read as the middle of its range, having no level.
+bool reads_missing_as_middle(const Schema& schema, const Column& column);
 
 /// The sentence for an effect that the table cannot tell from those of other columns.
 inline constexpr std::string_view collinear_meaning = "the table cannot tell it from other columns";
