@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <random>
 
 #include "certificate/canonical_json.hpp"
@@ -996,6 +997,20 @@ TEST(Verify, HoldsTheAnswersOfIntervalsToTheirShares) {
       })) << format;
     }
   }
+}
+
+// A file of two classes from before, whose intervals asked for no second moments of scores, holds
+// what it did, and not with another split.
+TEST(Verify, HoldsFormerIntervalsOfTwoClasses) {
+  std::ifstream in(std::string(GIBBSITE_SOURCE_DIR) +
+                   "/tests/golden/two-classes-without-scores.json");
+  const json file = json::parse(in);
+  ASSERT_TRUE(file["model"].contains("estimates"));
+  ASSERT_FALSE(file["certificate"]["mechanism"].contains("score_share"));
+  EXPECT_TRUE(verify(file).valid) << ::testing::PrintToString(verify(file).failures);
+  json changed = file;
+  changed["certificate"]["mechanism"]["score_share"] = 0.03;
+  EXPECT_FALSE(verify(resealed(changed)).valid);
 }
 
 // With held slopes: the second moments of the scores have a share, the clip and a noise too.

@@ -11,6 +11,7 @@
 
 #include "gibbsite/privacy/gdp.hpp"
 #include "gibbsite/run/fit.hpp"
+#include "mechanism/whitened_losses.hpp"
 #include "run/whitened_rule.hpp"
 #include "support/hockey_stick.hpp"
 
