@@ -62,11 +62,12 @@ bool is_sound(const Whitened& s, const Problem& problem) {
                       s.curvature_share > 0 && s.information_share >= 0 && s.block_share >= 0 &&
                       s.score_share >= 0 && s.length_share >= 0 && s.iterations >= 1;
   // The block and the information go together, of classes that count the same, amounts and counts:
-  // what a row's information is limited by is derived for them. Scores' moments go with held slopes
-  // and with weights.
+  // what a row's information is limited by is derived for them. Scores' moments go with both, and
+  // may be left out where they need not be asked.
   const bool together = asks_information(s) == (s.block_share > 0) && s.block_share < 1 &&
                         (!asks_information(s) || takes_information(problem)) &&
-                        asks_scores(s) == (asks_information(s) && takes_scores(problem));
+                        (asks_scores(s) ? asks_information(s) && takes_scores(problem)
+                                        : !asks_information(s) || !needs_scores(problem));
   // What small budgets ask is derived for rows with a constant, without intervals. Their gradients'
   // shares are added up one by one.
   const bool small =
@@ -106,8 +107,8 @@ Whitened rule(const Problem& problem, const Neighbors& who, double mu,
   const auto K = static_cast<double>(problem.outputs);
   // What intervals take: .1 of mu^2 for the information, and of the gradients .2 for the block of
   // two classes, where other shares cost more log-loss or hold no more often, .4 elsewhere
-  // (docs/theory/intervals.md). With held slopes or weights the scores' moments have .03 more:
-  // their noise is small beside what they are.
+  // (docs/theory/intervals.md). The scores' moments have .03 more: their noise is small beside what
+  // they are. Of several classes that count the same they follow from the information.
   const double information = intervals ? 0.1 : 0.0;
   const double scores = intervals && takes_scores(problem) ? 0.03 : 0.0;
   const double rest = 1 - information - scores;

@@ -35,10 +35,16 @@ inline bool takes_information(const Problem& problem) {
          (problem.loss == "logistic" || has_capped_derivatives(problem) ||
           problem.loss.starts_with("softmax-"));
 }
-/// Whether its intervals ask for second moments of scores: where slopes are held, or rows count by
-/// weights, what scores vary does not follow from the information.
-inline bool takes_scores(const Problem& problem) {
+/// Whether what its scores vary does not follow from the information at all: where slopes are held,
+/// or rows count by weights. Then intervals ask for the scores' second moments in every file.
+inline bool needs_scores(const Problem& problem) {
   return has_capped_derivatives(problem) || problem.weighted;
+}
+/// Whether its intervals ask for second moments of scores. Of two classes they follow from the
+/// information where the model holds, and not where an effect bends (docs/theory/intervals.md);
+/// former files of two classes have none.
+inline bool takes_scores(const Problem& problem) {
+  return needs_scores(problem) || problem.loss == "logistic";
 }
 
 /// ScoreLimits::information of the problem's block: `information_limit` as its loss has it,

@@ -275,6 +275,11 @@ std::string interval_meaning_of(const LinearModel& model, std::uint64_t rows_per
   std::string out = other.empty() ? std::string(interval_meaning_of(schema))
                                   : "95 % intervals include privacy noise and sampling. " + other;
   out += held_meaning(schema);
+  // The root of a weighted score is the plain model's only where the model holds.
+  if (model.estimates && is<TwoClasses>(schema.label))
+    out +=
+        " Where an effect bends, or depends on another column, unlike in this model, unusual rows "
+        "count less in it than in a fit without privacy.";
   if (!model.estimates || rows_per_person == 1 || schema.person() != nullptr) return out;
   const std::uint64_t k = rows_per_person;
   if (model.estimates->rows_alike == k)

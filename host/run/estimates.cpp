@@ -336,7 +336,7 @@ class Information {
   // For people and weighted rows alpha H_g has the noise of the moments that it is made of: along
   // columns that lean on each other the metric may have more noise than rows. Others have none.
   static VectorXd noise_of_model(const AnsweredScores& answers, double unit) {
-    return answers.scores ? VectorXd(unit * noise_of_moments(answers.lambda)) : VectorXd();
+    return answers.weighted ? VectorXd(unit * noise_of_moments(answers.lambda)) : VectorXd();
   }
   static double alpha_of(const AnsweredScores& answers, const MatrixXd& H, double mean_curvature) {
     // Weights are at most 1 and p(1 - p) at most 1/4, so more than that is noise.
@@ -596,7 +596,7 @@ class Equation {
   }
 
  private:
-  // The sample's part of rows that count the same. J = sum p(1-p) w^2 z z^T is at most
+  // The sample's part if the model holds. J = sum p(1-p) w^2 z z^T is at most
   // H = sum p(1-p) w z z^T, and at least H I^-1 H with I = sum p(1-p) z z^T (Cauchy-Schwarz).
   // Weights are alpha/n on average. They differ between rows, so J is taken half way up to H; along
   // a level at its lower end.
@@ -605,8 +605,7 @@ class Equation {
     curves_.add_unweighted(derivative, path_share_, full);
     return derivative * full.llt().solve(derivative);
   }
-  // The sample's part of people, or of rows that count by weights, at omega_0: what was answered,
-  // without what is noise in it, as A_2.
+  // The sample's part at omega_0: what was answered, without what is noise in it, as A_2.
   void answer_scores(const AnsweredScores& answers) {
     const MatrixXd model = modeled_scores(derivative(at_));
     const double of_model =

@@ -38,10 +38,12 @@ struct AnsweredScores {
   Eigen::VectorXd prior;      ///< v: shape of the prior variances that the path used [k]
   std::vector<double> means;  ///< answered_means [d], or empty: then those of the metric
   double prior_scale = 0;     ///< their scale that the path found, after the last gradient
-  /// With weights or people: sum of s s^T at the last point, where s is the score of a row with its
-  /// weight, or the sum of a person's. None: what the model says of rows that count the same. [k x
-  /// k], of several classes as estimate_classes says.
+  /// Sum of s s^T at the last point, where s is the score of a row with its weight, or the sum of a
+  /// person's. None, as of several classes that count the same and in former files: what the model
+  /// says. [k x k], of several classes as estimate_classes says.
   std::optional<AnsweredMoments> scores;
+  /// Rows count by weights, or as their people do.
+  bool weighted = false;
   double rows_of_person = 1;  ///< k: ||s|| <= k clip
   /// k of rows whose people nobody names: they may all be alike, so the sample's part counts k
   /// times, the most that it can be (Cauchy-Schwarz). 1 of people, and of a row each.

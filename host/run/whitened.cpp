@@ -176,6 +176,7 @@ class WhitenedRun final : public MechanismRun {
     out.information_bound = block_limit(settings_, task_.problem) * rule_.clip() * rule_.clip();
     out.rows_of_person = std::max<double>(static_cast<double>(task_.problem.rows_of_person), 1);
     out.rows_alike = static_cast<double>(rows_alike());
+    out.weighted = task_.problem.weighted;
     for (const NoisyAnswer& answer : answers_) {
       if (answer.question == "information") {
         out.information = information_blocks(answer.values);

@@ -170,9 +170,11 @@ TEST_F(EffectsCli, AFitSaysWhatItsIntervalsAreOf) {
   };
   const std::string alike = "The 3 rows of a person are taken for alike",
                     scaled = "effects are those of the scaled rows",
-                    line = "'income' counts as a straight line over a wide range";
-  EXPECT_THAT(fitted("", "", {}), AllOf(HasSubstr("On simulated tables"), HasSubstr(line),
-                                        Not(HasSubstr(alike)), Not(HasSubstr(scaled))));
+                    line = "'income' counts as a straight line over a wide range",
+                    bends = "unusual rows count less in it than in a fit without privacy";
+  EXPECT_THAT(fitted("", "", {}),
+              AllOf(HasSubstr("On simulated tables"), HasSubstr(line), HasSubstr(bends),
+                    Not(HasSubstr(alike)), Not(HasSubstr(scaled))));
   EXPECT_THAT(fitted("row_norm = 1\n", ", curve = 3", {}),
               AllOf(HasSubstr(scaled), Not(HasSubstr("On simulated")), Not(HasSubstr(line))));
   EXPECT_THAT(fitted("", "", {"--rows-per-person", "3"}), HasSubstr(alike));

@@ -140,7 +140,7 @@ TEST(Whitened, EveryOfferKeepsItsBudgetAndUsesIt) {
             ASSERT_TRUE(candidate.feasible) << candidate.why;
             const Whitened& s = settings_of(candidate);
             EXPECT_GE(s.iterations, 12);
-            EXPECT_LE(candidate.cost.passes, intervals ? 44 : 42);
+            EXPECT_LE(candidate.cost.passes, intervals ? 45 : 42);
             EXPECT_EQ(s.information_share > 0, intervals);
             EXPECT_EQ(s.block_share > 0, intervals);
             const Problem p = long_rows(rows, d);
@@ -154,7 +154,7 @@ TEST(Whitened, EveryOfferKeepsItsBudgetAndUsesIt) {
             EXPECT_LE(s.clip_factor, 1);
             const double spent = delta_up(candidate.guarantee, epsilon);
             EXPECT_LE(spent, delta);
-            EXPECT_GE(spent, delta * (1 - 2e-3)) << "less was bought than paid for";
+            EXPECT_GE(spent, delta * (1 - 2.5e-3)) << "less was bought than paid for";
             ++planned;
           }
         }
@@ -417,7 +417,7 @@ TEST(Whitened, QuestionsOfAmountsTogetherCostWhatIsClaimed) {
       EXPECT_TRUE(promises(0, 0, 0, loss));
       EXPECT_FALSE(promises(0, 0.1, 0.4, loss)) << "another limit than without scores";
       EXPECT_FALSE(promises(0.03, 0, 0, loss)) << "scores without a block";
-      EXPECT_FALSE(promises(0.03, 0.1, 0.4, "logistic")) << "scores of classes are not asked";
+      EXPECT_FALSE(promises(0.03, 0.1, 0.4, "softmax-3")) << "scores of classes are not asked";
       for (const double share : {-0.01, 0.9, 1.0, static_cast<double>(NAN)})
         EXPECT_FALSE(promises(share, 0.1, 0.4, loss)) << share;
     }
@@ -491,19 +491,26 @@ TEST(Whitened, SettingsOfIntervalsThatAreNotSharesOfOneBudgetPromiseNothing) {
     promises_nothing(&Whitened::block_share, value, "nothing is left for the other gradients");
   promises_nothing(&Whitened::clip_factor, 1.42, "a row's information may be beyond its limit");
   promises_nothing(&Whitened::second_moment_share, 0.9, "shares above one");
+  for (const double value : {-0.01, 0.9, 1.0, static_cast<double>(NAN)})
+    promises_nothing(&Whitened::score_share, value, "more than the whole, or less than none");
   Whitened most = good;
   most.clip_factor = 1.4;
   EXPECT_LE(delta(most, problem), 1e-6);
+  // Files of before did not ask two classes for the scores' moments.
+  Whitened former = good;
+  former.score_share = 0;
+  EXPECT_EQ(good.score_share, 0.03);
+  EXPECT_LE(delta(former, problem), 1e-6);
   for (const char* loss :
        {"huber", "pseudo-huber", "poisson", "logistic(0.4,1)", "softmax-3(0.4,1,1)"}) {
     Problem other = problem;
     other.loss = loss;
     if (other.loss.starts_with("softmax")) other.outputs = 3, other.features *= 3;
-    EXPECT_EQ(delta(good, other), 1) << loss << " has no information that is limited";
+    EXPECT_EQ(delta(former, other), 1) << loss << " has no information that is limited";
   }
   Problem classes = problem;
   classes.loss = "softmax-3", classes.outputs = 3, classes.features *= 3;
-  EXPECT_LE(delta(good, classes), 1.01e-6);
+  EXPECT_LE(delta(former, classes), 1.01e-6);
 }
 
 TEST(Whitened, IntervalsAreRefusedWhereNothingAnswersThem) {

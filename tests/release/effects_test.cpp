@@ -389,7 +389,10 @@ TEST(Forest, PutsEveryEndOnOneScale) {
 TEST(IntervalMeaning, SaysWhatRowsOfAPersonAreTakenFor) {
   LinearModel model = support::effects_model();
   const std::string plain(interval_meaning);
-  EXPECT_EQ(interval_meaning_of(model, 1), plain);
+  EXPECT_THAT(
+      interval_meaning_of(model, 1),
+      AllOf(StartsWith(plain), EndsWith("unusual rows count less in it than in a fit without "
+                                        "privacy.")));
   EXPECT_THAT(
       interval_meaning_of(model, 4),
       AllOf(StartsWith(plain), HasSubstr("took the 4 rows of a person for those of 4 people"),
@@ -400,7 +403,9 @@ TEST(IntervalMeaning, SaysWhatRowsOfAPersonAreTakenFor) {
                     HasSubstr("column of ids"), Not(HasSubstr("narrow"))));
   model.estimates->rows_alike = 1;
   model.schema.columns.push_back({.name = "who", .type = ColumnType::person});
-  EXPECT_EQ(interval_meaning_of(model, 4), interval_meaning_of_people);
+  EXPECT_THAT(interval_meaning_of(model, 4),
+              AllOf(StartsWith(std::string(interval_meaning_of_people)), Not(HasSubstr("narrow")),
+                    Not(HasSubstr("alike"))));
 }
 
 TEST(IntervalMeaning, SaysWhereLabelsAndWeightsAreHeld) {

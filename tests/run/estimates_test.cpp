@@ -443,6 +443,7 @@ AnsweredScores answers_of_columns_that_lean(const VectorXd& truth, std::uint64_t
       table.how_many.array() * (p.array() * (1 - p.array()) + (now - p).array().square());
   out.scores =
       AnsweredMoments{z.transpose() * squares.matrix().asDiagonal() * z + noise(scores), scores};
+  out.weighted = true;
   return out;
 }
 

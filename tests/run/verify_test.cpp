@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <random>
 
 #include "certificate/canonical_json.hpp"
@@ -905,7 +906,8 @@ TEST(Verify, HoldsTheAnswersOfASmallBudgetToTheirShares) {
   EXPECT_TRUE(starts > 0 || seconds > 0) << starts << " " << seconds;
 }
 
-// A file with intervals: its block and its information have a share each, a clip and a noise.
+// A file with intervals: its block, its information and its scores' moments have a share each, a
+// clip and a noise.
 TEST(Verify, HoldsTheAnswersOfIntervalsToTheirShares) {
   for (const bool add_remove : {false, true}) {
     const Dataset data = support::people(2000, 3, 5);
@@ -921,16 +923,17 @@ TEST(Verify, HoldsTheAnswersOfIntervalsToTheirShares) {
     // Too much noise leaves no estimates: not so here, but for bad luck.
     if (!file["model"].contains("estimates")) GTEST_SKIP() << "no estimates by chance";
     const json& answers = file["model"]["answers"];
-    const std::size_t information = answers.size() - 1, block = information - 1;
+    const std::size_t scores = answers.size() - 1, information = scores - 1, block = scores - 2;
     ASSERT_EQ(answers[block]["question"], "block");
     ASSERT_EQ(answers[information]["question"], "information");
+    ASSERT_EQ(answers[scores]["question"], "scores");
     const auto fails = [&](const auto& edit) {
       json changed = file;
       edit(changed);
       return !verify(resealed(changed)).valid;
     };
     const auto scaled = [](json& number, double factor) { number = factor * number.get<double>(); };
-    for (const std::size_t i : {block, information}) {
+    for (const std::size_t i : {block, information, scores}) {
       const auto on_answer = [&](const auto& edit) {
         return fails([&](json& changed) { edit(changed["model"]["answers"], i); });
       };
@@ -948,7 +951,7 @@ TEST(Verify, HoldsTheAnswersOfIntervalsToTheirShares) {
       EXPECT_TRUE(on_answer([&](json& all, std::size_t at) { all[at]["question"] = "gradient"; }));
     }
     // Another split of one budget: some answer has less noise than its share.
-    for (const char* name : {"information_share", "block_share"}) {
+    for (const char* name : {"information_share", "block_share", "score_share"}) {
       for (const double factor : {0.5, 1.01, 1.3}) {
         EXPECT_TRUE(fails([&](json& changed) {
           scaled(changed["certificate"]["mechanism"][name], factor);
@@ -968,7 +971,7 @@ TEST(Verify, HoldsTheAnswersOfIntervalsToTheirShares) {
       })) << name;
     }
     EXPECT_TRUE(fails([&](json& changed) {  // estimates that nothing was asked for
-      for (const char* name : {"information_share", "block_share"})
+      for (const char* name : {"information_share", "block_share", "score_share"})
         changed["certificate"]["mechanism"].erase(name);
     }));
     EXPECT_TRUE(fails([&](json& changed) {
@@ -994,6 +997,20 @@ TEST(Verify, HoldsTheAnswersOfIntervalsToTheirShares) {
       })) << format;
     }
   }
+}
+
+// A file of two classes from before, whose intervals asked for no second moments of scores, holds
+// what it did, and not with another split.
+TEST(Verify, HoldsFormerIntervalsOfTwoClasses) {
+  std::ifstream in(std::string(GIBBSITE_SOURCE_DIR) +
+                   "/tests/golden/two-classes-without-scores.json");
+  const json file = json::parse(in);
+  ASSERT_TRUE(file["model"].contains("estimates"));
+  ASSERT_FALSE(file["certificate"]["mechanism"].contains("score_share"));
+  EXPECT_TRUE(verify(file).valid) << ::testing::PrintToString(verify(file).failures);
+  json changed = file;
+  changed["certificate"]["mechanism"]["score_share"] = 0.03;
+  EXPECT_FALSE(verify(resealed(changed)).valid);
 }
 
 // With held slopes: the second moments of the scores have a share, the clip and a noise too.

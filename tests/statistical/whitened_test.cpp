@@ -11,6 +11,7 @@
 
 #include "gibbsite/privacy/gdp.hpp"
 #include "gibbsite/run/fit.hpp"
+#include "mechanism/whitened_losses.hpp"
 #include "run/whitened_rule.hpp"
 #include "support/hockey_stick.hpp"
 
@@ -120,13 +121,13 @@ class OneDimension {
   // The block and the information are asked at one point, whatever either answers.
   double after_block(const WhitenedRule& rule, std::uint64_t t, double epsilon, double odds) {
     const double C = rule.clip(), P = rule.metric()(0, 0), theta = rule.theta()[0];
-    const ScoreLimits limits{.clip = C, .information = information_limit(settings_)};
+    const ScoreLimits limits{.clip = C, .information = block_limit(settings_, problem_)};
     double gradient[2], information[2], scores[2];
     for (int k = 0; k < 2; ++k) {
       const auto limited = engines_[k]->capped_loss({&P, 1, 1}, limits),
                  path = engines_[k]->capped_loss({&P, 1, 1}, {.clip = C});
       double sum = 0;
-      (settings_.score_share > 0 ? path : limited)->gradient({&theta, 1}, {&sum, 1});
+      (has_capped_derivatives(problem_) ? path : limited)->gradient({&theta, 1}, {&sum, 1});
       gradient[k] = P * sum;
       limited->information({&theta, 1}, {&information[k], 1, 1});
       path->score_moments({&theta, 1}, {&scores[k], 1, 1});
@@ -244,15 +245,17 @@ TEST(WhitenedLaw, APublicCenterLeavesItThere) {
   EXPECT_GT(leaked, 1.05) << "a center of private rows goes unseen";
 }
 
-// With intervals: the block and the information where the gradients led to, as shares that plans
-// have and as nearly all of the budget.
+// With intervals: the block, the information and the scores' moments where the gradients led to, as
+// shares that plans have and as nearly all of the budget; and none of scores, as files of before.
 TEST(WhitenedLaw, ARunWithIntervalsStaysBelowIt) {
   double nearest = 0;
-  for (const auto& [information, block] : {std::pair{0.1, 0.4}, std::pair{0.35, 0.9}}) {
+  for (const auto& [information, block, scores] :
+       {std::array{0.1, 0.4, 0.03}, std::array{0.35, 0.9, 0.0}, std::array{0.2, 0.9, 0.3}}) {
     for (const double mu : {0.5, 2.0}) {
       Whitened settings = one_question(mu, 1);
       settings.information_share = information;
       settings.block_share = block;
+      settings.score_share = scores;
       for (const auto& pair : support::line_pairs()) {
         const bool turned = block > 0.5;
         OneDimension run(turned ? pair.there : pair.here, turned ? pair.here : pair.there, settings,
