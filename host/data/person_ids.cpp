@@ -42,10 +42,18 @@ std::string person_id(std::string_view cell, char decimal) {
   return std::string(whole_number(one, decimal));
 }
 
-PersonIds::PersonIds(unsigned bits)
-    : kept_bits_{low_bits(bits), low_bits(bits > 64 ? bits - 64 : 0)}, slots_(1024, empty) {
+PersonIds::PersonIds(unsigned bits) : PersonIds(key_from_os(), bits) {}
+
+PersonIds::PersonIds(const Key& key, unsigned bits)
+    : key_(key),
+      kept_bits_{low_bits(bits), low_bits(bits > 64 ? bits - 64 : 0)},
+      slots_(1024, empty) {}
+
+PersonIds::Key PersonIds::key_from_os() {
   if (sodium_init() < 0) throw std::runtime_error("libsodium could not be initialized");
-  randombytes_buf(key_.data(), key_.size());
+  Key key{};
+  randombytes_buf(key.data(), key.size());
+  return key;
 }
 
 PersonIds::~PersonIds() { sodium_memzero(key_.data(), key_.size()); }
@@ -73,8 +81,7 @@ void PersonIds::grow() {
     slots_[slot_of(hashes_[place])] = static_cast<std::uint32_t>(place);
 }
 
-std::uint32_t PersonIds::place(std::string_view id) {
-  const Hash hash = hash_of(id);
+std::uint32_t PersonIds::place(const Hash& hash) {
   std::size_t at = slot_of(hash);
   if (slots_[at] != empty) return slots_[at];
   if (hashes_.size() == most)

@@ -28,20 +28,28 @@ std::string person_id(std::string_view cell, char decimal);
 class PersonIds {
  public:
   static constexpr std::uint32_t most = ~std::uint32_t{0} - 1;
+  using Hash = std::array<std::uint64_t, 2>;
+  using Key = std::array<unsigned char, crypto_shorthash_siphashx24_KEYBYTES>;
 
-  /// `bits`: how many bits of a hash tell people apart, fewer than 128 for tests alone.
+  /// Draws a key of its own. `bits`: how many bits of a hash tell people apart, fewer than 128 for
+  /// tests alone.
   explicit PersonIds(unsigned bits = 128);
+  /// Takes a key that several processes share.
+  explicit PersonIds(const Key& key, unsigned bits = 128);
+  static Key key_from_os();
   PersonIds(const PersonIds&) = delete;
   PersonIds& operator=(const PersonIds&) = delete;
   ~PersonIds();
 
   /// The place of a person, from 0 in the order in which they came. Throws BadInput on more than
   /// `most` people.
-  std::uint32_t place(std::string_view id);
+  std::uint32_t place(std::string_view id) { return place(hash_of(id)); }
+  std::uint32_t place(const Hash& hash);
   [[nodiscard]] std::uint64_t size() const { return hashes_.size(); }
+  /// The hash of a person's id.
+  [[nodiscard]] const Hash& hash(std::uint32_t place) const { return hashes_[place]; }
 
  private:
-  using Hash = std::array<std::uint64_t, 2>;
   static constexpr std::uint32_t empty = ~std::uint32_t{0};
 
   [[nodiscard]] Hash hash_of(std::string_view id) const;
@@ -49,7 +57,7 @@ class PersonIds {
   [[nodiscard]] std::size_t slot_of(const Hash& hash) const;
   void grow();
 
-  std::array<unsigned char, crypto_shorthash_siphashx24_KEYBYTES> key_;
+  Key key_;
   Hash kept_bits_;
   std::deque<Hash> hashes_;           // of people [size]; a deque copies none when it grows
   std::vector<std::uint32_t> slots_;  // places, a power of two of them, at most 4/5 in use
