@@ -17,7 +17,7 @@ namespace gibbsite {
 namespace {
 
 /// Numbers that a message between ranks has at most, of all ranks: MPI counts bytes in 31 bits.
-constexpr std::size_t most_sent = std::size_t{1} << 22;
+std::size_t most_sent = std::size_t{1} << 22;
 
 /// Numbers from every rank to every other: counts(q, p) of q for p, the same on all ranks.
 class Counts {
@@ -376,6 +376,8 @@ void require_unheld(const Dataset& share, std::uint64_t k) {
 }
 
 }  // namespace
+
+std::size_t set_most_sent(std::size_t numbers) { return std::exchange(most_sent, numbers); }
 
 void make_shared_ids(std::optional<PersonIds>& ids, Communicator& ranks) {
   PersonIds::Key key = PersonIds::key_from_os();
