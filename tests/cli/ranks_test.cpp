@@ -310,7 +310,7 @@ TEST_F(Ranks, CountAPersonsRowsTogether) {
   std::string all = head, part = head;
   std::mt19937 random(9);
   for (int i = 0; i < 5000; ++i) {
-    const auto who = random() % 800, age = 17 + random() % 70;
+    const auto who = i < 800 ? static_cast<unsigned>(i) : random() % 800, age = 17 + random() % 70;
     const std::string row = fmt::format(
         "{},{},{}\n",
         who % 2 == 0 ? fmt::format("{}{}", who, i % 2 == 0 ? "" : ".0") : fmt::format("p {}", who),

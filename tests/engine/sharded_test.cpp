@@ -52,7 +52,8 @@ std::vector<double> people_moments(Engine& engine, const Table& t, std::size_t f
   const std::size_t d = t.P.size() / 2, K = t.loss.outputs(), size = score_coordinates(K, 2);
   std::vector<std::uint32_t> place;
   for (std::size_t i = first; i < first + engine.local_rows(); ++i)
-    place.push_back(i % 11 == 5 ? ~0U : static_cast<std::uint32_t>(i * 7919 % 2600));
+    place.push_back(i % 11 == 5 ? ~0U
+                                : static_cast<std::uint32_t>(i * 7919 % (d > 1000 ? 1100 : 2600)));
   std::vector<double> out(size * size, NAN);
   people_score_moments(engine, {t.P.data(), d, 2}, {.clip = 0.4}, std::span(t.theta).first(d * K),
                        {place, ~0U, 0.9}, {out.data(), size, size});
