@@ -22,8 +22,8 @@ void make_shared_ids(std::optional<PersonIds>& ids, Communicator& ranks);
 void number_people(std::span<std::uint32_t> person, const PersonIds& ids, std::uint64_t rows,
                    Communicator& ranks);
 
-/// Sets how many numbers all ranks send at once at most, for tests of several turns; returns what it
-/// was.
+/// Sets how many numbers all ranks send at once at most, for tests of several turns; returns what
+/// it was.
 std::size_t set_most_sent(std::size_t numbers);
 
 }  // namespace gibbsite

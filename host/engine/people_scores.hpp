@@ -21,8 +21,8 @@ struct PersonOfRow {
 };
 
 inline constexpr const char* people_elsewhere =
-    "people: intervals of them need all rows in the memory of this process or of ranks; leave "
-    "--intervals out";
+    "people: intervals of them need all rows in the memory of this process or of ranks; fit without "
+    "intervals";
 
 /// An engine that answers it.
 class PeopleScores {
