@@ -204,7 +204,7 @@ TableArguments::Share TableArguments::read_share(const Schema& schema, ReadOptio
 
 std::uint64_t counted(TableArguments::Share& share, std::uint64_t rows_per_person) {
   if (share.data.schema.person() == nullptr) return share.rows;
-  share.data.hold_people(rows_per_person);
+  hold_people(share.data, rows_per_person, ranks());
   return share.data.counted();
 }
 

@@ -79,7 +79,7 @@ struct TableArguments {
 };
 
 /// What a plan counts of a table that was just read: its rows, or its people, who are then held to
-/// so many rows each.
+/// so many rows each, over all ranks, which all call it together.
 std::uint64_t counted(TableArguments::Share& share, std::uint64_t rows_per_person);
 
 /// A request as options fill it in.

@@ -295,14 +295,8 @@ std::string label_counts(const Dataset& data, Readers readers) {
 std::string effective_rows(const Dataset& data, Readers readers) {
   const bool weighted = data.schema.weight() != nullptr || data.schema.person() != nullptr;
   if (!weighted) return "";
-  const EffectiveRows mine = effective_rows_of(data);
-  const std::vector<double> all = gathered<double>({mine.units, mine.sum, mine.squares}, readers);
-  EffectiveRows sums;
-  for (std::size_t at = 0; at < all.size(); at += 3) {
-    sums.units += all[at];
-    sums.sum += all[at + 1];
-    sums.squares += all[at + 2];
-  }
+  const EffectiveRows sums =
+      readers == Readers::this_process ? effective_rows_of(data) : effective_rows_of(data, ranks());
   const bool people = data.schema.person() != nullptr;
   return fmt::format(
       "private:   {0} {1} count as {2} {3}; effective sample size {4} (Kish):\nprivate:   so "

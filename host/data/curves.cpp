@@ -131,6 +131,7 @@ Dataset with_curves(Dataset lines, const Schema& chosen, ReadOptions::Layout lay
     out.person = std::move(lines.person);
     out.people = lines.people;
     out.rows_of_person = lines.rows_of_person;
+    out.rows_counted = lines.rows_counted;
   }
   const std::uint64_t clipped = out.counts.clipped_rows;
   out.counts = std::move(lines.counts);

@@ -82,35 +82,8 @@ void Dataset::weigh(std::span<const double> weights, double highest) {
 }
 
 void Dataset::hold_people(std::uint64_t k) {
-  const std::uint64_t n = rows();
-  if (schema.person() == nullptr)
-    throw BadInput("data: no column of the schema says whose a row is; name one");
-  if (person.size() != n || rows_of_person > 0)
-    throw BadInput("data: its people are held already, or were not read; read it once more");
-  if (k < 1 || k > std::uint64_t{1} << 53)
-    throw BadInput(Field{"rows_per_person"}, fmt::format("must be from 1 to 2^53, got {}", k),
-                   "give the most rows that one person may count");
-  if (n > most_rows_of_people)
-    throw BadInput(
-        "data: has more than 2^40 rows, whose sums are not bounded (private: how many "
-        "there are is not public); give fewer");
-  std::vector<std::uint64_t> counts;
-  for (const std::uint32_t place : person) {
-    if (place == nobody) continue;
-    if (place >= counts.size()) counts.resize(std::max<std::size_t>(place + 1, 2 * counts.size()));
-    ++counts[place];
-  }
-  people = static_cast<std::uint64_t>(
-      std::ranges::count_if(counts, [](std::uint64_t rows) { return rows > 0; }));
-  if (people == 0)
-    throw BadInput("data: nobody has a row; fill the column of people" + std::string(tells_of_row));
-  const bool weighs = !weight.empty();
-  weight.resize(n, 1.0F);
-  for (std::size_t i = 0; i < n; ++i) {
-    const float share = person[i] == nobody ? 0 : share_of_rows_down(k, counts[person[i]]);
-    weight[i] = weighs ? product_down(share, weight[i]) : share;
-  }
-  rows_of_person = k;
+  const std::unique_ptr<Communicator> alone = one_process();
+  gibbsite::hold_people(*this, k, *alone);
 }
 
 void Dataset::group(std::span<const std::uint32_t> places) {
@@ -177,16 +150,6 @@ Dataset read_input(const std::string& path, const Schema& schema, const ReadOpti
 
 Dataset read_table(const std::string& path, const Schema& schema, const ReadOptions& options) {
   const StandardArithmetic arithmetic;
-  if (schema.person() != nullptr && options.reads_weights(schema)) {
-    if (is_in_parts(path))
-      throw BadInput(FilePosition{path}, "people of a table in parts are not counted",
-                     "write it as one file");
-    if (options.cache == ReadOptions::Cache::automatic) {
-      ReadOptions in_memory = options;
-      in_memory.cache = ReadOptions::Cache::never;
-      return read_table(path, schema, in_memory);
-    }
-  }
   if (options.unreadable != ReadOptions::Unreadable::by_schema &&
       schema.invalid != Invalid::refuse) {
     Schema strict = schema;  // where rows go in many at a time they end before one to be marked
@@ -209,7 +172,11 @@ Dataset read_table(const std::string& path, const Schema& schema, const ReadOpti
   }
   if (options.cache == ReadOptions::Cache::never || !has_cache(cache_of(path), options))
     return read_input(path, schema, options);
-  if (std::optional<Dataset> data = open_cache(path, schema, options)) return std::move(*data);
+  // No file says whose rows are, so that the ids have to be read again.
+  const bool reads_people = schema.person() != nullptr && options.reads_weights(schema);
+  if (!reads_people) {
+    if (std::optional<Dataset> data = open_cache(path, schema, options)) return std::move(*data);
+  }
   ReadOptions anew = options;
   anew.cache = ReadOptions::Cache::always;  // one that was there is kept up
   return read_input(path, schema, anew);

@@ -98,25 +98,17 @@ bool parse_grouped(std::string_view text, double& value, char point, std::string
 }
 
 namespace {
-// Places of people are those of one reader, and are held to their rows by who asked for them.
+// People are held to their rows by who asked for them.
 void require_people_held(const Schema& schema, const ReadOptions& options,
                          const std::string& source) {
   const Column* const person = schema.person();
-  if (person == nullptr || !options.reads_weights(schema)) return;
-  const std::string here =
-      fmt::format("{}: column {} says whose a row is", source, gibbsite::quoted(person->name));
-  if (!options.holds_people) {
-    const bool of_model = options.unreadable != ReadOptions::Unreadable::by_schema;
-    throw BadInput(fmt::format(
-        "{}, and this counts rows, each as one; {} (fit, plan and evaluate "
-        "count people)",
-        here, of_model ? "give a model without a column of people" : rows_instead(schema)));
-  }
-  if (options.to_files != nullptr || options.cache != ReadOptions::Cache::never)
-    throw BadInput(here +
-                   format_message(", and rows in files on disk are not counted by people; use "
-                                  "{} never and a machine that holds them in memory",
-                                  Field{"cache"}));
+  if (person == nullptr || !options.reads_weights(schema) || options.holds_people) return;
+  const bool of_model = options.unreadable != ReadOptions::Unreadable::by_schema;
+  throw BadInput(fmt::format(
+      "{}: column {} says whose a row is, and this counts rows, each as one; {} (fit, plan and "
+      "evaluate count people)",
+      source, gibbsite::quoted(person->name),
+      of_model ? "give a model without a column of people" : rows_instead(schema)));
 }
 }  // namespace
 
@@ -204,7 +196,10 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
     if (column.type == ColumnType::weight) weight_ = e.slot;
     if (column.type == ColumnType::person) {
       person_ = e.slot;
-      if (reads_weights()) people_.emplace();
+      if (reads_weights()) {
+        if (options_.people == nullptr) own_people_ = std::make_unique<PersonIds>();
+        people_ = own_people_ ? own_people_.get() : options_.people;
+      }
     }
     for (const std::string& level : column.levels) e.levels.emplace(level, next++);
     if (column.is_boolean) {
@@ -482,7 +477,7 @@ void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
 }
 
 void CellEncoder::set_person(const Encoding& e, std::string_view id) {
-  if (!people_) return;
+  if (people_ == nullptr) return;
   const bool purchased = data_.schema.was_bought_for_people();
   const std::string one = purchased ? purchased_id(id) : person_id(id, data_.schema.text.decimal);
   if (one.empty() ||
@@ -713,7 +708,7 @@ bool CellEncoder::add_label(std::string_view label) {
 }
 
 void CellEncoder::absent_is(double value) {
-  if (people_) {
+  if (people_ != nullptr) {
     fail(format_message(
         "column {}: an absent entry says of nobody whose the row is; write the table "
         "as CSV, Parquet or Arrow",
@@ -802,7 +797,7 @@ void CellEncoder::end_row() {
 void CellEncoder::add_beside_row(std::span<const Entry> entries) {
   if (exposure_ != Encoding::none) data_.offset.push_back(entries[exposure_].value);
   if (weight_ != Encoding::none && reads_weights()) data_.weight.push_back(entries[weight_].value);
-  if (people_) data_.person.push_back(entries[person_].feature);
+  if (people_ != nullptr) data_.person.push_back(entries[person_].feature);
 }
 
 void CellEncoder::gather_entries(std::span<const Entry> entries, std::vector<float>& values,

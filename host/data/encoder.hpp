@@ -426,7 +426,8 @@ class CellEncoder {
   CacheWriter* cache_ = nullptr;       // that, or of the options
   std::uint64_t drained_entries_ = 0;  // in the cache's files
   std::function<Message()> where_;
-  std::optional<PersonIds> people_;  // where they are read
+  std::unique_ptr<PersonIds> own_people_;
+  PersonIds* people_ = nullptr;  // that, or of the options, if people are read
 };
 
 inline void CellEncoder::set(const Encoding& e, std::string_view cell) {

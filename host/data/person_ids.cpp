@@ -1,8 +1,11 @@
 #include "data/person_ids.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <new>
 #include <stdexcept>
 
 #include "data/text.hpp"
@@ -42,10 +45,18 @@ std::string person_id(std::string_view cell, char decimal) {
   return std::string(whole_number(one, decimal));
 }
 
-PersonIds::PersonIds(unsigned bits)
-    : kept_bits_{low_bits(bits), low_bits(bits > 64 ? bits - 64 : 0)}, slots_(1024, empty) {
+PersonIds::PersonIds(unsigned bits) : PersonIds(key_from_os(), bits) {}
+
+PersonIds::PersonIds(const Key& key, unsigned bits)
+    : key_(key), kept_bits_{low_bits(bits), low_bits(bits > 64 ? bits - 64 : 0)} {
+  grow();
+}
+
+PersonIds::Key PersonIds::key_from_os() {
   if (sodium_init() < 0) throw std::runtime_error("libsodium could not be initialized");
-  randombytes_buf(key_.data(), key_.size());
+  Key key{};
+  randombytes_buf(key.data(), key.size());
+  return key;
 }
 
 PersonIds::~PersonIds() { sodium_memzero(key_.data(), key_.size()); }
@@ -60,32 +71,44 @@ PersonIds::Hash PersonIds::hash_of(std::string_view id) const {
   return out;
 }
 
+template <class T>
+PersonIds::Pages<T> PersonIds::pages(std::size_t count) {
+  const std::size_t bytes = (count * sizeof(T) + page_bytes - 1) / page_bytes * page_bytes;
+  void* const memory = std::aligned_alloc(page_bytes, bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  ::madvise(memory, bytes, MADV_HUGEPAGE);  // as much as the system likes to
+  return Pages<T>(static_cast<T*>(memory));
+}
+
 std::size_t PersonIds::slot_of(const Hash& hash) const {
-  const std::size_t mask = slots_.size() - 1;
+  const std::size_t mask = slot_count_ - 1;
   std::size_t at = hash[0] & mask;
-  while (slots_[at] != empty && hashes_[slots_[at]] != hash) at = (at + 1) & mask;
+  while (slots_[at] != empty && this->hash(slots_[at]) != hash) at = (at + 1) & mask;
   return at;
 }
 
 void PersonIds::grow() {
-  slots_.assign(2 * slots_.size(), empty);
-  for (std::size_t place = 0; place < hashes_.size(); ++place)
-    slots_[slot_of(hashes_[place])] = static_cast<std::uint32_t>(place);
+  const std::size_t count = std::max<std::size_t>(2 * slot_count_, 1024);
+  slots_.reset();  // before there are more
+  slots_ = pages<std::uint32_t>(count);
+  slot_count_ = count;
+  std::fill_n(slots_.get(), count, empty);
+  for (std::uint32_t place = 0; place < size_; ++place) slots_[slot_of(hash(place))] = place;
 }
 
-std::uint32_t PersonIds::place(std::string_view id) {
-  const Hash hash = hash_of(id);
+std::uint32_t PersonIds::place(const Hash& hash) {
   std::size_t at = slot_of(hash);
   if (slots_[at] != empty) return slots_[at];
-  if (hashes_.size() == most)
+  if (size_ == most)
     throw BadInput("people: there are more than 2^32 - 2 ids; give a table of fewer");
-  if (5 * (hashes_.size() + 1) > 4 * slots_.size()) {
+  if (5 * (size_ + 1) > 4 * slot_count_) {
     grow();
     at = slot_of(hash);
   }
-  slots_[at] = static_cast<std::uint32_t>(hashes_.size());
-  hashes_.push_back(hash);
-  return slots_[at];
+  if (size_ % chunk == 0) chunks_.push_back(pages<Hash>(chunk));
+  chunks_.back()[size_ % chunk] = hash;
+  slots_[at] = static_cast<std::uint32_t>(size_);
+  return static_cast<std::uint32_t>(size_++);
 }
 
 }  // namespace gibbsite

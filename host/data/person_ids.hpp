@@ -3,8 +3,10 @@
 #include <sodium.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,31 +30,52 @@ std::string person_id(std::string_view cell, char decimal);
 class PersonIds {
  public:
   static constexpr std::uint32_t most = ~std::uint32_t{0} - 1;
+  using Hash = std::array<std::uint64_t, 2>;
+  using Key = std::array<unsigned char, crypto_shorthash_siphashx24_KEYBYTES>;
 
-  /// `bits`: how many bits of a hash tell people apart, fewer than 128 for tests alone.
+  /// Draws a key of its own. `bits`: how many bits of a hash tell people apart, fewer than 128 for
+  /// tests alone.
   explicit PersonIds(unsigned bits = 128);
+  /// Takes a key that several processes share.
+  explicit PersonIds(const Key& key, unsigned bits = 128);
+  static Key key_from_os();
   PersonIds(const PersonIds&) = delete;
   PersonIds& operator=(const PersonIds&) = delete;
   ~PersonIds();
 
   /// The place of a person, from 0 in the order in which they came. Throws BadInput on more than
   /// `most` people.
-  std::uint32_t place(std::string_view id);
-  [[nodiscard]] std::uint64_t size() const { return hashes_.size(); }
+  std::uint32_t place(std::string_view id) { return place(hash_of(id)); }
+  std::uint32_t place(const Hash& hash);
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+  /// The hash of a person's id.
+  [[nodiscard]] const Hash& hash(std::uint32_t place) const {
+    return chunks_[place / chunk].get()[place % chunk];
+  }
 
  private:
-  using Hash = std::array<std::uint64_t, 2>;
   static constexpr std::uint32_t empty = ~std::uint32_t{0};
+  // A huge page of hashes: rows come in any order of people, and each would miss small pages too.
+  static constexpr std::size_t page_bytes = std::size_t{1} << 21, chunk = page_bytes / sizeof(Hash);
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  template <class T>
+  using Pages = std::unique_ptr<T[], Free>;
+  template <class T>
+  static Pages<T> pages(std::size_t count);
 
   [[nodiscard]] Hash hash_of(std::string_view id) const;
   /// Where a hash is among the slots, or would be.
   [[nodiscard]] std::size_t slot_of(const Hash& hash) const;
   void grow();
 
-  std::array<unsigned char, crypto_shorthash_siphashx24_KEYBYTES> key_;
+  Key key_;
   Hash kept_bits_;
-  std::deque<Hash> hashes_;           // of people [size]; a deque copies none when it grows
-  std::vector<std::uint32_t> slots_;  // places, a power of two of them, at most 4/5 in use
+  std::uint64_t size_ = 0;
+  std::vector<Pages<Hash>> chunks_;  // hashes of people [size]; none is copied when there are more
+  Pages<std::uint32_t> slots_;       // places, a power of two of them, at most 4/5 in use
+  std::size_t slot_count_ = 0;
 };
 
 }  // namespace gibbsite

@@ -26,6 +26,8 @@
 #include "data/encoder.hpp"
 #include "data/input.hpp"
 #include "data/parts.hpp"
+#include "data/person_ids.hpp"
+#include "data/shared_people.hpp"
 #include "data/shares_pieces.hpp"
 #include "data/text.hpp"
 #include "data/text_index.hpp"
@@ -140,6 +142,7 @@ void append_beside_rows(Dataset& a, Dataset& b, std::uint64_t rows_of_a) {
   for (const UnreadableCell& cell : b.unreadable)
     a.unreadable.push_back({rows_of_a + cell.row, cell.column});
   for (const auto of : beside_rows) (a.*of).insert((a.*of).end(), (b.*of).begin(), (b.*of).end());
+  a.person.insert(a.person.end(), b.person.begin(), b.person.end());
   const std::vector<std::uint64_t*> sums = a.counts.numbers(), those = b.counts.numbers();
   for (std::size_t k = 0; k < sums.size(); ++k) *sums[k] += *those[k];
 }
@@ -214,6 +217,9 @@ struct SharedTable::Files {
   [[nodiscard]] std::vector<T> in_order(const std::vector<T>& mine) const;
   [[nodiscard]] std::string cache() const {
     return cache_of_share(path, ranks.rank(), ranks.size());
+  }
+  [[nodiscard]] bool reads_people() const {
+    return schema.person() != nullptr && options.reads_weights(schema);
   }
   [[nodiscard]] bool is_short_of_memory(RowRange range) const;
   [[nodiscard]] bool goes_to_files(RowRange range) const;
@@ -586,7 +592,7 @@ Dataset SharedTable::Files::read_or_open(RowRange range, ReadOptions wanted) con
   wanted.cache = ReadOptions::Cache::always;
   CacheOrigin origin{.input = digest, .input_bytes = 0, .label_file = "", .share = range};
   for (const std::string& name : names) origin.input_bytes += size_of(name);
-  if (has_cache(cache(), wanted)) {
+  if (!reads_people() && has_cache(cache(), wanted)) {  // no file says whose rows are
     if (std::optional<Dataset> data = open_cache(cache(), schema, wanted, origin))
       return std::move(*data);
   }
@@ -667,13 +673,6 @@ void SharedTable::Files::tell(const std::vector<Message>& notes) const {
 
 SharedTable::SharedTable(const std::string& path, const Schema& schema, const ReadOptions& options,
                          Communicator& ranks) {
-  if (const Column* const person = schema.person();
-      person != nullptr && options.reads_weights(schema)) {
-    throw BadInput(
-        fmt::format("{}: column {} says whose a row is, and people are not counted over "
-                    "ranks or parts; fit one file in one process",
-                    path, gibbsite::quoted(person->name)));
-  }
   auto files = std::make_unique<Files>(path, schema, options, ranks);
   ranks.together([&] {
     files->name_files();
@@ -711,15 +710,20 @@ Dataset SharedTable::read(RowRange range) const {
   const bool in_files = files.goes_to_files(range);
   if (in_files && files.digest.empty()) files.digest_pieces();
   std::vector<Message> notes;
+  std::optional<PersonIds> people;
+  if (files.reads_people()) make_shared_ids(people, files.ranks);
   files.ranks.together([&] {
     ReadOptions wanted = files.options;
     wanted.layout = files.layout;
+    wanted.people = people ? &*people : nullptr;
     if (files.ranks.size() > 1)
       wanted.note = [&notes](const Message& line) { notes.push_back(line); };
     data = in_files ? files.read_or_open(range, wanted) : files.read(range, wanted);
     if (data.rows() != range.rows())
       throw BadInput(
           fmt::format("{}: {} rows were read where {} are", files.path, data.rows(), range.rows()));
+    if (people && data.person.size() != range.rows())
+      throw BadInput(files.path + ": not every row says whose it is; report this");
     if (!in_files) files.require_same_bytes(range);
   });
   if (in_files) files.tell(notes);
@@ -741,6 +745,7 @@ Dataset SharedTable::read(RowRange range) const {
         fmt::format("{}: rows {} to {} were read by no rank; every row is to be read "
                     "once",
                     files.path, next + 1, files.rows));
+  if (people) number_people(data.person, *people, files.rows, files.ranks);
   return data;
 }
 

@@ -118,23 +118,22 @@ void unfold_moments(const VectorXd& sum, MatrixView<double> out) {
     for (std::size_t b = 0; b <= a; ++b) out(a, b) = out(b, a) = sum[index(a * out.rows + b)];
 }
 
-// The rows of each person, one person after another: those of person p are
-// row[begin[p]], ..., row[begin[p + 1] - 1], in their own order.
+// The rows of so many people, one person after another: those of person p are
+// row[begin[p]], ..., row[begin[p + 1] - 1], in their own order. person_of(i) of rows [0, n) is no
+// person's from `people` on.
 struct RowsOfPeople {
   std::vector<std::uint32_t> begin, row;
 
-  explicit RowsOfPeople(const PersonOfRow& rows) {
-    std::uint32_t people = 0;
-    for (const std::uint32_t p : rows.place)
-      if (p != rows.nobody) people = std::max(people, p + 1);
-    begin.resize(std::size_t{people} + 1);
-    for (const std::uint32_t p : rows.place)
-      if (p != rows.nobody) ++begin[std::size_t{p} + 1];
+  template <class PersonOf>
+  RowsOfPeople(std::size_t n, std::size_t people, const PersonOf& person_of) : begin(people + 1) {
+    for (std::size_t i = 0; i < n; ++i)
+      if (const std::size_t p = person_of(i); p < people) ++begin[p + 1];
     std::partial_sum(begin.begin(), begin.end(), begin.begin());
     row.resize(begin.back());
     std::vector<std::uint32_t> next(begin.begin(), begin.end() - 1);
-    for (std::uint32_t i = 0; i < rows.place.size(); ++i)
-      if (const std::uint32_t p = rows.place[i]; p != rows.nobody) row[next[p]++] = i;
+    for (std::size_t i = 0; i < n; ++i)
+      if (const std::size_t p = person_of(i); p < people)
+        row[next[p]++] = static_cast<std::uint32_t>(i);
   }
 };
 
@@ -156,8 +155,10 @@ void add_up_moments(const Rows& x, MatrixView<const double> P, double clip, cons
 
 class PlainCappedLoss final : public CappedLoss {
  public:
+  // `only`: the rows that will be asked about; null: all.
   PlainCappedLoss(const Rows& x, std::span<const float> y, const Loss& loss,
-                  MatrixView<const double> P, const ScoreLimits& limits)
+                  MatrixView<const double> P, const ScoreLimits& limits,
+                  const std::vector<std::uint32_t>* only = nullptr)
       : x_(x),
         y_(y),
         loss_(loss),
@@ -168,7 +169,14 @@ class PlainCappedLoss final : public CappedLoss {
         caps_(x.rows) {
     NormsAbove norm(P);
     const float largest = float_below(loss.max_abs_derivative());
-    for (std::size_t i = 0; i < x.rows; ++i) caps_[i] = cap_below(limits.clip, norm(x, i), largest);
+    const auto find_cap = [&](std::size_t i) {
+      caps_[i] = cap_below(limits.clip, norm(x, i), largest);
+    };
+    if (only != nullptr) {
+      for (const std::uint32_t i : *only) find_cap(i);
+    } else {
+      for (std::size_t i = 0; i < x.rows; ++i) find_cap(i);
+    }
   }
 
   void information_between(std::span<const double> theta, ClassPair pair,
@@ -193,7 +201,7 @@ class PlainCappedLoss final : public CappedLoss {
   }
 
   // Adds the score of row i times the row to sum [d], of several outputs to sum [K d].
-  void add_score(std::span<const double> theta, std::size_t i, VectorXd& sum) const {
+  void add_score(std::span<const double> theta, std::size_t i, std::span<double> sum) const {
     const std::size_t d = x_.cols, K = loss_.outputs();
     VectorXd score(index(K));
     if (K == 1) {
@@ -205,17 +213,17 @@ class PlainCappedLoss final : public CappedLoss {
     }
     x_.for_each(i, [&](std::size_t j, float v) {
       for (std::size_t k = 0; k < K; ++k)
-        sum[index(k * d + j)] += score[index(k)] * static_cast<double>(v);
+        sum[k * d + j] += score[index(k)] * static_cast<double>(v);
     });
   }
   // P^T sum [d], of several outputs (C^T (x) P^T) sum with the contrasts C of the classes, which
   // have norm 1: at most as long in Frobenius norm.
-  void in_metric(const VectorXd& sum, VectorXd& out) const {
+  void in_metric(std::span<const double> sum, VectorXd& out) const {
     using RowMajor = Eigen::Matrix<double, -1, -1, Eigen::RowMajor>;
     const Eigen::Map<const RowMajor> P(metric_.data(), index(x_.cols), index(columns_));
     const Eigen::Index K = index(loss_.outputs());
     if (K == 1) {
-      out = P.transpose() * sum;
+      out = P.transpose() * Eigen::Map<const VectorXd>(sum.data(), P.rows());
       return;
     }
     const Eigen::Map<const Eigen::MatrixXd> of_outputs(sum.data(), P.rows(), K);
@@ -322,9 +330,10 @@ class PlainCappedLoss final : public CappedLoss {
   void class_score_moments(std::span<const double> theta, MatrixView<double> out) const {
     const std::size_t numbers = out.rows;
     const VectorXd sum = sum_blocks(x_.rows, [&](std::size_t first, std::size_t last) {
-      VectorXd moments = VectorXd::Zero(index(numbers * numbers)), of_row(index(theta.size())), v;
+      VectorXd moments = VectorXd::Zero(index(numbers * numbers)), v;
+      std::vector<double> of_row(theta.size());
       for (std::size_t i = first; i < last; ++i) {
-        of_row.setZero();
+        std::ranges::fill(of_row, 0.0);
         add_score(theta, i, of_row);
         in_metric(of_row, v);
         clip_to_floats(limits_.clip, v);
@@ -525,38 +534,70 @@ NormBound bound_norms(MatrixView<const double> P, std::span<double> sizes) {
           .underflow = std::sqrt(k) * (m + 1) * 0x1p-536};
 }
 
+void moments_of_people(const Loss& loss, MatrixView<const double> P, const ScoreLimits& limits,
+                       double longest, std::size_t people, const SumsOfPeople& sums,
+                       MatrixView<double> out) {
+  const PlainCappedLoss scores(Rows(nullptr, 0, P.rows), {}, loss, P, limits);
+  const std::size_t d = P.rows * loss.outputs();
+  std::vector<double> of_rows;
+  const VectorXd sum = sum_blocks(people, [&](std::size_t first, std::size_t last) {
+    VectorXd moments = VectorXd::Zero(index(out.rows * out.rows)), v;
+    of_rows.assign((last - first) * d, 0.0);
+    sums(first, last, of_rows);
+    for (std::size_t p = 0; p < last - first; ++p) {
+      scores.in_metric(std::span(of_rows).subspan(p * d, d), v);
+      clip_to_floats(longest, v);
+      add_square(v, moments);
+    }
+    return moments;
+  });
+  unfold_moments(sum, out);
+}
+
 void HostRows::people_score_moments(MatrixView<const double> P, const ScoreLimits& limits,
                                     std::span<const double> theta, const PersonOfRow& rows,
-                                    MatrixView<double> out) const {
+                                    MatrixView<double> out) {
   require_metric(P, columns(), limits);
   require_score_moments(*loss_, P.cols, out);
   if (rows.place.size() != table_.rows || table_.rows > std::numeric_limits<std::uint32_t>::max())
     throw BadInput("people: intervals of them take one place a row, of at most 2^32 - 1 rows");
+  std::size_t count = 0;
+  for (const std::uint32_t place : rows.place)
+    if (place != rows.nobody) count = std::max(count, std::size_t{place} + 1);
   const PlainCappedLoss scores(table_, labels_, *loss_, P, limits);
-  const RowsOfPeople people(rows);
-  const VectorXd sum =
-      sum_blocks(people.begin.size() - 1, [&](std::size_t first, std::size_t last) {
-        VectorXd moments = VectorXd::Zero(index(out.rows * out.rows)), of_rows(index(features())),
-                 v;
-        for (std::size_t p = first; p < last; ++p) {
-          of_rows.setZero();
-          for (std::uint32_t at = people.begin[p]; at < people.begin[p + 1]; ++at)
-            scores.add_score(theta, people.row[at], of_rows);
-          scores.in_metric(of_rows, v);
-          clip_to_floats(rows.longest, v);
-          add_square(v, moments);
-        }
-        return moments;
-      });
-  unfold_moments(sum, out);
+  const RowsOfPeople people(table_.rows, count, [&](std::size_t i) { return rows.place[i]; });
+  const auto add = [&](std::size_t first, std::size_t last, std::span<double> sums) {
+    for (std::size_t p = first; p < last; ++p) {
+      for (std::uint32_t at = people.begin[p]; at < people.begin[p + 1]; ++at)
+        scores.add_score(theta, people.row[at], sums.subspan((p - first) * features(), features()));
+    }
+  };
+  moments_of_people(*loss_, P, limits, rows.longest, count, add, out);
 }
+
+void HostRows::add_people_scores(MatrixView<const double> P, const ScoreLimits& limits,
+                                 std::span<const double> theta, std::span<const double> place,
+                                 std::array<std::size_t, 2> people, std::span<double> sums) const {
+  const auto person_of = [&](std::size_t i) {
+    const double behind = place[i] - static_cast<double>(people[0]);
+    return behind >= 0 && behind < 0x1p32 ? static_cast<std::size_t>(behind)
+                                          : std::numeric_limits<std::size_t>::max();
+  };
+  const RowsOfPeople rows(table_.rows, people[1] - people[0], person_of);
+  if (rows.row.empty()) return;
+  const PlainCappedLoss scores(table_, labels_, *loss_, P, limits, &rows.row);
+  for (std::size_t p = 0; p + 1 < rows.begin.size(); ++p) {
+    for (std::uint32_t at = rows.begin[p]; at < rows.begin[p + 1]; ++at)
+      scores.add_score(theta, rows.row[at], sums.subspan(p * features(), features()));
+  }
+}
+
 void people_score_moments(RowSums& engine, MatrixView<const double> P, const ScoreLimits& limits,
                           std::span<const double> theta, const PersonOfRow& rows,
                           MatrixView<double> out) {
-  auto* const host = dynamic_cast<HostRows*>(&engine);
-  if (host == nullptr)
-    throw BadInput("people: intervals of them need all rows in one process's memory");
-  host->people_score_moments(P, limits, theta, rows, out);
+  auto* const asked = dynamic_cast<PeopleScores*>(&engine);
+  if (asked == nullptr) throw BadInput(people_elsewhere);
+  asked->people_score_moments(P, limits, theta, rows, out);
 }
 
 std::vector<double> HostRows::logits(std::span<const double> theta, std::size_t first,

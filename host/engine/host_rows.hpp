@@ -41,7 +41,7 @@ class HostHessian : public LossHessian {
 };
 
 /// Rows, labels and loss, as `Backend::load` was given them: views only.
-class HostRows : public Engine {
+class HostRows : public Engine, public PeopleScores {
  public:
   [[nodiscard]] std::size_t rows() const override { return table_.rows; }
   [[nodiscard]] std::size_t features() const final { return columns() * outputs(); }
@@ -57,10 +57,9 @@ class HostRows : public Engine {
   [[nodiscard]] std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
                                                         const ScoreLimits& limits) override;
 
-  /// As people_score_moments.
   void people_score_moments(MatrixView<const double> P, const ScoreLimits& limits,
                             std::span<const double> theta, const PersonOfRow& rows,
-                            MatrixView<double> out) const;
+                            MatrixView<double> out) override;
 
   [[nodiscard]] double log_lengths(const RowLengths& lengths) override;
   void weighted_loss_gradients(MatrixView<const double> theta, std::span<const double> weights,
@@ -84,6 +83,11 @@ class HostRows : public Engine {
   // before them left. `before`: how many those are, for messages.
   [[nodiscard]] double plain_value_from(double sum, std::span<const double> theta) const;
   void add_plain_gradient(std::span<const double> theta, std::span<double> out) const;
+  // sums [(last - first) x d] of people [first, last) plus the scores times the rows that are
+  // theirs. place [n]: whose each row is; below 0: nobody's.
+  void add_people_scores(MatrixView<const double> P, const ScoreLimits& limits,
+                         std::span<const double> theta, std::span<const double> place,
+                         std::array<std::size_t, 2> people, std::span<double> sums) const;
   [[nodiscard]] std::unique_ptr<HostHessian> host_hessian(std::span<const double> theta,
                                                           double scale) const;
   [[nodiscard]] std::array<double, 4> exact_difference_from(const std::array<double, 4>& sum,

@@ -56,8 +56,11 @@ void require_people(const Dataset& data, std::uint64_t rows, const Plan& plan) {
   const Problem& planned = plan.problem;
   require_equal(data.schema.person() != nullptr, planned.of_people(), "people");
   if (!planned.of_people()) return;
-  if (rows != data.rows())
-    throw BadInput("people: are not counted over ranks or on Dask; give all rows to one process");
+  if (rows != data.rows_counted)
+    throw BadInput(
+        "people: were counted among other rows than those of this run; count them over all ranks "
+        "together (hold_people), and on Dask, where they are not counted, give all rows to one "
+        "process");
   require_equal(data.rows_of_person, planned.rows_of_person, "rows_of_person");
   require_equal(plan.candidate().guarantee.who.rows_per_person, planned.rows_of_person,
                 "rows_per_person");

@@ -1261,7 +1261,7 @@ class SchemaFacts:
         if self.person is not None:
             raise _core.BadInput(
                 f"schema: column {self.person!r} says whose a row is, and Dask's workers count rows, each as "
-                "one; fit in one process, which counts people"
+                "one; fit in one process, or by ranks of the command line, which count people"
             )
         for name, column in self.columns.items():
             if column.get("curve") == "auto":

@@ -303,6 +303,73 @@ TEST_F(Ranks, PartsInFiles) {
   EXPECT_EQ(made(), (std::vector<std::string>{"model.json", "one.json", "parts", "parts.toml"}));
 }
 
+// A person has rows on several ranks and in several files; ids are numbers and texts.
+TEST_F(Ranks, CountAPersonsRowsTogether) {
+  std::filesystem::create_directory(folder.path("parts"));
+  const std::string head = "who,age,income\n";
+  std::string all = head, part = head;
+  std::mt19937 random(9);
+  for (int i = 0; i < 5000; ++i) {
+    const auto who = i < 800 ? static_cast<unsigned>(i) : random() % 800, age = 17 + random() % 70;
+    const std::string row = fmt::format(
+        "{},{},{}\n",
+        who % 2 == 0 ? fmt::format("{}{}", who, i % 2 == 0 ? "" : ".0") : fmt::format("p {}", who),
+        age, age + random() % 40 > 60 ? ">50K" : "<=50K");
+    all += row, part += row;
+    if (i % 1700 == 1699 || i == 4999) {
+      folder.write(fmt::format("parts/{}.csv", i), part);
+      part = head;
+    }
+  }
+  folder.write("visits.csv", all);
+  folder.write(
+      "visits.toml",
+      "label = \"income\"\npositive = \">50K\"\n[columns]\nwho = {type = \"person\"}\nage = "
+      "{type = \"number\", range = [17, 90]}\n");
+  const auto words = [](const std::string& out, const std::string& data,
+                        std::vector<std::string> more) {
+    std::vector<std::string> command{
+        "fit",       "--data",  data,      "--schema", "visits.toml",
+        "--epsilon", "1",       "--delta", "1e-6",     "--rows-per-person",
+        "2",         "--force", "--out",   out};
+    command.insert(command.end(), more.begin(), more.end());
+    return command;
+  };
+  for (const std::vector<std::string>& more : std::vector<std::vector<std::string>>{
+           {"--seed", "7", "--intervals"},
+           {"--seed", "7", "--mechanism", "path", "--iterations", "200"}}) {
+    SCOPED_TRACE(more[2]);
+    const Outcome alone = gibbsite(words("one.json", "visits.csv", more));
+    ASSERT_EQ(alone.status, 0) << alone.err;
+    EXPECT_THAT(folder.read("one.json"), HasSubstr("\"people\": 800"));
+    std::vector<std::string> cached = more;
+    cached.insert(cached.end(), {"--cache", "always"});
+    const auto expect_same = [&](const Outcome& outcome) {
+      ASSERT_EQ(outcome.status, 0) << outcome.err;
+      EXPECT_EQ(folder.read("model.json"), folder.read("one.json"));
+      std::filesystem::remove(folder.path("model.json"));
+    };
+    for (const char* const data : {"visits.csv", "parts"}) {
+      expect_same(on_ranks(2, words("model.json", data, more)));
+      expect_same(on_ranks(7, words("model.json", data, cached)));
+      expect_same(gibbsite(words("model.json", data, cached)));
+      expect_same(gibbsite(words("model.json", data, more)));
+    }
+  }
+  // What is said of the table, and figures of a model.
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           words("x.json", "visits.csv", {"--check"}),
+           {"evaluate", "--model", "one.json", "--data", "visits.csv", "--json"}}) {
+    const Outcome alone = gibbsite(command), outcome = on_ranks(3, command);
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, alone.out);
+    if (command[0] != "fit") continue;
+    const auto at = [](const std::string& err) { return err.substr(err.find("private:   800")); };
+    EXPECT_THAT(at(alone.err), HasSubstr("effective sample size"));
+    EXPECT_EQ(at(outcome.err), at(alone.err));
+  }
+}
+
 TEST_F(Ranks, PosteriorDraws) {
   for (const auto& [more, count] : std::vector<std::pair<std::vector<std::string>, int>>{
            {{"--warm-up", "20", "--draws", "20", "--mode"}, 4},

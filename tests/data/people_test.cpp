@@ -341,14 +341,10 @@ TEST_F(People, AreRefusedWhereTheyAreNotCounted) {
         std::ignore = csv({"a", "b"}, schema, {});
       },
       {"column 'id' says whose a row is, and this counts rows"});
-  ReadOptions cached = holding();
-  cached.cache = ReadOptions::Cache::always;
-  expect_bad_input([&] { std::ignore = csv({"a", "b"}, schema, cached); }, {"files on disk"});
   const std::string table = write("t.csv", "x,id,y\n0.1,a,0\n0.2,b,1\n");
   ReadOptions automatic = holding();
   automatic.cache = ReadOptions::Cache::automatic;
   EXPECT_FALSE(read_table(table, schema, automatic).on_disk());
-  expect_bad_input([&] { std::ignore = read_table(table, schema, cached); }, {"files on disk"});
   expect_bad_input(
       [&] {
         std::ignore = read_libsvm(write("t.svm", "1 1:1 2:0.5\n0 2:0.5\n"), schema, holding());
@@ -363,10 +359,6 @@ TEST_F(People, AreRefusedWhereTheyAreNotCounted) {
             schema, labeled);
       },
       {"ids in an array of numbers may be rounded"});
-  std::filesystem::create_directories(path("parts"));
-  std::ignore = write("parts/a.csv", "x,id,y\n0.1,a,0\n0.2,b,1\n");
-  expect_bad_input([&] { std::ignore = read_table(path("parts"), schema, holding()); },
-                   {"people of a table in parts are not counted"});
   // Predicting looks at no id, and needs none.
   ReadOptions predicting;
   predicting.labels = ReadOptions::Labels::optional;

@@ -10,6 +10,8 @@
 #include <functional>
 #include <mutex>
 
+#include "core/score_coordinates.hpp"
+#include "engine/people_scores.hpp"
 #include "engine/sharded/sums.hpp"
 #include "engine/sharded_cases.hpp"
 #include "gibbsite/core/error.hpp"
@@ -43,6 +45,64 @@ TEST_P(Sharded, HasTheBitsOfOneProcess) {
       expect_same_of({0, 0, 3 * block, 3 * block, 8 * block, c.n});
     }
   }
+}
+
+// Sums of people's scores: each person has rows on several ranks, and some rows are nobody's.
+std::vector<double> people_moments(Engine& engine, const Table& t, std::size_t first) {
+  const std::size_t d = t.P.size() / 2, K = t.loss.outputs(), size = score_coordinates(K, 2);
+  std::vector<std::uint32_t> place;
+  for (std::size_t i = first; i < first + engine.local_rows(); ++i)
+    place.push_back(i % 11 == 5 ? ~0U
+                                : static_cast<std::uint32_t>(i * 7919 % (d > 1000 ? 1100 : 2600)));
+  std::vector<double> out(size * size, NAN);
+  people_score_moments(engine, {t.P.data(), d, 2}, {.clip = 0.4}, std::span(t.theta).first(d * K),
+                       {place, ~0U, 0.9}, {out.data(), size, size});
+  return out;
+}
+
+TEST_P(Sharded, AddsScoresOfPeopleWithTheBitsOfOneProcess) {
+  const Case c = GetParam();
+  const Table t(c);
+  static support::Thinned sweep(5);
+  for (const char* const backend : {"reference", "cpu"}) {
+    const auto whole = people_moments(*one(backend)->load(t.rows.view(), t.rows.y, t.loss), t, 0);
+    for (const std::vector<std::uint64_t>& bounds :
+         {share_bounds(c.n, 2), share_bounds(c.n, 3), {0, 0, c.n}, {0, c.n, c.n}}) {
+      if (sweep.skips()) continue;
+      SCOPED_TRACE(fmt::format("{} {}", backend, fmt::join(bounds, ", ")));
+      ThreadRanks::run(bounds.size() - 1, [&](Communicator& ranks) {
+        const std::size_t first = bounds[ranks.rank()], last = bounds[ranks.rank() + 1];
+        const auto sharded = shard(one(backend), ranks);
+        EXPECT_EQ(people_moments(*load(t, *sharded, first, last), t, first), whole);
+      });
+    }
+  }
+}
+
+// What is asked of ranks: people and places that fit.
+TEST(ShardedPeople, AreRefusedWithoutAPlaceForEachRow) {
+  EXPECT_THAT(refusal([](const Case& c, const Table& t, Communicator& ranks, std::size_t first,
+                         std::size_t last) {
+                const auto sharded = shard(one("cpu"), ranks);
+                const auto engine = load(t, *sharded, first, last);
+                std::vector<std::uint32_t> place(last - first - (ranks.rank() == 1 ? 1 : 0));
+                std::vector<double> out(4);
+                people_score_moments(*engine, {t.P.data(), c.d, 2}, {.clip = 0.4},
+                                     std::span(t.theta).first(c.d), {place, ~0U, 1},
+                                     {out.data(), 2, 2});
+              }),
+              HasSubstr("one place for each row of the rank"));
+  EXPECT_THAT(refusal([](const Case& c, const Table& t, Communicator& ranks, std::size_t first,
+                         std::size_t last) {
+                const auto sharded = shard(one("cpu"), ranks);
+                const auto engine = load(t, *sharded, first, last);
+                const std::vector<std::uint32_t> place(last - first, 3);
+                std::vector<double> out(4);
+                people_score_moments(
+                    *engine, {t.P.data(), c.d, 2}, {.clip = ranks.rank() == 1 ? 0.5 : 0.4},
+                    std::span(t.theta).first(c.d), {place, ~0U, 1}, {out.data(), 2, 2});
+              }),
+              HasSubstr("rank 1"));
 }
 
 constexpr std::size_t ten = 10 * block + 7;

@@ -13,6 +13,7 @@
 #include "engine/people_scores.hpp"
 #include "engine/symmetric.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/summation.hpp"
 
 namespace gibbsite::distributed {
 namespace {
@@ -182,6 +183,51 @@ void DistributedSums::weighted_loss_gradients(MatrixView<const double> theta,
   if (theta.rows == 0) return;
   ask({&weighted_gradients, theta.rows, 0, all_of(theta), {}, weights},
       {out.data, theta.rows * features()});
+}
+
+void DistributedSums::people_score_moments(MatrixView<const double> P, const ScoreLimits& limits,
+                                           std::span<const double> theta, const PersonOfRow& rows,
+                                           MatrixView<double> out) {
+  require_metric(P, table_.columns, limits);
+  require_score_moments(loss(), P.cols, out);
+  transport_->own_rows(people_elsewhere);
+  transport_->together([&] {
+    if (rows.place.size() != local_rows())
+      throw BadInput("people: intervals of them take one place for each row of the rank");
+  });
+  std::vector<double> place(rows.place.size());
+  std::ranges::transform(rows.place, place.begin(), [&](std::uint32_t p) {
+    return p == rows.nobody ? -1.0 : static_cast<double>(p);
+  });
+  double all = 0;
+  Question q{&people_end};
+  q.own = place;
+  ask(q, {&all, 1});
+  const auto people = static_cast<std::size_t>(all);
+  q.of = &people_scores;
+  q.rows = P.cols;
+  q.number = limits.clip;
+  q.second = all_of(P);
+  q.second.push_back(limits.information);
+  q.of_second = q.mark_of_second();
+  // Whole blocks of people at a time, as memory allows.
+  const std::size_t d = features(), at_once = row_block * std::max<std::size_t>(
+                                                              most_people_sums / d / row_block, 1);
+  std::vector<double> found;
+  std::size_t begin = 0, end = 0;
+  const auto copy = [&](std::size_t first, std::size_t last, std::span<double> sums) {
+    if (last > end) {
+      begin = first;
+      end = std::min(people, first + at_once);
+      q.first = all_of(theta);
+      for (const std::size_t p : {begin, end}) q.first.push_back(static_cast<double>(p));
+      found.assign((end - begin) * d, 0.0);
+      ask(q, found);
+    }
+    std::copy_n(found.begin() + static_cast<std::ptrdiff_t>((first - begin) * d), sums.size(),
+                sums.begin());
+  };
+  moments_of_people(loss(), P, limits, rows.longest, people, copy, out);
 }
 
 double DistributedSums::plain_value(std::span<const double> theta) const {

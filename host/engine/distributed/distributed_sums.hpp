@@ -10,6 +10,7 @@
 
 #include "engine/distributed/question.hpp"
 #include "engine/distributed/transport.hpp"
+#include "engine/people_scores.hpp"
 #include "gibbsite/engine/engine.hpp"
 
 namespace gibbsite::distributed {
@@ -38,7 +39,7 @@ struct Table {
   bool certifiable = false;
 };
 
-class DistributedSums final : public Engine, private ChainStepper {
+class DistributedSums final : public Engine, public PeopleScores, private ChainStepper {
  public:
   /// `stepper`: null if chains do not step on these rows.
   DistributedSums(const Table& table, std::unique_ptr<Transport> transport,
@@ -63,6 +64,9 @@ class DistributedSums final : public Engine, private ChainStepper {
   [[nodiscard]] std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,
                                                         const ScoreLimits& limits) override;
   [[nodiscard]] double log_lengths(const RowLengths& lengths) override;
+  void people_score_moments(MatrixView<const double> P, const ScoreLimits& limits,
+                            std::span<const double> theta, const PersonOfRow& rows,
+                            MatrixView<double> out) override;
   void weighted_loss_gradients(MatrixView<const double> theta, std::span<const double> weights,
                                MatrixView<double> out) override;
   [[nodiscard]] double plain_value(std::span<const double> theta) const override;

@@ -1,6 +1,7 @@
 #pragma once
 // All questions to rows that lie in several places. To add one, declare it here and put it into
 // `all_questions`; DistributedSums asks it, and ranks and workers answer it.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include "engine/distributed/share_rows.hpp"
 #include "engine/symmetric.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/summation.hpp"
 
 namespace gibbsite::distributed {
 
@@ -312,7 +314,52 @@ inline constexpr Declared norms{.name = "norms",
                                   };
                                 }};
 
+/// Numbers of people's sums that ranks are asked for at once, of one block of people at least.
+inline constexpr std::size_t most_people_sums = std::size_t{1} << 22;
+
+/// first: theta [d], the first person and the one behind the last; own: the person of each row of
+/// this process, or -1. For each person the sum of their rows' scores times the rows [people x d].
+inline constexpr Declared people_scores{
+    .name = "people_scores",
+    .added = Added::in_turn,
+    .fits =
+        [](const RowSums& of, const Question& q) {
+          const std::size_t d = of.features();
+          if (q.first.size() != d + 2 || !has_metric(of, q)) return false;
+          if (q.own.size() != of.local_rows()) return false;
+          const double first = q.first[d], end = q.first[d + 1];
+          const std::size_t most = std::max(most_people_sums / d, row_block);
+          return first >= 0 && first < end && end < 0x1p32 && std::floor(first) == first &&
+                 std::floor(end) == end && end - first <= static_cast<double>(most);
+        },
+    .size =
+        [](const RowSums& of, const Question& q) {
+          const std::size_t d = of.features();
+          return static_cast<std::size_t>(q.first[d + 1] - q.first[d]) * d;
+        },
+    .in_turn = [](ShareRows& rows, const Question& q) -> Change {
+      return [&rows, &q](std::span<double> state) {
+        const std::size_t d = rows.features();
+        rows.add_people_scores(
+            metric_of(rows, q), limits_of(q), std::span(q.first).first(d), q.own,
+            {static_cast<std::size_t>(q.first[d]), static_cast<std::size_t>(q.first[d + 1])},
+            state);
+      };
+    }};
+
 // What rows answer in any order.
+
+/// own: as of people_scores. One more than the largest, 0 if there is none.
+inline constexpr Declared people_end{
+    .name = "people_end",
+    .added = Added::largest,
+    .fits = [](const RowSums& of,
+               const Question& q) { return has_nothing(of, q) && q.own.size() == of.local_rows(); },
+    .size = numbers<1>,
+    .of_rows =
+        [](const NodeRows& /*of*/, const Question& q, std::span<double> out) {
+          for (const double person : q.own) out[0] = std::max(out[0], person + 1);
+        }};
 
 inline constexpr Declared largest_logit{
     .name = "largest_logit",
@@ -354,6 +401,6 @@ inline constexpr std::array all_questions{
     &information,     &information_between, &score_moments,  &ordered_gradients, &ordered_capped,
     &values,          &plain_value,         &plain_gradient, &hessian_matrix,    &hessian_diagonal,
     &hessian_product, &difference,          &norms,          &largest_logit,     &largest_offset,
-    &first_fault};
+    &first_fault,     &people_scores,       &people_end};
 
 }  // namespace gibbsite::distributed

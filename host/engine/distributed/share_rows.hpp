@@ -62,8 +62,8 @@ class ShareRows final : public HostRows, public AskedRows {
   const HostHessian& hessian_of(const Question& q);
   static OrderedSums& ordered(Engine& engine);
   [[nodiscard]] std::vector<double> loss_terms(MatrixView<const double> theta) override;
-  using HostRows::add_plain_gradient, HostRows::exact_difference_from, HostRows::plain_value_from,
-      HostRows::row_norms_from;
+  using HostRows::add_people_scores, HostRows::add_plain_gradient, HostRows::exact_difference_from,
+      HostRows::plain_value_from, HostRows::row_norms_from;
 
   void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) override;
 

@@ -15,6 +15,7 @@
 namespace gibbsite {
 
 class CacheWriter;
+class PersonIds;
 
 /// Counts of the cells of one column that the reader changed. Private.
 struct CellCounts {
@@ -60,6 +61,8 @@ struct Dataset : BesideRows {
   static constexpr std::uint32_t nobody = ~std::uint32_t{0};
   std::uint64_t people = 0;          ///< how many people have rows, after hold_people
   std::uint64_t rows_of_person = 0;  ///< k of hold_people; 0: nothing is held
+  /// Rows among which people were counted by hold_people: of ranks those of all. Private.
+  std::uint64_t rows_counted = 0;
   /// Under ReadOptions::Unreadable::marked: the cells that were read as something else, by row.
   std::vector<UnreadableCell> unreadable{};
 
@@ -83,7 +86,8 @@ struct Dataset : BesideRows {
   /// Weighs the rows of a person who has m of them by min(1, k/m), rounded down, so that together
   /// they count at most k, beside the weights that they have; a row of nobody counts 0. Throws
   /// BadInput unless 1 <= k <= 2^53, without a column of people, on a second
-  /// time, and on more than most_rows_of_people rows. (docs/theory/row-weights.md)
+  /// time, and on more than most_rows_of_people rows. Of rows that are a rank's share,
+  /// `hold_people` of data/shares.hpp counts those of all. (docs/theory/row-weights.md)
   void hold_people(std::uint64_t k);
   /// Gives rows people that the table does not name: `places` [n], below n, of each row's among all
   /// people, `nobody` of a row without one. The schema gets a column "groups". Throws BadInput on a
@@ -140,6 +144,9 @@ struct ReadOptions {
   /// The cache files (data/cache.hpp, not owned) that a part's rows are appended to. The Dataset
   /// then has labels and counts, but no rows.
   CacheWriter* to_files = nullptr;
+  /// The table of ids (data/person_ids.hpp, not owned) that gives people their places, if a table
+  /// is read by several readers; null: each reader has its own.
+  PersonIds* people = nullptr;
   /// Called with (bytes read, bytes in all; 0 if unknown) at least every 4 MiB; returning false
   /// stops with Interrupted.
   std::function<bool(std::uint64_t, std::uint64_t)> progress = {};

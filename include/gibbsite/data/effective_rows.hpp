@@ -1,11 +1,11 @@
 #pragma once
 // How much a table tells whose rows do not count the same. Private: it follows from the weights.
 #include "gibbsite/data/dataset.hpp"
+#include "gibbsite/machine/communicator.hpp"
 
 namespace gibbsite {
 
-/// Sums over rows, or over people with what all rows of one count together. Those of several parts
-/// of a table add up, unless a person has rows in two.
+/// Sums over rows, or over people with what all rows of one count together.
 struct EffectiveRows {
   double units = 0;    ///< how many rows, or people
   double sum = 0;      ///< of what each counts
@@ -18,5 +18,8 @@ struct EffectiveRows {
 
 /// Over people where the table names some and whose rows are is still known, else over rows.
 EffectiveRows effective_rows_of(const Dataset& data);
+/// The sums over the rows of all ranks, on every rank, which all call it together. A number for
+/// each person goes from rank to rank.
+EffectiveRows effective_rows_of(const Dataset& share, Communicator& ranks);
 
 }  // namespace gibbsite

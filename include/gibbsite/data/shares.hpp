@@ -57,7 +57,8 @@ class SharedTable {
   /// if one machine's ranks cannot hold theirs together (docs/reference/data.md, Cache). Counts are
   /// of these rows alone. Throws BadInput at all ranks if one cannot read its rows or found others
   /// than it should. Throws it too unless the ranges are all rows, each once, in the order of
-  /// ranks.
+  /// ranks. If the schema says whose rows are, places of people are those of the whole table: ranks
+  /// exchange hashes of ids under one key, which rank 0 draws and which lasts as long as this call.
   [[nodiscard]] Dataset read(RowRange range) const;
 
  private:
@@ -68,6 +69,12 @@ class SharedTable {
 /// Removes the cache of a rank's share and what a killed run left of it. What is mapped stays
 /// readable. Returns whether there was any; throws BadInput if it cannot be removed.
 bool remove_cache_of_share(const std::string& table, std::size_t rank, std::size_t ranks);
+
+/// Weighs the rows of a person who has m of them on all ranks together, as Dataset::hold_people
+/// does. `share` is what this rank read by SharedTable::read, whose people have the same places on
+/// all ranks; each rank counts its own rows, and the ranks exchange these counts. All ranks call it
+/// together; it throws at all of them what Dataset::hold_people would of the whole table.
+void hold_people(Dataset& share, std::uint64_t k, Communicator& ranks);
 
 /// Appends b's rows to a's; both have one schema and layout.
 void append_rows(Dataset& a, Dataset&& b);
