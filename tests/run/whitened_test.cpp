@@ -935,7 +935,7 @@ TEST(WhitenedRun, AnswersOfIntervalsAreSumsAtTheBlocksPoint) {
     const NoisyAnswer& answer = answers[answers.size() - from_last];
     Question q = asked[asked.size() - from_last];
     const bool information = answer.question == "information", matrix = from_last < 3;
-    EXPECT_EQ(answer.question, std::array{"scores", "information", "block"}[from_last - 1]);
+    EXPECT_EQ(answer.question, from_last == 1 ? "scores" : information ? "information" : "block");
     EXPECT_EQ(answer.clip, information ? std::sqrt(q.limit) * q.clip : q.clip);
     EXPECT_EQ(answer.at, std::vector(q.omega.begin(), q.omega.end()));
     ASSERT_EQ(answer.values.size(), matrix ? k * (k + 1) / 2 : k);
