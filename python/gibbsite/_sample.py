@@ -156,7 +156,7 @@ def _label_of(said, column, model):
         )
     places = {name: float(k) for k, name in enumerate(names)}
     lines = [f"classes = [{', '.join(map(_formula.quoted, names))}]"]
-    return lines, np.array([places[text] for text in texts]), names, f"each class of {said.label}"
+    return lines, np.array([places[text] for text in texts]), names, f"each class of {said.label} against the mean of the classes"
 
 
 # From the encoder's scale to the columns' units.
@@ -445,7 +445,8 @@ def sample(
         posterior has `Intercept` and a variable for each term: of a number its slope, of a category
         its levels against the first one, of a curve its knots against their mean, of a product what
         it adds to its columns; of normal amounts also `sigma`. Of two classes the one that sorts last is modelled, which
-        posterior.attrs["modelled"] and the summary say. sample_stats and the other attrs are as of
+        posterior.attrs["modelled"] and the summary say; of more, each against the mean of the classes, as
+        an effect of `fit` is: rows tell nothing else (docs/theory/posterior.md). sample_stats and the other attrs are as of
         `sample_posterior`.
 
     Raises
@@ -509,6 +510,8 @@ def sample(
         draws, sigma = draws[..., :-1], draws[..., -1] * drawn["unit"]
     if classes is not None:
         draws = draws.reshape(*draws.shape[:2], len(classes), -1)
+        # The likelihood knows differences of classes alone: what all of them share is the prior's.
+        draws = draws - draws.mean(axis=2, keepdims=True)
     columns, interactions, linear = _parts_of(schema, said.terms)
     terms = _Terms(columns, interactions, linear, draws, said.intercept)
     variables, all_coords = {}, {} if classes is None else {"class": classes}

@@ -1179,6 +1179,7 @@ class SchemaFacts:
         self.positive = toml.get("positive")
         self.negative = toml.get("negative")
         self.label = toml.get("label")
+        self.label_range = toml.get("range")  # None of classes
         self.middle = toml.get("invalid", "refuse") == "middle"
         # A third label: refused, or the negative class.
         self.refuses_unlisted = (
@@ -1287,6 +1288,38 @@ class SchemaFacts:
         _require_none(
             "X must have the columns of the schema", not_in_the_schema=extra, lacking=lacking
         )
+
+
+def changed_words(facts, features, name, kind):
+    """What cells of a column count as that reading changed, for the curator; "" where that is a level of
+    their own. features: the schema's names of them."""
+    column = facts.columns.get(name, {"type": "ignore"})
+    is_number = "range" in column
+    if kind == "clamped":
+        ends = facts.written[name]["range"] if "date" in column and "part" not in column else column.get("range")
+        if ends is None:  # of a part of a date
+            return "outside the range, counted as its nearer end"
+        said = ", ".join(end if isinstance(end, str) else f"{end:g}" for end in ends)
+        return f"outside [{said}], counted as its nearer end"
+    if kind == "other":
+        return f"of a level that is not listed, counted as {column.get('unlisted', '(other)')}"
+    said = "missing" if kind == "missing" else "unreadable"
+    if f"{name}=(missing)" in features:
+        return "" if kind == "missing" else f"{said}, counted as missing"
+    if "unlisted" in column:
+        return f"{said}, counted as {column['unlisted']}"
+    if column["type"] != "number":
+        return said if column["type"] != "category" else f"{said}, counted as of no level"
+    if not is_number or "date" in column:
+        return f"{said}, counted as the middle of the range"
+    return f"{said}, counted as {sum(column['range']) / 2:g}, the middle of the range"
+
+
+def first_class(facts):
+    """The class that a label of none counts as."""
+    if facts.classes is not None:
+        return facts.classes[0]
+    return f"not {facts.positive}" if facts.negative is None else facts.negative
 
 
 # Labels.
@@ -1851,6 +1884,7 @@ def class_codes(y, classes, facts, by_name=False):
         hits = is_one(y, one) & ~found
         result[hits] = place
         found |= hits
+    facts.unlisted = int(np.count_nonzero(~found))
     if not facts.middle and not found.all():
         row = int(np.argmin(found))
         _refuse_missing(y, facts, ~found)
@@ -1920,11 +1954,11 @@ def _signs(y, classes, facts, by_name):
     listed = _named if by_name else _equal
     positive = listed(y, names[1])
     result = np.where(positive, 1.0, -1.0)
+    if facts.negative is not None:
+        facts.unlisted = int(np.count_nonzero(~(positive | listed(y, names[0]))))
     if facts.middle:
         return result
     _refuse_missing(y, facts)
-    if facts.negative is not None:
-        facts.unlisted = int(np.count_nonzero(~(positive | listed(y, names[0]))))
     if facts.refuses_unlisted:
         unlisted = ~(positive | listed(y, names[0]))
         if unlisted.any():

@@ -95,8 +95,12 @@ def _warn_of_purchase(plan, estimator, rows):
         )
 
 
-def _warn_of_rows(data, classes, unlisted):
-    """Warns from private counts: columns that reading mostly changed, classes without rows."""
+_MOST_COLUMNS = 10  # that the warning of changed cells lists
+
+
+def _warn_of_rows(data, classes, unlisted, lists=True):
+    """Warns from private counts: columns that reading mostly changed, classes without rows, and in one
+    line all else that does not count as it is written, if `lists`."""
 
     def warn(words):
         warnings.warn(
@@ -104,7 +108,10 @@ def _warn_of_rows(data, classes, unlisted):
         )
 
     rows = data.rows
+    facts = _tables.SchemaFacts(data.schema)
+    changed = []  # (cells, words) of a column
     for name, counts in data.column_counts.items():
+        parts = []
         for kind, said in (
             ("clamped", "beyond the range, and count as its end"),
             ("other", "of no listed level"),
@@ -113,13 +120,44 @@ def _warn_of_rows(data, classes, unlisted):
         ):
             if 2 * counts[kind] > rows:
                 warn(f"column {name!r}: {counts[kind]} of {rows} cells are {said}; is the schema right?")
+            elif counts[kind] > 0:
+                words = _tables.changed_words(facts, data.schema.feature_names, name, kind)
+                parts += [(counts[kind], words)] if words else []
+        if parts:
+            cells = " and ".join(f"{count} {words}" for count, words in parts)
+            changed.append((sum(count for count, _ in parts), f"column {name!r}: {cells}"))
+    changed = [words for _, words in sorted(changed, key=lambda one: -one[0])]
+    if len(changed) > _MOST_COLUMNS:
+        changed[_MOST_COLUMNS:] = [f"{len(changed) - _MOST_COLUMNS} columns with fewer"]
+    counts, labels = data.counts, []
+    if 2 * unlisted > rows:
+        said = "neither class, and count as negative" if facts.classes is None else "no class, and count as the first"
+        warn(f"y: {unlisted} of {rows} labels are of {said}")
+    elif unlisted > 0:
+        labels.append(f"{unlisted} of no class, counted as {_tables.first_class(facts)}")
+    ends = "the range" if facts.label_range is None else "the range [{:g}, {:g}]".format(*facts.label_range)
+    if 2 * counts["clamped_labels"] > rows:
+        warn(
+            f"y: {counts['clamped_labels']} of {rows} labels are beyond {ends}, and count as its ends; "
+            "are they in another unit?"
+        )
+    elif counts["clamped_labels"] > 0:
+        labels.append(f"{counts['clamped_labels']} outside {ends}, counted as its nearer end")
+    if counts["invalid_labels"] > 0:
+        labels.append(f"{counts['invalid_labels']} unreadable, counted as the middle of the range")
+    changed += [f"labels: {', '.join(labels)}"] if labels else []
+    if changed and lists:
+        if counts["clipped_rows"] > 0:
+            changed.append(f"{counts['clipped_rows']} rows scaled down to row_norm")
+        warn(
+            f"of {rows} rows these do not count as they are written: {'; '.join(changed)}; if that is not "
+            "meant, correct what you say is public, from public knowledge alone"
+        )
     if classes is None:
         return
-    if 2 * unlisted > rows:
-        warn(f"y: {unlisted} of {rows} labels are of neither class, and count as negative")
-    labels = np.asarray(data.labels)
     codes = [-1.0, 1.0] if len(classes) == 2 else range(len(classes))
-    absent = [one for code, one in zip(codes, classes.tolist()) if not (labels == code).any()]
+    seen = np.asarray(data.labels)
+    absent = [one for code, one in zip(codes, classes.tolist()) if not (seen == code).any()]
     if absent:
         warn(f"y: no label is of the class {_tables.listed(absent)}; are the classes right?")
 
@@ -634,7 +672,8 @@ class _Private:
             n_jobs=self._threads(),
             rows_per_person=self.rows_per_person,
         )
-        _warn_of_rows(data, classes, self.__dict__.pop("_unlisted", 0))
+        # Rare levels and ends of ranges are what a bought schema leaves out.
+        _warn_of_rows(data, classes, self.__dict__.pop("_unlisted", 0), lists=False)
         return self
 
     def _seed(self):

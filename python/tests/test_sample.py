@@ -106,6 +106,24 @@ def test_the_class_that_sorts_last_is_modelled(capsys):
     assert float(found.posterior["age"].mean()) < 0
 
 
+def test_several_classes_are_against_their_mean(engine, capsys):
+    """What all classes share moves no probability: its spread is the prior's, and belongs to no effect."""
+    frame = people(1500)
+    frame["kind"] = np.where(frame["age"] + np.random.default_rng(2).normal(0, 20, 1500) > 60, "b", frame["kind"])
+    found = gibbsite.sample(frame, "kind ~ age + sex", **{**OPTIONS, "draws": 300, "quiet": False})
+    age = np.asarray(found.posterior["age"])
+    for name in ("age", "sex", "Intercept"):
+        assert np.abs(found.posterior[name].sum(dim="class")).max() < 1e-9, name
+    raw = engine["draws"].reshape(*engine["draws"].shape[:2], 3, -1)[..., 0] / (frame["age"].max() - frame["age"].min())
+    assert age == pytest.approx(raw - raw.mean(axis=-1, keepdims=True))
+    assert age.std(axis=(0, 1)).max() < 0.6 * raw.std(axis=(0, 1)).min()  # 0.3 to 0.4 as run
+    # Another prior moves what the classes share, and not these.
+    wide = np.asarray(gibbsite.sample(frame, "kind ~ age + sex", prior_precision=0.01, **OPTIONS).posterior["age"])
+    assert wide.std(axis=(0, 1)) == pytest.approx(age.std(axis=(0, 1)), rel=0.5)
+    assert "each class of kind against the mean of the classes; 1,500 rows" in capsys.readouterr().out
+    assert found.posterior.attrs["modelled"].endswith("against the mean of the classes")
+
+
 def test_amounts_are_in_their_unit():
     found = gibbsite.sample(people(2000), "height ~ age", **OPTIONS)
     assert float(found.posterior["age"].mean()) == pytest.approx(0.2, abs=0.03)
