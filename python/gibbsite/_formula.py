@@ -219,6 +219,50 @@ def _require_kind(formula, term, kind, of):
         _fail(formula.text, f"{term.column!r} is {said} in {of}; {wanted}")
 
 
+_CARRIERS = ("category", "boolean", "month", "weekday")  # whose features add up to 1
+
+
+def carries_constant(column):
+    """Whether a column of a schema, as TOML says it, has a constant among what it can say."""
+    return column["type"] in _CARRIERS or "knots" in column or "curve" in column
+
+
+def _require_origin(formula, columns, kind, label_range):
+    """That "- 1" means what it says. A number counts from the low end of its range and an amount from
+    the middle of its own: without a constant the model goes through those, not through 0.
+
+    columns: {name: TOML's words} of the terms; kind: of the label, with its range or None
+    """
+    if formula.intercept or any(map(carries_constant, columns.values())):
+        return
+    advice = "leave - 1 out, or add a category"
+    for names in formula.interactions:  # of which each holds a constant
+        _fail(formula.text, f"{':'.join(names)} holds a constant, so - 1 leaves none out; leave - 1 out")
+    for name, column in columns.items():
+        lowest = column.get("range", [0])[0]
+        if column["type"] != "exposure" and lowest != 0:
+            _fail(
+                formula.text,
+                f"- 1: {name!r} counts from the low end of its range, {lowest}, so the model would go "
+                f"through that and not through 0; begin the range at 0, {advice}",
+            )
+    if kind == "count":
+        _fail(formula.text, f"- 1: the mean of a count is a share of the highest one, not 1, at 0; {advice}")
+    if kind == "amount" and label_range is not None and sum(label_range) != 0:
+        _fail(
+            formula.text,
+            f"- 1: {formula.label!r} counts from the middle of its range, {sum(label_range) / 2:g}, so the "
+            f"model would go through that and not through 0; give a range whose middle is 0, {advice}",
+        )
+
+
+def require_origin_of_ranges(formula, ranges, kind, label_range):
+    """`_require_origin` of {column: what `ranges` say of it}."""
+    if not formula.intercept:
+        lines = [_tables._column_lines(name, ranges[name])[0] for name in formula.columns]
+        _require_origin(formula, tomllib.loads("\n".join(lines)), kind, label_range)
+
+
 # Ranges.
 
 
@@ -319,6 +363,9 @@ def schema_of(formula, schema):
         column = {key: value for key, value in facts.written[term.column].items() if key != "count"}
         _require_kind(formula, term, facts.columns[term.column]["type"], "the schema")
         columns[term.column] = column if term.knots is None else _curved(formula, term, column, "the schema")
+    _require_origin(
+        formula, {name: columns[name] for name in formula.columns}, facts.kind, facts.label_range
+    )
     for column in columns.values():
         if "of" in column and columns[column["of"]]["type"] != "ignore":  # which says it for both
             column.pop("format", None)

@@ -351,7 +351,9 @@ class _Private:
             "label ~ terms". A term is a column (as the schema or ranges say it), curve(x, K) with K
             knots, curve(x) with as many as the budget allows, log(x) for a curve whose knots are
             closer together at the low end, C(x) for a category, exposure(x), or a product a*b of
-            terms: both and their interaction. "- 1" leaves the constant out; "." is all columns.
+            terms: both and their interaction. "- 1" leaves the constant out, and is refused where the
+            model would not go through 0 without it: give numbers ranges that begin at 0, an amount a
+            range whose middle is 0, or a category. "." is all columns.
         epsilon, delta : float
             As in the constructor.
         schema, ranges
@@ -391,6 +393,9 @@ class _Private:
             said = _formula.with_cells(said, params["schema"])
         else:
             params["ranges"] = _formula.ranges_of(said, ranges)
+            ends = params.get("target_range")
+            ends = ends if _tables._is_pair(ends) else None
+            _formula.require_origin_of_ranges(said, params["ranges"], cls._kind, ends)
             params.setdefault("fit_intercept", said.intercept)
             if said.interactions:
                 params["interactions"] = list(said.interactions)

@@ -103,7 +103,7 @@ def test_plain_terms_stay_as_they_are_said(formulaic):
     assert columns_of(of("income ~ curve(log(wage), 7)", "ranges").fit(frame))["wage"]["knots"] == pytest.approx(
         columns_of(of("income ~ log(curve(wage, 7))", "ranges").fit(frame))["wage"]["knots"]
     )
-    assert of("income ~ age - 1", "ranges").fit_intercept is False
+    assert of("income ~ wage - 1", "ranges").fit_intercept is False
     assert set(columns_of(of("income ~ .").fit(frame))) == {*RANGES}
 
 
@@ -161,6 +161,27 @@ def test_regressors_and_exposures(formulaic):
         "years ~ age", **BUDGET, ranges=ranges, target_range=(0, 10)
     ).fit(frame)
     assert amount.intercept_ == pytest.approx(3, abs=0.5)
+
+
+def test_without_a_constant_a_model_goes_through_zero_or_is_refused(formulaic):
+    low = "- 1: 'age' counts from the low end of its range, 17"
+    for where in ("schema", "ranges"):
+        for formula, wrong in (("income ~ age - 1", low), ("income ~ 0 + age + wage", low), ("income ~ age*wage - 1", "age:wage holds")):
+            with pytest.raises(ValueError) as raised:
+                of(formula, where)
+            assert wrong in str(raised.value) and "leave - 1 out" in str(raised.value)
+        for formula in ("income ~ wage - 1", "income ~ age + sex - 1", "income ~ curve(age, 5) - 1"):
+            of(formula, where)
+    frame = frame_of(2000)
+    frame["score"] = frame["wage"] / 2000
+    lines = {**BUDGET, "ranges": {"wage": (0, 1e5)}}
+    for ends in ((0, 60), (-10, 60)):
+        with pytest.raises(ValueError, match="'score' counts from the middle of its range"):
+            PrivateLinearRegression.from_formula("score ~ wage - 1", **lines, target_range=ends)
+    fitted = PrivateLinearRegression.from_formula("score ~ wage - 1", **lines, target_range=(-60, 60)).fit(frame)
+    assert fitted.intercept_ == 0 and fitted.coef_[0] == pytest.approx(1 / 2000, rel=0.05)
+    with pytest.raises(ValueError, match="- 1: the mean of a count"):
+        PrivatePoissonRegressor.from_formula("n ~ wage - 1", **lines, highest=9)
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,8 @@ def engine(monkeypatch):
         ("visits ~ curve(age, 4) + sex*region + exposure(years)", {"model": "poisson"}),
         ("kind ~ age*sex + region", {}),
         ("height ~ curve(age, 4) + sex*region", {}),
+        ("yes ~ age*sex*region - 1", {}),
+        ("height ~ age - 1", {}),
     ],
 )
 def test_coefficients_say_what_the_draws_say(formula, options, engine):
@@ -189,6 +191,30 @@ def test_weights_are_refused_in_one_line():
     frame.loc[3, "w"] = np.nan
     with pytest.warns(UserWarning, match="^1 of 50 rows lack a cell of the formula or their weight"):
         gibbsite.sample(frame, "yes ~ age", weights="w", **OPTIONS)
+
+
+def test_without_an_intercept_a_line_goes_through_zero():
+    """And a category says the rest, in the unit of the label: what least squares says."""
+    frame = people(2000)
+    frame["far"] = 0.5 * frame["age"] + np.random.default_rng(3).normal(0, 1, 2000)
+    options = {**OPTIONS, "prior_precision": 1e-4, "draws": 300}
+    line = gibbsite.sample(frame, "far ~ age - 1", **options).posterior
+    assert "Intercept" not in line and float(line["age"].mean()) == pytest.approx(0.5, abs=0.01)
+    found = gibbsite.sample(frame, "height ~ age + sex - 1", **options).posterior
+    x = np.column_stack([frame["age"], frame["sex"] == "F", frame["sex"] == "M"]).astype(float)
+    wanted = np.linalg.lstsq(x, frame["height"], rcond=None)[0]
+    assert "Intercept" not in found and list(found["sex"].coords["sex_at"].values) == ["F", "M"]
+    assert float(found["age"].mean()) == pytest.approx(wanted[0], abs=0.01)
+    assert np.asarray(found["sex"].mean(dim=("chain", "draw"))) == pytest.approx(wanted[1:], abs=0.5)
+    frame["below"] = -frame["age"]
+    for formula, said in [
+        ("yes ~ below - 1", "- 1: 'below' counts from the low end of its range, -79"),
+        ("yes ~ age*wage - 1", "age:wage holds a constant"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            gibbsite.sample(frame, formula, **OPTIONS)
+    with pytest.raises(ValueError, match="- 1: the mean of a count is"):
+        gibbsite.sample(frame, "visits ~ age - 1", model="poisson", **OPTIONS)
 
 
 def test_priors_by_name(engine):
