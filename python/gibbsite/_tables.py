@@ -499,6 +499,19 @@ def _refuse_containers(X):
         raise TypeError(f"X is a {kind}, whose rows have no order or no end; give a table or a list")
 
 
+def columns_of(X, wanted):
+    """The wanted columns that a table has, in their order; of an array or a stream X itself."""
+    module = type(X).__module__.partition(".")[0]
+    names = getattr(X, "column_names", getattr(X, "columns", None))
+    if module not in ("pandas", "polars", "pyarrow") or names is None or callable(names):
+        return X
+    names = list(names)
+    kept = [name for name in wanted if name in names]
+    if not kept or len(set(names)) < len(names) or not hasattr(X, "select" if module != "pandas" else "iloc"):
+        return X
+    return X[kept] if module == "pandas" else X.select(kept)
+
+
 def _raw_names(names):
     """Names that are no text, or None."""
     names = list(names)
@@ -1006,6 +1019,7 @@ def schema_of_ranges(
     fit_intercept,
     raw=None,
     interactions=None,
+    label=None,
 ):
     """The `Schema` that ranges say.
 
@@ -1015,6 +1029,7 @@ def schema_of_ranges(
     raw: those of a frame that are no text, or None; integer keys of `ranges` are else places
     label_lines: what the label is, in the schema's words
     interactions: [(column, column), ...] or None
+    label: the label's name or None
     """
     if isinstance(ranges, dict):
         if columns is None:
@@ -1039,8 +1054,8 @@ def schema_of_ranges(
                 "ranges: must be a dict {column: (lowest, highest)}, a list of such pairs in the "
                 f"order of the columns, or one pair for all, got {ranges!r}"
             )
-    label = next(name for name in ("y", "label", "(label)", "(the label)") if name not in columns)
-    lines = [f"label = {_quoted(label)}", *label_lines]
+    parts = [f"{name}_{part}" for name in columns for part in _PARTS]  # which dates may have
+    lines = [f"label = {_quoted(_free_label(label, [*columns, *parts]))}", *label_lines]
     if invalid not in ("refuse", "middle"):
         raise ValueError(f'invalid: must be "refuse" or "middle", got {invalid!r}')
     if invalid == "middle":
@@ -1121,10 +1136,26 @@ def _readable(name, cells):
     )
 
 
-def schema_of_label(lines, columns):
+def name_of_labels(y):
+    """The name of a Series, or of the only column of a table; else None."""
+    name = getattr(y, "name", None)
+    names = getattr(y, "column_names", getattr(y, "columns", None))
+    if not isinstance(name, str) and hasattr(names, "__len__") and len(names) == 1:
+        name = names[0]
+    return name if isinstance(name, str) else None
+
+
+def _free_label(wanted, taken):
+    """The label's name in a file: the one that is wanted where it can be one, else "y" or the like."""
+    is_one = wanted is not None and wanted.isprintable() and wanted == wanted.strip() != ""
+    taken = [*taken, "sample_weight", "groups"]  # columns of the engine's
+    names = [wanted] if is_one else []
+    return next(name for name in (*names, "y", "label", "(label)", "(the label)") if name not in taken)
+
+
+def schema_of_label(lines, columns, label=None):
     """The `Schema` of nothing but a label, in the schema's words, beside columns of those names."""
-    label = next(name for name in ("y", "label", "(label)", "(the label)") if name not in columns)
-    text = [f"label = {_quoted(label)}", *lines, 'invalid = "middle"', "", "[columns]"]
+    text = [f"label = {_quoted(_free_label(label, columns))}", *lines, 'invalid = "middle"', "", "[columns]"]
     return _core.Schema.parse("\n".join([*text, 'x = {type = "number", range = [0, 1]}', ""]), "label")
 
 

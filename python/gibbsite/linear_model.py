@@ -249,6 +249,7 @@ class _Private:
     _kind: str  # of the schema's label
     _of_ranges: tuple = ()  # parameters of its own that a schema says itself
     _formula = None  # of from_formula
+    _by_name = False  # whether tables to predict may have more columns: a file knows no frame of fit's
     _fit_metadata = ("sample_weight", "groups")  # what fit takes beside X and y
     _requested: dict = {}  # of set_fit_request
 
@@ -287,7 +288,11 @@ class _Private:
             value = getattr(self, name)
             if parameter.default is parameter.empty or repr(value) != repr(parameter.default):
                 shown.append(f"{name}={value!r}")
-        return f"{type(self).__name__}({', '.join(shown)})"
+        if self._formula is None:
+            return f"{type(self).__name__}({', '.join(shown)})"
+        of_formula = ("interactions=", "fit_intercept=")
+        shown = [repr(self._formula.text), *(one for one in shown if not one.startswith(of_formula))]
+        return f"{type(self).__name__}.from_formula({', '.join(shown)})"
 
     def __sklearn_clone__(self):
         copy = type(self)(**self.get_params())  # a ledger and a schema are shared
@@ -553,6 +558,7 @@ class _Private:
                 stacklevel=3,
             )
         self._forget()
+        self._by_name = False
         self._set_release(release)
         if classes is not None:
             self.classes_ = classes
@@ -578,7 +584,7 @@ class _Private:
         table, columns = _tables.as_cells(X)
         labels = _tables.as_labels(y)
         lines, classes = self._label_of_ranges(labels, "middle")
-        label = _tables.schema_of_label(lines, columns)
+        label = _tables.schema_of_label(lines, columns, self._label_name(y))
         codes = self._engine_labels(labels, classes, _tables.SchemaFacts(label))
         return label, table, columns, codes, classes
 
@@ -748,6 +754,9 @@ class _Private:
             raise ValueError(f"n_jobs: must be at least 1, -1 or None, got {self.n_jobs}")
         return int(self.n_jobs)
 
+    def _label_name(self, y):
+        return _tables.name_of_labels(y) if self._formula is None else self._formula.label
+
     def _prepare(self, X, y):
         if self.schema_share is not None:
             raise ValueError(
@@ -784,6 +793,7 @@ class _Private:
             self.fit_intercept,
             table.raw,
             self.interactions,
+            self._label_name(y),
         )
         facts = _tables.SchemaFacts(schema)
         return schema, table, columns, self._engine_labels(labels, classes, facts), classes
@@ -975,6 +985,8 @@ class _Private:
         self._require_fitted()
         if self._formula is not None:
             X = self._formula.rows_of(X)
+        elif self._by_name and hasattr(self, "feature_names_in_"):
+            X = _tables.columns_of(X, list(self.feature_names_in_))
         facts = self._facts
         table = _tables.read_columns(X, facts.takes_text, facts.has_missing, facts.middle)
         name = type(self).__name__
@@ -1024,6 +1036,17 @@ class _Private:
             _warn_of_unseen(data)
         return data
 
+    def _scored(self, X, y):
+        """Labels to score: y, or the label's column of X where X may have more than the model reads."""
+        if y is not None:
+            return y
+        self._require_fitted()
+        label = self._facts.label if self._formula is None else self._formula.label
+        takes_more = self._formula is not None or self._by_name
+        if not takes_more or label not in (_formula._names_of(X) or []):
+            raise ValueError("score: y is missing; give the labels: score(X, y)")
+        return (X if hasattr(X, "__getitem__") else _formula._arrow_table(X))[label]
+
     # The file.
 
     def verify(self) -> _core.Verification:
@@ -1066,7 +1089,8 @@ class _Private:
         """Returns a fitted estimator from the model file at `path`, to predict with.
 
         The classes_ of a classifier are the schema's names, as numbers or booleans if all are such.
-        epsilon and delta are None if the certificate is void. Raises OSError or `BadInput` if the
+        epsilon and delta are None if the certificate is void. Tables to predict may have more columns,
+        in any order, as a file does not know the frame of `fit`. Raises OSError or `BadInput` if the
         file cannot be read or was changed, ValueError if its label is of another kind than this
         estimator's.
         """
@@ -1093,6 +1117,7 @@ class _Private:
         estimator.n_features_in_ = len(estimator._columns)
         if estimator._columns != [f"x{j}" for j in range(estimator.n_features_in_)]:
             estimator.feature_names_in_ = np.array(estimator._columns, dtype=object)
+        estimator._by_name = True
         return estimator
 
     # Pickles hold parameters, names and the text of model.json; no object of the extension module.
@@ -1107,6 +1132,7 @@ class _Private:
         state = {"params": params, "is_clone": getattr(self, "_is_clone", False)}
         state["formula"] = self._formula
         state["requested"] = dict(self._requested)
+        state["by_name"] = self._by_name
         if self.__sklearn_is_fitted__():
             state["model"] = self.to_json()
             if hasattr(self, "classes_"):
@@ -1126,6 +1152,7 @@ class _Private:
             self._formula = state["formula"]
         if state.get("requested"):
             self._requested = state["requested"]
+        self._by_name = state.get("by_name", False)
         if "model" not in state:
             return
         self._set_release(_core.Release.from_json(state["model"], "pickle"))
@@ -1453,14 +1480,15 @@ class PrivateLogisticRegression(_Private):
         rows = self._rows(X)
         return np.asarray(self.release_.predict_intervals(rows), dtype=np.float64)
 
-    def score(self, X, y, sample_weight=None) -> float:
+    def score(self, X, y=None, sample_weight=None) -> float:
         """Returns the accuracy of `predict` on X [rows, columns] for the labels y [rows], in [0,
         1].
 
+        After from_formula or from_file y may be left out, and is the label's column of X.
         sample_weight [rows] weighs rows. The accuracy on private rows is private: the certificate
         does not cover it.
         """
-        right = _tables.equal_rows(self.predict(X), _tables.as_labels(y))
+        right = _tables.equal_rows(self.predict(X), _tables.as_labels(self._scored(X, y)))
         return float(np.average(right, weights=sample_weight))
 
 
@@ -1515,14 +1543,14 @@ class _Regressor(_Private):
         rows = self._rows(X)
         return np.asarray(self.release_.predict_amounts(rows), dtype=np.float64)
 
-    def score(self, X, y, sample_weight=None) -> float:
+    def score(self, X, y=None, sample_weight=None) -> float:
         """Returns R² of `predict` on X [rows, columns] for the labels y [rows].
 
-        R² is 1 minus the sum of squared errors over the sum of squares about the mean of y.
-        sample_weight [rows] weighs rows. The score on private rows is private: the certificate does
+        R² is 1 minus the sum of squared errors over the sum of squares about the mean of y. After
+        from_formula or from_file y may be left out, and is the label's column of X. sample_weight [rows] weighs rows. The score on private rows is private: the certificate does
         not cover it.
         """
-        y = _tables.amounts(_tables.as_labels(y))
+        y = _tables.amounts(_tables.as_labels(self._scored(X, y)))
         mean = np.average(y, weights=sample_weight)
         errors = np.average((y - self.predict(X)) ** 2, weights=sample_weight)
         about = np.average((y - mean) ** 2, weights=sample_weight)

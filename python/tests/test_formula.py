@@ -144,6 +144,25 @@ def test_a_formula_goes_with_clones_and_pickles(formulaic):
     np.testing.assert_array_equal(sklearn.clone(model).fit(frame).coef_, fitted.coef_)
 
 
+def test_a_formula_model_read_back_takes_the_same_frame(formulaic, tmp_path):
+    frame = frame_of(600)
+    model = of("income ~ curve(age, 5) + sex").fit(frame)
+    model.save(tmp_path / "m.json")
+    again = PrivateLogisticRegression.from_file(tmp_path / "m.json")
+    for one in (again, pickle.loads(pickle.dumps(again))):
+        for table in (frame, frame[list(reversed(frame.columns))], frame[["age", "sex"]]):
+            np.testing.assert_array_equal(one.predict_proba(table), model.predict_proba(frame))
+        with pytest.raises(ValueError, match="now missing: 'sex'"):
+            one.predict(frame[["age", "job"]])
+    wanted = model.score(frame, frame["income"])
+    assert model.score(frame) == again.score(frame) == wanted
+    for one in (model, again):
+        with pytest.raises(ValueError, match=r"score: y is missing; give the labels: score\(X, y\)"):
+            one.score(frame[["age", "sex"]])
+    assert repr(of("income ~ age*sex", "ranges")).startswith("PrivateLogisticRegression.from_formula('income ~ age*sex', epsilon=20.0, ")
+    assert "interactions" not in repr(of("income ~ age*sex", "ranges"))
+
+
 def test_regressors_and_exposures(formulaic):
     pandas = pytest.importorskip("pandas")
     random = np.random.default_rng(5)
