@@ -1078,6 +1078,30 @@ def schema_of_ranges(
         raise _core.BadInput(first + rest) from None
 
 
+_UNREAD = re.compile(r"(?:array: |table: )?(row \d+: column '(.*)': .*?); .* or set invalid = \"middle\" in the schema( \(private.*)")
+
+
+def said_in_ranges(error, ranges, is_pandas):
+    """What the engine says of a cell that is missing, with advice in the words of `ranges`."""
+    found = _UNREAD.search(error)
+    is_nan = found is not None and "'nan'" in found[1]
+    if not is_nan and (found is None or "is empty" not in found[1]):
+        return error
+    what = ranges.get(found[2]) if isinstance(ranges, dict) else None
+    mark = "nan" if is_nan and not is_pandas else ""
+    advice = f'"missing": "{mark}" beside its range or levels in ranges'
+    if isinstance(what, Curve):
+        advice = f'missing="{mark}" of its Curve'
+    elif isinstance(what, (tuple, list)):
+        said = "range" if _is_pair(what) else "levels"
+        full = f'ranges={{{_quoted(found[2])}: {{"{said}": {what!r}, "missing": "{mark}"}}}}'
+        advice = full if len(full) < 120 else advice
+    return (
+        f"{error[: found.start()]}{found[1]}; fill it, say that such cells are missing, {advice}, or set "
+        f'invalid="middle"{found[3]}'
+    )
+
+
 def as_cells(X, name="X", person=None):
     """X -> (Table, names), of an Arrow table whose cells are read without a schema: text, truths and
     numbers as they are, dates as ISO 8601, objects cell by cell as text; the column `person` of ids
@@ -1795,7 +1819,9 @@ def _named(y, name):
 def observed_classes(y):
     """The two labels that occur in y, in order."""
     if _missing(y).any():
-        raise ValueError("Input y contains NaN: a label is missing; fill it")
+        raise ValueError(
+            "Input y contains NaN: a label is missing; fill it (private: this line tells about the table)"
+        )
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("Input y contains infinity; fix the label")
     try:
@@ -1900,12 +1926,12 @@ def _no_numbers(names):
     return f"y has numbers, but the schema's classes are {said}; say which numbers they are: classes={how}"
 
 
-def class_codes(y, classes, facts, by_name=False):
+def class_codes(y, classes, facts, by_name=False, are_given=True):
     """Labels as the engine takes them, float64 [rows], by the schema's rules for missing and
     unlisted ones: -1 and +1, or places in the list of several. `by_name`: by the schema's names of
-    the classes."""
+    the classes. are_given: whether somebody named the classes."""
     if not by_name:
-        _require_same_type(y, classes)
+        _require_same_type(y, classes, are_given)
     if facts.classes is None:
         return _signs(y, classes, facts, by_name)
     is_one = _named if by_name else _equal
@@ -1927,12 +1953,17 @@ def class_codes(y, classes, facts, by_name=False):
     return result
 
 
-def _require_same_type(y, classes):
+def _require_same_type(y, classes, are_given=True):
     """Refuses labels whose type differs from the declared classes': text is no number. Types are
     public; no label is quoted."""
     kind = _kind_of_labels(y)
     texts = [isinstance(one, str) for one in classes.tolist()]
     is_text = y.dtype.kind in "UST" or (y.dtype.metadata or {}).get("labels") == "text"
+    if is_text and not any(texts) and not are_given:
+        raise ValueError(
+            "classes: is missing, and the labels of y are text; list them as y writes them, the negative "
+            'class first: classes=["no", "yes"]'
+        )
     if is_text and not any(texts):
         raise ValueError(
             f"classes: {listed(classes.tolist())} are no text, and the labels of y are; list them as y "
@@ -1955,7 +1986,8 @@ def _refuse_missing(y, facts, among=True):
     if missing.any():
         row = int(np.argmax(missing))
         raise ValueError(
-            f'y: row {row + 1}: the label is missing (NaN); fill it, or set invalid="middle"'
+            f'y: row {row + 1}: the label is missing (NaN); fill it, or set invalid="middle" (private: this '
+            "line tells about the table)"
         )
 
 

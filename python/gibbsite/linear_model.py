@@ -13,6 +13,7 @@ import numpy as np
 
 from . import _core, _formula, _onnx, _plots, _tables
 from ._curve import Curve
+from ._curve import is_number as _is_number
 
 
 class NotFittedError(ValueError, AttributeError):
@@ -66,8 +67,9 @@ def _warn_of_budget(plan):
     kept = plan._kept_share
     if kept < 0.5:
         units = "people" if plan._people else "rows"
+        are = f"{units} are" if plan.rows != 1 else "person is" if plan._people else "row is"
         warnings.warn(
-            f"{plan.rows} {units} are few for {plan.features} features at epsilon={plan.epsilon:g}: expect "
+            f"{plan.rows} {are} few for {plan.features} features at epsilon={plan.epsilon:g}: expect "
             f"about {100 * kept:.0f} % of what could be learned without privacy",
             FitWarning,
             stacklevel=3,
@@ -355,7 +357,7 @@ class _Private:
         formula : str
             "label ~ terms". A term is a column (as the schema or ranges say it), curve(x, K) with K
             knots, curve(x) with as many as the budget allows, log(x) for a curve whose knots are
-            closer together at the low end, C(x) for a category, exposure(x), or a product a*b of
+            closer together at the low end (docs/reference/data.md, "Curves"; no logarithm), C(x) for a category, exposure(x), or a product a*b of
             terms: both and their interaction. "- 1" leaves the constant out, and is refused where the
             model would not go through 0 without it: give numbers ranges that begin at 0, an amount a
             range whose middle is 0, or a category. "." is all columns.
@@ -477,9 +479,15 @@ class _Private:
                 f"X: the schema's column {person!r} says whose a row is, and an array of numbers has no "
                 "ids; give a DataFrame"
             )
-        data = table.read(
-            schema, columns, labels, self._threads(), self.progress, rows_per_person=self.rows_per_person
-        )
+        try:
+            data = table.read(
+                schema, columns, labels, self._threads(), self.progress, rows_per_person=self.rows_per_person
+            )
+        except _core.BadInput as error:
+            if self.ranges is None:
+                raise
+            said = _tables.said_in_ranges(str(error), self.ranges, _tables._is_pandas(X))
+            raise _core.BadInput(said) from None
         if sample_weight is not None:
             data._weigh(_tables.as_weights(sample_weight), highest_weight)
             schema = data.schema
@@ -876,7 +884,7 @@ class _Private:
             Before `fit`.
         """
         self._require_fitted()
-        columns, rows, order, _ = self.release_.effects(dict(reference or {}))
+        columns, rows, order, _ = self.release_.effects(self._levels_of(reference))
         rows = [dict(zip(columns, rows[place])) for place in order]
         try:
             import pandas
@@ -895,6 +903,20 @@ class _Private:
         if self.release_.interval_words is not None:
             frame.attrs["intervals"] = self.release_.interval_words
         return frame
+
+    def _levels_of(self, reference):
+        """`reference` of summary as the engine takes it."""
+        if reference is None:
+            return {}
+        if not isinstance(reference, dict):
+            raise ValueError(f'reference: must be {{column: level}}, such as {{"job": "clerk"}}, got {reference!r}')
+        for name, level in reference.items():
+            if isinstance(name, str) and isinstance(level, str):
+                continue
+            known = self._facts.columns.get(name, {})
+            which = f"{name!r} has {_tables.listed(known['levels'])}" if "levels" in known else f"{name!r} has none"
+            raise ValueError(f"reference: a level must be text, got {level!r}; {which}")
+        return reference
 
     def effect(self, text: str, of_class: str = "", against: str = "") -> dict:
         """Returns the estimate and 95 % interval of a linear combination of columns and levels.
@@ -923,7 +945,22 @@ class _Private:
             Before `fit`.
         """
         self._require_fitted()
+        self._require_no_term(text)
         return self.release_.effect(text, of_class, against)
+
+    def _require_no_term(self, text):
+        """That a combination names columns, and no terms of a formula."""
+        for found in re.finditer(r"\b(log|curve|C)\(\s*`?([^`(),]+?)`?\s*(,[^()]*)?\)", str(text)):
+            column = self._facts.columns.get(found[2])
+            if column is None or found[1] in self._facts.columns:
+                continue
+            ends = self._facts.written[found[2]].get("range") or column.get("knots")
+            levels = column.get("levels", [])[:1] or [f"{end:g}" if _is_number(end) else end for end in ends or []]
+            said = " - ".join(f"{found[2]}={one}" for one in reversed(levels))
+            raise ValueError(
+                f"effect {text!r}: {found[0]} is a term of a formula, and effects are of columns; name the "
+                f"column and its values, such as {said!r}"
+            )
 
     def plot_terms(self, columns: str | Sequence | None = None) -> np.ndarray:
         """Draws what each column adds to the score, one panel a column, with matplotlib.
@@ -1350,6 +1387,14 @@ class PrivateLogisticRegression(_Private):
             classifier_tags=ClassifierTags(multi_class=self._takes_several()),
         )
 
+    def _check_types(self):
+        super()._check_types()
+        if self.class_weight is not None and self.intervals:
+            raise ValueError(
+                "class_weight, intervals: exclude each other, as intervals are of classes that count the "
+                "same; leave one out"
+            )
+
     def _takes_several(self):
         """Whether labels may be more than two: the public list says so."""
         if isinstance(self.classes, str):  # "observed" takes two
@@ -1388,7 +1433,8 @@ class PrivateLogisticRegression(_Private):
         return [*lines, *_tables.positive_share_lines(self.positive_share)], classes
 
     def _engine_labels(self, labels, classes, facts):
-        codes = _tables.class_codes(labels, classes, facts)
+        given = self.classes is not None or self.schema is not None and not self._buys_schema()
+        codes = _tables.class_codes(labels, classes, facts, are_given=given)
         self._unlisted = facts.unlisted
         return codes
 

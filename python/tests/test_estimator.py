@@ -789,3 +789,73 @@ def test_a_bought_schema_has_the_labels_name(tmp_path):
     ledger = gibbsite.Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-5)
     of_labels(frame["ill"], frame, ledger=ledger)
     assert len(ledger.read()["releases"]) == 1
+
+
+# Messages.
+
+
+def test_weights_of_classes_and_intervals_exclude_each_other():
+    X, y = numbers(300)
+    refused(X, y, "^class_weight, intervals: exclude each other", class_weight={0: 1, 1: 4}, intervals=True)
+
+
+def test_a_reference_is_a_level():
+    pytest.importorskip("pandas")
+    model = of_labels(series()["ill"], intervals=True)
+    for reference, said in [
+        ({"age": 3}, "reference: a level must be text, got 3; 'age' has none"),
+        ({"job": 3}, "reference: a level must be text, got 3; 'job' has 'clerk', 'farmer'"),
+        ("job", "reference: must be {column: level}"),
+    ]:
+        with pytest.raises(ValueError) as raised:
+            model.summary(reference)
+        assert one_line(raised).startswith(said)
+
+
+def test_a_plan_takes_a_schema_s_path_and_text(tmp_path):
+    path = tmp_path / "s.toml"
+    path.write_text(TOML)
+    some = {"epsilon": 1.0, "delta": 1e-6, "rows": 1000}
+    wanted = repr(gibbsite.plan(**some, schema=gibbsite.Schema.parse(TOML)))
+    for schema in (path, str(path), TOML):
+        assert repr(gibbsite.plan(**some, schema=schema)) == wanted
+    with pytest.raises(TypeError, match="schema"):
+        gibbsite.plan(**some, schema=3)
+    assert "loss_cap" in gibbsite.plan.__doc__ or "positive_share" in gibbsite.plan.__doc__
+
+
+def test_missing_cells_are_told_in_the_words_of_ranges():
+    pyarrow = pytest.importorskip("pyarrow")
+    frame = series()
+    plain = frame.assign(age=frame["age"].mask(frame.index == 7))
+    both = {"age": (18, 90), "job": ["clerk", "farmer"]}
+    holes = frame.assign(job=frame["job"].mask(frame.index == 7))
+    named = frame["ill"]
+    for X, ranges, advice in [
+        (plain[["age"]], {"age": (18, 90)}, {"age": {"range": (18, 90), "missing": ""}}),
+        (plain[["age", "job"]], both, {**both, "age": {"range": (18, 90), "missing": ""}}),
+        (holes[["age", "job"]], both, {**both, "job": {"levels": ["clerk", "farmer"], "missing": ""}}),
+        (plain[["age"]].to_numpy(), {"age": (18, 90)}, {"age": {"range": (18, 90), "missing": "nan"}}),
+        (pyarrow.Table.from_pandas(plain[["age"]]), {"age": (18, 90)}, {"age": {"range": (18, 90), "missing": ""}}),
+    ]:
+        said = refused(X, named, "row 8: column", error=gibbsite.BadInput, ranges=ranges)
+        (changed,) = (f'"{name}": {what!r}' for name, what in advice.items() if what != ranges[name])
+        assert f"ranges={{{changed}}}".replace("'", '"') in said.replace("'", '"')
+        assert "schema" not in said and "private: this line" in said
+        estimator(ranges=advice).fit(X, named)
+    curve = {"age": gibbsite.Curve(18, 90)}
+    assert 'missing="" of its Curve' in refused(plain[["age"]], named, "row 8", error=gibbsite.BadInput, ranges=curve)
+
+
+def test_a_missing_label_is_told_as_private():
+    X, y = numbers(300)
+    y = y.astype(float)
+    y[5] = np.nan
+    assert refused(X, y, "y: row 6: the label is missing").endswith("(private: this line tells about the table)")
+    assert refused(X, y, "a label is missing", classes="observed").endswith("(private: this line tells about the table)")
+
+
+def test_one_row_is_few():
+    X, y = numbers(1)
+    with pytest.warns(gibbsite.FitWarning, match="^1 row is few for"):
+        estimator(random_state=1).fit(X, y)

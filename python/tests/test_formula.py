@@ -176,6 +176,12 @@ def test_regressors_and_exposures(formulaic):
     assert fitted.coef_[0] == pytest.approx(1 / 50, rel=0.3)
     with pytest.raises(ValueError, match=r"is the exposure in ranges; write exposure\(years\)"):
         PrivatePoissonRegressor.from_formula("events ~ age + years", **BUDGET, ranges=ranges, highest=20)
+    for ends, said in (((1, 5), '("exposure", 1, 5)'), ((0, 5), '("exposure", lowest above 0, 5)')):
+        with pytest.raises(ValueError) as raised:
+            PrivatePoissonRegressor.from_formula(
+                "events ~ age + exposure(years)", **BUDGET, ranges={"age": (0, 50), "years": ends}, highest=20
+            )
+        assert str(raised.value).endswith(f"'years' is a number in ranges; write ranges={{\"years\": {said}}}")
     amount = PrivateLinearRegression.from_formula(
         "years ~ age", **BUDGET, ranges=ranges, target_range=(0, 10)
     ).fit(frame)
@@ -227,7 +233,10 @@ def test_without_a_constant_a_model_goes_through_zero_or_is_refused(formulaic):
         ("income ~ age + income", "the label 'income' is a term too"),
         ("income ~ C(age)", "list its levels there"),
         ("income ~ curve(sex)", "curves and log are of numbers"),
-        ("income ~ exposure(age)", "leave exposure() out"),
+        ("income ~ exposure(age)", "'age' is a number in the schema; give it type = \"exposure\" there"),
+        ("income ~ exposure(sex)", "'sex' is a category in the schema; leave exposure() out"),
+        ("income ~ age + offset(log(wage))", 'exposure(x), without log, and ranges={"x": ("exposure", lowest, highest)}'),
+        ("~ age", 'has no label; write "label ~ terms"'),
         ("income ~ log(`two words`)", "lists the knots of 'two words'"),
         ("income ~ age:sex", "is in a product and not as the same term by itself"),
         ("income ~ curve(age, 8) + age:sex + sex", "is in a product and not as the same term"),
@@ -238,6 +247,31 @@ def test_what_is_refused(formulaic, formula, wrong):
     with pytest.raises(ValueError) as raised:
         of(formula)
     assert wrong in str(raised.value) and "\n" not in str(raised.value) and "\x1b" not in str(raised.value)
+
+
+def test_effects_of_terms_name_the_column(formulaic):
+    model = of("income ~ log(wage) + curve(age, 4) + C(sex)", "ranges", intervals=True).fit(frame_of(3000))
+    for text, said in [
+        ("log(wage)", "'wage=100000 - wage=0'"),
+        ("2*log(wage) - sex=f", "log(wage) is a term of a formula"),
+        ("curve(age, 4)", "'age=90 - age=17'"),
+        ("C(sex)", "'sex=f'"),
+    ]:
+        with pytest.raises(ValueError) as raised:
+            model.effect(text)
+        assert said in str(raised.value) and "\n" not in str(raised.value)
+    assert set(model.effect("wage=100000 - wage=0")) >= {"estimate", "lower", "upper"}
+
+
+def test_text_labels_need_classes(formulaic):
+    frame = frame_of(200)
+    model = PrivateLogisticRegression.from_formula("income ~ age", **BUDGET, ranges=RANGES)
+    for fit in (
+        lambda: model.fit(frame),
+        lambda: PrivateLogisticRegression(**BUDGET, ranges={"age": (17, 90)}).fit(frame[["age"]], frame["income"]),
+    ):
+        with pytest.raises(ValueError, match=r'^classes: is missing, and the labels of y are text; .* classes=\["no", "yes"\]$'):
+            fit()
 
 
 def test_knots_are_checked_by_the_engine(formulaic):
