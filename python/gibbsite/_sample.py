@@ -463,10 +463,11 @@ def sample(
     arviz.InferenceData (a DataTree from ArviZ 1.0 on)
         posterior has `Intercept` and a variable for each term: of a number its slope, of a category
         its levels against the first one, of a curve its knots against their mean, of a product what
-        it adds to its columns; of normal amounts also `sigma`. Of two classes the one that sorts last is modelled, which
-        posterior.attrs["modelled"] and the summary say; of more, each against the mean of the classes, as
-        an effect of `fit` is: rows tell nothing else (docs/theory/posterior.md). sample_stats and the other attrs are as of
-        `sample_posterior`.
+        it adds to its columns; of normal amounts also `sigma`. With "- 1" a line goes through 0, and
+        the first category, with all its levels, or curve has the constant. Of two classes the one that
+        sorts last is modelled, which posterior.attrs["modelled"] and the summary say; of more, each
+        against the mean of the classes, as an effect of `fit` is: rows tell nothing else
+        (docs/theory/posterior.md). sample_stats and the other attrs are as of `sample_posterior`.
 
     Raises
     ------

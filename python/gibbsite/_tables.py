@@ -1078,7 +1078,10 @@ def schema_of_ranges(
         raise _core.BadInput(first + rest) from None
 
 
-_UNREAD = re.compile(r"(?:array: |table: )?(row \d+: column '(.*)': .*?); .* or set invalid = \"middle\" in the schema( \(private.*)")
+_UNREAD = re.compile(
+    r"(?:array: |table: )?(row \d+: column '(.*)': .*?); .* or set invalid = "
+    r'"middle" in the schema( \(private.*)'
+)
 
 
 def said_in_ranges(error, ranges, is_pandas):

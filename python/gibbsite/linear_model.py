@@ -357,10 +357,10 @@ class _Private:
         formula : str
             "label ~ terms". A term is a column (as the schema or ranges say it), curve(x, K) with K
             knots, curve(x) with as many as the budget allows, log(x) for a curve whose knots are
-            closer together at the low end (docs/reference/data.md, "Curves"; no logarithm), C(x) for a category, exposure(x), or a product a*b of
-            terms: both and their interaction. "- 1" leaves the constant out, and is refused where the
-            model would not go through 0 without it: give numbers ranges that begin at 0, an amount a
-            range whose middle is 0, or a category. "." is all columns.
+            closer together at the low end (no logarithm: docs/reference/data.md, "Curves"), C(x) for
+            a category, exposure(x), or a product a*b of terms: both and their interaction. "- 1"
+            leaves the constant out, and is refused where the model would not go through 0 without it:
+            give numbers ranges that begin at 0, an amount a range whose middle is 0, or a category. "." is all columns.
         epsilon, delta : float
             As in the constructor.
         schema, ranges
@@ -1593,8 +1593,8 @@ class _Regressor(_Private):
         """Returns R² of `predict` on X [rows, columns] for the labels y [rows].
 
         R² is 1 minus the sum of squared errors over the sum of squares about the mean of y. After
-        from_formula or from_file y may be left out, and is the label's column of X. sample_weight [rows] weighs rows. The score on private rows is private: the certificate does
-        not cover it.
+        from_formula or from_file y may be left out, and is the label's column of X. sample_weight
+        [rows] weighs rows. The score on private rows is private: the certificate does not cover it.
         """
         y = _tables.amounts(_tables.as_labels(self._scored(X, y)))
         mean = np.average(y, weights=sample_weight)
