@@ -260,6 +260,7 @@ def _require_origin(formula, columns, kind, label_range):
     for name, column in columns.items():
         lowest = column.get("range", [0])[0]
         if column["type"] != "exposure" and lowest != 0:
+            lowest = lowest if isinstance(lowest, str) else f"{lowest:g}"
             _fail(
                 formula.text,
                 f"- 1: {name!r} counts from the low end of its range, {lowest}, so the model would go "
