@@ -264,11 +264,13 @@ struct QueryCommand {
     }
     if (!utilities.empty()) respond(release);
     if (trimmed && (!expectations.empty() || !asked.empty()))
-      fmt::print("{}", wrapped(fmt::format(
-                           "of the released posterior, whose draws are cut to the bounds of --trim; ± is for "
-                           "the number of draws alone. What is known of the people, with 95 % intervals: "
-                           "gibbsite query --model {}",
-                           model)));
+      fmt::print(
+          "{}",
+          wrapped(fmt::format(
+              "of the released posterior, whose draws are cut to the bounds of --trim; ± is for "
+              "the number of draws alone. What is known of the people, with 95 % intervals: "
+              "gibbsite query --model {}",
+              model)));
   }
 
   void respond(const FamilyRelease& release) const {
