@@ -209,7 +209,8 @@ TEST(TreeModel, EveryThreadCountGivesTheSameBits) {
   }
   for (const ColumnList& set : sets) {
     measured.push_back({set, std::vector<double>(table_cells(levels, set)), 30});
-    for (double& count : measured.back().counts) count = bits() % 1000 + 30 * normal(bits);
+    for (double& count : measured.back().counts)
+      count = static_cast<double>(bits() % 1000) + 30 * normal(bits);
   }
   TreeFitOptions how{.rounds = 2, .iterations = 6};
   const TreeFit alone = fit_tree(levels, tree, measured, 5e4, how);
