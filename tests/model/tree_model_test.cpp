@@ -175,7 +175,9 @@ TEST(Beliefs, PartsWriteNothingInCommon) {
       for (std::size_t s = 0; s < part.segments.size(); ++s) {
         const auto [begin, end] = part.segments[s];
         ASSERT_LT(begin, end);
-        if (s > 0) ASSERT_GT(begin, part.segments[s - 1].end);
+        if (s > 0) {
+          ASSERT_GT(begin, part.segments[s - 1].end);
+        }
         for (std::size_t cell = begin; cell < end; ++cell) {
           ++seen.at(cell);
           const std::size_t at = cell_of(levels, cell, table);
@@ -205,7 +207,7 @@ TEST(TreeModel, EveryThreadCountGivesTheSameBits) {
   std::vector<MeasuredTable> measured;
   for (std::uint32_t k = 0; k < levels.size(); ++k) {
     measured.push_back({{k}, std::vector<double>(levels[k]), 20});
-    for (double& count : measured.back().counts) count = 5e4 / levels[k] + 20 * normal(bits);
+    for (double& count : measured.back().counts) count = 5e4 / static_cast<double>(levels[k]) + 20 * normal(bits);
   }
   for (const ColumnList& set : sets) {
     measured.push_back({set, std::vector<double>(table_cells(levels, set)), 30});
