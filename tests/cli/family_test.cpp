@@ -97,7 +97,6 @@ TEST_F(FamilyCli, FitsVerifiesAndAnswers) {
         gibbsite({"query", "--model", "draws.json", "--expectation", one.parameter});
     EXPECT_EQ(mean.status, 0) << mean.err;
     EXPECT_THAT(mean.out, HasSubstr(std::string("expectation of ") + one.parameter + ": "));
-    const bool trimmed = std::ranges::find(one.more, "--trim") != one.more.end();
     EXPECT_EQ(mean.out.find("cut to the bounds of --trim; ± is for") != std::string::npos, trimmed);
     // What fit said is what the file says.
     const Outcome again = gibbsite({"query", "--model", "draws.json"});
