@@ -263,6 +263,8 @@ struct QueryCommand {
       fmt::print("probability of {}: {}\n", shown(event), with_error(probability(release, event)));
     }
     if (!utilities.empty()) respond(release);
+    if (const std::string missing = missing_meaning(release); !missing.empty())
+      fmt::print("{}", wrapped(missing));
     if (trimmed && (!expectations.empty() || !asked.empty()))
       fmt::print(
           "{}",

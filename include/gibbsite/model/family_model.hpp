@@ -34,6 +34,8 @@ bool has_label(const Schema& schema);
 /// ignored, on columns of weights or people, and on a number of which cells may be missing: how
 /// many numbers there are would be private.
 Schema family_schema(const Schema& whole, const std::string& column);
+/// Throws BadInput on a schema of one column, a number of which cells may be missing.
+void require_a_number_a_row(const Schema& one_column);
 /// As family_schema, whatever says how rows count: it is left out.
 Schema one_column_schema(const Schema& whole, const std::string& column);
 /// The public numbers of a family over the column of `one_column`, with `rows` rows. The caller
