@@ -178,7 +178,7 @@ TEST_F(NetworkQueryCli, BadInputIsOneLine) {
   // A model of rows is told apart.
   ASSERT_EQ(gibbsite(fit({"--out", "model.json"})).status, 0);
   expect_error(gibbsite({"synthesize", "--model", "model.json", "--rows", "1"}), 2, "predict");
-  expect_error(gibbsite({"query", "--model", "model.json"}), 2, "predict");
+  expect_error(gibbsite({"query", "--model", "model.json"}), 2, "--effect: is missing");
   expect_error(
       gibbsite({"evaluate", "--model", "model.json", "--data", "table.csv", "--target", "income"}),
       2, "--target: is for a network");

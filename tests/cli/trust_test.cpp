@@ -232,7 +232,7 @@ TEST_F(Trust, ACheckReadsAndPlansAndSpendsNothing) {
                                     "--schema", "net.toml", "--epsilon", "4", "--delta", "1e-6"});
   EXPECT_EQ(network.status, 0) << network.err;
   EXPECT_THAT(network.out, HasSubstr("Checked: nothing was released"));
-  const Outcome family = gibbsite(fit({"--check", "--model", "mean", "--column", "age"}));
+  const Outcome family = gibbsite(fit({"--check", "--model", "categorical", "--column", "work"}));
   EXPECT_EQ(family.status, 0) << family.err;
   EXPECT_THAT(family.out, HasSubstr("Checked: nothing was released"));
   expect_error(gibbsite(fit({})), 2, "--out");
