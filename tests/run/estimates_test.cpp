@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <Eigen/Dense>
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -467,6 +468,63 @@ TEST(EstimatesOfAnswers, KnowTheNoiseOfTheMomentsThatTheirModelIsMadeOf) {
   }
   EXPECT_GE(held[0], 162);
   EXPECT_GE(held[1], 162);
+}
+
+// Answers about 4,000 rows of two numbers, some 25 of them positive, with the noise that they claim:
+// a gradient has more of it than rows have information. The path stops where nothing has an effect.
+AnsweredScores answers_of_a_rare_class(const VectorXd& truth, std::uint64_t seed) {
+  constexpr double n = 4000, deviation = 42, information = 27;
+  constexpr Index values = 5, k = 3;
+  std::mt19937_64 bits(seed);
+  std::normal_distribution<double> normal;
+  MadeUp table;
+  table.kinds = MatrixXd::Ones(values * values, k);
+  for (Index row = 0; row < values * values; ++row) {
+    table.kinds(row, 0) = static_cast<double>(row % values) / (values - 1);
+    table.kinds(row, 1) = static_cast<double>(row / values) / (values - 1);
+  }
+  table.how_many = VectorXd::Constant(values * values, n / (values * values));
+  table.basis = MatrixXd::Identity(k, k);
+  const VectorXd last{{0, 0, truth[2] + 0.5 * truth[0] - 0.5}};
+  AnsweredScores out = exact_answers(table, truth, VectorXd::Zero(k), last, deviation, information);
+  const MatrixXd z = table.kinds * out.metric;
+  for (Index row = 0; row < table.kinds.rows(); ++row) {
+    const double p = sigmoid(table.kinds.row(row).dot(truth));
+    const double more = std::sqrt(table.how_many[row] * p * (1 - p)) * normal(bits);
+    for (VectorXd& gradient : out.gradients) gradient -= more * z.row(row).transpose();
+  }
+  for (std::size_t t = 0; t < out.gradients.size(); ++t) {
+    const double of_it = t + 1 < out.gradients.size() ? 100 : deviation;
+    out.variances[t] = of_it * of_it;
+    for (double& value : out.gradients[t]) value += of_it * normal(bits);
+  }
+  for (Index a = 0; a < k; ++a) {
+    for (Index b = 0; b <= a; ++b) {
+      out.information(a, b) += information * normal(bits) * (a == b ? 1 : M_SQRT1_2);
+      out.information(b, a) = out.information(a, b);
+    }
+  }
+  return out;
+}
+
+// Where a class is rare the constant is most of omega, and the density at a length of the predictor
+// counts only where Newton's method has found the best omega of it. Planted: with two steps from
+// omega scaled as a whole PLANTED.
+TEST(EstimatesOfAnswers, OfARareClassAreNoSharpTopOfDensitiesThatWereNotReached) {
+  const Schema schema = schema_of(2, {});
+  const VectorXd truth{{1, 0, -5.6}};
+  int held = 0;
+  double least = 100;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const auto found = estimate(answers_of_a_rare_class(truth, seed), schema);
+    ASSERT_TRUE(found);
+    expect_sound(*found, schema);
+    const EffectEstimate effect = feature_effect(*found, schema, 0);
+    held += effect.lower <= 1 && 1 <= effect.upper ? 1 : 0;
+    least = std::min(least, effect.upper - effect.lower);
+  }
+  EXPECT_GE(held, 162);
+  EXPECT_GT(least, 1.0);
 }
 
 // Without directions an element is the mean of what was expected and what was answered, each by its
