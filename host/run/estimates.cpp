@@ -35,12 +35,12 @@ constexpr double information_error = 0.5;    // part of the error of A_2 that co
 constexpr double bend_error = 0.5;           // part of a bend of F that may be wrong
 constexpr double clear_bend = 1;             // in deviations of U's other errors: below it none is
 constexpr double rare_class = 0.02, common_class = 0.05;  // shares; F's bend counts below
-constexpr double least_alpha = 0.1;          // of the number of rows
-constexpr double least_scores = 0.02;        // of answered scores, as a part of the model's
-constexpr double most_scores = 4;            // likewise, times k
-constexpr double long_deviation = 2;         // sd of the predictor from which it counts as long
-constexpr double maybe_long = 3;             // or that sd and its own deviation together
-constexpr double rarest_share = 1e-4;        // of a level
+constexpr double least_alpha = 0.1;                       // of the number of rows
+constexpr double least_scores = 0.02;  // of answered scores, as a part of the model's
+constexpr double most_scores = 4;      // likewise, times k
+constexpr double long_deviation = 2;   // sd of the predictor from which it counts as long
+constexpr double maybe_long = 3;       // or that sd and its own deviation together
+constexpr double rarest_share = 1e-4;  // of a level
 constexpr double normal_95 = 1.959963984540054;
 constexpr int newton_steps = 30;
 constexpr double newton_accuracy = 0.02;  // of the last step, in posterior deviations
@@ -569,8 +569,8 @@ class Equation {
       const MatrixXd narrow = inverse_of(inverse_of(*posterior) - prior_ + path_prior_);
       // F takes D, error and all, times a_1(omega)/a_1(omega_0).
       const double ratio = std::max(rows_.curvature(omega) / curvature_at_, 1.0);
-      covariance += information_error * ratio * ratio *
-                    information_.error(away * away.transpose() + narrow);
+      covariance +=
+          information_error * ratio * ratio * information_.error(away * away.transpose() + narrow);
       if (rare_ > 0) {
         const VectorXd bent = bend(omega, covariance);
         covariance += bent * bent.transpose();
