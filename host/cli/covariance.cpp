@@ -68,6 +68,10 @@ std::string covariance_report(const CovarianceRelease& release) {
       problem.weighted ? "about " : "", moment_text(std::max(e.rows, 0.0)),
       release.model().schema.weight() != nullptr ? " of the largest weight" : "",
       problem.weighted ? ", each as it counts" : "");
+  if (release.model().schema.invalid == Invalid::middle)
+    out += wrapped(
+        "a cell that cannot be read counts as the middle of its column's range: estimates lean to it "
+        "by the share of such cells, and intervals are of what was counted");
   if (!e.projected) return out;
   return out +
          wrapped(

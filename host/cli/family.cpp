@@ -8,7 +8,6 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
-#include "gibbsite/release/effects.hpp"
 #include "gibbsite/release/query.hpp"
 #include "text.hpp"
 
@@ -203,12 +202,7 @@ std::string family_report(const FamilyRelease& release) {
         "what is true of them\nall may lie outside of the interval; give --schema with a range "
         "that holds them\n",
         p.lo, p.hi);
-  const Schema& schema = release.model().schema;
-  if (const Column& column = schema.columns.front(); reads_missing_as_middle(schema, column))
-    out += wrapped(fmt::format(
-        "a missing cell counts as {:.4g}, the middle of the range: an estimate leans to it by the share "
-        "of cells that are missing, and the interval is of what was counted, not of the numbers alone",
-        p.lo / 2 + p.hi / 2));
+  if (const std::string missing = missing_meaning(release); !missing.empty()) out += wrapped(missing);
   return out;
 }
 

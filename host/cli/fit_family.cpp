@@ -23,7 +23,8 @@
 namespace gibbsite::cli {
 namespace {
 
-// An event to begin with: of a listed level, as "(other)" says little, or of a number beside its estimate.
+// An event to begin with: of a listed level, as "(other)" says little, or of a number beside its
+// estimate.
 std::string event_of(const FamilyRelease& drawn) {
   const auto names = parameter_names(drawn);
   const std::string name = shown(names.back().starts_with('(') ? names.front() : names.back());

@@ -263,12 +263,16 @@ struct QueryCommand {
       fmt::print("probability of {}: {}\n", shown(event), with_error(probability(release, event)));
     }
     if (!utilities.empty()) respond(release);
+    if (const std::string missing = missing_meaning(release); !missing.empty())
+      fmt::print("{}", wrapped(missing));
     if (trimmed && (!expectations.empty() || !asked.empty()))
-      fmt::print("{}", wrapped(fmt::format(
-                           "of the released posterior, whose draws are cut to the bounds of --trim; ± is for "
-                           "the number of draws alone. What is known of the people, with 95 % intervals: "
-                           "gibbsite query --model {}",
-                           model)));
+      fmt::print(
+          "{}",
+          wrapped(fmt::format(
+              "of the released posterior, whose draws are cut to the bounds of --trim; ± is for "
+              "the number of draws alone. What is known of the people, with 95 % intervals: "
+              "gibbsite query --model {}",
+              model)));
   }
 
   void respond(const FamilyRelease& release) const {

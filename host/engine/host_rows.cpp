@@ -535,18 +535,17 @@ NormBound bound_norms(MatrixView<const double> P, std::span<double> sizes) {
 }
 
 void moments_of_people(const Loss& loss, MatrixView<const double> P, const ScoreLimits& limits,
-                       double longest, std::size_t people, const SumsOfPeople& sums,
-                       MatrixView<double> out) {
+                       const SummedPeople& people, MatrixView<double> out) {
   const PlainCappedLoss scores(Rows(nullptr, 0, P.rows), {}, loss, P, limits);
   const std::size_t d = P.rows * loss.outputs();
   std::vector<double> of_rows;
-  const VectorXd sum = sum_blocks(people, [&](std::size_t first, std::size_t last) {
+  const VectorXd sum = sum_blocks(people.count, [&](std::size_t first, std::size_t last) {
     VectorXd moments = VectorXd::Zero(index(out.rows * out.rows)), v;
     of_rows.assign((last - first) * d, 0.0);
-    sums(first, last, of_rows);
+    people.sums(first, last, of_rows);
     for (std::size_t p = 0; p < last - first; ++p) {
       scores.in_metric(std::span(of_rows).subspan(p * d, d), v);
-      clip_to_floats(longest, v);
+      clip_to_floats(people.longest, v);
       add_square(v, moments);
     }
     return moments;
@@ -572,7 +571,7 @@ void HostRows::people_score_moments(MatrixView<const double> P, const ScoreLimit
         scores.add_score(theta, people.row[at], sums.subspan((p - first) * features(), features()));
     }
   };
-  moments_of_people(*loss_, P, limits, rows.longest, count, add, out);
+  moments_of_people(*loss_, P, limits, {count, rows.longest, add}, out);
 }
 
 void HostRows::add_people_scores(MatrixView<const double> P, const ScoreLimits& limits,

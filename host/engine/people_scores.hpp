@@ -38,10 +38,15 @@ class PeopleScores {
 /// the rows, as below. Called for people from 0 on, one part after another.
 using SumsOfPeople =
     std::function<void(std::size_t first, std::size_t last, std::span<double> sums)>;
-/// The moments of so many people from such sums, by one order of additions whoever finds them.
+/// So many people, what the norm of one's summed score is held to, and their sums.
+struct SummedPeople {
+  std::size_t count = 0;
+  double longest = 0;
+  SumsOfPeople sums;
+};
+/// The moments of people from such sums, by one order of additions whoever finds them.
 void moments_of_people(const Loss& loss, MatrixView<const double> P, const ScoreLimits& limits,
-                       double longest, std::size_t people, const SumsOfPeople& sums,
-                       MatrixView<double> out);
+                       const SummedPeople& people, MatrixView<double> out);
 
 /// Writes out[k x k] = sum over people of v v^T, where v approximates P^T (the sum of the person's
 /// scores times their rows, each score that of CappedLoss with these limits at theta [d]). v are

@@ -76,16 +76,21 @@ double least_bin(const Column& column, WholeBins rule) {
                                                            : range / static_cast<double>(most_bins);
 }
 
-// Rounds to three digits of the width, alike on every machine.
+// The number of so many decimals next to it, alike on every machine.
+double with_decimals(double value, int decimals) {
+  const std::string out = fmt::format("{:.{}f}", value, decimals);
+  double found = value;
+  std::from_chars(out.data(), out.data() + out.size(), found);
+  return found;
+}
+
+// Rounds to three digits of the width.
 double rounded(double value, double width) {
   const std::string text = fmt::format("{:.17e}", width);
   int exponent = 0;
   const char* const from = text.data() + text.find('e') + 1;
   std::from_chars(*from == '+' ? from + 1 : from, text.data() + text.size(), exponent);
-  const std::string out = fmt::format("{:.{}f}", value, std::max(2 - exponent, 0));
-  double found = value;
-  std::from_chars(out.data(), out.data() + out.size(), found);
-  return found;
+  return with_decimals(value, std::max(2 - exponent, 0));
 }
 
 // Edges between the column's ends, apart from each other and from both by a public part of the
@@ -110,13 +115,19 @@ double step_of(int decimals) {
   return out;
 }
 
-// Decimals of a column that is mostly few whole numbers: three digits of the range, so that
-// frequent ones are written as they are and the others nearly so.
+// Decimals of a column that is mostly few numbers: three digits of the range, so that frequent
+// ones of no more are written as they are and the others nearly so.
 int decimals_of(double range) {
   constexpr double steps = 400;  // half of one is no narrower than a bin may be
   int out = 0;
   while (out < most_decimals && step_of(out + 1) >= range / steps) ++out;
   return out;
+}
+
+bool have_decimals(const std::vector<Heap>& heaps, int decimals) {
+  return !heaps.empty() && std::ranges::all_of(heaps, [&](const Heap& heap) {
+    return heap.value == with_decimals(heap.value, decimals);
+  });
 }
 
 // Whether next to all cells that are there are few numbers.
@@ -165,7 +176,7 @@ void bin(Column& column, const ColumnAnswers& answer, bool few, WholeBins rule) 
   const double range = column.hi - column.lo;
   if (are_whole(heaps, range >= wide_range ? 1 : few_texts))
     column.decimals = 0;
-  else if (few && are_whole(heaps, 1))
+  else if (few && have_decimals(heaps, decimals_of(range)))
     column.decimals = decimals_of(range);
   if (answer.ranges.empty() || answer.ranges.back().lo >= answer.ranges.back().hi) return;
   Column even = column;

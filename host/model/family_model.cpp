@@ -53,10 +53,12 @@ void require_rows_alike(const Schema& schema) {
       people ? rows_instead(schema) : "give it type = \"ignore\" here"));
 }
 
+}  // namespace
+
 // A record without a number would count as the middle of the range, and move the estimate there.
-void require_a_number_a_row(const Schema& one) {
-  const Column& column = one.columns.front();
-  if (column.type != ColumnType::number || one.missing_in(column) == nullptr) return;
+void require_a_number_a_row(const Schema& one_column) {
+  const Column& column = one_column.columns.front();
+  if (column.type != ColumnType::number || one_column.missing_in(column) == nullptr) return;
   throw BadInput(
       Field{"column"},
       fmt::format(
@@ -67,8 +69,6 @@ void require_a_number_a_row(const Schema& one) {
           "add-remove, for the mean of the numbers that there are",
           Word{"missing"}, Field{"model"}, Field{"adjacency"}));
 }
-
-}  // namespace
 
 Schema family_schema(const Schema& whole, const std::string& column) {
   require_rows_alike(whole);

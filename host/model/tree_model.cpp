@@ -202,9 +202,10 @@ class Objective {
   /// Behind the `measured` tables are those of `masks`, whose potentials stay. No count is looked
   /// at of cells that no row is in.
   Objective(std::span<const std::uint64_t> levels, const JunctionTree& tree,
-            std::span<const ColumnList> tables, std::vector<Vector> masks, Counts counts)
+            std::span<const ColumnList> tables, std::vector<Vector> masks, Counts counts,
+            const EachTask& each)
       : measured_(tables.size() - masks.size()),
-        beliefs_(levels, tree, tables),
+        beliefs_(levels, tree, tables, each),
         counts_(std::move(counts.values)),
         ridge_(std::move(counts.ridge)),
         rows_(counts.rows) {
@@ -372,7 +373,7 @@ TreeFit fit_tree(std::span<const std::uint64_t> levels, const JunctionTree& tree
     masks.push_back(mask_of(zero, order));
   }
   Objective objective(order.levels(), order.tree(tree), tables, std::move(masks),
-                      {std::move(counts), std::move(ridge), rows});
+                      {std::move(counts), std::move(ridge), rows}, options.each);
 
   Vector gradient(now.size()), scale(now.size());
   const auto off = [&] {

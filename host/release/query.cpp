@@ -503,6 +503,18 @@ std::vector<double> outcome_shares(const FamilyRelease& release, const std::vect
 
 }  // namespace
 
+std::string missing_meaning(const FamilyRelease& release) {
+  const Schema& schema = release.model().schema;
+  const Column& column = schema.columns.front();
+  const bool unreadable = schema.invalid == Invalid::middle;
+  if (column.type != ColumnType::number || (!unreadable && schema.missing_in(column) == nullptr))
+    return "";
+  return fmt::format(
+      "A cell that is missing{} counts as {:.4g}, the middle of the range: an estimate leans to it by "
+      "the share of such cells, and the interval is of what was counted, not of the numbers alone.",
+      unreadable ? " or cannot be read" : "", column.lo / 2 + column.hi / 2);
+}
+
 std::vector<std::string> parameter_names(const FamilyRelease& release) {
   switch (release.model().family) {
     case Family::rate:

@@ -230,6 +230,8 @@ void estimates_section(Html& page, const FamilyRelease& release) {
       p.trim ? " The whole range stands where draws at the bounds that they are trimmed to tell no "
                "more."
              : "");
+  if (const std::string missing = missing_meaning(release); !missing.empty())
+    page.put("<p class=\"note\">{}</p>\n", missing);
   if (release.certificate().bought && !p.has_levels())
     page.put(
         "<p class=\"note\">Of numbers held to {:.4g} to {:.4g}, a range found through noise: where "

@@ -1,9 +1,11 @@
 #include "run/network_tree.hpp"
 
-#include <array>
+#include <algorithm>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/tree_model.hpp"
+#include "machine/processors.hpp"
+#include "machine/thread_pool.hpp"
 #include "run/gaussian_mechanism.hpp"
 
 namespace gibbsite {
@@ -83,7 +85,14 @@ class TreeRun {
   }
 
   void fit(TreeRelease& out) const {
+    ThreadPool pool(std::clamp<std::size_t>(static_cast<std::size_t>(usable_processors()), 1,
+                                            ThreadPool::most_members));
     TreeFitOptions how;
+    how.each = [&](std::size_t tasks, const std::function<void(std::size_t)>& f) {
+      for (std::size_t first = 0; first < tasks; first += ThreadPool::most_tasks / 2)
+        pool.each(std::min(tasks - first, ThreadPool::most_tasks / 2),
+                  [&](std::size_t task, std::size_t) { f(first + task); });
+    };
     how.progress = [this](std::uint64_t done, std::uint64_t most) {
       if (options_.progress)
         options_.progress(counted_tables + (all_parts - counted_tables) * done / most, all_parts);

@@ -35,7 +35,6 @@ from ._core import (
     fit_family,
     fit_network,
     list_backends,
-    plan,
     plan_covariance,
     plan_family,
     plan_network,
@@ -54,6 +53,7 @@ from ._family import private_family
 from ._files import open_stream
 from ._network import private_network
 from ._onnx import export_onnx, write_onnx
+from ._plan import plan
 from ._sample import sample
 from ._schema import private_schema
 from ._tables import read_array, read_arrow

@@ -1,9 +1,11 @@
 """Draws of a family of one column, whose range or levels the same budget buys."""
 
+import warnings
+
 from . import _core
 from ._network import _Budget
 from ._tables import as_cells
-from .linear_model import _warn_of_purchase
+from .linear_model import FitWarning, _warn_of_purchase
 
 
 def private_family(
@@ -65,7 +67,8 @@ def private_family(
     BudgetSpent
         If the ledger has no room for it.
 
-    Warns (`FitWarning`) of a large budget, and where levels go into "(other)".
+    Warns (`FitWarning`) of a large budget, and where levels go into "(other)", and where missing
+    cells of a number counted as the middle of its range.
     """
     table, columns = as_cells(data)
     asked = {
@@ -83,6 +86,9 @@ def private_family(
     rows = table.source.num_rows
     plan = _core._plan_bought_family(rows=rows, ledger=ledger, **asked)
     _warn_of_purchase(plan, _Budget(epsilon, delta), rows)
-    return _core._fit_bought_family(
+    release = _core._fit_bought_family(
         table.source, seed=seed, ledger=ledger, n_jobs=n_jobs, progress=progress, **asked
     )
+    if release.missing_words:
+        warnings.warn(release.missing_words, FitWarning, stacklevel=2)
+    return release

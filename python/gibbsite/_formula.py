@@ -110,6 +110,8 @@ def parse(text, known=()):
     if text.count("~") != 1:
         _fail(text, 'must be "label ~ terms", with one ~')
     label = text.partition("~")[0].strip().strip("`")
+    if not label:
+        _fail(text, 'has no label; write "label ~ terms"')
     context = {"__formulaic_variables_available__": [name for name in known if name != label]}
     try:
         parsed = DefaultFormulaParser().get_terms(text, context=context)
@@ -164,6 +166,12 @@ def _term(text, factor, method):
     except SyntaxError:
         call = None
     term = _called(call, iter(names))
+    if term is None and isinstance(call, ast.Call) and getattr(call.func, "id", "") == "offset":
+        _fail(
+            text,
+            f"{factor!r} is not known; what a count is over is exposure(x), without log, and "
+            'ranges={"x": ("exposure", lowest, highest)}',
+        )
     if term is None:
         _fail(text, f"{factor!r} is not known; {_TERMS}")
     return term
@@ -201,8 +209,9 @@ def _require_columns(formula, known, of):
         )
 
 
-def _require_kind(formula, term, kind, of):
-    """That a term fits what the ranges or the schema make of its column."""
+def _require_kind(formula, term, what, of):
+    """That a term fits what the ranges, or the schema's TOML, make of its column."""
+    kind = _kind_of_range(what) if of == "ranges" else _tables.plain_column(what)["type"]
     said = {"number": "a number", "category": "a category", "exposure": "the exposure"}.get(kind)
     if said is None:
         _fail(formula.text, f"{of} ignores {term.column!r}; say there what it is")
@@ -214,9 +223,64 @@ def _require_kind(formula, term, kind, of):
             f"C({term.column}): {of} says that it is {said}; list its levels there, as they must not "
             "come from the rows",
         )
-    if (term.kind == "exposure") != (kind == "exposure"):
-        wanted = f"write exposure({term.column})" if kind == "exposure" else "leave exposure() out"
-        _fail(formula.text, f"{term.column!r} is {said} in {of}; {wanted}")
+    if (term.kind == "exposure") == (kind == "exposure"):
+        return
+    wanted = f"write exposure({term.column})"
+    if kind == "category":
+        wanted = "leave exposure() out"
+    elif kind == "number":
+        ends = what["range"] if isinstance(what, dict) and "range" in what else what
+        ends = ends if _tables._is_pair(ends) else ("lowest", "highest")
+        low, high = (ends[0] if ends[0] != 0 else "lowest above 0", ends[1])
+        wanted = f'write ranges={{"{term.column}": ("exposure", {low}, {high})}}'
+        if of != "ranges":
+            wanted = 'give it type = "exposure" there, with a range above 0'
+    _fail(formula.text, f"{term.column!r} is {said} in {of}; {wanted}")
+
+
+_CARRIERS = ("category", "boolean", "month", "weekday")  # whose features add up to 1
+
+
+def carries_constant(column):
+    """Whether a column of a schema, as TOML says it, has a constant among what it can say."""
+    return column["type"] in _CARRIERS or "knots" in column or "curve" in column
+
+
+def _require_origin(formula, columns, kind, label_range):
+    """That "- 1" means what it says. A number counts from the low end of its range and an amount from
+    the middle of its own: without a constant the model goes through those, not through 0.
+
+    columns: {name: TOML's words} of the terms; kind: of the label, with its range or None
+    """
+    if formula.intercept or any(map(carries_constant, columns.values())):
+        return
+    advice = "leave - 1 out, or add a category"
+    for names in formula.interactions:  # of which each holds a constant
+        _fail(formula.text, f"{':'.join(names)} holds a constant, so - 1 leaves none out; leave - 1 out")
+    for name, column in columns.items():
+        lowest = column.get("range", [0])[0]
+        if column["type"] != "exposure" and lowest != 0:
+            lowest = lowest if isinstance(lowest, str) else f"{lowest:g}"
+            _fail(
+                formula.text,
+                f"- 1: {name!r} counts from the low end of its range, {lowest}, so the model would go "
+                f"through that and not through 0; begin the range at 0, {advice}",
+            )
+    if kind == "count":
+        _fail(formula.text, f"- 1: the mean of a count is a share of the highest one, not 1, at 0; {advice}")
+    if kind == "amount" and label_range is not None and sum(label_range) != 0:
+        _fail(
+            formula.text,
+            f"- 1: {formula.label!r} counts from the middle of its range, {sum(label_range) / 2:g}, so the "
+            f"model would go through that and not through 0; give a range whose middle is 0, {advice}",
+        )
+
+
+def require_origin_of_ranges(formula, ranges, kind, label_range):
+    """`_require_origin` of {column: what `ranges` say of it}."""
+    if not formula.intercept:
+        lines = [_tables._column_lines(name, ranges[name])[0] for name in formula.columns]
+        _require_origin(formula, tomllib.loads("\n".join(lines)), kind, label_range)
 
 
 # Ranges.
@@ -240,7 +304,7 @@ def ranges_of(formula, ranges):
     out = {}
     for term in formula.terms:
         what = ranges[term.column]
-        _require_kind(formula, term, _kind_of_range(what), "ranges")
+        _require_kind(formula, term, what, "ranges")
         out[term.column] = what if term.knots is None else _curved_range(formula, term, what)
     return out
 
@@ -317,8 +381,11 @@ def schema_of(formula, schema):
     columns = {name: {"type": "ignore"} for name in facts.columns}
     for term in formula.terms:
         column = {key: value for key, value in facts.written[term.column].items() if key != "count"}
-        _require_kind(formula, term, facts.columns[term.column]["type"], "the schema")
+        _require_kind(formula, term, facts.written[term.column], "the schema")
         columns[term.column] = column if term.knots is None else _curved(formula, term, column, "the schema")
+    _require_origin(
+        formula, {name: columns[name] for name in formula.columns}, facts.kind, facts.label_range
+    )
     for column in columns.values():
         if "of" in column and columns[column["of"]]["type"] != "ignore":  # which says it for both
             column.pop("format", None)

@@ -124,6 +124,16 @@ def _range_of(term, column, given):
     return Curve(given[0], given[1], knots, "log" if term.is_log else None)
 
 
+def _kind_of(lines):
+    """The kind of the label that lines of a schema say."""
+    return "classes" if not lines[0].startswith("range") else "count" if "counts = true" in lines else "amount"
+
+
+def _from_zero(what):
+    """A line's range from 0, so that it goes through 0 without an intercept; others as they are."""
+    return (0.0, what[1]) if len(what) == 2 and 0 < what[0] else what
+
+
 def _label_of(said, column, model):
     """(lines of the schema, labels as floats, names of several classes or None, what is modelled)."""
     values = None
@@ -156,7 +166,7 @@ def _label_of(said, column, model):
         )
     places = {name: float(k) for k, name in enumerate(names)}
     lines = [f"classes = [{', '.join(map(_formula.quoted, names))}]"]
-    return lines, np.array([places[text] for text in texts]), names, f"each class of {said.label}"
+    return lines, np.array([places[text] for text in texts]), names, f"each class of {said.label} against the mean of the classes"
 
 
 # From the encoder's scale to the columns' units.
@@ -239,6 +249,9 @@ class _Terms:
         self.parts = {(part.column,): (part,) for part in columns}
         self.lead = draws.shape[:-1]
         self.has_intercept = has_intercept
+        # The first column that can say a constant, which nothing else says without an intercept.
+        carriers = (part.column for part in columns if not part.is_line and not has_intercept)
+        self.carrier = next(carriers, None)
         first = 0
         for part in columns:
             own = draws[..., first : first + part.features]
@@ -260,6 +273,10 @@ class _Terms:
             self._push(parts, own)
         if has_intercept:
             self._add((), draws[..., first])
+            return
+        constant = self.values.pop((), None)
+        if constant is not None and self.carrier is not None:
+            self._add((self.carrier,), constant[..., None])
 
     def _add(self, key, values):
         self.values[key] = self.values[key] + values if key in self.values else values
@@ -280,6 +297,8 @@ class _Terms:
             key = tuple(part.column for part in kept)
             if len(kept) == 1 and self.parts[key][0].at != kept[0].at and not kept[0].is_line:
                 part_of = self._on_knots(kept[0], self.parts[key][0], part_of)
+            if len(kept) == 1 and kept[0].levels and not self.has_intercept:  # which has its first level too
+                part_of = np.concatenate([np.zeros_like(part_of[..., :1]), part_of], axis=-1)
             self.parts.setdefault(key, tuple(kept))
             self._add(key, part_of)
 
@@ -444,9 +463,11 @@ def sample(
     arviz.InferenceData (a DataTree from ArviZ 1.0 on)
         posterior has `Intercept` and a variable for each term: of a number its slope, of a category
         its levels against the first one, of a curve its knots against their mean, of a product what
-        it adds to its columns; of normal amounts also `sigma`. Of two classes the one that sorts last is modelled, which
-        posterior.attrs["modelled"] and the summary say. sample_stats and the other attrs are as of
-        `sample_posterior`.
+        it adds to its columns; of normal amounts also `sigma`. With "- 1" a line goes through 0, and
+        the first category, with all its levels, or curve has the constant. Of two classes the one that
+        sorts last is modelled, which posterior.attrs["modelled"] and the summary say; of more, each
+        against the mean of the classes, as an effect of `fit` is: rows tell nothing else
+        (docs/theory/posterior.md). sample_stats and the other attrs are as of `sample_posterior`.
 
     Raises
     ------
@@ -474,6 +495,13 @@ def sample(
     model = options.get("model", "auto")
     lines, labels, classes, modelled = _label_of(said, table[said.label], model)
     found = {term.column: _range_of(term, table[term.column], ranges.get(term.column)) for term in said.terms}
+    kind = "several" if classes is not None else _kind_of(lines)
+    if not said.intercept and all(isinstance(what, tuple) for what in found.values()):
+        found = {name: _from_zero(what) if name not in ranges else what for name, what in found.items()}
+        if kind == "amount":  # whose middle is 0
+            most = float(np.abs(labels).max())
+            lines = [f"range = [{-most!r}, {most!r}]"]
+    _formula.require_origin_of_ranges(said, found, kind, (-1, 1))
     schema, _ = _tables.schema_of_ranges(
         found,
         said.columns,
@@ -509,14 +537,14 @@ def sample(
         draws, sigma = draws[..., :-1], draws[..., -1] * drawn["unit"]
     if classes is not None:
         draws = draws.reshape(*draws.shape[:2], len(classes), -1)
+        # The likelihood knows differences of classes alone: what all of them share is the prior's.
+        draws = draws - draws.mean(axis=2, keepdims=True)
     columns, interactions, linear = _parts_of(schema, said.terms)
     terms = _Terms(columns, interactions, linear, draws, said.intercept)
     variables, all_coords = {}, {} if classes is None else {"class": classes}
     for key, values in sorted(terms.values.items(), key=lambda one: (len(one[0]), one[0] != ())):
         name = ":".join(key) or _INTERCEPT
-        if name == _INTERCEPT:
-            if not said.intercept:
-                continue
+        if key == () or key == (terms.carrier,):
             values = values + drawn["shift"] / drawn["unit"]
         coords = {} if classes is None else {"class": classes}
         for part in terms.parts.get(key, ()):
@@ -529,7 +557,6 @@ def sample(
         variables[_SIGMA if _SIGMA not in variables else "(noise)"] = ({}, sigma)
     groups = {"posterior": {name: values for name, (_, values) in variables.items()}}
     dims = {name: list(coords) for name, (coords, _) in variables.items()}
-    kind = "several" if classes is not None else _tables.SchemaFacts(schema).kind
     if log_likelihood or posterior_predictive:
         if kind == "amount" and sigma is None:
             raise ValueError('log_likelihood, posterior_predictive: "huber" is no likelihood; give model="normal"')

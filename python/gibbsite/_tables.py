@@ -499,6 +499,19 @@ def _refuse_containers(X):
         raise TypeError(f"X is a {kind}, whose rows have no order or no end; give a table or a list")
 
 
+def columns_of(X, wanted):
+    """The wanted columns that a table has, in their order; of an array or a stream X itself."""
+    module = type(X).__module__.partition(".")[0]
+    names = getattr(X, "column_names", getattr(X, "columns", None))
+    if module not in ("pandas", "polars", "pyarrow") or names is None or callable(names):
+        return X
+    names = list(names)
+    kept = [name for name in wanted if name in names]
+    if not kept or len(set(names)) < len(names) or not hasattr(X, "select" if module != "pandas" else "iloc"):
+        return X
+    return X[kept] if module == "pandas" else X.select(kept)
+
+
 def _raw_names(names):
     """Names that are no text, or None."""
     names = list(names)
@@ -1006,6 +1019,7 @@ def schema_of_ranges(
     fit_intercept,
     raw=None,
     interactions=None,
+    label=None,
 ):
     """The `Schema` that ranges say.
 
@@ -1015,6 +1029,7 @@ def schema_of_ranges(
     raw: those of a frame that are no text, or None; integer keys of `ranges` are else places
     label_lines: what the label is, in the schema's words
     interactions: [(column, column), ...] or None
+    label: the label's name or None
     """
     if isinstance(ranges, dict):
         if columns is None:
@@ -1039,8 +1054,8 @@ def schema_of_ranges(
                 "ranges: must be a dict {column: (lowest, highest)}, a list of such pairs in the "
                 f"order of the columns, or one pair for all, got {ranges!r}"
             )
-    label = next(name for name in ("y", "label", "(label)", "(the label)") if name not in columns)
-    lines = [f"label = {_quoted(label)}", *label_lines]
+    parts = [f"{name}_{part}" for name in columns for part in _PARTS]  # which dates may have
+    lines = [f"label = {_quoted(_free_label(label, [*columns, *parts]))}", *label_lines]
     if invalid not in ("refuse", "middle"):
         raise ValueError(f'invalid: must be "refuse" or "middle", got {invalid!r}')
     if invalid == "middle":
@@ -1061,6 +1076,33 @@ def schema_of_ranges(
         first, *more = str(error).splitlines()
         rest = f" (and {len(more)} more errors)" if more else ""
         raise _core.BadInput(first + rest) from None
+
+
+_UNREAD = re.compile(
+    r"(?:array: |table: )?(row \d+: column '(.*)': .*?); .* or set invalid = "
+    r'"middle" in the schema( \(private.*)'
+)
+
+
+def said_in_ranges(error, ranges, is_pandas):
+    """What the engine says of a cell that is missing, with advice in the words of `ranges`."""
+    found = _UNREAD.search(error)
+    is_nan = found is not None and "'nan'" in found[1]
+    if not is_nan and (found is None or "is empty" not in found[1]):
+        return error
+    what = ranges.get(found[2]) if isinstance(ranges, dict) else None
+    mark = "nan" if is_nan and not is_pandas else ""
+    advice = f'"missing": "{mark}" beside its range or levels in ranges'
+    if isinstance(what, Curve):
+        advice = f'missing="{mark}" of its Curve'
+    elif isinstance(what, (tuple, list)):
+        said = "range" if _is_pair(what) else "levels"
+        full = f'ranges={{{_quoted(found[2])}: {{"{said}": {what!r}, "missing": "{mark}"}}}}'
+        advice = full if len(full) < 120 else advice
+    return (
+        f"{error[: found.start()]}{found[1]}; fill it, say that such cells are missing, {advice}, or set "
+        f'invalid="middle"{found[3]}'
+    )
 
 
 def as_cells(X, name="X", person=None):
@@ -1121,10 +1163,26 @@ def _readable(name, cells):
     )
 
 
-def schema_of_label(lines, columns):
+def name_of_labels(y):
+    """The name of a Series, or of the only column of a table; else None."""
+    name = getattr(y, "name", None)
+    names = getattr(y, "column_names", getattr(y, "columns", None))
+    if not isinstance(name, str) and hasattr(names, "__len__") and len(names) == 1:
+        name = names[0]
+    return name if isinstance(name, str) else None
+
+
+def _free_label(wanted, taken):
+    """The label's name in a file: the one that is wanted where it can be one, else "y" or the like."""
+    is_one = wanted is not None and wanted.isprintable() and wanted == wanted.strip() != ""
+    taken = [*taken, "sample_weight", "groups"]  # columns of the engine's
+    names = [wanted] if is_one else []
+    return next(name for name in (*names, "y", "label", "(label)", "(the label)") if name not in taken)
+
+
+def schema_of_label(lines, columns, label=None):
     """The `Schema` of nothing but a label, in the schema's words, beside columns of those names."""
-    label = next(name for name in ("y", "label", "(label)", "(the label)") if name not in columns)
-    text = [f"label = {_quoted(label)}", *lines, 'invalid = "middle"', "", "[columns]"]
+    text = [f"label = {_quoted(_free_label(label, columns))}", *lines, 'invalid = "middle"', "", "[columns]"]
     return _core.Schema.parse("\n".join([*text, 'x = {type = "number", range = [0, 1]}', ""]), "label")
 
 
@@ -1179,6 +1237,7 @@ class SchemaFacts:
         self.positive = toml.get("positive")
         self.negative = toml.get("negative")
         self.label = toml.get("label")
+        self.label_range = toml.get("range")  # None of classes
         self.middle = toml.get("invalid", "refuse") == "middle"
         # A third label: refused, or the negative class.
         self.refuses_unlisted = (
@@ -1287,6 +1346,38 @@ class SchemaFacts:
         _require_none(
             "X must have the columns of the schema", not_in_the_schema=extra, lacking=lacking
         )
+
+
+def changed_words(facts, features, name, kind):
+    """What cells of a column count as that reading changed, for the curator; "" where that is a level of
+    their own. features: the schema's names of them."""
+    column = facts.columns.get(name, {"type": "ignore"})
+    is_number = "range" in column
+    if kind == "clamped":
+        ends = facts.written[name]["range"] if "date" in column and "part" not in column else column.get("range")
+        if ends is None:  # of a part of a date
+            return "outside the range, counted as its nearer end"
+        said = ", ".join(end if isinstance(end, str) else f"{end:g}" for end in ends)
+        return f"outside [{said}], counted as its nearer end"
+    if kind == "other":
+        return f"of a level that is not listed, counted as {column.get('unlisted', '(other)')}"
+    said = "missing" if kind == "missing" else "unreadable"
+    if f"{name}=(missing)" in features:
+        return "" if kind == "missing" else f"{said}, counted as missing"
+    if "unlisted" in column:
+        return f"{said}, counted as {column['unlisted']}"
+    if column["type"] != "number":
+        return said if column["type"] != "category" else f"{said}, counted as of no level"
+    if not is_number or "date" in column:
+        return f"{said}, counted as the middle of the range"
+    return f"{said}, counted as {sum(column['range']) / 2:g}, the middle of the range"
+
+
+def first_class(facts):
+    """The class that a label of none counts as."""
+    if facts.classes is not None:
+        return facts.classes[0]
+    return f"not {facts.positive}" if facts.negative is None else facts.negative
 
 
 # Labels.
@@ -1731,7 +1822,9 @@ def _named(y, name):
 def observed_classes(y):
     """The two labels that occur in y, in order."""
     if _missing(y).any():
-        raise ValueError("Input y contains NaN: a label is missing; fill it")
+        raise ValueError(
+            "Input y contains NaN: a label is missing; fill it (private: this line tells about the table)"
+        )
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("Input y contains infinity; fix the label")
     try:
@@ -1836,12 +1929,12 @@ def _no_numbers(names):
     return f"y has numbers, but the schema's classes are {said}; say which numbers they are: classes={how}"
 
 
-def class_codes(y, classes, facts, by_name=False):
+def class_codes(y, classes, facts, by_name=False, are_given=True):
     """Labels as the engine takes them, float64 [rows], by the schema's rules for missing and
     unlisted ones: -1 and +1, or places in the list of several. `by_name`: by the schema's names of
-    the classes."""
+    the classes. are_given: whether somebody named the classes."""
     if not by_name:
-        _require_same_type(y, classes)
+        _require_same_type(y, classes, are_given)
     if facts.classes is None:
         return _signs(y, classes, facts, by_name)
     is_one = _named if by_name else _equal
@@ -1851,6 +1944,7 @@ def class_codes(y, classes, facts, by_name=False):
         hits = is_one(y, one) & ~found
         result[hits] = place
         found |= hits
+    facts.unlisted = int(np.count_nonzero(~found))
     if not facts.middle and not found.all():
         row = int(np.argmin(found))
         _refuse_missing(y, facts, ~found)
@@ -1862,12 +1956,17 @@ def class_codes(y, classes, facts, by_name=False):
     return result
 
 
-def _require_same_type(y, classes):
+def _require_same_type(y, classes, are_given=True):
     """Refuses labels whose type differs from the declared classes': text is no number. Types are
     public; no label is quoted."""
     kind = _kind_of_labels(y)
     texts = [isinstance(one, str) for one in classes.tolist()]
     is_text = y.dtype.kind in "UST" or (y.dtype.metadata or {}).get("labels") == "text"
+    if is_text and not any(texts) and not are_given:
+        raise ValueError(
+            "classes: is missing, and the labels of y are text; list them as y writes them, the negative "
+            'class first: classes=["no", "yes"]'
+        )
     if is_text and not any(texts):
         raise ValueError(
             f"classes: {listed(classes.tolist())} are no text, and the labels of y are; list them as y "
@@ -1890,7 +1989,8 @@ def _refuse_missing(y, facts, among=True):
     if missing.any():
         row = int(np.argmax(missing))
         raise ValueError(
-            f'y: row {row + 1}: the label is missing (NaN); fill it, or set invalid="middle"'
+            f'y: row {row + 1}: the label is missing (NaN); fill it, or set invalid="middle" (private: this '
+            "line tells about the table)"
         )
 
 
@@ -1920,11 +2020,11 @@ def _signs(y, classes, facts, by_name):
     listed = _named if by_name else _equal
     positive = listed(y, names[1])
     result = np.where(positive, 1.0, -1.0)
+    if facts.negative is not None:
+        facts.unlisted = int(np.count_nonzero(~(positive | listed(y, names[0]))))
     if facts.middle:
         return result
     _refuse_missing(y, facts)
-    if facts.negative is not None:
-        facts.unlisted = int(np.count_nonzero(~(positive | listed(y, names[0]))))
     if facts.refuses_unlisted:
         unlisted = ~(positive | listed(y, names[0]))
         if unlisted.any():

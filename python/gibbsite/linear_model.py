@@ -13,6 +13,7 @@ import numpy as np
 
 from . import _core, _formula, _onnx, _plots, _tables
 from ._curve import Curve
+from ._curve import is_number as _is_number
 
 
 class NotFittedError(ValueError, AttributeError):
@@ -66,8 +67,9 @@ def _warn_of_budget(plan):
     kept = plan._kept_share
     if kept < 0.5:
         units = "people" if plan._people else "rows"
+        are = f"{units} are" if plan.rows != 1 else "person is" if plan._people else "row is"
         warnings.warn(
-            f"{plan.rows} {units} are few for {plan.features} features at epsilon={plan.epsilon:g}: expect "
+            f"{plan.rows} {are} few for {plan.features} features at epsilon={plan.epsilon:g}: expect "
             f"about {100 * kept:.0f} % of what could be learned without privacy",
             FitWarning,
             stacklevel=3,
@@ -95,8 +97,12 @@ def _warn_of_purchase(plan, estimator, rows):
         )
 
 
-def _warn_of_rows(data, classes, unlisted):
-    """Warns from private counts: columns that reading mostly changed, classes without rows."""
+_MOST_COLUMNS = 10  # that the warning of changed cells lists
+
+
+def _warn_of_rows(data, classes, unlisted, lists=True):
+    """Warns from private counts: columns that reading mostly changed, classes without rows, and in one
+    line all else that does not count as it is written, if `lists`."""
 
     def warn(words):
         warnings.warn(
@@ -104,7 +110,10 @@ def _warn_of_rows(data, classes, unlisted):
         )
 
     rows = data.rows
+    facts = _tables.SchemaFacts(data.schema)
+    changed = []  # (cells, words) of a column
     for name, counts in data.column_counts.items():
+        parts = []
         for kind, said in (
             ("clamped", "beyond the range, and count as its end"),
             ("other", "of no listed level"),
@@ -113,13 +122,44 @@ def _warn_of_rows(data, classes, unlisted):
         ):
             if 2 * counts[kind] > rows:
                 warn(f"column {name!r}: {counts[kind]} of {rows} cells are {said}; is the schema right?")
+            elif counts[kind] > 0:
+                words = _tables.changed_words(facts, data.schema.feature_names, name, kind)
+                parts += [(counts[kind], words)] if words else []
+        if parts:
+            cells = " and ".join(f"{count} {words}" for count, words in parts)
+            changed.append((sum(count for count, _ in parts), f"column {name!r}: {cells}"))
+    changed = [words for _, words in sorted(changed, key=lambda one: -one[0])]
+    if len(changed) > _MOST_COLUMNS:
+        changed[_MOST_COLUMNS:] = [f"{len(changed) - _MOST_COLUMNS} columns with fewer"]
+    counts, labels = data.counts, []
+    if 2 * unlisted > rows:
+        said = "neither class, and count as negative" if facts.classes is None else "no class, and count as the first"
+        warn(f"y: {unlisted} of {rows} labels are of {said}")
+    elif unlisted > 0:
+        labels.append(f"{unlisted} of no class, counted as {_tables.first_class(facts)}")
+    ends = "the range" if facts.label_range is None else "the range [{:g}, {:g}]".format(*facts.label_range)
+    if 2 * counts["clamped_labels"] > rows:
+        warn(
+            f"y: {counts['clamped_labels']} of {rows} labels are beyond {ends}, and count as its ends; "
+            "are they in another unit?"
+        )
+    elif counts["clamped_labels"] > 0:
+        labels.append(f"{counts['clamped_labels']} outside {ends}, counted as its nearer end")
+    if counts["invalid_labels"] > 0:
+        labels.append(f"{counts['invalid_labels']} unreadable, counted as the middle of the range")
+    changed += [f"labels: {', '.join(labels)}"] if labels else []
+    if changed and lists:
+        if counts["clipped_rows"] > 0:
+            changed.append(f"{counts['clipped_rows']} rows scaled down to row_norm")
+        warn(
+            f"of {rows} rows these do not count as they are written: {'; '.join(changed)}; if that is not "
+            "meant, correct what you say is public, from public knowledge alone"
+        )
     if classes is None:
         return
-    if 2 * unlisted > rows:
-        warn(f"y: {unlisted} of {rows} labels are of neither class, and count as negative")
-    labels = np.asarray(data.labels)
     codes = [-1.0, 1.0] if len(classes) == 2 else range(len(classes))
-    absent = [one for code, one in zip(codes, classes.tolist()) if not (labels == code).any()]
+    seen = np.asarray(data.labels)
+    absent = [one for code, one in zip(codes, classes.tolist()) if not (seen == code).any()]
     if absent:
         warn(f"y: no label is of the class {_tables.listed(absent)}; are the classes right?")
 
@@ -211,6 +251,7 @@ class _Private:
     _kind: str  # of the schema's label
     _of_ranges: tuple = ()  # parameters of its own that a schema says itself
     _formula = None  # of from_formula
+    _by_name = False  # whether tables to predict may have more columns: a file knows no frame of fit's
     _fit_metadata = ("sample_weight", "groups")  # what fit takes beside X and y
     _requested: dict = {}  # of set_fit_request
 
@@ -249,7 +290,11 @@ class _Private:
             value = getattr(self, name)
             if parameter.default is parameter.empty or repr(value) != repr(parameter.default):
                 shown.append(f"{name}={value!r}")
-        return f"{type(self).__name__}({', '.join(shown)})"
+        if self._formula is None:
+            return f"{type(self).__name__}({', '.join(shown)})"
+        of_formula = ("interactions=", "fit_intercept=")
+        shown = [repr(self._formula.text), *(one for one in shown if not one.startswith(of_formula))]
+        return f"{type(self).__name__}.from_formula({', '.join(shown)})"
 
     def __sklearn_clone__(self):
         copy = type(self)(**self.get_params())  # a ledger and a schema are shared
@@ -312,8 +357,10 @@ class _Private:
         formula : str
             "label ~ terms". A term is a column (as the schema or ranges say it), curve(x, K) with K
             knots, curve(x) with as many as the budget allows, log(x) for a curve whose knots are
-            closer together at the low end, C(x) for a category, exposure(x), or a product a*b of
-            terms: both and their interaction. "- 1" leaves the constant out; "." is all columns.
+            closer together at the low end (no logarithm: docs/reference/data.md, "Curves"), C(x) for
+            a category, exposure(x), or a product a*b of terms: both and their interaction. "- 1"
+            leaves the constant out, and is refused where the model would not go through 0 without it:
+            give numbers ranges that begin at 0, an amount a range whose middle is 0, or a category. "." is all columns.
         epsilon, delta : float
             As in the constructor.
         schema, ranges
@@ -353,6 +400,9 @@ class _Private:
             said = _formula.with_cells(said, params["schema"])
         else:
             params["ranges"] = _formula.ranges_of(said, ranges)
+            ends = params.get("target_range")
+            ends = ends if _tables._is_pair(ends) else None
+            _formula.require_origin_of_ranges(said, params["ranges"], cls._kind, ends)
             params.setdefault("fit_intercept", said.intercept)
             if said.interactions:
                 params["interactions"] = list(said.interactions)
@@ -429,9 +479,15 @@ class _Private:
                 f"X: the schema's column {person!r} says whose a row is, and an array of numbers has no "
                 "ids; give a DataFrame"
             )
-        data = table.read(
-            schema, columns, labels, self._threads(), self.progress, rows_per_person=self.rows_per_person
-        )
+        try:
+            data = table.read(
+                schema, columns, labels, self._threads(), self.progress, rows_per_person=self.rows_per_person
+            )
+        except _core.BadInput as error:
+            if self.ranges is None:
+                raise
+            said = _tables.said_in_ranges(str(error), self.ranges, _tables._is_pandas(X))
+            raise _core.BadInput(said) from None
         if sample_weight is not None:
             data._weigh(_tables.as_weights(sample_weight), highest_weight)
             schema = data.schema
@@ -510,6 +566,7 @@ class _Private:
                 stacklevel=3,
             )
         self._forget()
+        self._by_name = False
         self._set_release(release)
         if classes is not None:
             self.classes_ = classes
@@ -535,7 +592,7 @@ class _Private:
         table, columns = _tables.as_cells(X)
         labels = _tables.as_labels(y)
         lines, classes = self._label_of_ranges(labels, "middle")
-        label = _tables.schema_of_label(lines, columns)
+        label = _tables.schema_of_label(lines, columns, self._label_name(y))
         codes = self._engine_labels(labels, classes, _tables.SchemaFacts(label))
         return label, table, columns, codes, classes
 
@@ -634,7 +691,8 @@ class _Private:
             n_jobs=self._threads(),
             rows_per_person=self.rows_per_person,
         )
-        _warn_of_rows(data, classes, self.__dict__.pop("_unlisted", 0))
+        # Rare levels and ends of ranges are what a bought schema leaves out.
+        _warn_of_rows(data, classes, self.__dict__.pop("_unlisted", 0), lists=False)
         return self
 
     def _seed(self):
@@ -704,6 +762,9 @@ class _Private:
             raise ValueError(f"n_jobs: must be at least 1, -1 or None, got {self.n_jobs}")
         return int(self.n_jobs)
 
+    def _label_name(self, y):
+        return _tables.name_of_labels(y) if self._formula is None else self._formula.label
+
     def _prepare(self, X, y):
         if self.schema_share is not None:
             raise ValueError(
@@ -740,6 +801,7 @@ class _Private:
             self.fit_intercept,
             table.raw,
             self.interactions,
+            self._label_name(y),
         )
         facts = _tables.SchemaFacts(schema)
         return schema, table, columns, self._engine_labels(labels, classes, facts), classes
@@ -822,7 +884,7 @@ class _Private:
             Before `fit`.
         """
         self._require_fitted()
-        columns, rows, order, _ = self.release_.effects(dict(reference or {}))
+        columns, rows, order, _ = self.release_.effects(self._levels_of(reference))
         rows = [dict(zip(columns, rows[place])) for place in order]
         try:
             import pandas
@@ -841,6 +903,20 @@ class _Private:
         if self.release_.interval_words is not None:
             frame.attrs["intervals"] = self.release_.interval_words
         return frame
+
+    def _levels_of(self, reference):
+        """`reference` of summary as the engine takes it."""
+        if reference is None:
+            return {}
+        if not isinstance(reference, dict):
+            raise ValueError(f'reference: must be {{column: level}}, such as {{"job": "clerk"}}, got {reference!r}')
+        for name, level in reference.items():
+            if isinstance(name, str) and isinstance(level, str):
+                continue
+            known = self._facts.columns.get(name, {})
+            which = f"{name!r} has {_tables.listed(known['levels'])}" if "levels" in known else f"{name!r} has none"
+            raise ValueError(f"reference: a level must be text, got {level!r}; {which}")
+        return reference
 
     def effect(self, text: str, of_class: str = "", against: str = "") -> dict:
         """Returns the estimate and 95 % interval of a linear combination of columns and levels.
@@ -869,7 +945,22 @@ class _Private:
             Before `fit`.
         """
         self._require_fitted()
+        self._require_no_term(text)
         return self.release_.effect(text, of_class, against)
+
+    def _require_no_term(self, text):
+        """That a combination names columns, and no terms of a formula."""
+        for found in re.finditer(r"\b(log|curve|C)\(\s*`?([^`(),]+?)`?\s*(,[^()]*)?\)", str(text)):
+            column = self._facts.columns.get(found[2])
+            if column is None or found[1] in self._facts.columns:
+                continue
+            ends = self._facts.written[found[2]].get("range") or column.get("knots")
+            levels = column.get("levels", [])[:1] or [f"{end:g}" if _is_number(end) else end for end in ends or []]
+            said = " - ".join(f"{found[2]}={one}" for one in reversed(levels))
+            raise ValueError(
+                f"effect {text!r}: {found[0]} is a term of a formula, and effects are of columns; name the "
+                f"column and its values, such as {said!r}"
+            )
 
     def plot_terms(self, columns: str | Sequence | None = None) -> np.ndarray:
         """Draws what each column adds to the score, one panel a column, with matplotlib.
@@ -931,6 +1022,8 @@ class _Private:
         self._require_fitted()
         if self._formula is not None:
             X = self._formula.rows_of(X)
+        elif self._by_name and hasattr(self, "feature_names_in_"):
+            X = _tables.columns_of(X, list(self.feature_names_in_))
         facts = self._facts
         table = _tables.read_columns(X, facts.takes_text, facts.has_missing, facts.middle)
         name = type(self).__name__
@@ -980,6 +1073,17 @@ class _Private:
             _warn_of_unseen(data)
         return data
 
+    def _scored(self, X, y):
+        """Labels to score: y, or the label's column of X where X may have more than the model reads."""
+        if y is not None:
+            return y
+        self._require_fitted()
+        label = self._facts.label if self._formula is None else self._formula.label
+        takes_more = self._formula is not None or self._by_name
+        if not takes_more or label not in (_formula._names_of(X) or []):
+            raise ValueError("score: y is missing; give the labels: score(X, y)")
+        return (X if hasattr(X, "__getitem__") else _formula._arrow_table(X))[label]
+
     # The file.
 
     def verify(self) -> _core.Verification:
@@ -1022,7 +1126,8 @@ class _Private:
         """Returns a fitted estimator from the model file at `path`, to predict with.
 
         The classes_ of a classifier are the schema's names, as numbers or booleans if all are such.
-        epsilon and delta are None if the certificate is void. Raises OSError or `BadInput` if the
+        epsilon and delta are None if the certificate is void. Tables to predict may have more columns,
+        in any order, as a file does not know the frame of `fit`. Raises OSError or `BadInput` if the
         file cannot be read or was changed, ValueError if its label is of another kind than this
         estimator's.
         """
@@ -1049,6 +1154,7 @@ class _Private:
         estimator.n_features_in_ = len(estimator._columns)
         if estimator._columns != [f"x{j}" for j in range(estimator.n_features_in_)]:
             estimator.feature_names_in_ = np.array(estimator._columns, dtype=object)
+        estimator._by_name = True
         return estimator
 
     # Pickles hold parameters, names and the text of model.json; no object of the extension module.
@@ -1063,6 +1169,7 @@ class _Private:
         state = {"params": params, "is_clone": getattr(self, "_is_clone", False)}
         state["formula"] = self._formula
         state["requested"] = dict(self._requested)
+        state["by_name"] = self._by_name
         if self.__sklearn_is_fitted__():
             state["model"] = self.to_json()
             if hasattr(self, "classes_"):
@@ -1082,6 +1189,7 @@ class _Private:
             self._formula = state["formula"]
         if state.get("requested"):
             self._requested = state["requested"]
+        self._by_name = state.get("by_name", False)
         if "model" not in state:
             return
         self._set_release(_core.Release.from_json(state["model"], "pickle"))
@@ -1279,6 +1387,14 @@ class PrivateLogisticRegression(_Private):
             classifier_tags=ClassifierTags(multi_class=self._takes_several()),
         )
 
+    def _check_types(self):
+        super()._check_types()
+        if self.class_weight is not None and self.intervals:
+            raise ValueError(
+                "class_weight, intervals: exclude each other, as intervals are of classes that count the "
+                "same; leave one out"
+            )
+
     def _takes_several(self):
         """Whether labels may be more than two: the public list says so."""
         if isinstance(self.classes, str):  # "observed" takes two
@@ -1317,7 +1433,8 @@ class PrivateLogisticRegression(_Private):
         return [*lines, *_tables.positive_share_lines(self.positive_share)], classes
 
     def _engine_labels(self, labels, classes, facts):
-        codes = _tables.class_codes(labels, classes, facts)
+        given = self.classes is not None or self.schema is not None and not self._buys_schema()
+        codes = _tables.class_codes(labels, classes, facts, are_given=given)
         self._unlisted = facts.unlisted
         return codes
 
@@ -1409,14 +1526,15 @@ class PrivateLogisticRegression(_Private):
         rows = self._rows(X)
         return np.asarray(self.release_.predict_intervals(rows), dtype=np.float64)
 
-    def score(self, X, y, sample_weight=None) -> float:
+    def score(self, X, y=None, sample_weight=None) -> float:
         """Returns the accuracy of `predict` on X [rows, columns] for the labels y [rows], in [0,
         1].
 
+        After from_formula or from_file y may be left out, and is the label's column of X.
         sample_weight [rows] weighs rows. The accuracy on private rows is private: the certificate
         does not cover it.
         """
-        right = _tables.equal_rows(self.predict(X), _tables.as_labels(y))
+        right = _tables.equal_rows(self.predict(X), _tables.as_labels(self._scored(X, y)))
         return float(np.average(right, weights=sample_weight))
 
 
@@ -1471,14 +1589,14 @@ class _Regressor(_Private):
         rows = self._rows(X)
         return np.asarray(self.release_.predict_amounts(rows), dtype=np.float64)
 
-    def score(self, X, y, sample_weight=None) -> float:
+    def score(self, X, y=None, sample_weight=None) -> float:
         """Returns R² of `predict` on X [rows, columns] for the labels y [rows].
 
-        R² is 1 minus the sum of squared errors over the sum of squares about the mean of y.
-        sample_weight [rows] weighs rows. The score on private rows is private: the certificate does
-        not cover it.
+        R² is 1 minus the sum of squared errors over the sum of squares about the mean of y. After
+        from_formula or from_file y may be left out, and is the label's column of X. sample_weight
+        [rows] weighs rows. The score on private rows is private: the certificate does not cover it.
         """
-        y = _tables.amounts(_tables.as_labels(y))
+        y = _tables.amounts(_tables.as_labels(self._scored(X, y)))
         mean = np.average(y, weights=sample_weight)
         errors = np.average((y - self.predict(X)) ** 2, weights=sample_weight)
         about = np.average((y - mean) ** 2, weights=sample_weight)

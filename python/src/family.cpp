@@ -47,6 +47,7 @@ FamilyPlan make_family_plan(const std::string& model, const nb::kwargs& argument
   if (public_weight && known.is_none())
     throw BadInput(Field{"public_weight"}, "is of the rows of a public table", "give public too");
   FamilyProblem problem = complete(request, family_problem(*schema, *family, rows));
+  require_a_number_a_row(*schema);
   const Budget budget = budget_of(request);
   if (!known.is_none()) problem.public_counts = counts_of(known, *schema, problem, public_weight);
   const nb::gil_scoped_release unlocked;
@@ -145,6 +146,9 @@ void bind_family(nb::module_& m) {
           },
           nb::rv_policy::automatic,
           "The draws: shares [draws, levels], or the mean count, 1/mean or mean [draws, 1].")
+      .def_prop_ro("missing_words", &missing_meaning,
+                   "What a missing or unreadable cell of a number counted as, in a sentence; empty "
+                   "where there can be none.")
       .def_prop_ro("parameters", &parameter_names,
                    "Names of the parameters that a query may ask for.")
       .def(

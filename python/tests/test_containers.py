@@ -302,6 +302,63 @@ def test_a_plain_fit_warns_of_nothing():
         logistic().fit(X, y).predict(X)
 
 
+def warned(make):
+    """The FitWarnings of a fit about rows, and its model."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = make()
+    return [str(one.message) for one in caught if "do not count as they are written" in str(one.message)], model
+
+
+def test_one_warning_lists_what_does_not_count_as_written():
+    rng = np.random.default_rng(1)
+    x = rng.uniform(0, 10, 3000)
+    X = pd.DataFrame({"x": x, "bmi": rng.normal(26, 3, 3000), "job": rng.choice(["clerk", "pilot"], 3000, p=[0.9, 0.1])})
+    X.loc[: 599, "bmi"] = np.nan
+    y = 10 * x
+    ranges = {
+        "x": (0, 6),
+        "bmi": {"range": (15, 50), "missing": ""},
+        "job": {"levels": ["clerk"], "other": True},
+    }
+    model = gibbsite.PrivateLinearRegression(3, 1e-7, ranges=ranges, target_range=(0, 80), random_state=1)
+    (line,), fitted = warned(lambda: model.fit(X, y))
+    assert line.startswith("of 3000 rows these do not count") and "private: this line" in line and "\n" not in line
+    for said in (
+        f"column 'x': {(x > 6).sum()} outside [0, 6], counted as its nearer end",
+        "column 'bmi': 600 missing, counted as 32.5, the middle of the range",
+        f"column 'job': {(X['job'] == 'pilot').sum()} of a level that is not listed, counted as (other)",
+        f"labels: {(y > 80).sum()} outside the range [0, 80], counted as its nearer end",
+    ):
+        assert said in line
+    # Nothing of it is in the file: it is, byte for byte, that of rows that are written as they count.
+    as_counted = X.assign(x=x.clip(0, 6), bmi=X["bmi"].fillna(32.5))
+    as_counted["job"] = X["job"].replace("pilot", "(other)")
+    again = gibbsite.PrivateLinearRegression(3, 1e-7, ranges=ranges, target_range=(0, 80), random_state=1)
+    lines, other = warned(lambda: again.fit(as_counted, y.clip(0, 80)))
+    assert all("'x'" not in line and "'bmi'" not in line and "labels" not in line for line in lines)
+    assert other.to_json() == fitted.to_json()
+
+
+def test_labels_of_no_class_and_missing_levels_in_the_warning():
+    X, y = rows(2000)
+    y = y.mask(np.arange(2000) % 10 == 0)
+    y[1] = "perhaps"
+    (line,), _ = warned(lambda: logistic(invalid="middle").fit(X, y))
+    assert f"labels: 201 of no class, counted as {CLASSES[0]}" in line
+    # A missing cell that has a level of its own counts as what it is.
+    X = X.assign(age=X["age"].mask(np.arange(2000) % 5 == 0))
+    y = y.mask(y == "perhaps").fillna(CLASSES[0])
+    curve = {"age": gibbsite.Curve(18, 80, missing=""), "job": LEVELS}
+    assert warned(lambda: logistic(curve).fit(X, y))[0] == []
+
+
+def test_mostly_labels_beyond_the_range_warn():
+    X, _ = rows(2000)
+    with pytest.warns(gibbsite.FitWarning, match=r"y: 2000 of 2000 labels are beyond the range \[0, 1\]"):
+        gibbsite.PrivateLinearRegression(3, 1e-7, ranges={"age": (18, 80)}, target_range=(0, 1)).fit(X[["age"]], X["age"])
+
+
 # Paths.
 
 

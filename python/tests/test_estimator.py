@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import textwrap
+import tomllib
 import warnings
 
 import numpy as np
@@ -724,3 +725,137 @@ def test_levels_and_names_that_need_quotes():
     assert list(model.coef_names_) == [f'a "b"\\\n.c={level}' for level in levels]
 
 
+
+
+# The label's name.
+
+
+def series(rows=800):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    random = np.random.default_rng(0)
+    frame = pandas.DataFrame({"age": random.uniform(18, 90, rows), "job": random.choice(["clerk", "farmer"], rows)})
+    frame["ill"] = (random.random(rows) < frame["age"] / 100).astype(int)
+    return frame
+
+
+def of_labels(y, frame=None, **params):
+    frame = series() if frame is None else frame
+    ranges = {"age": (18, 90), "job": ["clerk", "farmer"]}
+    model = PrivateLogisticRegression(5.0, 1e-6, **{"ranges": ranges, **params})
+    return model.fit(frame[["age", "job"]], y)
+
+
+def test_the_label_is_called_what_it_is_called(tmp_path):
+    frame = series()
+    kinds = [frame["ill"], frame[["ill"]]]
+    polars = pytest.importorskip("polars")
+    kinds.append(polars.Series("ill", frame["ill"].to_numpy()))
+    for y in kinds:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a column
+            model = of_labels(y)
+        assert tomllib.loads(model.schema_.to_toml())["label"] == "ill"
+        assert model.verify().valid
+    model.save(tmp_path / "m.json")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    # The program finds the label in the table that the frame was of.
+    assert gibbsite.run_command(["evaluate", "--model", str(tmp_path / "m.json"), "--data", str(tmp_path / "t.csv")]) == 0
+    assert gibbsite.run_command(["coefficients", str(tmp_path / "m.json")]) == 0
+    again = PrivateLogisticRegression.from_file(tmp_path / "m.json")
+    assert again.score(frame) == model.score(frame[["age", "job"]], frame["ill"])
+    np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame[["age", "job"]]))
+
+
+def test_a_label_without_a_name_of_its_own_is_y():
+    frame = series()
+    plain = frame["ill"].to_numpy()
+    for y in (plain, plain.tolist(), frame["ill"].rename(None), frame["ill"].rename(7), frame["ill"].rename("age"),
+              frame["ill"].rename(""), frame["ill"].rename("a\nb"), frame["ill"].rename("groups")):
+        assert tomllib.loads(of_labels(y).schema_.to_toml())["label"] == "y"
+    odd = 'it is "so" = é'
+    assert tomllib.loads(of_labels(frame["ill"].rename(odd)).schema_.to_toml())["label"] == odd
+    # The name changes nothing else, and what was saved with "y" is read as before.
+    named, unnamed = (of_labels(y, random_state=1) for y in (frame["ill"], plain))
+    np.testing.assert_array_equal(named.coef_, unnamed.coef_)
+    again = PrivateLogisticRegression._from_release(gibbsite.Release.from_json(unnamed.to_json(), "old"))
+    assert again.score(frame, frame["ill"]) == named.score(frame[["age", "job"]], frame["ill"])
+
+
+def test_a_bought_schema_has_the_labels_name(tmp_path):
+    frame = series(3000)
+    model = of_labels(frame["ill"], frame, ranges=None, schema="private", classes=[0, 1])
+    assert tomllib.loads(model.schema_.to_toml())["label"] == "ill" and model.verify().valid
+    ledger = gibbsite.Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-5)
+    of_labels(frame["ill"], frame, ledger=ledger)
+    assert len(ledger.read()["releases"]) == 1
+
+
+# Messages.
+
+
+def test_weights_of_classes_and_intervals_exclude_each_other():
+    X, y = numbers(300)
+    refused(X, y, "^class_weight, intervals: exclude each other", class_weight={0: 1, 1: 4}, intervals=True)
+
+
+def test_a_reference_is_a_level():
+    pytest.importorskip("pandas")
+    model = of_labels(series()["ill"], intervals=True)
+    for reference, said in [
+        ({"age": 3}, "reference: a level must be text, got 3; 'age' has none"),
+        ({"job": 3}, "reference: a level must be text, got 3; 'job' has 'clerk', 'farmer'"),
+        ("job", "reference: must be {column: level}"),
+    ]:
+        with pytest.raises(ValueError) as raised:
+            model.summary(reference)
+        assert one_line(raised).startswith(said)
+
+
+def test_a_plan_takes_a_schema_s_path_and_text(tmp_path):
+    path = tmp_path / "s.toml"
+    path.write_text(TOML)
+    some = {"epsilon": 1.0, "delta": 1e-6, "rows": 1000}
+    wanted = repr(gibbsite.plan(**some, schema=gibbsite.Schema.parse(TOML)))
+    for schema in (path, str(path), TOML):
+        assert repr(gibbsite.plan(**some, schema=schema)) == wanted
+    with pytest.raises(TypeError, match="schema"):
+        gibbsite.plan(**some, schema=3)
+    assert "loss_cap" in gibbsite.plan.__doc__ or "positive_share" in gibbsite.plan.__doc__
+
+
+def test_missing_cells_are_told_in_the_words_of_ranges():
+    pyarrow = pytest.importorskip("pyarrow")
+    frame = series()
+    plain = frame.assign(age=frame["age"].mask(frame.index == 7))
+    both = {"age": (18, 90), "job": ["clerk", "farmer"]}
+    holes = frame.assign(job=frame["job"].mask(frame.index == 7))
+    named = frame["ill"]
+    for X, ranges, advice in [
+        (plain[["age"]], {"age": (18, 90)}, {"age": {"range": (18, 90), "missing": ""}}),
+        (plain[["age", "job"]], both, {**both, "age": {"range": (18, 90), "missing": ""}}),
+        (holes[["age", "job"]], both, {**both, "job": {"levels": ["clerk", "farmer"], "missing": ""}}),
+        (plain[["age"]].to_numpy(), {"age": (18, 90)}, {"age": {"range": (18, 90), "missing": "nan"}}),
+        (pyarrow.Table.from_pandas(plain[["age"]]), {"age": (18, 90)}, {"age": {"range": (18, 90), "missing": ""}}),
+    ]:
+        said = refused(X, named, "row 8: column", error=gibbsite.BadInput, ranges=ranges)
+        (changed,) = (f'"{name}": {what!r}' for name, what in advice.items() if what != ranges[name])
+        assert f"ranges={{{changed}}}".replace("'", '"') in said.replace("'", '"')
+        assert "schema" not in said and "private: this line" in said
+        estimator(ranges=advice).fit(X, named)
+    curve = {"age": gibbsite.Curve(18, 90)}
+    assert 'missing="" of its Curve' in refused(plain[["age"]], named, "row 8", error=gibbsite.BadInput, ranges=curve)
+
+
+def test_a_missing_label_is_told_as_private():
+    X, y = numbers(300)
+    y = y.astype(float)
+    y[5] = np.nan
+    assert refused(X, y, "y: row 6: the label is missing").endswith("(private: this line tells about the table)")
+    assert refused(X, y, "a label is missing", classes="observed").endswith("(private: this line tells about the table)")
+
+
+def test_one_row_is_few():
+    X, y = numbers(1)
+    with pytest.warns(gibbsite.FitWarning, match="^1 row is few for"):
+        estimator(random_state=1).fit(X, y)

@@ -103,7 +103,7 @@ def test_plain_terms_stay_as_they_are_said(formulaic):
     assert columns_of(of("income ~ curve(log(wage), 7)", "ranges").fit(frame))["wage"]["knots"] == pytest.approx(
         columns_of(of("income ~ log(curve(wage, 7))", "ranges").fit(frame))["wage"]["knots"]
     )
-    assert of("income ~ age - 1", "ranges").fit_intercept is False
+    assert of("income ~ wage - 1", "ranges").fit_intercept is False
     assert set(columns_of(of("income ~ .").fit(frame))) == {*RANGES}
 
 
@@ -144,6 +144,25 @@ def test_a_formula_goes_with_clones_and_pickles(formulaic):
     np.testing.assert_array_equal(sklearn.clone(model).fit(frame).coef_, fitted.coef_)
 
 
+def test_a_formula_model_read_back_takes_the_same_frame(formulaic, tmp_path):
+    frame = frame_of(600)
+    model = of("income ~ curve(age, 5) + sex").fit(frame)
+    model.save(tmp_path / "m.json")
+    again = PrivateLogisticRegression.from_file(tmp_path / "m.json")
+    for one in (again, pickle.loads(pickle.dumps(again))):
+        for table in (frame, frame[list(reversed(frame.columns))], frame[["age", "sex"]]):
+            np.testing.assert_array_equal(one.predict_proba(table), model.predict_proba(frame))
+        with pytest.raises(ValueError, match="now missing: 'sex'"):
+            one.predict(frame[["age", "job"]])
+    wanted = model.score(frame, frame["income"])
+    assert model.score(frame) == again.score(frame) == wanted
+    for one in (model, again):
+        with pytest.raises(ValueError, match=r"score: y is missing; give the labels: score\(X, y\)"):
+            one.score(frame[["age", "sex"]])
+    assert repr(of("income ~ age*sex", "ranges")).startswith("PrivateLogisticRegression.from_formula('income ~ age*sex', epsilon=20.0, ")
+    assert "interactions" not in repr(of("income ~ age*sex", "ranges"))
+
+
 def test_regressors_and_exposures(formulaic):
     pandas = pytest.importorskip("pandas")
     random = np.random.default_rng(5)
@@ -157,10 +176,37 @@ def test_regressors_and_exposures(formulaic):
     assert fitted.coef_[0] == pytest.approx(1 / 50, rel=0.3)
     with pytest.raises(ValueError, match=r"is the exposure in ranges; write exposure\(years\)"):
         PrivatePoissonRegressor.from_formula("events ~ age + years", **BUDGET, ranges=ranges, highest=20)
+    for ends, said in (((1, 5), '("exposure", 1, 5)'), ((0, 5), '("exposure", lowest above 0, 5)')):
+        with pytest.raises(ValueError) as raised:
+            PrivatePoissonRegressor.from_formula(
+                "events ~ age + exposure(years)", **BUDGET, ranges={"age": (0, 50), "years": ends}, highest=20
+            )
+        assert str(raised.value).endswith(f"'years' is a number in ranges; write ranges={{\"years\": {said}}}")
     amount = PrivateLinearRegression.from_formula(
         "years ~ age", **BUDGET, ranges=ranges, target_range=(0, 10)
     ).fit(frame)
     assert amount.intercept_ == pytest.approx(3, abs=0.5)
+
+
+def test_without_a_constant_a_model_goes_through_zero_or_is_refused(formulaic):
+    low = "- 1: 'age' counts from the low end of its range, 17"
+    for where in ("schema", "ranges"):
+        for formula, wrong in (("income ~ age - 1", low), ("income ~ 0 + age + wage", low), ("income ~ age*wage - 1", "age:wage holds")):
+            with pytest.raises(ValueError) as raised:
+                of(formula, where)
+            assert wrong in str(raised.value) and "leave - 1 out" in str(raised.value)
+        for formula in ("income ~ wage - 1", "income ~ age + sex - 1", "income ~ curve(age, 5) - 1"):
+            of(formula, where)
+    frame = frame_of(2000)
+    frame["score"] = frame["wage"] / 2000
+    lines = {**BUDGET, "ranges": {"wage": (0, 1e5)}}
+    for ends in ((0, 60), (-10, 60)):
+        with pytest.raises(ValueError, match="'score' counts from the middle of its range"):
+            PrivateLinearRegression.from_formula("score ~ wage - 1", **lines, target_range=ends)
+    fitted = PrivateLinearRegression.from_formula("score ~ wage - 1", **lines, target_range=(-60, 60)).fit(frame)
+    assert fitted.intercept_ == 0 and fitted.coef_[0] == pytest.approx(1 / 2000, rel=0.05)
+    with pytest.raises(ValueError, match="- 1: the mean of a count"):
+        PrivatePoissonRegressor.from_formula("n ~ wage - 1", **lines, highest=9)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +233,10 @@ def test_regressors_and_exposures(formulaic):
         ("income ~ age + income", "the label 'income' is a term too"),
         ("income ~ C(age)", "list its levels there"),
         ("income ~ curve(sex)", "curves and log are of numbers"),
-        ("income ~ exposure(age)", "leave exposure() out"),
+        ("income ~ exposure(age)", "'age' is a number in the schema; give it type = \"exposure\" there"),
+        ("income ~ exposure(sex)", "'sex' is a category in the schema; leave exposure() out"),
+        ("income ~ age + offset(log(wage))", 'exposure(x), without log, and ranges={"x": ("exposure", lowest, highest)}'),
+        ("~ age", 'has no label; write "label ~ terms"'),
         ("income ~ log(`two words`)", "lists the knots of 'two words'"),
         ("income ~ age:sex", "is in a product and not as the same term by itself"),
         ("income ~ curve(age, 8) + age:sex + sex", "is in a product and not as the same term"),
@@ -198,6 +247,31 @@ def test_what_is_refused(formulaic, formula, wrong):
     with pytest.raises(ValueError) as raised:
         of(formula)
     assert wrong in str(raised.value) and "\n" not in str(raised.value) and "\x1b" not in str(raised.value)
+
+
+def test_effects_of_terms_name_the_column(formulaic):
+    model = of("income ~ log(wage) + curve(age, 4) + C(sex)", "ranges", intervals=True).fit(frame_of(3000))
+    for text, said in [
+        ("log(wage)", "'wage=100000 - wage=0'"),
+        ("2*log(wage) - sex=f", "log(wage) is a term of a formula"),
+        ("curve(age, 4)", "'age=90 - age=17'"),
+        ("C(sex)", "'sex=f'"),
+    ]:
+        with pytest.raises(ValueError) as raised:
+            model.effect(text)
+        assert said in str(raised.value) and "\n" not in str(raised.value)
+    assert set(model.effect("wage=100000 - wage=0")) >= {"estimate", "lower", "upper"}
+
+
+def test_text_labels_need_classes(formulaic):
+    frame = frame_of(200)
+    model = PrivateLogisticRegression.from_formula("income ~ age", **BUDGET, ranges=RANGES)
+    for fit in (
+        lambda: model.fit(frame),
+        lambda: PrivateLogisticRegression(**BUDGET, ranges={"age": (17, 90)}).fit(frame[["age"]], frame["income"]),
+    ):
+        with pytest.raises(ValueError, match=r'^classes: is missing, and the labels of y are text; .* classes=\["no", "yes"\]$'):
+            fit()
 
 
 def test_knots_are_checked_by_the_engine(formulaic):

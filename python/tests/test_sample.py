@@ -62,6 +62,8 @@ def engine(monkeypatch):
         ("visits ~ curve(age, 4) + sex*region + exposure(years)", {"model": "poisson"}),
         ("kind ~ age*sex + region", {}),
         ("height ~ curve(age, 4) + sex*region", {}),
+        ("yes ~ age*sex*region - 1", {}),
+        ("height ~ age - 1", {}),
     ],
 )
 def test_coefficients_say_what_the_draws_say(formula, options, engine):
@@ -104,6 +106,24 @@ def test_the_class_that_sorts_last_is_modelled(capsys):
     assert capsys.readouterr().out.startswith("word = refused; ")
     assert found.posterior.attrs["modelled"] == "word = refused"
     assert float(found.posterior["age"].mean()) < 0
+
+
+def test_several_classes_are_against_their_mean(engine, capsys):
+    """What all classes share moves no probability: its spread is the prior's, and belongs to no effect."""
+    frame = people(1500)
+    frame["kind"] = np.where(frame["age"] + np.random.default_rng(2).normal(0, 20, 1500) > 60, "b", frame["kind"])
+    found = gibbsite.sample(frame, "kind ~ age + sex", **{**OPTIONS, "draws": 300, "quiet": False})
+    age = np.asarray(found.posterior["age"])
+    for name in ("age", "sex", "Intercept"):
+        assert np.abs(found.posterior[name].sum(dim="class")).max() < 1e-9, name
+    raw = engine["draws"].reshape(*engine["draws"].shape[:2], 3, -1)[..., 0] / (frame["age"].max() - frame["age"].min())
+    assert age == pytest.approx(raw - raw.mean(axis=-1, keepdims=True))
+    assert age.std(axis=(0, 1)).max() < 0.2 * raw.std(axis=(0, 1)).min()  # 0.11 as run
+    # Another prior moves what the classes share, and not these.
+    wide = np.asarray(gibbsite.sample(frame, "kind ~ age + sex", prior_precision=0.01, **OPTIONS).posterior["age"])
+    assert wide.std(axis=(0, 1)) == pytest.approx(age.std(axis=(0, 1)), rel=0.5)
+    assert "each class of kind against the mean of the classes; 1,500 rows" in capsys.readouterr().out
+    assert found.posterior.attrs["modelled"].endswith("against the mean of the classes")
 
 
 def test_amounts_are_in_their_unit():
@@ -171,6 +191,30 @@ def test_weights_are_refused_in_one_line():
     frame.loc[3, "w"] = np.nan
     with pytest.warns(UserWarning, match="^1 of 50 rows lack a cell of the formula or their weight"):
         gibbsite.sample(frame, "yes ~ age", weights="w", **OPTIONS)
+
+
+def test_without_an_intercept_a_line_goes_through_zero():
+    """And a category says the rest, in the unit of the label: what least squares says."""
+    frame = people(2000)
+    frame["far"] = 0.5 * frame["age"] + np.random.default_rng(3).normal(0, 1, 2000)
+    options = {**OPTIONS, "prior_precision": 1e-4, "draws": 300}
+    line = gibbsite.sample(frame, "far ~ age - 1", **options).posterior
+    assert "Intercept" not in line and float(line["age"].mean()) == pytest.approx(0.5, abs=0.01)
+    found = gibbsite.sample(frame, "height ~ age + sex - 1", **options).posterior
+    x = np.column_stack([frame["age"], frame["sex"] == "F", frame["sex"] == "M"]).astype(float)
+    wanted = np.linalg.lstsq(x, frame["height"], rcond=None)[0]
+    assert "Intercept" not in found and list(found["sex"].coords["sex_at"].values) == ["F", "M"]
+    assert float(found["age"].mean()) == pytest.approx(wanted[0], abs=0.01)
+    assert np.asarray(found["sex"].mean(dim=("chain", "draw"))) == pytest.approx(wanted[1:], abs=0.5)
+    frame["below"] = -frame["age"]
+    for formula, said in [
+        ("yes ~ below - 1", "- 1: 'below' counts from the low end of its range, -79"),
+        ("yes ~ age*wage - 1", "age:wage holds a constant"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            gibbsite.sample(frame, formula, **OPTIONS)
+    with pytest.raises(ValueError, match="- 1: the mean of a count is"):
+        gibbsite.sample(frame, "visits ~ age - 1", model="poisson", **OPTIONS)
 
 
 def test_priors_by_name(engine):

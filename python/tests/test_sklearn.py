@@ -117,7 +117,8 @@ def test_columns_that_were_scaled_outside_of_a_pipeline_warn(dtype):
     assert "'a', 'b', 'c'" in line
     assert said(lambda: estimator(epsilon=10.0).fit(X.astype(dtype), y)) == []
     normal = np.random.default_rng(1).normal(size=(5000, 3)).astype(dtype)
-    assert said(lambda: estimator(epsilon=10.0).fit(normal, np.arange(5000) % 2)) == []
+    lines = said(lambda: estimator(epsilon=10.0).fit(normal, np.arange(5000) % 2))
+    assert not any(line.startswith("X: ") for line in lines)
 
 
 def test_a_search_that_chooses_by_private_scores_warns(tmp_path):

@@ -267,9 +267,9 @@ TEST_F(ClassesCli, AreNotCompared) {
 
 TEST_F(ClassesCli, HavePosteriorDrawsByName) {
   std::vector<std::string> asked{
-      "sample", "--data",   "table.csv", "--schema", "table.toml", "--prior-precision",
-      "1",      "--draws",  "50",        "--warm-up", "50",        "--chains",
-      "2",      "--seed",   "3",         "--backend", "reference", "--out",
+      "sample", "--data",  "table.csv", "--schema",  "table.toml", "--prior-precision",
+      "1",      "--draws", "50",        "--warm-up", "50",         "--chains",
+      "2",      "--seed",  "3",         "--backend", "reference",  "--out",
       "seen"};
   EXPECT_THAT(gibbsite(asked).out, HasSubstr("ask each draw for a difference of two classes"));
   asked.back() = "draws";

@@ -97,7 +97,6 @@ TEST_F(FamilyCli, FitsVerifiesAndAnswers) {
         gibbsite({"query", "--model", "draws.json", "--expectation", one.parameter});
     EXPECT_EQ(mean.status, 0) << mean.err;
     EXPECT_THAT(mean.out, HasSubstr(std::string("expectation of ") + one.parameter + ": "));
-    const bool trimmed = std::ranges::find(one.more, "--trim") != one.more.end();
     EXPECT_EQ(mean.out.find("cut to the bounds of --trim; ± is for") != std::string::npos, trimmed);
     // What fit said is what the file says.
     const Outcome again = gibbsite({"query", "--model", "draws.json"});
@@ -171,7 +170,9 @@ TEST_F(FamilyCli, MissingNumbersAreRefusedOrSaid) {
   EXPECT_THAT(refused.err, HasSubstr("--model covariance with --adjacency add-remove"));
   const Outcome bought = gibbsite(asked);
   ASSERT_EQ(bought.status, 0) << bought.err;
-  EXPECT_THAT(bought.out, HasSubstr("a missing cell counts as"));
+  EXPECT_THAT(bought.out, HasSubstr("A cell that is missing counts as"));
+  EXPECT_THAT(gibbsite({"query", "--model", "r.json", "--probability", "rate > 1"}).out,
+              HasSubstr("A cell that is missing counts as"));
 }
 
 TEST_F(FamilyCli, BadInputIsOneLine) {

@@ -39,8 +39,7 @@ TEST_F(ReportCli, SaysWhatTheModelHolds) {
   const std::string page = report({"--intervals"});
   EXPECT_THAT(page, AllOf(HasSubstr("learns "), HasSubstr("best guess right at most "),
                           HasSubstr("State, gov"), HasSubstr("17 to 90"), HasSubstr("odds ratio"),
-                          HasSubstr("p-value"),
-                          HasSubstr("is read as the middle of its range")));
+                          HasSubstr("p-value"), HasSubstr("is read as the middle of its range")));
   const nlohmann::json model = json("m.json");
   for (const auto& one : model["certificate"]["assumptions"]) {
     std::string line = with_paths_of_pages(one.get<std::string>());

@@ -790,17 +790,18 @@ TEST(CurvesInToml, ThatAreWrongAreRefusedAtTheirLine) {
 // Models without terms have no curves, and what they count is as it was.
 TEST(CurvesInToml, AreNoPartOfNetworksAndFamilies) {
   const char* const rest = "t = {type = 'category', levels = ['a', 'b']}\n";
-  const auto both = [&](const std::string& column) {
-    const std::string text = "label = 'y'\npositive = '1'\nnegative = '0'\n[columns]\n" +
-                             std::string("x = {type = 'number', range = [0, 80], ") + column +
-                             "}\n" + rest;
-    return std::pair{parse_network_schema(text, "s.toml"),
-                     parse_column_schema(text, "s.toml", "x")};
+  const auto both = [&](const std::string& keys) {
+    const auto text = [&](const char* missing) {
+      return "label = 'y'\npositive = '1'\nnegative = '0'\n[columns]\n" +
+             std::string("x = {type = 'number', range = [0, 80]") + missing + keys + "}\n" + rest;
+    };
+    return std::pair{parse_network_schema(text(", missing = '?'"), "s.toml"),
+                     parse_column_schema(text(""), "s.toml", "x")};
   };
-  const auto [network, family] = both("missing = '?'");
+  const auto [network, family] = both("");
   for (const char* curve :
-       {"missing = '?', curve = 8", "missing = '?', curve = 'auto', scale = 'log'",
-        "missing = '?', knots = [0, 7, 80]", "missing = '?', scale = 'series'"}) {
+       {", curve = 8", ", curve = 'auto', scale = 'log'", ", knots = [0, 7, 80]",
+        ", scale = 'series'"}) {
     const auto [other, alone] = both(curve);
     EXPECT_EQ(other, network) << curve;
     EXPECT_EQ(alone, family) << curve;

@@ -152,6 +152,31 @@ TEST(BoughtNetwork, AFewFrequentAmountsAreNoCategory) {
   EXPECT_EQ(columns_of({codes}).columns.at(0).type, ColumnType::category);
 }
 
+// A frequent number with a fraction is written as it is, as far as the range has such digits.
+TEST(BoughtNetwork, AFrequentFractionIsAlone) {
+  for (const char* const often : {"1.5", "0.7", "2"}) {
+    ColumnAnswers dose = mostly_zero(10, .04);
+    const double value = std::stod(often);
+    dose.ranges.back().rows[0] -= .96 * n;
+    dose.ranges.back().rows[static_cast<std::size_t>(value * refined_bins / 10)] += .96 * n;
+    dose.classes[number_class(0)] -= .96 * n;
+    dose.classes[number_class(value)] += .96 * n;
+    dose.levels = {{often, .96 * n}};
+    const Column x = columns_of({dose}).columns.at(0);
+    ASSERT_EQ(x.type, ColumnType::number) << often;
+    ASSERT_EQ(x.decimals, 1) << often;
+    const auto above = std::ranges::upper_bound(x.edges, value);
+    ASSERT_NE(above, x.edges.end());
+    EXPECT_NEAR(*above, value + .05, 1e-9) << often;
+    // All of its bin are written as it is, and no row lies below the range.
+    const double below = above == x.edges.begin() ? x.lo : *(above - 1);
+    EXPECT_GE(below, value - .05 - 1e-9) << often;
+  }
+  ColumnAnswers fine = mostly_zero(10, .04);
+  fine.levels = {{"0.0625", .96 * n}};
+  EXPECT_EQ(columns_of({fine}).columns.at(0).decimals, std::nullopt);
+}
+
 TEST(BoughtNetwork, ARestThatTheNoiseHidesLeavesAConstant) {
   const Column x = columns_of({mostly_zero(4'000, .002)}).columns.at(0);
   EXPECT_EQ(x.type, ColumnType::category);

@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <thread>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/model/network_model.hpp"
@@ -146,6 +148,95 @@ TEST(TreeModel, VectorsOfExponentialsHaveTheSameBits) {
       EXPECT_EQ(x[i], exp_of(from_x[i])) << from_x[i];
       EXPECT_EQ(y[i], log_of(from_y[i])) << from_y[i];
     }
+  }
+}
+
+// Every cell is in one part, and the cells of a part meet those of the table that are its own.
+TEST(Beliefs, PartsWriteNothingInCommon) {
+  std::mt19937_64 bits(14);
+  std::size_t several = 0;
+  for (int repeat = 0; repeat < 300; ++repeat) {
+    Levels levels;
+    ColumnList array, table;
+    const std::size_t columns = 1 + bits() % 6;
+    for (std::uint32_t k = 0; k < columns; ++k) {
+      levels.push_back(1 + bits() % 9);
+      array.push_back(k);
+    }
+    for (const std::uint32_t k : array)
+      if (bits() % 2 == 0) table.push_back(k);
+    const std::size_t cells = table_cells(levels, array), wanted = 1 + bits() % 2'000;
+    const std::vector<ArrayPart> parts = array_parts(levels, array, table, wanted);
+    std::vector<std::size_t> seen(cells, 0);
+    std::size_t first = 0;
+    for (const ArrayPart& part : parts) {
+      ASSERT_EQ(part.first, first);
+      first = part.last;
+      for (std::size_t s = 0; s < part.segments.size(); ++s) {
+        const auto [begin, end] = part.segments[s];
+        ASSERT_LT(begin, end);
+        if (s > 0) {
+          ASSERT_GT(begin, part.segments[s - 1].end);
+        }
+        for (std::size_t cell = begin; cell < end; ++cell) {
+          ++seen.at(cell);
+          const std::size_t at = cell_of(levels, cell, table);
+          ASSERT_TRUE(at >= part.first && at < part.last) << repeat;
+        }
+      }
+    }
+    EXPECT_EQ(first, table_cells(levels, table));
+    EXPECT_THAT(seen, testing::Each(1));
+    if (parts.size() > 1) ++several;
+  }
+  EXPECT_GT(several, 20U);
+}
+
+// Sums over cliques of many parts, on three branches: in any order, and by several threads.
+TEST(TreeModel, EveryThreadCountGivesTheSameBits) {
+  const Levels levels{9, 11, 13, 17, 3, 12, 5, 2};
+  const std::vector<ColumnList> sets{{0, 1}, {1, 2}, {0, 2}, {2, 3}, {1, 3}, {0, 3}, {3, 4},
+                                     {4, 5}, {3, 5}, {2, 5}, {5, 6}, {6, 7}, {2, 6}};
+  const JunctionTree tree = junction_tree(levels, sets);
+  std::uint64_t largest = 0;
+  for (const ColumnList& clique : tree.cliques)
+    largest = std::max(largest, table_cells(levels, clique));
+  ASSERT_GT(largest, 20'000U);
+  std::mt19937_64 bits(15);
+  std::normal_distribution<double> normal;
+  std::vector<MeasuredTable> measured;
+  for (std::uint32_t k = 0; k < levels.size(); ++k) {
+    measured.push_back({{k}, std::vector<double>(levels[k]), 20});
+    for (double& count : measured.back().counts) count = 5e4 / static_cast<double>(levels[k]) + 20 * normal(bits);
+  }
+  for (const ColumnList& set : sets) {
+    measured.push_back({set, std::vector<double>(table_cells(levels, set)), 30});
+    for (double& count : measured.back().counts)
+      count = static_cast<double>(bits() % 1000) + 30 * normal(bits);
+  }
+  TreeFitOptions how{.rounds = 2, .iterations = 6};
+  const TreeFit alone = fit_tree(levels, tree, measured, 5e4, how);
+  std::size_t shared = 0, most = 0;
+  how.each = [&](std::size_t tasks, const std::function<void(std::size_t)>& f) {
+    ++shared;
+    most = std::max(most, tasks);
+    while (tasks-- > 0) f(tasks);
+  };
+  EXPECT_EQ(fit_tree(levels, tree, measured, 5e4, how).model.potentials, alone.model.potentials);
+  EXPECT_GT(shared, 20U);
+  EXPECT_GT(most, 4U);
+  for (std::size_t threads = 2; threads < 8; threads += 2) {
+    how.each = [&](std::size_t tasks, const std::function<void(std::size_t)>& f) {
+      std::atomic<std::size_t> next = 0;
+      std::vector<std::thread> team;
+      for (std::size_t t = 0; t < threads; ++t)
+        team.emplace_back([&] {
+          for (std::size_t task = next++; task < tasks; task = next++) f(task);
+        });
+      for (std::thread& one : team) one.join();
+    };
+    EXPECT_EQ(fit_tree(levels, tree, measured, 5e4, how).model.potentials, alone.model.potentials)
+        << threads;
   }
 }
 

@@ -417,7 +417,8 @@ TEST(IntervalMeaning, SaysWhereLabelsAndWeightsAreHeld) {
   EXPECT_THAT(interval_meaning_of(model, 1), HasSubstr("Labels above 20 count as that."));
 }
 
-// A fifth of the cells missing at random, far from the middle: half of the intervals missed the effect.
+// A fifth of the cells missing at random, far from the middle: half of the intervals missed the
+// effect.
 TEST(IntervalMeaning, OfMissingCellsInTheMiddlePromisesNoCoverage) {
   LinearModel model = support::effects_model();
   Column& age = model.schema.columns.front();

@@ -266,6 +266,8 @@ inline const std::vector<Example>& examples() {
 /// Released draws of every family, one of them trimmed, from a table of 30 people.
 inline std::vector<FamilyRelease> families() {
   Schema whole = example_schema(false);
+  whole.text.has_missing = false;  // families take no number of which cells may be missing
+  whole.text.missing = Schema().text.missing;
   whole.columns.push_back({"visits", ColumnType::number, 0, 12, {}, false});
   whole.columns.push_back({"wait", ColumnType::number, 0.5, 4, {}, false});
   const auto draw = [&](Family family, const char* column, bool trimmed) {

@@ -227,7 +227,7 @@ void DistributedSums::people_score_moments(MatrixView<const double> P, const Sco
     std::copy_n(found.begin() + static_cast<std::ptrdiff_t>((first - begin) * d), sums.size(),
                 sums.begin());
   };
-  moments_of_people(loss(), P, limits, rows.longest, people, copy, out);
+  moments_of_people(loss(), P, limits, {people, rows.longest, copy}, out);
 }
 
 double DistributedSums::plain_value(std::span<const double> theta) const {

@@ -31,9 +31,11 @@ void drop_label(Schema& schema);
 bool has_label(const Schema& schema);
 /// A schema of this column alone, without a label and with the same rules for its cells. The label
 /// of `whole` becomes a column of two levels. Throws BadInput if there is no such column, or it is
-/// ignored, on columns of weights or people, and on a number of which cells may be missing: how many
-/// numbers there are would be private.
+/// ignored, on columns of weights or people, and on a number of which cells may be missing: how
+/// many numbers there are would be private.
 Schema family_schema(const Schema& whole, const std::string& column);
+/// Throws BadInput on a schema of one column, a number of which cells may be missing.
+void require_a_number_a_row(const Schema& one_column);
 /// As family_schema, whatever says how rows count: it is left out.
 Schema one_column_schema(const Schema& whole, const std::string& column);
 /// The public numbers of a family over the column of `one_column`, with `rows` rows. The caller

@@ -1,6 +1,7 @@
 #pragma once
 // One graphical model for all noisy counts of a table: an exponential family over a junction tree.
 // It reads answers that were paid for, and no row.
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -40,6 +41,9 @@ struct TreeFitOptions {
   double tolerance = 0.05;
   /// Called as (iterations done, at most) from the caller's thread; false stops with Interrupted.
   std::function<bool(std::uint64_t, std::uint64_t)> progress = {};
+  /// Runs f(task) once for each of so many tasks, which must not throw, in any order and by any
+  /// threads, and returns when all are done; empty: by the caller. It changes no bit.
+  std::function<void(std::size_t, const std::function<void(std::size_t)>&)> each = {};
 };
 
 struct TreeFit {

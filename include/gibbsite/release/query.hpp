@@ -25,6 +25,10 @@ struct ParameterEstimate {
 std::vector<ParameterEstimate> estimates(
     const FamilyRelease& release, std::size_t most = std::numeric_limits<std::size_t>::max());
 
+/// The sentence, for readers, on a number of which cells may have been missing or unreadable: what
+/// such a cell counted as. Empty of others. A function of the schema alone.
+std::string missing_meaning(const FamilyRelease& release);
+
 /// Names of the parameters that a query may ask for: levels, or "rate", "time" or "mean" for
 /// numbers.
 std::vector<std::string> parameter_names(const FamilyRelease& release);
