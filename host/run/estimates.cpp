@@ -32,17 +32,22 @@ constexpr double least_deviation = 0.02;     // of a number, as a part of its ra
 constexpr double constant_precision = 1e-4;  // of the prior of the constant
 constexpr double least_curvature = 0.02;     // of the derivative, as a part of the public model's
 constexpr double information_error = 0.5;    // part of the error of A_2 that counts
-constexpr double least_alpha = 0.1;          // of the number of rows
-constexpr double least_scores = 0.02;        // of answered scores, as a part of the model's
-constexpr double most_scores = 4;            // likewise, times k
-constexpr double long_deviation = 2;         // sd of the predictor from which it counts as long
-constexpr double maybe_long = 3;             // or that sd and its own deviation together
-constexpr double rarest_share = 1e-4;        // of a level
+constexpr double bend_error = 0.5;           // part of a bend of F that may be wrong
+constexpr double clear_bend = 1;             // in deviations of U's other errors: below it none is
+constexpr double rare_class = 0.02, common_class = 0.05;  // shares; F's bend counts below
+constexpr double least_alpha = 0.1;                       // of the number of rows
+constexpr double least_scores = 0.02;  // of answered scores, as a part of the model's
+constexpr double most_scores = 4;      // likewise, times k
+constexpr double long_deviation = 2;   // sd of the predictor from which it counts as long
+constexpr double maybe_long = 3;       // or that sd and its own deviation together
+constexpr double rarest_share = 1e-4;  // of a level
 constexpr double normal_95 = 1.959963984540054;
 constexpr int newton_steps = 30;
 constexpr double newton_accuracy = 0.02;  // of the last step, in posterior deviations
 constexpr double least_step = 1.0 / 1024;
 constexpr double least_relaxation = 1.0 / 16;
+constexpr int length_steps = 20;   // of Newton's method at one length of the predictor
+constexpr double most_left = 0.5;  // of a step there, in deviations, or its density means nothing
 constexpr int quadrature_points = 61;
 
 MatrixXd symmetric(const MatrixXd& M) { return 0.5 * (M + M.transpose()); }
@@ -452,6 +457,29 @@ struct Normal {
   MatrixXd covariance;
 };
 
+// Newton's steps that go to and fro, as the covariance of U moves with omega, are relaxed.
+struct Relaxation {
+  double part = 1, before = std::numeric_limits<double>::infinity();
+  void see(double length) {
+    if (length > 0.9 * before) {
+      part = std::max(part / 2, least_relaxation);
+    } else if (length < 0.5 * before) {
+      part = std::min(2 * part, 1.0);
+    }
+    before = length;
+  }
+};
+
+// `part` of a step of length `now`, halved until the next one by the same derivative,
+// `left` of it, is sufficiently shorter (Deuflhard's natural monotonicity test): derivatives are
+// held positive, so a step need not go down any cost. None is where no part above least_step helps.
+template <class Left>
+std::optional<double> helpful_part(double part, double now, const Left& left) {
+  while (part > least_step && !(left(part) <= (1 - part / 4) * now)) part /= 2;
+  if (part <= least_step) return {};
+  return part;
+}
+
 // U = F(omega) + noise, F(omega) = alpha h(omega) + D omega a_1(omega)/a_1(omega_0) + the levels'
 // curves.
 class Equation {
@@ -491,6 +519,10 @@ class Equation {
     sum_ *= variance_;
     center_ *= variance_;
     path_share_ *= variance_;
+    const double positive = rows.averages(at_)[0], share = std::min(positive, 1 - positive);
+    rare_ = std::clamp((common_class - share) / (common_class - rare_class), 0.0, 1.0);
+    score_at_ = normal_score(at_);
+    derivative_at_ = information.alpha * rows.information(at_) + information.correction();
     if (answers.scores) answer_scores(answers);
   }
 
@@ -501,10 +533,14 @@ class Equation {
     return block_score(omega) + path_share_ * (curves_.path_information * omega);
   }
   [[nodiscard]] VectorXd block_score(const VectorXd& omega) const {
-    VectorXd out = information_.alpha * rows_.score(omega) +
-                   information_.correction() * omega * (rows_.curvature(omega) / curvature_at_);
+    VectorXd out = normal_score(omega);
     curves_.add_score(omega, out);
     return out;
+  }
+  // Without the levels' curves.
+  [[nodiscard]] VectorXd normal_score(const VectorXd& omega) const {
+    return information_.alpha * rows_.score(omega) +
+           information_.correction() * omega * (rows_.curvature(omega) / curvature_at_);
   }
 
   // dF/domega, held positive: no direction has less than a part of the public model's.
@@ -517,7 +553,8 @@ class Equation {
     return held_above(out, least_curvature * information_.alpha * a1, scale_);
   }
 
-  // Inverse of the covariance of U - F(omega): privacy's noise, the sample, the error of A_2.
+  // Inverse of the covariance of U - F(omega): privacy's noise, the sample, the errors of A_2 and
+  // of F's bend.
   // `posterior`: how far omega may be from where it is thought; null: A_2 counts as exact.
   [[nodiscard]] MatrixXd precision(const VectorXd& omega, const MatrixXd& derivative,
                                    const MatrixXd* posterior) const {
@@ -530,7 +567,14 @@ class Equation {
     if (posterior != nullptr) {
       const VectorXd away = omega - center_;
       const MatrixXd narrow = inverse_of(inverse_of(*posterior) - prior_ + path_prior_);
-      covariance += information_error * information_.error(away * away.transpose() + narrow);
+      // F takes D, error and all, times a_1(omega)/a_1(omega_0).
+      const double ratio = std::max(rows_.curvature(omega) / curvature_at_, 1.0);
+      covariance +=
+          information_error * ratio * ratio * information_.error(away * away.transpose() + narrow);
+      if (rare_ > 0) {
+        const VectorXd bent = bend(omega, covariance);
+        covariance += bent * bent.transpose();
+      }
     }
     return inverse_of(symmetric(covariance));
   }
@@ -546,15 +590,21 @@ class Equation {
     return weighted * (sum_ - score(omega)) - prior_ * omega;
   }
 
+  // Where a class is rare its rows lie in the tail of the predictor, and how F bends from where the
+  // block was asked to omega is the word of normal rows alone: what of it is more than the other
+  // errors of U may be wrong by a part of itself.
+  [[nodiscard]] VectorXd bend(const VectorXd& omega, const MatrixXd& others) const {
+    const VectorXd bent = normal_score(omega) - score_at_ - derivative_at_ * (omega - at_);
+    const double size = std::sqrt(std::max(bent.dot(inverse_of(symmetric(others)) * bent), 1e-12));
+    return rare_ * bend_error * std::max(1 - clear_bend / size, 0.0) * bent;
+  }
+
   struct Solution {
     Normal law;
     bool stuck = false;  // no step from where the block was asked helped
   };
 
-  // Newton's method from where the block was asked. A step is halved until the next one, by the
-  // same derivative, is sufficiently shorter (Deuflhard's natural monotonicity test): derivatives
-  // are held positive, so a step need not go down any cost. The covariance of U moves with omega.
-  // Where that makes steps go to and fro, they are relaxed.
+  // Newton's method from where the block was asked.
   [[nodiscard]] Solution solve() const {
     Solution out;
     VectorXd omega = at_;
@@ -565,7 +615,7 @@ class Equation {
       S = precision(omega, H, V ? &*V : nullptr);
       V = inverse_of(symmetric(H * S * H) + prior_);
     };
-    double relaxed = 1, before = std::numeric_limits<double>::infinity();
+    Relaxation relaxed;
     for (int k = 0; k < newton_steps; ++k) {
       linearize();
       const MatrixXd weighted = H * S;
@@ -576,19 +626,14 @@ class Equation {
       const VectorXd step = *V * slope(omega, weighted);
       const double now = length(omega);
       if (now < newton_accuracy) break;
-      if (now > 0.9 * before) {
-        relaxed = std::max(relaxed / 2, least_relaxation);
-      } else if (now < 0.5 * before) {
-        relaxed = std::min(2 * relaxed, 1.0);
-      }
-      before = now;
-      double part = relaxed;
-      while (part > least_step && !(length(omega + part * step) <= (1 - part / 4) * now)) part /= 2;
-      if (part <= least_step) {
+      relaxed.see(now);
+      const auto part = helpful_part(relaxed.part, now,
+                                     [&](double of_it) { return length(omega + of_it * step); });
+      if (!part) {
         out.stuck = k == 0;
         break;
       }
-      omega += part * step;
+      omega += *part * step;
     }
     linearize();
     out.law = {std::move(omega), std::move(*V)};
@@ -637,6 +682,9 @@ class Equation {
   MatrixXd unseparated_;         // T: of what no answer tells of omega
   MatrixXd scores_;              // J at omega_0 where it was answered, else empty
   VectorXd sum_, center_;        // U; mean of the points, weighted as in U
+  VectorXd score_at_;            // F at omega_0 without the levels' curves
+  MatrixXd derivative_at_;       // its derivative there
+  double rare_ = 0;              // 1: a class is rare at omega_0; 0: none is
   double variance_ = 0;          // of the noise in U
   double path_share_ = 0;        // of the path in U; the rest is the block's
 };
@@ -645,8 +693,14 @@ class Equation {
 // approximation across it.
 class OverLength {
  public:
-  OverLength(const Equation& equation, const NormalRows& rows, const Normal& mode)
-      : equation_(equation), mode_(mode), spread_(rows.covariance()) {
+  // `one`: the constant is one . z; empty: no feature is one.
+  OverLength(const Equation& equation, const NormalRows& rows, const Normal& mode,
+             const VectorXd& one)
+      : equation_(equation),
+        mode_(mode),
+        spread_(rows.covariance()),
+        mean_(rows.mean()),
+        one_(one.size() > 0 ? one : VectorXd::Zero(spread_.rows())) {
     const auto k = static_cast<double>(spread_.rows());
     spread_.diagonal().array() += 1e-9 * spread_.trace() / k;
   }
@@ -654,6 +708,7 @@ class OverLength {
   struct Point {
     double log_weight = 0;
     Normal law;
+    double left = 0;  // of Newton's method, in deviations
   };
 
   // Whether the length is hardly known: the predictor is long, or may be.
@@ -664,7 +719,8 @@ class OverLength {
     return length >= long_deviation || length + uncertain >= maybe_long;
   }
 
-  // Components and their weights, normalized.
+  // Components and their weights, normalized. The mode's law alone where Newton's method misses a
+  // point beside the top, since densities that are too low make any top look sharp.
   [[nodiscard]] std::vector<Point> components() const {
     const double start = std::log(std::max(length(mode_.mean), 0.05)), top = start + 2.6;
     double low = start - 1, high = start + 1.5;
@@ -674,6 +730,7 @@ class OverLength {
       const auto logs = ArrayXd::LinSpaced(grid_points, low, high).eval();
       grid = walk(logs, best);
       const std::size_t k = keep_one_top(grid, nearest(logs, start));
+      if (misses_beside(grid, k)) return {{0, mode_}};
       best = grid[k].law.mean;
       std::size_t a = grid_points, b = 0;
       for (std::size_t j = 0; j < grid_points; ++j) {
@@ -705,7 +762,7 @@ class OverLength {
       const double weight = std::exp(point.log_weight) / total;
       if (!(weight >= least_weight)) continue;
       rest += weight;
-      out.push_back({weight, std::move(point.law)});
+      out.push_back({weight, std::move(point.law), point.left});
     }
     for (Point& point : out) point.log_weight = std::log(point.log_weight / rest);
     return out;
@@ -725,36 +782,73 @@ class OverLength {
     return static_cast<std::size_t>(at);
   }
 
-  // The best omega of that length, by two steps from `omega`, and the density there.
+  static bool misses_beside(const std::vector<Point>& grid, std::size_t top) {
+    const std::size_t first = top > 0 ? top - 1 : 0, last = std::min(top + 1, grid.size() - 1);
+    bool out = false;
+    for (std::size_t j = first; j <= last; ++j) out = out || !(grid[j].left <= most_left);
+    return out;
+  }
+
+  // Rows' scores get that length about their mean, which stays: the constant has no length, and
+  // where a class is rare it is the larger part of omega.
+  [[nodiscard]] VectorXd scaled(const VectorXd& omega, double wanted) const {
+    const double part = wanted / length(omega);
+    return part * omega + (1 - part) * mean_.dot(omega) * one_;
+  }
+
+  // Laplace's approximation across the length, at omega.
+  struct Across {
+    MatrixXd S, weighted;  // precision of U; H S
+    MatrixXd covariance;
+    double log_determinant = 0;
+  };
+  [[nodiscard]] Across across(const VectorXd& omega) const {
+    Across out;
+    const MatrixXd H = equation_.derivative(omega);
+    out.S = equation_.precision(omega, H, &mode_.covariance);
+    const VectorXd normal = (spread_ * omega).normalized();
+    out.weighted = H * out.S;
+    const MatrixXd M = symmetric(out.weighted * H) + equation_.prior();
+    const VectorXd Mn = M * normal;
+    const double c = M.trace() / static_cast<double>(M.rows());
+    const MatrixXd tangent = M - normal * Mn.transpose() - Mn * normal.transpose() +
+                             (normal.dot(Mn) + c) * normal * normal.transpose();
+    out.covariance = inverse_of(tangent) - normal * normal.transpose() / c;
+    out.log_determinant = log_determinant(tangent) - std::log(c);
+    return out;
+  }
+
+  // The best omega of that length, by Newton's method from `omega`, and the density there.
   [[nodiscard]] Point at(double wanted, VectorXd omega) const {
-    constexpr int steps = 2;
-    omega *= wanted / length(omega);
+    omega = scaled(omega, wanted);
     const VectorXd start = omega;
     Point out;
-    double across = 0, of_noise = 0;
-    MatrixXd S;
-    for (int step = 0; step < steps; ++step) {
-      const MatrixXd H = equation_.derivative(omega);
-      S = equation_.precision(omega, H, &mode_.covariance);
-      const VectorXd normal = (spread_ * omega).normalized();
-      const MatrixXd HS = H * S;
-      const MatrixXd M = symmetric(HS * H) + equation_.prior();
-      const VectorXd Mn = M * normal;
-      const double c = M.trace() / static_cast<double>(M.rows());
-      const MatrixXd tangent = M - normal * Mn.transpose() - Mn * normal.transpose() +
-                               (normal.dot(Mn) + c) * normal * normal.transpose();
-      out.law.covariance = inverse_of(tangent) - normal * normal.transpose() / c;
-      omega += out.law.covariance * equation_.slope(omega, HS);
-      omega *= wanted / length(omega);
-      across = log_determinant(tangent) - std::log(c);
-      of_noise = log_determinant(S);
+    Across around;
+    Relaxation relaxed;
+    for (int step = 0; step < length_steps; ++step) {
+      around = across(omega);
+      const auto left = [&](const VectorXd& at) {
+        const VectorXd g = equation_.slope(at, around.weighted);
+        return std::sqrt(std::max(g.dot(around.covariance * g), 0.0));
+      };
+      out.left = left(omega);
+      if (out.left < newton_accuracy) break;
+      relaxed.see(out.left);
+      const VectorXd move = around.covariance * equation_.slope(omega, around.weighted);
+      const auto part = helpful_part(relaxed.part, out.left, [&](double of_it) {
+        return left(scaled(omega + of_it * move, wanted));
+      });
+      if (!part) break;
+      omega = scaled(omega + *part * move, wanted);
     }
-    out.log_weight = -0.5 * equation_.cost(omega, S) - 0.5 * across + 0.5 * of_noise +
-                     2 * std::log(wanted) - std::log((spread_ * omega).norm());
+    out.law.covariance = around.covariance;
+    out.log_weight = -0.5 * equation_.cost(omega, around.S) - 0.5 * around.log_determinant +
+                     0.5 * log_determinant(around.S) + 2 * std::log(wanted) -
+                     std::log((spread_ * omega).norm());
     out.law.mean = std::move(omega);
     if (!std::isfinite(out.log_weight) || !out.law.mean.allFinite() ||
         !out.law.covariance.allFinite()) {
-      return {never, {start, mode_.covariance}};
+      return {never, {start, mode_.covariance}, std::numeric_limits<double>::infinity()};
     }
     return out;
   }
@@ -807,6 +901,7 @@ class OverLength {
   const Equation& equation_;
   const Normal& mode_;
   MatrixXd spread_;
+  VectorXd mean_, one_;  // of the rows; 0 if no feature is one
 };
 
 // Rows that carry one effect saturate together: those of a level, and the few far out of a number
@@ -998,7 +1093,8 @@ std::optional<Estimates> estimate(const AnsweredScores& answers, const Schema& s
   MatrixXd covariance = mode.covariance;
   if (OverLength::is_long(rows, mode)) {
     covariance.setZero();
-    for (const OverLength::Point& point : OverLength(*equation, rows, mode).components()) {
+    const OverLength lengths(*equation, rows, mode, features.one);
+    for (const OverLength::Point& point : lengths.components()) {
       out.weights.push_back(std::exp(point.log_weight));
       out.means.push_back(values_of(P * point.law.mean));
       covariance += out.weights.back() * point.law.covariance;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <Eigen/Dense>
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -108,7 +109,9 @@ void expect_sound(const Estimates& e, const Schema& schema) {
 }
 
 // Both evaluate the same formulas; the prototype's numbers have ten digits, its answers nine. What
-// Newton's method leaves is alike, since both take the same steps.
+// Newton's method leaves is alike, since both take the same steps. Five tables have this program's
+// own numbers since it knows more errors than the prototype did, which moved them by at most 0.06
+// deviations: gauss and bunched at 0.5, both separable ones, rare1_10.
 TEST(EstimatesOfAnswers, AreThoseOfThePrototype) {
   constexpr double relative = 1e-6;
   int several = 0, wider = 0;
@@ -467,6 +470,96 @@ TEST(EstimatesOfAnswers, KnowTheNoiseOfTheMomentsThatTheirModelIsMadeOf) {
   }
   EXPECT_GE(held[0], 162);
   EXPECT_GE(held[1], 162);
+}
+
+// Answers about 4,000 rows of two numbers, some 25 of them positive, with the noise that they
+// claim: a gradient has more of it than rows have information. The path stops where nothing has an
+// effect.
+AnsweredScores answers_of_a_rare_class(const VectorXd& truth, std::uint64_t seed) {
+  constexpr double n = 4000, deviation = 42, information = 27;
+  constexpr Index values = 5, k = 3;
+  std::mt19937_64 bits(seed);
+  std::normal_distribution<double> normal;
+  MadeUp table;
+  table.kinds = MatrixXd::Ones(values * values, k);
+  for (Index row = 0; row < values * values; ++row) {
+    table.kinds(row, 0) = static_cast<double>(row % values) / (values - 1);
+    table.kinds(row, 1) = static_cast<double>(row / values) / (values - 1);
+  }
+  table.how_many = VectorXd::Constant(values * values, n / (values * values));
+  table.basis = MatrixXd::Identity(k, k);
+  const VectorXd last{{0, 0, truth[2] + 0.5 * truth[0] - 0.5}};
+  AnsweredScores out = exact_answers(table, truth, VectorXd::Zero(k), last, deviation, information);
+  const MatrixXd z = table.kinds * out.metric;
+  for (Index row = 0; row < table.kinds.rows(); ++row) {
+    const double p = sigmoid(table.kinds.row(row).dot(truth));
+    const double more = std::sqrt(table.how_many[row] * p * (1 - p)) * normal(bits);
+    for (VectorXd& gradient : out.gradients) gradient -= more * z.row(row).transpose();
+  }
+  for (std::size_t t = 0; t < out.gradients.size(); ++t) {
+    const double of_it = t + 1 < out.gradients.size() ? 100 : deviation;
+    out.variances[t] = of_it * of_it;
+    for (double& value : out.gradients[t]) value += of_it * normal(bits);
+  }
+  for (Index a = 0; a < k; ++a) {
+    for (Index b = 0; b <= a; ++b) {
+      out.information(a, b) += information * normal(bits) * (a == b ? 1 : M_SQRT1_2);
+      out.information(b, a) = out.information(a, b);
+    }
+  }
+  return out;
+}
+
+// Where a class is rare the constant is most of omega, and the density at a length of the predictor
+// counts only where Newton's method has found the best omega of it. Planted: with two steps from
+// omega scaled as a whole the least width is 0.78, and 239 of 300 effects of 3 are held, else 269.
+// Were 0.897 the chance to hold, fewer than 244 would have one of 1e-6.
+TEST(EstimatesOfAnswers, OfARareClassHaveNoSharpTopBesideDensitiesThatWereMissed) {
+  const Schema schema = schema_of(2, {});
+  for (const double known : {1.0, 3.0}) {
+    SCOPED_TRACE(known);
+    int held = 0;
+    double least = 100;
+    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+      const auto found =
+          estimate(answers_of_a_rare_class(VectorXd{{known, 0, -5.6}}, seed), schema);
+      ASSERT_TRUE(found);
+      expect_sound(*found, schema);
+      const EffectEstimate effect = feature_effect(*found, schema, 0);
+      held += effect.lower <= known && known <= effect.upper ? 1 : 0;
+      least = std::min(least, effect.upper - effect.lower);
+    }
+    EXPECT_GE(held, 244);
+    EXPECT_GT(least, 1.2);
+  }
+}
+
+// One row in a hundred is positive, most of them far out of a skewed number, and the path stopped
+// before it: normal rows with these moments bend otherwise. Planted: without the bend's error
+// intervals are 6.08 to 6.42, and 5.19 to 5.76.
+TEST(EstimatesOfAnswers, OfARareClassKnowThatRowsMayNotBendAsNormalOnes) {
+  constexpr Index values = 21;
+  MadeUp table;
+  table.kinds = MatrixXd::Ones(values, 2);
+  table.how_many.resize(values);
+  for (Index row = 0; row < values; ++row) {
+    table.kinds(row, 0) = static_cast<double>(row) / (values - 1);
+    table.how_many[row] = std::exp(-6 * table.kinds(row, 0));
+  }
+  table.how_many *= 200000 / table.how_many.sum();
+  table.basis = MatrixXd::Identity(2, 2);
+  const Schema schema = schema_of(1, {});
+  for (const auto& [known, last] :
+       {std::pair(6.0, VectorXd{{4.2, -5.06}}), std::pair(4.0, VectorXd{{0.8, -4.64}})}) {
+    const AnsweredScores answers =
+        exact_answers(table, VectorXd{{known, -5.6}}, VectorXd{{0, -4.5}}, last, 10, 10);
+    const auto found = estimate(answers, schema);
+    ASSERT_TRUE(found);
+    const EffectEstimate effect = feature_effect(*found, schema, 0);
+    EXPECT_LT(effect.lower, known);
+    EXPECT_GT(effect.upper, known);
+    EXPECT_LT(effect.standard_error, 1.1) << known;
+  }
 }
 
 // Without directions an element is the mean of what was expected and what was answered, each by its
