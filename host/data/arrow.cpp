@@ -155,8 +155,7 @@ void ArrowReader::set_cell(const Field& field, const Part& part, std::int64_t i)
   if (field.target.is_label) return set_label(part, i);
   const Encoding& e = *field.target.encoding;
   if (is_null(part, i)) return rows_.set_null(e);
-  if (e.is_person() && part.values.type().is_date())
-    return rows_.set(e, std::string_view(instant_id(part.values, i)));
+  if (e.is_person() && has_own_ids(part.values.type())) return set_id(rows_, e, part.values, i);
   part.values.visit([&](const auto& get) {
     if (part.dictionary)
       set_listed(*cells_, e, part, part.index(get(i)));

@@ -97,6 +97,17 @@ class Setter {
 /// where other columns have days: what is equal has one text, in whatever unit, and what is not has
 /// two. The values are of such a type, the i-th is no null.
 std::string instant_id(const ArrowValues& values, std::int64_t i);
+/// A float's whole number as an id, or NaN, which is nobody's, of one that another part of the table
+/// may have with more digits. Of float16 that is every one: 7.001 is 7 there.
+double float_id(const ArrowValues& values, std::int64_t i);
+
+/// Whether a type's values are ids by `set_id`, as they are not where they are features.
+inline bool has_own_ids(const ArrowType& type) { return type.is_date() || type.is_short_float(); }
+inline void set_id(CellEncoder& rows, const Encoding& e, const ArrowValues& values,
+                   std::int64_t i) {
+  if (values.type().is_date()) return rows.set(e, std::string_view(instant_id(values, i)));
+  rows.set(e, float_id(values, i));
+}
 
 /// A column that is used.
 struct Field {

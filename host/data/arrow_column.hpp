@@ -47,6 +47,10 @@ struct ArrowType {
   std::int64_t per_day = 1;  ///< instant: its units in a day
 
   [[nodiscard]] bool is_date() const { return kind == Kind::day32 || kind == Kind::instant; }
+  /// Whether a number may have been rounded to it that a double still has.
+  [[nodiscard]] bool is_short_float() const {
+    return kind == Kind::float16 || kind == Kind::float32;
+  }
   [[nodiscard]] bool is_number() const { return kind <= Kind::decimal && kind != Kind::null; }
 };
 

@@ -288,9 +288,9 @@ void ArrowReader::fill(Cells& cells, std::size_t f, Part& part, std::int64_t at,
       }
     }
   };
-  if (e.is_person() && part.values.type().is_date()) {
+  if (e.is_person() && has_own_ids(part.values.type())) {
     return each([&](std::int64_t i) {
-      rows.set(e, std::string_view(instant_id(part.values, i)));
+      set_id(rows, e, part.values, i);
       return rows.entry(e);
     });
   }

@@ -127,8 +127,8 @@ class ArrowReader {
   }
   static void set_listed(Cells& cells, const Encoding& e, const Part& part, std::int64_t index) {
     if (part.dictionary->is_null(index)) return cells.rows.set_null(e);
-    if (e.is_person() && part.dictionary->type().is_date())
-      return cells.rows.set(e, std::string_view(instant_id(*part.dictionary, index)));
+    if (e.is_person() && has_own_ids(part.dictionary->type()))
+      return set_id(cells.rows, e, *part.dictionary, index);
     part.dictionary->visit([&](const auto& get) { cells.set.set(e, get(index)); });
   }
 

@@ -2,12 +2,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "data/arrow_cells.hpp"
 #include "data/arrow_stream.hpp"
+#include "data/person_ids.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/arrow.hpp"
@@ -39,8 +42,13 @@ std::string day_text(std::int64_t number) {
 enum class CellReading { days, ids };
 
 std::string cell_text(const ArrowValues& values, std::int64_t i, CellReading of) {
-  if (of == CellReading::ids && values.type().is_date()) return instant_id(values, i);
+  const bool is_id = of == CellReading::ids;
+  if (is_id && values.type().is_date()) return instant_id(values, i);
+  if (is_id && values.type().is_short_float()) return person_id(float_id(values, i));
   return values.visit([&](const auto& get) {
+    if constexpr (std::is_same_v<decltype(get(i)), double>) {
+      if (is_id) return person_id(get(i));
+    }
     if constexpr (std::is_same_v<decltype(get(i)), std::int64_t>) {
       if (values.type().is_date()) return day_text(get(i));
     }
@@ -133,6 +141,16 @@ auto texts_of(const std::string& source, CellStream open, CellReading of) {
 }
 
 }  // namespace
+
+double float_id(const ArrowValues& values, std::int64_t i) {
+  const bool is_half = values.type().kind == ArrowType::Kind::float16;
+  const double value = values.visit([&](const auto& get) {
+    if constexpr (std::is_same_v<decltype(get(i)), double>) return get(i);
+    return std::numeric_limits<double>::quiet_NaN();  // no type of floats
+  });
+  const bool is_own = !is_half && value == std::trunc(value) && std::fabs(value) < 0x1p24;
+  return is_own ? value : std::numeric_limits<double>::quiet_NaN();
+}
 
 std::string instant_id(const ArrowValues& values, std::int64_t i) {
   constexpr std::int64_t hours = 24, minutes = 60, seconds = 60;

@@ -156,7 +156,7 @@ double TableCells::sum() const {
 }
 
 std::string purchased_id(std::string_view cell) {
-  std::string id = person_id(cell, '.');
+  std::string id = person_id(cell);
   const bool nobody = is_public_mark(cell) || is_public_mark(id) || is_public_mark(composed(cell));
   return nobody ? std::string() : id;
 }

@@ -479,7 +479,7 @@ void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
 void CellEncoder::set_person(const Encoding& e, std::string_view id) {
   if (people_ == nullptr) return;
   const bool purchased = data_.schema.was_bought_for_people();
-  const std::string one = purchased ? purchased_id(id) : person_id(id, data_.schema.text.decimal);
+  const std::string one = purchased ? purchased_id(id) : person_id(id, e.numbers);
   if (one.empty() ||
       (!purchased && (e.is_missing(id) || e.is_missing(one) || e.is_missing_composed(id))))
     return set_nobody(e);
@@ -487,11 +487,9 @@ void CellEncoder::set_person(const Encoding& e, std::string_view id) {
 }
 
 void CellEncoder::set_person(const Encoding& e, double id) {
-  // The purchase saw its text: whoever share it are one person in every release.
-  if (data_.schema.was_bought_for_people()) return set_person(e, number_text(id));
-  // From 2^53 on doubles are whole numbers that may have been rounded: several people's one.
-  if (!std::isfinite(id) || e.is_missing(id) || !(std::fabs(id) < 0x1p53)) return set_nobody(e);
-  set_person(e, number_text(id));
+  // The purchase knew no marks of missing but its own.
+  const bool missing = !data_.schema.was_bought_for_people() && e.is_missing(id);
+  set_person(e, missing ? std::string() : person_id(id));
 }
 
 // Such a row counts 0: it has nobody's weight, so nobody else's rows decide what it counts.
@@ -499,7 +497,7 @@ void CellEncoder::set_nobody(const Encoding& e) {
   if (data_.schema.invalid == Invalid::refuse) {
     fail_telling(format_message(
         "column {}: says of nobody whose the row is; fill it with an id, as text where a number "
-        "has more than 15 digits{}",
+        "has more than 15 digits or was stored as a float{}",
         gibbsite::quoted(e.name), or_else("leave the row out, ")));
   }
   ++counts_[e.slot].invalid;

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <new>
+#include <optional>
 #include <stdexcept>
 
 #include "data/text.hpp"
@@ -36,13 +37,106 @@ float product_down(float a, float b) {
   return static_cast<double>(near) > exact ? std::nextafter(near, 0.0F) : near;
 }
 
-std::string person_id(std::string_view cell, char decimal) {
-  constexpr std::string_view blanks = " \t\r\n";
+namespace {
+
+// From here on a double is a whole number that may have been rounded: several people's one. With an
+// exponent from where R, which writes 15 digits, rounds.
+constexpr double end_of_doubles = 0x1p53, end_of_exponents = 1e15;
+
+std::string id_below(double value, double end) {
+  if (!(std::fabs(value) < end)) return {};
+  const double off = std::fabs(value - std::nearbyint(value));
+  // As a float, in another part of the table, it may be a whole number: somebody else's id.
+  const bool may_be_whole = off <= std::fabs(value) * 0x1p-23 || std::fabs(value) < 0x1p-126;
+  if (off != 0 && may_be_whole && std::fabs(value) <= 0x1p24) return {};
+  return number_text(value);
+}
+
+// What a text is as a number with a decimal sign: nothing of another text, "" of nobody's.
+std::optional<std::string> number_id(std::string_view text, char point) {
+  std::string_view rest = text;
+  const auto take = [&](std::string_view signs) {
+    const bool found = !rest.empty() && signs.find(rest[0]) != std::string_view::npos;
+    rest.remove_prefix(found ? 1 : 0);
+    return found;
+  };
+  const auto digits = [&] {
+    const std::string_view found =
+        rest.substr(0, std::min(rest.find_first_not_of("0123456789"), rest.size()));
+    rest.remove_prefix(found.size());
+    return found;
+  };
+  take("+-");
+  std::string_view whole = digits();
+  const bool has_point = take({&point, 1});
+  const std::string_view fraction = has_point ? digits() : std::string_view();
+  if (whole.empty() && fraction.empty()) return {};
+  const bool has_exponent = take("eE");
+  if (has_exponent) take("+-");
+  if ((has_exponent && digits().empty()) || !rest.empty()) return {};
+  if (has_point || has_exponent) {
+    double value = 0;
+    if (!parse_number(text, value, point)) return {};
+    return id_below(value, has_exponent ? end_of_exponents : end_of_doubles);
+  }
+  whole.remove_prefix(std::min(whole.find_first_not_of('0'), whole.size()));
+  if (whole.empty()) return "0";
+  return (text[0] == '-' ? "-" : "") + std::string(whole);
+}
+
+// Likewise as numbers are written, and with ".", which folders and text in Arrow have beside them.
+std::optional<std::string> number_id(std::string_view text, const NumberText& written) {
+  std::optional<std::string> out = number_id(text, '.');
+  if (!out && written.decimal != '.') out = number_id(text, written.decimal);
+  double value = 0;
+  if (!parse_grouped(text, value, written)) return out;
+  const std::string grouped = person_id(value);
+  return out && *out != grouped ? "" : grouped;  // "1.234" may be two numbers
+}
+
+// Without white space of Unicode at its ends.
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view spaces[] = {
+      " ",      "\t",     "\n",     "\v",     "\f",     "\r",     "\x1c",   "\x1d",
+      "\x1e",   "\x1f",   "\u0085", "\u00a0", "\u1680", "\u2000", "\u2001", "\u2002",
+      "\u2003", "\u2004", "\u2005", "\u2006", "\u2007", "\u2008", "\u2009", "\u200a",
+      "\u2028", "\u2029", "\u202f", "\u205f", "\u3000"};
+  for (bool more = true; more;) {
+    more = false;
+    for (const std::string_view space : spaces) {
+      const bool first = text.starts_with(space), last = !first && text.ends_with(space);
+      if (first) text.remove_prefix(space.size());
+      if (last) text.remove_suffix(space.size());
+      more = more || first || last;
+    }
+  }
+  return text;
+}
+
+bool is_uuid(std::string_view text) {
+  constexpr std::string_view form = "00000000-0000-0000-0000-000000000000";
+  return std::ranges::equal(text, form, [](char c, char of) {
+    return of == '-' ? c == '-' : std::string_view("0123456789abcdef").find(c) != form.npos;
+  });
+}
+
+}  // namespace
+
+std::string person_id(double value) { return id_below(value, end_of_doubles); }
+
+std::string person_id(std::string_view cell, const NumberText& written) {
+  if (!is_utf8(cell)) return {};  // another part may have it as UTF-8
   const std::string text = composed(cell);
-  std::string_view one = text;
-  one.remove_prefix(std::min(one.find_first_not_of(blanks), one.size()));
-  one.remove_suffix(one.size() - (one.find_last_not_of(blanks) + 1));
-  return std::string(whole_number(one, decimal));
+  const std::string_view one = trimmed(text);
+  if (std::optional<std::string> number = number_id(one, written)) return *std::move(number);
+  constexpr std::size_t longest_word = 36;  // a UUID
+  if (one.size() > longest_word) return std::string(one);
+  std::string lower(one);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const std::string_view word =
+      std::string_view(lower).substr(std::min(lower.find_first_not_of("+-"), lower.size()));
+  if (word == "inf" || word == "infinity" || word == "nan") return {};
+  return lower == "true" || lower == "false" || is_uuid(lower) ? lower : std::string(one);
 }
 
 PersonIds::PersonIds(unsigned bits) : PersonIds(key_from_os(), bits) {}

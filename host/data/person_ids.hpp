@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "gibbsite/model/schema.hpp"
+
 namespace gibbsite {
 
 /// What each of m rows counts of a person who counts as k rows at most, min(1, k/m) rounded down: m
@@ -19,10 +21,15 @@ float share_of_rows_down(std::uint64_t k, std::uint64_t m);
 /// a b rounded down, of numbers in [0, 1].
 float product_down(float a, float b);
 
-/// The id of a cell's text, in one spelling, as levels have: of accents, of whole numbers, and
-/// without blanks about it. Two people of one id count together as one, which is safe; one of two
-/// ids would count twice. Empty: nobody's.
-std::string person_id(std::string_view cell, char decimal);
+/// The id of a cell's text, in one spelling whatever the column's type and the file's writer:
+/// accents in form C, no blanks about it, "true", "false" and UUIDs in lower case, whole numbers as
+/// their digits, others as the shortest text of their double, with "." for the fraction or as they
+/// are `written`. Two people of one id count together as one, which is safe; one of two ids would
+/// count twice. So what may have been rounded elsewhere has none. Empty: nobody's.
+std::string person_id(std::string_view cell, const NumberText& written = {});
+/// The id of a double, as its text has it: "" of one from 2^53 on, which several whole numbers may
+/// have been rounded to, and of one that as a float would be a whole number.
+std::string person_id(double value);
 
 /// A table of hashes of ids: SipHash-2-4 of 128 bits under a key of its own from the operating
 /// system, so that no id can be chosen to meet another's. n ids of which any two meet have a

@@ -149,7 +149,24 @@ void append_beside_rows(Dataset& a, Dataset& b, std::uint64_t rows_of_a) {
 
 }  // namespace
 
-void append_rows(Dataset& a, Dataset&& b) {
+namespace {
+
+/// Places of people read apart are not of the same people, whose rows would count twice.
+void require_people_of_one_table(const Dataset& a, const Dataset& b) {
+  const auto has_people = [](const Dataset& of) {
+    return !of.person.empty() || of.rows_of_person != 0;
+  };
+  if (!has_people(a) && !has_people(b)) return;
+  // Ranks' shares of a table, held to k rows over all of them.
+  const bool held = a.rows_of_person != 0 && a.rows_of_person == b.rows_of_person &&
+                    a.people == b.people && a.rows_counted == b.rows_counted &&
+                    a.rows_counted >= a.rows() + b.rows();
+  if (!held)
+    throw BadInput("data: people of tables that were read apart cannot be told to be the same; read "
+                   "the tables as one, of several files");
+}
+
+void join_rows(Dataset& a, Dataset&& b) {
   if (b.rows() == 0) return;
   if (a.rows() == 0) {
     a = std::move(b);
@@ -158,6 +175,13 @@ void append_rows(Dataset& a, Dataset&& b) {
   const std::uint64_t rows_of_a = a.rows();
   append_rows(a.storage, b.view());
   append_beside_rows(a, b, rows_of_a);
+}
+
+}  // namespace
+
+void append_rows(Dataset& a, Dataset&& b) {
+  if (a.rows() > 0 && b.rows() > 0) require_people_of_one_table(a, b);
+  join_rows(a, std::move(b));
 }
 
 struct SharedTable::Files {
@@ -529,7 +553,7 @@ Dataset SharedTable::Files::read(RowRange range, const ReadOptions& wanted) cons
     if (wanted.to_files != nullptr) {
       append_beside_rows(data, more, first - range.first);
     } else {
-      append_rows(data, std::move(more));
+      join_rows(data, std::move(more));
     }
   }
   return data;

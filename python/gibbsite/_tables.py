@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import tomllib
+import unicodedata
 import uuid
 import warnings
 from collections.abc import Sequence
@@ -174,6 +175,7 @@ _NUMERIC = ("number", "exposure", "weight")
 _MOST_DIGITS = 400  # of an id that is a number
 _ID_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ID_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_ID_DIGITS = re.compile(r"[+-]?\d+", re.ASCII)
 # What the engine reads as a number (docs/reference/data.md).
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|nan", re.ASCII)
 
@@ -1557,6 +1559,10 @@ def id_text(cell):
     makes 7 of "007" where nobody else's id in the same stretch of a file is a word. Two people of
     one id count together as one, which is safe; one person of two ids would count twice.
     """
+    if isinstance(cell, np.float16):
+        return None  # 7.001 is 7 there
+    if isinstance(cell, np.float32):  # what another cell may have with more digits
+        return _double_id(float(cell), 2.0**24) if cell == np.trunc(cell) else None
     cell = _plain(cell)
     if isinstance(cell, (bytes, bytearray)):
         try:
@@ -1566,9 +1572,12 @@ def id_text(cell):
     try:
         if isinstance(cell, str):
             cell.encode("utf-8")  # not half of a sign
-            text = cell.strip()
-            if len(text) <= _MOST_DIGITS and _ID_NUMBER.fullmatch(text):
-                return _number_id(decimal.Decimal(text)) or text
+            text = unicodedata.normalize("NFC", cell).strip()
+            if _ID_DIGITS.fullmatch(text):
+                digits = text.lstrip("+-").lstrip("0") or "0"
+                return f"-{digits}" if text[0] == "-" and digits != "0" else digits
+            if _ID_NUMBER.fullmatch(text):  # with an exponent R writes 15 digits
+                return _double_id(float(text), 1e15 if "e" in text.lower() else 2.0**53)
             plain = text.lower()
             if plain.lstrip("+-") in ("inf", "infinity", "nan"):
                 return None  # a double among numbers, whose ids they are not
@@ -1584,8 +1593,7 @@ def id_text(cell):
         if isinstance(cell, decimal.Decimal):
             return _number_id(cell)
         if isinstance(cell, numbers.Real):
-            # From 2^53 on it may have been several whole numbers.
-            return _number_id(decimal.Decimal(float(cell))) if abs(float(cell)) < 2.0**53 else None
+            return _double_id(float(cell), 2.0**53)
     except (ArithmeticError, ValueError):  # no number, or beyond what is written out
         pass
     return None
@@ -1641,8 +1649,18 @@ def _number_id(number):
         return None
     if number == number.to_integral_value():
         return str(int(number))
-    value = float(number)
-    return str(int(value)) if value == int(value) else repr(value)
+    return _double_id(float(number), 2.0**53)
+
+
+def _double_id(value, end):
+    """A double's text as an id; None from `end` on, where it may have been several whole numbers, and of
+    one that as a float would be a whole number."""
+    if not abs(value) < end:
+        return None
+    off = abs(value - round(value))
+    if off and abs(value) <= 2.0**24 and (off <= abs(value) * 2.0**-23 or abs(value) < 2.0**-126):
+        return None
+    return repr(value) if off else str(int(value))
 
 
 def require_people(groups):
@@ -1657,7 +1675,7 @@ def require_people(groups):
     cell = _plain(cell.as_py() if hasattr(cell, "as_py") else cell)
     if isinstance(cell, numbers.Real) and math.isfinite(cell):
         why = (
-            f"{cell!r} is a double from 2^53 on, which several people's numbers may have been rounded to; "
+            f"several people's numbers may have been rounded to {cell!r} (a double from 2^53 on, or a float); "
             "read ids as text (dtype=str)"
         )
     else:

@@ -227,6 +227,16 @@ TEST_F(SharedPeople, HaveRowsInSeveralFiles) {
   Dataset last = read_csv(path("parts/c.csv"), schema, holding());
   first.hold_people(2), last.hold_people(2);
   EXPECT_GT(first.people + last.people, whole.people);
+  // Nor are they joined, weighed or not: places of people read apart are not of the same ones.
+  const std::string apart = "people of tables that were read apart";
+  expect_bad_input([&] { append_rows(first, Dataset(last)); }, {apart});
+  for (const bool held : {false, true}) {
+    Dataset a = read_csv(path("parts/a.csv"), schema, holding());
+    Dataset b = read_csv(path("parts/c.csv"), schema, holding());
+    if (held) b.hold_people(2);
+    expect_bad_input([&] { append_rows(a, std::move(b)); }, {apart});
+    EXPECT_EQ(a.rows(), 311U);
+  }
   // Ids that folders name.
   for (const char* const id : {"5", "5.0", "b"}) {
     std::filesystem::create_directories(path(fmt::format("hive/id={}", id)));

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "engine/checks.hpp"
@@ -192,8 +194,12 @@ void DistributedSums::people_score_moments(MatrixView<const double> P, const Sco
   require_score_moments(loss(), P.cols, out);
   transport_->own_rows(people_elsewhere);
   transport_->together([&] {
-    if (rows.place.size() != local_rows())
-      throw BadInput("people: intervals of them take one place for each row of the rank");
+    // People's rows are listed by numbers of 32 bits.
+    if (rows.place.size() != local_rows() ||
+        local_rows() > std::numeric_limits<std::uint32_t>::max())
+      throw BadInput(
+          "people: intervals of them take one place for each row of the rank, of at most 2^32 - 1 "
+          "rows");
   });
   std::vector<double> place(rows.place.size());
   std::ranges::transform(rows.place, place.begin(), [&](std::uint32_t p) {
