@@ -97,8 +97,8 @@ class Setter {
 /// where other columns have days: what is equal has one text, in whatever unit, and what is not has
 /// two. The values are of such a type, the i-th is no null.
 std::string instant_id(const ArrowValues& values, std::int64_t i);
-/// A float's whole number as an id, or NaN, which is nobody's, of one that another part of the table
-/// may have with more digits. Of float16 that is every one: 7.001 is 7 there.
+/// A float's whole number as an id, or NaN, which is nobody's, of one that another part of the
+/// table may have with more digits. Of float16 that is every one: 7.001 is 7 there.
 double float_id(const ArrowValues& values, std::int64_t i);
 
 /// Whether a type's values are ids by `set_id`, as they are not where they are features.

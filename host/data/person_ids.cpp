@@ -96,12 +96,14 @@ std::optional<std::string> number_id(std::string_view text, const NumberText& wr
 
 // Without white space of Unicode at its ends.
 std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view spaces[] = {
-      " ",      "\t",     "\n",     "\v",     "\f",     "\r",     "\x1c",   "\x1d",
-      "\x1e",   "\x1f",   "\u0085", "\u00a0", "\u1680", "\u2000", "\u2001", "\u2002",
-      "\u2003", "\u2004", "\u2005", "\u2006", "\u2007", "\u2008", "\u2009", "\u200a",
-      "\u2028", "\u2029", "\u202f", "\u205f", "\u3000"};
+  constexpr std::string_view spaces[] = {" ",      "\t",     "\n",     "\v",     "\f",     "\r",
+                                         "\x1c",   "\x1d",   "\x1e",   "\x1f",   "\u0085", "\u00a0",
+                                         "\u1680", "\u2000", "\u2001", "\u2002", "\u2003", "\u2004",
+                                         "\u2005", "\u2006", "\u2007", "\u2008", "\u2009", "\u200a",
+                                         "\u2028", "\u2029", "\u202f", "\u205f", "\u3000"};
+  const auto is_letter = [](char c) { return c > ' ' && c <= '~'; };
   for (bool more = true; more;) {
+    if (!text.empty() && is_letter(text.front()) && is_letter(text.back())) return text;
     more = false;
     for (const std::string_view space : spaces) {
       const bool first = text.starts_with(space), last = !first && text.ends_with(space);
@@ -116,7 +118,8 @@ std::string_view trimmed(std::string_view text) {
 bool is_uuid(std::string_view text) {
   constexpr std::string_view form = "00000000-0000-0000-0000-000000000000";
   return std::ranges::equal(text, form, [](char c, char of) {
-    return of == '-' ? c == '-' : std::string_view("0123456789abcdef").find(c) != form.npos;
+    return of == '-' ? c == '-'
+                     : std::string_view("0123456789abcdef").find(c) != std::string_view::npos;
   });
 }
 

@@ -162,8 +162,9 @@ void require_people_of_one_table(const Dataset& a, const Dataset& b) {
                     a.people == b.people && a.rows_counted == b.rows_counted &&
                     a.rows_counted >= a.rows() + b.rows();
   if (!held)
-    throw BadInput("data: people of tables that were read apart cannot be told to be the same; read "
-                   "the tables as one, of several files");
+    throw BadInput(
+        "data: people of tables that were read apart cannot be told to be the same; read "
+        "the tables as one, of several files");
 }
 
 void join_rows(Dataset& a, Dataset&& b) {
