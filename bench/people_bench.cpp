@@ -49,7 +49,7 @@ void measure(std::uint64_t rows, std::uint64_t people) {
   char text[10];
   double begin = cpu_seconds();
   std::uint64_t bytes = 0;
-  for (std::uint64_t i = 0; i < rows; ++i) bytes += person_id(id_of(i, people, text), '.').size();
+  for (std::uint64_t i = 0; i < rows; ++i) bytes += person_id(id_of(i, people, text)).size();
   const double spelled = cpu_seconds() - begin;
 
   Dataset data;
@@ -61,7 +61,7 @@ void measure(std::uint64_t rows, std::uint64_t people) {
   auto ids = std::make_unique<PersonIds>();
   begin = cpu_seconds();
   for (std::uint64_t i = 0; i < rows; ++i)
-    data.person.push_back(ids->place(person_id(id_of(i, people, text), '.')));
+    data.person.push_back(ids->place(person_id(id_of(i, people, text))));
   const double placed = cpu_seconds() - begin;
   const double of_rows = 4.0 * static_cast<double>(rows) / (1 << 20);
   fmt::print(
