@@ -202,7 +202,8 @@ std::string family_report(const FamilyRelease& release) {
         "what is true of them\nall may lie outside of the interval; give --schema with a range "
         "that holds them\n",
         p.lo, p.hi);
-  if (const std::string missing = missing_meaning(release); !missing.empty()) out += wrapped(missing);
+  if (const std::string missing = missing_meaning(release); !missing.empty())
+    out += wrapped(missing);
   return out;
 }
 

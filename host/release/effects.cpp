@@ -244,6 +244,25 @@ std::string held_meaning(const Schema& schema) {
   return out;
 }
 
+// Where scores spread this far the rows' bend is extrapolated too far, and estimates are too small.
+constexpr double separated_spread = 4.5;
+
+std::string separation_meaning(const LinearModel& model) {
+  if (!model.estimates || !is<TwoClasses>(model.schema.label)) return "";
+  const Estimates& e = *model.estimates;
+  double variance = 0;
+  for (std::size_t j = 0; j < e.feature_deviations.size(); ++j) {
+    double mean = 0;
+    for (std::size_t c = 0; c < e.means.size(); ++c) mean += e.weights[c] * e.means[c][j];
+    variance += std::pow(mean * e.feature_deviations[j], 2);
+  }
+  if (!(variance >= separated_spread * separated_spread)) return "";
+  return fmt::format(
+      "The classes nearly separate (log-odds spread by {:.2g}): on simulated tables like it effects "
+      "were too small, and down to none of their intervals held them, so rest no claim on a size.",
+      std::sqrt(variance));
+}
+
 }  // namespace
 
 bool reads_missing_as_middle(const Schema& schema, const Column& column) {
@@ -271,7 +290,9 @@ std::string read_otherwise_meaning(const Schema& schema) {
 
 std::string interval_meaning_of(const LinearModel& model, std::uint64_t rows_per_person) {
   const Schema& schema = model.schema;
-  const std::string other = read_otherwise_meaning(schema);
+  std::string other = read_otherwise_meaning(schema);
+  if (const std::string separate = separation_meaning(model); !separate.empty())
+    other = separate + (other.empty() ? "" : " ") + other;
   std::string out = other.empty() ? std::string(interval_meaning_of(schema))
                                   : "95 % intervals include privacy noise and sampling. " + other;
   out += held_meaning(schema);

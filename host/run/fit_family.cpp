@@ -80,7 +80,8 @@ FamilyRelease fit_family(const Dataset& data, const FamilyPlan& plan, Key&& key,
       {.require_planned =
            [&](const FamilyPlan& is) {
              require_planned_family(data, is.problem);
-             require_a_number_a_row(data.schema);  // a schema of a caller's own, not family_schema's
+             require_a_number_a_row(
+                 data.schema);  // a schema of a caller's own, not family_schema's
            },
        .make_model = [&](const FamilyPlan& is, const StreamKey& stream,
                          const Analysis&) { return family_model_of(data, is, stream, options); }});

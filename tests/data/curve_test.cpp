@@ -799,9 +799,8 @@ TEST(CurvesInToml, AreNoPartOfNetworksAndFamilies) {
                      parse_column_schema(text(""), "s.toml", "x")};
   };
   const auto [network, family] = both("");
-  for (const char* curve :
-       {", curve = 8", ", curve = 'auto', scale = 'log'", ", knots = [0, 7, 80]",
-        ", scale = 'series'"}) {
+  for (const char* curve : {", curve = 8", ", curve = 'auto', scale = 'log'",
+                            ", knots = [0, 7, 80]", ", scale = 'series'"}) {
     const auto [other, alone] = both(curve);
     EXPECT_EQ(other, network) << curve;
     EXPECT_EQ(alone, family) << curve;

@@ -207,7 +207,8 @@ TEST(TreeModel, EveryThreadCountGivesTheSameBits) {
   std::vector<MeasuredTable> measured;
   for (std::uint32_t k = 0; k < levels.size(); ++k) {
     measured.push_back({{k}, std::vector<double>(levels[k]), 20});
-    for (double& count : measured.back().counts) count = 5e4 / static_cast<double>(levels[k]) + 20 * normal(bits);
+    for (double& count : measured.back().counts)
+      count = 5e4 / static_cast<double>(levels[k]) + 20 * normal(bits);
   }
   for (const ColumnList& set : sets) {
     measured.push_back({set, std::vector<double>(table_cells(levels, set)), 30});

@@ -417,6 +417,16 @@ TEST(IntervalMeaning, SaysWhereLabelsAndWeightsAreHeld) {
   EXPECT_THAT(interval_meaning_of(model, 1), HasSubstr("Labels above 20 count as that."));
 }
 
+// Uniform columns with effects of 3 and 1.5 a unit: 0 of 12 tables held either.
+TEST(IntervalMeaning, OfClassesThatNearlySeparatePromisesNoCoverage) {
+  LinearModel model = support::effects_model();
+  ASSERT_TRUE(model.estimates);
+  EXPECT_THAT(interval_meaning_of(model, 1), HasSubstr("simulated tables they held"));
+  for (double& value : model.estimates->means.front()) value *= 40;
+  EXPECT_THAT(interval_meaning_of(model, 1),
+              AllOf(HasSubstr("The classes nearly separate"), Not(HasSubstr("94 to 100"))));
+}
+
 // A fifth of the cells missing at random, far from the middle: half of the intervals missed the
 // effect.
 TEST(IntervalMeaning, OfMissingCellsInTheMiddlePromisesNoCoverage) {
