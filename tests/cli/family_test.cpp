@@ -170,9 +170,9 @@ TEST_F(FamilyCli, MissingNumbersAreRefusedOrSaid) {
   EXPECT_THAT(refused.err, HasSubstr("--model covariance with --adjacency add-remove"));
   const Outcome bought = gibbsite(asked);
   ASSERT_EQ(bought.status, 0) << bought.err;
-  EXPECT_THAT(bought.out, HasSubstr("A cell that is missing counts as"));
+  EXPECT_THAT(bought.out, HasSubstr("A cell that is missing or cannot be read counts as"));
   EXPECT_THAT(gibbsite({"query", "--model", "r.json", "--probability", "rate > 1"}).out,
-              HasSubstr("A cell that is missing counts as"));
+              HasSubstr("A cell that is missing or cannot be read counts as"));
 }
 
 TEST_F(FamilyCli, BadInputIsOneLine) {
