@@ -170,7 +170,9 @@ def test_with_intervals_effects_agree_with_the_table():
 
 
 def test_the_words_of_intervals_say_what_they_are_of():
-    X, y = numbers(2_000)
+    X, y = numbers(2_000)  # which nearly separate
+    assert "The classes nearly separate" in fitted(X, y, intervals=True).release_.interval_words
+    y = np.where(np.random.default_rng(5).random(len(y)) < 0.2, 1 - y, y)
     plain = fitted(X, y, intervals=True)
     assert "On simulated tables" in plain.release_.interval_words
     summary = plain.summary()
