@@ -12,6 +12,7 @@
 #include "gibbsite/data/alike_columns.hpp"
 #include "gibbsite/data/effective_rows.hpp"
 #include "gibbsite/data/reshape.hpp"
+#include "gibbsite/release/effects.hpp"
 #include "ranks.hpp"
 
 namespace gibbsite::cli {
@@ -35,11 +36,10 @@ std::string range_text(const Column& column) {
 
 // What a missing cell of a column counts as.
 std::string missing_cells(const Schema& schema, const Column& column) {
-  const bool middle = column.type == ColumnType::number && !column.has_missing_bin &&
-                      !schema.has_missing_level(column);
-  return middle ? fmt::format("missing, counted as {}, the middle of the range",
-                              column.text_of(column.lo / 2 + column.hi / 2))
-                : "missing";
+  return reads_missing_as_middle(schema, column)
+             ? fmt::format("missing, counted as {}, the middle of the range",
+                           column.text_of(column.lo / 2 + column.hi / 2))
+             : "missing";
 }
 
 std::string count_line(const CellCounts& c, const Schema& schema, const Column& column) {

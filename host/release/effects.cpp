@@ -222,7 +222,8 @@ std::string csv_text(const std::string& text) {
 std::string missing_as_middle(const Schema& schema) {
   std::vector<std::string> names;
   for (const Column& column : schema.columns)
-    if (reads_missing_as_middle(schema, column)) names.push_back(column.name);
+    if (schema.missing_in(column) != nullptr && reads_missing_as_middle(schema, column))
+      names.push_back(column.name);
   if (names.empty()) return "";
   return fmt::format(
       "A missing cell of {} is read as the middle of its range, and effects are of columns read so: "
@@ -267,7 +268,7 @@ std::string separation_meaning(const LinearModel& model) {
 
 bool reads_missing_as_middle(const Schema& schema, const Column& column) {
   return column.type == ColumnType::number && !column.has_missing_bin &&
-         schema.missing_in(column) != nullptr && !schema.has_missing_level(column);
+         !schema.has_missing_level(column);
 }
 
 std::pair<EffectEstimate, std::string_view> shown_per_unit(const Effect& effect) {

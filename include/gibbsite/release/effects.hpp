@@ -77,13 +77,15 @@ inline std::string_view interval_meaning_of(const Schema& schema) {
 
 /// What the intervals of a released model mean, for readers, in full sentences: how often they held
 /// on simulated tables; or what their effects are of where that is not the columns as they stand
-/// (read_otherwise_meaning). Then where labels and weights are held, and what rows of one person
-/// were taken for. `rows_per_person`: the guarantee's. A function of public numbers alone.
+/// (read_otherwise_meaning), or that the classes nearly separate. Then where labels and weights are
+/// held, and what rows of one person were taken for. `rows_per_person`: the guarantee's. A function
+/// of public numbers alone.
 std::string interval_meaning_of(const LinearModel& model, std::uint64_t rows_per_person);
 /// The sentences, for readers, on effects of rows that the schema's norm scales, and of numbers of
 /// which a missing one is read as the middle of its range; empty if there are neither.
 std::string read_otherwise_meaning(const Schema& schema);
-/// Whether a missing cell of that column is read as the middle of its range, having no level.
+/// Whether a cell of that column that is missing is read as the middle of its range, as it has no
+/// level or bin for it.
 bool reads_missing_as_middle(const Schema& schema, const Column& column);
 
 /// The sentence for an effect that the table cannot tell from those of other columns.
