@@ -71,7 +71,7 @@ bench: build ## run the benchmarks, about 20 minutes; results under bench/result
 bench-peers: ## the libraries that bench compares with, in a virtual environment (1.1 GB)
 	@scripts/bench-peers
 
-bench-sampling: build ## posterior draws beside NUTS of NumPyro, BlackJAX and Stan, about an hour
+bench-sampling: build ## posterior draws beside NUTS of NumPyro, BlackJAX, Stan and nutpie, about an hour
 	@experiments/bench-sampling $(BUILD)/bin/gibbsite
 
 check-posterior: build ## `sample` and long runs of NUTS: one posterior?

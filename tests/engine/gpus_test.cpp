@@ -47,7 +47,7 @@ double apart(const std::string& name, std::size_t at, const Answers& whole, cons
     for (const double v : numbers) squares += v * v;
     return std::sqrt(squares);
   };
-  if (name == "values") return 2 * u * n * whole.at(name)[at];
+  if (name.starts_with("values")) return 2 * u * n * whole.at(name)[at];
   if (name == "moments" || name == "information" || name == "score moments") {
     const auto& m = whole.at(name);  // [k x k]: of coordinates a and b, at most as on the diagonal
     const auto k = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(m.size()))));
@@ -58,7 +58,8 @@ double apart(const std::string& name, std::size_t at, const Answers& whole, cons
   if (curvature) {
     return 2 * (depth + 32) * u * n * t.loss.curvature() * static_cast<double>(t.loss.outputs());
   }
-  if (name != "theta" && name != "gradients" && name != "weighted" && !name.starts_with("capped"))
+  if (name != "theta" && !name.starts_with("gradients") && name != "weighted" &&
+      !name.starts_with("capped"))
     return 0;
   const double roundings = depth + 16 + 4 * static_cast<double>(t.loss.outputs());
   const double norm = length(t.theta) + length(whole.at("theta"));

@@ -132,6 +132,9 @@ inline Answers ask(Engine& engine, const Case& c, const Table& t, std::size_t fi
   engine.loss_gradients(theta, {gradients.data(), c.chains, d});
   auto& values = out["values"] = zeros(c.chains);
   engine.loss_values(theta, values);
+  auto& values_beside = out["values beside gradients"] = zeros(c.chains);
+  auto& gradients_beside = out["gradients beside values"] = zeros(c.chains * d);
+  engine.loss_values_and_gradients(theta, values_beside, {gradients_beside.data(), c.chains, d});
   auto& moments = out["moments"] = zeros(4);
   engine.second_moments(P, 0.7, {moments.data(), 2, 2});
   const std::vector<double> weights(c.d, 0.5), centers(c.d, 0.25);

@@ -99,10 +99,19 @@ class ManyColumnsEngine final : public SteppingRows, public OrderedSums {
     for (std::size_t c = 0; c < theta.rows; ++c) gradient(theta.row(c), out.row(c));
   }
 
+  void loss_values_and_gradients(MatrixView<const double> theta, std::span<double> values,
+                                 MatrixView<double> gradients) override {
+    for (std::size_t c = 0; c < theta.rows; ++c)
+      values[c] = value_and_gradient(theta.row(c), gradients.row(c), {});
+  }
+
   void add_gradient(std::span<const double> theta, std::span<double> state) override {
     gradient_of([&](std::size_t first, std::span<double> r,
                     std::size_t) { find_derivatives(theta, first, r); },
                 gradient_, state);
+  }
+  void add_value_and_gradient(std::span<const double> theta, std::span<double> state) override {
+    value_and_gradient(theta, gradient_, state);
   }
   void add_capped(CappedLoss& capped, std::span<const double> theta,
                   std::span<double> state) override {
@@ -263,6 +272,27 @@ class ManyColumnsEngine final : public SteppingRows, public OrderedSums {
                 out);
   }
 
+  // The gradient, and the loss of the logits that it takes anyway; state [(K d + 1) x 2] or none.
+  double value_and_gradient(std::span<const double> theta, std::span<double> out,
+                            std::span<double> state) {
+    std::vector<double> losses((x_.rows + sub_block - 1) / sub_block);
+    gradient_of(
+        [&](std::size_t first, std::span<double> r, std::size_t) {
+          find_logits(theta, first, r.size() / outputs(), r);
+          losses[first / sub_block] = loss_value(first, first + r.size() / outputs(), r);
+          replace_by_derivatives(first, r);
+        },
+        out, state.first(std::min(state.size(), 2 * out.size())));
+    Compensated sum;
+    if (!state.empty()) sum = {state[2 * out.size()], state[2 * out.size() + 1]};
+    for (const double loss : losses) sum.add(loss);
+    if (!state.empty()) {
+      state[2 * out.size()] = sum.sum;
+      state[2 * out.size() + 1] = sum.low;
+    }
+    return sum.value();
+  }
+
   // find(first, r, member) is to find the residuals [K x n] of a sub-block's n rows. Where there is
   // a state [K d x 2], sums begin with it and end in it.
   template <class Find>
@@ -329,8 +359,11 @@ class ManyColumnsEngine final : public SteppingRows, public OrderedSums {
   // r [K x n]: f'(x_i . theta, y_i) of the rows from `first` on.
   void find_derivatives(std::span<const double> theta, std::size_t first,
                         std::span<double> r) const {
+    find_logits(theta, first, r.size() / outputs(), r);
+    replace_by_derivatives(first, r);
+  }
+  void replace_by_derivatives(std::size_t first, std::span<double> r) const {
     const std::size_t n = r.size() / outputs();
-    find_logits(theta, first, n, r);
     derivatives(choice_, r, y_.subspan(first, n), r);
     for (std::size_t i = 0; !factors_.empty() && i < r.size(); ++i) {
       r[i] *= static_cast<double>(factors_[first + i % n]);

@@ -145,6 +145,28 @@ void DistributedSums::loss_gradients(MatrixView<const double> theta, MatrixView<
   if (theta.rows == 0) return;
   find_gradients({theta.data, theta.rows * theta.cols}, {out.data, theta.rows * features()}, false);
 }
+void DistributedSums::loss_values_and_gradients(MatrixView<const double> theta,
+                                                std::span<double> losses, MatrixView<double> out) {
+  if (theta.rows == 0) return;
+  const std::size_t chains = theta.rows, d = features();
+  Question q{&values_and_gradients, chains, 0, all_of(theta)};
+  if (!ordered_) {
+    std::vector<double> both(chains * (d + 1));
+    ask(q, both);
+    std::copy_n(both.begin(), chains, losses.begin());
+    std::copy_n(both.begin() + static_cast<std::ptrdiff_t>(chains), chains * d, out.data);
+    return;
+  }
+  q.of = &ordered_values_and_gradients;
+  std::vector<double> state(2 * chains * (d + 1));
+  ask(q, state);
+  for (std::size_t c = 0; c < chains; ++c) {
+    const double* const of_chain = &state[2 * c * (d + 1)];
+    const auto sum = [&](std::size_t j) { return of_chain[2 * j] + of_chain[2 * j + 1]; };
+    for (std::size_t j = 0; j < d; ++j) out.row(c)[j] = sum(j);
+    losses[c] = sum(d);
+  }
+}
 void DistributedSums::loss_values(MatrixView<const double> theta, std::span<double> out) {
   std::ranges::fill(out, 0.0);
   if (theta.rows > 0) ask({&values, theta.rows, 0, all_of(theta)}, out);

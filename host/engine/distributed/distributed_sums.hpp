@@ -59,6 +59,8 @@ class DistributedSums final : public Engine, public PeopleScores, private ChainS
 
   void loss_gradients(MatrixView<const double> theta, MatrixView<double> out) override;
   void loss_values(MatrixView<const double> theta, std::span<double> out) override;
+  void loss_values_and_gradients(MatrixView<const double> theta, std::span<double> losses,
+                                 MatrixView<double> out) override;
   void second_moments(MatrixView<const double> P, double clip, MatrixView<double> out) override;
   void clipped_rows(MatrixView<const double> P, double clip, MatrixView<float> out) override;
   [[nodiscard]] std::unique_ptr<CappedLoss> capped_loss(MatrixView<const double> P,

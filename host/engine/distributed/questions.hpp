@@ -75,6 +75,18 @@ inline constexpr Declared gradients{
       of.rows.loss_gradients(thetas(of.rows, q), {out.data(), q.rows, of.rows.features()});
     }};
 
+/// Losses [rows] and gradients [rows x d].
+inline constexpr Declared values_and_gradients{
+    .name = "values_and_gradients",
+    .added = Added::by_tree,
+    .fits = has_thetas,
+    .size = [](const RowSums& of, const Question& q) { return q.rows + gradients_size(of, q); },
+    .of_rows =
+        [](const NodeRows& of, const Question& q, std::span<double> out) {
+          of.rows.loss_values_and_gradients(thetas(of.rows, q), out.first(q.rows),
+                                            {&out[q.rows], q.rows, of.rows.features()});
+        }};
+
 /// own: a weight for each row of this process.
 inline constexpr Declared weighted_gradients{
     .name = "weighted_gradients",
@@ -201,6 +213,26 @@ inline constexpr Declared ordered_gradients{
           for (std::size_t c = 0; c < q.rows; ++c) {
             ShareRows::ordered(*node.engine)
                 .add_gradient(thetas(rows, q).row(c), state.subspan(c * size, size));
+          }
+        }
+      };
+    },
+    .by_row = true};
+
+/// Likewise [rows x (d + 1) x 2], the last of each of its loss.
+inline constexpr Declared ordered_values_and_gradients{
+    .name = "ordered_values_and_gradients",
+    .added = Added::in_turn,
+    .fits = has_thetas,
+    .size = [](const RowSums& of,
+               const Question& q) { return 2 * (gradients_size(of, q) + q.rows); },
+    .in_turn = [](ShareRows& rows, const Question& q) -> Change {
+      return [&rows, q](std::span<double> state) {
+        const std::size_t size = 2 * (rows.features() + 1);
+        for (const ShareRows::Node& node : rows.nodes()) {
+          for (std::size_t c = 0; c < q.rows; ++c) {
+            ShareRows::ordered(*node.engine)
+                .add_value_and_gradient(thetas(rows, q).row(c), state.subspan(c * size, size));
           }
         }
       };
@@ -396,11 +428,30 @@ inline constexpr Declared first_fault{
           out[1] = static_cast<double>(static_cast<int>(fault->what));
         }};
 
-inline constexpr std::array all_questions{
-    &gradients,       &weighted_gradients,  &moments,        &lengths,           &capped_gradient,
-    &information,     &information_between, &score_moments,  &ordered_gradients, &ordered_capped,
-    &values,          &plain_value,         &plain_gradient, &hessian_matrix,    &hessian_diagonal,
-    &hessian_product, &difference,          &norms,          &largest_logit,     &largest_offset,
-    &first_fault,     &people_scores,       &people_end};
+inline constexpr std::array all_questions{&gradients,
+                                          &weighted_gradients,
+                                          &moments,
+                                          &lengths,
+                                          &capped_gradient,
+                                          &information,
+                                          &information_between,
+                                          &score_moments,
+                                          &ordered_gradients,
+                                          &ordered_capped,
+                                          &values,
+                                          &plain_value,
+                                          &plain_gradient,
+                                          &hessian_matrix,
+                                          &hessian_diagonal,
+                                          &hessian_product,
+                                          &difference,
+                                          &norms,
+                                          &largest_logit,
+                                          &largest_offset,
+                                          &first_fault,
+                                          &people_scores,
+                                          &people_end,
+                                          &values_and_gradients,
+                                          &ordered_values_and_gradients};
 
 }  // namespace gibbsite::distributed

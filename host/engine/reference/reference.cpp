@@ -44,6 +44,13 @@ class ReferenceEngine final : public SteppingRows {
   void loss_values(MatrixView<const double> theta, std::span<double> out) override {
     add_terms(loss_terms(theta), out);
   }
+  void loss_values_and_gradients(MatrixView<const double> theta, std::span<double> values,
+                                 MatrixView<double> gradients) override {
+    loss_gradients(theta, gradients);
+    const std::vector<double> terms = loss_terms(theta);
+    for (std::size_t c = 0; c < theta.rows; ++c)
+      values[c] = value({terms.data(), blocks(), theta.rows}, c, 0, blocks());
+  }
   [[nodiscard]] std::vector<double> loss_terms(MatrixView<const double> theta) override {
     std::vector<double> terms;
     for (std::size_t block = 0; block < blocks(); ++block) {
@@ -84,6 +91,14 @@ class ReferenceEngine final : public SteppingRows {
     if (last - first == 1) return block_gradient(theta, first);
     const std::size_t half = std::bit_ceil(last - first) / 2;
     return gradient(theta, first, first + half) + gradient(theta, first + half, last);
+  }
+
+  // A chain's loss in blocks [first, last), added up in the same tree; terms [blocks x chains].
+  static double value(MatrixView<const double> terms, std::size_t chain, std::size_t first,
+                      std::size_t last) {
+    if (last - first == 1) return terms.row(first)[chain];
+    const std::size_t half = std::bit_ceil(last - first) / 2;
+    return value(terms, chain, first, first + half) + value(terms, chain, first + half, last);
   }
 
   // X_b^T f'(X_b theta, y_b), output after output
