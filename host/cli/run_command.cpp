@@ -56,7 +56,10 @@ void reject_unknown_command(int argc, char** argv) {
 }
 
 // The first word that the command does not know, as it was written.
-std::string unknown_word(const CLI::App& command, int argc, char** argv) {
+std::string unknown_word(const CLI::App& whole, int argc, char** argv) {
+  // `ledger create` has options of its own.
+  const auto of_command = whole.get_subcommands();
+  const CLI::App& command = of_command.empty() ? whole : *of_command.front();
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options()) {
     if (option->get_group().empty()) continue;  // hidden
@@ -75,10 +78,18 @@ std::string unknown_word(const CLI::App& command, int argc, char** argv) {
           "system keys, so leave it out",
           name);
     }
-    return fmt::format("{}: gibbsite {} has no such option{}", name, command.get_name(),
+    const std::string of = of_command.empty() ? "" : whole.get_name() + " ";
+    return fmt::format("{}: gibbsite {}{} has no such option{}", name, of, command.get_name(),
                        did_you_mean(name, names));
   }
-  const std::vector<std::string> rest = command.remaining();
+  const std::vector<std::string> rest = whole.remaining(true);
+  const auto subcommands = whole.get_subcommands(nullptr);
+  if (of_command.empty() && !subcommands.empty() && !rest.empty()) {
+    std::vector<std::string> words;
+    for (const CLI::App* sub : subcommands) words.push_back(sub->get_name());
+    return fmt::format("{} {}: there is no such word; give one of {}{}", whole.get_name(),
+                       rest.front(), fmt::join(words, ", "), did_you_mean(rest.front(), words));
+  }
   return fmt::format("'{}': gibbsite {} does not know what this belongs to",
                      rest.empty() ? "" : rest.front(), command.get_name());
 }

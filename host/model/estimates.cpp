@@ -49,6 +49,12 @@ struct Mixture {
     }
     return sum;
   }
+  // 1 - below(value), without its cancellation.
+  [[nodiscard]] double above(double value) const {
+    Mixture mirrored{weights, means, deviation};
+    for (double& mean : mirrored.means) mean = -mean;
+    return mirrored.below(-value);
+  }
   // By bisection. Chebyshev: no more than 1/81 lies beyond nine standard deviations.
   [[nodiscard]] double quantile(double probability) const {
     const double width = 9 * std::sqrt(variance());
@@ -188,8 +194,7 @@ EffectEstimate Estimates::combination(std::span<const double> c) const {
   out.upper = out.estimate + up;
   // What the mixture says of 0, and what the interval's half towards 0 says where it is wider.
   if (out.standard_error > 0) {
-    const double under = mixture.below(0);
-    out.p_value = std::clamp(2 * std::min(under, 1 - under), 0.0, 1.0);
+    out.p_value = std::clamp(2 * std::min(mixture.below(0), mixture.above(0)), 0.0, 1.0);
     const double towards = out.estimate > 0 ? down : up;
     if ((out.estimate > 0 ? below : above) > 0 && towards > 0) {
       const double z = quantile_95 * std::fabs(out.estimate) / towards;

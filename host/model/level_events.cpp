@@ -11,6 +11,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/model/boolean.hpp"
 
 namespace gibbsite {
 namespace {
@@ -195,10 +196,15 @@ LevelEvent EventReader::event() {
 
 std::uint32_t EventReader::level(std::uint32_t column, const std::vector<std::string>& levels,
                                  std::string_view ends) {
-  const auto found = name(levels, [&](std::string_view, std::string_view next) {
+  const auto follows = [&](std::string_view, std::string_view next) {
     return next.empty() ? ends.empty() : ends.find(next[0]) != std::string_view::npos;
-  });
-  if (found) return *found;
+  };
+  if (const auto found = name(levels, follows)) return *found;
+  for (const bool value : {false, true}) {  // "yes" where the level is "true"
+    if (!columns_.columns[column].is_boolean || !name(boolean_spellings(value), follows)) continue;
+    return static_cast<std::uint32_t>(
+        std::ranges::find(levels, boolean_levels[value ? 1 : 0]) - levels.begin());
+  }
   const bool number = columns_.columns[column].type == ColumnType::number;
   refuse(fmt::format("{} has no {} {}; {} {}{}", gibbsite::quoted(names_[column]),
                      number ? "bin" : "level", gibbsite::quoted(piece(ends)),

@@ -148,7 +148,7 @@ Schema network_schema(const Schema& whole) {
     if (!column.date.empty())
       throw BadInput(fmt::format(
           "schema: column {} is {} date, which networks and tables of counts do not read; give it "
-          "type = \"ignore\", or its year as a column of its own",
+          "type = \"ignore\", or write its year into the table, as a number",
           quoted(column.name), column.part == DatePart::none ? "a" : "a part of a"));
     if (column.type == ColumnType::number) {
       without_curve(column);  // bins are what a network has

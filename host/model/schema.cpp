@@ -270,6 +270,12 @@ std::optional<std::size_t> Schema::level_index(const Column& column, std::string
     if (std::ranges::find(marks, level) != marks.end())
       found = std::ranges::find(names, "(missing)");
   }
+  for (const bool value : {false, true}) {
+    const std::vector<std::string>& spelled = boolean_spellings(value);
+    if (found == names.end() && column.is_boolean &&
+        std::ranges::find(spelled, level) != spelled.end())
+      found = std::ranges::find(names, boolean_levels[value ? 1 : 0]);
+  }
   if (found == names.end()) return std::nullopt;
   return static_cast<std::size_t>(found - names.begin());
 }

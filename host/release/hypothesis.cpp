@@ -12,6 +12,7 @@
 #include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/model/boolean.hpp"
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/date.hpp"
 #include "gibbsite/model/interaction.hpp"
@@ -372,6 +373,10 @@ class EffectReader {
     std::vector<std::string> names = schema_.level_names(column);
     if (schema_.has_missing_level(column))
       for (const std::string& mark : schema_.missing_marks(column)) names.push_back(mark);
+    for (const bool value : {false, true}) {
+      const std::vector<std::string>& spelled = boolean_spellings(value);
+      if (column.is_boolean) names.insert(names.end(), spelled.begin(), spelled.end());
+    }
     const std::string* best = nullptr;
     for (const std::string& name : names) {
       if (name.empty() || !rest_.starts_with(name) || !ends_at(name.size())) continue;

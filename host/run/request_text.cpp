@@ -89,7 +89,13 @@ std::vector<double> parse_numbers(const std::string& list, const std::string& na
 }
 
 std::uint64_t parse_count(const std::string& text, const std::string& name, std::uint64_t least) {
-  const double value = parse_number(text, name);
+  double value = 0;
+  try {
+    value = parse_number(text, name);
+  } catch (const BadInput&) {
+    throw BadInput(fmt::format("{}: '{}' is no whole number; give one, such as {}", name,
+                               shown(text), std::max<std::uint64_t>(least, 10)));
+  }
   if (value > 0x1p53) {
     throw BadInput(fmt::format(
         "{}: must be at most 9007199254740992 (2^53), got {}; give a smaller one", name, text));
