@@ -96,7 +96,7 @@ struct Encoding {
   }
   /// Whether a cell is a mark of missing with its accents written another way.
   [[nodiscard]] bool is_missing_composed(std::string_view cell) const {
-    return !is_ascii(cell) && has_missing() &&
+    return has_missing() && !is_ascii(cell) &&
            std::ranges::find(missing_composed, composed(cell)) != missing_composed.end();
   }
   [[nodiscard]] bool has_missing() const { return !missing_texts.empty(); }

@@ -19,8 +19,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "slots are read as they lie");
 
-__extension__ using Wide = unsigned __int128;
-
 std::uint64_t low_bits(std::size_t count) {
   return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
 }
@@ -33,20 +31,12 @@ std::uint64_t load(const unsigned char* bytes) {
   return out;
 }
 
-// A hash in two parts: a byte that stands in a slot, and the other 15 in a record, first 7 of them.
-constexpr unsigned tag_bits = 8;
-std::uint64_t tag_of(const PersonIds::Hash& hash) { return hash[0] & low_bits(tag_bits); }
-std::uint64_t rest_of(const PersonIds::Hash& hash) { return hash[0] >> tag_bits; }
+// The bytes of a hash behind its tag, in a record: 7, then its second half.
 constexpr std::size_t rest_bytes = 7;
 std::uint64_t rest_in(const unsigned char* record) {
   return load(record) & low_bits(8 * rest_bytes);
 }
 std::uint64_t second_in(const unsigned char* record) { return load(record + rest_bytes); }
-void put_record(unsigned char* record, const PersonIds::Hash& hash) {
-  const std::uint64_t rest = rest_of(hash);
-  std::memcpy(record, &rest, rest_bytes);
-  std::memcpy(record + rest_bytes, &hash[1], sizeof hash[1]);
-}
 
 }  // namespace
 
@@ -240,36 +230,18 @@ PersonIds::Pages PersonIds::pages(std::size_t bytes) {
   return Pages(static_cast<unsigned char*>(memory));
 }
 
-std::uint64_t PersonIds::slot(std::size_t at) const {
-  return load(slots_.get() + at * width_) & empty_;
-}
-
 void PersonIds::put_slot(std::size_t at, std::uint64_t place, std::uint64_t tag) {
   const std::uint64_t slot = place << tag_bits | tag;
   std::memcpy(slots_.get() + at * width_, &slot, width_);
 }
 
-std::size_t PersonIds::home(std::uint64_t rest) const {
-  return static_cast<std::size_t>(Wide{rest} * slot_count_ >> (8 * rest_bytes));
-}
-
-std::size_t PersonIds::find(const Hash& hash) const {
-  const std::uint64_t tag = tag_of(hash), rest = rest_of(hash);
-  for (std::size_t at = home(rest);; at = next(at)) {
+inline std::size_t PersonIds::find(const Hash& hash, std::size_t at) const {
+  for (;; at = next(at)) {
+    at = candidate(at, hash[0] & most_tag);
     const std::uint64_t here = slot(at);
     if (here == empty_) return at;
-    if ((here & low_bits(tag_bits)) != tag) continue;
     const unsigned char* const found = record(here >> tag_bits);
-    if (rest_in(found) == rest && second_in(found) == hash[1]) return at;
-  }
-}
-
-void PersonIds::prefetch_record(const Hash& hash) const {
-  for (std::size_t at = home(rest_of(hash));; at = next(at)) {
-    const std::uint64_t here = slot(at);
-    if (here == empty_) return;
-    if ((here & low_bits(tag_bits)) == tag_of(hash))
-      return __builtin_prefetch(record(here >> tag_bits));
+    if (rest_in(found) == hash[0] >> tag_bits && second_in(found) == hash[1]) return at;
   }
 }
 
@@ -300,29 +272,43 @@ void PersonIds::grow() {
   }
 }
 
-std::uint32_t PersonIds::place(const Hash& hash) {
-  std::size_t at = find(hash);
+std::uint32_t PersonIds::place(const Hash& hash, std::size_t at) {
+  at = find(hash, at);
   if (const std::uint64_t here = slot(at); here != empty_)
     return static_cast<std::uint32_t>(here >> tag_bits);
   if (size_ == most)
     throw BadInput("people: there are more than 2^32 - 2 ids; give a table of fewer");
+  const std::uint64_t rest = hash[0] >> tag_bits;
   if (size_ == room_) {
     grow();
-    at = find(hash);
+    at = find(hash, home(rest));
   }
   if (size_ % chunk == 0) chunks_.push_back(pages(chunk * record_bytes));
-  put_record(record(size_), hash);
-  put_slot(at, size_, tag_of(hash));
+  unsigned char* const own = record(size_);
+  std::memcpy(own, &rest, rest_bytes);
+  std::memcpy(own + rest_bytes, &hash[1], sizeof hash[1]);
+  put_slot(at, size_, hash[0] & most_tag);
   return static_cast<std::uint32_t>(size_++);
 }
 
 void PersonIds::places(std::span<const Hash> hashes, std::span<std::uint32_t> out) {
+  std::array<std::size_t, at_once> at{};
   for (std::size_t first = 0; first < hashes.size(); first += at_once) {
     const auto some = hashes.subspan(first, std::min(at_once, hashes.size() - first));
-    for (const Hash& hash : some) __builtin_prefetch(slots_.get() + home(rest_of(hash)) * width_);
-    for (const Hash& hash : some) prefetch_record(hash);
-    // One after another, whatever was prefetched: a person may be new, and come twice.
-    for (std::size_t i = 0; i < some.size(); ++i) out[first + i] = place(some[i]);
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      at[i] = home(some[i][0] >> tag_bits);
+      __builtin_prefetch(slots_.get() + at[i] * width_);
+    }
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      at[i] = candidate(at[i], some[i][0] & most_tag);
+      if (const std::uint64_t here = slot(at[i]); here != empty_)
+        __builtin_prefetch(record(here >> tag_bits));
+    }
+    // One after another: a person may be new, and come twice. Slots from there on stay where they
+    // are and only fill up, until they grow.
+    const std::size_t slots = slot_count_;
+    for (std::size_t i = 0; i < some.size(); ++i)
+      out[first + i] = slot_count_ == slots ? place(some[i], at[i]) : place(some[i]);
   }
 }
 
@@ -330,7 +316,7 @@ PersonIds::Hash PersonIds::hash(std::uint32_t place) const {
   const unsigned char* const own = record(place);
   std::size_t at = home(rest_in(own));
   while (slot(at) >> tag_bits != place) at = next(at);
-  return {rest_in(own) << tag_bits | (slot(at) & low_bits(tag_bits)), second_in(own)};
+  return {rest_in(own) << tag_bits | (slot(at) & most_tag), second_in(own)};
 }
 
 std::uint64_t PersonIds::second_half(std::uint32_t place) const { return second_in(record(place)); }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -64,7 +65,7 @@ class PersonIds {
   /// The place of a person, from 0 in the order in which they came. Throws BadInput on more than
   /// `most` people.
   std::uint32_t place(std::string_view id) { return place(hash_of(id)); }
-  std::uint32_t place(const Hash& hash);
+  std::uint32_t place(const Hash& hash) { return place(hash, home(hash[0] >> tag_bits)); }
   /// The places of several people, as `place` gives them one after another: what each waits for of
   /// memory comes at the same time.
   void places(std::span<const Hash> hashes, std::span<std::uint32_t> out);
@@ -80,6 +81,9 @@ class PersonIds {
   // A huge page of records: rows come in any order of people, and each would miss small pages too.
   static constexpr std::size_t page_bytes = std::size_t{1} << 21, record_bytes = 15,
                                chunk = page_bytes / record_bytes;
+  // The bits of a hash that stand in a slot are its lowest ones.
+  static constexpr unsigned tag_bits = 8;
+  static constexpr std::uint64_t most_tag = (1U << tag_bits) - 1;
   struct Free {
     void operator()(void* memory) const { std::free(memory); }
   };
@@ -89,16 +93,32 @@ class PersonIds {
   [[nodiscard]] unsigned char* record(std::uint64_t place) const {
     return chunks_[place / chunk].get() + place % chunk * record_bytes;
   }
-  [[nodiscard]] std::uint64_t slot(std::size_t at) const;
-  void put_slot(std::size_t at, std::uint64_t place, std::uint64_t tag);
+  // Here, as what a library exports is not inlined otherwise.
+  [[nodiscard]] std::uint64_t slot(std::size_t at) const {
+    std::uint64_t out = 0;
+    std::memcpy(&out, slots_.get() + at * width_, sizeof out);
+    return out & empty_;
+  }
   [[nodiscard]] std::size_t next(std::size_t at) const {
     return at + 1 == slot_count_ ? 0 : at + 1;
   }
-  /// The slot that a hash would like to have; without its tag in `rest`.
-  [[nodiscard]] std::size_t home(std::uint64_t rest) const;
-  /// Where among the slots a hash is, or would be.
-  [[nodiscard]] std::size_t find(const Hash& hash) const;
-  void prefetch_record(const Hash& hash) const;
+  /// The slot that a hash would like to have: of it without its tag.
+  [[nodiscard]] std::size_t home(std::uint64_t rest) const {
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<std::size_t>(Wide{rest} * slot_count_ >> (64 - tag_bits));
+  }
+  /// The first slot from `at` on that is empty or has the tag.
+  [[nodiscard]] std::size_t candidate(std::size_t at, std::uint64_t tag) const {
+    for (;; at = next(at)) {
+      const std::uint64_t here = slot(at);
+      if (here == empty_ || (here & most_tag) == tag) return at;
+    }
+  }
+  /// Where a hash is among the slots from `at` on, or would be.
+  [[nodiscard]] std::size_t find(const Hash& hash, std::size_t at) const;
+  /// The place of a hash that no slot before `at` has.
+  std::uint32_t place(const Hash& hash, std::size_t at);
+  void put_slot(std::size_t at, std::uint64_t place, std::uint64_t tag);
   [[nodiscard]] std::size_t slot_bytes() const { return slot_count_ * width_ + sizeof empty_; }
   void grow();
 
