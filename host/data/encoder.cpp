@@ -297,7 +297,10 @@ void CellEncoder::reserve(std::uint64_t rows) {
       prefer_huge_pages(data_.dense().data(), data_.dense().capacity() * sizeof(float));
     }
     data_.y.reserve(rows);
-    if (people_ != nullptr) data_.person.reserve(rows);
+    if (people_ != nullptr) {
+      data_.person.reserve(rows);
+      prefer_huge_pages(data_.person.data(), data_.person.capacity() * sizeof(data_.person[0]));
+    }
   } catch (const std::bad_alloc&) {
     if (may_cache) return begin_cache();
     throw BadInput(fmt::format(
@@ -487,6 +490,7 @@ void CellEncoder::set_person(const Encoding& e, std::string_view id) {
     return set_nobody(e);
   entries_[e.slot] = Entry::awaited(waiting_.hashes.size());
   waiting_.hashes.push_back(people_->hash_of(one));
+  people_->expect(waiting_.hashes);
 }
 
 void CellEncoder::look_up_people() {

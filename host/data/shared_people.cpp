@@ -320,7 +320,9 @@ std::vector<Count> rows_of_places(std::span<const std::uint32_t> person) {
   std::uint32_t places = 0;
   for (const std::uint32_t place : person) places = std::max(places, place + 1);
   std::vector<Count> counts;
-  counts.reserve(places);
+  // Address space for huge pages, which a few MiB are not given alone.
+  constexpr std::size_t many = (std::size_t{8} << 20) / sizeof(Count);
+  counts.reserve(places < many ? places : std::max<std::size_t>(places, 8 * many));
   prefer_huge_pages(counts.data(), counts.capacity() * sizeof(Count));
   counts.resize(places);
   each_row(person, counts, [](std::size_t, Count* count) {
@@ -403,6 +405,8 @@ void weigh_rows(Dataset& share, std::uint64_t k, std::vector<Count> counts) {
   static_assert(sizeof(Count) >= sizeof(float));
   for (Count& count : counts) count = std::bit_cast<std::uint32_t>(share_of_rows_down(k, count));
   const bool weighs = !share.weight.empty();
+  share.weight.reserve(share.person.size());
+  prefer_huge_pages(share.weight.data(), share.weight.capacity() * sizeof(float));
   share.weight.resize(share.person.size(), 1.0F);
   each_row(share.person, counts, [&](std::size_t i, const Count* count) {
     const float part =
