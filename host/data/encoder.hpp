@@ -45,7 +45,7 @@ struct Encoding {
     float next = 0;
     float scaled = 0;  ///< of a number: itself, which an interaction has hats of its own for
 
-    /// Of a person whose place is looked up later: which of those that wait.
+    /// A person whose place is looked up later: which of those that wait.
     static Entry awaited(std::size_t number) {
       return {0, static_cast<std::uint32_t>(number), 0, 1};
     }

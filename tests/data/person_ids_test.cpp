@@ -36,8 +36,8 @@ class OfOneAfterAnother {
   std::map<PersonIds::Hash, std::uint32_t> places_;
 };
 
-// Of all numbers of ids at once, with new people twice in a block, slots that grow within one, and
-// hashes that meet as they are cut. 100,000 people are more than 2 bytes of a place hold.
+// Blocks of every size, with new people twice in one, slots that grow within one, and hashes that
+// meet as they are cut. 100,000 people are more than 2 bytes of a place hold.
 TEST(PersonIds, ArePlacedManyAtATimeAsOneAfterAnother) {
   const PersonIds::Key key{7, 1};
   for (const unsigned bits : {128U, 72U, 60U, 14U, 10U, 3U, 0U}) {
