@@ -8,9 +8,9 @@
 #include <charconv>
 #include <cstring>
 #include <ctime>
-#include <memory>
 #include <string_view>
 
+#include "data/encoder.hpp"
 #include "data/person_ids.hpp"
 #include "gibbsite/data/dataset.hpp"
 
@@ -24,10 +24,10 @@ double cpu_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-double peak_mib() {
+double peak_mb() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
+  return static_cast<double>(usage.ru_maxrss) * 1024e-6;
 }
 
 std::uint64_t mixed(std::uint64_t v) {  // SplitMix64
@@ -45,42 +45,60 @@ std::string_view id_of(std::uint64_t row, std::uint64_t people, char (&text)[10]
   return {text, sizeof text};
 }
 
-void measure(std::uint64_t rows, std::uint64_t people) {
-  char text[10];
-  double begin = cpu_seconds();
-  std::uint64_t bytes = 0;
-  for (std::uint64_t i = 0; i < rows; ++i) bytes += person_id(id_of(i, people, text)).size();
-  const double spelled = cpu_seconds() - begin;
-
+struct Read {
   Dataset data;
-  data.schema.columns.push_back({.name = "id", .type = ColumnType::person});
-  data.schema.columns.push_back({.name = "x", .type = ColumnType::number, .lo = 0, .hi = 1});
-  data.schema.intercept = false;
-  data.person.reserve(rows);
-  const double before = peak_mib();
-  auto ids = std::make_unique<PersonIds>();
-  begin = cpu_seconds();
-  for (std::uint64_t i = 0; i < rows; ++i)
-    data.person.push_back(ids->place(person_id(id_of(i, people, text))));
-  const double placed = cpu_seconds() - begin;
-  const double of_rows = 4.0 * static_cast<double>(rows) / (1 << 20);
-  fmt::print(
-      "{:>11} rows of {:>9} people: {:.2f} s of CPU for ids to places ({:.0f} ns a row, of which "
-      "{:.0f} to make and spell an id), {:.0f} MiB for the table of ids ({:.1f} bytes a person) "
-      "beside {:.0f} for places\n",
-      rows, ids->size(), placed, 1e9 * placed / static_cast<double>(rows),
-      1e9 * spelled / static_cast<double>(rows), peak_mib() - before - of_rows,
-      (peak_mib() - before - of_rows) * (1 << 20) / static_cast<double>(ids->size()), of_rows);
-  if (bytes == 0) fmt::print("no ids\n");
+  double seconds = 0;
+};
 
-  ids.reset();
-  // Features that hold_people does not look at: one of no memory beside 4 bytes a row.
-  data.dense().resize(rows);
-  const double held = peak_mib();
-  begin = cpu_seconds();
-  data.hold_people(1);
-  fmt::print("{:>11} weights: {:.2f} s of CPU, peak {:.0f} MiB ({:+.0f})\n", rows,
-             cpu_seconds() - begin, peak_mib(), peak_mib() - held);
+// Rows of a number, a label and an id, which is ignored without `ids`.
+Read read(std::uint64_t rows, std::uint64_t people, PersonIds* ids) {
+  Schema schema;
+  schema.label_name = "y";
+  schema.label = TwoClasses{.positive = "1", .negative = "0"};
+  schema.intercept = false;
+  schema.columns.push_back({.name = "x", .type = ColumnType::number, .lo = 0, .hi = 1});
+  schema.columns.push_back(
+      {.name = "id", .type = ids != nullptr ? ColumnType::person : ColumnType::ignore});
+  ReadOptions options;
+  options.holds_people = true;
+  options.people = ids;
+  CellEncoder encoder(schema, options, nullptr, [] { return Message("made up"); });
+  encoder.expect(rows);
+  const Encoding &number = encoder.encodings()[0], &id = encoder.encodings()[1];
+  char text[10];
+  const double begin = cpu_seconds();
+  std::uint64_t bytes = 0;
+  for (std::uint64_t i = 0; i < rows; ++i) {
+    const std::string_view cell = id_of(i, people, text);
+    bytes += static_cast<unsigned char>(cell[9]);
+    encoder.set(number, 0.5);
+    if (ids != nullptr) encoder.set(id, cell);
+    encoder.set_label(i % 2 == 0 ? 1.0 : 0.0);
+    encoder.end_row();
+  }
+  if (bytes == 0) fmt::print("no ids\n");
+  Dataset data = encoder.finish();
+  return {std::move(data), cpu_seconds() - begin};
+}
+
+void measure(std::uint64_t rows, std::uint64_t people) {
+  const auto each = [&](double seconds) { return 1e9 * seconds / static_cast<double>(rows); };
+  const double plain = read(rows, people, nullptr).seconds;
+  PersonIds ids;
+  Read with = read(rows, people, &ids);
+  const double placed = with.seconds - plain;
+  fmt::print(
+      "{} rows of {} people, beside {:.1f} s of CPU to make and read the rest of a row:\n"
+      "  ids to places: {:.1f} s ({:.0f} ns a row), {:.1f} MB for the table of ids ({:.1f} bytes a "
+      "person) beside {:.0f} MB of places\n",
+      rows, ids.size(), plain, placed, each(placed), static_cast<double>(ids.bytes()) * 1e-6,
+      static_cast<double>(ids.bytes()) / static_cast<double>(ids.size()),
+      4e-6 * static_cast<double>(rows));
+  const double held = peak_mb(), begin = cpu_seconds();
+  with.data.hold_people(1);
+  const double weighed = cpu_seconds() - begin;
+  fmt::print("  weights: {:.1f} s ({:.0f} ns a row); both {:.1f} s; peak {:.0f} MB ({:+.0f})\n",
+             weighed, each(weighed), placed + weighed, peak_mb(), peak_mb() - held);
 }
 
 }  // namespace

@@ -132,6 +132,7 @@ std::int64_t ArrowReader::read_block(std::vector<Part>& parts, std::int64_t at, 
     set_labels(parts, at + static_cast<std::int64_t>(i), 1);
     rows_.end_row({block_.data() + i * slots, slots});
   }
+  rows_.end_entries();
   rows_.mark_unreadable(true);
   std::size_t done = good;
   if (refusal) {

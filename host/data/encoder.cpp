@@ -297,6 +297,10 @@ void CellEncoder::reserve(std::uint64_t rows) {
       prefer_huge_pages(data_.dense().data(), data_.dense().capacity() * sizeof(float));
     }
     data_.y.reserve(rows);
+    if (people_ != nullptr) {
+      data_.person.reserve(rows);
+      prefer_huge_pages(data_.person.data(), data_.person.capacity() * sizeof(data_.person[0]));
+    }
   } catch (const std::bad_alloc&) {
     if (may_cache) return begin_cache();
     throw BadInput(fmt::format(
@@ -479,11 +483,38 @@ void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
 void CellEncoder::set_person(const Encoding& e, std::string_view id) {
   if (people_ == nullptr) return;
   const bool purchased = data_.schema.was_bought_for_people();
-  const std::string one = purchased ? purchased_id(id) : person_id(id, e.numbers);
+  if (purchased) id_room_ = purchased_id(id);
+  const std::string_view one = purchased ? id_room_ : person_id(id, e.numbers, id_room_);
   if (one.empty() ||
       (!purchased && (e.is_missing(id) || e.is_missing(one) || e.is_missing_composed(id))))
     return set_nobody(e);
-  entries_[e.slot] = {0, people_->place(one), 0};
+  entries_[e.slot] = Entry::awaited(waiting_.hashes.size());
+  waiting_.hashes.push_back(people_->hash_of(one));
+  people_->expect(waiting_.hashes);
+}
+
+void CellEncoder::look_up_people() {
+  const std::size_t known = waiting_.places.size();
+  waiting_.places.resize(waiting_.hashes.size());
+  people_->places(std::span(waiting_.hashes).subspan(known),
+                  std::span(waiting_.places).subspan(known));
+}
+
+void CellEncoder::place_people() {
+  look_up_people();
+  for (const std::uint64_t row : waiting_.rows)
+    data_.person[row] = waiting_.places[data_.person[row]];
+  waiting_.hashes.clear();
+  waiting_.places.clear();
+  waiting_.rows.clear();
+  entries_[person_] = {0, Dataset::nobody, 0};  // it may have waited
+}
+
+void CellEncoder::place_now(const Encoding& e) {
+  Entry& entry = entries_[e.slot];
+  if (!entry.is_awaited()) return;
+  look_up_people();
+  entry = {0, waiting_.places[entry.feature], 0};
 }
 
 void CellEncoder::set_person(const Encoding& e, double id) {
@@ -790,12 +821,15 @@ void CellEncoder::end_row() {
   add_beside_row(entries_);
   gather_row();
   store_row();
+  end_entries();
 }
 
 void CellEncoder::add_beside_row(std::span<const Entry> entries) {
   if (exposure_ != Encoding::none) data_.offset.push_back(entries[exposure_].value);
   if (weight_ != Encoding::none && reads_weights()) data_.weight.push_back(entries[weight_].value);
-  if (people_ != nullptr) data_.person.push_back(entries[person_].feature);
+  if (people_ == nullptr) return;
+  if (entries[person_].is_awaited()) waiting_.rows.push_back(data_.person.size());
+  data_.person.push_back(entries[person_].feature);
 }
 
 void CellEncoder::gather_entries(std::span<const Entry> entries, std::vector<float>& values,
@@ -978,6 +1012,7 @@ Dataset CellEncoder::finish() {
   const std::uint64_t rows = rows_;
   if (rows == 0 && !options_.may_be_empty)
     throw BadInput(source() + ": the table has no rows; give at least one");
+  if (people_ != nullptr) place_people();
   if (layout_ == Layout::undecided) choose_layout();
   if (!labeled_) data_.y.clear();
   sum_counts();

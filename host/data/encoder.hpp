@@ -45,6 +45,11 @@ struct Encoding {
     float next = 0;
     float scaled = 0;  ///< of a number: itself, which an interaction has hats of its own for
 
+    /// A person whose place is looked up later: which of those that wait.
+    static Entry awaited(std::size_t number) {
+      return {0, static_cast<std::uint32_t>(number), 0, 1};
+    }
+    [[nodiscard]] bool is_awaited() const { return scaled != 0; }
     [[nodiscard]] bool is_zero() const { return value == 0 && next == 0; }
     /// Calls add(feature, value) for what is not zero, in the order of features.
     template <class Add>
@@ -91,7 +96,7 @@ struct Encoding {
   }
   /// Whether a cell is a mark of missing with its accents written another way.
   [[nodiscard]] bool is_missing_composed(std::string_view cell) const {
-    return !is_ascii(cell) && has_missing() &&
+    return has_missing() && !is_ascii(cell) &&
            std::ranges::find(missing_composed, composed(cell)) != missing_composed.end();
   }
   [[nodiscard]] bool has_missing() const { return !missing_texts.empty(); }
@@ -277,6 +282,12 @@ class CellEncoder {
   }
   /// end_row for a row of which every column is there already [columns used].
   void end_row(std::span<const Entry> entries);
+  /// Entries that were given before are not given again, but for those that were kept: people's
+  /// places are looked up once so many wait for theirs that they are found together. Rows that are
+  /// set cell by cell say so by themselves.
+  void end_entries() {
+    if (waiting_.hashes.size() >= PersonIds::at_once) place_people();
+  }
   /// Likewise with the features of its interactions, ascending.
   struct Product {
     std::uint32_t feature = 0;
@@ -349,10 +360,17 @@ class CellEncoder {
   /// A part of a date: its text, or its days.
   void set_part(const Encoding& encoding, std::string_view cell);
   void set_part(const Encoding& encoding, double days);
-  /// The entry of a person's cell is their place, as a feature of no value.
+  /// The entry of a person's cell is their place, or that they wait for one, as a feature of no
+  /// value.
   void set_person(const Encoding& encoding, std::string_view id);
   void set_person(const Encoding& encoding, double id);
   void set_nobody(const Encoding& encoding);
+  /// Looks up the people who wait, in the order in which they came.
+  void look_up_people();
+  /// Looks them up for the rows that have ended, and for no entry.
+  void place_people();
+  /// The entry of a person's cell that outlives those of its block.
+  void place_now(const Encoding& encoding);
   void gather(std::size_t slot);
   void add_beside_row(std::span<const Entry> entries);
   // Appends the entries of all columns but the weight and the exposure.
@@ -428,6 +446,12 @@ class CellEncoder {
   std::function<Message()> where_;
   std::unique_ptr<PersonIds> own_people_;
   PersonIds* people_ = nullptr;  // that, or of the options, if people are read
+  std::string id_room_;
+  struct Waiting {
+    std::vector<PersonIds::Hash> hashes;
+    std::vector<std::uint32_t> places;  // of the first of them
+    std::vector<std::uint64_t> rows;    // whose `person` is a number of these
+  } waiting_;
 };
 
 inline void CellEncoder::set(const Encoding& e, std::string_view cell) {
@@ -504,6 +528,7 @@ template <class Set>
 CellEncoder::Kept CellEncoder::keep(const Encoding& e, const Set& set) {
   const CellCounts before = counts_[e.slot];
   set();
+  if (e.is_person()) place_now(e);
   Kept kept{entry(e), nullptr};
   for (const auto count :
        {&CellCounts::clamped, &CellCounts::missing, &CellCounts::other, &CellCounts::invalid})

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <new>
 #include <optional>
 #include <stdexcept>
@@ -16,9 +17,26 @@
 namespace gibbsite {
 namespace {
 
-std::uint64_t low_bits(unsigned count) {
+static_assert(std::endian::native == std::endian::little, "slots are read as they lie");
+
+std::uint64_t low_bits(std::size_t count) {
   return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
 }
+
+std::uint64_t high_bits(unsigned count) { return ~low_bits(64 - std::min(count, 64U)); }
+
+std::uint64_t load(const unsigned char* bytes) {
+  std::uint64_t out = 0;
+  std::memcpy(&out, bytes, sizeof out);
+  return out;
+}
+
+// The bytes of a hash behind its tag, in a record: 7, then its second half.
+constexpr std::size_t rest_bytes = 7;
+std::uint64_t rest_in(const unsigned char* record) {
+  return load(record) & low_bits(8 * rest_bytes);
+}
+std::uint64_t second_in(const unsigned char* record) { return load(record + rest_bytes); }
 
 }  // namespace
 
@@ -115,25 +133,47 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+constexpr std::string_view uuid_form = "00000000-0000-0000-0000-000000000000";
+constexpr std::size_t uuid_size = uuid_form.size();
+
 bool is_uuid(std::string_view text) {
-  constexpr std::string_view form = "00000000-0000-0000-0000-000000000000";
-  return std::ranges::equal(text, form, [](char c, char of) {
+  return std::ranges::equal(text, uuid_form, [](char c, char of) {
     return of == '-' ? c == '-'
                      : std::string_view("0123456789abcdef").find(c) != std::string_view::npos;
   });
 }
 
-}  // namespace
+// What most ids are: whole digits, but for zeros before them, or ASCII that begins with a letter
+// and is no word and no UUID. None: `spelled` says.
+std::optional<std::string_view> plain_id(std::string_view cell) {
+  if (cell.empty()) return {};
+  unsigned bits = 0;
+  bool is_whole = true;
+  for (const char c : cell) {
+    bits |= static_cast<unsigned char>(c);
+    is_whole = is_whole && c >= '0' && c <= '9';
+  }
+  if (is_whole) {
+    cell.remove_prefix(std::min(cell.find_first_not_of('0'), cell.size() - 1));
+    return cell;
+  }
+  const char first = cell.front(), last = cell.back();
+  const bool has_letter = (first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z');
+  if (bits > 0x7f || !has_letter || last <= ' ' || last > '~' || cell.size() == uuid_size)
+    return {};
+  // "infinity", "nan", "true", "false", however they are written.
+  constexpr std::size_t longest_word = 8;
+  const bool may_be_word = std::string_view("fintFINT").find(first) != std::string_view::npos;
+  if (may_be_word && cell.size() <= longest_word) return {};
+  return cell;
+}
 
-std::string person_id(double value) { return id_below(value, end_of_doubles); }
-
-std::string person_id(std::string_view cell, const NumberText& written) {
+std::string spelled(std::string_view cell, const NumberText& written) {
   if (!is_utf8(cell)) return {};  // another part may have it as UTF-8
   const std::string text = composed(cell);
   const std::string_view one = trimmed(text);
   if (std::optional<std::string> number = number_id(one, written)) return *std::move(number);
-  constexpr std::size_t longest_word = 36;  // a UUID
-  if (one.size() > longest_word) return std::string(one);
+  if (one.size() > uuid_size) return std::string(one);
   std::string lower(one);
   for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   const std::string_view word =
@@ -142,10 +182,24 @@ std::string person_id(std::string_view cell, const NumberText& written) {
   return lower == "true" || lower == "false" || is_uuid(lower) ? lower : std::string(one);
 }
 
+}  // namespace
+
+std::string person_id(double value) { return id_below(value, end_of_doubles); }
+
+std::string_view person_id(std::string_view cell, const NumberText& written, std::string& room) {
+  if (const std::optional<std::string_view> plain = plain_id(cell)) return *plain;
+  return room = spelled(cell, written);
+}
+
+std::string person_id(std::string_view cell, const NumberText& written) {
+  std::string room;
+  return std::string(person_id(cell, written, room));
+}
+
 PersonIds::PersonIds(unsigned bits) : PersonIds(key_from_os(), bits) {}
 
 PersonIds::PersonIds(const Key& key, unsigned bits)
-    : key_(key), kept_bits_{low_bits(bits), low_bits(bits > 64 ? bits - 64 : 0)} {
+    : key_(key), kept_bits_{high_bits(bits), high_bits(bits > 64 ? bits - 64 : 0)} {
   grow();
 }
 
@@ -168,44 +222,107 @@ PersonIds::Hash PersonIds::hash_of(std::string_view id) const {
   return out;
 }
 
-template <class T>
-PersonIds::Pages<T> PersonIds::pages(std::size_t count) {
-  const std::size_t bytes = (count * sizeof(T) + page_bytes - 1) / page_bytes * page_bytes;
-  void* const memory = std::aligned_alloc(page_bytes, bytes);
+PersonIds::Pages PersonIds::pages(std::size_t bytes) {
+  const std::size_t whole = (bytes + page_bytes - 1) / page_bytes * page_bytes;
+  void* const memory = std::aligned_alloc(page_bytes, whole);
   if (memory == nullptr) throw std::bad_alloc();
-  ::madvise(memory, bytes, MADV_HUGEPAGE);  // as much as the system likes to
-  return Pages<T>(static_cast<T*>(memory));
+  ::madvise(memory, whole, MADV_HUGEPAGE);  // as much as the system likes to
+  return Pages(static_cast<unsigned char*>(memory));
 }
 
-std::size_t PersonIds::slot_of(const Hash& hash) const {
-  const std::size_t mask = slot_count_ - 1;
-  std::size_t at = hash[0] & mask;
-  while (slots_[at] != empty && this->hash(slots_[at]) != hash) at = (at + 1) & mask;
-  return at;
+void PersonIds::put_slot(std::size_t at, std::uint64_t place, std::uint64_t tag) {
+  const std::uint64_t slot = place << tag_bits | tag;
+  std::memcpy(slots_.get() + at * width_, &slot, width_);
+}
+
+inline std::size_t PersonIds::find(const Hash& hash, std::size_t at) const {
+  for (;; at = next(at)) {
+    at = candidate(at, hash[0] & most_tag);
+    const std::uint64_t here = slot(at);
+    if (here == empty_) return at;
+    const unsigned char* const found = record(here >> tag_bits);
+    if (rest_in(found) == hash[0] >> tag_bits && second_in(found) == hash[1]) return at;
+  }
 }
 
 void PersonIds::grow() {
-  const std::size_t count = std::max<std::size_t>(2 * slot_count_, 1024);
+  std::vector<unsigned char> tags(size_);
+  for (std::size_t at = 0; at < slot_count_; ++at)
+    if (const std::uint64_t here = slot(at); here != empty_)
+      tags[here >> tag_bits] = static_cast<unsigned char>(here);
   slots_.reset();  // before there are more
-  slots_ = pages<std::uint32_t>(count);
-  slot_count_ = count;
-  std::fill_n(slots_.get(), count, empty);
-  for (std::uint32_t place = 0; place < size_; ++place) slots_[slot_of(hash(place))] = place;
+  slot_count_ = slot_count_ == 0 ? 1024 : slot_count_ + slot_count_ / 4;
+  room_ = slot_count_ / 20 * 17;
+  for (width_ = 3; room_ > low_bits(8 * (width_ - 1));) ++width_;
+  empty_ = low_bits(8 * width_);
+  slots_ = pages(slot_bytes());
+  std::memset(slots_.get(), 0xff, slot_bytes());
+  std::array<std::size_t, at_once> wanted{};
+  for (std::uint64_t first = 0; first < size_; first += at_once) {
+    const std::size_t some = std::min<std::uint64_t>(at_once, size_ - first);
+    for (std::size_t i = 0; i < some; ++i) {
+      wanted[i] = home(rest_in(record(first + i)));
+      __builtin_prefetch(slots_.get() + wanted[i] * width_, 1);
+    }
+    for (std::size_t i = 0; i < some; ++i) {
+      std::size_t at = wanted[i];
+      while (slot(at) != empty_) at = next(at);
+      put_slot(at, first + i, tags[first + i]);
+    }
+  }
 }
 
-std::uint32_t PersonIds::place(const Hash& hash) {
-  std::size_t at = slot_of(hash);
-  if (slots_[at] != empty) return slots_[at];
+std::uint32_t PersonIds::place(const Hash& hash, std::size_t at) {
+  at = find(hash, at);
+  if (const std::uint64_t here = slot(at); here != empty_)
+    return static_cast<std::uint32_t>(here >> tag_bits);
   if (size_ == most)
     throw BadInput("people: there are more than 2^32 - 2 ids; give a table of fewer");
-  if (5 * (size_ + 1) > 4 * slot_count_) {
+  const std::uint64_t rest = hash[0] >> tag_bits;
+  if (size_ == room_) {
     grow();
-    at = slot_of(hash);
+    at = find(hash, home(rest));
   }
-  if (size_ % chunk == 0) chunks_.push_back(pages<Hash>(chunk));
-  chunks_.back()[size_ % chunk] = hash;
-  slots_[at] = static_cast<std::uint32_t>(size_);
+  if (size_ % chunk == 0) chunks_.push_back(pages(chunk * record_bytes));
+  unsigned char* const own = record(size_);
+  std::memcpy(own, &rest, rest_bytes);
+  std::memcpy(own + rest_bytes, &hash[1], sizeof hash[1]);
+  put_slot(at, size_, hash[0] & most_tag);
   return static_cast<std::uint32_t>(size_++);
+}
+
+void PersonIds::places(std::span<const Hash> hashes, std::span<std::uint32_t> out) {
+  std::array<std::size_t, at_once> at{};
+  for (std::size_t first = 0; first < hashes.size(); first += at_once) {
+    const auto some = hashes.subspan(first, std::min(at_once, hashes.size() - first));
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      at[i] = home(some[i][0] >> tag_bits);
+      __builtin_prefetch(slots_.get() + at[i] * width_);
+    }
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      at[i] = candidate(at[i], some[i][0] & most_tag);
+      if (const std::uint64_t here = slot(at[i]); here != empty_)
+        __builtin_prefetch(record(here >> tag_bits));
+    }
+    // One after another: a person may be new, and come twice. Slots from there on stay where they
+    // are and only fill up, until they grow.
+    const std::size_t slots = slot_count_;
+    for (std::size_t i = 0; i < some.size(); ++i)
+      out[first + i] = slot_count_ == slots ? place(some[i], at[i]) : place(some[i]);
+  }
+}
+
+PersonIds::Hash PersonIds::hash(std::uint32_t place) const {
+  const unsigned char* const own = record(place);
+  std::size_t at = home(rest_in(own));
+  while (slot(at) >> tag_bits != place) at = next(at);
+  return {rest_in(own) << tag_bits | (slot(at) & most_tag), second_in(own)};
+}
+
+std::uint64_t PersonIds::second_half(std::uint32_t place) const { return second_in(record(place)); }
+
+std::uint64_t PersonIds::bytes() const {
+  return chunks_.size() * page_bytes + (slot_bytes() + page_bytes - 1) / page_bytes * page_bytes;
 }
 
 }  // namespace gibbsite

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/data/shares.hpp"
+#include "gibbsite/machine/memory.hpp"
 
 namespace gibbsite {
 namespace {
@@ -112,12 +114,12 @@ class KeptHashes {
   KeptHashes(Communicator& ranks, const Counts& counts) : ranks_(ranks), of_(counts.ranks()) {
     for (std::size_t q = 0; q < of_.size(); ++q) of_[q].resize(counts(q, ranks.rank()));
   }
-  static std::size_t rank_of(const PersonIds::Hash& hash, std::size_t ranks) {
-    return hash[1] % ranks;
+  static std::size_t rank_of(std::uint64_t second_half, std::size_t ranks) {
+    return second_half % ranks;
   }
   /// Takes the i-th hash of rank q; false if it belongs to another rank.
   bool take(std::size_t q, std::uint64_t i, const PersonIds::Hash& hash) {
-    if (rank_of(hash, ranks_.size()) != ranks_.rank()) return false;
+    if (rank_of(hash[1], ranks_.size()) != ranks_.rank()) return false;
     const std::uint32_t index = distinct_.place(hash);
     if (index == first_rank_.size()) first_rank_.push_back(static_cast<std::uint32_t>(q));
     first_rank_[index] = std::min(first_rank_[index], static_cast<std::uint32_t>(q));
@@ -163,7 +165,7 @@ struct Partition {
 
   Partition(const PersonIds& ids, std::size_t ranks) : begin(ranks + 1), at(ids.size()) {
     const auto rank_of = [&](std::uint32_t place) {
-      return KeptHashes::rank_of(ids.hash(place), ranks);
+      return KeptHashes::rank_of(ids.second_half(place), ranks);
     };
     for (std::uint32_t place = 0; place < at.size(); ++place) ++begin[rank_of(place) + 1];
     std::partial_sum(begin.begin(), begin.end(), begin.begin());
@@ -295,16 +297,37 @@ class Numbering {
   std::vector<std::uint64_t> bounds_;    // [ranks + 1] of places that ranks give
 };
 
-/// Rows of people, the person's place by place; of nobody's none.
-std::vector<std::uint64_t> rows_of_places(std::span<const std::uint32_t> person) {
-  std::vector<std::uint64_t> counts;
-  for (const std::uint32_t place : person) {
-    if (place == Dataset::nobody) continue;
-    if (place >= counts.size())
-      counts.resize(std::max<std::size_t>(std::size_t{place} + 1, 2 * counts.size()));
-    ++counts[place];
+/// So many rows before they are needed, numbers of people are asked of memory.
+constexpr std::size_t rows_ahead = 32;
+
+/// each(i, number of the person of row i), of nobody null. People come in any order.
+template <class Number, class Each>
+void each_row(std::span<const std::uint32_t> person, std::vector<Number>& numbers,
+              const Each& each) {
+  for (std::size_t i = 0; i < person.size(); ++i) {
+    if (i + rows_ahead < person.size()) {
+      const std::uint32_t ahead = person[i + rows_ahead];
+      if (ahead != Dataset::nobody) __builtin_prefetch(numbers.data() + ahead, 1);
+    }
+    each(i, person[i] == Dataset::nobody ? nullptr : &numbers[person[i]]);
   }
-  while (!counts.empty() && counts.back() == 0) counts.pop_back();
+}
+
+/// Rows of people, the person's place by place; of nobody's none.
+template <class Count>
+std::vector<Count> rows_of_places(std::span<const std::uint32_t> person) {
+  static_assert(Dataset::nobody + 1 == 0);
+  std::uint32_t places = 0;
+  for (const std::uint32_t place : person) places = std::max(places, place + 1);
+  std::vector<Count> counts;
+  // Address space for huge pages, which a few MiB are not given alone.
+  constexpr std::size_t many = (std::size_t{8} << 20) / sizeof(Count);
+  counts.reserve(places < many ? places : std::max<std::size_t>(places, 8 * many));
+  prefer_huge_pages(counts.data(), counts.capacity() * sizeof(Count));
+  counts.resize(places);
+  each_row(person, counts, [](std::size_t, Count* count) {
+    if (count != nullptr) ++*count;
+  });
   return counts;
 }
 
@@ -375,6 +398,49 @@ void require_unheld(const Dataset& share, std::uint64_t k) {
                    "give the most rows that one person may count");
 }
 
+/// Weighs the rows of people, who have `counts` rows each [places].
+template <class Count>
+void weigh_rows(Dataset& share, std::uint64_t k, std::vector<Count> counts) {
+  // Each person's share once, in place of the count.
+  static_assert(sizeof(Count) >= sizeof(float));
+  for (Count& count : counts) count = std::bit_cast<std::uint32_t>(share_of_rows_down(k, count));
+  const bool weighs = !share.weight.empty();
+  share.weight.reserve(share.person.size());
+  prefer_huge_pages(share.weight.data(), share.weight.capacity() * sizeof(float));
+  share.weight.resize(share.person.size(), 1.0F);
+  each_row(share.person, counts, [&](std::size_t i, const Count* count) {
+    const float part =
+        count == nullptr ? 0 : std::bit_cast<float>(static_cast<std::uint32_t>(*count));
+    share.weight[i] = weighs ? product_down(part, share.weight[i]) : part;
+  });
+}
+
+void require_somebody(std::uint64_t people) {
+  if (people == 0)
+    throw BadInput("data: nobody has a row; fill the column of people" + std::string(tells_of_row));
+}
+
+/// Weighs rows whose people have no rows elsewhere. Returns how many people.
+template <class Count>
+std::uint64_t hold_alone(Dataset& share, std::uint64_t k) {
+  std::vector<Count> counts = rows_of_places<Count>(share.person);
+  const auto people = static_cast<std::uint64_t>(counts.size()) -
+                      static_cast<std::uint64_t>(std::ranges::count(counts, Count{0}));
+  require_somebody(people);
+  weigh_rows(share, k, std::move(counts));
+  return people;
+}
+
+/// Likewise rows of people that may have others elsewhere, `rows` in all. Collective.
+std::uint64_t hold_together(Dataset& share, std::uint64_t k, std::uint64_t rows,
+                            Communicator& ranks) {
+  std::vector<std::uint64_t> counts = rows_of_places<std::uint64_t>(share.person);
+  const std::uint64_t people = add_counts_of_ranks(counts, rows, ranks);
+  require_somebody(people);
+  weigh_rows(share, k, std::move(counts));
+  return people;
+}
+
 }  // namespace
 
 std::size_t set_most_sent(std::size_t numbers) { return std::exchange(most_sent, numbers); }
@@ -396,28 +462,16 @@ void number_people(std::span<std::uint32_t> person, const PersonIds& ids, std::u
 
 void hold_people(Dataset& share, std::uint64_t k, Communicator& ranks) {
   ranks.together([&] { require_unheld(share, k); });
-  const std::size_t n = share.rows();
-  const std::vector<std::uint64_t> shares = ranks.gather(std::uint64_t{n});
+  const std::vector<std::uint64_t> shares = ranks.gather(std::uint64_t{share.rows()});
   const std::uint64_t rows = std::accumulate(shares.begin(), shares.end(), std::uint64_t{0});
   if (rows > most_rows_of_people)
     throw BadInput(
         "data: has more than 2^40 rows, whose sums are not bounded (private: how many "
         "there are is not public); give fewer");
-  std::vector<std::uint64_t> counts = rows_of_places(share.person);
-  const std::uint64_t people =
-      ranks.size() == 1 ? static_cast<std::uint64_t>(std::ranges::count_if(
-                              counts, [](std::uint64_t of_person) { return of_person > 0; }))
-                        : add_counts_of_ranks(counts, rows, ranks);
-  if (people == 0)
-    throw BadInput("data: nobody has a row; fill the column of people" + std::string(tells_of_row));
-  const bool weighs = !share.weight.empty();
-  share.weight.resize(n, 1.0F);
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::uint32_t place = share.person[i];
-    const float part = place == Dataset::nobody ? 0 : share_of_rows_down(k, counts[place]);
-    share.weight[i] = weighs ? product_down(part, share.weight[i]) : part;
-  }
-  share.people = people;
+  // A count of these rows fits in 32 bits; one of all ranks' may not.
+  share.people = ranks.size() > 1                  ? hold_together(share, k, rows, ranks)
+                 : rows < (std::uint64_t{1} << 32) ? hold_alone<std::uint32_t>(share, k)
+                                                   : hold_alone<std::uint64_t>(share, k);
   share.rows_of_person = k;
   share.rows_counted = rows;
 }
