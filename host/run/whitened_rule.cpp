@@ -3,10 +3,12 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <utility>
 
 #include "gibbsite/mechanism/learning.hpp"
 #include "gibbsite/model/contrasts.hpp"
+#include "gibbsite/model/loss.hpp"
 #include "mechanism/whitened_losses.hpp"
 
 namespace gibbsite {
@@ -133,6 +135,21 @@ WhitenedRule::WhitenedRule(const Whitened& settings, const Problem& problem, con
       public_(std::move(center)) {
   omega_ = sum_omega_ = sum_gradient_ =
       VectorXd::Zero(metric_.cols() * static_cast<Eigen::Index>(problem.outputs));
+  // Rows of a class that counts little curve little: below what rows of weight 1 have, curvatures
+  // are as answered, as far as that is no noise.
+  if (const double least = least_class_weight(problem);
+      std::getenv("GIBB_FLOOR") && least < 1 && settings.curvature_share > 0) {
+    const double noise = curvature_deviation_up(settings, who, largest_trace(problem), 0) /
+                         (rows_ * constants_.directions * constants_.least_curvature);
+    constants_.least_curvature *= std::clamp(2 * noise, least, 1.0);
+  }
+}
+
+double least_class_weight(const Problem& problem) {
+  double least = 1;
+  for (const float w : loss_named(problem.loss).class_weights())
+    least = std::min(least, static_cast<double>(w));
+  return least;
 }
 
 WhitenedRule::SmallBudget WhitenedRule::SmallBudget::for_signal(double s) {
