@@ -78,8 +78,8 @@ inline std::string_view interval_meaning_of(const Schema& schema) {
 
 /// What the intervals of a released model mean, for readers, in full sentences: how often they held
 /// on simulated tables; or what their effects are of where that is not the columns as they stand
-/// (read_otherwise_meaning), or that the classes nearly separate. Then what weights of classes do to
-/// effects, where labels and weights are held, and what rows of one person were taken for.
+/// (read_otherwise_meaning), or that the classes nearly separate. Then what weights of classes do
+/// to effects, where labels and weights are held, and what rows of one person were taken for.
 /// `rows_per_person`: the guarantee's. A function of public numbers alone.
 std::string interval_meaning_of(const LinearModel& model, std::uint64_t rows_per_person);
 /// The sentences, for readers, on effects of rows that the schema's norm scales, and of numbers of
