@@ -3,7 +3,6 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <utility>
 
 #include "gibbsite/mechanism/learning.hpp"
@@ -135,14 +134,6 @@ WhitenedRule::WhitenedRule(const Whitened& settings, const Problem& problem, con
       public_(std::move(center)) {
   omega_ = sum_omega_ = sum_gradient_ =
       VectorXd::Zero(metric_.cols() * static_cast<Eigen::Index>(problem.outputs));
-  // Rows of a class that counts little curve little: below what rows of weight 1 have, curvatures
-  // are as answered, as far as that is no noise.
-  if (const double least = least_class_weight(problem);
-      std::getenv("GIBB_FLOOR") && least < 1 && settings.curvature_share > 0) {
-    const double noise = curvature_deviation_up(settings, who, largest_trace(problem), 0) /
-                         (rows_ * constants_.directions * constants_.least_curvature);
-    constants_.least_curvature *= std::clamp(2 * noise, least, 1.0);
-  }
 }
 
 double least_class_weight(const Problem& problem) {

