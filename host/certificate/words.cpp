@@ -168,7 +168,7 @@ std::string in_words(const Certificate& c) {
   if (c.problem.of_people()) {
     basis += fmt::format("; rows of one person count as at most {} together",
                          c.claimed.who.rows_per_person);
-  } else if (c.problem.weighted) {
+  } else if (c.problem.weighted || c.problem.loss != unweighted_name(c.problem.loss)) {
     basis += "; a row counts by its weight, at most as one row";
   }
   basis += bought_words(c);

@@ -285,11 +285,9 @@ std::string effects_report(const LinearModel& model, std::uint64_t rows_per_pers
   return out;
 }
 
-std::string no_bound(const LinearModel& model, const Certificate& certificate) {
-  const bool estimable = taken_by(certificate.mechanism).intervals &&
-                         class_weights(model.schema.label).empty() &&
-                         !(is<Classes>(model.schema.label) && certificate.problem.weighted);
-  const char* const how = estimable ? " --intervals estimates it." : "";
+std::string no_bound(const Certificate& certificate) {
+  const char* const how =
+      taken_by(certificate.mechanism).intervals ? " --intervals estimates it." : "";
   return fmt::format(
       "No bound on how far noise moved them holds for every table: none is given.{}\n", how);
 }
@@ -364,7 +362,7 @@ std::string class_report(const LinearModel& model, const Certificate& certificat
       "differences between classes count.\n{}",
       shown(schema.label_name), model.draws.size() == 1 ? "" : ", of the first draw", of_all,
       table(cells));
-  if (!deviation) return out + no_bound(model, certificate);
+  if (!deviation) return out + no_bound(certificate);
   const auto inside = static_cast<std::size_t>(std::ranges::count_if(theta, is_inside));
   return out + fmt::format("·: within {:.4f}, ", noise) +
          bound_words(model, certificate, inside, theta.size());
@@ -457,7 +455,7 @@ std::string coefficient_report(const LinearModel& model, const Certificate& cert
     out += (is_inside(order[i]) || lines.is_unseen(order[i]) ? gray(line) : line) + '\n';
   }
   if (const Message words = score_words(model); !words.empty()) out += wrapped(in_options(words));
-  if (!bounded) return out + no_bound(model, certificate);
+  if (!bounded) return out + no_bound(certificate);
   return out + "±: " + bound_words(model, certificate, inside, theta.size());
 }
 

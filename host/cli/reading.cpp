@@ -293,8 +293,9 @@ std::string label_counts(const Dataset& data, Readers readers) {
 }
 
 std::string effective_rows(const Dataset& data, Readers readers) {
-  const bool weighted = data.schema.weight() != nullptr || data.schema.person() != nullptr;
-  if (!weighted) return "";
+  const bool alike =
+      data.schema.weight() == nullptr && scaled_class_weights(data.schema.label).empty();
+  if (alike && data.schema.person() == nullptr) return "";
   const EffectiveRows sums =
       readers == Readers::this_process ? effective_rows_of(data) : effective_rows_of(data, ranks());
   const bool people = data.schema.person() != nullptr;
@@ -302,9 +303,9 @@ std::string effective_rows(const Dataset& data, Readers readers) {
       "private:   {0} {1} count as {2} {3}; effective sample size {4} (Kish):\nprivate:   so "
       "many {1} {5} tell as much about a mean\n",
       human_count(sums.units), people ? "people" : "rows", human_count(sums.sum),
-      data.schema.weight() == nullptr ? "rows"
-      : people                        ? "rows of the largest weight"
-                                      : "of the largest weight",
+      alike    ? "rows"
+      : people ? "rows of the largest weight"
+               : "of the largest weight",
       human_count(std::round(sums.effective())), people ? "that count the same" : "of one weight");
 }
 

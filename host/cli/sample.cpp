@@ -168,6 +168,10 @@ struct SampleCommand {
           "design\n",
           shown(domain.weight()->name), domain.weight()->hi));
     }
+    if (!scaled_class_weights(domain.label).empty()) {
+      say("weights: a row's log-likelihood is multiplied by its class's weight over the largest: a "
+          "pseudo-posterior,\nwhose spread is that of so many whole rows\n");
+    }
     const Potential potential{.engine = engine_maker->load(data.view(), data.y, loss_named(loss)),
                               .beta = temperature,
                               .prior_precision = prior_precision.value_or(0),

@@ -209,7 +209,9 @@ std::string describe(const Problem& constants, const Budget& budget) {
       constants.outputs == 1 ? "" : fmt::format(", {} classes", constants.outputs),
       constants.row_norm,
       fmt::format("{}{}", constants.intercept ? " and an intercept" : "",
-                  constants.weighted && !constants.of_people() ? ", rows count by weight" : ""),
+                  constants.weighted && !constants.of_people()        ? ", rows count by weight"
+                  : constants.loss != unweighted_name(constants.loss) ? ", classes count by weight"
+                                                                      : ""),
       to_string(budget.adjacency),
       constants.of_people() ? fmt::format("any number of rows per person, counted as at most {}",
                                           budget.rows_per_person)
@@ -411,11 +413,15 @@ std::string plan_summary(std::span<const Plan> plans, std::span<const double> se
                   "one row: where nearly\nall have {} or more, they are those of "
                   "--rows-per-person 1",
                   k, k));
-  } else if (of.weighted) {
+  } else if (of.weighted || of.loss != unweighted_name(of.loss)) {
     out +=
         "weights: figures are those of rows that all have the largest weight, and nothing better can "
         "be had.\nIf the mean weight is a tenth of the largest, they are those of a tenth of the "
-        "rows: choose the\nlargest weight of the schema with care, as heavier rows are held at it\n\n";
+        "rows";
+    out += of.weighted
+               ? ": choose the\nlargest weight of the schema with care, as heavier rows are "
+                 "held at it\n\n"
+               : "\n\n";
   }
   std::vector<std::size_t> said;
   for (const Plan& plan : plans) {

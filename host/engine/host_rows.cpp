@@ -301,7 +301,8 @@ class PlainCappedLoss final : public CappedLoss {
           losses::softmax(z, p);
           const PairFactor of =
               pair_factor(p, static_cast<double>(caps_[i]), limits_.information, pair);
-          const float root = weighted_row(x_, i).share;
+          const float root =
+              root_weight(row_factor(loss_, y_[i], x_.weight == nullptr ? 1 : x_.weight[i]));
           return PairFactor{of.factor * root,
                             float_below(static_cast<double>(of.share) * static_cast<double>(root))};
         },

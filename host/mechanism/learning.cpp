@@ -172,7 +172,7 @@ std::optional<double> expected_coefficient_noise(const Mechanism& mechanism, con
 std::optional<double> expected_half_interval(const Whitened& settings, const Problem& problem,
                                              const Neighbors& who, double spread,
                                              double largest_count, double evenness) {
-  if (!takes_information(problem)) return {};
+  if (!whitened_takes(problem)) return {};
   const double noise = expected_coefficient_noise(settings, problem, who, spread, evenness);
   const ExpectedRow row = expected_row(problem, largest_count, evenness);
   // Rows whose people no column names may be alike, and their figures are those of as many people.

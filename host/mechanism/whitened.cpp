@@ -61,11 +61,11 @@ bool is_sound(const Whitened& s, const Problem& problem) {
   const bool shares = s.first_moment_share > 0 && s.second_moment_share >= 0 &&
                       s.curvature_share > 0 && s.information_share >= 0 && s.block_share >= 0 &&
                       s.score_share >= 0 && s.length_share >= 0 && s.iterations >= 1;
-  // The block and the information go together, of classes that count the same, amounts and counts:
-  // what a row's information is limited by is derived for them. Scores' moments go with both, and
-  // may be left out where they need not be asked.
+  // The block and the information go together, of the losses that the rule takes: what a row's
+  // information is limited by is derived for them. Scores' moments go with both, and may be left
+  // out where they need not be asked.
   const bool together = asks_information(s) == (s.block_share > 0) && s.block_share < 1 &&
-                        (!asks_information(s) || takes_information(problem)) &&
+                        (!asks_information(s) || whitened_takes(problem)) &&
                         (asks_scores(s) ? asks_information(s) && takes_scores(problem)
                                         : !asks_information(s) || !needs_scores(problem));
   // What small budgets ask is derived for rows with a constant, without intervals. Their gradients'
@@ -108,11 +108,11 @@ Whitened rule(const Problem& problem, const Neighbors& who, double mu,
   // What intervals take: .1 of mu^2 for the information, and of the gradients .2 for the block of
   // two classes, where other shares cost more log-loss or hold no more often, .4 elsewhere
   // (docs/theory/intervals.md). The scores' moments have .03 more: their noise is small beside what
-  // they are. Of several classes that count the same they follow from the information.
+  // they are. Of several classes without weights they follow from the information.
   const double information = intervals ? 0.1 : 0.0;
   const double scores = intervals && takes_scores(problem) ? 0.03 : 0.0;
   const double rest = 1 - information - scores;
-  const double block = problem.loss == "logistic" ? 0.2 : 0.4;
+  const double block = is_two_class_logistic(problem.loss) ? 0.2 : 0.4;
   const double signal = signal_of(problem, who, mu * std::sqrt(rest));
   // A direction of K classes curves by 1/K where one of two curves by 1/2: so much more noise.
   const double of_slopes = K > 1 ? 2 * signal / K : signal;
@@ -186,9 +186,9 @@ Candidate whitened_candidate(const Problem& problem, const Budget& budget, const
 }  // namespace
 
 Message information_obstacle(const Problem& problem) {
-  if (!takes_information(problem)) {
+  if (!whitened_takes(problem)) {
     return fmt::format(
-        "they are of two or more classes that count the same, of amounts and of counts "
+        "they are of logistic and softmax regressions of classes, of amounts and of counts "
         "(docs/theory/intervals.md), and this model is {}; leave them out",
         problem.loss);
   }

@@ -28,23 +28,21 @@ inline bool has_capped_derivatives(const Problem& problem) {
   return problem.loss == "huber" || problem.loss == "pseudo-huber" || problem.loss == "poisson";
 }
 
-/// Whether an information matrix can be asked of its rows, and so intervals: two or several classes
-/// that count the same, amounts and counts.
-inline bool takes_information(const Problem& problem) {
-  return problem.loss == unweighted_name(problem.loss) &&
-         (problem.loss == "logistic" || has_capped_derivatives(problem) ||
-          problem.loss.starts_with("softmax-"));
+/// Whether its classes have weights.
+inline bool weighs_classes(const Problem& problem) {
+  return problem.loss != unweighted_name(problem.loss);
 }
 /// Whether what its scores vary does not follow from the information at all: where slopes are held,
-/// or rows count by weights. Then intervals ask for the scores' second moments in every file.
+/// or rows or classes count by weights. Then intervals ask for the scores' second moments in every
+/// file.
 inline bool needs_scores(const Problem& problem) {
-  return has_capped_derivatives(problem) || problem.weighted;
+  return has_capped_derivatives(problem) || problem.weighted || weighs_classes(problem);
 }
 /// Whether its intervals ask for second moments of scores. Of two classes they follow from the
 /// information where the model holds, and not where an effect bends (docs/theory/intervals.md);
 /// former files of two classes have none.
 inline bool takes_scores(const Problem& problem) {
-  return needs_scores(problem) || problem.loss == "logistic";
+  return needs_scores(problem) || is_two_class_logistic(problem.loss);
 }
 
 /// ScoreLimits::information of the problem's block: `information_limit` as its loss has it,

@@ -232,6 +232,17 @@ std::string missing_as_middle(const Schema& schema) {
       short_list(names));
 }
 
+// A weight of the class multiplies the odds of the class in every row alike.
+std::string weighted_classes_meaning(const Schema& schema) {
+  if (scaled_class_weights(schema.label).empty()) return "";
+  return schema.intercept
+             ? " Classes count by the weights of the schema: where the model holds, effects are "
+               "those without weights and only the intercept moves; where it does not, they are "
+               "of the population in which classes count so."
+             : " Classes count by the weights of the schema: effects are of the population in which "
+               "they count so.";
+}
+
 // Where labels and weights are held, readers of the file alone cannot know how many were beyond.
 std::string held_meaning(const Schema& schema) {
   std::string out;
@@ -296,6 +307,7 @@ std::string interval_meaning_of(const LinearModel& model, std::uint64_t rows_per
     other = separate + (other.empty() ? "" : " ") + other;
   std::string out = other.empty() ? std::string(interval_meaning_of(schema))
                                   : "95 % intervals include privacy noise and sampling. " + other;
+  out += weighted_classes_meaning(schema);
   out += held_meaning(schema);
   // The root of a weighted score is the plain model's only where the model holds.
   if (model.estimates && is<TwoClasses>(schema.label))

@@ -348,7 +348,7 @@ class Information {
     const double most =
         std::max(least_alpha, 0.25 / std::max(mean_curvature, 1e-12)) * answers.rows;
     return std::clamp(answers.information.cwiseProduct(H).sum() / H.squaredNorm(),
-                      least_alpha * answers.rows, most);
+                      least_alpha * answers.least_weight * answers.rows, most);
   }
 
   ShrunkInformation shrunk_;

@@ -44,6 +44,9 @@ struct AnsweredScores {
   std::optional<AnsweredMoments> scores;
   /// Rows count by weights, or as their people do.
   bool weighted = false;
+  /// The smallest public weight of a class: rows count at least so much for `information` and
+  /// gradients, but as 1 for `lambda` and `rows`.
+  double least_weight = 1;
   double rows_of_person = 1;  ///< k: ||s|| <= k clip
   /// k of rows whose people nobody names: they may all be alike, so the sample's part counts k
   /// times, the most that it can be (Cauchy-Schwarz). 1 of people, and of a row each.

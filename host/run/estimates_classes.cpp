@@ -248,7 +248,7 @@ class ClassEquation {
     }
     // Weights are at most 1, and a row's sum of p_a p_b is at most (1 - 1/K)/2.
     const double largest = 0.5 * (1 - 1 / static_cast<double>(classes));
-    alpha_ = std::clamp(along / squares, least_rows * answers.rows,
+    alpha_ = std::clamp(along / squares, least_rows * answers.least_weight * answers.rows,
                         std::max(least_rows, largest / std::max(products, 1e-12)) * answers.rows);
     for (std::size_t i = 0; i < pairs; ++i) {
       const double apart =

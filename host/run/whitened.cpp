@@ -177,6 +177,7 @@ class WhitenedRun final : public MechanismRun {
     out.rows_of_person = std::max<double>(static_cast<double>(task_.problem.rows_of_person), 1);
     out.rows_alike = static_cast<double>(rows_alike());
     out.weighted = task_.problem.weighted;
+    out.least_weight = least_class_weight(task_.problem);
     for (const NoisyAnswer& answer : answers_) {
       if (answer.question == "information") {
         out.information = information_blocks(answer.values);

@@ -7,6 +7,7 @@
 
 #include "gibbsite/mechanism/learning.hpp"
 #include "gibbsite/model/contrasts.hpp"
+#include "gibbsite/model/loss.hpp"
 #include "mechanism/whitened_losses.hpp"
 
 namespace gibbsite {
@@ -133,6 +134,13 @@ WhitenedRule::WhitenedRule(const Whitened& settings, const Problem& problem, con
       public_(std::move(center)) {
   omega_ = sum_omega_ = sum_gradient_ =
       VectorXd::Zero(metric_.cols() * static_cast<Eigen::Index>(problem.outputs));
+}
+
+double least_class_weight(const Problem& problem) {
+  double least = 1;
+  for (const float w : loss_named(problem.loss).class_weights())
+    least = std::min(least, static_cast<double>(w));
+  return least;
 }
 
 WhitenedRule::SmallBudget WhitenedRule::SmallBudget::for_signal(double s) {

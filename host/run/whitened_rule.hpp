@@ -26,6 +26,9 @@ Whitened moments_only(const InMetric<Chain>& settings) {
 /// by measurement (docs/theory/whitened.md); it has nothing to do with privacy.
 inline constexpr double whitened_ridge_share = 0.1;
 
+/// The smallest weight of a class, of which the largest is 1; 1 if classes have none.
+double least_class_weight(const Problem& problem);
+
 class WhitenedRule {
  public:
   using Metric = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;

@@ -1277,7 +1277,7 @@ class PrivateLogisticRegression(_Private):
         6} gives each of its numbers that many knots in it.
     intervals : bool
         Whether a part of the budget pays for estimates with 95 % intervals, which the model then
-        holds (docs/theory/intervals.md). Not with class weights.
+        holds (docs/theory/intervals.md).
     prior_precision : float or None
         Precision of the Gaussian prior on the encoder's scale (docs/theory/path.md).
     adjacency : "replace-one" or "add-remove"
@@ -1288,7 +1288,7 @@ class PrivateLogisticRegression(_Private):
         The largest number of rows of one person; with fit's `groups` what a person counts at most.
     weight_range : (0, largest) or None
         The public range of fit's sample_weight. A row counts by its weight over the largest, so at
-        most once. Not with intervals.
+        most once.
     n_jobs : int or None
         Number of threads; None and -1 take as many as may run. No bit of the model depends on it.
     backend : str
@@ -1386,14 +1386,6 @@ class PrivateLogisticRegression(_Private):
             target_tags=TargetTags(required=True),
             classifier_tags=ClassifierTags(multi_class=self._takes_several()),
         )
-
-    def _check_types(self):
-        super()._check_types()
-        if self.class_weight is not None and self.intervals:
-            raise ValueError(
-                "class_weight, intervals: exclude each other, as intervals are of classes that count the "
-                "same; leave one out"
-            )
 
     def _takes_several(self):
         """Whether labels may be more than two: the public list says so."""

@@ -97,11 +97,6 @@ def test_what_is_refused(model):
         (bad, {"classes": [0, 1, 2]}, "row 8: label 3.0 is none of the 3 classes"),
         (np.where(bad == 3, np.nan, bad), {"classes": [0, 1, 2]}, "row 8: the label is missing"),
         (y, {"classes": [0, 1, 1]}, "1 is listed twice"),
-        (
-            y,
-            {"classes": [0, 1, 2], "intervals": True, "class_weight": {0: 1.0, 1: 0.5, 2: 1.0}},
-            "intervals",
-        ),
         (y, {"classes": [0, 1], "schema": SCHEMA, "ranges": None}, "lists 2, and the schema names 3"),
         (y, {"schema": SCHEMA, "ranges": None}, "say which numbers"),
     ]:

@@ -793,11 +793,6 @@ def test_a_bought_schema_has_the_labels_name(tmp_path):
 # Messages.
 
 
-def test_weights_of_classes_and_intervals_exclude_each_other():
-    X, y = numbers(300)
-    refused(X, y, "^class_weight, intervals: exclude each other", class_weight={0: 1, 1: 4}, intervals=True)
-
-
 def test_a_reference_is_a_level():
     pytest.importorskip("pandas")
     model = of_labels(series()["ill"], intervals=True)

@@ -262,3 +262,15 @@ def test_intervals_are_of_as_many_rows_as_weights_leave():
         model.fit(X, y, sample_weight=np.where(np.arange(5000) % 2 == 0, 2.0, low))
         width[low] = np.diff(model.coef_interval_, axis=-1).mean()
     assert 1.2 < width[0.02] / width[2.0] < 1.8
+
+
+def test_intervals_of_weighted_classes_are_of_the_same_slopes():
+    X, y = two(20000)
+    weights = {0: 1.0, 1: 4.0}
+    model = weighted(X, y, class_weight=weights, intervals=True)
+    low, high = model.coef_interval_[:, 0], model.coef_interval_[:, 1]
+    assert (low < [2, -1]).all() and ([2, -1] < high).all() and (high - low < 0.5).all()
+    assert "only the intercept moves" in model.release_.interval_words
+    kinds = np.array(["a", "b", "c"])[y + (X[:, 0] > 0.5)]
+    several = weighted(X, kinds, classes=["a", "b", "c"], class_weight={"c": 4, "a": 1, "b": 2}, intervals=True)
+    assert several.coef_interval_.shape == (3, 2, 2)

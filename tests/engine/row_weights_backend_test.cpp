@@ -123,6 +123,39 @@ TEST_F(RowWeights, OfOneHalfTwiceAreRowsOnce) {
   }
 }
 
+// A class's weight is that of each of its rows: all sums of scores are the same, whichever says so.
+// (Planted: the information of pairs of classes, or moments of scores, without it.)
+TEST_F(RowWeights, OfClassesAreThoseOfTheirRows) {
+  if (on_a_gpu()) GTEST_SKIP() << "no kernels";
+  for (const Case& plain : {Case{"logistic", 400, 9, 0, Kept::dense, 1, true},
+                            Case{"logistic", 60, 300, 3, Kept::entries, 1, true},
+                            Case{"softmax-3", 300, 5, 0, Kept::dense, 1, true},
+                            Case{"softmax-3", 200, 40, 4, Kept::entries, 1, true}}) {
+    SCOPED_TRACE(fmt::format("{}, {} x {}", plain.loss, plain.n, plain.d));
+    Case of_classes = plain;
+    const bool two = std::string_view(plain.loss) == "logistic";
+    of_classes.loss = two ? "logistic(0.25,1)" : "softmax-3(0.25,1,0.5)";
+    const std::vector<float> weights =
+        two ? std::vector{0.25F, 1.0F} : std::vector{0.25F, 1.0F, 0.5F};
+    const Table t(plain);
+    std::vector<std::size_t> order(plain.n);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::vector<float> of_rows;
+    for (const std::size_t i : order) of_rows.push_back(class_weight(weights, t.rows.y[i]));
+    Answers rows = answers_of(plain, rows_of(t, order, of_rows));
+    Table weighted = rows_of(Table(of_classes), order, {});
+    weighted.rows.y = t.rows.y;
+    Answers classes = answers_of(of_classes, weighted);
+    for (Answers* const answers : {&rows, &classes})  // rows are counted, whatever their class
+      std::erase_if(*answers, [](const auto& answer) {
+        return answer.first == "moments" || answer.first == "lengths";
+      });
+    EXPECT_TRUE(rows.contains(two ? "information" : "information between"));
+    EXPECT_TRUE(rows.contains("score moments"));
+    expect_near(rows, classes);
+  }
+}
+
 // What the guarantee rests on: no answer of one row is beyond its bound, nor is that of a row of
 // weight w beyond w of it, and those of two rows are no further apart than is paid for.
 TEST_F(RowWeights, HoldARowsPartToItsBound) {

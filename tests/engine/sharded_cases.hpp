@@ -150,7 +150,7 @@ inline Answers ask(Engine& engine, const Case& c, const Table& t, std::size_t fi
     auto& derivative = out[time] = zeros(d);
     derivative.push_back(capped->gradient(theta.row(0), std::span(derivative).first(d)));
   }
-  if (t.loss.name() == "logistic") {
+  if (t.loss.unweighted().name() == "logistic") {
     auto& information = out["information"] = zeros(4);
     capped->information(theta.row(0), {information.data(), 2, 2});
   }

@@ -417,6 +417,20 @@ TEST(IntervalMeaning, SaysWhereLabelsAndWeightsAreHeld) {
   EXPECT_THAT(interval_meaning_of(model, 1), HasSubstr("Labels above 20 count as that."));
 }
 
+TEST(IntervalMeaning, SaysWhatWeightsOfClassesMove) {
+  LinearModel model = support::effects_model();
+  std::get<TwoClasses>(model.schema.label).weights = {2, 2};
+  EXPECT_THAT(interval_meaning_of(model, 1), Not(HasSubstr("Classes count")));
+  std::get<TwoClasses>(model.schema.label).weights = {1, 5};
+  EXPECT_THAT(interval_meaning_of(model, 1),
+              AllOf(StartsWith(std::string(interval_meaning_of_people)),
+                    HasSubstr("those without weights and only the intercept moves")));
+  model.schema.intercept = false;
+  EXPECT_THAT(interval_meaning_of(model, 1),
+              AllOf(HasSubstr("of the population in which they count so"),
+                    Not(HasSubstr("intercept moves"))));
+}
+
 // Uniform columns with effects of 3 and 1.5 a unit: 0 of 12 tables held either.
 TEST(IntervalMeaning, OfClassesThatNearlySeparatePromisesNoCoverage) {
   LinearModel model = support::effects_model();

@@ -488,8 +488,6 @@ TEST(FitBought, RefusesWhatItDoesNotTake) {
   std::vector<std::string> many;
   for (int k = 0; k < 21; ++k) many.push_back("c" + std::to_string(k));
   refused_of(Classes{many}, {.intervals = true}, "at most 20 classes");
-  refused_of(TwoClasses{.positive = "yes", .negative = "no", .weights = {1, 3}},
-             {.intervals = true}, "count the same");
   refused({.iterations = 50}, "iterations");
   const BoughtFitCase of;
   FitOptions options;

@@ -338,11 +338,10 @@ TEST(RowWeights, WhatIsNotDerivedForThemIsRefused) {
   const Dataset data = weighted(support::people(400, 2, 11));
   const Budget budget{.epsilon = 2, .delta = 1e-4};
   const Problem problem = glm("logistic").constants(data.schema, data.rows());
-  Problem classes = problem;  // that have weights, beside those of rows
-  classes.loss = "logistic(0.5,1)";
-  EXPECT_THAT(
-      [&] { static_cast<void>(plan(classes, budget, {.intervals = true})); },
-      ::testing::ThrowsMessage<BadInput>(HasSubstr("two or more classes that count the same")));
+  Problem hinge = problem;
+  hinge.loss = "smoothed-hinge(0.5,1)";
+  EXPECT_THAT([&] { static_cast<void>(plan(hinge, budget, {.intervals = true})); },
+              ::testing::ThrowsMessage<BadInput>(HasSubstr("logistic and softmax regressions")));
   // Small budgets ask for lengths over a number of rows, which nobody knows here.
   Problem one = problem;
   one.weighted = false;

@@ -332,13 +332,5 @@ TEST(Targets, WeightsLeaveALossOfAnotherLabelItsName) {
       ::testing::ThrowsMessage<BadInput>(AllOf(HasSubstr("huber"), Not(HasSubstr("huber(")))));
 }
 
-TEST(Targets, IntervalsOfWeightedClassesAreRefused) {
-  const Dataset data = weighted_people(40);
-  const Problem problem = glm("logistic(0.4,1)").constants(data.schema, data.rows());
-  EXPECT_THAT(
-      [&] { static_cast<void>(plan(problem, {.epsilon = 2, .delta = 1e-4}, {.intervals = true})); },
-      ::testing::ThrowsMessage<BadInput>(HasSubstr("two or more classes that count the same")));
-}
-
 }  // namespace targets_test
 }  // namespace gibbsite

@@ -273,13 +273,17 @@ void Caps::find(std::size_t first, std::size_t last, Scratch& scratch) {
 }
 
 namespace {
-// Roots of the rows' own weights; none where they have none.
-std::vector<float> root_weights(const Table& table) {
+// Roots of weights [rows]; none where there are none.
+std::vector<float> roots_of(const float* weight, std::size_t rows) {
   std::vector<float> out;
-  if (table.weight == nullptr) return out;
-  out.resize(table.rows.size());
-  std::transform(table.weight, table.weight + out.size(), out.begin(), root_weight);
+  if (weight == nullptr) return out;
+  out.resize(rows);
+  std::transform(weight, weight + rows, out.begin(), root_weight);
   return out;
+}
+// Those of the rows' own.
+std::vector<float> root_weights(const Table& table) {
+  return roots_of(table.weight, table.rows.size());
 }
 const float* shares_of(const std::vector<float>& roots) {
   return roots.empty() ? nullptr : roots.data();
@@ -305,7 +309,7 @@ void class_information(const Table& table, ThreadPool& pool, const Caps& caps,
                        const ScoreLimits& limits, std::size_t classes, const double* theta,
                        const ClassPair& pair, MatrixView<double> out) {
   const std::size_t n = table.rows.size();
-  const std::vector<float> roots = root_weights(table);
+  const std::vector<float> roots = roots_of(table.factor, n);  // those of classes among them
   std::vector<float> factors(n), shares(n);
   const std::size_t tasks = (n + row_block - 1) / row_block;
   pool.each(tasks, [&](std::size_t task, std::size_t) {

@@ -8,7 +8,7 @@ namespace gibbsite {
 /// Sums over rows, or over people with what all rows of one count together.
 struct EffectiveRows {
   double units = 0;    ///< how many rows, or people
-  double sum = 0;      ///< of what each counts
+  double sum = 0;      ///< of what each counts, its class's weight among it
   double squares = 0;  ///< of its square
 
   /// (sum w)^2 / sum w^2 (Kish 1965): a mean by weights that have nothing to do with what it is of

@@ -21,7 +21,7 @@ namespace gibbsite {
 inline constexpr std::string_view interval_meaning =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 94 to 100 % of "
     "the effects on average, the worst effect in about nine tables of ten (docs/theory/intervals.md).";
-/// The meaning of intervals of two classes with people or weights, for readers.
+/// The meaning of intervals of two classes with people or weights, of classes too, for readers.
 inline constexpr std::string_view interval_meaning_of_people =
     "95 % intervals include privacy noise and sampling. On simulated tables of people and of weighted "
     "rows they held 94 to 99 % of the effects on average, the worst effect in about nine tables of "
@@ -62,7 +62,8 @@ inline constexpr std::string_view interval_meaning_of_interactions =
     "with interactions has not been simulated yet, so do not rest a claim on them alone.";
 inline std::string_view interval_meaning_of(const Schema& schema) {
   const Label& label = schema.label;
-  const bool counted = schema.person() != nullptr || schema.weight() != nullptr;
+  const bool counted = schema.person() != nullptr || schema.weight() != nullptr ||
+                       !scaled_class_weights(label).empty();
   if (!schema.interactions.empty()) return interval_meaning_of_interactions;
   if (std::ranges::any_of(schema.columns, &Column::is_curve))
     return is<Classes>(label) ? interval_meaning_of_class_curves : interval_meaning_of_curves;
@@ -77,9 +78,9 @@ inline std::string_view interval_meaning_of(const Schema& schema) {
 
 /// What the intervals of a released model mean, for readers, in full sentences: how often they held
 /// on simulated tables; or what their effects are of where that is not the columns as they stand
-/// (read_otherwise_meaning), or that the classes nearly separate. Then where labels and weights are
-/// held, and what rows of one person were taken for. `rows_per_person`: the guarantee's. A function
-/// of public numbers alone.
+/// (read_otherwise_meaning), or that the classes nearly separate. Then what weights of classes do
+/// to effects, where labels and weights are held, and what rows of one person were taken for.
+/// `rows_per_person`: the guarantee's. A function of public numbers alone.
 std::string interval_meaning_of(const LinearModel& model, std::uint64_t rows_per_person);
 /// The sentences, for readers, on effects of rows that the schema's norm scales, and of numbers of
 /// which a missing one is read as the middle of its range; empty if there are neither.
