@@ -146,10 +146,11 @@ std::string what_effects_are(const LinearModel& model, const EffectTable& table)
                  [&](const Classes&) {
                    return fmt::format("Effects on the score of each class of {}", of);
                  },
-                 [&](const Amount& amount) {
+                 [&](const Amount&) {
                    return fmt::format(
-                       "Effects on {}, in its own unit; a prediction is {:.6g} plus what they add",
-                       of, amount.middle());
+                       "Effects on {}, in its own unit; the baseline is what is expected without "
+                       "them",
+                       of);
                  },
                  [&](const Count&) {
                    return fmt::format("Effects on the mean of {}: its log, and rate ratios", of);

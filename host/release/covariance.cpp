@@ -77,9 +77,12 @@ class NoisyMoments {
     const double a = 1 + share, b = 2 * v + share * reach,
                  c = v * v - two_sided_95 * two_sided_95 * noise;
     const double root = b * b - 4 * a * c;
-    if (!(root >= 0)) return {0, two_sided_95 * std::sqrt(noise)};
-    return {std::clamp((b - std::sqrt(root)) / (2 * a), 0.0, 1.0),
-            std::clamp((b + std::sqrt(root)) / (2 * a), 0.0, 1.0)};
+    // Where noise makes the variance negative, up to what noise alone reaches: "0 to 0" would say
+    // that all rows are one number.
+    const double of_noise = std::min(two_sided_95 * std::sqrt(noise), 1.0);
+    if (!(root >= 0)) return {0, of_noise};
+    const double low = (b - std::sqrt(root)) / (2 * a), high = (b + std::sqrt(root)) / (2 * a);
+    return {std::clamp(low, 0.0, 1.0), std::clamp(high, low > 0 ? 0.0 : of_noise, 1.0)};
   }
 
   [[nodiscard]] MomentEstimate covariance_interval(std::size_t i, std::size_t j) const {

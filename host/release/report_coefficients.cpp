@@ -185,7 +185,7 @@ void coefficients_section(Html& page, const LinearModel& model, const Certificat
                        schema.label_name);
                  },
                  [&](const Amount& amount) {
-                   page.put("<p>A prediction of {} is {} plus what they add.</p>\n",
+                   page.put("<p>A prediction of {} is {} plus what coefficients add.</p>\n",
                             schema.label_name, number(amount.middle()));
                  },
                  [&](const Count&) {

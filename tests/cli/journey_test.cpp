@@ -918,6 +918,15 @@ TEST_F(Journey, UnknownOptionsAreNamedAndASuggestionIsMade) {
   error({"--out", "m.json", "--wibble=3"}, "--wibble: gibbsite fit has no such option; see");
   error({"--out", "m.json", "--lodger", "x"}, "no such option, did you mean --ledger?; see");
   error({"--out", "m.json", "stray"}, "'stray': gibbsite fit does not know");
+  expect_error(gibbsite({"ledger", "create", "l", "--epsilon", "2", "--delta", "1e-6", "--peopel"}),
+               2, "--peopel: gibbsite ledger create has no such option, did you mean --people?");
+  expect_error(gibbsite({"ledger", "shwo", "l"}), 2,
+               "ledger shwo: there is no such word; give one of create, show, export, did you mean "
+               "show?");
+  error({"--out", "m.json", "--rows-per-person", "abc"},
+        "--rows-per-person: 'abc' is no whole number; give one, such as 10");
+  error({"--out", "m.json", "--model", "median", "--column", "age"},
+        "--model: no loss is called 'median'; there is: logistic");
   expect_error(gibbsite({"fitt", "--data", "x"}), 2,
                "no command is called 'fitt', did you mean fit?");
   expect_error(gibbsite({"frobnicate"}), 2, "no command is called 'frobnicate'; see");

@@ -1,6 +1,8 @@
 // gibbsite report: a file that fit wrote becomes a page beside it.
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iomanip>
 
 #include "cli/cli.hpp"
@@ -182,6 +184,29 @@ TEST_F(ReportCli, RefusesInOneLineAndLeavesNothing) {
 }
 
 // By HTML Tidy, where it is installed: no error, no warning, for every kind of page.
+// What a ledger adds up is said of a release that it holds alone.
+TEST_F(ReportCli, ARegistrysEntryNamesTheLedgerOfItsRelease) {
+  TempDir state;
+  setenv("XDG_STATE_HOME", state.path().c_str(), 1);
+  std::ofstream(folder.path("about.toml"))
+      << "name = \"A\"\ndata_curators = [\"O\"]\nintended_use = \"T.\"\n"
+         "data_product_region = \"C\"\npublication_date = 2026-11-26\n"
+         "registry_authors = [\"P\"]\n";
+  ASSERT_EQ(gibbsite({"ledger", "create", "l", "--epsilon", "2", "--delta", "1e-6"}).status, 0);
+  ASSERT_EQ(gibbsite(fit({"--out", "in.json", "--ledger", "l"})).status, 0);
+  ASSERT_EQ(gibbsite(fit({"--out", "other.json"})).status, 0);
+  const auto entry = [&](const std::string& model) {
+    return gibbsite({"report", model, "--registry", model + ".yaml", "--about", "about.toml",
+                     "--ledger", "l"});
+  };
+  const Outcome of_it = entry("in.json");
+  EXPECT_EQ(of_it.status, 0) << of_it.err;
+  EXPECT_THAT(folder.read("in.json.yaml"), HasSubstr("1 so far, and never more than"));
+  expect_error(entry("other.json"), 2, "--ledger: l holds no release of this file;");
+  EXPECT_FALSE(std::filesystem::exists(folder.path("other.json.yaml")));
+  unsetenv("XDG_STATE_HOME");
+}
+
 TEST_F(ReportCli, IsValidHtml) {
   const std::string tidy = "/usr/bin/tidy";
   if (!std::filesystem::exists(tidy)) GTEST_SKIP() << "tidy is not installed: no page is validated";

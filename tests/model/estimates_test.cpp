@@ -59,6 +59,14 @@ TEST(Estimates, OfOneNormalAreItsMeanAndQuantiles) {
   EXPECT_NEAR(1 - found.lower, quantile_95 * std::sqrt(0.28), 1e-14);
   EXPECT_NEAR(found.p_value, 2 * normal(-1 / std::sqrt(0.28)), 1e-15);
   EXPECT_FALSE(found.hidden);
+  // Far from 0 on either side: 1 - P would be 0 on one of them.
+  Estimates far = estimates();
+  for (const double side : {-40.0, 40.0}) {
+    far.means[0][0] = side * 0.4;
+    const double p = far.combination(std::vector<double>{1, 0, 0, 0, 0}).p_value;
+    EXPECT_GT(p, 0) << side;
+    EXPECT_LT(p, 1e-300) << side;
+  }
 }
 
 TEST(Estimates, OfNothingAreNothing) {

@@ -13,6 +13,7 @@
 
 #include "certificate/model_json.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/model/losses.hpp"
 #include "release/forest.hpp"
 #include "release/report_parts.hpp"
 #include "support/effects_example.hpp"
@@ -97,6 +98,28 @@ TEST(Effects, TheBaselineTakesUpTheMeansOfLevels) {
   const double shares[] = {0.9, 0.05, 0.04, 0.012};  // a share below 0 counts as 0
   for (std::size_t l = 0; l < 4; ++l) expected += shares[l] / 1.002 * mean[4 + l];
   EXPECT_NEAR(baseline.effect.estimate, expected, 1e-12);
+}
+
+// Amounts in their own unit from 0 on, and mean counts of exposure 1: what a baseline is read as.
+TEST(Effects, TheBaselineIsOfTheLabelsOwnScale) {
+  LinearModel model = support::effects_model();
+  const double score = effect_table(model).effects.back().effect.estimate;
+  model.schema.label = Amount{{140, 210}, 10};
+  model.loss = "huber";
+  const EffectEstimate amount = effect_table(model).effects.back().effect;
+  EXPECT_NEAR(amount.estimate, 175 + 10 * score, 1e-9);
+  EXPECT_NEAR((amount.lower + amount.upper) / 2, amount.estimate, 1e-9);
+  EXPECT_TRUE(std::isnan(amount.p_value));
+  model.schema.label = Count{{0, 8}};
+  model.loss = "poisson";
+  Column years = model.schema.columns.front();
+  years.name = "years";
+  years.type = ColumnType::exposure;
+  years.lo = 0.1;
+  years.hi = 2;
+  model.schema.columns.push_back(years);
+  const EffectEstimate count = effect_table(model).effects.back().effect;
+  EXPECT_NEAR(count.estimate, score + std::log(8 * loss_named("poisson").predicted(0) / 2), 1e-9);
 }
 
 TEST(Effects, AreOrderedByWhatIsKnownAndHiddenOnesAreLast) {
@@ -439,6 +462,20 @@ TEST(IntervalMeaning, OfClassesThatNearlySeparatePromisesNoCoverage) {
   for (double& value : model.estimates->means.front()) value *= 40;
   EXPECT_THAT(interval_meaning_of(model, 1),
               AllOf(HasSubstr("The classes nearly separate"), Not(HasSubstr("94 to 100"))));
+}
+
+// Lognormal numbers on a wide range, three classes: half of the intervals missed the effect.
+TEST(IntervalMeaning, OfNarrowNumbersOfSeveralClassesPromisesNoCoverage) {
+  LinearModel model = support::effects_model();
+  model.schema.label = Classes{{"a", "b", "c"}, {}};
+  EXPECT_THAT(interval_meaning_of(model, 1), Not(HasSubstr("small part of the range")));
+  model.estimates->feature_deviations.front() = 0.05;
+  const std::string name = model.schema.terms().front().name;
+  EXPECT_THAT(interval_meaning_of(model, 1),
+              AllOf(HasSubstr("cells of '" + name + "' lie in a small part of the range"),
+                    Not(HasSubstr("95 to 99"))));
+  model.schema.label = TwoClasses{};
+  EXPECT_THAT(interval_meaning_of(model, 1), Not(HasSubstr("small part of the range")));
 }
 
 // A fifth of the cells missing at random, far from the middle: half of the intervals missed the

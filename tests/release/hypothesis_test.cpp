@@ -95,6 +95,20 @@ void expect_refused(const std::string& text, const std::string& what) {
   }
 }
 
+// A bought schema writes false and true whatever the table had.
+TEST(Hypothesis, TakesEachSpellingOfABoolean) {
+  LinearModel model = support::effects_model();
+  for (Column& column : model.schema.columns) {
+    if (column.name != "sex") continue;
+    column.is_boolean = true;
+    column.levels = {"false", "true"};
+  }
+  for (const char* const text : {"sex=yes", "sex=Y", "sex='1'", "sex=TRUE"})
+    EXPECT_EQ(parse_effect(model, text), parse_effect(model, "sex=true")) << text;
+  EXPECT_EQ(parse_effect(model, "sex=no"), parse_effect(model, "sex=false"));
+  EXPECT_THROW(static_cast<void>(parse_effect(model, "sex=maybe")), BadInput);
+}
+
 TEST(Hypothesis, RefusesInOneLineWithTheNearestSpelling) {
   expect_refused("agee*10", "no column is called 'agee', did you mean age?");
   expect_refused("hours-per-wek",

@@ -296,6 +296,24 @@ TEST(CovarianceEstimates, HoldTheTruthAsOftenAsTheySay) {
   }
 }
 
+// Where noise makes a variance negative its interval is of what noise reaches, not of 0 alone.
+TEST(CovarianceEstimates, NoDeviationIsSurelyZero) {
+  std::mt19937_64 random(7);
+  const std::vector<Row> all(600, Population::row(random));
+  const Dataset data = table_of(Population::ranges(), all);
+  const CovariancePlan plan = plan_for(data, {.epsilon = 1, .delta = 1e-6});
+  int zeros = 0;
+  for (std::uint32_t run = 0; run < 60; ++run) {
+    for (const MomentEstimate& of :
+         covariance_estimates(fit_covariance(data, plan, covariance_key(run))).deviations) {
+      EXPECT_GT(of.high, 0) << run;
+      EXPECT_EQ(of.low, 0) << run;
+      zeros += of.value == 0 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(zeros, 20);
+}
+
 // Four rows of a person that are alike tell of one: without that these intervals hold some 70 %.
 TEST(CovarianceEstimates, KnowThatRowsOfAPersonMayBeAlike) {
   const Truth is = truth();
