@@ -84,15 +84,25 @@ void FitCommand::fit_network_model() const {
 void FitCommand::say_network(const NetworkRelease& release, const std::optional<Ledger>& ledger,
                              const std::string& before) const {
   write_entered(ledger, [&](Existing existing) { write_release(out, release, existing); });
-  if (!release_counts.empty()) {
-    write_new(
-        release_counts, force,
-        [&](Existing existing) {
-          write_file_atomically(release_counts, counts_csv(release.model()), public_file, existing);
-        },
-        "--release-counts");
+  try {
+    if (!release_counts.empty()) {
+      write_new(
+          release_counts, force,
+          [&](Existing existing) {
+            write_file_atomically(release_counts, counts_csv(release.model()), public_file,
+                                  existing);
+          },
+          "--release-counts");
+    }
+    if (told) return told(release);
+  } catch (const Error&) {
+    // Whoever runs the same again pays twice.
+    fmt::print(stderr,
+               "gibbsite: warning: {} is written and paid for; what could not be written beside it "
+               "costs nothing more (gibbsite table --model {}, gibbsite query --model {})\n",
+               out, out, out);
+    throw;
   }
-  if (told) return told(release);
   say(before + fmt::format("{}{}\n{}\nWritten: {}; next:\n"
                            "  gibbsite query --model {} '{}'\n"
                            "  gibbsite synthesize --model {} --rows 1000 --out synthetic.csv\n"

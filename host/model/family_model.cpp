@@ -9,7 +9,6 @@
 #include "gibbsite/core/overloaded.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/model/curve.hpp"
-#include "model/people_advice.hpp"
 
 namespace gibbsite {
 namespace {
@@ -48,9 +47,10 @@ void require_rows_alike(const Schema& schema) {
   if (column == nullptr) return;
   throw BadInput(fmt::format(
       "column {}: says {}, and this is derived for records that count as one each; count by it in a "
-      "cross table or a network, or its moments (covariance), or {}",
+      "cross table or a network, or its moments (covariance){}",
       quoted(column->name), people ? "whose a row is" : "how much a row counts",
-      people ? rows_instead(schema) : "give it type = \"ignore\" here"));
+      people ? "; a schema that ignores it would hide one row of somebody, not the person"
+             : ", or give it type = \"ignore\" here"));
 }
 
 }  // namespace
