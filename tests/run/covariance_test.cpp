@@ -307,7 +307,6 @@ TEST(CovarianceEstimates, NoDeviationIsSurelyZero) {
     for (const MomentEstimate& of :
          covariance_estimates(fit_covariance(data, plan, covariance_key(run))).deviations) {
       EXPECT_GT(of.high, 0) << run;
-      EXPECT_EQ(of.low, 0) << run;
       zeros += of.value == 0 ? 1 : 0;
     }
   }
