@@ -223,7 +223,8 @@ def _term(text, factor, method):
         )
     power = re.fullmatch(r"(?:I\(|\{)?\s*(\w+)\s*\*\*\s*\d+\s*[)}]?", code)
     if term is None and power:
-        _fail(text, f"{factor!r} is not known; {_instead_of_power((re.findall(r"`([^`]*)`", factor) or [power.group(1)])[0])}")
+        named = re.search(r"`([^`]*)`", factor) or power
+        _fail(text, f"{factor!r} is not known; {_instead_of_power(named.group(1))}")
     if term is None:
         _fail(text, f"{factor!r} is not known; {_TERMS}")
     return term
