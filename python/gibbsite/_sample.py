@@ -650,25 +650,31 @@ def sample(
     Parameters
     ----------
     frame : pandas, polars or pyarrow table
-        The rows. Rows that lack a cell of the formula are left out, with a warning.
+        The rows, which count as independent: intervals are too narrow where a person has several. Keep
+        one row a person then, or use `fit` with groups= and intervals. Rows that lack a cell of the
+        formula are left out, with a warning.
     formula : str
         "label ~ terms" in the words of `from_formula`: a column, curve(x, K), log(x), C(x),
         exposure(x), and products a*b. A numeric column is a straight line, one of text or booleans a
-        category.
-    prior_precision : float
+        category. Categories that pandas, or an ordered type, declares keep their order, and the first is
+        the reference; others are sorted.
+    prior_precision : float or None
         Precision m of the prior N(0, 1/m) of each coefficient on the encoder's scale: of a number
-        the effect over its whole range, of a level or knot its own. 0.16 is a standard deviation
-        of 2.5.
+        the effect over its whole range, of a level or knot its own. None is N(0, 2.5^2) for each
+        standard deviation of a number, each level and each knot; of amounts in standard deviations of
+        the label, with the intercept about the label's mean, which is so of counts too. With
+        sampler="proximal" None is 0.16.
     prior : dict, str or None
-        Priors in its place by name, on the same scale: of a column, a level ("sex=M"), a product
+        Priors in its place by name, on the encoder's scale: of a column, a level ("sex=M"), a product
         ("age:sex"), "Intercept", or "*" for all others, as "normal(center, scale)" or
         "student_t(degrees, center, scale)". A text alone is of all.
     weights : str, array or None
         How often each row counts, 0 or more: a column's name, or a number a row. Its log-likelihood is
         multiplied by it. With a survey's weights this is a pseudo-posterior, as wide as if so many rows
-        had been seen; scale them to add up to the number of rows.
+        had been seen: scale them to add up to the number of rows. Else a warning says so.
     ranges : dict or None
-        Ranges, curves or levels of some columns in place of those that the rows have.
+        Ranges, curves or levels of some columns in place of those that the rows have. Cells beyond a
+        range count as its end, with a warning.
     interval : float
         Probability of the central intervals of the summary.
     quiet : bool
@@ -677,7 +683,7 @@ def sample(
         Whether the groups of these names are there, a number for each draw and row: for
         `arviz.loo` and `arviz.plot_ppc`, without weights. Not of "huber", which is no likelihood.
     **options
-        model="auto" (two values: logistic; text of more: softmax; other numbers: normal, whose
+        model="auto" (two values, numbers too: logistic; text of more: softmax; other numbers: normal, whose
         noise has the deviation `sigma`; "poisson" for counts; "huber"), and the others of
         `sample_posterior`.
 
@@ -685,18 +691,19 @@ def sample(
     -------
     arviz.InferenceData (a DataTree from ArviZ 1.0 on)
         posterior has `Intercept` and a variable for each term: of a number its slope, of a category
-        its levels against the first one, of a curve its knots against their mean, of a product what
+        its levels against the first one (posterior.attrs["references"]), of a curve its knots against their mean, of a product what
         it adds to its columns; of normal amounts also `sigma`. With "- 1" a line goes through 0, and
         the first category, with all its levels, or curve has the constant. Of two classes the one that
-        sorts last is modelled, which posterior.attrs["modelled"] and the summary say; of more, each
+        is last, sorted or as declared, is modelled, which posterior.attrs["modelled"] and the summary say; of more, each
         against the mean of the classes, as an effect of `fit` is: rows tell nothing else
-        (docs/theory/posterior.md). sample_stats and the other attrs are as of `sample_posterior`.
+        (docs/theory/posterior.md). posterior.attrs["prior"] says the prior. sample_stats and the other attrs
+        are as of `sample_posterior`.
 
     Raises
     ------
     ImportError
         If ArviZ, formulaic or pyarrow is not installed.
-    ValueError, BadInput
+    ValueError, BadInput, TypeError
         If the formula, a column or an option is not as it must be.
 
     Examples
