@@ -17,6 +17,7 @@ from .posterior import arviz_groups, require_arviz, require_options
 _PRIOR_SCALE = 2.5  # of the default prior, for each standard deviation of a column
 _COUNT_AT_ZERO = 0.1  # the mean count where the predictor is 0, as a share of the largest count
 _MOST_EXPOSURES = 1e6  # the highest over the lowest one
+_OTHER = "(other)"  # the level of cells that are not listed
 _FAR_WEIGHTS = 1.5  # how far the mean weight may be from 1 before it is said
 _KNOTS = 12  # of curve(x), as the command line's `sample`
 _MOST_LEVELS = 1000
@@ -103,8 +104,9 @@ def _warn_of_weights(weights):
     ratio = float(weights.sum()) / counted
     if 1 / _FAR_WEIGHTS <= ratio <= _FAR_WEIGHTS:
         return
+    width = "narrow" if ratio > 1 else "wide"
     warnings.warn(
-        f"weights add up to {weights.sum():,.6g} of {counted:,} rows, and intervals are as narrow as of so many "
+        f"weights add up to {weights.sum():,.6g} of {counted:,} rows, and intervals are as {width} as of so many "
         "rows. Right if each row stands for that many equal ones; of a survey give w * n / sum(w), here "
         f"w * {1 / ratio:.4g}",
         UserWarning,
@@ -116,6 +118,12 @@ def _is_number_type(type_):
     import pyarrow
 
     return pyarrow.types.is_integer(type_) or pyarrow.types.is_floating(type_) or pyarrow.types.is_decimal(type_)
+
+
+def _is_date_type(type_):
+    import pyarrow
+
+    return pyarrow.types.is_date(type_) or pyarrow.types.is_timestamp(type_)
 
 
 def _text(cell):
@@ -176,9 +184,11 @@ def _range_of(term, column, given, places):
         if term.kind == "category" or not _is_number_type(column.type):
             levels = _levels_of(column)
             if len(levels) > _MOST_LEVELS:
+                advice = "so leave it out or join levels"
+                if _is_date_type(column.type):
+                    advice = "so add a number in its place, such as days since the first date"
                 raise ValueError(
-                    f"column {term.column!r}: has {len(levels):,} levels; {_MOST_LEVELS:,} are the most, "
-                    "so leave it out or join levels"
+                    f"column {term.column!r}: has {len(levels):,} levels; {_MOST_LEVELS:,} are the most, {advice}"
                 )
             if len(levels) < 2:
                 raise ValueError(f"column {term.column!r}: has one level, {levels[0]!r}; leave it out")
@@ -295,12 +305,19 @@ def _cells_of(said, table, schema, ranges, found):
     toml = tomllib.loads(schema.to_toml())["columns"]
     for k, name in enumerate(said.columns):
         what = _tables.plain_column(toml[name])
-        if what["type"] == "category" or "date" in what:
+        if "date" in what:
+            raise ValueError(
+                f"column {name!r}: sample takes no dates; add a number in its place, such as days since the first "
+                "one, or a category such as the month"
+            )
+        if what["type"] == "category":
             cells[name] = _texts(rows[name])
             if isinstance(found[name], (list, dict)):
                 rows = rows.set_column(k, name, pyarrow.array(cells[name]))
             else:  # "boolean"
                 cells[name] = [cell.lower() for cell in cells[name]]
+            if what.get("other"):
+                cells[name] = [cell if cell in what["levels"] else _OTHER for cell in cells[name]]
             continue
         values = _numbers_of(rows[name])
         ends = what.get("range") or (what["knots"][0], what["knots"][-1])
@@ -372,7 +389,8 @@ def _parts_of(schema, terms):
     for term in terms:
         said = _tables.plain_column(toml["columns"][term.column])
         if said["type"] == "category":
-            columns.append(_Part(term.column, levels=tuple(said["levels"])))
+            levels = (*said["levels"], *([_OTHER] if said.get("other") else []))
+            columns.append(_Part(term.column, levels=levels))
         elif said["type"] == "number" and "knots" in said:
             columns.append(_Part(term.column, at=tuple(said["knots"])))
         elif said["type"] == "number":

@@ -351,7 +351,7 @@ def test_the_default_prior_is_of_standard_deviations(engine):
     products = [(0, ends[0])] * 2 + [(0, ends[1])] * 2
     alone = 2.5 * np.hypot(1, z["age"][0])
     assert gap("yes ~ age*sex", [(0, 2.5 * span["age"]), (0, 2.5), (0, 2.5), *products, (0, alone)])[0] < 1e-2
-    # Of amounts in deviations of the label, about its mean; of counts about the mean count.
+    # Amounts: in deviations of the label, about its mean; counts: about the mean count.
     height = frame["height"]
     unit = (height.max() - height.min()) / 5
     s, middle = 2.5 * height.std(ddof=0) / unit, (height.mean() - (height.min() + height.max()) / 2) / unit
@@ -440,6 +440,7 @@ def test_weights_of_a_survey_are_warned_of():
         ("visits ~ exposure(none)", {"model": "poisson"}, "'none': .* 1 of 50 rows have none, the first 0 in row 4"),
         ("visits ~ exposure(tiny)", {"model": "poisson"}, "'tiny': exposures go from 1e-09 to"),
         ("visits ~ exposure(sex)", {"model": "poisson"}, "'sex': is text, and an exposure is a number"),
+        ("yes ~ day", {"ranges": {"day": {"type": "date", "range": ("2020-01-01", "2021-12-31")}}}, "takes no dates"),
         ("zero ~ age", {}, "label 'zero': has one value, 0; nothing"),
         ("zero ~ age", {"model": "logistic"}, "label 'zero': has one value, 0; nothing"),
         ("zero ~ age", {"model": "poisson"}, "label 'zero': every count is 0"),
@@ -448,10 +449,22 @@ def test_weights_of_a_survey_are_warned_of():
 def test_slips_of_strangers_are_said(formula, options, said):
     frame = people(50)
     frame["zero"] = 0
+    frame["day"] = pandas.Timestamp("2020-01-01") + pandas.to_timedelta(np.arange(50), unit="D")
     frame["none"] = frame["years"].where(frame.index != 4, 0)
     frame["tiny"] = frame["years"].where(frame.index != 4, 1e-9)
     with pytest.raises((ValueError, TypeError), match=said):
         gibbsite.sample(frame, formula, **{**OPTIONS, **options})
+
+
+def test_levels_that_are_not_listed_are_one_in_the_likelihood_too():
+    frame = people()
+    ranges = {"region": {"levels": ["south", "north"], "other": True}}
+    found = gibbsite.sample(frame, "yes ~ region", ranges=ranges, log_likelihood=True, **OPTIONS)
+    assert list(found.posterior["region"].coords["region_at"].values) == ["north", "(other)"]
+    listed = gibbsite.sample(
+        frame, "yes ~ region", ranges={"region": ["south", "north", "west"]}, log_likelihood=True, **OPTIONS
+    )
+    assert np.array_equal(np.asarray(found.log_likelihood["yes"]), np.asarray(listed.log_likelihood["yes"]))
 
 
 def test_a_column_that_a_frame_has_twice_is_named():
