@@ -569,8 +569,6 @@ def _default_prior(schema, columns, interactions, label_scale, cells, weights, h
 
 def _joined(default, given, said):
     """The default prior where none is given by name."""
-    if "*" in given:
-        return given
     products = [" × ".join(columns) for columns in said.interactions]
     named = tuple(f"{name}=" for name in products if name in given)  # beginnings of their features' names
     return {**{name: law for name, law in default.items() if not name.startswith(named)}, **given}
@@ -774,14 +772,15 @@ def sample(
     if options.get("sampler") == "proximal" and prior is None and prior_precision is None:
         prior_precision = _PRIOR_SCALE**-2  # it takes one normal prior alone
     prior_words = "as given"
-    if prior_precision is None and (prior is None or isinstance(prior, dict)):
+    if prior_precision is None and (prior is None or (isinstance(prior, dict) and "*" not in prior)):
         scale = _label_scale(label, kind, schema, weights, exposure)
         default = _default_prior(schema, columns, interactions, scale, cells, weights, said.intercept)
-        unit = " standard deviations of the label" if kind == "amount" else ""
+        given, unit = {} if prior is None else prior, " standard deviations of the label" if kind == "amount" else ""
         prior_words = (
             f"normal(0, {_PRIOR_SCALE}){unit} for each standard deviation of a number, each level and each knot"
+            + (f"; as given of {', '.join(map(str, given))}" if given else "")
         )
-        prior = default if prior is None else _joined(default, prior, said)
+        prior = _joined(default, given, said)
     if model == "poisson":  # the loss of a count is Poisson's in units of the largest one
         options.setdefault("beta", float(max(labels.max(), 1.0)))
     if weights is not None:
