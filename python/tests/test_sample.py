@@ -361,6 +361,14 @@ def test_the_default_prior_is_of_standard_deviations(engine):
     center = np.log(visits.mean() / years.mean()) - np.log(visits.max() / 10 / years.max())
     laws = [(0, 2.5 * span["age"]), (center, alone)]
     assert gap("visits ~ age + exposure(years)", laws, "visits", model="poisson")[0] < 1e-2
+    # A weight of two is a row twice for the prior too.
+    weight = np.arange(400) % 3
+    repeated = np.repeat(frame["age"].to_numpy(), weight)
+    low = (frame["age"].min() - repeated.mean()) / repeated.std()
+    found = gibbsite.sample(frame, "yes ~ age", weights=weight, **options)
+    laws = np.array([(frame["age"].max() - frame["age"].min()) / repeated.std(), np.hypot(1, low)]) * 2.5
+    total = np.asarray(found.log_likelihood["yes"]) @ weight - ((engine["draws"] / laws) ** 2).sum(axis=-1) / 2
+    assert np.ptp(engine["lp"] - total) < 1e-2
     # What is given by name is of these alone, in any order of a product.
     given = {"sex:age": "normal(0, 0.5)", "age": "normal(1, 2)"}
     laws = [(1, 2), (0, 2.5), (0, 2.5), *[(0, 0.5)] * 4, (0, alone)]
