@@ -351,16 +351,6 @@ def test_the_default_prior_is_of_standard_deviations(engine):
     products = [(0, ends[0])] * 2 + [(0, ends[1])] * 2
     alone = 2.5 * np.hypot(1, z["age"][0])
     assert gap("yes ~ age*sex", [(0, 2.5 * span["age"]), (0, 2.5), (0, 2.5), *products, (0, alone)])[0] < 1e-2
-    # Amounts: in deviations of the label, about its mean; counts: about the mean count.
-    height = frame["height"]
-    unit = (height.max() - height.min()) / 5
-    s, middle = 2.5 * height.std(ddof=0) / unit, (height.mean() - (height.min() + height.max()) / 2) / unit
-    spread, words = gap("height ~ age", [(0, s * span["age"]), (middle, s * alone / 2.5)], "height")
-    assert spread < 1e-2 and "deviations of the label" in words
-    visits, years = frame["visits"], frame["years"]
-    center = np.log(visits.mean() / years.mean()) - np.log(visits.max() / 10 / years.max())
-    laws = [(0, 2.5 * span["age"]), (center, alone)]
-    assert gap("visits ~ age + exposure(years)", laws, "visits", model="poisson")[0] < 1e-2
     # A weight of two is a row twice for the prior too.
     weight = np.arange(400) % 3
     repeated = np.repeat(frame["age"].to_numpy(), weight)
@@ -373,6 +363,18 @@ def test_the_default_prior_is_of_standard_deviations(engine):
     given = {"sex:age": "normal(0, 0.5)", "age": "normal(1, 2)"}
     laws = [(1, 2), (0, 2.5), (0, 2.5), *[(0, 0.5)] * 4, (0, alone)]
     assert gap("yes ~ age*sex", laws, prior=given)[0] < 1e-2
+    # Amounts: in deviations of the label, about its mean; counts: about the mean count.
+    height = frame["height"]
+    unit = (height.max() - height.min()) / 5
+    s, middle = 2.5 * height.std(ddof=0) / unit, (height.mean() - (height.min() + height.max()) / 2) / unit
+    spread, words = gap("height ~ age", [(0, s * span["age"]), (middle, s * alone / 2.5)], "height")
+    assert spread < 1e-2 and "deviations of the label" in words
+    # The highest exposure is far above the mean, and the highest count above the means, which it caps.
+    frame.loc[0, "years"], frame.loc[1, "visits"] = 100, 90
+    visits, years = frame["visits"], frame["years"]
+    center = np.log(visits.mean() / years.mean()) - np.log(visits.max() / 10 / years.max())
+    laws = [(0, 2.5 * span["age"]), (center, alone)]
+    assert gap("visits ~ age + exposure(years)", laws, "visits", model="poisson")[0] < 1e-2
 
 
 @pytest.mark.parametrize(
