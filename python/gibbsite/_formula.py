@@ -112,8 +112,10 @@ def parse(text, known=()):
     label = text.partition("~")[0].strip().strip("`")
     if not label:
         _fail(text, 'has no label; write "label ~ terms"')
+    _require_no_groups(text)
     context = {"__formulaic_variables_available__": [name for name in known if name != label]}
     try:
+        tree = DefaultFormulaParser().get_ast(text, context=context)
         parsed = DefaultFormulaParser().get_terms(text, context=context)
         left, right = (
             [[(factor.expr, factor.eval_method.name) for factor in term.factors] for term in side]
@@ -122,6 +124,7 @@ def parse(text, known=()):
     except Exception as error:  # the parser's own types
         words = re.sub(r"\x1b\[[0-9;]*m|\s+", " ", str(error).split("\n")[0]).strip()
         _fail(text, f"cannot be read: {words or type(error).__name__}")
+    _require_no_powers(text, tree)
     if left != [[(label, "LOOKUP")]]:
         _fail(text, "the label must be one column, as it is in the table")
     one = [("1", "LITERAL")]
@@ -155,6 +158,52 @@ def parse(text, known=()):
     return Formula(text, label, tuple(terms), tuple(interactions), intercept)
 
 
+def _require_no_groups(text):
+    """That no term is a random effect such as (1 | id), which the parser would call a wrong operator."""
+    if "|" in re.sub(r"`[^`]*`|'[^']*'|\"[^\"]*\"", "", text):
+        _fail(
+            text,
+            "| is not known; there are no random effects: rows count as independent, so intervals are too "
+            "narrow where a person has several; keep one row a person, or give ids as groups= to fit, with "
+            "intervals=True",
+        )
+
+
+def _instead_of_power(name):
+    if re.fullmatch(r"[A-Za-z_]+\(.*\)", name):  # a call
+        return "leave it out"
+    quoted_name = name if name.isidentifier() else f"`{name}`"
+    return f'write curve({quoted_name}) for an effect that bends, or add a column of {name} squared to the table'
+
+
+def _require_no_powers(text, node):
+    """That a column is not multiplied with itself: the parser makes one column of it, as R does, and a
+    square that was meant would be left out in silence. (a + b)**2 is the product of a and b."""
+    operator = getattr(getattr(node, "operator", None), "symbol", None)
+    if operator is None:
+        return
+    sides = [list(dict.fromkeys(_leaves(side))) for side in node.args]
+    if operator in ("**", "^") and len(sides[0]) == 1:
+        name = sides[0][0]
+        _fail(text, f"{name}{operator}{node.args[1]} would be {name} alone; {_instead_of_power(name)}")
+    if operator in (":", "*", "/", "in", "%in%") and len(sides) == 2:
+        for name in sides[0]:
+            if name in sides[1]:
+                _fail(
+                    text,
+                    f"a product names {name!r} twice, which would be {name} alone; {_instead_of_power(name)}",
+                )
+    for side in node.args:
+        _require_no_powers(text, side)
+
+
+def _leaves(node):
+    """The columns and calls below a node of the parser's tree."""
+    if hasattr(node, "operator"):
+        return [leaf for side in node.args for leaf in _leaves(side)]
+    return [str(getattr(node, "token", node))]
+
+
 def _term(text, factor, method):
     """A factor, as formulaic writes it, as a Term. method: LOOKUP of a column's name."""
     if method == "LOOKUP":
@@ -172,6 +221,10 @@ def _term(text, factor, method):
             f"{factor!r} is not known; what a count is over is exposure(x), without log, and "
             'ranges={"x": ("exposure", lowest, highest)}',
         )
+    power = re.fullmatch(r"(?:I\(|\{)?\s*(\w+)\s*\*\*\s*\d+\s*[)}]?", code)
+    if term is None and power:
+        named = re.search(r"`([^`]*)`", factor) or power
+        _fail(text, f"{factor!r} is not known; {_instead_of_power(named.group(1))}")
     if term is None:
         _fail(text, f"{factor!r} is not known; {_TERMS}")
     return term

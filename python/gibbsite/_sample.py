@@ -12,9 +12,13 @@ import numpy as np
 
 from . import _core, _formula, _tables
 from ._curve import Curve
-from .posterior import arviz_groups, require_arviz
+from .posterior import arviz_groups, require_arviz, require_options
 
-_PRIOR_PRECISION = 0.16  # a standard deviation of 2.5
+_PRIOR_SCALE = 2.5  # of the default prior, for each standard deviation of a column
+_COUNT_AT_ZERO = 0.1  # the mean count where the predictor is 0, as a share of the largest count
+_MOST_EXPOSURES = 1e6  # the highest over the lowest one
+_OTHER = "(other)"  # the level of cells that are not listed
+_FAR_WEIGHTS = 1.5  # how far the mean weight may be from 1 before it is said
 _KNOTS = 12  # of curve(x), as the command line's `sample`
 _MOST_LEVELS = 1000
 _MOST_POINTS = 300_000_000  # draws times rows of a group that has one number for each
@@ -26,8 +30,8 @@ _SIGMA = "sigma"
 
 
 def _table_of(frame, said, weights):
-    """The formula's columns of a frame as a table of pyarrow, and the rows' weights or None, without rows
-    that lack a cell."""
+    """(the formula's columns of a frame as a table of pyarrow, the rows' weights or None, the rows' places
+    in the frame), without rows that lack a cell."""
     try:
         import pyarrow
         import pyarrow.compute as compute
@@ -43,8 +47,14 @@ def _table_of(frame, said, weights):
             f"frame: lacks {_tables.listed(lacking)} of the formula {said.text!r} or weights; its columns are "
             f"{_tables.listed(names)}"
         )
+    for name in wanted:
+        if names.count(name) > 1:
+            raise ValueError(
+                f"frame: has {names.count(name)} columns {name!r}; keep one, such as "
+                "frame.loc[:, ~frame.columns.duplicated()], or rename them"
+            )
     if _tables._is_pandas(frame):
-        frame = pyarrow.Table.from_pandas(frame[wanted], preserve_index=False)
+        frame = _with_declared(pyarrow.Table.from_pandas(frame[wanted], preserve_index=False))
     else:
         frame = pyarrow.table(frame).select(wanted)
     if isinstance(weights, str):
@@ -67,9 +77,41 @@ def _table_of(frame, said, weights):
         weights = weights if weights is None else weights[~absent]
     if frame.num_rows < 2:
         raise ValueError(f"frame: has {frame.num_rows} rows without missing cells; give more")
+    frame = frame.unify_dictionaries()
     if weights is not None and not (np.isfinite(weights).all() and weights.min() >= 0 and weights.max() > 0):
         raise ValueError("weights: must be finite, 0 or more, and not all 0")
-    return frame, weights
+    return frame, weights, np.flatnonzero(~absent)
+
+
+def _with_declared(table):
+    """A table of pandas with its categories marked as ordered: their order is declared whether or not one
+    is less than another. Of other frames only ordered ones are, as the order is else that of the rows."""
+    import pyarrow
+
+    for k, column in enumerate(table.columns):
+        if pyarrow.types.is_dictionary(column.type):
+            chunks = [
+                pyarrow.DictionaryArray.from_arrays(one.indices, one.dictionary, ordered=True)
+                for one in column.chunks
+            ]
+            table = table.set_column(k, table.column_names[k], pyarrow.chunked_array(chunks))
+    return table
+
+
+def _warn_of_weights(weights):
+    """That weights which do not add up to the number of rows say how many rows were seen."""
+    counted = int(np.count_nonzero(weights))
+    ratio = float(weights.sum()) / counted
+    if 1 / _FAR_WEIGHTS <= ratio <= _FAR_WEIGHTS:
+        return
+    width = "narrow" if ratio > 1 else "wide"
+    warnings.warn(
+        f"weights add up to {weights.sum():,.6g} of {counted:,} rows, and intervals are as {width} as of so many "
+        "rows. Right if each row stands for that many equal ones; of a survey give w * n / sum(w), here "
+        f"w * {1 / ratio:.4g}",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 def _is_number_type(type_):
@@ -78,14 +120,31 @@ def _is_number_type(type_):
     return pyarrow.types.is_integer(type_) or pyarrow.types.is_floating(type_) or pyarrow.types.is_decimal(type_)
 
 
+def _is_date_type(type_):
+    import pyarrow
+
+    return pyarrow.types.is_date(type_) or pyarrow.types.is_timestamp(type_)
+
+
+def _text(cell):
+    """A cell as text, whole numbers without a point."""
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+
+
 def _texts(column):
-    """Cells as text, whole numbers without a point."""
+    return [_text(cell) for cell in column.to_pylist()]
 
-    def text(cell):
-        whole = isinstance(cell, float) and cell.is_integer()
-        return str(int(cell)) if whole else str(cell)
 
-    return [text(cell) for cell in column.to_pylist()]
+def _levels_of(column):
+    """The different cells as text: categories in their declared order, numbers as they rise, else sorted."""
+    import pyarrow
+
+    if pyarrow.types.is_dictionary(column.type) and column.type.ordered:
+        found = set(_texts(column))
+        return [level for level in map(_text, column.chunk(0).dictionary.to_pylist()) if level in found]
+    if _is_number_type(column.type):
+        return [_text(number) for number in sorted(set(column.to_pylist()))]
+    return sorted(set(_texts(column)))
 
 
 def _numbers_of(column):
@@ -94,15 +153,42 @@ def _numbers_of(column):
     return column.cast(pyarrow.float64()).to_numpy()
 
 
-def _range_of(term, column, given):
+def _exposure_of(term, column, places):
+    """The exposure that rows have. places: of the rows in the frame."""
+    if not _is_number_type(column.type):
+        raise ValueError(f"column {term.column!r}: is text, and an exposure is a number; convert it, or leave it out")
+    values = _numbers_of(column)
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values > 0)))
+    if len(wrong):
+        raise ValueError(
+            f"column {term.column!r}: an exposure must be above 0 and finite, and {len(wrong):,} of "
+            f"{len(values):,} rows have none, the first {values[wrong[0]]:g} in row {places[wrong[0]]:,} "
+            "(from 0); leave such rows out"
+        )
+    lo, hi = float(values.min()), float(values.max())
+    if hi > _MOST_EXPOSURES * lo:
+        raise ValueError(
+            f"column {term.column!r}: exposures go from {lo:g} to {hi:g}, and the highest may be "
+            f"{_MOST_EXPOSURES:,.0f} times the lowest; leave the smallest out"
+        )
+    return ("exposure", lo, hi)
+
+
+def _range_of(term, column, given, places):
     """What `ranges` say of a term: what was given, else what the rows have."""
+    if term.kind == "exposure":
+        if given is None:
+            return _exposure_of(term, column, places)
+        return ("exposure", *given) if _tables._is_pair(given) else given
     if given is None:
         if term.kind == "category" or not _is_number_type(column.type):
-            levels = sorted(set(_texts(column)))
+            levels = _levels_of(column)
             if len(levels) > _MOST_LEVELS:
+                advice = "so leave it out or join levels"
+                if _is_date_type(column.type):
+                    advice = "so add a number in its place, such as days since the first date"
                 raise ValueError(
-                    f"column {term.column!r}: has {len(levels):,} levels; {_MOST_LEVELS:,} are the most, "
-                    "so leave it out or join levels"
+                    f"column {term.column!r}: has {len(levels):,} levels; {_MOST_LEVELS:,} are the most, {advice}"
                 )
             if len(levels) < 2:
                 raise ValueError(f"column {term.column!r}: has one level, {levels[0]!r}; leave it out")
@@ -111,8 +197,6 @@ def _range_of(term, column, given):
         lo, hi = float(values.min()), float(values.max())
         if not (math.isfinite(lo) and math.isfinite(hi)):
             raise ValueError(f"column {term.column!r}: has an infinite cell; leave such rows out")
-        if term.kind == "exposure":
-            return ("exposure", lo, hi)
         if lo == hi:
             raise ValueError(f"column {term.column!r}: has one value, {lo:g}; leave it out")
         given = (lo, hi)
@@ -134,39 +218,121 @@ def _from_zero(what):
     return (0.0, what[1]) if len(what) == 2 and 0 < what[0] else what
 
 
-def _label_of(said, column, model):
-    """(lines of the schema, labels as floats, names of several classes or None, what is modelled)."""
-    values = None
-    is_number = _is_number_type(column.type)
-    if is_number:
-        values = _numbers_of(column)
-        if not np.isfinite(values).all():
-            raise ValueError(f"label {said.label!r}: has an infinite cell; leave such rows out")
-        if model in ("auto", "logistic") and set(np.unique(values)) <= {0.0, 1.0}:
-            return ['positive = "1"', 'negative = "0"'], np.where(values == 1, 1.0, -1.0), None, f"{said.label} = 1"
+@dataclasses.dataclass
+class _Label:
+    """How the label is encoded, and what is modelled of it."""
+
+    lines: list  # of the schema
+    values: np.ndarray  # as floats
+    modelled: str
+    classes: list | None = None  # names of several
+    note: str = ""
+
+
+def _two_classes(name, low, high, is_high, note=""):
+    lines = [f"positive = {_formula.quoted(high)}", f"negative = {_formula.quoted(low)}"]
+    return _Label(lines, np.where(is_high, 1.0, -1.0), f"{name} = {high}", note=note)
+
+
+def _number_label(name, values, model):
+    """The label of numbers; None if they are names of several classes."""
+    if not np.isfinite(values).all():
+        raise ValueError(f"label {name!r}: has an infinite cell; leave such rows out")
+    lo, hi = float(values.min()), float(values.max())
     if model == "poisson":
-        if values is None or values.min() < 0 or (values != np.round(values)).any():
-            raise ValueError(f"label {said.label!r}: counts are whole numbers of 0 or more")
-        return [f"range = [0, {float(max(values.max(), 1.0))!r}]", "counts = true"], values, None, f"the mean of {said.label}"
-    if is_number and model not in ("logistic", "softmax"):
-        lo, hi = float(values.min()), float(values.max())
-        if lo == hi:
-            raise ValueError(f"label {said.label!r}: has one value, {lo:g}; nothing can be learned")
-        return [f"range = [{lo!r}, {hi!r}]"], values, None, said.label
-    texts = _texts(column)
-    names = sorted(set(texts))
+        if lo < 0 or (values != np.round(values)).any():
+            raise ValueError(f"label {name!r}: counts are whole numbers of 0 or more")
+        if hi == 0:
+            raise ValueError(f"label {name!r}: every count is 0; nothing can be learned")
+        return _Label([f"range = [0, {hi!r}]", "counts = true"], values, f"the mean of {name}")
+    if lo == hi:
+        raise ValueError(f"label {name!r}: has one value, {lo:g}; nothing can be learned")
+    is_high = values == hi
+    if model in ("auto", "logistic") and (is_high | (values == lo)).all():
+        as_amounts = 'two numbers count as classes; model="normal" takes them as amounts'
+        note = "" if (lo, hi) == (0, 1) or model == "logistic" else f", not {_text(lo)} ({as_amounts})"
+        return _two_classes(name, _text(lo), _text(hi), is_high, note)
+    if model in ("logistic", "softmax"):
+        return None
+    return _Label([f"range = [{lo!r}, {hi!r}]"], values, name)
+
+
+def _label_of(said, column, model):
+    if _is_number_type(column.type):
+        found = _number_label(said.label, _numbers_of(column), model)
+        if found is not None:
+            return found
+    elif model == "poisson":
+        raise ValueError(f"label {said.label!r}: counts are whole numbers of 0 or more")
+    texts, names = _texts(column), _levels_of(column)
     if len(names) < 2:
         raise ValueError(f"label {said.label!r}: has one value, {names[0]!r}; nothing can be learned")
     if len(names) == 2 and model != "softmax":
-        lines = [f"positive = {_formula.quoted(names[1])}", f"negative = {_formula.quoted(names[0])}"]
-        return lines, np.where(np.array(texts) == names[1], 1.0, -1.0), None, f"{said.label} = {names[1]}"
+        return _two_classes(said.label, *names, np.array(texts) == names[1])
     if len(names) > 100:
         raise ValueError(
             f"label {said.label!r}: has {len(names):,} different values; classes are at most 100"
         )
     places = {name: float(k) for k, name in enumerate(names)}
     lines = [f"classes = [{', '.join(map(_formula.quoted, names))}]"]
-    return lines, np.array([places[text] for text in texts]), names, f"each class of {said.label} against the mean of the classes"
+    modelled = f"each class of {said.label} against the mean of the classes"
+    return _Label(lines, np.array([places[text] for text in texts]), modelled, names)
+
+
+def _require_counts(said, label, model, ranges):
+    """That what counts are over is beside counts."""
+    names = [name for name, what in ranges.items() if _tables._is_exposure(what)]
+    if not names or model == "poisson":
+        return
+    values = label.values
+    is_amount = _kind_of(label.lines) == "amount"
+    could = is_amount and values.min() >= 0 and (values == np.round(values)).all()
+    raise ValueError(
+        f"exposure({names[0]}): is what a count is over, and {said.label!r} is taken for "
+        f"{'an amount' if is_amount else 'classes'}; "
+        + ('give model="poisson"' if could else 'give model="poisson" and a label of counts, or leave it out')
+    )
+
+
+# Cells as the model counts them.
+
+
+def _cells_of(said, table, schema, ranges, found):
+    """(the rows for the engine, {column: cells as they count}). Warns of cells that given ranges move."""
+    import pyarrow
+
+    rows, cells, moved = table.select(said.columns), {}, []
+    toml = tomllib.loads(schema.to_toml())["columns"]
+    for k, name in enumerate(said.columns):
+        what = _tables.plain_column(toml[name])
+        if "date" in what:
+            raise ValueError(
+                f"column {name!r}: sample takes no dates; add a number in its place, such as days since the first "
+                "one, or a category such as the month"
+            )
+        if what["type"] == "category":
+            cells[name] = _texts(rows[name])
+            if isinstance(found[name], (list, dict)):
+                rows = rows.set_column(k, name, pyarrow.array(cells[name]))
+            else:  # "boolean"
+                cells[name] = [cell.lower() for cell in cells[name]]
+            if what.get("other"):
+                cells[name] = [cell if cell in what["levels"] else _OTHER for cell in cells[name]]
+            continue
+        values = _numbers_of(rows[name])
+        ends = what.get("range") or (what["knots"][0], what["knots"][-1])
+        cells[name] = np.clip(values, ends[0], ends[-1])
+        count = int(np.count_nonzero(cells[name] != values))
+        if count and name in ranges:
+            moved.append(f"{count:,} of {name!r} to {ends[0]:g} or {ends[-1]:g}")
+    if moved:
+        warnings.warn(
+            f"ranges: cells beyond their range count as its end: {', '.join(moved)}, of {len(table):,} rows each; "
+            "widen the ranges, or leave such rows out",
+            UserWarning,
+            stacklevel=3,
+        )
+    return rows, cells
 
 
 # From the encoder's scale to the columns' units.
@@ -223,7 +389,8 @@ def _parts_of(schema, terms):
     for term in terms:
         said = _tables.plain_column(toml["columns"][term.column])
         if said["type"] == "category":
-            columns.append(_Part(term.column, levels=tuple(said["levels"])))
+            levels = (*said["levels"], *([_OTHER] if said.get("other") else []))
+            columns.append(_Part(term.column, levels=levels))
         elif said["type"] == "number" and "knots" in said:
             columns.append(_Part(term.column, at=tuple(said["knots"])))
         elif said["type"] == "number":
@@ -327,12 +494,84 @@ class _Terms:
         return total
 
 
-def _engine_name(name, columns):
-    """What the engine calls the intercept, and a product of columns."""
+def _engine_name(name, said):
+    """What the engine calls the intercept, and a product of columns, which may be named in any order."""
     if name == _INTERCEPT:
         return "(intercept)"
-    parts = name.split(":") if isinstance(name, str) else ()
-    return " × ".join(parts) if len(parts) > 1 and name not in columns and set(parts) <= set(columns) else name
+    if isinstance(name, str) and name not in said.columns:
+        for columns in said.interactions:
+            if sorted(name.split(":")) == sorted(columns):
+                return " × ".join(columns)
+    return name
+
+
+# The default prior.
+
+
+def _moments(values, weights):
+    """(mean, standard deviation) with weights or None."""
+    mean = float(np.average(values, weights=weights))
+    return mean, math.sqrt(float(np.average((values - mean) ** 2, weights=weights)))
+
+
+def _label_scale(label, kind, schema, weights, exposure):
+    """(what the label's standard deviation is, where its middle is) on the scale of the predictor: the
+    logarithm of the mean count, the mean of amounts; 1 and 0 of classes."""
+    if kind == "count":
+        over = 1.0 if exposure is None else np.average(exposure, weights=weights) / exposure.max()
+        mean = float(np.average(label.values, weights=weights))
+        return 1.0, math.log(mean / (_COUNT_AT_ZERO * label.values.max() * over))
+    if kind != "amount":
+        return 1.0, 0.0
+    toml = tomllib.loads(schema.to_toml())
+    mean, deviation = _moments(label.values, weights)
+    return deviation / toml["tolerance"], (mean - sum(toml["range"]) / 2) / toml["tolerance"]
+
+
+def _default_prior(schema, columns, interactions, label_scale, cells, weights, has_intercept):
+    """{name: law} of N(0, 2.5^2) for each standard deviation of a number, on the encoder's scale, which is
+    the effect over the number's range: of a skewed column many deviations, which would else be the prior's.
+
+    The intercept is the predictor where each number is at the low end of its range, z deviations from its
+    mean: its scale is sqrt(1 + sum z^2) times as large. So is a product's at the ends of a number.
+    """
+    scale, center = label_scale[0] * _PRIOR_SCALE, label_scale[1]
+    out, squares, at = {}, 0.0, {}
+    toml = tomllib.loads(schema.to_toml())["columns"]
+    for part in columns:
+        if part.is_line:
+            lo, hi = _tables.plain_column(toml[part.column])["range"]
+            mean, deviation = _moments(cells[part.column], weights)
+            deviation = deviation or hi - lo
+            out[part.column] = (0.0, scale * (hi - lo) / deviation)
+            squares += ((lo - mean) / deviation) ** 2
+            at[part.column] = (mean, deviation)
+    names = schema.feature_names
+    first = sum(part.features for part in columns)
+    for parts in interactions:
+        factors = []
+        for part in parts:
+            ends = np.array(part.at) if part.is_line else np.zeros(part.features)
+            mean, deviation = at.get(part.column, (0.0, 1.0)) if part.is_line else (0.0, 1.0)
+            factors.append(np.hypot(1, (ends - mean) / deviation) if part.is_line else ends + 1)
+        for factor in itertools.product(*factors):
+            out[names[first]] = (0.0, scale * math.prod(factor))
+            first += 1
+    if has_intercept:
+        out["(intercept)"] = (center, scale * math.sqrt(1 + squares))
+        out["*"] = (0.0, scale)
+    else:  # levels, knots or a line say where the label is
+        far = math.hypot(scale, center) * math.sqrt(1 + squares)
+        out = {name: (0.0, own * far / scale) for name, (_, own) in out.items()}
+        out["*"] = (0.0, far)
+    return {name: f"normal({float(c)!r}, {float(s)!r})" for name, (c, s) in out.items()}
+
+
+def _joined(default, given, said):
+    """The default prior where none is given by name."""
+    products = [" × ".join(columns) for columns in said.interactions]
+    named = tuple(f"{name}=" for name in products if name in given)  # beginnings of their features' names
+    return {**{name: law for name, law in default.items() if not name.startswith(named)}, **given}
 
 
 # Summaries.
@@ -411,7 +650,7 @@ def sample(
     frame,
     formula,
     *,
-    prior_precision=_PRIOR_PRECISION,
+    prior_precision=None,
     prior=None,
     weights=None,
     ranges=None,
@@ -427,25 +666,31 @@ def sample(
     Parameters
     ----------
     frame : pandas, polars or pyarrow table
-        The rows. Rows that lack a cell of the formula are left out, with a warning.
+        The rows, which count as independent: intervals are too narrow where a person has several. Keep
+        one row a person then, or use `fit` with groups= and intervals. Rows that lack a cell of the
+        formula are left out, with a warning.
     formula : str
         "label ~ terms" in the words of `from_formula`: a column, curve(x, K), log(x), C(x),
         exposure(x), and products a*b. A numeric column is a straight line, one of text or booleans a
-        category.
-    prior_precision : float
+        category. Categories that pandas, or an ordered type, declares keep their order, and the first is
+        the reference; others are sorted.
+    prior_precision : float or None
         Precision m of the prior N(0, 1/m) of each coefficient on the encoder's scale: of a number
-        the effect over its whole range, of a level or knot its own. 0.16 is a standard deviation
-        of 2.5.
+        the effect over its whole range, of a level or knot its own. None is N(0, 2.5^2) for each
+        standard deviation of a number, each level and each knot; of amounts in standard deviations of
+        the label, with the intercept about the label's mean, which is so of counts too. With
+        sampler="proximal" None is 0.16.
     prior : dict, str or None
-        Priors in its place by name, on the same scale: of a column, a level ("sex=M"), a product
+        Priors in its place by name, on the encoder's scale: of a column, a level ("sex=M"), a product
         ("age:sex"), "Intercept", or "*" for all others, as "normal(center, scale)" or
         "student_t(degrees, center, scale)". A text alone is of all.
     weights : str, array or None
         How often each row counts, 0 or more: a column's name, or a number a row. Its log-likelihood is
         multiplied by it. With a survey's weights this is a pseudo-posterior, as wide as if so many rows
-        had been seen; scale them to add up to the number of rows.
+        had been seen: scale them to add up to the number of rows. Else a warning says so.
     ranges : dict or None
-        Ranges, curves or levels of some columns in place of those that the rows have.
+        Ranges, curves or levels of some columns in place of those that the rows have. Cells beyond a
+        range count as its end, with a warning.
     interval : float
         Probability of the central intervals of the summary.
     quiet : bool
@@ -454,7 +699,7 @@ def sample(
         Whether the groups of these names are there, a number for each draw and row: for
         `arviz.loo` and `arviz.plot_ppc`, without weights. Not of "huber", which is no likelihood.
     **options
-        model="auto" (two values: logistic; text of more: softmax; other numbers: normal, whose
+        model="auto" (two values, numbers too: logistic; text of more: softmax; other numbers: normal, whose
         noise has the deviation `sigma`; "poisson" for counts; "huber"), and the others of
         `sample_posterior`.
 
@@ -462,18 +707,19 @@ def sample(
     -------
     arviz.InferenceData (a DataTree from ArviZ 1.0 on)
         posterior has `Intercept` and a variable for each term: of a number its slope, of a category
-        its levels against the first one, of a curve its knots against their mean, of a product what
+        its levels against the first one (posterior.attrs["references"]), of a curve its knots against their mean, of a product what
         it adds to its columns; of normal amounts also `sigma`. With "- 1" a line goes through 0, and
         the first category, with all its levels, or curve has the constant. Of two classes the one that
-        sorts last is modelled, which posterior.attrs["modelled"] and the summary say; of more, each
+        is last, sorted or as declared, is modelled, which posterior.attrs["modelled"] and the summary say; of more, each
         against the mean of the classes, as an effect of `fit` is: rows tell nothing else
-        (docs/theory/posterior.md). sample_stats and the other attrs are as of `sample_posterior`.
+        (docs/theory/posterior.md). posterior.attrs["prior"] says the prior. sample_stats and the other attrs
+        are as of `sample_posterior`.
 
     Raises
     ------
     ImportError
         If ArviZ, formulaic or pyarrow is not installed.
-    ValueError, BadInput
+    ValueError, BadInput, TypeError
         If the formula, a column or an option is not as it must be.
 
     Examples
@@ -486,15 +732,20 @@ def sample(
     names = _formula._names_of(frame)
     if names is None:
         raise ValueError("frame: must be a table with named columns, of pandas, polars or pyarrow")
+    require_options(options, "sample")
     said = _formula.parse(formula, names)
-    table, weights = _table_of(frame, said, weights)
+    table, weights, places = _table_of(frame, said, weights)
+    if weights is not None:
+        _warn_of_weights(weights)
     ranges = {} if ranges is None else ranges
     unknown = [name for name in ranges if name not in said.columns]
     if unknown:
         raise ValueError(f"ranges: {_tables.listed(unknown)} is not in the formula {formula!r}")
     model = options.get("model", "auto")
-    lines, labels, classes, modelled = _label_of(said, table[said.label], model)
-    found = {term.column: _range_of(term, table[term.column], ranges.get(term.column)) for term in said.terms}
+    label = _label_of(said, table[said.label], model)
+    lines, labels, classes, modelled = label.lines, label.values, label.classes, label.modelled
+    found = {term.column: _range_of(term, table[term.column], ranges.get(term.column), places) for term in said.terms}
+    _require_counts(said, label, model, found)
     kind = "several" if classes is not None else _kind_of(lines)
     if not said.intercept and all(isinstance(what, tuple) for what in found.values()):
         found = {name: _from_zero(what) if name not in ranges else what for name, what in found.items()}
@@ -512,23 +763,29 @@ def sample(
         said.intercept,
         interactions=list(said.interactions) or None,
     )
-    rows = table.select(said.columns)
-    cells = {}
-    for k, term in enumerate(said.terms):
-        is_levels = isinstance(found[term.column], (list, dict))
-        cells[term.column] = _texts(rows[term.column]) if is_levels else _numbers_of(rows[term.column])
-        if is_levels:
-            import pyarrow
-
-            rows = rows.set_column(k, term.column, pyarrow.array(cells[term.column]))
+    rows, cells = _cells_of(said, table, schema, ranges, found)
+    exposure = next((cells[name] for name, what in found.items() if _tables._is_exposure(what)), None)
     data = _tables.read_arrow(rows, schema, labels=labels)
+    columns, interactions, linear = _parts_of(schema, said.terms)
+    if isinstance(prior, dict):
+        prior = {_engine_name(name, said): law for name, law in prior.items()}
+    if options.get("sampler") == "proximal" and prior is None and prior_precision is None:
+        prior_precision = _PRIOR_SCALE**-2  # it takes one normal prior alone
+    prior_words = "as given"
+    if prior_precision is None and (prior is None or (isinstance(prior, dict) and "*" not in prior)):
+        scale = _label_scale(label, kind, schema, weights, exposure)
+        default = _default_prior(schema, columns, interactions, scale, cells, weights, said.intercept)
+        given, unit = {} if prior is None else prior, " standard deviations of the label" if kind == "amount" else ""
+        prior_words = (
+            f"normal(0, {_PRIOR_SCALE}){unit} for each standard deviation of a number, each level and each knot"
+            + (f"; as given of {', '.join(map(str, given))}" if given else "")
+        )
+        prior = _joined(default, given, said)
     if model == "poisson":  # the loss of a count is Poisson's in units of the largest one
         options.setdefault("beta", float(max(labels.max(), 1.0)))
     if weights is not None:
         data._weigh(weights, float(weights.max()))
         options["beta"] = options.get("beta", 1.0) * float(weights.max())
-    if isinstance(prior, dict):
-        prior = {_engine_name(name, said.columns): law for name, law in prior.items()}
     drawn = _core.draw_posterior(data, prior_precision=prior_precision, prior=prior, **options)
 
     draws = drawn["draws"]  # [chain, draw, (classes x) features]
@@ -539,7 +796,6 @@ def sample(
         draws = draws.reshape(*draws.shape[:2], len(classes), -1)
         # The likelihood knows differences of classes alone: what all of them share is the prior's.
         draws = draws - draws.mean(axis=2, keepdims=True)
-    columns, interactions, linear = _parts_of(schema, said.terms)
     terms = _Terms(columns, interactions, linear, draws, said.intercept)
     variables, all_coords = {}, {} if classes is None else {"class": classes}
     for key, values in sorted(terms.values.items(), key=lambda one: (len(one[0]), one[0] != ())):
@@ -571,9 +827,8 @@ def sample(
             predictor = predictor * drawn["unit"] + drawn["shift"]
         if kind == "count":
             predictor = predictor + drawn["shift"]
-            for term in said.terms:
-                if term.kind == "exposure":
-                    predictor = predictor + np.log(cells[term.column])
+            if exposure is not None:
+                predictor = predictor + np.log(exposure)
         if log_likelihood:
             groups["log_likelihood"] = {said.label: _log_likelihood(kind, predictor, labels, sigma)}
         if posterior_predictive:
@@ -583,11 +838,16 @@ def sample(
     # The controlled means are of the encoder's scale.
     said_of_draws = {key: one for key, one in drawn.items() if not key.startswith("controlled_")}
     out = arviz_groups(said_of_draws, groups, all_coords, dims)
-    out.posterior.attrs["modelled"] = modelled
+    references = ""
+    if said.intercept:
+        references = ", ".join(f"{part.column} = {part.levels[0]}" for part in columns if part.levels)
+    out.posterior.attrs.update(modelled=modelled, prior=prior_words, references=references)
     if not quiet:
         flat = _flat(variables)
         counted = "" if weights is None else f" that count {weights.sum():,.6g} by their weights"
-        print(f"{modelled}; {len(labels):,} rows{counted}; sampler {drawn['sampler']}; not private\n")
+        print(f"{modelled}{label.note}; {len(labels):,} rows{counted}; sampler {drawn['sampler']}; not private\n")
         print(_printed(*summarize(flat, interval, drawn["superchains"])))
+        if references:
+            print(f"\nlevels are against {references}")
         print(f"\n{drawn['verdict']}")
     return out

@@ -1,8 +1,14 @@
 """Draws from the posterior, for people who may see the rows. Nothing here is private."""
 
+import difflib
 import inspect
 
 from . import _core
+
+_OPTIONS = (
+    "model", "beta", "chains", "draws", "warm_up", "thinning", "sampler", "metric", "target_acceptance", "tv",
+    "seed", "backend", "n_jobs", "progress",
+)  # fmt: skip
 
 
 def require_arviz(caller):
@@ -13,6 +19,21 @@ def require_arviz(caller):
         raise ImportError(
             f"{caller}: reading draws takes ArviZ; install it (pip install arviz)"
         ) from None
+
+
+def require_options(options, caller):
+    """Raises TypeError in one line if the engine does not know an option of the caller's."""
+    for name in options:
+        if name in _OPTIONS:
+            continue
+        if name in ("groups", "rows_per_person"):
+            raise TypeError(
+                f"{name}: gibbsite.{caller} takes rows as independent, so intervals are too narrow where a person "
+                "has several; keep one row a person, or use fit with groups= and intervals=True, which counts people"
+            )
+        near = difflib.get_close_matches(name, _OPTIONS, 1)
+        advice = f"did you mean {near[0]}?" if near else "leave it out"
+        raise TypeError(f"{name}: gibbsite.{caller} has no such argument; {advice}")
 
 
 def arviz_groups(drawn, groups, coords, dims):
@@ -85,6 +106,7 @@ def sample_posterior(data, *, prior_precision=None, prior=None, **options):
         If an option is not as it must be, or rows have no labels.
     """
     require_arviz("sample_posterior")
+    require_options(options, "sample_posterior")
     drawn = _core.draw_posterior(data, prior_precision=prior_precision, prior=prior, **options)
     theta, coords = drawn["draws"], {"feature": data.schema.feature_names}
     if data.schema.classes:
