@@ -5,6 +5,7 @@ import functools
 import math
 import os
 import re
+import sys
 import warnings
 
 from . import _core
@@ -105,12 +106,15 @@ class VoidWarning(UserWarning):
     noise."""
 
 
-def warn_void(seed, what, stacklevel=3):
+def warn_void(seed, what):
     """Warns of a release whose noise can be recomputed. what: such as "a table"."""
-    if seed is not None:
-        warnings.warn(
-            "seed: the noise can be recomputed from it, so the certificate is void; leave it out for "
-            f"{what} to publish",
-            VoidWarning,
-            stacklevel=stacklevel,
-        )
+    if seed is None:
+        return
+    level, frame = 1, sys._getframe(0)
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "gibbsite":
+        level, frame = level + 1, frame.f_back  # the caller's line, whatever called what here
+    warnings.warn(
+        f"seed: the noise can be recomputed from it, so the certificate is void; leave it out for {what} to publish",
+        VoidWarning,
+        stacklevel=level,
+    )
