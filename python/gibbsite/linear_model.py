@@ -1147,10 +1147,10 @@ class _Private:
 
         The classes_ of a classifier are the schema's names, as numbers or booleans if all are such.
         epsilon and delta are None if the certificate is void. Another `fit` keeps rows_per_person, the
-        range of weights, intervals and adjacency, and needs `groups` where the file's had them. Tables to predict may have more columns,
-        in any order, as a file does not know the frame of `fit`. Raises OSError or `BadInput` if the
-        file cannot be read or was changed, ValueError if its label is of another kind than this
-        estimator's.
+        range of weights, intervals and adjacency, and needs `groups` where the file's had them. Tables
+        to predict may have more columns, in any order, as a file does not know the frame of `fit`.
+        Raises OSError or `BadInput` if the file cannot be read or was changed, ValueError if its label
+        is of another kind than this estimator's.
         """
         if not isinstance(path, (str, os.PathLike)):
             raise TypeError(f"path: must be that of a model file, got {type(path).__name__}")

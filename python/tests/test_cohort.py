@@ -22,6 +22,13 @@ sex = {type = "category", levels = ["F", "M"]}
 w = {type = "weight", range = [0, 2000]}
 age = {type = "number", range = [18, 90]}
 """
+STATES = """[columns]
+stage = {type = "category", levels = ["0", "1", "2"]}
+after = {type = "category", levels = ["0", "1", "2"]}
+"""
+LABEL = 'label = "ill"\npositive = "yes"\nnegative = "no"\n'
+AGE = '[columns]\nage = {type = "number", range = [18, 90]}\n'
+SEX = '[columns]\nsex = {type = "category", levels = ["F", "M"]}\n[network]\nsex = []\n'
 BUDGET = {"epsilon": 2.0, "delta": 1e-7}
 
 
@@ -80,7 +87,7 @@ def test_a_formula_keeps_the_people_of_ranges(frame, formula, said):
 
 
 def test_a_formula_keeps_the_people_and_weights_of_a_schema(frame):
-    schema = 'label = "ill"\npositive = "yes"\nnegative = "no"\n' + SCHEMA
+    schema = LABEL + SCHEMA
     model = of("ill ~ age", None, schema=schema, classes=None).fit(frame)
     assert model.certificate_["constants"]["people"] == frame["id"].nunique()
     assert 'w = {type = "weight"' in model.schema_.to_toml()
@@ -249,18 +256,18 @@ def test_a_weighted_table_says_its_unit(frame, tmp_path):
 
 def releases(frame, ledger, epsilon):
     """Every function that takes a ledger, at this epsilon."""
-    two = frame[["sex", "stage"]].assign(after=(frame["stage"] + 1) % 3)
-    states = '[columns]\nstage = {type = "category", levels = ["0", "1", "2"]}\nafter = {type = "category", levels = ["0", "1", "2"]}\n'
+    two, states = frame[["sex", "stage"]].assign(after=(frame["stage"] + 1) % 3), STATES
     budget = {"epsilon": epsilon, "delta": 1e-7, "ledger": ledger}
-    schema = gibbsite.Schema.parse('label = "ill"\npositive = "yes"\nnegative = "no"\n[columns]\nage = {type = "number", range = [18, 90]}\n', "s")
+    schema = gibbsite.Schema.parse(LABEL + AGE, "s")
+    age, ill = frame[["age"]], frame["ill"]
     rows = gibbsite.read_arrow(frame[["age", "ill"]], schema)
     plan = gibbsite.plan(epsilon=epsilon, delta=1e-7, rows=rows.rows, schema=schema)
-    network = gibbsite.Schema.parse_network("[columns]\nsex = {type = \"category\", levels = [\"F\", \"M\"]}\n[network]\nsex = []\n")
+    network = gibbsite.Schema.parse_network(SEX)
     counted = gibbsite.read_arrow(frame[["sex"]], network, labels_optional=True)
     tables = gibbsite.plan_network(epsilon=epsilon, delta=1e-7, rows=counted.rows, schema=network)
     return [
-        lambda: PrivateLogisticRegression(**budget, ranges={"age": (18, 90)}, classes=["no", "yes"]).fit(frame[["age"]], frame["ill"]),
-        lambda: PrivateLogisticRegression(**budget, schema="private", classes=["no", "yes"]).fit(frame[["age"]], frame["ill"]),
+        lambda: PrivateLogisticRegression(**budget, ranges={"age": (18, 90)}, classes=["no", "yes"]).fit(age, ill),
+        lambda: PrivateLogisticRegression(**budget, schema="private", classes=["no", "yes"]).fit(age, ill),
         lambda: gibbsite.table(two, states, ["stage"], **budget),
         lambda: gibbsite.transitions(two, states, ["stage", "after"], **budget),
         lambda: gibbsite.private_schema(frame[["age", "ill"]], label="ill", positive="yes", **budget),
@@ -304,8 +311,7 @@ def test_gaussian_numbers():
 
 
 def test_seeds_void_every_release(frame):
-    two = frame[["sex", "stage"]].assign(after=(frame["stage"] + 1) % 3)
-    states = '[columns]\nstage = {type = "category", levels = ["0", "1", "2"]}\nafter = {type = "category", levels = ["0", "1", "2"]}\n'
+    two, states = frame[["sex", "stage"]].assign(after=(frame["stage"] + 1) % 3), STATES
     budget = {"epsilon": 2.0, "delta": 1e-7, "seed": 1}
     for run in (
         lambda: gibbsite.table(two, states, ["stage"], **budget),
@@ -323,13 +329,14 @@ def test_seeds_void_every_release(frame):
 
 
 def test_errors_name_the_parameter_in_one_line(frame, tmp_path):
-    (tmp_path / "s.toml").write_text(SCHEMA)
+    path = tmp_path / "s.toml"
+    path.write_text(SCHEMA)
     network = gibbsite.private_network(frame[["sex", "vacc"]], epsilon=2.0, delta=1e-7)
     budget = {"epsilon": 1.0, "delta": 1e-7}
     for words, run in (
         ("schema: must be a Schema, the path", lambda: gibbsite.table(frame, {"sex": ["F"]}, ["sex"], **budget)),
         ("columns: must be a list of names", lambda: gibbsite.table(frame, SCHEMA, 5, **budget)),
-        ("columns: must be a list of str, got str", lambda: gibbsite.Schema.read_covariance(tmp_path / "s.toml", "age")),
+        ("columns: must be a list of str, got str", lambda: gibbsite.Schema.read_covariance(path, "age")),
         ("rows: must be a whole number of at least 0", lambda: network.synthesize(-1)),
         ("rows: must be a whole number of at least 0 or None, got str", lambda: network.synthesize("10")),
         ("synthesize: has no parameter 'sed'", lambda: network.synthesize(10, sed=1)),
