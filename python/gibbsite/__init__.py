@@ -137,7 +137,7 @@ for _name in ("draw_in_ball", "fit", "fit_covariance", "fit_family", "fit_networ
     globals()[_name] = entering(globals()[_name])
 for _name in ("column_guarantee", "plan_covariance", "plan_family", "plan_network", "read_table", "verify"):
     globals()[_name] = one_line(globals()[_name])
-one_line_methods(Schema, NetworkRelease)
+one_line_methods(Ledger, NetworkRelease, Schema)
 set_arrow_opener(open_stream)
 set_onnx_writer(write_onnx)
 del _name, entering, one_line, one_line_methods, open_stream, set_arrow_opener, set_onnx_writer, write_onnx

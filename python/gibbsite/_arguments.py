@@ -63,11 +63,12 @@ def explained(error):
         if is_needed and one not in got:
             return f"{name}: needs {one!r}; give it"
     wrong = [one for one in got if not _is_taken(known[one][1], got[one])]
-    wrong = wrong or [one for one in got if "int" in known[one][1].split(" | ") and got[one] == "int"]
-    if len(wrong) != 1:
+    wrong = wrong or [one for one in got if "int" in _alternatives(known[one][1]) and got[one] == "int"]
+    if not wrong:
         return f"{name}: takes ({found[2]}), got ({', '.join(f'{key}: {kind}' for key, kind in got.items())})"
     one = wrong[0]
-    shown = "another" if got[one] == "int" else got[one].removeprefix("gibbsite._core.")
+    is_whole = got[one] == "int" and "int" in _alternatives(known[one][1])
+    shown = "another" if is_whole else got[one].removeprefix("gibbsite._core.")
     return f"{one}: must be {_words(known[one][1])}, got {shown}"
 
 
@@ -108,12 +109,12 @@ def _is_taken(kind, given):
     for one in _alternatives(kind):
         if one == "os.PathLike" and given.endswith("Path"):
             return True
-        if one.startswith(("collections.abc.Sequence", "tuple")) and given in ("list", "tuple"):
+        if one.startswith(("collections.abc.Sequence", "Sequence", "tuple")) and given in ("list", "tuple"):
             return True
         if given in _TAKEN.get(one, ()) or one.rpartition(".")[2] == given.rpartition(".")[2]:
             return True
-        if one == "object" or (one not in _TAKEN and "." not in one and "[" not in one):
-            return True
+        if one == "object" or ("[" in one and "Sequence" not in one and not one.startswith("tuple")):
+            return True  # arrays and the like, of which the name tells too little
         if one in ("int", "float") and given.startswith("numpy."):
             return True
     return False
@@ -139,9 +140,9 @@ def _words(kind):
 
 
 def _word(one):
-    if one.startswith("collections.abc.Sequence["):
+    if one.startswith(("collections.abc.Sequence[", "Sequence[")):
         inner = one.partition("[")[2].rstrip("]")
         return f"a list of {'numbers' if inner in ('int', 'float') else inner}"
-    if one.startswith("gibbsite."):
+    if one.startswith("gibbsite.") or one[:1].isupper() and one != "None":
         return f"a gibbsite.{one.rpartition('.')[2]}"
     return _WORDS.get(one, one)

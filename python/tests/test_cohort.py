@@ -346,6 +346,9 @@ def test_errors_name_the_parameter_in_one_line(frame, tmp_path):
         ("path: must be that of a model file", lambda: PrivateLogisticRegression.from_file(None)),
         ("rows_cap: data has more than 100 people", lambda: gibbsite.table(
             frame, SCHEMA, ["sex"], adjacency="add-remove", rows_cap=100, **budget)),
+        ("data: must be a gibbsite.Dataset, got int", lambda: gibbsite.fit(1, 2)),
+        ("candidates: must be a list of str, got str", lambda: gibbsite.select([1], candidates="ab", epsilon=1.0)),
+        ("path: must be a path, got int", lambda: gibbsite.Ledger.create(5, **budget)),
         ("fit_network: needs 'plan'", lambda: gibbsite.fit_network(None)),
     ):
         with pytest.raises((TypeError, ValueError)) as raised:
