@@ -1184,7 +1184,8 @@ class _Private:
             intervals=release.intervals is not None,
             **options,
         )
-        estimator._beside = tuple(beside)
+        if beside:
+            estimator._beside = tuple(beside)
         estimator._set_release(release)
         estimator._columns = [name for name in estimator._facts.cells if name not in beside]
         estimator._raw = None
@@ -1228,7 +1229,8 @@ class _Private:
         if state.get("requested"):
             self._requested = state["requested"]
         self._by_name = state.get("by_name", False)
-        self._beside = state.get("beside", ())
+        if state.get("beside"):
+            self._beside = state["beside"]
         if "model" not in state:
             return
         self._set_release(_core.Release.from_json(state["model"], "pickle"))
