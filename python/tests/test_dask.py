@@ -248,7 +248,7 @@ def test_a_release_is_valid_and_entered_once(client, tmp_path):
     release = gibbsite.dask.fit(cut(people(), *THREE), SCHEMA, **BUDGET, ledger=ledger, intervals=True)
     assert release.verify() and release.intervals is not None
     with pytest.raises(gibbsite.BudgetSpent):
-        gibbsite.dask.fit(cut(people(), *THREE), SCHEMA, **BUDGET, ledger=ledger)
+        gibbsite.dask.fit(cut(people(), *THREE), SCHEMA, **BUDGET, ledger=str(ledger.path))
 
 
 def test_a_bad_cell_names_its_partition(client):
