@@ -83,13 +83,6 @@ std::string unknown_word(const CLI::App& whole, int argc, char** argv) {
                        did_you_mean(name, names));
   }
   const std::vector<std::string> rest = whole.remaining(true);
-  const auto subcommands = whole.get_subcommands(nullptr);
-  if (of_command.empty() && !subcommands.empty() && !rest.empty()) {
-    std::vector<std::string> words;
-    for (const CLI::App* sub : subcommands) words.push_back(sub->get_name());
-    return fmt::format("{} {}: there is no such word; give one of {}{}", whole.get_name(),
-                       rest.front(), fmt::join(words, ", "), did_you_mean(rest.front(), words));
-  }
   return fmt::format("'{}': gibbsite {} does not know what this belongs to",
                      rest.empty() ? "" : rest.front(), command.get_name());
 }
@@ -111,6 +104,10 @@ std::string missing_options(const CLI::App& app) {
 std::string missing_word(const CLI::App& command) {
   std::vector<std::string> words;
   for (const CLI::App* sub : command.get_subcommands(nullptr)) words.push_back(sub->get_name());
+  if (const std::vector<std::string> rest = command.remaining(true); !rest.empty()) {
+    return fmt::format("{} {}: there is no such word; give one of {}{}", command.get_name(),
+                       rest.front(), fmt::join(words, ", "), did_you_mean(rest.front(), words));
+  }
   return fmt::format("{}: what to do is missing; give one of {}, such as gibbsite {} {}",
                      command.get_name(), fmt::join(words, ", "), command.get_name(),
                      words.empty() ? "" : words.front());

@@ -46,11 +46,13 @@ from ._core import (
     set_onnx_writer,
     verify,
 )
+from ._arguments import one_line, one_line_methods
 from ._cross_table import CrossTable, table
 from ._curve import Curve
 from ._decide import Decision, decide
 from ._family import private_family
 from ._files import open_stream
+from ._ledger import entering
 from ._network import private_network
 from ._onnx import export_onnx, write_onnx
 from ._plan import plan
@@ -131,6 +133,11 @@ __all__ = [
     "verify",
 ]
 
+for _name in ("draw_in_ball", "fit", "fit_covariance", "fit_family", "fit_network", "select"):
+    globals()[_name] = entering(globals()[_name])
+for _name in ("column_guarantee", "plan_covariance", "plan_family", "plan_network", "read_table", "verify"):
+    globals()[_name] = one_line(globals()[_name])
+one_line_methods(Ledger, NetworkRelease, Schema)
 set_arrow_opener(open_stream)
 set_onnx_writer(write_onnx)
-del open_stream, set_arrow_opener, set_onnx_writer, write_onnx
+del _name, entering, one_line, one_line_methods, open_stream, set_arrow_opener, set_onnx_writer, write_onnx

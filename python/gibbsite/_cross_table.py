@@ -1,10 +1,21 @@
 """Private cross tables: noisy counts with margins that agree, intervals and a certificate."""
 
+import json
 import os
+from collections.abc import Iterable
 
 from . import _core
-from ._tables import read_arrow
+from ._ledger import spending, warn_void
+from ._tables import SchemaFacts, read_arrow, read_schema
 from .linear_model import _warn_of_guarantee, _warn_of_rows
+
+
+_NUMBERS = ("estimate", "std_err", "lower", "upper", "count", "hidden")
+
+
+def _columns_of(release):
+    """What a released model says of its columns."""
+    return json.loads(release.to_json())["model"]["preprocessing"]["columns"]
 
 
 class CrossTable:
@@ -27,6 +38,10 @@ class CrossTable:
         Names of the tabulated columns.
     rows : int or None
         The total, if it is public (adjacency "replace-one").
+    weight : str or None
+        The column of weights that rows count by.
+    unit : float
+        The weight that a count of 1 stands for: the end of the weights' range; 1 without weights.
     frame : pandas.DataFrame
         The table of estimates.
 
@@ -43,6 +58,9 @@ class CrossTable:
         self.columns = numbers["columns"]
         self.rows = numbers["rows"]
         self._numbers = numbers
+        weighing = [one for one in _columns_of(release) if one["type"] == "weight"]
+        self.weight = weighing[0]["name"] if weighing else None
+        self.unit = float(weighing[0]["range"][1]) if weighing else 1.0
 
     @classmethod
     def read(cls, path, columns=()):
@@ -70,20 +88,37 @@ class CrossTable:
         be negative; `std_err` is its standard error. `lower` and `upper` are a 95 % interval of the
         table's own count, for the noise of privacy alone. `count` is a whole number of at least 0;
         `hidden` says whether the interval contains 0. Estimates add up to their margins exactly,
-        and so do counts.
+        and so do counts. Where rows have weights, a count of 1 is a row of the largest weight:
+        `unit` is that weight, `weighted` the estimate times it, and `attrs["weight"]` the weights' column.
         """
         import pandas as pd
 
         columns = dict(zip(self.columns, self._numbers["levels"], strict=True))
-        for name in ("estimate", "std_err", "lower", "upper", "count", "hidden"):
+        numbers = {name: self._numbers[name] for name in _NUMBERS}
+        if self.weight is not None:
+            numbers["weighted"] = numbers["estimate"] * self.unit
+            numbers["unit"] = self.unit
+        for name, values in numbers.items():
             free = name
             while free in self.columns:
                 free += "_"
-            columns[free] = self._numbers[name]
-        return pd.DataFrame(columns)
+            columns[free] = values
+        frame = pd.DataFrame(columns)
+        if self.weight is not None:
+            frame.attrs["weight"] = self.weight
+        return frame
 
     def __repr__(self):
-        return f"<gibbsite.CrossTable: {' × '.join(self.columns)}, {self.release!r}>"
+        counts = "" if self.weight is None else f"counts of {self.unit:g} {self.weight}, "
+        return f"<gibbsite.CrossTable: {' × '.join(self.columns)}, {counts}{self.release!r}>"
+
+
+def names_of(columns):
+    """`columns` as a list of names."""
+    named = [columns] if isinstance(columns, str) else list(columns) if isinstance(columns, Iterable) else [None]
+    if not all(isinstance(name, str) for name in named):
+        raise TypeError(f'columns: must be a list of names, such as ["sex", "age"], got {columns!r}')
+    return named
 
 
 def _chain(schema, columns):
@@ -91,6 +126,8 @@ def _chain(schema, columns):
         return schema.cross_table(columns)
     if isinstance(schema, str) and "\n" in schema:
         return _core.Schema.parse_cross_table(schema, columns)
+    if not isinstance(schema, (str, os.PathLike)):
+        return read_schema(schema)  # says what one is
     return _core.Schema.read_cross_table(schema, columns)
 
 
@@ -158,7 +195,7 @@ def table(
     Warns (`FitWarning`) of a large delta, and tells the curator about columns that the schema does
     not fit.
     """
-    columns = [columns] if isinstance(columns, str) else list(columns)
+    columns = names_of(columns)
     chain = _chain(schema, columns)
     rows = _read(data, chain, rows_per_person)
     counted = {"rows": rows.counted} if rows_cap is None else {}
@@ -173,6 +210,15 @@ def table(
         **counted,
     )
     _warn_of_guarantee(plan)
-    out = CrossTable(_core.fit_network(rows, plan, ledger=ledger, seed=seed), columns)
+    if rows_cap is not None and rows.counted > rows_cap:
+        units = "people" if SchemaFacts(chain).person is not None else "rows"
+        raise _core.BadInput(
+            f"rows_cap: data has more than {rows_cap} {units}; give a public bound that is at least as large "
+            "(private: this line tells about the table)"
+        )
+    with spending(ledger, epsilon, delta) as ledger:
+        release = _core.fit_network(rows, plan, ledger=ledger, seed=seed)
+    out = CrossTable(release, columns)
+    warn_void(seed, "a table")
     _warn_of_rows(rows, None, 0)
     return out

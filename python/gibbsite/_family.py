@@ -3,6 +3,7 @@
 import warnings
 
 from . import _core
+from ._ledger import spending, warn_void
 from ._network import _Budget
 from ._tables import as_cells
 from .linear_model import FitWarning, _warn_of_purchase
@@ -84,11 +85,21 @@ def private_family(
         "rows_per_person": rows_per_person,
     }
     rows = table.source.num_rows
-    plan = _core._plan_bought_family(rows=rows, ledger=ledger, **asked)
-    _warn_of_purchase(plan, _Budget(epsilon, delta), rows)
-    release = _core._fit_bought_family(
-        table.source, seed=seed, ledger=ledger, n_jobs=n_jobs, progress=progress, **asked
-    )
+    try:
+        with spending(ledger, epsilon, delta) as ledger:
+            plan = _core._plan_bought_family(rows=rows, ledger=ledger, **asked)
+            _warn_of_purchase(plan, _Budget(epsilon, delta), rows)
+            release = _core._fit_bought_family(
+                table.source, seed=seed, ledger=ledger, n_jobs=n_jobs, progress=progress, **asked
+            )
+    except _core.Infeasible as error:
+        if variance is None or "no prior that can be evaluated" not in str(error):
+            raise
+        raise _core.Infeasible(
+            f"{error}; or variance={variance:g} is far below what values of the range that was found are "
+            "spread by: it is in squared units of the column, the square of their standard deviation"
+        ) from None
+    warn_void(seed, "draws")
     if release.missing_words:
         warnings.warn(release.missing_words, FitWarning, stacklevel=2)
     return release

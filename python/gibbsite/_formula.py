@@ -39,6 +39,7 @@ class Formula:
     interactions: tuple  # of tuples of columns
     intercept: bool
     cells: dict = dataclasses.field(default_factory=dict)  # of a part of a date: the table's column
+    held: tuple = ()  # columns of people and of weights, which count rows and are no terms
 
     @property
     def columns(self):
@@ -49,20 +50,21 @@ class Formula:
         """Columns of a table that the terms read."""
         return list(dict.fromkeys(self.cells.get(name, name) for name in self.columns))
 
-    def rows_of(self, X):
-        """The formula's columns of a table, in their order; of an array itself."""
+    def rows_of(self, X, more=()):
+        """The formula's columns of a table and those `more`, in their order; of an array itself."""
         names = _names_of(X)
         if names is None:
             return X
-        lacking = [name for name in self.read if name not in names]
+        wanted = [*self.read, *more]
+        lacking = [name for name in wanted if name not in names]
         if lacking:
             raise ValueError(
                 f"X: lacks {_tables.listed(lacking)} of the formula {self.text!r}; its columns are "
                 f"{_tables.listed(names)}"
             )
         if _tables._is_pandas(X):
-            return X[self.read]
-        return (X if hasattr(X, "select") else _arrow_table(X)).select(self.read)
+            return X[wanted]
+        return (X if hasattr(X, "select") else _arrow_table(X)).select(wanted)
 
     def split(self, X, y):
         """(X, y) to fit: y is the label's column of X if it is None."""
@@ -74,7 +76,7 @@ class Formula:
                     "that column, or y"
                 )
             y = (X if hasattr(X, "__getitem__") else _arrow_table(X))[self.label]
-        return self.rows_of(X), y
+        return self.rows_of(X, self.held), y
 
 
 def _arrow_table(X):
@@ -266,6 +268,9 @@ def _require_kind(formula, term, what, of):
     """That a term fits what the ranges, or the schema's TOML, make of its column."""
     kind = _kind_of_range(what) if of == "ranges" else _tables.plain_column(what)["type"]
     said = {"number": "a number", "category": "a category", "exposure": "the exposure"}.get(kind)
+    if kind in _HELD:
+        does = "says whose a row is" if kind == "person" else "weighs rows"
+        _fail(formula.text, f"{term.column!r} {does} in {of}, and counts without being a term; leave it out")
     if said is None:
         _fail(formula.text, f"{of} ignores {term.column!r}; say there what it is")
     if (term.knots is not None or term.is_log) and kind != "number":
@@ -291,6 +296,7 @@ def _require_kind(formula, term, what, of):
     _fail(formula.text, f"{term.column!r} is {said} in {of}; {wanted}")
 
 
+_HELD = ("person", "weight")
 _CARRIERS = ("category", "boolean", "month", "weekday")  # whose features add up to 1
 
 
@@ -332,8 +338,9 @@ def _require_origin(formula, columns, kind, label_range):
 def require_origin_of_ranges(formula, ranges, kind, label_range):
     """`_require_origin` of {column: what `ranges` say of it}."""
     if not formula.intercept:
-        lines = [_tables._column_lines(name, ranges[name])[0] for name in formula.columns]
-        _require_origin(formula, tomllib.loads("\n".join(lines)), kind, label_range)
+        lines = [line for name, what in ranges.items() for line in _tables._column_lines(name, what)]
+        columns = tomllib.loads("\n".join(lines))
+        _require_origin(formula, {name: columns[name] for name in formula.columns}, kind, label_range)
 
 
 # Ranges.
@@ -342,24 +349,58 @@ def require_origin_of_ranges(formula, ranges, kind, label_range):
 def _kind_of_range(what):
     if isinstance(what, Curve) or _tables._is_pair(what):
         return "number"
+    said = _tables._type_said(what)
+    if said is not None:
+        kinds = {"boolean": "category", "month": "category", "weekday": "category", "date": "number", "year": "number"}
+        return kinds.get(said, said if said in ("exposure", *_HELD) else None)
     if isinstance(what, dict):
         return "category" if "levels" in what else "number"
-    if _tables._is_exposure(what):
-        return "exposure"
-    return None if isinstance(what, str) else "category"
+    return "exposure" if _tables._is_exposure(what) else "category"
+
+
+def _parts_of(ranges):
+    """{name of a part: (date, part)} of the dates in `ranges`."""
+    return {
+        f"{name}_{part}": (name, part)
+        for name, what in ranges.items()
+        if isinstance(what, dict) and isinstance(what.get("parts"), (list, tuple))
+        for part in what["parts"]
+    }
 
 
 def ranges_of(formula, ranges):
-    """The ranges of the formula's columns, with its curves."""
+    """(the formula, which knows its parts of dates and what else counts; the ranges of its columns, with
+    its curves). A column of people is kept though no formula names it."""
     if not isinstance(ranges, dict):
         raise ValueError("ranges: with a formula it must be a dict {column: (lowest, highest)}")
-    _require_columns(formula, ranges, "ranges")
-    out = {}
+    parts = {name: one for name, one in _parts_of(ranges).items() if name not in ranges}
+    _require_columns(formula, [*ranges, *parts], "ranges")
+    out, named = {}, {}  # parts that are terms, by their date
     for term in formula.terms:
-        what = ranges[term.column]
-        _require_kind(formula, term, what, "ranges")
-        out[term.column] = what if term.knots is None else _curved_range(formula, term, what)
-    return out
+        if term.column not in parts:
+            what = ranges[term.column]
+            _require_kind(formula, term, what, "ranges")
+            what = what if term.knots is None else _curved_range(formula, term, what)
+            if isinstance(what, dict) and "parts" in what:
+                what = {key: value for key, value in what.items() if key != "parts"}
+            out[term.column] = what
+            continue
+        date, part = parts[term.column]
+        _require_kind(formula, term, part, "ranges")
+        if term.knots is not None:
+            _fail(formula.text, f"{term.column!r} is a part of a date, and curves of one are a schema's; give schema=")
+        named.setdefault(date, []).append(part)
+        if date not in formula.columns:  # then the date itself is none of the formula's
+            out.setdefault(date, {key: value for key, value in ranges[date].items() if key != "curve"})
+            out[date]["type"] = "ignore"
+    for date, some in named.items():
+        out[date] = {**out[date], "parts": some}
+    held = [name for name, what in ranges.items() if _tables._type_said(what) in _HELD]
+    for name in held:
+        _tables._column_lines(name, ranges[name])  # weights go beside X
+        out[name] = ranges[name]
+    cells = {name: parts[name][0] for name in formula.columns if name in parts}
+    return dataclasses.replace(formula, cells=cells, held=tuple(held)), out
 
 
 def _curved_range(formula, term, what):
@@ -414,24 +455,14 @@ def schema_of(formula, schema):
     if facts.label != formula.label:
         _fail(formula.text, f"the schema's label is {facts.label!r}; write that, or give its schema")
     _require_columns(formula, facts.columns, "the schema")
-    for name, column in facts.columns.items():
-        if column["type"] == "weight":  # it would be left out in silence
-            _fail(
-                formula.text,
-                f"{name!r} weighs rows in the schema; give it type = \"ignore\" there, and its cells to "
-                "fit as sample_weight",
-            )
-        if column["type"] == "person":
-            _fail(
-                formula.text,
-                f"{name!r} says whose a row is in the schema, and a formula would leave it out; give it "
-                "type = \"ignore\" there, and its cells to fit as groups",
-            )
     toml = tomllib.loads(schema.to_toml())
     for gone in ("columns", "network", "interaction"):
         toml.pop(gone, None)
     toml["intercept"] = formula.intercept
-    columns = {name: {"type": "ignore"} for name in facts.columns}
+    columns = {  # those of people and of weights count rows though no formula names them
+        name: facts.written[name] if column["type"] in _HELD else {"type": "ignore"}
+        for name, column in facts.columns.items()
+    }
     for term in formula.terms:
         column = {key: value for key, value in facts.written[term.column].items() if key != "count"}
         _require_kind(formula, term, facts.written[term.column], "the schema")
@@ -443,23 +474,35 @@ def schema_of(formula, schema):
         if "of" in column and columns[column["of"]]["type"] != "ignore":  # which says it for both
             column.pop("format", None)
             column.pop("missing", None)
-    lines = [f"{key} = {_toml(value)}" for key, value in toml.items()] + ["[columns]"]
-    lines += [f"{quoted(name)} = {_toml(column)}" for name, column in columns.items()]
     known = {
         frozenset(one["columns"]): one
         for one in tomllib.loads(schema.to_toml()).get("interaction", [])
     }
-    for names in formula.interactions:
-        one = known.get(frozenset(names), {"columns": list(names)})
+    interactions = [known.get(frozenset(names), {"columns": list(names)}) for names in formula.interactions]
+    return _schema_text(toml, columns, interactions)
+
+
+def _schema_text(toml, columns, interactions):
+    lines = [f"{key} = {_toml(value)}" for key, value in toml.items()] + ["[columns]"]
+    lines += [f"{quoted(name)} = {_toml(column)}" for name, column in columns.items()]
+    for one in interactions:
         lines += ["[[interaction]]"] + [f"{key} = {_toml(value)}" for key, value in one.items()]
     return "\n".join(lines) + "\n"
 
 
+def without_columns(text, gone):
+    """A schema's text without some of its columns."""
+    toml = tomllib.loads(text)
+    columns = {name: one for name, one in toml.pop("columns").items() if name not in gone}
+    return _schema_text(toml, columns, toml.pop("interaction", []))
+
+
 def with_cells(formula, schema):
-    """The formula, and what its parts of dates read by the schema's text."""
+    """The formula, and what its parts of dates and what counts rows read by the schema's text."""
     columns = _tables.SchemaFacts(_tables.read_schema(schema)).columns
     cells = {name: columns[name]["of"] for name in formula.columns if "of" in columns[name]}
-    return dataclasses.replace(formula, cells=cells)
+    held = [name for name, column in columns.items() if column["type"] in _HELD]
+    return dataclasses.replace(formula, cells=cells, held=tuple(held))
 
 
 def known_columns(schema, ranges):
@@ -471,4 +514,11 @@ def known_columns(schema, ranges):
             for name, column in facts.columns.items()
             if column["type"] not in ("ignore", "exposure", "weight", "person")
         ]
-    return [name for name, what in ranges.items() if isinstance(name, str)] if isinstance(ranges, dict) else []
+    if not isinstance(ranges, dict):
+        return []
+    known = [
+        name
+        for name, what in ranges.items()
+        if isinstance(name, str) and _kind_of_range(what) in ("number", "category")
+    ]
+    return known + [name for name in _parts_of(ranges) if name not in ranges]

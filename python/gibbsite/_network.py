@@ -1,6 +1,7 @@
 """A network and its schema, bought with one budget."""
 
 from . import _core
+from ._ledger import spending, warn_void
 from ._tables import as_cells
 from .linear_model import _warn_of_purchase
 
@@ -47,7 +48,7 @@ def private_network(
         Under "add-remove", a public bound of the number of rows.
     rows_per_person : int
         The largest number of rows of one person.
-    ledger : Ledger or None
+    ledger : Ledger, path or None
         The account of everything released about these people (docs/how-to/ledger.md).
     seed : int or None
         An int makes runs repeatable and the certificate void: for tests only.
@@ -83,9 +84,11 @@ def private_network(
         "columns": columns,
     }
     rows = table.source.num_rows if rows_cap is None else rows_cap
-    _warn_of_purchase(
-        _core._plan_bought_network(rows=rows, ledger=ledger, **asked), _Budget(epsilon, delta), rows
-    )
-    return _core._fit_bought_network(
-        table.source, seed=seed, ledger=ledger, n_jobs=n_jobs, progress=progress, **asked
-    )
+    with spending(ledger, epsilon, delta) as ledger:
+        plan = _core._plan_bought_network(rows=rows, ledger=ledger, **asked)
+        _warn_of_purchase(plan, _Budget(epsilon, delta), rows)
+        out = _core._fit_bought_network(
+            table.source, seed=seed, ledger=ledger, n_jobs=n_jobs, progress=progress, **asked
+        )
+    warn_void(seed, "a network")
+    return out

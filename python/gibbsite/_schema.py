@@ -1,11 +1,10 @@
 """A schema of a table of which nothing is known, bought with privacy budget."""
 
-import warnings
-
 from . import _core
+from ._ledger import spending, warn_void
 from ._network import _Budget
 from ._tables import as_cells, highest_weight
-from .linear_model import VoidWarning, _opened, _warn_of_purchase
+from .linear_model import _warn_of_purchase
 
 
 def private_schema(
@@ -88,7 +87,6 @@ def private_schema(
     Warns (`FitWarning`) of a large budget, and where levels go into "(other)".
     """
     table, columns = as_cells(data, "data", person)
-    ledger = _opened(ledger)
     asked = {
         "epsilon": epsilon,
         "delta": delta,
@@ -114,16 +112,11 @@ def private_schema(
     rows = rows_cap
     if rows is None:
         rows = table.source.num_rows if person is None else _core._people_in(table.source, person)
-    plan = _core._plan_purchase(rows=rows, ledger=ledger, **asked)
-    _warn_of_purchase(plan, _Budget(epsilon, delta), rows)
-    out = _core._buy_schema(table.source, seed=seed, ledger=ledger, progress=progress, **asked)
-    if seed is not None:
-        warnings.warn(
-            "seed: the noise can be recomputed from it, so the certificate is void; leave it out for a "
-            "schema to publish",
-            VoidWarning,
-            stacklevel=2,
-        )
+    with spending(ledger, epsilon, delta) as ledger:
+        plan = _core._plan_purchase(rows=rows, ledger=ledger, **asked)
+        _warn_of_purchase(plan, _Budget(epsilon, delta), rows)
+        out = _core._buy_schema(table.source, seed=seed, ledger=ledger, progress=progress, **asked)
+    warn_void(seed, "a schema")
     return out
 
 

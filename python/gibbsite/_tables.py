@@ -107,6 +107,8 @@ class Table:
             source = self.source
             if isinstance(source, _Cells):
                 source = source.to_arrow(columns, SchemaFacts(schema))
+            else:
+                source = local_times(source, SchemaFacts(schema))
             return _core.read_arrow(
                 source,
                 schema,
@@ -139,6 +141,64 @@ class Table:
             raise _core.BadInput(f"X contains NaN or infinity: {error}") from None
 
 
+def local_times(table, facts):
+    """An Arrow table, or a stream of one, whose timestamps with a zone are as clocks there show them, as
+    dates are of the day that a reader sees; other tables as they are. Ids stay instants."""
+    try:
+        import pyarrow
+    except ImportError:
+        return table
+    if any(getattr(one, "time_zone", None) or "TIME ZONE" in str(one) for one in _dtypes_of(table)):
+        table = pyarrow.RecordBatchReader.from_stream(table)
+    if not isinstance(table, (pyarrow.Table, pyarrow.RecordBatchReader)):
+        return table
+    reader = table.schema
+    ids = set() if facts is None else {name for name, one in facts.cells.items() if one["type"] == "person"}
+    places = [k for k, one in enumerate(reader) if _has_zone(one.type) and one.name not in ids]
+    if not places:
+        return table
+    schema = reader
+    for k in places:
+        schema = schema.set(k, reader.field(k).with_type(pyarrow.timestamp(reader.field(k).type.unit)))
+
+    def local(part):
+        columns = [
+            local_time(field.name, part.column(k)) if k in places else part.column(k)
+            for k, field in enumerate(reader)
+        ]
+        return type(part).from_arrays(columns, schema=schema)
+
+    if isinstance(table, pyarrow.Table):
+        return local(table)
+    return pyarrow.RecordBatchReader.from_batches(schema, map(local, table))
+
+
+def _dtypes_of(table):
+    """Types of the columns of a polars frame or a DuckDB relation."""
+    is_one = type(table).__module__.partition(".")[0] in ("polars", "duckdb", "_duckdb")
+    return getattr(table, "dtypes", ()) if is_one else ()
+
+
+def _has_zone(kind):
+    return getattr(kind, "tz", None) not in (None, "UTC")
+
+
+def local_time(name, cells):
+    """A column of pyarrow; of timestamps with a zone as local ones without."""
+    if not _has_zone(cells.type):
+        return cells
+    import pyarrow
+    import pyarrow.compute
+
+    try:
+        return pyarrow.compute.local_timestamp(cells)
+    except pyarrow.ArrowException as error:  # a machine without a database of zones
+        raise ValueError(
+            f"X: column {name!r}: its time zone cannot be read: {_one_line(error)}; give local times without "
+            "a zone"
+        ) from None
+
+
 class _Cells:
     """Columns that pyarrow reads once the schema is known, as objects need it.
 
@@ -164,6 +224,8 @@ class _Cells:
                 missing = facts.marks(column)
                 point = facts.point(column)
                 cells = _text_column(cells, column, point, self.nan_is_missing, missing)
+            else:
+                cells = local_time(name, cells)
             used[name] = cells
         if not used:  # a table of no columns has no rows
             used[names[0]] = pyarrow.nulls(len(self.columns[0]))
@@ -316,6 +378,8 @@ def read_arrow(
     """
     if _is_pandas(table) and hasattr(table, "columns"):
         table = _pandas_table(table, schema)
+    else:
+        table = local_times(table, SchemaFacts(schema))
     return _core.read_arrow(
         table,
         schema,
@@ -348,6 +412,8 @@ def _pandas_table(frame, schema):
             else:
                 missing = facts.marks(column)
                 cells = _text_column(cells, column, facts.decimal, True, missing)
+        else:
+            cells = local_time(name, cells)
         arrays.append(cells)
     return pyarrow.Table.from_arrays(arrays, names)
 
@@ -792,6 +858,7 @@ def _is_said(key, value):
 
 # Types of columns that need no more said, but for `missing` of some.
 _PLAIN_TYPES = ("boolean", "ignore", "person")
+_MAY_BE_MISSING = ("boolean", "exposure")
 
 
 def _typed_toml(name, what):
@@ -802,14 +869,30 @@ def _typed_toml(name, what):
             f"ranges: column {name!r}: weights go beside X: fit(X, y, sample_weight=X[{name!r}]), "
             'weight_range=(0, largest) in the constructor, and "ignore" here'
         )
-    if kind not in _PLAIN_TYPES:
+    if kind == "exposure":
+        if not _is_pair(what.get("range")):
+            raise ValueError(f'ranges: column {name!r}: an exposure says its "range", (lowest, highest), above 0')
+    elif kind not in _PLAIN_TYPES:
         raise ValueError(
-            f'ranges: column {name!r}: "type" is "date", "boolean", "person" or "ignore", got {kind!r}; of '
-            "numbers and levels leave it out"
+            f'ranges: column {name!r}: "type" is "date", "boolean", "exposure", "person" or "ignore", got '
+            f"{kind!r}; of numbers and levels leave it out"
         )
-    if set(what) - {"type"}:
-        raise ValueError(f'ranges: column {name!r}: beside "type": {kind!r} nothing is said; leave the rest out')
-    return f'{{type = "{kind}"}}'
+    more = [key for key in what if key not in ("type", "missing") and (key, kind) != ("range", "exposure")]
+    if more or ("missing" in what and kind not in _MAY_BE_MISSING):
+        also = ' but "missing"' if kind in _MAY_BE_MISSING else ""
+        raise ValueError(
+            f'ranges: column {name!r}: beside "type": {kind!r} nothing is said{also}; leave the rest out'
+        )
+    said = [f'type = "{kind}"']
+    if kind == "exposure":
+        said.append(f"range = [{float(what['range'][0])!r}, {float(what['range'][1])!r}]")
+    if "missing" in what:
+        if not _is_said("missing", what["missing"]):
+            raise ValueError(
+                f"ranges: column {name!r}: 'missing' must be a str or a list of them, got {what['missing']!r}"
+            )
+        said.append(f"missing = {marks_toml(what['missing'])}")
+    return f"{{{', '.join(said)}}}"
 
 
 def _said_toml(name, what):
@@ -822,6 +905,12 @@ def _said_toml(name, what):
         raise ValueError(
             f'ranges: column {name!r}: says neither "levels" nor "range" nor "type"; give one of them'
         )
+    if kind == "levels":
+        levels = what["levels"]
+        levels = list(levels) if isinstance(levels, (tuple, list)) else _listed_levels(levels)
+        if _is_pair(levels):
+            levels = [_level_text(one) for one in levels]
+        what = {**what, "levels": _listed_levels(levels)}
     for key, value in what.items():
         if key not in known:
             raise ValueError(
@@ -830,7 +919,7 @@ def _said_toml(name, what):
             )
         if not _is_said(key, value):
             raise ValueError(
-                f"ranges: column {name!r}: {key!r} must be a {_SAID_AS.get(key, 'str')}, got {value!r}"
+                f"ranges: column {name!r}: {key!r} must be a {_SAID_AS.get(key, 'str')}, got {_shortly(value)}"
             )
     if kind in what:
         first = list(what["levels"]) if kind == "levels" else tuple(what["range"])
@@ -860,7 +949,8 @@ _OF_DATES = ("type", "range", "format", "missing", "missing_level", "curve", "pa
 
 
 def _date_lines(name, what):
-    """A date's own line, and one for each of its parts."""
+    """A date's own line, and one for each of its parts. Of type "ignore" only its parts count."""
+    is_ignored = what["type"] == "ignore"
 
     def fail(said):
         raise ValueError(f"ranges: column {name!r}: {said}")
@@ -877,29 +967,77 @@ def _date_lines(name, what):
     parts = what.get("parts", ())
     if isinstance(parts, str) or not all(part in _PARTS for part in parts):
         fail(f'"parts" must be a list of {", ".join(map(repr, _PARTS))}, got {parts!r}')
-    line = [f"range = [{', '.join(_quoted(str(day)) for day in days)}]"]
+    cells = []  # how they are written
     if "format" in what:
-        line.append(f"format = {_quoted(str(what['format']))}")
+        cells.append(f"format = {_quoted(str(what['format']))}")
     if "missing" in what:
-        line.append(f"missing = {marks_toml(what['missing'])}")
+        cells.append(f"missing = {marks_toml(what['missing'])}")
+    of = ", ".join([f"of = {_quoted(name)}", *(cells if is_ignored else [])])
+    year = ""
+    if is_ignored and "year" in parts:  # an ignored date has no range that its year could follow
+        ends = [str(day)[:4] for day in days]
+        if not all(end.isdecimal() for end in ends):
+            fail('"range" must be days written as "1990-01-01"')
+        year = f", range = [{', '.join(str(int(end)) for end in ends)}]"
+    lines = [
+        f'{_quoted(f"{name}_{part}")} = {{type = "{part}", {of}{year if part == "year" else ""}}}'
+        for part in parts
+    ]
+    if is_ignored:
+        return [f'{_quoted(name)} = {{type = "ignore"}}', *lines]
+    line = [f"range = [{', '.join(_quoted(str(day)) for day in days)}]", *cells]
     if "missing_level" in what:
         line.append(f"missing_level = {'true' if what['missing_level'] else 'false'}")
     if "curve" in what:
         line.append(_curve_toml(what["curve"]))
-    of = f"of = {_quoted(name)}"
-    return [f'{_quoted(name)} = {{type = "date", {", ".join(line)}}}'] + [
-        f'{_quoted(f"{name}_{part}")} = {{type = "{part}", {of}}}' for part in parts
-    ]
+    return [f'{_quoted(name)} = {{type = "date", {", ".join(line)}}}', *lines]
+
+
+def _type_said(what):
+    """The type that `ranges` say of a column in words, or None."""
+    return what if isinstance(what, str) else what.get("type") if isinstance(what, dict) else None
 
 
 def _is_ignored(what):
-    return what == "ignore" if isinstance(what, str) else isinstance(what, dict) and what.get("type") == "ignore"
+    if isinstance(what, dict):
+        return what.get("type") == "ignore" and not what.get("parts")
+    return isinstance(what, str) and what == "ignore"
 
 
 def _column_lines(name, what):
-    if isinstance(what, dict) and what.get("type") == "date":
+    if isinstance(what, dict) and (what.get("type") == "date" or what.get("type") == "ignore" and what.get("parts")):
         return _date_lines(name, what)
     return [f"{_quoted(name)} = {_column_toml(name, what)}"]
+
+
+def _listed_levels(what):
+    """An array, an Index or a list of numbers as a list of texts; of two numbers, a range, as it is."""
+    for method in ("tolist", "to_pylist", "to_list"):
+        if not isinstance(what, (list, tuple)) and callable(getattr(what, method, None)):
+            what = getattr(what, method)()
+    if not isinstance(what, list) or _is_pair(what) or not what or all(isinstance(one, str) for one in what):
+        return what
+    levels = [_level_text(one) for one in what]
+    return what if None in levels else levels
+
+
+def _level_text(one):
+    """A level as its cells read, or None of what is none."""
+    one = _plain(one)
+    if isinstance(one, str):
+        return one
+    if isinstance(one, bool):
+        return str(one).lower()
+    is_whole = isinstance(one, numbers.Real) and math.isfinite(one) and one == int(one)
+    return str(int(one)) if is_whole else None
+
+
+def _shortly(what):
+    """What is said of a column, for an error: no cells of a table that was given in its place."""
+    if isinstance(what, (str, bytes, numbers.Number)) or (isinstance(what, (list, tuple)) and len(what) < 5):
+        return repr(what) if len(repr(what)) <= 60 else type(what).__name__
+    size = f" of {len(what)}" if hasattr(what, "__len__") else ""
+    return f"{type(what).__name__}{size}"
 
 
 def _column_toml(name, what):
@@ -920,14 +1058,26 @@ def _column_toml(name, what):
         return '{type = "boolean"}'
     if _is_pair(what):
         return f'{{type = "number", range = [{float(what[0])!r}, {float(what[1])!r}]}}'
-    if isinstance(what, (tuple, list)) and what and all(isinstance(level, str) for level in what):
-        return f'{{type = "category", levels = [{", ".join(map(_quoted, what))}]}}'
+    levels = _listed_levels(what)
+    if _is_pair(levels):  # an Index of two numbers
+        return _column_toml(name, levels)
+    if isinstance(levels, (tuple, list)) and levels and all(isinstance(level, str) for level in levels):
+        return _levels_toml(name, levels)
     raise ValueError(
         f"ranges: column {name!r}: must be (lowest, highest) of a number, gibbsite.Curve(lowest, "
-        "highest), a list of strings that are the levels of a category, "
+        "highest), a list of the levels of a category, "
         f'{{"levels": [...], "other": True}}, {{"type": "date", "range": (first, last)}}, "boolean", '
-        f'"person" or "ignore", got {what!r}'
+        f'"person" or "ignore", got {_shortly(what)}'
     )
+
+
+def _levels_toml(name, levels):
+    if len(set(levels)) < len(levels):
+        raise ValueError(
+            f"ranges: column {name!r}: its {len(levels)} levels are not different ones; list each level once, from "
+            "public knowledge"
+        )
+    return f'{{type = "category", levels = [{", ".join(map(_quoted, levels))}]}}'
 
 
 def _each(ranges):
@@ -1097,9 +1247,14 @@ def said_in_ranges(error, ranges, is_pandas):
     advice = f'"missing": "{mark}" beside its range or levels in ranges'
     if isinstance(what, Curve):
         advice = f'missing="{mark}" of its Curve'
-    elif isinstance(what, (tuple, list)):
-        said = "range" if _is_pair(what) else "levels"
-        full = f'ranges={{{_quoted(found[2])}: {{"{said}": {what!r}, "missing": "{mark}"}}}}'
+    elif isinstance(what, (tuple, list)) or _type_said(what) in _MAY_BE_MISSING:
+        said = f'"range": {what!r}' if _is_pair(what) else f'"levels": {what!r}'
+        if not isinstance(what, (tuple, list)):
+            said = f'"type": "{_type_said(what)}"'
+            said += f', "range": {what["range"]!r}' if isinstance(what, dict) and "range" in what else ""
+        elif _is_exposure(what):
+            said = f'"type": "exposure", "range": {tuple(what[1:])!r}'
+        full = f'ranges={{{_quoted(found[2])}: {{{said}, "missing": "{mark}"}}}}'
         advice = full if len(full) < 120 else advice
     return (
         f"{error[: found.start()]}{found[1]}; fill it, say that such cells are missing, {advice}, or set "
@@ -1140,7 +1295,10 @@ def as_cells(X, name="X", person=None):
         ]
     else:
         columns = pyarrow.table(source).columns
-    columns = [_readable(column, cells) for column, cells in zip(names, columns)]
+    columns = [
+        _readable(column, cells if column == person else local_time(column, cells))
+        for column, cells in zip(names, columns)
+    ]
     return Table(pyarrow.table(columns, names=names), table.columns, table.width, raw=table.raw), names
 
 
@@ -1515,6 +1673,23 @@ def as_weights(weights):
     if weights.ndim != 1:
         raise ValueError(f"sample_weight: must be one number a row, got the shape {weights.shape}")
     return amounts(weights)
+
+
+def require_weights(given):
+    """`as_weights`, and that each is finite, which a schema that refuses needs."""
+    weights = as_weights(given)
+    unread = ~np.isfinite(weights)
+    if not unread.any():
+        return weights
+    row = int(np.argmax(unread))
+    cell = given.iloc[row] if hasattr(given, "iloc") else given[row]
+    cell = _plain(cell.as_py() if hasattr(cell, "as_py") else cell)
+    is_text = isinstance(cell, (str, bytes))
+    advice = "make the weights numbers" if is_text else "fill it, or leave the row out"
+    raise _core.BadInput(
+        f"sample_weight: row {row + 1}: {_shown(cell)} is {'text' if is_text else 'not finite'}; {advice} "
+        "(private: this line quotes the table)"
+    )
 
 
 def with_counting(source, columns, rows, sample_weight, highest_weight, groups):

@@ -1,7 +1,7 @@
 """Private transition probabilities of a discrete chain, with intervals and a certificate."""
 
 from . import _core
-from ._cross_table import _chain, table
+from ._cross_table import _chain, names_of, table
 
 
 class Transitions:
@@ -89,6 +89,6 @@ def transitions(data, schema, columns, *, epsilon, delta, **options):
 
     Raises and warns as `table`; BadInput if the columns are not two of the same levels.
     """
-    columns = [columns] if isinstance(columns, str) else list(columns)
+    columns = names_of(columns)
     _core._require_states(_chain(schema, columns))
     return Transitions(table(data, schema, columns, epsilon=epsilon, delta=delta, **options).release)

@@ -13,6 +13,7 @@ import concurrent.futures
 import functools
 import itertools
 import numbers
+import os
 
 import numpy as np
 
@@ -22,6 +23,7 @@ except ImportError:
     raise ImportError("gibbsite.dask: needs Dask; pip install 'gibbsite[dask]'") from None
 
 from . import _core, _tables
+from ._ledger import spending
 
 
 def _is_whole(value, least):
@@ -34,7 +36,10 @@ _KINDS = {
     "seed": ("a whole number, 0 or more", lambda v: v is None or _is_whole(v, 0)),
     "n_jobs": ("a whole number", lambda v: v is None or _is_whole(v, -(1 << 63))),
     "release_moments": ("True or False", lambda v: isinstance(v, bool)),
-    "ledger": ("a gibbsite.Ledger", lambda v: v is None or isinstance(v, _core.Ledger)),
+    "ledger": (
+        "a gibbsite.Ledger or the path of one",
+        lambda v: v is None or isinstance(v, (_core.Ledger, str, os.PathLike)),
+    ),
     "progress": ("a function", lambda v: v is None or callable(v)),
 }
 
@@ -141,7 +146,11 @@ class Table:
             )
         return bounds, shares
 
-    def _fit_shares(self, cut, plan, **options):
+    def _fit_shares(self, cut, plan, *, ledger, **options):
+        with spending(ledger, plan.epsilon, plan.delta) as opened:
+            return self._fit_opened(cut, plan, ledger=opened, **options)
+
+    def _fit_opened(self, cut, plan, **options):
         bounds, shares = cut
         client = self._client
         digests = _gathered(client, client.map(_digest_of, shares, pure=False))

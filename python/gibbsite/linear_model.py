@@ -14,6 +14,7 @@ import numpy as np
 from . import _core, _formula, _onnx, _plots, _tables
 from ._curve import Curve
 from ._curve import is_number as _is_number
+from ._ledger import VoidWarning, opened, spending
 
 
 class NotFittedError(ValueError, AttributeError):
@@ -164,6 +165,17 @@ def _warn_of_rows(data, classes, unlisted, lists=True):
         warn(f"y: no label is of the class {_tables.listed(absent)}; are the classes right?")
 
 
+def _warn_of_weights(sample_weight):
+    """Warns from private weights where no row counts."""
+    if sample_weight is not None and not (_tables.as_weights(sample_weight) > 0).any():
+        warnings.warn(
+            "sample_weight: no weight is above 0, so no row counts and the model is of noise alone (private: "
+            "this line tells about the table)",
+            FitWarning,
+            stacklevel=3,
+        )
+
+
 def _steps_that_learn(estimator):
     """Names of the steps before this estimator in the pipeline that is fitting it, other than those
     that learn nothing: such as "scale (StandardScaler)". A pipeline does not tell its last step
@@ -220,16 +232,6 @@ def _warn_of_scaled(table):
         )
 
 
-def _opened(ledger):
-    """The `Ledger` of a path, of itself, or None."""
-    return ledger if ledger is None or isinstance(ledger, _core.Ledger) else _core.Ledger(os.fspath(ledger))
-
-
-class VoidWarning(UserWarning):
-    """Warns that a fit with a seed has no guarantee: anyone who knows the seed can subtract the
-    noise."""
-
-
 def _warn_of_unseen(data):
     rows = len({row for row, _ in data.unseen})
     columns = list(dict.fromkeys(name for _, name in data.unseen))
@@ -251,6 +253,7 @@ class _Private:
     _kind: str  # of the schema's label
     _of_ranges: tuple = ()  # parameters of its own that a schema says itself
     _formula = None  # of from_formula
+    _beside: tuple = ()  # what a model file's fit was given beside X, so that another needs it too
     _by_name = False  # whether tables to predict may have more columns: a file knows no frame of fit's
     _fit_metadata = ("sample_weight", "groups")  # what fit takes beside X and y
     _requested: dict = {}  # of set_fit_request
@@ -303,6 +306,8 @@ class _Private:
             copy._formula = self._formula
         if self._requested:
             copy._requested = dict(self._requested)
+        if self._beside:
+            copy._beside = self._beside
         return copy
 
     def set_fit_request(self, **requests) -> "_Private":
@@ -365,7 +370,8 @@ class _Private:
             As in the constructor.
         schema, ranges
             As in the constructor, one of them, and `ranges` as a dict. Ranges and levels come from
-            there, never from the rows. Columns that the formula does not name are left out.
+            there, never from the rows. Columns that the formula does not name are left out, but for
+            those of people and of weights.
         **params
             Further parameters of the constructor.
 
@@ -399,7 +405,7 @@ class _Private:
             params["schema"] = _formula.schema_of(said, schema)
             said = _formula.with_cells(said, params["schema"])
         else:
-            params["ranges"] = _formula.ranges_of(said, ranges)
+            said, params["ranges"] = _formula.ranges_of(said, ranges)
             ends = params.get("target_range")
             ends = ends if _tables._is_pair(ends) else None
             _formula.require_origin_of_ranges(said, params["ranges"], cls._kind, ends)
@@ -454,12 +460,17 @@ class _Private:
         sample_weight, groups = options.pop("sample_weight", None), options.pop("groups", None)
         for name in options:
             raise TypeError(f"fit() got an unexpected keyword argument {name!r}")
+        if "groups" in self._beside and groups is None:
+            raise ValueError(
+                "groups: the model of the file counted people by ids that its fit was given beside X; give fit "
+                "groups=ids, the person of each row, too"
+            )
         highest_weight = self._highest_weight(sample_weight)
         if self._formula is not None:
             X, y = self._formula.split(X, y)
         seed = self._seed()
         self._check_types()
-        ledger = _opened(self.ledger)
+        ledger = opened(self.ledger)
         if self._buys_schema() and self.public is None:
             return self._fit_bought(X, y, seed, ledger, sample_weight, highest_weight, groups)
         schema, table, columns, labels, classes = self._prepare(X, y)
@@ -489,7 +500,9 @@ class _Private:
             said = _tables.said_in_ranges(str(error), self.ranges, _tables._is_pandas(X))
             raise _core.BadInput(said) from None
         if sample_weight is not None:
-            data._weigh(_tables.as_weights(sample_weight), highest_weight)
+            middle = _tables.SchemaFacts(schema).middle
+            weights = (_tables.as_weights if middle else _tables.require_weights)(sample_weight)
+            data._weigh(weights, highest_weight)
             schema = data.schema
         if groups is not None:
             read = _tables.as_people if _tables.SchemaFacts(schema).middle else _tables.require_people
@@ -519,18 +532,21 @@ class _Private:
             intervals=bool(getattr(self, "intervals", False)),
         )
         _warn_of_budget(plan)
-        release = _core.fit(
-            data,
-            plan,
-            public=None if counted_otherwise else self._public_rows(schema, columns, classes, y),
-            backend=self.backend,
-            seed=seed,
-            ledger=ledger,
-            n_jobs=self._threads(),
-            progress=self.progress,
-        )
+        public = None if counted_otherwise else self._public_rows(schema, columns, classes, y)
+        with spending(ledger, self.epsilon, self.delta):
+            release = _core.fit(
+                data,
+                plan,
+                public=public,
+                backend=self.backend,
+                seed=seed,
+                ledger=ledger,
+                n_jobs=self._threads(),
+                progress=self.progress,
+            )
         self._keep(release, table, columns, classes, seed)
         _warn_of_rows(data, classes, self.__dict__.pop("_unlisted", 0))
+        _warn_of_weights(sample_weight)
         if seed is None and not steps:
             _warn_of_scaled(table)
         if getattr(self, "intervals", False) and release.intervals is None:
@@ -672,17 +688,18 @@ class _Private:
             **counting,
         )
         rows = (len(codes) if people is None else people) if self.rows_cap is None else self.rows_cap
-        _warn_of_purchase(_core._plan_bought(rows=rows, ledger=ledger, **asked), self, rows)
-        release = _core._fit_bought(
-            cells,
-            codes,
-            backend=self.backend,
-            seed=seed,
-            ledger=ledger,
-            n_jobs=self._threads(),
-            progress=self.progress,
-            **asked,
-        )
+        with spending(ledger, self.epsilon, self.delta):
+            _warn_of_purchase(_core._plan_bought(rows=rows, ledger=ledger, **asked), self, rows)
+            release = _core._fit_bought(
+                cells,
+                codes,
+                backend=self.backend,
+                seed=seed,
+                ledger=ledger,
+                n_jobs=self._threads(),
+                progress=self.progress,
+                **asked,
+            )
         self._keep(release, table, columns, classes, seed)
         data = _core.read_arrow(
             cells,
@@ -693,6 +710,7 @@ class _Private:
         )
         # Rare levels and ends of ranges are what a bought schema leaves out.
         _warn_of_rows(data, classes, self.__dict__.pop("_unlisted", 0), lists=False)
+        _warn_of_weights(sample_weight)
         return self
 
     def _seed(self):
@@ -1110,6 +1128,8 @@ class _Private:
         written, NotFittedError before `fit`.
         """
         self._require_fitted()
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(f"path: must be a path, such as \"model.json\", got {type(path).__name__}")
         self.release_.write(os.fspath(path), replace=replace)
 
     def to_onnx(self):
@@ -1126,11 +1146,14 @@ class _Private:
         """Returns a fitted estimator from the model file at `path`, to predict with.
 
         The classes_ of a classifier are the schema's names, as numbers or booleans if all are such.
-        epsilon and delta are None if the certificate is void. Tables to predict may have more columns,
-        in any order, as a file does not know the frame of `fit`. Raises OSError or `BadInput` if the
-        file cannot be read or was changed, ValueError if its label is of another kind than this
-        estimator's.
+        epsilon and delta are None if the certificate is void. Another `fit` keeps rows_per_person, the
+        range of weights, intervals and adjacency, and needs `groups` where the file's had them. Tables
+        to predict may have more columns, in any order, as a file does not know the frame of `fit`.
+        Raises OSError or `BadInput` if the file cannot be read or was changed, ValueError if its label
+        is of another kind than this estimator's.
         """
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(f"path: must be that of a model file, got {type(path).__name__}")
         return cls._from_release(_core.Release.read(os.fspath(path)))
 
     @classmethod
@@ -1143,13 +1166,28 @@ class _Private:
                 f"this model predicts {_KINDS[kind]}, and {cls.__name__} predicts "
                 f"{_KINDS[cls._kind]}"
             )
-        estimator = cls(guarantee.get("epsilon"), guarantee.get("delta"), schema=schema.to_toml())
+        cells = _tables.SchemaFacts(schema).cells
+        given = (("sample_weight", "weight"), ("groups", "person"))
+        beside = [name for name, kind in given if cells.get(name, {}).get("type") == kind]
+        text = schema.to_toml()
+        options = {"rows_per_person": guarantee.get("rows_per_person") or 1}
+        if guarantee.get("adjacency") == "add-remove":
+            constants = release.certificate["constants"]
+            cap = constants.get("people", constants.get("rows"))
+            options.update(adjacency="add-remove", rows_cap=None if cap is None else int(cap))
+        if "sample_weight" in beside:
+            options["weight_range"] = tuple(cells["sample_weight"]["range"])
+        estimator = cls(
+            guarantee.get("epsilon"),
+            guarantee.get("delta"),
+            schema=_formula.without_columns(text, beside) if beside else text,
+            intervals=release.intervals is not None,
+            **options,
+        )
+        if beside:
+            estimator._beside = tuple(beside)
         estimator._set_release(release)
-        types = {name: column["type"] for name, column in estimator._facts.cells.items()}
-        estimator._columns = [  # without those that fit was given beside X
-            name for name in types
-            if (name, types.get(name)) not in (("sample_weight", "weight"), ("groups", "person"))
-        ]
+        estimator._columns = [name for name in estimator._facts.cells if name not in beside]
         estimator._raw = None
         estimator.n_features_in_ = len(estimator._columns)
         if estimator._columns != [f"x{j}" for j in range(estimator.n_features_in_)]:
@@ -1170,6 +1208,7 @@ class _Private:
         state["formula"] = self._formula
         state["requested"] = dict(self._requested)
         state["by_name"] = self._by_name
+        state["beside"] = self._beside
         if self.__sklearn_is_fitted__():
             state["model"] = self.to_json()
             if hasattr(self, "classes_"):
@@ -1190,6 +1229,8 @@ class _Private:
         if state.get("requested"):
             self._requested = state["requested"]
         self._by_name = state.get("by_name", False)
+        if state.get("beside"):
+            self._beside = state["beside"]
         if "model" not in state:
             return
         self._set_release(_core.Release.from_json(state["model"], "pickle"))

@@ -248,7 +248,7 @@ def test_a_release_is_valid_and_entered_once(client, tmp_path):
     release = gibbsite.dask.fit(cut(people(), *THREE), SCHEMA, **BUDGET, ledger=ledger, intervals=True)
     assert release.verify() and release.intervals is not None
     with pytest.raises(gibbsite.BudgetSpent):
-        gibbsite.dask.fit(cut(people(), *THREE), SCHEMA, **BUDGET, ledger=ledger)
+        gibbsite.dask.fit(cut(people(), *THREE), SCHEMA, **BUDGET, ledger=str(ledger.path))
 
 
 def test_a_bad_cell_names_its_partition(client):
@@ -402,7 +402,7 @@ def test_arguments_of_other_types_are_one_line(client):
         "draws: must be a whole number, 0 or more, got float": ((ddf, SCHEMA), {"draws": 2.0}),
         "n_jobs: must be a whole number, got str": ((ddf, SCHEMA), {"n_jobs": "2"}),
         "intervals: must be True or False, got str": ((ddf, SCHEMA), {"intervals": "no"}),
-        "ledger: must be a gibbsite.Ledger, got str": ((ddf, SCHEMA), {"ledger": "people.ledger"}),
+        "ledger: must be a gibbsite.Ledger or the path of one, got int": ((ddf, SCHEMA), {"ledger": 5}),
         "progress: must be a function, got int": ((ddf, SCHEMA), {"progress": 1}),
         "mechanism: must be text, got NoneType": ((ddf, SCHEMA), {"mechanism": None}),
         "epochs: gibbsite.plan has no such argument": ((ddf, SCHEMA), {"epochs": 3}),

@@ -58,7 +58,7 @@ def test_people_in_ranges(frame):
         assert constants["people"] == 1500 and constants["rows_of_person"] == 2
     with pytest.raises(ValueError, match="sample_weight=X\\['age'\\]"):
         PrivateLogisticRegression(2.0, 1e-6, ranges={**RANGES, "age": {"type": "weight"}}).fit(X, y)
-    with pytest.raises(ValueError, match='"date", "boolean", "person" or "ignore"'):
+    with pytest.raises(ValueError, match='"date", "boolean", "exposure", "person" or "ignore"'):
         PrivateLogisticRegression(2.0, 1e-6, ranges={**RANGES, "age": {"type": "number"}}).fit(X, y)
     with pytest.raises(ValueError, match="nothing is said"):
         PrivateLogisticRegression(2.0, 1e-6, ranges={**RANGES, "age": {"type": "person", "levels": []}}).fit(X, y)

@@ -213,7 +213,7 @@ w = {type = "weight", range = [0, 4]}
     [
         (np.ones(49), (0, 2), "sample_weight: 49 weights for 50 rows"),
         (np.ones((50, 1)), (0, 2), "one number a row"),
-        (np.full(50, np.nan), (0, 2), "sample_weight: a weight is not finite"),
+        (np.full(50, np.nan), (0, 2), "sample_weight: row 1: nan is not finite"),
         (np.ones(50), (1, 2), "weight_range: must be"),
         (np.ones(50), (0, 0), "weight_range: must be"),
         (np.ones(50), (0, np.inf), "weight_range: must be"),
@@ -235,7 +235,7 @@ def test_one_weight_that_is_no_number_decides_nothing_under_middle(cell):
         cell = pytest.importorskip("pandas").NA
     weights = [cell] + [1.5] * 49
     given = {"ranges": (-1, 1), "random_state": 1, "weight_range": (0, 2)}
-    with pytest.raises(ValueError, match="a weight is not finite"):
+    with pytest.raises(ValueError, match="sample_weight: row 1: .* is (not finite|text)"):
         PrivateLogisticRegression(5.0, 1e-6, **given).fit(X, y, sample_weight=weights)
     models = [PrivateLogisticRegression(5.0, 1e-6, invalid="middle", **given) for _ in range(2)]
     with warnings.catch_warnings():
