@@ -27,6 +27,10 @@ class CrossTable:
         Names of the tabulated columns.
     rows : int or None
         The total, if it is public (adjacency "replace-one").
+    count_of : str
+        What is counted: "rows", "people", or "rows, at most 4 of a person".
+    meaning : str
+        How people and weights come to be counts, in sentences; "" if each row counts as one.
     frame : pandas.DataFrame
         The table of estimates.
 
@@ -42,6 +46,8 @@ class CrossTable:
         self.release = release
         self.columns = numbers["columns"]
         self.rows = numbers["rows"]
+        self.count_of = numbers["count_of"]
+        self.meaning = numbers["meaning"]
         self._numbers = numbers
 
     @classmethod
@@ -70,7 +76,7 @@ class CrossTable:
         be negative; `std_err` is its standard error. `lower` and `upper` are a 95 % interval of the
         table's own count, for the noise of privacy alone. `count` is a whole number of at least 0;
         `hidden` says whether the interval contains 0. Estimates add up to their margins exactly,
-        and so do counts.
+        and so do counts. `attrs` has `count_of` and `meaning`.
         """
         import pandas as pd
 
@@ -80,10 +86,13 @@ class CrossTable:
             while free in self.columns:
                 free += "_"
             columns[free] = self._numbers[name]
-        return pd.DataFrame(columns)
+        frame = pd.DataFrame(columns)
+        frame.attrs.update(count_of=self.count_of, meaning=self.meaning)
+        return frame
 
     def __repr__(self):
-        return f"<gibbsite.CrossTable: {' × '.join(self.columns)}, {self.release!r}>"
+        counted = "" if self._numbers["unit"] == "rows" else f", counts of {self._numbers['unit']}"
+        return f"<gibbsite.CrossTable: {' × '.join(self.columns)}{counted}, {self.release!r}>"
 
 
 def _chain(schema, columns):
