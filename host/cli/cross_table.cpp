@@ -35,17 +35,12 @@ std::string half_width(double deviation) {
                      : fmt::format("± {:.0f}", half);
 }
 
-// What a count of 1 stands for: "rows", or "rows of w = 2000".
-std::string unit_words(const CrossTable& of) {
-  return of.weight.empty() ? "rows" : fmt::format("rows of {} = {:.6g}", shown(of.weight), of.unit);
-}
-
 // "all", in parentheses where a level is called that.
 std::string head_of_all(const CrossTable& of, const std::string& with) {
   return fmt::format("{} {}", all_levels(of), with);
 }
 
-std::string count_text(const TableNumber& number) {
+std::string marked_count(const TableNumber& number) {
   return fmt::format("{:.0f}{}", number.whole, number.hidden() ? " *" : "");
 }
 
@@ -57,22 +52,24 @@ bool has(const CrossTable& of, bool (*what)(const TableNumber&)) {
 
 // What every screen ends with.
 std::string table_legend(const CrossTable& of) {
-  std::string out =
-      fmt::format("95 % intervals{}: a cell {}", of.weight.empty() ? "" : ", in " + unit_words(of),
-                  half_width(of.cells.front().deviation));
+  const auto width = [&](double deviation) {
+    if (of.weight.empty()) return half_width(deviation);
+    return fmt::format("{} (× {:.6g}: {})", half_width(deviation), of.unit,
+                       half_width(deviation * of.unit));
+  };
+  std::string out = fmt::format("95 % intervals, in {}: a cell {}", unit_of_counts(of),
+                                width(of.cells.front().deviation));
   for (std::size_t c = 0; of.columns.size() > 1 && c < of.columns.size(); ++c) {
-    out += fmt::format(", {} alone {}", shown(of.columns[c]),
-                       half_width(of.margins[c].front().deviation));
+    out +=
+        fmt::format(", {} alone {}", shown(of.columns[c]), width(of.margins[c].front().deviation));
   }
-  out += of.rows ? ", the total is public"
-                 : fmt::format(", the total {}", half_width(of.total.deviation));
+  out +=
+      of.rows ? ", the total is public" : fmt::format(", the total {}", width(of.total.deviation));
   out += ".\n";
   out = wrapped(out);
-  if (!of.weight.empty()) {
-    out += wrapped(fmt::format(
-        "Multiply by {0:.6g} for the population that {1} is of: a count is a sum of {1} over {0:.6g} "
-        "(--csv: the column `weighted`).",
-        of.unit, shown(of.weight)));
+  if (std::string counted = counting_words(of); !counted.empty()) {
+    if (!of.weight.empty()) counted += " --csv has the column `weighted`.";
+    out += wrapped(counted);
   }
   if (has(of, [](const TableNumber& number) { return number.hidden(); }))
     out += "* noise hides it: its interval holds 0.\n";
@@ -88,12 +85,12 @@ std::string table_square(const CrossTable& of) {
   for (std::size_t r = 0; r < of.levels[0].size(); ++r) {
     lines.push_back({of.levels[0][r]});
     for (std::size_t c = 0; c < columns; ++c)
-      lines.back().push_back(count_text(of.cells[r * columns + c]));
-    lines.back().push_back(count_text(of.margins[0][r]));
+      lines.back().push_back(marked_count(of.cells[r * columns + c]));
+    lines.back().push_back(marked_count(of.margins[0][r]));
   }
   lines.push_back({head_of_all(of, half_width(of.margins[1].front().deviation))});
-  for (std::size_t c = 0; c < columns; ++c) lines.back().push_back(count_text(of.margins[1][c]));
-  lines.back().push_back(count_text(of.total));
+  for (std::size_t c = 0; c < columns; ++c) lines.back().push_back(marked_count(of.margins[1][c]));
+  lines.back().push_back(marked_count(of.total));
   return table(lines);
 }
 
@@ -131,16 +128,24 @@ std::vector<std::string> level_words(const CrossTable& of,
 
 std::string table_list(const CrossTable& of) {
   Lines lines{of.columns};
-  lines[0].push_back(unit_words(of));
-  for (const char* const head : {"95 % interval", ""}) lines[0].emplace_back(head);
+  const bool weighted = !of.weight.empty();
+  lines[0].push_back(unit_of_counts(of));
+  lines[0].emplace_back("95 % interval");
+  if (weighted) {
+    lines[0].push_back(fmt::format("× {:.6g}", of.unit));
+    lines[0].emplace_back("95 % interval");
+  }
+  lines[0].emplace_back();
   for_each_number(
       of,
       [&](const auto& at, const TableNumber& number) {
         lines.push_back(level_words(of, at));
         lines.back().push_back(fmt::format("{:.0f}", number.whole));
-        lines.back().push_back(number.deviation == 0
-                                   ? "exact"
-                                   : fmt::format("{:.0f} to {:.0f}", number.lower, number.upper));
+        lines.back().push_back(number.deviation == 0 ? "exact" : interval_text(number));
+        if (weighted) {
+          lines.back().push_back(count_text(number.estimate, number.deviation, of.unit));
+          lines.back().push_back(interval_text(number, of.unit));
+        }
         lines.back().emplace_back(number.hidden() ? "*" : "");
       },
       most_listed_cells);
@@ -159,12 +164,12 @@ TableDeviations deviations_of(const NetworkPlan& plan) {
                                 plan.problem.total_is_public(plan.budget.adjacency));
 }
 
-// What counts of a plan's table are of: a person of several rows counts as rows.
+// What counts of a plan's table are of.
 std::string unit_of(const NetworkProblem& p, const Schema& columns) {
-  const char* const who = p.rows_of_person == 1 ? "people" : "rows";
-  const Column* const weight = columns.weight();
-  return weight == nullptr ? who
-                           : fmt::format("{} of {} = {:.6g}", who, shown(weight->name), weight->hi);
+  CrossTable of;
+  of.rows_of_person = p.rows_of_person;
+  if (const Column* const weight = columns.weight()) of.weight = weight->name, of.unit = weight->hi;
+  return unit_of_counts(of);
 }
 
 // A line where noise hides the average cell, by public numbers; else "".
@@ -225,7 +230,9 @@ std::string cross_table_csv(const CrossTable& of) {
   for (const std::string& column : of.columns) out += csv_cell(column) + ",";
   std::vector<std::string> names{"estimate", "std_err", "lower", "upper", "count", "hidden"};
   const bool weighted = !of.weight.empty();
-  if (weighted) names.insert(names.end(), {"weighted", "unit"});
+  const bool people = of.rows_of_person > 0;
+  if (weighted) names.insert(names.end(), {"weighted", "unit", "weighted_lower", "weighted_upper"});
+  if (people) names.emplace_back("count_of");
   for (std::string& name : names)
     while (std::ranges::find(of.columns, name) != of.columns.end()) name += "_";
   out += fmt::format("{}\n", fmt::join(names, ","));
@@ -235,7 +242,10 @@ std::string cross_table_csv(const CrossTable& of) {
         for (const std::string& level : level_words(of, at)) out += csv_cell(level) + ",";
         out += fmt::format("{},{},{},{},{},{}", number.estimate, number.deviation, number.lower,
                            number.upper, number.count, number.hidden());
-        if (weighted) out += fmt::format(",{},{}", number.estimate * of.unit, of.unit);
+        if (weighted)
+          out += fmt::format(",{},{},{},{}", number.estimate * of.unit, of.unit,
+                             number.lower * of.unit, number.upper * of.unit);
+        if (people) out += "," + csv_cell(counted_unit(of.rows_of_person));
         out += '\n';
       },
       of.cells.size());
@@ -257,13 +267,18 @@ nlohmann::json cross_table_json(const CrossTable& of) {
                            {"upper", number.upper},
                            {"count", number.count},
                            {"hidden", number.hidden()}});
-        if (!of.weight.empty()) numbers.back()["weighted"] = number.estimate * of.unit;
+        if (of.weight.empty()) return;
+        numbers.back()["weighted"] = number.estimate * of.unit;
+        numbers.back()["weighted_lower"] = number.lower * of.unit;
+        numbers.back()["weighted_upper"] = number.upper * of.unit;
       },
       of.cells.size());
   nlohmann::json out{{"columns", of.columns},
                      {"rows", of.rows ? nlohmann::json(*of.rows) : nlohmann::json(nullptr)},
+                     {"count_of", counted_unit(of.rows_of_person)},
                      {"level", 0.95},
                      {"numbers", numbers}};
+  if (of.rows_of_person > 0) out["rows_of_person"] = of.rows_of_person;
   if (!of.weight.empty()) out["weight"] = {{"column", of.weight}, {"unit", of.unit}};
   return out;
 }

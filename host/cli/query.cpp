@@ -153,7 +153,7 @@ struct QueryCommand {
     }
   }
   // How far the answer of a tree may be from that of the rows, where that is known; of other
-  // networks what the noise alone may have made; "" where the answer stands out of it.
+  // networks how far the noise of the column's own table takes a share, about 95 % of the time.
   static std::string noise_words(const NetworkModel& of, const NetworkQuestion& question,
                                  double probability) {
     if (of.tree) {
@@ -164,9 +164,9 @@ struct QueryCommand {
                          joint ? ", what is known of pairs allows" : "");
     }
     const std::optional<double> noise = question_noise(of, question);
-    if (!noise || probability > 2 * *noise) return "";
-    return fmt::format(" (small for privacy's noise, whose standard deviation is about {:.2g})",
-                       *noise);
+    if (!noise) return "";
+    return fmt::format(" ± {} by privacy's noise{}", text_up(two_sided_95 * *noise, 2),
+                       probability > 2 * *noise ? "" : ", for which it is small");
   }
   static void print(const NetworkModel& of, const std::vector<std::string>& asked) {
     fmt::print("{}", weighted_words(of.schema));

@@ -117,7 +117,13 @@ std::size_t warn_of_columns(const Dataset& data, const IngestCounts& counts, std
     const CellCounts& c = counts.columns[j];
     const auto mostly = [&](std::uint64_t count) { return 2 * count > rows; };
     std::string what;
-    if (mostly(c.clamped)) {
+    if (column.type == ColumnType::weight && c.clamped > 0) {
+      // A few large ones may be most of a sum.
+      what = fmt::format(
+          "{} weights are beyond the {} and count as its ends, so sums of weights are off; "
+          "does the range hold every weight that there can be?",
+          of_rows(c.clamped, rows), range_text(column));
+    } else if (mostly(c.clamped)) {
       what =
           fmt::format("{} cells are beyond the {} and count as its ends; are they in another unit?",
                       of_rows(c.clamped, rows), range_text(column));
@@ -298,15 +304,18 @@ std::string effective_rows(const Dataset& data, Readers readers) {
   if (alike && data.schema.person() == nullptr) return "";
   const EffectiveRows sums =
       readers == Readers::this_process ? effective_rows_of(data) : effective_rows_of(data, ranks());
-  const bool people = data.schema.person() != nullptr;
+  const bool people = data.schema.person() != nullptr, one = sums.units == 1;
+  const std::string row = human_count(sums.sum) == "1" ? "row" : "rows";
   return fmt::format(
-      "private:   {0} {1} count as {2} {3}; effective sample size {4} (Kish):\nprivate:   so "
-      "many {1} {5} tell as much about a mean\n",
-      human_count(sums.units), people ? "people" : "rows", human_count(sums.sum),
-      alike    ? "rows"
-      : people ? "rows of the largest weight"
-               : "of the largest weight",
-      human_count(std::round(sums.effective())), people ? "that count the same" : "of one weight");
+      "private:   {0} {1} count{2} as {3} {4}; effective sample size {5} (Kish):\nprivate:   so "
+      "many {6} {7} tell as much about a mean\n",
+      human_count(sums.units), people ? (one ? "person" : "people") : (one ? "row" : "rows"),
+      one ? "s" : "", human_count(sums.sum),
+      alike    ? row
+      : people                        ? row + " of the largest weight"
+                                      : "of the largest weight",
+      human_count(std::round(sums.effective())), people ? "people" : "rows",
+      people ? "that count the same" : "of one weight");
 }
 
 bool any_changed(const IngestCounts& counts) {

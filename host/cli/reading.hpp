@@ -29,9 +29,9 @@ std::string ingest_report(const Dataset& data, const IngestCounts& counts, bool 
                           Readers readers);
 
 /// Warnings on stderr, each private: a column most of whose cells were clamped, are of no listed
-/// level, missing or unreadable; labels of neither class, or beyond their range; a class that no
-/// label is of. Nothing is stopped: a refusal would tell about a row. `rows` of all readers.
-/// Returns how many there are.
+/// level, missing or unreadable; any weight beyond its range; labels of neither class, or beyond
+/// their range; a class that no label is of. Nothing is stopped: a refusal would tell about a row.
+/// `rows` of all readers. Returns how many there are.
 std::size_t warn_of_reading(const Dataset& data, const IngestCounts& counts, std::uint64_t rows,
                             Readers readers);
 

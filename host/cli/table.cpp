@@ -69,7 +69,7 @@ struct TableCommand {
     if (json) {
       print_json(table);
     } else if (csv.empty()) {
-      fmt::print("{}{}", cross_table_screen(table), people_words(release.model().schema));
+      fmt::print("{}", cross_table_screen(table));
     }
   }
 
@@ -105,11 +105,10 @@ struct TableCommand {
     if (json) return print_json(table);
     const std::string out = StandardOutput::named(fit.out);
     fit.say(
-        fmt::format("{}{}\n{}\nWritten: {}{}; next:\n"
+        fmt::format("{}\n{}\nWritten: {}{}; next:\n"
                     "  gibbsite table --model {}\n"
                     "  gibbsite verify {}\n",
-                    cross_table_screen(table), people_words(release.model().schema),
-                    wrapped_lines(in_words(release.certificate())), out,
+                    cross_table_screen(table), wrapped_lines(in_words(release.certificate())), out,
                     csv.empty() ? "" : " and " + csv, out, out));
   }
 };

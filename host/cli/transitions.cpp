@@ -21,15 +21,6 @@ namespace {
 
 constexpr std::size_t most_listed = 100;
 
-constexpr const char* meaning_of_transitions =
-    "Each interval holds the probability among the people that the table is a sample of, 95 % of "
-    "the time, one number at a time: noise and sample are both in it. Where it is 0 to 1 noise "
-    "hides the state before, and the estimate is of all states together.";
-constexpr const char* meaning_of_long_run =
-    "Long run: the share of time in a state after many steps. Its interval holds what any matrix "
-    "within the intervals above has, from any start: where it is wide, states may be left hardly "
-    "ever, or never reached.";
-
 std::string between(const ShareEstimate& one) {
   return fmt::format("{:.3g} ({:.3g} to {:.3g})", one.value, one.low, one.high);
 }
@@ -63,7 +54,7 @@ std::string long_run_list(const Transitions& of) {
   std::vector<std::vector<std::string>> lines{{"state", "share in the long run (bounds)"}};
   for (std::size_t i = 0; i < std::min(of.states.size(), most_listed); ++i)
     lines.push_back({of.states[i], between(of.stationary[i])});
-  return "\n" + table(lines) + wrapped(meaning_of_long_run);
+  return "\n" + table(lines) + wrapped(std::string(meaning_of_long_run));
 }
 
 // What a network of two columns takes and transitions do not.
@@ -102,7 +93,7 @@ std::string transitions_report(const NetworkRelease& release) {
   std::string out = matrix_square(of);
   if (widest_line(out) > terminal_columns) out = matrix_list(of);
   const std::uint64_t k = release.certificate().claimed.who.rows_per_person;
-  out += wrapped(meaning_of_transitions);
+  out += wrapped(std::string(meaning_of_transitions));
   if (k > 1) out += fmt::format("The {} rows of a person are taken for alike.\n", k);
   return out + long_run_list(of) + weighted_words(release.model().schema);
 }

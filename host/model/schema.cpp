@@ -967,6 +967,20 @@ std::vector<SchemaFault> schema_faults(const Schema& schema, const SchemaLines& 
   if (schema.features() == (schema.intercept ? 1U : 0U))
     fail("columns", "no column is used; give at least one a type other than \"ignore\"");
   if (!faults.empty()) return faults;
+  for (std::size_t j = 0; j < schema.columns.size(); ++j) {
+    std::set<std::string> names;
+    for (const std::string& name : schema.level_names(schema.columns[j])) {
+      if (names.insert(name).second || (name != "(missing)" && name != "(other)")) continue;
+      const unsigned line = lines.of_column(j);
+      faults.push_back(
+          {line, lines.at(line, fmt::format("column {}: two levels would both be called {}: one is "
+                                            "listed, one is of cells that are {}; rename or leave "
+                                            "out the listed one",
+                                            quoted(schema.columns[j].name), quoted(name),
+                                            name == "(missing)" ? "missing" : "not listed"))});
+    }
+  }
+  if (!faults.empty()) return faults;
   std::set<std::string> features;
   for (const std::string& name : schema.feature_names())
     if (!features.insert(name).second)

@@ -324,18 +324,25 @@ std::vector<TableNumber> numbers_of(const Counts& estimates, const Counts& whole
                                     const Counts& counts, double deviation,
                                     std::optional<std::uint64_t> rows) {
   std::vector<TableNumber> out;
-  const auto within = [&](double value) {
-    value = std::max(value, 0.0);
-    return rows ? std::min(value, static_cast<double>(*rows)) : value;
-  };
+  const double most = rows ? static_cast<double>(*rows) : std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < estimates.size(); ++i) {
-    const double half = half_width_deviations * deviation;
+    const CountInterval within = count_interval(estimates[i], deviation, most);
     // + 0.0: no -0.
-    out.push_back({estimates[i] + 0.0, deviation, within(estimates[i] - half),
-                   within(estimates[i] + half), wholes[i] + 0.0, counts[i] + 0.0});
+    out.push_back({estimates[i] + 0.0, deviation, within.lower, within.upper, wholes[i] + 0.0,
+                   counts[i] + 0.0});
   }
   return out;
 }
+
+// Digits behind the point: none, or so many that half a narrow interval of a count has two.
+int decimals_of(double half) {
+  constexpr double whole = 2;  // counts are mostly whole numbers
+  constexpr int most = 6;
+  if (!(half < whole) || half <= 0) return 0;
+  return std::min(1 - static_cast<int>(std::floor(std::log10(half))), most);
+}
+
+std::string times_text(double number) { return fmt::format("{:.6g}", number); }
 
 }  // namespace
 
@@ -388,6 +395,7 @@ CrossTable cross_table(const NetworkModel& model, std::optional<std::uint64_t> r
     out.weight = weight->name;
     out.unit = weight->hi;
   }
+  if (const Column* const person = model.schema.person()) out.person = person->name;
   for (const std::uint32_t column : asked) {
     out.columns.push_back(model.schema.columns[column].name);
     out.levels.push_back(names_of_levels(model, column));
@@ -409,8 +417,69 @@ bool is_cross_table(const NetworkModel& model) {
 CrossTable cross_table(const NetworkRelease& release, const std::vector<std::string>& columns) {
   const NetworkCertificate& certificate = release.certificate();
   const bool is_public = certificate.problem.total_is_public(certificate.claimed.who.adjacency);
-  return cross_table(release.model(),
-                     is_public ? std::optional(certificate.problem.rows) : std::nullopt, columns);
+  CrossTable out = cross_table(
+      release.model(), is_public ? std::optional(certificate.problem.rows) : std::nullopt, columns);
+  out.rows_of_person = certificate.problem.rows_of_person;
+  return out;
+}
+
+// The nearest possible count is no farther from any possible one than the estimate is. So of all
+// counts in [0, most] none that is within half a width of the estimate is lost.
+CountInterval count_interval(double estimate, double deviation, double most) {
+  const double half = half_width_deviations * deviation;
+  const double possible = std::clamp(estimate, 0.0, most);
+  return {std::clamp(possible - half, 0.0, most), std::clamp(possible + half, 0.0, most)};
+}
+
+std::string counted_unit(std::uint64_t rows_of_person) {
+  return rows_of_person == 0   ? "rows"
+         : rows_of_person == 1 ? "people"
+                               : fmt::format("rows, at most {} of a person", rows_of_person);
+}
+
+std::string unit_of_counts(const CrossTable& table) {
+  const std::string what = counted_unit(table.rows_of_person);
+  if (table.weight.empty()) return what;
+  const std::size_t comma = std::min(what.find(','), what.size());
+  return fmt::format("{} of {} = {}{}", what.substr(0, comma), shown(table.weight),
+                     times_text(table.unit), what.substr(comma));
+}
+
+std::string counting_words(const CrossTable& table) {
+  const std::uint64_t k = table.rows_of_person;
+  std::string out;
+  if (!table.weight.empty()) {
+    const std::string w = shown(table.weight), unit = times_text(table.unit);
+    out = fmt::format(
+        "Multiply by {} for the population that {} is of: a count is a sum {} {}, over {}.", unit,
+        w, k == 1 ? "over people of the mean" : "of", k == 1 ? w + " of their rows" : w, unit);
+  }
+  if (k == 0) return out;
+  if (!out.empty()) out += ' ';
+  const std::string id = shown(table.person);
+  if (k == 1) {
+    return out + fmt::format(
+                     "All rows with one {} count as one together, each as the same part: somebody "
+                     "whose rows lie in several cells counts a part in each.",
+                     id);
+  }
+  return out + fmt::format(
+                   "All rows with one {} count as at most {} together: of somebody with more, each "
+                   "counts as a part.",
+                   id, k);
+}
+
+std::string count_text(double count, double deviation, double times) {
+  std::string out =
+      fmt::format("{:.{}f}", count * times, decimals_of(half_width_deviations * deviation * times));
+  // No -0.
+  if (out.starts_with('-') && out.find_first_of("123456789") == std::string::npos) out.erase(0, 1);
+  return out;
+}
+
+std::string interval_text(const TableNumber& number, double times) {
+  return fmt::format("{} to {}", count_text(number.lower, number.deviation, times),
+                     count_text(number.upper, number.deviation, times));
 }
 
 TableDeviations cross_table_deviations(const Network& network, std::span<const double> noise,

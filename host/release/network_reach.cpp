@@ -104,12 +104,15 @@ struct CountedSplit {
     x_part = own * x_part + its * other.x_part, all_part = own * all_part + its * other.all_part;
     weight = sum;
   }
-  // Shares q for which (1 - q) x - q y is within `deviations` of 0 (Fieller 1954).
+  // Shares q for which (1 - q) x - q y is within `deviations` of 0 (Fieller 1954). A count below 0
+  // counts as 0: that brings it nearer to 0 for every q, so the range gets no smaller, and noise
+  // alone makes no share of 0 or 1 certain.
   [[nodiscard]] ShareRange range(double rows_noise, double deviations) const {
-    const double z = deviations * deviations, all = x + y, rows = rows_noise * rows_noise;
+    const double z = deviations * deviations, rows = rows_noise * rows_noise;
+    const double part = std::max(x, 0.0), all = part + std::max(y, 0.0);
     const double a = all * all - z * (v2 + rows * all_part * all_part),
-                 b = x * all - z * (v1 + rows * x_part * all_part),
-                 c = x * x - z * (v0 + rows * x_part * x_part);
+                 b = part * all - z * (v1 + rows * x_part * all_part),
+                 c = part * part - z * (v0 + rows * x_part * x_part);
     if (!(a > 0) || !(all > 0)) return {};
     const double root = std::sqrt(std::max(b * b - a * c, 0.0));
     return {std::clamp((b - root) / a, 0.0, 1.0), std::clamp((b + root) / a, 0.0, 1.0)};

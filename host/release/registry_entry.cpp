@@ -2,11 +2,13 @@
 #include "gibbsite/release/registry_entry.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
@@ -19,7 +21,9 @@
 #include "gibbsite/core/rounded_text.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/model/date.hpp"
+#include "gibbsite/release/cross_table.hpp"
 #include "gibbsite/release/report.hpp"
+#include "gibbsite/release/transitions.hpp"
 #include "release/page.hpp"
 
 namespace gibbsite {
@@ -119,6 +123,36 @@ struct Facts {
   const Schema* schema = nullptr;
   std::string later;  // what is asked of the file later
 };
+
+// A network of which one counted table has all columns is a table of counts.
+struct NetworkWords {
+  std::string product, what, later;
+};
+NetworkWords words_of(const NetworkRelease& release) {
+  const NetworkModel& model = release.model();
+  if (!is_cross_table(model)) {
+    return {
+        "Synthetic data",
+        fmt::format("A graphical model of {} column{}, which synthetic rows are drawn from and "
+                    "questions are asked of.",
+                    model.network.size(), plural(model.network.size())),
+        "Synthetic rows are drawn from the file, and questions are asked of it; neither reads a "
+        "row."};
+  }
+  const std::vector<std::string> names = model.names();
+  NetworkWords out{
+      "Summary statistics",
+      fmt::format("Noisy counts by {} (of {}): of each cell, of each level alone, and in all.",
+                  shown(fmt::format("{}", fmt::join(names, " × "))),
+                  unit_of_counts(cross_table(release))),
+      "Counts with intervals are computed from the file, questions are asked of it and synthetic "
+      "rows drawn; none of it reads a row."};
+  if (has_transitions(model)) {
+    out.what += fmt::format(" From them probabilities of transitions from {} to {}.",
+                            shown(names[0]), shown(names[1]));
+  }
+  return out;
+}
 
 std::string columns_words(const Schema& schema) {
   std::string out;
@@ -347,7 +381,17 @@ DeploymentAbout parse_about(const std::string& text, const std::string& source) 
   return out;
 }
 
-DeploymentAbout read_about(const std::string& path) { return parse_about(text_of(path), path); }
+DeploymentAbout read_about(const std::string& path) {
+  std::error_code unknown;
+  const std::filesystem::file_status status = std::filesystem::status(path, unknown);
+  const char* const hint =
+      "give a TOML file with what the curator says of the release (docs/how-to/report.md)";
+  if (status.type() == std::filesystem::file_type::not_found)
+    throw BadInput(FilePosition{path}, "there is no such file", hint);
+  if (std::filesystem::is_directory(status))
+    throw BadInput(FilePosition{path}, "is a folder", hint);
+  return parse_about(text_of(path), path);
+}
 
 Entry registry_entry(const std::string& text, const std::string& source,
                      const DeploymentAbout& about, const std::string& ledger) {
@@ -376,16 +420,14 @@ Entry registry_entry(const std::string& text, const std::string& source,
   if (is_of<GraphicalKind>(certificate)) {
     const auto release = parse_release<GraphicalKind>(text, source);
     const NetworkCertificate& c = release.certificate();
+    const NetworkWords words = words_of(release);
     return filled({.claims = c,
                    .rows = c.problem.rows,
                    .basis = basis_of(c.mechanism, c.problem),
-                   .product = "Synthetic data",
-                   .what = fmt::format("A graphical model of {} columns, which synthetic rows are "
-                                       "drawn from and questions are asked of.",
-                                       release.model().network.size()),
+                   .product = words.product,
+                   .what = words.what,
                    .schema = &release.model().schema,
-                   .later = "Synthetic rows are drawn from the file, and questions are asked of "
-                            "it; neither reads a row."});
+                   .later = words.later});
   }
   if (is_of<SchemaKind>(certificate)) {
     const auto release = parse_release<SchemaKind>(text, source);

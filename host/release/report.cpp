@@ -239,6 +239,19 @@ const char* structure_words(const NetworkProblem& problem) {
              : "; what depends on what was written by people";
 }
 
+// What rows count as; "" where each counts as one.
+std::string counted_sentence(const NetworkRelease& release) {
+  const std::uint64_t k = release.certificate().problem.rows_of_person;
+  const Column* const weight = release.model().schema.weight();
+  if (k == 0 && weight == nullptr) return "";
+  if (is_cross_table(release.model()))
+    return fmt::format(" Counts are of {}.", unit_of_counts(cross_table(release)));
+  std::string out;
+  if (k == 1) out = " All rows of a person count as one together.";
+  if (k > 1) out = fmt::format(" All rows of a person count as at most {} together.", k);
+  return weight == nullptr ? out : out + fmt::format(" Rows count by the weight {}.", weight->name);
+}
+
 void network_title(Html& page, const NetworkRelease& release, const ReportFacts& facts) {
   const NetworkCertificate& c = release.certificate();
   const NetworkModel& model = release.model();
@@ -247,7 +260,7 @@ void network_title(Html& page, const NetworkRelease& release, const ReportFacts&
   const std::string rows =
       fmt::format("{}{} {}", c.claimed.who.adjacency == Adjacency::replace_one ? "" : "at most ",
                   human_count(static_cast<double>(c.problem.rows)), c.people ? "people" : "rows");
-  const std::string weighted = c.problem.weighted ? " Rows count by weight." : "";
+  const std::string counted = counted_sentence(release);
   if (is_cross_table(model)) {
     const std::string by = fmt::format("{}", fmt::join(model.names(), " × "));
     title_block(
@@ -256,7 +269,7 @@ void network_title(Html& page, const NetworkRelease& release, const ReportFacts&
                     "level alone, and in all{}.{}",
                     by, rows,
                     model.network.size() > 2 ? ", and shares as of a network of " + columns : "",
-                    weighted),
+                    counted),
         facts);
     return;
   }
@@ -265,7 +278,7 @@ void network_title(Html& page, const NetworkRelease& release, const ReportFacts&
       fmt::format(
           "Tables of a discrete Bayesian network over {} of a private table of {}: the share "
           "of each level, given those that it depends on.{}",
-          columns, rows, weighted),
+          columns, rows, counted),
       facts);
 }
 
@@ -281,7 +294,7 @@ std::string report_of(const NetworkRelease& release, const json& file, const std
   network_title(page, release, facts);
   promise_section(page, facts, in_words(c));
   if (whole) counts_section(page, release);
-  if (!whole || model.network.size() > 2) tables_section(page, model);
+  if (!whole || model.network.size() > 2) tables_section(page, model, whole);
   unit_section(page, facts);
   network_bias_section(page, !model.noise.empty() || model.tree, whole);
   dictionary_section(page, model.schema, false, true);

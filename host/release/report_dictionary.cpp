@@ -30,6 +30,14 @@ std::string knots_words(const Column& c) {
   return out;
 }
 
+// What a cell of no listed level is, other than refused: the level that it counts as, a level
+// "(other)", or none.
+std::string unlisted_level(const Column& c) {
+  return !c.unlisted.empty() ? "counted as “" + c.unlisted + "”"
+         : c.other           ? std::string("“(other)”")
+                             : std::string("no level");
+}
+
 // What becomes of a cell that is missing.
 std::string missing_words(const Schema& schema, const Column& c) {
   const std::string* const reads = schema.missing_in(c);
@@ -37,7 +45,7 @@ std::string missing_words(const Schema& schema, const Column& c) {
   const std::string middle = fmt::format("read as {}, the middle", c.text_of(c.lo / 2 + c.hi / 2));
   if (reads == nullptr) {
     return "none is expected; an empty cell is " +
-           or_refused(schema, category ? (c.other ? "“(other)”" : "no level") : middle);
+           or_refused(schema, category ? unlisted_level(c) : middle);
   }
   std::string how;
   const std::vector<std::string> marks = schema.missing_marks(c);
@@ -51,13 +59,13 @@ std::string missing_words(const Schema& schema, const Column& c) {
   if (const std::string* const level = schema.missing_level(c))
     return how +
            (marks.size() == 1 ? " is a listed level" : " is the listed level “" + *level + "”");
-  return how + " is no level";
+  return how + " is " + (c.unlisted.empty() ? "no level" : unlisted_level(c));
 }
 
 std::string unlisted_words(const Schema& schema, const Column& c) {
   if (c.type == ColumnType::category)
     return std::string(c.part == DatePart::none ? "an unlisted level" : "what is no day") + " is " +
-           (c.other ? std::string("“(other)”") : or_refused(schema, std::string("no level")));
+           (c.other ? unlisted_level(c) : or_refused(schema, unlisted_level(c)));
   return fmt::format("below or above counts as the nearer end; what is no {} is ",
                      c.date.empty() ? "number" : "day") +
          or_refused(schema, c.has_missing_bin ? "taken for missing" : "read as the middle");

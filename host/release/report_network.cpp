@@ -105,17 +105,21 @@ std::string given_words(const Network& network, const Names& names, std::size_t 
   return fmt::format("{}", fmt::join(said, ", "));
 }
 
-void node_table(Html& page, const NetworkModel& model, const Names& names, std::size_t node) {
+// How far the noise alone takes a count of a table; "" of tables that were drawn.
+std::string noise_words(const NetworkModel& model, std::size_t node, bool after_counts) {
+  if (model.noise.empty()) return "";
+  return fmt::format("; the noise in a count of this table {}is up to ±{:.3g}, 95 % of the time",
+                     after_counts ? "alone " : "", two_sided_95 * model.noise[node]);
+}
+
+void node_table(Html& page, const NetworkModel& model, const Names& names, std::size_t node,
+                bool after_counts) {
   constexpr std::size_t most_wide = 6;  // levels that are columns; else they are a list
   const std::vector<std::string>& levels = names.levels[node];
   const bool wide = levels.size() <= most_wide;
   page.put(
       "<table><caption>Shares of {} in percent{}</caption><thead><tr><th scope=\"col\">of</th>",
-      names.columns[node],
-      model.noise.empty() ? ""
-                          : fmt::format("; counts of people are off by up to {:.3g}, 95 % of "
-                                        "the time",
-                                        two_sided_95 * model.noise[node]));
+      names.columns[node], noise_words(model, node, after_counts));
   if (wide) {
     for (const std::string& level : levels) page.put("<th scope=\"col\">{}</th>", level);
   } else {
@@ -151,15 +155,22 @@ void node_table(Html& page, const NetworkModel& model, const Names& names, std::
 
 }  // namespace
 
-void tables_section(Html& page, const NetworkModel& model) {
-  heading(page, "utility", "Utility: the tables and how sure they are");
+void tables_section(Html& page, const NetworkModel& model, bool after_counts) {
+  if (after_counts) {
+    page.put(
+        "<h2>Shares of the network</h2>\n<p>Each table here was counted with noise of its own, and "
+        "questions are answered by its shares. The counts above put all tables together, so they "
+        "are surer and differ a little from these shares.</p>\n");
+  } else {
+    heading(page, "utility", "Utility: the tables and how sure they are");
+  }
   const std::vector<std::uint32_t> order = model.network.order();
   const Names names(model);
   if (order.size() <= most_drawn) graph_picture(page, model);
   if (model.tables.size() > 1)
     page.put("<p>Shares are averages over {} draws; the file has each.</p>\n", model.tables.size());
   for (std::size_t i = 0; i < std::min(order.size(), most_tables); ++i)
-    node_table(page, model, names, order[i]);
+    node_table(page, model, names, order[i], after_counts);
   if (order.size() > most_tables)
     page.put("<p>Tables of {} of {} columns are shown; all are in the file.</p>\n", most_tables,
              order.size());

@@ -47,7 +47,7 @@ void estimates_section(Html& page, const FamilyRelease& release);
 
 /// The counts of a cross table and its margins, with intervals.
 void counts_section(Html& page, const NetworkRelease& release);
-/// The tables of a network.
-void tables_section(Html& page, const NetworkModel& model);
+/// The tables of a network. after_counts: below those that all of its tables together say.
+void tables_section(Html& page, const NetworkModel& model, bool after_counts = false);
 
 }  // namespace gibbsite

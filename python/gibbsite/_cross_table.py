@@ -42,6 +42,10 @@ class CrossTable:
         The column of weights that rows count by.
     unit : float
         The weight that a count of 1 stands for: the end of the weights' range; 1 without weights.
+    count_of : str
+        What is counted: "rows", "people", or "rows, at most 4 of a person".
+    meaning : str
+        How people and weights come to be counts, in sentences; "" if each row counts as one.
     frame : pandas.DataFrame
         The table of estimates.
 
@@ -57,6 +61,8 @@ class CrossTable:
         self.release = release
         self.columns = numbers["columns"]
         self.rows = numbers["rows"]
+        self.count_of = numbers["count_of"]
+        self.meaning = numbers["meaning"]
         self._numbers = numbers
         weighing = [one for one in _columns_of(release) if one["type"] == "weight"]
         self.weight = weighing[0]["name"] if weighing else None
@@ -90,6 +96,7 @@ class CrossTable:
         `hidden` says whether the interval contains 0. Estimates add up to their margins exactly,
         and so do counts. Where rows have weights, a count of 1 is a row of the largest weight:
         `unit` is that weight, `weighted` the estimate times it, and `attrs["weight"]` the weights' column.
+        `attrs` has `count_of` and `meaning` too.
         """
         import pandas as pd
 
@@ -104,13 +111,14 @@ class CrossTable:
                 free += "_"
             columns[free] = values
         frame = pd.DataFrame(columns)
+        frame.attrs.update(count_of=self.count_of, meaning=self.meaning)
         if self.weight is not None:
             frame.attrs["weight"] = self.weight
         return frame
 
     def __repr__(self):
-        counts = "" if self.weight is None else f"counts of {self.unit:g} {self.weight}, "
-        return f"<gibbsite.CrossTable: {' × '.join(self.columns)}, {counts}{self.release!r}>"
+        counted = "" if self._numbers["unit"] == "rows" else f", counts of {self._numbers['unit']}"
+        return f"<gibbsite.CrossTable: {' × '.join(self.columns)}{counted}, {self.release!r}>"
 
 
 def names_of(columns):

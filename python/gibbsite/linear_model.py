@@ -115,6 +115,13 @@ def _warn_of_rows(data, classes, unlisted, lists=True):
     changed = []  # (cells, words) of a column
     for name, counts in data.column_counts.items():
         parts = []
+        if facts.columns.get(name, {}).get("type") == "weight" and counts["clamped"] > 0:
+            # A few large ones may be most of a sum.
+            warn(
+                f"column {name!r}: {counts['clamped']} of {rows} weights are beyond the range and count as "
+                "its ends, so sums of weights are off; does the range hold every weight that there can be?"
+            )
+            counts = {**counts, "clamped": 0}
         for kind, said in (
             ("clamped", "beyond the range, and count as its end"),
             ("other", "of no listed level"),

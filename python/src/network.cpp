@@ -169,6 +169,9 @@ nb::dict cross_table_dict(const NetworkRelease& release, const std::vector<std::
   out["levels"] = levels;
   out["all"] = all;
   out["rows"] = table.rows;
+  out["count_of"] = counted_unit(table.rows_of_person);
+  out["unit"] = unit_of_counts(table);
+  out["meaning"] = counting_words(table);
   out["estimate"] = numbers(std::move(estimate));
   out["std_err"] = numbers(std::move(deviation));
   out["lower"] = numbers(std::move(lower));

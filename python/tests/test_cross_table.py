@@ -159,3 +159,22 @@ def test_rows_count_by_weight_and_people_together(tmp_path):
     shares = np.array(exact) / np.sum(exact)
     assert abs(release.probability("P(group = 1)") - shares[1]) < 0.05
     assert set(release.evaluate(data)["one_column"]) == {"group"}
+
+
+def test_says_what_a_count_is(tmp_path):
+    pytest.importorskip("pandas")
+    toml = '[columns]\nwho = {type = "person"}\ngroup = {type = "category", levels = ["0", "1"]}\n'
+    columns = {"who": np.arange(900) // 3, "group": np.arange(900) % 2, "w": np.arange(900) % 5}
+    (tmp_path / "t.csv").write_text(text_of(columns))
+    budget = {"epsilon": 1.0, "delta": 1e-6, "seed": 1}
+    ignored = toml + 'w = {type = "ignore"}\n'
+    table = gibbsite.table(tmp_path / "t.csv", ignored, "group", **budget)
+    assert table.count_of == table.frame.attrs["count_of"] == "people"
+    assert "count as one together" in table.meaning and "counts of people" in repr(table)
+    table = gibbsite.table(tmp_path / "t.csv", ignored, "group", rows_per_person=2, **budget)
+    assert table.count_of == "rows, at most 2 of a person" and "at most 2 together" in table.meaning
+
+    weighed = toml + 'w = {type = "weight", range = [0, 3]}\n'
+    with pytest.warns(gibbsite.FitWarning, match="column 'w': 180 of 900 weights are beyond the range"):
+        table = gibbsite.table(tmp_path / "t.csv", weighed, "group", **budget)
+    assert "a sum over people of the mean w of their rows, over 3" in table.meaning

@@ -101,6 +101,23 @@ TEST_F(ReportCli, TakesANetwork) {
       page.substr(page.find(", work = State, gov</th>", page.find("<caption>Shares of income")));
   const std::string second = given.substr(given.find(", work = State, gov</th>", 10));
   EXPECT_THAT(second.substr(0, second.find("</tr>")), HasSubstr("<td>" + share.str() + "</td>"));
+  // Counts and shares of one page differ, and it says why; a question has the shares' own noise.
+  EXPECT_THAT(page, AllOf(HasSubstr("put all tables together"),
+                          HasSubstr("the noise in a count of this table alone is up to ±")));
+  EXPECT_THAT(page, Not(HasSubstr("counts of people are off")));
+  EXPECT_EQ(count(page, "id=\"utility\""), 1U);
+  const std::string of_age = page.substr(page.find("<caption>Shares of age"));
+  const double off = std::stod(of_age.substr(of_age.find("±") + 2));
+  const auto whole = nlohmann::json::parse(
+      gibbsite({"query", "--model", "m.json", "--json", "P(age < 53.5)"}).out);
+  double rows = 0;  // as the noisy counts say
+  for (const auto& one : nodes[0]["counts"]) rows += one.get<double>();
+  EXPECT_NEAR(1.96 * whole[0]["noise_deviation"].get<double>() * rows, off, 0.01 * off);
+  EXPECT_THAT(gibbsite({"query", "--model", "m.json", "P(age < 53.5)"}).out,
+              HasSubstr("by privacy's noise"));
+  // A third label counts as the negative class, which is no level "(other)".
+  const std::string dictionary = page.substr(page.find("id=\"data\""));
+  EXPECT_THAT(dictionary, HasSubstr("an unlisted level is counted as “&lt;=50K”"));
   // The question that it gives is one.
   std::string asked = page.substr(page.find("query --model model.json \"") + 26);
   asked = asked.substr(0, asked.find('"'));

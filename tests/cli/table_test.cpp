@@ -74,13 +74,15 @@ TEST_F(TableCli, AWeightedTableSaysItsUnit) {
   EXPECT_THAT(made.out, HasSubstr("95 % intervals, in rows of w = 2000"));
   EXPECT_THAT(made.out, HasSubstr("Multiply by 2000"));
   const auto cells = cells_of(folder.read("w.csv"));
-  ASSERT_EQ(cells.front().size(), 10U);
+  ASSERT_EQ(cells.front().size(), 12U);
   EXPECT_EQ(cells.front()[8], "weighted");
   EXPECT_EQ(cells.front()[9], "unit");
   const double total = std::stod(cells.back()[2]);
   EXPECT_DOUBLE_EQ(std::stod(cells.back()[8]), 2000 * total);
   EXPECT_NEAR(2000 * total, 400 * 1250, 2000 * 60);
   EXPECT_EQ(cells.back()[9], "2000");
+  EXPECT_DOUBLE_EQ(std::stod(cells.back()[10]), 2000 * std::stod(cells.back()[4]));
+  EXPECT_DOUBLE_EQ(std::stod(cells.back()[11]), 2000 * std::stod(cells.back()[5]));
   const Outcome printed = gibbsite({"table", "--model", "w.json", "--json"});
   const auto json = nlohmann::json::parse(printed.out);
   EXPECT_EQ(json["weight"], nlohmann::json({{"column", "w"}, {"unit", 2000}}));
@@ -95,12 +97,89 @@ TEST_F(TableCli, AWeightedTableSaysItsUnit) {
   const std::string page = folder.read("w.html");
   EXPECT_THAT(page, HasSubstr("Privacy report: a table of sex × age"));
   EXPECT_THAT(page, HasSubstr("rows of w = 2000"));
+  EXPECT_THAT(page, HasSubstr("Counts are of rows of w = 2000."));
+  EXPECT_THAT(page, HasSubstr("95 % interval × 2000"));
+  EXPECT_THAT(page, Not(HasSubstr("e+0")));  // numbers of people have no powers of ten
   EXPECT_THAT(page, Not(HasSubstr("network over")));
   EXPECT_THAT(page, Not(HasSubstr("Shares of")));
   EXPECT_THAT(page, HasSubstr("<td>" + std::to_string(std::lround(total)) + "</td>"));
   EXPECT_THAT(gibbsite({"ledger", "show", "w.ledger"}).out, HasSubstr("network-counts"));
   // Without weights there is nothing to multiply.
   ASSERT_EQ(gibbsite(joined({"table"}, {"--model", "w.json"})).status, 0);
+}
+
+// A count is of people, of rows of people, or of weights of people: each place where it is printed
+// says of what.
+TEST_F(TableCli, ATableOfPeopleSaysWhatACountIs) {
+  std::string table = "pid,sex,w\n";
+  for (int i = 0; i < 600; ++i)
+    table +=
+        std::to_string(i % 200) + (i % 2 == 0 ? ",F," : ",M,") + std::to_string(i % 3 * 240) + "\n";
+  folder.write("table.csv", table);
+  const std::string schema =
+      "[columns]\npid = {type = \"person\"}\nsex = {type = \"category\", levels = [\"F\", "
+      "\"M\"]}\n";
+  folder.write("table.toml", schema + "w = {type = \"ignore\"}\n");
+  for (const bool several : {false, true}) {
+    const std::string unit = several ? "rows, at most 2 of a person" : "people";
+    const std::string how = several ? "All rows with one pid count as at most 2 together"
+                                    : "All rows with one pid count as one together";
+    const Arguments k{"--rows-per-person", several ? "2" : "1"};
+    const Outcome made =
+        table_of("sex", joined(k, {"--out", "t.json", "--csv", "t.csv", "--force"}));
+    ASSERT_EQ(made.status, 0) << made.err;
+    EXPECT_THAT(made.out, HasSubstr("  sex    " + unit + "  "));
+    EXPECT_THAT(made.out, HasSubstr("95 % intervals, in " + unit + ": a cell"));
+    EXPECT_THAT(made.out, HasSubstr(how));
+    EXPECT_THAT(folder.read("t.csv"), HasSubstr("hidden,count_of\n"));
+    EXPECT_THAT(folder.read("t.csv"), HasSubstr(several ? ",\"" + unit + "\"\n" : ",people\n"));
+    const auto json = nlohmann::json::parse(gibbsite({"table", "--model", "t.json", "--json"}).out);
+    EXPECT_EQ(json["count_of"], unit);
+    EXPECT_EQ(json["rows_of_person"], several ? 2 : 1);
+    // 200 people of 3 rows each.
+    EXPECT_NEAR(json["numbers"].back()["estimate"], several ? 400 : 200, 200);
+    ASSERT_EQ(gibbsite({"report", "t.json", "--out", "t.html", "--force"}).status, 0);
+    const std::string page = folder.read("t.html");
+    EXPECT_THAT(page, HasSubstr("Counts are of " + unit + "."));
+    EXPECT_THAT(page, HasSubstr("<caption>Counts of " + unit + "</caption>"));
+    EXPECT_THAT(page, HasSubstr(how));
+    EXPECT_THAT(page, Not(HasSubstr("by weight")));
+    EXPECT_THAT(table_of("sex", joined(k, {"--check"})).out, HasSubstr(" " + unit + " a cell"));
+  }
+  folder.write("table.toml", schema + "w = {type = \"weight\", range = [0, 480]}\n");
+  const Outcome weighed = table_of("sex", {"--out", "w.json"});
+  ASSERT_EQ(weighed.status, 0) << weighed.err;
+  EXPECT_THAT(weighed.out, HasSubstr("people of w = 480"));
+  EXPECT_THAT(weighed.out, HasSubstr("× 480"));
+  EXPECT_THAT(weighed.out, Not(HasSubstr("a count is a sum of w")));
+  EXPECT_THAT(weighed.out, HasSubstr("a sum over people of the mean w of"));
+  EXPECT_THAT(weighed.out, HasSubstr("Multiply by 480"));
+}
+
+// A weight that is cut makes every weighted total too low: no check may call that right.
+TEST_F(TableCli, WeightsBeyondTheirRangeAreWarnedOf) {
+  std::string table = "sex,w\n";
+  for (int i = 0; i < 400; ++i)
+    table += std::string(i % 2 == 0 ? "F" : "M") + "," + (i < 5 ? "900" : "100") + "\n";
+  folder.write("table.csv", table);
+  const auto schema = [&](const std::string& most) {
+    folder.write("table.toml",
+                 "[columns]\nsex = {type = \"category\", levels = [\"F\", \"M\"]}\nw = {type = "
+                 "\"weight\", range = [0, " +
+                     most + "]}\n");
+  };
+  const std::string warning =
+      "gibbsite: warning: private: column 'w': 5 of 400 weights are beyond the range [0, 200]";
+  schema("200");
+  const Outcome checked = table_of("sex", {"--check"});
+  EXPECT_THAT(checked.err, HasSubstr(warning));
+  EXPECT_THAT(checked.out, Not(HasSubstr("reads as the schema says")));
+  EXPECT_THAT(checked.out, HasSubstr("Look at the warnings"));
+  EXPECT_THAT(table_of("sex", {"--out", "t.json"}).err, HasSubstr(warning));
+  schema("900");
+  const Outcome right = table_of("sex", {"--check"});
+  EXPECT_THAT(right.err, Not(HasSubstr("warning")));
+  EXPECT_THAT(right.out, HasSubstr("reads as the schema says"));
 }
 
 TEST_F(TableCli, ReleasesATable) {
@@ -273,6 +352,14 @@ TEST_F(TableCli, BadInputIsOneLine) {
                            "--epsilon", "1", "--delta", "1e-6"}),
                  2, what);
   }
+  // A level that cells that are missing have too is said of its own line.
+  const std::string toml = folder.read("table.toml");
+  folder.write("table.toml",
+               "[columns]\na = {type = \"ignore\"}\nsex = {type = \"category\", levels = [\"F\", "
+               "\"(missing)\"], missing = \"\"}\n");
+  expect_error(table_of("sex", {"--out", "t.json"}), 2,
+               "table.toml:3: column 'sex': two levels would both be called '(missing)'");
+  folder.write("table.toml", toml);
   expect_error(table_of("sex"), 2, "--out");
   expect_error(gibbsite({"table"}), 2, "--data");
   expect_error(gibbsite({"table", "--data", "table.csv", "--schema", "table.toml", "--epsilon", "1",

@@ -1,4 +1,6 @@
 // Transitions of a chain by the program.
+#include <fmt/format.h>
+
 #include <string>
 
 #include "cli/cli.hpp"
@@ -7,6 +9,7 @@ namespace gibbsite::testing {
 namespace transitions_test {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class TransitionsCli : public Cli {
@@ -56,6 +59,36 @@ TEST_F(TransitionsCli, FitsVerifiesPrintsAndIsEntered) {
   EXPECT_EQ(gibbsite({"table", "--model", "steps.json"}).status, 0);
   EXPECT_EQ(released({"--columns", "before,after", "--ledger", "people.ledger", "--force"}).status,
             5);
+}
+
+// Its page and its entry in a registry are of transitions, and hold their probabilities.
+TEST_F(TransitionsCli, ArePrintedInTheReportAndRegistered) {
+  ASSERT_EQ(released({"--columns", "before,after", "--quiet"}).status, 0);
+  folder.write("about.toml",
+               "name = \"Steps\"\ndata_curators = [\"An Office\"]\nintended_use = \"teaching\"\n"
+               "data_product_region = \"Here\"\npublication_date = 2026-11-26\nregistry_authors = "
+               "[\"A. Person\"]\n");
+  const Outcome made = gibbsite(
+      {"report", "steps.json", "--out", "r.html", "--registry", "r.yaml", "--about", "about.toml"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  const std::string page = folder.read("r.html");
+  const std::string csv = gibbsite({"coefficients", "steps.json", "--csv"}).out;
+  const std::string line = csv.substr(csv.find("transition,well,ill,") + 20);
+  const std::string share = fmt::format("<td>{:.3g} (", std::stod(line));
+  EXPECT_THAT(page, HasSubstr("Probability of each after given before, with 95 % intervals"));
+  EXPECT_THAT(page, HasSubstr(share));
+  EXPECT_THAT(page, HasSubstr("Share of time in the long run"));
+  EXPECT_THAT(page, HasSubstr("The 2 rows of a person are taken for alike."));
+  const std::string entry = folder.read("r.yaml");
+  EXPECT_THAT(entry, HasSubstr("data_product_type: \"Summary statistics\""));
+  EXPECT_THAT(entry, HasSubstr("Noisy counts by before × after (of rows, at most 2 of a person)"));
+  EXPECT_THAT(entry, HasSubstr("probabilities of transitions from before to after"));
+  EXPECT_THAT(entry, Not(HasSubstr("graphical model")));
+  // What is said in place of an about file that is not there is of that file.
+  const Outcome none =
+      gibbsite({"report", "steps.json", "--registry", "s.yaml", "--about", "no.toml"});
+  expect_error(none, 2, "no.toml: there is no such file; give a TOML file with what the curator");
+  EXPECT_THAT(none.err, Not(HasSubstr("model file")));
 }
 
 TEST_F(TransitionsCli, AreTheCountsOfTheirCrossTable) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <string>
@@ -280,8 +281,8 @@ TEST(CrossTable, IntervalsCover) {
   for (const bool is_public : {false, true}) {
     std::mt19937_64 bits(7);
     NetworkModel model = model_of({2, 3}, {{}, {0}}, 9.1);
-    int cell = 0, empty = 0, first = 0, last = 0, total = 0, naive_cell = 0, naive_first = 0,
-        small = 0;
+    int cell = 0, empty = 0, few = 0, first = 0, last = 0, total = 0, naive_cell = 0,
+        naive_first = 0, small = 0;
     for (int i = 0; i < tables; ++i) {
       count(model, truth, bits);
       const CrossTable table =
@@ -295,6 +296,8 @@ TEST(CrossTable, IntervalsCover) {
       };
       cell += covers(table.cells[4], 300);
       empty += covers(table.cells[1], 0);
+      few += covers(table.cells[3], 3);
+      for (const TableNumber& number : table.cells) EXPECT_LT(number.lower, number.upper);
       first += covers(table.margins[0][1], 315);
       last += covers(table.margins[1][2], 37);
       total += covers(table.total, 380);
@@ -304,6 +307,7 @@ TEST(CrossTable, IntervalsCover) {
     }
     for (const int covered : {cell, first, last}) EXPECT_NEAR(covered, right, off);
     EXPECT_NEAR(empty, 3'900, 54);  // cut at 0, an interval below it holds 0
+    EXPECT_NEAR(few, 3'900, 54);    // and any other count that is less than half an interval
     if (is_public) {
       EXPECT_EQ(total, tables);
       EXPECT_GT(naive_cell, right + off);
@@ -313,6 +317,67 @@ TEST(CrossTable, IntervalsCover) {
     EXPECT_GT(naive_first, right + off);
     EXPECT_LT(small, right - off);
   }
+}
+
+// "0 to 0" would say that certainly nobody is there, where noise made the estimate low by chance.
+// The interval that is cut alone, [0, 0] there, is the planted error.
+TEST(CrossTable, NoIntervalIsASinglePoint) {
+  constexpr double deviation = 5, half = half_width_deviations * deviation;
+  for (const double most : {std::numeric_limits<double>::infinity(), 40.0, 3.0, 0.0}) {
+    CountInterval before;
+    for (double estimate = -60; estimate <= 100; estimate += 0.5) {
+      const CountInterval is = count_interval(estimate, deviation, most);
+      EXPECT_GE(is.lower, 0);
+      EXPECT_LE(is.upper, most);
+      if (most > 0) {
+        EXPECT_LT(is.lower, is.upper) << estimate << " of " << most;
+      }
+      EXPECT_GE(is.lower, before.lower);
+      EXPECT_GE(is.upper, before.upper);
+      before = is;
+      // Whatever is possible and within half a width of the estimate is in it.
+      const double low = std::max(estimate - half, 0.0), high = std::min(estimate + half, most);
+      if (low > high) continue;
+      EXPECT_LE(is.lower, low);
+      EXPECT_GE(is.upper, high);
+    }
+  }
+  EXPECT_DOUBLE_EQ(count_interval(-19, 9, 1e9).upper, 9 * half_width_deviations);
+  EXPECT_EQ(count_interval(7, 0, 9).lower, 7);  // known
+  EXPECT_EQ(count_interval(7, 0, 9).upper, 7);
+}
+
+TEST(CrossTable, SaysWhatACountIs) {
+  CrossTable of;
+  EXPECT_EQ(unit_of_counts(of), "rows");
+  EXPECT_EQ(counting_words(of), "");
+  of.person = "pid";
+  of.rows_of_person = 1;
+  EXPECT_EQ(unit_of_counts(of), "people");
+  EXPECT_THAT(counting_words(of), HasSubstr("one pid count as one together"));
+  EXPECT_THAT(counting_words(of), HasSubstr("a part in each"));
+  of.rows_of_person = 4;
+  EXPECT_EQ(unit_of_counts(of), "rows, at most 4 of a person");
+  EXPECT_THAT(counting_words(of), HasSubstr("one pid count as at most 4 together"));
+  of.weight = "w", of.unit = 480;
+  EXPECT_EQ(unit_of_counts(of), "rows of w = 480, at most 4 of a person");
+  of.rows_of_person = 1;
+  EXPECT_EQ(unit_of_counts(of), "people of w = 480");
+  EXPECT_THAT(counting_words(of),
+              HasSubstr("a count is a sum over people of the mean w of their rows, over 480"));
+  of.person = "", of.rows_of_person = 0;
+  EXPECT_EQ(unit_of_counts(of), "rows of w = 480");
+  EXPECT_THAT(counting_words(of), HasSubstr("a count is a sum of w, over 480."));
+}
+
+TEST(CrossTable, PrintsWhatNoiseLeavesOfACount) {
+  EXPECT_EQ(interval_text({.deviation = 20, .lower = 0, .upper = 39.2}), "0 to 39");
+  EXPECT_EQ(interval_text({.deviation = 1, .lower = 0, .upper = 1.96}), "0.0 to 2.0");
+  EXPECT_EQ(interval_text({.deviation = 0.1, .lower = 0, .upper = 0.196}), "0.00 to 0.20");
+  EXPECT_EQ(interval_text({.deviation = 20, .lower = 1790.1, .upper = 1814}, 480),
+            "859248 to 870720");
+  EXPECT_EQ(count_text(3612.56, 20, 480), "1734029");
+  EXPECT_EQ(count_text(-0.2, 20), "0");
 }
 
 TEST(CrossTable, OfOneCellAndOfNobody) {
@@ -338,7 +403,7 @@ TEST(CrossTable, OfOneCellAndOfNobody) {
     EXPECT_LT(cell.estimate, 0);
     EXPECT_EQ(cell.count, 0);
     EXPECT_EQ(cell.lower, 0);
-    EXPECT_GE(cell.upper, 0);
+    EXPECT_GT(cell.upper, 0);
     EXPECT_TRUE(cell.hidden());
   }
   EXPECT_EQ(below.total.count, 0);

@@ -250,6 +250,23 @@ TEST(JointReach, OfSeveralLevelsIsHardlyMoreThanOfEach) {
   EXPECT_LE(reach("P(d in {1, 2} | a = 1, b = 1)"), .1);
 }
 
+// Nobody is said to be certainly there where noise made a count far too low.
+TEST(JointReach, IsNotZeroOfACountFarBelowZero) {
+  const Rows rows = rows_of(2000, 3, chained);
+  NetworkModel model = released(rows, {}, 3);
+  TreeRelease& tree = *model.tree;
+  tree.one_ways[3].counts = {700, 660, 680, -60};  // five deviations of 12 below 0
+  const std::vector<std::uint64_t> levels(levels_of_columns.begin(), levels_of_columns.end());
+  tree.potentials = fitted_potentials(tree, levels, {}, {});
+  TreeNetwork fitted = network_of(tree, levels, {});
+  model.network = std::move(fitted.network), model.tables = {std::move(fitted.tables)};
+  const auto reach = question_reach(model, parse_question(model, "P(d = 3)"));
+  ASSERT_TRUE(reach.has_value());
+  const double said = answer(model, parse_question(model, "P(d = 3)")).front();
+  EXPECT_GT(said + *reach, 1.5 * 12 / 2000.0);
+  EXPECT_LT(said + *reach, 3 * 12 / 2000.0);
+}
+
 // An event of all levels is no condition, and asks for no column more.
 TEST(JointReach, AnEventOfAllLevelsChangesNothing) {
   const NetworkModel model = released(rows_of(2'000, 3, chained), structures[1], 3);

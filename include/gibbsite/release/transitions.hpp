@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gibbsite/certificate/model_file.hpp"
@@ -32,6 +33,17 @@ struct Transitions {
   std::vector<ShareEstimate> stationary{};
 };
 inline constexpr std::size_t most_stationary_states = 100;
+
+/// What the intervals of a transition matrix mean.
+inline constexpr std::string_view meaning_of_transitions =
+    "Each interval holds the probability among the people that the table is a sample of, 95 % of "
+    "the time, one number at a time: noise and sample are both in it. Where it is 0 to 1 noise "
+    "hides the state before, and the estimate is of all states together.";
+/// What the bounds of the shares in the long run mean.
+inline constexpr std::string_view meaning_of_long_run =
+    "Long run: the share of time in a state after many steps. Its interval holds what any matrix "
+    "within the intervals above has, from any start: where it is wide, states may be left hardly "
+    "ever, or never reached.";
 
 /// Throws BadInput "`columns`: ..." unless a schema of table_schema has two columns of the same
 /// levels in the same order.
