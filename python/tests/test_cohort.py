@@ -246,12 +246,12 @@ def test_a_weighted_table_says_its_unit(frame, tmp_path):
     table = gibbsite.table(frame, SCHEMA, ["sex"], epsilon=1.0, delta=1e-7)
     assert table.frame["unit"].tolist() == [2000.0] * 3 and table.frame.attrs["weight"] == "w"
     assert (table.frame["weighted"] == 2000 * table.frame["estimate"]).all()
-    assert "counts of rows of w = 2000" in repr(table)
+    assert "counts of people of w = 2000" in repr(table)
     table.write(tmp_path / "t.json")
     assert gibbsite.CrossTable.read(tmp_path / "t.json").unit == 2000.0
     plain = gibbsite.table(frame, SCHEMA.replace('w = {type = "weight", range = [0, 2000]}', 'w = {type = "ignore"}'),
                            ["sex"], epsilon=1.0, delta=1e-7)
-    assert "unit" not in plain.frame and plain.weight is None and "counts of" not in repr(plain)
+    assert "unit" not in plain.frame and plain.weight is None and "of w" not in repr(plain)
 
 
 def releases(frame, ledger, epsilon):
