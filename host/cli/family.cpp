@@ -103,7 +103,7 @@ void FamilyArguments::require_of_model(const PlanArguments& plan) const {
                             : !range.empty() ? "--range"
                                              : nullptr;
   if (given != nullptr && kind_of(plan) != of_family) {
-    if (kind_of(plan) == of_linear && !plan.model.empty())
+    if (kind_of(plan) == of_linear && !plan.model.empty() && plan.model != "auto")
       static_cast<void>(loss_named(full_loss_name(plan.model, 2)));  // "median" is no model at all
     throw BadInput(
         fmt::format("{}: has no meaning with --model {}; leave it out", given, shown(plan.model)));

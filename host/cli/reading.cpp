@@ -312,8 +312,8 @@ std::string effective_rows(const Dataset& data, Readers readers) {
       human_count(sums.units), people ? (one ? "person" : "people") : (one ? "row" : "rows"),
       one ? "s" : "", human_count(sums.sum),
       alike    ? row
-      : people                        ? row + " of the largest weight"
-                                      : "of the largest weight",
+      : people ? row + " of the largest weight"
+               : "of the largest weight",
       human_count(std::round(sums.effective())), people ? "people" : "rows",
       people ? "that count the same" : "of one weight");
 }

@@ -366,8 +366,8 @@ double cut_mass(const FamilyProblem& p) {
 }
 
 [[noreturn]] void refuse_plan(const FamilyProblem& p, const Budget& budget, bool concentrated) {
-  const bool of_numbers = p.family == Family::mean || p.family == Family::variance ||
-                          p.family == Family::laplace;
+  const bool of_numbers =
+      p.family == Family::mean || p.family == Family::variance || p.family == Family::laplace;
   throw Infeasible(format_message(
       "{} of {} keep{} this budget with no {}; ask for a larger epsilon or delta{}{}{}",
       budget.draws == 1 ? "one draw" : fmt::format("{} draws", budget.draws), to_string(p.family),
@@ -375,9 +375,9 @@ double cut_mass(const FamilyProblem& p) {
       concentrated ? "prior that can be evaluated" : "weight above 1e-6",
       budget.draws == 1 ? "" : format_message(", or fewer {}", Field{"draws"}),
       concentrated ? "" : format_message(", or give a stronger {}", Field{"prior"}),
-      of_numbers ? format_message(", or take {} covariance: noisy means and deviations",
-                                  Field{"model"})
-                 : ""));
+      of_numbers
+          ? format_message(", or take {} covariance: noisy means and deviations", Field{"model"})
+          : ""));
 }
 
 ConjugateDraw conjugate_draw(const FamilyProblem& p, const Budget& budget, double delta,

@@ -202,8 +202,8 @@ std::uint32_t EventReader::level(std::uint32_t column, const std::vector<std::st
   if (const auto found = name(levels, follows)) return *found;
   for (const bool value : {false, true}) {  // "yes" where the level is "true"
     if (!columns_.columns[column].is_boolean || !name(boolean_spellings(value), follows)) continue;
-    return static_cast<std::uint32_t>(
-        std::ranges::find(levels, boolean_levels[value ? 1 : 0]) - levels.begin());
+    return static_cast<std::uint32_t>(std::ranges::find(levels, boolean_levels[value ? 1 : 0]) -
+                                      levels.begin());
   }
   const bool number = columns_.columns[column].type == ColumnType::number;
   refuse(fmt::format("{} has no {} {}; {} {}{}", gibbsite::quoted(names_[column]),

@@ -120,11 +120,11 @@ const Loss& loss_named(std::string_view name) {
   std::string families;
   for (int f = 0; f <= static_cast<int>(Family::laplace); ++f)
     families += fmt::format("{}{}", f > 0 ? ", " : "", to_string(static_cast<Family>(f)));
-  throw BadInput(Field{"model"}, fmt::format("no loss is called '{}'", name),
-                 fmt::format("there is: {}, {}-K of K = 2 to {} classes; of one column {}; of "
-                             "several covariance and network, which answers quantiles too",
-                             known, losses::Softmax::family, losses::Softmax::most_classes,
-                             families));
+  throw BadInput(
+      Field{"model"}, fmt::format("no loss is called '{}'", name),
+      fmt::format("there is: {}, {}-K of K = 2 to {} classes; of one column {}; of "
+                  "several covariance and network, which answers quantiles too",
+                  known, losses::Softmax::family, losses::Softmax::most_classes, families));
 }
 
 std::vector<std::string_view> loss_names() {

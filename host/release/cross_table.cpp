@@ -438,7 +438,7 @@ std::string counted_unit(std::uint64_t rows_of_person) {
 }
 
 std::string unit_of_counts(const CrossTable& table) {
-  const std::string what = counted_unit(table.rows_of_person);
+  std::string what = counted_unit(table.rows_of_person);
   if (table.weight.empty()) return what;
   const std::size_t comma = std::min(what.find(','), what.size());
   return fmt::format("{} of {} = {}{}", what.substr(0, comma), shown(table.weight),

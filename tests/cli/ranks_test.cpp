@@ -582,7 +582,10 @@ TEST_F(Ranks, WhatDiffersIsNamed) {
   std::ofstream(folder.path("away/table.csv")) << rows;
   const Outcome outcome = moved();
   EXPECT_NE(outcome.status, 0);
-  EXPECT_EQ(said(outcome.err).size(), 1U) << outcome.err;
+  // On a busy machine the other rank says the same line before it is ended.
+  std::vector<std::string> lines = said(outcome.err);
+  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+  EXPECT_EQ(lines.size(), 1U) << outcome.err;
 }
 
 TEST_F(Ranks, ABadCellEndsAll) {

@@ -213,8 +213,8 @@ TEST_F(ReportCli, ARegistrysEntryNamesTheLedgerOfItsRelease) {
   ASSERT_EQ(gibbsite(fit({"--out", "in.json", "--ledger", "l"})).status, 0);
   ASSERT_EQ(gibbsite(fit({"--out", "other.json"})).status, 0);
   const auto entry = [&](const std::string& model) {
-    return gibbsite({"report", model, "--registry", model + ".yaml", "--about", "about.toml",
-                     "--ledger", "l"});
+    return gibbsite(
+        {"report", model, "--registry", model + ".yaml", "--about", "about.toml", "--ledger", "l"});
   };
   const Outcome of_it = entry("in.json");
   EXPECT_EQ(of_it.status, 0) << of_it.err;
