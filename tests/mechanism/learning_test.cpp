@@ -177,6 +177,8 @@ TEST(Learning, IntervalsAreToldOfTheFitThatHasThem) {
   }
   Problem none = problem(4'000, 9);
   none.loss = "logistic(0.4,1)";
+  EXPECT_TRUE(candidate_with_intervals(plan(none, {.epsilon = 1, .delta = 1e-8}), {}));
+  none.loss = "smoothed-hinge";
   EXPECT_FALSE(candidate_with_intervals(plan(none, {.epsilon = 1, .delta = 1e-8}), {}));
 }
 
@@ -236,7 +238,7 @@ TEST(Learning, HalfIntervalsOfOtherLabels) {
   EXPECT_NEAR(half("pseudo-huber", 1), 1.959964 * std::sqrt(0.34432) / 0.56489 / root, 1e-4);
   EXPECT_NEAR(half("poisson", 10), 1.959964 / root, 1e-5);  // a mean of 1
   EXPECT_NEAR(half("poisson", 40), 1.959964 / std::sqrt(4.) / root, 1e-5);
-  one.loss = "logistic(0.4,1)";
+  one.loss = "smoothed-hinge";
   EXPECT_FALSE(expected_half_interval(settings, one, who, 0.3));
 }
 
