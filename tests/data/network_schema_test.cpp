@@ -189,6 +189,20 @@ TEST(NetworkSchema, RefusesEachFaultWithItsLine) {
                    {"s.toml:1:", "network", "a table [network]"});
 }
 
+TEST(NetworkSchema, EventsTakeEachSpellingOfABoolean) {
+  const auto never = [](const std::string& level) {
+    return structural_zeros(
+        parse_network_schema("never = [[\"v = " + level +
+                                 "\", \"w = a\"]]\n[columns]\nv = {type = \"boolean\"}\n"
+                                 "w = {type = \"category\", levels = [\"a\", \"b\"]}\n",
+                             "s.toml"));
+  };
+  for (const char* const yes : {"yes", "Y", "1", "TRUE"})
+    EXPECT_EQ(never(yes), never("true")) << yes;
+  EXPECT_EQ(never("no"), never("false"));
+  expect_bad_input([&] { static_cast<void>(never("maybe")); }, {"has no level 'maybe'"});
+}
+
 // A schema that is read for one column ignores [network], even if it has a cycle.
 TEST(NetworkSchema, ReadsWhatIsNever) {
   const auto never = [](const std::string& rules) {
