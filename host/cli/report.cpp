@@ -22,9 +22,12 @@ namespace {
 std::string ledger_words(const std::string& path, const std::string& text) {
   if (path.empty()) return "";
   const LedgerState state = Ledger(path).read();
-  const auto digest = nlohmann::json::parse(text).at("certificate").at("digest");
-  if (std::ranges::find(state.entries, digest.get<std::string>(), &LedgerEntry::digest) ==
-      state.entries.end()) {
+  const auto file = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json::json_pointer digest("/certificate/digest");
+  if (!file.contains(digest)) return "";  // no model file, which registry_entry refuses
+  if (std::ranges::none_of(state.entries, [&](const LedgerEntry& entry) {
+        return file.at(digest) == entry.digest;
+      })) {
     throw BadInput(fmt::format(
         "--ledger: {} holds no release of this file; give the ledger that the release was made "
         "with, or leave it out",
@@ -57,18 +60,15 @@ struct ReportCommand {
     if (!registry.empty()) require_other_file(registry, about, "what is said", "--registry");
     // All that can be wrong is found before anything is written.
     const std::string text = read_release_text(model);
-    const std::string entry = registry.empty() ? "" : registry_text(text);
+    const std::string entry =
+        registry.empty()
+            ? ""
+            : to_yaml(registry_entry(text, model, read_about(about), ledger_words(ledger, text)));
     if (!out.empty()) write(out, html_report(text, model), "--out");
     if (!registry.empty()) write(registry, entry, "--registry");
   }
 
  private:
-  // The entry says more than its text where the ledger is of this release.
-  [[nodiscard]] std::string registry_text(const std::string& text) const {
-    const DeploymentAbout said = read_about(about);
-    static_cast<void>(registry_entry(text, model, said, ""));  // a model file, and a valid one
-    return to_yaml(registry_entry(text, model, said, ledger_words(ledger, text)));
-  }
   void require(const std::string& path, const char* option) const {
     if (path.empty()) return;
     require_other_file(path, model, "the model", option);

@@ -42,6 +42,18 @@ struct Compensated {
   [[nodiscard]] double value() const { return sum + low; }
 };
 
+// Adds terms to the last row of a state [rows x 2], or to 0 where there is none; the sum.
+double add_last(std::span<const double> terms, std::span<double> state) {
+  Compensated sum;
+  if (!state.empty()) sum = {state[state.size() - 2], state.back()};
+  for (const double term : terms) sum.add(term);
+  if (!state.empty()) {
+    state[state.size() - 2] = sum.sum;
+    state.back() = sum.low;
+  }
+  return sum.value();
+}
+
 class ManyColumnsEngine final : public SteppingRows, public OrderedSums {
  public:
   [[nodiscard]] bool certifiable() const override { return true; }
@@ -204,14 +216,7 @@ class ManyColumnsEngine final : public SteppingRows, public OrderedSums {
           },
           out, state.empty() ? state : state.first(2 * out.size()));
       found_ = true;
-      Compensated sum;
-      if (!state.empty()) sum = {state[2 * out.size()], state[2 * out.size() + 1]};
-      for (const double curvature : curvatures_) sum.add(curvature);
-      if (!state.empty()) {
-        state[2 * out.size()] = sum.sum;
-        state[2 * out.size() + 1] = sum.low;
-      }
-      return sum.value();
+      return add_last(curvatures_, state);
     }
 
    private:
@@ -283,14 +288,7 @@ class ManyColumnsEngine final : public SteppingRows, public OrderedSums {
           replace_by_derivatives(first, r);
         },
         out, state.first(std::min(state.size(), 2 * out.size())));
-    Compensated sum;
-    if (!state.empty()) sum = {state[2 * out.size()], state[2 * out.size() + 1]};
-    for (const double loss : losses) sum.add(loss);
-    if (!state.empty()) {
-      state[2 * out.size()] = sum.sum;
-      state[2 * out.size() + 1] = sum.low;
-    }
-    return sum.value();
+    return add_last(losses, state);
   }
 
   // find(first, r, member) is to find the residuals [K x n] of a sub-block's n rows. Where there is
