@@ -13,6 +13,7 @@
 #include "gibbsite/data/cell_counts.hpp"
 #include "gibbsite/machine/memory.hpp"
 #include "gibbsite/model/boolean.hpp"
+#include "machine/processors.hpp"
 #include "model/people_advice.hpp"
 
 namespace gibbsite {
@@ -198,7 +199,8 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
       person_ = e.slot;
       if (reads_weights()) {
         if (options_.people == nullptr) own_people_ = std::make_unique<PersonIds>();
-        people_ = own_people_ ? own_people_.get() : options_.people;
+        lookup_.emplace(own_people_ ? *own_people_ : *options_.people,
+                        options_.threads != 1 && usable_processors() > 1);
       }
     }
     for (const std::string& level : column.levels) e.levels.emplace(level, next++);
@@ -297,7 +299,7 @@ void CellEncoder::reserve(std::uint64_t rows) {
       prefer_huge_pages(data_.dense().data(), data_.dense().capacity() * sizeof(float));
     }
     data_.y.reserve(rows);
-    if (people_ != nullptr) {
+    if (lookup_) {
       data_.person.reserve(rows);
       prefer_huge_pages(data_.person.data(), data_.person.capacity() * sizeof(data_.person[0]));
     }
@@ -481,40 +483,24 @@ void CellEncoder::set_invalid(const Encoding& e, std::string_view cell) {
 }
 
 void CellEncoder::set_person(const Encoding& e, std::string_view id) {
-  if (people_ == nullptr) return;
+  if (!lookup_) return;
   const bool purchased = data_.schema.was_bought_for_people();
   if (purchased) id_room_ = purchased_id(id);
   const std::string_view one = purchased ? id_room_ : person_id(id, e.numbers, id_room_);
   if (one.empty() ||
       (!purchased && (e.is_missing(id) || e.is_missing(one) || e.is_missing_composed(id))))
     return set_nobody(e);
-  entries_[e.slot] = Entry::awaited(waiting_.hashes.size());
-  waiting_.hashes.push_back(people_->hash_of(one));
-  people_->expect(waiting_.hashes);
+  entries_[e.slot] = Entry::awaited(lookup_->add(one));
 }
 
-void CellEncoder::look_up_people() {
-  const std::size_t known = waiting_.places.size();
-  waiting_.places.resize(waiting_.hashes.size());
-  people_->places(std::span(waiting_.hashes).subspan(known),
-                  std::span(waiting_.places).subspan(known));
-}
-
-void CellEncoder::place_people() {
-  look_up_people();
-  for (const std::uint64_t row : waiting_.rows)
-    data_.person[row] = waiting_.places[data_.person[row]];
-  waiting_.hashes.clear();
-  waiting_.places.clear();
-  waiting_.rows.clear();
+void CellEncoder::begin_people() {
+  lookup_->next_block(data_.person);
   entries_[person_] = {0, Dataset::nobody, 0};  // it may have waited
 }
 
 void CellEncoder::place_now(const Encoding& e) {
   Entry& entry = entries_[e.slot];
-  if (!entry.is_awaited()) return;
-  look_up_people();
-  entry = {0, waiting_.places[entry.feature], 0};
+  if (entry.is_awaited()) entry = {0, lookup_->place_now(entry.feature), 0};
 }
 
 void CellEncoder::set_person(const Encoding& e, double id) {
@@ -737,7 +723,7 @@ bool CellEncoder::add_label(std::string_view label) {
 }
 
 void CellEncoder::absent_is(double value) {
-  if (people_ != nullptr) {
+  if (lookup_) {
     fail(format_message(
         "column {}: an absent entry says of nobody whose the row is; write the table "
         "as CSV, Parquet or Arrow",
@@ -827,8 +813,8 @@ void CellEncoder::end_row() {
 void CellEncoder::add_beside_row(std::span<const Entry> entries) {
   if (exposure_ != Encoding::none) data_.offset.push_back(entries[exposure_].value);
   if (weight_ != Encoding::none && reads_weights()) data_.weight.push_back(entries[weight_].value);
-  if (people_ == nullptr) return;
-  if (entries[person_].is_awaited()) waiting_.rows.push_back(data_.person.size());
+  if (!lookup_) return;
+  if (entries[person_].is_awaited()) lookup_->add_row(data_.person.size());
   data_.person.push_back(entries[person_].feature);
 }
 
@@ -1012,7 +998,7 @@ Dataset CellEncoder::finish() {
   const std::uint64_t rows = rows_;
   if (rows == 0 && !options_.may_be_empty)
     throw BadInput(source() + ": the table has no rows; give at least one");
-  if (people_ != nullptr) place_people();
+  if (lookup_) lookup_->finish(data_.person);
   if (layout_ == Layout::undecided) choose_layout();
   if (!labeled_) data_.y.clear();
   sum_counts();

@@ -17,6 +17,7 @@
 #include "data/cache.hpp"
 #include "data/input.hpp"
 #include "data/person_ids.hpp"
+#include "data/person_lookup.hpp"
 #include "data/text.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/dataset.hpp"
@@ -283,10 +284,10 @@ class CellEncoder {
   /// end_row for a row of which every column is there already [columns used].
   void end_row(std::span<const Entry> entries);
   /// Entries that were given before are not given again, but for those that were kept: people's
-  /// places are looked up once so many wait for theirs that they are found together. Rows that are
-  /// set cell by cell say so by themselves.
+  /// places are looked up once a block of them waits. Rows that are set cell by cell say so by
+  /// themselves.
   void end_entries() {
-    if (waiting_.hashes.size() >= PersonIds::at_once) place_people();
+    if (lookup_ && lookup_->is_full()) begin_people();
   }
   /// Likewise with the features of its interactions, ascending.
   struct Product {
@@ -365,10 +366,8 @@ class CellEncoder {
   void set_person(const Encoding& encoding, std::string_view id);
   void set_person(const Encoding& encoding, double id);
   void set_nobody(const Encoding& encoding);
-  /// Looks up the people who wait, in the order in which they came.
-  void look_up_people();
-  /// Looks them up for the rows that have ended, and for no entry.
-  void place_people();
+  /// Begins another block of people who wait, whom no entry of before is.
+  void begin_people();
   /// The entry of a person's cell that outlives those of its block.
   void place_now(const Encoding& encoding);
   void gather(std::size_t slot);
@@ -445,13 +444,8 @@ class CellEncoder {
   std::uint64_t drained_entries_ = 0;  // in the cache's files
   std::function<Message()> where_;
   std::unique_ptr<PersonIds> own_people_;
-  PersonIds* people_ = nullptr;  // that, or of the options, if people are read
+  std::optional<PersonLookup> lookup_;  // in that, or in the options' table, if people are read
   std::string id_room_;
-  struct Waiting {
-    std::vector<PersonIds::Hash> hashes;
-    std::vector<std::uint32_t> places;  // of the first of them
-    std::vector<std::uint64_t> rows;    // whose `person` is a number of these
-  } waiting_;
 };
 
 inline void CellEncoder::set(const Encoding& e, std::string_view cell) {

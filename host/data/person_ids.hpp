@@ -69,16 +69,6 @@ class PersonIds {
   /// The places of several people, as `place` gives them one after another: what each waits for of
   /// memory comes at the same time.
   void places(std::span<const Hash> hashes, std::span<std::uint32_t> out);
-  /// Says that the last of these hashes will be looked up with those before it, while there is
-  /// something else to do.
-  void expect(std::span<const Hash> hashes) const {
-    __builtin_prefetch(slots_.get() + home(hashes.back()[0] >> tag_bits) * width_);
-    constexpr std::size_t behind = 16;  // by then that one's slot has come
-    if (hashes.size() <= behind) return;
-    const std::uint64_t first = hashes[hashes.size() - 1 - behind][0];
-    const std::uint64_t here = slot(candidate(home(first >> tag_bits), first & most_tag));
-    if (here != empty_) __builtin_prefetch(record(here >> tag_bits));
-  }
   [[nodiscard]] std::uint64_t size() const { return size_; }
   /// The hash of a person's id.
   [[nodiscard]] Hash hash(std::uint32_t place) const;
