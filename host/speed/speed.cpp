@@ -25,6 +25,7 @@ constexpr std::uint64_t least_windows = 5;
 constexpr std::uint64_t least_moment_rows = 512, moment_products = 200'000'000;
 constexpr std::uint64_t most_capped_numbers = std::uint64_t{1} << 24;  // of x, times outputs
 constexpr double seconds_of_number = 13e-6;  // released: written and verified
+constexpr double seconds_of_name = 7e-6;     // of a coordinate, which the file has once
 // An answer's noise is told from its low rank in up to thirteen rounds; about so many are common.
 constexpr double eigenpairs_of_answer = 5;
 constexpr std::uint64_t most_eigen_features = 192;  // measured; more in proportion to d^3
@@ -294,7 +295,8 @@ WorkTime measure_work(StepTimer& timer, std::span<const Candidate> offers, std::
   WorkTime out = any(&Cost::moments) ? timer.time_moments() : WorkTime{};
   if (any(&Cost::capped)) out.capped = timer.time_capped();
   out.pass = timer.time(draws).seconds / static_cast<double>(draws);
-  out.release = seconds_of_number * static_cast<double>(draws * timer.coordinates());
+  out.release = (seconds_of_number * static_cast<double>(draws) + seconds_of_name) *
+                static_cast<double>(timer.coordinates());
   return out;
 }
 
