@@ -89,6 +89,8 @@ positive = ""    # its class whose probability the model gives. For a label of a
 #   {type = "person"}                                    whose a row is: rows of one count together
 #   {type = "ignore"}                                    not used; an id of people with several rows
 #                                                        is type = "person", else each row is one
+# A part of a date is a line of its own: hired_month = {type = "month", of = "hired"}; also "year"
+# and "weekday".
 # docs/reference/data.md has all keys: unlisted and unreadable cells, decimal signs, weights of
 # classes, the intercept, the bound on rows, and [network], what a column depends on.
 [columns]
