@@ -75,7 +75,8 @@ class TreeRun {
   void count_tables(TreeRelease& out, const LevelGroups& groups, double noise) const {
     const std::vector<ColumnList> chosen = chosen_tables(out, groups, problem_, noise);
     if (chosen.empty()) return;
-    const std::vector<double> deviations = table_deviations(noise, grouped_sizes(chosen, groups));
+    const std::vector<double> deviations = table_deviations(
+        noise, weighted_sizes(chosen, groups, problem_.target));
     for (std::size_t t = 0; t < chosen.size(); ++t) {
       tell(scored, counted_tables, t, chosen.size());
       out.tables.push_back(counted(
