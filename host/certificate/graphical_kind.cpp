@@ -145,6 +145,7 @@ MeasuredTable measured_from_json(const json& object, ColumnList columns, std::ui
 }
 
 NetworkModel tree_from_json(NetworkModel out, const json& tree, const std::string& source) {
+  static_cast<void>(target_column(out.schema));
   const std::vector<std::string> names = out.names();
   const std::vector<std::uint64_t>& levels = out.network.levels;
   TreeRelease& release = out.tree.emplace();
