@@ -106,8 +106,8 @@ std::vector<std::vector<std::uint32_t>> drawn_levels(const Network& network,
       if (m == 0) continue;
       // A configuration's first point is a step of the golden ratio from the last one's.
       const std::span<Level> of = std::span(sorted).subspan(begin, m);
-      lay_levels(shares[k].data() + c * levels, levels,
-                 (static_cast<double>(u) + 0.5) * 0x1p-32, of);
+      lay_levels(shares[k].data() + c * levels, levels, (static_cast<double>(u) + 0.5) * 0x1p-32,
+                 of);
       shuffle(of, words);
       u += golden;
       begin += m;

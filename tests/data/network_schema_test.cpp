@@ -216,9 +216,8 @@ TEST(NetworkSchema, ReadsTheTarget) {
   EXPECT_EQ(target_column(read("target = \"income\"\n" + network_example)), 3U);
   EXPECT_EQ(table_schema(of_sex, {"sex", "age"}).target, "");
   for (const char* const name : {"id", "sexx", ">50K"}) {
-    expect_bad_input(
-        [&] { read("target = \"" + std::string(name) + "\"\n" + columns_of_network); },
-        {"s.toml:1: target: '" + std::string(name) + "' is no column of the network"});
+    expect_bad_input([&] { read("target = \"" + std::string(name) + "\"\n" + columns_of_network); },
+                     {"s.toml:1: target: '" + std::string(name) + "' is no column of the network"});
   }
   expect_bad_input([&] { read("target = 3\n" + columns_of_network); }, {"s.toml:1:", "target"});
 }
