@@ -145,9 +145,9 @@ TEST(TreeRelease, AnswersHaveTheNoiseThatIsPaidFor) {
     }
     std::vector<ColumnList> chosen;
     for (const MeasuredTable& table : tree.tables) chosen.push_back(table.columns);
-    const auto deviations = chosen.empty()
-                                ? std::vector<double>{}
-                                : table_deviations(s.noise, grouped_sizes(chosen, groups));
+    const auto deviations =
+        chosen.empty() ? std::vector<double>{}
+                       : table_deviations(s.noise, weighted_sizes(chosen, groups, p.target));
     double spent = 0;
     for (std::size_t t = 0; t < chosen.size(); ++t) {
       ASSERT_EQ(tree.tables[t].deviation, deviations[t]);
