@@ -145,6 +145,7 @@ MeasuredTable measured_from_json(const json& object, ColumnList columns, std::ui
 }
 
 NetworkModel tree_from_json(NetworkModel out, const json& tree, const std::string& source) {
+  static_cast<void>(target_column(out.schema));
   const std::vector<std::string> names = out.names();
   const std::vector<std::uint64_t>& levels = out.network.levels;
   TreeRelease& release = out.tree.emplace();
@@ -419,6 +420,7 @@ void verify_tree(Verifier& v, const NetworkTree& s, NetworkProblem p, const Neig
   }
   const TreeRelease& tree = *model.tree;
   p.never = structural_zeros(model.schema);
+  p.target = target_column(model.schema);
   // Files of before do not say which fit made them: their digest alone guards the potentials.
   if (tree.fit == tree_fit)
     v.check(tree.potentials == fitted_potentials(tree, p.levels, p.never, {}),
@@ -456,7 +458,8 @@ void verify_tree(Verifier& v, const NetworkTree& s, NetworkProblem p, const Neig
   v.check(counted == chosen,
           "model.tree.tables: are those that follow from the scores and the counts of columns");
   if (counted != chosen) return;
-  const std::vector<double> deviations = table_deviations(s.noise, grouped_sizes(chosen, groups));
+  const std::vector<double> deviations =
+      table_deviations(s.noise, weighted_sizes(chosen, groups, p.target));
   bool noise_of_tables = true;
   for (std::size_t t = 0; t < chosen.size(); ++t) {
     noise_of_tables = noise_of_tables && tree.tables[t].deviation == deviations[t];

@@ -547,6 +547,7 @@ json schema_json(const Schema& schema) {
   if (!schema.text.thousands.empty()) out["thousands"] = signs_json(schema.text.thousands);
   if (schema.network) out["network"] = network_json(schema);
   if (!schema.never.empty()) out["never"] = schema.never;
+  if (!schema.target.empty()) out["target"] = schema.target;
   for (const Interaction& one : schema.interactions)
     out["interactions"].push_back(interaction_json(one));
   if (schema.bought) out["bought"] = bought_apart_json(*schema.bought);
@@ -560,7 +561,7 @@ Schema schema_from_json(const json& object, const std::string& source, bool of_n
                        "decimal", "row_norm",  "intercept", "missing",        "columns",
                        "range",   "tolerance", "counts",    "classes",        "class_weights",
                        "edges",   "decimals",  "network",   "thousands",      "interactions",
-                       "bought",  "never",     "public"},
+                       "bought",  "never",     "public",    "target"},
               source);
   Schema schema;
   schema.label_name = text_field(object, "label", source);
@@ -588,6 +589,7 @@ Schema schema_from_json(const json& object, const std::string& source, bool of_n
     for (const json& rule : never)
       schema.never.push_back(texts_field({{"never", rule}}, "never", source));
   }
+  if (object.contains("target")) schema.target = text_field(object, "target", source);
   const json& columns = field(object, "columns", source);
   if (!columns.is_array()) reject(source, "columns", "must be a list");
   for (const json& column : columns)

@@ -51,13 +51,18 @@ std::string nodes_table(const NetworkPlan& plan, const Schema& columns) {
     if (pairs == 0)
       return fmt::format("no two columns have a table of up to {} cells: each is counted alone\n",
                          p.limits.cells);
-    return fmt::format(
+    std::string out = fmt::format(
         "each column is counted (off by {} rows), {} pairs are scored, and the tables worth their "
         "noise are\ncounted: such that a junction tree of cliques of up to {} columns and {} cells "
         "holds them;\nthey are known when they are paid for. Scores take {:.3g} % of what is spent, as "
         "mu squared; a structure\nthat is given in the schema's [network] takes none\n",
         rows_text(tree->one_way_noise), pairs, p.limits.parents + 1, p.limits.cells,
         structure_percent(plan));
+    if (p.target) {
+      out += fmt::format("tables with {} count {} times: rows are to predict it\n",
+                         shown(columns.columns[*p.target].name), target_weight);
+    }
+    return out;
   }
   if (p.chooses_structure()) {
     const double cells = static_cast<double>(p.limits.cells), per = n / cells;

@@ -230,6 +230,9 @@ void NetworkProblem::validate() const {
         "give a smaller number");
   }
   require_levels(levels, {});
+  if (target && *target >= levels.size())
+    throw BadInput(
+        fmt::format("target: must be one of {} columns, got place {}", levels.size(), *target));
   const std::uint64_t widest = *std::ranges::max_element(levels);
   if (parents) {
     network().validate();

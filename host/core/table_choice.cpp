@@ -24,7 +24,7 @@ double two_thirds(double x) {
 }
 double three_halves(double x) { return x * std::sqrt(x); }
 
-// A candidate's place, its score, cells of noise, and what it takes of the budget: a set S that
+// A candidate's place, its weighted score and cells of noise, and what it takes of the budget: a set S that
 // shares mu^2 in proportion to `cost` has noise of L1 norm (sum of cost)^(3/2)/mu in all, the least
 // of any shares.
 struct Candidate {
@@ -108,8 +108,9 @@ TableChoice choose_tables(std::span<const std::uint64_t> levels,
   const double unit = 0.7978845608028654 * sensitivity;
   std::vector<Candidate> all;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const auto noisy = static_cast<double>(table_cells(cells, candidates[i].columns));
-    const Candidate one{i, candidates[i].score, noisy, two_thirds(noisy * unit)};
+    const double weight = candidates[i].weight;
+    const double noisy = weight * static_cast<double>(table_cells(cells, candidates[i].columns));
+    const Candidate one{i, weight * candidates[i].score, noisy, two_thirds(noisy * unit)};
     // Beside others its noise only grows.
     if (one.score > three_halves(one.cost) / mu) all.push_back(one);
   }

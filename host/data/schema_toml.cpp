@@ -49,7 +49,7 @@ const std::vector<std::string>& known_keys() {
       "label",          "positive", "negative",  "unlisted_label", "classes",   "class_weights",
       "positive_share", "range",    "tolerance", "counts",         "bins",      "decimals",
       "invalid",        "decimal",  "thousands", "row_norm",       "intercept", "missing",
-      "never",          "bought",   "public"};
+      "never",          "target",   "bought",    "public"};
   return names;
 }
 
@@ -383,6 +383,8 @@ class SchemaReader {
       label_.amount.decimals = read_decimals(node, "decimals of the label");
     } else if (name == "never") {
       read_never(node);
+    } else if (name == "target") {
+      schema_.target = read_string(node, name);
     } else if (name == "network") {
       read_network(node);
     } else if (name == "interaction") {
@@ -1103,13 +1105,17 @@ Schema parse_network_schema(const std::string& toml, const std::string& source) 
   const Schema whole = reader.read(toml);
   Schema out = made_of(source, [&] { return network_schema(whole); });
   require_tables(out, reader.lines());
-  try {
-    static_cast<void>(structural_zeros(out));
-  } catch (const BadInput& error) {
-    std::string_view what = error.what();
-    if (what.starts_with("schema: ")) what.remove_prefix(8);
-    throw BadInput(reader.lines().at(reader.lines().of_key("never"), Message(std::string(what))));
-  }
+  const auto checked = [&](const char* key, const auto& check) {
+    try {
+      static_cast<void>(check(out));
+    } catch (const BadInput& error) {
+      std::string_view what = error.what();
+      if (what.starts_with("schema: ")) what.remove_prefix(8);
+      throw BadInput(reader.lines().at(reader.lines().of_key(key), Message(std::string(what))));
+    }
+  };
+  checked("never", structural_zeros);
+  checked("target", target_column);
   return out;
 }
 

@@ -210,6 +210,7 @@ std::string to_toml(const Schema& schema) {
   if (schema.text.has_missing)
     out += missing_toml(schema.text.missing, schema.text.also_missing) + "\n";
   if (!schema.never.empty()) out += never_toml(schema.never);
+  if (!schema.target.empty()) out += fmt::format("target = {}\n", toml_string(schema.target));
   out += "\n[columns]\n";
   for (const Column& column : schema.columns) out += column_toml(schema, column);
   for (const Interaction& interaction : schema.interactions)

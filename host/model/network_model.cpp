@@ -76,6 +76,17 @@ std::vector<std::string> NetworkModel::names() const {
   return out;
 }
 
+std::optional<std::uint32_t> target_column(const Schema& columns) {
+  if (columns.target.empty()) return {};
+  std::vector<std::string> names;
+  for (const Column& column : node_columns(columns)) names.push_back(column.name);
+  const auto at = std::ranges::find(names, columns.target);
+  if (at == names.end())
+    throw BadInput(fmt::format("schema: target: {} is no column of the network{}; name one of them",
+                               quoted(columns.target), did_you_mean(columns.target, names)));
+  return static_cast<std::uint32_t>(at - names.begin());
+}
+
 std::span<const Column> node_columns(const Schema& columns) {
   const std::size_t beside =
       (columns.weight() != nullptr ? 1U : 0U) + (columns.person() != nullptr ? 1U : 0U);
@@ -141,7 +152,10 @@ Schema network_schema(const Schema& whole) {
   drop_label(out);
   std::erase_if(out.columns, [](const Column& c) { return c.type == ColumnType::ignore; });
   // Without a label it is already without one.
-  if (whole.label_name != out.label_name) out.columns.push_back(label_column(whole));
+  if (whole.label_name != out.label_name) {
+    out.columns.push_back(label_column(whole));
+    if (out.target.empty() && !out.network) out.target = whole.label_name;
+  }
   std::stable_partition(out.columns.begin(), out.columns.end(), std::not_fn(is_beside));
   for (Column& column : out.columns) {
     if (is_beside(column)) continue;
@@ -204,6 +218,7 @@ Schema named_columns(const Schema& whole, const std::vector<std::string>& names)
   }
   out.network.reset();
   out.never.clear();
+  out.target.clear();
   if (!has_label || !seen.contains(whole.label_name)) drop_label(out);
   std::erase_if(out.columns, [&](const Column& column) {
     return !seen.contains(column.name) && !is_beside(column);

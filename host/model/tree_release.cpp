@@ -55,11 +55,21 @@ std::vector<std::uint64_t> grouped_cells(std::span<const std::uint64_t> counts,
   return out;
 }
 
-std::vector<std::uint64_t> grouped_sizes(std::span<const ColumnList> tables,
-                                         const LevelGroups& groups) {
+namespace {
+
+std::uint64_t weight_of(const ColumnList& columns, std::optional<std::uint32_t> target) {
+  return target && std::ranges::binary_search(columns, *target) ? target_weight : 1;
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> weighted_sizes(std::span<const ColumnList> tables,
+                                          const LevelGroups& groups,
+                                          std::optional<std::uint32_t> target) {
   const std::vector<std::uint64_t> levels = groups.levels();
   std::vector<std::uint64_t> out;
-  for (const ColumnList& columns : tables) out.push_back(table_cells(levels, columns));
+  for (const ColumnList& columns : tables)
+    out.push_back(weight_of(columns, target) * table_cells(levels, columns));
   return out;
 }
 
@@ -69,9 +79,12 @@ std::vector<ColumnList> chosen_tables(const TreeRelease& release, const LevelGro
   if (release.scores.empty()) return out;
   TableLimits limits{problem.limits.cells, problem.limits.parents + 1};
   for (const StructuralZero& zero : problem.never) limits.held.push_back(zero.columns);
+  std::vector<TableCandidate> candidates = release.scores;
+  for (TableCandidate& one : candidates)
+    one.weight = static_cast<double>(weight_of(one.columns, problem.target));
   // sensitivity/sqrt(B) of a table that has all of B is `noise`.
   const TableChoice choice =
-      choose_tables(problem.levels, groups.levels(), release.scores, limits, noise, 1.0);
+      choose_tables(problem.levels, groups.levels(), candidates, limits, noise, 1.0);
   for (const ChosenTable& table : choice.tables) out.push_back(table.columns);
   return out;
 }

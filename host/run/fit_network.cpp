@@ -41,6 +41,8 @@ void require_planned_network(const Dataset& data, const NetworkPlan& plan) {
   if (structural_zeros(schema) != plan.problem.never)
     throw BadInput(
         "data: what its schema says is never is not the plan's; plan again for this data");
+  if (target_column(schema) != plan.problem.target)
+    throw BadInput("data: the target of its schema is not the plan's; plan again for this data");
 }
 
 namespace {

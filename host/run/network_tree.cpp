@@ -75,7 +75,8 @@ class TreeRun {
   void count_tables(TreeRelease& out, const LevelGroups& groups, double noise) const {
     const std::vector<ColumnList> chosen = chosen_tables(out, groups, problem_, noise);
     if (chosen.empty()) return;
-    const std::vector<double> deviations = table_deviations(noise, grouped_sizes(chosen, groups));
+    const std::vector<double> deviations =
+        table_deviations(noise, weighted_sizes(chosen, groups, problem_.target));
     for (std::size_t t = 0; t < chosen.size(); ++t) {
       tell(scored, counted_tables, t, chosen.size());
       out.tables.push_back(counted(
@@ -90,8 +91,12 @@ class TreeRun {
     TreeFitOptions how;
     how.each = [&](std::size_t tasks, const std::function<void(std::size_t)>& f) {
       for (std::size_t first = 0; first < tasks; first += ThreadPool::most_tasks / 2)
-        pool.each(std::min(tasks - first, ThreadPool::most_tasks / 2),
-                  [&](std::size_t task, std::size_t) { f(first + task); });
+        // A thread begins with the tasks that it had in the last step, whose cells are near it.
+        pool.each_in_slices(std::min(tasks - first, ThreadPool::most_tasks / 2),
+                            [&](std::size_t task, std::size_t) {
+                              f(first + task);
+                              return true;
+                            });
     };
     how.progress = [this](std::uint64_t done, std::uint64_t most) {
       if (options_.progress)

@@ -547,6 +547,7 @@ NetworkProblem network_problem(const PlanRequest& request, const Schema& columns
   if (request.prior) out.prior = only(*request.prior, "prior");
   if (request.trim) out.trim = only(*request.trim, "trim");
   out.never = structural_zeros(columns);
+  out.target = target_column(columns);
   out.validate();
   if (!leaves_rows(out.levels, out.never))
     throw BadInput(

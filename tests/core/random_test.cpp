@@ -86,11 +86,15 @@ TEST(Philox, Random123Vectors) {
 
 TEST(Philox, WordsAreBlocksOfTheDocumentedCounter) {
   const std::uint64_t step = 0x0123456789abcdef;
-  const auto w = words(StreamKey::from_seed(0x299f31d0a4093822), 7, step, 5);
-  for (std::uint32_t i = 0; i < w.size(); ++i) {
-    const auto block = philox4x32_10({i / 2, 0x89abcdef, 0x01234567, 7}, {0xa4093822, 0x299f31d0});
-    const std::size_t at = i % 2 * 2;
-    EXPECT_EQ(w[i], block[at] | std::uint64_t{block[at + 1]} << 32) << i;
+  // Eight blocks are made at once, those that are left one by one.
+  for (std::size_t count = 0; count < 40; ++count) {
+    const auto w = words(StreamKey::from_seed(0x299f31d0a4093822), 7, step, count);
+    for (std::uint32_t i = 0; i < w.size(); ++i) {
+      const auto block =
+          philox4x32_10({i / 2, 0x89abcdef, 0x01234567, 7}, {0xa4093822, 0x299f31d0});
+      const std::size_t at = i % 2 * 2;
+      EXPECT_EQ(w[i], block[at] | std::uint64_t{block[at + 1]} << 32) << i;
+    }
   }
 }
 

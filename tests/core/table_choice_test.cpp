@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <random>
@@ -21,8 +22,13 @@ std::vector<TableCandidate> all_pairs(std::size_t columns, std::mt19937_64& bits
   std::exponential_distribution<double> score(1 / scale);
   std::vector<TableCandidate> out;
   for (std::uint32_t a = 0; a < columns; ++a)
-    for (std::uint32_t b = a + 1; b < columns; ++b) out.push_back({{a, b}, score(bits)});
+    for (std::uint32_t b = a + 1; b < columns; ++b)
+      out.push_back({{a, b}, score(bits), b + 1 == columns ? 3.0 : 1.0});
   return out;
+}
+
+double weight_of(const std::vector<TableCandidate>& tables, const ColumnList& columns) {
+  return std::ranges::find(tables, columns, &TableCandidate::columns)->weight;
 }
 
 // What a set of candidates gains if it shares mu^2 in the best way: by its definition.
@@ -30,8 +36,8 @@ double gain_of(const Levels& cells, const std::vector<TableCandidate>& tables, d
                double mu) {
   double score = 0, cost = 0;
   for (const TableCandidate& t : tables) {
-    const auto s = static_cast<double>(table_cells(cells, t.columns));
-    score += t.score;
+    const double s = t.weight * static_cast<double>(table_cells(cells, t.columns));
+    score += t.weight * t.score;
     cost += std::pow(s * std::sqrt(2 / std::numbers::pi) * sensitivity, 2.0 / 3);
   }
   return score - std::pow(cost, 1.5) / mu;
@@ -40,12 +46,16 @@ double gain_of(const Levels& cells, const std::vector<TableCandidate>& tables, d
 TEST(TableChoice, SharesTheBudgetForTheLeastNoise) {
   std::mt19937_64 bits(1);
   const Levels levels{2, 5, 9, 14, 20};
-  const TableChoice choice = choose_tables(levels, levels, all_pairs(5, bits, 8000), {}, 1.5, 0.25);
+  const std::vector<TableCandidate> pairs = all_pairs(5, bits, 8000);
+  const TableChoice choice = choose_tables(levels, levels, pairs, {}, 1.5, 0.25);
+  const auto cells = [&](const ChosenTable& t) {
+    return weight_of(pairs, t.columns) * static_cast<double>(table_cells(levels, t.columns));
+  };
   ASSERT_GT(choice.tables.size(), 3U);
   double budget = 0, noise = 0;
   for (const ChosenTable& t : choice.tables) {
     budget += std::pow(1.5 / t.deviation, 2);
-    noise += static_cast<double>(table_cells(levels, t.columns)) * t.deviation;
+    noise += cells(t) * t.deviation;
   }
   EXPECT_NEAR(budget, 0.25 * 0.25, 1e-12);
   // A little of one table's budget given to another one only adds noise.
@@ -57,7 +67,7 @@ TEST(TableChoice, SharesTheBudgetForTheLeastNoise) {
         const ChosenTable& t = choice.tables[i];
         double share = std::pow(1.5 / t.deviation, 2);
         share += i == a ? -1e-4 : i == b ? 1e-4 : 0;
-        moved += static_cast<double>(table_cells(levels, t.columns)) * 1.5 / std::sqrt(share);
+        moved += cells(t) * 1.5 / std::sqrt(share);
       }
       EXPECT_GT(moved, noise);
     }

@@ -203,6 +203,25 @@ TEST(NetworkSchema, EventsTakeEachSpellingOfABoolean) {
   expect_bad_input([&] { static_cast<void>(never("maybe")); }, {"has no level 'maybe'"});
 }
 
+// The label, unless another column is named or parents are given.
+TEST(NetworkSchema, ReadsTheTarget) {
+  const auto read = [](const std::string& toml) { return parse_network_schema(toml, "s.toml"); };
+  const Schema of_label = read(columns_of_network);
+  EXPECT_EQ(target_column(of_label), 3U);
+  EXPECT_EQ(read(network_example).target, "");
+  EXPECT_EQ(target_column(read(network_example)), std::nullopt);
+  const Schema of_sex = read("target = \"sex\"\n" + columns_of_network);
+  EXPECT_EQ(target_column(of_sex), 2U);
+  EXPECT_EQ(parse_network_schema(to_toml(of_sex), "t.toml").target, "sex") << to_toml(of_sex);
+  EXPECT_EQ(target_column(read("target = \"income\"\n" + network_example)), 3U);
+  EXPECT_EQ(table_schema(of_sex, {"sex", "age"}).target, "");
+  for (const char* const name : {"id", "sexx", ">50K"}) {
+    expect_bad_input([&] { read("target = \"" + std::string(name) + "\"\n" + columns_of_network); },
+                     {"s.toml:1: target: '" + std::string(name) + "' is no column of the network"});
+  }
+  expect_bad_input([&] { read("target = 3\n" + columns_of_network); }, {"s.toml:1:", "target"});
+}
+
 // A schema that is read for one column ignores [network], even if it has a cycle.
 TEST(NetworkSchema, ReadsWhatIsNever) {
   const auto never = [](const std::string& rules) {

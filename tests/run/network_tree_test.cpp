@@ -62,6 +62,7 @@ NetworkPlan plan_of(const Dataset& data, const Budget& budget = {1.0, 1e-6}) {
   NetworkProblem p{.rows = data.rows(), .levels = network_levels(data.schema)};
   if (budget.adjacency == Adjacency::add_remove) p.rows += 17;  // a cap
   p.limits = tree_limits;
+  p.target = target_column(data.schema);
   return plan_network(p, budget);
 }
 NetworkRelease fitted(const Dataset& data, const NetworkPlan& plan, std::uint64_t seed = 1) {
@@ -144,9 +145,9 @@ TEST(TreeRelease, AnswersHaveTheNoiseThatIsPaidFor) {
     }
     std::vector<ColumnList> chosen;
     for (const MeasuredTable& table : tree.tables) chosen.push_back(table.columns);
-    const auto deviations = chosen.empty()
-                                ? std::vector<double>{}
-                                : table_deviations(s.noise, grouped_sizes(chosen, groups));
+    const auto deviations =
+        chosen.empty() ? std::vector<double>{}
+                       : table_deviations(s.noise, weighted_sizes(chosen, groups, p.target));
     double spent = 0;
     for (std::size_t t = 0; t < chosen.size(); ++t) {
       ASSERT_EQ(tree.tables[t].deviation, deviations[t]);
@@ -414,6 +415,54 @@ TEST(StructuralZeroTree, RefusesWhatNoModelHolds) {
 json resealed(json file) {
   file["certificate"]["digest"] = file_digest(file);
   return file;
+}
+
+// Tables with the target have less noise, and all of them together cost what they did without it:
+// the guarantee is the same. A file without its target, or with another one, is not valid.
+TEST(TreeTarget, SharesTheBudgetAnew) {
+  const Dataset plain = four_columns(2'000);
+  Dataset data = four_columns(2'000);
+  data.schema.target = "c";
+  for (const Adjacency adjacency : {Adjacency::replace_one, Adjacency::add_remove}) {
+    const Budget budget{.epsilon = 8, .delta = 1e-6, .adjacency = adjacency};
+    const NetworkPlan plan = plan_of(data, budget), other = plan_of(plain, budget);
+    EXPECT_EQ(plan.candidate().guarantee.mu, other.candidate().guarantee.mu);
+    const double noise = std::get<NetworkTree>(plan.candidate().mechanism).noise;
+    const NetworkRelease release = fit_network(data, plan, Key::from_seed(1));
+    const NetworkModel& model = release.model();
+    double cost = 0, shares = 0;
+    std::size_t with_target = 0;
+    for (const MeasuredTable& table : model.tree->tables) {
+      const bool has = std::ranges::binary_search(table.columns, 2U);
+      with_target += has ? 1U : 0U;
+      cost += std::pow(noise / table.deviation, 2);
+      shares += std::pow((has ? 3.0 : 1.0) * static_cast<double>(table.counts.size()), 2.0 / 3);
+    }
+    EXPECT_GE(with_target, 2U);
+    EXPECT_LE(cost, 1 + 1e-12);
+    EXPECT_GE(cost, 1 - 1e-9);
+    for (const MeasuredTable& table : model.tree->tables) {
+      const bool has = std::ranges::binary_search(table.columns, 2U);
+      const double cells = (has ? 3.0 : 1.0) * static_cast<double>(table.counts.size());
+      EXPECT_NEAR(table.deviation, noise / std::cbrt(cells) * std::sqrt(shares), 1e-9 * noise);
+    }
+    json file = to_json(fit_network(data, plan, Key::from_os()));
+    const Verification found = verify(resealed(file));
+    EXPECT_TRUE(found.valid) << ::testing::PrintToString(found.failures);
+    const auto parsed = parse_release<GraphicalKind>(file.dump(), "f.json");
+    EXPECT_EQ(parsed.model().schema.target, "c");
+    EXPECT_EQ(to_json(parsed), file);
+    json changed = file;
+    changed["model"]["preprocessing"]["target"] = "d";
+    EXPECT_FALSE(verify(resealed(changed)).valid);
+    changed["model"]["preprocessing"].erase("target");
+    EXPECT_FALSE(verify(resealed(changed)).valid);
+    changed["model"]["preprocessing"]["target"] = "pay";
+    EXPECT_THAT([&] { parse_release<GraphicalKind>(resealed(changed).dump(), "f.json"); },
+                ThrowsMessage<BadInput>(HasSubstr("'pay' is no column of the network")));
+  }
+  EXPECT_THAT([&] { fitted(data, plan_of(plain)); },
+              ThrowsMessage<BadInput>(HasSubstr("the target of its schema is not the plan's")));
 }
 
 // Less noise than is paid for, answers off their grid or out of reach, tables that the scores do

@@ -71,6 +71,9 @@ struct NetworkProblem {
   std::optional<double> trim{};  ///< of drawn tables: every share is at least that
   /// What a model on a junction tree gives probability 0. No guarantee depends on it.
   std::vector<StructuralZero> never{};
+  /// The column that rows drawn from a tree are to predict: tables with it count more
+  /// (target_weight). No guarantee depends on it.
+  std::optional<std::uint32_t> target{};
   /// A row adds its weight in [0, 1], in place of 1, to a cell of each table
   /// (docs/theory/row-weights.md).
   bool weighted = false;

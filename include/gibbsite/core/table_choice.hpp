@@ -13,6 +13,7 @@ struct TableCandidate {
   ColumnList columns;
   /// Noisy sum over cells of |count - what is known without it|, in rows.
   double score = 0;
+  double weight = 1;  ///< what a row of error in this table counts beside one in others
 };
 
 /// What bounds a choice. Cliques have at most `cells` cells by `levels` and `columns` columns.
@@ -28,18 +29,19 @@ struct ChosenTable {
   double deviation = 0;
 };
 /// What is counted, in the order of candidates, and what that is expected to gain: the sum of
-/// scores less that of the noise, in rows. Empty if no table is worth its noise.
+/// scores less that of the noise, in rows, both weighted. Empty if no table is worth its noise.
 struct TableChoice {
   std::vector<ChosenTable> tables;
   double gain = 0;
 };
 
-/// The tables whose scores exceed the expected L1 norm of their noise by the most, of sets that a
-/// junction tree within the limits holds. All are counted in one Gaussian release of `mu`, and one
-/// row moves one of them by `sensitivity` at most in L2. The budget mu^2 is shared in proportion to
-/// (s sensitivity)^(2/3), s the cells of a table, so that the noise in all is least; the deviation
-/// of table p is then sensitivity/sqrt(B_p), where the B_p add up to mu^2 (within rounding, which
-/// the caller bounds). Greedy by score less a penalty on cells, several penalties, the best gain.
+/// The tables whose scores exceed the expected L1 norm of their noise by the most, both weighted,
+/// of sets that a junction tree within the limits holds. All are counted in one Gaussian release of
+/// `mu`, and one row moves one of them by `sensitivity` at most in L2. The budget mu^2 is shared in
+/// proportion to (s sensitivity)^(2/3), s the cells of a table times its weight, so that the
+/// weighted noise in all is least; the deviation of table p is then sensitivity/sqrt(B_p), where
+/// the B_p add up to mu^2 (within rounding, which the caller bounds). Greedy by score less a
+/// penalty on cells, several penalties, the best gain.
 ///   cells   [K] levels whose product is a table's noise and cost: after rare levels are merged
 ///   levels  [K] those that bound cliques
 /// A pure function of its arguments. Throws BadInput on sizes that differ or on mu or sensitivity

@@ -63,6 +63,8 @@ struct LevelEvent {
 /// Schema::never by levels. Throws BadInput "schema: never[0]: ..." on what is no event
 /// (parse_question), a number that cuts a bin, and events that hold for no level.
 std::vector<StructuralZero> structural_zeros(const Schema& columns);
+/// Schema::target as a place among the columns. Throws BadInput if no column has that name.
+std::optional<std::uint32_t> target_column(const Schema& columns);
 /// The columns of a network schema that are nodes, the first K: all but weights and people.
 std::span<const Column> node_columns(const Schema& columns);
 /// Number of levels of each column of a network schema [K]: a category's features, or a number's

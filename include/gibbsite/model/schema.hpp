@@ -218,6 +218,9 @@ struct Schema {
   /// What no row is, as everybody knows: each a list of events of columns that never hold together
   /// (structural_zeros). Of networks whose structure is chosen.
   std::vector<std::vector<std::string>> never{};
+  /// The column that a network's rows are to predict (target_column); empty: none. Of networks
+  /// whose structure is chosen.
+  std::string target{};
   std::optional<BoughtApart> bought{};       ///< none: a person wrote it without looking at a table
   std::optional<PublicTable> from_public{};  ///< none: it follows from no public table
 

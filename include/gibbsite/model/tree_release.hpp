@@ -48,9 +48,14 @@ std::vector<std::uint64_t> grouped_cells(std::span<const std::uint64_t> counts,
                                          std::span<const std::uint32_t> columns,
                                          std::span<const std::uint64_t> levels,
                                          const LevelGroups& groups);
-/// Cells of tables over groups of levels: what their deviations go by.
-std::vector<std::uint64_t> grouped_sizes(std::span<const ColumnList> tables,
-                                         const LevelGroups& groups);
+/// How often a row of error in a table of the problem's target counts beside one in another table:
+/// 2 to 6 predict alike from Adult, and pairs are as near as with 1.
+inline constexpr std::uint64_t target_weight = 3;
+/// Cells of tables over groups of levels, those with the target target_weight times: what their
+/// deviations go by.
+std::vector<std::uint64_t> weighted_sizes(std::span<const ColumnList> tables,
+                                          const LevelGroups& groups,
+                                          std::optional<std::uint32_t> target);
 /// The tables that scores choose, given the counts of columns, for that `noise` (NetworkTree).
 std::vector<ColumnList> chosen_tables(const TreeRelease& release, const LevelGroups& groups,
                                       const NetworkProblem& problem, double noise);
