@@ -100,6 +100,12 @@ typedef int (*gibbsite_progress)(void *user, uint64_t done, uint64_t all);
 GIBBSITE_API gibbsite_status gibbsite_settings_progress(gibbsite_settings *settings,
                                                         gibbsite_progress progress, void *user,
                                                         char **error);
+/* Called by a fit, from its caller's thread, with each line that a curator should read: warnings of
+   the budget and of what looks wrong with the table. A line that begins with "private: " tells about
+   the rows. Without it nothing is said. */
+typedef void (*gibbsite_log)(void *user, const char *line);
+GIBBSITE_API gibbsite_status gibbsite_settings_log(gibbsite_settings *settings, gibbsite_log log,
+                                                   void *user, char **error);
 GIBBSITE_API void gibbsite_settings_free(gibbsite_settings *settings);
 
 /* ---- Ledgers: the account of all releases about the same people (docs/how-to/ledger.md) ---- */
@@ -184,7 +190,8 @@ GIBBSITE_API gibbsite_status gibbsite_interval_words(const gibbsite_model *model
                                                      char **error);
 /* Asks a network "P(income = >50K | sex = Female)", or a model with intervals about an effect
    "age*10 - sex=Male"; of several classes, of_class and against name the classes (else NULL).
-   The answer is an object of JSON. Costs no privacy. */
+   The answer is an object of JSON; of a network it has "warnings" where the columns asked about are
+   not joined, or what they share is inferred. Costs no privacy. */
 GIBBSITE_API gibbsite_status gibbsite_query(const gibbsite_model *model, const char *question,
                                             const char *of_class, const char *against, char **json,
                                             char **error);

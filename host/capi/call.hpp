@@ -39,6 +39,8 @@ struct gibbsite_settings {
   bool release_moments = false;
   gibbsite_progress progress = nullptr;
   void* user = nullptr;
+  gibbsite_log log = nullptr;
+  void* log_user = nullptr;
 };
 struct gibbsite_ledger {
   gibbsite::Ledger ledger;

@@ -15,15 +15,17 @@
 #include "gibbsite/data/cell_counts.hpp"
 #include "gibbsite/data/curves.hpp"
 #include "gibbsite/data/dataset.hpp"
+#include "gibbsite/data/reading_warnings.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/engine/automatic.hpp"
-#include "gibbsite/machine/communicator.hpp"
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/loss.hpp"
-#include "gibbsite/run/fit_bought.hpp"
 #include "gibbsite/run/fit_network.hpp"
-#include "gibbsite/run/plan_chosen.hpp"
+#include "gibbsite/run/public_center.hpp"
 #include "gibbsite/run/public_schema.hpp"
+#include "gibbsite/run/purchase.hpp"
+#include "gibbsite/run/room.hpp"
+#include "gibbsite/run/warnings.hpp"
 
 namespace gibbsite::capi {
 namespace {
@@ -96,6 +98,10 @@ PlanRequest request_of(const gibbsite_settings& settings, int kind) {
   return out;
 }
 
+const Ledger* opened(const gibbsite_ledger* ledger) {
+  return ledger == nullptr ? nullptr : &ledger->ledger;
+}
+
 /// What a run is watched by: a progress function that may stop it.
 class Watch {
  public:
@@ -105,6 +111,18 @@ class Watch {
       stop_ = true;
     return !stop_;
   }
+  /// Hands a line to the log.
+  [[nodiscard]] Note log() const {
+    return [this](const Message& line) {
+      if (settings_.log != nullptr) settings_.log(settings_.log_user, shown(line.plain()).c_str());
+    };
+  }
+  /// Tells the log what looks wrong with a table: once its release is made, which does not depend
+  /// on it.
+  void tell(const std::vector<std::string>& lines) const {
+    for (const std::string& line : lines) log()("private: " + line);
+  }
+  [[nodiscard]] bool tells() const { return settings_.log != nullptr; }
   [[nodiscard]] ReadOptions reading() {
     ReadOptions out;
     out.threads = settings_.threads;
@@ -115,7 +133,7 @@ class Watch {
   [[nodiscard]] FitOptions fitting(const gibbsite_ledger* ledger) {
     FitOptions out;
     out.release_answers = settings_.release_moments;
-    out.ledger = ledger == nullptr ? nullptr : &ledger->ledger;
+    out.ledger = opened(ledger);
     out.stop = &stop_;
     out.progress = [this](std::uint64_t done, std::uint64_t all) { report(done, all); };
     return out;
@@ -161,7 +179,13 @@ NetworkRelease fit_a_network(const Table& table, const Schema& schema,
   Dataset data = table.read(schema, options);
   const std::uint64_t rows = hold(data, budget, false);
   const NetworkPlan made = plan(request, network_problem(request, schema, rows), budget);
-  return fit_network(data, made, Key::from_os(), watch.fitting(ledger));
+  if (ledger != nullptr) require_room(ledger->ledger, request, made, watch.log());
+  warn_of_budget(budget, made.problem.rows, watch.log());
+  if (!made.problem.of_people()) warn_of_uncounted_rows(budget, watch.log());
+  NetworkRelease out = fit_network(data, made, Key::from_os(), watch.fitting(ledger));
+  if (watch.tells()) watch.tell(reading_warnings(table_read(data)));
+  if (watch.tells()) watch.tell(network_reading_warnings(data));
+  return out;
 }
 
 Release fit_rows(const Table& table, const Schema& schema, const gibbsite_settings& settings,
@@ -177,14 +201,21 @@ Release fit_rows(const Table& table, const Schema& schema, const gibbsite_settin
   // Curves that the schema leaves to the plan: by public numbers alone.
   const Schema chosen = chosen_curves(request, schema, rows, budget);
   const Dataset data = with_curves(std::move(read), chosen);
-  const Plan made = plan_chosen(request, chosen, rows, budget);
+  PlannedFit planned = planned_fit(request, schema, chosen, rows, budget);
+  const Plan& made = planned.plan;
   require_feasible(made);
+  if (ledger != nullptr) require_room(ledger->ledger, planned, watch.log());
+  if (!made.problem.of_people()) warn_of_uncounted_rows(budget, watch.log());
+  warn_of_fit(planned, watch.log());
   settle(*engines, loss_named(made.problem.loss), data.has_more_than_labels());
-  return fit(model_of(request, made), data, made, *engines, Key::from_os(), watch.fitting(ledger));
-}
-
-double tv_left(const gibbsite_ledger* ledger) {
-  return gibbsite::tv_left(ledger == nullptr ? nullptr : &ledger->ledger);
+  const Model model =
+      settings.public_table.empty()
+          ? model_of(request, made)
+          : model_by_public_table(planned, settings.public_table, *engines, watch.log());
+  Release out = fit(model, data, made, *engines, Key::from_os(), watch.fitting(ledger));
+  if (watch.tells()) watch.tell(reading_warnings(table_read(data)));
+  if (watch.tells()) watch.tell(alike_warnings(data));
+  return out;
 }
 
 /// How rows of a table count whose schema is bought.
@@ -240,6 +271,32 @@ Schema known_schema(const Table& table, const gibbsite_settings& settings) {
   return out.schema;
 }
 
+/// Buys a schema and runs fit(table, plan) by it.
+template <class Fit>
+auto run_bought(const BoughtRequest& asked, const Table& table, Watch& watch,
+                const gibbsite_ledger* ledger, const Fit& fit) {
+  const CellSource source = table.cells();
+  const auto found = purchase(asked, source, opened(ledger), watch.log());
+  if (!found.plan.problem.of_people())
+    warn_of_uncounted_rows(budget_of(asked.request), watch.log());
+  note_ids(asked.shape, budget_of(asked.request).rows_per_person, watch.log());
+  const bool labelled = kind_of(asked.request) == of_linear;
+  std::vector<std::string> as_read;
+  const TableToBuy bought{
+      .shape = asked.shape, .cells = found.cells, .source = source, .read = [&](const Schema& by) {
+        ReadOptions options = watch.reading();
+        if (!labelled) options.labels = ReadOptions::Labels::optional;
+        options.ignore_extra_columns = !labelled;
+        Dataset rows = table.read(by, options);
+        if (watch.tells()) as_read = reading_warnings(table_read(rows));
+        return rows;
+      }};
+  auto out = fit(bought, found.plan);
+  if (!found.warned) warn_of_seen(*out.model().bought, watch.log());
+  watch.tell(as_read);
+  return out;
+}
+
 NetworkRelease bought_network(const Table& table, const gibbsite_settings& settings,
                               const gibbsite_ledger* ledger) {
   if (!settings.label.label.empty() || !settings.date_parts.empty() ||
@@ -248,57 +305,33 @@ NetworkRelease bought_network(const Table& table, const gibbsite_settings& setti
                          : !settings.date_parts.empty() ? "date_parts"
                                                         : "public"},
                    "has no meaning where the schema of a network is bought", "leave it out");
-  const PlanRequest request = bought_network_request(request_of(settings, GIBBSITE_NETWORK));
-  const SchemaShape shape =
-      schema_shape(table.header(), "", TwoClasses{}, table.name, counting_of(settings));
-  const Budget budget = budget_of(request);
-  const CellSource source = table.cells();
-  const TableCells cells = count_asked(shape, source, budget.rows_per_person);
-  if (cells.rows == 0) throw BadInput(Word{"table"}, "has no rows", "give one with some");
-  const BoughtFitPlan made = plan_bought_network(shape, request.rows_cap.value_or(cells.rows),
-                                                 budget, settings.schema_share, tv_left(ledger));
-  require_visible(made.questions, made.problem);
+  const BoughtRequest asked{
+      .request = bought_network_request(request_of(settings, GIBBSITE_NETWORK)),
+      .shape = schema_shape(table.header(), "", TwoClasses{}, table.name, counting_of(settings)),
+      .share = settings.schema_share};
   Watch watch(settings);
-  const TableToBuy bought{
-      .shape = shape, .cells = cells, .source = source, .read = [&](const Schema& found) {
-        ReadOptions options = watch.reading();
-        options.labels = ReadOptions::Labels::optional;
-        options.ignore_extra_columns = true;
-        return table.read(found, options);
-      }};
-  return fit_bought_network(bought, made, request, Key::from_os(), watch.fitting(ledger));
+  return run_bought(asked, table, watch, ledger, [&](const auto& bought, const auto& plan) {
+    return fit_bought_network(bought, plan, asked.request, Key::from_os(), watch.fitting(ledger));
+  });
 }
 
 Release fit_by_bought(const Table& table, const gibbsite_settings& settings,
                       const gibbsite_ledger* ledger) {
   const Label target = settings.label.label.empty() ? TwoClasses{} : settings.label.target();
-  const SchemaShape shape = shape_of(table, settings, target);
-  const PlanRequest request =
+  BoughtRequest asked{
+      .request = {}, .shape = shape_of(table, settings, target), .share = settings.schema_share};
+  asked.request =
       bought_request(request_of(settings, GIBBSITE_ROWS), target, counting_of(settings));
-  const Budget budget = budget_of(request);
   const auto engines = backend_of(settings);
-  const CellSource source = table.cells();
-  const TableCells cells = count_asked(shape, source, budget.rows_per_person);
-  if (cells.rows == 0) throw BadInput(Word{"table"}, "has no rows", "give one with some");
-  const BoughtFitPlan made =
-      plan_bought_fit(shape, request.rows_cap.value_or(cells.rows), budget, settings.schema_share,
-                      request.intervals, tv_left(ledger));
-  require_visible(made.questions, made.problem);
   Watch watch(settings);
-  const TableToBuy bought{
-      .shape = shape, .cells = cells, .source = source, .read = [&](const Schema& found) {
-        return table.read(found, watch.reading());
-      }};
-  return fit_bought(bought, made, request, *engines, Key::from_os(), watch.fitting(ledger));
+  return run_bought(asked, table, watch, ledger, [&](const auto& bought, const auto& plan) {
+    return fit_bought(bought, plan, asked.request, *engines, Key::from_os(), watch.fitting(ledger));
+  });
 }
 
 gibbsite_model fitted(const Table& table, const gibbsite_schema* schema,
                       const gibbsite_settings& settings, const gibbsite_ledger* ledger) {
-  if (const std::string by = launcher(); !by.empty()) {
-    throw BadInput("ranks: " + by +
-                   " started several processes, each of which would fit the whole table with noise "
-                   "of its own; start one, or ranks by mpirun and the program");
-  }
+  require_one_process();
   if (schema == nullptr && settings.request.model == network_model)
     return {bought_network(table, settings, ledger)};
   if (schema == nullptr && !settings.public_table.empty())
@@ -349,6 +382,15 @@ gibbsite_status gibbsite_settings_progress(gibbsite_settings* settings, gibbsite
   });
 }
 
+gibbsite_status gibbsite_settings_log(gibbsite_settings* settings, gibbsite_log log, void* user,
+                                      char** error) {
+  return call(error, [&] {
+    gibbsite_settings& of = given(settings, "settings");
+    of.log = log;
+    of.log_user = user;
+  });
+}
+
 void gibbsite_settings_free(gibbsite_settings* settings) { delete settings; }
 
 gibbsite_status gibbsite_plan(const gibbsite_schema* schema, const gibbsite_settings* settings,
@@ -378,14 +420,7 @@ gibbsite_status gibbsite_fit_file(const char* path, const gibbsite_schema* schem
     const std::string file = text_given(path, "path");
     const Table table{
         [&](const Schema& by, const ReadOptions& options) { return read_table(file, by, options); },
-        [&] { return CellSource(file); },
-        [&] {
-          std::vector<std::string> names = column_names(file);
-          // A Parquet or Arrow file names its columns itself.
-          if (!first_line_names(file).empty()) require_names(names, file);
-          return names;
-        },
-        file, true};
+        [&] { return CellSource(file); }, [&] { return header_of_table(file); }, file, true};
     out = new gibbsite_model(fitted(table, schema, given(settings, "settings"), ledger));
   });
 }

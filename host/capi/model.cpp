@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <random>
 #include <span>
 
 #include "capi/call.hpp"
@@ -193,7 +192,11 @@ gibbsite_status gibbsite_query(const gibbsite_model* model, const char* question
       out = json_copied(effect_json(release->model(), text, classes));
     } else {
       const NetworkModel& network = network_of(asked).model();
-      out = json_copied(question_json(network, parse_question(network, text)));
+      const NetworkQuestion question_of = parse_question(network, text);
+      nlohmann::json found = question_json(network, question_of);
+      if (auto said = question_warnings(network, question_of); !said.empty())
+        found["warnings"] = std::move(said);
+      out = json_copied(found);
     }
   });
 }
@@ -203,15 +206,14 @@ gibbsite_status gibbsite_synthesize(const gibbsite_model* model, uint64_t rows,
   return call(error, [&] {
     char*& out = out_given(csv, "csv");
     const NetworkRelease& release = network_of(given(model, "model"));
-    // Nothing here needs a secret: only that two tables differ asks for a number.
-    std::random_device device;
-    const std::uint64_t number = seed != nullptr ? *seed : std::uint64_t{device()} << 32 ^ device();
-    SynthesisOptions options;
-    options.delimiter = release.model().schema.has_decimal_comma() ? ';' : ',';
+    const auto given_or_none = [](bool is_given, std::uint64_t number) {
+      return is_given ? std::optional(number) : std::nullopt;
+    };
+    const Synthesis with =
+        synthesis_of(release, given_or_none(rows != 0, rows),
+                     given_or_none(seed != nullptr, seed != nullptr ? *seed : 0));
     std::string text;
-    synthesize(
-        release.model(), rows == 0 ? release.certificate().problem.rows : rows,
-        StreamKey::from_seed(number), [&](std::string_view piece) { text += piece; }, options);
+    synthesize(release.model(), with, [&](std::string_view piece) { text += piece; });
     out = copied(text);
   });
 }

@@ -14,14 +14,13 @@
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/file.hpp"
-#include "gibbsite/core/rounded_text.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/ledger/ledger.hpp"
-#include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "gibbsite/run/buy_schema.hpp"
 #include "gibbsite/run/fit_bought.hpp"
 #include "gibbsite/run/public_schema.hpp"
+#include "gibbsite/run/purchase.hpp"
 #include "gibbsite/run/request_text.hpp"
 #include "interrupt.hpp"
 #include "ledger.hpp"
@@ -36,54 +35,7 @@ constexpr double default_schema_delta = 1e-7;
 
 std::string certificate_path(const std::string& out) { return out + ".json"; }
 
-// Whether it warned.
-bool warn_of_share(double share, bool of_people) {
-  if (!(share > warned_share)) return false;
-  fmt::print(stderr,
-             "gibbsite: warning: levels of fewer than {:.3g} % of the {} go into (other), and "
-             "ranges lose their rare ends: a larger --epsilon sees more\n",
-             100 * share, of_people ? "people" : "rows");
-  return true;
-}
-
-// The least epsilon to two digits, rounded up, at which enough of a table is seen; 0 if a hundred
-// times the budget is too little.
-double visible_from(const SchemaProblem& problem, const Budget& budget,
-                    const std::function<SchemaQuestions(const Budget&)>& questions_at) {
-  const auto is_seen = [&](double epsilon) {
-    Budget larger = budget;
-    larger.epsilon = epsilon;
-    try {
-      return least_visible_share(questions_at(larger), problem) <= refused_share;
-    } catch (const Error&) {
-      return false;
-    }
-  };
-  constexpr double most = 100;
-  double low = budget.epsilon, high = most * budget.epsilon;
-  if (!is_seen(high)) return 0;
-  for (int halving = 0; halving < 12; ++halving) {
-    const double middle = std::sqrt(low * high);
-    (is_seen(middle) ? high : low) = middle;
-  }
-  const double rounded = std::stod(text_up(high, 2));
-  return is_seen(rounded) ? rounded : high;
-}
-
 }  // namespace
-
-void note_ids(const SchemaShape& shape, std::uint64_t rows_per_person) {
-  if (!shape.shape.counting.person.empty() || rows_per_person > 1) return;
-  for (const ColumnAnswers& column : shape.shape.columns) {
-    if (!named_like_an_id(column.name) || shape.shape.counting.names(column.name)) continue;
-    fmt::print(
-        stderr,
-        "gibbsite: note: column {0} is named like an id and ignored, so that each row counts "
-        "as one person; if a person may have several rows, give --person {0}\n",
-        gibbsite::quoted(column.name));
-    return;
-  }
-}
 
 std::string bought_table(const BoughtSchema& bought, const Schema& schema) {
   std::vector<std::vector<std::string>> lines{{"column", "taken for", "found"}};
@@ -206,34 +158,15 @@ Label LabelArguments::target() const {
   return asked.target();
 }
 
-bool warn_of_visible(const SchemaQuestions& questions, const SchemaProblem& problem,
-                     const Budget& budget,
-                     const std::function<SchemaQuestions(const Budget&)>& questions_at) {
-  const bool refused = least_visible_share(questions, problem) > refused_share;
-  const double enough = refused ? visible_from(problem, budget, questions_at) : 0;
-  require_visible(questions, problem, enough);
-  return warn_of_share(least_visible_share(questions, problem), problem.of_people());
-}
-
-void warn_of_seen(const BoughtSchema& bought, bool warned) {
-  if (warned) return;
-  const AnswerScale& scale = bought.scale;
-  const bool people = !bought.counting.person.empty();
-  if (scale.rows_noise > 0)
-    warn_of_share(scale.threshold / static_cast<double>(scale.rows), people);
-}
-
 PublicSchema public_schema_of(const std::string& data, const LabelArguments& label,
                               const std::string& public_table) {
   std::error_code ignored;
   if (std::filesystem::exists(data, ignored) && !std::filesystem::is_regular_file(data, ignored))
     throw BadInput("--data: its header is read first; give a regular file");
-  const std::vector<std::string> header = column_names(data);
-  if (!first_line_names(data).empty()) require_names(header, data);
-  const SchemaShape shape = label.shape(header, label.target(), data);
+  const SchemaShape shape = label.shape(header_of_table(data), label.target(), data);
   PublicSchema found = public_schema_of_file(shape, data, public_table);
   require_other_cells(shape, data, public_table);  // the table in another format
-  note_ids(shape, 1);
+  note_ids(shape, 1, note);
   return found;
 }
 
@@ -375,7 +308,7 @@ void SchemaPurchase::run_public(const std::string& table,
   const SchemaShape shape =
       label.shape(header, label.label.empty() ? TwoClasses{} : label.target(), table);
   const PublicSchema found = public_schema_of_file(shape, table, public_table);
-  note_ids(shape, 1);
+  note_ids(shape, 1, note);
   const std::string text = public_toml(found.counts, found.schema);
   if (out.empty() || out == "-") return fmt::print("{}", text);
   write_file_atomically(out, text, public_file, force ? Existing::replaced : Existing::kept);
@@ -405,36 +338,20 @@ void SchemaPurchase::run(const std::string& table, bool is_header) const {
   const std::string beside = certificate_path(out);
   std::optional<Ledger> ledger;
   if (!ledger_path.empty()) ledger.emplace(ledger_path);
-  const double most_tv = tv_left(ledger ? &*ledger : nullptr);
-  const std::vector<std::string> header = names_of(table, is_header);
-  const Label target = label.label.empty() ? TwoClasses{} : label.target();
-  const SchemaShape shape = label.shape(header, target, table);
-  const auto planned = [&](std::uint64_t rows, const Budget& at) {
-    return plan_schema(problem_of(shape, rows, at.rows_per_person), at, most_tv);
-  };
-  // An illegal request ends here.
-  static_cast<void>(planned(rows_cap.value_or(budget.rows_per_person), budget));
+  const SchemaRequest asked{
+      .shape = label.shape(names_of(table, is_header),
+                           label.label.empty() ? TwoClasses{} : label.target(), table),
+      .budget = budget,
+      .rows_cap = rows_cap};
   catch_interrupts();
-  const TableCells cells = count_asked(shape, table, budget.rows_per_person);
+  const auto bought = purchase(asked, table, ledger ? &*ledger : nullptr, warn);
   stop_if_asked();
-  if (cells.rows == 0) throw BadInput(table + ": has no rows; give a table with some");
-  // From here on public numbers decide: that of rows, or people, under replace-one, else its cap.
-  const std::uint64_t rows = rows_cap.value_or(cells.rows);
-  const SchemaPlan plan = planned(rows, budget);
-  note_ids(shape, budget.rows_per_person);
-  const bool warned = warn_of_visible(
-      std::get<SchemaQuestions>(plan.mechanism), plan.problem, budget,
-      [&](const Budget& at) { return std::get<SchemaQuestions>(planned(rows, at).mechanism); });
-  if (ledger) {
-    // Whoever buys a schema fits by it: a ledger of which nothing is left is refused.
-    require_room(*ledger, budget, {},
-                 [&](const Budget& smaller) { return ledger_guarantee(planned(rows, smaller)); });
-  }
-  warn_of_large_budget(budget, rows);
+  note_ids(asked.shape, budget.rows_per_person, note);
   FitOptions options;
   options.ledger = ledger ? &*ledger : nullptr;
-  const SchemaRelease made = buy_schema(shape, cells, table, plan, Key::from_os(), options);
-  warn_of_seen(made.model(), warned);
+  const SchemaRelease made =
+      buy_schema(asked.shape, bought.cells, table, bought.plan, Key::from_os(), options);
+  if (!bought.warned) warn_of_seen(made.model(), warn);
   write_entered(beside, force, ledger,
                 [&](Existing existing) { write_release(beside, made, existing); });
   write_entered(out, force, ledger, [&](Existing existing) {

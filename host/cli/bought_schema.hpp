@@ -2,7 +2,6 @@
 // `schema --epsilon`: a schema bought with privacy budget.
 #include <CLI/CLI.hpp>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,19 +41,6 @@ struct LabelArguments {
   [[nodiscard]] SchemaShape shape(const std::vector<std::string>& header, const Label& target,
                                   const std::string& source) const;
 };
-
-/// As require_visible of the run; warns on stderr where that is near, and says if it did. All of it
-/// is public.
-/// `questions_at`: those of another epsilon, by which a refusal says what would do.
-bool warn_of_visible(const SchemaQuestions& questions, const SchemaProblem& problem,
-                     const Budget& budget,
-                     const std::function<SchemaQuestions(const Budget&)>& questions_at);
-
-/// A line on stderr about columns that are ignored for their name, where each row counts as one.
-void note_ids(const SchemaShape& shape, std::uint64_t rows_per_person);
-
-/// Where the number of rows is an answer, the same warning by that, unless it was `warned` of.
-void warn_of_seen(const BoughtSchema& bought, bool warned);
 
 /// A line for each column: what the schema takes it for, and what was found.
 std::string bought_table(const BoughtSchema& bought, const Schema& schema);

@@ -20,6 +20,7 @@
 #include "gibbsite/data/curves.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/model/curve.hpp"
+#include "gibbsite/run/warnings.hpp"
 #include "gibbsite/version.hpp"
 #include "interrupt.hpp"
 #include "options.hpp"
@@ -122,7 +123,7 @@ struct CompareCommand {
     std::vector<Plan> plans = plan_all(domain, rows, used_delta, budgets, mechanisms, left_out);
 
     fmt::print(stderr, "{}\n", not_private);
-    warn_of_large_budget(plans.front().budget, plans.front().problem.rows);
+    warn_of_budget(plans.front().budget, plans.front().problem.rows, warn);
     CompareOptions options;
     options.first_seed = seed.value_or(options.first_seed);
     options.seeds = seeds.value_or(options.seeds);

@@ -17,6 +17,8 @@
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "gibbsite/release/evaluation_cells.hpp"
 #include "gibbsite/run/release_evaluation.hpp"
+#include "gibbsite/run/room.hpp"
+#include "gibbsite/run/warnings.hpp"
 #include "interrupt.hpp"
 #include "ledger.hpp"
 #include "ranks.hpp"
@@ -224,10 +226,11 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
   const std::uint64_t rows = rows_cap.value_or(share.rows);
   const HistogramPlan plan = planned(rows, budget);
   if (ledger) {
-    require_room(*ledger, budget, own_guarantee(plan),
-                 [&](const Budget& smaller) { return ledger_guarantee(planned(rows, smaller)); });
+    require_room(
+        *ledger, budget, own_guarantee(plan),
+        [&](const Budget& smaller) { return ledger_guarantee(planned(rows, smaller)); }, warn);
   }
-  warn_of_large_budget(budget, rows);
+  warn_of_budget(budget, rows, warn);
   const EvaluationModel shape{.schema = linear.schema,
                               .of = checked.at("certificate").at("digest").get<std::string>(),
                               .of_void = only_void,

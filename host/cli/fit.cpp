@@ -29,7 +29,9 @@
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/model.hpp"
-#include "gibbsite/run/plan_chosen.hpp"
+#include "gibbsite/run/public_center.hpp"
+#include "gibbsite/run/room.hpp"
+#include "gibbsite/run/warnings.hpp"
 #include "gibbsite/speed/speed.hpp"
 #include "interrupt.hpp"
 #include "ledger.hpp"
@@ -46,17 +48,6 @@
 
 namespace gibbsite::cli {
 namespace {
-
-// At the time, because the time is what tells.
-void warn_of_run_time(const Mechanism& mechanism) {
-  const std::string_view reason = run_time_tells(mechanism);
-  if (reason.empty()) return;
-  fmt::print(stderr,
-             "gibbsite: warning: --mechanism {}: how long this run takes depends on the private "
-             "rows ({}), and the certificate does not cover it: keep its time to yourself, or run "
-             "--mechanism path or --mechanism proximal --padded, whose passes are public\n",
-             name_of(mechanism), reason);
-}
 
 /// Takes the table's cache away, however a run ends.
 class CacheRemoval {
@@ -222,7 +213,7 @@ void FitCommand::fit() const {
         "--cache always: curve = \"auto\" is chosen once the rows are counted, and needs them in "
         "memory; give a number of knots, such as curve = 8, or leave --cache out");
   }
-  const auto positive_share = positive_share_of(plan, kind_of(asked.label), &asked);
+  static_cast<void>(positive_share_of(plan, kind_of(asked.label), &asked));
   TableArguments::Share share = read(asked);
   const std::uint64_t table_rows = share.rows;
   // What is public under replace-one: of people, who they are many.
@@ -242,20 +233,12 @@ void FitCommand::fit() const {
                            typical_words(domain);
 
   // The clock is for the screen: what is planned follows from public numbers alone.
-  Plan made = plan_chosen(plan, domain, rows, budget);
+  PlannedFit planned = planned_fit(plan, asked, domain, rows, budget);
+  const Plan& made = planned.plan;
   const Candidate& candidate = require_feasible(made);
-  if (ledger) {
-    require_room(*ledger, budget, own_guarantee(made), [&](const Budget& smaller) {
-      const Plan other = plan_chosen(plan, domain, rows, smaller);
-      static_cast<void>(require_feasible(other));
-      return ledger_guarantee(other);
-    });
-  }
-  warn_of_large_budget(budget, made.problem.rows);
-  if (!made.problem.of_people()) warn_of_uncounted_rows(budget);
-  warn_of_few_rows(made, positive_share);
-  warn_of_wide_curves(plan, asked, domain, made);
-  warn_of_run_time(candidate.mechanism);
+  if (ledger) require_room(*ledger, planned, warn);
+  if (!made.problem.of_people()) warn_of_uncounted_rows(budget, warn);
+  warn_of_fit(planned, warn);
   say(unspent_words({&made, 1}));
   if (plan.intervals) say(wide_lines_words(asked));
   if (check) {
@@ -263,7 +246,11 @@ void FitCommand::fit() const {
                        read_as);
   }
   settle(*engine_maker, loss_named(made.problem.loss), data.has_more_than_labels());
-  const Model stated = model_of_plan(made, asked, domain, *engine_maker);
+  const Model stated =
+      public_table.empty()
+          ? model_of(plan, made)
+          : model_by_public_table(planned, public_table, *engine_maker,
+                                  [&](const Message& line) { say(in_options(line) + "\n"); });
   double seconds = std::numeric_limits<double>::quiet_NaN();
   if (!quiet && ranks().size() == 1) {
     seconds = predicted_seconds(candidate, measured_work(data, made, *engine_maker));
@@ -429,17 +416,22 @@ TableArguments::Share FitCommand::read(const Schema& domain, bool one_column) co
   return table.read_share(domain, options);
 }
 
+FitOptions FitCommand::watched(Progress& bar, const std::optional<Ledger>& ledger) {
+  FitOptions out;
+  out.ledger = ledger ? &*ledger : nullptr;
+  out.stop = &stop_flag();
+  out.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
+  return out;
+}
+
 Release FitCommand::fit_plan(const Model& model, const Dataset& data, const Plan& made,
                              Backend& engine_maker, const std::optional<Ledger>& ledger,
                              std::string& how) const {
   Progress bar("fitting", quiet, interval());
-  FitOptions options;
+  FitOptions options = watched(bar, ledger);
   options.checkpoint = checkpoint;
   options.release_answers = release_moments;
-  options.ledger = ledger ? &*ledger : nullptr;
   options.ranks = &ranks();
-  options.stop = &stop_flag();
-  options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
   options.design = [&how](const std::string& line) { how = line; };
   return gibbsite::fit(model, data, made, engine_maker, key(), options);
 }

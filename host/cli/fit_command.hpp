@@ -15,6 +15,7 @@
 #include "gibbsite/speed/speed.hpp"
 #include "network.hpp"
 #include "options.hpp"
+#include "progress.hpp"
 
 namespace gibbsite::cli {
 
@@ -84,10 +85,6 @@ struct FitCommand {
   // The schema: a file's, or what follows from a public table, which is told.
   [[nodiscard]] Schema given_schema() const;
   void fit_bought() const;
-  // The model of a plan; with --public its prior's center, where a center gains. The plan's
-  // constants name it. `lines`: the schema before the plan chose curves.
-  [[nodiscard]] Model model_of_plan(Plan& made, const Schema& lines, const Schema& domain,
-                                    Backend& engine_maker) const;
   // Writes it, and says what it is.
   void say_network(const NetworkRelease& release, const std::optional<Ledger>& ledger,
                    const std::string& before = {}) const;
@@ -102,6 +99,8 @@ struct FitCommand {
                                               Backend& engine_maker);
   // This rank's rows, and how many all have.
   [[nodiscard]] TableArguments::Share read(const Schema& domain, bool one_column = false) const;
+  // How a run is watched: its bar, its ledger, and interrupts.
+  [[nodiscard]] static FitOptions watched(Progress& bar, const std::optional<Ledger>& ledger);
   [[nodiscard]] Release fit_plan(const Model& model, const Dataset& data, const Plan& made,
                                  Backend& engine_maker, const std::optional<Ledger>& ledger,
                                  std::string& how) const;

@@ -11,9 +11,10 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
-#include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "gibbsite/release/query.hpp"
 #include "gibbsite/run/public_prior.hpp"
+#include "gibbsite/run/room.hpp"
+#include "gibbsite/run/warnings.hpp"
 #include "interrupt.hpp"
 #include "ledger.hpp"
 #include "progress.hpp"
@@ -56,20 +57,12 @@ void FitCommand::fit_family_model(Family kind) const {
   if (known)
     problem.public_counts = public_counts(known->data, problem, public_weight, known->table);
   const FamilyPlan made = gibbsite::plan(plan, problem, budget);
-  if (ledger) {
-    require_room(*ledger, budget, own_guarantee(made), [&](const Budget& smaller) {
-      return ledger_guarantee(gibbsite::plan(plan, made.problem, smaller));
-    });
-  }
-  warn_of_large_budget(budget, made.problem.rows);
+  if (ledger) require_room(*ledger, plan, made, warn);
+  warn_of_budget(budget, made.problem.rows, warn);
   if (check) return say_checked(family_line(made) + "\n", read_as);
   if (verbose) say(family_line(made) + "\n\n");
   Progress bar("drawing", quiet, interval());
-  FitOptions watched;
-  watched.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
-  watched.stop = &stop_flag();
-  watched.ledger = ledger ? &*ledger : nullptr;
-  const FamilyRelease drawn = fit_family(data, made, key(), watched);
+  const FamilyRelease drawn = fit_family(data, made, key(), watched(bar, ledger));
   say_family(drawn, ledger);
   tell_private(read_as);
 }

@@ -11,7 +11,8 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
-#include "gibbsite/mechanism/ledger_guarantee.hpp"
+#include "gibbsite/run/room.hpp"
+#include "gibbsite/run/warnings.hpp"
 #include "interrupt.hpp"
 #include "ledger.hpp"
 #include "network.hpp"
@@ -55,13 +56,9 @@ void FitCommand::fit_network_model() const {
   Checked read_as = checked(data, data.rows());
   read_as.warnings += warn_of_network_reading(data);
   const NetworkPlan made = gibbsite::plan(plan, network_problem(plan, domain, rows), budget);
-  if (ledger) {
-    require_room(*ledger, budget, own_guarantee(made), [&](const Budget& smaller) {
-      return ledger_guarantee(gibbsite::plan(plan, made.problem, smaller));
-    });
-  }
-  warn_of_large_budget(budget, made.problem.rows);
-  if (!made.problem.of_people()) warn_of_uncounted_rows(budget);
+  if (ledger) require_room(*ledger, plan, made, warn);
+  warn_of_budget(budget, made.problem.rows, warn);
+  if (!made.problem.of_people()) warn_of_uncounted_rows(budget, warn);
   if (!release_counts.empty() && draws_tables(made.candidate().mechanism))
     throw BadInput(
         fmt::format("--release-counts: --mechanism {} draws tables and counts none; "
@@ -72,11 +69,7 @@ void FitCommand::fit_network_model() const {
   if (check) return say_checked(planned, read_as);
   if (verbose) say(planned + "\n");
   Progress bar("counting", quiet, interval());
-  FitOptions watched;
-  watched.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
-  watched.stop = &stop_flag();
-  watched.ledger = ledger ? &*ledger : nullptr;
-  const NetworkRelease release = fit_network(data, made, key(), watched);
+  const NetworkRelease release = fit_network(data, made, key(), watched(bar, ledger));
   say_network(release, ledger);
   tell_private(read_as);
 }

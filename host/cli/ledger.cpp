@@ -27,40 +27,6 @@ namespace {
 
 double rough(const Decimal& x) { return static_cast<double>(x.wide()); }
 
-// Where the search begins: far above the cap's epsilon nothing fits.
-double first_epsilon(const Ledger& ledger, const Budget& budget) {
-  return std::min(budget.epsilon / 2, 8 * ledger.read().terms.epsilon);
-}
-constexpr double least_of_first = 1e-3;
-
-// 0 for none. Of epsilons down to a thousandth; the price of a smaller one is smaller.
-double epsilon_that_fits(const Ledger& ledger, const Budget& budget, const PriceOf& price_of) {
-  const auto fits_at = [&](double epsilon) {
-    Budget smaller = budget;
-    smaller.epsilon = epsilon;
-    try {
-      ledger.require_room(price_of(smaller));
-      return true;
-    } catch (const BudgetSpent&) {
-      return false;
-    } catch (const Infeasible&) {
-      return false;
-    }
-  };
-  double low = 0, high = budget.epsilon;
-  const double first = first_epsilon(ledger, budget);
-  for (double at = first; at > least_of_first * first && !(low > 0); at /= 2) {
-    (fits_at(at) ? low : high) = at;
-  }
-  for (int i = 0; i < 6 && low > 0; ++i) {
-    const double middle = std::sqrt(low * high);
-    (fits_at(middle) ? low : high) = middle;
-  }
-  if (!(low > 0)) return 0;
-  const double rounded = std::stod(text_down(low, 2));
-  return fits_at(rounded) ? rounded : low;
-}
-
 std::string person(const Neighbors& who) {
   if (of_people(who))
     return fmt::format("{} neighbors, a person with any rows", to_string(who.adjacency));
@@ -227,36 +193,6 @@ const Register ledger_command{{7, "ledger", "Keep account of all releases about 
                                define_ledger}};
 
 }  // namespace
-
-void require_room(const Ledger& ledger, const Budget& budget, const std::optional<Guarantee>& own,
-                  const PriceOf& price_of) {
-  const Guarantee price = price_of(budget);
-  try {
-    if (!ledger.require_room(price, own)) return;
-    fmt::print(stderr,
-               "gibbsite: warning: --ledger: this release takes all of {}, and nothing can be "
-               "released after it; a smaller --epsilon or --delta leaves some\n",
-               shown(ledger.path()));
-  } catch (const BudgetSpent& spent) {
-    const LedgerState state = ledger.read();
-    // The part of --delta that a fitted profile takes, which no epsilon makes smaller.
-    const Decimal delta0 = Decimal::up(price.delta0), left = state.left().delta0;
-    if (price.delta0 < 1 && delta0 > left) {
-      throw BudgetSpent(fmt::format(
-          "{}; {}", spent.what(),
-          left > Decimal{}
-              ? fmt::format("that goes with --delta: give at most {}",
-                            text_down(0.999 * budget.delta * rough(left) / price.delta0, 2))
-              : "take a --mechanism without a delta of its own, such as path"));
-    }
-    const double epsilon = epsilon_that_fits(ledger, budget, price_of);
-    throw BudgetSpent(fmt::format(
-        "{}; {}", spent.what(),
-        epsilon > 0 ? fmt::format("--epsilon {} at this --delta would fit", text_down(epsilon, 3))
-                    : fmt::format("no --epsilon from {:.2g} on does, at this --delta",
-                                  least_of_first * first_epsilon(ledger, budget))));
-  }
-}
 
 std::string entered_line(const Ledger& ledger) {
   try {

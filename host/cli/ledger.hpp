@@ -6,20 +6,8 @@
 
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/ledger/ledger.hpp"
-#include "gibbsite/privacy/budget.hpp"
 
 namespace gibbsite::cli {
-
-/// What a release at that budget would be charged; throws Infeasible where there is none.
-using PriceOf = std::function<Guarantee(const Budget&)>;
-
-/// Throws BudgetSpent, with the largest epsilon that would fit at this delta, or the largest delta
-/// where the release's reveal is too large, where the release at `budget` does not fit; BadInput as
-/// Ledger::require_room; Infeasible as `price_of` at `budget`.
-/// `own`: what the certificate of the release at `budget` will claim; none where the release must
-/// not take all of the ledger, as nothing could follow it. Warns where it would.
-void require_room(const Ledger& ledger, const Budget& budget, const std::optional<Guarantee>& own,
-                  const PriceOf& price_of);
 
 /// "Entered: in FILE, 41 % of its mu^2 is left", with its end; without the share where the ledger
 /// cannot be read now.

@@ -316,85 +316,8 @@ PlanOptions PlanArguments::plan_options() const {
   return plan_options_of(*this);
 }
 
-void warn_of_uncounted_rows(const Budget& budget) {
-  if (budget.rows_per_person == 1) return;
-  fmt::print(
-      stderr,
-      "gibbsite: warning: --rows-per-person: nothing enforces it: of somebody with more than {} "
-      "rows only so many are hidden; give the column of ids {{type = \"person\"}} in the schema, and "
-      "all rows of one count as at most {} together\n",
-      budget.rows_per_person, budget.rows_per_person);
-}
-
-void warn_of_large_budget(const Budget& budget, std::uint64_t rows) {
-  constexpr double most_usual_epsilon = 10;  // a best guess may then be right 99.99 % of the time
-  if (budget.epsilon > most_usual_epsilon) {
-    fmt::print(
-        stderr,
-        "gibbsite: warning: --epsilon: at ε = {:.4g} whoever knows all other rows may be all "
-        "but certain about one person's: this hardly protects anybody; give one from 0.1 to "
-        "10\n",
-        budget.epsilon);
-  }
-  if (!budget.delta_is_large(rows)) return;
-  fmt::print(stderr, "gibbsite: warning: --delta: {}\n", large_delta(budget.delta));
-}
-
 const Budget& largest_of(std::span<const Budget> budgets) {
   return *std::ranges::max_element(budgets, {}, &Budget::epsilon);
-}
-
-void warn_of_few_rows(const Plan& plan, const std::optional<PositiveShare>& share) {
-  constexpr double too_little = 0.5, enough = 0.9;
-  if (!is_measured(plan.candidate().mechanism)) return;
-  const auto expected = expected_learning(plan, share);
-  if (!expected || !(expected->kept < too_little)) return;
-  const double rows = rows_to_keep(enough, plan.problem, plan.budget.neighbors(), expected->mu,
-                                   expected->from_few, expected->evenness);
-  const char* const unit = plan.problem.of_people() ? "people" : "rows";
-  const std::string more =
-      std::isfinite(rows)
-          ? fmt::format("{} {} would keep about {:.0f} %", human_count(rows), unit, 100 * enough)
-          : "of so rare a class tables keep less with any number of rows";
-  fmt::print(stderr,
-             "gibbsite: warning: {} {} few for {} at ε = {:.4g}: expect {} of what "
-             "could be learned without privacy; {}\n",
-             human_count(static_cast<double>(plan.problem.rows)),
-             plan.problem.rows == 1 ? (plan.problem.of_people() ? "person is" : "row is")
-                                    : (plan.problem.of_people() ? "people are" : "rows are"),
-             coefficients_words(plan.problem), plan.budget.epsilon, kept_words(expected->kept),
-             more);
-}
-
-namespace {
-std::size_t most_knots(const Schema& schema) {
-  std::size_t knots = 0;
-  for (const Column& column : schema.columns)
-    if (column.is_curve()) knots = std::max(knots, column.knots.size());
-  return knots;
-}
-}  // namespace
-
-bool curves_widen(const Schema& asked, const Schema& chosen, const Plan& made) {
-  if (automatic_curves(asked) == 0 || !made.candidate().feasible) return false;
-  // Found on a census of 32,561 people: above this, curves widen the intervals of other effects
-  // less than twice; at a sixth of it and less about three times.
-  constexpr double enough = 100;
-  const double signal =
-      signal_per_feature(made.problem, made.budget.neighbors(), made.candidate().guarantee.mu);
-  return most_knots(chosen) > 0 && signal < enough;
-}
-
-void warn_of_wide_curves(const PlanRequest& request, const Schema& asked, const Schema& chosen,
-                         const Plan& made) {
-  if (!request.intervals || !curves_widen(asked, chosen, made)) return;
-  const std::size_t knots = most_knots(chosen);
-  fmt::print(stderr,
-             "gibbsite: warning: curve = \"auto\" and --intervals: {} rows at ε = {:.4g} are few "
-             "for curves of {} knots: expect intervals of all effects to be several times as wide "
-             "as with straight lines; give fewer knots, such as curve = {}, or leave curve out\n",
-             human_count(static_cast<double>(made.problem.rows)), made.budget.epsilon, knots,
-             knots > 5 ? 4 : 3);
 }
 
 void ShapeArguments::add_to(CLI::App& app) {

@@ -97,26 +97,8 @@ struct PlanArguments : PlanRequest {
   [[nodiscard]] PlanOptions plan_options() const;
 };
 
-/// Warnings on stderr if epsilon is above 10, and if delta is not below 1/rows; rows are the public
-/// ones.
-void warn_of_large_budget(const Budget& budget, std::uint64_t rows);
-/// Says that nobody counts the rows of a person, where one may have several.
-void warn_of_uncounted_rows(const Budget& budget);
 /// The budget of the largest epsilon, of at least one.
 const Budget& largest_of(std::span<const Budget> budgets);
-
-/// A warning on stderr where the budget and the public number of rows leave next to nothing to
-/// learn, whatever they say. `share` of the positive class, where a person knows it.
-void warn_of_few_rows(const Plan& plan, const std::optional<PositiveShare>& share);
-
-/// True if curves that a plan chose for `asked` make intervals several times as wide as straight
-/// lines would.
-bool curves_widen(const Schema& asked, const Schema& chosen, const Plan& made);
-
-/// A warning on stderr that the rows are few for intervals beside the automatic curves that the
-/// plan `made` has chosen. By public numbers alone.
-void warn_of_wide_curves(const PlanRequest& request, const Schema& asked, const Schema& chosen,
-                         const Plan& made);
 
 /// A table and its schema, or the public shape itself.
 struct ShapeArguments {

@@ -21,6 +21,7 @@
 #include "gibbsite/release/effects.hpp"
 #include "gibbsite/release/transitions.hpp"
 #include "gibbsite/run/fit_bought.hpp"
+#include "gibbsite/run/warnings.hpp"
 #include "gibbsite/speed/speed.hpp"
 #include "network.hpp"
 #include "options.hpp"
@@ -195,8 +196,8 @@ struct PlanCommand {
       }
       plans.push_back(gibbsite::plan(plan, space, rows, budget));
       if (domain)
-        warn_of_wide_curves(plan, *domain, chosen_curves(plan, *domain, rows, budget),
-                            plans.back());
+        warn_of_wide_curves(plan, *domain, chosen_curves(plan, *domain, rows, budget), plans.back(),
+                            warn);
     }
     const std::uint64_t planned = plans.front().problem.rows;
     const TableShape table = domain && is_by_number() ? shape_of(*domain, planned)
@@ -205,8 +206,8 @@ struct PlanCommand {
                                  ? sparse_shape(space.features, planned,
                                                 static_cast<double>(*nonzero) + intercepts(space))
                                  : dense_shape(space, planned);
-    warn_of_large_budget(largest_of(budgets), plans.front().problem.rows);
-    for (const Plan& made : plans) warn_of_few_rows(made, positive_share);
+    warn_of_budget(largest_of(budgets), plans.front().problem.rows, warn);
+    for (const Plan& made : plans) warn_of_few_rows(made, positive_share, warn);
     // The clock is for the screen: what is planned follows from public numbers alone.
     StepTimer timer(*backend, table, loss_named(plans.front().problem.loss),
                     {.seconds = measured_seconds});
@@ -340,7 +341,7 @@ struct PlanCommand {
     for (const Budget& budget : budgets) {
       plans.push_back(gibbsite::plan(request(), problem, budget));
     }
-    warn_of_large_budget(largest_of(budgets), problem.rows);
+    warn_of_budget(largest_of(budgets), problem.rows, warn);
     if (json) {
       nlohmann::json out = nlohmann::json::array();
       for (const NetworkPlan& made : plans) {
@@ -490,7 +491,7 @@ struct PlanCommand {
     for (const Budget& budget : budgets) {
       plans.push_back(gibbsite::plan(request(), problem, budget));
     }
-    warn_of_large_budget(largest_of(budgets), problem.rows);
+    warn_of_budget(largest_of(budgets), problem.rows, warn);
     if (json) {
       nlohmann::json out = nlohmann::json::array();
       for (const FamilyPlan& made : plans) out.push_back(plan_json(made));

@@ -131,26 +131,8 @@ struct QueryCommand {
     return {std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size()), low,
             high};
   }
-  // No error: the columns may be independent. Nobody can tell it from the number alone.
-  static void warn_of_unjoined(const NetworkModel& of, const NetworkQuestion& question) {
-    const std::vector<std::string> names = of.names();
-    for (const std::uint32_t column : unjoined_columns(of.network, question)) {
-      fmt::print(stderr,
-                 "gibbsite: warning: {}: no {} join {} to the other columns of the question: the "
-                 "network takes it for independent of them, whatever the table says\n",
-                 shown(question.text), of.tree ? "counted tables" : "edges",
-                 gibbsite::quoted(names[column]));
-    }
-    if (const auto pairs = inferred_pairs(of, question); !pairs.empty()) {
-      fmt::print(stderr,
-                 "gibbsite: warning: {}: no counted table holds {} and {} together{}: what they "
-                 "share is inferred through other columns\n",
-                 shown(question.text), gibbsite::quoted(names[pairs.front()[0]]),
-                 gibbsite::quoted(names[pairs.front()[1]]),
-                 pairs.size() == 1
-                     ? ""
-                     : fmt::format(", nor {} more of the pairs asked about", pairs.size() - 1));
-    }
+  static void warn_of(const NetworkModel& of, const NetworkQuestion& question) {
+    for (const std::string& line : question_warnings(of, question)) warn(line);
   }
   // How far the answer of a tree may be from that of the rows, where that is known; of other
   // networks how far the noise of the column's own table takes a share, about 95 % of the time.
@@ -176,7 +158,7 @@ struct QueryCommand {
     }
     for (const std::string& question : asked) {
       const NetworkQuestion parsed = parse_question(of, question);
-      warn_of_unjoined(of, parsed);
+      warn_of(of, parsed);
       const Asked one = over_draws(of, parsed);
       fmt::print("{} = {:.4g}{}{}\n", shown(question), one.mean, noise_words(of, parsed, one.mean),
                  of.tables.size() == 1 ? ""
@@ -188,7 +170,7 @@ struct QueryCommand {
     nlohmann::json out = nlohmann::json::array();
     for (const std::string& question : asked) {
       const NetworkQuestion parsed = parse_question(of, question);
-      warn_of_unjoined(of, parsed);
+      warn_of(of, parsed);
       out.push_back(question_json(of, parsed));
     }
     if (asked.empty()) {
@@ -216,7 +198,7 @@ struct QueryCommand {
     const UtilityTable table_of = read_utilities(utilities);
     for (const std::string& question : asked) {
       const NetworkQuestion parsed = parse_outcome(of, question);
-      warn_of_unjoined(of, parsed);
+      warn_of(of, parsed);
       const NetworkDecision best = best_response(of, parsed, table_of);
       fmt::print("{}\n{}{}\n", shown(question), response_table(best.ranked), certainty_of(best));
     }

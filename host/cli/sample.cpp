@@ -21,7 +21,6 @@
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/model.hpp"
 #include "gibbsite/posterior/draws_file.hpp"
-#include "gibbsite/posterior/nested.hpp"
 #include "gibbsite/posterior/normal.hpp"
 #include "gibbsite/posterior/posterior.hpp"
 #include "gibbsite/posterior/priors.hpp"
@@ -142,7 +141,7 @@ struct SampleCommand {
     for (const NamedPrior& one : named)
       said_priors.push_back(one.name + " = " + to_text(prior_from_text(one.law)));
     require_same_everywhere(fmt::format("{}", fmt::join(said_priors, "\n")), "--prior: it");
-    PosteriorOptions options = posterior_options(coefficients);
+    PosteriorOptions options = options_of(coefficients);
     const std::string loss = loss_of({.model = is_normal ? "squared" : model}, domain);
     static_cast<void>(glm(loss).constants(domain, 1));  // of such a label
     std::uint64_t used_seed = seed ? *seed : std::random_device{}() & 0x7fffffffU;
@@ -262,44 +261,22 @@ struct SampleCommand {
   }
 
   // All that the table has no say in; the key is the caller's.
-  [[nodiscard]] PosteriorOptions posterior_options(std::size_t features) const {
-    PosteriorOptions o;
-    o.transition = transition_from_string(sampler);
-    o.metric = metric_from_string(metric);
-    o.chains = chains.value_or(o.chains);
-    o.draws = draws.value_or(o.draws);
-    o.thinning = thinning.value_or(o.thinning);
-    const bool certified = o.transition == Transition::proximal;
-    if (!certified && start.empty() && has_short_chains(o.chains, o.draws))
-      o.superchains = superchains_of(o.chains);
-    o.warm_up = warm_up.value_or(o.superchains > 0 ? short_warm_up : o.warm_up);
-    if (o.draws < 4 && o.superchains == 0) {
-      throw BadInput(fmt::format(
-          "--draws: must be 4 or more, or fewer of {} chains or more without --start; give more",
-          least_short_chains));
-    }
-    if (tv) {
-      if (!certified) throw BadInput("--tv: belongs to --sampler proximal; give both or neither");
-      require_between(*tv, 0, 0.5, "--tv");
-      o.tv = *tv;
-    }
-    if (certified && (warm_up || target_acceptance)) {
-      throw BadInput(
-          "--sampler proximal: its warm-up follows from --tv and it has no acceptance to aim at; "
-          "leave out --warm-up and --target-acceptance");
-    }
-    if (target_acceptance) require_between(*target_acceptance, 0, 1, "--target-acceptance");
-    o.target_acceptance = target_acceptance.value_or(0);
-    if (scales.empty() == (o.metric == Metric::scales)) {
-      throw BadInput(
-          "--scales: belongs to --metric scales, the file of its numbers; give both or neither");
-    }
+  [[nodiscard]] PosteriorOptions options_of(std::size_t features) const {
+    PosteriorRequest asked{.sampler = sampler,
+                           .metric = metric,
+                           .chains = chains,
+                           .draws = draws,
+                           .warm_up = warm_up,
+                           .thinning = thinning,
+                           .target_acceptance = target_acceptance,
+                           .tv = tv};
     if (!scales.empty()) {
-      o.scales = read_numbers(scales, features, 1);
-      for (const double scale : o.scales) require_finite_positive(scale, scales);
+      asked.scales = read_numbers(scales, features, 1);
+      for (const double scale : asked.scales) require_finite_positive(scale, scales);
     }
-    if (!start.empty()) o.start = read_numbers(start, features, o.chains);
-    return o;
+    if (!start.empty())
+      asked.start = read_numbers(start, features, chains.value_or(PosteriorOptions().chains));
+    return posterior_options(asked);
   }
 
   [[nodiscard]] std::vector<std::size_t> parameters_to_plot(

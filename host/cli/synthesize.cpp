@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <random>
 
 #include "command.hpp"
 #include "gibbsite/certificate/model_file.hpp"
@@ -36,46 +35,34 @@ struct SynthesizeCommand {
     }
     const NetworkRelease release = read_release<GraphicalKind>(model);
     if (!quiet) fmt::print(stderr, "{}", weighted_words(release.model().schema));
-    const std::uint64_t count = rows.value_or(release.certificate().problem.rows);
-    const std::uint64_t number = seed.value_or(fresh_seed());
+    Synthesis with = synthesis_of(release, rows, seed);
+    const std::string people = human_count(static_cast<double>(with.rows));
     catch_interrupts();
     Progress bar("drawing", quiet || (!progress && !to_file), progress ? 1 : 5);
-    SynthesisOptions options;
-    options.threads = threads.value_or(0);
-    options.delimiter = release.model().schema.has_decimal_comma() ? ';' : ',';
-    options.progress = [&bar](std::uint64_t done, std::uint64_t total) {
+    with.options.threads = threads.value_or(0);
+    with.options.progress = [&bar](std::uint64_t done, std::uint64_t total) {
       bar.update(done, total);
       return !stop_flag().load();
     };
-    const StreamKey stream = StreamKey::from_seed(number);
     if (!to_file) {
-      synthesize(release.model(), count, stream, print, options);
-      if (!quiet) {
-        fmt::print(stderr, "{} people written; the same again with --seed {}\n",
-                   human_count(static_cast<double>(count)), number);
-      }
+      synthesize(release.model(), with, print);
+      if (!quiet)
+        fmt::print(stderr, "{} people written; the same again with --seed {}\n", people, with.seed);
       return;
     }
     write_new(out, force, [&](Existing existing) {
       StreamedFile file(out, public_file);
-      synthesize(
-          release.model(), count, stream, [&](std::string_view text) { file.append(text); },
-          options);
+      synthesize(release.model(), with, [&](std::string_view text) { file.append(text); });
       stop_if_asked();
       file.commit(existing);
     });
     if (!quiet) {
-      fmt::print(stderr, "{} people written to {}; the same again with --seed {}\n",
-                 human_count(static_cast<double>(count)), StandardOutput::named(out), number);
+      fmt::print(stderr, "{} people written to {}; the same again with --seed {}\n", people,
+                 StandardOutput::named(out), with.seed);
     }
   }
 
  private:
-  // What is drawn costs nothing and hides nothing: only that two tables differ asks for a seed.
-  static std::uint64_t fresh_seed() {
-    std::random_device device;
-    return (std::uint64_t{device()} << 21 ^ device()) & ((std::uint64_t{1} << 53) - 1);
-  }
   static void print(std::string_view text) {
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail_output(errno);
   }

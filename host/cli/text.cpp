@@ -49,6 +49,14 @@ std::string in_options(const Message& message) {
   });
 }
 
+void warn(const Message& message) {
+  fmt::print(stderr, "gibbsite: warning: {}\n", in_options(message));
+}
+
+void note(const Message& message) {
+  fmt::print(stderr, "gibbsite: note: {}\n", in_options(message));
+}
+
 std::string human_time(double seconds) {
   if (std::isnan(seconds)) return "?";
   struct Unit {
@@ -228,18 +236,6 @@ bool is_gaussian(const Candidate& candidate) {
 }
 
 std::string cell(const std::optional<double>& value) { return value ? digits(*value) : "-"; }
-
-}  // namespace
-
-std::string kept_words(double share) {
-  if (share < 0.2) return "next to nothing";
-  const double percent = 100 * share;
-  if (percent >= 99) return "over 99 %";
-  return percent < 95 ? fmt::format("about {:.0f} %", 5 * std::round(percent / 5))
-                      : fmt::format("about {:.0f} %", percent);
-}
-
-namespace {
 
 // Two digits: it is no more than an estimate.
 std::string about_count(double count) {

@@ -16,6 +16,10 @@ namespace gibbsite::cli {
 /// backquotes. The file behind --out - is "standard output".
 std::string in_options(const Message& message);
 
+/// "gibbsite: warning: MESSAGE" and "gibbsite: note: MESSAGE" on stderr.
+void warn(const Message& message);
+void note(const Message& message);
+
 /// "0.6 s", "3.2 h", "3.1e+09 years"; "?" for NaN.
 std::string human_time(double seconds);
 /// "about 0.6 s", "under 1 ms".
@@ -54,8 +58,6 @@ std::string typical_words(const Schema& schema);
 /// that they have, and what to do; "" if there is none.
 std::string wide_lines_words(const Schema& schema);
 
-/// "about 70 %", "next to nothing".
-std::string kept_words(double share);
 /// What is known beside a plan when it is told.
 struct PlanContext {
   double label_unit = 0;     ///< of the schema; 0 without one

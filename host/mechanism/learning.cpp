@@ -78,6 +78,14 @@ double length_of_effect(const Problem& problem) {
 
 }  // namespace
 
+std::string kept_words(double share) {
+  if (share < 0.2) return "next to nothing";
+  const double percent = 100 * share;
+  if (percent >= 99) return "over 99 %";
+  return percent < 95 ? fmt::format("about {:.0f} %", 5 * std::round(percent / 5))
+                      : fmt::format("about {:.0f} %", percent);
+}
+
 std::string coefficients_words(const Problem& problem) {
   const std::string features = fmt::format("{} features", problem.row_features());
   return problem.outputs == 1 ? features

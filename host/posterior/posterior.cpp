@@ -411,4 +411,48 @@ PosteriorDraws sample_posterior(const Potential& potential, const PosteriorOptio
   return draws;
 }
 
+PosteriorOptions posterior_options(const PosteriorRequest& asked) {
+  PosteriorOptions o;
+  o.transition = transition_from_string(asked.sampler);
+  o.metric = metric_from_string(asked.metric);
+  o.chains = asked.chains.value_or(o.chains);
+  o.draws = asked.draws.value_or(o.draws);
+  o.thinning = asked.thinning.value_or(o.thinning);
+  const bool certified = o.transition == Transition::proximal;
+  if (!certified && asked.start.empty() && has_short_chains(o.chains, o.draws))
+    o.superchains = superchains_of(o.chains);
+  o.warm_up = asked.warm_up.value_or(o.superchains > 0 ? short_warm_up : o.warm_up);
+  if (o.draws < 4 && o.superchains == 0) {
+    throw BadInput(Field{"draws"},
+                   format_message("must be 4 or more, or fewer of {} chains or more without {}",
+                                  least_short_chains, Field{"start"}),
+                   "give more");
+  }
+  if (asked.tv) {
+    if (!certified)
+      throw BadInput(Field{"tv"}, format_message("belongs to {} proximal", Field{"sampler"}),
+                     "give both or neither");
+    require_between(*asked.tv, 0, 0.5, Field{"tv"});
+    o.tv = *asked.tv;
+  }
+  if (certified && (asked.warm_up || asked.target_acceptance)) {
+    throw BadInput(
+        format_message("{} proximal", Field{"sampler"}),
+        format_message("its warm-up follows from {} and it has no acceptance to aim at",
+                       Field{"tv"}),
+        format_message("leave out {} and {}", Field{"warm_up"}, Field{"target_acceptance"}));
+  }
+  if (asked.target_acceptance)
+    require_between(*asked.target_acceptance, 0, 1, Field{"target_acceptance"});
+  o.target_acceptance = asked.target_acceptance.value_or(0);
+  if (asked.scales.empty() == (o.metric == Metric::scales)) {
+    throw BadInput(Field{"scales"},
+                   format_message("belongs to {} scales, the file of its numbers", Field{"metric"}),
+                   "give both or neither");
+  }
+  o.scales = asked.scales;
+  o.start = asked.start;
+  return o;
+}
+
 }  // namespace gibbsite

@@ -10,6 +10,8 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/data/reading_warnings.hpp"
+#include "gibbsite/model/loss.hpp"
 #include "gibbsite/release/coefficients.hpp"
 #include "gibbsite/release/predict.hpp"
 
@@ -314,11 +316,6 @@ std::string narrow_meaning(const LinearModel& model) {
 }
 
 }  // namespace
-
-bool reads_missing_as_middle(const Schema& schema, const Column& column) {
-  return column.type == ColumnType::number && !column.has_missing_bin &&
-         !schema.has_missing_level(column);
-}
 
 std::pair<EffectEstimate, std::string_view> shown_per_unit(const Effect& effect) {
   constexpr double days_of_year = 365.25;

@@ -412,4 +412,28 @@ std::vector<ColumnList> inferred_pairs(const NetworkModel& model, const NetworkQ
   return out;
 }
 
+std::vector<std::string> question_warnings(const NetworkModel& model,
+                                           const NetworkQuestion& question) {
+  const std::vector<std::string> names = model.names();
+  std::vector<std::string> out;
+  for (const std::uint32_t column : unjoined_columns(model.network, question)) {
+    out.push_back(fmt::format(
+        "{}: no {} join {} to the other columns of the question: the network takes it for "
+        "independent of them, whatever the table says",
+        shown(question.text), model.tree ? "counted tables" : "edges",
+        gibbsite::quoted(names[column])));
+  }
+  if (const auto pairs = inferred_pairs(model, question); !pairs.empty()) {
+    out.push_back(fmt::format(
+        "{}: no counted table holds {} and {} together{}: what they share is inferred through "
+        "other columns",
+        shown(question.text), gibbsite::quoted(names[pairs.front()[0]]),
+        gibbsite::quoted(names[pairs.front()[1]]),
+        pairs.size() == 1
+            ? ""
+            : fmt::format(", nor {} more of the pairs asked about", pairs.size() - 1)));
+  }
+  return out;
+}
+
 }  // namespace gibbsite

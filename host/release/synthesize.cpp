@@ -12,6 +12,7 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <random>
 #include <system_error>
 #include <thread>
 
@@ -563,6 +564,23 @@ Dataset synthetic_rows(const NetworkModel& model, std::uint64_t rows, const Stre
     }
   }
   return encoder.finish();
+}
+
+Synthesis synthesis_of(const NetworkRelease& release, std::optional<std::uint64_t> rows,
+                       std::optional<std::uint64_t> seed) {
+  // What is drawn costs nothing and hides nothing: only that two tables differ asks for a seed. It
+  // is one that every program's numbers hold.
+  std::random_device device;
+  const std::uint64_t fresh =
+      (std::uint64_t{device()} << 21 ^ device()) & ((std::uint64_t{1} << 53) - 1);
+  return {.rows = rows.value_or(release.certificate().problem.rows),
+          .seed = seed.value_or(fresh),
+          .options = {.delimiter = release.model().schema.has_decimal_comma() ? ';' : ','}};
+}
+
+void synthesize(const NetworkModel& model, const Synthesis& with,
+                const std::function<void(std::string_view)>& write) {
+  synthesize(model, with.rows, StreamKey::from_seed(with.seed), write, with.options);
 }
 
 }  // namespace gibbsite

@@ -1,5 +1,7 @@
 #include "gibbsite/run/public_center.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -8,14 +10,29 @@
 
 #include "gibbsite/chains/potential.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/text.hpp"
+#include "gibbsite/data/curves.hpp"
+#include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/mechanism/learning.hpp"
 #include "gibbsite/model/loss.hpp"
+#include "gibbsite/run/public_prior.hpp"
+#include "gibbsite/run/public_schema.hpp"
 
 namespace gibbsite {
 namespace {
 
 // Measured (bench/results/public-2026-11-27.md); neither has to do with privacy.
 constexpr double most_signal = 30, public_precision = 1;
+
+// The schema for a public table, which need not say whose its rows are, nor what they count.
+Schema of_rows(Schema schema) {
+  for (Column& column : schema.columns) {
+    if (column.type != ColumnType::person && column.type != ColumnType::weight) continue;
+    column = Column{.name = column.name};
+    column.type = ColumnType::ignore;
+  }
+  return schema;
+}
 
 }  // namespace
 
@@ -53,6 +70,42 @@ Model centered_model(Model model, Plan& plan, const Schema& schema, std::vector<
   model.center = std::move(center);
   plan.problem.center_norm = model.constants(schema, plan.problem.rows).center_norm;
   return model;
+}
+
+Model model_by_public_rows(PlannedFit& fit, const Dataset& rows, const Schema& schema,
+                           Backend& backend) {
+  Model out = model_of(fit.request, fit.plan);
+  if (!gains_by_center(fit.plan) || !has_usable_labels(rows)) return out;
+  return centered_model(std::move(out), fit.plan, schema, public_center(rows, fit.plan, backend));
+}
+
+Model model_by_public_table(PlannedFit& fit, const std::string& path, Backend& backend,
+                            const Note& note) {
+  if (!gains_by_center(fit.plan)) return model_of(fit.request, fit.plan);
+  if (!fit.asked || !fit.chosen)
+    throw BadInput(Field{"public"}, "is a file, and the plan is of no schema", "plan with one");
+  const Schema &asked = *fit.asked, &chosen = *fit.chosen;
+  const auto tell = [&](const std::string& line) {
+    if (note) note(line);
+  };
+  const std::vector<std::string> names = column_names(path);
+  if (std::ranges::find(names, chosen.label_name) == names.end()) {
+    tell(fmt::format("{} has no column {}, so the prior's center is 0", shown(path),
+                     gibbsite::quoted(chosen.label_name)));
+    return model_of(fit.request, fit.plan);
+  }
+  const Dataset rows = with_curves(read_public_rows(path, of_rows(asked)), of_rows(chosen));
+  if (!chosen.from_public || sha256_of_file(path) != chosen.from_public->sha256) {
+    throw BadInput(Field{"public"}, gibbsite::quoted(path) + " changed while it was read",
+                   "give a file that does not");
+  }
+  tell(has_usable_labels(rows)
+           ? fmt::format("the prior's center, and where the path begins, follow from {} too",
+                         shown(path))
+           : fmt::format("labels of {} are of one kind or cannot be read, so the prior's center "
+                         "is 0",
+                         shown(path)));
+  return model_by_public_rows(fit, rows, chosen, backend);
 }
 
 }  // namespace gibbsite

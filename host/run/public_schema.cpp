@@ -287,4 +287,11 @@ PublicSchema public_schema_of_cells(const SchemaShape& shape, const CellSource& 
                        {.file = "frame", .sha256 = sha256_of_cells(table, shape.asked)});
 }
 
+std::vector<std::string> header_of_table(const std::string& path) {
+  std::vector<std::string> out = column_names(path);
+  // A Parquet or Arrow file names its columns itself.
+  if (!first_line_names(path).empty()) require_names(out, path);
+  return out;
+}
+
 }  // namespace gibbsite

@@ -5,9 +5,9 @@ import os
 from collections.abc import Iterable
 
 from . import _core
-from ._ledger import spending, warn_void
+from ._ledger import opened, warn_void
 from ._tables import SchemaFacts, read_arrow, read_schema
-from .linear_model import _warn_of_guarantee, _warn_of_rows
+from .linear_model import _warn_of_rows
 
 
 _NUMBERS = ("estimate", "std_err", "lower", "upper", "count", "hidden")
@@ -217,15 +217,13 @@ def table(
         rows_per_person=rows_per_person,
         **counted,
     )
-    _warn_of_guarantee(plan)
     if rows_cap is not None and rows.counted > rows_cap:
         units = "people" if SchemaFacts(chain).person is not None else "rows"
         raise _core.BadInput(
             f"rows_cap: data has more than {rows_cap} {units}; give a public bound that is at least as large "
             "(private: this line tells about the table)"
         )
-    with spending(ledger, epsilon, delta) as ledger:
-        release = _core.fit_network(rows, plan, ledger=ledger, seed=seed)
+    release = _core.fit_network(rows, plan, ledger=opened(ledger), seed=seed)
     out = CrossTable(release, columns)
     warn_void(seed, "a table")
     _warn_of_rows(rows, None, 0)

@@ -3,10 +3,8 @@
 import warnings
 
 from . import _core
-from ._ledger import spending, warn_void
-from ._network import _Budget
+from ._ledger import FitWarning, opened, warn_void
 from ._tables import as_cells
-from .linear_model import FitWarning, _warn_of_purchase
 
 
 def private_family(
@@ -84,14 +82,10 @@ def private_family(
         "draws": draws,
         "rows_per_person": rows_per_person,
     }
-    rows = table.source.num_rows
     try:
-        with spending(ledger, epsilon, delta) as ledger:
-            plan = _core._plan_bought_family(rows=rows, ledger=ledger, **asked)
-            _warn_of_purchase(plan, _Budget(epsilon, delta), rows)
-            release = _core._fit_bought_family(
-                table.source, seed=seed, ledger=ledger, n_jobs=n_jobs, progress=progress, **asked
-            )
+        release = _core._fit_bought_family(
+            table.source, seed=seed, ledger=opened(ledger), n_jobs=n_jobs, progress=progress, **asked
+        )
     except _core.Infeasible as error:
         if variance is None or "no prior that can be evaluated" not in str(error):
             raise

@@ -1,15 +1,8 @@
 """A network and its schema, bought with one budget."""
 
 from . import _core
-from ._ledger import spending, warn_void
+from ._ledger import opened, warn_void
 from ._tables import as_cells
-from .linear_model import _warn_of_purchase
-
-
-class _Budget:
-    def __init__(self, epsilon, delta):
-        self.epsilon = epsilon
-        self.delta = delta
 
 
 def private_network(
@@ -83,12 +76,8 @@ def private_network(
         "rows_per_person": rows_per_person,
         "columns": columns,
     }
-    rows = table.source.num_rows if rows_cap is None else rows_cap
-    with spending(ledger, epsilon, delta) as ledger:
-        plan = _core._plan_bought_network(rows=rows, ledger=ledger, **asked)
-        _warn_of_purchase(plan, _Budget(epsilon, delta), rows)
-        out = _core._fit_bought_network(
-            table.source, seed=seed, ledger=ledger, n_jobs=n_jobs, progress=progress, **asked
-        )
+    out = _core._fit_bought_network(
+        table.source, seed=seed, ledger=opened(ledger), n_jobs=n_jobs, progress=progress, **asked
+    )
     warn_void(seed, "a network")
     return out

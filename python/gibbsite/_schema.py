@@ -1,10 +1,8 @@
 """A schema of a table of which nothing is known, bought with privacy budget."""
 
 from . import _core
-from ._ledger import spending, warn_void
-from ._network import _Budget
+from ._ledger import opened, warn_void
 from ._tables import as_cells, highest_weight
-from .linear_model import _warn_of_purchase
 
 
 def private_schema(
@@ -109,13 +107,7 @@ def private_schema(
         asked.update(weight=weight, highest_weight=highest_weight(weight_range))
     if person is not None and person not in columns:
         raise _core.BadInput(f"person: data has no column {person!r}; name one of its columns")
-    rows = rows_cap
-    if rows is None:
-        rows = table.source.num_rows if person is None else _core._people_in(table.source, person)
-    with spending(ledger, epsilon, delta) as ledger:
-        plan = _core._plan_purchase(rows=rows, ledger=ledger, **asked)
-        _warn_of_purchase(plan, _Budget(epsilon, delta), rows)
-        out = _core._buy_schema(table.source, seed=seed, ledger=ledger, progress=progress, **asked)
+    out = _core._buy_schema(table.source, seed=seed, ledger=opened(ledger), progress=progress, **asked)
     warn_void(seed, "a schema")
     return out
 

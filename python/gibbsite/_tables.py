@@ -1693,11 +1693,11 @@ def require_weights(given):
 
 
 def with_counting(source, columns, rows, sample_weight, highest_weight, groups):
-    """(an Arrow table with columns of how rows count, what they are to the engine, people or None).
+    """(an Arrow table with columns of how rows count, what they are to the engine).
 
     source: the Arrow table of X, which names its columns; rows: how many labels there are
     """
-    counting, people = {}, None
+    counting = {}
     for name, given in (("sample_weight", sample_weight), ("groups", groups)):
         if given is not None and name in columns:
             raise ValueError(f"{name}: X has a column of this name; rename it")
@@ -1707,7 +1707,6 @@ def with_counting(source, columns, rows, sample_weight, highest_weight, groups):
         texts, places = as_people(groups)
         _require_rows("groups", places, rows)
         ids = [texts[place] for place in places]
-        people = len(set(ids) - {None})
         source = source.append_column("groups", pyarrow.array(ids, pyarrow.large_string()))
         counting["person"] = "groups"
     if sample_weight is not None:
@@ -1717,7 +1716,7 @@ def with_counting(source, columns, rows, sample_weight, highest_weight, groups):
         _require_rows("sample_weight", weights, rows)
         source = source.append_column("sample_weight", pyarrow.array(weights, pyarrow.float64()))
         counting.update(weight="sample_weight", highest_weight=highest_weight)
-    return source, counting, people
+    return source, counting
 
 
 def _require_rows(name, cells, rows):

@@ -23,7 +23,7 @@ except ImportError:
     raise ImportError("gibbsite.dask: needs Dask; pip install 'gibbsite[dask]'") from None
 
 from . import _core, _tables
-from ._ledger import spending
+from ._ledger import opened
 
 
 def _is_whole(value, least):
@@ -147,10 +147,6 @@ class Table:
         return bounds, shares
 
     def _fit_shares(self, cut, plan, *, ledger, **options):
-        with spending(ledger, plan.epsilon, plan.delta) as opened:
-            return self._fit_opened(cut, plan, ledger=opened, **options)
-
-    def _fit_opened(self, cut, plan, **options):
         bounds, shares = cut
         client = self._client
         digests = _gathered(client, client.map(_digest_of, shares, pure=False))
@@ -174,6 +170,7 @@ class Table:
             sparse=self._is_sparse,
             ask=ask,
             relay=relay,
+            ledger=opened(ledger),
             **options,
         )
 

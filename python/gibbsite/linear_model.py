@@ -7,14 +7,13 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from . import _core, _formula, _onnx, _plots, _tables
 from ._curve import Curve
 from ._curve import is_number as _is_number
-from ._ledger import VoidWarning, opened, spending
+from ._ledger import FitWarning, VoidWarning, opened, warn_of_fit
 
 
 class NotFittedError(ValueError, AttributeError):
@@ -26,76 +25,6 @@ def _clones_are_unmarked():
     """Whether a scikit-learn is in use that knows no `__sklearn_clone__`."""
     version = getattr(sys.modules.get("sklearn"), "__version__", "1.3")
     return tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < (1, 3)
-
-
-class FitWarning(UserWarning):
-    """Tells the curator what to check before a fit is relied on, as the command line does.
-
-    A warning about private rows is private. It comes after the release, which does not depend on
-    it.
-    """
-
-
-class _Numbers(NamedTuple):
-    """What _warn_of_guarantee takes of a plan."""
-
-    epsilon: float
-    delta: float
-    rows: int
-
-
-def _warn_of_guarantee(plan, stacklevel=3):
-    """Warns of a plan, of any kind, whose epsilon is above 10 or whose delta is 1/rows or more."""
-    if plan.epsilon > 10:
-        warnings.warn(
-            f"epsilon: at {plan.epsilon:g} whoever knows all other rows may be all but certain about one "
-            "person's: this hardly protects anybody; give one from 0.1 to 10",
-            FitWarning,
-            stacklevel=stacklevel,
-        )
-    if plan.delta * plan.rows >= 1:
-        warnings.warn(
-            f"delta: {plan.delta:g} is not below 1/rows, so the guarantee allows to publish a person's "
-            "row; give one far below",
-            FitWarning,
-            stacklevel=stacklevel,
-        )
-
-
-def _warn_of_budget(plan):
-    """Warns of a weak plan. It uses public numbers alone and runs before anything is spent."""
-    _warn_of_guarantee(plan, 4)
-    kept = plan._kept_share
-    if kept < 0.5:
-        units = "people" if plan._people else "rows"
-        are = f"{units} are" if plan.rows != 1 else "person is" if plan._people else "row is"
-        warnings.warn(
-            f"{plan.rows} {are} few for {plan.features} features at epsilon={plan.epsilon:g}: expect "
-            f"about {100 * kept:.0f} % of what could be learned without privacy",
-            FitWarning,
-            stacklevel=3,
-        )
-
-
-def _warn_of_purchase(plan, estimator, rows):
-    """Warns of what a bought schema will not see, by public numbers alone."""
-    if estimator.epsilon > 10 or estimator.delta * rows >= 1:
-        _warn_of_guarantee(_Numbers(estimator.epsilon, estimator.delta, rows), 4)
-    if plan["visible"] > plan["warned"]:
-        units = "people" if plan["people"] else "rows"
-        warnings.warn(
-            f"levels of fewer than {100 * plan['visible']:.3g} % of the {units} go into (other), and "
-            "ranges lose their rare ends: a larger epsilon sees more",
-            FitWarning,
-            stacklevel=4,
-        )
-    if plan.get("takes_all"):
-        warnings.warn(
-            "ledger: this release takes all of it, and nothing can be released after it; a smaller "
-            "epsilon or delta leaves some",
-            FitWarning,
-            stacklevel=4,
-        )
 
 
 _MOST_COLUMNS = 10  # that the warning of changed cells lists
@@ -515,14 +444,8 @@ class _Private:
             read = _tables.as_people if _tables.SchemaFacts(schema).middle else _tables.require_people
             data._group(*read(groups), self.rows_per_person)
             schema = data.schema
-        elif person is None and self.rows_per_person != 1:
-            warnings.warn(
-                f"rows_per_person: nothing enforces it: of somebody with more than {self.rows_per_person} "
-                "rows only so many are hidden; give fit groups=ids, the person of each row, and no "
-                "person counts more",
-                FitWarning,
-                stacklevel=2,
-            )
+        elif person is None:
+            self._warn_of_uncounted_rows()
         counted_otherwise = sample_weight is not None or groups is not None or person is not None
         plan = _core.plan(
             epsilon=self.epsilon,
@@ -538,19 +461,17 @@ class _Private:
             prior_precision=self.prior_precision,
             intervals=bool(getattr(self, "intervals", False)),
         )
-        _warn_of_budget(plan)
         public = None if counted_otherwise else self._public_rows(schema, columns, classes, y)
-        with spending(ledger, self.epsilon, self.delta):
-            release = _core.fit(
-                data,
-                plan,
-                public=public,
-                backend=self.backend,
-                seed=seed,
-                ledger=ledger,
-                n_jobs=self._threads(),
-                progress=self.progress,
-            )
+        release = _core.fit(
+            data,
+            plan,
+            public=public,
+            backend=self.backend,
+            seed=seed,
+            ledger=ledger,
+            n_jobs=self._threads(),
+            progress=self.progress,
+        )
         self._keep(release, table, columns, classes, seed)
         _warn_of_rows(data, classes, self.__dict__.pop("_unlisted", 0))
         _warn_of_weights(sample_weight)
@@ -566,6 +487,14 @@ class _Private:
         if release.intervals is not None and not self.coef_exact_:
             warnings.warn(f"intervals: {release.interval_words}", UserWarning, stacklevel=2)
         return self
+
+    def _warn_of_uncounted_rows(self):
+        if self.rows_per_person != 1:
+            warn_of_fit(
+                f"rows_per_person: nothing enforces it: of somebody with more than {self.rows_per_person} "
+                "rows only so many are hidden; give fit groups=ids, the person of each row, and no "
+                "person counts more"
+            )
 
     def _highest_weight(self, sample_weight):
         if sample_weight is None:
@@ -657,10 +586,12 @@ class _Private:
         return schema, table, columns, codes, classes
 
     def _public_rows(self, schema, columns, classes, y):
-        """The rows of a public frame that has y's column too, for the prior's center; else None."""
+        """Public rows that may have y's column too, for the prior's center: a path, a Dataset or None."""
         name = getattr(y, "name", None)
-        if self.public is None or isinstance(self.public, (str, os.PathLike)) or not isinstance(name, str):
+        if self.public is None or not isinstance(name, str):
             return None
+        if isinstance(self.public, (str, os.PathLike)):
+            return os.fspath(self.public)
         known, names = _tables.as_cells(self.public, "public")
         if name not in names or name in columns:
             return None
@@ -675,7 +606,9 @@ class _Private:
         """`fit` with schema="private": one budget buys the schema and fits by it."""
         label, table, columns, codes, classes = self._cells(X, y, "ball")
         self._require_budget(seed)
-        cells, counting, people = _tables.with_counting(
+        if groups is None:
+            self._warn_of_uncounted_rows()
+        cells, counting = _tables.with_counting(
             table.source, columns, len(codes), sample_weight, highest_weight, groups
         )
         asked = dict(
@@ -694,19 +627,16 @@ class _Private:
             date_parts=self._wanted_parts(),
             **counting,
         )
-        rows = (len(codes) if people is None else people) if self.rows_cap is None else self.rows_cap
-        with spending(ledger, self.epsilon, self.delta):
-            _warn_of_purchase(_core._plan_bought(rows=rows, ledger=ledger, **asked), self, rows)
-            release = _core._fit_bought(
-                cells,
-                codes,
-                backend=self.backend,
-                seed=seed,
-                ledger=ledger,
-                n_jobs=self._threads(),
-                progress=self.progress,
-                **asked,
-            )
+        release = _core._fit_bought(
+            cells,
+            codes,
+            backend=self.backend,
+            seed=seed,
+            ledger=ledger,
+            n_jobs=self._threads(),
+            progress=self.progress,
+            **asked,
+        )
         self._keep(release, table, columns, classes, seed)
         data = _core.read_arrow(
             cells,

@@ -15,7 +15,9 @@
 namespace gibbsite::python {
 namespace {
 
-CovariancePlan make_covariance_plan(const nb::kwargs& arguments) {
+using CovariancePlanOf = Requested<CovariancePlan>;
+
+CovariancePlanOf make_covariance_plan(const nb::kwargs& arguments) {
   Arguments given("plan_covariance", arguments);
   PlanRequest request = given.request(of_covariance);
   request.model = covariance_model;
@@ -24,7 +26,7 @@ CovariancePlan make_covariance_plan(const nb::kwargs& arguments) {
   given.finish();
   require_of_model(request);
   const Budget budget = budget_of(request);
-  return plan(request, covariance_problem(request, *schema, rows), budget);
+  return {plan(request, covariance_problem(request, *schema, rows), budget), request};
 }
 
 nb::dict estimate_dict(const char* what, const std::string& column, const std::string& other,
@@ -73,11 +75,11 @@ Numbers correlation_matrix(const CovarianceRelease& release) {
 }  // namespace
 
 void bind_covariance(nb::module_& m) {
-  nb::class_<CovariancePlan>(
+  nb::class_<CovariancePlanOf>(
       m, "CovariancePlan",
       "A plan for moments of several columns: what the budget buys. `plan_covariance` makes one.")
       .def_prop_ro(
-          "mechanism", [](const CovariancePlan& p) { return std::string(name_of(p.mechanism)); },
+          "mechanism", [](const CovariancePlanOf& p) { return std::string(name_of(p.mechanism)); },
           "Name of the mechanism.");
   m.def(
       "plan_covariance", &make_covariance_plan, "arguments"_a,
@@ -89,9 +91,9 @@ void bind_covariance(nb::module_& m) {
       "a CovariancePlan (docs/theory/covariance.md). Raises BadInput or Infeasible.");
   m.def(
       "fit_covariance",
-      [](const Dataset& data, const CovariancePlan& plan, std::optional<std::uint64_t> seed,
+      [](const Dataset& data, const CovariancePlanOf& plan, std::optional<std::uint64_t> seed,
          const Ledger* ledger) {
-        return private_run(nb::none(), ledger, seed, {}, [&](Key&& key, const FitOptions& options) {
+        return private_run({seed, ledger}, plan, [&](Key&& key, const FitOptions& options) {
           return fit_covariance(data, plan, std::move(key), options);
         });
       },

@@ -27,7 +27,9 @@ PublicCounts counts_of(const nb::object& known, const Schema& schema, const Fami
   return public_counts(read.data, problem, weight, read.table);
 }
 
-FamilyPlan make_family_plan(const std::string& model, const nb::kwargs& arguments) {
+using FamilyPlanOf = Requested<FamilyPlan>;
+
+FamilyPlanOf make_family_plan(const std::string& model, const nb::kwargs& arguments) {
   Arguments given("plan_family", arguments);
   PlanRequest request = given.request(of_family & ~unsigned{of_linear});
   request.model = model;
@@ -51,7 +53,7 @@ FamilyPlan make_family_plan(const std::string& model, const nb::kwargs& argument
   const Budget budget = budget_of(request);
   if (!known.is_none()) problem.public_counts = counts_of(known, *schema, problem, public_weight);
   const nb::gil_scoped_release unlocked;
-  return plan(request, problem, budget);
+  return {plan(request, problem, budget), request};
 }
 
 nb::dict estimate_dict(const ParameterEstimate& e) {
@@ -80,11 +82,11 @@ UtilityTable table_of(const std::vector<std::string>& responses,
 }  // namespace
 
 void bind_family(nb::module_& m) {
-  nb::class_<FamilyPlan>(
+  nb::class_<FamilyPlanOf>(
       m, "FamilyPlan",
       "A plan for a family over one column: what the budget buys. `plan_family` makes one.")
       .def_prop_ro(
-          "mechanism", [](const FamilyPlan& p) { return std::string(name_of(p.mechanism)); },
+          "mechanism", [](const FamilyPlanOf& p) { return std::string(name_of(p.mechanism)); },
           "Name of the chosen mechanism.")
       .def_ro("deviation", &FamilyPlan::deviation,
               "Expected standard deviation of the estimate, in the column's units.")
@@ -93,7 +95,7 @@ void bind_family(nb::module_& m) {
           "The part of the deviation that the sample alone has, without privacy; rows_per_person "
           "rows of a person are taken for alike.")
       .def(
-          "to_json", [](const FamilyPlan& p) { return plan_json(p).dump(2); },
+          "to_json", [](const FamilyPlanOf& p) { return plan_json(p).dump(2); },
           "Returns the plan as JSON text.");
   m.def(
       "plan_family", &make_family_plan, "model"_a, "arguments"_a,
@@ -116,11 +118,12 @@ void bind_family(nb::module_& m) {
       "Raises BadInput or Infeasible.");
   m.def(
       "fit_family",
-      [](const Dataset& data, const FamilyPlan& plan, std::optional<std::uint64_t> seed,
+      [](const Dataset& data, const FamilyPlanOf& plan, std::optional<std::uint64_t> seed,
          const Ledger* ledger, const nb::object& progress) {
-        return private_run(progress, ledger, seed, {}, [&](Key&& key, const FitOptions& options) {
-          return fit_family(data, plan, std::move(key), options);
-        });
+        return private_run({seed, ledger, progress}, plan,
+                           [&](Key&& key, const FitOptions& options) {
+                             return fit_family(data, plan, std::move(key), options);
+                           });
       },
       "data"_a, "plan"_a, nb::kw_only(), "seed"_a = nb::none(), "ledger"_a = nb::none(),
       "progress"_a = nb::none(),

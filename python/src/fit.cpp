@@ -38,14 +38,6 @@
 namespace gibbsite::python {
 namespace {
 
-/// A plan with the request that it follows from.
-struct PlanOf {
-  PlanRequest request;
-  Plan plan;
-  std::optional<PositiveShare> positive_share = {};  ///< the request's, else the schema's
-  std::optional<Schema> chosen = {};  ///< the schema, its automatic curves chosen for this plan
-};
-
 FeatureSpace space_of(Arguments& given, const Schema* schema) {
   const auto features = given.take<std::uint64_t>("features");
   const auto row_norm = given.take<double>("row_norm");
@@ -71,7 +63,7 @@ FeatureSpace space_of(Arguments& given, const Schema* schema) {
   return space;
 }
 
-PlanOf make_plan(const nb::kwargs& arguments) {
+PlannedFit make_plan(const nb::kwargs& arguments) {
   Arguments given("plan", arguments);
   const PlanRequest request = given.request(of_linear);
   const auto rows = given.take<std::uint64_t>("rows");
@@ -86,10 +78,17 @@ PlanOf make_plan(const nb::kwargs& arguments) {
   const auto share = positive_share_of(request, label, schema);
   const nb::gil_scoped_release unlocked;
   const Budget budget = budget_of(request);
-  std::optional<Schema> chosen;
-  if (schema != nullptr)
+  std::optional<Schema> asked, chosen;
+  if (schema != nullptr) {
+    asked = *schema;
     space = chosen.emplace(chosen_curves(request, *schema, rows.value_or(0), budget));
-  return {request, plan(request, space, rows.value_or(0), budget), share, std::move(chosen)};
+  }
+  return {request,
+          space,
+          plan(request, space, rows.value_or(0), budget),
+          share,
+          std::move(asked),
+          std::move(chosen)};
 }
 
 nb::dict candidate_dict(const Candidate& candidate) {
@@ -109,39 +108,50 @@ nb::dict candidate_dict(const Candidate& candidate) {
   return out;
 }
 
-/// What runs have in common.
-struct RunArguments {
-  std::optional<std::uint64_t> seed;
-  const Ledger* ledger;
+/// What fits have in common.
+struct FitArguments : RunArguments {
   bool release_moments;
   std::optional<std::int64_t> n_jobs;
-  nb::object progress;
 
-  explicit RunArguments(Arguments& given)
-      : seed(given.take<std::uint64_t>("seed")),
-        ledger(given.take<const Ledger*>("ledger", nullptr)),
+  explicit FitArguments(Arguments& given)
+      : RunArguments{given.take<std::uint64_t>("seed"),
+                     given.take<const Ledger*>("ledger", nullptr),
+                     given.take<nb::object>("progress", nb::none())},
         release_moments(given.take("release_moments", false)),
-        n_jobs(given.take<std::int64_t>("n_jobs")),
-        progress(given.take<nb::object>("progress", nb::none())) {}
+        n_jobs(given.take<std::int64_t>("n_jobs")) {}
 };
 
+// What there is to say of a fit before it runs.
+void look_at(const PlannedFit& plan, const FitArguments& run) {
+  require_feasible(plan.plan);
+  require_private_run(run);
+  warn_of([&](const Note& warn) {
+    if (run.ledger != nullptr) require_room(*run.ledger, plan, warn);
+    warn_of_fit(plan, warn);
+  });
+}
+
 // The rows of a table with the curves that its plan chose.
-Dataset planned_rows(const Dataset& data, const PlanOf& plan) {
+Dataset planned_rows(const Dataset& data, const PlannedFit& plan) {
   if (!plan.chosen) require_chosen_curves(data.schema);
   return with_curves(data, *plan.chosen);
 }
 
-Release fit_data(const Dataset& given_data, const PlanOf& plan, const nb::kwargs& arguments) {
+Release fit_data(const Dataset& given_data, const PlannedFit& plan, const nb::kwargs& arguments) {
   std::optional<Dataset> own;
   if (automatic_curves(given_data.schema) > 0) own = planned_rows(given_data, plan);
   const Dataset& data = own ? *own : given_data;
   Arguments given("fit", arguments);
-  const RunArguments run(given);
+  const FitArguments run(given);
   const auto backend = given.take<std::string>("backend", "auto");
   FitOptions options;
   options.checkpoint = given.take<Path>("checkpoint", "").string();
   options.release_answers = run.release_moments;
-  const auto* const known = given.take<const Dataset*>("public", nullptr);
+  const auto known_rows = given.take<nb::object>("public", nb::none());
+  const Dataset* const known =
+      nb::isinstance<Dataset>(known_rows) ? nb::cast<const Dataset*>(known_rows) : nullptr;
+  const std::string known_path =
+      known == nullptr && !known_rows.is_none() ? nb::cast<Path>(known_rows).string() : "";
   for (const char* name : {"arithmetic", "noise"}) {
     if (!given.take<nb::object>(name)) continue;
     throw BadInput(Field{name}, "is of bench, for throughput",
@@ -150,24 +160,24 @@ Release fit_data(const Dataset& given_data, const PlanOf& plan, const nb::kwargs
   }
   given.finish();
   if (known == &given_data) throw BadInput("public: is the private table itself; give another one");
-  require_feasible(plan.plan);
+  look_at(plan, run);
   const auto engines = make_warning_backend(backend, run.n_jobs);
   settle(*engines, loss_named(plan.plan.problem.loss), data.has_more_than_labels());
-  return private_run(
-      run.progress, run.ledger, run.seed, options, [&](Key&& key, const FitOptions& watching) {
-        Plan chosen = plan.plan;
-        Model model = model_of(plan.request, chosen);
-        if (known != nullptr && gains_by_center(chosen) && has_usable_labels(*known)) {
-          std::optional<Dataset> curves;
-          if (automatic_curves(known->schema) > 0) curves = planned_rows(*known, plan);
-          model = centered_model(std::move(model), chosen, data.schema,
-                                 public_center(curves ? *curves : *known, chosen, *engines));
-        }
-        return gibbsite::fit(model, data, chosen, *engines, std::move(key), watching);
-      });
+  return private_run(run, options, [&](Key&& key, const FitOptions& watching) {
+    PlannedFit own_plan = plan;
+    std::optional<Dataset> curves;
+    if (known != nullptr && automatic_curves(known->schema) > 0)
+      curves = planned_rows(*known, plan);
+    const Model model =
+        !known_path.empty() ? model_by_public_table(own_plan, known_path, *engines, {})
+        : known == nullptr
+            ? model_of(plan.request, plan.plan)
+            : model_by_public_rows(own_plan, curves ? *curves : *known, data.schema, *engines);
+    return gibbsite::fit(model, data, own_plan.plan, *engines, std::move(key), watching);
+  });
 }
 
-Release fit_shares(const Schema& schema, const PlanOf& plan, const nb::kwargs& arguments) {
+Release fit_shares(const Schema& schema, const PlannedFit& plan, const nb::kwargs& arguments) {
   Arguments given("_fit_shares", arguments);
   RemoteTable table{given.need<std::vector<std::uint64_t>>("bounds"),
                     {},
@@ -176,9 +186,9 @@ Release fit_shares(const Schema& schema, const PlanOf& plan, const nb::kwargs& a
   for (const nb::bytes& digest : given.need<std::vector<nb::bytes>>("digests"))
     table.digests.emplace_back(digest.c_str(), digest.size());
   const auto ask = given.need<nb::object>("ask"), relay = given.need<nb::object>("relay");
-  const RunArguments run(given);
+  const FitArguments run(given);
   given.finish();
-  require_feasible(plan.plan);
+  look_at(plan, run);
   BackendOptions threads;
   threads.threads = threads_of(run.n_jobs);
   PythonCarrier carrier(ask, relay);
@@ -188,11 +198,10 @@ Release fit_shares(const Schema& schema, const PlanOf& plan, const nb::kwargs& a
   const auto engines = make_remote_backend(make_backend("cpu", threads), std::move(table), carrier);
   Dataset none;
   none.schema = schema;
-  return private_run(run.progress, run.ledger, run.seed, options,
-                     [&](Key&& key, const FitOptions& watching) {
-                       return gibbsite::fit(model_of(plan.request, plan.plan), none, plan.plan,
-                                            *engines, std::move(key), watching);
-                     });
+  return private_run(run, options, [&](Key&& key, const FitOptions& watching) {
+    return gibbsite::fit(model_of(plan.request, plan.plan), none, plan.plan, *engines,
+                         std::move(key), watching);
+  });
 }
 
 bool of_classes(const LinearModel& model) { return is<Classes>(model.schema.label); }
@@ -341,29 +350,29 @@ void require_same_space(const LinearModel& model, const Dataset& data) {
 }
 
 void bind_plan(nb::module_& m) {
-  nb::class_<PlanOf>(m, "Plan",
-                     "The settings of a fit, which follow from public numbers alone: what every "
-                     "mechanism would do with the budget, and the one that was chosen. `plan` "
-                     "makes one.")
+  nb::class_<PlannedFit>(
+      m, "Plan",
+      "The settings of a fit, which follow from public numbers alone: what every "
+      "mechanism would do with the budget, and the one that was chosen. `plan` "
+      "makes one.")
       .def_prop_ro(
           "mechanism",
-          [](const PlanOf& p) { return std::string(name_of(p.plan.candidate().mechanism)); },
+          [](const PlannedFit& p) { return std::string(name_of(p.plan.candidate().mechanism)); },
           "Name of the chosen mechanism.")
       .def_prop_ro(
-          "feasible", [](const PlanOf& p) { return p.plan.candidate().feasible; },
+          "feasible", [](const PlannedFit& p) { return p.plan.candidate().feasible; },
           "Whether the chosen mechanism can keep the budget.")
       .def_prop_ro(
-          "why", [](const PlanOf& p) { return in_arguments(p.plan.candidate().why); },
+          "why", [](const PlannedFit& p) { return in_arguments(p.plan.candidate().why); },
           "Why this mechanism was chosen, or why the budget cannot be kept.")
-      .def_prop_ro("_people", [](const PlanOf& p) { return p.plan.problem.of_people(); })
       .def_prop_ro("_kept_share",
-                   [](const PlanOf& p) {
+                   [](const PlannedFit& p) {
                      const auto expected = expected_learning(p.plan, p.positive_share);
                      return expected ? expected->kept : std::numeric_limits<double>::quiet_NaN();
                    })
       .def_prop_ro(
           "excess_loss",
-          [](const PlanOf& p) -> std::optional<std::pair<double, double>> {
+          [](const PlannedFit& p) -> std::optional<std::pair<double, double>> {
             const auto found = excess_loss_up(p.plan.candidate().mechanism, p.plan.problem,
                                               p.plan.budget.neighbors());
             if (!found || !p.plan.candidate().feasible) return std::nullopt;
@@ -373,24 +382,25 @@ void bind_plan(nb::module_& m) {
           "Of output and objective perturbation (noise, ridge): the mean loss is on average at most "
           "noise + ridge * B**2 above that of any coefficients, of encoded features, at a distance "
           "of at most B from the center. None of others.")
-      .def_prop_ro("_loss", [](const PlanOf& p) { return p.plan.problem.loss; })
+      .def_prop_ro("_loss", [](const PlannedFit& p) { return p.plan.problem.loss; })
       .def_prop_ro(
-          "epsilon", [](const PlanOf& p) { return p.plan.budget.epsilon; },
+          "epsilon", [](const PlannedFit& p) { return p.plan.budget.epsilon; },
           "The epsilon of the budget.")
       .def_prop_ro(
-          "delta", [](const PlanOf& p) { return p.plan.budget.delta; }, "The delta of the budget.")
+          "delta", [](const PlannedFit& p) { return p.plan.budget.delta; },
+          "The delta of the budget.")
       .def_prop_ro(
-          "rows", [](const PlanOf& p) { return p.plan.problem.rows; },
+          "rows", [](const PlannedFit& p) { return p.plan.problem.rows; },
           "Number of rows, or their public upper bound.")
       .def_prop_ro(
-          "features", [](const PlanOf& p) { return p.plan.problem.row_features(); },
+          "features", [](const PlannedFit& p) { return p.plan.problem.row_features(); },
           "Number of features of a row, the intercept included.")
       .def_prop_ro(
-          "classes", [](const PlanOf& p) { return p.plan.problem.outputs; },
+          "classes", [](const PlannedFit& p) { return p.plan.problem.outputs; },
           "Number of classes of a model of several, else 1.")
       .def_prop_ro(
           "offers",
-          [](const PlanOf& p) {
+          [](const PlannedFit& p) {
             nb::list out;
             for (const Candidate& candidate : p.plan.candidates)
               out.append(candidate_dict(candidate));
@@ -399,9 +409,9 @@ void bind_plan(nb::module_& m) {
           "The offers: for each mechanism a dict with mechanism, feasible, why, passes (over "
           "the table), mu and settings.")
       .def(
-          "to_json", [](const PlanOf& p) { return plan_json(p.plan).dump(2); },
+          "to_json", [](const PlannedFit& p) { return plan_json(p.plan).dump(2); },
           "Returns the plan as a dict: what `gibbsite plan --json` prints, without the times.")
-      .def("__repr__", [](const PlanOf& p) {
+      .def("__repr__", [](const PlannedFit& p) {
         return fmt::format("<gibbsite.Plan: {}, ({}, {}), {} {}{}>",
                            name_of(p.plan.candidate().mechanism), p.plan.budget.epsilon,
                            p.plan.budget.delta, p.plan.problem.rows,
@@ -668,7 +678,7 @@ void bind_fit(nb::module_& m) {
                 "seed: int | None = None, ledger: Ledger | None = None, "
                 "checkpoint: str | os.PathLike = '', release_moments: bool = False, "
                 "n_jobs: int | None = None, progress: object | None = None, "
-                "public: Dataset | None = None, "
+                "public: Dataset | str | os.PathLike | None = None, "
                 "arithmetic: object | None = None, noise: object | None = None) -> Release"),
         "Runs a plan on a table and returns a Release with its certificate.\n"
         "\n"

@@ -6,7 +6,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <random>
 #include <utility>
 
 #include "arguments.hpp"
@@ -29,7 +28,9 @@ namespace {
 
 using Count = std::optional<std::uint64_t>;
 
-NetworkPlan make_network_plan(const nb::kwargs& arguments) {
+using NetworkPlanOf = Requested<NetworkPlan>;
+
+NetworkPlanOf make_network_plan(const nb::kwargs& arguments) {
   Arguments given("plan_network", arguments);
   PlanRequest request = given.request(of_network);
   request.model = network_model;
@@ -47,7 +48,7 @@ NetworkPlan make_network_plan(const nb::kwargs& arguments) {
   }
   const NetworkProblem problem = network_problem(request, *schema, rows.value_or(0));
   const nb::gil_scoped_release unlocked;
-  return plan(request, problem, budget);
+  return {plan(request, problem, budget), request};
 }
 
 std::size_t column_of(const NetworkModel& model, const std::string& name) {
@@ -70,26 +71,28 @@ Numbers table_of(const NetworkModel& model, const std::string& column) {
 
 std::vector<double> answers(const NetworkModel& model, const std::string& question) {
   const NetworkQuestion asked = parse_question(model, question);
+  warn_of(
+      [&](const Note& warn) {
+        for (const std::string& line : question_warnings(model, asked)) warn(line);
+      },
+      "warn_of_answer");
   const nb::gil_scoped_release unlocked;
   return answer(model, asked);
 }
 
-/// Nothing here needs a secret: only that two tables differ asks for a number.
-StreamKey stream_of(Count seed) {
-  std::random_device device;
-  return StreamKey::from_seed(seed ? *seed : std::uint64_t{device()} << 32 ^ device());
-}
-
-SynthesisOptions synthesis_of(const NetworkModel& model, std::optional<std::int64_t> n_jobs,
-                              Watch& watch) {
-  SynthesisOptions out;
-  out.threads = threads_of(n_jobs);
-  out.delimiter = model.schema.has_decimal_comma() ? ';' : ',';
-  out.progress = [&watch, report = watch.reporter()](std::uint64_t done, std::uint64_t total) {
-    report(done, total);
-    return !watch.stop()->load();
-  };
-  return out;
+// Hands drawn people to write(text), watched.
+template <class Write>
+void draw_people(const NetworkRelease& release, Synthesis with, std::optional<std::int64_t> n_jobs,
+                 const nb::object& progress, const Write& write) {
+  with.options.threads = threads_of(n_jobs);
+  watched(progress, [&](Watch& watch) {
+    with.options.progress = [&watch](std::uint64_t done, std::uint64_t total) {
+      watch.report(done, total);
+      return !watch.stopped();
+    };
+    synthesize(release.model(), with, write);
+    return 0;
+  });
 }
 
 nb::dict evaluation_dict(const Evaluation& e) {
@@ -270,13 +273,8 @@ void bind_network_release(nb::module_& m) {
           [](const NetworkRelease& r, Count rows, Count seed, std::optional<std::int64_t> n_jobs,
              const nb::object& progress) {
             std::string out;
-            watched(progress, [&](Watch& watch) {
-              synthesize(
-                  r.model(), rows.value_or(r.certificate().problem.rows), stream_of(seed),
-                  [&](std::string_view text) { out += text; },
-                  synthesis_of(r.model(), n_jobs, watch));
-              return 0;
-            });
+            draw_people(r, synthesis_of(r, rows, seed), n_jobs, progress,
+                        [&](std::string_view text) { out += text; });
             return out;
           },
           "rows"_a = nb::none(), nb::kw_only(), "seed"_a = nb::none(), "n_jobs"_a = nb::none(),
@@ -294,15 +292,10 @@ void bind_network_release(nb::module_& m) {
             const auto n_jobs = given.take<std::int64_t>("n_jobs");
             const auto progress = given.take<nb::object>("progress", nb::none());
             given.finish();
-            watched(progress, [&](Watch& watch) {
-              StreamedFile file(path.string(), public_file);
-              synthesize(
-                  r.model(), rows.value_or(r.certificate().problem.rows), stream_of(seed),
-                  [&](std::string_view text) { file.append(text); },
-                  synthesis_of(r.model(), n_jobs, watch));
-              file.commit(replace ? Existing::replaced : Existing::kept);
-              return 0;
-            });
+            StreamedFile file(path.string(), public_file);
+            draw_people(r, synthesis_of(r, rows, seed), n_jobs, progress,
+                        [&](std::string_view text) { file.append(text); });
+            file.commit(replace ? Existing::replaced : Existing::kept);
           },
           "path"_a, "rows"_a = nb::none(), "arguments"_a,
           nb::sig("def write_synthetic(self, path: str | os.PathLike, rows: int | None = None, *, "
@@ -339,28 +332,29 @@ void bind_network_release(nb::module_& m) {
 }  // namespace
 
 void bind_network(nb::module_& m) {
-  nb::class_<NetworkPlan>(m, "NetworkPlan",
-                          "A plan for a network: what the budget buys. `plan_network` makes one.")
+  nb::class_<NetworkPlanOf>(m, "NetworkPlan",
+                            "A plan for a network: what the budget buys. `plan_network` makes one.")
       .def_prop_ro(
           "mechanism",
-          [](const NetworkPlan& p) { return std::string(name_of(p.candidate().mechanism)); },
+          [](const NetworkPlanOf& p) { return std::string(name_of(p.candidate().mechanism)); },
           "Name of the chosen mechanism.")
       .def_prop_ro(
-          "deviation", [](const NetworkPlan& p) { return p.candidate().deviation; },
+          "deviation", [](const NetworkPlanOf& p) { return p.candidate().deviation; },
           "Expected standard deviation of the count of a cell, in rows, averaged over cells.")
       .def_prop_ro(
-          "epsilon", [](const NetworkPlan& p) { return p.budget.epsilon; },
+          "epsilon", [](const NetworkPlanOf& p) { return p.budget.epsilon; },
           "The epsilon of the budget.")
       .def_prop_ro(
-          "delta", [](const NetworkPlan& p) { return p.budget.delta; }, "The delta of the budget.")
+          "delta", [](const NetworkPlanOf& p) { return p.budget.delta; },
+          "The delta of the budget.")
       .def_prop_ro(
-          "rows", [](const NetworkPlan& p) { return p.problem.rows; },
+          "rows", [](const NetworkPlanOf& p) { return p.problem.rows; },
           "Number of rows, of people where the schema has a column of them, or a public upper bound.")
       .def(
-          "to_json", [](const NetworkPlan& p) { return plan_json(p).dump(2); },
+          "to_json", [](const NetworkPlanOf& p) { return plan_json(p).dump(2); },
           "Returns the plan as JSON text.")
       .def_prop_ro(
-          "chooses_structure", [](const NetworkPlan& p) { return p.problem.chooses_structure(); },
+          "chooses_structure", [](const NetworkPlanOf& p) { return p.problem.chooses_structure(); },
           "Whether the parents are chosen from the table.");
   m.def(
       "plan_network", &make_network_plan,
@@ -386,11 +380,12 @@ void bind_network(nb::module_& m) {
       "Infeasible.");
   m.def(
       "fit_network",
-      [](const Dataset& data, const NetworkPlan& plan, std::optional<std::uint64_t> seed,
+      [](const Dataset& data, const NetworkPlanOf& plan, std::optional<std::uint64_t> seed,
          const Ledger* ledger, const nb::object& progress) {
-        return private_run(progress, ledger, seed, {}, [&](Key&& key, const FitOptions& options) {
-          return fit_network(data, plan, std::move(key), options);
-        });
+        return private_run({seed, ledger, progress}, plan,
+                           [&](Key&& key, const FitOptions& options) {
+                             return fit_network(data, plan, std::move(key), options);
+                           });
       },
       "data"_a, "plan"_a, nb::kw_only(), "seed"_a = nb::none(), "ledger"_a = nb::none(),
       "progress"_a = nb::none(),

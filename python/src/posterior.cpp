@@ -63,18 +63,14 @@ nb::dict sample(const Dataset& data, const nb::kwargs& arguments) {
   const std::vector<NamedPrior> named = named_priors(given.take<nb::object>("prior", nb::none()));
   const auto model = given.take<std::string>("model", "auto");
   const auto beta = given.take("beta", 1.0);
-  PosteriorOptions options;
-  options.transition = transition_from_string(given.take<std::string>("sampler", "auto"));
-  options.metric = metric_from_string(given.take<std::string>("metric", "auto"));
-  options.chains = given.take<std::uint64_t>("chains", 4);
-  options.draws = given.take<std::uint64_t>("draws", 1000);
-  if (options.transition != Transition::proximal && has_short_chains(options.chains, options.draws))
-    options.superchains = superchains_of(options.chains);
-  options.warm_up = given.take<std::uint64_t>(
-      "warm_up", options.superchains > 0 ? short_warm_up : options.warm_up);
-  options.thinning = given.take<std::uint64_t>("thinning", 1);
-  options.tv = given.take("tv", options.tv);
-  const auto target_acceptance = given.take<double>("target_acceptance");
+  const PosteriorRequest asked{.sampler = given.take<std::string>("sampler", "auto"),
+                               .metric = given.take<std::string>("metric", "auto"),
+                               .chains = given.take<std::uint64_t>("chains"),
+                               .draws = given.take<std::uint64_t>("draws"),
+                               .warm_up = given.take<std::uint64_t>("warm_up"),
+                               .thinning = given.take<std::uint64_t>("thinning"),
+                               .target_acceptance = given.take<double>("target_acceptance"),
+                               .tv = given.take<double>("tv")};
   const auto seed = given.take<std::uint64_t>("seed");
   const auto backend = given.take<std::string>("backend", "auto");
   const auto n_jobs = given.take<std::int64_t>("n_jobs");
@@ -87,8 +83,7 @@ nb::dict sample(const Dataset& data, const nb::kwargs& arguments) {
   }
   const std::vector<Prior> priors =
       named.empty() ? std::vector<Prior>{} : priors_of(data.schema, named, prior_precision);
-  if (target_acceptance) require_between(*target_acceptance, 0, 1, Field{"target_acceptance"});
-  options.target_acceptance = target_acceptance.value_or(0);
+  PosteriorOptions options = posterior_options(asked);
   options.key = StreamKey::from_seed(seed ? *seed : std::random_device{}());
   const auto engines = make_warning_backend(backend, n_jobs);
   const bool is_normal = is_normal_model(model, data.schema.label);

@@ -1,38 +1,76 @@
 #pragma once
-// What every private run from Python has in common: its key, its ledger, Ctrl-C and progress.
+// What every private run from Python has in common: its key, its ledger, warnings, Ctrl-C and
+// progress.
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/ledger/ledger.hpp"
-#include "gibbsite/machine/communicator.hpp"
 #include "gibbsite/run/fit_options.hpp"
+#include "gibbsite/run/room.hpp"
+#include "gibbsite/run/warnings.hpp"
 #include "watch.hpp"
 
 namespace gibbsite::python {
 
+/// A plan of a network, a family or moments with the request that it follows from.
+template <class PlanOfKind>
+struct Requested : PlanOfKind {
+  PlanRequest request;
+};
+
+/// What a run is given beside its plan.
+struct RunArguments {
+  std::optional<std::uint64_t> seed{};
+  const Ledger* ledger = nullptr;
+  nb::object progress = nb::none();
+};
+
+/// Throws BadInput where such a run has no meaning.
+inline void require_private_run(const RunArguments& of) {
+  require_one_process();
+  if (of.ledger != nullptr && of.seed)
+    throw BadInput("ledger: a run with a seed has no guarantee to enter; leave one of them out");
+}
+
+/// Hands look(note)'s lines to that function of the package, which warns at the line that called it,
+/// once it has ended. Without the interpreter's lock meanwhile.
+template <class Look>
+void warn_of(const Look& look, const char* by = "warn_of_fit") {
+  std::vector<std::string> lines;
+  {
+    const nb::gil_scoped_release unlocked;
+    look([&](const Message& line) { lines.push_back(in_arguments(line)); });
+  }
+  for (const std::string& line : lines) nb::module_::import_("gibbsite._ledger").attr(by)(line);
+}
+
 /// run(key, options): a key from the operating system, or from a seed, whose release is void.
 template <class Run>
-auto private_run(const nb::object& progress, const Ledger* ledger,
-                 std::optional<std::uint64_t> seed, FitOptions options, Run&& run) {
-  if (const std::string by = launcher(); !by.empty()) {
-    throw BadInput(
-        "ranks: " + by +
-        " started several processes, each of which would fit the whole table with noise of its "
-        "own; start one, or ranks by mpirun and the program");
-  }
-  if (ledger != nullptr && seed) {
-    throw BadInput("ledger: a run with a seed has no guarantee to enter; leave one of them out");
-  }
-  options.ledger = ledger;
-  return watched(progress, [&](Watch& watch) {
+auto private_run(const RunArguments& of, FitOptions options, Run&& run) {
+  require_private_run(of);
+  options.ledger = of.ledger;
+  return watched(of.progress, [&](Watch& watch) {
     options.stop = watch.stop();
     options.progress = watch.reporter();
-    return run(seed ? Key::from_seed(*seed) : Key::from_os(), options);
+    return run(of.seed ? Key::from_seed(*of.seed) : Key::from_os(), options);
   });
+}
+
+/// The same of a plan: what a ledger has no room for, and what there is to warn of, comes first.
+template <class PlanOfKind, class Run>
+auto private_run(const RunArguments& of, const Requested<PlanOfKind>& plan, Run&& run) {
+  require_private_run(of);
+  warn_of([&](const Note& warn) {
+    const PlanOfKind& made = plan;
+    if (of.ledger != nullptr) require_room(*of.ledger, plan.request, made, warn);
+    warn_of_budget(budget_of(plan.request), made.problem.rows, warn);
+  });
+  return private_run(of, FitOptions{}, std::forward<Run>(run));
 }
 
 }  // namespace gibbsite::python

@@ -70,12 +70,22 @@ SelectRelease released_choice(const SelectionModel& shape, std::uint64_t n,
   const std::size_t c = shape.candidates.size();
   const SelectPlan plan = plan_select(
       {.rows = planned_rows(n, asked.cap, asked.budget.adjacency), .candidates = c}, asked.budget);
-  return private_run(nb::none(), asked.ledger, asked.seed, {},
-                     [&](Key&& key, const FitOptions& options) {
-                       ScoreSums sums(c, shape.lo, shape.hi);
-                       add(sums);
-                       return release_selection(shape, sums, plan, std::move(key), options);
-                     });
+  const RunArguments run{asked.seed, asked.ledger};
+  require_private_run(run);
+  warn_of([&](const Note& warn) {
+    const auto price = [&](const Budget& at) {
+      return ledger_guarantee(plan_select(plan.problem, at));
+    };
+    if (run.ledger != nullptr)
+      require_room(*run.ledger, asked.budget, own_guarantee(plan), price, warn);
+    warn_of_budget(asked.budget, plan.problem.rows, warn);
+    warn_of_uncounted_rows(asked.budget, warn);
+  });
+  return private_run(run, FitOptions{}, [&](Key&& key, const FitOptions& options) {
+    ScoreSums sums(c, shape.lo, shape.hi);
+    add(sums);
+    return release_selection(shape, sums, plan, std::move(key), options);
+  });
 }
 
 SelectRelease select_one(const Scores& scores, const nb::kwargs& arguments) {

@@ -82,6 +82,19 @@ def test_a_file_and_a_frame_say_the_same(tmp_path):
     assert models[0] == models[1] == models[2]
 
 
+def test_labels_of_a_file_are_the_priors_center_too(tmp_path):
+    frame, known = people(), people(1000, 7)
+    known["answer"] = labels(known)
+    known.to_csv(tmp_path / "known.csv", index=False)
+    slopes = []
+    for public in (known, tmp_path / "known.csv"):
+        with pytest.warns(gibbsite.VoidWarning):
+            fitted = model(public, 0.3, random_state=5).fit(frame, labels(frame).rename("answer"))
+        assert fitted.certificate_["constants"]["center_norm"] > 0
+        slopes.append(fitted.coef_)
+    assert np.array_equal(*slopes)
+
+
 def test_nothing_of_x_chooses():
     known = people(1000, 7)
     frame = people()

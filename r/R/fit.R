@@ -1,21 +1,18 @@
 # Plans and fits.
 
-# counts_people: whether the schema has a column of them.
-warn_of_uncounted_rows <- function(settings, counts_people) {
-  if (counts_people || !"rows_per_person" %in% names(settings) || as.numeric(settings[["rows_per_person"]]) <= 1) return(invisible())
-  warning(
-    "rows_per_person: nothing enforces it: of somebody with more rows only so many are hidden; name the column of ids, ",
-    "person = \"COLUMN\", in private_schema() or where the schema is bought, and no person counts more", call. = FALSE
-  )
+# What the library says of a fit, a warning a line.
+tell <- function(given) {
+  said <- attr(given, "said")
+  for (line in if (is.null(said)) character() else strsplit(said, "\n", fixed = TRUE)[[1]]) warning(line, call. = FALSE)
+  attr(given, "said") <- NULL
+  given
 }
 
 run_fit <- function(data, columns, toml, network, settings, ledger) {
-  counts_people <- if (is.null(toml)) "person" %in% names(settings) else "person" %in% schema_columns(schema_parts(toml, network))$type
-  warn_of_uncounted_rows(settings, counts_people)
   if (!is.null(ledger) && !is_text(ledger)) refuse("ledger: must be the path of a file that ledger_create() made; give one")
   table <- if (is.data.frame(data)) columns_of(data, columns) else data
   ledger <- if (is.null(ledger)) NULL else path.expand(ledger)
-  answer(.Call(C_fit, table, toml, network, settings, ledger))
+  answer(tell(.Call(C_fit, table, toml, network, settings, ledger)))
 }
 
 private_glm <- function(formula, data, epsilon, delta, schema, family = NULL, intervals = FALSE, ledger = NULL, ...) {

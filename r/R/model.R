@@ -199,7 +199,9 @@ predict.private_glm <- function(object, newdata, type = c("response", "class"), 
 
 query <- function(model, question, of_class = NULL, against = NULL) {
   require_model(model)
-  jsonlite::fromJSON(answer(.Call(C_query, model$json, enc2utf8(question), of_class, against)))
+  found <- jsonlite::fromJSON(answer(.Call(C_query, model$json, enc2utf8(question), of_class, against)))
+  for (line in found$warnings) warning(line, call. = FALSE)
+  found[names(found) != "warnings"]
 }
 
 synthesize <- function(model, rows = NULL, seed = NULL) {

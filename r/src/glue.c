@@ -112,6 +112,32 @@ static int stop_on_ctrl_c(void *user, uint64_t done, uint64_t all) {
   return *stopped;
 }
 
+/* Lines of a fit's log, each with its end. */
+struct said {
+  char *lines;
+  size_t size;
+};
+static void keep_line(void *user, const char *line) {
+  struct said *const all = user;
+  const size_t more = strlen(line);
+  char *const longer = realloc(all->lines, all->size + more + 2);
+  if (longer == NULL) return;
+  all->lines = longer;
+  memcpy(longer + all->size, line, more);
+  memcpy(longer + all->size + more, "\n", 2);
+  all->size += more + 1;
+}
+/* The answer with those lines as its attribute "said". */
+static SEXP with_said(SEXP given, struct said *all) {
+  if (all->lines == NULL) return given;
+  PROTECT(given);
+  SEXP lines = PROTECT(utf8(all->lines));
+  free(all->lines);
+  Rf_setAttrib(given, Rf_install("said"), lines);
+  UNPROTECT(2);
+  return given;
+}
+
 /* A named character vector of settings. */
 static gibbsite_status settings_of(SEXP given, gibbsite_settings **out, char **error) {
   const SEXP names = Rf_getAttrib(given, R_NamesSymbol);
@@ -144,7 +170,9 @@ static SEXP r_fit(SEXP table, SEXP toml, SEXP network, SEXP given, SEXP ledger_p
   struct ArrowArrayStream stream;
   char *json = NULL, *error = NULL;
   int stopped = 0;
+  struct said all = {NULL, 0};
   gibbsite_status status = settings_of(given, &settings, &error);
+  if (status == GIBBSITE_OK) status = gibbsite_settings_log(settings, keep_line, &all, &error);
   if (status == GIBBSITE_OK)
     status = gibbsite_settings_progress(settings, stop_on_ctrl_c, &stopped, &error);
   if (status == GIBBSITE_OK && !Rf_isNull(toml))
@@ -165,7 +193,7 @@ static SEXP r_fit(SEXP table, SEXP toml, SEXP network, SEXP given, SEXP ledger_p
   gibbsite_ledger_free(ledger);
   gibbsite_schema_free(schema);
   gibbsite_settings_free(settings);
-  return answer(status, json, error);
+  return with_said(answer(status, json, error), &all);
 }
 
 /* ---- Models ---- */

@@ -110,6 +110,60 @@ static int stop_at_once(void *user, uint64_t done, uint64_t all) {
   return 1;
 }
 
+static char said[4096];
+static void keep_line(void *user, const char *line) {
+  ++*(int *)user;
+  strncat(said, line, sizeof said - strlen(said) - 2);
+  strcat(said, "\n");
+}
+
+/* A fit's log has what the command line warns of: the budget first, what looks wrong with the rows last. */
+static void test_log(const char *scratch) {
+  gibbsite_schema *schema = NULL;
+  gibbsite_model *model = NULL;
+  gibbsite_settings *settings = settings_of("20");
+  char *text = NULL;
+  int lines = 0;
+  FILE *odd = fopen(path(scratch, "odd.csv"), "w");
+
+  CHECK(odd != NULL);
+  fprintf(odd, "gender,department,admitted\n");
+  for (int i = 0; i < 2000; ++i) fprintf(odd, "%s,%c,%s\n", i % 3 ? "f" : "Male", 'A' + i % 6, i % 2 ? "Admitted" : "Rejected");
+  fclose(odd);
+  FAILS(gibbsite_settings_log(NULL, keep_line, &lines, &error), GIBBSITE_BAD_INPUT, "settings: is NULL");
+  OK(gibbsite_settings_log(settings, keep_line, &lines, &error));
+  OK(gibbsite_settings_set(settings, "delta", "0.01", &error));
+  OK(gibbsite_settings_set(settings, "rows_per_person", "2", &error));
+  OK(gibbsite_schema_parse("label = \"admitted\"\npositive = \"Admitted\"\nnegative = \"Rejected\"\nrow_norm = \"auto\"\n"
+                           "[columns]\ngender = { type = \"category\", levels = [\"Male\"], other = true }\n"
+                           "department = { type = \"category\", levels = [\"A\", \"B\", \"C\", \"D\", \"E\", \"F\"] }\n",
+                           GIBBSITE_ROWS, &schema, &error));
+  OK(gibbsite_fit_file(path(scratch, "odd.csv"), schema, settings, NULL, &model, &error));
+  CHECK(strstr(said, "rows_per_person: nothing enforces it") != NULL);
+  CHECK(strstr(said, "epsilon: at \316\265 = 20 whoever") != NULL);
+  CHECK(strstr(said, "is not below 1/rows") != NULL);
+  CHECK(strstr(said, "private: column 'gender': 1333 of 2000 cells are none of the levels") != NULL);
+  CHECK(lines == 4);
+  gibbsite_model_free(model);
+  gibbsite_schema_free(schema);
+
+  /* Nothing joins the columns of a question: the answer says so. */
+  OK(gibbsite_schema_parse("[columns]\ngender = { type = \"category\", levels = [\"f\", \"Male\"] }\n"
+                           "admitted = { type = \"category\", levels = [\"Admitted\", \"Rejected\"] }\n"
+                           "[network]\ngender = []\nadmitted = []\n",
+                           GIBBSITE_NETWORK, &schema, &error));
+  OK(gibbsite_fit_file(path(scratch, "odd.csv"), schema, settings, NULL, &model, &error));
+  OK(gibbsite_query(model, "P(gender = f | admitted = Admitted)", NULL, NULL, &text, &error));
+  CHECK(strstr(text, "\"warnings\"") != NULL && strstr(text, "independent") != NULL);
+  gibbsite_free(text);
+  OK(gibbsite_query(model, "P(gender = f)", NULL, NULL, &text, &error));
+  CHECK(strstr(text, "\"warnings\"") == NULL);
+  gibbsite_free(text);
+  gibbsite_model_free(model);
+  gibbsite_schema_free(schema);
+  gibbsite_settings_free(settings);
+}
+
 static void test_schemas(const char *data) {
   gibbsite_schema *schema = NULL, *selected = NULL, *again = NULL;
   char *text = NULL;
@@ -272,7 +326,7 @@ static void test_ledger(const char *data, const char *scratch) {
   OK(gibbsite_ledger_json(ledger, &before, &error));
   CHECK(strstr(before, "\"fit whitened\"") != NULL);
   FAILS(gibbsite_fit_file(path(data, "berkeley.csv"), schema, settings, ledger, &model, &error), GIBBSITE_BUDGET_SPENT,
-        "people.ledger");
+        "at this delta would fit");
   CHECK(model == NULL);
   OK(gibbsite_ledger_open(path(scratch, "people.ledger"), &again, &error));
   OK(gibbsite_ledger_json(again, &text, &error));
@@ -405,6 +459,7 @@ int main(int argc, char **argv) {
   test_settings();
   test_rows(argv[1], argv[2]);
   test_ledger(argv[1], argv[2]);
+  test_log(argv[2]);
   test_network(argv[1]);
   test_bought(argv[1]);
   test_bought_more(argv[1], argv[2]);

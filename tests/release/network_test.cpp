@@ -191,6 +191,12 @@ TEST(NetworkQuestions, NameColumnsThatNoEdgesJoin) {
   EXPECT_THAT(of("P(e = x | d = y)"), ElementsAre(3, 4));
   EXPECT_THAT(of("P(a = x, e = x | d = y)"), ElementsAre(4));
   EXPECT_THAT(of("P(e = x, e = y)"), IsEmpty());
+  const auto said = [&](const std::string& text) {
+    return question_warnings(model, parse_question(model, text));
+  };
+  EXPECT_THAT(said("P(a = x | d = y)"), IsEmpty());
+  EXPECT_THAT(said("P(a = x, e = x | d = y)"),
+              ElementsAre(::testing::HasSubstr("no edges join 'e' to the other columns")));
   // Where it says so, the answer is that of the column alone.
   const auto p = [&](const std::string& text) {
     return answer(model, parse_question(model, text)).front();

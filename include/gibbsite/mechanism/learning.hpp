@@ -34,6 +34,9 @@ bool learns_from_few(const Mechanism& mechanism, const Problem& problem);
 /// a positive class of 0.2 % (experiments/measure-learning).
 double kept_share(double signal_per_feature, bool from_few = false, double evenness = 1);
 
+/// Such a share in words: "about 70 %", "next to nothing".
+std::string kept_words(double share);
+
 /// How many rows, at the same mu, keep that share; `share` within those that were measured,
 /// (0.05, 0.997), else the nearest. Rounded up. `evenness` as of kept_share; below 1 the result is
 /// infinite where no number of rows was seen to keep that share.

@@ -76,6 +76,17 @@ struct PosteriorOptions {
   const std::atomic<bool>* stop = nullptr;  ///< set by a signal handler
 };
 
+/// What a user asks for, as every front end fills it in. What is absent has its default.
+struct PosteriorRequest {
+  std::string sampler = "auto", metric = "auto";
+  std::optional<std::uint64_t> chains{}, draws{}, warm_up{}, thinning{};
+  std::optional<double> target_acceptance{}, tv{};
+  std::vector<double> scales{}, start{};  ///< as of PosteriorOptions
+};
+/// The options for it; many short chains become groups with a short warm-up. The key, the noise and
+/// what watches the run are the caller's. Throws BadInput on what no table could make right.
+PosteriorOptions posterior_options(const PosteriorRequest& asked);
+
 /// The draws, and how they were made.
 struct PosteriorDraws {
   Transition transition = Transition::hamiltonian;    ///< that made the draws; never automatic

@@ -86,9 +86,6 @@ std::string interval_meaning_of(const LinearModel& model, std::uint64_t rows_per
 /// The sentences, for readers, on effects of rows that the schema's norm scales, and of numbers of
 /// which a missing one is read as the middle of its range; empty if there are neither.
 std::string read_otherwise_meaning(const Schema& schema);
-/// Whether a cell of that column that is missing is read as the middle of its range, as it has no
-/// level or bin for it.
-bool reads_missing_as_middle(const Schema& schema, const Column& column);
 
 /// The sentence for an effect that the table cannot tell from those of other columns.
 inline constexpr std::string_view collinear_meaning = "the table cannot tell it from other columns";

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gibbsite/certificate/model_file.hpp"
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/model/network_model.hpp"
@@ -41,6 +42,11 @@ std::vector<std::uint32_t> unjoined_columns(const Network& network,
 /// Pairs of columns of the question that no counted table of a tree holds together, and that others
 /// join: what they share is what the model infers through those. Empty for other models.
 std::vector<ColumnList> inferred_pairs(const NetworkModel& model, const NetworkQuestion& question);
+/// What to say of an answer, a line each: columns of the question that nothing joins, and pairs that
+/// no counted table holds together. No error: they may be independent, but nobody can tell that from
+/// the number alone.
+std::vector<std::string> question_warnings(const NetworkModel& model,
+                                           const NetworkQuestion& question);
 /// Approximate standard deviation of an answer due to the noise, for counted tables and a question
 /// without evidence about one column. Of a tree: that of what its counted tables say together which
 /// hold all columns of the question, and levels that are no parts of groups. None for other
@@ -83,6 +89,16 @@ struct SynthesisOptions {
 void synthesize(const NetworkModel& model, std::uint64_t rows, const StreamKey& stream,
                 const std::function<void(std::string_view)>& write,
                 const SynthesisOptions& options = {});
+/// What people are drawn with where nothing else is said: as many as the certificate counts, from a
+/// fresh seed, in the network's own way of writing numbers.
+struct Synthesis {
+  std::uint64_t rows = 0, seed = 0;  ///< the seed is no secret: the same people come from the same
+  SynthesisOptions options;
+};
+Synthesis synthesis_of(const NetworkRelease& release, std::optional<std::uint64_t> rows,
+                       std::optional<std::uint64_t> seed);
+void synthesize(const NetworkModel& model, const Synthesis& with,
+                const std::function<void(std::string_view)>& write);
 /// The rows that `synthesize` writes, read through the schema.
 Dataset synthetic_rows(const NetworkModel& model, std::uint64_t rows, const StreamKey& stream);
 

@@ -41,6 +41,10 @@ PublicSchema public_schema_of_cells(const SchemaShape& shape, const CellSource& 
                                     const std::vector<std::string>& header,
                                     const CellSource& table);
 
+/// The names of a private table's columns, which a schema publishes. Throws BadInput where a first
+/// line does not look like names.
+std::vector<std::string> header_of_table(const std::string& path);
+
 /// The record of a public file. Throws BadInput unless it is a regular file whose name can be
 /// written, and where it has the bytes of `private_path` ("" names none), of which a digest is
 /// read where both are as long. Its rows are the caller's to count.

@@ -1,0 +1,124 @@
+#include "gibbsite/run/warnings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
+
+#include "core/format_message.hpp"
+#include "gibbsite/certificate/certificate.hpp"
+#include "gibbsite/core/human_count.hpp"
+#include "gibbsite/mechanism/learning.hpp"
+#include "gibbsite/model/curve.hpp"
+#include "gibbsite/run/plan_chosen.hpp"
+
+namespace gibbsite {
+namespace {
+
+std::size_t most_knots_of(const Schema& schema) {
+  std::size_t knots = 0;
+  for (const Column& column : schema.columns)
+    if (column.is_curve()) knots = std::max(knots, column.knots.size());
+  return knots;
+}
+
+// At the time, because the time is what tells.
+void warn_of_run_time(const Mechanism& mechanism, const Note& warn) {
+  const std::string_view reason = run_time_tells(mechanism);
+  if (reason.empty()) return;
+  warn(format_message(
+      "{0} {1}: how long this run takes depends on the private rows ({2}), and the certificate "
+      "does not cover it: keep its time to yourself, or run {0} path or {0} proximal {3}, whose "
+      "passes are public",
+      Field{"mechanism"}, name_of(mechanism), reason, Field{"padded"}));
+}
+
+}  // namespace
+
+void warn_of_budget(const Budget& budget, std::uint64_t rows, const Note& warn) {
+  constexpr double most_usual_epsilon = 10;  // a best guess may then be right 99.99 % of the time
+  if (budget.epsilon > most_usual_epsilon) {
+    warn(format_message(
+        "{}: at ε = {:.4g} whoever knows all other rows may be all but certain about one person's: "
+        "this hardly protects anybody; give one from 0.1 to 10",
+        Field{"epsilon"}, budget.epsilon));
+  }
+  if (budget.delta_is_large(rows))
+    warn(format_message("{}: {}", Field{"delta"}, large_delta(budget.delta)));
+}
+
+void warn_of_uncounted_rows(const Budget& budget, const Note& warn) {
+  if (budget.rows_per_person == 1) return;
+  warn(format_message(
+      "{}: nothing enforces it: of somebody with more than {} rows only so many are hidden; give "
+      "the column of ids {{type = \"person\"}} in the schema, and all rows of one count as at most "
+      "{} together",
+      Field{"rows_per_person"}, budget.rows_per_person, budget.rows_per_person));
+}
+
+void warn_of_few_rows(const Plan& plan, const std::optional<PositiveShare>& share,
+                      const Note& warn) {
+  constexpr double too_little = 0.5, enough = 0.9;
+  if (!is_measured(plan.candidate().mechanism)) return;
+  const auto expected = expected_learning(plan, share);
+  if (!expected || !(expected->kept < too_little)) return;
+  const double rows = rows_to_keep(enough, plan.problem, plan.budget.neighbors(), expected->mu,
+                                   expected->from_few, expected->evenness);
+  const bool people = plan.problem.of_people();
+  const std::string more = std::isfinite(rows)
+                               ? fmt::format("{} {} would keep about {:.0f} %", human_count(rows),
+                                             people ? "people" : "rows", 100 * enough)
+                               : "of so rare a class tables keep less with any number of rows";
+  warn(fmt::format(
+      "{} {} few for {} at ε = {:.4g}: expect {} of what could be learned without "
+      "privacy; {}",
+      human_count(static_cast<double>(plan.problem.rows)),
+      plan.problem.rows == 1 ? (people ? "person is" : "row is")
+                             : (people ? "people are" : "rows are"),
+      coefficients_words(plan.problem), plan.budget.epsilon, kept_words(expected->kept), more));
+}
+
+bool curves_widen(const Schema& asked, const Schema& chosen, const Plan& made) {
+  if (automatic_curves(asked) == 0 || !made.candidate().feasible) return false;
+  // Found on a census of 32,561 people: above this, curves widen the intervals of other effects
+  // less than twice; at a sixth of it and less about three times.
+  constexpr double enough = 100;
+  const double signal =
+      signal_per_feature(made.problem, made.budget.neighbors(), made.candidate().guarantee.mu);
+  return most_knots_of(chosen) > 0 && signal < enough;
+}
+
+void warn_of_wide_curves(const PlanRequest& request, const Schema& asked, const Schema& chosen,
+                         const Plan& made, const Note& warn) {
+  if (!request.intervals || !curves_widen(asked, chosen, made)) return;
+  const std::size_t knots = most_knots_of(chosen);
+  warn(format_message(
+      "curve = \"auto\" and {}: {} rows at ε = {:.4g} are few for curves of {} knots: expect "
+      "intervals of all effects to be several times as wide as with straight lines; give fewer "
+      "knots, such as curve = {}, or leave curve out",
+      Field{"intervals"}, human_count(static_cast<double>(made.problem.rows)), made.budget.epsilon,
+      knots, knots > 5 ? 4 : 3));
+}
+
+void warn_of_fit(const PlannedFit& fit, const Note& warn) {
+  warn_of_budget(budget_of(fit.request), fit.plan.problem.rows, warn);
+  warn_of_few_rows(fit.plan, fit.positive_share, warn);
+  if (fit.asked && fit.chosen)
+    warn_of_wide_curves(fit.request, *fit.asked, *fit.chosen, fit.plan, warn);
+  if (fit.plan.candidate().feasible) warn_of_run_time(fit.plan.candidate().mechanism, warn);
+}
+
+PlannedFit planned_fit(const PlanRequest& request, const Schema& asked, Schema chosen,
+                       std::uint64_t rows, const Budget& budget) {
+  Plan made = plan_chosen(request, chosen, rows, budget);
+  return {.request = request,
+          .space = chosen,
+          .plan = std::move(made),
+          .positive_share = positive_share_of(request, kind_of(asked.label), &asked),
+          .asked = asked,
+          .chosen = std::move(chosen)};
+}
+
+}  // namespace gibbsite

@@ -1,0 +1,30 @@
+#pragma once
+// What to say of a plan before anything is spent on it: by public numbers alone. Each gives its
+// lines to `warn`, and none refuses anything.
+#include <cstdint>
+#include <optional>
+
+#include "gibbsite/engine/automatic.hpp"
+#include "gibbsite/run/planned_fit.hpp"
+
+namespace gibbsite {
+
+/// Warns of an epsilon above 10, and of a delta that is not below 1/rows; rows are the public ones.
+void warn_of_budget(const Budget& budget, std::uint64_t rows, const Note& warn);
+/// Warns that nobody counts the rows of a person, where one may have several.
+void warn_of_uncounted_rows(const Budget& budget, const Note& warn);
+/// Warns where the budget and the public number of rows leave next to nothing to learn, whatever
+/// the rows say. `share` of the positive class, where a person knows it.
+void warn_of_few_rows(const Plan& plan, const std::optional<PositiveShare>& share,
+                      const Note& warn);
+/// True if curves that a plan chose for `asked` make intervals several times as wide as straight
+/// lines would.
+bool curves_widen(const Schema& asked, const Schema& chosen, const Plan& made);
+/// Warns that the rows are few for intervals beside the automatic curves that the plan has chosen.
+void warn_of_wide_curves(const PlanRequest& request, const Schema& asked, const Schema& chosen,
+                         const Plan& made, const Note& warn);
+/// All that there is to say of a fit before it runs, but for rows of a person that nobody counts:
+/// of its budget, few rows, wide curves, and a run time that depends on the rows.
+void warn_of_fit(const PlannedFit& fit, const Note& warn);
+
+}  // namespace gibbsite
