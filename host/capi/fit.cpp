@@ -119,8 +119,8 @@ class Watch {
   }
   /// Tells the log what looks wrong with a table: once its release is made, which does not depend
   /// on it.
-  void tell(const std::vector<std::string>& lines) const {
-    for (const std::string& line : lines) log()("private: " + line);
+  void tell(const std::vector<Message>& lines) const {
+    for (const Message& line : lines) log()("private: " + line);
   }
   [[nodiscard]] bool tells() const { return settings_.log != nullptr; }
   [[nodiscard]] ReadOptions reading() {
@@ -281,7 +281,7 @@ auto run_bought(const BoughtRequest& asked, const Table& table, Watch& watch,
     warn_of_uncounted_rows(budget_of(asked.request), watch.log());
   note_ids(asked.shape, budget_of(asked.request).rows_per_person, watch.log());
   const bool labelled = kind_of(asked.request) == of_linear;
-  std::vector<std::string> as_read;
+  std::vector<Message> as_read;
   const TableToBuy bought{
       .shape = asked.shape, .cells = found.cells, .source = source, .read = [&](const Schema& by) {
         ReadOptions options = watch.reading();

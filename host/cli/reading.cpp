@@ -12,6 +12,7 @@
 #include "gibbsite/data/reading_warnings.hpp"
 #include "gibbsite/data/reshape.hpp"
 #include "ranks.hpp"
+#include "text.hpp"
 
 namespace gibbsite::cli {
 namespace {
@@ -39,9 +40,9 @@ std::vector<bool> classes_there(const Dataset& data, Readers readers) {
   return there;
 }
 
-std::size_t warn_of(const std::vector<std::string>& lines) {
-  for (const std::string& line : lines)
-    if (is_first_rank()) fmt::print(stderr, "gibbsite: warning: private: {}\n", line);
+std::size_t warn_of(const std::vector<Message>& lines) {
+  for (const Message& line : lines)
+    if (is_first_rank()) warn("private: " + line);
   return lines.size();
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "core/format_message.hpp"
 #include "gibbsite/core/human_count.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/alike_columns.hpp"
@@ -48,7 +49,7 @@ std::string count_line(const CellCounts& c, const Schema& schema, const Column& 
 }
 
 // A slip in the schema's classes goes unpunished: the table is fitted all the same.
-void warn_of_missing_class(const TableRead& of, std::vector<std::string>& out) {
+void warn_of_missing_class(const TableRead& of, std::vector<Message>& out) {
   const Label& label = of.schema.label;
   if (number_of(label) != nullptr) return;
   const std::vector<bool>& there = of.classes;
@@ -56,18 +57,17 @@ void warn_of_missing_class(const TableRead& of, std::vector<std::string>& out) {
     const std::vector<std::string>& classes = several->names;
     const auto absent = std::ranges::find(there, false);
     if (absent == there.end()) return;
-    out.push_back(fmt::format(
-        "no label is of the class '{}' ({} of {} have none); is `classes` what the schema should "
-        "say?",
+    out.push_back(format_message(
+        "no label is of the class '{}' ({} of {} have none); is {} what the schema should say?",
         shown(classes[static_cast<std::size_t>(absent - there.begin())]),
-        std::ranges::count(there, false), classes.size()));
+        std::ranges::count(there, false), classes.size(), Word{"classes"}));
     return;
   }
   const bool positive = there[1];
   if (there[0] && positive) return;
-  out.push_back(fmt::format(
-      "{} label is of the positive class '{}'; is `positive` what the schema should say?",
-      positive ? "every" : "no", shown(std::get<TwoClasses>(label).positive)));
+  out.push_back(format_message(
+      "{} label is of the positive class '{}'; is {} what the schema should say?",
+      positive ? "every" : "no", shown(std::get<TwoClasses>(label).positive), Word{"positive"}));
 }
 
 // "600 of 600"
@@ -76,14 +76,14 @@ std::string of_rows(std::uint64_t count, std::uint64_t rows) {
 }
 
 // More than half of it: a unit, a spelling or a word for missing that the schema does not have.
-void warn_of_columns(const TableRead& of, std::vector<std::string>& out) {
+void warn_of_columns(const TableRead& of, std::vector<Message>& out) {
   constexpr std::size_t most = 10;
   std::size_t warnings = 0;
   for (std::size_t j = 0; j < of.counts.columns.size(); ++j) {
     const Column& column = of.schema.columns[j];
     const CellCounts& c = of.counts.columns[j];
     const auto mostly = [&](std::uint64_t count) { return 2 * count > of.rows; };
-    std::string what;
+    Message what;
     if (column.type == ColumnType::weight && c.clamped > 0) {
       // A few large ones may be most of a sum.
       what = fmt::format(
@@ -103,22 +103,22 @@ void warn_of_columns(const TableRead& of, std::vector<std::string>& out) {
       what = fmt::format("{} cells cannot be read as the schema says; is it another column?",
                          of_rows(c.invalid, of.rows));
     } else if (mostly(c.missing)) {
-      what = fmt::format("{} cells are missing; is `missing` how the table writes that?",
-                         of_rows(c.missing, of.rows));
+      what = format_message("{} cells are missing; is {} how the table writes that?",
+                            of_rows(c.missing, of.rows), Word{"missing"});
     } else if (mostly(c.sum())) {
       what = fmt::format("{} cells do not count as they are written: {}", of_rows(c.sum(), of.rows),
                          count_line(c, of.schema, column));
     }
     if (what.empty()) continue;
     if (++warnings <= most)
-      out.push_back(fmt::format("column {}: {}", gibbsite::quoted(column.name), what));
+      out.push_back(format_message("column {}: {}", gibbsite::quoted(column.name), what));
   }
   if (warnings > most)
     out.push_back(fmt::format("and {} more columns like these", warnings - most));
 }
 
 // No label of neither class is right, so the first one is said.
-void warn_of_labels(const TableRead& of, std::vector<std::string>& out) {
+void warn_of_labels(const TableRead& of, std::vector<Message>& out) {
   const Schema& schema = of.schema;
   const IngestCounts& counts = of.counts;
   if (!of.labeled) return;
@@ -126,14 +126,15 @@ void warn_of_labels(const TableRead& of, std::vector<std::string>& out) {
     // What such labels count as is the first of both, and of several.
     const std::vector<std::string> names = class_names(schema.label);
     const std::string first = gibbsite::quoted(names.front());
-    out.push_back(
-        is<TwoClasses>(schema.label)
-            ? fmt::format("{} labels are neither {} nor {} and count as {}; does the table spell "
-                          "them otherwise?",
-                          of_rows(counts.unlisted_labels, of.rows), gibbsite::quoted(names.back()),
-                          first, first)
-            : fmt::format("{} labels are none of `classes` and count as the first one, {}",
-                          of_rows(counts.unlisted_labels, of.rows), first));
+    out.push_back(is<TwoClasses>(schema.label)
+                      ? format_message(
+                            "{} labels are neither {} nor {} and count as {}; does the table spell "
+                            "them otherwise?",
+                            of_rows(counts.unlisted_labels, of.rows),
+                            gibbsite::quoted(names.back()), first, first)
+                      : format_message("{} labels are none of {} and count as the first one, {}",
+                                       of_rows(counts.unlisted_labels, of.rows), Word{"classes"},
+                                       first));
   }
   const NumberLabel* const range = number_of(schema.label);
   if (range != nullptr && 2 * counts.clamped_labels > of.rows) {
@@ -203,8 +204,8 @@ TableRead table_read(const Dataset& data) {
           .classes = of_classes ? classes_present(data) : std::vector<bool>{}};
 }
 
-std::vector<std::string> reading_warnings(const TableRead& of) {
-  std::vector<std::string> out;
+std::vector<Message> reading_warnings(const TableRead& of) {
+  std::vector<Message> out;
   if (of.rows == 0) return out;
   warn_of_columns(of, out);
   warn_of_labels(of, out);
@@ -213,8 +214,8 @@ std::vector<std::string> reading_warnings(const TableRead& of) {
 
 std::string changed_lines(const TableRead& of) { return changed_cells(of) + changed_labels(of); }
 
-std::vector<std::string> alike_warnings(const Dataset& data) {
-  std::vector<std::string> out;
+std::vector<Message> alike_warnings(const Dataset& data) {
+  std::vector<Message> out;
   constexpr std::size_t most = 10;
   const std::vector<AlikeColumns> alike = alike_columns(data);
   for (std::size_t k = 0; k < std::min(most, alike.size()); ++k) {
@@ -247,9 +248,9 @@ std::vector<std::string> alike_warnings(const Dataset& data) {
 
 // Without missing_level a network has no level for a number that is missing: the middle bin would
 // be made of them.
-std::vector<std::string> network_reading_warnings(const Dataset& data) {
+std::vector<Message> network_reading_warnings(const Dataset& data) {
   const IngestCounts& counts = data.counts;
-  std::vector<std::string> out;
+  std::vector<Message> out;
   for (std::size_t j = 0; j < counts.columns.size(); ++j) {
     const Column& column = data.schema.columns[j];
     const std::uint64_t none = counts.columns[j].missing + counts.columns[j].invalid;

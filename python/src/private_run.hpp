@@ -37,8 +37,8 @@ inline void require_private_run(const RunArguments& of) {
     throw BadInput("ledger: a run with a seed has no guarantee to enter; leave one of them out");
 }
 
-/// Hands look(note)'s lines to that function of the package, which warns at the line that called it,
-/// once it has ended. Without the interpreter's lock meanwhile.
+/// Hands look(note)'s lines to that function of the package, which warns at the line that called
+/// the package, once it has ended. Without the interpreter's lock meanwhile.
 template <class Look>
 void warn_of(const Look& look, const char* by = "warn_of_fit") {
   std::vector<std::string> lines;
@@ -61,7 +61,7 @@ auto private_run(const RunArguments& of, FitOptions options, Run&& run) {
   });
 }
 
-/// The same of a plan: what a ledger has no room for, and what there is to warn of, comes first.
+/// Runs a plan: what a ledger has no room for, and what there is to warn of, comes first.
 template <class PlanOfKind, class Run>
 auto private_run(const RunArguments& of, const Requested<PlanOfKind>& plan, Run&& run) {
   require_private_run(of);

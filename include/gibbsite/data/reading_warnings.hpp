@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "gibbsite/core/message.hpp"
 #include "gibbsite/data/dataset.hpp"
 
 namespace gibbsite {
@@ -27,12 +28,12 @@ TableRead table_read(const Dataset& data);
 /// A line each: a column most of whose cells were clamped, are of no listed level, missing or
 /// unreadable; any weight beyond its range; labels of neither class, or beyond their range; a class
 /// that no label is of.
-std::vector<std::string> reading_warnings(const TableRead& of);
+std::vector<Message> reading_warnings(const TableRead& of);
 /// A line each: columns that say the same in every row, or one thing in all.
-std::vector<std::string> alike_warnings(const Dataset& data);
+std::vector<Message> alike_warnings(const Dataset& data);
 /// A line each about a table that a network is fitted to, or held against: numbers that are missing
 /// count in a middle bin.
-std::vector<std::string> network_reading_warnings(const Dataset& data);
+std::vector<Message> network_reading_warnings(const Dataset& data);
 
 /// Column by column how many cells and labels do not count as they are written; "" if all do. Lines
 /// begin with "private: ".

@@ -42,9 +42,9 @@ std::vector<std::uint32_t> unjoined_columns(const Network& network,
 /// Pairs of columns of the question that no counted table of a tree holds together, and that others
 /// join: what they share is what the model infers through those. Empty for other models.
 std::vector<ColumnList> inferred_pairs(const NetworkModel& model, const NetworkQuestion& question);
-/// What to say of an answer, a line each: columns of the question that nothing joins, and pairs that
-/// no counted table holds together. No error: they may be independent, but nobody can tell that from
-/// the number alone.
+/// What to say of an answer, a line each: columns of the question that nothing joins, and pairs
+/// that no counted table holds together. No error: they may be independent, but nobody can tell
+/// that from the number alone.
 std::vector<std::string> question_warnings(const NetworkModel& model,
                                            const NetworkQuestion& question);
 /// Approximate standard deviation of an answer due to the noise, for counted tables and a question
