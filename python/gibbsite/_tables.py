@@ -210,30 +210,28 @@ class _Cells:
         self.nan_is_missing = nan_is_missing
 
     def to_arrow(self, names, facts):
+        """A table of pyarrow with all columns: the engine refuses those that the schema lacks."""
         import pyarrow
 
-        used = {
-            name: _engine_column(name, cells, facts.cells[name], self.nan_is_missing)
-            for name, cells in zip(names, self.columns)
-            if facts.cells[name]["type"] != "ignore"
-        }
-        if not used:  # a table of no columns has no rows
-            used[names[0]] = pyarrow.nulls(len(self.columns[0]))
-        return pyarrow.table(used)
+        arrays = []
+        for name, cells in zip(names, self.columns):
+            column = facts.cells.get(name, {"type": "ignore"})
+            is_object = isinstance(cells, np.ndarray)
+            if column["type"] == "person":
+                cells = _id_column(cells)
+            elif column["type"] == "ignore" and name != facts.label:
+                cells = pyarrow.nulls(len(cells)) if is_object else cells  # not looked at
+            elif is_object:
+                cells = _mixed_column(cells, self.nan_is_missing, "date" in column)
+            else:
+                cells = local_time(name, cells)
+            arrays.append(cells)
+        return pyarrow.Table.from_arrays(arrays, names)
 
 
 # Types of columns whose cells are numbers.
 _NUMERIC = ("number", "exposure", "weight")
 _MOST_DIGITS = 400  # of an id that is a number
-
-
-def _engine_column(name, cells, column, nan_is_missing):
-    """A column as the engine reads it for the schema's `column`: objects cell by cell."""
-    if column["type"] == "person":
-        return _id_column(cells)
-    if isinstance(cells, np.ndarray):
-        return _mixed_column(cells, nan_is_missing, "date" in column)
-    return local_time(name, cells)
 
 
 _TEXT, _WHOLE, _NUMBER, _TRUTH, _DAY = range(5)
@@ -385,19 +383,8 @@ def read_arrow(
 
 def _pandas_table(frame, schema):
     """A table of pyarrow, where pandas would let the cells of an object column choose its type."""
-    import pyarrow
-
-    facts = SchemaFacts(schema)
-    arrays, names = [], [str(name) for name in frame.columns]
-    for j, name in enumerate(names):
-        cells = _named_pandas_cells(name, frame.iloc[:, j])
-        column = facts.cells.get(name, {"type": "ignore"})
-        if column["type"] == "ignore" and name != facts.label and isinstance(cells, np.ndarray):
-            cells = pyarrow.nulls(len(cells))  # refused by its name, or not looked at
-        else:
-            cells = _engine_column(name, cells, column, True)
-        arrays.append(cells)
-    return pyarrow.Table.from_arrays(arrays, names)
+    names = [str(name) for name in frame.columns]
+    return _Cells(_cells_of_frame(frame), True).to_arrow(names, SchemaFacts(schema))
 
 
 _DATES = (np.datetime64, np.timedelta64)
@@ -601,11 +588,12 @@ def _read_pandas(X, has_missing):
             "X: a pandas DataFrame with text, dates or missing cells is read through pyarrow; "
             "pip install pyarrow"
         ) from None
-    cells = []  # the index is no column
-    for j in range(width):
-        column = X.iloc[:, j]
-        cells.append(_named_pandas_cells(X.columns[j], column))
-    return Table(_Cells(cells, True), columns, width, raw=_raw_names(X.columns))
+    return Table(_Cells(_cells_of_frame(X), True), columns, width, raw=_raw_names(X.columns))
+
+
+def _cells_of_frame(frame):
+    """A frame's columns as pyarrow or objects have them; the index is no column."""
+    return [_named_pandas_cells(name, frame.iloc[:, j]) for j, name in enumerate(frame.columns)]
 
 
 def _named_pandas_cells(name, column):

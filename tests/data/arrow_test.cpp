@@ -512,7 +512,8 @@ TEST_F(Arrow, CellsOfAUnionAreOfTheirOwnTypes) {
   std::vector<std::string> cells{
       "3", "4", "2.5", "true", "", "2026-01-01", "-7", "9007199254740993", "x"};
   const std::string rest = "', '4', 'true', '2026-01-01', '9007199254740993'], other = true}";
-  expect_cells(column, cells, schema_of("a = {type = 'category', levels = ['3" + rest));
+  expect_cells(column, cells,
+               schema_of("a = {type = 'category', levels = ['3" + rest, "invalid = 'middle'"));
   expect_cells(column, cells,
                schema_of("a = {type = 'category', missing = ['', '2.50'], levels = ['-7.0" + rest));
   cells[3] = "1";
