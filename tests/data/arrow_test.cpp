@@ -515,10 +515,11 @@ TEST_F(Arrow, CellsOfAUnionAreOfTheirOwnTypes) {
   expect_cells(column, cells,
                schema_of("a = {type = 'category', levels = ['3" + rest, "invalid = 'middle'"));
   expect_cells(column, cells,
-               schema_of("a = {type = 'category', missing = ['', '2.50'], levels = ['-7.0" + rest));
+               schema_of("a = {type = 'category', missing = ['', '2.5'], levels = ['-7.0" + rest));
   cells[3] = "1";
   const std::string of_numbers = "a = {type = 'number', range = [-5, 100], missing = ";
   expect_cells(column, cells, schema_of(of_numbers + "['', '2.50']}", "invalid = 'middle'"));
+  cells[4] = "x";  // a null is missing, however that is written
   expect_cells(column, cells,
                schema_of(of_numbers + "'x', decimal = '.'}", "decimal = ','\ninvalid = 'middle'"));
   expect_cells(mixed({0, 1, 2, 4, 0, 3}, {"20251230", {}, {}, {}, {}, {}},
