@@ -176,10 +176,10 @@ class Lender {
     const auto count = static_cast<std::int64_t>(children.size());
     out.length = below(in_.near(rows), rows);
     out.offset = below(in_.near(offset), offset);
-    out.null_count = in_.near(0);
+    std::vector<const void*> buffers{in_.byte() % 4 == 3 ? bits(rows + offset) : nullptr};
+    out.null_count = in_.near(buffers[0] == nullptr ? 0 : -1);
     out.n_children = below(in_.near(count), count);
     out.children = in_.near(1) == 1 ? keep(children)->data() : nullptr;
-    std::vector<const void*> buffers{in_.byte() % 4 == 0 ? bits(rows + offset) : nullptr};
     out.n_buffers = below(in_.near(1), 1);
     out.buffers = in_.near(1) == 1 ? keep(buffers)->data() : nullptr;
     if (in_.near(1) != 1) out.dictionary = array("u", 1);
@@ -216,7 +216,7 @@ class Lender {
     out.offset = in_.byte() % 4;
     const std::int64_t all = length + out.offset;
     std::vector<const void*> buffers;
-    buffers.push_back(in_.byte() % 3 == 0 ? bits(all) : nullptr);
+    buffers.push_back(in_.byte() % 3 == 2 ? bits(all) : nullptr);
     const auto text = [&](std::int64_t width) {
       const std::int64_t size = in_.byte() % 32;
       unsigned char* const offsets = bytes((all + 1) * width);
