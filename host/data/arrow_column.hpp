@@ -141,7 +141,7 @@ class ArrowValues {
                                                 : numbers<std::int64_t, std::int64_t>()(i);
   }
 
-  /// Of mixed ones, which member the i-th is of, and where it lies there. Throws MalformedArrow.
+  /// Which member the i-th of mixed values is of, and where it lies there. Throws MalformedArrow.
   [[nodiscard]] std::size_t member(std::int64_t i) const {
     const unsigned char k = data_[i + offset_];
     if (k >= type_.members.size()) throw MalformedArrow{"a cell of a type that its union has not"};
