@@ -27,7 +27,7 @@ class Bytes {
     in_.remove_prefix(some);
   }
   std::string word() {
-    const std::size_t size = std::min<std::size_t>(byte() % 16, in_.size());
+    const std::size_t wanted = byte() % 16, size = std::min(wanted, in_.size());  // in this order
     std::string out(in_.substr(0, size));
     in_.remove_prefix(size);
     return out.substr(0, out.find('\0'));
