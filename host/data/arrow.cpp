@@ -43,24 +43,11 @@ Dataset ArrowReader::read_batches() {
 }
 
 void ArrowReader::read_batch(const ArrowArray& batch) {
-  require_shape(batch);
-  if (batch.n_children != children_)
-    throw MalformedArrow{"a batch that has not the columns of the table"};
-  if (batch.n_buffers > 1 || batch.dictionary != nullptr)
-    throw MalformedArrow{"a batch that is no struct of columns"};
+  std::vector<Part> parts = parts_of(batch, children_, fields_);
   const std::int64_t last = batch.offset + batch.length;
   whole_ = batch.n_buffers > 0 ? static_cast<const unsigned char*>(batch.buffers[0]) : nullptr;
   if (batch.null_count > 0 && whole_ == nullptr)
     throw MalformedArrow{"nulls without a buffer that says which"};
-  std::vector<Part> parts;
-  parts.reserve(fields_.size());
-  for (const Field& field : fields_) {
-    of_column(field.name, [&] {
-      const ArrowArray* const child = batch.children[field.child];
-      if (child == nullptr) throw MalformedArrow{"it is not there"};
-      parts.emplace_back(field, *child, batch.offset, last);
-    });
-  }
   count_nulls(batch, parts, last);
   if (require_nulls(batch, whole_, batch.offset, last) == 0) whole_ = nullptr;
   const auto count = static_cast<std::uint64_t>(batch.length);
@@ -74,6 +61,25 @@ void ArrowReader::read_batch(const ArrowArray& batch) {
     report(false);
   }
   report(true);  // of a producer that is slow too
+}
+
+std::vector<Part> parts_of(const ArrowArray& batch, std::int64_t columns,
+                           const std::vector<Field>& fields) {
+  require_shape(batch);
+  if (batch.n_children != columns)
+    throw MalformedArrow{"a batch that has not the columns of the table"};
+  if (batch.n_buffers > 1 || batch.dictionary != nullptr)
+    throw MalformedArrow{"a batch that is no struct of columns"};
+  std::vector<Part> parts;
+  parts.reserve(fields.size());
+  for (const Field& field : fields) {
+    of_column(field.name, [&] {
+      const ArrowArray* const child = batch.children[field.child];
+      if (child == nullptr) throw MalformedArrow{"it is not there"};
+      parts.emplace_back(field, *child, batch.offset, batch.offset + batch.length);
+    });
+  }
+  return parts;
 }
 
 void ArrowReader::count_nulls(const ArrowArray& batch, std::vector<Part>& parts,
@@ -155,14 +161,7 @@ void ArrowReader::refuse(const std::vector<Part>& parts, std::int64_t i) {
 void ArrowReader::set_cell(const Field& field, const Part& part, std::int64_t i) {
   if (field.target.is_label) return set_label(part, i);
   const Encoding& e = *field.target.encoding;
-  if (is_null(part, i)) return rows_.set_null(e);
-  if (e.is_person() && has_own_ids(part.values.type())) return set_id(rows_, e, part.values, i);
-  part.values.visit([&](const auto& get) {
-    if (part.dictionary)
-      set_listed(*cells_, e, part, part.index(get(i)));
-    else
-      cells_->set.set(e, get(i));
-  });
+  is_null(part, i) ? rows_.set_null(e) : set_value(*cells_, e, part.cell(i));
 }
 
 void ArrowReader::report(std::uint64_t bytes, bool now) {

@@ -20,17 +20,15 @@
 #include "data/encoder.hpp"
 #include "data/number_rows.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/model/boolean.hpp"
 #include "gibbsite/model/schema.hpp"
 
 namespace gibbsite::arrow_rows {
 
-inline constexpr std::array<std::string_view, 4> words_of_true{"true", "True", "TRUE", "1"},
-    words_of_false{"false", "False", "FALSE", "0"};
-
-/// How a bool reads: the first of its words that is listed.
+/// How a bool reads: the first of its spellings that is listed.
 template <class Listed>
 std::string_view bool_text(bool value, const Listed& listed) {
-  const auto& words = value ? words_of_true : words_of_false;
+  const auto& words = boolean_spellings(value);
   const auto found = std::find_if(words.begin(), words.end(), listed);
   return found != words.end() ? *found : words[0];
 }
@@ -73,7 +71,10 @@ class Setter {
   void set_label(std::string_view value) const { rows_.set_label(value); }
   template <Whole T>
   void set_label(T value) const {
-    rows_.set_label(static_cast<double>(value));
+    if (is_exact(value))
+      rows_.set_label(static_cast<double>(value));
+    else
+      rows_.set_label(std::string_view(fmt::format_int(value).c_str()));
   }
   void set_label(bool value) const {
     rows_.set_label(
@@ -109,6 +110,9 @@ inline void set_id(CellEncoder& rows, const Encoding& e, const ArrowValues& valu
   rows.set(e, float_id(values, i));
 }
 
+/// What a CSV file has for the i-th cell, which is no null: of dates and timestamps the day.
+std::string cell_text(const ArrowValues& values, std::int64_t i);
+
 /// A column that is used.
 struct Field {
   std::int64_t child = 0;
@@ -116,6 +120,8 @@ struct Field {
   ColumnTarget target;
   ArrowType type;                   // of its values, or of its indices
   std::optional<ArrowType> listed;  // dictionary: of what the indices are of
+
+  [[nodiscard]] const ArrowType& values() const { return listed ? *listed : type; }
 };
 
 /// f(), with the column's name in what it throws.
@@ -128,10 +134,18 @@ decltype(auto) of_column(const std::string& name, const F& f) {
   }
 }
 
+/// Sets the types of a column of that name and place. Throws MalformedArrow; `refused` may be.
+void set_types(const ArrowSchema& column, Field& field);
+
 /// Its values in one batch, whose rows are [first, last).
 struct Part {
   Part(const Field& field, const ArrowArray& array, std::int64_t first, std::int64_t last)
       : values(field.type, array, last, field.listed.has_value()) {
+    for (std::size_t k = 0; k < field.type.members.size(); ++k) {
+      if (array.children[k] == nullptr) throw MalformedArrow{"a member of it is not there"};
+      members.emplace_back(field.type.members[k], *array.children[k], values.place_in_member(last),
+                           false);
+    }
     if (!field.listed) return;
     dictionary.emplace(*field.listed, *array.dictionary, array.dictionary->length, false);
     // What is kept costs no more than the batch does.
@@ -151,12 +165,32 @@ struct Part {
     throw MalformedArrow{"an index outside of its dictionary"};
   }
 
+  [[nodiscard]] bool is_mixed() const { return !members.empty(); }
+  struct Cell {
+    const ArrowValues& of;
+    std::int64_t at;
+    [[nodiscard]] bool is_null() const { return of.is_null(at); }
+  };
+  /// Where the i-th cell lies: in a member of a union, in a dictionary or here. Throws
+  /// MalformedArrow.
+  [[nodiscard]] Cell cell(std::int64_t i) const {
+    if (is_mixed()) return {members[values.member(i)], values.place_in_member(i)};
+    if (!dictionary || values.is_null(i)) return {values, i};
+    return {*dictionary,
+            values.visit([&](const auto& get) -> std::int64_t { return index(get(i)); })};
+  }
+
   ArrowValues values;
+  std::vector<ArrowValues> members;  // of mixed cells
   std::optional<ArrowValues> dictionary;
   bool may_keep = false;
   std::vector<CellEncoder::Kept> kept;  // of a dictionary's values, once they were met
   std::vector<unsigned char> is_kept;
 };
+
+/// The columns of a batch of a table that has so many. Throws MalformedArrow.
+std::vector<Part> parts_of(const ArrowArray& batch, std::int64_t columns,
+                           const std::vector<Field>& fields);
 
 /// Numbers of a category are turned into text and looked up: not again for those just met.
 class RecentNumbers {

@@ -36,8 +36,20 @@ ArrowType decimal_type(std::string_view format) {
   return {Kind::decimal, bits / 8, numbers[1], {}, 1};
 }
 
-ArrowType refused(const std::string& what, const std::string& instead) {
-  return {Kind::refused, 0, 0, fmt::format("{}; give {}, or type = \"ignore\"", what, instead), 1};
+/// A sparse union of types that are read, which are numbered from 0.
+ArrowType mixed_type(const ArrowSchema& schema) {
+  ArrowType out{Kind::mixed, 1, 0, {}, 1, {}};
+  std::string format = "+us:";
+  const auto is_read = [](const ArrowType& type) { return type.kind < Kind::mixed; };
+  for (std::int64_t k = 0; k < schema.n_children && schema.children != nullptr; ++k) {
+    const ArrowSchema* const member = schema.children[k];
+    if (member == nullptr) throw MalformedArrow{"a member of a union that is not there"};
+    format += fmt::format("{}{}", k == 0 ? "" : ",", k);
+    out.members.push_back(member->dictionary != nullptr ? ArrowType() : arrow_type(*member));
+  }
+  return format == schema.format && std::ranges::all_of(out.members, is_read)
+             ? out
+             : refused_type("a union", "a sparse one of plain types");
 }
 
 /// What lies in the buffer, or null where there is nothing to lie.
@@ -61,6 +73,10 @@ std::int64_t zeros(const unsigned char* bits, std::int64_t first, std::int64_t l
 
 }  // namespace
 
+ArrowType refused_type(const std::string& what, const std::string& instead) {
+  return {Kind::refused, 0, 0, fmt::format("{}; give {}, or type = \"ignore\"", what, instead), 1};
+}
+
 ArrowType arrow_type(const ArrowSchema& schema) {
   if (schema.format == nullptr) throw MalformedArrow{"a column without a type"};
   const std::string_view format = schema.format;
@@ -82,6 +98,7 @@ ArrowType arrow_type(const ArrowSchema& schema) {
   for (const Plain& type : plain)
     if (type.format == format) return {type.kind, type.bytes, 0, {}, 1};
   if (format.starts_with("d:")) return decimal_type(format);
+  if (format.starts_with("+us:")) return mixed_type(schema);
   if (format == "tdD") return {Kind::day32, 4, 0, {}, 1};
   static constexpr std::int64_t seconds = 86'400;  // in a day
   struct Unit {
@@ -117,8 +134,8 @@ ArrowType arrow_type(const ArrowSchema& schema) {
       Refused{"+", "a list", parts},
   };
   for (const Refused& type : others)
-    if (format.starts_with(type.prefix)) return refused(type.what, type.instead);
-  return refused("of the unknown Arrow type " + gibbsite::quoted(format), "text or a number");
+    if (format.starts_with(type.prefix)) return refused_type(type.what, type.instead);
+  return refused_type("of the unknown Arrow type " + gibbsite::quoted(format), "text or a number");
 }
 
 double decimal_number(const unsigned char* at, int bytes, int scale) {
@@ -198,12 +215,19 @@ ArrowValues::ArrowValues(const ArrowType& type, const ArrowArray& array, std::in
     : type_(type), length_(array.length), offset_(array.offset) {
   require_shape(array);
   if (length_ < used) throw MalformedArrow{"it is shorter than its batch"};
-  if (array.n_children != 0) throw MalformedArrow{"columns within one that has none"};
+  if (array.n_children != std::ssize(type.members))
+    throw MalformedArrow{"columns within it that its type has not, or lacks"};
   if ((array.dictionary != nullptr) != has_dictionary)
     throw MalformedArrow{has_dictionary ? "indices without a dictionary"
                                         : "a dictionary that its type has not"};
   if (type.kind == Kind::null) {
     all_null_ = true;
+    return;
+  }
+  if (type.kind == Kind::mixed) {  // whose members say which cells are null
+    if (array.n_buffers != 1 || (length_ > 0 && buffer(array, 0) == nullptr))
+      throw MalformedArrow{"a union without the types of its cells"};
+    data_ = length_ > 0 ? buffer(array, 0) : nullptr;
     return;
   }
   const bool is_text = type.kind == Kind::text || type.kind == Kind::large_text;

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "gibbsite/data/arrow_abi.hpp"
 
@@ -38,13 +39,15 @@ struct ArrowType {
     text_view,
     day32,    ///< days since 1970-01-01
     instant,  ///< 64 bits: a day32 has per_day of them
+    mixed,    ///< a sparse union: each cell has the type of one of its members
     refused
   };
   Kind kind = Kind::refused;
-  int bytes = 0;             ///< of a value; of an offset or a view in text
-  int scale = 0;             ///< decimal: digits behind the point
-  std::string refusal = {};  ///< what it is, and what to give instead
-  std::int64_t per_day = 1;  ///< instant: its units in a day
+  int bytes = 0;                        ///< of a value; of an offset or a view in text
+  int scale = 0;                        ///< decimal: digits behind the point
+  std::string refusal = {};             ///< what it is, and what to give instead
+  std::int64_t per_day = 1;             ///< instant: its units in a day
+  std::vector<ArrowType> members = {};  ///< mixed: none of which is mixed
 
   [[nodiscard]] bool is_date() const { return kind == Kind::day32 || kind == Kind::instant; }
   /// Whether a number may have been rounded to it that a double still has.
@@ -54,6 +57,8 @@ struct ArrowType {
   [[nodiscard]] bool is_number() const { return kind <= Kind::decimal && kind != Kind::null; }
 };
 
+/// What is no type of cells: what it is, and what to give instead.
+ArrowType refused_type(const std::string& what, const std::string& instead);
 /// The type of a schema, or of its dictionary's values. Throws MalformedArrow.
 ArrowType arrow_type(const ArrowSchema& schema);
 
@@ -136,6 +141,14 @@ class ArrowValues {
                                                 : numbers<std::int64_t, std::int64_t>()(i);
   }
 
+  /// Which member the i-th of mixed values is of, and where it lies there. Throws MalformedArrow.
+  [[nodiscard]] std::size_t member(std::int64_t i) const {
+    const unsigned char k = data_[i + offset_];
+    if (k >= type_.members.size()) throw MalformedArrow{"a cell of a type that its union has not"};
+    return k;
+  }
+  [[nodiscard]] std::int64_t place_in_member(std::int64_t i) const { return i + offset_; }
+
   /// The values from i on as they lie, where that is as floats or doubles (T) in memory aligned for
   /// them; else null.
   template <class T>
@@ -196,6 +209,7 @@ class ArrowValues {
       case Kind::text_view:
         return f([this](std::int64_t i) { return viewed_text(i); });
       case Kind::null:
+      case Kind::mixed:  // of whose members it is asked
       case Kind::refused:
         break;
     }

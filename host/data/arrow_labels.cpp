@@ -9,12 +9,11 @@ namespace gibbsite::arrow_rows {
 
 void ArrowReader::set_label(const Part& part, std::int64_t i) {
   if (is_null(part, i)) return rows_.set_label(std::string_view());
-  part.values.visit([&](const auto& get) {
-    if (!part.dictionary) return cells_->set.set_label(get(i));
-    const std::int64_t index = part.index(get(i));
-    if (part.dictionary->is_null(index)) return rows_.set_label(std::string_view());
-    part.dictionary->visit([&](const auto& value) { cells_->set.set_label(value(index)); });
-  });
+  const Part::Cell cell = part.cell(i);
+  if (cell.is_null()) return rows_.set_label(std::string_view());
+  if (cell.of.type().is_date())
+    return rows_.set_label(std::string_view(cell_text(cell.of, cell.at)));
+  cell.of.visit([&](const auto& get) { cells_->set.set_label(get(cell.at)); });
 }
 
 template <class Get>
@@ -52,7 +51,9 @@ std::size_t ArrowReader::set_known_labels(const std::vector<Part>& parts, std::i
                                           std::size_t count) {
   if (!labels_.empty() || label_ == none || whole_ != nullptr) return 0;
   const Part& part = parts[label_];
-  if (part.dictionary || part.values.any_null(at, static_cast<std::int64_t>(count))) return 0;
+  if (part.dictionary || part.is_mixed() ||
+      part.values.any_null(at, static_cast<std::int64_t>(count)))
+    return 0;
   return part.values.visit([&](const auto& get) -> std::size_t {
     using Value = std::decay_t<decltype(get(at))>;
     if constexpr (Whole<Value> || std::same_as<Value, double>)
@@ -74,6 +75,7 @@ void ArrowReader::set_labels(const std::vector<Part>& parts, std::int64_t at, st
   const Part& part = parts[label_];
   of_column(fields_[label_].name, [&] {
     if (part.dictionary) return set_listed_labels(part, each);
+    if (part.is_mixed()) return each([&](std::int64_t i) { set_label(part, i); });
     const bool has_nulls =
         whole_ != nullptr || part.values.any_null(at, static_cast<std::int64_t>(count));
     part.values.visit([&](const auto& get) {

@@ -294,6 +294,12 @@ void ArrowReader::fill(Cells& cells, std::size_t f, Part& part, std::int64_t at,
       return rows.entry(e);
     });
   }
+  if (part.is_mixed()) {
+    return each([&](std::int64_t i) {
+      set_value(cells, e, part.cell(i));
+      return rows.entry(e);
+    });
+  }
   part.values.visit([&](const auto& get) {
     using Value = std::decay_t<decltype(get(at))>;
     if (part.dictionary) {

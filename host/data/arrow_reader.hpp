@@ -65,9 +65,7 @@ class ArrowReader {
   // Bools have no other words: under any other every label would be of the negative class, or
   // unlisted.
   void require_word(const std::string& name) const;
-  void set_types(const ArrowSchema& column, Field& field) const;
   void require_dates_where_expected(const Field& field, const ArrowType& values) const;
-  ArrowType readable(const ArrowSchema& column, const std::string& name) const;
 
   // arrow_pieces.cpp
 
@@ -114,22 +112,26 @@ class ArrowReader {
                                    std::int64_t index) {
     const auto k = static_cast<std::size_t>(index);
     if (!part.may_keep) {
-      set_listed(cells, e, part, index);
+      set_value(cells, e, {*part.dictionary, index});
       return cells.rows.entry(e);
     }
     if (part.is_kept[k] != 0) {
       cells.rows.count_again(e, part.kept[k]);
     } else {
-      part.kept[k] = cells.rows.keep(e, [&] { set_listed(cells, e, part, index); });
+      part.kept[k] = cells.rows.keep(e, [&] { set_value(cells, e, {*part.dictionary, index}); });
       part.is_kept[k] = 1;
     }
     return part.kept[k].entry;
   }
-  static void set_listed(Cells& cells, const Encoding& e, const Part& part, std::int64_t index) {
-    if (part.dictionary->is_null(index)) return cells.rows.set_null(e);
-    if (e.is_person() && has_own_ids(part.dictionary->type()))
-      return set_id(cells.rows, e, *part.dictionary, index);
-    part.dictionary->visit([&](const auto& get) { cells.set.set(e, get(index)); });
+  // A cell by what its own type has. In a union there may be a date where none is read, or a number
+  // where dates are: these become their texts, as days since 1970 are of columns of dates alone.
+  static void set_value(Cells& cells, const Encoding& e, const Part::Cell& cell) {
+    if (cell.is_null()) return cells.rows.set_null(e);
+    const ArrowType& type = cell.of.type();
+    if (e.is_person() && has_own_ids(type)) return set_id(cells.rows, e, cell.of, cell.at);
+    if (!e.is_person() && type.is_date() != e.is_date())
+      return cells.rows.set(e, std::string_view(cell_text(cell.of, cell.at)));
+    cell.of.visit([&](const auto& get) { cells.set.set(e, get(cell.at)); });
   }
 
   [[nodiscard]] bool is_null(const Part& part, std::int64_t i) const {

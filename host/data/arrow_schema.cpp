@@ -24,7 +24,9 @@ void ArrowReader::match(const ArrowSchema& schema) {
     const ArrowSchema& column = *schema.children[j];
     Field field{static_cast<std::int64_t>(j), names[j], targets[j], {}, {}};
     of_column(names[j], [&] { set_types(column, field); });
-    const ArrowType& values = field.listed ? *field.listed : field.type;
+    const ArrowType& values = field.values();
+    if (values.kind == ArrowType::Kind::refused)
+      rows_.fail(fmt::format("column {}: {}", gibbsite::quoted(names[j]), values.refusal));
     require_dates_where_expected(field, values);
     row_bytes_ += static_cast<std::uint64_t>(std::max(field.type.bytes, 1));
     if (field.target.is_label) {
@@ -123,7 +125,8 @@ void ArrowReader::no_number(const std::string& name) const {
 void ArrowReader::require_word(const std::string& name) const {
   if (is<Classes>(schema_.label)) {
     const auto listed = [&](std::string_view word) { return is_class(schema_, word); };
-    if (std::ranges::any_of(words_of_true, listed) && std::ranges::any_of(words_of_false, listed))
+    if (std::ranges::any_of(boolean_spellings(true), listed) &&
+        std::ranges::any_of(boolean_spellings(false), listed))
       return;
     rows_.fail(format_message(
         "label column {} is of type bool and {} does not list \"true\" and \"false\"; list both, "
@@ -131,30 +134,23 @@ void ArrowReader::require_word(const std::string& name) const {
         gibbsite::quoted(name), Word{"classes"}));
   }
   const std::string& positive = std::get<TwoClasses>(schema_.label).positive;
-  for (const auto& words : {words_of_true, words_of_false})
-    if (std::find(words.begin(), words.end(), positive) != words.end()) return;
+  for (const bool value : {true, false})
+    if (std::ranges::find(boolean_spellings(value), positive) != boolean_spellings(value).end())
+      return;
   rows_.fail(format_message(
       "label column {} is of type bool and {} is {}; set it to \"true\" or \"false\", or give "
       "the column as text",
       gibbsite::quoted(name), Word{"positive"}, gibbsite::quoted(positive)));
 }
 
-void ArrowReader::set_types(const ArrowSchema& column, Field& field) const {
-  field.type = readable(column, field.name);
-  if (column.dictionary == nullptr) return;
+void set_types(const ArrowSchema& column, Field& field) {
+  field.type = arrow_type(column);
+  if (column.dictionary == nullptr || field.type.kind == ArrowType::Kind::refused) return;
   if (field.type.kind < ArrowType::Kind::int8 || field.type.kind > ArrowType::Kind::uint64)
     throw MalformedArrow{"indices of a dictionary that are no integers"};
-  if (column.dictionary->dictionary != nullptr)
-    rows_.fail(fmt::format("column {}: a dictionary of dictionaries; give it decoded",
-                           gibbsite::quoted(field.name)));
-  field.listed = readable(*column.dictionary, field.name);
-}
-
-ArrowType ArrowReader::readable(const ArrowSchema& column, const std::string& name) const {
-  ArrowType type = arrow_type(column);
-  if (type.kind == ArrowType::Kind::refused)
-    rows_.fail(fmt::format("column {}: {}", gibbsite::quoted(name), type.refusal));
-  return type;
+  field.listed = arrow_type(*column.dictionary);
+  if (column.dictionary->dictionary != nullptr || field.listed->kind == ArrowType::Kind::mixed)
+    field.listed = refused_type("a dictionary of dictionaries or of a union", "it decoded");
 }
 
 }  // namespace gibbsite::arrow_rows

@@ -23,9 +23,7 @@ namespace {
 
 // As the encoder of rows has it where a column's numbers are levels.
 std::string cell_text(double value) { return number_text(value); }
-std::string cell_text(bool value) {
-  return std::string(value ? words_of_true[0] : words_of_false[0]);
-}
+std::string cell_text(bool value) { return std::string(boolean_levels[value ? 1 : 0]); }
 std::string cell_text(std::string_view value) { return std::string(value); }
 template <Whole T>
 std::string cell_text(T value) {
@@ -56,13 +54,8 @@ std::string cell_text(const ArrowValues& values, std::int64_t i, CellReading of)
   });
 }
 
-std::string cell_text(const Part& part, std::int64_t i, CellReading of) {
-  if (part.values.is_null(i)) return {};
-  if (!part.dictionary) return cell_text(part.values, i, of);
-  const std::int64_t at =
-      part.values.visit([&](const auto& get) -> std::int64_t { return part.index(get(i)); });
-  if (part.dictionary->is_null(at)) return {};
-  return cell_text(*part.dictionary, at, of);
+std::string cell_text(const Part::Cell& cell, CellReading of) {
+  return cell.is_null() ? std::string() : cell_text(cell.of, cell.at, of);
 }
 
 std::vector<Field> fields_of(const ArrowSchema& schema, const std::vector<std::string>& columns,
@@ -78,15 +71,10 @@ std::vector<Field> fields_of(const ArrowSchema& schema, const std::vector<std::s
     Field& field = out.emplace_back();
     field.name = name;
     field.child = found - names.begin();
-    const ArrowSchema& column = *schema.children[field.child];
-    of_column(name, [&] {
-      field.type = arrow_type(column);
-      if (column.dictionary != nullptr) field.listed = arrow_type(*column.dictionary);
-    });
-    const ArrowType& of_values = field.listed ? *field.listed : field.type;
-    if (of_values.kind == ArrowType::Kind::refused) {
+    of_column(name, [&] { set_types(*schema.children[field.child], field); });
+    if (field.values().kind == ArrowType::Kind::refused) {
       throw BadInput(FilePosition{source},
-                     fmt::format("column {} is {}", gibbsite::quoted(name), of_values.refusal),
+                     fmt::format("column {} is {}", gibbsite::quoted(name), field.values().refusal),
                      "or leave the column out");
     }
   }
@@ -103,24 +91,14 @@ void read_texts(Stream& stream, const std::vector<std::string>& columns, const s
     Released<ArrowArray> batch;
     if (!stream.get_next(batch.it)) return;
     const ArrowArray& rows = batch.it;
-    require_shape(rows);
-    if (rows.n_children != schema.it.n_children || rows.dictionary != nullptr || rows.n_buffers > 1)
-      throw MalformedArrow{"a batch that is no struct of the table's columns"};
+    const std::vector<Part> parts = parts_of(rows, schema.it.n_children, fields);
     const auto* const whole =
         rows.n_buffers > 0 ? static_cast<const unsigned char*>(rows.buffers[0]) : nullptr;
     const std::int64_t last = rows.offset + rows.length;
-    std::vector<Part> parts;
-    parts.reserve(fields.size());
-    for (const Field& field : fields) {
-      of_column(field.name, [&] {
-        if (rows.children[field.child] == nullptr) throw MalformedArrow{"it is not there"};
-        parts.emplace_back(field, *rows.children[field.child], rows.offset, last);
-      });
-    }
     for (std::int64_t i = rows.offset; i < last; ++i) {
       const bool is_there = whole == nullptr || (whole[i >> 3] >> (i & 7) & 1) != 0;
       for (std::size_t k = 0; k < fields.size(); ++k)
-        cells[k] = is_there ? cell_text(parts[k], i, of) : std::string();
+        cells[k] = is_there ? cell_text(parts[k].cell(i), of) : std::string();
       row(cells);
     }
   }
@@ -141,6 +119,10 @@ auto texts_of(const std::string& source, CellStream open, CellReading of) {
 }
 
 }  // namespace
+
+std::string cell_text(const ArrowValues& values, std::int64_t i) {
+  return cell_text(values, i, CellReading::days);
+}
 
 double float_id(const ArrowValues& values, std::int64_t i) {
   const bool is_half = values.type().kind == ArrowType::Kind::float16;

@@ -30,13 +30,6 @@ bool is_public_mark(std::string_view text) {
   return std::ranges::find(marks, text) != marks.end();
 }
 
-std::optional<double> number_written(std::string_view text, const NumberText& written) {
-  double value = 0;
-  if (!parse_number(text, value, written.decimal) && !parse_grouped(text, value, written))
-    return {};
-  return std::isfinite(value) ? std::optional(value) : std::nullopt;
-}
-
 // The finite number of a cell by its form, as the reader of numbers takes it.
 std::optional<double> number_in(std::string_view text, Written form) {
   static const std::array<NumberText, number_forms> forms{numbers_written(Written::plain),

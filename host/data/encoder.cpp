@@ -171,6 +171,10 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
     add_whole_numbers(several->names, std::size_t{0}, classes_);
     add_composed(several->names, std::size_t{0}, classes_);
   }
+  if (number_of(schema.label) == nullptr) {
+    for (const std::string& name : class_names(schema.label))
+      names_of_numbers_.insert_or_assign(canonical(name), name);
+  }
   if (schema.text.has_missing) {
     std::vector<std::string> marks = schema.text.also_missing;
     marks.push_back(schema.text.missing);
@@ -616,7 +620,7 @@ void CellEncoder::set_label(double value) {
     const auto known = known_classes_.find(bits);
     if (known != known_classes_.end())
       data_.y.push_back(known->second);
-    else if (add_label(std::isnan(value) ? "" : number_text(value)))
+    else if (add_label(label_text(value)))
       known_classes_.emplace(bits, data_.y.back());
     return;
   }
@@ -628,8 +632,15 @@ void CellEncoder::set_label(double value) {
     return;
   }
   const std::uint64_t unlisted = data_.counts.unlisted_labels;
-  if (add_label(std::isnan(value) ? "" : number_text(value)))
+  if (add_label(label_text(value)))
     known_labels_[data_.y.back() > 0 ? 1 : 0] = {bits, data_.counts.unlisted_labels != unlisted};
+}
+
+std::string CellEncoder::label_text(double value) const {
+  if (std::isnan(value)) return "";
+  std::string text = number_text(value);
+  const auto named = names_of_numbers_.find(text);
+  return labels_are_numbers_ || named == names_of_numbers_.end() ? text : named->second;
 }
 
 void CellEncoder::set_class(double label) {

@@ -120,11 +120,7 @@ struct Encoding {
   [[nodiscard]] bool is_date() const { return !date.empty(); }
   /// The number of a cell, of dates its days; none: it is no finite one.
   [[nodiscard]] std::optional<double> number(std::string_view cell) const {
-    if (is_date()) return parse_date(cell, date);
-    double value = 0;
-    if (!parse_number(cell, value, numbers.decimal) && !parse_grouped(cell, value, numbers))
-      return {};
-    return std::isfinite(value) ? std::optional(value) : std::nullopt;
+    return is_date() ? parse_date(cell, date) : number_written(cell, numbers);
   }
   /// Whether a cell is one number in one feature, however it reads.
   [[nodiscard]] bool is_plain_number() const {
@@ -354,6 +350,8 @@ class CellEncoder {
   }
   [[nodiscard]] std::string source() const { return input_ != nullptr ? input_->path() : source_; }
   bool add_label(std::string_view label);
+  /// What a number is called among labels: the class that it is where text is compared.
+  [[nodiscard]] std::string label_text(double value) const;
   bool add_class(std::string_view label);
   void add_number_label(double value, std::string_view text);
   void set_missing(const Encoding& encoding);
@@ -433,6 +431,8 @@ class CellEncoder {
   // y of several classes by its name, as compared, and by a number that was a label before.
   std::unordered_map<std::string, float, Encoding::Hash, std::equal_to<>> classes_;
   std::unordered_map<std::uint64_t, float> known_classes_;
+  // Classes as listed by the number that they are, in its shortest form.
+  std::unordered_map<std::string, std::string> names_of_numbers_;
   std::vector<double> missing_labels_;  // numbers of the table's marks of missing
   float middle_label_;
 

@@ -3,7 +3,9 @@
 #include <fast_float/fast_float.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,6 +34,14 @@ inline bool parse_grouped(std::string_view text, double& value, const NumberText
   return std::ranges::any_of(written.thousands, [&](const std::string& sign) {
     return parse_grouped(text, value, written.decimal, sign);
   });
+}
+
+/// The finite number of a text, as numbers are written; none: it is no such.
+inline std::optional<double> number_written(std::string_view text, const NumberText& written) {
+  double value = 0;
+  if (!parse_number(text, value, written.decimal) && !parse_grouped(text, value, written))
+    return {};
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
 /// "3" of "3.0" and "3.000", and of "-3.0" "-3": what a whole number is called whatever column it

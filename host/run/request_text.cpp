@@ -4,6 +4,8 @@
 
 #include <charconv>
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <type_traits>
@@ -18,6 +20,17 @@ namespace {
 
 // Tolerances in an amount's range, as in a schema that gives none.
 constexpr double tolerances_of_range = 5;
+
+/// The number that all of a text is, NaN of one that no double has; none of other texts.
+std::optional<double> number_in(const std::string& text) {
+  double value = 0;
+  const char* const begin = text.data() + (text.starts_with("+") ? 1 : 0);
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(begin, end, value);
+  if (stop != end || begin == end) return {};
+  if (error == std::errc::result_out_of_range) return std::numeric_limits<double>::quiet_NaN();
+  return error == std::errc{} ? std::optional(value) : std::nullopt;
+}
 
 template <class T>
 struct Parse;
@@ -67,19 +80,15 @@ struct Parse<std::optional<T>> : Parse<T> {};
 }  // namespace
 
 double parse_number(const std::string& text, const std::string& name) {
-  double value = 0;
-  const char* begin = text.data() + (text.starts_with("+") ? 1 : 0);
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(begin, end, value);
-  const bool too_large = error == std::errc::result_out_of_range;
-  if (stop != end || begin == end || (error != std::errc{} && !too_large)) {
+  const std::optional<double> value = number_in(text);
+  if (!value) {
     throw BadInput(
         fmt::format("{}: '{}' is not a number; give one, such as 0.5 or 1e-6", name, text));
   }
-  if (too_large || !std::isfinite(value)) {
+  if (!std::isfinite(*value)) {
     throw BadInput(fmt::format("{}: {} is not a finite number in range; give one", name, text));
   }
-  return value;
+  return *value;
 }
 
 std::vector<double> parse_numbers(const std::string& list, const std::string& name) {
@@ -89,10 +98,8 @@ std::vector<double> parse_numbers(const std::string& list, const std::string& na
 }
 
 std::uint64_t parse_count(const std::string& text, const std::string& name, std::uint64_t least) {
-  double value = 0;
-  try {
-    value = parse_number(text, name);
-  } catch (const BadInput&) {
+  const double value = number_in(text).value_or(std::numeric_limits<double>::quiet_NaN());
+  if (!std::isfinite(value)) {
     throw BadInput(fmt::format("{}: '{}' is no whole number; give one, such as {}", name,
                                shown(text), std::max<std::uint64_t>(least, 10)));
   }

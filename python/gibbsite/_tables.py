@@ -12,7 +12,6 @@ import os
 import re
 import sys
 import tomllib
-import unicodedata
 import uuid
 import warnings
 from collections.abc import Sequence
@@ -211,43 +210,36 @@ class _Cells:
         self.nan_is_missing = nan_is_missing
 
     def to_arrow(self, names, facts):
+        """A table of pyarrow with all columns: the engine refuses those that the schema lacks."""
         import pyarrow
 
-        used = {}
+        arrays = []
         for name, cells in zip(names, self.columns):
-            column = facts.cells[name]
-            if column["type"] == "ignore":
-                continue
+            column = facts.cells.get(name, {"type": "ignore"})
+            is_object = isinstance(cells, np.ndarray)
             if column["type"] == "person":
-                cells = _id_column(cells, facts.marks(column))
-            elif isinstance(cells, np.ndarray):
-                missing = facts.marks(column)
-                point = facts.point(column)
-                cells = _text_column(cells, column, point, self.nan_is_missing, missing)
+                cells = _id_column(cells)
+            elif column["type"] == "ignore" and name != facts.label:
+                cells = pyarrow.nulls(len(cells)) if is_object else cells  # not looked at
+            elif is_object:
+                cells = _mixed_column(cells, self.nan_is_missing, "date" in column)
             else:
                 cells = local_time(name, cells)
-            used[name] = cells
-        if not used:  # a table of no columns has no rows
-            used[names[0]] = pyarrow.nulls(len(self.columns[0]))
-        return pyarrow.table(used)
+            arrays.append(cells)
+        return pyarrow.Table.from_arrays(arrays, names)
 
 
 # Types of columns whose cells are numbers.
 _NUMERIC = ("number", "exposure", "weight")
 _MOST_DIGITS = 400  # of an id that is a number
-_ID_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_ID_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_ID_DIGITS = re.compile(r"[+-]?\d+", re.ASCII)
-# What the engine reads as a number (docs/reference/data.md).
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|nan", re.ASCII)
 
 
-def _text_column(cells, column, point, nan_is_missing, missing=()):
-    """Objects -> text, cell by cell, for the schema's `column`; numbers as a column of numbers has
-    them (docs/reference/data.md), what is neither text nor number as what no schema lists.
+_TEXT, _WHOLE, _NUMBER, _TRUTH, _DAY = range(5)
 
-    missing: how missing cells read, each of which as in a column of numbers is the number that it is
-    """
+
+def _mixed_column(cells, nan_is_missing, has_dates=False):
+    """Objects as Arrow's union, in which each cell has a type of its own: the engine reads it as it reads
+    columns of that type (docs/reference/data.md, "Arrow")."""
     import pyarrow
 
     if set(map(type, cells)) <= {str, type(None)}:
@@ -255,52 +247,48 @@ def _text_column(cells, column, point, nan_is_missing, missing=()):
             return pyarrow.array(cells, pyarrow.large_string())
         except (pyarrow.ArrowException, ValueError):  # text that is no Unicode, cell by cell
             pass
-    missing_numbers = [(float(mark), mark) for mark in missing if _NUMBER.fullmatch(mark)]
-    is_number = column["type"] in _NUMERIC
-    date = column.get("date")
-    levels, words = column.get("levels", []), {}
-    for value in (True, False):
-        known = [str(value).lower(), str(value), str(value).upper(), str(int(value))]
-        words[value] = next((word for word in known if word in levels), known[0])
+    types = [pyarrow.large_string(), pyarrow.int64(), pyarrow.float64(), pyarrow.bool_(), pyarrow.date32()]
+    kinds, members = np.zeros(len(cells), np.int8), [[None] * len(cells) for _ in types]
+    for row, cell in enumerate(cells):
+        kinds[row], value = _typed_cell(cell, nan_is_missing, has_dates)
+        members[kinds[row]][row] = value
+    return pyarrow.UnionArray.from_sparse(pyarrow.array(kinds), list(map(pyarrow.array, members, types)))
 
-    def text(cell):
-        cell = _plain(cell)
-        if isinstance(cell, str):
-            return cell.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        if isinstance(cell, bytes):
-            return cell.decode("utf-8", "replace")
-        if _is_none(cell):
-            return None
-        if isinstance(cell, bool) and not is_number:
-            return words[cell]
-        if date and isinstance(cell, np.datetime64):
-            cell = cell.astype("datetime64[D]").item()
-            if cell is None:  # NaT
-                return None
-        if date and isinstance(cell, datetime.date):
-            return cell.strftime(date)
-        try:
-            if isinstance(cell, _DATES):  # one of them is an Integral to NumPy
-                return f"<{type(cell).__name__}>"
-            if isinstance(cell, numbers.Integral):
-                shown = str(int(cell))
-                value = float(cell) if missing_numbers else None
-            elif isinstance(cell, (numbers.Real, decimal.Decimal)):
-                value = float(cell)
-                if value != value and nan_is_missing:
-                    return None
-                is_whole = abs(value) < 2.0**53 and value == int(value)
-                shown = str(int(value)) if is_whole else repr(value).removesuffix(".0")
-            else:
-                return f"<{type(cell).__name__}>"
-        except (ValueError, OverflowError):  # beyond what can be read
-            return f"<{type(cell).__name__}>"
-        for number, mark in missing_numbers:
-            if value == number or (value != value and number != number):
-                return mark
-        return shown.replace(".", point) if is_number else shown
 
-    return pyarrow.array([text(cell) for cell in cells], pyarrow.large_string())
+def _typed_cell(cell, nan_is_missing, has_dates):
+    """(type, value) of an object; what has none of the types is a text that no schema lists."""
+    cell = _plain(cell)
+    if isinstance(cell, str):
+        return _TEXT, cell.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(cell, bytes):
+        return _TEXT, cell.decode("utf-8", "replace")
+    if _is_none(cell):
+        return _TEXT, None
+    if isinstance(cell, bool):
+        return _TRUTH, cell
+    if has_dates and isinstance(cell, (datetime.date, np.datetime64)):
+        return _day_cell(cell)
+    word = f"<{type(cell).__name__}>"
+    if isinstance(cell, _DATES) or not isinstance(cell, (numbers.Real, decimal.Decimal)):
+        return _TEXT, word  # one of these dates is an Integral to NumPy
+    try:
+        if isinstance(cell, numbers.Integral):
+            whole = int(cell)
+            return (_WHOLE, whole) if -(2**63) <= whole < 2**63 else (_TEXT, str(whole))
+        value = float(cell)
+        return (_TEXT, None) if value != value and nan_is_missing else (_NUMBER, value)
+    except (ValueError, OverflowError):  # beyond what can be read
+        return _TEXT, word
+
+
+def _day_cell(cell):
+    """The day that a date or a time shows, in its own zone."""
+    if isinstance(cell, datetime.datetime):
+        cell = cell.date()
+    day = np.datetime64(cell, "D")
+    if np.isnat(day):
+        return _TEXT, None
+    return _DAY, int(np.clip(day.astype(np.int64), -(2**31), 2**31 - 1))
 
 
 def read_array(X, labels, schema, **options):
@@ -395,47 +383,8 @@ def read_arrow(
 
 def _pandas_table(frame, schema):
     """A table of pyarrow, where pandas would let the cells of an object column choose its type."""
-    import pyarrow
-
-    facts = SchemaFacts(schema)
-    arrays, names = [], [str(name) for name in frame.columns]
-    for j, name in enumerate(names):
-        cells = _named_pandas_cells(name, frame.iloc[:, j])
-        column = facts.cells.get(name)
-        if column is not None and column["type"] == "person":
-            cells = _id_column(cells, facts.marks(column))
-        elif isinstance(cells, np.ndarray):
-            if name == facts.label:
-                cells = _label_texts(cells, facts)
-            elif column is None or column["type"] == "ignore":
-                cells = pyarrow.nulls(len(cells))  # refused by its name, or not looked at
-            else:
-                missing = facts.marks(column)
-                cells = _text_column(cells, column, facts.decimal, True, missing)
-        else:
-            cells = local_time(name, cells)
-        arrays.append(cells)
-    return pyarrow.Table.from_arrays(arrays, names)
-
-
-def _label_texts(cells, facts):
-    """Labels of any type as text; a number is the class that is this number."""
-    pair = [name for name in (facts.positive, facts.negative) if name is not None]
-    classes = facts.classes or pair
-    numbered = {}
-    for name in classes:
-        try:
-            numbered[_number(name)] = name
-        except (ValueError, OverflowError):
-            pass
-
-    def named(cell):
-        is_number = isinstance(cell, numbers.Real) and not isinstance(cell, (bool, np.bool_))
-        return numbered.get(cell, cell) if is_number else cell
-
-    named_cells = np.empty(len(cells), dtype=object)
-    named_cells[:] = [named(cell) for cell in cells]
-    return _text_column(named_cells, {"type": "category", "levels": classes}, ".", True)
+    names = [str(name) for name in frame.columns]
+    return _Cells(_cells_of_frame(frame), True).to_arrow(names, SchemaFacts(schema))
 
 
 _DATES = (np.datetime64, np.timedelta64)
@@ -450,6 +399,12 @@ def _plain(cell):
     if isinstance(cell, (np.generic, np.ndarray)) and cell.ndim == 0 and cell.dtype.kind not in "Mm":
         return cell.item()
     return cell
+
+
+def _cell_at(column, row):
+    """A cell of a list, an array or a column."""
+    cell = column.iloc[row] if hasattr(column, "iloc") else column[row]
+    return _plain(cell.as_py() if hasattr(cell, "as_py") else cell)
 
 
 def _is_list(values):
@@ -633,11 +588,12 @@ def _read_pandas(X, has_missing):
             "X: a pandas DataFrame with text, dates or missing cells is read through pyarrow; "
             "pip install pyarrow"
         ) from None
-    cells = []  # the index is no column
-    for j in range(width):
-        column = X.iloc[:, j]
-        cells.append(_named_pandas_cells(X.columns[j], column))
-    return Table(_Cells(cells, True), columns, width, raw=_raw_names(X.columns))
+    return Table(_Cells(_cells_of_frame(X), True), columns, width, raw=_raw_names(X.columns))
+
+
+def _cells_of_frame(frame):
+    """A frame's columns as pyarrow or objects have them; the index is no column."""
+    return [_named_pandas_cells(name, frame.iloc[:, j]) for j, name in enumerate(frame.columns)]
 
 
 def _named_pandas_cells(name, column):
@@ -1264,8 +1220,8 @@ def said_in_ranges(error, ranges, is_pandas):
 
 def as_cells(X, name="X", person=None):
     """X -> (Table, names), of an Arrow table whose cells are read without a schema: text, truths and
-    numbers as they are, dates as ISO 8601, objects cell by cell as text; the column `person` of ids
-    as a fit reads them."""
+    numbers as they are, dates as ISO 8601, objects cell by cell; the column `person` of ids as a fit
+    reads them."""
     try:
         import pyarrow
     except ImportError:
@@ -1284,11 +1240,10 @@ def as_cells(X, name="X", person=None):
     if isinstance(source, np.ndarray):
         columns = [pyarrow.array(np.ascontiguousarray(source[:, j])) for j in range(table.width)]
     elif isinstance(source, _Cells):
-        plain = {"type": "category", "levels": []}
         columns = [
             _id_column(cells)
             if column == person
-            else _text_column(cells, plain, ".", source.nan_is_missing)
+            else _mixed_column(cells, source.nan_is_missing)
             if isinstance(cells, np.ndarray)
             else cells
             for column, cells in zip(names, source.columns)
@@ -1303,13 +1258,15 @@ def as_cells(X, name="X", person=None):
 
 
 def _readable(name, cells):
-    """A column of pyarrow as text, truths or numbers, by its type alone."""
+    """A column of pyarrow as text, truths or numbers, by its type alone; a union of these as it is."""
     import pyarrow
     from pyarrow import types
 
     if types.is_dictionary(cells.type):
         cells = cells.cast(cells.type.value_type)
     if types.is_null(cells.type) or types.is_boolean(cells.type) or types.is_string(cells.type):
+        return cells
+    if types.is_union(cells.type):
         return cells
     if types.is_large_string(cells.type) or str(cells.type) == "string_view":
         return cells
@@ -1408,10 +1365,9 @@ class SchemaFacts:
         self.has_missing = "missing" in toml or any(
             "missing" in column for column in toml["columns"].values()
         )
-        self.decimal = toml.get("decimal", ".")
         self.takes_text = (
             self.has_missing
-            or self.decimal != "."
+            or toml.get("decimal", ".") != "."
             or "thousands" in toml
             or any(
                 column["type"] not in _NUMERIC or "decimal" in column or "thousands" in column
@@ -1444,11 +1400,6 @@ class SchemaFacts:
     def may_lack(self, name):
         """Whether rows to predict may lack a column of that name, or have it: it is not read."""
         return self.cells.get(name, {}).get("type") in ("ignore", "person", "weight")
-
-    def point(self, column):
-        """The decimal sign of the column's numbers."""
-        own = "decimal" in column or "thousands" in column
-        return column.get("decimal", ".") if own else self.decimal
 
     def marks(self, column):
         """How missing cells of the column read: texts, none of them where no cell is missing."""
@@ -1605,7 +1556,7 @@ _TYPES = {
     "booleans": re.compile("bool"),
     "numbers": re.compile(r"u?int\d|float|double|half|decimal"),
     "text": re.compile("str$|string|large_string|utf8|categorical|enum|dictionary"),
-    "any": re.compile("category"),
+    "any": re.compile("category|sparse_union"),
 }
 
 
@@ -1682,8 +1633,7 @@ def require_weights(given):
     if not unread.any():
         return weights
     row = int(np.argmax(unread))
-    cell = given.iloc[row] if hasattr(given, "iloc") else given[row]
-    cell = _plain(cell.as_py() if hasattr(cell, "as_py") else cell)
+    cell = _cell_at(given, row)
     is_text = isinstance(cell, (str, bytes))
     advice = "make the weights numbers" if is_text else "fill it, or leave the row out"
     raise _core.BadInput(
@@ -1727,73 +1677,52 @@ def _require_rows(name, cells, rows):
 
 
 def id_text(cell):
-    """The text of an id, or None of a cell that is nobody's (docs/reference/python.md, "People").
+    """The text of an id in the engine's one spelling, or None of a cell that is nobody's
+    (docs/reference/python.md, "People").
 
     It follows from the cell alone, and what reads the same is one person's, of whatever types: pandas
-    makes 7 of "007" where nobody else's id in the same stretch of a file is a word. Two people of
-    one id count together as one, which is safe; one person of two ids would count twice.
+    makes 7 of "007" where nobody else's id in the same stretch of a file is a word.
     """
+    text = _text_of_id(cell)
+    return None if text is None else _core.person_id(text) or None
+
+
+def _text_of_id(cell):
+    """An id as a text that the engine spells, whole numbers exactly; None of a cell that is no id."""
     if isinstance(cell, np.float16):
         return None  # 7.001 is 7 there
     if isinstance(cell, np.float32):  # what another cell may have with more digits
-        return _double_id(float(cell), 2.0**24) if cell == np.trunc(cell) else None
+        return str(int(cell)) if abs(cell) < 2.0**24 and cell == np.trunc(cell) else None
     cell = _plain(cell)
-    if isinstance(cell, (bytes, bytearray)):
-        try:
-            cell = bytes(cell).decode("utf-8")
-        except UnicodeDecodeError:
-            return None
     try:
-        if isinstance(cell, str):
-            cell.encode("utf-8")  # not half of a sign
-            text = unicodedata.normalize("NFC", cell).strip()
-            if _ID_DIGITS.fullmatch(text):
-                digits = text.lstrip("+-").lstrip("0") or "0"
-                return f"-{digits}" if text[0] == "-" and digits != "0" else digits
-            if _ID_NUMBER.fullmatch(text):  # with an exponent R writes 15 digits
-                return _double_id(float(text), 1e15 if "e" in text.lower() else 2.0**53)
-            plain = text.lower()
-            if plain.lstrip("+-") in ("inf", "infinity", "nan"):
-                return None  # a double among numbers, whose ids they are not
-            return plain if plain in ("true", "false") or _ID_UUID.fullmatch(plain) else text
-        if isinstance(cell, bool):
-            return "true" if cell else "false"
-        if isinstance(cell, uuid.UUID):
-            return str(cell)
+        if isinstance(cell, (bytes, bytearray)):
+            return bytes(cell).decode("utf-8")
         if _is_none(cell) or isinstance(cell, _DATES):  # one of them is an Integral to NumPy
             return None
+        if isinstance(cell, (str, bool, uuid.UUID)):
+            return str(cell).encode("utf-8").decode("utf-8")  # not half of a sign
+        if isinstance(cell, decimal.Decimal) and cell.is_finite():
+            if abs(cell.adjusted()) > _MOST_DIGITS:
+                return None
+            cell = int(cell) if cell == cell.to_integral_value() else float(cell)
         if isinstance(cell, numbers.Integral):
             return str(int(cell))
-        if isinstance(cell, decimal.Decimal):
-            return _number_id(cell)
         if isinstance(cell, numbers.Real):
-            return _double_id(float(cell), 2.0**53)
-    except (ArithmeticError, ValueError):  # no number, or beyond what is written out
+            return repr(float(cell))
+    except (ArithmeticError, ValueError):  # no text, no number, or beyond what is written out
         pass
     return None
 
 
-def _id_column(cells, missing=()):
-    """A frame's column of whose rows are: objects and text cell by cell, as `groups` reads them, and
-    dates as the engine reads a column of them; other types as they lie. missing: marks of nobody's,
-    which stay."""
+def _id_column(cells):
+    """A frame's column of whose rows are: objects cell by cell as `groups` has them, dates as the engine
+    reads a column of them; other types as they lie."""
     import pyarrow
-    from pyarrow import types
 
     if not isinstance(cells, np.ndarray):
-        of = cells.type
-        if not (types.is_string(of) or types.is_large_string(of) or str(of) == "string_view"):
-            return cells
-        cells = cells.to_pylist()
-    text_of = {}  # an id has several rows
-    out = []
-    for cell in cells:
-        key = (type(cell), cell) if isinstance(cell, (str, int)) else None
-        if key is None or key not in text_of:
-            is_mark = isinstance(cell, str) and cell in missing
-            text_of[key] = cell if is_mark else _instant_text(cell) or id_text(cell)
-        out.append(text_of[key])
-    return pyarrow.array(out, pyarrow.large_string())
+        return cells
+    texts = [_instant_text(cell) or _text_of_id(cell) for cell in cells]
+    return pyarrow.array(texts, pyarrow.large_string())
 
 
 def _instant_text(cell):
@@ -1817,26 +1746,6 @@ def _instant_text(cell):
     return day if time == "00:00:00" else f"{day}T{time}"
 
 
-def _number_id(number):
-    """Digits of a whole number, of another the shortest text of its double; None of one too long."""
-    if not number.is_finite() or abs(number.adjusted()) > _MOST_DIGITS:
-        return None
-    if number == number.to_integral_value():
-        return str(int(number))
-    return _double_id(float(number), 2.0**53)
-
-
-def _double_id(value, end):
-    """A double's text as an id; None from `end` on, where it may have been several whole numbers, and of
-    one that as a float would be a whole number."""
-    if not abs(value) < end:
-        return None
-    off = abs(value - round(value))
-    if off and abs(value) <= 2.0**24 and (off <= abs(value) * 2.0**-23 or abs(value) < 2.0**-126):
-        return None
-    return repr(value) if off else str(int(value))
-
-
 def require_people(groups):
     """`as_people`, and that no row is nobody's, which a schema that refuses needs."""
     texts, places = as_people(groups)
@@ -1845,8 +1754,7 @@ def require_people(groups):
     if not unread.any():
         return texts, places
     row = int(np.argmax(unread))
-    cell = groups.iloc[row] if hasattr(groups, "iloc") else groups[row]
-    cell = _plain(cell.as_py() if hasattr(cell, "as_py") else cell)
+    cell = _cell_at(groups, row)
     if isinstance(cell, numbers.Real) and math.isfinite(cell):
         why = (
             f"several people's numbers may have been rounded to {cell!r} (a double from 2^53 on, or a float); "
@@ -1970,9 +1878,7 @@ def _missing(y):
         return np.zeros(len(y), bool)
     return np.fromiter(
         (
-            label is None
-            or type(label).__name__ in ("NAType", "NaTType")
-            or (isinstance(label, numbers.Real) and label != label)
+            _is_none(label) or (isinstance(label, numbers.Real) and label != label)
             for label in y
         ),
         bool,

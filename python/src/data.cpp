@@ -6,6 +6,7 @@
 
 #include "arguments.hpp"
 #include "bind.hpp"
+#include "data/person_ids.hpp"
 #include "dlpack.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
@@ -462,6 +463,9 @@ void bind_data(nb::module_& m) {
   m.def("read_array", &read_numbers<double>, "X"_a.noconvert(), "labels"_a.none(), "schema"_a,
         nb::kw_only(), "labels_optional"_a = false, "n_jobs"_a = nb::none(),
         "progress"_a = nb::none(), array_doc);
+  m.def(
+      "person_id", [](const std::string& text) { return person_id(text); }, "text"_a,
+      "The text of an id in the one spelling that columns of people have; '' of nobody's.");
   m.def("_is_on_device", &DeviceArray::is_one, "array"_a);
   m.def("_read_device_labels", &read_device_labels, "y"_a,
         "(values [n] float64, \"b\", \"i\" or \"f\") of labels that are not in the CPU's memory.");

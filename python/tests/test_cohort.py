@@ -153,7 +153,8 @@ def test_ids_with_a_zone_are_instants():
     assert data.counted == 2
     tables = pytest.importorskip("gibbsite._tables")
     one = pd.DataFrame({"id": days, "x": 0.5, "d": days})
-    read = tables._pandas_table(one, schema)  # of which the engine makes the ids, in UTC
+    dated = schema.to_toml() + 'd = {type = "date", range = ["2019-01-01", "2019-12-31"]}\n'
+    read = tables._pandas_table(one, gibbsite.Schema.parse(dated, "s"))  # of which the engine makes the ids, in UTC
     assert read.schema.field("id").type.tz == "Europe/Berlin" and read.schema.field("d").type.tz is None
 
 

@@ -488,13 +488,17 @@ def schema_of(columns, invalid="middle"):
 
 
 def readings(X, schema):
-    """What the engine is given for each cell, as text: NaN is NaN."""
+    """What the engine is given for each cell, as text: NaN is NaN, and a whole number of any type is one."""
+
+    def shown(cell):
+        return repr(int(cell) if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53 else cell)
+
     facts = _tables.SchemaFacts(schema)
     table = _tables.read_columns(X, facts.takes_text, facts.has_missing, facts.middle)
     if table.is_array:
         return [[repr(cell) for cell in row] for row in table.source.tolist()]
     read = table.source.to_arrow(list(schema.columns), facts)
-    return [[repr(cell) for cell in row.values()] for row in read.to_pylist()]
+    return [[shown(cell) for cell in row.values()] for row in read.to_pylist()]
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
@@ -571,6 +575,37 @@ def test_numbers_of_a_list_are_those_of_an_array():
     whole = [[2**53 + 1], [-(2**63)], [2**63], [0.1], [True], [np.float32(0.1)]]
     expected = [float(cell) for (cell,) in whole]
     assert readings(whole, plain) == [[repr(cell)] for cell in expected]
+
+
+def test_objects_are_read_as_columns_of_their_types_are():
+    """Whatever its decimal sign, spelling of NaN or format of dates is: none is written and read again."""
+    pandas = pytest.importorskip("pandas")
+    pyarrow = pytest.importorskip("pyarrow")
+    days = [datetime.date(900, 1, 2), datetime.date(1990, 3, 4)]
+    of_dates = '{type = "date", range = ["0800-01-01", "2000-12-31"], format = "%d %b %Y"}'
+    for head, what, cells, kind in [
+        ('decimal = ","\n', '{type = "number", range = [0, 3], decimal = "."}', [0.5, 2.25], None),
+        ('decimal = ","\n', '{type = "number", range = [0, 3]}', [0.5, 2.25], None),
+        ("", '{type = "number", range = [0, 3], missing = "NaN"}', [0.5, float("nan")], None),
+        ("", '{type = "category", levels = ["2.50", "0.5"], other = true}', [0.5, 2.5], None),
+        ("", '{type = "category", levels = ["False", "1"]}', [True, False], None),
+        ("", of_dates, days, pyarrow.date32()),
+    ]:
+        schema = gibbsite.Schema.parse(
+            f'label = "y"\npositive = "1"\ninvalid = "middle"\n{head}[columns]\nx0 = {what}\n'
+        )
+        typed = pyarrow.table({"x0": pyarrow.array(cells, kind)})
+        objects = np.array([*cells, None], dtype=object)[:-1]
+        tables = [typed, pandas.DataFrame({"x0": pandas.Series(objects, dtype=object)})]
+        facts = _tables.SchemaFacts(schema)
+        read = [gibbsite.read_arrow(table, schema, labels=np.ones(2)) for table in tables]
+        listed = _tables.read_columns([[cell] for cell in cells], facts.takes_text, facts.has_missing, True)
+        read.append(listed.read(schema, ["x0"], np.ones(2), 1))
+        assert len({(str(data.counts), gibbsite._core._Rows(data).digest) for data in read}) == 1, what
+        assert read[0].counts["invalid_cells"] == 0, what
+    amounts = 'label = "y"\nrange = [0, 9]\ndecimal = ","\n[columns]\nx0 = {type = "number", range = [0, 3]}\n'
+    frame = pandas.DataFrame({"x0": [1.0, 2.0], "y": pandas.Series([2.5, "7,5"], dtype=object)})
+    assert gibbsite.read_arrow(frame, gibbsite.Schema.parse(amounts)).labels == pytest.approx([2.5, 7.5])
 
 
 def test_rows_that_are_none():

@@ -28,6 +28,7 @@ using testing::arrow_dictionary;
 using testing::arrow_nulls;
 using testing::arrow_numbers;
 using testing::arrow_text;
+using testing::arrow_union;
 using testing::ArrowBytes;
 using testing::ArrowColumn;
 using testing::ArrowTable;
@@ -352,7 +353,7 @@ TEST_F(Arrow, ReadsBools) {
   };
   expect_cells(column, cells("1", "0"), number);
   for (const auto& [yes, no] : std::vector<std::pair<std::string, std::string>>{
-           {"true", "false"}, {"True", "False"}, {"TRUE", "FALSE"}, {"1", "0"}})
+           {"true", "false"}, {"True", "False"}, {"TRUE", "FALSE"}, {"1", "0"}, {"Y", "N"}})
     expect_cells(
         column, cells(yes, no),
         schema_of(fmt::format("a = {{type = 'category', levels = ['{}', '{}']}}", yes, no)));
@@ -374,9 +375,11 @@ TEST_F(Arrow, ReadsLabelsOfEveryKind) {
   EXPECT_THAT(read_labels(arrow_bools("y", {true, false, true})), ElementsAre(-1, 1, -1));
   std::get<TwoClasses>(schema.label).positive = "1";
   EXPECT_THAT(read_labels(arrow_bools("y", {true, false, true})), ElementsAre(1, -1, 1));
-  std::get<TwoClasses>(schema.label).positive = "yes";
+  std::get<TwoClasses>(schema.label).positive = "No";
+  EXPECT_THAT(read_labels(arrow_bools("y", {true, false, true})), ElementsAre(-1, 1, -1));
+  std::get<TwoClasses>(schema.label).positive = "ill";
   expect_error({arrow_bools("y", {true, false, true}), a}, schema,
-               {"table: label column 'y' is of type bool and `positive` is 'yes'", "\"true\""});
+               {"table: label column 'y' is of type bool and `positive` is 'ill'", "\"true\""});
   std::get<TwoClasses>(schema.label).positive = "+1.0";
   EXPECT_THAT(read_labels(arrow_numbers<std::int64_t>("y", "l", {1, 0, -1})),
               ElementsAre(1, -1, -1));
@@ -487,6 +490,114 @@ TEST_F(Arrow, RefusesTypesThatAreNoCells) {
       arrow_dictionary<std::int32_t>("", "i", {0}, arrow_text("", "u", {"x"}));
   expect_error({arrow_dictionary<std::int32_t>("the day", "i", {0}, inner), labels_of(1)}, one,
                {"a dictionary of dictionaries"});
+}
+
+/// A union of text, whole numbers, numbers, truths and days: cell i is that of its kind.
+ArrowColumn mixed(const ArrowBytes& kinds, const Texts& texts, const Maybe<std::int64_t>& whole,
+                  const Maybe<double>& numbers, const Maybe<bool>& truths,
+                  const Maybe<std::int32_t>& days) {
+  return arrow_union(
+      "a", kinds,
+      {arrow_text("", "U", texts), arrow_numbers("", "l", whole), arrow_numbers("", "g", numbers),
+       arrow_bools("", truths), arrow_numbers("", "tdD", days)});
+}
+
+// A day among numbers or levels, and a number among days, is what the same text is.
+TEST_F(Arrow, CellsOfAUnionAreOfTheirOwnTypes) {
+  constexpr std::int32_t day = 20'454;  // 2026-01-01
+  const ArrowColumn column = mixed(
+      {0, 1, 2, 3, 0, 4, 2, 1, 0}, {"3", {}, {}, {}, {}, {}, {}, {}, "x"},
+      {{}, 4, {}, {}, {}, {}, {}, 9007199254740993, {}}, {{}, {}, 2.5, {}, {}, {}, -7.0, {}, {}},
+      {{}, {}, {}, true, {}, {}, {}, {}, {}}, {{}, {}, {}, {}, {}, day, {}, {}, {}});
+  std::vector<std::string> cells{
+      "3", "4", "2.5", "true", "", "2026-01-01", "-7", "9007199254740993", "x"};
+  const std::string rest = "', '4', 'true', '2026-01-01', '9007199254740993'], other = true}";
+  expect_cells(column, cells,
+               schema_of("a = {type = 'category', levels = ['3" + rest, "invalid = 'middle'"));
+  expect_cells(column, cells,
+               schema_of("a = {type = 'category', missing = ['', '2.5'], levels = ['-7.0" + rest));
+  cells[3] = "1";
+  const std::string of_numbers = "a = {type = 'number', range = [-5, 100], missing = ";
+  expect_cells(column, cells, schema_of(of_numbers + "['', '2.50']}", "invalid = 'middle'"));
+  cells[4] = "x";  // a null is missing, however that is written
+  expect_cells(column, cells,
+               schema_of(of_numbers + "'x', decimal = '.'}", "decimal = ','\ninvalid = 'middle'"));
+  expect_cells(mixed({0, 1, 2, 4, 0, 3}, {"20251230", {}, {}, {}, {}, {}},
+                     {{}, 20'251'231, {}, {}, {}, {}}, {{}, {}, 20'260'102.0, {}, {}, {}},
+                     {{}, {}, {}, {}, {}, true}, {{}, {}, {}, day, {}, {}}),
+               {"20251230", "20251231", "20260102", "20260101", "", "true"},
+               schema_of("a = {type = 'date', range = ['2025-12-31', '2026-03-01'], format = "
+                         "'%Y%m%d'}",
+                         "invalid = 'middle'"));
+}
+
+TEST_F(Arrow, LabelsAndIdsMayBeOfUnions) {
+  const ArrowBytes kinds{0, 1, 2, 3, 0};
+  const ArrowColumn y = mixed(kinds, {"1", {}, {}, {}, {}}, {{}, 1, {}, {}, {}},
+                              {{}, {}, 0.0, {}, {}}, {{}, {}, {}, true, {}}, {{}, {}, {}, {}, {}})
+                            .named("y");
+  const std::string head = "label = 'y'\ninvalid = 'middle'\n";
+  const std::string columns = "[columns]\na = {type = 'number', range = [0, 9]}\n";
+  const ArrowColumn a = arrow_numbers<double>("a", "g", {1.0, 2.0, 3.0, 4.0, 5.0});
+  for (const char* const label :
+       {"positive = '1'\nnegative = '0'\n", "classes = ['0', '1', 'true']\n",
+        "range = [0, 2]\ndecimal = ','\n"}) {
+    const Schema schema = parse_schema(head + label + columns, "s.toml");
+    const bool is_two = std::string_view(label).starts_with("positive");
+    expect_same(
+        read({a, y}, schema),
+        read({a, arrow_text("y", "u", {"1", "1", "0", is_two ? "1" : "true", ""})}, schema));
+  }
+  const Schema numbers = parse_schema(
+      "label = 'y'\nclasses = ['9007199254740993', '2.50', '1e3']\n" + columns, "s.toml");
+  const ArrowColumn classes =
+      arrow_union("y", {0, 1, 1, 0, 2},
+                  {arrow_numbers<std::int64_t>("", "l", {9007199254740993, {}, {}, 1000, {}}),
+                   arrow_numbers<double>("", "g", {{}, 2.5, 1000.0, {}, {}}),
+                   arrow_text("", "u", {{}, {}, {}, {}, "1e3"})});
+  EXPECT_THAT(read({a, classes}, numbers).y, ElementsAre(0, 1, 2, 2, 2));
+  // A float may have been rounded, and a timestamp is an instant, whatever column it is in.
+  const ArrowColumn ids = arrow_union(
+      "a", {0, 1, 2, 3, 4, 2, 0},
+      {arrow_text("", "u", {"7", {}, {}, {}, {}, {}, "2026-01-01T00:00:01"}),
+       arrow_numbers<std::int64_t>("", "l", {{}, 7, {}, {}, {}, {}, {}}),
+       arrow_numbers<float>("", "f", {{}, {}, 7.0F, {}, {}, 0.5F, {}}),
+       arrow_numbers<double>("", "g", {{}, {}, {}, 7.0, {}, {}, {}}),
+       arrow_numbers<std::int64_t>("", "tss:", {{}, {}, {}, {}, 20'454 * 86'400 + 1, {}, {}})});
+  const Schema people = schema_of("a = {type = 'person'}\nb = {type = 'number', range = [0, 9]}",
+                                  "invalid = 'middle'");
+  ReadOptions options;
+  options.holds_people = true;
+  const Dataset data = read(
+      {ids, arrow_numbers<double>("b", "g", Maybe<double>(7, 1.0)), labels_of(7)}, people, options);
+  EXPECT_THAT(data.person, ElementsAre(0, 0, 0, 0, 1, Dataset::nobody, 1));
+}
+
+TEST_F(Arrow, RefusesUnionsThatAreNone) {
+  const ArrowColumn good = arrow_union(
+      "a", {0, 1, 0},
+      {arrow_text("", "u", {"1", {}, "2"}), arrow_numbers<double>("", "g", {{}, 3.0, {}})});
+  expect_cells(good, {"1", "3", "2"}, number);
+  const auto expect = [&](const std::string& what, const std::function<void(ArrowColumn&)>& spoil) {
+    ArrowColumn column = good;
+    spoil(column);
+    expect_error({column, labels_of(3)}, number, {"column 'a'", what});
+  };
+  expect("a union", [](ArrowColumn& c) { c.format = "+us:1,0"; });
+  expect("a union", [](ArrowColumn& c) { c.format = "+us:0"; });
+  expect("a union", [](ArrowColumn& c) { c.format = "+ud:0,1"; });
+  expect("a union", [](ArrowColumn& c) { c.children[1].format = "z"; });
+  expect("a union", [&](ArrowColumn& c) { c.children[1] = good; });
+  expect("a union", [](ArrowColumn& c) {
+    c.children[1] = arrow_dictionary<std::int32_t>("", "i", {0, 0, 0}, c.children[0]);
+  });
+  expect("a cell of a type", [](ArrowColumn& c) { c.buffers[0] = ArrowBytes{0, 2, 0}; });
+  expect("a cell of a type", [](ArrowColumn& c) { c.buffers[0] = ArrowBytes{0, 255, 0}; });
+  expect("the types of its cells", [](ArrowColumn& c) { c.buffers[0].reset(); });
+  expect("the types of its cells", [](ArrowColumn& c) { c.buffers.emplace_back(); });
+  expect("shorter than", [](ArrowColumn& c) { c.children[1] = c.children[1].slice(0, 2); });
+  expect_error({arrow_dictionary<std::int32_t>("a", "i", {0, 1, 2}, good), labels_of(3)}, number,
+               {"column 'a'", "a dictionary of dictionaries or of a union"});
 }
 
 // Rows of the struct that are null, and its own offset: columns of six rows, of which four are

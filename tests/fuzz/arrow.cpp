@@ -27,7 +27,7 @@ class Bytes {
     in_.remove_prefix(some);
   }
   std::string word() {
-    const std::size_t size = std::min<std::size_t>(byte() % 16, in_.size());
+    const std::size_t wanted = byte() % 16, size = std::min(wanted, in_.size());  // in this order
     std::string out(in_.substr(0, size));
     in_.remove_prefix(size);
     return out.substr(0, out.find('\0'));
@@ -100,12 +100,15 @@ class Lender {
     out.release = [](Struct*) { require(false, "a part was released by itself"); };
   }
 
+  static constexpr const char* union_format = "+us:0,1,2";
+  static constexpr const char* members[] = {"u", "g", "b"};  // of unions
+
   static std::string pick_format(Bytes& in) {
     static constexpr const char* known[] = {
         "g", "u", "vu", "i", "U", "f",     "b",           "n",        "c",  "C",  "s",
         "S", "I", "l",  "L", "e", "d:9,2", "d:38,-3,256", "d:5,1,32", "+s", "tdD"};
     const unsigned byte = in.byte();
-    return byte < 250 ? known[byte % std::size(known)] : in.word();
+    return byte < 245 ? known[byte % std::size(known)] : byte < 250 ? union_format : in.word();
   }
 
   int get_schema(ArrowSchema& out) {
@@ -124,6 +127,7 @@ class Lender {
       ArrowSchema* const child = keep(ArrowSchema{});
       hold(*child);
       child->format = keep(column.format)->c_str();
+      if (column.format == union_format) add_members(*child);
       child->name = in_.near(1) == 1 ? keep(column.name)->c_str() : nullptr;
       if (!column.listed.empty()) {
         child->dictionary = keep(ArrowSchema{});
@@ -137,6 +141,18 @@ class Lender {
     out.n_children = static_cast<std::int64_t>(children.size());
     out.children = in_.near(1) == 1 ? keep(children)->data() : nullptr;
     return hand_over(out);
+  }
+
+  void add_members(ArrowSchema& out) {
+    std::vector<ArrowSchema*> children;
+    for (const char* const format : members) {
+      ArrowSchema* const child = keep(ArrowSchema{});
+      hold(*child);
+      child->format = in_.near(1) == 1 ? format : "+us:";
+      children.push_back(in_.near(1) == 1 ? child : nullptr);
+    }
+    out.n_children = below(in_.near(std::ssize(children)), std::ssize(children));
+    out.children = in_.near(1) == 1 ? keep(children)->data() : nullptr;
   }
 
   int get_next(ArrowArray& out) {
@@ -160,10 +176,10 @@ class Lender {
     const auto count = static_cast<std::int64_t>(children.size());
     out.length = below(in_.near(rows), rows);
     out.offset = below(in_.near(offset), offset);
-    out.null_count = in_.near(0);
+    std::vector<const void*> buffers{in_.byte() % 4 == 3 ? bits(rows + offset) : nullptr};
+    out.null_count = in_.near(buffers[0] == nullptr ? 0 : -1);
     out.n_children = below(in_.near(count), count);
     out.children = in_.near(1) == 1 ? keep(children)->data() : nullptr;
-    std::vector<const void*> buffers{in_.byte() % 4 == 0 ? bits(rows + offset) : nullptr};
     out.n_buffers = below(in_.near(1), 1);
     out.buffers = in_.near(1) == 1 ? keep(buffers)->data() : nullptr;
     if (in_.near(1) != 1) out.dictionary = array("u", 1);
@@ -200,7 +216,7 @@ class Lender {
     out.offset = in_.byte() % 4;
     const std::int64_t all = length + out.offset;
     std::vector<const void*> buffers;
-    buffers.push_back(in_.byte() % 3 == 0 ? bits(all) : nullptr);
+    buffers.push_back(in_.byte() % 3 == 2 ? bits(all) : nullptr);
     const auto text = [&](std::int64_t width) {
       const std::int64_t size = in_.byte() % 32;
       unsigned char* const offsets = bytes((all + 1) * width);
@@ -234,6 +250,14 @@ class Lender {
       buffers.push_back(bits(all));
     } else if (format == "n") {
       buffers.clear();
+    } else if (format == union_format) {
+      std::vector<ArrowArray*> children;
+      for (const char* const member : members) children.push_back(array(member, all));
+      out.n_children = std::ssize(children);
+      out.children = keep(children)->data();
+      buffers = {bytes(all)};
+      for (std::int64_t i = 0; in_.byte() < 200 && i < all; ++i)
+        static_cast<unsigned char*>(const_cast<void*>(buffers[0]))[i] %= std::size(members);
     } else {
       buffers.push_back(bytes(all * 32));  // as wide as any
     }
@@ -243,7 +267,7 @@ class Lender {
     out.null_count = in_.near(buffers.empty() ? length : buffers[0] == nullptr ? 0 : -1);
     out.n_buffers = format == "vu" ? count : below(in_.near(count), count);
     out.buffers = in_.near(1) == 1 ? keep(buffers)->data() : nullptr;
-    out.n_children = in_.near(0);
+    out.n_children = below(in_.near(out.n_children), out.n_children);
     if (in_.near(1) != 1) out.offset = -out.offset - 1;
     ArrowArray* const held = keep(out);
     hold(*held);

@@ -160,6 +160,15 @@ ArrowColumn arrow_dictionary(const std::string& name, const std::string& format,
   return out;
 }
 
+/// A sparse union whose i-th cell is that of members[kinds[i]].
+inline ArrowColumn arrow_union(const std::string& name, const ArrowBytes& kinds,
+                               const std::vector<ArrowColumn>& members) {
+  ArrowColumn out{name, "+us:", {kinds}, std::ssize(kinds), 0, 0, members, nullptr};
+  for (std::size_t k = 0; k < members.size(); ++k)
+    out.format += (k == 0 ? "" : ",") + std::to_string(k);
+  return out;
+}
+
 /// A stream of batches, each a list of columns; the first batch gives the types.
 class ArrowTable {
  public:
