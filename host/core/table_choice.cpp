@@ -24,9 +24,9 @@ double two_thirds(double x) {
 }
 double three_halves(double x) { return x * std::sqrt(x); }
 
-// A candidate's place, its weighted score and cells of noise, and what it takes of the budget: a set S that
-// shares mu^2 in proportion to `cost` has noise of L1 norm (sum of cost)^(3/2)/mu in all, the least
-// of any shares.
+// A candidate's place, its weighted score and cells of noise, and what it takes of the budget: a
+// set S that shares mu^2 in proportion to `cost` has noise of L1 norm (sum of cost)^(3/2)/mu in
+// all, the least of any shares.
 struct Candidate {
   std::size_t place = 0;
   double score = 0, cells = 0, cost = 0;
