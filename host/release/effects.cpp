@@ -273,8 +273,8 @@ std::string held_meaning(const Schema& schema) {
   return out;
 }
 
-// Where scores spread this far the rows' bend is extrapolated too far, and estimates are too small.
-constexpr double separated_spread = 4.5;
+// Where scores spread this far noise hides how far, and estimates may be too small.
+constexpr double separated_spread = 6.5;
 
 std::string separation_meaning(const LinearModel& model) {
   if (!model.estimates || !is<TwoClasses>(model.schema.label)) return "";
@@ -288,30 +288,37 @@ std::string separation_meaning(const LinearModel& model) {
   if (!(variance >= separated_spread * separated_spread)) return "";
   return fmt::format(
       "The classes nearly separate (log-odds spread by {:.2g}): on simulated tables like it effects "
-      "were too small, and down to none of their intervals held them, so rest no claim on a size.",
+      "were up to a fifth too small, and down to half of their intervals held them, so rest no claim "
+      "on a size.",
       std::sqrt(variance));
 }
 
-// Normal rows stand for skewed ones too far from where a number's cells are (of two classes the
-// bend's own error widens intervals; of more it does not).
-constexpr double narrow_deviation = 0.1;
+// A number of a small part of its range whose effect is hardly known: the noise of the moments may
+// be more than its cells spread, so rows are taken to differ where they do not.
+constexpr double narrow_deviation = 0.005;
+
+bool is_hardly_known(const EffectEstimate& effect) {
+  return effect.hidden || effect.upper - effect.lower > std::fabs(effect.estimate);
+}
 
 std::string narrow_meaning(const LinearModel& model) {
-  if (!model.estimates || !is<Classes>(model.schema.label)) return "";
+  const Schema& schema = model.schema;
+  if (!model.estimates || (!is<TwoClasses>(schema.label) && !is<Classes>(schema.label))) return "";
   const std::vector<double>& deviations = model.estimates->feature_deviations;
   std::vector<std::string> narrow;
   std::size_t j = 0;
-  for (const Column& column : model.schema.terms()) {
+  for (const Column& column : schema.terms()) {
     if (column.type == ColumnType::number && !column.is_curve() && j < deviations.size() &&
-        deviations[j] < narrow_deviation)
+        deviations[j] < narrow_deviation &&
+        is_hardly_known(feature_effect(*model.estimates, schema, j)))
       narrow.push_back(column.name);
-    j += model.schema.features_of(column);
+    j += schema.features_of(column);
   }
   if (narrow.empty()) return "";
   return fmt::format(
-      "Most cells of {} lie in a small part of the range: on simulated tables of several classes "
-      "effects of such a number were up to a fifth too small, and down to half of their intervals "
-      "held them; give such a number a narrower public range.",
+      "Noise hides how the cells of {} spread in a small part of the range, so effects may be too "
+      "small: on simulated tables down to none of the intervals held such a number's, and half those "
+      "of other columns; give it a narrower public range.",
       short_list(narrow));
 }
 

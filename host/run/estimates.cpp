@@ -28,7 +28,7 @@ using Eigen::VectorXd;
 // Public constants, chosen once by simulation (docs/theory/intervals.md). None has to do with
 // privacy.
 constexpr double prior_scale = 2.5;          // tau: log-odds of a level, and of one sd of a number
-constexpr double least_deviation = 0.02;     // of a number, as a part of its range
+constexpr double least_deviation = 1e-6;     // of a number, as a part of its range
 constexpr double constant_precision = 1e-4;  // of the prior of the constant
 constexpr double least_curvature = 0.02;     // of the derivative, as a part of the public model's
 constexpr double information_error = 0.5;    // part of the error of A_2 that counts
@@ -44,11 +44,13 @@ constexpr double rarest_share = 1e-4;  // of a level
 constexpr double normal_95 = 1.959963984540054;
 constexpr int newton_steps = 30;
 constexpr double newton_accuracy = 0.02;  // of the last step, in posterior deviations
-constexpr double least_step = 1.0 / 1024;
-constexpr double least_relaxation = 1.0 / 16;
 constexpr int length_steps = 20;   // of Newton's method at one length of the predictor
 constexpr double most_left = 0.5;  // of a step there, in deviations, or its density means nothing
-constexpr int quadrature_points = 61;
+constexpr double quadrature_reach = 8;  // of the trapezoid's rule, in deviations
+// Its step: in deviations, and in scores. The rule errs by exp(-2 pi^2) where the logistic curve's
+// third derivative is what bends. Gauss and Hermite's points lie too far apart where deviations are
+// 4 or more, and effects came out too small by a tenth.
+constexpr double quadrature_step = 0.25, score_step = 1;
 
 MatrixXd symmetric(const MatrixXd& M) { return 0.5 * (M + M.transpose()); }
 
@@ -75,21 +77,6 @@ MatrixXd pseudo_inverse(const MatrixXd& P) {
   return Eigen::CompleteOrthogonalDecomposition<MatrixXd>(P).pseudoInverse();
 }
 
-// Gauss-Hermite for the standard normal: eigenpairs of the Jacobi matrix of its polynomials
-// (Golub and Welsch 1969).
-struct NormalQuadrature {
-  ArrayXd points, weights;
-  NormalQuadrature() {
-    MatrixXd jacobi = MatrixXd::Zero(quadrature_points, quadrature_points);
-    for (Index a = 1; a < quadrature_points; ++a)
-      jacobi(a, a - 1) = jacobi(a - 1, a) = std::sqrt(static_cast<double>(a));
-    const Eigen::SelfAdjointEigenSolver<MatrixXd> e(jacobi);
-    points = e.eigenvalues();
-    weights = e.eigenvectors().row(0).transpose().array().square();
-    weights /= weights.sum();
-  }
-};
-
 // The probability at a score and its first three derivatives.
 std::array<double, 4> logistic(double score) {
   const double p = score < 0 ? std::exp(score) / (1 + std::exp(score)) : 1 / (1 + std::exp(-score));
@@ -115,10 +102,17 @@ class NormalRows {
   // Averages over normal scores.
   [[nodiscard]] std::array<double, 4> averages(double center, double deviation) const {
     std::array<double, 4> sum{};
-    for (Index k = 0; k < quadrature_points; ++k) {
-      const std::array<double, 4> at = logistic(center + deviation * quadrature_.points[k]);
-      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += quadrature_.weights[k] * at[i];
+    double total = 0;
+    const double widest = std::min(quadrature_step, score_step / deviation);
+    const int half = static_cast<int>(std::min(std::ceil(quadrature_reach / widest), 1e5));
+    for (int k = -half; k <= half; ++k) {
+      const double point = quadrature_reach * static_cast<double>(k) / static_cast<double>(half);
+      const double weight = std::exp(-0.5 * point * point);
+      const std::array<double, 4> at = logistic(center + deviation * point);
+      total += weight;
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += weight * at[i];
     }
+    for (double& value : sum) value /= total;
     return sum;
   }
   // a_1: the mean of p(1 - p).
@@ -137,7 +131,6 @@ class NormalRows {
   }
 
  private:
-  NormalQuadrature quadrature_;
   VectorXd mean_;
   MatrixXd covariance_;
 };
@@ -206,7 +199,7 @@ Features::Features(const AnsweredScores& answers, const Schema& schema) : metric
   answer_moments(answers.lambda, schema);
   precision = VectorXd::Constant(d, 1 / (prior_scale * prior_scale));
   for (const Index j : numbers)
-    precision[j] = std::pow(std::max(deviation[j], least_deviation) / prior_scale, 2);
+    precision[j] = std::pow(deviation[j] / prior_scale, 2);
   if (constant >= 0) precision[constant] = constant_precision;
 }
 
@@ -216,7 +209,12 @@ void Features::answer_moments(const VectorXd& lambda, const Schema& schema) {
   if (one.size() > 0) {
     one_moment = std::max(one.dot(lambda.cwiseProduct(one)), 1e-6);
     mean = inverse.transpose() * lambda.cwiseProduct(one) / one_moment;
-    deviation = (second.array() / one_moment - mean.array().square()).max(1e-6).sqrt();
+    // About the mean at once: of a number that fills a small part of its range the difference of
+    // second moments would be rounding.
+    const MatrixXd centered = inverse - one * mean.transpose();
+    deviation = ((centered.array().square().matrix().transpose() * lambda).array() / one_moment)
+                    .sqrt()
+                    .max(least_deviation);
   } else {
     // Second moments alone: of a level they are its share, a number counts as evenly spread over
     // the low part of its range.
@@ -225,7 +223,7 @@ void Features::answer_moments(const VectorXd& lambda, const Schema& schema) {
     for (const Index j : numbers) {
       const double moment = std::clamp(second[j], 1e-6, 1.0);
       mean[j] = std::max(moment, std::sqrt(0.75 * moment));
-      deviation[j] = std::sqrt(std::max(moment - mean[j] * mean[j], 1e-6));
+      deviation[j] = std::sqrt(std::max(moment - mean[j] * mean[j], 4e-4));
       mean[j] -= middle[j];
     }
     for (const Levels& group : categories)
@@ -457,31 +455,8 @@ struct Normal {
   MatrixXd covariance;
 };
 
-// Newton's steps that go to and fro, as the covariance of U moves with omega, are relaxed.
-struct Relaxation {
-  double part = 1, before = std::numeric_limits<double>::infinity();
-  void see(double length) {
-    if (length > 0.9 * before) {
-      part = std::max(part / 2, least_relaxation);
-    } else if (length < 0.5 * before) {
-      part = std::min(2 * part, 1.0);
-    }
-    before = length;
-  }
-};
-
-// `part` of a step of length `now`, halved until the next one by the same derivative,
-// `left` of it, is sufficiently shorter (Deuflhard's natural monotonicity test): derivatives are
-// held positive, so a step need not go down any cost. None is where no part above least_step helps.
-template <class Left>
-std::optional<double> helpful_part(double part, double now, const Left& left) {
-  while (part > least_step && !(left(part) <= (1 - part / 4) * now)) part /= 2;
-  if (part <= least_step) return {};
-  return part;
-}
-
-// U = F(omega) + noise, F(omega) = alpha h(omega) + D omega a_1(omega)/a_1(omega_0) + the levels'
-// curves.
+// U = F(omega) + noise, F(omega) = alpha h(omega) + D (omega - omega_0) a_1(omega)/a_1(omega_0) +
+// the levels' curves: its derivative at omega_0 is the answered information.
 class Equation {
  public:
   Equation(const AnsweredScores& answers, const Features& features, const NormalRows& rows,
@@ -497,10 +472,13 @@ class Equation {
         prior_(features.metric.transpose() * features.precision.asDiagonal() * features.metric),
         path_prior_(prior_) {
     path_prior_.diagonal() += (answers.prior_scale * answers.prior).cwiseInverse();
-    unseparated_ = unseparated({features.inverse, features.one, columns_of(features)},
-                               {answers.lambda, answers.information, answers.information_deviation,
-                                information.alpha * curvature_at_},
-                               prior_);
+    const AnsweredDirections answered{answers.lambda, answers.information,
+                                      answers.information_deviation,
+                                      information.alpha * curvature_at_};
+    unseparated_ =
+        unseparated({features.inverse, features.one, columns_of(features)}, answered, prior_) +
+        unresolved(information.directions(), features.deviation(features.numbers), answered,
+                   prior_);
     // The late half of the path, and the block, weighted by their precision.
     const std::size_t last = answers.points.size() - 1, first = last / 2;
     double weight = 0;
@@ -540,7 +518,7 @@ class Equation {
   // Without the levels' curves.
   [[nodiscard]] VectorXd normal_score(const VectorXd& omega) const {
     return information_.alpha * rows_.score(omega) +
-           information_.correction() * omega * (rows_.curvature(omega) / curvature_at_);
+           information_.correction() * (omega - at_) * (rows_.curvature(omega) / curvature_at_);
   }
 
   // dF/domega, held positive: no direction has less than a part of the public model's.
@@ -626,8 +604,7 @@ class Equation {
       const VectorXd step = *V * slope(omega, weighted);
       const double now = length(omega);
       if (now < newton_accuracy) break;
-      relaxed.see(now);
-      const auto part = helpful_part(relaxed.part, now,
+      const auto part = helpful_part(relaxed.part_of(now), now,
                                      [&](double of_it) { return length(omega + of_it * step); });
       if (!part) {
         out.stuck = k == 0;
@@ -833,9 +810,8 @@ class OverLength {
       };
       out.left = left(omega);
       if (out.left < newton_accuracy) break;
-      relaxed.see(out.left);
       const VectorXd move = around.covariance * equation_.slope(omega, around.weighted);
-      const auto part = helpful_part(relaxed.part, out.left, [&](double of_it) {
+      const auto part = helpful_part(relaxed.part_of(out.left), out.left, [&](double of_it) {
         return left(scaled(omega + of_it * move, wanted));
       });
       if (!part) break;
@@ -938,11 +914,12 @@ std::vector<Together> together(const Features& features, const Estimates& estima
     const auto j = static_cast<std::size_t>(number);
     const double mean = features.mean[number], deviation = features.deviation[number];
     const double near = std::max(
-        std::min(mean + features.middle[number], 1 - features.middle[number] - mean), 1e-4);
+        std::min(mean + features.middle[number], 1 - features.middle[number] - mean),
+        least_deviation);
     if (!(near < deviation)) continue;
     Together rows{.feature = j};
     rows.side = mean + features.middle[number] < 0.5 ? 1 : -1;
-    rows.reach = std::clamp(deviation * deviation / near + near, 0.1, 1.0);
+    rows.reach = std::min(deviation * deviation / near + near, 1.0);
     rows.factor = near < deviation / 4 ? 1.5 : 1.0;
     rows.estimate = feature_effect(estimates, schema, j).estimate;
     rows.score = mean_score + rows.side * rows.estimate * (rows.reach - near);
@@ -1138,7 +1115,8 @@ FeatureParts feature_parts(const AnsweredScores& answers, const Schema& schema) 
                    features.deviation,
                    features.precision,
                    {},
-                   true};
+                   true,
+                   features.numbers};
   auto j = static_cast<Index>(features.numbers.size());
   for (const Levels& group : features.categories) {
     const auto levels = features.metric.middleRows(group.first, group.size);
@@ -1147,7 +1125,7 @@ FeatureParts feature_parts(const AnsweredScores& answers, const Schema& schema) 
     for (Index l = 0; l < group.size; ++l, ++j) {
       const VectorXd row = others + levels.row(l).transpose();
       out.levels.push_back({j, group.first + l, shares[l],
-                            row.cwiseQuotient(answers.lambda).dot(out.directions.row(j))});
+                            row.cwiseQuotient(answers.lambda).dot(out.directions.row(j)), row});
     }
   }
   return out;

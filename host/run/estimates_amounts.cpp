@@ -5,6 +5,7 @@
 
 #include <Eigen/Dense>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -31,6 +32,8 @@ constexpr double least_part = 0.005;      // of a matrix, as a part of its publi
 constexpr double least_curvature = 1e-3;  // mean curvature of a row
 constexpr double bend = 0.15;             // relative error of the slope between center and root
 constexpr int steps = 6;
+constexpr double most_dispersion = 20;
+constexpr double largest_counted = 500;   // counts with a larger range are taken in coarser units
 
 MatrixXd symmetric(const MatrixXd& M) { return 0.5 * (M + M.transpose()); }
 double normal_density(double z) { return std::exp(-0.5 * z * z) / std::sqrt(2 * std::numbers::pi); }
@@ -59,8 +62,9 @@ NormalErrors errors_of(double mean_square, double cap) {
 // what the two matrices have of its direction u, Lambda^-1 u by Lambda^-1 u in units of their
 // scale, and how many times the information is without weights.
 struct RareLevel {
-  VectorXd direction;
+  VectorXd direction, row;
   double share = 0, information = 1, scores = 1, unweighted = 1;
+  double count = 0, square = 1, cap = 1;  // its part of the rows; their squared norm; of slopes
 };
 std::vector<RareLevel> rare_levels(const AnsweredScores& answers, const FeatureParts& features,
                                    double mean_square, bool of_counts) {
@@ -72,6 +76,7 @@ std::vector<RareLevel> rare_levels(const AnsweredScores& answers, const FeatureP
     if (!(level.share < rare_share)) continue;
     RareLevel rare;
     rare.direction = features.directions.row(level.direction);
+    rare.row = level.row;
     rare.share = level.share;
     const double across = level.across * level.across, s = level.share;
     const double square = std::max(squares - 1, 0.0) + across;
@@ -91,6 +96,9 @@ std::vector<RareLevel> rare_levels(const AnsweredScores& answers, const FeatureP
             ? s
             : std::max(
                   s, std::min(answers.means[static_cast<std::size_t>(level.feature)], rare_share));
+    rare.count = count;
+    rare.square = square;
+    rare.cap = own_cap;
     const double of_level = count * across * ratio * own.free(own_cap) / errors.free(cap);
     rare.information = weight * of_level + others;
     rare.unweighted = (of_level + others) / rare.information;
@@ -157,6 +165,115 @@ MatrixXd of_log_means(const VectorXd& lambda, const VectorXd& mean, const Vector
   return covariance + moved * moved.transpose();
 }
 
+// Counts up to `largest` whose variance is mean + dispersion mean^2 (negative binomial's law), as
+// parts of `largest`, and their slopes mean - count held at a cap.
+class HeldCounts {
+ public:
+  HeldCounts(double largest, double dispersion)
+      : largest_(std::min(largest, largest_counted)),
+        unit_(largest / largest_),
+        dispersion_(dispersion) {}
+
+  struct Slope {
+    double beyond = 0;  // mean of the held slope, less that of the slope itself
+    double square = 0;  // mean square of the held slope
+  };
+  [[nodiscard]] Slope slope(double mean, double cap) const {
+    const double counts = std::clamp(mean, 1e-6, 1.0) * largest_;
+    // In units of several counts the variance of as many counts is smaller.
+    const double spread = std::max(dispersion_ + (1 / unit_ - 1) / counts, 0.0);
+    const double p = counts / (1 + spread * counts);
+    double chance = spread > 1e-9 ? std::exp(-std::log1p(spread * counts) / spread)
+                                  : std::exp(-counts);
+    double left = 1;
+    Slope out;
+    for (double y = 0; y <= largest_; ++y) {
+      const double part = y + 1 > largest_ ? left : chance;
+      const double r = (counts - y) / largest_, held = std::clamp(r, -cap, cap);
+      out.beyond += part * (held - r);
+      out.square += part * held * held;
+      left -= chance;
+      chance *= p * (1 + spread * y) / (y + 1);
+    }
+    return out;
+  }
+  // Means over normal logarithms of the mean.
+  [[nodiscard]] Slope slope(double center, double deviation, double cap) const {
+    constexpr std::array<double, 5> points{-2.856970013872806, -1.355626179974266, 0,
+                                           1.355626179974266, 2.856970013872806};
+    constexpr std::array<double, 5> weights{0.011257411327721, 0.222075922005613, 0.533333333333333,
+                                            0.222075922005613, 0.011257411327721};
+    Slope out;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const Slope at = slope(std::exp(center + deviation * points[i]), cap);
+      out.beyond += weights[i] * at.beyond;
+      out.square += weights[i] * at.square;
+    }
+    return out;
+  }
+
+ private:
+  double largest_, unit_, dispersion_;
+};
+
+// What clipping may do to the scores of rare levels' counts at the truth: large ones are held,
+// small ones are not, so the mean of the scores is not 0 there. How far counts spread is what the
+// mean square of all rows' scores says, a released number. How rows of a level differ is not known
+// well enough to move an estimate by it, so it is an error of the scores' sum.
+class ClippedCounts {
+ public:
+  ClippedCounts(const AnsweredScores& answers, const AnsweredMoments& scores, const VectorXd& mean,
+                const std::vector<RareLevel>& rare, double largest)
+      : rare_(rare), rows_(answers.rows), mean_(mean), lambda_(answers.lambda) {
+    if (answers.weighted || answers.rows_of_person > 1) return;  // J is no mean of rows there
+    const double cap = std::min(1.0, answers.clip / std::sqrt(lambda_.sum()));
+    double low = 0, high = most_dispersion;
+    for (int halving = 0; halving < 25; ++halving) {
+      const double middle = (low + high) / 2;
+      const HeldCounts law(largest, middle);
+      (rows_ * trace(law, answers.points.back(), cap) < scores.sum.trace() ? low : high) = middle;
+    }
+    law_.emplace(largest, low);
+  }
+
+  // That error's covariance [k x k]: each level's along its average row.
+  [[nodiscard]] MatrixXd covariance(const VectorXd& omega) const {
+    MatrixXd out = MatrixXd::Zero(omega.size(), omega.size());
+    if (!law_) return out;
+    for (const RareLevel& level : rare_) {
+      const double wide = deviation(omega, level.direction.dot(omega));
+      const double beyond = law_->slope(level.row.dot(omega), wide, level.cap).beyond;
+      out += std::pow(rows_ * level.count * beyond, 2) * level.row * level.row.transpose();
+    }
+    return out;
+  }
+
+ private:
+  // The predictor's deviation between rows that do not differ in the `along` of it.
+  [[nodiscard]] double deviation(const VectorXd& omega, double along) const {
+    const double mean = mean_.dot(omega);
+    const double variance = omega.cwiseAbs2().dot(lambda_) - mean * mean - along * along;
+    return std::sqrt(std::clamp(variance, 0.0, 4.0));
+  }
+  // The mean of a row's squared score: rare levels' rows are longer, and so held lower.
+  [[nodiscard]] double trace(const HeldCounts& law, const VectorXd& at, double cap) const {
+    double others = lambda_.sum(), out = 0;
+    for (const RareLevel& level : rare_) {
+      const double square = level.count * level.square;
+      others -= square;
+      const double wide = deviation(at, level.direction.dot(at));
+      out += square * law.slope(level.row.dot(at), wide, level.cap).square;
+    }
+    others = std::max(others, 0.2 * lambda_.sum());
+    return out + others * law.slope(mean_.dot(at), deviation(at, 0), cap).square;
+  }
+
+  const std::vector<RareLevel>& rare_;
+  double rows_;
+  VectorXd mean_, lambda_;
+  std::optional<HeldCounts> law_;
+};
+
 struct Posterior {
   VectorXd mean;
   MatrixXd covariance;
@@ -182,7 +299,7 @@ MatrixXd without_weights(const AnsweredScores& answers, const std::vector<RareLe
 // omega): the end of the path and the block, weighted by their precision.
 Posterior solve(const AnsweredScores& answers, const Smoothed& information,
                 const std::vector<RareLevel>& rare, const MatrixXd& J, const MatrixXd& prior,
-                bool of_counts) {
+                const std::optional<ClippedCounts>& counts) {
   const Index k = answers.lambda.size();
   const MatrixXd R = without_weights(answers, rare);
   const MatrixXd H = symmetric(R * information.matrix * R);
@@ -214,8 +331,9 @@ Posterior solve(const AnsweredScores& answers, const Smoothed& information,
     const MatrixXd vv = away * away.transpose() + narrow;
     // A count's curvature is its mean, which changes by half of the predictor's change on the way.
     const double turn = vv.diagonal().dot(answers.lambda) / 4;
-    const double slope = of_counts ? std::max(bend * bend, turn) : bend * bend;
+    const double slope = counts ? std::max(bend * bend, turn) : bend * bend;
     noise = known + R * information.error(R * vv * R) * R + slope * (H * vv * H);
+    if (counts) noise += counts->covariance(out.mean);
   }
   return out;
 }
@@ -254,8 +372,10 @@ std::optional<Estimates> posterior_of(const AnsweredScores& answers, const Answe
   const double deviation = of_counts ? of_two_classes : std::max(of_two_classes, range / 2);
   const VectorXd precision = features.precision * std::pow(of_two_classes / deviation, 2);
   const MatrixXd prior = features.metric.transpose() * precision.asDiagonal() * features.metric;
+  std::optional<ClippedCounts> counts;
+  if (of_counts) counts.emplace(answers, scores, features.row_mean, rare, ends.hi);
   const Posterior found =
-      solve(answers, information, rare, answers.rows_alike * variance.matrix, prior, of_counts);
+      solve(answers, information, rare, answers.rows_alike * variance.matrix, prior, counts);
   if (!found.mean.allFinite() || !found.covariance.allFinite()) return {};
 
   Estimates out;

@@ -33,52 +33,46 @@ constexpr double least_scores = 0.02;  // of answered scores, as a part of the m
 constexpr double most_scores = 4;      // likewise, times k
 constexpr double long_deviation = 3;   // sd of scores, a contrast, from which they count as long
 constexpr int newton_steps = 30;
-constexpr Index points_of_two_contrasts = 21;  // along each
-constexpr Index points_beyond = 2000;          // of more than two contrasts
+constexpr double newton_accuracy = 0.02;  // of the last step, in posterior deviations
+constexpr double grid_reach = 6, score_step = 1.25;  // of one and two contrasts: deviations, scores
+constexpr double least_points = 20, most_points = 80;  // along each, less one
+constexpr Index points_beyond = 2000;                  // of more than two contrasts
 
 Index index_of(std::size_t n) { return static_cast<Index>(n); }
 
 MatrixXd symmetric(const MatrixXd& M) { return 0.5 * (M + M.transpose()); }
 
-// Gauss-Hermite for the standard normal: eigenpairs of the Jacobi matrix of its polynomials
-// (Golub and Welsch 1969).
-struct GaussHermite {
-  VectorXd points, weights;
-  explicit GaussHermite(Index count) {
-    MatrixXd jacobi = MatrixXd::Zero(count, count);
-    for (Index a = 1; a < count; ++a)
-      jacobi(a, a - 1) = jacobi(a - 1, a) = std::sqrt(static_cast<double>(a));
-    const Eigen::SelfAdjointEigenSolver<MatrixXd> e(jacobi);
-    points = e.eigenvalues();
-    weights = e.eigenvectors().row(0).transpose().cwiseAbs2();
-    weights /= weights.sum();
-  }
-};
-
 // Points [D x Q] and weights whose mean is 0 and whose covariance is 1, for means over a normal of
-// D dimensions: Gauss-Hermite products of one and two, beyond an additive sequence of square roots
-// of primes, made normal by Box and Muller's formula and symmetric.
+// D dimensions: a grid for one and two, beyond an additive sequence of square roots of primes, made
+// normal by Box and Muller's formula and symmetric.
 struct NormalPoints {
   MatrixXd points;
   VectorXd weights;
-  explicit NormalPoints(Index D);
 };
 
-NormalPoints::NormalPoints(Index D) {
-  if (D <= 2) {
-    const GaussHermite line(D == 1 ? 61 : points_of_two_contrasts);
-    const Index n = line.points.size(), Q = D == 1 ? n : n * n;
-    points.resize(D, Q);
-    weights.resize(Q);
-    for (Index q = 0; q < Q; ++q) {
-      points(0, q) = line.points[q % n];
-      weights[q] = line.weights[q % n];
-      if (D == 1) continue;
-      points(1, q) = line.points[q / n];
-      weights[q] *= line.weights[q / n];
-    }
-    return;
+// For scores of that largest deviation: points that lie further apart than a logistic curve is wide
+// err as to how it bends.
+NormalPoints grid_of_normal(Index D, double deviation) {
+  const double needed = std::ceil(2 * grid_reach * deviation / score_step);
+  const auto side = static_cast<Index>(std::clamp(needed, least_points, most_points)) + 1;
+  const VectorXd line = VectorXd::LinSpaced(side, -grid_reach, grid_reach);
+  const VectorXd density = (-0.5 * line.array().square()).exp();
+  NormalPoints out;
+  const Index Q = D == 1 ? side : side * side;
+  out.points.resize(D, Q);
+  out.weights.resize(Q);
+  for (Index q = 0; q < Q; ++q) {
+    out.points(0, q) = line[q % side];
+    out.weights[q] = density[q % side];
+    if (D == 1) continue;
+    out.points(1, q) = line[q / side];
+    out.weights[q] *= density[q / side];
   }
+  out.weights /= out.weights.sum();
+  return out;
+}
+
+NormalPoints sequence_of_normal(Index D) {
   const Index half = points_beyond / 2, pairs = (D + 1) / 2;
   std::vector<double> steps;
   for (int candidate = 2; index_of(steps.size()) < 2 * pairs; ++candidate) {
@@ -102,9 +96,11 @@ NormalPoints::NormalPoints(Index D) {
   const MatrixXd used = first.topRows(D);
   const MatrixXd covariance = used * used.transpose() / static_cast<double>(half);
   const MatrixXd whitened = covariance.llt().matrixL().solve(used);
-  points.resize(D, 2 * half);
-  points << whitened, -whitened;
-  weights = VectorXd::Constant(2 * half, 1 / static_cast<double>(2 * half));
+  NormalPoints out;
+  out.points.resize(D, 2 * half);
+  out.points << whitened, -whitened;
+  out.weights = VectorXd::Constant(2 * half, 1 / static_cast<double>(2 * half));
+  return out;
 }
 
 // Averages over normal rows at one omega: the mean score and, for every pair of classes,
@@ -120,7 +116,7 @@ class NormalRowsOfClasses {
   NormalRowsOfClasses(const FeatureParts& features, const VectorXd& lambda, Index classes)
       : contrasts_(class_contrasts(classes)),
         class_pairs_(class_pairs(static_cast<std::size_t>(classes))),
-        points_(classes - 1),
+        beyond_(classes > 3 ? sequence_of_normal(classes - 1) : NormalPoints()),
         mean_(features.row_mean) {
     covariance_ = MatrixXd(lambda.asDiagonal()) - mean_ * mean_.transpose();
   }
@@ -151,12 +147,15 @@ class NormalRowsOfClasses {
 
   // Scores s of the K - 1 contrasts are normal, and z is E z|s plus a normal rest.
   [[nodiscard]] Averages at(const VectorXd& omega, bool with_pairs) const {
-    const Index D = contrasts_.cols(), k = mean_.size(), Q = points_.weights.size();
+    const Index D = contrasts_.cols(), k = mean_.size();
     const MatrixXd M = rows_of(omega);
     const MatrixXd SM = covariance_ * M.transpose();  // [k x D]
     const MatrixXd spread = symmetric(M * SM) + 1e-8 * MatrixXd::Identity(D, D);
     const Eigen::LLT<MatrixXd> factor(spread);
     const MatrixXd L = factor.matrixL();
+    const NormalPoints grid =
+        D > 2 ? NormalPoints() : grid_of_normal(D, std::sqrt(std::max(spread.trace(), 0.0)));
+    const NormalPoints& normal = D > 2 ? beyond_ : grid;
     const MatrixXd B =
         factor.matrixL().solve(SM.transpose()).transpose();  // z = mean + B xi + rest
     const VectorXd center = M * mean_;
@@ -168,10 +167,10 @@ class NormalRowsOfClasses {
     std::vector<double> j0(class_pairs_.size(), 0.0);
     std::vector<VectorXd> j1(class_pairs_.size(), VectorXd::Zero(D));
     std::vector<MatrixXd> j2(class_pairs_.size(), MatrixXd::Zero(D, D));
-    for (Index q = 0; q < Q; ++q) {
-      const VectorXd xi = points_.points.col(q);
+    for (Index q = 0; q < normal.weights.size(); ++q) {
+      const VectorXd xi = normal.points.col(q);
       const VectorXd p = probabilities(center + L * xi);
-      const double weight = points_.weights[q];
+      const double weight = normal.weights[q];
       const VectorXd g = weight * (contrasts_.transpose() * p);
       mean_probability += g;
       with_point += g * xi.transpose();
@@ -214,7 +213,7 @@ class NormalRowsOfClasses {
  private:
   MatrixXd contrasts_;
   std::vector<ClassPair> class_pairs_;
-  NormalPoints points_;
+  NormalPoints beyond_;  // of more than two contrasts
   VectorXd mean_;
   MatrixXd covariance_;
 };
@@ -224,9 +223,9 @@ struct Posterior {
   MatrixXd covariance;
 };
 
-// U = F(omega) + noise, F(omega) = alpha h(omega) + sum over pairs of d d^T (x) (M (omega -
-// omega_0) + D omega E p_a p_b at omega over that at omega_0). M is what a pair's own multiple
-// adds.
+// U = F(omega) + noise, F(omega) = alpha h(omega) + sum over pairs of d d^T (x) (M + D E p_a p_b at
+// omega over that at omega_0) (omega - omega_0): its derivative at omega_0 is the answered
+// information. M is what a pair's own multiple adds.
 class ClassEquation {
  public:
   ClassEquation(const AnsweredScores& answers, const FeatureParts& features, Index classes)
@@ -265,6 +264,7 @@ class ClassEquation {
     scale_ = answers.lambda.array().rsqrt().matrix().replicate(D, 1);
     const MatrixXd prior =
         features.metric.transpose() * features.precision.asDiagonal() * features.metric;
+    answer_unresolved(answers, features, prior, answered);
     prior_ = MatrixXd::Zero(m, m);
     for (Index a = 0; a < D; ++a) prior_.block(a * k_, a * k_, k_, k_) = prior;
     path_prior_ = prior_;
@@ -289,9 +289,8 @@ class ClassEquation {
   [[nodiscard]] const MatrixXd& contrasts() const { return rows_.contrasts(); }
   [[nodiscard]] const NormalRowsOfClasses& rows() const { return rows_; }
 
-  // Newton's method from where the block was asked; a step is halved until the cost falls.
+  // Newton's method from where the block was asked, as of two classes.
   [[nodiscard]] Posterior solve() const {
-    constexpr double shortest = 1.0 / 64;
     VectorXd omega = at_;
     std::optional<MatrixXd> V;
     MatrixXd H, S;
@@ -300,20 +299,24 @@ class ClassEquation {
       S = precision(omega, H, V ? &*V : nullptr);
       V = inverse_of_symmetric(symmetric(H * S * H) + prior_);
     };
-    const auto cost = [&](const VectorXd& at) {
-      const VectorXd left = sum_ - score(at);
-      return left.dot(S * left) + at.dot(prior_ * at);
-    };
-    for (int step_count = 0; step_count < newton_steps; ++step_count) {
+    Relaxation relaxed;
+    for (int k = 0; k < newton_steps; ++k) {
       linearize();
-      const VectorXd step = *V * (H * S * (sum_ - score(omega)) - prior_ * omega);
-      const double now = cost(omega);
-      double part = 1;
-      while (part > shortest && !(cost(omega + part * step) <= now + 1e-9 * std::fabs(now)))
-        part /= 2;
-      if (part <= shortest) break;
-      omega += part * step;
-      if (part == 1 && step.dot(inverse_of_symmetric(*V) * step) < 1e-4) break;
+      const MatrixXd weighted = H * S;
+      const auto slope = [&](const VectorXd& at) {
+        return VectorXd(weighted * (sum_ - score(at)) - prior_ * at);
+      };
+      const auto length = [&](const VectorXd& of_slope) {  // of its step, in deviations
+        return std::sqrt(std::max(of_slope.dot(*V * of_slope), 0.0));
+      };
+      const VectorXd here = slope(omega), step = *V * here;
+      const double now = length(here);
+      if (now < newton_accuracy) break;
+      const auto part = helpful_part(relaxed.part_of(now), now, [&](double of_it) {
+        return length(slope(omega + of_it * step));
+      });
+      if (!part) break;
+      omega += *part * step;
     }
     linearize();
     widen_length(omega, *V);
@@ -321,15 +324,15 @@ class ClassEquation {
   }
 
  private:
-  // Where scores are long their length is hardly known, and the prior holds it too short: its
-  // deviation counts up to twice.
+  // Where scores are long their length is hardly known, and the prior and the bend of F hold it too
+  // short: its deviation counts up to three times.
   void widen_length(const VectorXd& omega, MatrixXd& V) const {
     const VectorXd along = rows_.spread(omega);
     const double variance = omega.dot(along), contrasts = static_cast<double>(contrast_count());
     if (!(variance > 0)) return;
     const double part = std::clamp(std::sqrt(variance / contrasts) - long_deviation, 0.0, 1.0);
     const double relative = along.dot(V * along) / (variance * variance);
-    V += 3 * part * relative * omega * omega.transpose();
+    V += 8 * part * relative * omega * omega.transpose();
   }
   [[nodiscard]] Index contrast_count() const { return rows_.contrasts().cols(); }
 
@@ -353,10 +356,10 @@ class ClassEquation {
     const Averages here = rows_.at(omega, false);
     const std::vector<MatrixXd> of_pairs = corrections(here);
     VectorXd out = alpha_ * here.score;
-    const MatrixXd M = rows_.rows_of(omega), away = rows_.rows_of(VectorXd(omega - at_));
+    const MatrixXd away = rows_.rows_of(VectorXd(omega - at_));
     for (std::size_t i = 0; i < of_pairs.size(); ++i) {
       const VectorXd d = rows_.difference(rows_.pairs()[i]);
-      const VectorXd moved = of_pairs[i] * (M.transpose() * d) + apart_[i] * (away.transpose() * d);
+      const VectorXd moved = (of_pairs[i] + apart_[i]) * (away.transpose() * d);
       for (Index a = 0; a < d.size(); ++a) out.segment(a * k_, k_) += d[a] * moved;
     }
     return out;
@@ -367,6 +370,24 @@ class ClassEquation {
     std::vector<MatrixXd> blocks = corrections(here);
     for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] += alpha_ * here.pairs[i] + apart_[i];
     return held_above(rows_.assembled(blocks), least_part * mean_information(here));
+  }
+  // What no answer tells of numbers, by all pairs of classes together.
+  void answer_unresolved(const AnsweredScores& answers, const FeatureParts& features,
+                         const MatrixXd& prior, const std::vector<MatrixXd>& of_pairs) {
+    MatrixXd sum = MatrixXd::Zero(k_, k_);
+    double unit = 0;
+    for (std::size_t i = 0; i < of_pairs.size(); ++i) {
+      sum += of_pairs[i];
+      unit += alpha_ * start_.products[i];
+    }
+    const double deviation =
+        answers.information_deviation * std::sqrt(static_cast<double>(of_pairs.size()));
+    const MatrixXd of_contrast =
+        unresolved(directions_, features.deviations(features.numbers),
+                   {answers.lambda, sum, deviation, unit}, prior);
+    unresolved_ = MatrixXd::Zero(contrast_count() * k_, contrast_count() * k_);
+    for (Index a = 0; a < contrast_count(); ++a)
+      unresolved_.block(a * k_, a * k_, k_, k_) = of_contrast;
   }
   // What a contrast of rows of variance 1 has by the public model. The trace over the K - 1
   // contrasts of one row is twice the sum of p_a p_b.
@@ -418,6 +439,7 @@ class ClassEquation {
       covariance = scores_ * (mean_information(rows_.at(omega, false)) / mean_information(start_));
     covariance *= rows_alike_;
     covariance.diagonal().array() += variance_;
+    covariance += derivative * unresolved_ * derivative;
     if (posterior != nullptr) {
       const VectorXd away = omega - center_;
       const MatrixXd narrow =
@@ -449,6 +471,7 @@ class ClassEquation {
   VectorXd scale_;
   MatrixXd scores_;              // J at omega_0 where it was answered, else empty
   MatrixXd prior_, path_prior_;  // Q; Q and the prior that the path used
+  MatrixXd unresolved_;          // of what no answer tells of omega
   VectorXd sum_, center_;        // U; mean of the points, weighted as in U
   double variance_ = 0;          // of the noise in U
 };

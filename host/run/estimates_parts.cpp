@@ -22,6 +22,7 @@ constexpr double certain_rest = 5, clear_rest = 7;          // of what other col
 constexpr double clear_inflation = 1.6, certain_inflation = 2.2;  // one over its part of the whole
 constexpr double certain_information = 3.5, clear_information = 4.5;  // answered, in deviations
 constexpr double prior_log_odds = 2;  // of no information against what the rest would have
+constexpr double narrow_number = 0.04, other_number = 0.06;  // deviations, of the range
 constexpr double least_doubt = 0.1;
 constexpr double new_part = 0.5;  // of the length that a direction has beyond earlier ones
 
@@ -113,6 +114,21 @@ MatrixXd unseparated(const ColumnDirections& features, const AnsweredDirections&
     t /= length;
     out += one.doubt * t * t.transpose();
     known.push_back(std::move(t));
+  }
+  return out;
+}
+
+MatrixXd unresolved(const MatrixXd& directions, const VectorXd& deviations,
+                    const AnsweredDirections& answers, const MatrixXd& prior) {
+  const VectorXd noise = noise_of_moments(answers.lambda);
+  MatrixXd out = MatrixXd::Zero(prior.rows(), prior.cols());
+  for (Index j = 0; j < deviations.size(); ++j) {
+    // Its variance is 1 by the answered moments.
+    const VectorXd t = directions.row(j).transpose().cwiseQuotient(answers.lambda);
+    const double doubt = ramp(deviations[j], other_number, narrow_number) *
+                         ramp(1 / t.cwiseAbs2().dot(noise), clear_rest, certain_rest) *
+                         doubt_of_information(answers, t, 1);
+    if (doubt >= least_doubt) out += doubt / t.dot(prior * t) * t * t.transpose();
   }
   return out;
 }

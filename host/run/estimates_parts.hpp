@@ -2,6 +2,9 @@
 // What all estimates share: the features of a schema as the answered moments describe them, and an
 // answered information without what is noise in it (docs/theory/intervals.md). Sees no row.
 #include <Eigen/Core>
+#include <algorithm>
+#include <limits>
+#include <optional>
 #include <vector>
 
 #include "gibbsite/model/schema.hpp"
@@ -15,6 +18,7 @@ struct LevelPart {
   Eigen::Index feature = 0;    ///< of the schema [0, d)
   double share = 0;            ///< answered, of the rows
   double across = 0;           ///< of u in an average one of its rows z: z . Lambda^-1 u
+  Eigen::VectorXd row = {};    ///< [k] z of an average one of its rows
 };
 
 /// The features of a schema [d], in the metric [d x k] and by their answered moments.
@@ -28,6 +32,7 @@ struct FeatureParts {
   Eigen::VectorXd precision;   ///< [d] of the prior of two classes, of deviation 2.5
   std::vector<LevelPart> levels;
   bool usable = false;  ///< all answers are finite and sound
+  std::vector<Eigen::Index> numbers = {};  ///< features of the first rows of `directions`
 };
 /// Throws BadInput where the shapes do not fit each other or the schema.
 FeatureParts feature_parts(const AnsweredScores& answers, const Schema& schema);
@@ -99,6 +104,47 @@ struct AnsweredDirections {
 /// (docs/theory/intervals.md).
 Eigen::MatrixXd unseparated(const ColumnDirections& features, const AnsweredDirections& answers,
                             const Eigen::MatrixXd& prior);
+
+/// Likewise of numbers [J] of these directions [J x k] (FeatureParts) and deviations, parts of
+/// their ranges: those that fill a small part of the range, of which the answered moments tell no
+/// deviation from noise nor the information an effect. Normal rows would be taken to spread by the
+/// noise there, and their scores to saturate long before the rows' do.
+Eigen::MatrixXd unresolved(const Eigen::MatrixXd& directions, const Eigen::VectorXd& deviations,
+                           const AnsweredDirections& answers, const Eigen::MatrixXd& prior);
+
+/// How much of Newton's steps is taken: as the covariance of U moves with omega they may go to and
+/// fro, and then they are relaxed.
+class Relaxation {
+ public:
+  /// What is taken of the next step, which has that length in posterior deviations.
+  double part_of(double length) {
+    if (length > 0.9 * before_) {
+      part_ = std::max(part_ / 2, least);
+    } else if (length < 0.5 * before_ && steps_ < growing_steps) {
+      part_ = std::min(2 * part_, 1.0);
+    }
+    before_ = length;
+    ++steps_;
+    return part_;
+  }
+
+ private:
+  static constexpr double least = 1.0 / 16;
+  static constexpr int growing_steps = 8;  // beyond, growing and shrinking may take turns for ever
+  double part_ = 1, before_ = std::numeric_limits<double>::infinity();
+  int steps_ = 0;
+};
+
+/// `part` of a step of length `now`, halved until the next one by the same derivative,
+/// `left` of it, is sufficiently shorter (Deuflhard's natural monotonicity test): derivatives are
+/// held positive, so a step need not go down any cost. None is where no part helps.
+template <class Left>
+std::optional<double> helpful_part(double part, double now, const Left& left) {
+  constexpr double least_step = 1.0 / 1024;
+  while (part > least_step && !(left(part) <= (1 - part / 4) * now)) part /= 2;
+  if (part <= least_step) return {};
+  return part;
+}
 
 /// To ten significant digits, so that a file holds no more and means the same.
 double rounded_estimate(double value);

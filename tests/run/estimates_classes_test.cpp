@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <Eigen/Dense>
+#include <array>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -59,20 +60,19 @@ MatrixXd truth_of(Index classes) {
 // What a run without capped rows answers, asked along a path from 0 to `last`; noise of those
 // deviations only in what the answers claim.
 AnsweredScores exact_answers(const MatrixXd& truth, const MatrixXd& last, double gradient_deviation,
-                             double information_deviation) {
-  const MatrixXd x = rows_of_kinds();
+                             double information_deviation, const MatrixXd& x = rows_of_kinds()) {
   const Index K = truth.rows();
-  const MatrixXd moments = x.transpose() * x / static_cast<double>(kinds);
+  const MatrixXd moments = x.transpose() * x / static_cast<double>(x.rows());
   const Eigen::SelfAdjointEigenSolver<MatrixXd> e(moments);
   AnsweredScores out;
   out.metric = e.eigenvectors() * e.eigenvalues().cwiseSqrt().cwiseInverse().asDiagonal();
   out.lambda = VectorXd::Ones(d);
-  out.rows = of_each * kinds;
+  out.rows = of_each * static_cast<double>(x.rows());
   const MatrixXd z = x * out.metric;
   for (const double part : {0.0, 0.5, 0.75, 1.0, 1.0}) {
     const MatrixXd omega = part * last * out.metric.transpose().inverse();  // [K x k]
     MatrixXd gradient = MatrixXd::Zero(d, K);  // of class k in column k
-    for (Index a = 0; a < kinds; ++a) {
+    for (Index a = 0; a < x.rows(); ++a) {
       const VectorXd away =
           softmax(omega * z.row(a).transpose()) - softmax(truth * x.row(a).transpose());
       gradient += of_each * z.row(a).transpose() * away.transpose();
@@ -84,7 +84,7 @@ AnsweredScores exact_answers(const MatrixXd& truth, const MatrixXd& last, double
   }
   const auto pairs = class_pairs(static_cast<std::size_t>(K));
   out.information = MatrixXd::Zero(static_cast<Index>(pairs.size()) * d, d);
-  for (Index a = 0; a < kinds; ++a) {
+  for (Index a = 0; a < x.rows(); ++a) {
     const VectorXd p = softmax(last * x.row(a).transpose());
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       out.information.middleRows(static_cast<Index>(i) * d, d) +=
@@ -140,6 +140,44 @@ TEST(EstimatesOfClasses, WithoutNoiseAreTheTruthWithTheSamplesDeviation) {
           sum += is.estimate;
         }
         EXPECT_NEAR(sum, 0, 1e-9);
+      }
+    }
+  }
+}
+
+// A number of which most cells lie low in its range and few far out, and another one: log-normal
+// quantiles, by the three ends and middle.
+MatrixXd rows_with_few_far_out() {
+  constexpr std::array<double, 12> deviates{0.052, 0.157, 0.264, 0.374, 0.489, 0.610,
+                                            0.742, 0.887, 1.054, 1.258, 1.534, 2.037};
+  MatrixXd out(72, d);
+  for (Index a = 0; a < out.rows(); ++a) {
+    const double deviate = deviates[static_cast<std::size_t>(a / 3 % 12)];
+    out.row(a) << std::exp(a < 36 ? -deviate : deviate) / 60, static_cast<double>(a % 3) / 2, 1;
+  }
+  return out;
+}
+
+// The slope at omega_0 is the answered information, whatever rows are like: asked where effects are
+// four fifths of the truth, the root is the truth (planted: a correction times omega and not times
+// its distance from omega_0 is six deviations off).
+TEST(EstimatesOfClasses, AreTheTruthWhereRowsLieFarOut) {
+  const MatrixXd x = rows_with_few_far_out();
+  const double mean = x.col(0).mean();
+  const double deviation = std::sqrt((x.col(0).array() - mean).square().mean());
+  MatrixXd truth(3, d);
+  truth << 1.4 / deviation, 0.8, 0.1, -0.42 / deviation, -0.5, 0, -0.98 / deviation, -0.3, -0.1;
+  truth.col(2) -= mean * truth.col(0);
+  for (const double part : {1.0, 0.8}) {
+    const auto found = estimate_classes(exact_answers(truth, part * truth, 0.01, 0.01, x), 3,
+                                        schema_of(2, 3));
+    ASSERT_TRUE(found);
+    for (std::size_t k = 0; k < 3; ++k) {
+      for (std::size_t j = 0; j < 2; ++j) {
+        const EffectEstimate is = feature_effect(*found, schema_of(2, 3), j, k);
+        EXPECT_NEAR(is.estimate, truth(static_cast<Index>(k), static_cast<Index>(j)),
+                    0.5 * is.standard_error)
+            << part << k << j;
       }
     }
   }

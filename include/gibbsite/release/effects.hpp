@@ -37,9 +37,8 @@ inline constexpr std::string_view interval_meaning_of_people_amounts =
     "skewed an effect is not the one on the mean (docs/theory/intervals.md).";
 inline constexpr std::string_view interval_meaning_of_counts =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 97 to 99 % of "
-    "the effects on average, and 89 to 93 % where their variance is twice a Poisson's or more: there "
-    "a rare level's effect is a quarter too small, and half to 73 % of its intervals held it "
-    "(docs/theory/intervals.md).";
+    "the effects on average. Where their variance is twice a Poisson's or more a rare level's effect "
+    "is a third too small, within a wide interval (docs/theory/intervals.md).";
 inline constexpr std::string_view interval_meaning_of_classes =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 95 to 99 % of "
     "the effects on average, and about 85 % where classes nearly separate and the budget is "
