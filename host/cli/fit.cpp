@@ -254,6 +254,7 @@ void FitCommand::fit() const {
   warn_of_large_budget(budget, made.problem.rows);
   if (!made.problem.of_people()) warn_of_uncounted_rows(budget);
   warn_of_few_rows(made, positive_share);
+  warn_of_small_counts(domain, made);
   warn_of_wide_curves(plan, asked, domain, made);
   warn_of_run_time(candidate.mechanism);
   say(unspent_words({&made, 1}));

@@ -23,6 +23,7 @@
 #include "gibbsite/model/losses/softmax.hpp"
 #include "gibbsite/model/model.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "gibbsite/release/effects.hpp"
 #include "interrupt.hpp"
 #include "ranks.hpp"
 #include "text.hpp"
@@ -324,6 +325,12 @@ void warn_of_uncounted_rows(const Budget& budget) {
       "rows only so many are hidden; give the column of ids {{type = \"person\"}} in the schema, and "
       "all rows of one count as at most {} together\n",
       budget.rows_per_person, budget.rows_per_person);
+}
+
+void warn_of_small_counts(const Schema& schema, const Plan& plan) {
+  const std::string words = small_counts_meaning(schema);
+  if (!words.empty() && std::holds_alternative<Whitened>(plan.candidate().mechanism))
+    fmt::print(stderr, "gibbsite: warning: range of the label: {}\n", words);
 }
 
 void warn_of_large_budget(const Budget& budget, std::uint64_t rows) {

@@ -102,6 +102,9 @@ struct PlanArguments : PlanRequest {
 void warn_of_large_budget(const Budget& budget, std::uint64_t rows);
 /// Says that nobody counts the rows of a person, where one may have several.
 void warn_of_uncounted_rows(const Budget& budget);
+/// A warning on stderr of small_counts_meaning, where the plan caps gradients. By public numbers
+/// alone.
+void warn_of_small_counts(const Schema& schema, const Plan& plan);
 /// The budget of the largest epsilon, of at least one.
 const Budget& largest_of(std::span<const Budget> budgets);
 

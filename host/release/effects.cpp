@@ -326,6 +326,22 @@ std::pair<EffectEstimate, std::string_view> shown_per_unit(const Effect& effect)
   return {scaled(*effect.per_unit, days_of_year), "year"};
 }
 
+// Seen on simulated tables: with larger ranges caps were met only where counts were near the end.
+constexpr double small_counts = 4;
+
+std::string small_counts_meaning(const Schema& schema) {
+  const auto* const count = std::get_if<Count>(&schema.label);
+  if (count == nullptr || !(count->hi <= small_counts)) return "";
+  const std::string out = fmt::format(
+      "With counts of at most {} one count is a large part of what a row may say and is held: effects "
+      "of levels that a tenth of the rows or fewer have, and of numbers in a small part of their "
+      "range, are too small or of the wrong sign, in predictions too; on simulated tables down to none "
+      "of their intervals held them.",
+      number_text(count->hi));
+  return count->hi > 1 ? out
+                       : out + " Fit labels of 0 and 1 as two classes (logistic), where effects hold.";
+}
+
 std::string read_otherwise_meaning(const Schema& schema) {
   std::string out;
   if (schema.may_clip())
@@ -341,7 +357,8 @@ std::string read_otherwise_meaning(const Schema& schema) {
 std::string interval_meaning_of(const LinearModel& model, std::uint64_t rows_per_person) {
   const Schema& schema = model.schema;
   std::string other = read_otherwise_meaning(schema);
-  for (const std::string& words : {narrow_meaning(model), separation_meaning(model)})
+  for (const std::string& words :
+       {narrow_meaning(model), separation_meaning(model), small_counts_meaning(schema)})
     if (!words.empty()) other.insert(0, words + (other.empty() ? "" : " "));
   std::string out = other.empty() ? std::string(interval_meaning_of(schema))
                                   : "95 % intervals include privacy noise and sampling. " + other;

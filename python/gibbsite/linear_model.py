@@ -539,6 +539,8 @@ class _Private:
             intervals=bool(getattr(self, "intervals", False)),
         )
         _warn_of_budget(plan)
+        if plan.mechanism == "whitened" and (words := _core._small_counts_words(schema)):
+            warnings.warn(f"highest: {words}", FitWarning, stacklevel=2)
         public = None if counted_otherwise else self._public_rows(schema, columns, classes, y)
         with spending(ledger, self.epsilon, self.delta):
             release = _core.fit(

@@ -685,6 +685,7 @@ void bind_fit(nb::module_& m) {
       "_fit_shares", &fit_shares, "schema"_a, "plan"_a, "arguments"_a,
       "`fit` of rows in shares elsewhere: ask(question) gives the answers of all, relay(question, "
       "before) that of the last, each asked with the answer of the one before it.");
+  m.def("_small_counts_words", &small_counts_meaning, "schema"_a);
   m.def("discard_checkpoint", of_path(&discard_checkpoint), "path"_a,
         "Removes the checkpoint of a run whose model is written.");
   m.def(

@@ -86,6 +86,10 @@ std::string interval_meaning_of(const LinearModel& model, std::uint64_t rows_per
 /// The sentences, for readers, on effects of rows that the schema's norm scales, and of numbers of
 /// which a missing one is read as the middle of its range; empty if there are neither.
 std::string read_otherwise_meaning(const Schema& schema);
+/// The sentences, for readers, on counts of which one is a large part of the largest: where
+/// gradients are capped (`whitened`), effects of rare levels and of skewed numbers are too small,
+/// and predictions with them (docs/theory/whitened.md, "Amounts and counts"). Empty for others.
+std::string small_counts_meaning(const Schema& schema);
 /// Whether a cell of that column that is missing is read as the middle of its range, as it has no
 /// level or bin for it.
 bool reads_missing_as_middle(const Schema& schema, const Column& column);
