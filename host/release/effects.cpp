@@ -327,7 +327,7 @@ std::pair<EffectEstimate, std::string_view> shown_per_unit(const Effect& effect)
 }
 
 // Seen on simulated tables: with larger ranges caps were met only where counts were near the end.
-constexpr double small_counts = 4;
+constexpr double small_counts = 5;
 
 std::string small_counts_meaning(const Schema& schema) {
   const auto* const count = std::get_if<Count>(&schema.label);
