@@ -349,6 +349,7 @@ Schema::operator FeatureSpace() const {
           .classes = std::max<std::uint64_t>(class_names(label).size(), 2),
           .class_weights = scaled_class_weights(label),
           .offset_bound = offset_bound(),
+          .largest_count = is<Count>(label) ? number_of(label)->hi : 0,
           .weighted = weight() != nullptr || person() != nullptr,
           .people = person() != nullptr};
 }

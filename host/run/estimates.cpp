@@ -44,7 +44,7 @@ constexpr double rarest_share = 1e-4;  // of a level
 constexpr double normal_95 = 1.959963984540054;
 constexpr int newton_steps = 30;
 constexpr double newton_accuracy = 0.02;  // of the last step, in posterior deviations
-constexpr int length_steps = 20;   // of Newton's method at one length of the predictor
+constexpr int length_steps = 20;          // of Newton's method at one length of the predictor
 constexpr double most_left = 0.5;  // of a step there, in deviations, or its density means nothing
 constexpr double quadrature_reach = 8;  // of the trapezoid's rule, in deviations
 // Its step: in deviations, and in scores. The rule errs by exp(-2 pi^2) where the logistic curve's
@@ -198,8 +198,7 @@ Features::Features(const AnsweredScores& answers, const Schema& schema) : metric
   }
   answer_moments(answers.lambda, schema);
   precision = VectorXd::Constant(d, 1 / (prior_scale * prior_scale));
-  for (const Index j : numbers)
-    precision[j] = std::pow(deviation[j] / prior_scale, 2);
+  for (const Index j : numbers) precision[j] = std::pow(deviation[j] / prior_scale, 2);
   if (constant >= 0) precision[constant] = constant_precision;
 }
 
@@ -913,9 +912,9 @@ std::vector<Together> together(const Features& features, const Estimates& estima
   for (const Index number : features.numbers) {
     const auto j = static_cast<std::size_t>(number);
     const double mean = features.mean[number], deviation = features.deviation[number];
-    const double near = std::max(
-        std::min(mean + features.middle[number], 1 - features.middle[number] - mean),
-        least_deviation);
+    const double near =
+        std::max(std::min(mean + features.middle[number], 1 - features.middle[number] - mean),
+                 least_deviation);
     if (!(near < deviation)) continue;
     Together rows{.feature = j};
     rows.side = mean + features.middle[number] < 0.5 ? 1 : -1;

@@ -33,7 +33,7 @@ constexpr double least_curvature = 1e-3;  // mean curvature of a row
 constexpr double bend = 0.15;             // relative error of the slope between center and root
 constexpr int steps = 6;
 constexpr double most_dispersion = 20;
-constexpr double largest_counted = 500;   // counts with a larger range are taken in coarser units
+constexpr double largest_counted = 500;  // counts with a larger range are taken in coarser units
 
 MatrixXd symmetric(const MatrixXd& M) { return 0.5 * (M + M.transpose()); }
 double normal_density(double z) { return std::exp(-0.5 * z * z) / std::sqrt(2 * std::numbers::pi); }
@@ -183,8 +183,8 @@ class HeldCounts {
     // In units of several counts the variance of as many counts is smaller.
     const double spread = std::max(dispersion_ + (1 / unit_ - 1) / counts, 0.0);
     const double p = counts / (1 + spread * counts);
-    double chance = spread > 1e-9 ? std::exp(-std::log1p(spread * counts) / spread)
-                                  : std::exp(-counts);
+    double chance =
+        spread > 1e-9 ? std::exp(-std::log1p(spread * counts) / spread) : std::exp(-counts);
     double left = 1;
     Slope out;
     for (double y = 0; y <= largest_; ++y) {

@@ -33,7 +33,7 @@ constexpr double least_scores = 0.02;  // of answered scores, as a part of the m
 constexpr double most_scores = 4;      // likewise, times k
 constexpr double long_deviation = 3;   // sd of scores, a contrast, from which they count as long
 constexpr int newton_steps = 30;
-constexpr double newton_accuracy = 0.02;  // of the last step, in posterior deviations
+constexpr double newton_accuracy = 0.02;             // of the last step, in posterior deviations
 constexpr double grid_reach = 6, score_step = 1.25;  // of one and two contrasts: deviations, scores
 constexpr double least_points = 20, most_points = 80;  // along each, less one
 constexpr Index points_beyond = 2000;                  // of more than two contrasts
@@ -382,9 +382,8 @@ class ClassEquation {
     }
     const double deviation =
         answers.information_deviation * std::sqrt(static_cast<double>(of_pairs.size()));
-    const MatrixXd of_contrast =
-        unresolved(directions_, features.deviations(features.numbers),
-                   {answers.lambda, sum, deviation, unit}, prior);
+    const MatrixXd of_contrast = unresolved(directions_, features.deviations(features.numbers),
+                                            {answers.lambda, sum, deviation, unit}, prior);
     unresolved_ = MatrixXd::Zero(contrast_count() * k_, contrast_count() * k_);
     for (Index a = 0; a < contrast_count(); ++a)
       unresolved_.block(a * k_, a * k_, k_, k_) = of_contrast;

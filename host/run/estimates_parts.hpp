@@ -31,7 +31,7 @@ struct FeatureParts {
   Eigen::VectorXd deviations;  ///< [d]
   Eigen::VectorXd precision;   ///< [d] of the prior of two classes, of deviation 2.5
   std::vector<LevelPart> levels;
-  bool usable = false;  ///< all answers are finite and sound
+  bool usable = false;                     ///< all answers are finite and sound
   std::vector<Eigen::Index> numbers = {};  ///< features of the first rows of `directions`
 };
 /// Throws BadInput where the shapes do not fit each other or the schema.

@@ -109,7 +109,7 @@ def command(*arguments):
         ('positive = "1"', ["--mechanism", "output"]),
         ('positive = "1"', ["--mechanism", "objective"]),
         ('range = [0, 1]\ntolerance = 0.5', ["--intervals"]),
-        ('range = [0, 1]\ncounts = true', ["--intervals"]),
+        ('range = [0, 10]\ncounts = true', ["--intervals"]),
         ('classes = ["0", "1", "2"]', ["--intervals"]),
     ],
 )

@@ -171,8 +171,8 @@ struct ClippedTable {
     const MatrixXd whiten =
         e.eigenvectors() * e.eigenvalues().cwiseSqrt().cwiseInverse().asDiagonal();
     const MatrixXd z = x * whiten;
-    const VectorXd omega = whiten.inverse() * x.colPivHouseholderQr().solve(
-                                                  VectorXd(mean.array().log()));
+    const VectorXd omega =
+        whiten.inverse() * x.colPivHouseholderQr().solve(VectorXd(mean.array().log()));
     VectorXd gradient = VectorXd::Zero(3), held_mean(6);
     MatrixXd information = MatrixXd::Zero(3, 3), square = information;
     for (Index i = 0; i < 6; ++i) {

@@ -169,8 +169,8 @@ TEST(EstimatesOfClasses, AreTheTruthWhereRowsLieFarOut) {
   truth << 1.4 / deviation, 0.8, 0.1, -0.42 / deviation, -0.5, 0, -0.98 / deviation, -0.3, -0.1;
   truth.col(2) -= mean * truth.col(0);
   for (const double part : {1.0, 0.8}) {
-    const auto found = estimate_classes(exact_answers(truth, part * truth, 0.01, 0.01, x), 3,
-                                        schema_of(2, 3));
+    const auto found =
+        estimate_classes(exact_answers(truth, part * truth, 0.01, 0.01, x), 3, schema_of(2, 3));
     ASSERT_TRUE(found);
     for (std::size_t k = 0; k < 3; ++k) {
       for (std::size_t j = 0; j < 2; ++j) {

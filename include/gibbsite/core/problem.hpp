@@ -38,6 +38,7 @@ struct FeatureSpace {
   /// Upper bound of |o| for a count's predictor x.theta + o, where o is the log of the exposure; 0:
   /// rows have none.
   double offset_bound = 0;
+  double largest_count = 0;  ///< N of a label of counts; 0: unknown
   /// Rows count by a weight of their own, from 0 to 1 (docs/theory/row-weights.md).
   bool weighted = false;
   /// A column says whose each row is, and the rows of one person count together.
