@@ -10,8 +10,12 @@ PersonLookup::PersonLookup(PersonIds& ids, bool has_helper) : ids_(ids), has_hel
 
 PersonLookup::~PersonLookup() {
   if (!helper_.joinable()) return;
-  turn_.wait(Turn::taken);
-  turn_ = Turn::stop;
+  // One step from what was seen to `stop`: the helper may take a block at any time, and ends it.
+  Turn seen = turn_;
+  while (seen == Turn::taken || !turn_.compare_exchange_strong(seen, Turn::stop)) {
+    turn_.wait(Turn::taken);
+    seen = turn_;
+  }
   turn_.notify_one();
   helper_.join();
 }
