@@ -385,6 +385,7 @@ class SchemaReader {
       read_never(node);
     } else if (name == "target") {
       schema_.target = read_string(node, name);
+      if (schema_.target.empty()) wrong_type(node, name, "the name of a column");
     } else if (name == "network") {
       read_network(node);
     } else if (name == "interaction") {

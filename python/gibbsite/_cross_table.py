@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable
 
 from . import _core
-from ._ledger import opened, warn_void
+from ._ledger import opened, paid_for, warn_void
 from ._tables import SchemaFacts, read_arrow, read_schema
 from .linear_model import _warn_of_rows
 
@@ -226,5 +226,6 @@ def table(
     release = _core.fit_network(rows, plan, ledger=opened(ledger), seed=seed)
     out = CrossTable(release, columns)
     warn_void(seed, "a table")
-    _warn_of_rows(rows, None, 0)
+    with paid_for():
+        _warn_of_rows(rows, None, 0)
     return out

@@ -1,9 +1,7 @@
 """Draws of a family of one column, whose range or levels the same budget buys."""
 
-import warnings
-
 from . import _core
-from ._ledger import FitWarning, opened, warn_void
+from ._ledger import opened, warn_after_run, warn_void
 from ._tables import as_cells
 
 
@@ -95,5 +93,5 @@ def private_family(
         ) from None
     warn_void(seed, "draws")
     if release.missing_words:
-        warnings.warn(release.missing_words, FitWarning, stacklevel=2)
+        warn_after_run(release.missing_words)
     return release

@@ -61,6 +61,22 @@ def warn_of_fit(words):
     _warn(words, FitWarning)
 
 
+@contextlib.contextmanager
+def paid_for():
+    """Around warnings that come when a release is paid for and not handed over yet: one that a filter makes an error is
+    printed, or the release would be lost."""
+    try:
+        yield
+    except Warning as warning:
+        print(f"gibbsite: warning: {warning}", file=sys.stderr)
+
+
+def warn_after_run(words):
+    """The engine calls it with what only a release tells, before it hands that over."""
+    with paid_for():
+        _warn(words, FitWarning)
+
+
 def warn_of_answer(words):
     """Likewise with what there is to say of an answer to a question."""
     _warn(words, UserWarning)

@@ -1699,8 +1699,12 @@ def _text_of_id(cell):
             return bytes(cell).decode("utf-8")
         if _is_none(cell) or isinstance(cell, _DATES):  # one of them is an Integral to NumPy
             return None
-        if isinstance(cell, (str, bool, uuid.UUID)):
-            return str(cell).encode("utf-8").decode("utf-8")  # not half of a sign
+        if isinstance(cell, str):
+            return str.encode(cell, "utf-8").decode("utf-8")  # not half of a sign, nor what a subclass prints
+        if isinstance(cell, uuid.UUID):
+            return uuid.UUID.__str__(cell)
+        if isinstance(cell, bool):
+            return str(cell)
         if isinstance(cell, decimal.Decimal) and cell.is_finite():
             if abs(cell.adjusted()) > _MOST_DIGITS:
                 return None

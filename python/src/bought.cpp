@@ -96,7 +96,8 @@ auto run_bought(const BoughtRequest& asked, const TableToBuy& table,
   auto out = private_run(run, FitOptions{}, [&](Key&& key, const FitOptions& watching) {
     return fit(table, found.plan, asked.request, std::move(key), watching);
   });
-  if (!found.warned) warn_of([&](const Note& warn) { warn_of_seen(*out.model().bought, warn); });
+  if (!found.warned)
+    warn_of_release([&](const Note& warn) { warn_of_seen(*out.model().bought, warn); });
   return out;
 }
 
@@ -227,7 +228,7 @@ SchemaRelease buy_schema_of(const nb::object& table, const nb::kwargs& arguments
   SchemaRelease out = private_run(run, FitOptions{}, [&](Key&& key, const FitOptions& watching) {
     return buy_schema(asked.shape, found.cells, source, found.plan, std::move(key), watching);
   });
-  if (!found.warned) warn_of([&](const Note& warn) { warn_of_seen(out.model(), warn); });
+  if (!found.warned) warn_of_release([&](const Note& warn) { warn_of_seen(out.model(), warn); });
   return out;
 }
 

@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+import enum
 import fractions
 import pathlib
 import pickle
@@ -70,6 +71,13 @@ def test_one_rule_says_whose_a_cell_is():
     one = uuid.UUID(int=0xABCDEF)
     assert id_text(one) == id_text(str(one).upper()) != id_text(uuid.UUID(int=8))
     assert id_text("a") != id_text("A")
+
+
+def test_texts_that_print_as_something_else_are_their_text():
+    class Id(str, enum.Enum):
+        A = "7"
+
+    assert as_people([Id.A, "7", 7, 7.0, "007"])[0].tolist() == [0] * 5
 
 
 def test_spellings_are_those_of_the_engine():
