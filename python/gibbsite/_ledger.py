@@ -1,5 +1,6 @@
 """What every function that enters its release in a ledger does with `ledger` and with `seed`."""
 
+import contextlib
 import functools
 import os
 import re
@@ -8,6 +9,7 @@ import warnings
 
 from . import _core
 from ._arguments import one_line
+
 
 def opened(ledger):
     """The `Ledger` of a path, of itself, or None."""

@@ -232,13 +232,13 @@ def test_what_is_wrong_is_said_before_anything_is_spent(tmp_path):
 def test_what_is_paid_for_is_handed_over_where_warnings_are_errors(tmp_path, capfd):
     """A warning of what only the release tells came after the charge and before the release: as an error it lost it."""
     random = np.random.default_rng(1)
-    frame = pandas.DataFrame({"a": random.choice(list("pqrs"), 3000), "b": random.random(3000).round(3)})
-    ledger = gibbsite.Ledger.create(tmp_path / "l", epsilon=3, delta=1e-5, adjacency="add-remove")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", gibbsite.FitWarning)
-        schema = gibbsite.private_schema(
-            frame, epsilon=1, delta=1e-6, adjacency="add-remove", rows_cap=20_000, rows_per_person=1, ledger=ledger
-        )
-    assert len(ledger.read()["releases"]) == 1
-    assert schema.columns
+    for cap, rows in ((20_000, 3000), (10_000, 1000)):
+        frame = pandas.DataFrame({"a": random.choice(list("pqrs"), rows), "b": random.random(rows).round(3)})
+        ledger = gibbsite.Ledger.create(tmp_path / f"{cap}", epsilon=3, delta=1e-5, adjacency="add-remove")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", gibbsite.FitWarning)
+            schema = gibbsite.private_schema(
+                frame, epsilon=1, delta=1e-6, adjacency="add-remove", rows_cap=cap, ledger=ledger
+            )
+        assert schema.to_toml() and len(ledger.read()["releases"]) == 1
     assert "gibbsite: warning: " in capfd.readouterr().err
