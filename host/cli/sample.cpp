@@ -271,7 +271,7 @@ struct SampleCommand {
                            .target_acceptance = target_acceptance,
                            .tv = tv};
     if (!scales.empty()) {
-      // Of another metric they are refused, whatever the file says.
+      // Another metric's are refused, whatever the file says.
       asked.scales = metric == to_string(Metric::scales) ? read_numbers(scales, features, 1)
                                                          : std::vector<double>(features, 1);
       for (const double scale : asked.scales) require_finite_positive(scale, scales);

@@ -57,7 +57,7 @@ void warn_of_missing_class(const TableRead& of, std::vector<Message>& out) {
     const std::vector<std::string>& classes = several->names;
     const auto absent = std::ranges::find(there, false);
     if (absent == there.end()) return;
-    out.push_back(format_message(
+    out.emplace_back(format_message(
         "no label is of the class '{}' ({} of {} have none); is {} what the schema should say?",
         shown(classes[static_cast<std::size_t>(absent - there.begin())]),
         std::ranges::count(there, false), classes.size(), Word{"classes"}));
@@ -65,7 +65,7 @@ void warn_of_missing_class(const TableRead& of, std::vector<Message>& out) {
   }
   const bool positive = there[1];
   if (there[0] && positive) return;
-  out.push_back(format_message(
+  out.emplace_back(format_message(
       "{} label is of the positive class '{}'; is {} what the schema should say?",
       positive ? "every" : "no", shown(std::get<TwoClasses>(label).positive), Word{"positive"}));
 }
@@ -111,10 +111,10 @@ void warn_of_columns(const TableRead& of, std::vector<Message>& out) {
     }
     if (what.empty()) continue;
     if (++warnings <= most)
-      out.push_back(format_message("column {}: {}", gibbsite::quoted(column.name), what));
+      out.emplace_back(format_message("column {}: {}", gibbsite::quoted(column.name), what));
   }
   if (warnings > most)
-    out.push_back(fmt::format("and {} more columns like these", warnings - most));
+    out.emplace_back(fmt::format("and {} more columns like these", warnings - most));
 }
 
 // No label of neither class is right, so the first one is said.
@@ -138,7 +138,7 @@ void warn_of_labels(const TableRead& of, std::vector<Message>& out) {
   }
   const NumberLabel* const range = number_of(schema.label);
   if (range != nullptr && 2 * counts.clamped_labels > of.rows) {
-    out.push_back(
+    out.emplace_back(
         fmt::format("{} labels are beyond the range [{:.6g}, {:.6g}] and count as its ends; are "
                     "they in another unit?",
                     of_rows(counts.clamped_labels, of.rows), range->lo, range->hi));
@@ -223,26 +223,26 @@ std::vector<Message> alike_warnings(const Dataset& data) {
                       second = gibbsite::quoted(data.schema.columns[alike[k].second].name);
     switch (alike[k].kind) {
       case AlikeColumns::Kind::constant:
-        out.push_back(
+        out.emplace_back(
             fmt::format("column {} is the same in every row and tells nothing; leave it out if "
                         "that is known without the table",
                         first));
         break;
       case AlikeColumns::Kind::turned:
-        out.push_back(
+        out.emplace_back(
             fmt::format("column {} is {} turned around in every row, so their effects cannot be "
                         "told apart; leave one out if that is known without the table",
                         second, first));
         break;
       case AlikeColumns::Kind::equal:
-        out.push_back(
+        out.emplace_back(
             fmt::format("columns {} and {} say the same in every row, so their effects cannot be "
                         "told apart; leave one out if that is known without the table",
                         first, second));
     }
   }
   if (alike.size() > most)
-    out.push_back(fmt::format("and {} more columns like these", alike.size() - most));
+    out.emplace_back(fmt::format("and {} more columns like these", alike.size() - most));
   return out;
 }
 
@@ -255,7 +255,7 @@ std::vector<Message> network_reading_warnings(const Dataset& data) {
     const Column& column = data.schema.columns[j];
     const std::uint64_t none = counts.columns[j].missing + counts.columns[j].invalid;
     if (column.type != ColumnType::number || column.has_missing_bin || none == 0) continue;
-    out.push_back(fmt::format(
+    out.emplace_back(fmt::format(
         "column {}: {} cells are missing or unreadable, and a network counts them in the bin that "
         "holds the middle of the range, {:.6g}; give it {}missing_level = true, for a level of "
         "their own",

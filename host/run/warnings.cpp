@@ -120,12 +120,13 @@ void warn_of_fit(const PlannedFit& fit, const Note& warn) {
 PlannedFit planned_fit(const PlanRequest& request, const Schema& asked, Schema chosen,
                        std::uint64_t rows, const Budget& budget) {
   Plan made = plan_chosen(request, chosen, rows, budget);
-  return {.request = request,
-          .space = chosen,
-          .plan = std::move(made),
-          .positive_share = positive_share_of(request, kind_of(asked.label), &asked),
-          .asked = asked,
-          .chosen = std::move(chosen)};
+  PlannedFit out{.request = request,
+                 .space = chosen,
+                 .plan = std::move(made),
+                 .positive_share = positive_share_of(request, kind_of(asked.label), &asked),
+                 .asked = asked};
+  out.chosen = std::move(chosen);
+  return out;
 }
 
 }  // namespace gibbsite

@@ -49,7 +49,8 @@ void warn_of(const Look& look, const char* by = "warn_of_fit") {
   for (const std::string& line : lines) nb::module_::import_("gibbsite._ledger").attr(by)(line);
 }
 
-/// Likewise with what only a release tells, which is paid for: raises nothing, whatever filters say.
+/// Likewise with what only a release tells, which is paid for: raises nothing, whatever filters
+/// say.
 template <class Look>
 void warn_of_release(const Look& look) {
   warn_of(look, "warn_after_run");

@@ -111,7 +111,7 @@ TEST(RenyiBudget, RefusesWhatHasNone) {
               HasSubstr("rho: objective has none"));
 }
 
-// Of counts of at most 1 no interval of a tenth's effect held it, of at most 3 none either.
+// With counts of at most 1 and 3 no interval of a tenth's effect held it.
 TEST(PlanRequests, RefuseIntervalsOfSmallCounts) {
   Schema schema;
   schema.label_name = "events";
