@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "certificate/certify.hpp"
 #include "core/format_message.hpp"
@@ -38,6 +39,25 @@ inline void hold_as_counted(Dataset& rows, const PeopleRows& held, const SchemaP
     throw BadInput("data: its rows are not those that were counted; read it as it was");
   rows.person = held.person;
   rows.hold_people(problem.rows_of_person);
+}
+
+/// A schema that may follow from a purchase: these columns, of no table, beside those of how its
+/// rows count.
+inline Schema schema_that_may_follow(const Label& target, std::vector<Column> columns,
+                                     const CountingColumns& counting) {
+  Schema out;
+  out.label_name = "y";
+  out.label = target;
+  out.invalid = Invalid::middle;
+  out.intercept = true;
+  out.columns = std::move(columns);
+  // Under names of their own: those of the table may be the label's here.
+  for (Column& beside : counting.columns()) {
+    beside.name = beside.type == ColumnType::person ? "person" : "weight";
+    out.columns.push_back(std::move(beside));
+  }
+  out.row_norm = out.auto_row_norm();
+  return out;
 }
 
 /// An error behind the noise, which says so. Several at once stay as they are.

@@ -46,13 +46,7 @@ void require_rows_of_plan(const BoughtFitPlan& plan, const PlanRequest& request)
 
 // The smallest and the largest schema that may follow.
 Schema schema_of_width(const Label& target, std::uint64_t levels, const CountingColumns& counting) {
-  Schema out;
-  out.label_name = "y";
-  out.label = target;
-  out.invalid = Invalid::middle;
-  out.intercept = true;
-  out.columns = {{.name = "x"}};
-  Column& column = out.columns.front();
+  Column column{.name = "x"};
   if (levels == 0) {
     column.type = ColumnType::number;
     column.hi = 1;
@@ -60,13 +54,7 @@ Schema schema_of_width(const Label& target, std::uint64_t levels, const Counting
     column.type = ColumnType::category;
     for (std::uint64_t k = 0; k < levels; ++k) column.levels.push_back(std::to_string(k));
   }
-  // Under names of their own: those of the table may be the label's here.
-  for (Column& beside : counting.columns()) {
-    beside.name = beside.type == ColumnType::person ? "person" : "weight";
-    out.columns.push_back(std::move(beside));
-  }
-  out.row_norm = out.auto_row_norm();
-  return out;
+  return schema_that_may_follow(target, {std::move(column)}, counting);
 }
 
 // What a fit of any schema needs beside it, seen before anything is asked.

@@ -23,6 +23,7 @@
 #include "gibbsite/privacy/gdp.hpp"
 #include "gibbsite/privacy/rdp.hpp"
 #include "gibbsite/run/plan_chosen.hpp"
+#include "gibbsite/run/planned_fit.hpp"
 
 namespace gibbsite {
 namespace {
@@ -474,6 +475,18 @@ Plan plan_chosen(const PlanRequest& request, const FeatureSpace& space, std::uin
                        constants_of(request, loss_of_chains(request, space), space, rows), within,
                        plan_options_of(request));
   });
+}
+
+PlannedFit planned_fit(const PlanRequest& request, const Schema& asked, Schema chosen,
+                       std::uint64_t rows, const Budget& budget) {
+  Plan made = plan_chosen(request, chosen, rows, budget);
+  PlannedFit out{.request = request,
+                 .space = chosen,
+                 .plan = std::move(made),
+                 .positive_share = positive_share_of(request, kind_of(asked.label), &asked),
+                 .asked = asked};
+  out.chosen = std::move(chosen);
+  return out;
 }
 
 Model model_of(const PlanRequest& request, const Plan& plan) {

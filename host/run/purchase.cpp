@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
@@ -15,6 +16,7 @@
 #include "gibbsite/run/plan_chosen.hpp"
 #include "gibbsite/run/room.hpp"
 #include "gibbsite/run/warnings.hpp"
+#include "run/bought_release.hpp"
 
 namespace gibbsite {
 namespace {
@@ -164,23 +166,14 @@ bool bought_curves_widen(const BoughtRequest& asked, const BoughtFitPlan& plan) 
   constexpr std::size_t most_columns = 200;
   const BoughtSchema& shape = asked.shape.shape;
   if (!asked.request.intervals || asked.shape.asked.size() > most_columns) return false;
-  Schema lines;
-  lines.label_name = "y";
-  lines.label = shape.target;
-  lines.invalid = Invalid::middle;
-  lines.intercept = true;
-  for (std::size_t k = 0; k < asked.shape.asked.size(); ++k) {
-    Column& column = lines.columns.emplace_back();
-    column.name = fmt::format("x{}", k);
-    column.type = ColumnType::number;
-    column.hi = 1;
-    column.automatic_curve = true;
+  std::vector<Column> numbers(asked.shape.asked.size());
+  for (std::size_t k = 0; k < numbers.size(); ++k) {
+    numbers[k].name = fmt::format("x{}", k);
+    numbers[k].type = ColumnType::number;
+    numbers[k].hi = 1;
+    numbers[k].automatic_curve = true;
   }
-  for (Column& column : shape.counting.columns()) {
-    column.name = column.type == ColumnType::person ? "person" : "weight";
-    lines.columns.push_back(std::move(column));
-  }
-  lines.row_norm = lines.auto_row_norm();
+  const Schema lines = schema_that_may_follow(shape.target, std::move(numbers), shape.counting);
   const Schema chosen = chosen_curves(asked.request, lines, plan.problem.rows, plan.fit);
   return curves_widen(lines, chosen,
                       plan_chosen(asked.request, chosen, plan.problem.rows, plan.fit));

@@ -12,7 +12,6 @@
 #include "gibbsite/core/human_count.hpp"
 #include "gibbsite/mechanism/learning.hpp"
 #include "gibbsite/model/curve.hpp"
-#include "gibbsite/run/plan_chosen.hpp"
 
 namespace gibbsite {
 namespace {
@@ -115,18 +114,6 @@ void warn_of_fit(const PlannedFit& fit, const Note& warn) {
     warn_of_wide_curves(fit.request, *fit.asked, *fit.chosen, fit.plan, warn);
   if (fit.chosen) warn_of_small_counts(*fit.chosen, fit.plan, warn);
   if (fit.plan.candidate().feasible) warn_of_run_time(fit.plan.candidate().mechanism, warn);
-}
-
-PlannedFit planned_fit(const PlanRequest& request, const Schema& asked, Schema chosen,
-                       std::uint64_t rows, const Budget& budget) {
-  Plan made = plan_chosen(request, chosen, rows, budget);
-  PlannedFit out{.request = request,
-                 .space = chosen,
-                 .plan = std::move(made),
-                 .positive_share = positive_share_of(request, kind_of(asked.label), &asked),
-                 .asked = asked};
-  out.chosen = std::move(chosen);
-  return out;
 }
 
 }  // namespace gibbsite
