@@ -385,7 +385,8 @@ class SchemaReader {
       read_never(node);
     } else if (name == "target") {
       schema_.target = read_string(node, name);
-      if (schema_.target.empty()) wrong_type(node, name, "the name of a column");
+      if (schema_.target.empty())
+        fail(node.source(), "target is empty; name the column to predict, or leave it out");
     } else if (name == "network") {
       read_network(node);
     } else if (name == "interaction") {

@@ -220,6 +220,8 @@ TEST(NetworkSchema, ReadsTheTarget) {
                      {"s.toml:1: target: '" + std::string(name) + "' is no column of the network"});
   }
   expect_bad_input([&] { read("target = 3\n" + columns_of_network); }, {"s.toml:1:", "target"});
+  expect_bad_input([&] { read("target = \"\"\n" + columns_of_network); },
+                   {"s.toml:1: target is empty; name the column"});
 }
 
 // A schema that is read for one column ignores [network], even if it has a cycle.
