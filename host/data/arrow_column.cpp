@@ -40,6 +40,9 @@ ArrowType decimal_type(std::string_view format) {
 ArrowType mixed_type(const ArrowSchema& schema) {
   ArrowType out{Kind::mixed, 1, 0, {}, 1, {}};
   std::string format = "+us:";
+  // The type names its members: a count that is not theirs may lead behind the last one.
+  if (schema.n_children != std::ranges::count(std::string_view(schema.format), ',') + 1)
+    throw MalformedArrow{"a union of more or fewer columns than its type names"};
   const auto is_read = [](const ArrowType& type) { return type.kind < Kind::mixed; };
   for (std::int64_t k = 0; k < schema.n_children && schema.children != nullptr; ++k) {
     const ArrowSchema* const member = schema.children[k];
