@@ -4,8 +4,9 @@
 //   partials[leaf, :d] = sum over the leaf's rows of score_i x_i
 //   partials[leaf, d]  = sum of curvature_i
 //
-// Logistic: weighted_score of the derivative p - t (engine/clip.hpp). Other losses: the score is
-// held_weight clamp(f', -cap_i, cap_i), the curvature held_weight f'' [|f'| < cap_i].
+// Logistic: weighted_score of the derivative p - t, of counts up to N: count_score
+// (engine/clip.hpp). Other losses: the score is held_weight clamp(f', -cap_i, cap_i), the curvature
+// held_weight f'' [|f'| < cap_i].
 //
 // The indicator jumps, so f', f'' and the comparison have to be the same bits wherever the row is:
 // a logit's sum is ordered by d alone, and the file is compiled without contraction (-fmad=false),
@@ -36,6 +37,7 @@ struct Capped {
   unsigned loss = 0;  ///< place in the list of losses
   /// The limit of information, in squares of the clip (ScoreLimits).
   double limit = std::numeric_limits<double>::infinity();
+  double largest_count = 0;  ///< N where slopes of counts are weighted (ScoreLimits), or 0
 };
 
 /// Most features that it takes.
@@ -47,7 +49,7 @@ template <class Loss>
 struct CappedDerivative {
   Loss loss;
   View<const float> caps;
-  double limit;
+  double limit, largest_count;
   bool counts;
   double curvature = 0;
   GIBBSITE_HD double operator()(std::size_t row, double logit, double label) {
@@ -60,6 +62,12 @@ struct CappedDerivative {
       }
     }
     const double weight = held_weight(cap, limit);
+    if (largest_count > 0) {
+      const WeightedScore weighted =
+          count_score(derivative, label, loss.second_derivative(logit, label), cap, largest_count);
+      if (counts) curvature += weighted.curvature * weight;
+      return weighted.score * weight;
+    }
     if (counts && std::fabs(derivative) < cap)
       curvature += loss.second_derivative(logit, label) * weight;
     return (derivative > cap ? cap : derivative < -cap ? -cap : derivative) * weight;
@@ -101,8 +109,9 @@ struct CappedBody {
     Leaf::load_theta(block, p.theta, 0, 1, d, theta);
     auto sums = block.template shared<double>(Leaf::sums);
     const auto partial = p.partials.part(block.block() * (d + 1), d + 1);
-    CappedDerivative<typename Leaf::Loss> derivative{
-        Leaf::Loss::at(p.loss), p.caps.part(first, rows), p.limit, Leaf::first_of_row(block)};
+    CappedDerivative<typename Leaf::Loss> derivative{Leaf::Loss::at(p.loss),
+                                                     p.caps.part(first, rows), p.limit,
+                                                     p.largest_count, Leaf::first_of_row(block)};
     Leaf::run(block, p.x.part(first * d, (p.rows - first) * d), p.y.part(first, rows), rows,
               static_cast<unsigned>(d), theta, 1, sums, partial, derivative);
     add_curvatures(block, derivative.curvature, sums, partial, d);
@@ -130,7 +139,8 @@ struct CappedWideBody {
     for (std::size_t j = block.thread(); j < d; j += threads) theta[j] = p.theta[j];
     block.sync();
 
-    CappedDerivative<Loss> derivative{Loss::at(p.loss), p.caps, p.limit, block.lane() == 0};
+    CappedDerivative<Loss> derivative{Loss::at(p.loss), p.caps, p.limit, p.largest_count,
+                                      block.lane() == 0};
     double g[Columns] = {};
     for (std::size_t row = first; row < end; row += rows_at_once) {
       const std::size_t mine = row + block.warp();

@@ -208,7 +208,6 @@ struct PlanCommand {
                                  : dense_shape(space, planned);
     warn_of_budget(largest_of(budgets), plans.front().problem.rows, warn);
     for (const Plan& made : plans) warn_of_few_rows(made, positive_share, warn);
-    if (domain) warn_of_small_counts(*domain, plans.front(), warn);
     // The clock is for the screen: what is planned follows from public numbers alone.
     StepTimer timer(*backend, table, loss_named(plans.front().problem.loss),
                     {.seconds = measured_seconds});

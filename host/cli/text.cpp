@@ -293,9 +293,8 @@ std::string interval_words(std::span<const Plan> plans, const PlanContext& conte
     if (!candidate) continue;
     const auto& whitened = std::get<Whitened>(candidate->mechanism);
     for (const auto& [words, share] : {std::pair{&ordinary, 0.1}, {&rare, 0.01}}) {
-      const auto half =
-          expected_half_interval(whitened, plan.problem, plan.budget.neighbors(),
-                                 std::sqrt(share * (1 - share)), label_unit, context.evenness());
+      const auto half = expected_half_interval(whitened, plan.problem, plan.budget.neighbors(),
+                                               std::sqrt(share * (1 - share)), context.evenness());
       if (!half) continue;
       *words += fmt::format(
           ", ±{:.2g}", label == LabelKind::amount && label_unit > 0 ? label_unit * *half : *half);

@@ -12,6 +12,7 @@
 
 #include "gibbsite/core/host_device.hpp"
 #include "gibbsite/core/matrix_view.hpp"
+#include "gibbsite/model/losses/poisson.hpp"
 
 namespace gibbsite {
 
@@ -25,7 +26,8 @@ double largest_trace_of(const Loss& loss);
 
 /// Throws BadInput where P [d x k] has other rows or is not finite, or clip is negative.
 void require_metric(MatrixView<const double> P, std::size_t d, double clip);
-/// Throws also if an information limit is below 1/4: a row whose cap is 1 could exceed it.
+/// Throws also if an information limit is below 1/4: a row whose cap is 1 could exceed it; and if a
+/// largest count is neither 0 nor at least 1.
 void require_metric(MatrixView<const double> P, std::size_t d, const ScoreLimits& limits);
 
 /// Throws BadInput unless they are of rows of d features and finite, low < high.
@@ -38,6 +40,8 @@ void require_information(const Loss& loss, const ScoreLimits& limits);
 /// Throws BadInput unless it is of several classes, the pair among them, and information is
 /// limited.
 void require_information(const Loss& loss, const ScoreLimits& limits, const ClassPair& pair);
+/// N where slopes are weighted as those of counts up to N are, 0 elsewhere.
+double counts_of(const Loss& loss, const ScoreLimits& limits);
 /// sqrt(information) clip, rounded down: the norm of a row's v in CappedLoss::information.
 double information_clip(const ScoreLimits& limits);
 /// Square roots of rows' curvatures, as floats.
@@ -108,7 +112,7 @@ GIBBSITE_HD inline float cap_below(double clip, double norm, float largest) {
 /// (docs/theory/whitened.md).
 struct WeightedScore {
   double score = 0;      ///< |score| <= cap exactly
-  double curvature = 0;  ///< in [0, 1/4]
+  double curvature = 0;  ///< in [0, phi]: [0, 1/4] of two classes, [0, 1] of counts
 };
 /// The derivative r = p - t of the logistic loss, weighted so that neither label could exceed the
 /// cap: w = min(1, cap / max(p, 1 - p), limit cap^2 / (p (1 - p))), score w r, curvature
@@ -125,6 +129,16 @@ GIBBSITE_HD inline WeightedScore weighted_score(double r, double cap, double lim
   const double w = above < below ? above / below : 1;
   const double score = r * w;
   return {std::fabs(score) <= cap ? score : std::copysign(cap, r), size <= 1 ? curvature * w : 0};
+}
+
+/// The score of the slope r = m - y of a count y up to N, in units of N, weighted by
+/// losses::poisson::weight of its mean, before what `held_weight` takes: at most cap exactly. Where
+/// r is not a number it is the cap.
+GIBBSITE_HD inline WeightedScore count_score(double r, double y, double second, double cap,
+                                             double N) {
+  const double weight = losses::poisson::weight(r + y, cap, N), score = r * weight;
+  return {std::fabs(score) <= cap ? score : std::copysign(cap, r),
+          second >= 0 ? (second < 1 ? second : 1) * weight : 0};
 }
 
 /// The square root of the sum of (p_a p_b)^2 over the pairs of K classes: the norm of a row's

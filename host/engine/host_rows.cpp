@@ -18,6 +18,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/summation.hpp"
 #include "gibbsite/model/losses/logistic.hpp"
+#include "gibbsite/model/losses/poisson.hpp"
 #include "gibbsite/model/losses/softmax.hpp"
 
 namespace gibbsite {
@@ -268,8 +269,14 @@ class PlainCappedLoss final : public CappedLoss {
       out.curvature *= factor_of(i);
     } else {
       const double w = held_weight(cap, limits_.information);
-      out.score = std::clamp(r, -cap, cap) * w;
-      if (std::fabs(r) < cap) out.curvature = std::min(second, most_) * w * factor_of(i);
+      if (counts_ > 0) {
+        out = count_score(r, static_cast<double>(y_[i]), second, cap, counts_);
+        out.score *= w;
+        out.curvature *= w * factor_of(i);
+      } else {
+        out.score = std::clamp(r, -cap, cap) * w;
+        if (std::fabs(r) < cap) out.curvature = std::min(second, most_) * w * factor_of(i);
+      }
     }
     out.score *= factor_of(i);
     return out;
@@ -383,8 +390,9 @@ class PlainCappedLoss final : public CappedLoss {
   std::size_t columns_;
   Eigen::MatrixXd contrasts_;           // of several outputs [K x (K - 1)]
   std::vector<float> caps_;             // [n]
-  bool logistic_ = is_logistic(loss_);  // weighted; other slopes are held
-  double most_ = loss_.curvature();     // as rounding may be above it
+  bool logistic_ = is_logistic(loss_);  // weighted, and so are counts up to N; others are held
+  double counts_ = counts_of(loss_, limits_);
+  double most_ = loss_.curvature();  // as rounding may be above it
 };
 
 }  // namespace
@@ -451,6 +459,9 @@ void require_score_moments(const Loss& loss, std::size_t k, MatrixView<const dou
                   "a row and a column for each",
                   out.rows, out.cols, numbers));
 }
+double counts_of(const Loss& loss, const ScoreLimits& limits) {
+  return loss.unweighted().name() == losses::poisson::name ? limits.largest_count : 0;
+}
 double information_clip(const ScoreLimits& limits) {
   return std::sqrt(limits.information) * limits.clip * (1 - 0x1p-50);
 }
@@ -500,6 +511,7 @@ void require_metric(MatrixView<const double> P, std::size_t d, double clip) {
 void require_metric(MatrixView<const double> P, std::size_t d, const ScoreLimits& limits) {
   require_metric(P, d, limits.clip);
   require_at_least(limits.information, 0.25, "information");
+  if (limits.largest_count != 0) require_at_least(limits.largest_count, 1, "largest_count");
 }
 
 void require_lengths(const RowLengths& lengths, std::size_t d) {

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "gibbsite/core/human_count.hpp"
+#include "gibbsite/model/losses/poisson.hpp"
 #include "mechanism/candidates.hpp"
 #include "mechanism/whitened_losses.hpp"
 
@@ -59,13 +60,20 @@ struct ExpectedRow {
   double slope_square;  // of the score along its label; q where the labels' law is the model's
 };
 
+// Of a typical row of counts, whose slopes are held to kappa.
+ExpectedRow expected_count(const Whitened& settings) {
+  const double N = std::max(settings.largest_count, 1.0), mean = 0.1;
+  const double w = losses::poisson::weight(mean, settings.clip_factor, N);
+  return {w * mean, w * w * mean / N};
+}
+
 // Classes: z between -1 and 1, less by `evenness` where one of two is rare. Amounts: normal errors
 // of a tolerance. Counts: a mean of a tenth of the largest count N, where fits start, and Poisson's
 // variance, which is mean/N^2 in units of N.
-ExpectedRow expected_row(const Problem& problem, double largest_count, double evenness) {
+ExpectedRow expected_row(const Whitened& settings, const Problem& problem, double evenness) {
   if (problem.loss == "huber") return {0.683, 0.516};
   if (problem.loss == "pseudo-huber") return {0.565, 0.344};
-  if (problem.loss == "poisson") return {0.1, 0.1 / largest_count};
+  if (problem.loss == "poisson") return expected_count(settings);
   const double q = 0.8 * evenness * largest_mean_curvature(problem);
   return {q, q};
 }
@@ -159,7 +167,7 @@ double rows_to_keep(double share, const Problem& problem, const Neighbors& who, 
 
 double expected_coefficient_noise(const Whitened& settings, const Problem& problem,
                                   const Neighbors& who, double spread, double evenness) {
-  const double curvature = expected_row(problem, 1, evenness).curvature;
+  const double curvature = expected_row(settings, problem, evenness).curvature;
   const double clip = gradient_clip(settings, static_cast<double>(problem.row_features()));
   double precision = 0;
   const double gradients = settings.iterations + (settings.block_share > 0 ? 1 : 0);
@@ -178,11 +186,10 @@ std::optional<double> expected_coefficient_noise(const Mechanism& mechanism, con
 }
 
 std::optional<double> expected_half_interval(const Whitened& settings, const Problem& problem,
-                                             const Neighbors& who, double spread,
-                                             double largest_count, double evenness) {
+                                             const Neighbors& who, double spread, double evenness) {
   if (!whitened_takes(problem)) return {};
   const double noise = expected_coefficient_noise(settings, problem, who, spread, evenness);
-  const ExpectedRow row = expected_row(problem, largest_count, evenness);
+  const ExpectedRow row = expected_row(settings, problem, evenness);
   // Rows whose people no column names may be alike, and their figures are those of as many people.
   const double alike = problem.of_people() ? 1 : static_cast<double>(who.rows_per_person);
   const double sample =

@@ -75,7 +75,8 @@ bool is_sound(const Whitened& s, const Problem& problem) {
       (is_small_budget(s) ? takes_small_budget(problem) && s.second_moment_share > 0 &&
                                 !asks_information(s) && s.iterations <= most_uneven_gradients
                           : s.gradient_evenness == 0);
-  return small && in_moment_range(s.query_mu) && in_moment_range(s.first_clip) &&
+  const bool counts = s.largest_count == 0 || (s.largest_count >= 1 && problem.loss == "poisson");
+  return small && counts && in_moment_range(s.query_mu) && in_moment_range(s.first_clip) &&
          in_moment_range(s.clip_factor) && shares && left_by_moments(s) > 0 &&
          s.curvature_share < 1 && together &&
          (!asks_information(s) || s.clip_factor <= std::numbers::sqrt2) &&
@@ -129,7 +130,8 @@ Whitened rule(const Problem& problem, const Neighbors& who, double mu,
       .iterations = iterations.value_or(std::clamp(std::round(8 * std::sqrt(rounds)), 12.0, 40.0)),
       .information_share = information,
       .block_share = intervals ? block : 0.0,
-      .score_share = scores};
+      .score_share = scores,
+      .largest_count = problem.loss == "poisson" ? problem.largest_count : 0.0};
   const bool small = signal < rows_of_small_budgets * d && !intervals &&
                      gains_by_small_budget(problem) && out.iterations <= most_uneven_gradients;
   return small ? for_small_budget(out, problem, signal / d) : out;

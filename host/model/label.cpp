@@ -1,7 +1,5 @@
 #include "gibbsite/model/label.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,17 +16,6 @@ LabelKind kind_of(const Label& label) {
 const NumberLabel* number_of(const Label& label) {
   if (const Amount* const amount = std::get_if<Amount>(&label)) return amount;
   return std::get_if<Count>(&label);
-}
-
-std::string small_counts_meaning(const Label& label) {
-  const Count* const count = std::get_if<Count>(&label);
-  if (count == nullptr || count->hi > small_counts) return "";
-  return fmt::format(
-      "With counts of at most {} one count is a large part of what a row may say and is held: effects "
-      "of levels that a tenth of the rows or fewer have, and of numbers in a small part of their "
-      "range, are too small or of the wrong sign, in predictions too.{}",
-      count->hi,
-      count->hi > 1 ? "" : " Fit labels of 0 and 1 as two classes (logistic), where effects hold.");
 }
 
 std::vector<std::string> class_names(const Label& label) {

@@ -62,6 +62,7 @@ Problem Model::constants(const FeatureSpace& space, std::uint64_t rows) const {
   }
   Problem constants;
   constants.label_bound = space.label_bound;
+  constants.largest_count = space.largest_count;
   constants.offset_bound = space.offset_bound;
   constants.weighted = space.weighted || space.people;
   constants.rows_of_person = space.people ? 1 : 0;  // until a budget says how many

@@ -345,8 +345,7 @@ std::string read_otherwise_meaning(const Schema& schema) {
 std::string interval_meaning_of(const LinearModel& model, std::uint64_t rows_per_person) {
   const Schema& schema = model.schema;
   std::string other = read_otherwise_meaning(schema);
-  for (const std::string& words :
-       {narrow_meaning(model), separation_meaning(model), small_counts_meaning(schema.label)})
+  for (const std::string& words : {narrow_meaning(model), separation_meaning(model)})
     if (!words.empty()) other.insert(0, words + (other.empty() ? "" : " "));
   std::string out = other.empty() ? std::string(interval_meaning_of(schema))
                                   : "95 % intervals include privacy noise and sampling. " + other;

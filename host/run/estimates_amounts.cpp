@@ -1,6 +1,6 @@
 // Estimates of amounts and counts from noisy answers (docs/theory/intervals.md, "Amounts and
-// counts"): the root of the block's held score in one step, and a sandwich covariance with the
-// error of the answered information.
+// counts"): the root of the block's score in one step, and a sandwich covariance with the error of
+// the answered information.
 #include "run/estimates_amounts.hpp"
 
 #include <Eigen/Dense>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/model/losses/poisson.hpp"
 #include "run/estimates_parts.hpp"
 
 namespace gibbsite {
@@ -65,47 +66,43 @@ struct RareLevel {
   VectorXd direction, row;
   double share = 0, information = 1, scores = 1, unweighted = 1;
   double count = 0, square = 1, cap = 1;  // its part of the rows; their squared norm; of slopes
+  double across = 0, others = 0;          // squares: of its rows, and of all others, along u
 };
-std::vector<RareLevel> rare_levels(const AnsweredScores& answers, const FeatureParts& features,
-                                   double mean_square, bool of_counts) {
+std::vector<RareLevel> rare_levels(const AnsweredScores& answers, const FeatureParts& features) {
   std::vector<RareLevel> out;
   const double squares = answers.lambda.sum();
-  const double cap = std::min(1.0, answers.clip / std::sqrt(squares));
-  const NormalErrors errors = errors_of(std::min(mean_square, 0.98 * cap * cap), cap);
   for (const LevelPart& level : features.levels) {
     if (!(level.share < rare_share)) continue;
     RareLevel rare;
     rare.direction = features.directions.row(level.direction);
     rare.row = level.row;
     rare.share = level.share;
-    const double across = level.across * level.across, s = level.share;
-    const double square = std::max(squares - 1, 0.0) + across;
-    const double own_cap = std::min(1.0, answers.clip / std::sqrt(square));
-    const double weight = std::min(1.0, answers.information_bound / square);
-    // The mean count of the level over that of all.
-    const double ratio =
-        of_counts ? std::clamp(std::exp(level.across * rare.direction.dot(answers.points.back())),
-                               0.2, 5.0)
-                  : 1.0;
-    const NormalErrors own{errors.deviation * std::sqrt(ratio)};
+    const double s = level.share;
+    rare.across = level.across * level.across;
+    rare.square = std::max(squares - 1, 0.0) + rare.across;
+    rare.cap = std::min(1.0, answers.clip / std::sqrt(rare.square));
     // The first question, which scales hardly any row down, says how many they are; the metric
     // has what noise left of them, and how far it set all others off.
-    const double others = across * s * s / (1 - s);
-    const double count =
-        answers.means.empty()
-            ? s
-            : std::max(
-                  s, std::min(answers.means[static_cast<std::size_t>(level.feature)], rare_share));
-    rare.count = count;
-    rare.square = square;
-    rare.cap = own_cap;
-    const double of_level = count * across * ratio * own.free(own_cap) / errors.free(cap);
-    rare.information = weight * of_level + others;
-    rare.unweighted = (of_level + others) / rare.information;
-    rare.scores = count * across * own.mean_square(own_cap) / errors.mean_square(cap) + others;
+    rare.others = rare.across * s * s / (1 - s);
+    rare.count = answers.means.empty()
+                     ? s
+                     : std::max(s, std::min(answers.means[static_cast<std::size_t>(level.feature)],
+                                            rare_share));
     out.push_back(std::move(rare));
   }
   return out;
+}
+
+// A row of a level by one of all rows: its curvature, and its squared slope, as they are capped.
+struct OfLevel {
+  double curvature = 1, square = 1;
+};
+void set_matrices(RareLevel& level, const OfLevel& row, double information_bound) {
+  const double weight = std::min(1.0, information_bound / level.square);
+  const double of_level = level.count * level.across * row.curvature;
+  level.information = weight * of_level + level.others;
+  level.unweighted = (of_level + level.others) / level.information;
+  level.scores = level.count * level.across * row.square + level.others;
 }
 
 // An answered matrix, A = scale B + scale sum_j delta_j u_j u_j^T + rest with a public model B: the
@@ -166,20 +163,23 @@ MatrixXd of_log_means(const VectorXd& lambda, const VectorXd& mean, const Vector
 }
 
 // Counts up to `largest` whose variance is mean + dispersion mean^2 (negative binomial's law), as
-// parts of `largest`, and their slopes mean - count held at a cap.
-class HeldCounts {
+// parts of `largest`, and their slopes mean - count weighted at a cap.
+class WeightedCounts {
  public:
-  HeldCounts(double largest, double dispersion)
+  WeightedCounts(double largest, double dispersion)
       : largest_(std::min(largest, largest_counted)),
+        of_all_(largest),
         unit_(largest / largest_),
         dispersion_(dispersion) {}
 
   struct Slope {
-    double beyond = 0;  // mean of the held slope, less that of the slope itself
-    double square = 0;  // mean square of the held slope
+    double beyond = 0;     // mean of the score, less that of the slope times its weight
+    double square = 0;     // mean square of the score
+    double curvature = 0;  // mean of the weight times the mean
   };
   [[nodiscard]] Slope slope(double mean, double cap) const {
-    const double counts = std::clamp(mean, 1e-6, 1.0) * largest_;
+    const double part_of_all = std::clamp(mean, 1e-6, 1.0), counts = part_of_all * largest_;
+    const double weight = losses::poisson::weight(part_of_all, cap, of_all_);
     // In units of several counts the variance of as many counts is smaller.
     const double spread = std::max(dispersion_ + (1 / unit_ - 1) / counts, 0.0);
     const double p = counts / (1 + spread * counts);
@@ -187,9 +187,10 @@ class HeldCounts {
         spread > 1e-9 ? std::exp(-std::log1p(spread * counts) / spread) : std::exp(-counts);
     double left = 1;
     Slope out;
+    out.curvature = weight * part_of_all;
     for (double y = 0; y <= largest_; ++y) {
       const double part = y + 1 > largest_ ? left : chance;
-      const double r = (counts - y) / largest_, held = std::clamp(r, -cap, cap);
+      const double r = weight * (counts - y) / largest_, held = std::clamp(r, -cap, cap);
       out.beyond += part * (held - r);
       out.square += part * held * held;
       left -= chance;
@@ -197,7 +198,7 @@ class HeldCounts {
     }
     return out;
   }
-  // Means over normal logarithms of the mean.
+  // Means over normal predictors, of which exp(z - shift) is the mean.
   [[nodiscard]] Slope slope(double center, double deviation, double cap) const {
     constexpr std::array<double, 5> points{-2.856970013872806, -1.355626179974266, 0,
                                            1.355626179974266, 2.856970013872806};
@@ -205,73 +206,95 @@ class HeldCounts {
                                             0.222075922005613, 0.011257411327721};
     Slope out;
     for (std::size_t i = 0; i < points.size(); ++i) {
-      const Slope at = slope(std::exp(center + deviation * points[i]), cap);
+      const Slope at = slope(losses::poisson::predicted(center + deviation * points[i]), cap);
       out.beyond += weights[i] * at.beyond;
       out.square += weights[i] * at.square;
+      out.curvature += weights[i] * at.curvature;
     }
     return out;
   }
 
  private:
-  double largest_, unit_, dispersion_;
+  double largest_, of_all_, unit_, dispersion_;
 };
 
-// What clipping may do to the scores of rare levels' counts at the truth: large ones are held,
-// small ones are not, so the mean of the scores is not 0 there. How far counts spread is what the
-// mean square of all rows' scores says, a released number. How rows of a level differ is not known
-// well enough to move an estimate by it, so it is an error of the scores' sum.
-class ClippedCounts {
+// Scores of counts, which a weight that does not look at the count keeps below their caps, but for
+// counts that spread more than Poisson's: those are held, so the mean of their scores is not 0 at
+// the truth. How far counts spread is what the mean square of all rows' scores says, a released
+// number. How rows of a level differ is not known well enough to move an estimate by it, so it is
+// an error of the scores' sum.
+class CountScores {
  public:
-  ClippedCounts(const AnsweredScores& answers, const AnsweredMoments& scores, const VectorXd& mean,
-                const std::vector<RareLevel>& rare, double largest)
-      : rare_(rare), rows_(answers.rows), mean_(mean), lambda_(answers.lambda) {
+  CountScores(const AnsweredScores& answers, const AnsweredMoments& scores, const VectorXd& mean,
+              const std::vector<RareLevel>& rare, double largest)
+      : rows_(answers.rows),
+        mean_(mean),
+        lambda_(answers.lambda),
+        last_(answers.points.back()),
+        cap_(std::min(1.0, answers.clip / std::sqrt(lambda_.sum()))),
+        law_(largest, 0) {
     if (answers.weighted || answers.rows_of_person > 1) return;  // J is no mean of rows there
-    const double cap = std::min(1.0, answers.clip / std::sqrt(lambda_.sum()));
     double low = 0, high = most_dispersion;
     for (int halving = 0; halving < 25; ++halving) {
       const double middle = (low + high) / 2;
-      const HeldCounts law(largest, middle);
-      (rows_ * trace(law, answers.points.back(), cap) < scores.sum.trace() ? low : high) = middle;
+      const WeightedCounts law(largest, middle);
+      (rows_ * trace(law, rare) < scores.sum.trace() ? low : high) = middle;
     }
-    law_.emplace(largest, low);
+    law_ = WeightedCounts(largest, low);
+    clips_ = true;
   }
 
   // That error's covariance [k x k]: each level's along its average row.
-  [[nodiscard]] MatrixXd covariance(const VectorXd& omega) const {
+  [[nodiscard]] MatrixXd covariance(const VectorXd& omega,
+                                    const std::vector<RareLevel>& rare) const {
     MatrixXd out = MatrixXd::Zero(omega.size(), omega.size());
-    if (!law_) return out;
-    for (const RareLevel& level : rare_) {
-      const double wide = deviation(omega, level.direction.dot(omega));
-      const double beyond = law_->slope(level.row.dot(omega), wide, level.cap).beyond;
+    if (!clips_) return out;
+    for (const RareLevel& level : rare) {
+      const double beyond = slope_of(law_, level, omega).beyond;
       out += std::pow(rows_ * level.count * beyond, 2) * level.row * level.row.transpose();
     }
     return out;
   }
+  // Where the last gradient was asked. A level's mean may be a few times that of all.
+  [[nodiscard]] OfLevel of(const RareLevel& level) const {
+    const auto own = slope_of(law_, level, last_), all = slope_of_others(law_);
+    return {std::clamp(own.curvature / all.curvature, 0.2, 5.0),
+            std::clamp(own.square / all.square, 0.1, 10.0)};
+  }
 
  private:
+  using Slope = WeightedCounts::Slope;
+
   // The predictor's deviation between rows that do not differ in the `along` of it.
   [[nodiscard]] double deviation(const VectorXd& omega, double along) const {
     const double mean = mean_.dot(omega);
     const double variance = omega.cwiseAbs2().dot(lambda_) - mean * mean - along * along;
     return std::sqrt(std::clamp(variance, 0.0, 4.0));
   }
-  // The mean of a row's squared score: rare levels' rows are longer, and so held lower.
-  [[nodiscard]] double trace(const HeldCounts& law, const VectorXd& at, double cap) const {
+  [[nodiscard]] Slope slope_of(const WeightedCounts& law, const RareLevel& level,
+                               const VectorXd& omega) const {
+    return law.slope(level.row.dot(omega), deviation(omega, level.direction.dot(omega)), level.cap);
+  }
+  [[nodiscard]] Slope slope_of_others(const WeightedCounts& law) const {
+    return law.slope(mean_.dot(last_), deviation(last_, 0), cap_);
+  }
+  // The mean of a row's squared score: rare levels' rows are longer, and so weigh less.
+  [[nodiscard]] double trace(const WeightedCounts& law, const std::vector<RareLevel>& rare) const {
     double others = lambda_.sum(), out = 0;
-    for (const RareLevel& level : rare_) {
+    for (const RareLevel& level : rare) {
       const double square = level.count * level.square;
       others -= square;
-      const double wide = deviation(at, level.direction.dot(at));
-      out += square * law.slope(level.row.dot(at), wide, level.cap).square;
+      out += square * slope_of(law, level, last_).square;
     }
     others = std::max(others, 0.2 * lambda_.sum());
-    return out + others * law.slope(mean_.dot(at), deviation(at, 0), cap).square;
+    return out + others * slope_of_others(law).square;
   }
 
-  const std::vector<RareLevel>& rare_;
   double rows_;
-  VectorXd mean_, lambda_;
-  std::optional<HeldCounts> law_;
+  VectorXd mean_, lambda_, last_;
+  double cap_;
+  WeightedCounts law_;
+  bool clips_ = false;
 };
 
 struct Posterior {
@@ -299,7 +322,7 @@ MatrixXd without_weights(const AnsweredScores& answers, const std::vector<RareLe
 // omega): the end of the path and the block, weighted by their precision.
 Posterior solve(const AnsweredScores& answers, const Smoothed& information,
                 const std::vector<RareLevel>& rare, const MatrixXd& J, const MatrixXd& prior,
-                const std::optional<ClippedCounts>& counts) {
+                const std::optional<CountScores>& counts) {
   const Index k = answers.lambda.size();
   const MatrixXd R = without_weights(answers, rare);
   const MatrixXd H = symmetric(R * information.matrix * R);
@@ -333,7 +356,7 @@ Posterior solve(const AnsweredScores& answers, const Smoothed& information,
     const double turn = vv.diagonal().dot(answers.lambda) / 4;
     const double slope = counts ? std::max(bend * bend, turn) : bend * bend;
     noise = known + R * information.error(R * vv * R) * R + slope * (H * vv * H);
-    if (counts) noise += counts->covariance(out.mean);
+    if (counts) noise += counts->covariance(out.mean, rare);
   }
   return out;
 }
@@ -360,20 +383,31 @@ std::optional<Estimates> posterior_of(const AnsweredScores& answers, const Answe
                                    : MatrixXd(lambda.asDiagonal());
   // What the trace of J allows: people's scores are as long as k of a row.
   const double most = n * answers.rows_of_person * clip2 / lambda.sum();
-  const double mean_square = std::clamp(scores.sum.trace() / lambda.sum(), 1e-6 * most, most) / n;
-  const std::vector<RareLevel> rare = rare_levels(answers, features, mean_square, of_counts);
+  const NumberLabel& ends = *number_of(schema.label);
+  std::vector<RareLevel> rare = rare_levels(answers, features);
+  std::optional<CountScores> counts;
+  if (of_counts) {
+    counts.emplace(answers, scores, features.row_mean, rare, ends.hi);
+    for (RareLevel& level : rare) set_matrices(level, counts->of(level), answers.information_bound);
+  } else {
+    const double mean_square = std::clamp(scores.sum.trace() / lambda.sum(), 1e-6 * most, most) / n;
+    const double cap = std::min(1.0, answers.clip / std::sqrt(lambda.sum()));
+    const NormalErrors errors = errors_of(std::min(mean_square, 0.98 * cap * cap), cap);
+    for (RareLevel& level : rare)
+      set_matrices(level,
+                   {errors.free(level.cap) / errors.free(cap),
+                    errors.mean_square(level.cap) / errors.mean_square(cap)},
+                   answers.information_bound);
+  }
   const Smoothed information({answers.information, answers.information_deviation}, model, features,
                              lambda, rare, &RareLevel::information, least_curvature * n, n);
   const Smoothed variance(scores, model, features, lambda, rare, &RareLevel::scores, 1e-6 * most,
                           most);
   // A prior as wide as the range of amounts allows: its half is `range` tolerances.
-  const NumberLabel& ends = *number_of(schema.label);
   const double range = (ends.hi - ends.lo) / (2 * label_unit(schema.label));
   const double deviation = of_counts ? of_two_classes : std::max(of_two_classes, range / 2);
   const VectorXd precision = features.precision * std::pow(of_two_classes / deviation, 2);
   const MatrixXd prior = features.metric.transpose() * precision.asDiagonal() * features.metric;
-  std::optional<ClippedCounts> counts;
-  if (of_counts) counts.emplace(answers, scores, features.row_mean, rare, ends.hi);
   const Posterior found =
       solve(answers, information, rare, answers.rows_alike * variance.matrix, prior, counts);
   if (!found.mean.allFinite() || !found.covariance.allFinite()) return {};

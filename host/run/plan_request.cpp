@@ -44,24 +44,8 @@ std::uint64_t public_rows(const PlanRequest& request, std::uint64_t rows,
   return request.rows_cap.value_or(rows);
 }
 
-// On simulated tables of such counts down to none of the intervals held a rare level's effect.
-void require_no_intervals_of_small_counts(const PlanRequest& request, const FeatureSpace& space) {
-  if (!request.intervals || !(space.largest_count > 0 && space.largest_count <= small_counts))
-    return;
-  throw BadInput(
-      Field{"intervals"},
-      fmt::format(
-          "of counts of at most {} they would miss the effects of rare levels and of skewed "
-          "numbers (docs/theory/whitened.md, Small counts)",
-          space.largest_count),
-      space.largest_count > 1
-          ? std::string("leave them out, or give the label a larger range if counts can be larger")
-          : "leave them out, or fit labels of 0 and 1 as two classes");
-}
-
 Problem constants_of(const PlanRequest& request, const std::string& loss, const FeatureSpace& space,
                      std::uint64_t rows) {
-  require_no_intervals_of_small_counts(request, space);
   Problem out = glm_of(request, loss)
                     .constants(space, public_rows(request, rows, space.people ? "people" : "rows"));
   if (space.people) out.rows_of_person = request.rows_per_person.value_or(1);

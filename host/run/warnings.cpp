@@ -79,12 +79,6 @@ void warn_of_few_rows(const Plan& plan, const std::optional<PositiveShare>& shar
       coefficients_words(plan.problem), plan.budget.epsilon, kept_words(expected->kept), more));
 }
 
-void warn_of_small_counts(const Schema& schema, const Plan& plan, const Note& warn) {
-  const std::string words = small_counts_meaning(schema.label);
-  if (!words.empty() && std::holds_alternative<Whitened>(plan.candidate().mechanism))
-    warn("range of the label: " + words);
-}
-
 bool curves_widen(const Schema& asked, const Schema& chosen, const Plan& made) {
   if (automatic_curves(asked) == 0 || !made.candidate().feasible) return false;
   // Found on a census of 32,561 people: above this, curves widen the intervals of other effects
@@ -112,7 +106,6 @@ void warn_of_fit(const PlannedFit& fit, const Note& warn) {
   warn_of_few_rows(fit.plan, fit.positive_share, warn);
   if (fit.asked && fit.chosen)
     warn_of_wide_curves(fit.request, *fit.asked, *fit.chosen, fit.plan, warn);
-  if (fit.chosen) warn_of_small_counts(*fit.chosen, fit.plan, warn);
   if (fit.plan.candidate().feasible) warn_of_run_time(fit.plan.candidate().mechanism, warn);
 }
 

@@ -255,9 +255,15 @@ class WhitenedRun final : public MechanismRun {
     return numbers;
   }
 
-  /// C, and B over C^2 for the block and the information.
+  /// C, and N of counts.
+  [[nodiscard]] ScoreLimits limits_of_path() const {
+    return {.clip = rule_.clip(), .largest_count = settings_.largest_count};
+  }
+  /// B over C^2 too, for the block and the information.
   [[nodiscard]] ScoreLimits limits_of_block() const {
-    return {.clip = rule_.clip(), .information = block_limit(settings_, task_.problem)};
+    ScoreLimits out = limits_of_path();
+    out.information = block_limit(settings_, task_.problem);
+    return out;
   }
   /// sqrt(B), which engines round down: at least the norm of a row's v in the information, of
   /// several classes the fourth root of the sum of ||v||^4 over pairs of classes.
@@ -308,7 +314,7 @@ class WhitenedRun final : public MechanismRun {
 
   // The path's scores.
   CappedLoss& path() {
-    if (!capped_) capped_ = task_.engine->capped_loss(view(rule_.metric()), {.clip = rule_.clip()});
+    if (!capped_) capped_ = task_.engine->capped_loss(view(rule_.metric()), limits_of_path());
     return *capped_;
   }
   // Those of the block: of two classes where the rows' information is limited too.
@@ -392,10 +398,9 @@ class WhitenedRun final : public MechanismRun {
     std::vector<double> sum(size * size);
     const MatrixView<double> out{sum.data(), size, size};
     if (task_.problem.of_people()) {
-      people_score_moments(*task_.engine, view(rule_.metric()), {.clip = rule_.clip()},
-                           {theta.data(), task_.features()},
-                           {task_.person, Dataset::nobody, score_clip(task_.problem, rule_.clip())},
-                           out);
+      people_score_moments(
+          *task_.engine, view(rule_.metric()), limits_of_path(), {theta.data(), task_.features()},
+          {task_.person, Dataset::nobody, score_clip(task_.problem, rule_.clip())}, out);
     } else {
       path().score_moments({theta.data(), task_.features()}, out);
     }

@@ -189,9 +189,12 @@ WhitenedRule::Constants WhitenedRule::constants_for(const Problem& problem) {
   }
   if (is_two_class_logistic(problem.loss)) return {0.24 * phi, phi, phi, 0, 3, 100};
   const double B2 = problem.label_bound * problem.label_bound;
-  // Counts: the curvature is a mean count over the largest one.
-  const double least = problem.loss == "poisson" ? 0.04 : 0.15;
-  return {least * phi, phi, 2 * phi, 2, std::max(3.0, B2 / 4), std::max(100.0, 4 * B2)};
+  // Counts: the curvature is a mean count over the largest one, and grows with it.
+  const bool counts = problem.loss == "poisson";
+  Constants out{(counts ? 0.04 : 0.15) * phi, phi, 2 * phi, 2, std::max(3.0, B2 / 4),
+                std::max(100.0, 4 * B2)};
+  out.by_step = counts;
+  return out;
 }
 
 std::uint64_t WhitenedRule::questions() const {
@@ -304,17 +307,33 @@ VectorXd WhitenedRule::centered(const VectorXd& of_outputs) const {
 void WhitenedRule::answer_gradient(const VectorXd& answer, double deviation,
                                    double noisy_curvature) {
   const VectorXd noisy = centered(answer);
-  // The noise is new, so this tests what it seems to: whether the loss rises along omega.
-  const VectorXd away = center_.size() > 0 ? VectorXd(omega_ - part_ * center_) : omega_;
-  if (gradients_ > 0 && noisy.dot(away) > overshoot * deviation * away.norm()) {
-    damping_ *= damped;
-  }
+  if (gradients_ > 0) damp(noisy, deviation);
   const double mean_curvature = noisy_curvature / rows_ / constants_.directions;
   curvature_ = gradients_ > 0 ? std::clamp(mean_curvature, constants_.least_curvature,
                                            constants_.most_curvature)
                               : constants_.most_curvature;
+  before_ = omega_;
   add(noisy, deviation, std::pow(static_cast<double>(gradients_ + 1), constants_.recency));
   ++gradients_;
+}
+
+// The noise is new, so this tests what it seems to: whether the loss rises along omega. Of counts a
+// step that is too long meets e times the curvature for each unit of the predictor, and damping of
+// then would hold all later ones: so it follows the last step, and goes back where the loss still
+// falls.
+void WhitenedRule::damp(const VectorXd& gradient, double deviation) {
+  VectorXd along = omega_;
+  if (constants_.by_step) {
+    along -= before_;
+  } else if (center_.size() > 0) {
+    along -= part_ * center_;
+  }
+  const double slope = gradient.dot(along), noise = overshoot * deviation * along.norm();
+  if (slope > noise) {
+    damping_ *= damped;
+  } else if (constants_.by_step && slope < -noise) {
+    damping_ = std::max(1.0, damping_ / damped);
+  }
 }
 
 void WhitenedRule::answer_start(const VectorXd& answer, double deviation) {

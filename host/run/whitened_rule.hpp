@@ -108,6 +108,8 @@ class WhitenedRule {
   }
   // The public center in coordinates of z, and the path's start.
   void begin_at_center();
+  // Whether the last steps were too long or too short, by a gradient that is not taken yet.
+  void damp(const Eigen::VectorXd& gradient, double deviation);
   // Takes a gradient into account and moves omega.
   void add(const Eigen::VectorXd& noisy, double deviation, double recent);
   [[nodiscard]] std::uint64_t moment_questions() const {
@@ -130,6 +132,7 @@ class WhitenedRule {
     double expected_variance;                // of z, a priori
     double most_variance;
     double directions = 1;  // of z that move what is predicted
+    bool by_step = false;   // damping follows from the last step, and may go back
   };
   static Constants constants_for(const Problem& problem);
   // Constants of a small budget, from N/d.
@@ -161,6 +164,7 @@ class WhitenedRule {
   Eigen::VectorXd curve_;   // what curvatures are taken to be like: lambda, or above
   Eigen::VectorXd prior_;   // v: shape of omega's prior variances
   Eigen::VectorXd omega_;   // [K x k]
+  Eigen::VectorXd before_;  // where the last gradient was asked
   Eigen::VectorXd sum_omega_, sum_gradient_;  // weighted by precision and recency
   double weight_ = 0, squares_ = 0;           // sums of t^p/sigma_t^2, t^2p/sigma_t^2
   double damping_ = 1;                        // m

@@ -369,6 +369,87 @@ TEST_F(Whitened, RowsOfAmountsAndCountsAreWithinTheirBounds) {
   EXPECT_GT(free, emulated ? support::repeats(50U, 20U) : 1000U);
 }
 
+// The score of a count and its curvature, in long double, with sup f'' = 1.
+struct CountScore {
+  long double score, curvature, weight;
+};
+CountScore count_score_of(long double logit, long double y, long double cap, long double N) {
+  const long double mean = std::min(std::exp(logit) / 10, 1.0L);
+  const long double spread = std::min((1 + 2 * std::sqrt(N * mean)) / N, 1 - mean);
+  const long double w = std::min(1.0L, cap / std::max(mean, spread));
+  return {std::clamp(w * (mean - y), -cap, cap), mean < 1 ? w * mean : 0, w};
+}
+
+// Counts up to N are weighted by their mean and not by themselves. Scores are within caps exactly,
+// curvatures in [0, 1]; the mean of the score is 0 at the truth for N = 1 whatever the cap, and
+// beyond that it is a small part of the curvature (planted: held and not weighted, it is .1 to .6).
+TEST_F(Whitened, CountsAreWeightedByTheirMean) {
+  const Loss& loss = loss_named("poisson");
+  std::size_t held = 0, weighted = 0, turn = 0;
+  for (const auto& [d, k] : {Shape{1, 1}, Shape{3, 2}, Shape{40, 5}, Shape{300, 3}}) {
+    const Metric m = make_metric(d, k, Kind::full);
+    for (const auto& x : odd_rows(d)) {
+      if (std::ranges::all_of(x, [](float v) { return v == 0; })) continue;
+      const auto at = static_cast<std::size_t>(
+          std::ranges::max_element(x, {}, [](float v) { return std::fabs(v); }) - x.begin());
+      const auto largest = static_cast<double>(x[at]), norm = static_cast<double>(length(m, x));
+      if (!(norm > 1e-15 && norm < 1e15) || std::fabs(largest) < 1e-10) continue;
+      for (const double part : {1e-3, 0.05, 0.3, 1e3}) {
+        const double clip = part * norm, cap = cap_of(x, m, clip);
+        for (const double N : {1.0, 2.0, 10.0, 1000.0}) {
+          for (const double logit : {-700.0, -40.0, -3.0, -0.7, 1.0, 2.2, 3.0, 1e4}) {
+            if (turn++ % support::repeats(emulated ? 29UL : 3UL, 97UL) != 0) continue;
+            std::vector<double> theta(d), sum(d);
+            theta[at] = logit / largest;
+            const double z = theta[at] * largest;
+            long double mean = 0, free = 0, chance = std::exp(-std::min(std::exp(z) / 10, 1.0) * N);
+            const double mean_count = std::min(std::exp(z) / 10, 1.0) * N;
+            if (N == 1) chance = 1 - mean_count;
+            for (double count = 0; count <= std::min(N, 40.0); ++count) {
+              const auto y = static_cast<float>(count / N);
+              const auto engine = load(Rows(x.data(), 1, d), {&y, 1}, 1, loss);
+              const auto capped = engine->capped_loss(m.view(), {clip, 0.25, N});
+              const double curvature = capped->gradient(theta, sum), score = sum[at] / largest;
+              const auto bare = engine->capped_loss(
+                  m.view(), {.clip = clip, .information = infinity, .largest_count = N});
+              const double of_bare = bare->gradient(theta, sum), slope = sum[at] / largest;
+              for (std::size_t j = 0; j < d; ++j) {
+                ASSERT_LE(std::fabs(sum[j]), cap * std::fabs(static_cast<double>(x[j])));
+              }
+              const CountScore exact = count_score_of(z, y, cap, N);
+              const auto where = [&, d = d] {
+                return fmt::format("d {}, row of {}, N {}, count {}, z {}, cap {}", d, largest, N,
+                                   count, z, cap);
+              };
+              // The mean is the slope and the label, so it is off by a rounding of the label.
+              ASSERT_NEAR(slope, static_cast<double>(exact.score), 1e-7 * cap) << where();
+              ASSERT_NEAR(of_bare, static_cast<double>(exact.curvature),
+                          1e-7 * static_cast<double>(exact.curvature) + 1e-15)
+                  << where();
+              ASSERT_TRUE(of_bare >= 0 && of_bare <= 1) << where();
+              const double limited = std::min(1.0, 0.25 * cap * cap);
+              ASSERT_NEAR(score, limited * slope, 1e-12 * cap) << where();
+              ASSERT_NEAR(curvature, limited * of_bare, 1e-12) << where();
+              held += static_cast<double>(std::fabs(exact.score)) >= cap * 0.999 ? 1U : 0U;
+              weighted += exact.weight < 0.99L ? 1U : 0U;
+              mean += chance * static_cast<long double>(slope);
+              free = exact.curvature;
+              chance = N == 1 ? static_cast<long double>(mean_count)
+                              : chance * static_cast<long double>(mean_count / (count + 1));
+            }
+            if (mean_count > 10 || mean_count > 0.5 * N) continue;  // labels beyond what was tried
+            ASSERT_LE(std::fabs(static_cast<double>(mean)),
+                      static_cast<double>(free) * (N == 1 ? 1e-9 : 0.03) + 1e-16 * cap)
+                << N << ' ' << z << ' ' << cap;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(held, emulated ? 3U : support::repeats(30U, 1U));
+  EXPECT_GT(weighted, emulated ? 20U : support::repeats(300U, 8U));
+}
+
 // The weight of a row does not look at its label, so that the mean of its score over labels that
 // follow the model is 0, held or not: p score(+1's opposite) balances. Of classes likewise.
 TEST_F(Whitened, ScoresHaveMeanZeroAtTheTruth) {
@@ -492,7 +573,11 @@ TEST_F(Whitened, InformationOfARowIsExactlyBelow) {
 TEST_F(Whitened, MatricesOfARowWithAHeldSlopeAreExactlyBelow) {
   std::size_t held = 0, weighted = 0, seen = 0;
   support::Thinned sweep(7, emulated ? 7 : 1);
-  for (const char* name : {"huber", "pseudo-huber", "poisson"}) {
+  for (const auto& [name, N] : {std::pair{"huber", 0.0},
+                                {"pseudo-huber", 0.0},
+                                {"poisson", 0.0},
+                                {"poisson", 1.0},
+                                {"poisson", 30.0}}) {
     const Loss& loss = loss_named(name);
     for (const auto& [d, k] : {Shape{1, 1}, Shape{3, 2}, Shape{8, 17}, Shape{40, 5}}) {
       const Metric m = make_metric(d, k, Kind::full);
@@ -508,14 +593,14 @@ TEST_F(Whitened, MatricesOfARowWithAHeldSlopeAreExactlyBelow) {
               if (sweep.skips()) continue;
               const std::vector<double> theta(d);
               const auto engine = load(Rows(x.data(), 1, d), {&y, 1}, 1, loss);
-              const auto capped = engine->capped_loss(m.view(), {clip, limit});
+              const auto capped = engine->capped_loss(m.view(), {clip, limit, N});
               std::vector<double> information(k * k, NAN), scores(k * k, NAN), sum(d);
               capped->information(theta, {information.data(), k, k});
               capped->score_moments(theta, {scores.data(), k, k});
               const double curvature = capped->gradient(theta, sum);
-              const auto where = [&, d = d] {
-                return fmt::format("{}, d {}, row of {}, label {}, clip {}, limit {}", name, d,
-                                   x[at], y, clip, limit);
+              const auto where = [&, d = d, name = name, N = N] {
+                return fmt::format("{}, N {}, d {}, row of {}, label {}, clip {}, limit {}", name,
+                                   N, d, x[at], y, clip, limit);
               };
               Wide of_information = 0, of_scores = 0;
               for (std::size_t a = 0; a < k; ++a) {
@@ -538,7 +623,8 @@ TEST_F(Whitened, MatricesOfARowWithAHeldSlopeAreExactlyBelow) {
               double r = 0, z = 0;
               loss.derivatives({&z, 1}, {&y, 1}, {&r, 1});
               const double rough = 1e-5 + 2 * off;
-              ASSERT_NEAR(score, w * std::clamp(r, -cap, cap), rough * w * cap) << where();
+              const double q = N > 0 ? static_cast<double>(count_score_of(0, y, cap, N).weight) : 1;
+              ASSERT_NEAR(score, w * std::clamp(q * r, -cap, cap), rough * w * cap) << where();
               held += std::fabs(r) > cap ? 1U : 0U;
               weighted += w < 0.99 ? 1U : 0U;
             }

@@ -145,7 +145,7 @@ inline Answers ask(Engine& engine, const Case& c, const Table& t, std::size_t fi
     auto& of_rows = out["clipped " + std::to_string(first)];
     of_rows.assign(clipped.begin(), clipped.end());
   }
-  const auto capped = engine.capped_loss(P, {.clip = 0.4, .information = 0.3});
+  const auto capped = engine.capped_loss(P, {.clip = 0.4, .information = 0.3, .largest_count = 4});
   for (const char* const time : {"capped", "capped again"}) {
     auto& derivative = out[time] = zeros(d);
     derivative.push_back(capped->gradient(theta.row(0), std::span(derivative).first(d)));

@@ -38,11 +38,14 @@ TEST_F(CappedTargets, AreHeldBeforeTheyAreWeighed) {
     std::size_t n, d;
     double per_row;
   };
-  for (const char* name : {"logistic(0.4,1)", "logistic(1,1e-06)", "poisson"}) {
+  for (const auto& [name, N] : {std::pair{"logistic(0.4,1)", 0.0},
+                                {"logistic(1,1e-06)", 0.0},
+                                {"poisson", 0.0},
+                                {"poisson", 5.0}}) {
     const Loss& loss = loss_named(name);
     for (const auto& [n, d, per_row] : {Shape{1, 1, 0}, Shape{37, 7, 0}, Shape{1300, 11, 0},
                                         Shape{400, 60, 5}, Shape{60, 3000, 3}}) {
-      SCOPED_TRACE(fmt::format("{}, {} x {}", name, n, d));
+      SCOPED_TRACE(fmt::format("{}, N {}, {} x {}", name, N, n, d));
       OddRows p = plain_rows(n, d, per_row, loss);
       if (loss.label() == LabelKind::count) {
         for (std::size_t i = 0; i < n; ++i) p.offset.push_back(-static_cast<float>(i % 8));
@@ -55,7 +58,10 @@ TEST_F(CappedTargets, AreHeldBeforeTheyAreWeighed) {
         theta[j] = 2 * std::sin(static_cast<double>(j + 1));
       }
       const double clip = 0.8;
-      const auto capped = engine->capped_loss({identity.data(), d, 1}, {.clip = clip});
+      const auto capped = engine->capped_loss(
+          {identity.data(), d, 1}, {.clip = clip,
+                                    .information = std::numeric_limits<double>::infinity(),
+                                    .largest_count = N});
       const double curvature = capped->gradient(theta, out);
       std::vector<long double> exact(d, 0);
       long double exact_curvature = 0;
@@ -69,12 +75,15 @@ TEST_F(CappedTargets, AreHeldBeforeTheyAreWeighed) {
         const auto f = support::exact_loss(loss.unweighted().name(), z, p.y[i]);
         const long double w = class_weight(loss.class_weights(), p.y[i]);
         const long double cap = std::min(1.0L, clip / std::fabs(norm));
-        // Logistic: a weight that does not look at the label. Poisson: held at the cap.
-        const bool weighted = loss.label() == LabelKind::two_classes;
+        // Logistic and counts up to N: a weight that does not look at the label. Without N: held.
+        const bool counts = loss.label() == LabelKind::count, weighted = !counts || N > 0;
         const long double size = std::fabs(f.derivative);
-        const long double part = weighted ? std::min(1.0L, cap / std::max(size, 1 - size)) : 1;
-        const long double derivative =
-            weighted ? part * f.derivative : std::clamp(f.derivative, -cap, cap);
+        const long double mean = f.derivative + static_cast<long double>(p.y[i]);
+        const long double longest =
+            counts ? std::max(mean, std::min((1 + 2 * std::sqrt(N * mean)) / N, 1 - mean))
+                   : std::max(size, 1 - size);
+        const long double part = weighted ? std::min(1.0L, cap / longest) : 1;
+        const long double derivative = std::clamp(part * f.derivative, -cap, cap);
         held += derivative != f.derivative ? 1 : 0;
         if (weighted || derivative == f.derivative) exact_curvature += w * part * f.curvature;
         for (std::size_t j = 0; j < d; ++j) exact[j] += w * derivative * p.x[i * d + j];
@@ -85,7 +94,7 @@ TEST_F(CappedTargets, AreHeldBeforeTheyAreWeighed) {
         EXPECT_NEAR(out[j], static_cast<double>(exact[j]), near) << j;
       // A weight follows the cap, which is below; what is held jumps.
       const double of_curvature =
-          loss.label() == LabelKind::two_classes ? near : 1e-9 * static_cast<double>(n);
+          loss.label() == LabelKind::two_classes || N > 0 ? near : 1e-9 * static_cast<double>(n);
       EXPECT_NEAR(curvature, static_cast<double>(exact_curvature), of_curvature);
       if (n > 30) {
         EXPECT_GT(held, n / 20);

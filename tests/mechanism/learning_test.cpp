@@ -204,7 +204,7 @@ TEST(Learning, HalfIntervalsHoldNoiseAndSample) {
                   *expected_half_interval(settings, one, who, 0.3),
               3, 1e-9);
   // An evenness of 4 p (1 - p) = 0.04 multiplies the noise's part by 25 and the sample's by 5.
-  const double rare = *expected_half_interval(settings, one, who, 0.3, 1, 0.04);
+  const double rare = *expected_half_interval(settings, one, who, 0.3, 0.04);
   EXPECT_NEAR(rare, 1.959964 * std::hypot(noise / 0.04, sample / 0.2), 1e-6);
   settings.query_mu = 1e6;  // no noise to speak of: what the sample leaves
   EXPECT_NEAR(*expected_half_interval(settings, one, who, 0.3), 1.959964 * sample, 1e-5);
@@ -229,7 +229,8 @@ TEST(Learning, HalfIntervalsOfOtherLabels) {
     one.features = 10 * one.outputs;
     one.curvature = of.curvature();
     one.traces = of.traces();
-    return *expected_half_interval(settings, one, who, 0.3, largest_count);
+    settings.largest_count = largest_count;
+    return *expected_half_interval(settings, one, who, 0.3);
   };
   const double root = 0.3 * std::sqrt(10'000.0);
   // Three classes alike: p(1 - p) + p p of a contrast is 1/3, eight tenths of it away from 0.
@@ -238,6 +239,14 @@ TEST(Learning, HalfIntervalsOfOtherLabels) {
   EXPECT_NEAR(half("pseudo-huber", 1), 1.959964 * std::sqrt(0.34432) / 0.56489 / root, 1e-4);
   EXPECT_NEAR(half("poisson", 10), 1.959964 / root, 1e-5);  // a mean of 1
   EXPECT_NEAR(half("poisson", 40), 1.959964 / std::sqrt(4.) / root, 1e-5);
+  // A weight takes as much of the curvature as of the slope.
+  settings.clip_factor = 0.1;
+  EXPECT_NEAR(half("poisson", 10), 1.959964 / root, 1e-5);
+  settings.query_mu = 1e-3;  // noise alone: slopes up to .3 are weighted by a third
+  settings.clip_factor = 0.3;
+  const double whole = half("poisson", 10) / 0.3;
+  settings.clip_factor = 0.1;
+  EXPECT_NEAR(half("poisson", 10) / 0.1, 3 * whole, 1e-3 * whole);
   one.loss = "smoothed-hinge";
   EXPECT_FALSE(expected_half_interval(settings, one, who, 0.3));
 }

@@ -415,6 +415,13 @@ TEST(Whitened, QuestionsOfAmountsTogetherCostWhatIsClaimed) {
       };
       EXPECT_TRUE(promises(0.03, 0.1, 0.4, loss));
       EXPECT_TRUE(promises(0, 0, 0, loss));
+      for (const auto& [largest, of] :
+           {std::pair{1.0, "poisson"}, {0.5, "poisson"}, {1.0, "huber"}}) {
+        Whitened s = settings_of(made.candidate());
+        s.largest_count = largest;
+        EXPECT_EQ(analyze(s, with_loss(of), budget.neighbors(), 1).guarantee.tv < 1,
+                  largest >= 1 && of == std::string_view("poisson"));
+      }
       EXPECT_FALSE(promises(0, 0.1, 0.4, loss)) << "another limit than without scores";
       EXPECT_FALSE(promises(0.03, 0, 0, loss)) << "scores without a block";
       EXPECT_FALSE(promises(0.03, 0.1, 0.4, "softmax-3")) << "scores of classes are not asked";

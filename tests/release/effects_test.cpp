@@ -464,21 +464,6 @@ TEST(IntervalMeaning, OfClassesThatNearlySeparatePromisesNoCoverage) {
               AllOf(HasSubstr("The classes nearly separate"), Not(HasSubstr("94 to 100"))));
 }
 
-// Counts of mean 0.05 held at 1, a level of a tenth of the rows: 0.2 for 1.1, held in 0 of 20
-// tables.
-TEST(IntervalMeaning, OfSmallCountsPromisesNoCoverage) {
-  LinearModel model = support::effects_model();
-  model.schema.label = Count{{0, 20}};
-  EXPECT_EQ(small_counts_meaning(model.schema.label), "");
-  EXPECT_THAT(interval_meaning_of(model, 1), HasSubstr("On simulated tables they held"));
-  model.schema.label = Count{{0, 3}};
-  EXPECT_THAT(interval_meaning_of(model, 1),
-              AllOf(HasSubstr("counts of at most 3 one count"), Not(HasSubstr("they held")),
-                    Not(HasSubstr("as two classes"))));
-  model.schema.label = Count{{0, 1}};
-  EXPECT_THAT(interval_meaning_of(model, 1), HasSubstr("Fit labels of 0 and 1 as two classes"));
-}
-
 // A range 2,000 times the deviation: no interval of its effect held it, of the others' half did.
 TEST(IntervalMeaning, OfNumbersThatNoiseHidesInASmallPartOfTheRangePromisesNoCoverage) {
   LinearModel model = support::effects_model();

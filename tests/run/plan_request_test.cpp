@@ -111,28 +111,5 @@ TEST(RenyiBudget, RefusesWhatHasNone) {
               HasSubstr("rho: objective has none"));
 }
 
-// With counts of at most 1 and 3 no interval of a tenth's effect held it.
-TEST(PlanRequests, RefuseIntervalsOfSmallCounts) {
-  Schema schema;
-  schema.label_name = "events";
-  schema.columns.push_back({.name = "x", .type = ColumnType::number, .lo = 0, .hi = 1});
-  PlanRequest request{.epsilon = 1, .delta = 1e-6, .intervals = true};
-  for (const double largest : {1.0, 5.0, 6.0}) {
-    schema.label = Count{{0, largest}};
-    const auto planned = [&] { plan(request, schema, 20'000, budget_of(request)); };
-    const auto chosen = [&] { plan_chosen(request, schema, 20'000, budget_of(request)); };
-    for (const std::string& said : {refusal(planned), refusal(chosen)}) {
-      if (largest > 5) {
-        EXPECT_EQ(said, "accepted");
-      } else {
-        EXPECT_THAT(said, HasSubstr(largest == 1 ? "as two classes" : "of counts of at most 5"));
-      }
-    }
-    request.intervals = false;
-    EXPECT_EQ(refusal(planned), "accepted");
-    request.intervals = true;
-  }
-}
-
 }  // namespace plan_request_test
 }  // namespace gibbsite

@@ -32,6 +32,7 @@ struct Question {
   std::string name = {};  ///< lengths, moments, start, gradient, block, information or scores
   double limit = std::numeric_limits<double>::infinity();  ///< ScoreLimits::information
   RowLengths lengths = {};
+  double largest_count = 0;  ///< ScoreLimits::largest_count
 };
 
 /// The questions that lead to these released answers: the rule once more.
@@ -49,6 +50,7 @@ inline std::vector<Question> questions_of(const Whitened& settings, const Proble
                a.deviation,
                0,
                a.question};
+    q.largest_count = settings.largest_count;
     const auto values = [&] {
       return Eigen::Map<const Eigen::VectorXd>(a.values.data(),
                                                static_cast<Eigen::Index>(a.values.size()));
@@ -102,7 +104,8 @@ inline std::vector<double> exact_answer(Engine& engine, const Question& q) {
   const Outputs theta = omega * q.metric.transpose();
   Outputs sum(theta.rows(), theta.cols());
   const auto numbers = static_cast<std::size_t>(theta.size());  // [K x d]
-  const auto capped = engine.capped_loss(P, {.clip = q.clip, .information = q.limit});
+  const auto capped = engine.capped_loss(
+      P, {.clip = q.clip, .information = q.limit, .largest_count = q.largest_count});
   const std::size_t outputs = engine.loss().outputs();
   if (q.name == "scores") {
     const std::size_t size = score_coordinates(outputs, k);

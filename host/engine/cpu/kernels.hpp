@@ -17,6 +17,9 @@
 #include "gibbsite/data/rows.hpp"
 #include "gibbsite/model/loss.hpp"
 
+namespace gibbsite {
+struct ScoreLimits;
+}
 namespace gibbsite::cpu {
 
 /// Instruction set in use, for people.
@@ -150,11 +153,11 @@ struct RowsPart {
 void row_logits(const RowsPart& rows, std::size_t features, const double* theta, bool absolute,
                 double* z);
 /// Scores r [rows] of rows with logits z: derivatives f'(z[i], y[i]) capped at cap[i]. Logistic:
-/// weighted_score (engine/clip.hpp). Another loss: held_weight clamp(f', -cap, cap). w [rows] then
-/// holds the rows' curvatures; another loss has held_weight f'' where |f'| < cap. Returns their
-/// sum. With factors all are multiplied by w(y[i]) after that.
+/// weighted_score, counts up to N: count_score (engine/clip.hpp). Another loss: held_weight
+/// clamp(f', -cap, cap). w [rows] then holds the rows' curvatures; another loss has held_weight f''
+/// where |f'| < cap. Returns their sum. With factors all are multiplied by w(y[i]) after that.
 double held_derivatives(const LossChoice& loss, std::span<const double> z, const RowTargets& y,
-                        const float* cap, double limit, double* r, double* w);
+                        const float* cap, const ScoreLimits& limits, double* r, double* w);
 /// Scores of K outputs: z [K x rows], its outputs `stride` apart, becomes grad_z f of each row
 /// times min(1, cap[i] / its largest length of any label, limit cap[i]^2 / pair_norm of its p).
 /// Returns the sum of that weight times tr grad_z^2 f. A row's bits do not depend on its place.

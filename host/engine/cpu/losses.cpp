@@ -7,6 +7,7 @@
 #include "engine/clip.hpp"
 #include "engine/cpu/kernels.hpp"
 #include "engine/cpu/targets.hpp"
+#include "gibbsite/engine/engine.hpp"
 #include "gibbsite/model/losses/softmax.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -392,6 +393,50 @@ double WeighAll(size_t count, const float* cap, const float* factor, double limi
   return hn::GetLane(hn::SumOfLanes(d, sum)) + hn::GetLane(rest);
 }
 
+// count_score of derivatives r of counts up to N in their place, times the held_weight; their second
+// derivatives w become the curvatures that are left. Gives the sum of these times rows' factors.
+template <class D>
+HWY_INLINE hn::Vec<D> WeighCounts(D d, size_t begin, size_t end, const RowTargets& targets,
+                                  const float* HWY_RESTRICT cap, const ScoreLimits& limits,
+                                  double* HWY_RESTRICT r, double* HWY_RESTRICT w) {
+  auto sum = hn::Zero(d);
+  const auto zero = hn::Zero(d), one = hn::Set(d, 1.0), of_all = hn::Set(d, limits.information),
+             N = hn::Set(d, limits.largest_count);
+  for (size_t i = begin; i < end; i += hn::Lanes(d)) {
+    const auto slope = hn::LoadU(d, r + i), most = LoadAs(d, cap + i), second = hn::LoadU(d, w + i);
+    const auto found = hn::Add(slope, LoadAs(d, targets.y + i));
+    const auto mean =
+        hn::IfThenElseZero(hn::Gt(found, zero), hn::IfThenElse(hn::Lt(found, one), found, one));
+    const auto deviation = hn::Sqrt(hn::Mul(N, mean)), rest = hn::Sub(one, mean);
+    const auto above = hn::Div(hn::Add(one, hn::Add(deviation, deviation)), N);
+    const auto spread = hn::IfThenElse(hn::Lt(above, rest), above, rest);
+    const auto rho = hn::IfThenElse(hn::Gt(mean, spread), mean, spread);
+    const auto weight = hn::IfThenElse(hn::Lt(most, rho), hn::Div(most, rho), one);
+    const auto of_limit = hn::Mul(hn::Mul(of_all, most), most);
+    const auto limited = hn::IfThenElse(hn::Lt(of_limit, one), of_limit, one);
+    const auto score = hn::Mul(slope, weight);
+    const auto held =
+        hn::IfThenElse(hn::Le(hn::Abs(score), most), score, hn::CopySign(most, slope));
+    hn::StoreU(hn::Mul(held, limited), d, r + i);
+    const auto curvature = hn::IfThenElse(hn::Lt(second, one), second, one);
+    auto left =
+        hn::IfThenElseZero(hn::Ge(second, zero), hn::Mul(hn::Mul(curvature, weight), limited));
+    if (targets.factor != nullptr) left = hn::Mul(left, LoadAs(d, targets.factor + i));
+    hn::StoreU(left, d, w + i);
+    sum = hn::Add(sum, left);
+  }
+  return sum;
+}
+double WeighAllCounts(const RowTargets& targets, size_t count, const float* cap,
+                      const ScoreLimits& limits, double* r, double* w) {
+  const Full<double> d;
+  const Narrow<double> one;
+  const size_t whole = count / hn::Lanes(d) * hn::Lanes(d);
+  const auto sum = WeighCounts(d, 0, whole, targets, cap, limits, r, w);
+  const auto rest = WeighCounts(one, whole, count, targets, cap, limits, r, w);
+  return hn::GetLane(hn::SumOfLanes(d, sum)) + hn::GetLane(rest);
+}
+
 // f'' of a loss whose slope is free, from its size: of huber 1, of pseudo-huber (1 - f'^2)^(3/2).
 template <class D>
 HWY_INLINE hn::Vec<D> FreeCurvature(D d, losses::huber /*loss*/, hn::Vec<D> /*size*/) {
@@ -407,7 +452,8 @@ constexpr bool has_free_curvature =
     std::is_same_v<Loss, losses::huber> || std::is_same_v<Loss, losses::pseudo_huber>;
 
 double HeldDerivatives(const LossChoice& loss, const double* z, const RowTargets& targets,
-                       const float* cap, double limit, size_t count, double* r, double* w) {
+                       const float* cap, const ScoreLimits& limits, size_t count, double* r,
+                       double* w) {
   if (targets.offset != nullptr) {
     std::copy_n(z, count, w);
     AddOffsets(targets, count, w);
@@ -419,6 +465,7 @@ double HeldDerivatives(const LossChoice& loss, const double* z, const RowTargets
     return factor == nullptr ? v : hn::Mul(v, LoadAs(d, factor + i));
   };
   double sum = 0;
+  const double limit = limits.information;
   WithLoss(loss, [&]<class Of>(const Of& of) HWY_ATTR {
     if constexpr (std::is_same_v<Of, losses::logistic>) {
       sum = WeighAll(count, cap, targets.factor, limit, r, w);
@@ -428,9 +475,13 @@ double HeldDerivatives(const LossChoice& loss, const double* z, const RowTargets
       });
     } else {
       loss.other->curvatures({z, count}, {y, count}, {w, count});
-      sum = HoldAll(count, cap, limit, r, w, [&](auto d, size_t i, auto) HWY_ATTR {
-        return times_factor(d, i, hn::LoadU(d, w + i));
-      });
+      if (counts_of(*loss.other, limits) > 0) {
+        sum = WeighAllCounts(targets, count, cap, limits, r, w);
+      } else {
+        sum = HoldAll(count, cap, limit, r, w, [&](auto d, size_t i, auto) HWY_ATTR {
+          return times_factor(d, i, hn::LoadU(d, w + i));
+        });
+      }
     }
   });
   MultiplyRows(targets, count, r);
@@ -523,8 +574,8 @@ double held_outputs(const LossChoice& loss, double* z, std::size_t stride, const
   return HWY_DYNAMIC_DISPATCH(HeldOutputs)(loss, z, stride, y, cap, limit, rows);
 }
 double held_derivatives(const LossChoice& loss, std::span<const double> z, const RowTargets& y,
-                        const float* cap, double limit, double* r, double* w) {
-  return HWY_DYNAMIC_DISPATCH(HeldDerivatives)(loss, z.data(), y, cap, limit, z.size(), r, w);
+                        const float* cap, const ScoreLimits& limits, double* r, double* w) {
+  return HWY_DYNAMIC_DISPATCH(HeldDerivatives)(loss, z.data(), y, cap, limits, z.size(), r, w);
 }
 
 }  // namespace gibbsite::cpu

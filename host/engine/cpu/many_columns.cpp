@@ -210,8 +210,8 @@ class ManyColumnsEngine final : public SteppingRows, public OrderedSums {
             }
             double z[sub_block], w[sub_block];
             row_logits(rows, d, theta.data(), false, z);
-            curvature = held_derivatives(engine_.choice_, {z, n}, y, caps_.from(first),
-                                         limits_.information, r.data(), w);
+            curvature = held_derivatives(engine_.choice_, {z, n}, y, caps_.from(first), limits_,
+                                         r.data(), w);
             if (!of_rows_.empty()) std::copy_n(scores_ ? r.data() : w, n, &of_rows_[first]);
           },
           out, state.empty() ? state : state.first(2 * out.size()));

@@ -207,7 +207,7 @@ class Capped final : public CappedLoss {
     double* const r = z + sub_block_;
     row_logits(rows, table_.features, theta_.data(), false, z);
     sum[packed_] += held_derivatives(choice_, {z, last - first}, table_.targets(first),
-                                     caps_.from(first), limits_.information, r, r + sub_block_);
+                                     caps_.from(first), limits_, r, r + sub_block_);
     if (!of_rows_.empty())
       std::copy_n(scores_ ? r : r + sub_block_, last - first, &of_rows_[first]);
     add_rows(rows, r, sum);

@@ -270,7 +270,8 @@ double MetricRows::capped_gradient(const CapsOf& of, std::span<const double> the
         .features = d,
         .leaf_rows = plan_.leaf_rows,
         .loss = loss_,
-        .limit = of.limits.information});
+        .limit = of.limits.information,
+        .largest_count = of.largest_count});
     tree.close();
   });
   device_.copy_out(Queue::compute, sum.data(), bytes_of(tree.total()), (d + 1) * sizeof(double));

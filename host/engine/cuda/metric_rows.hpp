@@ -31,6 +31,7 @@ struct CapsOf {
   std::size_t k = 0;
   std::vector<double> P;  ///< [d x k]
   ScoreLimits limits;
+  double largest_count = 0;  ///< counts_of the loss and the limits
 };
 
 class MetricRows {

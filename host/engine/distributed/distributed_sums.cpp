@@ -235,8 +235,7 @@ void DistributedSums::people_score_moments(MatrixView<const double> P, const Sco
   q.of = &people_scores;
   q.rows = P.cols;
   q.number = limits.clip;
-  q.second = all_of(P);
-  q.second.push_back(limits.information);
+  q.second = distributed::with_limits(all_of(P), limits);
   q.of_second = q.mark_of_second();
   // Whole blocks of people at a time, as memory allows.
   const std::size_t d = features(), at_once = row_block * std::max<std::size_t>(
@@ -334,8 +333,13 @@ std::unique_ptr<LossHessian> DistributedSums::hessian(std::span<const double> th
 class DistributedSums::Capped final : public CappedLoss {
  public:
   Capped(const DistributedSums& of, MatrixView<const double> P, const ScoreLimits& limits)
-      : of_(of), limits_(limits), question_{&capped_gradient, P.cols, limits.clip, {}, all_of(P)} {
-    question_.second.push_back(limits.information);
+      : of_(of),
+        limits_(limits),
+        question_{&capped_gradient,
+                  P.cols,
+                  limits.clip,
+                  {},
+                  distributed::with_limits(all_of(P), limits)} {
     question_.of_second = question_.mark_of_second();  // d k numbers, once
   }
   double gradient(std::span<const double> theta, std::span<double> out) override {

@@ -87,8 +87,16 @@ void add_share(Added added, std::span<const double> of_share, std::span<double> 
 [[nodiscard]] inline std::size_t columns_of(const RowSums& rows) {
   return rows.features() / rows.loss().outputs();
 }
+/// Numbers of the limits behind a metric in `second`; the clip is `number`.
+inline constexpr std::size_t numbers_of_limits = 2;
+[[nodiscard]] inline std::vector<double> with_limits(std::vector<double> metric,
+                                                     const ScoreLimits& limits) {
+  metric.insert(metric.end(), {limits.information, limits.largest_count});
+  return metric;
+}
 [[nodiscard]] inline ScoreLimits limits_of(const Question& q) {
-  return {q.number, q.second.back()};
+  const double* const end = q.second.data() + q.second.size();
+  return {q.number, end[-2], end[-1]};
 }
 [[nodiscard]] inline MatrixView<const double> metric_of(const RowSums& rows, const Question& q) {
   return {q.second.data(), columns_of(rows), q.rows};

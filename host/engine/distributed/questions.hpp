@@ -33,10 +33,11 @@ inline MatrixView<const double> thetas(const RowSums& of, const Question& q) {
 inline bool has_theta(const RowSums& of, const Question& q) {
   return q.first.size() == of.features();
 }
-/// second: the metric [columns x rows] and the limit of information; number: the clip.
+/// second: the metric [columns x rows] and the other limits; number: the clip.
 inline bool has_metric(const RowSums& of, const Question& q) {
-  return !q.second.empty() &&
-         is_matrix(std::span(q.second).first(q.second.size() - 1), q.rows, columns_of(of));
+  return q.second.size() >= numbers_of_limits &&
+         is_matrix(std::span(q.second).first(q.second.size() - numbers_of_limits), q.rows,
+                   columns_of(of));
 }
 inline bool has_theta_and_metric(const RowSums& of, const Question& q) {
   return has_theta(of, q) && has_metric(of, q);

@@ -73,6 +73,7 @@ struct Problem {
   bool intercept = false;         ///< row norm with the intercept is sqrt(R^2 + 1)
   double typical_row_norm = 0;    ///< of the schema; decides about accuracy alone
   double label_bound = 1;         ///< sup |y| of the schema; of an amount 1 or more
+  double largest_count = 0;       ///< N of a label of counts; decides about accuracy alone
   double offset_bound = 0;        ///< sup |o|: a row's predictor is x.theta + o, of the schema
   bool weighted = false;          ///< a row's part is multiplied by its weight in [0, 1]
   std::string loss = "logistic";  ///< name of the loss

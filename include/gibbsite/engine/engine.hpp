@@ -67,6 +67,9 @@ struct ScoreLimits {
   /// B / C^2, at least 1/4, where B bounds the Frobenius norm of a row's information. Infinite: no
   /// limit.
   double information = std::numeric_limits<double>::infinity();
+  /// N, at least 1: slopes of counts up to N are weighted by what such counts vary. 0: they are
+  /// held, as those of amounts are.
+  double largest_count = 0;
 };
 
 /// A pair of classes first < second of softmax-K, which has K (K - 1)/2 of them.
@@ -85,6 +88,8 @@ std::vector<ClassPair> class_pairs(std::size_t classes);
 ///                                                limits.information cap_i^2 / s_i)
 ///   other losses        score w_i clamp(r_i, -cap_i, cap_i),
 ///                       w_i = min(1, limits.information cap_i^2)
+///   poisson, counts up to limits.largest_count
+///                       score w_i clamp(q_i r_i, -cap_i, cap_i), q_i the count_weight
 ///
 /// s_i is p (1 - p) for logistic; for softmax it is the square root of the sum of (p_a p_b)^2 over
 /// all pairs of classes. With class weights f is the loss before weights, and the score is
@@ -96,7 +101,7 @@ class CappedLoss {
   /// Writes the sum of scores out[K x columns] = sum_i score_i x_i^T, where ||score_i|| <= cap_i
   /// exactly. Returns the sum of the curvatures, each in [0, sup tr grad_z^2 f]: w_i tr grad_z^2 f
   /// for logistic and softmax, w_i f'' [|f'| < cap_i] for the others. Sums keep to
-  /// accumulation_depth. Reads X once.
+  /// accumulation_depth. Of weighted counts it is w_i q_i f''. Reads X once.
   virtual double gradient(std::span<const double> theta, std::span<double> out) = 0;
   /// Writes the information matrix out[k x k] = sum_i v_i v_i^T with v_i = P^T x_i sqrt(the row's
   /// curvature) in floats. In exact arithmetic ||v_i||^2 <= limits.information clip^2. It is the

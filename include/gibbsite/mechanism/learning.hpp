@@ -58,12 +58,12 @@ std::optional<double> expected_coefficient_noise(const Mechanism& mechanism, con
 /// Half of the narrowest 95 % interval that can be expected of such a feature's effect: privacy's
 /// noise and the sample together. Two classes: log-odds. Several: the score of one class against
 /// the mean of all. Amounts: in tolerances, where errors are normal and as large as the tolerance.
-/// Counts: a log of the mean, where the mean is a tenth of `largest_count`. Features that lean on
+/// Counts: a log of the mean, where the mean is a tenth of the largest. Features that lean on
 /// others, and levels of few rows at small budgets, have wider ones (docs/theory/intervals.md,
 /// "What a plan can say beforehand"). Without a column of people the k rows of one are taken for
 /// alike. None of a problem that no intervals can be had of.
 std::optional<double> expected_half_interval(const Whitened& settings, const Problem& problem,
                                              const Neighbors& who, double spread = ordinary_spread,
-                                             double largest_count = 1, double evenness = 1);
+                                             double evenness = 1);
 
 }  // namespace gibbsite

@@ -32,6 +32,8 @@ struct Whitened {
   double length_share = 0;         ///< of mu^2, for rows' lengths; 0: not asked, no small budget
   /// 1 - p: gradient t has a share like t^p. 0: p = 1.
   double gradient_evenness = 0;
+  /// N of counts whose slopes are weighted (ScoreLimits). 0: slopes are held, or those of classes.
+  double largest_count = 0;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -47,6 +49,7 @@ struct Whitened {
     visit("score_share", self.score_share, Legal::positive_or_absent);
     visit("length_share", self.length_share, Legal::positive_or_absent);
     visit("gradient_evenness", self.gradient_evenness, Legal::positive_or_absent);
+    visit("largest_count", self.largest_count, Legal::positive_or_absent);
   }
 };
 

@@ -75,12 +75,6 @@ bool is(const Label& label) {
   return std::holds_alternative<Kind>(label);
 }
 
-/// Up to so many counts one is a large part of the largest: where gradients are capped the slopes
-/// of events are held and those of other rows are not (docs/theory/whitened.md, "Small counts").
-inline constexpr double small_counts = 5;
-/// The sentences, for readers, on such counts; empty for other labels.
-std::string small_counts_meaning(const Label& label);
-
 /// The range of an amount or a count; null for classes.
 const NumberLabel* number_of(const Label& label);
 

@@ -17,8 +17,6 @@ void warn_of_uncounted_rows(const Budget& budget, const Note& warn);
 /// the rows say. `share` of the positive class, where a person knows it.
 void warn_of_few_rows(const Plan& plan, const std::optional<PositiveShare>& share,
                       const Note& warn);
-/// Warns of counts of which one is a large part of the largest, where gradients are capped.
-void warn_of_small_counts(const Schema& schema, const Plan& plan, const Note& warn);
 /// True if curves that a plan chose for `asked` make intervals several times as wide as straight
 /// lines would.
 bool curves_widen(const Schema& asked, const Schema& chosen, const Plan& made);

@@ -40,6 +40,17 @@ struct poisson {
     const Real u = z - static_cast<Real>(shift);
     return u > 0 ? Real{0} : Real{std::exp(u)};
   }
+  /// min(1, cap / rho) of a slope that may be as long as `cap`, for counts up to N >= 1 with that
+  /// mean, in units of N. rho is the longest slope of a count of at most one more than two of
+  /// Poisson's deviations above the mean: max(m, 1 - m) for N = 1. As it does not look at the count,
+  /// the slopes it weights have a mean near 0 at the truth, which held slopes have not
+  /// (docs/theory/whitened.md, "Counts").
+  GIBBSITE_HD static double weight(double mean, double cap, double N) {
+    const double m = mean > 0 ? mean < 1 ? mean : 1 : 0;
+    const double above = (1 + 2 * std::sqrt(N * m)) / N, rest = 1 - m;
+    const double spread = above < rest ? above : rest, rho = m > spread ? m : spread;
+    return cap < rho ? cap / rho : 1;
+  }
   /// The predicted mean as a part of N.
   static double predicted(double z) { return z > shift ? 1.0 : std::exp(z - shift); }
   static constexpr const char* link_words =
