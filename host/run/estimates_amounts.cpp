@@ -302,21 +302,57 @@ struct Posterior {
   MatrixXd covariance;
 };
 
-// R of the slope of the scores, H = R A_2 R, whose rows have no weights: R^2 is, of all rows, a
-// normal row's squared norm over what the limit leaves of it, and along a rare level what its rows
-// and all others have without weights.
-MatrixXd without_weights(const AnsweredScores& answers, const std::vector<RareLevel>& rare) {
-  const double mean = answers.lambda.sum(), deviation = std::sqrt(2.0) * answers.lambda.norm();
-  const double t = (answers.information_bound - mean) / deviation;
-  const double left = mean - deviation * (normal_density(t) - t * normal_beyond(t));
-  const Index k = answers.lambda.size();
-  MatrixXd squared = std::clamp(mean / left, 1.0, 2.0) * MatrixXd::Identity(k, k);
-  for (const RareLevel& level : rare) {
-    const VectorXd u = level.direction.normalized();
-    squared += (level.unweighted - 1) * (1 - level.share) * u * u.transpose();
+// The slope H of the scores' sum, from A_2, in which the limit weighs rows down: of all rows by a
+// normal row's squared norm over what the limit leaves of it; and a rare level's rows, which A_2 has
+// by their weight alone, are added as rows of the level's average and of all rows' spread about it.
+// What A_2 has along the level's direction u says how many. R scales what errors A_2 has along u.
+class Slope {
+ public:
+  Slope(const AnsweredScores& answers, const Smoothed& information,
+        const std::vector<RareLevel>& rare)
+      : information_(information) {
+    const double mean = answers.lambda.sum(), deviation = std::sqrt(2.0) * answers.lambda.norm();
+    const double t = (answers.information_bound - mean) / deviation;
+    const double left = mean - deviation * (normal_density(t) - t * normal_beyond(t));
+    const double of_all = std::clamp(mean / left, 1.0, 2.0);
+    const Index k = answers.lambda.size();
+    MatrixXd squared = of_all * MatrixXd::Identity(k, k);
+    H = of_all * information.matrix;
+    for (const RareLevel& level : rare) {
+      const VectorXd u = level.direction.normalized();
+      const double along = u.dot(level.row), more = (level.unweighted - 1) * (1 - level.share);
+      squared += more * u * u.transpose();
+      if (!(along * along > 0)) continue;
+      MatrixXd rows = level.row * level.row.transpose() / (along * along);
+      rows += (MatrixXd(answers.lambda.asDiagonal()) -
+               u.dot(answers.lambda.cwiseProduct(u)) * u * u.transpose()) /
+              (along * along);
+      rows *= more;
+      H += u.dot(information.matrix * u) * rows;
+      const MatrixXd uu = u * u.transpose();
+      beside_.push_back(rows - u.dot(rows * u) * uu);
+      variances_.push_back(u.dot(information.error(uu) * u));
+    }
+    H = symmetric(H);
+    R_ = Eigen::SelfAdjointEigenSolver<MatrixXd>(squared).operatorSqrt();
   }
-  return Eigen::SelfAdjointEigenSolver<MatrixXd>(squared).operatorSqrt();
-}
+
+  // E of E vv^T E, E the error of H.
+  [[nodiscard]] MatrixXd error(const MatrixXd& vv) const {
+    MatrixXd out = R_ * information_.error(R_ * vv * R_) * R_;
+    for (std::size_t i = 0; i < beside_.size(); ++i)
+      out += variances_[i] * beside_[i] * vv * beside_[i];
+    return out;
+  }
+
+  MatrixXd H;  // [k x k]
+
+ private:
+  const Smoothed& information_;
+  MatrixXd R_;
+  std::vector<MatrixXd> beside_;   // what a unit along u adds elsewhere
+  std::vector<double> variances_;  // of the error along u
+};
 
 // sum of v_t (H omega_t - G_t) = H omega + noise, of covariance sigma^2 + J + (error of H)(center -
 // omega): the end of the path and the block, weighted by their precision.
@@ -324,8 +360,8 @@ Posterior solve(const AnsweredScores& answers, const Smoothed& information,
                 const std::vector<RareLevel>& rare, const MatrixXd& J, const MatrixXd& prior,
                 const std::optional<CountScores>& counts) {
   const Index k = answers.lambda.size();
-  const MatrixXd R = without_weights(answers, rare);
-  const MatrixXd H = symmetric(R * information.matrix * R);
+  const Slope of_scores(answers, information, rare);
+  const MatrixXd& H = of_scores.H;
   const std::size_t last = answers.points.size() - 1;
   VectorXd center = VectorXd::Zero(k), gradient = center;
   double weight = 0;
@@ -355,7 +391,7 @@ Posterior solve(const AnsweredScores& answers, const Smoothed& information,
     // A count's curvature is its mean, which changes by half of the predictor's change on the way.
     const double turn = vv.diagonal().dot(answers.lambda) / 4;
     const double slope = counts ? std::max(bend * bend, turn) : bend * bend;
-    noise = known + R * information.error(R * vv * R) * R + slope * (H * vv * H);
+    noise = known + of_scores.error(vv) + slope * (H * vv * H);
     if (counts) noise += counts->covariance(out.mean, rare);
   }
   return out;
