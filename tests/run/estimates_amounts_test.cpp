@@ -147,23 +147,25 @@ TEST(EstimatesOfAmounts, WithoutNoiseHaveTheSamplesDeviation) {
 }
 
 // Counts up to 10 of a mean that a gamma spreads, by a number and two levels, one of 2 % whose mean
-// is twice the other's: exact sums over 20,000 rows, capped at C = 2 over their norm, at the truth.
+// is twice the other's: exact sums over 20,000 rows, capped at C = 2 over their norm, at the truth or `off` it along the levels' contrast.
 struct ClippedTable {
   Schema schema = schema_of(1, true);
   AnsweredScores answers;
   AnsweredMoments scores;
-  double effect = 0;  // of the rare level, on the mean of labels as they are held
+  double effect = 0;     // of the rare level, on the mean of labels as they are held
+  double deviation = 0;  // of its estimate, from all rows' slopes
 
-  explicit ClippedTable(double dispersion) {
+  explicit ClippedTable(double dispersion, double off = 0) {
     schema.columns.push_back({.name = "c", .type = ColumnType::category, .levels = {"a", "b"}});
     constexpr double n = 20000, clip = 2, share = 0.02;
     MatrixXd x(6, 3);  // in the coordinates of the number, the contrast and the constant
-    VectorXd part(6), mean(6), squares(6);
+    VectorXd part(6), mean(6), asked(6);  // the mean where the block is asked
     for (Index i = 0; i < 6; ++i) {
       const double number = static_cast<double>(i / 2) / 2, rare = static_cast<double>(i % 2);
       x.row(i) << number - 0.5, (1 - 2 * rare) * M_SQRT1_2, 1;
       part[i] = (rare > 0 ? share : 1 - share) / 3;
       mean[i] = 0.13 * std::exp(0.4 * (number - 0.5)) * (1 + rare);
+      asked[i] = mean[i] * std::exp(off * x(i, 1));
     }
     MatrixXd basis(4, 3);
     basis << 1, 0, 0, 0, M_SQRT1_2, 0, 0, -M_SQRT1_2, 0, -0.5, 0, 1;
@@ -174,9 +176,9 @@ struct ClippedTable {
     const MatrixXd z = x * whiten;
     const VectorXd omega =
         whiten.inverse() *
-        x.colPivHouseholderQr().solve(VectorXd(mean.array().log() + losses::poisson::shift));
+        x.colPivHouseholderQr().solve(VectorXd(asked.array().log() + losses::poisson::shift));
     VectorXd gradient = VectorXd::Zero(3), held_mean(6);
-    MatrixXd information = MatrixXd::Zero(3, 3), square = information;
+    MatrixXd information = MatrixXd::Zero(3, 3), square = information, slope = information;
     for (Index i = 0; i < 6; ++i) {
       const VectorXd row = z.row(i);
       const double cap = clip / row.norm(), weight = std::min(1.0, 4 * cap * cap);
@@ -185,11 +187,12 @@ struct ClippedTable {
       held_mean[i] = 0;
       for (int y = 0; y <= 10; ++y) {
         const double likely = n * part[i] * (y == 10 ? left : chance);
-        const double of_mean = losses::poisson::weight(mean[i], cap, 10);
-        const double held = std::clamp(of_mean * (mean[i] - y / 10.0), -cap, cap);
+        const double of_mean = losses::poisson::weight(asked[i], cap, 10);
+        const double held = std::clamp(of_mean * (asked[i] - y / 10.0), -cap, cap);
         gradient += likely * held * row;
         square += likely * held * held * row * row.transpose();
-        information += likely * weight * of_mean * mean[i] * row * row.transpose();
+        slope += likely * of_mean * asked[i] * row * row.transpose();
+        information += likely * weight * of_mean * asked[i] * row * row.transpose();
         held_mean[i] += likely / (n * part[i]) * y / 10.0;
         left -= chance;
         chance *= q * (y + 1 / dispersion) / (y + 1);
@@ -197,6 +200,9 @@ struct ClippedTable {
     }
     effect = (1 - share) * std::log(held_mean[3] / held_mean[2]);
     answers.metric = basis * whiten;
+    const VectorXd contrast =
+        (1 - share) * slope.inverse() * (answers.metric.row(2) - answers.metric.row(1)).transpose();
+    deviation = std::sqrt(contrast.dot(square * contrast) + contrast.squaredNorm());
     answers.lambda = answers.prior = VectorXd::Ones(3);
     answers.rows = n;
     answers.clip = clip;
@@ -226,6 +232,20 @@ TEST(EstimatesOfAmounts, OfARareLevelKnowThatItsLargeCountsAreHeld) {
     const EffectEstimate number = feature_effect(*found, table.schema, 0);
     EXPECT_NEAR(number.estimate, 0.4, 0.04) << dispersion;
     EXPECT_LT(number.upper - number.lower, 0.2) << dispersion;
+  }
+}
+
+// A limit leaves a third of a rare level's rows in the information, and their slopes whole: of
+// Poisson counts the estimate is the root, from either side of it, with the slopes' deviation.
+// (Planted: with its direction scaled in place of its rows added, it is off by a deviation.)
+TEST(EstimatesOfAmounts, OfLimitedRowsHaveTheSlopeOfAllRows) {
+  for (const double off : {-0.05, 0.0, 0.05}) {
+    const ClippedTable table(1e-3, off);
+    const auto found = estimate_amounts(table.answers, table.scores, table.schema);
+    ASSERT_TRUE(found);
+    const EffectEstimate rare = feature_effect(*found, table.schema, 2);
+    EXPECT_NEAR(rare.estimate, table.effect, 0.3 * table.deviation) << off;
+    EXPECT_NEAR(rare.standard_error, table.deviation, 0.1 * table.deviation) << off;
   }
 }
 
