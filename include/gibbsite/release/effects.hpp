@@ -36,9 +36,10 @@ inline constexpr std::string_view interval_meaning_of_people_amounts =
     "99 % of the effects on average, the worst effect in nearly nine tables of ten. Where errors are very "
     "skewed an effect is not the one on the mean (docs/theory/intervals.md).";
 inline constexpr std::string_view interval_meaning_of_counts =
-    "95 % intervals include privacy noise and sampling. On simulated tables they held 97 to 99 % of "
-    "the effects on average. Where their variance is twice a Poisson's or more a rare level's effect "
-    "is a third too small, within a wide interval (docs/theory/intervals.md).";
+    "95 % intervals include privacy noise and sampling. On simulated tables they held 95 to 99 % of "
+    "the effects on average, a rare level in about nine tables of ten. Where their variance is twice a "
+    "Poisson's or more its effect is up to a sixth too small, within a wide interval "
+    "(docs/theory/intervals.md).";
 inline constexpr std::string_view interval_meaning_of_classes =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 95 to 99 % of "
     "the effects on average, and about 85 % where classes nearly separate and the budget is "
