@@ -60,7 +60,7 @@ struct ExpectedRow {
   double slope_square;  // of the score along its label; q where the labels' law is the model's
 };
 
-// Of a typical row of counts, whose slopes are held to kappa.
+// What a typical row of counts has, whose slopes are capped at kappa.
 ExpectedRow expected_count(const Whitened& settings) {
   const double N = std::max(settings.largest_count, 1.0), mean = 0.1;
   const double w = losses::poisson::weight(mean, settings.clip_factor, N);

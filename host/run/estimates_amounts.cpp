@@ -303,9 +303,9 @@ struct Posterior {
 };
 
 // The slope H of the scores' sum, from A_2, in which the limit weighs rows down: of all rows by a
-// normal row's squared norm over what the limit leaves of it; and a rare level's rows, which A_2 has
-// by their weight alone, are added as rows of the level's average and of all rows' spread about it.
-// What A_2 has along the level's direction u says how many. R scales what errors A_2 has along u.
+// normal row's squared norm over what the limit leaves of it; and a rare level's rows, which A_2
+// has by their weight alone, are added as rows of the level's average and of all rows' spread about
+// it. What A_2 has along the level's direction u says how many. R scales errors of A_2 along u.
 class Slope {
  public:
   Slope(const AnsweredScores& answers, const Smoothed& information,

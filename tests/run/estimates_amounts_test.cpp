@@ -147,7 +147,8 @@ TEST(EstimatesOfAmounts, WithoutNoiseHaveTheSamplesDeviation) {
 }
 
 // Counts up to 10 of a mean that a gamma spreads, by a number and two levels, one of 2 % whose mean
-// is twice the other's: exact sums over 20,000 rows, capped at C = 2 over their norm, at the truth or `off` it along the levels' contrast.
+// is twice the other's: exact sums over 20,000 rows, capped at C = 2 over their norm, at the truth
+// or `off` it along the levels' contrast.
 struct ClippedTable {
   Schema schema = schema_of(1, true);
   AnsweredScores answers;
@@ -390,9 +391,9 @@ TEST(EstimatesOfAmounts, OfARareLevelAreNoSurerThanTheyAre) {
 }
 
 // Labels of 0 and 1 as counts of mean 0.05, of which a level that a tenth of the rows has is three
-// times as likely: 12 tables of 20,000 rows. Errors over their standard errors have no more than the
-// squares of 12 normal ones, which are beyond 52 with probability below 1e-6. (Held at its cap and
-// not weighted by the mean, the level's 1.1 was 0.2: more than 300.)
+// times as likely: 12 tables of 20,000 rows. Errors over their standard errors have no more than
+// the squares of 12 normal ones, which are beyond 52 with probability below 1e-6. (Held at its cap
+// and not weighted by the mean, the level's 1.1 was 0.2: more than 300.)
 TEST(EstimatesOfAmounts, OfSmallCountsHoldTheEffectOfARareLevel) {
   if (support::sanitized) GTEST_SKIP() << "a law of a release";
   const auto backend = support::make_test_backend("cpu");

@@ -281,7 +281,7 @@ struct OfSlopes {
 constexpr OfSlopes with_slopes[] = {
     {"huber", 0}, {"pseudo-huber", 0}, {"poisson", 0}, {"poisson", 1}, {"poisson", 6}};
 
-// Of amounts and counts the second moments of the scores are one more question at that point.
+// The second moments of the scores are one more question at that point, of amounts and counts.
 TEST(WhitenedLaw, RunsOfAmountsAndCountsWithIntervalsStayBelowIt) {
   double nearest = 0;
   for (const auto& [loss, largest] : with_slopes) {

@@ -393,7 +393,7 @@ double WeighAll(size_t count, const float* cap, const float* factor, double limi
   return hn::GetLane(hn::SumOfLanes(d, sum)) + hn::GetLane(rest);
 }
 
-// count_score of derivatives r of counts up to N in their place, times the held_weight; their second
+// count_score of derivatives r of counts up to N in their place, times the held_weight; second
 // derivatives w become the curvatures that are left. Gives the sum of these times rows' factors.
 template <class D>
 HWY_INLINE hn::Vec<D> WeighCounts(D d, size_t begin, size_t end, const RowTargets& targets,

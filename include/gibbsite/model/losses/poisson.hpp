@@ -42,8 +42,8 @@ struct poisson {
   }
   /// min(1, cap / rho) of a slope that may be as long as `cap`, for counts up to N >= 1 with that
   /// mean, in units of N. rho is the longest slope of a count of at most one more than two of
-  /// Poisson's deviations above the mean: max(m, 1 - m) for N = 1. As it does not look at the count,
-  /// the slopes it weights have a mean near 0 at the truth, which held slopes have not
+  /// Poisson's deviations above the mean: max(m, 1 - m) for N = 1. It does not look at the count,
+  /// so the slopes it weights have a mean near 0 at the truth, which held slopes have not
   /// (docs/theory/whitened.md, "Counts").
   GIBBSITE_HD static double weight(double mean, double cap, double N) {
     const double m = mean > 0 ? mean < 1 ? mean : 1 : 0;
