@@ -236,9 +236,9 @@ AuditStatistic by_distances(VectorXd table, VectorXd neighbor) {
 class Answered {
  public:
   // P [d x k] row-major and C, of gradients.
-  Answered(const NoisyAnswer& answer, const Loss& loss, const std::vector<double>& P, double clip,
-           const RowLengths& lengths)
-      : answer_(answer), loss_(loss), P_(P), clip_(clip), lengths_(lengths) {}
+  Answered(const NoisyAnswer& answer, const Loss& loss, const std::vector<double>& P,
+           const ScoreLimits& limits, const RowLengths& lengths)
+      : answer_(answer), loss_(loss), P_(P), limits_(limits), lengths_(lengths) {}
   [[nodiscard]] VectorXd part_of(const Record& record) const {
     const VectorXd x = record.vector();
     if (answer_.question == "lengths") return VectorXd::Constant(1, log_length(x));
@@ -247,7 +247,7 @@ class Answered {
     if (loss_.outputs() > 1) return of_outputs(z, record.y);
     const VectorXd omega =
         Eigen::Map<const VectorXd>(answer_.at.data(), static_cast<Eigen::Index>(answer_.at.size()));
-    const double cap = cap_of(clip_, z.norm());
+    const double cap = cap_of(limits_.clip, z.norm());
     const double at = z.dot(omega);
     if (is_two_class_logistic(loss_.name())) {
       const double p = loss_.probability(at);
@@ -258,6 +258,12 @@ class Answered {
     double derivative = 0, curvature = 0;
     loss_.unweighted().derivatives({&at, 1}, {&record.y, 1}, {&derivative, 1});
     loss_.curvatures({&at, 1}, {&record.y, 1}, {&curvature, 1});
+    if (limits_.largest_count > 0) {
+      const double mean = derivative + static_cast<double>(record.y);
+      const double weighed = losses::poisson::weight(mean, cap, limits_.largest_count);
+      if (answer_.question == "gradient") return std::clamp(weighed * derivative, -cap, cap) * z;
+      return VectorXd::Constant(1, weighed * curvature);
+    }
     if (answer_.question == "gradient")
       return weight(record.y) * std::clamp(derivative, -cap, cap) * z;
     return VectorXd::Constant(1, std::fabs(derivative) < cap ? curvature : 0.0);
@@ -290,7 +296,7 @@ class Answered {
     losses::softmax({at.data(), loss_.outputs()}, {p.data(), loss_.outputs()});
     const double squares = p.squaredNorm();
     const double longest = std::sqrt(1 + squares - 2 * p.minCoeff());
-    const double weighed = weight(y) * std::min(1.0, clip_ / (z.norm() * longest));
+    const double weighed = weight(y) * std::min(1.0, limits_.clip / (z.norm() * longest));
     if (answer_.question != "gradient") return VectorXd::Constant(1, weighed * (1 - squares));
     p[static_cast<Eigen::Index>(y)] -= 1;
     const Eigen::MatrixXd out = weighed * z * p.transpose();
@@ -317,7 +323,7 @@ class Answered {
   const NoisyAnswer& answer_;
   const Loss& loss_;
   const std::vector<double>& P_;
-  double clip_;
+  ScoreLimits limits_;
   const RowLengths& lengths_;
 };
 
@@ -333,6 +339,7 @@ class MetricOf {
         plain_(plain_metric(schema)),
         lengths_(row_lengths(schema)) {}
   [[nodiscard]] const RowLengths& lengths() const { return lengths_; }
+  [[nodiscard]] double largest_count() const { return settings_.largest_count; }
   std::vector<double> operator()(const LinearModel& released) const {
     WhitenedRule rule(settings_, problem_, who_, start_, plain_);
     for (const NoisyAnswer& answer : released.answers) {
@@ -365,7 +372,8 @@ AuditStatistic by_answers(std::vector<Copies> table, std::vector<Copies> neighbo
     for (const NoisyAnswer& answer : released.answers) {
       // The clip holds for the curvature behind a gradient too.
       if (answer.question == "gradient" || answer.question == "start") clip = answer.clip;
-      const Answered asked(answer, loss, P, clip, metric.lengths());
+      const Answered asked(answer, loss, P, {.clip = clip, .largest_count = metric.largest_count()},
+                           metric.lengths());
       const auto size = static_cast<Eigen::Index>(answer.values.size());
       const auto part = [&](const std::vector<Copies>& rows) {
         VectorXd out = VectorXd::Zero(size);

@@ -23,7 +23,8 @@ inline bool whitened_takes(const Problem& problem) {
          loss == "pseudo-huber" || loss == "poisson";
 }
 
-/// Whether it is of amounts or counts, whose slopes are held at their caps and not weighted.
+/// Whether it is of amounts, whose slopes are held at their caps, or of counts, which are weighted
+/// and then held: of either what scores vary does not follow from the information.
 inline bool has_capped_derivatives(const Problem& problem) {
   return problem.loss == "huber" || problem.loss == "pseudo-huber" || problem.loss == "poisson";
 }

@@ -226,29 +226,31 @@ class WeightedCounts {
 class CountScores {
  public:
   CountScores(const AnsweredScores& answers, const AnsweredMoments& scores, const VectorXd& mean,
-              const std::vector<RareLevel>& rare, double largest)
+              const std::vector<RareLevel>& rare, const Schema& schema)
       : rows_(answers.rows),
         mean_(mean),
         lambda_(answers.lambda),
         last_(answers.points.back()),
         cap_(std::min(1.0, answers.clip / std::sqrt(lambda_.sum()))),
-        law_(largest, 0) {
-    if (answers.weighted || answers.rows_of_person > 1) return;  // J is no mean of rows there
+        law_(number_of(schema.label)->hi, 0) {
+    const double largest = number_of(schema.label)->hi;
+    if (schema.offset_bound() > 0) find_shift(rare, answers);
+    // With weights or people J adds up squares of what rows count, so it says of the dispersion
+    // less than there is.
     double low = 0, high = most_dispersion;
     for (int halving = 0; halving < 25; ++halving) {
       const double middle = (low + high) / 2;
       const WeightedCounts law(largest, middle);
-      (rows_ * trace(law, rare) < scores.sum.trace() ? low : high) = middle;
+      const double found = rows_ * trace(law, rare, &Slope::square);
+      (found < scores.sum.trace() ? low : high) = middle;
     }
     law_ = WeightedCounts(largest, low);
-    clips_ = true;
   }
 
   // That error's covariance [k x k]: each level's along its average row.
   [[nodiscard]] MatrixXd covariance(const VectorXd& omega,
                                     const std::vector<RareLevel>& rare) const {
     MatrixXd out = MatrixXd::Zero(omega.size(), omega.size());
-    if (!clips_) return out;
     for (const RareLevel& level : rare) {
       const double beyond = slope_of(law_, level, omega).beyond;
       out += std::pow(rows_ * level.count * beyond, 2) * level.row * level.row.transpose();
@@ -273,28 +275,42 @@ class CountScores {
   }
   [[nodiscard]] Slope slope_of(const WeightedCounts& law, const RareLevel& level,
                                const VectorXd& omega) const {
-    return law.slope(level.row.dot(omega), deviation(omega, level.direction.dot(omega)), level.cap);
+    return law.slope(level.row.dot(omega) + shift_, deviation(omega, level.direction.dot(omega)),
+                     level.cap);
   }
   [[nodiscard]] Slope slope_of_others(const WeightedCounts& law) const {
-    return law.slope(mean_.dot(last_), deviation(last_, 0), cap_);
+    return law.slope(mean_.dot(last_) + shift_, deviation(last_, 0), cap_);
   }
-  // The mean of a row's squared score: rare levels' rows are longer, and so weigh less.
-  [[nodiscard]] double trace(const WeightedCounts& law, const std::vector<RareLevel>& rare) const {
+  // Exposures are no part of a row, so what they do to the mean is what the answered information
+  // says: the one shift with which that of the law has its trace.
+  void find_shift(const std::vector<RareLevel>& rare, const AnsweredScores& answers) {
+    double least = -6, most = 0;
+    for (int halving = 0; halving < 25; ++halving) {
+      shift_ = (least + most) / 2;
+      const double found = rows_ * trace(law_, rare, &Slope::curvature, answers.information_bound);
+      (found < answers.information.trace() ? least : most) = shift_;
+    }
+  }
+  // The mean of a row's squared score, or of its curvature times its squared norm, less what a
+  // bound takes: rare levels' rows are longer, and so weigh less.
+  [[nodiscard]] double trace(const WeightedCounts& law, const std::vector<RareLevel>& rare,
+                             double Slope::*what,
+                             double bound = std::numeric_limits<double>::infinity()) const {
     double others = lambda_.sum(), out = 0;
     for (const RareLevel& level : rare) {
       const double square = level.count * level.square;
       others -= square;
-      out += square * slope_of(law, level, last_).square;
+      out += square * std::min(1.0, bound / level.square) * (slope_of(law, level, last_).*what);
     }
     others = std::max(others, 0.2 * lambda_.sum());
-    return out + others * slope_of_others(law).square;
+    return out + others * (slope_of_others(law).*what);
   }
 
   double rows_;
   VectorXd mean_, lambda_, last_;
   double cap_;
   WeightedCounts law_;
-  bool clips_ = false;
+  double shift_ = 0;  // of predictors, by the rows' exposures
 };
 
 struct Posterior {
@@ -423,7 +439,7 @@ std::optional<Estimates> posterior_of(const AnsweredScores& answers, const Answe
   std::vector<RareLevel> rare = rare_levels(answers, features);
   std::optional<CountScores> counts;
   if (of_counts) {
-    counts.emplace(answers, scores, features.row_mean, rare, ends.hi);
+    counts.emplace(answers, scores, features.row_mean, rare, schema);
     for (RareLevel& level : rare) set_matrices(level, counts->of(level), answers.information_bound);
   } else {
     const double mean_square = std::clamp(scores.sum.trace() / lambda.sum(), 1e-6 * most, most) / n;

@@ -204,7 +204,7 @@ class WhitenedRun final : public MechanismRun {
     }
     return out;
   }
-  // Whether scores are held and not weighted: amounts and counts.
+  // Whether the path's scores are the block's: amounts and counts.
   [[nodiscard]] bool holds_slopes() const { return has_capped_derivatives(task_.problem); }
   // The second moments of scores where the block was asked, the last answer where there are any.
   [[nodiscard]] AnsweredMoments score_moments() const {

@@ -25,6 +25,9 @@ constexpr double near_cap = 0.5;  // of a cap: how far below it the number of ro
 constexpr double least_variance = 0.01;  // of z, a priori
 constexpr int variances_tried = 60;
 constexpr double overshoot = 2, damped = 1.5;
+// Parts of phi: the curvature below which one of two classes is rare, and the least that is taken
+// then. Found on simulated tables (bench/results/rare-classes-2026-11-29.md).
+constexpr double rare_curvature = 0.16, rare_least_curvature = 0.1;
 constexpr int fits = 12;
 constexpr double first_part = 0.5;  // of a public center, where the path begins
 
@@ -128,6 +131,7 @@ WhitenedRule::WhitenedRule(const Whitened& settings, const Problem& problem, con
       outputs_(problem.outputs),
       rows_(problem.most_weight_up()),
       intercept_(problem.intercept),
+      curvature_noise_(curvature_deviation_up(settings, who, largest_trace(problem), 0)),
       metric_(std::move(start)),
       plain_(std::move(plain)),
       clip_(settings.first_clip),
@@ -187,7 +191,11 @@ WhitenedRule::Constants WhitenedRule::constants_for(const Problem& problem) {
     const double mean = largest_mean_curvature(problem);
     return {0.35 * mean, mean, phi, 0, 1.5, 100, static_cast<double>(problem.outputs - 1)};
   }
-  if (is_two_class_logistic(problem.loss)) return {0.24 * phi, phi, phi, 0, 3, 100};
+  if (is_two_class_logistic(problem.loss)) {
+    Constants out{0.24 * phi, phi, phi, 0, 3, 100};
+    out.rare = rare_curvature * phi;
+    return out;
+  }
   const double B2 = problem.label_bound * problem.label_bound;
   // Counts: the curvature is a mean count over the largest one, and grows with it.
   const bool counts = problem.loss == "poisson";
@@ -307,14 +315,42 @@ VectorXd WhitenedRule::centered(const VectorXd& of_outputs) const {
 void WhitenedRule::answer_gradient(const VectorXd& answer, double deviation,
                                    double noisy_curvature) {
   const VectorXd noisy = centered(answer);
-  if (gradients_ > 0) damp(noisy, deviation);
+  if (gradients_ > 0) {
+    look_for_rare_class(noisy_curvature);
+    damp(noisy, deviation);
+  }
   const double mean_curvature = noisy_curvature / rows_ / constants_.directions;
   curvature_ = gradients_ > 0 ? std::clamp(mean_curvature, constants_.least_curvature,
                                            constants_.most_curvature)
                               : constants_.most_curvature;
-  before_ = omega_;
+  path_.push_back({omega_, noisy, deviation});
   add(noisy, deviation, std::pow(static_cast<double>(gradients_ + 1), constants_.recency));
   ++gradients_;
+}
+
+// Where a class is rare the loss curves less the nearer omega comes, and `least_curvature` is
+// several times what there is: the path would stand still on its way. Then steps are of less
+// curvature, early gradients, far off, count less, also those before, and damping may go back.
+void WhitenedRule::look_for_rare_class(double curvature) {
+  if (!(curvature + overshoot * curvature_noise_ < constants_.rare * rows_)) return;
+  constants_.least_curvature = constants_.rare * (rare_least_curvature / rare_curvature);
+  constants_.recency = 2;
+  constants_.by_step = true;
+  constants_.rare = 0;  // once
+  sum_omega_.setZero(), sum_gradient_.setZero();
+  weight_ = squares_ = 0;
+  for (std::size_t t = 0; t < path_.size(); ++t)
+    sum_up(path_[t].omega, path_[t].gradient, path_[t].deviation,
+           std::pow(static_cast<double>(t + 1), constants_.recency));
+}
+
+void WhitenedRule::sum_up(const VectorXd& omega, const VectorXd& gradient, double deviation,
+                          double recent) {
+  const double weight = recent / (deviation * deviation);
+  sum_omega_ += weight * omega;
+  sum_gradient_ += weight * gradient;
+  weight_ += weight;
+  squares_ += recent * weight;
 }
 
 // The noise is new, so this tests what it seems to: whether the loss rises along omega. Of counts a
@@ -324,24 +360,22 @@ void WhitenedRule::answer_gradient(const VectorXd& answer, double deviation,
 void WhitenedRule::damp(const VectorXd& gradient, double deviation) {
   VectorXd along = omega_;
   if (constants_.by_step) {
-    along -= before_;
+    along -= path_.back().omega;
   } else if (center_.size() > 0) {
     along -= part_ * center_;
   }
   const double slope = gradient.dot(along), noise = overshoot * deviation * along.norm();
+  // At the least curvature steps are shorter than they should be already.
+  const bool short_already = constants_.by_step && curvature_ <= constants_.least_curvature;
   if (slope > noise) {
-    damping_ *= damped;
+    if (!short_already) damping_ *= damped;
   } else if (constants_.by_step && slope < -noise) {
     damping_ = std::max(1.0, damping_ / damped);
   }
 }
 
 void WhitenedRule::answer_start(const VectorXd& answer, double deviation) {
-  const double weight = 1 / (deviation * deviation);
-  sum_omega_ += weight * omega_;
-  sum_gradient_ += weight * centered(answer);
-  weight_ += weight;
-  squares_ += weight;
+  sum_up(omega_, centered(answer), deviation, 1);
   ++starts_;
 }
 
@@ -353,11 +387,7 @@ void WhitenedRule::answer_block(const VectorXd& answer, double deviation) {
 }
 
 void WhitenedRule::add(const VectorXd& noisy, double deviation, double recent) {
-  const double weight = recent / (deviation * deviation);
-  sum_omega_ += weight * omega_;
-  sum_gradient_ += weight * noisy;
-  weight_ += weight;
-  squares_ += recent * weight;
+  sum_up(omega_, noisy, deviation, recent);
   // All gradients, moved to one quadratic: U = H omega* + noise of variance s2.
   const ArrayXd H = rows_ * damped_curvature() * curve_.array();
   const double s2 = noise();

@@ -108,6 +108,11 @@ class WhitenedRule {
   }
   // The public center in coordinates of z, and the path's start.
   void begin_at_center();
+  // Goes on as for a rare class where the answered curvature is surely that of one.
+  void look_for_rare_class(double curvature);
+  // Adds a gradient, asked at omega, to the sums.
+  void sum_up(const Eigen::VectorXd& omega, const Eigen::VectorXd& gradient, double deviation,
+              double recent);
   // Whether the last steps were too long or too short, by a gradient that is not taken yet.
   void damp(const Eigen::VectorXd& gradient, double deviation);
   // Takes a gradient into account and moves omega.
@@ -133,6 +138,7 @@ class WhitenedRule {
     double most_variance;
     double directions = 1;  // of z that move what is predicted
     bool by_step = false;   // damping follows from the last step, and may go back
+    double rare = 0;        // q below which one of two classes is rare; 0: none is
   };
   static Constants constants_for(const Problem& problem);
   // Constants of a small budget, from N/d.
@@ -151,6 +157,7 @@ class WhitenedRule {
   std::size_t outputs_;  // K
   double rows_;          // n, or an estimate of what they count
   bool intercept_;
+  double curvature_noise_;  // deviation of an answered curvature
   std::uint64_t lengths_ = 0, moments_ = 0, starts_ = 0, gradients_ = 0, of_intervals_ = 0;
   Metric metric_;
   // metric_, but for curves whose rough directions are as long as others: what the prior is about.
@@ -164,7 +171,11 @@ class WhitenedRule {
   Eigen::VectorXd curve_;   // what curvatures are taken to be like: lambda, or above
   Eigen::VectorXd prior_;   // v: shape of omega's prior variances
   Eigen::VectorXd omega_;   // [K x k]
-  Eigen::VectorXd before_;  // where the last gradient was asked
+  struct Answered {
+    Eigen::VectorXd omega, gradient;
+    double deviation;
+  };
+  std::vector<Answered> path_;                // all gradients
   Eigen::VectorXd sum_omega_, sum_gradient_;  // weighted by precision and recency
   double weight_ = 0, squares_ = 0;           // sums of t^p/sigma_t^2, t^2p/sigma_t^2
   double damping_ = 1;                        // m
