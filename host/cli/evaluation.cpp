@@ -16,6 +16,7 @@
 #include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "gibbsite/release/evaluation_cells.hpp"
+#include "gibbsite/release/predict.hpp"
 #include "gibbsite/run/release_evaluation.hpp"
 #include "gibbsite/run/room.hpp"
 #include "gibbsite/run/warnings.hpp"
@@ -210,11 +211,7 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
   catch_interrupts();
 
   const TableArguments::Share share =
-      table.read_share(linear.schema, {.labels = ReadOptions::Labels::required,
-                                       .unreadable = advice_of_model(linear.schema),
-                                       .ignore_extra_columns = true,
-                                       .label_path = {},
-                                       .progress = {}});
+      table.read_share(linear.schema, reading_to_evaluate(linear.schema));
   if (rows_cap && share.rows > *rows_cap) {
     throw BadInput(
         fmt::format("--rows-cap: the table has more than {} rows; give a public bound that holds "

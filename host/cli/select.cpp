@@ -23,6 +23,7 @@
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
+#include "gibbsite/release/predict.hpp"
 #include "gibbsite/release/row_scores.hpp"
 #include "gibbsite/run/public_schema.hpp"
 #include "gibbsite/run/room.hpp"
@@ -220,11 +221,7 @@ struct SelectCommand {
     std::vector<std::vector<double>> all;
     for (const LinearModel& model : of) {
       stop_if_asked();
-      const Dataset data = table.read(model.schema, {.labels = ReadOptions::Labels::required,
-                                                     .unreadable = advice_of_model(model.schema),
-                                                     .ignore_extra_columns = true,
-                                                     .label_path = {},
-                                                     .progress = {}});
+      const Dataset data = table.read(model.schema, reading_to_evaluate(model.schema));
       all.push_back(row_scores(model, data, score));
     }
     std::vector<double> row(all.size());

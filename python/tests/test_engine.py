@@ -175,8 +175,28 @@ def test_predictions_and_scores(data, schema):
     scores = release.evaluate(data)
     assert scores["accuracy"] == pytest.approx(np.mean((p > 0.5) == (data.positive > 0)))
     assert scores["accuracy"] > 0.75
+    # What the command line's --json has, and at its thresholds.
+    assert scores["confusion"].shape == (2, 2) and scores["confusion"].sum() == 20000
+    assert scores["recall"][1] == scores["confusion"][1, 1] / scores["confusion"][1].sum()
+    assert len(scores["calibration"]) == 10 and len(scores["classes"]) == 2
+    high = release.evaluate(data, threshold=0.9)["confusion"]
+    assert high[:, 1].sum() == np.sum(p >= 0.9) < scores["confusion"][:, 1].sum()
+    with pytest.raises(gibbsite.BadInput, match="threshold"):
+        release.evaluate(data, 1.5)
     (intercept, slopes, exact), = release.original_units()
     assert exact and set(slopes) == {"age", "dose"}
+
+
+def test_the_report_takes_an_edited_template(data, schema, tmp_path):
+    release = gibbsite.fit(data, plan_of(schema))
+    words = tmp_path / "mine.md"
+    words.write_text("# Our model of {label}\n\n{promise}\n")
+    page = release.report(words)
+    assert "<h1>Our model of " in page and "Differential" not in page.split("<h1>")[0]
+    assert page != release.report()
+    words.write_text("# Our model\n\n{labels}\n")
+    with pytest.raises(gibbsite.BadInput, match=r"mine.md:3: \{labels\} is no name"):
+        release.report(template=words)
 
 
 def test_a_page_for_the_curator(data, schema):
