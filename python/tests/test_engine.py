@@ -187,6 +187,32 @@ def test_predictions_and_scores(data, schema):
     assert exact and set(slopes) == {"age", "dose"}
 
 
+def test_figures_that_may_be_published(data, schema, tmp_path):
+    release = gibbsite.fit(data, plan_of(schema))
+    ledger = gibbsite.Ledger.create(tmp_path / "l", epsilon=2.1, delta=1e-6)
+    found = gibbsite.release_evaluation(release, data, epsilon=2.0, ledger=ledger)
+    accuracy = found.figures["accuracy"]
+    # Noise of 20,000 rows moves it by less than 0.01, but once in a billion runs.
+    assert accuracy["value"] == pytest.approx(release.evaluate(data)["accuracy"], abs=0.02)
+    assert accuracy["interval"][0] < accuracy["value"] < accuracy["interval"][1]
+    assert found.verify().valid and found.certificate["guarantee"]["delta"] == 1e-6
+    assert json.loads(found.to_json())["model"]["of"] == json.loads(release.to_json())["certificate"]["digest"]
+    found.write(tmp_path / "e.json")
+    assert gibbsite.EvaluationRelease.read(tmp_path / "e.json").to_json() == found.to_json()
+    with pytest.raises(gibbsite.BudgetSpent):
+        gibbsite.release_evaluation(release, data, epsilon=2.0, ledger=ledger)
+    for given, words in (
+        ({"adjacency": "add-remove"}, "rows_cap: is missing"),
+        ({"rows_cap": 9}, "rows_cap: has a meaning with adjacency add-remove"),
+        ({"adjacency": "add-remove", "rows_cap": 9}, "rows_cap: the table has more than 9 rows"),
+        ({"bins": 3}, "bins"),
+    ):
+        with pytest.raises(gibbsite.BadInput, match=words):
+            gibbsite.release_evaluation(release, data, epsilon=2.0, **given)
+    with pytest.warns(UserWarning, match="epsilon"):
+        gibbsite.release_evaluation(release, data, epsilon=20.0)
+
+
 def test_the_report_takes_an_edited_template(data, schema, tmp_path):
     release = gibbsite.fit(data, plan_of(schema))
     words = tmp_path / "mine.md"
