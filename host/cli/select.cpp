@@ -25,9 +25,8 @@
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "gibbsite/release/predict.hpp"
 #include "gibbsite/release/row_scores.hpp"
+#include "gibbsite/run/look.hpp"
 #include "gibbsite/run/public_schema.hpp"
-#include "gibbsite/run/room.hpp"
-#include "gibbsite/run/warnings.hpp"
 #include "interrupt.hpp"
 #include "ledger.hpp"
 #include "options.hpp"
@@ -91,13 +90,10 @@ struct SelectCommand {
     // From here on public numbers decide.
     const std::uint64_t rows = who.rows_cap.value_or(sums.rows());
     const SelectPlan plan = planned(rows, budget);
-    if (ledger) {
-      require_room(
-          *ledger, budget, own_guarantee(plan),
-          [&](const Budget& smaller) { return ledger_guarantee(planned(rows, smaller)); }, warn);
-    }
-    warn_of_budget(budget, rows, warn);
-    warn_of_uncounted_rows(budget, warn);
+    look_at(
+        plan, budget, [&](const Budget& smaller) { return planned(rows, smaller); },
+        ledger ? &*ledger : nullptr, warn);
+    warn_of_uncounted_rows(budget, PeopleBy::nobody, warn);
     FitOptions options;
     options.ledger = ledger ? &*ledger : nullptr;
     const SelectRelease made = release_selection(shape, sums, plan, Key::from_os(), options);

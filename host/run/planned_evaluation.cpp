@@ -9,9 +9,7 @@
 #include "core/format_message.hpp"
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
-#include "gibbsite/mechanism/ledger_guarantee.hpp"
-#include "gibbsite/run/room.hpp"
-#include "gibbsite/run/warnings.hpp"
+#include "gibbsite/run/look.hpp"
 
 namespace gibbsite {
 namespace {
@@ -125,14 +123,10 @@ HistogramPlan PlannedEvaluation::plan(std::uint64_t rows) const {
 
 void PlannedEvaluation::look_at(const HistogramPlan& plan, const Ledger* ledger,
                                 const Note& warn) const {
-  if (ledger != nullptr)
-    require_room(
-        *ledger, budget_, own_guarantee(plan),
-        [&](const Budget& smaller) {
-          return ledger_guarantee(planned(plan.problem.rows, smaller));
-        },
-        warn);
-  warn_of_budget(budget_, plan.problem.rows, warn);
+  gibbsite::look_at(
+      plan, budget_, [&](const Budget& smaller) { return planned(plan.problem.rows, smaller); },
+      ledger, warn);
+  warn_of_uncounted_rows(budget_, PeopleBy::nobody, warn);
 }
 
 EvaluationModel PlannedEvaluation::shape(const HistogramPlan& plan) const {

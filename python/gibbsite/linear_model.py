@@ -459,6 +459,7 @@ class _Private:
             ledger=ledger,
             n_jobs=self._threads(),
             progress=self.progress,
+            _people_said=True,
         )
         self._keep(release, table, columns, classes, seed)
         _warn_of_rows(data, classes, self.__dict__.pop("_unlisted", 0))
@@ -600,6 +601,7 @@ class _Private:
             table.source, columns, len(codes), sample_weight, highest_weight, groups
         )
         asked = dict(
+            _people_said=True,
             epsilon=self.epsilon,
             delta=self.delta,
             model=getattr(self, "loss", "auto"),

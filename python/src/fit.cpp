@@ -113,22 +113,24 @@ nb::dict candidate_dict(const Candidate& candidate) {
 struct FitArguments : RunArguments {
   bool release_moments;
   std::optional<std::int64_t> n_jobs;
+  bool people_said;  // an estimator says itself whether somebody counts a person's rows
 
   explicit FitArguments(Arguments& given)
       : RunArguments{given.take<std::uint64_t>("seed"),
                      given.take<const Ledger*>("ledger", nullptr),
                      given.take<nb::object>("progress", nb::none())},
         release_moments(given.take("release_moments", false)),
-        n_jobs(given.take<std::int64_t>("n_jobs")) {}
+        n_jobs(given.take<std::int64_t>("n_jobs")),
+        people_said(given.take("_people_said", false)) {}
 };
 
 // What there is to say of a fit before it runs.
-void look_at(const PlannedFit& plan, const FitArguments& run) {
+void look_at_fit(const PlannedFit& plan, const FitArguments& run) {
   require_feasible(plan.plan);
   require_private_run(run);
   warn_of([&](const Note& warn) {
-    if (run.ledger != nullptr) require_room(*run.ledger, plan, warn);
-    warn_of_fit(plan, warn);
+    look_at(plan, run.ledger, warn,
+            run.people_said ? std::nullopt : std::optional(PeopleBy::schema));
   });
 }
 
@@ -161,7 +163,7 @@ Release fit_data(const Dataset& given_data, const PlannedFit& plan, const nb::kw
   }
   given.finish();
   if (known == &given_data) throw BadInput("public: is the private table itself; give another one");
-  look_at(plan, run);
+  look_at_fit(plan, run);
   const auto engines = make_warning_backend(backend, run.n_jobs);
   settle(*engines, loss_named(plan.plan.problem.loss), data.has_more_than_labels());
   return private_run(run, options, [&](Key&& key, const FitOptions& watching) {
@@ -189,7 +191,7 @@ Release fit_shares(const Schema& schema, const PlannedFit& plan, const nb::kwarg
   const auto ask = given.need<nb::object>("ask"), relay = given.need<nb::object>("relay");
   const FitArguments run(given);
   given.finish();
-  look_at(plan, run);
+  look_at_fit(plan, run);
   BackendOptions threads;
   threads.threads = threads_of(run.n_jobs);
   PythonCarrier carrier(ask, relay);

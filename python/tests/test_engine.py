@@ -187,6 +187,12 @@ def test_predictions_and_scores(data, schema):
     assert exact and set(slopes) == {"age", "dose"}
 
 
+def test_rows_of_a_person_that_nobody_counts(data, schema):
+    nobody = "rows_per_person: nothing enforces it"
+    with pytest.warns(gibbsite.FitWarning, match=nobody):
+        gibbsite.fit(data, plan_of(schema, rows_per_person=2))
+
+
 def test_figures_that_may_be_published(data, schema, tmp_path):
     release = gibbsite.fit(data, plan_of(schema))
     ledger = gibbsite.Ledger.create(tmp_path / "l", epsilon=2.1, delta=1e-6)

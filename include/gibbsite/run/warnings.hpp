@@ -11,8 +11,11 @@ namespace gibbsite {
 
 /// Warns of an epsilon above 10, and of a delta that is not below 1/rows; rows are the public ones.
 void warn_of_budget(const Budget& budget, std::uint64_t rows, const Note& warn);
-/// Warns that nobody counts the rows of a person, where one may have several.
-void warn_of_uncounted_rows(const Budget& budget, const Note& warn);
+/// How a person's rows could be counted: by a column of the schema, by a column that a purchase is
+/// told, or not at all.
+enum class PeopleBy { schema, purchase, nobody };
+/// Warns that nobody counts the rows of a person, where one may have several, and says what would.
+void warn_of_uncounted_rows(const Budget& budget, PeopleBy could, const Note& warn);
 /// Warns where the budget and the public number of rows leave next to nothing to learn, whatever
 /// the rows say. `share` of the positive class, where a person knows it.
 void warn_of_few_rows(const Plan& plan, const std::optional<PositiveShare>& share,
