@@ -100,8 +100,8 @@ typedef int (*gibbsite_progress)(void *user, uint64_t done, uint64_t all);
 GIBBSITE_API gibbsite_status gibbsite_settings_progress(gibbsite_settings *settings,
                                                         gibbsite_progress progress, void *user,
                                                         char **error);
-/* Called by a fit, from its caller's thread, with each line that a curator should read: warnings of
-   the budget and of what looks wrong with the table. A line that begins with "private: " tells about
+/* Called by a plan and a fit, from its caller's thread, with each line that a curator should read:
+   warnings of the budget and of what looks wrong with the table. A line that begins with "private: " tells about
    the rows. Without it nothing is said. */
 typedef void (*gibbsite_log)(void *user, const char *line);
 GIBBSITE_API gibbsite_status gibbsite_settings_log(gibbsite_settings *settings, gibbsite_log log,

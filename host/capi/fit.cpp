@@ -394,12 +394,15 @@ gibbsite_status gibbsite_plan(const gibbsite_schema* schema, const gibbsite_sett
     if (rows == 0 && !request.rows_cap)
       throw BadInput(Field{"rows"}, "is missing", "give the number of rows");
     const Budget budget = budget_of(request);
+    const Watch watch(*settings);
     if (of.kind == GIBBSITE_NETWORK) {
-      out =
-          json_copied(plan_json(plan(request, network_problem(request, of.schema, rows), budget)));
+      const NetworkPlan made = plan(request, network_problem(request, of.schema, rows), budget);
+      warn_of_budget(budget, made.problem.rows, watch.log());
+      out = json_copied(plan_json(made));
     } else {
-      out = json_copied(
-          plan_json(plan(request, chosen_curves(request, of.schema, rows, budget), rows, budget)));
+      const PlannedFit made = planned_offers(request, of.schema, rows, budget);
+      warn_of_plan(made, watch.log());
+      out = json_copied(plan_json(made.plan));
     }
   });
 }

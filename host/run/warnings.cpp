@@ -112,12 +112,16 @@ void warn_of_wide_curves(const PlanRequest& request, const Schema& asked, const 
       knots, knots > 5 ? 4 : 3));
 }
 
-void warn_of_fit(const PlannedFit& fit, const Note& warn) {
+void warn_of_plan(const PlannedFit& fit, const Note& warn) {
   warn_of_budget(budget_of(fit.request), fit.plan.problem.rows, warn);
   warn_of_few_rows(fit.plan, fit.positive_share, warn);
   if (fit.asked && fit.chosen)
     warn_of_wide_curves(fit.request, *fit.asked, *fit.chosen, fit.plan, warn);
   if (fit.chosen) warn_of_small_counts(*fit.chosen, fit.plan, warn);
+}
+
+void warn_of_fit(const PlannedFit& fit, const Note& warn) {
+  warn_of_plan(fit, warn);
   if (fit.plan.candidate().feasible) warn_of_run_time(fit.plan.candidate().mechanism, warn);
 }
 

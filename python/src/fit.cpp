@@ -79,17 +79,8 @@ PlannedFit make_plan(const nb::kwargs& arguments) {
   const auto share = positive_share_of(request, label, schema);
   const nb::gil_scoped_release unlocked;
   const Budget budget = budget_of(request);
-  std::optional<Schema> asked, chosen;
-  if (schema != nullptr) {
-    asked = *schema;
-    space = chosen.emplace(chosen_curves(request, *schema, rows.value_or(0), budget));
-  }
-  return {request,
-          space,
-          plan(request, space, rows.value_or(0), budget),
-          share,
-          std::move(asked),
-          std::move(chosen)};
+  if (schema != nullptr) return planned_offers(request, *schema, rows.value_or(0), budget);
+  return {request, space, plan(request, space, rows.value_or(0), budget), share};
 }
 
 nb::dict candidate_dict(const Candidate& candidate) {
@@ -341,6 +332,8 @@ void bind_plan(nb::module_& m) {
       .def_prop_ro(
           "why", [](const PlannedFit& p) { return in_arguments(p.plan.candidate().why); },
           "Why this mechanism was chosen, or why the budget cannot be kept.")
+      .def("_warn",
+           [](const PlannedFit& p) { warn_of([&](const Note& warn) { warn_of_plan(p, warn); }); })
       .def_prop_ro("_kept_share",
                    [](const PlannedFit& p) {
                      const auto expected = expected_learning(p.plan, p.positive_share);

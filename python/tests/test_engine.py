@@ -187,6 +187,13 @@ def test_predictions_and_scores(data, schema):
     assert exact and set(slopes) == {"age", "dose"}
 
 
+def test_a_plan_warns_as_the_programs_does(schema):
+    with pytest.warns(gibbsite.FitWarning, match="rows are few for 3 features"):
+        gibbsite.plan(epsilon=0.1, delta=1e-6, rows=100, schema=schema)
+    with pytest.warns(gibbsite.FitWarning, match="epsilon: at"):
+        gibbsite.plan(epsilon=20.0, delta=1e-6, rows=20000, schema=schema)
+
+
 def test_rows_of_a_person_that_nobody_counts(data, schema):
     nobody = "rows_per_person: nothing enforces it"
     with pytest.warns(gibbsite.FitWarning, match=nobody):

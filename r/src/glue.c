@@ -152,13 +152,15 @@ static SEXP r_plan(SEXP toml, SEXP network, SEXP given, SEXP rows) {
   gibbsite_schema *schema = NULL;
   gibbsite_settings *settings = NULL;
   char *json = NULL, *error = NULL;
+  struct said all = {NULL, 0};
   gibbsite_status status = gibbsite_schema_parse(text(toml), kind_of(network), &schema, &error);
   if (status == GIBBSITE_OK) status = settings_of(given, &settings, &error);
+  if (status == GIBBSITE_OK) status = gibbsite_settings_log(settings, keep_line, &all, &error);
   if (status == GIBBSITE_OK)
     status = gibbsite_plan(schema, settings, (uint64_t)Rf_asReal(rows), &json, &error);
   gibbsite_settings_free(settings);
   gibbsite_schema_free(schema);
-  return answer(status, json, error);
+  return with_said(answer(status, json, error), &all);
 }
 
 /* table: a path, or a list of columns. toml: NULL for a schema that is bought. */

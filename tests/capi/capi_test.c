@@ -139,6 +139,10 @@ static void test_log(const char *scratch) {
                            "[columns]\ngender = { type = \"category\", levels = [\"Male\"], other = true }\n"
                            "department = { type = \"category\", levels = [\"A\", \"B\", \"C\", \"D\", \"E\", \"F\"] }\n",
                            GIBBSITE_ROWS, &schema, &error));
+  OK(gibbsite_plan(schema, settings, 2000, &text, &error));
+  gibbsite_free(text);
+  CHECK(strstr(said, "epsilon: at \316\265 = 20 whoever") != NULL && lines == 2);
+  lines = 0, said[0] = '\0';
   OK(gibbsite_fit_file(path(scratch, "odd.csv"), schema, settings, NULL, &model, &error));
   CHECK(strstr(said, "rows_per_person: nothing enforces it") != NULL);
   CHECK(strstr(said, "epsilon: at \316\265 = 20 whoever") != NULL);
